@@ -3,13 +3,14 @@
 
 import json
 import os
+import pty
 import re
 import select
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import fake_agent
@@ -47,9 +48,8 @@ def names() -> list[str]:
 def test_a_run_prints_and_leaves_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("good", "--output", "a", "--note", "first") == 0
     out, err = capsys.readouterr()
-    assert out.endswith("\nall of it: rtproof show a\nrun: a\nreport: a.html\n")
-    assert "Numbers per thread" in out
-    assert "Percentiles" not in out
+    assert out.endswith("\npage      a.html\nmore      rtproof show a\n")
+    assert out.startswith("NOT ASKED The run was measured")
     assert "rtproof-agent: measured as asked" in err
     assert names() == ["a", "a.html"]
     assert Path("a.html").read_text().startswith("<!doctype html>")
@@ -93,6 +93,48 @@ def test_json_is_all_that_goes_to_standard_output(capsys: pytest.CaptureFixture[
         "bunches_count": 1.0,
     }
     assert err.endswith("run: a\nreport: a.html\n")
+
+
+@pytest.mark.usefixtures("in_a_folder_of_its_own")
+def test_the_tables_or_one_line_are_printed_where_they_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("late", "--output", "a", "-v", *LIMIT) == State.REFUTED.exit_code
+    out = capsys.readouterr().out
+    assert out.endswith("\nall of it: rtproof show a\nrun: a\nreport: a.html\n")
+    assert "Numbers per thread" in out
+    assert "Percentiles" not in out
+    assert run("late", "--output", "b", "-q", *LIMIT) == State.REFUTED.exit_code
+    assert capsys.readouterr().out == "REFUTED Episodes above 500 us come more often than once per 1 h.\n"
+    assert Path("b.html").exists()
+
+
+@pytest.mark.usefixtures("in_a_folder_of_its_own")
+@pytest.mark.parametrize("option", ["-v", "-q"])
+def test_how_much_is_printed_is_chosen_for_a_single_run(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("good", "--output", "a", "--repeat", "2", option) == 2
+    assert "-v and -q are for a single run" in capsys.readouterr().err
+    assert not Path("a").exists()
+
+
+@pytest.mark.usefixtures("in_a_folder_of_its_own")
+@pytest.mark.parametrize(("refusal", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
+def test_a_terminal_shows_the_verdict_in_colour_unless_its_user_refuses(
+    refusal: dict[str, str], coloured: bool
+) -> None:
+    agent = fake_agent.install(Path(), "late").absolute()
+    words = [sys.executable, "-m", "rtproof", "run", "--agent", str(agent), "--duration", "1s", *LIMIT]
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", **refusal}
+    environment = {name: value for name, value in environment.items() if name != "NO_COLOR" or name in refusal}
+    with subprocess.Popen(words, stdout=theirs, stderr=subprocess.DEVNULL, env=environment) as process:
+        os.close(theirs)
+        said = b""
+        with suppress(OSError):  # The end of a terminal whose other side is closed.
+            while part := os.read(ours, 65_536):
+                said += part
+    os.close(ours)
+    assert process.returncode == State.REFUTED.exit_code
+    assert (b"\x1b[31m" in said) == coloured
+    assert b"REFUTED" in said
 
 
 @pytest.mark.usefixtures("in_a_folder_of_its_own")
@@ -243,7 +285,8 @@ def test_ctrl_c_keeps_the_run() -> None:
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate()
     assert process.returncode == State.UNDECIDED.exit_code
-    assert out.endswith("run: a\nreport: a.html\n")
+    assert "\ndoubts    the run ended after 1.0 s because it was interrupted\n" in out
+    assert out.endswith("\npage      a.html\nmore      rtproof show a\n")
     end = run_folder.open_run("a").record.end
     assert end is not None
     assert end.reason.name == "INTERRUPTED"

@@ -444,6 +444,8 @@ def test_what_only_the_process_and_the_run_together_show_is_refused_too(capsys: 
 @pytest.mark.usefixtures("in_a_folder_of_its_own")
 def test_everything_made_of_such_a_run_says_that_it_is_simulated(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*RUN_TARGET_SIMULATED, "--target-option", "seed=7"]) == 4
+    assert "simulated: no figure is of any machine (seed=7" in capsys.readouterr().out
+    assert main(["show", "r"]) == 4
     first = capsys.readouterr().out.split("What the verdict rests on")[0]
     assert "a simulated process, no machine" in first
     assert "no machine: a seeded process was played" in first

@@ -201,6 +201,7 @@ def take_host_options(
         as_json=values.pop("as_json"),
         report=values.pop("report"),
         agent=values.pop("agent"),
+        shown=values.pop("shown"),
     )
 
 

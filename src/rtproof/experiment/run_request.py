@@ -18,6 +18,9 @@ from rtproof.judge.analysis_model import Requirement, usual_longest_ns
 from rtproof.profiles.profile import option_words
 from rtproof.run.live_view import clock_text
 
+SUMMARY, TABLES, VERDICT_ONLY = "summary", "tables", "verdict"
+"""What a single run prints when it has ended."""
+
 
 @dataclass(frozen=True)
 class ExperimentRequest:
@@ -25,7 +28,7 @@ class ExperimentRequest:
 
     command: as typed; target: name of its plug-in, and target_options for it; percentiles: to show besides the usual
     ones; output: the new folder, where the user names one; report: whether to write reports; agent: a program file to
-    use in place of the agent that fits the target.
+    use in place of the agent that fits the target. shown: SUMMARY, TABLES or VERDICT_ONLY.
     """
 
     command: tuple[str, ...]
@@ -39,6 +42,7 @@ class ExperimentRequest:
     as_json: bool = False
     report: bool = True
     agent: Path | None = None
+    shown: str = SUMMARY
 
 
 @dataclass(frozen=True)

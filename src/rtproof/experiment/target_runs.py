@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Open the target of ``rtproof run`` and measure there one run, every run of a series, or every cell of a profile."""
 
+import os
 import shlex
+import shutil
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -27,8 +29,17 @@ from rtproof.experiment import (
 )
 from rtproof.experiment.guest_runner import with_lab_kernel
 from rtproof.experiment.local_runner import LocalRunner
-from rtproof.experiment.run_request import ExperimentRequest, Measurement, ProfileRequest, SeriesRequest
+from rtproof.experiment.run_request import (
+    TABLES,
+    VERDICT_ONLY,
+    ExperimentRequest,
+    Measurement,
+    ProfileRequest,
+    SeriesRequest,
+)
+from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.watch import Watch
+from rtproof.report.pages import run_summary
 from rtproof.run import session
 from rtproof.run.live_view import LiveView
 from rtproof.run.session import AgentOutcome, RunPlan
@@ -101,16 +112,37 @@ def _measure(target: Target, plan: RunPlan, goal: str, watch: Watch | None) -> A
 def _print_result(asked: ExperimentRequest, folder: Path, report: Path | None, outcome: AgentOutcome) -> int:
     """Print and write what was found; the exit code."""
     result = stored_runs.read_run(folder, percentiles=asked.percentiles)
-    stored_runs.print_run(result, asked.as_json, short=True)
-    click.echo(f"\nall of it: rtproof show {shlex.quote(str(folder))}", err=asked.as_json)
-    click.echo(f"run: {folder}", err=asked.as_json)
+    show = f"rtproof show {shlex.quote(str(folder))}"
+    if asked.as_json or asked.shown == TABLES:
+        stored_runs.print_run(result, asked.as_json, short=True)
+        click.echo(f"\nall of it: {show}\nrun: {folder}", err=asked.as_json)
+    elif asked.shown == VERDICT_ONLY:
+        click.echo(run_summary.verdict_line(result.analysis))
+    else:
+        where = (*([("page", str(report))] if report else []), ("more", show))
+        click.echo(_coloured(run_summary.summary_text(result.analysis, where, _width()), result.analysis), nl=False)
     if report:
         stored_runs.write_new_file(report, result.report(HTML))
-        click.echo(f"report: {report}", err=asked.as_json)
+        if asked.as_json or asked.shown == TABLES:
+            click.echo(f"report: {report}", err=asked.as_json)
     for sentence in exported_files.export_trace_files(folder, result.analysis):
         click.echo(sentence, err=asked.as_json)
     _report_agent_failure(outcome)
     return result.exit_code
+
+
+def _width() -> int:
+    """Of the terminal; the usual one where standard output is none."""
+    return shutil.get_terminal_size((run_summary.WIDTH, 24)).columns if sys.stdout.isatty() else run_summary.WIDTH
+
+
+def _coloured(text: str, analysis: Analysis) -> str:
+    """The summary with the verdict in colour, on a terminal whose user did not refuse colours (https://no-color.org)."""
+    colour = run_summary.COLOURS.get(analysis.verdict.state)
+    if not colour or not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return text
+    word = analysis.verdict.state.value
+    return text.replace(word, click.style(word, fg=colour, bold=True), 1)
 
 
 def _report_agent_failure(outcome: AgentOutcome) -> None:

@@ -37,6 +37,15 @@ PATH = click.Path(path_type=Path)
     help="New folder for the run (default: runs/TIME-HOST, or runs/TIME-PROFILE).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option(
+    "-v",
+    "--verbose",
+    "shown",
+    flag_value="tables",
+    default="summary",
+    help="Print tables in place of the summary. 'rtproof show' prints everything.",
+)
+@click.option("-q", "--quiet", "shown", flag_value="verdict", help="Print one line, the verdict.")
 @click.option("--report/--no-report", default=True, help="Write an HTML report beside the run folder (default).")
 @click.option("--note", default="", metavar="TEXT", help="A note to keep with the run.")
 @click.option("--agent", type=PATH, metavar="FILE", help="Use this agent instead of the one that fits the target.")
@@ -81,6 +90,8 @@ def command(ctx: click.Context, /, **values: Any) -> None:
         option_values.refuse_with_repeat({"--profile": bool(wanted), "--observer": observer})
     if observer:
         values = option_values.with_observer(values, bool(wanted))
+    if (wanted or several) and asked.shown != run_request.SUMMARY:
+        raise click.UsageError("-v and -q are for a single run")
     if wanted:
         ctx.exit(target_runs.run_profile(asked, wanted))
     if several:

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run leaves on the screen: the verdict, a line for each thread, the doubts, and where the rest is.
+
+It has at most MOST_LINES lines. What does not fit is counted, and ``rtproof show`` prints all of it.
+"""
+
+import math
+import textwrap
+from collections.abc import Sequence
+
+import numpy as np
+
+from rtproof.core.phrases import quantity
+from rtproof.core.printable import clean
+from rtproof.judge import verdict_sentences
+from rtproof.judge.analyse import FOREMOST_CODES
+from rtproof.judge.analysis_model import Analysis, State, Verdict
+from rtproof.report import number_format
+from rtproof.report.number_format import PrintedUnit, ReportStream
+from rtproof.report.plot_data import LEVELS
+from rtproof.report.sections.verdict import loop_answer, run_objections
+from rtproof.summary.quantiles import quantiles
+from rtproof.summary.summary_model import Severity, Summary
+
+MOST_LINES = 18
+"""20 with the last line of the live view and one of the agent."""
+WIDTH = 80
+NARROWEST, WIDEST = 70, 120
+LABEL = 10
+"""Columns of the words on the left."""
+MOST_LIMITS = 3
+MOST_DOUBT_LINES = 4
+SHARES = (0.5, 0.99, 0.999)
+CELLS = 10
+"""Columns of the maximum over time, where there is room for them."""
+FEWEST_CELLS = 5
+
+
+COLOURS = {State.PROVEN: "green", State.REFUTED: "red", State.INVALID: "red", State.UNDECIDED: "yellow"}
+"""Of a verdict on a terminal that shows colours."""
+
+
+def summary_text(analysis: Analysis, where: Sequence[tuple[str, str]], width: int = WIDTH) -> str:
+    """The summary, one newline after each line. where: label and place of the page and of all the rest."""
+    width = min(max(width, NARROWEST), WIDEST)
+    verdict = _verdict_lines(analysis, width)
+    doubts = _doubt_lines(analysis, width)
+    places = [f"{label:<{LABEL}}{clean(place)}" for label, place in where]
+    rows = MOST_LINES - len(verdict) - len(doubts) - len(places) - 3
+    parts = (verdict, _thread_lines(analysis, width, max(rows, 1)), [*doubts, *places])
+    return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
+
+
+def verdict_line(analysis: Analysis) -> str:
+    """The verdict and its reason in one line, without a newline."""
+    return clean(f"{analysis.verdict.state.value} {verdict_sentences.claim_answer(analysis.verdict)}")
+
+
+def _verdict_lines(analysis: Analysis, width: int) -> list[str]:
+    """The verdict on the first limits, and what more there is to say of the one that decides."""
+    deciding = analysis.verdict
+    verdicts = sorted(analysis.verdicts or (deciding,), key=lambda verdict: verdict is not deciding)
+    of_each = 2 if len(verdicts) == 1 else 1
+    lines = [line for each in verdicts[:MOST_LIMITS] for line in _one_verdict(each, width, of_each)]
+    if len(verdicts) > MOST_LIMITS:
+        lines.append(f"{'':{LABEL}}and {quantity(len(verdicts) - MOST_LIMITS, 'more limit')}")
+    more = [*_reasons(deciding), *([loop_answer(analysis)] if len(verdicts) == 1 else [])]
+    told = [text for text in more if text]
+    most = 3 if len(told) == len(verdicts) == 1 else 2
+    return lines + [line for text in told for line in _labelled("", text, width, most)]
+
+
+def _one_verdict(verdict: Verdict, width: int, most: int) -> list[str]:
+    return _labelled(verdict.state.value, verdict_sentences.claim_answer(verdict), width, most)
+
+
+def _reasons(verdict: Verdict) -> list[str]:
+    """What was seen, and what follows from the verdict."""
+    if verdict.state in (State.INVALID, State.NOT_ASKED):
+        return [verdict_sentences.exact_answer(verdict)]
+    if verdict.state is State.UNDECIDED:
+        return [verdict_sentences.longer_run_answer(verdict)]
+    return [
+        f"{verdict.reasons[0].rstrip('.')}." if verdict.reasons else "",
+        verdict_sentences.certainty_answer(verdict),
+    ]
+
+
+def _labelled(label: str, text: str, width: int, most: int) -> list[str]:
+    """A text beside a label, cut after ``most`` lines."""
+    return textwrap.wrap(
+        clean(text),
+        width,
+        initial_indent=f"{label:<{LABEL}}" if len(label) < LABEL else f"{label} ",
+        subsequent_indent=" " * LABEL,
+        max_lines=most,
+        placeholder=" ...",
+    )
+
+
+def _thread_lines(analysis: Analysis, width: int, most: int) -> list[str]:
+    """A table with a row for each thread; the ones with the largest maxima if there are more than fit."""
+    if analysis.imported:
+        return []
+    threads = [stream for stream in number_format.report_streams(analysis) if not stream.pooled]
+    shown = _worst(threads, most)
+    unit = number_format.latency_unit(analysis)
+    header = ("thread", "cpu", "n", "missed", "min", "median", "99 %", "99.9 %", f"max {unit.name}")
+    rows = [header, *(_row(stream, unit) for stream in shown)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    cells = min(width - sum(widths) - 2 * len(widths), CELLS)
+    lines = ["  ".join(cell.rjust(size) for cell, size in zip(row, widths, strict=True)) for row in rows]
+    if cells >= FEWEST_CELLS:
+        lines = [f"{line}  {more}" for line, more in zip(lines, _over_time(shown, cells), strict=True)]
+    left_out = len(threads) - len(shown)
+    more = [f"and {quantity(left_out, 'more thread')}, none later"] if left_out else []
+    return [*(line.rstrip() for line in lines), *more]
+
+
+def _worst(threads: Sequence[ReportStream], most: int) -> list[ReportStream]:
+    if len(threads) <= most:
+        return list(threads)
+    latest = sorted(threads, key=lambda stream: -stream.summary.observed.max)[: max(most - 1, 1)]
+    return [stream for stream in threads if stream in latest]
+
+
+def _row(stream: ReportStream, unit: PrintedUnit) -> tuple[str, ...]:
+    summary = stream.summary
+    digits = {1: 0, 1_000: 1}.get(unit.ns, 3)
+    found = [each.value for each in quantiles(summary, shares=SHARES)]
+    ends = (summary.observed.min, summary.observed.max) if summary.observed.count else (None, None)
+    figures = (ends[0], *found, ends[1])
+    return (
+        stream.name.removeprefix("thread "),
+        stream.cpu,
+        f"{summary.obtained:,}",
+        f"{summary.never_ran:,}",
+        *("-" if each is None else f"{each / unit.ns:,.{digits}f}" for each in figures),
+    )
+
+
+def _over_time(streams: Sequence[ReportStream], cells: int) -> list[str]:
+    """A heading, and for each stream the largest value of each part of the run, all on one logarithmic scale."""
+    parts = [_maxima(stream.summary, cells) for stream in streams]
+    known = [each for row in parts for each in row if each]
+    low, high = (math.log(min(known)), math.log(max(known))) if known else (0.0, 0.0)
+    return ["over time"[:cells].ljust(cells), *("".join(_level(each, low, high) for each in row) for row in parts)]
+
+
+def _maxima(summary: Summary, cells: int) -> list[int]:
+    """The largest positive value of each part of the run; 0 for a part without one."""
+    seconds = summary.seconds
+    ran = seconds.obtained > 0
+    if not ran.any():
+        return []
+    second, largest = seconds.second[ran], np.maximum(seconds.max[ran], 0)
+    count = int(second[-1] - second[0]) + 1
+    place = (second - second[0]) * min(cells, count) // count
+    found = np.zeros(min(cells, count), np.int64)
+    np.maximum.at(found, place, largest)
+    return [int(each) for each in found]
+
+
+def _level(largest: int, low: float, high: float) -> str:
+    if not largest:
+        return " "
+    return LEVELS[round((math.log(largest) - low) / (high - low) * (len(LEVELS) - 1)) if high > low else 0]
+
+
+def _doubt_lines(analysis: Analysis, width: int) -> list[str]:
+    """Each kind of doubt once, then the objections. What does not fit is counted.
+
+    First those that make the run invalid, and those that say what the figures are of.
+    """
+    doubts = sorted(
+        analysis.doubts, key=lambda doubt: (doubt.severity is not Severity.INVALID, doubt.code not in FOREMOST_CODES)
+    )
+    kinds = {doubt.code: doubt.what for doubt in reversed(doubts)}
+    told = [kinds[code] for code in dict.fromkeys(doubt.code for doubt in doubts)]
+    told = [what for what in told if not _in_reason(analysis, what)]
+    told += dict.fromkeys(f"objection: {each.what}" for each in run_objections(analysis))
+    return _as_many_as_fit(told, width)
+
+
+def _in_reason(analysis: Analysis, what: str) -> bool:
+    """Whether the verdict's own lines say it already."""
+    return analysis.verdict.state is State.INVALID and what.lower() in " ".join(analysis.verdict.reasons).lower()
+
+
+def _as_many_as_fit(told: Sequence[str], width: int) -> list[str]:
+    lines: list[str] = []
+    for at, what in enumerate(told):
+        some = _labelled("" if lines else "doubts", what, width, 2)
+        if len(lines) + len(some) > MOST_DOUBT_LINES - (at + 1 < len(told)):
+            return [*lines, f"{'':{LABEL}}and {len(told) - at:,} more"]
+        lines += some
+    return lines

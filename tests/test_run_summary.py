@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run leaves on the screen: every verdict, in at most 20 lines of the terminal's width, with nothing untold."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from analyses_by_verdict import FIRST, measured, proven, refuted, undecided
+from analysis_records import SERIES, block, fact, record
+
+from rtproof.experiment import stored_runs
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Analysis, Requirement
+from rtproof.report.pages.run_summary import MOST_LINES, summary_text, verdict_line
+from rtproof.summary.summary_model import Doubt, Severity
+
+WHERE = (("page", "runs/a.html"), ("more", "rtproof show runs/a"))
+GOLDEN = sorted((Path(__file__).parent / "data" / "golden").glob("*.rtrec"))
+
+
+@pytest.mark.parametrize("width", [70, 80, 100])
+@pytest.mark.parametrize("name", FIRST)
+def test_each_verdict_fits_on_a_screen(name: str, width: int) -> None:
+    analysis = FIRST[name]()
+    lines = summary_text(analysis, WHERE, width).splitlines()
+    assert lines[0].startswith(f"{analysis.verdict.state.value} ")
+    assert lines[-2:] == ["page      runs/a.html", "more      rtproof show runs/a"]
+    assert len(lines) <= MOST_LINES + 1
+    assert max(map(len, lines)) <= width
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+def test_every_kind_of_record_fits_on_a_screen(path: Path) -> None:
+    try:
+        found = stored_runs.read_run(path, workers=1).analysis
+    except stored_runs.RecordError:
+        pytest.skip("the record is damaged on purpose")
+    text = summary_text(found, WHERE)
+    assert len(text.splitlines()) <= 20
+    assert text.count("\n\n") <= 2
+
+
+def rows(analysis: Analysis, width: int = 80) -> list[list[str]]:
+    """The words of the table, a list for each line."""
+    return [line.split() for line in summary_text(analysis, WHERE, width).split("\n\n")[1].splitlines()]
+
+
+def test_a_row_has_the_figures_of_a_thread() -> None:
+    head, row = rows(proven())
+    assert head[:10] == ["thread", "cpu", "n", "missed", "min", "median", "99", "%", "99.9", "%"]
+    assert row[:8] == ["0", "2", "6,000", "0", "9.0", "9.0", "9.0", "9.0"]
+    late = rows(refuted())[1]
+    assert (late[3], late[8]) == ("0", "900.0")
+
+
+def test_of_many_threads_the_latest_are_shown_and_the_rest_is_counted() -> None:
+    threads = [replace(SERIES, id=number, thread=number, cpu=number) for number in range(40)]
+    blocks = [block([each.thread * 10_000 + 5_000] * 50, series=each) for each in threads]
+    lines = rows(analyse(record(blocks, threads), None, 1))
+    shown = [line[0] for line in lines[1:-1]]
+    assert shown == [str(thread) for thread in range(40 - len(shown), 40)]
+    assert lines[-1] == ["and", str(40 - len(shown)), "more", "threads,", "none", "later"]
+
+
+def test_the_maximum_over_time_has_its_peak_where_the_late_activation_was() -> None:
+    shape = rows(undecided())[1][-1]
+    assert len(shape) == 6
+    assert shape.index("█") == 3
+
+
+def test_each_doubt_stands_once_and_what_does_not_fit_is_counted() -> None:
+    doubts = tuple(Doubt(f"kind-{n // 2}", Severity.WARNING, f"doubt {n // 2}", "") for n in range(20))
+    told = summary_text(replace(proven(), doubts=doubts), WHERE)
+    assert told.count("doubt 0") == 1
+    assert "          and 7 more\n" in told
+    first = (Doubt("bad", Severity.INVALID, "the worst of all", ""), *doubts)
+    assert "\ndoubts    the worst of all\n" in summary_text(replace(proven(), doubts=(*doubts[:1], first[0])), WHERE)
+
+
+def test_a_hostile_name_does_not_reach_the_terminal() -> None:
+    told = replace(measured(), facts=(*measured().facts, fact("simulated", "seed=\x1b[2J")))
+    text = summary_text(analyse(told, Requirement(500_000, 10**9, gap_ns=10**9), 1), (("page", "\x1b[2J.html"),))
+    assert "\x1b" not in text
+
+
+def test_the_verdict_alone_is_one_line() -> None:
+    for make in FIRST.values():
+        analysis = make()
+        assert verdict_line(analysis).startswith(f"{analysis.verdict.state.value} ")
+        assert "\n" not in verdict_line(analysis)
