@@ -8,6 +8,7 @@ import pytest
 from analyses_by_verdict import FIRST, measured, proven, refuted, undecided
 from analysis_records import SERIES, block, fact, record
 
+from rtproof.core.errors import RecordError
 from rtproof.experiment import stored_runs
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis, Requirement
@@ -33,7 +34,7 @@ def test_each_verdict_fits_on_a_screen(name: str, width: int) -> None:
 def test_every_kind_of_record_fits_on_a_screen(path: Path) -> None:
     try:
         found = stored_runs.read_run(path, workers=1).analysis
-    except stored_runs.RecordError:
+    except RecordError:
         pytest.skip("the record is damaged on purpose")
     text = summary_text(found, WHERE)
     assert len(text.splitlines()) <= 20

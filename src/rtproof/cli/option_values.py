@@ -205,6 +205,12 @@ def take_host_options(
     )
 
 
+def refuse_for_several(asked: ExperimentRequest, several: bool) -> None:
+    """UsageError for options that choose what one run prints, where several are measured."""
+    if several and asked.shown != run_request.SUMMARY:
+        raise click.UsageError("-v and -q are for a single run")
+
+
 def take_repeat_options(values: dict[str, Any], requirements: tuple[Requirement, ...]) -> SeriesRequest | None:
     """Take the options of several runs out of a command's values; None if one run is asked."""
     times, pair = values.pop("repeat"), values.pop("abba")

@@ -90,8 +90,7 @@ def command(ctx: click.Context, /, **values: Any) -> None:
         option_values.refuse_with_repeat({"--profile": bool(wanted), "--observer": observer})
     if observer:
         values = option_values.with_observer(values, bool(wanted))
-    if (wanted or several) and asked.shown != run_request.SUMMARY:
-        raise click.UsageError("-v and -q are for a single run")
+    option_values.refuse_for_several(asked, bool(wanted or several))
     if wanted:
         ctx.exit(target_runs.run_profile(asked, wanted))
     if several:

@@ -60,14 +60,17 @@ def _verdict_lines(analysis: Analysis, width: int) -> list[str]:
     """The verdict on the first limits, and what more there is to say of the one that decides."""
     deciding = analysis.verdict
     verdicts = sorted(analysis.verdicts or (deciding,), key=lambda verdict: verdict is not deciding)
-    of_each = 2 if len(verdicts) == 1 else 1
-    lines = [line for each in verdicts[:MOST_LIMITS] for line in _one_verdict(each, width, of_each)]
-    if len(verdicts) > MOST_LIMITS:
-        lines.append(f"{'':{LABEL}}and {quantity(len(verdicts) - MOST_LIMITS, 'more limit')}")
-    more = [*_reasons(deciding), *([loop_answer(analysis)] if len(verdicts) == 1 else [])]
-    told = [text for text in more if text]
-    most = 3 if len(told) == len(verdicts) == 1 else 2
-    return lines + [line for text in told for line in _labelled("", text, width, most)]
+    if len(verdicts) == 1:
+        told = [text for text in (*_reasons(deciding), loop_answer(analysis)) if text]
+        return [*_one_verdict(deciding, width, 2), *_wrapped(told, width, 3 if len(told) == 1 else 2)]
+    lines = [line for each in verdicts[:MOST_LIMITS] for line in _one_verdict(each, width, 1)]
+    left_out = len(verdicts) - MOST_LIMITS
+    more = [f"{'':{LABEL}}and {quantity(left_out, 'more limit')}"] if left_out > 0 else []
+    return [*lines, *more, *_wrapped(_reasons(deciding), width, 2)]
+
+
+def _wrapped(texts: Sequence[str], width: int, most: int) -> list[str]:
+    return [line for text in texts for line in _labelled("", text, width, most)]
 
 
 def _one_verdict(verdict: Verdict, width: int, most: int) -> list[str]:
@@ -106,15 +109,17 @@ def _thread_lines(analysis: Analysis, width: int, most: int) -> list[str]:
     shown = _worst(threads, most)
     unit = number_format.latency_unit(analysis)
     header = ("thread", "cpu", "n", "missed", "min", "median", "99 %", "99.9 %", f"max {unit.name}")
-    rows = [header, *(_row(stream, unit) for stream in shown)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    cells = min(width - sum(widths) - 2 * len(widths), CELLS)
-    lines = ["  ".join(cell.rjust(size) for cell, size in zip(row, widths, strict=True)) for row in rows]
+    lines = _right_aligned([header, *(_row(stream, unit) for stream in shown)])
+    cells = min(width - len(lines[0]) - 2, CELLS)
     if cells >= FEWEST_CELLS:
-        lines = [f"{line}  {more}" for line, more in zip(lines, _over_time(shown, cells), strict=True)]
+        lines = [f"{line}  {more}".rstrip() for line, more in zip(lines, _over_time(shown, cells), strict=True)]
     left_out = len(threads) - len(shown)
-    more = [f"and {quantity(left_out, 'more thread')}, none later"] if left_out else []
-    return [*(line.rstrip() for line in lines), *more]
+    return [*lines, *([f"and {quantity(left_out, 'more thread')}, none later"] if left_out else [])]
+
+
+def _right_aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.rjust(size) for cell, size in zip(row, widths, strict=True)) for row in rows]
 
 
 def _worst(threads: Sequence[ReportStream], most: int) -> list[ReportStream]:
