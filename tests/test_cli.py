@@ -53,7 +53,16 @@ def test_the_version() -> None:
     ("arguments", "sentence"),
     [
         (["--nope"], "rtproof: No such option '--nope' (see 'rtproof --help')\n"),
-        (["nope"], "rtproof: No such command 'nope' (see 'rtproof --help')\n"),
+        (
+            ["nope"],
+            "rtproof: there is no command 'nope'; there are: agent, compare, completion, export, history, judge, lab, "
+            "loads, matrix, plan, profiles, report, run, show (see 'rtproof --help')\n",
+        ),
+        (
+            ["lab", "nope"],
+            "rtproof: there is no command 'nope'; there are: cache, check, compare, kernels, module, "
+            "profile, ten-ms, verify (see 'rtproof lab --help')\n",
+        ),
         (["show"], "rtproof: Missing argument 'RUN' (see 'rtproof show --help')\n"),
     ],
 )

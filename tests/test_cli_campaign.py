@@ -169,7 +169,7 @@ def test_where_nothing_can_be_measured_nothing_is_left(
         ('columns = ["n", "colour"]', "the profile own: columns: there is no column 'colour'; there are: n, min"),
         ('extras = ["colour"]', "the profile own: extras: there is no section 'colour'; there are: matrix"),
         ('article = "moon"', "there is no article 'moon'; there are: akamina"),
-        ('file = [{ name = "a", format = "moon" }]', "there is no 'moon' in exporters; there are: app-csv, bins"),
+        ('file = [{ name = "a", format = "moon" }]', "there is no exporter 'moon'; there are: app-csv, bins"),
         ('file = [{ name = "a", format = "bins", options = { moon = "1" } }]', "the format bins has no option 'moon'"),
         ('row = [{ when = { load = "good" }, keys = ["g99"] }]', "row: the article bootlin has no row 'g99'"),
     ],

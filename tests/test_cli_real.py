@@ -88,12 +88,13 @@ def test_a_run_counts_every_due_time(tmp_path: Path) -> None:
     assert found["record"]["end_reason"] == "as_asked"
 
 
-def test_what_there_is_not_is_refused_with_where_to_look(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_what_there_is_not_is_refused_with_what_there_is(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     words = ["run", "--agent", agent_process.agent(), "--policy", "other", "--output", str(tmp_path / "new" / "a")]
-    assert main([*words, "--load", "moon"]) == 2
-    assert capsys.readouterr().err == (
-        "rtproof: there is no load 'moon'; see 'rtproof agent list' and 'rtproof loads'\n"
-    )
+    assert main([*words, "--load", "schd"]) == 2
+    said = capsys.readouterr().err
+    assert "rtproof: there is no load 'schd' (did you mean 'sched'?); there are: article2-stress, churn, " in said
+    assert main([*words, "--probe", "moon"]) == 2
+    assert "rtproof: there is no probe 'moon'; there are: app, cycle, gpio, ipc, " in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -196,7 +196,7 @@ def test_order_first_then_name(fruits: ModuleType) -> None:
 
 @pytest.mark.parametrize("name", ["plum", "_helper", "", "late.x", "../late"])
 def test_a_wrong_name_is_answered_with_the_right_ones(fruits: ModuleType, name: str) -> None:
-    with pytest.raises(UserError, match=r"in fruits; there are: also-early, early, late$"):
+    with pytest.raises(UserError, match=r"^there is no fruit .*; there are: also-early, early, late$"):
         plugins.load_plugin(fruits, name)
 
 
@@ -448,3 +448,13 @@ def test_what_is_no_number(words: str) -> None:
 
 def test_what_is_a_number() -> None:
     assert (whole_number("007"), whole_number("18446744073709551615")) == (7, 2**64 - 1)
+
+
+def test_a_name_that_may_have_been_meant_is_named() -> None:
+    known = ["csv", "parquet"]
+    assert phrases.unknown_name("exporter", "prquet", known) == (
+        "there is no exporter 'prquet' (did you mean 'parquet'?); there are: csv, parquet"
+    )
+    assert phrases.unknown_name("exporter", "xls", known, ", or a path") == (
+        "there is no exporter 'xls'; there are: csv, parquet, or a path"
+    )

@@ -94,7 +94,7 @@ def test_the_title_names_verdict_machine_and_kernel() -> None:
 
 
 def test_an_unknown_format_is_refused_with_the_list() -> None:
-    with pytest.raises(UserError, match=r"no 'pdf' in formats; there are: html, json, markdown, text"):
+    with pytest.raises(UserError, match=r"no format 'pdf'; there are: html, json, markdown, text"):
         report.render("pdf", "title", [])
 
 

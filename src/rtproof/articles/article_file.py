@@ -28,6 +28,7 @@ from rtproof.articles.article import (
 )
 from rtproof.core import toml, units
 from rtproof.core.errors import UserError
+from rtproof.core.phrases import unknown_name
 from rtproof.judge.objections.result_row import RowKind
 from rtproof.judge.objections.rules.like_for_like import CONDITIONS
 
@@ -221,8 +222,7 @@ def load(name_or_path: str) -> Article:
         return read(FOLDER / f"{name_or_path}{SUFFIX}")
     if name_or_path.endswith(SUFFIX):
         return read(Path(name_or_path))
-    known = ", ".join(names())
-    raise UserError(f"there is no article {name_or_path!r}; there are: {known}, or give the path of a {SUFFIX} file")
+    raise UserError(unknown_name("article", name_or_path, names(), f", or give the path of a {SUFFIX} file"))
 
 
 def read(path: Path) -> Article:

@@ -15,6 +15,7 @@ from click.shell_completion import CompletionItem
 from rtproof import __version__
 from rtproof.cli import commands
 from rtproof.core import defects, plugins
+from rtproof.core.phrases import unknown_name
 from rtproof.core.printable import one_line
 
 
@@ -33,6 +34,14 @@ def command_group(package: ModuleType) -> type[click.Group]:
                 return None
             command: click.Command = plugins.load_plugin(package, cmd_name).command
             return command
+
+        def resolve_command(
+            self, ctx: click.Context, args: list[str]
+        ) -> tuple[str | None, click.Command | None, list[str]]:
+            name = args[0]
+            if not name.startswith("-") and self.get_command(ctx, name) is None:
+                raise click.UsageError(unknown_name("command", name, self.list_commands(ctx)), ctx)
+            return super().resolve_command(ctx, args)
 
         def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
             click.Group(commands=_described_commands(package)).format_commands(ctx, formatter)

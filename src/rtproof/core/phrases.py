@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers as text for people, always with their unit: durations, latencies, shares, probabilities, dates."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
@@ -55,6 +56,19 @@ def value(ns: int) -> str:
 def quantity(n: int, noun: str) -> str:
     """A number and its noun: "1 episode", "196,190,335 activations"."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def unknown_name(what: str, name: str, known: Iterable[str], more: str = "") -> str:
+    """The sentence that refuses a name: what there is, and the name that may have been meant.
+
+    more: what else the user may give.
+    """
+    import difflib  # Takes longer to load than most commands take to answer.
+
+    names = list(known)
+    near = difflib.get_close_matches(name, names, 1)
+    meant = f" (did you mean {near[0]!r}?)" if near else ""
+    return f"there is no {what} {name!r}{meant}; there are: {', '.join(names)}{more}"
 
 
 def percent(share: float) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from types import ModuleType
 
 from rtproof.core.errors import UserError
+from rtproof.core.phrases import unknown_name
 
 
 def plugin_names(package: ModuleType) -> list[str]:
@@ -24,8 +25,8 @@ def plugin_names(package: ModuleType) -> list[str]:
 def load_plugin(package: ModuleType, name: str) -> ModuleType:
     """Import one plug-in by name. If there is none of that name, UserError lists the plug-ins that exist."""
     if name not in plugin_names(package):
-        kind = package.__name__.rpartition(".")[2]
-        raise UserError(f"there is no {name!r} in {kind}; there are: {', '.join(plugin_names(package))}")
+        kind = package.__name__.rpartition(".")[2].removesuffix("s")
+        raise UserError(unknown_name(kind, name, plugin_names(package)))
     return importlib.import_module(f"{package.__name__}.{name.replace('-', '_')}")
 
 

@@ -20,7 +20,7 @@ from rtproof.agents.architectures import Architecture, architecture, host_archit
 from rtproof.agents.build import agent_prints, agent_version
 from rtproof.core import units
 from rtproof.core.errors import UserError
-from rtproof.core.phrases import value
+from rtproof.core.phrases import unknown_name, value
 from rtproof.core.printable import clean
 from rtproof.experiment import local_runner, run_request
 from rtproof.experiment.run_request import INTERRUPTED_CODE
@@ -100,7 +100,7 @@ def refuse_unknown_loads(names: Sequence[str]) -> None:
     known = [row[1] for row in build.listed_rows(listed, "load")]
     for name in names:
         if name.partition(":")[0] not in known:
-            raise UserError(f"there is no load {name.partition(':')[0]!r}; there are: idle, {', '.join(known)}")
+            raise UserError(unknown_name("load", name.partition(":")[0], ["idle", *known]))
 
 
 def run_guest_cells(cells: list[GuestCell], at_once: int | None, command: tuple[str, ...]) -> CellResults:

@@ -10,6 +10,7 @@ import hashlib
 import math
 import os
 import platform
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,8 +22,9 @@ import click
 
 from rtproof import __version__, loads
 from rtproof.agents.architectures import architecture_of_machine
-from rtproof.agents.build import find_agent
+from rtproof.agents.build import agent_prints, find_agent, listed_rows
 from rtproof.core.errors import RtproofError, UserError
+from rtproof.core.phrases import unknown_name
 from rtproof.core.printable import clean
 from rtproof.experiment.run_request import ExperimentRequest, limit_arguments
 from rtproof.judge.analysis_model import Requirement
@@ -164,6 +166,26 @@ def describe_run(asked: ExperimentRequest, machine: str, agent: Path) -> RunInfo
 def fitting_agent(machine: str) -> Path:
     """The agent for a machine, built if there is none yet."""
     return find_agent(architecture_of_machine(machine).name)
+
+
+_UNKNOWN = re.compile(r"there is no (load|probe) '([^']{1,60})'; see ")
+
+
+def with_known_names(problem: UserError) -> UserError:
+    """The agent's refusal of a load or a probe, with the names that there are. Any other refusal stays as it is.
+
+    The agent for this machine is asked, because one for another machine cannot run here.
+    """
+    refused = _UNKNOWN.match(str(problem))
+    if not refused:
+        return problem
+    try:
+        listed = agent_prints(fitting_agent(platform.machine()), "list")
+    except RtproofError:
+        return problem
+    known = [row[1] for row in listed_rows(listed, refused[1])]
+    own = loads.names() if refused[1] == "load" else []
+    return UserError(unknown_name(refused[1], refused[2], sorted({*known, *own})))
 
 
 def agent_of(target: Target) -> Path:

@@ -15,7 +15,7 @@ import click
 
 from rtproof import targets
 from rtproof.core import files, plugins
-from rtproof.core.errors import TargetError
+from rtproof.core.errors import TargetError, UserError
 from rtproof.core.plugins import checked_options
 from rtproof.experiment import (
     exported_files,
@@ -103,10 +103,15 @@ def _usual_folder(host_name: str) -> Path:
 def _measure(target: Target, plan: RunPlan, goal: str, watch: Watch | None) -> AgentOutcome:
     """Measure, with the live view on standard error, so that standard output holds nothing but the result."""
     on_terminal = sys.stderr.isatty()
-    if watch is None:
-        return session.run_session(target, plan, LiveView(sys.stderr, goal, on_terminal))
-    view = LiveView(sys.stderr, f"{goal} at most", on_terminal, more=watch.lines)
-    return session.run_session(target, plan, view, watch)
+    view = (
+        LiveView(sys.stderr, goal, on_terminal)
+        if watch is None
+        else LiveView(sys.stderr, f"{goal} at most", on_terminal, more=watch.lines)
+    )
+    try:
+        return session.run_session(target, plan, view, watch)
+    except UserError as problem:
+        raise local_runner.with_known_names(problem) from None
 
 
 def _print_result(asked: ExperimentRequest, folder: Path, report: Path | None, outcome: AgentOutcome) -> int:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import rtproof
 from rtproof.core.errors import UserError
+from rtproof.core.phrases import unknown_name
 from rtproof.lab import debian_packages
 from rtproof.lab.debian_packages import Archive, Package
 from rtproof.lab.stored_folders import FILE_LIST, StoredFolder, discard, find_stored, obtain_folder
@@ -251,7 +252,7 @@ def catalogue_entry(text: str) -> CatalogueEntry:
     for candidate in catalogue():
         if candidate.name == name:
             return replace(candidate, version=version)
-    raise UserError(f"there is no kernel {name!r}; there are: {', '.join(e.name for e in catalogue())}")
+    raise UserError(unknown_name("kernel", name, [entry.name for entry in catalogue()]))
 
 
 def cached_kernel(wanted: CatalogueEntry) -> StoredFolder | None:

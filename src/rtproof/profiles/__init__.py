@@ -7,6 +7,7 @@
 from pathlib import Path
 
 from rtproof.core.errors import UserError
+from rtproof.core.phrases import unknown_name
 from rtproof.profiles.profile import (
     Bins,
     CellPlan,
@@ -53,8 +54,7 @@ def load(name_or_path: str) -> Profile:
     path = Path(name_or_path)
     if path.suffix == SUFFIX or path.exists():
         return read_profile(path)
-    known = ", ".join(names())
-    raise UserError(f"there is no profile {name_or_path!r}; there are: {known}, or give the path of a {SUFFIX} file")
+    raise UserError(unknown_name("profile", name_or_path, names(), f", or give the path of a {SUFFIX} file"))
 
 
 def _folder() -> Path:

@@ -10,6 +10,7 @@ import click
 from rtproof import loads
 from rtproof.agents import build
 from rtproof.core.errors import UserError
+from rtproof.core.phrases import unknown_name
 from rtproof.core.printable import clean
 from rtproof.loads import LoadFile
 
@@ -35,7 +36,7 @@ def command(names: tuple[str, ...]) -> None:
     known = {row.name: row for row in rows(own)}
     for name in names:
         if name not in known and not loads.find(name):
-            raise UserError(f"there is no load {name!r}; there are: {', '.join(known)}")
+            raise UserError(unknown_name("load", name, known))
     for row in [known.get(name) or _defined(name, own) for name in names] if names else known.values():
         click.echo(clean(f"{row.name:16} {row.help}{build.NOT_HERE + row.missing if row.missing else ''}"))
         for option, text in row.options if names else ():
