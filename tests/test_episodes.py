@@ -9,6 +9,7 @@ import pytest
 from analysis_records import BEGIN, MS, SECOND, SERIES, array, block, record
 from numpy.typing import ArrayLike
 
+from rtproof.judge import episodes
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import NO_LONGEST, Analysis, Episode, Requirement, State, Verdict
 from rtproof.judge.claim import episode_course
@@ -195,6 +196,21 @@ def test_a_run_above_the_limit_throughout_is_refuted_and_says_so_first() -> None
     verdict = verdict_of(made, Requirement(LIMIT, MINUTE))
     assert verdict.state is State.REFUTED
     assert verdict.reasons[0].startswith("Exceeded in 30 of 30 s (1 episode, not over)")
+
+
+def test_very_many_exceedances_are_judged_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are joined within the gap first, which changes nothing but the work."""
+    values = np.where(np.arange(4_000) % 40 < 20, 900_000, 9_000)
+    asked = Requirement(500_000, SECOND, gap_ns=5 * MS)
+    found = [verdict_of(record([block(values.tolist())]), asked)]
+    monkeypatch.setattr(episodes, "_AT_ONCE", 8)
+    found.append(verdict_of(record([block(values.tolist())]), asked))
+    assert found[0].episodes
+    assert (found[0].state, found[0].episodes, found[0].reasons) == (
+        found[1].state,
+        found[1].episodes,
+        found[1].reasons,
+    )
 
 
 def test_above_the_limit_in_76_of_95_seconds_is_refuted_and_says_so_first() -> None:

@@ -19,6 +19,11 @@ from rtproof.summary.imported_histogram import ImportedHistogram
 ARCHIVE = Path(__file__).parent / "data" / "tool_outputs.zip"
 
 
+OSNOISE = (
+    "      1037436    98.21129       19201        15020        1023           0        58070          137          214"
+)
+
+
 def output(name: str) -> str:
     with zipfile.ZipFile(ARCHIVE) as outputs:
         return outputs.read(name).decode()
@@ -103,6 +108,11 @@ def test_a_message_is_no_wake_up(tmp_path: Path) -> None:
     told = json.loads(output("pmqtest.json"))
     told["thread"]["0"]["receiver"]["timeoutcount"] = 7
     assert any("7 receptions timed out" in note for note in read(tmp_path, json.dumps(told)).notes)
+
+
+def test_a_command_with_half_a_quotation_is_still_read(tmp_path: Path) -> None:
+    told = output("pmqtest.json").replace("pmqtest -q", "pmqtest 'a -q")
+    assert read(tmp_path, told).count == 30
 
 
 def test_rt_apps_log_has_every_value(tmp_path: Path) -> None:
@@ -233,18 +243,23 @@ def test_the_first_xenomai_printed_nanoseconds() -> None:
     [
         ("oslat.txt", "     Minimum:\t 1 1 (us)\n", "", "a row of its table is missing"),
         ("oslat.txt", "001 (us):\t 81908302 83027637", "001 (us):\t 5", "a row of its table is missing"),
+        ("oslat.txt", " 1 1 (us)", f" 1{' 1' * 70_000} (us)", "a row of its table is missing"),
+        ("oslat.json", '"thread": {', '"thread": {}, "x": {', "no thread"),
         ("oslat.json", '"min": 1', '"min": -9', "below 1 us"),
         ("oslat.json", '"max": 8552', '"max": 99999999999999', "can count to"),
         ("oslat.json", '"duration": 1.999', '"duration": 1e300', "longer than any clock"),
         ("pmqtest.json", '"sender"', '"x"', "a sender or a receiver only"),
         ("signaltest.json", '"thread": {', '"thread": {}, "x": {', "no thread"),
         ("rt-app.log", "wu_lat", "wu", "no column wu_lat"),
+        ("rt-app.log", "c_period", "cycle", "no column c_period"),
+        ("rt-app.log", "\n   0 ", "\n# 0 ", "the thread never ran"),
         ("rt-app.log", "   0     2500", "2500", "a row has 10 numbers"),
         ("rt-app.log", "         31\n", f" {'9' * 19}\n", "larger than any clock"),
         ("rt-app.log", "         31\n", " -31\n", "below 0"),
         ("stress-ng.txt", "mean:", "man:", "is missing"),
         ("stress-ng.txt", "min: ", "min: 9999999999", "does not lie between"),
         ("stress-ng.txt", "cyclic: latency", "cyclic: sched X: 1 ns delay, 1 samples\n", "more than one run"),
+        ("rtai-latency.txt", "RTH|", "RTX|", "no line with the names of its columns"),
         ("rtai-latency.txt", "RTD", "RTX", "no line of figures"),
         ("rtai-latency.txt", "|          2", "", "a line has 5 figures"),
         ("rtai-latency.txt", "2495", "99495", "does not lie between"),
@@ -254,10 +269,15 @@ def test_the_first_xenomai_printed_nanoseconds() -> None:
         ("rtla-timerlat-hist.txt", "10            0", "10", "the row 10 has 5 numbers"),
         ("rtla-timerlat-hist.txt", "(us)", "(fortnights)", "its unit"),
         ("rtla-timerlat-hist.txt", "over:         0         0         0", "over: 0 0 99999999999999", "can count to"),
+        ("rtla-timerlat-top.txt", "  1 #6017", "  0 #6017", "two rows"),
+        ("rtla-timerlat-top.txt", "        62\n", "       6:2\n", "where a time belongs"),
+        ("rtla-osnoise-top.txt", OSNOISE, " 1 2", "fewer figures"),
         ("rtla-timerlat-top.txt", "6017      |        0", "6017", "not four figures"),
         ("rtla-timerlat-top.txt", "#6017", "6017", "no row"),
         ("latmus.txt", "\n0 30000\n1 19990\n5 10000\n9+ 10", "", "no rows of numbers"),
         ("latmus.txt", "1 19990", "1 19990 3", "different lengths"),
+        ("latmus.txt", "\n0 30000\n1 19990\n5 10000\n9+ 10", "\n0 1 1\n9+ 10 2", "more than one measurement"),
+        ("latmus.txt", "1 19990", "1 999999999999\n2 999999999999", "can count to"),
         ("latmus.txt", "21.106", "much", "is no number"),
     ],
 )

@@ -38,9 +38,9 @@ class RtTestsResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def duration_ns(self) -> int | None:
-        """How long the run was by its own clock; None if that shows no second, or an end before the beginning."""
+        """How long the run was by its own clock; None if it ended before it began."""
         began, ended = self.times_s
-        return None if began is None or ended is None or ended <= began else (ended - began) * SECOND_NS
+        return None if began is None or ended is None or ended < began else (ended - began) * SECOND_NS
 
     @property
     def faults(self) -> tuple[str, ...]:

@@ -22,7 +22,6 @@ import numpy as np
 from rtproof.core.errors import UserError
 from rtproof.importers._tool_output import (
     LARGEST_COUNT,
-    LARGEST_NS,
     UNCOUNTABLE,
     histogram_of,
     imported_measurement,
@@ -111,8 +110,6 @@ def _last_kind(columns: Sequence[str], counts: Sequence[str]) -> str:
 def _table(rows: Mapping[str, Sequence[str]], unit_ns: int) -> _Table:
     """The file does not say the width of a bin. None is wider than the greatest common divisor of their beginnings."""
     found = {whole_number(name) * unit_ns: words for name, words in rows.items() if name[0].isdigit()}
-    if max(found, default=0) > LARGEST_NS:
-        raise UserError("its bins lie outside of what a clock can show")
     return _Table(rows, dict(sorted(found.items())), gcd(*found) or unit_ns, unit_ns)
 
 
