@@ -101,6 +101,12 @@ def test_moved_bins_of_oslat_hold_shorter_times_too(tmp_path: Path) -> None:
     assert found.unsure
 
 
+@pytest.mark.parametrize("name", ["oslat.txt", "rt-app.log", "rtai-latency.txt", "rtla-timerlat-hist.txt"])
+def test_two_measurements_in_a_file_are_not_mixed(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="it has 2 measurements"):
+        read(tmp_path, output(name) * 2)
+
+
 def test_a_message_is_no_wake_up(tmp_path: Path) -> None:
     found = read(tmp_path, output("pmqtest.json"))
     assert (found.period_ns, found.priority) == (2_000_000, 60)

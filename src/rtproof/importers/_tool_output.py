@@ -28,6 +28,12 @@ MOST_DIGITS = 20
 _WHOLE = re.compile(r"-?[0-9]+")
 
 
+def refuse_several(heads: Sequence[object]) -> None:
+    """UserError if a file has the heads of several measurements: their figures would be mixed."""
+    if len(heads) > 1:
+        raise UserError(f"it has {len(heads):,} measurements: give each in a file of its own")
+
+
 def whole_number(text: str) -> int:
     """A whole number of at most 20 digits, leading zeros not counted; UserError for any other text."""
     if not _WHOLE.fullmatch(text):

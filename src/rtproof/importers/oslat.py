@@ -23,6 +23,7 @@ from rtproof.importers._tool_output import (
     decode_json,
     imported_measurement,
     microseconds,
+    refuse_several,
     whole_number,
 )
 from rtproof.summary.counts import NO_COUNTS, Counts
@@ -88,6 +89,7 @@ FIGURES = ("Core", "Minimum", "Maximum", "Average", "Duration")
 
 
 def _of_text(text: str) -> ImportedHistogram:
+    refuse_several(_TEXT.findall(text))
     rows = {name: words.split() for name, words, _ in _ROW.findall(text)}
     bins = {whole_number(name.partition(" ")[0]): words for name, words in rows.items() if name[0].isdigit()}
     told = [rows.get(name, []) for name in FIGURES]

@@ -18,6 +18,7 @@ from rtproof.importers._tool_output import (
     LARGEST_NS,
     histogram_of,
     imported_measurement,
+    refuse_several,
     whole_number,
 )
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
@@ -39,6 +40,7 @@ def looks_like(text: str) -> bool:
 def read(text: str) -> ImportedHistogram:
     """The measurement in the log; UserError if it has no column of wake-up latencies, or rows without sense."""
     head = _HEAD.search(text)
+    refuse_several(_HEAD.findall(text))
     columns = head[0].removeprefix("#").split() if head else []
     if not head or "wu_lat" not in columns:
         raise UserError("it has no column wu_lat: no thread of it waited for a timer, or its version is too old")

@@ -15,7 +15,13 @@ from collections.abc import Iterator
 from itertools import accumulate, pairwise
 
 from rtproof.core.errors import UserError
-from rtproof.importers._tool_output import LARGEST_COUNT, LARGEST_NS, UNCOUNTABLE, whole_number
+from rtproof.importers._tool_output import (
+    LARGEST_COUNT,
+    LARGEST_NS,
+    UNCOUNTABLE,
+    refuse_several,
+    whole_number,
+)
 from rtproof.summary.imported_histogram import ImportedHistogram
 
 TOOL = "RTAI"
@@ -45,6 +51,7 @@ def looks_like(text: str) -> bool:
 
 def read(text: str) -> ImportedHistogram:
     """The measurement in the text; UserError if its figures contradict each other or are missing."""
+    refuse_several(_TITLE.findall(text))
     rows = _rows(text)
     title = _TITLE.search(text)
     told = "preempt" if "jit fast" in rows[0] else "latency"

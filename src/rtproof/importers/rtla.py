@@ -26,6 +26,7 @@ from rtproof.importers._tool_output import (
     histogram_of,
     imported_measurement,
     microseconds,
+    refuse_several,
     whole_number,
 )
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
@@ -60,6 +61,7 @@ def looks_like(text: str) -> bool:
 def read(text: str) -> ImportedHistogram:
     """The measurement in the text; UserError if its figures contradict each other or are missing."""
     title = _TITLE.search(text)
+    refuse_several(_TITLE.findall(text))
     if title:
         return _histogram(text, title[1])
     return _timerlat_top(text) if _TOP_TIMERLAT.search(text) else _osnoise_top(text)
