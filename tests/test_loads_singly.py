@@ -252,14 +252,19 @@ def test_the_death_of_a_process_ends_the_run(tmp_path: Path, which: Callable[[Ru
         with all_running(tmp_path, "60s", words, 0) as agents:
             for name, one in agents.items():
                 assert eventually(lambda name=name: idle(open_record(tmp_path / name)) == [])  # type: ignore[misc]
-                assert eventually(lambda one=one: kill(which, one))  # type: ignore[misc]
                 killed_ns[name] = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+                for _ in range(KILLS if which is leaf else 1):
+                    assert eventually(lambda one=one: kill(which, one) or one.process.poll() is not None)  # type: ignore[misc]
             assert {one.end() for one in agents.values()} == {0}
             assert eventually(lambda agents=agents: not living(agents))  # type: ignore[misc]
         for name, at_ns in killed_ns.items():
             record = whole(tmp_path / name)
             refuted_by_death(record, at_ns)
             assert idle(record) == []
+
+
+KILLS = 5
+"""A leaf that comes and goes may have ended by itself when the signal reaches it; hardly ever this many in a row."""
 
 
 def kill(which: Callable[[Running], int], one: Running) -> bool:
