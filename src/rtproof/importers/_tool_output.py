@@ -151,7 +151,7 @@ def imported_measurement(
         count=_sum(counts),
         min_ns=min((part.min_ns for part in parts if part.min_ns is not None and part.count != 0), default=None),
         mean_ns=_mean(parts),
-        max_ns=max((part.max_ns for part in parts if part.max_ns is not None and part.count != 0), default=None),
+        max_ns=_max(parts),
         histogram=None if any(one is None for one in binned) else merge_counts(one for one in binned if one),
         overflow=_sum([part.overflow for part in parts]),
         resolution_ns=resolution_ns,
@@ -163,6 +163,13 @@ def imported_measurement(
 
 def _sum(numbers: Sequence[int | None]) -> int | None:
     return None if any(n is None for n in numbers) else sum(n for n in numbers if n is not None)
+
+
+def _max(parts: Sequence[ImportedPart]) -> int | None:
+    """The largest maximum; None if a thread has values and no maximum, because its own may be larger."""
+    if any(part.count and part.max_ns is None for part in parts):
+        return None
+    return max((part.max_ns for part in parts if part.max_ns is not None and part.count != 0), default=None)
 
 
 def _mean(parts: Sequence[ImportedPart]) -> int | None:

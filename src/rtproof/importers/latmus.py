@@ -15,7 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from rtproof.core.errors import UserError
-from rtproof.importers._tool_output import LARGEST_COUNT, UNCOUNTABLE, histogram_of, microseconds, whole_number
+from rtproof.importers._tool_output import (
+    LARGEST_COUNT,
+    UNCOUNTABLE,
+    histogram_of,
+    microseconds,
+    refuse_several,
+    whole_number,
+)
 from rtproof.importers.xenomai import FOLDED, LATMUS, with_true_bins
 from rtproof.summary.counts import Counts
 from rtproof.summary.imported_histogram import ImportedHistogram
@@ -38,6 +45,7 @@ def looks_like(text: str) -> bool:
 
 def read(text: str) -> ImportedHistogram:
     """The measurement in the file; UserError if its figures make no sense."""
+    refuse_several(re.findall(r"^# libevl version: ", text, re.M))
     told = _Comments(dict(_COMMENT.findall(text)))
     old = not told.text(SAMPLES)
     bins, counted = _bins(text, old)

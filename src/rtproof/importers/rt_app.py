@@ -47,6 +47,8 @@ def read(text: str) -> ImportedHistogram:
     late, spans, slacks, starts = (
         _column(text[head.end() :], columns, name) for name in ("wu_lat", "c_period", "slack", "start")
     )
+    # A phase without a timer is a row of zeros.
+    late = late[spans > 0]
     if not late.size:
         raise UserError("it has no row: the thread never ran")
     period_ns = _period_ns(spans)

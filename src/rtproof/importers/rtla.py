@@ -141,7 +141,8 @@ def _ns(word: str, unit_ns: int) -> int | None:
 
 
 def _measurement(mode: str, kind: str, parts: Sequence[ImportedPart], text: str, unit_ns: int) -> ImportedHistogram:
-    duration = _DURATION.search(text)
+    # ``top`` prints a table each second, each with another time: none is taken.
+    duration = _DURATION.search(text) if _TITLE.search(text) else None
     notes = {
         NOISE: mode == "osnoise",
         TAKEN.format(STAGES.get(kind)): mode == "timerlat",

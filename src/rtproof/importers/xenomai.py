@@ -18,7 +18,7 @@ import numpy as np
 
 from rtproof.core.errors import UserError
 from rtproof.importers import ImportedHistogram
-from rtproof.importers._tool_output import LARGEST_COUNT, LARGEST_NS, microseconds, whole_number
+from rtproof.importers._tool_output import LARGEST_COUNT, LARGEST_NS, microseconds, refuse_several, whole_number
 from rtproof.summary.counts import NO_COUNTS, Counts
 
 TOOL = "Xenomai latency"
@@ -139,6 +139,7 @@ class _Figures:
 
 
 def _with_lines(text: str) -> ImportedHistogram:
+    refuse_several(_END.findall(text))
     end = _END.search(text)
     figures = _of_end(end) if end else _of_seconds(text)
     if figures is None:

@@ -124,6 +124,8 @@ def read_comparison(path: Path) -> StoredComparison:
     if not found.systems or not found.cells:
         raise UserError(f"{file} is damaged: it has no systems or no cells")
     shifts = found.setting.shifts_count
+    if shifts < 1:
+        raise UserError(f"{file} is damaged: its cells have no shifts")
     if wrong := next(
         (cell for cell in found.cells if cell.jobs_sha256 is not None and len(cell.jobs_sha256) != shifts), None
     ):
