@@ -237,6 +237,15 @@ def test_bins_of_another_width_than_told_are_left_out(bins: str, mean: str, larg
     assert (found.count, found.faults) == (1_000, ())
 
 
+def test_bins_of_an_assumed_width_do_not_show_what_exceeded_a_limit() -> None:
+    """Written with -B 500 -H 29: the bins look like 28 us, are half as wide, and the last one is open."""
+    bins = "1 -  2 |      900\nHSD|    avg|  28 - 29 |      100"
+    told = GRAVITY.replace("0 -  1 |     1000", bins).replace("-0.550", " 4.000").replace("-0.524", "30.000")
+    found = xenomai.read(told.replace("-0.573", " 1.000"))
+    assert found.histogram is not None
+    assert found.unsure
+
+
 def test_the_first_xenomai_printed_nanoseconds() -> None:
     lines = output("xenomai-2.5.txt").splitlines()[5:]
     text = "\n".join(lines).replace(".", "").replace("All results in microseconds", "")
@@ -250,6 +259,7 @@ def test_the_first_xenomai_printed_nanoseconds() -> None:
         ("oslat.txt", "     Minimum:\t 1 1 (us)\n", "", "a row of its table is missing"),
         ("oslat.txt", "001 (us):\t 81908302 83027637", "001 (us):\t 5", "a row of its table is missing"),
         ("oslat.txt", " 1 1 (us)", f" 1{' 1' * 70_000} (us)", "a row of its table is missing"),
+        ("oslat.txt", "1.001 1.001", "1.0.1 1.001", "1.0.1 stands where a time belongs"),
         ("oslat.json", '"thread": {', '"thread": {}, "x": {', "no thread"),
         ("oslat.json", '"min": 1', '"min": -9', "below 1 us"),
         ("oslat.json", '"max": 8552', '"max": 99999999999999', "can count to"),

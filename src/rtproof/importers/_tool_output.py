@@ -26,6 +26,7 @@ MOST_DIGITS = 20
 """The most digits of a whole number. 64 bits need 20, and an early wake-up may be printed as a number of 64 bits."""
 
 _WHOLE = re.compile(r"-?[0-9]+")
+_TIME = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?")
 
 
 def refuse_several(heads: Sequence[object]) -> None:
@@ -46,7 +47,9 @@ def whole_number(text: str) -> int:
 
 
 def microseconds(text: str) -> float:
-    """A latency in microseconds from a text with or without fraction and sign; UserError if it is too large."""
+    """A latency in microseconds from a text with or without fraction and sign; UserError if it is none or too large."""
+    if not _TIME.fullmatch(text):
+        raise UserError(f"{_short(text)} stands where a time belongs")
     value = float(text) if len(text) <= 2 * MOST_DIGITS else math.inf
     if not abs(value) <= LARGEST_NS / 1_000:
         raise UserError(f"the latency {_short(text)} is larger than any clock can show")

@@ -200,7 +200,7 @@ def _timerlat_top(text: str) -> ImportedHistogram:
     parts = [
         ImportedPart(row.cpu, row.cpu, row.count, least, mean, most)
         for row in rows
-        for least, mean, most in [[_figure(word, unit_ns) for word in row.words[at + 1 : at + 4]]]
+        for least, mean, most in [[_ns(word, unit_ns) for word in row.words[at + 1 : at + 4]]]
     ]
     return _measurement("timerlat", kind, parts, text, unit_ns)
 
@@ -209,16 +209,10 @@ def _stage_counted(rows: Sequence[_TopRow], stage: int) -> bool:
     return any(row.words[4 * stage + 3] != "-" for row in rows)
 
 
-def _figure(word: str, unit_ns: int) -> int | None:
-    if not re.fullmatch(r"-|-?\d{1,18}(\.\d{1,9})?", word):
-        raise UserError(f"{word[:20]} stands where a time belongs")
-    return _ns(word, unit_ns)
-
-
 def _osnoise_top(text: str) -> ImportedHistogram:
     """Of osnoise's table, the longest single noise; its other figures are sums of a whole period."""
     rows = _top_rows(text, _TOP_OSNOISE)
     if any(len(row.words) < 5 for row in rows):
         raise UserError("a row has fewer figures than its head")
-    parts = [ImportedPart(row.cpu, row.cpu, max_ns=_figure(row.words[4], 1_000)) for row in rows]
+    parts = [ImportedPart(row.cpu, row.cpu, max_ns=_ns(row.words[4], 1_000)) for row in rows]
     return _measurement("osnoise", "CPU", parts, text, 1_000)

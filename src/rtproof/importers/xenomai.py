@@ -66,7 +66,11 @@ def read(text: str) -> ImportedHistogram:
     found = _with_points(text) if _is_points(text) else _with_lines(text)
     _check(found)
     found = replace(found, shortest_period_ns=found.period_ns)
-    return found if found.histogram is None else with_true_bins(found, found.histogram)
+    if found.histogram is None:
+        return found
+    true = with_true_bins(found, found.histogram)
+    # Of bins whose width is only assumed, none shows that a limit was exceeded: the printed maximum does.
+    return replace(true, unsure=true.unsure or (WIDTH in true.notes and true.histogram is not None))
 
 
 def with_true_bins(found: ImportedHistogram, bins: Counts) -> ImportedHistogram:
