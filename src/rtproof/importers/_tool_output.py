@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.core.errors import UserError
+from rtproof.core.units import MOST_DIGITS, UNITS_NS
 from rtproof.summary.counts import NO_COUNTS, Counts, merge_counts
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
 
@@ -22,8 +23,6 @@ LARGEST_NS = 10**15
 """Eleven days. A larger latency is an early wake-up whose minus sign was lost."""
 LARGEST_COUNT = 10**12
 """The most values that a thread can have: one each microsecond for eleven days."""
-MOST_DIGITS = 20
-"""The most digits of a whole number. 64 bits need 20, and an early wake-up may be printed as a number of 64 bits."""
 
 _WHOLE = re.compile(r"-?[0-9]+")
 _TIME = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?")
@@ -56,12 +55,23 @@ def microseconds(text: str) -> float:
     return value
 
 
+def clock_ns(hours: str, minutes: str, seconds: str) -> int:
+    """The nanoseconds of the three words of a clock such as 00:10:00."""
+    return ((whole_number(hours) * 60 + whole_number(minutes)) * 60 + whole_number(seconds)) * UNITS_NS["s"]
+
+
+def notes_that_apply(told: Mapping[str, bool]) -> tuple[str, ...]:
+    """The sentences whose condition holds, in their order."""
+    return tuple(note for note, applies in told.items() if applies)
+
+
 def _short(text: str) -> str:
     return text if len(text) <= MOST_DIGITS + 2 else f"{text[:MOST_DIGITS]}... ({len(text):,} characters)"
 
 
 Kind = TypeVar("Kind")
 
+BUSY_LOOP = "it measures how long something took the CPU from a loop that never sleeps, not how late a thread woke up"
 UNCOUNTABLE = "its histogram has numbers that no computer can count to"
 
 

@@ -13,7 +13,13 @@ import msgspec
 
 from rtproof.core.errors import UserError
 from rtproof.importers._rt_tests import CLOCK, RtTestsResult, looks_like_rt_tests, option_length_ns, option_number
-from rtproof.importers._tool_output import ThreadTotals, decode_json, imported_measurement, imported_thread
+from rtproof.importers._tool_output import (
+    ThreadTotals,
+    decode_json,
+    imported_measurement,
+    imported_thread,
+    notes_that_apply,
+)
 from rtproof.importers.cyclictest import MAX_ONLY, OMITTED
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
 
@@ -71,7 +77,7 @@ def _imported(document: CyclictestResult, options: Mapping[str, str]) -> Importe
         asked_duration_ns=option_length_ns(options.get("D", "")),
         started_s=document.times_s[0],
         facts=document.facts,
-        notes=tuple(_notes(options, parts, left_out)),
+        notes=_notes(options, parts, left_out),
         faults=document.faults,
     )
 
@@ -81,7 +87,7 @@ def _part(number: int, thread: Thread, width_ns: int, scale_ns: int | None) -> I
     return imported_thread(told, thread.histogram, width_ns, scale_ns)
 
 
-def _notes(options: Mapping[str, str], parts: list[ImportedPart], left_out: int) -> list[str]:
+def _notes(options: Mapping[str, str], parts: list[ImportedPart], left_out: int) -> tuple[str, ...]:
     told = {
         OMITTED: True,
         CLOCK: True,
@@ -90,7 +96,7 @@ def _notes(options: Mapping[str, str], parts: list[ImportedPart], left_out: int)
         WHILE_RUNNING.format(left_out): left_out > 0,
         BROKEN_OFF.format(options.get("b")): "b" in options,
     }
-    return [note for note, applies in told.items() if applies]
+    return notes_that_apply(told)
 
 
 LONG_NAMES = {

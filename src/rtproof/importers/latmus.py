@@ -18,6 +18,7 @@ from rtproof.core.errors import UserError
 from rtproof.importers._tool_output import (
     LARGEST_COUNT,
     UNCOUNTABLE,
+    clock_ns,
     histogram_of,
     microseconds,
     refuse_several,
@@ -120,8 +121,7 @@ class _Comments:
     def duration_ns(self) -> int | None:
         """How long it measured."""
         clock = _CLOCK.match(self.text("duration (hhmmss)"))
-        hours, minutes, seconds = map(int, clock.groups()) if clock else (0, 0, 0)
-        return ((hours * 60 + minutes) * 60 + seconds) * 1_000_000_000 or None
+        return clock_ns(*clock.groups()) or None if clock else None
 
 
 def _faults(samples: int | None, counted: int) -> Iterator[str]:

@@ -17,6 +17,7 @@ import numpy as np
 from rtproof.core.errors import UserError
 from rtproof.importers._rt_tests import RtTestsResult, looks_like_rt_tests, option_length_ns, option_number
 from rtproof.importers._tool_output import (
+    BUSY_LOOP,
     LARGEST_COUNT,
     LARGEST_NS,
     UNCOUNTABLE,
@@ -32,7 +33,6 @@ from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
 TOOL = "oslat"
 US_NS = 1_000
 MOST_CPUS = 65_536
-LOOP = "it measures how long something took the CPU from a loop that never sleeps, not how late a thread woke up"
 MOVED = "its bins were moved up by the shortest time of its warm-up (option -B); the first has all shorter times too"
 LONG_NAMES = {"bucket-size": "b", "bias": "B", "duration": "D", "rtprio": "f", "cpu-list": "c"}
 
@@ -131,7 +131,7 @@ def _measured(threads: list[OslatThread], *, moved: bool) -> ImportedHistogram:
         scale_ns=(last - 1) * US_NS if last else None,
         duration_ns=round(seconds * 1e9) or None,
         unsure=moved,
-        notes=(LOOP, MOVED) if moved else (LOOP,),
+        notes=(BUSY_LOOP, MOVED) if moved else (BUSY_LOOP,),
     )
 
 

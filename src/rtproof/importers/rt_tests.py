@@ -13,7 +13,13 @@ import msgspec
 
 from rtproof.core.errors import UserError
 from rtproof.importers._rt_tests import CLOCK, RtTestsResult, looks_like_rt_tests, option_length_ns, option_number
-from rtproof.importers._tool_output import ThreadTotals, decode_json, imported_measurement, imported_thread
+from rtproof.importers._tool_output import (
+    ThreadTotals,
+    decode_json,
+    imported_measurement,
+    imported_thread,
+    notes_that_apply,
+)
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
 
 TOOL = "rt-tests"
@@ -90,7 +96,7 @@ def read(text: str) -> ImportedHistogram:
         asked_duration_ns=option_length_ns(options.get("D", "")),
         started_s=document.times_s[0],
         facts=document.facts,
-        notes=tuple(_notes(program, document, parts)),
+        notes=_notes(program, document, parts),
         faults=document.faults,
     )
 
@@ -121,7 +127,7 @@ def _priority(program: str, first: RtTestsThread, options: Mapping[str, str]) ->
     return first.receiver.priority if first.receiver else option_number(options.get("p", "0"))
 
 
-def _notes(program: str, document: OtherRtTestsResult, parts: list[ImportedPart]) -> list[str]:
+def _notes(program: str, document: OtherRtTestsResult, parts: list[ImportedPart]) -> tuple[str, ...]:
     late = sum(each.receiver.timeoutcount for each in document.thread.values() if each.receiver)
     told = {
         CLOCK: True,
@@ -129,4 +135,4 @@ def _notes(program: str, document: OtherRtTestsResult, parts: list[ImportedPart]
         NO_BINS: any(part.histogram is None for part in parts),
         TIMED_OUT.format(late): late > 0,
     }
-    return [note for note, applies in told.items() if applies]
+    return notes_that_apply(told)

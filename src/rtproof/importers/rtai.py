@@ -19,6 +19,7 @@ from rtproof.importers._tool_output import (
     LARGEST_COUNT,
     LARGEST_NS,
     UNCOUNTABLE,
+    notes_that_apply,
     refuse_several,
     whole_number,
 )
@@ -140,7 +141,7 @@ def _notes(rows: list[dict[str, int]], count: int | None) -> tuple[str, ...]:
         CALIBRATED: True,
         MEAN_OF_LINES: len(rows) > 1,
     }
-    return tuple(note for note, applies in told.items() if applies)
+    return notes_that_apply(told)
 
 
 def _times_ns(text: str, lines: int) -> tuple[int | None, int | None]:

@@ -20,22 +20,24 @@ from math import gcd
 import numpy as np
 
 from rtproof.core.errors import UserError
+from rtproof.core.units import UNITS_NS
 from rtproof.importers._tool_output import (
+    BUSY_LOOP,
     LARGEST_COUNT,
     UNCOUNTABLE,
+    clock_ns,
     histogram_of,
     imported_measurement,
     microseconds,
+    notes_that_apply,
     refuse_several,
     whole_number,
 )
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
 
 TOOL = "rtla"
-UNITS_NS = {"us": 1_000, "ns": 1}
 STAGES = {"Usr": "return to user space", "Thr": "wake-up of the thread", "IRQ": "interrupt of the timer"}
 """Of timerlat, from the last one on."""
-NOISE = "it measures how long something took the CPU from a loop that never sleeps, not how late a thread woke up"
 NO_BINS = "it has no histogram: minimum, mean and maximum of each CPU are all that is left"
 NO_SETTING = "it says neither its period nor its priority"
 TAKEN = "of the places where it measures, the last one is taken: {0}"
@@ -144,7 +146,7 @@ def _measurement(mode: str, kind: str, parts: Sequence[ImportedPart], text: str,
     # ``top`` prints a table each second, each with another time: none is taken.
     duration = _DURATION.search(text) if _TITLE.search(text) else None
     notes = {
-        NOISE: mode == "osnoise",
+        BUSY_LOOP: mode == "osnoise",
         TAKEN.format(STAGES.get(kind)): mode == "timerlat",
         NO_BINS: any(part.histogram is None for part in parts),
         NO_SETTING: True,
@@ -156,14 +158,14 @@ def _measurement(mode: str, kind: str, parts: Sequence[ImportedPart], text: str,
         mode if mode == "osnoise" else f"{mode}: {STAGES[kind]}",
         parts,
         unit_ns,
-        duration_ns=_seconds(duration) * 1_000_000_000 or None if duration else None,
-        notes=tuple(note for note, applies in notes.items() if applies),
+        duration_ns=_duration_ns(duration) if duration else None,
+        notes=notes_that_apply(notes),
     )
 
 
-def _seconds(duration: re.Match[str]) -> int:
-    days, hours, minutes, seconds = map(int, duration.groups())
-    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+def _duration_ns(duration: re.Match[str]) -> int | None:
+    days, *clock = duration.groups()
+    return whole_number(days) * UNITS_NS["d"] + clock_ns(*clock) or None
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,14 @@ import numpy as np
 
 from rtproof.core.errors import UserError
 from rtproof.importers import ImportedHistogram
-from rtproof.importers._tool_output import LARGEST_COUNT, LARGEST_NS, microseconds, refuse_several, whole_number
+from rtproof.importers._tool_output import (
+    LARGEST_COUNT,
+    LARGEST_NS,
+    clock_ns,
+    microseconds,
+    refuse_several,
+    whole_number,
+)
 from rtproof.summary.counts import NO_COUNTS, Counts
 
 TOOL = "Xenomai latency"
@@ -157,7 +164,7 @@ def _with_lines(text: str) -> ImportedHistogram:
     count = whole_number(size[1]) if size else counts.total if counts else None
     if count is not None and counts is not None and count != counts.total:
         told = replace(told, faults=(f"it says {count:,} samples, and its histogram adds up to {counts.total:,}",))
-    times = [_seconds_ns(end.groups()[at : at + 3]) for at in (5, 8)] if end else [None, None]
+    times = [clock_ns(*end.groups()[at : at + 3]) for at in (5, 8)] if end else [None, None]
     return replace(told, duration_ns=times[0], asked_duration_ns=times[1], count=count, histogram=counts, notes=notes)
 
 
@@ -210,7 +217,7 @@ def _with_points(text: str) -> ImportedHistogram:
     if overall:
         told = _told(text, _figures(*overall.groups()))
         found = replace(told, count=counts.total, histogram=counts, notes=found.notes)
-    return replace(found, duration_ns=_seconds_ns(title.groups()[:3])) if title else found
+    return replace(found, duration_ns=clock_ns(*title.groups()[:3])) if title else found
 
 
 def _bins(rows: Iterable[tuple[int, ...]]) -> Counts | None:
@@ -239,8 +246,3 @@ def _check(found: ImportedHistogram) -> None:
 
 def _ns(microseconds: float) -> int:
     return round(microseconds * 1_000)
-
-
-def _seconds_ns(clock: tuple[str, ...]) -> int:
-    hours, minutes, seconds = map(whole_number, clock)
-    return (hours * 3600 + minutes * 60 + seconds) * 1_000_000_000
