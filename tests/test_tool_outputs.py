@@ -320,3 +320,150 @@ def test_contradictions_are_named(name: str, was: str, is_now: str, says: str, t
     text = output(name)
     assert was in text
     assert any(says in fault for fault in read(tmp_path, text.replace(was, is_now)).faults)
+
+
+LINES = "T: 0 ( 900) P:80 I:1000 C: {0} Min: {1} Act: 5 Avg: 6 Max: {2}\n"
+HISTOGRAM = "# Histogram\n000003 000000\n000004 000090\n000020 000010\n# Total: 000000100\n# Min Latencies: 00004\n"
+TRAILER = "# Avg Latencies: 00005\n# Max Latencies: 00020\n# Histogram Overflows: 00000\n"
+
+
+def test_the_lines_of_two_runs_of_cyclictest_are_not_mixed(tmp_path: Path) -> None:
+    for lines in (LINES.format(90, 4, 20) + LINES.format(10, 4, 20), LINES.format(9, 4, 20).replace("900", "901")):
+        with pytest.raises(UserError, match="lines of several runs"):
+            read(tmp_path, LINES.format(8, 4, 20) + lines)
+    with pytest.raises(UserError, match="it has 2 measurements"):
+        read(tmp_path, (HISTOGRAM + TRAILER) * 2)
+
+
+def test_a_thread_of_cyclictest_that_has_not_begun_has_no_number_yet(tmp_path: Path) -> None:
+    early = LINES.format(0, 1_000_000, 0).replace("900", "  0")
+    assert read(tmp_path, early + LINES.format(9, 4, 20)).max_ns == 20_000
+
+
+def test_the_last_line_of_cyclictest_is_the_last_one(tmp_path: Path) -> None:
+    found = read(tmp_path, LINES.format(5, 4, 20) + LINES.format(9, -3, 7_000))
+    assert (found.count, found.min_ns, found.max_ns) == (9, -3_000, 7_000_000)
+
+
+def test_lines_that_hold_more_than_the_histogram_are_a_fault(tmp_path: Path) -> None:
+    sound = read(tmp_path, LINES.format(99, 4, 20) + HISTOGRAM + TRAILER)
+    assert sound.faults == ()
+    (fault,) = read(tmp_path, LINES.format(99, 4, 5_000) + HISTOGRAM + TRAILER).faults
+    assert "a maximum of 5,000 us, and its histogram has none" in fault
+    (fault,) = read(tmp_path, LINES.format(101, 4, 20) + HISTOGRAM + TRAILER).faults
+    assert "counts 101 cycles, and its histogram 100" in fault
+
+
+def test_what_cyclictest_says_of_policy_and_load_is_kept(tmp_path: Path) -> None:
+    told = "policy: fifo: loadavg: 0.11 0.22 0.33 1/101 999          \n\n"
+    assert read(tmp_path, told + LINES.format(9, 4, 20)).facts == (
+        ("policy", "fifo"),
+        ("load average", "0.11 0.22 0.33"),
+    )
+
+
+def test_values_that_are_all_longer_than_the_interval_are_hardly_microseconds(tmp_path: Path) -> None:
+    (fault,) = read(tmp_path, LINES.format(9, 1_500, 20_000).replace("Avg: 6", "Avg: 1600")).faults
+    assert "option -N: nanoseconds" in fault
+    assert read(tmp_path, LINES.format(9, 900, 20_000).replace("Avg: 6", "Avg: 1600")).faults == ()
+
+
+def test_a_file_of_two_tools_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="looks like the output of cyclictest and of stress-ng cyclic"):
+        read(tmp_path, LINES.format(9, 4, 20) + output("stress-ng.txt"))
+
+
+def test_a_mark_of_the_byte_order_is_passed_over(tmp_path: Path) -> None:
+    assert read(tmp_path, "\ufeff" + output("pmqtest.json")).tool == "rt-tests"
+
+
+CYCLICTEST_JSON = {
+    "file_version": 1,
+    "cmdline:": "cyclictest -q -p 80 -i 1000 -D 10 -h 100 --json=x",
+    "rt_test_version:": "2.40",
+    "start_time": "Fri, 20 Nov 2026 23:20:21 +0000",
+    "end_time": "Fri, 20 Nov 2026 23:20:31 +0000",
+    "resolution_in_ns": 0,
+    "thread": {"0": {"histogram": {"4": 10_000}, "cycles": 10_000, "min": 4, "max": 4, "avg": 4.0, "cpu": 0}},
+}
+
+
+def cyclictest_json(command: str, **thread: object) -> str:
+    told = {**CYCLICTEST_JSON["thread"]["0"], **thread}  # type: ignore[index]
+    return json.dumps({**CYCLICTEST_JSON, "cmdline:": command, "thread": {"0": told}})
+
+
+@pytest.mark.parametrize(
+    ("options", "priority", "period_us", "asked_s"),
+    [
+        ("-q -p 80 -i 200 -D 10", 80, 200, 10),
+        ("-qp80 -i200 -D10s", 80, 200, 10),
+        ("-mqSp 80 -mi 200 -D 1M", 80, 200, 60),
+        ("--quiet --priority 80 --interval 200 --duration 1H", 80, 200, 3_600),
+        ("--priority=80 --interval=200 --duration=1d", 80, 200, 86_400),
+        ("-a 0-3 -t 1 -p 80 -i 200 -D 10", 80, 200, 10),
+        ("-t -p 80 -a -i 200 -D 10", 80, 200, 10),
+        ("-i 200 -D 10", 0, 200, 10),
+        ("--policy=fifo -i 200 -D 10", None, 200, 10),
+        ("--policy=other -i 200 -D 10", 0, 200, 10),
+        ("-p 80 -D 10", 80, 1_000, 10),
+    ],
+)
+def test_options_are_read_as_getopt_reads_them(
+    options: str, priority: int | None, period_us: int, asked_s: int, tmp_path: Path
+) -> None:
+    found = read(tmp_path, cyclictest_json(f"cyclictest {options} --json x"))
+    assert (found.priority, found.period_ns) == (priority, period_us * 1_000)
+    assert found.asked_duration_ns == asked_s * 1_000_000_000
+    assert any("without -p" in note for note in found.notes) is (priority == 0)
+
+
+def test_more_cycles_than_fit_into_the_run_are_a_fault(tmp_path: Path) -> None:
+    assert read(tmp_path, json.dumps(CYCLICTEST_JSON)).faults == ()
+    many = cyclictest_json("cyclictest -p 80 -h 100", cycles=50_000, histogram={"4": 50_000})
+    (fault,) = read(tmp_path, many).faults
+    assert fault == "thread 0 counts 50,000 activations, one every 1 ms, and the run took 10.0 s"
+
+
+def test_cycles_that_the_histogram_lacks_are_a_fault_if_they_are_many(tmp_path: Path) -> None:
+    few = cyclictest_json("cyclictest -p 80 -i 100 -h 100", cycles=10_100)
+    assert read(tmp_path, few).faults == ()
+    many = cyclictest_json("cyclictest -p 80 -i 100 -h 100", cycles=90_000)
+    (fault,) = read(tmp_path, many).faults
+    assert fault == "thread 0 counts 90,000 values, and its histogram lacks 80,000 of them"
+
+
+def test_values_that_are_all_in_rtlas_first_bin_lie_in_it(tmp_path: Path) -> None:
+    rows = output("rtla-timerlat-hist.txt").splitlines()
+    first = [row for row in rows if not row.startswith(("10 ", "20 "))]
+    found = read(tmp_path, "\n".join(row.replace("944       134", "1000      1000") for row in first) + "\n")
+    assert found.histogram is not None
+    assert (found.histogram.lo[0], found.histogram.hi[0] >= 29_000) == (0, True)
+    assert not any("its histogram ends" in fault for fault in found.faults)
+
+
+def test_a_cpu_that_counted_in_other_places_only_is_named(tmp_path: Path) -> None:
+    text = output("rtla-timerlat-hist.txt").replace(
+        "count:     1000      1000      1000", "count:     1000      1000         0"
+    )
+    notes = read(tmp_path, text).notes
+    assert any("of CPU 1 nothing was counted in Usr" in note for note in notes)
+
+
+def test_tables_of_two_runs_of_rtla_top_are_refused(tmp_path: Path) -> None:
+    later = output("rtla-timerlat-top.txt")
+    with pytest.raises(UserError, match="of several runs"):
+        read(tmp_path, later + later.replace("00:00:06", "00:00:02"))
+
+
+def test_a_phase_of_rt_app_that_never_slept_is_in_no_bin(tmp_path: Path) -> None:
+    head, *rows = output("rt-app.log").splitlines()
+    columns = next(row for row in [head, *rows] if row.startswith("#idx")).removeprefix("#").split()
+    last = rows[-1].split()
+    late = [*last]
+    late[columns.index("slack")], late[columns.index("wu_lat")] = "-250", "0"
+    found = read(tmp_path, "\n".join([head, *rows, " ".join(late)]) + "\n")
+    assert (found.count, found.overruns, found.min_ns) == (200, 1, 27_000)
+    assert any(
+        "the work of 1 of 201 phases ended after their period, the latest 250 us" in note for note in found.notes
+    )

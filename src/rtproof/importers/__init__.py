@@ -33,9 +33,11 @@ def read(path: Path) -> ImportedHistogram:
 def recognised(path: Path) -> ImportedHistogram | None:
     """The measurement in a file of any known tool, None if no importer knows it; UserError if it cannot be read."""
     text = _text(path)
-    readers = (module for module in plugins.load_plugins(_here()) if module.looks_like(text))
-    module = next(readers, None)
-    return _read_with(module, text, path) if module else None
+    readers = [module for module in plugins.load_plugins(_here()) if module.looks_like(text)]
+    if len(readers) > 1:
+        names = " and of ".join(module.TOOL for module in readers)
+        raise UserError(f"{path} looks like the output of {names}: give each in a file of its own")
+    return _read_with(readers[0], text, path) if readers else None
 
 
 def tools() -> list[str]:
@@ -63,7 +65,8 @@ def _text(path: Path) -> str:
         files.refuse_what_waits(path)
         if path.stat().st_size > LARGEST_BYTES:
             raise UserError(f"{path} is larger than {LARGEST_BYTES // 1024 // 1024} MiB, more than any such output")
-        return path.read_text(errors="replace")
+        # Editors and shells of other systems put a mark of the byte order at the beginning.
+        return path.read_text("utf-8-sig", errors="replace")
     except OSError as problem:
         raise UserError(f"cannot read {path}: {problem.strerror}") from None
 

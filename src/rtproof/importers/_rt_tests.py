@@ -7,9 +7,8 @@
 import contextlib
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from email.utils import parsedate_to_datetime
-from itertools import pairwise
 
 import msgspec
 
@@ -17,8 +16,7 @@ SECOND_NS = 1_000_000_000
 CLOCK = "its beginning and end are given to the second"
 BACKWARDS = "it ended before it began, by its own clock"
 LENGTHS_S = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
-_LONG = re.compile(r"--([a-z-]+)=(.*)")
-_SHORT = re.compile(r"-([a-zA-Z])(.*)")
+_LONG = re.compile(r"--([a-z_-]+)(=?)(.*)", re.S)
 
 
 class RtTestsResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,22 +53,57 @@ class RtTestsResult(msgspec.Struct, frozen=True, kw_only=True):
         told = {"command": self.command, "rt-tests": self.version, **said}
         return tuple((key, value) for key, value in told.items() if value)
 
-    def options(self, long_names: Mapping[str, str]) -> dict[str, str]:
-        """Values of options by their letters; "-i 1000", "-i1000" and "--interval=1000" mean the same.
+    def options(self, letters: str, long_names: Mapping[str, str]) -> dict[str, str]:
+        """Values of options by their letters; "-qi1000", "-q -i 1000" and "--quiet --interval 1000" mean the same.
 
-        long_names: the letters of long options.
+        letters: as getopt takes them: "q" has no value, "i:" has one, "t::" may have one. long_names: the letters of
+        long options; others keep their name.
         """
         try:
             words = shlex.split(self.command)
         except ValueError:
             words = self.command.split()
-        found: dict[str, str] = {}
-        for word, following in pairwise([*words, ""]):
-            if match := _LONG.fullmatch(word):
-                found[long_names.get(match[1], match[1])] = match[2]
-            elif match := _SHORT.fullmatch(word):
-                found[match[1]] = match[2].removeprefix("=") or following
-        return found
+        return dict(_options(words[1:], _Letters(letters), long_names))
+
+
+class _Letters:
+    """Which options have a value, as getopt's own notation says it."""
+
+    def __init__(self, notation: str) -> None:
+        self._must = set(re.findall(r"(\w):(?!:)", notation))
+        self._may = set(re.findall(r"(\w)::", notation))
+
+    def has_value(self, letter: str) -> bool:
+        return letter in self._must or letter in self._may
+
+    def takes(self, letter: str, following: str) -> bool:
+        """Whether the following word is the option's value. One that may lack a value takes no other option."""
+        return letter in self._must or (letter in self._may and not following.startswith("-"))
+
+
+def _options(words: list[str], letters: _Letters, long_names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Each option and its value, "" if it has none."""
+    at = 0
+    while at < len(words):
+        word, following = words[at], words[at + 1] if at + 1 < len(words) else ""
+        at += 1
+        if match := _LONG.fullmatch(word):
+            letter, value, told = long_names.get(match[1], match[1]), match[3], bool(match[2])
+        elif len(word) > 1 and word.startswith("-"):
+            flags, letter, value = _cluster(word[1:], letters)
+            yield from ((flag, "") for flag in flags)
+            told = bool(value)
+        else:
+            continue
+        if not told and letters.takes(letter, following):
+            value, at = following, at + 1
+        yield letter, value
+
+
+def _cluster(word: str, letters: _Letters) -> tuple[str, str, str]:
+    """Of a word such as "qi100", the options without a value, the last option, and its value if it stands behind it."""
+    last = next((at for at, letter in enumerate(word) if letters.has_value(letter)), len(word) - 1)
+    return word[:last], word[last], word[last + 1 :].removeprefix("=")
 
 
 def looks_like_rt_tests(text: str, *programs: str) -> bool:
@@ -87,8 +120,8 @@ def option_number(word: str | None) -> int | None:
 
 def option_length_ns(word: str) -> int | None:
     """The nanoseconds of a length such as "10", "10s", "5m" or "1h"; None for any other text."""
-    number = option_number(word.rstrip("smhd"))
-    unit = word[len(word.rstrip("smhd")) :]
+    digits = word.rstrip("smhdSMHD")
+    number, unit = option_number(digits), word[len(digits) :].lower()
     return number * LENGTHS_S[unit] * SECOND_NS if number is not None and unit in LENGTHS_S else None
 
 

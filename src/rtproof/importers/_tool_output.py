@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.core.errors import UserError
+from rtproof.core.phrases import duration, quantity
 from rtproof.core.units import MOST_DIGITS, UNITS_NS
 from rtproof.summary.counts import NO_COUNTS, Counts, merge_counts
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
@@ -23,6 +24,13 @@ LARGEST_NS = 10**15
 """Eleven days. A larger latency is an early wake-up whose minus sign was lost."""
 LARGEST_COUNT = 10**12
 """The most values that a thread can have: one each microsecond for eleven days."""
+
+MOST_MISSING = 20_000
+"""A tool that writes its file while its threads still run may count this many values that its histogram lacks: those
+of a second at 50 us."""
+CLOCK_ERROR = 1.01
+CLOCK_STEP_NS = 2 * 10**9
+"""How much longer than told a run may have been: by a hundredth, and by its beginning and end in whole seconds."""
 
 _WHOLE = re.compile(r"-?[0-9]+")
 _TIME = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?")
@@ -158,6 +166,7 @@ def imported_measurement(
         raise UserError(UNCOUNTABLE)
     binned = [part.histogram for part in parts]
     faults = [sentence for part in parts for sentence in _faults(part, resolution_ns)]
+    faults += _too_many(parts, told.get("duration_ns"), told.get("shortest_period_ns"))
     return ImportedHistogram(
         tool,
         title,
@@ -191,6 +200,19 @@ def _mean(parts: Sequence[ImportedPart]) -> int | None:
     return round(sum(mean * n for mean, n in known) / samples) if len(known) == len(parts) and samples else None
 
 
+def _too_many(parts: Sequence[ImportedPart], duration_ns: int | None, shortest_ns: int | None) -> Iterator[str]:
+    """A sentence for each thread that counts more activations than its periods allow in the time that it ran."""
+    for part in parts:
+        period_ns, count = part.period_ns or shortest_ns, part.told or part.count
+        if not duration_ns or not period_ns or not count:
+            continue
+        if count * period_ns > CLOCK_ERROR * duration_ns + CLOCK_STEP_NS:
+            yield (
+                f"thread {part.number} counts {quantity(count, 'activation')}, one every {duration(period_ns)}, and "
+                f"the run took {duration(duration_ns)}"
+            )
+
+
 def _faults(part: ImportedPart, width_ns: int) -> Iterator[str]:
     name, low, mean, high = f"thread {part.number}", part.min_ns, part.mean_ns, part.max_ns
     if part.count == 0 or low is None or high is None:
@@ -202,6 +224,10 @@ def _faults(part: ImportedPart, width_ns: int) -> Iterator[str]:
         yield f"the mean of {name} does not lie between its minimum and its maximum"
     if part.histogram is not None and part.told is not None and part.histogram.total > part.told + 1:
         yield f"{name} counts {part.told:,} values, and its histogram adds up to {part.histogram.total:,}"
+    if part.histogram is not None and part.told is not None and part.overflow is None:
+        missing = part.told - part.histogram.total
+        if missing > max(MOST_MISSING, part.told // 100):
+            yield f"{name} counts {part.told:,} values, and its histogram lacks {missing:,} of them"
     if part.histogram is not None and part.overflow is not None:
         yield from _against_bins(name, low, high, part.overflow, part.histogram)
 

@@ -10,14 +10,20 @@ src/lib/histogram.c, versions 0.84 to 2.8.)
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.core.errors import UserError
-from rtproof.importers._tool_output import UNCOUNTABLE, histogram_of, imported_measurement, whole_number
+from rtproof.importers._tool_output import (
+    UNCOUNTABLE,
+    histogram_of,
+    imported_measurement,
+    refuse_several,
+    whole_number,
+)
 from rtproof.summary.counts import Counts
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
 
@@ -38,8 +44,13 @@ OUTLIERS = (
 MAX_ONLY = "it has no histogram (option -h): minimum, mean and maximum of each thread are all that is left"
 
 _ROW = re.compile(r"^[ \t]*(\d+)[ \t]+(\d+(?:[ \t]+\d+)*)[ \t]*$", re.M)
-_TRAILER = re.compile(r"^# (Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows):((?: +\d+)*) *$", re.M)
-_LIVE = re.compile(r"T: *(\d+) \( *\d+\) P: *(\d+) I: *(\d+) C: *(\d+) Min: *(\d+) Act: *-?\d+ Avg: *(\d+) Max: *(\d+)")
+_TRAILER = re.compile(
+    r"^# (Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows):((?:[ \t]+\d+)*)[ \t]*$", re.M
+)
+_LIVE = re.compile(
+    r"T: *(\d+) \( *(\d+)\) P: *(\d+) I: *(\d+) C: *(\d+) Min: *(-?\d+) Act: *-?\d+ Avg: *(-?\d+) Max: *(-?\d+)"
+)
+_POLICY = re.compile(r"^policy: (\w{1,20}): loadavg: ((?:\d{1,6}\.\d\d ){3})", re.M)
 _HEAD = re.compile(r"^# Histogram\s*$", re.M)
 
 
@@ -47,11 +58,49 @@ def looks_like(text: str) -> bool:
     return bool(_HEAD.search(text) or "# Max Latencies:" in text or _LIVE.search(text))
 
 
+@dataclass(frozen=True)
+class _Line:
+    """A line of figures (T: ...) of one thread, as printed."""
+
+    process: int
+    priority: int
+    period_us: int
+    count: int
+    least: int
+    mean: int
+    most: int
+
+
 def read(text: str) -> ImportedHistogram:
-    """The measurement in the text; UserError if the text has no figures, or rows of different lengths."""
+    """The measurement in the text; UserError if it has no figures, rows of different lengths, or several runs."""
+    refuse_several(_HEAD.findall(text))
     rows = _rows(text)
-    live = {whole_number(match[1]): match for match in _LIVE.finditer(text)}
-    return _of_rows(text, rows, live) if rows.size else _of_lines(live)
+    lines = _last_lines(text)
+    found = _of_rows(text, rows, lines) if rows.size else _of_lines(lines)
+    policy = _POLICY.findall(text)
+    facts = (("policy", policy[-1][0]), ("load average", policy[-1][1].strip())) if policy else ()
+    return replace(found, facts=facts, faults=(*found.faults, *_in_nanoseconds(lines)))
+
+
+def _last_lines(text: str) -> dict[int, _Line]:
+    """The last line of figures of each thread: each new one holds the ones before it."""
+    last: dict[int, _Line] = {}
+    for match in _LIVE.finditer(text):
+        number, *figures = map(whole_number, match.groups())
+        line, before = _Line(*figures), last.get(number)
+        if before and before.count and (line.process != before.process or line.count < before.count):
+            raise UserError("it has the lines of several runs: give each in a file of its own")
+        last[number] = line
+    return last
+
+
+def _in_nanoseconds(lines: dict[int, _Line]) -> list[str]:
+    return [
+        f"all values of thread {number} are longer than its interval of {line.period_us:,} us, so they are hardly "
+        "microseconds (option -N: nanoseconds)"
+        for number, line in sorted(lines.items())
+        if line.count > 1 and line.least > line.period_us > 0
+    ]
 
 
 def _rows(text: str) -> NDArray[np.int64]:
@@ -65,33 +114,54 @@ def _rows(text: str) -> NDArray[np.int64]:
         raise UserError(UNCOUNTABLE) from None
 
 
-def _of_rows(text: str, rows: NDArray[np.int64], live: dict[int, "re.Match[str]"]) -> ImportedHistogram:
+def _of_rows(text: str, rows: NDArray[np.int64], lines: dict[int, _Line]) -> ImportedHistogram:
     trailer = {match[1]: [whole_number(word) for word in match[2].split()] for match in _TRAILER.finditer(text)}
-    columns = _columns(rows[:, 1:], len(trailer.get("Max Latencies", ())))
+    columns = _columns(rows[:, 1:], len(trailer.get("Max Latencies", ())), len(lines))
     bins = [histogram_of(rows[:, 0], column, BIN_NS) for column in columns.T]
     told = {name: figures for name, figures in trailer.items() if len(figures) >= len(bins)}
-    periods = {number: whole_number(match[3]) * 1_000 for number, match in live.items()}
+    periods = {number: line.period_us * 1_000 for number, line in lines.items()}
     parts = [replace(_part(number, counts, told), period_ns=periods.get(number)) for number, counts in enumerate(bins)]
     cut_off = "Histogram Overflows" not in told
     notes = [MICROSECONDS, OMITTED, *[CUT_OFF] * cut_off, *[OUTLIERS] * any(part.overflow for part in parts)]
-    first = live.get(0)
+    first = lines.get(0)
     return imported_measurement(
         TOOL,
         "histogram",
         parts,
         BIN_NS,
         scale_ns=(int(rows[-1, 0]) + 1) * BIN_NS,
-        priority=whole_number(first[2]) if first else None,
-        period_ns=whole_number(first[3]) * 1_000 if first and len(parts) == 1 else None,
+        priority=first.priority if first else None,
+        period_ns=first.period_us * 1_000 if first and len(parts) == 1 else None,
         shortest_period_ns=min(periods.values()) if len(periods) == len(parts) else None,
         notes=(*notes, *_comments(text)),
-        faults=(*_totals(bins, told.get("Total")), *_too_short(trailer, len(bins))),
+        faults=(
+            *_totals(bins, told.get("Total")),
+            *_too_short(trailer, len(bins)),
+            *(sentence for part in parts for sentence in _against_line(part, lines.get(part.number))),
+        ),
     )
 
 
-def _columns(counts: NDArray[np.int64], threads: int) -> NDArray[np.int64]:
-    """The counts without the last column of option -H, which is the sum of the others."""
-    if threads and counts.shape[1] == threads + 1 and np.array_equal(counts[:, :-1].sum(axis=1), counts[:, -1]):
+def _against_line(part: ImportedPart, line: _Line | None) -> Iterator[str]:
+    """A sentence if a line that was printed during the run holds more than the histogram that was printed behind it."""
+    if line is None or not line.count or part.histogram is None:
+        return
+    most = part.max_ns if part.max_ns is not None else int(part.histogram.hi[-1]) if part.histogram.n.size else -1
+    if line.most * BIN_NS > most:
+        yield f"its last line of thread {part.number} says a maximum of {line.most:,} us, and its histogram has none"
+    if part.overflow is not None and line.count > (part.count or 0):
+        yield (
+            f"its last line of thread {part.number} counts {line.count:,} cycles, and its histogram {part.count or 0:,}"
+        )
+
+
+def _columns(counts: NDArray[np.int64], threads: int, lines: int) -> NDArray[np.int64]:
+    """The counts without the last column of option -H, which is the sum of the others.
+
+    threads: how many the lines behind the histogram name, 0 if the file was cut off; lines: how many those before it.
+    """
+    summed = counts.shape[1] == (threads or lines) + 1 > 1
+    if summed and np.array_equal(counts[:, :-1].sum(axis=1), counts[:, -1]):
         return counts[:, :-1]
     if threads and counts.shape[1] != threads:
         raise UserError(f"its histogram has {counts.shape[1]} columns, and the lines behind it have {threads}")
@@ -130,26 +200,33 @@ def _too_short(trailer: dict[str, list[int]], threads: int) -> list[str]:
     ]
 
 
-def _of_lines(live: dict[int, "re.Match[str]"]) -> ImportedHistogram:
+def _of_lines(lines: dict[int, _Line]) -> ImportedHistogram:
     """The measurement from the lines that cyclictest prints while it runs; only the last line of each thread counts."""
-    if not live:
+    if not lines:
         raise UserError(
             "it has neither a histogram nor a line of figures (T: ...): the program ended before it measured"
         )
-    figures = {number: [whole_number(live[number][at]) for at in range(2, 8)] for number in sorted(live)}
     parts = [
-        ImportedPart(number, None, count, low * BIN_NS, mean * BIN_NS, high * BIN_NS, period_ns=period_us * 1_000)
-        for number, (_, period_us, count, low, mean, high) in figures.items()
+        ImportedPart(
+            number,
+            None,
+            line.count,
+            line.least * BIN_NS,
+            line.mean * BIN_NS,
+            line.most * BIN_NS,
+            period_ns=line.period_us * 1_000,
+        )
+        for number, line in sorted(lines.items())
     ]
-    priority, period_us = next(iter(figures.values()))[:2]
-    period_ns = period_us * 1_000 if len(parts) == 1 else None
+    first = lines[min(lines)]
+    period_ns = first.period_us * 1_000 if len(parts) == 1 else None
     notes = (MAX_ONLY, MICROSECONDS, OMITTED)
     return imported_measurement(
         TOOL,
         "last lines",
         parts,
         BIN_NS,
-        priority=priority,
+        priority=first.priority,
         period_ns=period_ns,
         shortest_period_ns=min(part.period_ns or 0 for part in parts) or None,
         notes=notes,

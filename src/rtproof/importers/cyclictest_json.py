@@ -28,6 +28,7 @@ NO_PRIORITY = "it was started without -p, so it ran without a real-time policy"
 WHILE_RUNNING = (
     "{0:,} cycles are counted that its histogram does not have, though its scale has room for them: left out"
 )
+REAL_TIME = ("fifo", "rr")
 BROKEN_OFF = "it was to stop at the first value above {0} us (option -b), so its length depends on what it measured"
 
 
@@ -53,7 +54,7 @@ def read(text: str) -> ImportedHistogram:
     document = decode_json(text, CyclictestResult)
     if not document.thread:
         raise UserError("it has no thread")
-    return _imported(document, document.options(LONG_NAMES))
+    return _imported(document, document.options(LETTERS, LONG_NAMES))
 
 
 def _imported(document: CyclictestResult, options: Mapping[str, str]) -> ImportedHistogram:
@@ -72,7 +73,7 @@ def _imported(document: CyclictestResult, options: Mapping[str, str]) -> Importe
         period_ns=period_us * 1_000 if period_us and len(parts) == 1 else None,
         shortest_period_ns=period_us * 1_000 if period_us and not options.get("d", "").startswith("-") else None,
         left_out=max(left_out, 0),
-        priority=_priority(options.get("p")),
+        priority=_priority(options),
         duration_ns=document.duration_ns,
         asked_duration_ns=option_length_ns(options.get("D", "")),
         started_s=document.times_s[0],
@@ -91,7 +92,7 @@ def _notes(options: Mapping[str, str], parts: list[ImportedPart], left_out: int)
     told = {
         OMITTED: True,
         CLOCK: True,
-        NO_PRIORITY: "p" not in options,
+        NO_PRIORITY: _priority(options) == 0,
         MAX_ONLY: any(part.histogram is None for part in parts),
         WHILE_RUNNING.format(left_out): left_out > 0,
         BROKEN_OFF.format(options.get("b")): "b" in options,
@@ -99,7 +100,12 @@ def _notes(options: Mapping[str, str], parts: list[ImportedPart], left_out: int)
     return notes_that_apply(told)
 
 
+LETTERS = "a::A::b:c:d:D:F:h:H:i:l:MNo:p:mqrRsSt::uvD:x"
 LONG_NAMES = {
+    "affinity": "a",
+    "loops": "l",
+    "threads": "t",
+    "nsecs": "N",
     "histogram": "h",
     "histofall": "H",
     "interval": "i",
@@ -111,6 +117,8 @@ LONG_NAMES = {
 }
 
 
-def _priority(word: str | None) -> int | None:
-    """The priority: 0 without -p. None for -p 0, because some versions use the lowest priority then, others 2."""
-    return 0 if word is None else option_number(word) or None
+def _priority(options: Mapping[str, str]) -> int | None:
+    """The priority: 0 without -p. None for -p 0, and without -p for a real-time policy: versions choose differently."""
+    if "p" not in options:
+        return None if options.get("policy", "").lower() in REAL_TIME else 0
+    return option_number(options["p"]) or None

@@ -34,6 +34,7 @@ TOOL = "oslat"
 US_NS = 1_000
 MOST_CPUS = 65_536
 MOVED = "its bins were moved up by the shortest time of its warm-up (option -B); the first has all shorter times too"
+LETTERS = "b:Bc:C:D:f:hm:qsw:T:vz"
 LONG_NAMES = {"bucket-size": "b", "bias": "B", "duration": "D", "rtprio": "f", "cpu-list": "c"}
 
 _ROW = re.compile(
@@ -71,7 +72,7 @@ def _of_json(text: str) -> ImportedHistogram:
     document = decode_json(text, OslatResult)
     if not document.thread:
         raise UserError("it has no thread")
-    options = document.options(LONG_NAMES)
+    options = document.options(LETTERS, LONG_NAMES)
     threads = [each for _, each in sorted(document.thread.items())]
     found = _measured(threads, moved="B" in options)
     return replace(

@@ -21,13 +21,18 @@ from rtproof.importers._tool_output import (
     refuse_several,
     whole_number,
 )
+from rtproof.summary.counts import NO_COUNTS
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
 
 TOOL = "rt-app"
 US_NS = 1_000
 MOST_ROWS = 2_000_000
 ONE_THREAD = "it is the log of one thread; others of the same run have logs of their own"
-SLACK = "the work of {0:,} of {1:,} phases ended after their period, the latest {2:,} us after"
+SEVERAL_TIMERS = "of a phase with several timers it has one latency: the sum of theirs"
+SLACK = (
+    "the work of {0:,} of {1:,} phases ended after their period, the latest {2:,} us after: rt-app writes no latency "
+    "then, so they are in no bin"
+)
 
 _POLICY = re.compile(r"^# Policy : (\S{1,40})(?: priority : (-?\d{1,3}))?", re.M)
 _HEAD = re.compile(r"^#idx +perf +run +period +(.*)$", re.M)
@@ -47,25 +52,27 @@ def read(text: str) -> ImportedHistogram:
     late, spans, slacks, starts = (
         _column(text[head.end() :], columns, name) for name in ("wu_lat", "c_period", "slack", "start")
     )
-    # A phase without a timer is a row of zeros.
-    late = late[spans > 0]
-    if not late.size:
+    # A phase without a timer is a row of zeros. One with several timers has the sum of their latencies.
+    timed, overran = spans > 0, slacks < 0
+    if not timed.any():
         raise UserError("it has no row: the thread never ran")
+    # rt-app does not sleep when the time has passed already, and writes 0 for the latency.
+    slept = late[timed & ~overran]
     period_ns = _period_ns(spans)
     policy, priority = _policy(text)
-    n = int((slacks < 0).sum())
+    n = int((timed & overran).sum())
     return imported_measurement(
         TOOL,
         "thread with a timer",
-        [_part(late)],
+        [_part(slept)],
         US_NS,
         period_ns=period_ns,
         shortest_period_ns=period_ns,
         priority=priority,
-        duration_ns=_span_ns(starts, period_ns),
         overruns=n,
+        duration_ns=_span_ns(starts, period_ns),
         facts=(("policy", policy),) if policy else (),
-        notes=(ONE_THREAD, *([SLACK.format(n, late.size, -int(slacks.min()))] if n else [])),
+        notes=(ONE_THREAD, SEVERAL_TIMERS, *([SLACK.format(n, int(timed.sum()), -int(slacks.min()))] if n else [])),
     )
 
 
@@ -83,6 +90,8 @@ def _policy(text: str) -> tuple[str, int | None]:
 
 def _part(late: NDArray[np.int64]) -> ImportedPart:
     """The thread with these wake-up latencies in microseconds."""
+    if not late.size:
+        return ImportedPart(0, count=0, overflow=0, histogram=NO_COUNTS)
     values, counts = np.unique(late, return_counts=True)
     if int(values[0]) < 0:
         raise UserError("a wake-up latency is below 0")

@@ -35,6 +35,15 @@ DEADLINE = "cyclicdeadline"
 TAKES = "it measures how long {0} takes from one thread to another, not how late a timer wakes a thread"
 NO_BINS = "it has no histogram: the number, the minimum, the mean and the maximum are all that is left"
 TIMED_OUT = "{0:,} receptions timed out and are in no figure"
+LETTERS = {
+    "signaltest": "a::b:D:hl:mp:qSt:v",
+    "pmqtest": "a::b:d:D:f:i:l:p:qSt::T:",
+    "ptsematest": "a::b:d:i:l:D:p:qSt::h",
+    "svsematest": "a::b:d:D:f::hi:l:p:qSt::",
+    "sigwaittest": "a::b:d:D:f::hi:l:p:qt::",
+    DEADLINE: "a::c:D:hi:s:t:b:q",
+}
+"""The options of each program in getopt's notation."""
 LONG_NAMES = {"interval": "i", "duration": "D", "prio": "p", "priority": "p"}
 
 
@@ -81,7 +90,7 @@ def read(text: str) -> ImportedHistogram:
     if not document.thread:
         raise UserError("it has no thread")
     program = next(name for name in (DEADLINE, *MESSAGES) if looks_like_rt_tests(text, name))
-    options = document.options(LONG_NAMES)
+    options = document.options(LETTERS[program], LONG_NAMES)
     width_ns = 1 if document.resolution_in_ns else 1_000
     parts = [_part(number, each, width_ns) for number, each in sorted(document.thread.items())]
     first = next(iter(document.thread.values()))

@@ -41,6 +41,7 @@ STAGES = {"Usr": "return to user space", "Thr": "wake-up of the thread", "IRQ": 
 NO_BINS = "it has no histogram: minimum, mean and maximum of each CPU are all that is left"
 NO_SETTING = "it says neither its period nor its priority"
 TAKEN = "of the places where it measures, the last one is taken: {0}"
+ELSEWHERE = "of CPU {0} nothing was counted in {1}: its other places are in no figure"
 HELD_UP = "rtla loses activations that it cannot read in time, and does not count them"
 STOPPED = "it stopped at a latency that it was told to stop at, so its length depends on what it measured"
 
@@ -80,6 +81,7 @@ def _histogram(text: str, mode: str) -> ImportedHistogram:
     table = _table(rows, UNITS_NS[unit[1]])
     parts = [_part(table, at, int(name[4:])) for at, name in enumerate(columns) if name.startswith(kind)]
     found = _measurement(mode, kind, parts, text, table.unit_ns)
+    found = replace(found, notes=(*found.notes, *_idle_there(columns, rows["count:"], kind)))
     return replace(found, scale_ns=max(table.bins) + table.width_ns) if table.bins else found
 
 
@@ -111,10 +113,21 @@ def _last_kind(columns: Sequence[str], counts: Sequence[str]) -> str:
     return next((kind for kind in STAGES if kind in measured), "CPU" if columns[0][:3] == "CPU" else "Thr")
 
 
+def _idle_there(columns: Sequence[str], counts: Sequence[str], kind: str) -> tuple[str, ...]:
+    """A sentence if CPUs counted in other places than the one that is taken."""
+    counted = {name for name, n in zip(columns, counts, strict=True) if n != "0"}
+    cpus = sorted({int(name[4:]) for name in counted if f"{kind}{name[3:]}" not in counted})
+    return (ELSEWHERE.format(", ".join(map(str, cpus)), kind),) if cpus else ()
+
+
 def _table(rows: Mapping[str, Sequence[str]], unit_ns: int) -> _Table:
-    """The file does not say the width of a bin. None is wider than the greatest common divisor of their beginnings."""
+    """The file does not say the width of a bin. None is wider than the greatest common divisor of their beginnings.
+
+    If the first bin is the only one, it holds all values up to the largest.
+    """
     found = {whole_number(name) * unit_ns: words for name, words in rows.items() if name[0].isdigit()}
-    return _Table(rows, dict(sorted(found.items())), gcd(*found) or unit_ns, unit_ns)
+    largest = max((_ns(word, unit_ns) or 0 for word in rows["max:"]), default=0)
+    return _Table(rows, dict(sorted(found.items())), gcd(*found) or largest + unit_ns, unit_ns)
 
 
 def _part(table: _Table, at: int, cpu: int) -> ImportedPart:
@@ -159,6 +172,7 @@ def _measurement(mode: str, kind: str, parts: Sequence[ImportedPart], text: str,
         parts,
         unit_ns,
         duration_ns=_duration_ns(duration) if duration else None,
+        lossy=True,
         notes=notes_that_apply(notes),
     )
 
@@ -178,6 +192,9 @@ class _TopRow:
 def _top_rows(text: str, head: re.Pattern[str]) -> list[_TopRow]:
     """The rows of the last table: ``top`` prints a table each second."""
     *_, last = head.finditer(text)
+    times = [_duration_ns(each) or 0 for each in _DURATION.finditer(text)]
+    if times != sorted(times):
+        raise UserError("its tables are of several runs: give each in a file of its own")
     rows = [
         _TopRow(int(cpu), whole_number(count), tuple(words.replace("|", " ").split()))
         for cpu, count, words in _TOP_ROW.findall(text[last.end() :])

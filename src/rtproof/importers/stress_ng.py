@@ -53,6 +53,7 @@ def read(text: str) -> ImportedHistogram:
         mean_ns=middle,
         max_ns=high,
         left_out=max(whole - count, 0),
+        lossy=True,
         facts=(
             ("policy", policy),
             ("delay", f"{whole_number(delay):,} ns"),

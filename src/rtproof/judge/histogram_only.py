@@ -120,12 +120,13 @@ def _by_duration(imported: ImportedHistogram, asked: Requirement, exceeding: int
         late = duration(imported.max_ns - asked.limit_ns)
         return f"one activation alone was late for {late}, and an episode may last {longest} at most"
     period_ns = imported.shortest_period_ns
-    if not period_ns or imported.count is None:
+    if not period_ns or imported.count is None or imported.lossy:
         return None
     in_a_gap = (asked.gap_ns - asked.limit_ns) // max(_periods(imported, period_ns)) - 1
     if in_a_gap < 1:
         return None
-    gaps = (imported.count + imported.left_out - exceeding) // in_a_gap
+    # A period that passed without an activation of its own is part of a pause too.
+    gaps = (imported.count + imported.left_out + (imported.overruns or 0) - exceeding) // in_a_gap
     if exceeding <= (gaps + 1) * _held(imported, asked, period_ns):
         return None
     return (

@@ -56,6 +56,7 @@ class ImportedHistogram:
     resolution_ns: the step to which each value was rounded down, the minimum and the maximum too.
     left_out: at most this many activations ran and are in no count.
     unsure: whether a bin may hold values that were in truth smaller or early.
+    lossy: whether activations may have run that the tool neither measured nor counted.
     parts: the threads of the measurement.
     started_s: when the measurement began, in seconds since 1970.
     stated: sentences on what the user states and the file does not contain.
@@ -85,6 +86,7 @@ class ImportedHistogram:
     shortest_period_ns: int | None = None
     left_out: int = 0
     unsure: bool = False
+    lossy: bool = False
     stated: tuple[str, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
