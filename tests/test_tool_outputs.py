@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Outputs of other tools that have a reader: what is read of each, and what is refused.
 
-``data/tool_outputs.zip`` holds what the programs of Debian wrote here. The outputs of RTAI, rtla, latmus and Xenomai in
-it were built from the formats of their sources.
+``data/tool_outputs.zip`` holds what the programs of Debian wrote here. The outputs of RTAI, rtla, latmus, Xenomai, rteval
+and hwlatdetect in it were built from the formats of their sources.
 """
 
 import json
@@ -59,6 +59,9 @@ FIGURES = {
     "rtla-osnoise-hist.txt": ("rtla", 103_500, 0, 1_290_000, 1),
     "rtla-osnoise-top.txt": ("rtla", None, None, 15_020_000, None),
     "latmus.txt": ("EVL latmus", 60_000, 205, 21_106, None),
+    "cyclictest-v.txt": ("cyclictest -v", 348, 25_000, 12_123_000, 0),
+    "rteval.xml": ("rteval", 6_000, 8_000, 1_476_000, 0),
+    "hwlatdetect.txt": ("hwlatdetect", None, None, 173_000, None),
     "xenomai-2.5.txt": ("Xenomai latency", None, -1_573, 22_500, None),
 }
 
@@ -467,3 +470,94 @@ def test_a_phase_of_rt_app_that_never_slept_is_in_no_bin(tmp_path: Path) -> None
     assert any(
         "the work of 1 of 201 phases ended after their period, the latest 250 us" in note for note in found.notes
     )
+
+
+def test_a_value_that_cyclictest_did_not_print_is_counted_as_left_out(tmp_path: Path) -> None:
+    found = read(tmp_path, output("cyclictest-v.txt"))
+    assert (found.left_out, found.priority, found.shortest_period_ns) == (5, 80, 2_000_000)
+    assert any("5 of its 353 cycles were not printed" in note for note in found.notes)
+    assert [part.period_ns for part in found.parts] == [2_000_000, 2_500_000]
+
+
+def test_values_of_cyclictest_may_be_early(tmp_path: Path) -> None:
+    found = read(tmp_path, "       0:       0:      -3\n       0:       1:      40\n")
+    assert (found.min_ns, found.max_ns, found.faults) == (-3_000, 40_000, ())
+    assert found.histogram is not None
+    assert found.histogram.lo.tolist() == [-3_000, 40_000]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("       0:       1:      40\n       0:       0:      40\n", "do not increase"),
+        ("       0:       0:9999999999999999999\n", "lost its sign"),
+        ("       0:       0:9000000000000000000\n", "outside of what a clock can show"),
+    ],
+)
+def test_values_of_cyclictest_that_make_no_sense_are_refused(text: str, sentence: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=sentence):
+        read(tmp_path, text)
+
+
+def test_of_rteval_the_cpus_are_taken_and_not_the_system_once_more(tmp_path: Path) -> None:
+    found = read(tmp_path, output("rteval.xml"))
+    assert [(part.cpu, part.count) for part in found.parts] == [(0, 3_000), (1, 3_000)]
+    assert (found.priority, found.shortest_period_ns, found.scale_ns) == (95, 100_000, 3_500_000)
+    assert dict(found.facts)["rteval"] == "3.8"
+
+
+def test_an_rteval_that_stopped_at_a_value_says_so(tmp_path: Path) -> None:
+    report = (
+        '<abort_report reason="breaktrace"><breaktrace latency_threshold="500" measured_latency="700"/></abort_report>'
+    )
+    text = output("rteval.xml").replace("<system", f"{report}<system")
+    assert any("stopped at the first value above 500 us" in note for note in read(tmp_path, text).notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("<rteval><cyclictest command_line='x'/></rteval>", "rteval left all of them away"),
+        ("<rteval><timerlat/></rteval>", "adds up the values of interrupt, thread and user space"),
+        ("<rteval></rteval>", "no measurement of cyclictest"),
+        ("<rteval><cyclictest/><cyclictest/></rteval>", "2 measurements"),
+        ("<rteval><cyclictest>", "no whole XML document"),
+        ("<rteval><cyclictest><core id='a'/></cyclictest></rteval>", "a CPU has no number"),
+        ("<rteval><cyclictest><core id='1'/></cyclictest></rteval>", "stands where a whole number belongs"),
+        ("<rteval><!DOCTYPE a [<!ENTITY b 'c'>]></rteval>", "a type definition"),
+    ],
+)
+def test_what_rteval_did_not_measure_is_refused(text: str, sentence: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=sentence):
+        read(tmp_path, text)
+
+
+def test_a_cpu_of_rteval_without_values_has_none(tmp_path: Path) -> None:
+    core = "<core id='1' priority='95'><statistics><samples>0</samples></statistics></core>"
+    found = read(tmp_path, f"<rteval><cyclictest command_line='cyclictest -h 10'>{core}</cyclictest></rteval>")
+    assert (found.count, found.max_ns) == (0, None)
+
+
+def test_hwlatdetect_says_how_much_of_the_time_it_looked(tmp_path: Path) -> None:
+    text = output("hwlatdetect.txt")
+    assert any("it looked for 50 % of the time" in note for note in read(tmp_path, text).notes)
+    quiet = text.replace("Max Latency: 173us", "Max Latency: Below threshold")
+    quiet = quiet.replace("exceeding threshold: 2", "exceeding threshold: 0")
+    found = read(tmp_path, quiet)
+    assert (found.max_ns, found.faults) == (None, ())
+    assert any("no time was longer than its threshold of 10 us" in note for note in found.notes)
+    half = text.replace("exceeding threshold: 2", "exceeding threshold: 0")
+    assert read(tmp_path, half).faults == ("its longest time contradicts the number above its threshold",)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("Max Latency:", "Max:", "ended before it had measured"),
+        ("Sample width:      500000us", "Sample width:      5000000us", "looked for longer than there was time"),
+        ("exceeding threshold: 2", "exceeding threshold: 999999999999999999", "no computer can count to"),
+    ],
+)
+def test_a_hwlatdetect_that_makes_no_sense_is_refused(old: str, new: str, sentence: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=sentence):
+        read(tmp_path, output("hwlatdetect.txt").replace(old, new))

@@ -54,16 +54,21 @@ class RtTestsResult(msgspec.Struct, frozen=True, kw_only=True):
         return tuple((key, value) for key, value in told.items() if value)
 
     def options(self, letters: str, long_names: Mapping[str, str]) -> dict[str, str]:
-        """Values of options by their letters; "-qi1000", "-q -i 1000" and "--quiet --interval 1000" mean the same.
+        """Those of the command that is told, as ``options_of`` finds them."""
+        return options_of(self.command, letters, long_names)
 
-        letters: as getopt takes them: "q" has no value, "i:" has one, "t::" may have one. long_names: the letters of
-        long options; others keep their name.
-        """
-        try:
-            words = shlex.split(self.command)
-        except ValueError:
-            words = self.command.split()
-        return dict(_options(words[1:], _Letters(letters), long_names))
+
+def options_of(command: str, letters: str, long_names: Mapping[str, str]) -> dict[str, str]:
+    """Values of options by their letters; "-qi1000", "-q -i 1000" and "--quiet --interval 1000" mean the same.
+
+    letters: as getopt takes them: "q" has no value, "i:" has one, "t::" may have one. long_names: the letters of long
+    options; others keep their name.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = command.split()
+    return dict(_options(words[1:], _Letters(letters), long_names))
 
 
 class _Letters:

@@ -86,9 +86,9 @@ UNCOUNTABLE = "its histogram has numbers that no computer can count to"
 def histogram_of(values: NDArray[np.int64], counts: NDArray[np.int64], width_ns: int) -> Counts:
     """Counts in bins of one width in ns, without the empty bins; UserError if they make no sense.
 
-    values: the number of each bin, increasing. counts: of equal length.
+    values: the number of each bin, increasing, below 0 for early wake-ups. counts: of equal length.
     """
-    if values.size and (values[0] < 0 or int(values[-1]) > LARGEST_NS // width_ns):
+    if values.size and max(-int(values[0]), int(values[-1])) > LARGEST_NS // width_ns:
         raise UserError("its bins lie outside of what a clock can show")
     if np.any(np.diff(values) <= 0) or np.any(counts < 0):
         raise UserError("the rows of its histogram do not increase")

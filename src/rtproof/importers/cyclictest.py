@@ -52,14 +52,18 @@ _LIVE = re.compile(
 )
 _POLICY = re.compile(r"^policy: (\w{1,20}): loadavg: ((?:\d{1,6}\.\d\d ){3})", re.M)
 _HEAD = re.compile(r"^# Histogram\s*$", re.M)
+SAMPLE = re.compile(r"^ *(\d{1,8}): *(\d{1,18}): *(-?\d{1,19})$", re.M)
+"""A value of option -v. Such a text has a reader of its own."""
 
 
 def looks_like(text: str) -> bool:
-    return bool(_HEAD.search(text) or "# Max Latencies:" in text or _LIVE.search(text))
+    if _HEAD.search(text) or "# Max Latencies:" in text:
+        return True
+    return bool(_LIVE.search(text)) and not SAMPLE.search(text)
 
 
 @dataclass(frozen=True)
-class _Line:
+class Line:
     """A line of figures (T: ...) of one thread, as printed."""
 
     process: int
@@ -75,26 +79,26 @@ def read(text: str) -> ImportedHistogram:
     """The measurement in the text; UserError if it has no figures, rows of different lengths, or several runs."""
     refuse_several(_HEAD.findall(text))
     rows = _rows(text)
-    lines = _last_lines(text)
+    lines = last_lines(text)
     found = _of_rows(text, rows, lines) if rows.size else _of_lines(lines)
     policy = _POLICY.findall(text)
     facts = (("policy", policy[-1][0]), ("load average", policy[-1][1].strip())) if policy else ()
     return replace(found, facts=facts, faults=(*found.faults, *_in_nanoseconds(lines)))
 
 
-def _last_lines(text: str) -> dict[int, _Line]:
+def last_lines(text: str) -> dict[int, Line]:
     """The last line of figures of each thread: each new one holds the ones before it."""
-    last: dict[int, _Line] = {}
+    last: dict[int, Line] = {}
     for match in _LIVE.finditer(text):
         number, *figures = map(whole_number, match.groups())
-        line, before = _Line(*figures), last.get(number)
+        line, before = Line(*figures), last.get(number)
         if before and before.count and (line.process != before.process or line.count < before.count):
             raise UserError("it has the lines of several runs: give each in a file of its own")
         last[number] = line
     return last
 
 
-def _in_nanoseconds(lines: dict[int, _Line]) -> list[str]:
+def _in_nanoseconds(lines: dict[int, Line]) -> list[str]:
     return [
         f"all values of thread {number} are longer than its interval of {line.period_us:,} us, so they are hardly "
         "microseconds (option -N: nanoseconds)"
@@ -114,7 +118,7 @@ def _rows(text: str) -> NDArray[np.int64]:
         raise UserError(UNCOUNTABLE) from None
 
 
-def _of_rows(text: str, rows: NDArray[np.int64], lines: dict[int, _Line]) -> ImportedHistogram:
+def _of_rows(text: str, rows: NDArray[np.int64], lines: dict[int, Line]) -> ImportedHistogram:
     trailer = {match[1]: [whole_number(word) for word in match[2].split()] for match in _TRAILER.finditer(text)}
     columns = _columns(rows[:, 1:], len(trailer.get("Max Latencies", ())), len(lines))
     bins = [histogram_of(rows[:, 0], column, BIN_NS) for column in columns.T]
@@ -142,7 +146,7 @@ def _of_rows(text: str, rows: NDArray[np.int64], lines: dict[int, _Line]) -> Imp
     )
 
 
-def _against_line(part: ImportedPart, line: _Line | None) -> Iterator[str]:
+def _against_line(part: ImportedPart, line: Line | None) -> Iterator[str]:
     """A sentence if a line that was printed during the run holds more than the histogram that was printed behind it."""
     if line is None or not line.count or part.histogram is None:
         return
@@ -200,7 +204,7 @@ def _too_short(trailer: dict[str, list[int]], threads: int) -> list[str]:
     ]
 
 
-def _of_lines(lines: dict[int, _Line]) -> ImportedHistogram:
+def _of_lines(lines: dict[int, Line]) -> ImportedHistogram:
     """The measurement from the lines that cyclictest prints while it runs; only the last line of each thread counts."""
     if not lines:
         raise UserError(

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ``cyclictest -v`` prints: every value, as the number of the thread, of the cycle and the value.
+
+The numbers of the cycles are those of the thread, so a number that is missing was measured and not printed: the buffer
+of cyclictest was full, or it was told to print fewer (option -o: of so many values the largest). The interval that it
+prints before is that of the next thread, so it is not used; that of the last lines (T: ...) is. (Format: rt-tests,
+src/cyclictest/cyclictest.c, print_stat.)
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtproof.core.errors import UserError
+from rtproof.importers._tool_output import histogram_of, imported_measurement, notes_that_apply, whole_number
+from rtproof.importers.cyclictest import BIN_NS, MICROSECONDS, OMITTED, SAMPLE, Line, last_lines
+from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
+
+TOOL = "cyclictest -v"
+MOST_ROWS = 4_000_000
+MOST_THREADS = 65_536
+NOT_PRINTED = (
+    "{0:,} of its {1:,} cycles were not printed: its buffer was full, or it printed of several values only the largest "
+    "(option -o)"
+)
+
+
+def looks_like(text: str) -> bool:
+    return bool(SAMPLE.search(text))
+
+
+def read(text: str) -> ImportedHistogram:
+    """The measurement in the text; UserError if the cycles of a thread do not increase."""
+    rows = [tuple(map(whole_number, row.groups())) for row in SAMPLE.finditer(text)]
+    if len(rows) > MOST_ROWS:
+        raise UserError(f"it has more than {MOST_ROWS:,} values")
+    if not all(abs(number) < 2**63 for row in rows for number in row):
+        raise UserError("a value is larger than any clock can show: an early wake-up that lost its sign")
+    table = np.array(rows, np.int64).reshape(-1, 3)
+    threads = np.unique(table[:, 0])
+    if threads.size > MOST_THREADS:
+        raise UserError(f"it has {threads.size:,} threads")
+    of_threads = {int(number): table[table[:, 0] == number, 1:] for number in threads}
+    if any(np.any(np.diff(cycles[:, 0]) <= 0) for cycles in of_threads.values()):
+        raise UserError("the cycles of a thread do not increase: it has several runs, or was put together")
+    lines = last_lines(text)
+    parts = [_part(number, cycles[:, 1], lines.get(number)) for number, cycles in of_threads.items()]
+    cycles = sum(_cycles(each, lines.get(number)) for number, each in of_threads.items())
+    missing = cycles - len(rows)
+    first, periods = lines.get(0), [part.period_ns for part in parts if part.period_ns]
+    return imported_measurement(
+        TOOL,
+        "values",
+        parts,
+        BIN_NS,
+        priority=first.priority if first else None,
+        period_ns=periods[0] if len(periods) == len(parts) == 1 else None,
+        shortest_period_ns=min(periods) if len(periods) == len(parts) else None,
+        left_out=missing,
+        notes=notes_that_apply({MICROSECONDS: True, OMITTED: True, NOT_PRINTED.format(missing, cycles): missing > 0}),
+    )
+
+
+def _cycles(table: NDArray[np.int64], line: Line | None) -> int:
+    """How many cycles a thread had: the last one printed, or as many as its own line says at the end."""
+    return max(int(table[-1, 0]) + 1, line.count if line else 0)
+
+
+def _part(number: int, values_us: NDArray[np.int64], line: Line | None) -> ImportedPart:
+    values, counts = np.unique(values_us, return_counts=True)
+    return ImportedPart(
+        number,
+        count=int(values_us.size),
+        min_ns=int(values[0]) * BIN_NS,
+        mean_ns=round(float(values_us.mean()) * BIN_NS),
+        max_ns=int(values[-1]) * BIN_NS,
+        overflow=0,
+        histogram=histogram_of(values, counts.astype(np.int64), BIN_NS),
+        period_ns=line.period_us * BIN_NS if line else None,
+    )

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ``hwlatdetect`` of rt-tests prints: the longest time that the hardware took from a loop with interrupts off.
+
+Firmware (system management interrupts) and hypervisors are what takes it. The tool looks only for a part of the time,
+and times below its threshold are in no figure. (Format: rt-tests, src/hwlatdetect/hwlatdetect.py; kernel,
+Documentation/trace/hwlat_detector.rst.)
+"""
+
+import re
+
+from rtproof.core.errors import UserError
+from rtproof.core.phrases import percent
+from rtproof.importers._tool_output import LARGEST_COUNT, UNCOUNTABLE, microseconds, refuse_several, whole_number
+from rtproof.summary.imported_histogram import ImportedHistogram
+
+TOOL = "hwlatdetect"
+US_NS = 1_000
+HARDWARE = (
+    "it measures how long the hardware or a hypervisor took the CPU from a loop with interrupts off, not how late a "
+    "thread woke up"
+)
+LOOKED = "it looked for {0} of the time"
+BELOW = "no time was longer than its threshold of {0} us; shorter ones are in no figure"
+ABOVE = "{0:,} times were longer than its threshold of {1} us; shorter ones are in no figure"
+
+_TITLE = re.compile(r"^hwlatdetect:  test duration (\d{1,9}) seconds$", re.M)
+_SETTING = re.compile(r"^ +(Latency threshold|Sample window|Sample width): +(\d{1,12})us$", re.M)
+_MAX = re.compile(r"^Max Latency: (Below threshold|\d{1,12}us)$", re.M)
+_EXCEEDING = re.compile(r"^Samples exceeding threshold: (\d{1,18})$", re.M)
+
+
+def looks_like(text: str) -> bool:
+    return bool(_TITLE.search(text))
+
+
+def read(text: str) -> ImportedHistogram:
+    """The longest time in the text; UserError if the tool was ended before it printed that."""
+    titles = _TITLE.findall(text)
+    refuse_several(titles)
+    most, exceeding = _MAX.search(text), _EXCEEDING.search(text)
+    settings = {name: whole_number(value) for name, value in _SETTING.findall(text)}
+    if not most or not exceeding or len(settings) != 3:
+        raise UserError("its settings or its longest time are missing: it was ended before it had measured")
+    threshold, window, width = (settings[name] for name in ("Latency threshold", "Sample window", "Sample width"))
+    longer = whole_number(exceeding[1])
+    if longer > LARGEST_COUNT:
+        raise UserError(UNCOUNTABLE)
+    if not 0 < width <= window:
+        raise UserError("it says that it looked for longer than there was time")
+    above = most[1][0].isdigit()
+    found = BELOW.format(f"{threshold:,}") if not longer else ABOVE.format(longer, f"{threshold:,}")
+    return ImportedHistogram(
+        TOOL,
+        "hardware latency",
+        duration_ns=whole_number(titles[0]) * 10**9 or None,
+        max_ns=round(microseconds(most[1].removesuffix("us")) * US_NS) if above else None,
+        resolution_ns=US_NS,
+        lossy=True,
+        facts=tuple((name, f"{value:,} us") for name, value in settings.items()),
+        notes=(HARDWARE, LOOKED.format(percent(width / window)), found),
+        faults=() if above is (longer > 0) else ("its longest time contradicts the number above its threshold",),
+    )

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The file ``summary.xml`` of rteval, as far as it measured with cyclictest.
+
+It has figures and histogram of each CPU, and of the system, which holds all CPUs once more. If a value lay beyond the
+scale, rteval leaves all of them away. Of timerlat, rteval adds up the values of interrupt, thread and user space, and
+drops those beyond the scale, so nothing of that is read. (Format: rteval, rteval/modules/measurement/cyclictest.py and
+timerlat.py, MakeReport.)
+"""
+
+import re
+from collections.abc import Iterator
+from xml.etree import ElementTree
+
+from rtproof.core.errors import UserError
+from rtproof.core.units import MOST_DIGITS
+from rtproof.importers._rt_tests import option_number, options_of
+from rtproof.importers._tool_output import (
+    ThreadTotals,
+    imported_measurement,
+    imported_thread,
+    microseconds,
+    notes_that_apply,
+    whole_number,
+)
+from rtproof.importers.cyclictest import BIN_NS, OMITTED
+from rtproof.importers.cyclictest_json import LETTERS, LONG_NAMES
+from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
+
+TOOL = "rteval"
+BROKEN_OFF = "it stopped at the first value above {0} us, so its length depends on what it measured"
+STAGES_ADDED = (
+    "it measured with timerlat: rteval adds up the values of interrupt, thread and user space, and drops those beyond "
+    "its scale. Give the output of rtla itself"
+)
+ALL_LEFT_OUT = "it has no figures: a value lay beyond its scale, so rteval left all of them away"
+
+_HEAD = re.compile(r"^\s*(?:<\?xml[^>]{0,200}\?>\s*)?<rteval\b")
+_CPU = re.compile(r"\d{1,6}")
+
+
+def looks_like(text: str) -> bool:
+    return bool(_HEAD.match(text[:1_024]))
+
+
+def read(text: str) -> ImportedHistogram:
+    """The measurement of cyclictest in the document; UserError if it has none or contradicts its form."""
+    if "<!" in text.replace("<!--", ""):
+        raise UserError("it has a type definition, which rteval never writes")
+    try:
+        root = ElementTree.fromstring(text)  # noqa: S314 -- without a type definition nothing in it can expand
+    except ElementTree.ParseError as problem:
+        raise UserError(f"it is no whole XML document: {problem}") from None
+    found = list(root.iter("cyclictest"))
+    if not found:
+        raise UserError(STAGES_ADDED if root.find(".//timerlat") is not None else "it has no measurement of cyclictest")
+    if len(found) > 1:
+        raise UserError(f"it has {len(found):,} measurements of cyclictest")
+    return _measurement(found[0], root)
+
+
+def _measurement(cyclictest: ElementTree.Element, root: ElementTree.Element) -> ImportedHistogram:
+    command = cyclictest.get("command_line", "")
+    options = options_of(command, LETTERS, LONG_NAMES)
+    scale_us = option_number(options.get("h", "").strip())
+    parts = [_part(core, scale_us) for core in cyclictest.findall("core")]
+    if not parts:
+        raise UserError(ALL_LEFT_OUT)
+    threshold = cyclictest.find("./abort_report/breaktrace")
+    broken = threshold.get("latency_threshold", "?") if threshold is not None else ""
+    period_us = option_number(options.get("i", "1000"))
+    return imported_measurement(
+        TOOL,
+        command[:200],
+        parts,
+        BIN_NS,
+        scale_ns=scale_us * BIN_NS if scale_us is not None else None,
+        priority=option_number(options.get("p")),
+        period_ns=period_us * 1_000 if period_us and len(parts) == 1 else None,
+        shortest_period_ns=period_us * 1_000 if period_us else None,
+        facts=tuple(_facts(root)),
+        notes=notes_that_apply({OMITTED: True, BROKEN_OFF.format(broken[:MOST_DIGITS]): bool(broken)}),
+    )
+
+
+def _part(core: ElementTree.Element, scale_us: int | None) -> ImportedPart:
+    number = core.get("id", "")
+    if not _CPU.fullmatch(number):
+        raise UserError("a CPU has no number")
+    samples = whole_number(_text(core, "samples"))
+    bins = {
+        whole_number(bucket.get("index", "")): whole_number(bucket.get("value", ""))
+        for bucket in core.iterfind("./histogram/bucket")
+    }
+    if not samples:
+        return imported_thread(ThreadTotals(int(number), int(number), 0, 0, 0, 0), {}, BIN_NS, None)
+    low, high = (whole_number(_text(core, name)) for name in ("minimum", "maximum"))
+    told = ThreadTotals(int(number), int(number), samples, low, high, microseconds(_text(core, "mean")))
+    return imported_thread(told, bins, BIN_NS, scale_us * BIN_NS if scale_us is not None else None)
+
+
+def _text(core: ElementTree.Element, name: str) -> str:
+    return (core.findtext(f"./statistics/{name}") or "").strip()
+
+
+def _facts(root: ElementTree.Element) -> Iterator[tuple[str, str]]:
+    """What it says of the system, with the keys of the other tools."""
+    for key, path in (("release", "./uname/kernel"), ("machine", "./uname/arch"), ("nodename", "./uname/node")):
+        if said := (root.findtext(path) or "").strip():
+            yield key, said[:200]
+    if version := root.get("version"):
+        yield "rteval", version[:40]
