@@ -402,3 +402,29 @@ def test_what_is_no_account_is_left_out() -> None:
         file("rtproof.ko/thread0/irq", "", Moment.END),
     )
     assert source_counts(record([], files=files)) == ()
+
+
+def test_with_a_period_above_a_second_only_seconds_with_a_due_time_are_told() -> None:
+    """Due at 0, 2.5, 5, 7.5, 10 and 12.5 s, of which those from 5 to 10 s were missed."""
+    rare = replace(SERIES, period_ns=5 * SECOND // 2, first_due_ns=0)
+    found = per_second.seconds_of_block(rare, block([4, 9, -2], {1: 3}, series=rare))
+    assert as_lists(found) == [(0, 1, 0, 4), (2, 1, 0, 9), (5, 0, 1, 0), (7, 0, 1, 0), (10, 0, 1, 0), (12, 1, 0, -2)]
+
+
+@pytest.mark.parametrize("period_ns", [300_000_000, SECOND, 2_300_000_000])
+def test_many_missed_activations_are_counted_as_few_are(period_ns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    off = replace(SERIES, period_ns=period_ns, on_grid=False, external=True)
+    some = block([7, 8, 9, 10], {0: 11, 1: 1, 3: 40}, series=off)
+    one_by_one = as_lists(per_second.seconds_of_block(off, some))
+    monkeypatch.setattr(per_second, "MOST_AT_ONCE", 0)
+    assert as_lists(per_second.seconds_of_block(off, some)) == one_by_one
+    assert sum(missed for _, _, missed, _ in one_by_one) == 52
+
+
+def test_more_seconds_than_fit_into_memory_are_an_error_in_the_data() -> None:
+    days = 86_400 * SECOND // SERIES.period_ns
+    per_second.refuse_impossible_stall(SERIES, block([1, 2], {0: 39 * days}))
+    with pytest.raises(RecordError, match="thread 0 claims a run of 41 days: these are no samples"):
+        per_second.refuse_impossible_stall(SERIES, block([1, 2], {0: 41 * days}))
+    rare = replace(SERIES, period_ns=40 * 3_600 * SECOND)
+    per_second.refuse_impossible_stall(rare, block([1] * 125, {0: 75}, series=rare))

@@ -30,21 +30,30 @@ class PreviousDueTime:
 
 LONGEST_GAP_NS = 400 * 86_400 * 1_000_000_000
 """A longer stall must be an error in the data, and its missed activations could not be counted."""
+MOST_SECONDS = 40 * 86_400
+"""Blocks that were joined have activations in fewer seconds, but for errors in the data: each second takes memory."""
 
 
 def refuse_impossible_stall(series: Series, block: Block) -> None:
     """RecordError for a stall longer than LONGEST_GAP_NS, or for a value of which due times follow and that is one.
 
-    So it is for a block on the grid that is longer, because its seconds would fill the memory.
+    So it is for a block that is longer, or whose activations are due in more than MOST_SECONDS: these would fill the
+    memory.
     """
-    longest, what = int(block.gap_missed.max(initial=0)) * series.period_ns, "a stall of"
+    longest_ns = int(block.gap_missed.max(initial=0)) * series.period_ns
     if not series.by_period:
-        longest = max(longest, int(block.values.max()), -int(block.values.min()))
-    elif longest <= LONGEST_GAP_NS:
-        longest, what = (block.values.size + int(block.gap_missed.sum())) * series.period_ns, "a run of"
-    if longest > LONGEST_GAP_NS:
-        days = longest // 86_400_000_000_000
-        raise RecordError(f"thread {series.thread} claims {what} {days} days: these are no samples")
+        longest_ns = max(longest_ns, int(block.values.max()), -int(block.values.min()))
+    if longest_ns > LONGEST_GAP_NS:
+        raise _impossible(series, "a stall of", longest_ns)
+    due = count_activations(block)
+    span_ns = due * series.period_ns
+    if series.by_period and (span_ns > LONGEST_GAP_NS or min(due, span_ns // SECOND_NS) > MOST_SECONDS):
+        raise _impossible(series, "a run of", span_ns)
+
+
+def _impossible(series: Series, what: str, span_ns: int) -> RecordError:
+    days = span_ns // 86_400_000_000_000
+    return RecordError(f"thread {series.thread} claims {what} {days} days: these are no samples")
 
 
 def off_grid_due_times(series: Series, block: Block, told: PreviousDueTime | None = None) -> Int64Array:
@@ -185,7 +194,7 @@ NO_SECONDS = Seconds(*(np.empty(0, np.int64) for _ in range(4)))
 
 def seconds_of_block(series: Series, block: Block, told: PreviousDueTime | None = None) -> Seconds:
     """The seconds in which an activation of the block was due. told: the due times that joined blocks stated."""
-    if series.on_grid and series.period_ns:
+    if series.on_grid and 0 < series.period_ns <= SECOND_NS:
         return _on_grid(series.period_ns, block)
     return _off_grid(series.period_ns, block, off_grid_due_times(series, block, told))
 
@@ -260,11 +269,28 @@ def _missed_off_grid(period: int, block: Block, due: Int64Array) -> Seconds:
     return _missed_after_due(due[block.gap_position], block.gap_missed, period)
 
 
+MOST_AT_ONCE = 1 << 22
+"""So many missed activations are counted one by one; of more, each stall is cut at the seconds."""
+
+
 def _missed_after_due(due_ns: Int64Array, missed: Int64Array, period_ns: int) -> Seconds:
+    if int(missed.sum()) > MOST_AT_ONCE:
+        gaps = zip(due_ns.tolist(), missed.tolist(), strict=True)
+        return merge_seconds(_missed_in_stall(due, number, period_ns) for due, number in gaps)
     order = np.concatenate([np.arange(1, each + 1) for each in missed])
     missed_due = np.repeat(due_ns, missed) + order * period_ns
     second, n = np.unique(missed_due // SECOND_NS, return_counts=True)
     return Seconds(second, np.zeros_like(second), n.astype(np.int64), np.zeros_like(second))
+
+
+def _missed_in_stall(due_ns: int, missed: int, period_ns: int) -> Seconds:
+    first, last = (due_ns + period_ns) // SECOND_NS, (due_ns + missed * period_ns) // SECOND_NS
+    second = np.arange(first, last + 1)
+    before = np.clip(-((due_ns - second[1:] * SECOND_NS) // period_ns) - 1, 0, missed)
+    n = np.diff(np.concatenate(([0], before, [missed])))
+    some = n > 0
+    nothing = np.zeros(np.count_nonzero(some), np.int64)
+    return Seconds(second[some], nothing, n[some], nothing)
 
 
 def missed_seconds(series: Series, due_ns: Int64Array, missed: Int64Array) -> Seconds:
