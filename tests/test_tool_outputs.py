@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Outputs of other tools that have a reader: what is read of each, and what is refused.
 
-``data/tool_outputs.zip`` holds what the programs of Debian wrote here. The outputs of RTAI, rtla, latmus, Xenomai, rteval
-and hwlatdetect in it were built from the formats of their sources.
+``data/tool_outputs.zip`` holds what the programs of Debian wrote here. The outputs of RTAI, rtla, latmus, Xenomai,
+rteval and hwlatdetect in it were built from the formats of their sources.
 """
 
 import json

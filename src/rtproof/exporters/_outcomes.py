@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the formats of test services share: whether a run passed, and the figures of each thread in microseconds."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rtproof.core.errors import UserError
+from rtproof.core.phrases import capitalised
+from rtproof.core.printable import clean
+from rtproof.core.units import format_duration
+from rtproof.exporters import _columns
+from rtproof.judge import verdict_sentences
+from rtproof.judge.analysis_model import Analysis, State, Verdict
+
+PASSED, FAILED, SKIPPED, UNKNOWN = "pass", "fail", "skip", "unknown"
+RESULTS = {State.PROVEN: PASSED, State.REFUTED: FAILED, State.UNDECIDED: SKIPPED}
+"""UNDECIDED is no failure: the run was too short. INVALID and a run without a limit are neither."""
+
+
+@dataclass(frozen=True)
+class ThreadFigures:
+    """A thread: how often it ran, how many activations it missed, and its latencies in us; None if it never ran."""
+
+    thread: int
+    cpu: int
+    ran: int
+    missed: int
+    min_us: float | None
+    mean_us: float | None
+    max_us: float | None
+
+
+def result_of(state: State) -> str:
+    """The word that test services use."""
+    return RESULTS.get(state, UNKNOWN)
+
+
+def asked(analysis: Analysis) -> tuple[Verdict, ...]:
+    """The verdict on each limit, in the order in which the limits were given; empty without a limit."""
+    return tuple(verdict for verdict in analysis.verdicts or (analysis.verdict,) if verdict.requirement is not None)
+
+
+def limit_name(verdict: Verdict) -> str:
+    """A short name of a limit for services that allow no spaces, such as "limit-500us-per-1h"."""
+    if verdict.requirement is None:
+        return "no-limit"
+    limit, time = (format_duration(ns) for ns in (verdict.requirement.limit_ns, verdict.requirement.at_most_ns))
+    return f"limit-{limit}-per-{time}"
+
+
+def answer(verdict: Verdict) -> str:
+    """The verdict in a sentence of ASCII, and its reason."""
+    reason = capitalised(verdict.reasons[0]) if verdict.reasons else ""
+    said = " ".join(part for part in (verdict_sentences.claim_answer(verdict), reason) if part)
+    return clean(said).encode("ascii", "replace").decode()
+
+
+def threads(analysis: Analysis) -> Iterator[ThreadFigures]:
+    """The figures of each thread, of the activations that ran; UserError if they are no times."""
+    _columns.refuse_without_threads(analysis)
+    for summary in analysis.summaries:
+        seen = summary.observed
+        if summary.series.unit != "ns":
+            raise UserError(f"its values are in {summary.series.unit}, and this format is for times")
+        ends = (seen.min, seen.mean, seen.max) if seen.count else (None, None, None)
+        yield ThreadFigures(
+            summary.series.thread,
+            summary.series.cpu,
+            summary.obtained,
+            summary.never_ran,
+            *(None if each is None else each / 1_000 for each in ends),
+        )

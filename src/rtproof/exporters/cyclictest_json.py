@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The file of ``cyclictest --json`` (rt-tests 2.x), for scripts that read it.
+
+Latencies are whole microseconds, rounded towards zero as cyclictest does. Values beyond the scale are in no bin and are
+counted among the cycles, as cyclictest does. ``return_code`` is the exit code of the verdict, which is 0 for PROVEN and
+without a limit. (Format: rt-tests, src/lib/rt-utils.c, rt_write_json, and src/cyclictest/cyclictest.c, write_stats.)
+"""
+
+import json
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rtproof import __version__
+from rtproof.core.errors import UserError
+from rtproof.core.units import UNITS_NS
+from rtproof.exporters import _columns
+from rtproof.judge.analysis_model import Analysis
+from rtproof.record.contents import Record
+from rtproof.summary import recorded_facts
+from rtproof.summary.summary_model import Summary
+
+SUFFIX = ".cyclictest.json"
+OPTIONS = {
+    "bins": "number of bins of 1 us, from 0 (default 400; cyclictest -h)",
+    "command": "the command line that the file names (default: cyclictest with the options of the run)",
+}
+FREE = ("command",)
+US = UNITS_NS["us"]
+
+
+def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
+    """Write the observed view, which is the only one that cyclictest knows."""
+    _columns.refuse_without_threads(analysis)
+    bins = _columns.whole_number(options, "bins", 400)
+    if any(summary.series.unit != "ns" for summary in analysis.summaries):
+        raise UserError("its values are no times, and this format is for times")
+    record, begin = analysis.record, analysis.record.begin
+    document = {
+        "file_version": 1,
+        "cmdline:": options.get("command") or _command(analysis, bins),
+        "rt_test_version:": f"rtproof {__version__}",
+        "start_time": _time(begin.origin_realtime_ns),
+        "end_time": _time(begin.origin_realtime_ns + analysis.verdict.measured_ns),
+        "return_code": analysis.verdict.state.exit_code,
+        "sysinfo": _system(record),
+        "num_threads": len(analysis.summaries),
+        "resolution_in_ns": 0,
+        "thread": {str(number): _thread(summary, bins) for number, summary in enumerate(analysis.summaries)},
+        **_columns.marks(record),
+    }
+    with _columns.new_file(path) as file:
+        file.write(json.dumps(document, indent=2) + "\n")
+    missed = analysis.pooled.never_ran
+    note = f"; {missed} missed activations are not in it, because the format has no place for them" if missed else ""
+    return f"{path}: {bins} bins of 1 us{note}{_columns.summary_note(analysis)}{_columns.mark_note(analysis)}"
+
+
+def _command(analysis: Analysis, bins: int) -> str:
+    """The options of cyclictest that ask for what was measured."""
+    series = analysis.summaries[0].series
+    priority = recorded_facts.fact_number(analysis.record, "priority")
+    interval = f" -i {series.period_ns // US}" if series.period_ns else ""
+    return f"cyclictest -q -t {len(analysis.summaries)} -p {priority or 0}{interval} -d 0 -h {bins}"
+
+
+def _time(realtime_ns: int) -> str:
+    return format_datetime(datetime.fromtimestamp(realtime_ns // 10**9, UTC))
+
+
+def _system(record: Record) -> dict[str, Any]:
+    begin = record.begin
+    real_time = recorded_facts.file_line(record, "/sys/kernel/realtime") == "1"
+    return {
+        "sysname": "Linux",
+        "nodename": "",
+        "release": begin.kernel_release,
+        "version": begin.kernel_version,
+        "machine": begin.machine,
+        "realtime": int(real_time),
+    }
+
+
+def _thread(summary: Summary, bins: int) -> dict[str, Any]:
+    found = summary.observed_counts.fixed_bins(0, US, bins)
+    counts = found.counts.copy()
+    counts[0] += found.below
+    seen = summary.observed
+    return {
+        "histogram": {str(us): int(counts[us]) for us in np.flatnonzero(counts).tolist()},
+        "cycles": seen.count,
+        "min": max(seen.min, 0) // US,
+        "max": max(seen.max, 0) // US,
+        "avg": round((seen.mean or 0) / US, 2),
+        "cpu": summary.series.cpu,
+        "node": 0,
+    }

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LAVA's test signals: print them in a test shell, and LAVA stores verdicts and figures of the run.
+
+Each limit is a test case; PROVEN is pass, REFUTED is fail, UNDECIDED is skip, and anything else unknown. The figures of
+each thread are measurements, whose result is that of the whole run. (Format: LAVA, lava-test-case.)
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from rtproof.exporters import _columns, _outcomes
+from rtproof.judge.analysis_model import Analysis
+
+SUFFIX = ".lava.txt"
+OPTIONS: dict[str, str] = {}
+
+
+def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
+    """Write a line for each limit, and four for each thread."""
+    lines = list(_lines(analysis))
+    with _columns.new_file(path) as file:
+        file.write(_columns.mark_lines(analysis.record))
+        file.writelines(f"<LAVA_SIGNAL_TESTCASE {line}>\n" for line in lines)
+    return f"{path}: {len(lines)} test cases{_columns.mark_note(analysis)}"
+
+
+def _lines(analysis: Analysis) -> Iterator[str]:
+    for verdict in _outcomes.asked(analysis):
+        yield f"TEST_CASE_ID={_outcomes.limit_name(verdict)} RESULT={_outcomes.result_of(verdict.state)}"
+    result = _outcomes.result_of(analysis.verdict.state)
+    for each in _outcomes.threads(analysis):
+        for name, figure in (("min", each.min_us), ("mean", each.mean_us), ("max", each.max_us)):
+            if figure is not None:
+                yield f"TEST_CASE_ID=t{each.thread}-{name}-latency RESULT={result} UNITS=us MEASUREMENT={figure:.3f}"
+        yield f"TEST_CASE_ID=t{each.thread}-missed RESULT={result} UNITS=activations MEASUREMENT={each.missed}"

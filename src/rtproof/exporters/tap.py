@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Test Anything Protocol, version 13: a test for each limit, with its reason and the figures of each thread.
+
+PROVEN is ok, REFUTED and INVALID are not ok, UNDECIDED is skipped with its reason. (Format:
+https://testanything.org/tap-version-13-specification.html)
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from rtproof.exporters import _columns, _outcomes
+from rtproof.judge import verdict_sentences
+from rtproof.judge.analysis_model import Analysis, State, Verdict
+
+SUFFIX = ".tap"
+OPTIONS: dict[str, str] = {}
+
+
+def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
+    """Write a test for each limit. Without a limit all tests are skipped, unless the run is INVALID."""
+    verdicts = _outcomes.asked(analysis)
+    figures = [line for each in _outcomes.threads(analysis) for line in _figures(each)]
+    with _columns.new_file(path) as file:
+        file.write("TAP version 13\n")
+        file.write(_columns.mark_lines(analysis.record))
+        file.writelines(f"{line}\n" for line in _tests(verdicts, analysis))
+        file.writelines(f"# {line}\n" for line in figures)
+    return f"{path}: {len(verdicts)} tests{_columns.mark_note(analysis)}"
+
+
+def _tests(verdicts: tuple[Verdict, ...], analysis: Analysis) -> Iterator[str]:
+    if not verdicts and analysis.verdict.state is State.INVALID:
+        yield from ("1..1", f"not ok 1 - the run is INVALID: {_plain(_outcomes.answer(analysis.verdict))}")
+        return
+    yield f"1..{len(verdicts)}" if verdicts else "1..0 # SKIP no limit was given"
+    for number, verdict in enumerate(verdicts, 1):
+        yield from _test(number, verdict)
+
+
+def _test(number: int, verdict: Verdict) -> Iterator[str]:
+    claim = verdict_sentences.requested_limit_sentence(verdict.requirement) if verdict.requirement else ""
+    answer = _outcomes.answer(verdict)
+    failed = verdict.state in (State.REFUTED, State.INVALID)
+    skipped = f" # SKIP {verdict.state.value}: {_plain(answer)}" if verdict.state is State.UNDECIDED else ""
+    yield f"{'not ok' if failed else 'ok'} {number} - {_plain(claim)}{skipped}"
+    # The block is YAML, of which JSON's strings are a part.
+    yield from ("  ---", f"  verdict: {verdict.state.value}", f"  message: {json.dumps(answer)}", "  ...")
+
+
+def _plain(text: str) -> str:
+    """A description: a # in it would begin a directive."""
+    return text.replace("#", "No.").replace("\n", " ")
+
+
+def _figures(each: _outcomes.ThreadFigures) -> Iterator[str]:
+    if each.min_us is None:
+        yield f"thread {each.thread} on CPU {each.cpu}: it never ran, {each.missed} missed"
+        return
+    yield (
+        f"thread {each.thread} on CPU {each.cpu}: {each.ran} activations, {each.missed} missed, latency "
+        f"{each.min_us:.3f} / {each.mean_us:.3f} / {each.max_us:.3f} us (min / mean / max)"
+    )

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lines of ``result.txt`` that Linaro's test-definitions and KernelCI read: name, result, figure and unit.
+
+As in their own cyclictest, a thread has t0-min-latency, t0-avg-latency and t0-max-latency. They say "pass" for each
+figure; here the result is that of the verdict. (Format: test-definitions, automated/lib/sh-test-lib, report_pass and
+add_metric.)
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from rtproof.exporters import _columns, _outcomes
+from rtproof.judge.analysis_model import Analysis
+
+SUFFIX = ".result.txt"
+OPTIONS: dict[str, str] = {}
+
+
+def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
+    """Write a line for each limit, and four for each thread."""
+    lines = list(_lines(analysis))
+    with _columns.new_file(path) as file:
+        file.write(_columns.mark_lines(analysis.record))
+        file.writelines(f"{line}\n" for line in lines)
+    return f"{path}: {len(lines)} results{_columns.mark_note(analysis)}"
+
+
+def _lines(analysis: Analysis) -> Iterator[str]:
+    for verdict in _outcomes.asked(analysis):
+        yield f"{_outcomes.limit_name(verdict)} {_outcomes.result_of(verdict.state)}"
+    result = _outcomes.result_of(analysis.verdict.state)
+    for each in _outcomes.threads(analysis):
+        for name, figure in (("min", each.min_us), ("avg", each.mean_us), ("max", each.max_us)):
+            if figure is not None:
+                yield f"t{each.thread}-{name}-latency {result} {figure:.3f} us"
+        yield f"t{each.thread}-missed {result} {each.missed} activations"

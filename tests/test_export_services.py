@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exporters for test services, for Prometheus, and for scripts that read the JSON of cyclictest."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from analysis_records import block, record
+from export_cases import small_analysis, summary_analysis
+
+from rtproof import importers
+from rtproof.core.errors import UserError
+from rtproof.exporters import cyclictest_json, lava, openmetrics, tap, test_definitions
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Analysis, Requirement, State
+
+
+def judged(limit_ns: int) -> Analysis:
+    """A short run with a value of 3 ms: REFUTED by a limit below that, UNDECIDED by others."""
+    asked = Requirement(limit_ns, 1_000_000_000, longest_ns=50_000_000, gap_ns=50_000_000)
+    return analyse(record([block([1_000, 3_002_500, 500, 1_900_000])]), asked)
+
+
+def written(module: object, analysis: Analysis, tmp_path: Path, **options: str) -> str:
+    module.export(analysis, tmp_path / "a", options)  # type: ignore[attr-defined]
+    return (tmp_path / "a").read_text()
+
+
+def test_lava_stores_each_figure_with_the_result_of_the_run(tmp_path: Path) -> None:
+    lines = written(lava, small_analysis(), tmp_path).splitlines()
+    assert lines[0] == "<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=t0-min-latency RESULT=unknown UNITS=us MEASUREMENT=-0.300>"
+    assert "<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=t0-missed RESULT=unknown UNITS=activations MEASUREMENT=4>" in lines
+    assert len(lines) == 8
+
+
+def test_a_verdict_is_a_test_case_of_lava(tmp_path: Path) -> None:
+    analysis = judged(5_000_000)
+    assert analysis.verdict.state is State.UNDECIDED
+    first, *others = written(lava, analysis, tmp_path).splitlines()
+    assert first == "<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=limit-5ms-per-1s RESULT=skip>"
+    assert all("RESULT=skip" in line for line in others)
+
+
+def test_the_lines_of_test_definitions(tmp_path: Path) -> None:
+    lines = written(test_definitions, judged(5_000_000), tmp_path).splitlines()
+    assert lines == [
+        "limit-5ms-per-1s skip",
+        "t0-min-latency skip 0.500 us",
+        "t0-avg-latency skip 1226.000 us",
+        "t0-max-latency skip 3002.500 us",
+        "t0-missed skip 0 activations",
+    ]
+
+
+def test_a_thread_that_never_ran_has_no_latency(tmp_path: Path) -> None:
+    nothing = analyse(record([]))
+    assert written(test_definitions, nothing, tmp_path) == "t0-missed unknown 0 activations\n"
+
+
+def test_tap_has_a_test_for_each_limit(tmp_path: Path) -> None:
+    lines = written(tap, judged(5_000_000), tmp_path).splitlines()
+    assert lines[:2] == ["TAP version 13", "1..1"]
+    assert lines[2].startswith("ok 1 - 5,000 us, at most once per 1")
+    assert " # SKIP UNDECIDED: " in lines[2]
+    assert lines[3:5] == ["  ---", "  verdict: UNDECIDED"]
+    assert json.loads(lines[5].removeprefix("  message: "))
+    assert lines[6] == "  ..."
+    assert lines[7].startswith("# thread 0 on CPU 2: 4 activations, 0 missed, latency 0.500 / 1226.000 / 3002.500 us")
+
+
+def test_tap_without_a_limit_has_no_test(tmp_path: Path) -> None:
+    assert "1..0 # SKIP no limit was given" in written(tap, small_analysis(), tmp_path)
+
+
+def test_an_invalid_run_is_not_ok(tmp_path: Path) -> None:
+    analysis = analyse(record([]))
+    assert analysis.verdict.state is State.INVALID
+    lines = written(tap, analysis, tmp_path).splitlines()
+    assert lines[1] == "1..1"
+    assert lines[2].startswith("not ok 1 - the run is INVALID: ")
+
+
+SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z]+="[^"]*",?)*)\})? (-?[0-9.e+-]+)')
+
+
+def metrics(text: str) -> dict[str, list[tuple[dict[str, str], float]]]:
+    """Every sample by its name. The text has to be one of OpenMetrics: each name declared, # EOF at its end."""
+    lines = text.splitlines()
+    assert lines.pop() == "# EOF"
+    types = {line.split()[2]: line.split()[3] for line in lines if line.startswith("# TYPE ")}
+    found: dict[str, list[tuple[dict[str, str], float]]] = {}
+    for line in lines:
+        if line.startswith("#"):
+            continue
+        match = SAMPLE.fullmatch(line)
+        assert match, line
+        base = re.sub("_(bucket|count|sum)$", "", match[1])
+        assert types[base if types.get(base) == "histogram" else match[1]]
+        labels = dict(re.findall(r'([a-z]+)="([^"]*)"', match[2] or ""))
+        found.setdefault(match[1], []).append((labels, float(match[3])))
+    return found
+
+
+def test_each_bucket_of_openmetrics_holds_the_values_up_to_its_bound(tmp_path: Path) -> None:
+    analysis = small_analysis()
+    found = metrics(written(openmetrics, analysis, tmp_path))
+    for thread, values_ns in ((0, [-300, 7, 1_000, 70_000, 1_900_000, 3_002_500]), (1, [100, 200, 300])):
+        buckets = [each for each in found["rtproof_latency_seconds_bucket"] if each[0]["thread"] == str(thread)]
+        for labels, below in buckets:
+            bound_ns = float(labels["le"]) * 1e9
+            assert below == sum(each <= round(bound_ns) if bound_ns < 1e18 else True for each in values_ns)
+        assert buckets[-1][0]["le"] == "+Inf"
+        (total,) = (n for labels, n in found["rtproof_latency_seconds_sum"] if labels["thread"] == str(thread))
+        assert total == pytest.approx(sum(values_ns) / 1e9)
+    assert [n for _, n in found["rtproof_missed_activations"]] == [4, 0]
+    assert [n for _, n in found["rtproof_max_latency_seconds"]] == [0.0030025, 3e-07]
+
+
+def test_all_histograms_of_openmetrics_have_the_same_bounds(tmp_path: Path) -> None:
+    found = metrics(written(openmetrics, small_analysis(), tmp_path))
+    bounds = [
+        [labels["le"] for labels, _ in found["rtproof_latency_seconds_bucket"] if labels["thread"] == thread]
+        for thread in "01"
+    ]
+    assert bounds[0] == bounds[1]
+    assert bounds[0][:4] == ["1e-06", "2e-06", "5e-06", "1e-05"]
+
+
+def test_the_schedule_view_of_openmetrics_counts_the_missed_ones(tmp_path: Path) -> None:
+    analysis = small_analysis()
+    found = metrics(written(openmetrics, analysis, tmp_path, view="schedule"))
+    assert found["rtproof_latency_seconds_count"][0][1] == 10
+
+
+def test_openmetrics_has_a_set_of_states_for_each_limit(tmp_path: Path) -> None:
+    found = metrics(written(openmetrics, judged(5_000_000), tmp_path))
+    states = {labels["verdict"]: n for labels, n in found["rtproof_verdict"]}
+    assert states == {"PROVEN": 0, "REFUTED": 0, "UNDECIDED": 1, "INVALID": 0}
+    assert found["rtproof_verdict"][0][0]["limit"] == "5ms-per-1s"
+
+
+def test_a_name_that_is_no_name_of_a_metric_is_refused(tmp_path: Path) -> None:
+    for name in ("a b", "1a", "ä", ""):
+        with pytest.raises(UserError, match="no name of a metric"):
+            written(openmetrics, small_analysis(), tmp_path, name=name)
+    assert "own_latency_seconds_count" in written(openmetrics, small_analysis(), tmp_path, name="own")
+
+
+def test_the_json_of_cyclictest_is_read_back(tmp_path: Path) -> None:
+    text = written(cyclictest_json, small_analysis(), tmp_path, bins="2000")
+    found = importers.read(tmp_path / "a")
+    assert found.tool == "cyclictest --json"
+    assert [(part.count, part.max_ns, part.overflow) for part in found.parts] == [(6, 3_002_000, 1), (3, 0, 0)]
+    assert [part.cpu for part in found.parts] == [0, 3]
+    assert json.loads(text)["return_code"] == 0
+
+
+def test_the_json_of_cyclictest_has_the_keys_of_the_real_one(tmp_path: Path) -> None:
+    """Of rt-tests 2.4, as the fixture of this repository has them."""
+    document = json.loads(written(cyclictest_json, small_analysis(), tmp_path))
+    head = ["file_version", "cmdline:", "rt_test_version:", "start_time", "end_time", "return_code", "sysinfo"]
+    assert list(document) == [*head, "num_threads", "resolution_in_ns", "thread"]
+    assert list(document["thread"]["0"]) == ["histogram", "cycles", "min", "max", "avg", "cpu", "node"]
+    assert list(document["sysinfo"]) == ["sysname", "nodename", "release", "version", "machine", "realtime"]
+
+
+def test_the_return_code_is_that_of_the_verdict(tmp_path: Path) -> None:
+    assert json.loads(written(cyclictest_json, judged(5_000_000), tmp_path))["return_code"] == 4
+
+
+def test_the_command_of_the_json_can_be_given(tmp_path: Path) -> None:
+    text = written(cyclictest_json, small_analysis(), tmp_path, command="cyclictest -p 80 -q")
+    assert json.loads(text)["cmdline:"] == "cyclictest -p 80 -q"
+
+
+@pytest.mark.parametrize("module", [openmetrics, cyclictest_json, lava])
+def test_a_summary_serves(module: object, tmp_path: Path) -> None:
+    sentence = module.export(summary_analysis(), tmp_path / "b", {})  # type: ignore[attr-defined]
+    assert (tmp_path / "b").stat().st_size > 100
+    assert sentence.startswith(str(tmp_path / "b"))
