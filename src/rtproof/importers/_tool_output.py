@@ -222,14 +222,18 @@ def _faults(part: ImportedPart, width_ns: int) -> Iterator[str]:
         return
     if low > high or (mean is not None and not low - width_ns < mean < high + width_ns):
         yield f"the mean of {name} does not lie between its minimum and its maximum"
-    if part.histogram is not None and part.told is not None and part.histogram.total > part.told + 1:
-        yield f"{name} counts {part.told:,} values, and its histogram adds up to {part.histogram.total:,}"
-    if part.histogram is not None and part.told is not None and part.overflow is None:
-        missing = part.told - part.histogram.total
-        if missing > max(MOST_MISSING, part.told // 100):
-            yield f"{name} counts {part.told:,} values, and its histogram lacks {missing:,} of them"
+    if part.histogram is not None and part.told is not None:
+        yield from _against_count(name, part.told, part.histogram.total, lost=part.overflow is None)
     if part.histogram is not None and part.overflow is not None:
         yield from _against_bins(name, low, high, part.overflow, part.histogram)
+
+
+def _against_count(name: str, told: int, counted: int, *, lost: bool) -> Iterator[str]:
+    """lost: whether values that are in no bin lie on the scale."""
+    if counted > told + 1:
+        yield f"{name} counts {told:,} values, and its histogram adds up to {counted:,}"
+    if lost and told - counted > max(MOST_MISSING, told // 100):
+        yield f"{name} counts {told:,} values, and its histogram lacks {told - counted:,} of them"
 
 
 def _against_bins(name: str, low: int, high: int, overflow: int, bins: Counts) -> Iterator[str]:

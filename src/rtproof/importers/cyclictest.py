@@ -150,7 +150,7 @@ def _against_line(part: ImportedPart, line: Line | None) -> Iterator[str]:
     """A sentence if a line that was printed during the run holds more than the histogram that was printed behind it."""
     if line is None or not line.count or part.histogram is None:
         return
-    most = part.max_ns if part.max_ns is not None else int(part.histogram.hi[-1]) if part.histogram.n.size else -1
+    most = int(part.histogram.hi.max(initial=-1)) if part.max_ns is None else part.max_ns
     if line.most * BIN_NS > most:
         yield f"its last line of thread {part.number} says a maximum of {line.most:,} us, and its histogram has none"
     if part.overflow is not None and line.count > (part.count or 0):

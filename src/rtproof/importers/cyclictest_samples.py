@@ -30,34 +30,45 @@ def looks_like(text: str) -> bool:
 
 def read(text: str) -> ImportedHistogram:
     """The measurement in the text; UserError if the cycles of a thread do not increase."""
-    rows = [tuple(map(whole_number, row.groups())) for row in SAMPLE.finditer(text)]
-    if len(rows) > MOST_ROWS:
-        raise UserError(f"it has more than {MOST_ROWS:,} values")
-    if not all(abs(number) < 2**63 for row in rows for number in row):
-        raise UserError("a value is larger than any clock can show: an early wake-up that lost its sign")
-    table = np.array(rows, np.int64).reshape(-1, 3)
-    threads = np.unique(table[:, 0])
-    if threads.size > MOST_THREADS:
-        raise UserError(f"it has {threads.size:,} threads")
-    of_threads = {int(number): table[table[:, 0] == number, 1:] for number in threads}
-    if any(np.any(np.diff(cycles[:, 0]) <= 0) for cycles in of_threads.values()):
-        raise UserError("the cycles of a thread do not increase: it has several runs, or was put together")
+    of_threads = _of_threads(_table(text))
     lines = last_lines(text)
     parts = [_part(number, cycles[:, 1], lines.get(number)) for number, cycles in of_threads.items()]
     cycles = sum(_cycles(each, lines.get(number)) for number, each in of_threads.items())
-    missing = cycles - len(rows)
-    first, periods = lines.get(0), [part.period_ns for part in parts if part.period_ns]
+    missing = cycles - sum(map(len, of_threads.values()))
+    first, shortest_ns = lines.get(0), min((part.period_ns or 0 for part in parts), default=0) or None
     return imported_measurement(
         TOOL,
         "values",
         parts,
         BIN_NS,
         priority=first.priority if first else None,
-        period_ns=periods[0] if len(periods) == len(parts) == 1 else None,
-        shortest_period_ns=min(periods) if len(periods) == len(parts) else None,
+        period_ns=shortest_ns if len(parts) == 1 else None,
+        shortest_period_ns=shortest_ns,
         left_out=missing,
         notes=notes_that_apply({MICROSECONDS: True, OMITTED: True, NOT_PRINTED.format(missing, cycles): missing > 0}),
     )
+
+
+def _table(text: str) -> NDArray[np.int64]:
+    """A row for each value: thread, cycle, value in microseconds."""
+    rows = [tuple(map(whole_number, row.groups())) for row in SAMPLE.finditer(text)]
+    if len(rows) > MOST_ROWS:
+        raise UserError(f"it has more than {MOST_ROWS:,} values")
+    try:
+        return np.array(rows, np.int64).reshape(-1, 3)
+    except OverflowError:
+        raise UserError("a value is larger than any clock can show: an early wake-up that lost its sign") from None
+
+
+def _of_threads(table: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
+    """Cycles and values of each thread."""
+    threads = np.unique(table[:, 0])
+    if threads.size > MOST_THREADS:
+        raise UserError(f"it has {threads.size:,} threads")
+    found = {int(number): table[table[:, 0] == number, 1:] for number in threads}
+    if any(np.any(np.diff(cycles[:, 0]) <= 0) for cycles in found.values()):
+        raise UserError("the cycles of a thread do not increase: it has several runs, or was put together")
+    return found
 
 
 def _cycles(table: NDArray[np.int64], line: Line | None) -> int:

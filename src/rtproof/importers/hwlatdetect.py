@@ -7,6 +7,7 @@ Documentation/trace/hwlat_detector.rst.)
 """
 
 import re
+from collections.abc import Mapping
 
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import percent
@@ -21,6 +22,7 @@ HARDWARE = (
 )
 LOOKED = "it looked for {0} of the time"
 BELOW = "no time was longer than its threshold of {0} us; shorter ones are in no figure"
+CONTRADICTED = "its longest time contradicts the number above its threshold"
 ABOVE = "{0:,} times were longer than its threshold of {1} us; shorter ones are in no figure"
 
 _TITLE = re.compile(r"^hwlatdetect:  test duration (\d{1,9}) seconds$", re.M)
@@ -37,26 +39,32 @@ def read(text: str) -> ImportedHistogram:
     """The longest time in the text; UserError if the tool was ended before it printed that."""
     titles = _TITLE.findall(text)
     refuse_several(titles)
-    most, exceeding = _MAX.search(text), _EXCEEDING.search(text)
     settings = {name: whole_number(value) for name, value in _SETTING.findall(text)}
+    most, exceeding = _MAX.search(text), _EXCEEDING.search(text)
     if not most or not exceeding or len(settings) != 3:
         raise UserError("its settings or its longest time are missing: it was ended before it had measured")
-    threshold, window, width = (settings[name] for name in ("Latency threshold", "Sample window", "Sample width"))
     longer = whole_number(exceeding[1])
     if longer > LARGEST_COUNT:
         raise UserError(UNCOUNTABLE)
-    if not 0 < width <= window:
-        raise UserError("it says that it looked for longer than there was time")
-    above = most[1][0].isdigit()
-    found = BELOW.format(f"{threshold:,}") if not longer else ABOVE.format(longer, f"{threshold:,}")
+    max_ns = round(microseconds(most[1].removesuffix("us")) * US_NS) if most[1] != "Below threshold" else None
     return ImportedHistogram(
         TOOL,
         "hardware latency",
         duration_ns=whole_number(titles[0]) * 10**9 or None,
-        max_ns=round(microseconds(most[1].removesuffix("us")) * US_NS) if above else None,
+        max_ns=max_ns,
         resolution_ns=US_NS,
         lossy=True,
         facts=tuple((name, f"{value:,} us") for name, value in settings.items()),
-        notes=(HARDWARE, LOOKED.format(percent(width / window)), found),
-        faults=() if above is (longer > 0) else ("its longest time contradicts the number above its threshold",),
+        notes=(HARDWARE, *_notes(settings, longer)),
+        faults=() if (max_ns is None) is (longer == 0) else (CONTRADICTED,),
     )
+
+
+def _notes(settings: Mapping[str, int], longer: int) -> tuple[str, str]:
+    """How long it looked, and what it found."""
+    threshold = f"{settings['Latency threshold']:,}"
+    window, width = settings["Sample window"], settings["Sample width"]
+    if not 0 < width <= window:
+        raise UserError("it says that it looked for longer than there was time")
+    found = ABOVE.format(longer, threshold) if longer else BELOW.format(threshold)
+    return LOOKED.format(percent(width / window)), found
