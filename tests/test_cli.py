@@ -55,8 +55,8 @@ def test_the_version() -> None:
         (["--nope"], "rtproof: No such option '--nope' (see 'rtproof --help')\n"),
         (
             ["nope"],
-            "rtproof: there is no command 'nope'; there are: agent, compare, completion, export, history, judge, lab, "
-            "loads, matrix, plan, profiles, report, run, show (see 'rtproof --help')\n",
+            "rtproof: there is no command 'nope'; there are: agent, compare, completion, cyclictest, export, history, "
+            "judge, lab, loads, matrix, plan, profiles, report, run, show (see 'rtproof --help')\n",
         ),
         (
             ["lab", "nope"],
@@ -189,7 +189,7 @@ def test_another_shell_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "--policy"], "f", ["fifo"]),
         (["run", "--target"], "", ["local", "qemu", "simulated"]),
         (["report", "--format"], "h", ["html"]),
-        (["export", "--format"], "c", ["csv", "cyclictest"]),
+        (["export", "--format"], "c", ["csv", "cyclictest", "cyclictest-json", "cyclictest-lines"]),
     ],
 )
 def test_words_of_the_program(arguments: list[str], incomplete: str, words: list[str]) -> None:

@@ -430,7 +430,7 @@ def test_every_export_format(run_read: Path, name: str, capsys: pytest.CaptureFi
     assert main(["export", str(run_read), "--format", name]) == 0
     path = Path("a" + exporter.SUFFIX)
     assert capsys.readouterr().out.startswith(f"{path}: ")
-    assert path.stat().st_size > 100
+    assert path.stat().st_size > 60
 
 
 @pytest.mark.usefixtures("nothing_is_added")

@@ -243,6 +243,12 @@ def _side_values(name: str, words: str, common: Mapping[str, Any]) -> dict[str, 
     return values
 
 
+def agent_values(words: Sequence[str]) -> dict[str, Any]:
+    """The values of the agent's options that these words give, as those of a command; UsageError as for a command."""
+    values: dict[str, Any] = _side_options.make_context("rtproof", list(words)).params
+    return values
+
+
 def take_profile_options(values: dict[str, Any]) -> ProfileRequest | None:
     """Take the options of profiles out of a command's values; None if there is no profile."""
     name, settings, given = (values.pop(key) for key in ("profile", "settings", "given"))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files for other programs that a run leaves beside its record: the trace, samples, and what an article published."""
 
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -54,6 +55,22 @@ def export_file(name: str, path: Path, analysis: Analysis, options: Mapping[str,
     except OSError as problem:
         return f"no {path.name}: {problem.strerror}"
     return sentence
+
+
+def write_export(name: str, path: Path, analysis: Analysis, options: Mapping[str, str]) -> None:
+    """Write the new file in a format; UserError if it cannot be written."""
+    try:
+        plugins.load_plugin(exporters, name).export(analysis, path, dict(options))
+    except OSError as problem:
+        raise UserError(f"cannot write {path}: {problem.strerror}") from None
+
+
+def exported_text(name: str, analysis: Analysis, options: Mapping[str, str]) -> str:
+    """What a format of text writes."""
+    with tempfile.TemporaryDirectory(prefix="rtproof-") as folder:
+        path = Path(folder) / "exported"
+        write_export(name, path, analysis, options)
+        return path.read_text(encoding="ascii")
 
 
 def check_published_files(profile: Profile) -> None:

@@ -7,8 +7,10 @@ import shutil
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from io import StringIO
+from itertools import chain, count
 from pathlib import Path
 
 import click
@@ -16,6 +18,7 @@ import click
 from rtproof import targets
 from rtproof.core import files, plugins
 from rtproof.core.errors import TargetError, UserError
+from rtproof.core.phrases import quantity
 from rtproof.core.plugins import checked_options
 from rtproof.experiment import (
     exported_files,
@@ -50,6 +53,13 @@ HTML = "html"
 
 def run_once(asked: ExperimentRequest, wanted: Measurement, watch: Watch | None) -> int:
     """Measure once and print what was found; the exit code. watch: ends the run early."""
+    return _print_result(asked, *_measure_once(asked, wanted, watch))
+
+
+def _measure_once(
+    asked: ExperimentRequest, wanted: Measurement, watch: Watch | None, *, quiet: bool = False
+) -> tuple[Path, Path | None, AgentOutcome]:
+    """The new run folder, the place of its page if one is asked, and how the agent ended."""
     with _open_target(asked, lambda options: with_lab_kernel(asked.target, options, wanted.probe)) as target:
         folder = asked.output or _usual_folder(target.host_name())
         plan = _runner(asked, target).plan(folder, wanted.arguments, asked.note)
@@ -57,8 +67,45 @@ def run_once(asked: ExperimentRequest, wanted: Measurement, watch: Watch | None)
         if report:
             files.refuse_existing(report)
         with files.removing_empty_folders(folder):
-            outcome = _measure(target, plan, wanted.length, watch)
-    return _print_result(asked, folder, report, outcome)
+            outcome = _measure(target, plan, wanted.length, watch, quiet=quiet)
+    return folder, report, outcome
+
+
+@dataclass(frozen=True)
+class CyclictestOutput:
+    """What ``rtproof cyclictest`` prints and writes.
+
+    bins_us: the end of the histogram; None: the lines of each thread. json_file: a new file for the result. nsecs: the
+    lines are in nanoseconds. quiet: nothing is printed while it measures. command: for the result, as typed.
+    """
+
+    bins_us: int | None
+    json_file: Path | None
+    nsecs: bool
+    quiet: bool
+    command: str
+
+
+def run_as_cyclictest(asked: ExperimentRequest, wanted: Measurement, output: CyclictestOutput) -> int:
+    """Measure once, and print and write what cyclictest does; the exit code."""
+    if output.json_file:
+        files.refuse_existing(output.json_file)
+    folder, report, outcome = _measure_once(asked, wanted, None, quiet=output.quiet)
+    result = stored_runs.read_run(folder)
+    name, options = ("cyclictest-lines", {"unit": "ns" if output.nsecs else "us"})
+    if output.bins_us:
+        name, options = "cyclictest", {"bins": str(output.bins_us)}
+    click.echo(exported_files.exported_text(name, result.analysis, options), nl=False)
+    if output.json_file:
+        options = {"bins": str(output.bins_us or 0), "command": output.command}
+        exported_files.write_export("cyclictest-json", output.json_file, result.analysis, options)
+    if report:
+        stored_runs.write_new_file(report, result.report(HTML))
+    missed = quantity(result.analysis.pooled.never_ran, "missed cycle")
+    click.echo(f"rtproof: {missed}; {run_summary.verdict_line(result.analysis)}", err=True)
+    click.echo(f"rtproof: all of it: rtproof show {shlex.quote(str(folder))}", err=True)
+    _report_agent_failure(outcome)
+    return result.exit_code
 
 
 def run_profile(asked: ExperimentRequest, wanted: ProfileRequest) -> int:
@@ -97,16 +144,20 @@ def _open_target(
 
 
 def _usual_folder(host_name: str) -> Path:
-    return Path("runs") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{host_name}"
+    """A folder named by the time; with a number behind it if another run began in the same second."""
+    usual = Path("runs") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{host_name}"
+    names = chain([usual], (usual.with_name(f"{usual.name}-{number}") for number in count(2)))
+    return next(folder for folder in names if not folder.exists())
 
 
-def _measure(target: Target, plan: RunPlan, goal: str, watch: Watch | None) -> AgentOutcome:
+def _measure(target: Target, plan: RunPlan, goal: str, watch: Watch | None, *, quiet: bool = False) -> AgentOutcome:
     """Measure, with the live view on standard error, so that standard output holds nothing but the result."""
     on_terminal = sys.stderr.isatty()
+    stream = StringIO() if quiet else sys.stderr
     view = (
-        LiveView(sys.stderr, goal, on_terminal)
+        LiveView(stream, goal, on_terminal and not quiet)
         if watch is None
-        else LiveView(sys.stderr, f"{goal} at most", on_terminal, more=watch.lines)
+        else LiveView(stream, f"{goal} at most", on_terminal, more=watch.lines)
     )
     try:
         return session.run_session(target, plan, view, watch)

@@ -25,7 +25,7 @@ from rtproof.summary.summary_model import Summary
 
 SUFFIX = ".cyclictest.json"
 OPTIONS = {
-    "bins": "number of bins of 1 us, from 0 (default 400; cyclictest -h)",
+    "bins": "number of bins of 1 us, from 0 (default 400; cyclictest -h); 0: no histogram",
     "command": "the command line that the file names (default: cyclictest with the options of the run)",
 }
 FREE = ("command",)
@@ -35,7 +35,7 @@ US = UNITS_NS["us"]
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     """Write the observed view, which is the only one that cyclictest knows."""
     _columns.refuse_without_threads(analysis)
-    bins = _columns.whole_number(options, "bins", 400)
+    bins = 0 if options.get("bins") == "0" else _columns.whole_number(options, "bins", 400)
     if any(summary.series.unit != "ns" for summary in analysis.summaries):
         raise UserError("its values are no times, and this format is for times")
     record, begin = analysis.record, analysis.record.begin
@@ -85,12 +85,9 @@ def _system(record: Record) -> dict[str, Any]:
 
 
 def _thread(summary: Summary, bins: int) -> dict[str, Any]:
-    found = summary.observed_counts.fixed_bins(0, US, bins)
-    counts = found.counts.copy()
-    counts[0] += found.below
     seen = summary.observed
     return {
-        "histogram": {str(us): int(counts[us]) for us in np.flatnonzero(counts).tolist()},
+        "histogram": _histogram(summary, bins) if bins else {},
         "cycles": seen.count,
         "min": max(seen.min, 0) // US,
         "max": max(seen.max, 0) // US,
@@ -98,3 +95,10 @@ def _thread(summary: Summary, bins: int) -> dict[str, Any]:
         "cpu": summary.series.cpu,
         "node": 0,
     }
+
+
+def _histogram(summary: Summary, bins: int) -> dict[str, int]:
+    found = summary.observed_counts.fixed_bins(0, US, bins)
+    counts = found.counts.copy()
+    counts[0] += found.below
+    return {str(us): int(counts[us]) for us in np.flatnonzero(counts).tolist()}
