@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "agent version": ((), "rtproof.agents.build.find_agent"),
     "compare": (("a", "--against", "b", "--no-report"), "rtproof.report.pages.comparison_page.comparison_sections"),
     "completion": (("bash",), "rtproof.cli.commands.completion.get_completion_class"),
+    "cyclictest": (("-D", "1"), "rtproof.cli.option_values.agent_values"),
     "export": (("a", "--format", "csv"), "rtproof.judge.analyse.analyse"),
     "history": (("a", "b", "--no-report"), "rtproof.compare.history.analyse_history"),
     "judge": (("a", "b", "--limit", "1ms"), "rtproof.report.pages.ci_verdicts.ci_text"),
@@ -141,11 +142,14 @@ TEXTS = {
     "jitterdebugger": DATA / "jitterdebugger.json",
 }
 OUTPUTS = {
+    "cyclictest-samples": "cyclictest-v.txt",
+    "hwlatdetect": "hwlatdetect.txt",
     "latmus": "latmus.txt",
     "oslat": "oslat.json",
     "rt-app": "rt-app.log",
     "rt-tests": "pmqtest.json",
     "rtai": "rtai-latency.txt",
+    "rteval": "rteval.xml",
     "rtla": "rtla-timerlat-hist.txt",
     "stress-ng": "stress-ng.txt",
     "xenomai": "xenomai-2.5.txt",

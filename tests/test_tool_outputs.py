@@ -561,3 +561,11 @@ def test_hwlatdetect_says_how_much_of_the_time_it_looked(tmp_path: Path) -> None
 def test_a_hwlatdetect_that_makes_no_sense_is_refused(old: str, new: str, sentence: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=sentence):
         read(tmp_path, output("hwlatdetect.txt").replace(old, new))
+
+
+def test_a_table_of_pairs_is_no_file_of_xenomai(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("1 1\n2 40\n7 3\n9 1\n")
+    assert importers.recognised(tmp_path / "x") is None
+    (tmp_path / "x").write_text("1 1\n1.5 41\n2.5 3\n3 1\n")
+    found = importers.read(tmp_path / "x")
+    assert (found.tool, found.count) == ("Xenomai latency", 42)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rtproof.core.errors import UserError
 from rtproof.importers import ImportedHistogram
@@ -128,10 +129,21 @@ def _open_ended(bins: Counts, max_ns: int) -> Counts:
 
 
 def _is_points(text: str) -> bool:
-    """Whether the text is a file of -g: only comments and pairs of numbers; the first and last pair mark the ends."""
+    """Whether the text is a file of -g: only comments and pairs of numbers, in even steps between two ends."""
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
-    ends = (lines[0], lines[-1]) if len(lines) >= 3 else ()
-    return bool(ends) and all(_POINT.match(line) for line in lines) and all(line.split()[1] == "1" for line in ends)
+    pairs = [_POINT.match(line) for line in lines]
+    if len(pairs) < 3 or not all(pairs):
+        return False
+    ends = all(line.split()[1] == "1" for line in (lines[0], lines[-1]))
+    return ends and _in_even_steps(np.array([float(line.split()[0]) for line in lines]))
+
+
+def _in_even_steps(places: NDArray[np.float64]) -> bool:
+    """Whether the first and the last step are half as long as the others; they are printed with six digits."""
+    steps = np.diff(places)
+    wanted = np.full(steps.size, 2 * steps[0])
+    wanted[[0, -1]] = steps[0]
+    return bool(np.all(np.abs(steps - wanted) <= np.abs(places[1:]) * 1e-4 + 1e-9))
 
 
 @dataclass(frozen=True)
