@@ -103,6 +103,15 @@ def test_a_result_that_exists_is_not_written_over(
     assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
 
 
+def test_a_result_in_a_folder_that_is_not_there_is_refused_before_measuring(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["cyclictest", "-D", "1", "--json", "none/x.json"]) == 2
+    assert capsys.readouterr().err == "rtproof: cannot write none/x.json: its folder does not exist\n"
+    assert list(tmp_path.iterdir()) == []
+
+
 def keys(document: object) -> object:
     """The structure of a JSON document: its keys, and the kind of each value."""
     if isinstance(document, dict):

@@ -140,6 +140,12 @@ def test_openmetrics_has_a_set_of_states_for_each_limit(tmp_path: Path) -> None:
     assert found["rtproof_verdict"][0][0]["limit"] == "5ms-per-1s"
 
 
+def test_a_thread_that_never_ran_has_no_largest_latency_in_openmetrics(tmp_path: Path) -> None:
+    found = metrics(written(openmetrics, analyse(record([])), tmp_path))
+    assert "rtproof_max_latency_seconds" not in found
+    assert [n for _, n in found["rtproof_activations"]] == [0]
+
+
 def test_a_name_that_is_no_name_of_a_metric_is_refused(tmp_path: Path) -> None:
     for name in ("a b", "1a", "ä", ""):
         with pytest.raises(UserError, match="no name of a metric"):

@@ -90,20 +90,22 @@ def run_as_cyclictest(asked: ExperimentRequest, wanted: Measurement, output: Cyc
     """Measure once, and print and write what cyclictest does; the exit code."""
     if output.json_file:
         files.refuse_existing(output.json_file)
+        if not output.json_file.absolute().parent.is_dir():
+            raise UserError(f"cannot write {output.json_file}: its folder does not exist")
     folder, report, outcome = _measure_once(asked, wanted, None, quiet=output.quiet)
     result = stored_runs.read_run(folder)
     name, options = ("cyclictest-lines", {"unit": "ns" if output.nsecs else "us"})
     if output.bins_us:
         name, options = "cyclictest", {"bins": str(output.bins_us)}
     click.echo(exported_files.exported_text(name, result.analysis, options), nl=False)
+    missed = quantity(result.analysis.pooled.never_ran, "missed cycle")
+    click.echo(f"rtproof: {missed}; {run_summary.verdict_line(result.analysis)}", err=True)
+    click.echo(f"rtproof: all of it: rtproof show {shlex.quote(str(folder))}", err=True)
     if output.json_file:
         options = {"bins": str(output.bins_us or 0), "command": output.command}
         exported_files.write_export("cyclictest-json", output.json_file, result.analysis, options)
     if report:
         stored_runs.write_new_file(report, result.report(HTML))
-    missed = quantity(result.analysis.pooled.never_ran, "missed cycle")
-    click.echo(f"rtproof: {missed}; {run_summary.verdict_line(result.analysis)}", err=True)
-    click.echo(f"rtproof: all of it: rtproof show {shlex.quote(str(folder))}", err=True)
     _report_agent_failure(outcome)
     return result.exit_code
 

@@ -83,7 +83,9 @@ def _counts(name: str, analysis: Analysis) -> Iterator[str]:
         yield f"# HELP {name}_{metric} {help_text}"
         yield f"# TYPE {name}_{metric} gauge"
         for summary in analysis.summaries:
-            yield f"{name}_{metric}{{{_labels(summary)}}} {figure(summary)}"
+            # A thread that never ran has no largest latency.
+            if summary.observed.count or metric != "max_latency_seconds":
+                yield f"{name}_{metric}{{{_labels(summary)}}} {figure(summary)}"
     yield f"# HELP {name}_measured_seconds How long it was measured."
     yield f"# TYPE {name}_measured_seconds gauge"
     yield f"{name}_measured_seconds {analysis.verdict.measured_ns / 1e9!r}"
