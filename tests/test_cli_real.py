@@ -95,6 +95,13 @@ def test_what_there_is_not_is_refused_with_what_there_is(capsys: pytest.CaptureF
     assert "rtproof: there is no load 'schd' (did you mean 'sched'?); there are: article2-stress, churn, " in said
     assert main([*words, "--probe", "moon"]) == 2
     assert "rtproof: there is no probe 'moon'; there are: app, cycle, gpio, ipc, " in capsys.readouterr().err
+    assert main([*words, "--load", "sched:group=1"]) == 2
+    said = capsys.readouterr().err
+    assert "rtproof: load 'sched' has no option 'group' (did you mean 'groups'?); there are: groups, pairs, " in said
+    assert main([*words, "--probe", "gpio:lin=1"]) == 2
+    assert "probe 'gpio' has no option 'lin' (did you mean 'in'?); there are: chip, in, " in capsys.readouterr().err
+    assert main([*words, "--method", "clock"]) == 2
+    assert "probe 'timer' has no method 'clock'; there are: clock_nanosleep, " in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

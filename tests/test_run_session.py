@@ -470,3 +470,20 @@ def test_more_is_told_below_the_heading_and_the_first_of_it_on_a_line() -> None:
         len(live_view.progress_table(dict.fromkeys(range(30), progress), "x", os.terminal_size((80, 12)), ("a", "b")))
         <= 11
     )
+
+
+def test_the_pace_is_the_rate_since_the_view_before_and_the_time_left() -> None:
+    early = {0: replace(ROW, thread=0, time_ns=1_000_000_000, obtained=1_000), 1: replace(ROW, thread=1)}
+    now = {0: replace(ROW, thread=0, time_ns=1_500_000_000, obtained=1_500), 2: replace(ROW, thread=2, time_ns=9)}
+    assert live_view.pace_text(early, now, 20_000_000_000) == ", 0:00:18 left, 1,000/s"
+    assert live_view.pace_text({}, now, 0) == ""
+    assert live_view.pace_text(now, now, 1_000_000_000) == ", 0:00:00 left"
+
+
+def test_the_view_on_a_terminal_says_how_much_time_is_left() -> None:
+    out = io.StringIO()
+    view = live_view.LiveView(out, "0:00:20", True)
+    view.length_ns = 20_000_000_000
+    view.feed(replace(ROW, thread=0, time_ns=5_000_000_000))
+    view.draw()
+    assert "0:00:05 of 0:00:20, 0:00:15 left   latency in us" in out.getvalue()

@@ -63,12 +63,17 @@ def unknown_name(what: str, name: str, known: Iterable[str], more: str = "") -> 
 
     more: what else the user may give.
     """
+    return f"there is no {what} {name!r}{names_instead(name, known)}{more}"
+
+
+def names_instead(name: str, known: Iterable[str]) -> str:
+    """What follows a name that there is not: the one that may have been meant, and all that there are."""
     import difflib  # Takes longer to load than most commands take to answer.
 
     names = list(known)
     near = difflib.get_close_matches(name, names, 1)
     meant = f" (did you mean {near[0]!r}?)" if near else ""
-    return f"there is no {what} {name!r}{meant}; there are: {', '.join(names)}{more}"
+    return f"{meant}; there are: {', '.join(names) or 'none'}"
 
 
 def percent(share: float) -> str:

@@ -24,7 +24,7 @@ from rtproof import __version__, loads
 from rtproof.agents.architectures import architecture_of_machine
 from rtproof.agents.build import agent_prints, find_agent, listed_rows
 from rtproof.core.errors import RtproofError, UserError
-from rtproof.core.phrases import unknown_name
+from rtproof.core.phrases import names_instead, unknown_name
 from rtproof.core.printable import clean
 from rtproof.experiment.run_request import ExperimentRequest, limit_arguments
 from rtproof.judge.analysis_model import Requirement
@@ -169,23 +169,36 @@ def fitting_agent(machine: str) -> Path:
 
 
 _UNKNOWN = re.compile(r"there is no (load|probe) '([^']{1,60})'; see ")
+_LACKS = re.compile(r"((load|probe) '([^']{1,60})' has no (option|method) '([^']{1,60})')")
 
 
 def with_known_names(problem: UserError) -> UserError:
-    """The agent's refusal of a load or a probe, with the names that there are. Any other refusal stays as it is.
+    """The agent's refusal of a name, with those that there are: of loads, probes, their options and methods.
+
+    Any other refusal stays as it is.
 
     The agent for this machine is asked, because one for another machine cannot run here.
     """
-    refused = _UNKNOWN.match(str(problem))
+    refused = _UNKNOWN.match(str(problem)) or _LACKS.match(str(problem))
     if not refused:
         return problem
     try:
         listed = agent_prints(fitting_agent(platform.machine()), "list")
     except RtproofError:
         return problem
-    known = [row[1] for row in listed_rows(listed, refused[1])]
-    own = loads.names() if refused[1] == "load" else []
-    return UserError(unknown_name(refused[1], refused[2], sorted({*known, *own})))
+    return UserError(_lacking(listed, refused) if refused.re is _LACKS else _unknown(listed, *refused.groups()))
+
+
+def _unknown(listed: str, kind: str, name: str) -> str:
+    known = [row[1] for row in listed_rows(listed, kind)]
+    own = loads.names() if kind == "load" else []
+    return unknown_name(kind, name, sorted({*known, *own}))
+
+
+def _lacking(listed: str, refused: re.Match[str]) -> str:
+    sentence, kind, owner, what, name = refused.groups()
+    rows = listed_rows(listed, what if what == "method" else f"{kind}_option")
+    return sentence + names_instead(name, (row[2] for row in rows if row[1] == owner))
 
 
 def agent_of(target: Target) -> Path:

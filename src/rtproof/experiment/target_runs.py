@@ -67,7 +67,7 @@ def _measure_once(
         if report:
             files.refuse_existing(report)
         with files.removing_empty_folders(folder):
-            outcome = _measure(target, plan, wanted.length, watch, quiet=quiet)
+            outcome = _measure(target, plan, wanted, watch, quiet=quiet)
     return folder, report, outcome
 
 
@@ -152,15 +152,14 @@ def _usual_folder(host_name: str) -> Path:
     return next(folder for folder in names if not folder.exists())
 
 
-def _measure(target: Target, plan: RunPlan, goal: str, watch: Watch | None, *, quiet: bool = False) -> AgentOutcome:
+def _measure(
+    target: Target, plan: RunPlan, wanted: Measurement, watch: Watch | None, *, quiet: bool = False
+) -> AgentOutcome:
     """Measure, with the live view on standard error, so that standard output holds nothing but the result."""
-    on_terminal = sys.stderr.isatty()
-    stream = StringIO() if quiet else sys.stderr
-    view = (
-        LiveView(stream, goal, on_terminal and not quiet)
-        if watch is None
-        else LiveView(stream, f"{goal} at most", on_terminal, more=watch.lines)
-    )
+    stream, on_terminal = (StringIO(), False) if quiet else (sys.stderr, sys.stderr.isatty())
+    goal, more = (wanted.length, tuple) if watch is None else (f"{wanted.length} at most", watch.lines)
+    view = LiveView(stream, goal, on_terminal, more=more)
+    view.length_ns = wanted.length_ns
     try:
         return session.run_session(target, plan, view, watch)
     except UserError as problem:

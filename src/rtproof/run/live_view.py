@@ -142,19 +142,37 @@ def worst_first(threads: dict[int, Progress]) -> list[Progress]:
 
 
 def progress_table(
-    threads: dict[int, Progress], goal: str, size: os.terminal_size = USUAL_SIZE, more: Sequence[str] = ()
+    threads: dict[int, Progress],
+    goal: str,
+    size: os.terminal_size = USUAL_SIZE,
+    more: Sequence[str] = (),
+    pace: str = "",
 ) -> list[str]:
     """The live view on a terminal: lines for the run, and a line for each of the worst threads that fit.
 
-    ``goal``: how long the run will be. ``more``: further lines about the run.
+    ``goal``: how long the run will be. ``more``: further lines about the run. ``pace``: how much time is left, and how
+    fast it goes.
     """
     rows = worst_first(threads)
     also = [part for line in more for part in textwrap.wrap(line, size.columns - 1, subsequent_indent="  ")]
     shown = rows[: max(1, min(MOST_ROWS, size.lines - 3 - len(also)))]
-    heading = f"{clock_text(rows[0].time_ns)} of {goal}   latency in us"
+    heading = f"{clock_text(rows[0].time_ns)} of {goal}{pace}   latency in us"
     if len(shown) < len(rows):
         heading += f", the worst {len(shown)} of {len(rows)} threads"
     return [line[: size.columns - 1] for line in (heading, *also, _aligned(TABLE_COLUMNS), *map(_row, shown))]
+
+
+def pace_text(before: dict[int, Progress], threads: dict[int, Progress], length_ns: int) -> str:
+    """How much time is left of a length, and the rate of all threads since an earlier view; "" for what is unknown."""
+    known = [(before[number], row) for number, row in threads.items() if number in before]
+    rates = [
+        (row.obtained - old.obtained) / (row.time_ns - old.time_ns) * 1e9
+        for old, row in known
+        if row.time_ns > old.time_ns
+    ]
+    time_ns = max((row.time_ns for row in threads.values()), default=0)
+    left = f", {clock_text(length_ns - time_ns)} left" if length_ns else ""
+    return left + (f", {sum(rates):,.0f}/s" if rates else "")
 
 
 def _row(row: Progress) -> str:
@@ -183,6 +201,7 @@ class LiveView:
     """Takes progress lines as they arrive, and draws at most once per interval.
 
     ``more``: returns further lines about the run, the most important first. It is called at each drawing.
+    ``length_ns`` may be set to how long the run will be; 0: not known.
     """
 
     def __init__(
@@ -198,6 +217,8 @@ class LiveView:
         self._on_terminal = on_terminal
         self._now = now
         self._more = more
+        self.length_ns = 0
+        self._before: dict[int, Progress] = {}
         self._interval_s = FRAME_INTERVAL_S if on_terminal else LINE_INTERVAL_S
         self.threads: dict[int, Progress] = {}
         self._burst: set[int] = set()
@@ -228,7 +249,9 @@ class LiveView:
         if not self.threads:
             return
         if self._on_terminal:
-            lines = progress_table(self.threads, self._goal, _terminal_size(self._out), self._more())
+            pace = pace_text(self._before, self.threads, self.length_ns)
+            lines = progress_table(self.threads, self._goal, _terminal_size(self._out), self._more(), pace)
+            self._before = dict(self.threads)
         else:
             lines = [progress_sentence(self.threads, self._goal, self._more())]
         self._write(self._erase() + "".join(line + "\n" for line in lines))
