@@ -305,7 +305,7 @@ class RunFigures:
         return self._read(low, high if self.largest is None else min(high, self.largest))
 
     def _read(self, low: int, high: int) -> FigureReading:
-        if low <= 0:
+        if min(low, high) <= 0:  # a damaged record may have a maximum below its bins
             why = f"the value at that rank is {high:,} {self.unit}" if high <= 0 else f"its bin ends at {low:,}"
             return FigureReading(None, why=f"{why}, and only values above 0 have a ratio")
         return FigureReading(math.log(high), math.log(low), math.log(high))

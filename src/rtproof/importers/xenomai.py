@@ -139,7 +139,12 @@ def _is_points(text: str) -> bool:
 
 
 def _in_even_steps(places: NDArray[np.float64]) -> bool:
-    """Whether the first and the last step are half as long as the others; they are printed with six digits."""
+    """Whether the first and the last step are half as long as the others; they are printed with six digits.
+
+    True also of a place that is larger than any number, which is refused by name where it is read.
+    """
+    if not np.isfinite(places).all():
+        return True
     steps = np.diff(places)
     wanted = np.full(steps.size, 2 * steps[0])
     wanted[[0, -1]] = steps[0]
