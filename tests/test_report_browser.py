@@ -4,6 +4,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import campaign_cases
 import chromium
@@ -78,30 +79,83 @@ def test_the_page_never_scrolls_sideways(started: chromium.Browser, folder: Path
     assert page.evaluate(SCROLLS_SIDEWAYS_HTML) is False
 
 
-# What each question of the first block stands above, and the lowest pixel of it and of the first words on doubts.
+# The questions; the lowest pixels of the claim, of the words on doubts beside it and of each picture; sizes of text.
 FIRST_SCREEN = """(() => {
   const bottom = (element) => element ? element.getBoundingClientRect().bottom : 0;
-  const terms = [...document.querySelectorAll("#verdict-1 dt")];
-  const doubt = document.querySelector("#verdict > .doubt:not(#verdict-1) .headline");
+  const terms = [...document.querySelectorAll("#verdict-1-answers dt, #verdict-1 dt")];
   const state = document.querySelector("#verdict-1 .headline");
-  return [terms.map((each) => each.textContent), bottom(document.querySelector("#verdict-1")), bottom(doubt),
+  return [terms.map((each) => each.textContent), bottom(document.querySelector("#verdict-1")),
+          bottom(document.querySelector("#verdict > .warning, #verdict > .doubt:not(#verdict-1) .headline")),
+          [...document.querySelectorAll(".pictures canvas")].map(bottom),
           parseFloat(getComputedStyle(state).fontSize), parseFloat(getComputedStyle(document.body).fontSize)];
 })()"""
 
 
 @pytest.mark.parametrize("width", [400, 1280])
 @pytest.mark.parametrize("name", FIRST)
-def test_the_first_screen_answers_every_question(
+def test_the_first_screen_has_the_verdict_and_a_picture(
     started: chromium.Browser, folder: Path, name: str, width: int
 ) -> None:
-    """In a window 800 pixels high, with the state large."""
+    """In a window 800 pixels high, with the state large; beside the picture, if there is room, the run over time."""
     page = chromium.load(started, write(FIRST[name](), folder, f"first-{name}-{width}"), width, "light")
-    questions, answered, doubted, large, usual = page.evaluate(FIRST_SCREEN)
+    questions, claimed, doubted, pictures, large, usual = page.evaluate(FIRST_SCREEN)
     assert questions == ["What exactly", "How sure", "How much longer", "Valid for"]
-    assert answered <= 800
-    assert doubted <= 800 or name == "several"
+    assert 0 < claimed <= 400
+    assert doubted <= 440
+    assert len(pictures) == 2
+    assert pictures[0] <= 800
+    assert width == 400 or pictures[0] == pictures[1]
     assert large > 1.8 * usual
     assert page.evaluate(SCROLLS_SIDEWAYS_HTML) is False
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("name", CASES)
+def test_every_axis_has_at_least_three_labels(started: chromium.Browser, folder: Path, name: str, width: int) -> None:
+    page = chromium.load(started, write(CASES[name](), folder, f"axes-{name}-{width}"), width, "light")
+    few = page.evaluate(
+        """Object.entries(JSON.parse(document.getElementById("plots").textContent)).flatMap(([id, plot]) => {
+          const labels = rtproofPlots.get(id)?.labels() ?? [[0, 0, 0], [0, 0, 0]];
+          return labels.filter((axis) => axis.length < 3 || new Set(axis).size < axis.length).map((axis) => [id, axis]);
+        })"""
+    )
+    assert few == []
+
+
+def test_plots_over_time_show_the_same_stretch(started: chromium.Browser, folder: Path) -> None:
+    page = chromium.load(started, write(missed(), folder, "stretch"), 1280, "light")
+    shown = """[...rtproofPlots.values()].filter((each) => each.plot.xLabel.startsWith("time "))
+      .map((each) => [each.u.scales.x.min, each.u.scales.x.max])"""
+    before = page.evaluate(shown)
+    assert len(before) > 2
+    over = "document.querySelector('#timeline-1 .u-over, #timeline-2 .u-over')"
+    page.evaluate(
+        f"""(() => {{ const box = {over}.getBoundingClientRect();
+          {over}.dispatchEvent(new WheelEvent("wheel",
+            {{ deltaY: -200, ctrlKey: true, clientX: box.left + box.width / 2, cancelable: true }})); }})()"""
+    )
+    page.settle()
+    after = page.evaluate(shown)
+    assert len({tuple(each) for each in after}) == 1
+    assert after[0][0] > before[0][0]
+    assert after[0][1] < before[0][1]
+
+
+@pytest.mark.parametrize("name", ["normal", "missed", "several_fields"])
+def test_a_plot_is_saved_as_a_picture_of_lines(started: chromium.Browser, folder: Path, name: str) -> None:
+    """The text of every SVG is XML, with the title, the labels, a path for each curve that is shown, and the limits."""
+    page = chromium.load(started, write(CASES[name](), folder, f"svg-{name}"), 1280, "light")
+    for made, title, curves, markers in page.evaluate(
+        """[...rtproofPlots.values()].map(({ svg, plot }) => [svg(), plot.title,
+          plot.curves.filter((curve) => curve.y.some((y) => y > 0)).length, plot.markers.map((each) => each.name)])"""
+    ):
+        drawn = ElementTree.fromstring(made)
+        words = [each.text or "" for each in drawn.iter("{http://www.w3.org/2000/svg}text")]
+        assert words[0] == title
+        paths = [each.get("d") for each in drawn.iter("{http://www.w3.org/2000/svg}path")]
+        assert sum(bool(each) for each in paths) >= curves
+        assert len(words) > 8
+        assert all(any(name in text for text in words) for name in markers)
 
 
 def test_the_plots_follow_when_the_system_turns_dark(started: chromium.Browser, folder: Path) -> None:
@@ -118,7 +172,7 @@ def test_the_plots_follow_when_the_system_turns_dark(started: chromium.Browser, 
 def test_a_plot_follows_the_width_of_the_window(started: chromium.Browser, folder: Path) -> None:
     page = chromium.load(started, write(normal(), folder, "narrowing"), 1280, "light")
     widths = "[...document.querySelectorAll('.chart canvas')].map((canvas) => canvas.clientWidth)"
-    assert min(page.evaluate(widths)) > 800
+    assert min(page.evaluate(widths)) > 400
     size = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     started.call("Emulation.setDeviceMetricsOverride", page.session, **size)
     page.settle()

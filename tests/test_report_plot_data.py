@@ -91,10 +91,10 @@ def test_curves_are_put_on_one_axis() -> None:
     data = plot_data.plot_script_data(PLOT)
     assert data["x"] == [1.0, 2.0, 3.0]
     assert data["curves"] == [
-        {"name": "one", "role": "part", "group": None, "y": [10.0, 20.12346, None]},
-        {"name": "other", "role": "other", "group": None, "y": [None, 5.0, 1e-6]},
+        {"name": "one", "role": "part", "group": None, "y": [10, 20.123, None]},
+        {"name": "other", "role": "other", "group": None, "y": [None, 5, 1e-6]},
     ]
-    assert data["markers"] == [{"name": "limit", "axis": "x", "at": 2.5}]
+    assert data["markers"] == [{"name": "limit", "axis": "x", "at": 2.5, "role": "limit"}]
     assert (data["kind"], data["style"], data["logX"], data["logY"]) == ("plot", "step", False, True)
 
 
@@ -102,6 +102,15 @@ def test_the_table_has_every_point() -> None:
     table = plot_data.plot_table(PLOT)
     assert table.header == ("x [us]", "one", "other")
     assert table.rows == (("1", "10", ""), ("2", "20.123", "5"), ("3", "", "1.0000e-06"))
+
+
+def test_of_many_points_of_a_line_the_table_has_some_and_says_so() -> None:
+    curve = Curve("one", tuple(map(float, range(1_000))), (1.0,) * 1_000)
+    table = plot_data.plot_table(replace(PLOT, curves=(curve,)))
+    assert table.caption == "Title: share, 100 of 1,000 points"
+    assert (len(table.rows), table.rows[0][0], table.rows[-1][0]) == (100, "0", "999")
+    bars = plot_data.plot_table(replace(PLOT, curves=(curve,), style="bars"))
+    assert (len(bars.rows), bars.caption) == (1_000, "Title: share")
 
 
 def test_a_heat_map_is_a_shade_for_every_filled_cell() -> None:

@@ -27,11 +27,12 @@ from report_cases import (
     words,
 )
 
+from rtproof.core.phrases import value
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Int64Array, Seconds, View
 from rtproof.report import cumulative_curves, plot_data, stage_tables
-from rtproof.report.blocks import Marker, Plot, Table, Text
+from rtproof.report.blocks import Block, Marker, Plot, Table, Text
 from rtproof.report.cumulative_curves import POINTS, NamedCounts, cumulative_plots, left_out_of_plot
 from rtproof.report.number_format import US
 from rtproof.report.sections import distribution, timeline
@@ -306,10 +307,45 @@ def test_the_limit_is_marked() -> None:
     assert distribution.ccdf_section(nothing()) == []
 
 
+def body_plot(blocks: list[Block]) -> Plot:
+    """The histogram in equal bins, which is the last plot of its section."""
+    return plots(blocks)[-1]
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "nothing"])
+def test_a_histogram_that_does_not_reach_far_enough_has_another_with_everything(name: str) -> None:
+    analysis = CASES[name]()
+    drawn = plots(distribution.histogram_section(analysis))
+    body, counts = drawn[-1], analysis.pooled.observed_counts
+    assert [plot.foremost for plot in drawn] == [True, False][: len(drawn)]
+    assert len(drawn) == (1 if "None lies beyond" in body.says or not (counts.lo > 0).any() else 2)
+    if len(drawn) > 1:
+        whole = drawn[0].curves[-1]
+        assert sum(whole.y) == counts.n[counts.lo + (counts.hi - counts.lo) // 2 > 0].sum()
+        assert list(whole.x) == sorted(set(whole.x))
+        assert whole.y[-1] == 0
+        assert drawn[0].markers[-1].name == f"largest {value(analysis.pooled.observed.max)}"
+        assert whole.x[-1] > drawn[0].markers[-1].at
+
+
+def test_bins_of_any_width_count_what_lies_between_their_edges() -> None:
+    counts = counts_of_values(np.array([-5, 1, 1, 9, 10, 10, 99, 100]))
+    assert counts.bins_between(np.array([1, 10, 100])).tolist() == [3, 3]
+
+
+@given(st.integers(1, 10**9), st.integers(0, 10**10), st.sampled_from([1, 1_000]))
+def test_edges_of_growing_bins_hold_the_ends_and_increase(low: int, reach: int, finest: int) -> None:
+    edges = plot_data.log_edges(low * finest, low * finest + reach, finest)
+    assert (np.diff(edges) > 0).all()
+    assert edges[0] == low * finest
+    assert edges[-1] > low * finest + reach
+    assert not (edges % finest).any()
+
+
 @pytest.mark.parametrize("name", [name for name in CASES if name != "nothing"])
 def test_every_activation_is_in_a_bin_or_said_to_lie_beyond(name: str) -> None:
     analysis = CASES[name]()
-    drawn = only_plot(distribution.histogram_section(analysis))
+    drawn = body_plot(distribution.histogram_section(analysis))
     whole = drawn.curves[-1]
     beyond = 0 if "None lies beyond" in drawn.says else int(drawn.says.split("Beyond lie ")[1].split(",")[0])
     assert sum(whole.y) + beyond == analysis.pooled.observed.count
@@ -319,7 +355,7 @@ def test_every_activation_is_in_a_bin_or_said_to_lie_beyond(name: str) -> None:
 
 
 def test_threads_and_their_pool_add_up_bin_by_bin() -> None:
-    one, other, pool = only_plot(distribution.histogram_section(cases.normal())).curves
+    one, other, pool = body_plot(distribution.histogram_section(cases.normal())).curves
     sums = dict.fromkeys(pool.x, 0.0)
     for curve in (one, other):
         for x, y in zip(curve.x, curve.y, strict=True):
@@ -330,35 +366,35 @@ def test_threads_and_their_pool_add_up_bin_by_bin() -> None:
 
 def test_what_lies_beyond_is_said_with_the_largest() -> None:
     assert (
-        "Beyond lie 2, the largest at 400,000.000 us." in only_plot(distribution.histogram_section(cases.missed())).says
+        "Beyond lie 2, the largest at 400,000.000 us." in body_plot(distribution.histogram_section(cases.missed())).says
     )
-    assert max(only_plot(distribution.histogram_section(cases.missed())).curves[0].x) < 10
+    assert max(body_plot(distribution.histogram_section(cases.missed())).curves[0].x) < 10
 
 
 def test_latencies_before_their_time_have_bins() -> None:
-    assert min(only_plot(distribution.histogram_section(cases.negative())).curves[0].x) == pytest.approx(-3.85)
+    assert min(body_plot(distribution.histogram_section(cases.negative())).curves[0].x) == pytest.approx(-3.85)
 
 
 def test_a_single_value_is_one_bin() -> None:
-    assert only_plot(distribution.histogram_section(cases.one_sample())).curves[0].y == (1.0,)
-    assert only_plot(distribution.histogram_section(cases.all_equal())).curves[0].y == (3_000.0,)
+    assert body_plot(distribution.histogram_section(cases.one_sample())).curves[0].y == (1.0,)
+    assert body_plot(distribution.histogram_section(cases.all_equal())).curves[0].y == (3_000.0,)
 
 
 def test_the_limit_is_marked_where_there_is_one() -> None:
-    assert [marker.at for marker in only_plot(distribution.histogram_section(cases.normal())).markers] == [500.0]
-    assert only_plot(distribution.histogram_section(cases.no_limit())).markers == ()
+    assert [marker.at for marker in body_plot(distribution.histogram_section(cases.normal())).markers] == [500.0]
+    assert body_plot(distribution.histogram_section(cases.no_limit())).markers == ()
 
 
 def test_many_threads_are_thinned_out() -> None:
-    assert len(only_plot(distribution.histogram_section(cases.many_threads())).curves) == distribution.THREADS + 1
+    assert len(body_plot(distribution.histogram_section(cases.many_threads())).curves) == distribution.THREADS + 1
     assert (
         "Of 20 threads the 8 with the largest maxima are drawn."
-        in only_plot(distribution.histogram_section(cases.many_threads())).says
+        in body_plot(distribution.histogram_section(cases.many_threads())).says
     )
 
 
 def test_bins_of_a_summary_that_an_edge_cuts_are_named() -> None:
-    assert sum(only_plot(distribution.histogram_section(cases.summary_only())).curves[0].y) == 3
+    assert sum(body_plot(distribution.histogram_section(cases.summary_only())).curves[0].y) == 3
 
 
 def test_nothing_has_no_histogram() -> None:

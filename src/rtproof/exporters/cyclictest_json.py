@@ -93,7 +93,7 @@ def _thread(summary: Summary, bins: int) -> dict[str, Any]:
         "max": max(seen.max, 0) // US,
         "avg": round((seen.mean or 0) / US, 2),
         "cpu": summary.series.cpu,
-        "node": 0,
+        "node": -1,  # as cyclictest without NUMA
     }
 
 

@@ -82,11 +82,15 @@ class Curve:
 
 @dataclass(frozen=True)
 class Marker:
-    """A labelled vertical (axis x) or horizontal (axis y) line, such as the limit."""
+    """A labelled vertical (axis x) or horizontal (axis y) line.
+
+    ``role``: "limit" for what must not be passed, "note" for anything else.
+    """
 
     name: str
     axis: str
     at: float
+    role: str = "limit"
 
 
 @dataclass(frozen=True)
@@ -94,8 +98,9 @@ class Plot:
     """Curves over two axes. ``says``: what the plot shows, in a sentence for readers who cannot see it.
 
     ``style``: "line"; "step", where y holds from its x to the next x; "bars", which are bins of ``bin_width`` that
-    begin at x, without the empty ones. On a logarithmic axis a y of 0 is not drawn, and it ends a step.
-    ``x_ends``, ``y_ends``: the range that an axis shows; None for the range of the points.
+    begin at x, without the empty ones; with a width of 0 a bin ends at the next x. On a logarithmic axis a y of 0 is
+    not drawn, and it ends a step. ``x_ends``, ``y_ends``: the range that an axis shows; None for the range of the
+    points. ``foremost``: a page shows the plot on its first screen and not in its section.
     """
 
     title: str
@@ -110,6 +115,7 @@ class Plot:
     bin_width: float = 0.0
     x_ends: tuple[float, float] | None = None
     y_ends: tuple[float, float] | None = None
+    foremost: bool = False
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,9 @@ from rtproof.report.number_format import number_text
 from rtproof.summary.counts import Counts
 
 SIGNIFICANT = 7
-"""Significant digits of a coordinate: finer than a pixel, and enough for a time axis of months in seconds."""
+"""Significant digits of a place on the x axis: enough for a time axis of months in seconds."""
+SIGNIFICANT_Y = 5
+"""Significant digits of a place on the y axis: finer than a pixel."""
 SHADES = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 """The shades of a heat map's cells, from one value to the most in any cell, in steps of the count's logarithm."""
 NO_SHADE = "."
@@ -39,10 +41,12 @@ def plot_script_data(plot: Plot | HeatMap) -> dict[str, object]:
         "logY": plot.log_y,
         "x": _short(xs),
         "curves": [
-            {"name": curve.name, "role": curve.role, "group": curve.group, "y": _short(column)}
+            {"name": curve.name, "role": curve.role, "group": curve.group, "y": _short(column, SIGNIFICANT_Y)}
             for curve, column in zip(plot.curves, columns, strict=True)
         ],
-        "markers": [{"name": marker.name, "axis": marker.axis, "at": marker.at} for marker in plot.markers],
+        "markers": [
+            {"name": marker.name, "axis": marker.axis, "at": marker.at, "role": marker.role} for marker in plot.markers
+        ],
     }
     if isinstance(plot, Plot):
         return common | {
@@ -66,21 +70,35 @@ def heat_shades(row: Sequence[int], most: int, scale: str = SHADES, empty: str =
     return "".join(empty if not n else scale[round(math.log(n) * step)] if step else scale[-1] for n in row)
 
 
+MOST_ROWS = 100
+
+
 def plot_table(plot: Plot | HeatMap) -> Table:
-    """A table with the points of a plot, or with a row for each column of a heat map."""
+    """A table with the points of a plot, or with a row for each column of a heat map.
+
+    Of many points of a line or a step curve, only some are listed, evenly spread, and the caption says so. Bars are all
+    listed, because a bin that is left out would be counts that are left out.
+    """
     return _plot_table(plot) if isinstance(plot, Plot) else _heat_table(plot)
 
 
-def _short(values: list[float] | list[float | None]) -> list[float | None]:
-    return [None if value is None else float(f"{value:.{SIGNIFICANT}g}") for value in values]
+def _short(values: list[float] | list[float | None], digits: int = SIGNIFICANT) -> list[int | float | None]:
+    """The values with few digits; whole numbers without a point, because a page has thousands of them."""
+    short = (None if value is None else float(f"{value:.{digits}g}") for value in values)
+    return [int(value) if value is not None and value.is_integer() and abs(value) < 1e15 else value for value in short]
 
 
 def _plot_table(plot: Plot) -> Table:
     curves = tuple(curve for curve in plot.curves if not curve.thin)
     xs, columns = aligned_points(curves)
     header = (plot.x_label, *(curve.name for curve in curves))
-    rows = tuple((_figure(x), *(_figure(column[at]) for column in columns)) for at, x in enumerate(xs))
-    return Table(f"{plot.title}: {plot.y_label}", header, rows, tuple(range(len(header))))
+    places = list(range(len(xs)))
+    thinned = ""
+    if plot.style != "bars" and len(xs) > MOST_ROWS:
+        places = sorted({round(at) for at in np.linspace(0, len(xs) - 1, MOST_ROWS)})
+        thinned = f", {len(places)} of {len(xs):,} points"
+    rows = tuple((_figure(xs[at]), *(_figure(column[at]) for column in columns)) for at in places)
+    return Table(f"{plot.title}: {plot.y_label}{thinned}", header, rows, tuple(range(len(header))))
 
 
 def _heat_table(heat: HeatMap) -> Table:
@@ -106,7 +124,7 @@ def _figure(value: float | None) -> str:
 
 
 BINS = 300
-POINTS = 600
+POINTS = 400
 BODY = 0.99
 FAR = 3
 """A histogram reaches this many times as far as the body of the distribution. The plot of the tail shows the rest."""
@@ -129,6 +147,17 @@ def bin_scale(counts: Counts, finest_ns: int = 1) -> tuple[int, int, int]:
     width = -(-nice_width((end - low + 1) / BINS) // finest_ns) * finest_ns
     start = low // width * width
     return start, width, (end - start) // width + 1
+
+
+BINS_PER_DECADE = 40
+
+
+def log_edges(low: int, high: int, finest_ns: int = 1) -> Int64Array:
+    """Edges of bins in ns, increasing by equal factors from ``low`` > 0 to beyond ``high``, in steps of finest_ns."""
+    decades = max(math.log10((high + finest_ns) / low), 0.1)
+    raw = np.geomspace(low, high + finest_ns, math.ceil(decades * BINS_PER_DECADE) + 1)
+    edges = np.unique(np.round(raw / finest_ns).astype(np.int64) * finest_ns)
+    return np.unique(np.concatenate((edges, [high // finest_ns * finest_ns + finest_ns])))
 
 
 def survival_grid(counts: list[Counts]) -> Int64Array:

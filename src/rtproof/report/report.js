@@ -28,17 +28,45 @@
     return (digits === 1 ? "" : `${digits}·`) + `10${superscript(exponent)}`;
   }
 
-  // Decades; between them 2 and 5 where there are few of them, and every n-th only where there are many.
+  const LEAST_TICKS = 3;
+  const exact = (value) => Number(value.toPrecision(12));
+
+  // Decades; between them 2 and 5, or every digit, where there are few of them, and every n-th only where there are many.
   function logSplits(min, max, most) {
     const first = Math.floor(Math.log10(min));
     const last = Math.ceil(Math.log10(max));
-    const steps = (last - first) * 3 <= most ? [1, 2, 5] : [1];
-    const every = Math.max(1, Math.ceil((last - first) / Math.max(most, 1)));
-    const splits = [];
-    for (let exponent = first; exponent <= last; exponent += every) {
-      for (const step of steps) splits.push(Number((step * 10 ** exponent).toPrecision(3)));
+    const splits = (steps, every) => {
+      const found = [];
+      for (let exponent = first; exponent <= last; exponent += every) {
+        for (const step of steps) found.push(exact(step * 10 ** exponent));
+      }
+      return found.filter((value) => value >= min && value <= max);
+    };
+    const fine = splits([1, 2, 5], 1);
+    if (fine.length <= most && fine.length >= LEAST_TICKS) return fine;
+    for (let every = Math.max(1, Math.ceil((last - first) / Math.max(most, 1))); every >= 1; every--) {
+      const decades = splits([1], every);
+      if (decades.length >= LEAST_TICKS) return decades;
     }
-    return splits.filter((value) => value >= min && value <= max);
+    return fine.length >= LEAST_TICKS ? fine : linearSplits(min, max, most, false);
+  }
+
+  // Multiples of 1, 2 or 5 times a power of ten: at most as many as there is room for, but never fewer than three.
+  function linearSplits(min, max, most, whole) {
+    const span = max - min;
+    let step = 10 ** Math.floor(Math.log10(span / Math.max(most, LEAST_TICKS)));
+    let last = null;
+    for (let at = 0; ; at++) {
+      const width = exact(step * [1, 2, 5][at % 3] * 10 ** Math.floor(at / 3));
+      const [first, end] = [Math.ceil(min / width - 1e-9), Math.floor(max / width + 1e-9)];
+      if (last !== null && end - first + 1 < LEAST_TICKS) break;
+      if (!whole || Number.isInteger(width)) last = [first, end, width];
+      if (end - first + 1 <= most && last !== null) break;
+      if (end - first + 1 < 1) break;
+    }
+    if (last === null) return [Math.ceil(min), Math.floor(max)];
+    const [first, end, width] = last;
+    return Array.from({ length: end - first + 1 }, (none, n) => exact((first + n) * width));
   }
 
   // ---- ranges
@@ -66,7 +94,7 @@
   function xRange(plot) {
     if (plot.kind === "heat") return [plot.xEdges[0], plot.xEdges.at(-1)];
     if (plot.xEnds) return plot.xEnds;
-    const end = plot.x.at(-1) + (plot.style === "bars" ? plot.binWidth : 0);
+    const end = plot.x.at(-1) + plot.binWidth;
     return padded(withMarkers(plot, "x", [plot.x[0], end], plot.logX), plot.logX, 0.02);
   }
 
@@ -79,7 +107,7 @@
     if (plot.kind === "heat") return held;
     if (plot.logY && plot.style === "bars") return [(wholeNumbers(plot) ? Math.min(1, held[0]) : held[0]) * 0.6, held[1] * 1.5];
     const range = padded(held, plot.logY, 0.06);
-    return !plot.logY && held[0] >= 0 ? [0, range[1]] : range;
+    return !plot.logY && held[0] >= 0 ? [0, wholeNumbers(plot) ? Math.max(range[1], 2.1) : range[1]] : range;
   }
 
   // ---- paths
@@ -87,15 +115,15 @@
   const drawn = (plot, value) => value !== null && value !== undefined && (!plot.logY || value > 0);
 
   // Bins as a skyline: a bin without neighbours is a stem, however narrow.
-  function barPath(plot, u, series) {
-    const [stroke, fill] = [new Path2D(), new Path2D()];
+  function barPath(plot, u, series, pen = () => new Path2D()) {
+    const [stroke, fill] = [pen(), pen()];
     const [floor, values] = [u.bbox.top + u.bbox.height, u.data[series]];
     let last = null;
     const close = () => { if (last !== null) { stroke.lineTo(last, floor); fill.lineTo(last, floor); } };
     u.data[0].forEach((x, at) => {
       if (!drawn(plot, values[at])) return;
       const left = u.valToPos(x, "x", true);
-      const right = u.valToPos(x + plot.binWidth, "x", true);
+      const right = u.valToPos(plot.binWidth ? x + plot.binWidth : u.data[0][at + 1], "x", true);
       const top = u.valToPos(values[at], "y", true);
       if (last === null || left - last > 0.5) {
         close();
@@ -110,8 +138,8 @@
   }
 
   // Steps hold until the next x of the plot; a level of 0 on a logarithmic axis ends the line.
-  function stepPath(plot, u, series) {
-    const stroke = new Path2D();
+  function stepPath(plot, u, series, pen = () => new Path2D()) {
+    const stroke = pen();
     let level = null;
     u.data[0].forEach((x, at) => {
       const value = u.data[series][at];
@@ -126,8 +154,8 @@
     return { stroke, fill: null, clip: null, flags: 0 };
   }
 
-  function linePath(plot, u, series) {
-    const stroke = new Path2D();
+  function linePath(plot, u, series, pen = () => new Path2D()) {
+    const stroke = pen();
     let begun = false;
     u.data[0].forEach((x, at) => {
       const value = u.data[series][at];
@@ -171,19 +199,20 @@
     const ratio = devicePixelRatio || 1;
     u.ctx.save();
     u.ctx.font = `600 ${FONT_PX * ratio}px ${getComputedStyle(document.body).fontFamily}`;
-    u.ctx.strokeStyle = u.ctx.fillStyle = colour("limit");
     u.ctx.lineWidth = 1.5 * ratio;
     u.ctx.setLineDash([8 * ratio, 4 * ratio]);
+    let row = 0;
     for (const marker of plot.markers) {
       const at = u.valToPos(marker.at, marker.axis, true);
-      if (marker.axis === "x") drawAcross(u.ctx, marker.name, at, ratio, { left, top, right: left + width, bottom: top + height });
+      u.ctx.strokeStyle = u.ctx.fillStyle = colour(marker.role === "limit" ? "limit" : "soft");
+      if (marker.axis === "x") drawAcross(u.ctx, marker.name, at, ratio, row++, { left, top, right: left + width, bottom: top + height });
       else drawAlong(u.ctx, marker.name, at, ratio, { left, top, right: left + width, bottom: top + height });
     }
     u.ctx.restore();
   }
 
   // A marker outside the plot is named at the edge behind which it lies.
-  function drawAcross(ctx, name, at, ratio, box) {
+  function drawAcross(ctx, name, at, ratio, row, box) {
     const [before, inside] = [at < box.left, at >= box.left && at <= box.right];
     if (inside) line(ctx, at, box.top, at, box.bottom);
     const text = inside ? name : before ? `← ${name}` : `${name} →`;
@@ -191,7 +220,7 @@
     const rightwards = edge + ctx.measureText(text).width + 8 * ratio < box.right;
     ctx.textAlign = rightwards ? "left" : "right";
     ctx.textBaseline = "top";
-    words(ctx, text, edge + (rightwards ? 5 : -5) * ratio, box.top + 3 * ratio, ratio);
+    words(ctx, text, edge + (rightwards ? 5 : -5) * ratio, box.top + (3 + row * (FONT_PX + 4)) * ratio, ratio);
   }
 
   function drawAlong(ctx, name, at, ratio, box) {
@@ -258,7 +287,7 @@
   }
 
   function axisOptions(name, log, whole, words, space) {
-    const most = (u) => Math.max(2, Math.floor((name === "x" ? u.bbox.width : u.bbox.height) / (devicePixelRatio || 1) / space));
+    const most = (u) => Math.max(LEAST_TICKS, Math.floor((name === "x" ? u.bbox.width : u.bbox.height) / (devicePixelRatio || 1) / space));
     const axis = {
       scale: name,
       label: words,
@@ -270,9 +299,9 @@
       grid: { stroke: () => colour("grid"), width: 1 },
       ticks: { stroke: () => colour("grid"), width: 1, size: 5 },
       values: (u, splits) => splits.map((split) => (split === null ? null : label(split))),
-      filter: (u, splits) => (whole ? splits.map((split) => (Number.isInteger(split) ? split : null)) : splits),
+      filter: (u, splits) => splits,
+      splits: (u, index, min, max) => (log ? logSplits(min, max, most(u)) : linearSplits(min, max, most(u), whole)),
     };
-    if (log) axis.splits = (u, index, min, max) => logSplits(min, max, most(u));
     if (name === "x") axis.size = 30;
     if (name === "y") axis.size = (u, values) => Math.max(40, 14 + Math.max(0, ...(values ?? []).map((text) => (text ?? "").length)) * 7.2);
     return axis;
@@ -377,6 +406,161 @@
     });
   }
 
+  // ---- zoom: the plots over time show the same stretch
+
+  const together = new Map();
+  let following = false;
+
+  function showToo(u, plot) {
+    if (following || !plot.xLabel.startsWith("time ")) return;
+    following = true;
+    const { min, max } = u.scales.x;
+    for (const other of together.get(plot.xLabel) ?? []) {
+      if (other !== u && (other.scales.x.min !== min || other.scales.x.max !== max)) other.setScale("x", { min, max });
+    }
+    following = false;
+  }
+
+  // The wheel alone scrolls the page; with Ctrl, or by two fingers, it zooms about the cursor.
+  function zoomByWheel(u, plot) {
+    const [place, value] = plot.logX ? [Math.log, Math.exp] : [(x) => x, (x) => x];
+    u.over.addEventListener("wheel", (event) => {
+      if (!event.ctrlKey && !event.metaKey) return;
+      event.preventDefault();
+      const [low, high] = [place(u.scales.x.min), place(u.scales.x.max)];
+      const [first, last] = xRange(plot).map(place);
+      const share = (event.clientX - u.over.getBoundingClientRect().left) / u.over.clientWidth;
+      const span = (high - low) * Math.min(2, Math.max(0.5, Math.exp(event.deltaY / 300)));
+      const from = Math.max(first, low + share * (high - low) - share * span);
+      const to = Math.min(last, from + span);
+      if (to - from > (last - first) * 1e-6) u.setScale("x", { min: value(from), max: value(to) });
+    }, { passive: false });
+  }
+
+  // ---- a plot as a file
+
+  function escaped(text) {
+    return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
+  }
+
+  function svgPen() {
+    const steps = [];
+    const at = (x, y) => `${x.toFixed(1)} ${y.toFixed(1)}`;
+    return { moveTo: (x, y) => steps.push(`M${at(x, y)}`), lineTo: (x, y) => steps.push(`L${at(x, y)}`), text: () => steps.join("") };
+  }
+
+  // The plot as it is shown, with its title and the names of its curves. Sizes are those of the canvas.
+  function svgOf(plot, u, styles) {
+    const ratio = devicePixelRatio || 1;
+    const { left, top, width, height } = u.bbox;
+    const [size, title] = [FONT_PX * ratio, 28 * ratio];
+    const shown = plot.curves.map((curve, at) => at).filter((at) => u.series[at + 1].show && !thin(plot.curves[at]));
+    const [wide, high] = [u.width * ratio, u.height * ratio + title + (shown.length + 1) * 1.5 * size];
+    const out = [];
+    const tag = (name, attributes, text) => {
+      const told = Object.entries(attributes).map(([key, value]) => ` ${key}="${escaped(String(value))}"`).join("");
+      out.push(text === undefined ? `<${name}${told}/>` : `<${name}${told}>${escaped(text)}</${name}>`);
+    };
+    const say = (text, x, y, more) => tag("text", { x, y, fill: colour("soft"), ...more }, text);
+    const rule = (x1, y1, x2, y2, more) => tag("line", { x1, y1, x2, y2, stroke: colour("grid"), "stroke-width": ratio, ...more });
+    tag("rect", { x: 0, y: -title, width: wide, height: high, fill: colour("paper") });
+    say(plot.title, left, 14 * ratio - title, { fill: colour("ink"), "font-weight": 600 });
+    for (const [axis, scale] of [[u.axes[0], u.scales.x], [u.axes[1], u.scales.y]]) {
+      for (const split of axis.splits(u, 0, scale.min, scale.max)) {
+        const at = u.valToPos(split, axis.scale, true);
+        if (axis.scale === "x") {
+          rule(at, top, at, top + height);
+          say(label(split), at, top + height + 1.6 * size, { "text-anchor": "middle" });
+        } else {
+          rule(left, at, left + width, at);
+          say(label(split), left - 0.6 * size, at + 0.35 * size, { "text-anchor": "end" });
+        }
+      }
+    }
+    say(plot.xLabel, left + width / 2, top + height + 3.2 * size, { "text-anchor": "middle" });
+    say(plot.yLabel, 0, 0, { transform: `translate(${1.1 * size} ${top + height / 2}) rotate(-90)`, "text-anchor": "middle" });
+    out.push(`<clipPath id="inside"><rect x="${left}" y="${top}" width="${width}" height="${height}"/></clipPath><g clip-path="url(#inside)">`);
+    if (plot.kind === "heat") {
+      const [xs, ys] = [plot.xEdges.map((x) => u.valToPos(x, "x", true)), plot.yEdges.map((y) => u.valToPos(y, "y", true))];
+      plot.shades.forEach((row, r) => [...row].forEach((shade, c) => {
+        if (shade === NO_SHADE) return;
+        const share = SHADES.indexOf(shade) / (SHADES.length - 1);
+        tag("rect", { x: xs[c], y: ys[r + 1], width: xs[c + 1] - xs[c], height: ys[r] - ys[r + 1], fill: colour("heat"), "fill-opacity": opacity(share).toFixed(3) });
+      }));
+    }
+    plot.curves.forEach((curve, at) => {
+      if (!u.series[at + 1].show) return;
+      const style = styles[at];
+      const { stroke } = PATHS[plot.style](plot, u, at + 1, svgPen);
+      tag("path", {
+        d: stroke.text(), fill: "none", stroke: colour(style.name), "stroke-width": style.width * ratio,
+        "stroke-opacity": style.faint ? 0.55 : 1, "stroke-dasharray": style.dash.map((part) => part * ratio).join(" ") || "none",
+      });
+    });
+    out.push("</g>");
+    plot.markers.forEach((marker, row) => {
+      const at = u.valToPos(marker.at, marker.axis, true);
+      const stroke = colour(marker.role === "limit" ? "limit" : "soft");
+      const dashed = { stroke, "stroke-width": 1.5 * ratio, "stroke-dasharray": `${8 * ratio} ${4 * ratio}` };
+      const across = marker.axis === "x";
+      const inside = across ? at >= left && at <= left + width : at >= top && at <= top + height;
+      if (inside && across) rule(at, top, at, top + height, dashed);
+      else if (inside) rule(left, at, left + width, at, dashed);
+      const before = across ? at < left : at < top;
+      const arrow = across ? (before ? `← ${marker.name}` : `${marker.name} →`) : `${marker.name} ${before ? "↑" : "↓"}`;
+      const [x, y] = [Math.min(Math.max(at, left), left + width), Math.min(Math.max(at, top + 1.3 * size), top + height)];
+      const end = !across || x > left + width / 2;
+      say(inside ? marker.name : arrow, across ? x + (end ? -0.4 : 0.4) * size : left + width - 0.4 * size, across ? top + (1 + 1.3 * row) * size : y - 0.3 * size,
+        { fill: stroke, "text-anchor": end ? "end" : "start", "font-weight": 600 });
+    });
+    shown.forEach((at, row) => {
+      const y = u.height * ratio + (row + 0.8) * 1.5 * size;
+      rule(left, y - 0.35 * size, left + 26 * ratio, y - 0.35 * size, { stroke: colour(styles[at].name), "stroke-width": (styles[at].width + 0.6) * ratio, "stroke-dasharray": styles[at].dash.join(" ") || "none" });
+      say(plot.curves[at].name, left + 34 * ratio, y, { fill: colour("ink") });
+    });
+    const head = `xmlns="${SVG}" width="${wide / ratio}" height="${high / ratio}" viewBox="0 ${-title} ${wide} ${high}"`;
+    return `<svg ${head} font-family="sans-serif" font-size="${size}">${out.join("")}</svg>\n`;
+  }
+
+  function download(blob, name) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  }
+
+  const fileName = (plot, suffix) => `${plot.title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "")}.${suffix}`;
+
+  function saveAsPng(plot, u) {
+    const [canvas, ratio] = [document.createElement("canvas"), devicePixelRatio || 1];
+    [canvas.width, canvas.height] = [u.ctx.canvas.width, u.ctx.canvas.height + 28 * ratio];
+    const ctx = canvas.getContext("2d");
+    ctx.fillStyle = colour("paper");
+    ctx.fillRect(0, 0, canvas.width, canvas.height);
+    ctx.fillStyle = colour("ink");
+    ctx.font = `600 ${1.2 * FONT_PX * ratio}px ${getComputedStyle(document.body).fontFamily}`;
+    ctx.fillText(plot.title, u.bbox.left, 18 * ratio);
+    ctx.drawImage(u.ctx.canvas, 0, 28 * ratio);
+    canvas.toBlob((blob) => download(blob, fileName(plot, "png")));
+  }
+
+  function saveButtons(plot, styles, chart) {
+    const box = document.createElement("span");
+    box.className = "save";
+    const button = (name, save) => {
+      const made = document.createElement("button");
+      made.type = "button";
+      made.textContent = name;
+      made.setAttribute("aria-label", `Save “${plot.title}” as ${name}`);
+      made.addEventListener("click", save);
+      box.append(made);
+    };
+    button("SVG", () => download(new Blob([svgOf(plot, chart(), styles)], { type: "image/svg+xml" }), fileName(plot, "svg")));
+    button("PNG", () => saveAsPng(plot, chart()));
+    return box;
+  }
+
   // ---- one plot
 
   const heightFor = (width) => Math.round(Math.min(380, Math.max(230, width * 0.42)));
@@ -393,23 +577,32 @@
       ...legendButton(name, styles[at[0]], (shown) => at.forEach((one) => u.setSeries(one + 1, { show: shown }))),
     }));
     if (plot.kind === "heat") legend.append(heatKey(plot));
-    legend.append(where, ...entries.map((entry) => entry.button));
+    legend.append(where, ...entries.map((entry) => entry.button), saveButtons(plot, styles, () => u));
     const hooks = {
       drawAxes: [(self) => plot.kind === "heat" && drawHeat(plot, self)],
       draw: [(self) => drawMarkers(plot, self), () => { chart.dataset.drawn = String(Number(chart.dataset.drawn ?? 0) + 1); }],
       setCursor: [(self) => readOut(plot, self, entries, where)],
+      setScale: [(self, scale) => scale === "x" && u !== null && showToo(self, plot)],
     };
     const data = [plot.x, ...plot.curves.map((curve) => curve.y)];
     u = new uPlot(options(plot, styles, chart.clientWidth, heightFor(chart.clientWidth), hooks), data, chart);
+    together.set(plot.xLabel, [...(together.get(plot.xLabel) ?? []), u]);
+    zoomByWheel(u, plot);
+    u.over.title = "Drag or Ctrl + wheel: zoom. Double click: all";
     chart.after(legend);
     new ResizeObserver(() => {
       const width = chart.clientWidth;
       if (width > 0 && width !== u.width) u.setSize({ width, height: heightFor(width) });
     }).observe(chart);
+    window.rtproofPlots.set(chart.closest("figure").id, { u, plot, svg: () => svgOf(plot, u, styles), labels: () => labels(u) });
     return u;
   }
 
+  const labels = (u) => u.axes.map((axis) => axis.splits(u, 0, u.scales[axis.scale].min, u.scales[axis.scale].max).map(label));
+
   // ---- the page
+
+  window.rtproofPlots = new Map();
 
   // A box that scrolls must be reachable by keyboard; one that does not should not be a stop.
   function markScrollable() {
@@ -421,7 +614,8 @@
 
   const plots = JSON.parse(document.getElementById("plots").textContent);
   const charts = [...document.querySelectorAll(".chart")];
-  const drawnPlots = charts.map((chart, at) => (plots[at].x.length ? draw(chart, plots[at]) : null)).filter((u) => u !== null);
+  const plotOf = (chart) => plots[chart.closest("figure").id];
+  const drawnPlots = charts.map((chart) => (plotOf(chart).x.length ? draw(chart, plotOf(chart)) : null)).filter((u) => u !== null);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawnPlots.forEach((u) => u.redraw(false, true)));
   addEventListener("resize", markScrollable);
   document.addEventListener("toggle", markScrollable, true);

@@ -79,6 +79,17 @@ class Counts:
         straddling = int(self.n[first != last].sum())
         return FixedBins(start, width, int(sums[0]), sums[1:-1], int(sums[-1]), straddling)
 
+    def bins_between(self, edges: Int64Array) -> Int64Array:
+        """The counts in the bins [edges[k], edges[k + 1]) of any widths; what lies outside is in none of them.
+
+        A source bin that an edge cuts is counted where its middle lies.
+        """
+        place = np.searchsorted(edges, self.lo + (self.hi - self.lo) // 2, side="right") - 1
+        inside = (place >= 0) & (place < edges.size - 1)
+        sums = np.zeros(edges.size - 1, np.int64)
+        np.add.at(sums, place[inside], self.n[inside])
+        return sums
+
     def ccdf(self) -> tuple[Int64Array, NDArray[np.float64]]:
         """The upper ends of the bins, and the share of all counts that is larger than each.
 

@@ -5,6 +5,7 @@ import html
 import json
 from base64 import b64encode
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import singledispatch
 from hashlib import sha256
 from importlib import resources
@@ -82,23 +83,41 @@ NO_SCRIPT = (
 def draw(title: str, sections: list[Section]) -> bytes:
     """The report as a whole HTML document in UTF-8."""
     scripts = [_packaged(name) for name in SCRIPTS]
-    plots = [block for section in sections for block in section.blocks if isinstance(block, Plot | HeatMap)]
+    claim, pictures = _first_screen(sections)
+    left = [section for section in sections if any(identity not in pictures for identity, _ in _identified(section))]
+    plots = {each: block for part in sections for each, block in _identified(part) if isinstance(block, Plot | HeatMap)}
     body = html_element(
         "body",
         html_element("a", "Skip to the report", href="#main", class_="skip"),
         html_element("header", html_element("h1", title)),
-        _navigation(sections),
-        html_element("main", *(_section(section) for section in sections), id="main"),
+        _navigation(left),
+        html_element("main", *(_section(section, claim, pictures) for section in left), id="main"),
         _footer(),
-        json_script("plots", [plot_data.plot_script_data(plot) for plot in plots]),
+        json_script("plots", {each: plot_data.plot_script_data(plot) for each, plot in plots.items()}),
         *(html_element("script", script) for script in scripts),
     )
     page = html_element("html", _head(title, scripts), body, lang="en")
     return f"<!doctype html>\n{page}\n".encode()
 
 
+def _first_screen(sections: list[Section]) -> tuple[str, dict[str, Plot]]:
+    """The id of the first block with answers, and the plots that stand above the answers, by their ids."""
+    blocks = [each for section in sections for each in _identified(section)]
+    claim = next((identity for identity, block in blocks if isinstance(block, Text) and block.terms), "")
+    foremost = {identity: block for identity, block in blocks if isinstance(block, Plot) and block.foremost}
+    return claim, foremost if claim else {}
+
+
+def _identified(section: Section) -> list[tuple[str, Block]]:
+    """The blocks of a section with their ids, which are unique on the page."""
+    return [(f"{section.name}-{at}", block) for at, block in enumerate(section.blocks, 1)]
+
+
 def _packaged(name: str) -> HtmlMarkup:
-    return HtmlMarkup(resources.files(report).joinpath(name).read_text(encoding="utf-8"))
+    """The text of a file, without indentation, and without the lines that are only a comment, but for the licence."""
+    lines = resources.files(report).joinpath(name).read_text(encoding="utf-8").splitlines()
+    kept = (line.strip() for line in lines if not line.lstrip().startswith("//") or "SPDX" in line)
+    return HtmlMarkup("\n".join(line for line in kept if line) + "\n")
 
 
 def _head(title: str, scripts: list[HtmlMarkup]) -> HtmlMarkup:
@@ -128,7 +147,9 @@ def _hashes(texts: list[HtmlMarkup]) -> str:
 
 def _navigation(sections: list[Section]) -> HtmlMarkup:
     links = [html_element("li", html_element("a", section.title, href=f"#{section.name}")) for section in sections]
-    return html_element("nav", html_element("ul", *links), aria_label="Sections of the report")
+    amount = html_element("summary", f"{quantity(len(links), 'section')} on this page")
+    listed = html_element("details", amount, html_element("ul", *links))
+    return html_element("nav", listed, aria_label="Sections of the report")
 
 
 def _footer() -> HtmlMarkup:
@@ -137,11 +158,41 @@ def _footer() -> HtmlMarkup:
     )
 
 
-def _section(section: Section) -> HtmlMarkup:
+def _section(section: Section, claim: str, pictures: dict[str, Plot]) -> HtmlMarkup:
     heading = f"{section.name}-title"
-    blocks = (block_html(block, f"{section.name}-{at}") for at, block in enumerate(section.blocks, 1))
+    warning = next(
+        (
+            (identity, block.headline)
+            for identity, block in _identified(section)
+            if isinstance(block, Text) and block.kind == "doubt" and block.headline and identity != claim
+        ),
+        None,
+    )
+    blocks = (
+        _claim(block, identity, pictures, warning)
+        if identity == claim and pictures and isinstance(block, Text)
+        else block_html(block, identity)
+        for identity, block in _identified(section)
+        if identity not in pictures
+    )
     return html_element(
         "section", html_element("h2", section.title, id=heading), *blocks, id=section.name, aria_labelledby=heading
+    )
+
+
+def _claim(block: Text, identity: str, pictures: dict[str, Plot], warning: tuple[str, str] | None) -> HtmlMarkup:
+    """What is claimed, the pictures of the first screen, and the answers.
+
+    warning: the id and the headline of the section's first doubt, to which a link leads.
+    """
+    claim = block_html(replace(block, terms=()), identity)
+    if warning:
+        link = html_element("a", warning[1], href=f"#{warning[0]}")
+        claim = join_markup((claim, html_element("p", link, class_="warning")))
+    drawn = (block_html(plot, at) for at, plot in pictures.items())
+    answers = replace(block, paragraphs=(), headline="", kind="normal")
+    return join_markup(
+        (claim, html_element("div", *drawn, class_="pictures"), block_html(answers, f"{identity}-answers"))
     )
 
 
@@ -177,19 +228,26 @@ def _(block: Table, identity: str) -> HtmlMarkup:
 
 
 def _table(table: Table, identity: str) -> HtmlMarkup:
+    only = _is_all_numbers(table)
     head = html_element(
-        "tr", *(_cell("th", words, at in table.numeric, "col") for at, words in enumerate(table.header))
+        "tr", *(_cell("th", words, at in table.numeric and not only, "col") for at, words in enumerate(table.header))
     )
     body = html_element("tbody", *(_row(table, at) for at in range(len(table.rows))))
-    drawn = html_element("table", html_element("caption", table.caption), html_element("thead", head), body)
+    caption = html_element("caption", table.caption)
+    drawn = html_element("table", caption, html_element("thead", head), body, class_="n" if only else None)
     return html_element("div", drawn, class_="scroll", id=identity, role="region", aria_label=table.caption)
 
 
+def _is_all_numbers(table: Table) -> bool:
+    """Whether one class of the whole table aligns its cells, which keeps a page with long tables small."""
+    return set(table.numeric) == set(range(len(table.header)))
+
+
 def _row(table: Table, at: int) -> HtmlMarkup:
-    row = table.rows[at]
+    row, only = table.rows[at], _is_all_numbers(table)
     heat = table.heat[at] if table.heat else (None,) * len(row)
     cells = [
-        _cell("td", words, column in table.numeric, shade=share)
+        _cell("td", words, column in table.numeric and not only, shade=share)
         for column, (words, share) in enumerate(zip(row, heat, strict=True))
     ]
     if table.row_headers:

@@ -9,7 +9,7 @@ from rtproof.core.phrases import percent, quantity, value
 from rtproof.judge.analysis_model import Analysis, several_stages
 from rtproof.record.contents import Int64Array
 from rtproof.report import cumulative_curves, number_format, plot_data
-from rtproof.report.blocks import Block, Curve, Plot, Text
+from rtproof.report.blocks import Block, Curve, Marker, Plot, Text
 from rtproof.report.cumulative_curves import NamedCounts
 from rtproof.report.number_format import (
     ReportStream,
@@ -27,7 +27,10 @@ THREADS = 8
 
 
 def histogram_section(analysis: Analysis) -> list[Block]:
-    """How often each latency occurred, in about 300 equal bins; the counts are on a logarithmic axis."""
+    """How often each latency occurred, in about 300 equal bins; the counts are on a logarithmic axis.
+
+    If some lie beyond these bins, a second plot on a logarithmic axis shows all of them.
+    """
     counts = analysis.pooled.observed_counts
     if not counts.total or _beyond_scale(analysis):
         return []
@@ -35,7 +38,9 @@ def histogram_section(analysis: Analysis) -> list[Block]:
     unit = latency_unit(analysis)
     drawn, left_out = plotted_streams(analysis, THREADS)
     bins = [stream.summary.observed_counts.fixed_bins(start, width, amount) for stream in drawn]
-    says = f"{_says(analysis, counts.fixed_bins(start, width, amount), unit)} {left_out}".strip()
+    whole = counts.fixed_bins(start, width, amount)
+    says = f"{_says(analysis, whole, unit)} {left_out}".strip()
+    far = _far_plot(analysis, drawn, left_out) if whole.above else None
     plot = Plot(
         "How often each latency occurred",
         says,
@@ -46,8 +51,40 @@ def histogram_section(analysis: Analysis) -> list[Block]:
         log_y=True,
         style="bars",
         bin_width=unit.scale(width),
+        foremost=far is None,
     )
-    return [*left_out_at_the_end(analysis), plot]
+    return [*left_out_at_the_end(analysis), *([far] if far else []), plot]
+
+
+def _far_plot(analysis: Analysis, drawn: list[ReportStream], left_out: str) -> Plot | None:
+    """All latencies above zero in bins that grow with the latency; None if there are none."""
+    counts, unit = analysis.pooled.observed_counts, latency_unit(analysis)
+    positive = counts.lo[counts.lo > 0]
+    if not positive.size:
+        return None
+    edges = plot_data.log_edges(int(positive[0]), int(counts.hi[-1]), _step_ns(analysis))
+    x = tuple(unit.scale(int(edge)) for edge in edges)
+    most = analysis.pooled.observed.max
+    largest = _largest(analysis, value(most))
+    early = quantity(int(counts.n[counts.lo <= 0].sum()), "activation")
+    outside = f" {early} at or below zero lie left of it." if positive.size < counts.lo.size else ""
+    says = (
+        f"All {quantity(counts.total, 'activation')} that ran, in bins that grow with the latency; the largest is "
+        f"{largest}.{outside} {left_out}"
+    )
+    curves = [(stream, stream.summary.observed_counts.bins_between(edges).tolist()) for stream in drawn]
+    return Plot(
+        "All latencies, the rare ones too",
+        says.strip(),
+        f"latency [{unit.name}]",
+        "activations in the bin",
+        tuple(Curve(stream.name, x, (*map(float, bins), 0.0), stream.role) for stream, bins in curves),
+        (*limit_marker(analysis, "x", unit), Marker(f"largest {largest}", "x", unit.scale(most), "note")),
+        log_x=True,
+        log_y=True,
+        style="bars",
+        foremost=True,
+    )
 
 
 def _beyond_scale(analysis: Analysis) -> bool:

@@ -140,6 +140,7 @@ def _maxima(analysis: Analysis, unit: number_format.PrintedUnit) -> Plot:
         style="bars",
         bin_width=time.width,
         x_ends=time.ends,
+        foremost=True,
     )
 
 
