@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,22 @@ def load(started: Browser, file: Path, width: int, scheme: str) -> Page:
     started.wait_for("Page.loadEventFired", session)
     page.settle()
     return page
+
+
+AXE = """axe.run(document, { resultTypes: ["violations"] }).then((result) => result.violations.map((each) =>
+  [each.id, each.help, each.nodes.slice(0, 3).map((node) => node.html.slice(0, 160))]))"""
+
+
+def accessibility_faults(page: Page) -> list[list[Any]]:
+    """What axe-core finds wrong with the page for those who read it in other ways: rule, words, the first elements.
+
+    What stands folded is opened before. (Rules: WCAG 2, and the best practices of axe-core.)
+    """
+    page.evaluate(resources.files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    page.settle()
+    found: list[list[Any]] = page.evaluate(AXE)
+    return found
 
 
 def asked_by_pages(folder: Path) -> list[str]:

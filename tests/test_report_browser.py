@@ -158,6 +158,26 @@ def test_a_plot_is_saved_as_a_picture_of_lines(started: chromium.Browser, folder
         assert all(any(name in text for text in words) for name in markers)
 
 
+@pytest.mark.parametrize(
+    ("name", "width", "scheme"),
+    [
+        ("hostile", 1280, "light"), ("missed", 1280, "dark"), ("several_fields", 400, "dark"), ("nothing", 400, "light"),
+        ("proven", 400, "light"), ("refuted", 1280, "dark"), ("invalid", 1280, "light"), ("several", 1280, "light"),
+    ],
+)  # fmt: skip
+def test_axe_finds_no_fault(started: chromium.Browser, folder: Path, name: str, width: int, scheme: str) -> None:
+    made = (FIRST[name] if name in FIRST else CASES[name])()
+    page = chromium.load(started, write(made, folder, f"axe-{name}"), width, scheme)
+    assert chromium.accessibility_faults(page) == []
+
+
+def test_axe_sees_a_fault(started: chromium.Browser, folder: Path) -> None:
+    path = folder / "faulty.html"
+    path.write_text('<!doctype html><html><title>x</title><main><h1>x</h1><img src="data:,"><p style="color:#ccc">Hard to read')
+    found = {fault[0] for fault in chromium.accessibility_faults(chromium.load(started, path, 1280, "light"))}
+    assert {"image-alt", "html-has-lang", "color-contrast"} <= found
+
+
 def test_the_plots_follow_when_the_system_turns_dark(started: chromium.Browser, folder: Path) -> None:
     page = chromium.load(started, write(normal(), folder, "turning"), 1280, "light")
     pixels = "document.querySelector('.chart canvas').toDataURL()"
@@ -270,6 +290,14 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, int
 def started_campaign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[chromium.Browser]:
     with chromium.browser(tmp_path_factory.mktemp("browser")) as running:
         yield running
+
+
+@pytest.mark.parametrize("name", ["ten-ms", "many"])
+def test_axe_finds_no_fault_in_a_page_of_cells(
+    started_campaign: chromium.Browser, pages: dict[str, tuple[Path, int]], name: str
+) -> None:
+    page = chromium.load(started_campaign, pages[name][0], 1280, "light")
+    assert chromium.accessibility_faults(page) == []
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(400, "dark"), (1280, "light")])
