@@ -161,8 +161,9 @@ def test_a_plot_is_saved_as_a_picture_of_lines(started: chromium.Browser, folder
 @pytest.mark.parametrize(
     ("name", "width", "scheme"),
     [
-        ("hostile", 1280, "light"), ("missed", 1280, "dark"), ("several_fields", 400, "dark"), ("nothing", 400, "light"),
-        ("proven", 400, "light"), ("refuted", 1280, "dark"), ("invalid", 1280, "light"), ("several", 1280, "light"),
+        ("hostile", 1280, "light"), ("missed", 1280, "dark"), ("several_fields", 400, "dark"),
+        ("nothing", 400, "light"), ("proven", 400, "light"), ("refuted", 1280, "dark"), ("invalid", 1280, "light"),
+        ("several", 1280, "light"),
     ],
 )  # fmt: skip
 def test_axe_finds_no_fault(started: chromium.Browser, folder: Path, name: str, width: int, scheme: str) -> None:
@@ -173,7 +174,9 @@ def test_axe_finds_no_fault(started: chromium.Browser, folder: Path, name: str, 
 
 def test_axe_sees_a_fault(started: chromium.Browser, folder: Path) -> None:
     path = folder / "faulty.html"
-    path.write_text('<!doctype html><html><title>x</title><main><h1>x</h1><img src="data:,"><p style="color:#ccc">Hard to read')
+    path.write_text(
+        '<!doctype html><html><title>x</title><main><h1>x</h1><img src="data:,"><p style="color:#ccc">Hard to read'
+    )
     found = {fault[0] for fault in chromium.accessibility_faults(chromium.load(started, path, 1280, "light"))}
     assert {"image-alt", "html-has-lang", "color-contrast"} <= found
 

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import fake_agent
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rtproof.core.errors import TargetError, UserError
 from rtproof.record import run_folder
@@ -364,7 +366,45 @@ def test_80_columns_hold_whole_rows() -> None:
         {1: replace(ROW, obtained=10**10, missed=10**7, max_ns=10**9)}, "0:00:20", os.terminal_size((80, 24))
     )
     assert lines[1].endswith(" max")
-    assert lines[2].endswith(" 1000000.0")
+    assert lines[2].endswith(" 1,000,000.0")
+
+
+def test_the_maxima_over_time_fill_the_terminal() -> None:
+    one, other = live_view.MaximaOverTime(), live_view.MaximaOverTime()
+    for at in range(1_000):
+        one.add(replace(ROW, recent=1, recent_max_ns=1_000_000 if at == 500 else 10_000))
+        other.add(replace(ROW, recent=at % 2, recent_max_ns=7))
+    threads = {0: replace(ROW, thread=0), 1: ROW}
+    for columns in (80, 100, 200):
+        lines = live_view.progress_table(threads, "x", os.terminal_size((columns, 24)), maxima={0: one, 1: other})
+        drawn = lines[2][52:].strip()
+        assert lines[1][52:].strip() == "max over time"
+        assert len(drawn) == min(32, columns - 55)
+        assert drawn.count("█") == 1
+        assert abs(drawn.index("█") - len(drawn) / 2) <= 2
+        assert set(lines[3][52:].strip()) == {"▁"}
+    narrow = live_view.progress_table(threads, "x", os.terminal_size((60, 24)), maxima={0: one, 1: other})
+    assert narrow[1].endswith(" max")
+
+
+@given(st.lists(st.integers(0, 10**12), min_size=1, max_size=1_000), st.integers(1, 60))
+def test_the_maxima_over_time_keep_every_maximum(values: list[int], most: int) -> None:
+    found = live_view.MaximaOverTime()
+    for value in values:
+        found.add(replace(ROW, recent=1, recent_max_ns=value))
+    assert max(found.parts(most)) == max(values)
+    assert len(found.parts(most)) <= most
+
+
+def test_an_agent_that_does_not_tell_the_newest_maxima_has_no_bars() -> None:
+    found = live_view.MaximaOverTime()
+    found.add(ROW)
+    assert found.parts(5) == [0]
+
+
+def test_lost_values_are_told_above_the_table() -> None:
+    lines = live_view.progress_table({0: replace(ROW, lost=1_234)}, "x", more=("first",))
+    assert lines[1:3] == ["first", "1,234 values were lost: too many came at once"]
 
 
 def test_a_terminal_that_does_not_know_its_size_gets_a_usual_one() -> None:

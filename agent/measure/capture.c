@@ -181,6 +181,8 @@ static void add_to_totals(struct capture *capture, int64_t value, uint32_t misse
 		capture->min = value;
 	if (!capture->obtained || value > capture->max)
 		capture->max = value;
+	if (!capture->recent++ || value > capture->recent_max)
+		capture->recent_max = value;
 	capture->last = value;
 	capture->sum += (double)value;
 	capture->obtained++;

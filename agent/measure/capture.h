@@ -49,6 +49,9 @@ struct capture {
 	uint64_t obtained, missed, lost;
 	int64_t min, max, last;
 	double sum;
+	/* Of what ran since the last line for people watching. */
+	uint64_t recent;
+	int64_t recent_max;
 };
 
 /* Activation 0 is due at first_due_ns from the origin. */

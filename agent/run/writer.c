@@ -64,7 +64,7 @@ static void write_events(struct run *run)
 		record_event(&run->record, run_time_ns(run), WHOLE_RUN, "dropped", "too many events at once; some are not here");
 }
 
-static void print_progress(const struct run *run)
+static void print_progress(struct run *run)
 {
 	for (int i = 0; i < run->config->threads; i++) {
 		/* The deepest stage, which is the one that counts. */
@@ -73,10 +73,13 @@ static void print_progress(const struct run *run)
 		above_tell(c->above);
 		fprintf(stderr,
 			"progress time_ns=%lld thread=%d cpu=%d obtained=%llu missed=%llu lost=%llu last_ns=%lld min_ns=%lld "
-			"mean_ns=%.0f max_ns=%lld due_ns=%lld\n",
+			"mean_ns=%.0f max_ns=%lld due_ns=%lld recent=%llu recent_max_ns=%lld\n",
 			(long long)run_time_ns(run), i, run->workers[i].cpu, (unsigned long long)c->obtained,
 			(unsigned long long)c->missed, (unsigned long long)c->lost, (long long)c->last, (long long)c->min,
-			c->obtained ? c->sum / (double)c->obtained : 0.0, (long long)c->max, (long long)c->due_ns);
+			c->obtained ? c->sum / (double)c->obtained : 0.0, (long long)c->max, (long long)c->due_ns,
+			(unsigned long long)c->recent, (long long)c->recent_max);
+		c->recent = 0;
+		c->recent_max = 0;
 	}
 }
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.core.printable import clean
+from rtproof.core.sparkline import LEVELS
 from rtproof.record.contents import Int64Array
 from rtproof.report import number_format
 from rtproof.report.blocks import Curve, HeatMap, Plot, Table
@@ -207,7 +208,6 @@ def time_columns(first: int, last: int, most: int) -> Int64Array:
 
 CELLS = 60
 """The most characters of a line. A plot with fewer bins has one for each bin."""
-LEVELS = "▁▂▃▄▅▆▇█"
 MAP_LINES = 8
 """The most lines for a heat map."""
 MOST_CURVES = 10

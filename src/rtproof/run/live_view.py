@@ -14,6 +14,7 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Protocol, TextIO, TypeVar
 
 from rtproof.core.printable import clean
+from rtproof.core.sparkline import sparklines_of
 
 Kind = TypeVar("Kind")
 LARGEST_NUMBER = (1 << 63) - 1
@@ -74,7 +75,8 @@ class Progress:
     """One progress line of the agent: the numbers of one thread so far.
 
     ``time_ns``: time since the start of measuring. ``due_ns``: the numbers contain every activation that was due
-    earlier; 0 from an agent that does not print it.
+    earlier; 0 from an agent that does not print it. ``recent``, ``recent_max_ns``: how many ran since the line before,
+    and the largest latency of these; 0 from an agent that does not print them.
     """
 
     time_ns: int
@@ -88,6 +90,8 @@ class Progress:
     mean_ns: int
     max_ns: int
     due_ns: int = 0
+    recent: int = 0
+    recent_max_ns: int = 0
 
 
 def parse_progress(line: str) -> Progress | None:
@@ -101,23 +105,14 @@ PROGRESS_PREFIX = "progress "
 MOST_ROWS = 16
 FRAME_INTERVAL_S = 0.5
 LINE_INTERVAL_S = 5.0
-TABLE_COLUMNS = {
-    "thread": 6,
-    "cpu": 4,
-    "activations": 11,
-    "missed": 8,
-    "lost": 5,
-    "last": 9,
-    "min": 9,
-    "mean": 9,
-    "max": 9,
-}
-"""Headings and widths of the table. The table fits a terminal of 80 columns."""
+TABLE_COLUMNS = {"thread": 6, "cpu": 4, "n": 11, "missed": 7, "last": 9, "max": 10}
+"""Headings and widths of the table. What a terminal has beside it shows the maximum over time."""
+FEWEST_CELLS, MOST_CELLS = 8, 60
 USUAL_SIZE = os.terminal_size((96, 24))
 
 
 def _us(nanoseconds: int) -> str:
-    return f"{nanoseconds / 1_000:.1f}"
+    return f"{nanoseconds / 1_000:,.1f}"
 
 
 def clock_text(time_ns: int) -> str:
@@ -141,25 +136,61 @@ def worst_first(threads: dict[int, Progress]) -> list[Progress]:
     return sorted(threads.values(), key=lambda row: (-row.max_ns, row.thread))
 
 
+class MaximaOverTime:
+    """The largest latency of each equal part of the run so far, in ns; 0 for a part in which nothing ran."""
+
+    def __init__(self) -> None:
+        self._parts: list[int] = []
+        self._lines_in_part = 1
+        self._lines = 0
+
+    def add(self, row: Progress) -> None:
+        """Take the newest progress line. When there are too many parts, each two become one."""
+        if self._lines % self._lines_in_part == 0:
+            if len(self._parts) == MOST_CELLS:
+                self._parts = [max(pair) for pair in zip(self._parts[::2], self._parts[1::2], strict=True)]
+                self._lines_in_part *= 2
+                self._lines = 0
+            self._parts.append(0)
+        self._lines += 1
+        self._parts[-1] = max(self._parts[-1], row.recent_max_ns if row.recent else 0)
+
+    def parts(self, most: int) -> list[int]:
+        """The maxima of at most this many parts."""
+        count = len(self._parts)
+        found = [0] * min(count, most)
+        for at, largest in enumerate(self._parts):
+            place = at * len(found) // count
+            found[place] = max(found[place], largest)
+        return found
+
+
 def progress_table(
     threads: dict[int, Progress],
     goal: str,
     size: os.terminal_size = USUAL_SIZE,
     more: Sequence[str] = (),
-    pace: str = "",
+    maxima: dict[int, MaximaOverTime] | None = None,
 ) -> list[str]:
     """The live view on a terminal: lines for the run, and a line for each of the worst threads that fit.
 
-    ``goal``: how long the run will be. ``more``: further lines about the run. ``pace``: how much time is left, and how
-    fast it goes.
+    ``goal``: how long the run will be, and how fast it goes. ``more``: further lines about the run. ``maxima``: the
+    maxima over time of each thread, where they are known.
     """
     rows = worst_first(threads)
-    also = [part for line in more for part in textwrap.wrap(line, size.columns - 1, subsequent_indent="  ")]
+    lost = sum(row.lost for row in rows)
+    told = (*more, *([f"{lost:,} values were lost: too many came at once"] if lost else []))
+    also = [part for line in told for part in textwrap.wrap(line, size.columns - 1, subsequent_indent="  ")]
     shown = rows[: max(1, min(MOST_ROWS, size.lines - 3 - len(also)))]
-    heading = f"{clock_text(rows[0].time_ns)} of {goal}{pace}   latency in us"
+    heading = f"{clock_text(rows[0].time_ns)} of {goal}   latency in us"
     if len(shown) < len(rows):
         heading += f", the worst {len(shown)} of {len(rows)} threads"
-    return [line[: size.columns - 1] for line in (heading, *also, _aligned(TABLE_COLUMNS), *map(_row, shown))]
+    drawn = [_aligned(TABLE_COLUMNS), *map(_row, shown)]
+    cells = min(size.columns - 3 - len(drawn[0]), MOST_CELLS)
+    if maxima and cells >= FEWEST_CELLS:
+        over_time = ["max over time"[:cells], *sparklines_of([maxima[row.thread].parts(cells) for row in shown])]
+        drawn = [f"{line}  {part}".rstrip() for line, part in zip(drawn, over_time, strict=True)]
+    return [line[: size.columns - 1] for line in (heading, *also, *drawn)]
 
 
 def pace_text(before: dict[int, Progress], threads: dict[int, Progress], length_ns: int) -> str:
@@ -176,8 +207,7 @@ def pace_text(before: dict[int, Progress], threads: dict[int, Progress], length_
 
 
 def _row(row: Progress) -> str:
-    latencies = map(_us, (row.last_ns, row.min_ns, row.mean_ns, row.max_ns))
-    return _aligned((row.thread, row.cpu, row.obtained, row.missed, row.lost, *latencies))
+    return _aligned((row.thread, row.cpu, f"{row.obtained:,}", f"{row.missed:,}", _us(row.last_ns), _us(row.max_ns)))
 
 
 def _aligned(cells: Iterable[object]) -> str:
@@ -224,6 +254,7 @@ class LiveView:
         self._burst: set[int] = set()
         self._drawn_at = now()
         self._drawn_rows = 0
+        self._maxima: dict[int, MaximaOverTime] = {}
 
     def feed(self, progress: Progress) -> None:
         """Take one progress line. A thread that reports for the second time shows that all threads have reported.
@@ -236,6 +267,7 @@ class LiveView:
                 self.draw()
         self._burst.add(progress.thread)
         self.threads[progress.thread] = progress
+        self._maxima.setdefault(progress.thread, MaximaOverTime()).add(progress)
 
     def say(self, text: str) -> None:
         """Print a sentence above the table, and draw the table again below the sentence."""
@@ -249,8 +281,9 @@ class LiveView:
         if not self.threads:
             return
         if self._on_terminal:
-            pace = pace_text(self._before, self.threads, self.length_ns)
-            lines = progress_table(self.threads, self._goal, _terminal_size(self._out), self._more(), pace)
+            goal = self._goal + pace_text(self._before, self.threads, self.length_ns)
+            size = _terminal_size(self._out)
+            lines = progress_table(self.threads, goal, size, self._more(), self._maxima)
             self._before = dict(self.threads)
         else:
             lines = [progress_sentence(self.threads, self._goal, self._more())]

@@ -4,7 +4,6 @@
 It has at most MOST_LINES lines. What does not fit is counted, and ``rtproof show`` prints all of it.
 """
 
-import math
 import textwrap
 from collections.abc import Sequence
 
@@ -12,12 +11,12 @@ import numpy as np
 
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
+from rtproof.core.sparkline import sparklines_of
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analyse import FOREMOST_CODES
 from rtproof.judge.analysis_model import Analysis, State, Verdict
 from rtproof.report import number_format
 from rtproof.report.number_format import PrintedUnit, ReportStream
-from rtproof.report.plot_data import LEVELS
 from rtproof.report.sections.verdict import loop_answer, run_objections
 from rtproof.summary.quantiles import quantiles
 from rtproof.summary.summary_model import Severity, Summary
@@ -147,9 +146,7 @@ def _row(stream: ReportStream, unit: PrintedUnit) -> tuple[str, ...]:
 def _over_time(streams: Sequence[ReportStream], cells: int) -> list[str]:
     """A heading, and for each stream the largest value of each part of the run, all on one logarithmic scale."""
     parts = [_maxima(stream.summary, cells) for stream in streams]
-    known = [each for row in parts for each in row if each]
-    low, high = (math.log(min(known)), math.log(max(known))) if known else (0.0, 0.0)
-    return ["over time"[:cells].ljust(cells), *("".join(_level(each, low, high) for each in row) for row in parts)]
+    return ["over time"[:cells].ljust(cells), *sparklines_of(parts)]
 
 
 def _maxima(summary: Summary, cells: int) -> list[int]:
@@ -164,12 +161,6 @@ def _maxima(summary: Summary, cells: int) -> list[int]:
     found = np.zeros(min(cells, count), np.int64)
     np.maximum.at(found, place, largest)
     return [int(each) for each in found]
-
-
-def _level(largest: int, low: float, high: float) -> str:
-    if not largest:
-        return " "
-    return LEVELS[round((math.log(largest) - low) / (high - low) * (len(LEVELS) - 1)) if high > low else 0]
 
 
 def _doubt_lines(analysis: Analysis, width: int) -> list[str]:
