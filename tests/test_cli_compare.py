@@ -13,6 +13,7 @@ from analysis_records import BEGIN, SECOND, SERIES
 from run_folders import latencies, write_record, write_run
 
 from rtproof.cli.main import main
+from rtproof.experiment import run_sets
 from rtproof.record.contents import End, EndReason
 from rtproof.record.writing import RecordWriter, SeriesWriter
 
@@ -61,7 +62,7 @@ def test_a_difference_is_found_and_the_page_lies_beside(
 ) -> None:
     assert main(["compare", "rt", "--against", "stock"]) == 0
     out = capsys.readouterr().out
-    assert "A is better" in out.splitlines()[0]
+    assert "rt is better" in out.splitlines()[0]
     assert out.endswith("\nreport: rt-compared.html\n")
     page = Path("rt-compared.html").read_text()
     assert "5 runs against 5" in page
@@ -115,15 +116,58 @@ def test_few_runs_are_described_and_not_judged(
     assert ("one run each cannot separate the kernel from the run" if n == 1 else "takes 5 runs a side") in told
 
 
+def test_the_sides_are_called_what_their_user_calls_them(
+    sides: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", "rt", "--against", "stock", "--names", "patched, as shipped", "--no-report"]) == 0
+    out = capsys.readouterr().out
+    assert "patched against as shipped" in out
+    assert "\npatched is better" in out
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "names"),
+    [
+        (["runs/rt"], ["runs/stock.rtrec"], ("rt", "stock")),
+        (["rt-1", "rt-2", "rt-10"], ["x/stock_1", "stock_2"], ("rt", "stock")),
+        (["old 6.1", "old 6.2"], ["new"], ("old", "new")),
+        (["a/run"], ["b/run"], ("A", "B")),
+        (["1", "2"], ["stock"], ("A", "B")),
+        (["20261123T181804Z-vm"], ["stock"], ("A", "B")),
+        (["x" * 25], ["stock"], ("A", "B")),
+        (["rt\x1b"], ["stock"], ("A", "B")),
+        ([".."], ["stock"], (Path("..").resolve().name, "stock")),
+    ],
+)
+def test_names_of_sides(a: list[str], b: list[str], names: tuple[str, str]) -> None:
+    usable = all(0 < len(name) <= 24 and any(map(str.isalpha, name)) for name in names)
+    assert run_sets.names_of_sides([*map(Path, a)], [*map(Path, b)]) == (names if usable else ("A", "B"))
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (["--policy fifo", "--policy other"], ("fifo", "other")),
+        (["--load sched --period 1ms", "--load net --period 1ms"], ("sched", "net")),
+        (["--policy fifo", ""], ("A", "B")),
+        (["--policy fifo --period 1ms", "--policy other --period 2ms"], ("A", "B")),
+        (["", ""], ("A", "B")),
+        ([f"--cmd {'x' * 30}", "--cmd y"], ("A", "B")),
+    ],
+)
+def test_names_of_options(words: list[str], names: tuple[str, str]) -> None:
+    assert run_sets.names_of_options(words) == names
+
+
 def test_other_quantities_are_refused_and_other_conditions_unless_that_is_compared(
     sides: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs(Path("gpio"), 5, first=10, series=replace(SERIES, probe="gpio"))
-    assert "probe is 'timer' in A and 'gpio' in B: these are two quantities" in refused(
+    assert "probe is 'timer' in rt and 'gpio' in gpio: these are two quantities" in refused(
         capsys, "rt", "--against", "gpio", "--although-different"
     )
     runs(Path("slow"), 5, first=15, series=replace(SERIES, period_ns=2_000_000))
-    assert "period is '1ms' in A and '2ms' in B" in refused(capsys, "rt", "--against", "slow")
+    assert "period is '1ms' in rt and '2ms' in slow" in refused(capsys, "rt", "--against", "slow")
     for although in (["--although", "period,load"], ["--although-different"]):
         differences = found(capsys, "rt", "--against", "slow", *although)["differences"]
         assert "period" in json.dumps(differences)
@@ -158,11 +202,15 @@ def test_an_invalid_run_is_left_out_with_its_reason(
         (["rt"], "Missing option '--against'"),
         (["rt", "--against"], "Option '--against' requires an argument"),
         (["--against", "rt"], "Missing argument 'A...'"),
+        (["rt", "--against", "stock", "--names", "old"], "--names takes two different names"),
+        (["rt", "--against", "stock", "--names", "old,old"], "--names takes two different names"),
+        (["rt", "--against", "stock", "--names", "old, "], "--names takes two different names"),
+        (["rt", "--against", "stock", "--names", "old,\x1b[2J"], "--names takes two different names"),
         (["rt", "--against", "stock", "--although", "weather"], "'weather' is none: load, period"),
         (["rt", "--against", "text.txt"], "text.txt"),
         (["rt", "--against", "stock", "--output", "empty"], "empty exists already"),
         (["rt", "--against", "stock", "--format", "pdf"], "pdf"),
-        (["rt", "--against", "broken.rtrec"], "no run of B can be read: broken.rtrec"),
+        (["rt", "--against", "broken.rtrec"], "no run of broken can be read: broken.rtrec"),
     ],
 )
 def test_refusals(
@@ -190,7 +238,7 @@ def test_the_page_goes_where_it_is_told_in_any_form(
         assert "2.0" in Path(f"page.{form}").read_text() or form == "json"
     capsys.readouterr()
     assert main([*words, "--output", "-", "--format", "markdown"]) == 0
-    assert capsys.readouterr().out.startswith("# rtproof: A against B")
+    assert capsys.readouterr().out.startswith("# rtproof: rt against stock")
 
 
 def stalled(path: Path, seed: int) -> Path:
@@ -209,7 +257,7 @@ def stalled(path: Path, seed: int) -> Path:
 def test_the_schedule_counts_what_never_ran(sides: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     late = [str(stalled(Path(f"stalled{at}.rtrec"), 20 + at)) for at in range(5)]
     ran = found(capsys, *late, "--against", "rt")
-    assert "1,995 activations of A never ran" in json.dumps(ran["sentences"])
+    assert "1,995 activations of stalled never ran" in json.dumps(ran["sentences"])
     due = found(capsys, *late, "--against", "rt", "--view", "schedule")
     assert p99(ran) < 1.2
     assert p99(due) > 1_000

@@ -63,6 +63,12 @@ class ComparisonFinding(Enum):
     UNKNOWN_ORDER = "not known to be interleaved"
 
 
+def named_finding(finding: ComparisonFinding, names: tuple[str, str]) -> str:
+    """The words of a finding, with the names of the sides in place of A and B."""
+    better = {ComparisonFinding.A_BETTER: names[0], ComparisonFinding.B_BETTER: names[1]}
+    return f"{better[finding]} is better" if finding in better else finding.value
+
+
 @dataclass(frozen=True)
 class ComparisonSide:
     """One side. name: as the user calls it. counts: of all compared runs. overflow: values beyond their scales."""

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs read together: two sides compared, repeats described, or each run judged for continuous integration."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,59 @@ class ComparedSide:
     what: str
     runs: tuple[RunFigures, ...]
     failed: tuple[str, ...] = ()
+
+
+LONGEST_NAME = 24
+NO_NAMES = ("A", "B")
+DEFAULT_NAME = re.compile(r"\d{8}T\d{6}Z")
+"""A run that was given no name has a date for one, which says nothing about the side."""
+
+
+def names_of_sides(a: Sequence[Path], b: Sequence[Path]) -> tuple[str, str]:
+    """What the names of each side's files have in common, without what counts them; A and B if that is no name.
+
+    "rt-1 rt-2 rt-3" is "rt", and the folder "runs/stock" is "stock".
+    """
+    names = tuple(_common_name(side) for side in (a, b))
+    return (names[0], names[1]) if all(map(_is_name, names)) and names[0] != names[1] else NO_NAMES
+
+
+def _is_name(name: str) -> bool:
+    return 0 < len(name) <= LONGEST_NAME and name.isprintable() and any(map(str.isalpha, name))
+
+
+def _common_name(paths: Sequence[Path]) -> str:
+    each = [(path if path.name not in ("", "..") else path.resolve()).name.removesuffix(".rtrec") for path in paths]
+    if any(DEFAULT_NAME.match(name) for name in each):
+        return ""
+    if len(each) == 1:
+        return each[0]
+    alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*each, strict=False))
+    return "".join(letters[0] for letters in alike).rstrip("-_. 0123456789")
+
+
+def names_of_options(words: Sequence[str]) -> tuple[str, str]:
+    """The two words in which the options of the sides differ, if these are all; else A and B."""
+    split = [each.split() for each in words]
+    if len(split) == 2 and len(split[0]) == len(split[1]):
+        differing = [(a, b) for a, b in zip(*split, strict=True) if a != b]
+        if len(differing) == 1 and all(map(_is_name, differing[0])):
+            return differing[0]
+    return NO_NAMES
+
+
+def given_names(told: str) -> tuple[str, str]:
+    """The names from ``--names``. UserError unless they are two different names."""
+    names = [name.strip() for name in told.split(",")]
+    if (
+        len(names) != 2
+        or names[0] == names[1]
+        or not all(0 < len(n) <= LONGEST_NAME and n.isprintable() for n in names)
+    ):
+        raise UserError(
+            f"--names takes two different names with a comma between them, each of at most {LONGEST_NAME} characters"
+        )
+    return names[0], names[1]
 
 
 def exit_code_of_sides(sides: Sequence[ComparedSide]) -> int:

@@ -100,7 +100,8 @@ class Plot:
     ``style``: "line"; "step", where y holds from its x to the next x; "bars", which are bins of ``bin_width`` that
     begin at x, without the empty ones; with a width of 0 a bin ends at the next x. On a logarithmic axis a y of 0 is
     not drawn, and it ends a step. ``x_ends``, ``y_ends``: the range that an axis shows; None for the range of the
-    points. ``foremost``: a page shows the plot on its first screen and not in its section.
+    points. ``y_words``: what the low and the high end of the y axis mean, in a few words. ``foremost``: a page shows
+    the plot on its first screen and not in its section.
     """
 
     title: str
@@ -115,6 +116,7 @@ class Plot:
     bin_width: float = 0.0
     x_ends: tuple[float, float] | None = None
     y_ends: tuple[float, float] | None = None
+    y_words: tuple[str, str] = ("", "")
     foremost: bool = False
 
 

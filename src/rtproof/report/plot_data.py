@@ -57,6 +57,7 @@ def plot_script_data(plot: Plot | HeatMap) -> dict[str, object]:
             "binWidth": plot.bin_width,
             "xEnds": plot.x_ends,
             "yEnds": plot.y_ends,
+            "yWords": plot.y_words,
         }
     most = max((n for row in plot.rows for n in row), default=0)
     cells = {"most": most, "shades": [heat_shades(row, most) for row in plot.rows]}

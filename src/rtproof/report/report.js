@@ -201,6 +201,14 @@
     u.ctx.font = `600 ${FONT_PX * ratio}px ${getComputedStyle(document.body).fontFamily}`;
     u.ctx.lineWidth = 1.5 * ratio;
     u.ctx.setLineDash([8 * ratio, 4 * ratio]);
+    const wordsAt = (text, y, baseline) => {
+      u.ctx.fillStyle = colour("soft");
+      [u.ctx.textAlign, u.ctx.textBaseline] = ["left", baseline];
+      if (text) words(u.ctx, text, left + 6 * ratio, y, ratio);
+    };
+    const [below, above] = plot.yWords ?? ["", ""];
+    wordsAt(above && `↑ ${above}`, top + 4 * ratio, "top");
+    wordsAt(below && `↓ ${below}`, top + height - 4 * ratio, "bottom");
     let row = 0;
     for (const marker of plot.markers) {
       const at = u.valToPos(marker.at, marker.axis, true);
@@ -498,6 +506,9 @@
       });
     });
     out.push("</g>");
+    const [below, above] = plot.yWords ?? ["", ""];
+    if (above) say(`↑ ${above}`, left + 0.5 * size, top + 1.2 * size, { "font-weight": 600 });
+    if (below) say(`↓ ${below}`, left + 0.5 * size, top + height - 0.5 * size, { "font-weight": 600 });
     plot.markers.forEach((marker, row) => {
       const at = u.valToPos(marker.at, marker.axis, true);
       const stroke = colour(marker.role === "limit" ? "limit" : "soft");

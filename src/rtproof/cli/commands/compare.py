@@ -60,6 +60,11 @@ def _marked(words: Iterable[str], with_value: set[str]) -> Iterator[str]:
     default="observed",
     help="observed: activations that ran (default); schedule: all that were due, with the lateness of missed ones.",
 )
+@click.option(
+    "--names",
+    metavar="A,B",
+    help="What the page calls the two sides (default: what the names of their folders have in common, or A and B).",
+)
 @page_options("A")
 @click.pass_context
 def command(ctx: click.Context, /, a: tuple[Path, ...], b: tuple[Path, ...], **values: Any) -> None:
@@ -77,7 +82,9 @@ def command(ctx: click.Context, /, a: tuple[Path, ...], b: tuple[Path, ...], **v
 
     page = run_sets.page_path(a[0], "compared", values)
     although = run_sets.facts_that_may_differ(values["keys"], values["although_different"])
-    sides = run_sets.read_sides([("A", _words(a), a), ("B", _words(b), b)], schedule=values["view"] == "schedule")
+    names = run_sets.given_names(values["names"]) if values["names"] else run_sets.names_of_sides(a, b)
+    told = [(names[0], _words(a), a), (names[1], _words(b), b)]
+    sides = run_sets.read_sides(told, schedule=values["view"] == "schedule")
     typed = shlex.join(ctx.obj or ("rtproof", "compare"))
     run_sets.compare_sides(
         sides[0], sides[1], run_sets.PageRequest(page, values["form"], values["as_json"], although, typed)

@@ -101,9 +101,14 @@ def draw(title: str, sections: list[Section]) -> bytes:
 
 
 def _first_screen(sections: list[Section]) -> tuple[str, dict[str, Plot]]:
-    """The id of the first block with answers, and the plots that stand above the answers, by their ids."""
+    """The id of the block that says what the page claims, and the plots that stand below it, by their ids.
+
+    It is the first block with answers, which then stand below the plots; without any, the first with a headline.
+    """
     blocks = [each for section in sections for each in _identified(section)]
-    claim = next((identity for identity, block in blocks if isinstance(block, Text) and block.terms), "")
+    texts = [(identity, block) for identity, block in blocks if isinstance(block, Text)]
+    answered = [identity for identity, block in texts if block.terms]
+    claim = next(iter(answered or [identity for identity, block in texts if block.headline]), "")
     foremost = {identity: block for identity, block in blocks if isinstance(block, Plot) and block.foremost}
     return claim, foremost if claim else {}
 
@@ -190,10 +195,10 @@ def _claim(block: Text, identity: str, pictures: dict[str, Plot], warning: tuple
         link = html_element("a", warning[1], href=f"#{warning[0]}")
         claim = join_markup((claim, html_element("p", link, class_="warning")))
     drawn = (block_html(plot, at) for at, plot in pictures.items())
-    answers = replace(block, paragraphs=(), headline="", kind="normal")
-    return join_markup(
-        (claim, html_element("div", *drawn, class_="pictures"), block_html(answers, f"{identity}-answers"))
-    )
+    shown = [claim, html_element("div", *drawn, class_="pictures")]
+    if block.terms:
+        shown.append(block_html(replace(block, paragraphs=(), headline="", kind="normal"), f"{identity}-answers"))
+    return join_markup(shown)
 
 
 @singledispatch

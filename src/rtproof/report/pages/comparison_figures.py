@@ -7,7 +7,13 @@ from itertools import accumulate
 
 import numpy as np
 
-from rtproof.compare.comparison_model import Comparison, MetricEffect, ShiftPoint, deterministic_comparison
+from rtproof.compare.comparison_model import (
+    Comparison,
+    MetricEffect,
+    ShiftPoint,
+    deterministic_comparison,
+    named_finding,
+)
 from rtproof.compare.comparison_sentences import interval_text
 from rtproof.compare.run_metrics import RunFigures
 from rtproof.core.phrases import capitalised, percent, quantity, value
@@ -24,10 +30,11 @@ def outcome_lines(found: Comparison, label: str) -> list[str]:
     return [text for here, (_, text) in zip(labels, found.sentences, strict=True) if here == label]
 
 
-def outcome_sentence(text: str) -> str:
-    """Return the text as a sentence, with a capital (except for names such as p99) and a full stop."""
+def outcome_sentence(text: str, names: Sequence[str] = ()) -> str:
+    """Return the text as a sentence, with a capital (except for the names of sides, and of figures such as p99)."""
     first = text.partition(" ")[0]
-    return (text if any(map(str.isdigit, first)) else capitalised(text)) + ("" if text.endswith(".") else ".")
+    named = any(map(str.isdigit, first)) or any(text.startswith(name) for name in names)
+    return (text if named else capitalised(text)) + ("" if text.endswith(".") else ".")
 
 
 def _carried(before: str, here: str) -> str:
@@ -89,7 +96,7 @@ def curve_blocks(sides: DrawnSides, unit: PrintedUnit, markers: tuple[Marker, ..
     thin = [line for group, (_, runs) in enumerate(sides) for line in _single(runs, group)]
     says = " ".join([*(_says(line, runs) for line, (_, runs) in zip(whole, sides, strict=True)), *_left_out(sides)])
     plot = tail_plot("Share of activations later than a latency", says, (*thin, *filled), grid, unit)
-    return [replace(plot, markers=markers)]
+    return [replace(plot, markers=markers, foremost=True)]
 
 
 def tail_plot(title: str, says: str, lines: Sequence[TailLine], grid: Int64Array, unit: PrintedUnit) -> Plot:
@@ -176,6 +183,8 @@ def _plot(found: Comparison, points: list[ShiftPoint], unit: PrintedUnit) -> Plo
         (Marker("no difference", "y", 0.0),),
         log_x=True,
         style="line",
+        y_words=(f"{found.b.name} is later", f"{found.a.name} is later"),
+        foremost=True,
     )
 
 
@@ -213,7 +222,7 @@ def _table(found: Comparison, *, short: bool) -> Table:
     """Return the table. The finding is in the first columns, because a narrow screen shows only these."""
     header = ("metric", "finding", "ratio", "95 % interval", "p (Holm)", "detectable", found.a.name, found.b.name)
     more = ("run to run", "equal up to")
-    rows = tuple((*_row(one), *(() if short else _more(one))) for one in found.effects)
+    rows = tuple((*_row(one, (found.a.name, found.b.name)), *(() if short else _more(one))) for one in found.effects)
     return Table(_caption(found), (*header, *(() if short else more)), rows, tuple(range(2, 8 if short else 10)))
 
 
@@ -234,10 +243,10 @@ def _caption(found: Comparison) -> str:
     )
 
 
-def _row(one: MetricEffect) -> tuple[str, ...]:
+def _row(one: MetricEffect, names: tuple[str, str]) -> tuple[str, ...]:
     return (
         one.label,
-        one.finding.value,
+        named_finding(one.finding, names),
         metric_ratio(one.ratio),
         interval_text(one, metric_ratio),
         NO_P if one.p_holm is None else _p(one.p_holm),

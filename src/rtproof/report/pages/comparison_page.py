@@ -11,7 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import stdev
 
-from rtproof.compare.comparison_model import Comparison, ComparisonFinding, ComparisonSide, FactDifference
+from rtproof.compare.comparison_model import (
+    Comparison,
+    ComparisonFinding,
+    ComparisonSide,
+    FactDifference,
+    named_finding,
+)
 from rtproof.compare.run_metrics import FigureReading, RunFigures
 from rtproof.core.phrases import duration, quantity, value
 from rtproof.report import number_format
@@ -126,7 +132,9 @@ def outcome_section(found: Comparison, told: ComparisonContext) -> Section:
     headline, *rest = outcome_lines(found, "VERDICT")
     sides = zip((found.a, found.b), told.what, strict=True)
     what = " ".join(f"{side.name}: {words} ({quantity(len(side.runs), 'run')})." for side, words in sides)
-    blocks: list[Block] = [Text((what, *map(outcome_sentence, rest)), KINDS[found.finding], outcome_sentence(headline))]
+    names = found.a.name, found.b.name
+    said = tuple(outcome_sentence(each, names) for each in (headline, *rest))
+    blocks: list[Block] = [Text((what, *said[1:]), KINDS[found.finding], said[0])]
     blocks = [*beside_a_core((*found.a.runs, *found.b.runs)), *blocks]
     rows = tuple(
         (label if at == 0 else "", text)
@@ -253,7 +261,8 @@ def comparison_sections(found: Comparison, told: ComparisonContext, *, short: bo
 def comparison_title(found: Comparison) -> str:
     """Return a title that tells this page from others: the finding and the number of runs."""
     count = f"{quantity(len(found.a.runs), 'run')} against {len(found.b.runs)}"
-    return f"rtproof: {found.a.name} against {found.b.name}, {count} - {found.finding.value}"
+    names = found.a.name, found.b.name
+    return f"rtproof: {names[0]} against {names[1]}, {count} - {named_finding(found.finding, names)}"
 
 
 def single_side_sections(found: Sequence[RunFigures], told: ComparisonContext, *, short: bool = False) -> list[Section]:
