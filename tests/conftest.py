@@ -14,6 +14,7 @@ import fcntl
 import functools
 import os
 import re
+import signal
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, nullcontext
 from enum import IntEnum
@@ -27,6 +28,10 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, which many of them send themselves.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A test with a cache of its own would otherwise have zig build the C library anew, which takes most of a minute.
 os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(Path.home() / ".cache" / "zig"))

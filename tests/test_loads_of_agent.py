@@ -334,11 +334,14 @@ def parent(pid: int) -> int:
 
 
 def refuted_by_death(record: Record, killed_ns: int) -> None:
-    """It was noticed within two seconds, ended the run, and makes it no measurement of what was asked."""
+    """It was noticed long before the end, ended the run, and makes it no measurement of what was asked.
+
+    The agent looks every half second, and a busy machine lets it wait.
+    """
     assert record.end is not None
     assert record.end.reason is EndReason.LOAD_DIED
     noticed_ns = next(event.time_ns for event in record.events if event.kind == "load_died")
-    assert noticed_ns < killed_ns - record.begin.origin_monotonic_ns + 2 * SECOND_AGENT_LOADS
+    assert noticed_ns < killed_ns - record.begin.origin_monotonic_ns + 15 * SECOND_AGENT_LOADS
     grave = {doubt.code for doubt in analyse(record).doubts if doubt.severity is Severity.INVALID}
     assert "load-died" in grave
 
