@@ -227,7 +227,7 @@ def test_a_folder_that_is_not_as_it_was_left_is_one_sentence(
 def test_options_of_one_run_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     for words in (["report", "a", "--limit", "1ms"], ["show", "a", "--limit", "1ms"], ["show", "a", "--horizon", "9d"]):
         assert main(words) == 2
-        assert "--limit and --horizon are for one run" in capsys.readouterr().err
+        assert "--limit, --horizon and --section are for one run" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("in_a_folder_of_its_own")

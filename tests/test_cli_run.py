@@ -462,7 +462,10 @@ def test_the_current_folder_may_be_the_run(run_read: Path, monkeypatch: pytest.M
         (["show", "nowhere"], "nowhere"),
         (["show", "a", "--limit", "soon"], "is not a duration"),
         (["show", "a", "--percentile", "100"], "is not a percentage above 0 and below 100"),
-        (["report", "a", "--format", "pdf"], "there is no format 'pdf'; there are: html, json, markdown, text"),
+        (
+            ["report", "a", "--format", "pdf"],
+            "there is no format 'pdf'; there are: html, json, markdown, png, svg, text",
+        ),
         (["report", "a", "--format", "text", "--output", "no/such/folder/x"], "no/such/folder/x: no such file"),
         (["export", "a"], "--format"),
         (["export", "a", "--format", "xls"], "there is no exporter 'xls'; there are: app-csv, bins,"),

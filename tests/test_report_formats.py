@@ -63,9 +63,9 @@ def test_coordinates_can_be_drawn(name: str) -> None:
                 assert not block.log_y or block.y_edges[0] > 0
 
 
-@pytest.mark.parametrize("form", plugins.plugin_names(formats))
+@pytest.mark.parametrize("form", sorted({*plugins.plugin_names(formats)} - {"png", "svg"}))
 @pytest.mark.parametrize("name", CASES)
-def test_every_format_draws_every_kind_of_run(name: str, form: str) -> None:
+def test_every_format_of_words_draws_every_kind_of_run(name: str, form: str) -> None:
     analysis = CASES[name]()
     assert len(report.render(form, report.title(analysis), report.compose(analysis)).decode()) > 1_000
 
@@ -94,7 +94,7 @@ def test_the_title_names_verdict_machine_and_kernel() -> None:
 
 
 def test_an_unknown_format_is_refused_with_the_list() -> None:
-    with pytest.raises(UserError, match=r"no format 'pdf'; there are: html, json, markdown, text"):
+    with pytest.raises(UserError, match=r"no format 'pdf'; there are: html, json, markdown, png, svg, text"):
         report.render("pdf", "title", [])
 
 

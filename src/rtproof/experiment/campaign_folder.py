@@ -264,7 +264,7 @@ def is_campaign(path: Path) -> bool:
 def refuse_options_of_one_run(**given: object) -> None:
     """UsageError if the user gave an option that has a meaning for one run only."""
     if any(given.values()):
-        raise click.UsageError("--limit and --horizon are for one run: give the folder of a cell")
+        raise click.UsageError("--limit, --horizon and --section are for one run: give the folder of a cell")
 
 
 def read_campaign(folder: Path, percentiles: tuple[float, ...] = ()) -> CampaignDocument:

@@ -6,7 +6,7 @@ One run does not tell how much runs differ. Taking turns makes a slow change of 
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -119,9 +119,7 @@ def report_series(own: ExperimentRequest, asked: SeriesRequest, measured: Measur
     wanted = run_sets.PageRequest(page, as_json=own.as_json, although=MUST_AGREE, command=command)
     what = {side.name: side.words or "no options of its own" for side in asked.sides}
     read = run_sets.read_sides([(name, what[name], paths) for name, paths in measured.folders.items() if paths])
-    if len(read) == 2:
-        names = run_sets.names_of_options([side.words for side in asked.sides])
-        read = [replace(side, name=name) for side, name in zip(read, names, strict=True)]
+    read = run_sets.named_by_options(read, [side.words for side in asked.sides])
     try:
         if len(read) == 2:
             run_sets.compare_sides(read[0], read[1], wanted)

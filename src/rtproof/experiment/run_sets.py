@@ -3,7 +3,7 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
@@ -79,6 +79,13 @@ def names_of_options(words: Sequence[str]) -> tuple[str, str]:
         if len(differing) == 1 and all(map(_is_name, differing[0])):
             return differing[0]
     return NO_NAMES
+
+
+def named_by_options(sides: list[ComparedSide], words: Sequence[str]) -> list[ComparedSide]:
+    """Two sides with the names of ``names_of_options``; another number of sides as they are."""
+    if len(sides) != len(words) or len(sides) != 2:
+        return sides
+    return [replace(side, name=name) for side, name in zip(sides, names_of_options(words), strict=True)]
 
 
 def given_names(told: str) -> tuple[str, str]:

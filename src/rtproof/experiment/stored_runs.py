@@ -20,6 +20,7 @@ import click
 from rtproof import importers
 from rtproof.core import defects, files, plugins
 from rtproof.core.errors import NoRecordError, UserError
+from rtproof.core.phrases import unknown_name
 from rtproof.core.printable import one_line
 from rtproof.core.processes import each_by_itself
 from rtproof.judge.analyse import Requirements, analyse, requirement_tuple
@@ -51,11 +52,18 @@ class AnalysedRun:
         """Everything that was found, in the documented schema."""
         return json.dumps(analysis_dict(self.analysis), indent=2).encode() + b"\n"
 
-    def report(self, form: str, *, short: bool = False) -> bytes:
-        """The report in one of its formats; short: verdict, doubts and numbers only."""
+    def report(self, form: str, *, short: bool = False, only: tuple[str, ...] = ()) -> bytes:
+        """The report in one of its formats; short: verdict, doubts and numbers only; only: these sections.
+
+        UserError for a section that there is not, or that this run does not have.
+        """
         command = shlex.join(self.info.command) if self.info else None
         sections = compose(self.analysis, self._host_facts(), command, short=short)
-        return render(form, title(self.analysis), sections)
+        names = [section.name for section in sections]
+        for name in only:
+            if name not in names:
+                raise UserError(unknown_name("section", name, names, " in the report of this run"))
+        return render(form, title(self.analysis), [each for each in sections if each.name in only or not only])
 
     def _host_facts(self) -> dict[str, object]:
         if self.info is None:

@@ -185,12 +185,19 @@ def progress_table(
     heading = f"{clock_text(rows[0].time_ns)} of {goal}   latency in us"
     if len(shown) < len(rows):
         heading += f", the worst {len(shown)} of {len(rows)} threads"
-    drawn = [_aligned(TABLE_COLUMNS), *map(_row, shown)]
-    cells = min(size.columns - 3 - len(drawn[0]), MOST_CELLS)
-    if maxima and cells >= FEWEST_CELLS:
-        over_time = ["max over time"[:cells], *sparklines_of([maxima[row.thread].parts(cells) for row in shown])]
-        drawn = [f"{line}  {part}".rstrip() for line, part in zip(drawn, over_time, strict=True)]
+    drawn = _with_maxima([_aligned(TABLE_COLUMNS), *map(_row, shown)], shown, maxima or {}, size.columns)
     return [line[: size.columns - 1] for line in (heading, *also, *drawn)]
+
+
+def _with_maxima(
+    lines: list[str], shown: Sequence[Progress], maxima: dict[int, MaximaOverTime], columns: int
+) -> list[str]:
+    """The lines of the table, with the maxima over time beside them if there is room."""
+    cells = min(columns - 3 - len(lines[0]), MOST_CELLS)
+    if not maxima or cells < FEWEST_CELLS:
+        return lines
+    over_time = ["max over time"[:cells], *sparklines_of([maxima[row.thread].parts(cells) for row in shown])]
+    return [f"{line}  {part}".rstrip() for line, part in zip(lines, over_time, strict=True)]
 
 
 def pace_text(before: dict[int, Progress], threads: dict[int, Progress], length_ns: int) -> str:

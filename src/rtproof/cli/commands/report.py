@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rtproof report``: a run as a document."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,14 @@ from rtproof.cli.parameter_types import with_options
     default="html",
     metavar="NAME",
     shell_complete=shell_completion.complete_report_formats,
-    help="Format: html (default), markdown, text or json.",
+    help="Format: html (default), markdown, text, json, or the plots alone as svg or png.",
+)
+@click.option(
+    "--section",
+    "sections",
+    multiple=True,
+    metavar="NAME",
+    help="Only this section, such as verdict, histogram, ccdf or timeline; may be repeated.",
 )
 @click.option(
     "--output",
@@ -28,8 +36,18 @@ from rtproof.cli.parameter_types import with_options
     metavar="FILE",
     help="New file (default: beside RUN); - for standard output.",
 )
-def command(run: Path, percentiles: tuple[float, ...], name: str, output: Path | None, **values: Any) -> None:
+def command(
+    run: Path,
+    percentiles: tuple[float, ...],
+    name: str,
+    sections: tuple[str, ...],
+    output: Path | None,
+    **values: Any,
+) -> None:
     """Write the report of a run: one HTML file that needs no network, or Markdown, text or JSON.
+
+    The formats svg and png hold the plots alone: those of the first screen, or those of one --section. They need
+    matplotlib (pip install 'rtproof[plot]').
 
     RUN is a run folder, a record that was copied from a target, or a histogram of another tool. RUN may also be the
     folder that 'rtproof run --profile' left: then a missing page, table or JSON is written again.
@@ -39,12 +57,14 @@ def command(run: Path, percentiles: tuple[float, ...], name: str, output: Path |
 
     later, horizon = option_values.take_requirements(values), option_values.take_horizon(values)
     if campaign_folder.is_campaign(run):
-        campaign_folder.refuse_options_of_one_run(later=later, horizon=horizon)
+        campaign_folder.refuse_options_of_one_run(later=later, horizon=horizon, section=sections)
         campaign_folder.write_missing_pages(campaign_folder.read_campaign(run, percentiles), run, name, output)
         return
     path = output or stored_runs.report_path(run, name)
-    drawn = stored_runs.read_run_or_histogram(run, later, percentiles, horizon=horizon).report(name)
+    drawn = stored_runs.read_run_or_histogram(run, later, percentiles, horizon=horizon).report(name, only=sections)
     if path == Path("-"):
+        if name == "png" and sys.stdout.isatty():
+            raise click.UsageError("a picture is no text for a terminal: give --output FILE")
         click.echo(drawn, nl=False)
         return
     stored_runs.write_new_file(path, drawn)

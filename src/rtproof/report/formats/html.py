@@ -5,7 +5,7 @@ import html
 import json
 from base64 import b64encode
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from hashlib import sha256
 from importlib import resources
@@ -80,37 +80,54 @@ NO_SCRIPT = (
 )
 
 
+@dataclass(frozen=True)
+class FirstScreen:
+    """claim: id of the block that says what the page claims. plots: what stands below it, by their ids."""
+
+    claim: str
+    plots: dict[str, Plot]
+
+    def holds_all(self, section: Section) -> bool:
+        """Whether nothing of the section is left for its own place."""
+        return all(identity in self.plots for identity, _ in _identified(section))
+
+
 def draw(title: str, sections: list[Section]) -> bytes:
     """The report as a whole HTML document in UTF-8."""
     scripts = [_packaged(name) for name in SCRIPTS]
-    claim, pictures = _first_screen(sections)
-    left = [section for section in sections if any(identity not in pictures for identity, _ in _identified(section))]
-    plots = {each: block for part in sections for each, block in _identified(part) if isinstance(block, Plot | HeatMap)}
+    first = _first_screen(sections)
+    left = [section for section in sections if not first.holds_all(section)]
     body = html_element(
         "body",
         html_element("a", "Skip to the report", href="#main", class_="skip"),
         html_element("header", html_element("h1", title)),
         _navigation(left),
-        html_element("main", *(_section(section, claim, pictures) for section in left), id="main"),
+        html_element("main", *(_section(section, first) for section in left), id="main"),
         _footer(),
-        json_script("plots", {each: plot_data.plot_script_data(plot) for each, plot in plots.items()}),
+        json_script("plots", _plots_of_script(sections)),
         *(html_element("script", script) for script in scripts),
     )
     page = html_element("html", _head(title, scripts), body, lang="en")
     return f"<!doctype html>\n{page}\n".encode()
 
 
-def _first_screen(sections: list[Section]) -> tuple[str, dict[str, Plot]]:
-    """The id of the block that says what the page claims, and the plots that stand below it, by their ids.
-
-    It is the first block with answers, which then stand below the plots; without any, the first with a headline.
-    """
+def _plots_of_script(sections: list[Section]) -> dict[str, dict[str, object]]:
     blocks = [each for section in sections for each in _identified(section)]
-    texts = [(identity, block) for identity, block in blocks if isinstance(block, Text)]
+    return {identity: plot_data.plot_script_data(one) for identity, one in blocks if isinstance(one, Plot | HeatMap)}
+
+
+def _first_screen(sections: list[Section]) -> FirstScreen:
+    """The claim and its plots. Without a claim no plot leaves its section."""
+    blocks = [each for section in sections for each in _identified(section)]
+    claim = _claim_id([(identity, block) for identity, block in blocks if isinstance(block, Text)])
+    plots = [(identity, block) for identity, block in blocks if isinstance(block, Plot)]
+    return FirstScreen(claim, {identity: plot for identity, plot in plots if plot.foremost} if claim else {})
+
+
+def _claim_id(texts: list[tuple[str, Text]]) -> str:
+    """The first block with answers, which then stand below the plots; without any, the first with a headline."""
     answered = [identity for identity, block in texts if block.terms]
-    claim = next(iter(answered or [identity for identity, block in texts if block.headline]), "")
-    foremost = {identity: block for identity, block in blocks if isinstance(block, Plot) and block.foremost}
-    return claim, foremost if claim else {}
+    return next(iter(answered or [identity for identity, block in texts if block.headline]), "")
 
 
 def _identified(section: Section) -> list[tuple[str, Block]]:
@@ -163,42 +180,37 @@ def _footer() -> HtmlMarkup:
     )
 
 
-def _section(section: Section, claim: str, pictures: dict[str, Plot]) -> HtmlMarkup:
+def _section(section: Section, first: FirstScreen) -> HtmlMarkup:
     heading = f"{section.name}-title"
-    warning = next(
-        (
-            (identity, block.headline)
-            for identity, block in _identified(section)
-            if isinstance(block, Text) and block.kind == "doubt" and block.headline and identity != claim
-        ),
-        None,
-    )
-    blocks = (
-        _claim(block, identity, pictures, warning)
-        if identity == claim and pictures and isinstance(block, Text)
-        else block_html(block, identity)
+    drawn = [
+        _claim(section, first) if identity == first.claim and first.plots else block_html(block, identity)
         for identity, block in _identified(section)
-        if identity not in pictures
-    )
+        if identity not in first.plots
+    ]
     return html_element(
-        "section", html_element("h2", section.title, id=heading), *blocks, id=section.name, aria_labelledby=heading
+        "section", html_element("h2", section.title, id=heading), *drawn, id=section.name, aria_labelledby=heading
     )
 
 
-def _claim(block: Text, identity: str, pictures: dict[str, Plot], warning: tuple[str, str] | None) -> HtmlMarkup:
-    """What is claimed, the pictures of the first screen, and the answers.
-
-    warning: the id and the headline of the section's first doubt, to which a link leads.
-    """
-    claim = block_html(replace(block, terms=()), identity)
+def _claim(section: Section, first: FirstScreen) -> HtmlMarkup:
+    """What is claimed with a link to the section's first doubt, the plots of the first screen, and the answers."""
+    claim = dict(_identified(section))[first.claim]
+    assert isinstance(claim, Text)
+    shown = [block_html(replace(claim, terms=()), first.claim)]
+    warning = next(iter(_warnings(section, first.claim)), None)
     if warning:
-        link = html_element("a", warning[1], href=f"#{warning[0]}")
-        claim = join_markup((claim, html_element("p", link, class_="warning")))
-    drawn = (block_html(plot, at) for at, plot in pictures.items())
-    shown = [claim, html_element("div", *drawn, class_="pictures")]
-    if block.terms:
-        shown.append(block_html(replace(block, paragraphs=(), headline="", kind="normal"), f"{identity}-answers"))
+        shown.append(html_element("p", html_element("a", warning[1], href=f"#{warning[0]}"), class_="warning"))
+    shown.append(html_element("div", *(block_html(plot, at) for at, plot in first.plots.items()), class_="pictures"))
+    if claim.terms:
+        answers = replace(claim, paragraphs=(), headline="", kind="normal")
+        shown.append(block_html(answers, f"{first.claim}-answers"))
     return join_markup(shown)
+
+
+def _warnings(section: Section, claim: str) -> list[tuple[str, str]]:
+    """The id and the headline of each doubt of a section."""
+    texts = [(each, block) for each, block in _identified(section) if isinstance(block, Text) and each != claim]
+    return [(identity, block.headline) for identity, block in texts if block.kind == "doubt" and block.headline]
 
 
 @singledispatch

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plots as one SVG for papers and slides, white and without the rest of the report; needs matplotlib.
+
+Of one section all plots are drawn, of a whole report those of a page's first screen, one below the other. The same run
+gives the same bytes with the same matplotlib. Text stays text, so that a paper can set it in its own font.
+"""
+
+import io
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rtproof.core.errors import UserError
+from rtproof.core.printable import clean
+from rtproof.report.blocks import Curve, HeatMap, Marker, Plot, Section
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SUFFIX = ".svg"
+
+WIDTH_IN, HEIGHT_IN = 7.0, 3.4
+"""Size of each plot in inches: two columns of a paper wide."""
+MOST_IN_LEGEND = 12
+MOST_PLOTS = 20
+LONGEST = 70
+"""The most characters of a title or a name."""
+STYLE: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "text.parse_math": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "rtproof",
+}
+INK, LIMIT, NOTE = "#1b2430", "#a61b1b", "#56616f"
+
+
+def draw(title: str, sections: list[Section]) -> bytes:
+    """The plots as an SVG document. UserError without matplotlib, or if there is no plot to draw."""
+    return figure_file(title, sections, "svg", {"Date": None, "Creator": "rtproof", "Title": clean(title)})
+
+
+def figure_file(title: str, sections: Sequence[Section], kind: str, metadata: dict[str, Any]) -> bytes:
+    """The plots in a file of a kind that matplotlib writes."""
+    plots = chosen_plots(sections)
+    if not plots:
+        raise UserError(f"there is no plot to draw as {kind.upper()}: {clean(title)}")
+    try:
+        from matplotlib import figure, rc_context
+    except ImportError:
+        raise UserError(f"the format {kind} needs matplotlib: pip install 'rtproof[plot]'") from None
+    with rc_context(STYLE):
+        page = figure.Figure(figsize=(WIDTH_IN, HEIGHT_IN * len(plots)), layout="constrained")
+        for axes, plot in zip(np.ravel(page.subplots(len(plots), 1, squeeze=False)), plots, strict=True):
+            _draw(axes, plot)
+        written = io.BytesIO()
+        page.savefig(written, format=kind, dpi=200, metadata=metadata)
+    return written.getvalue()
+
+
+def chosen_plots(sections: Sequence[Section]) -> list[Plot | HeatMap]:
+    """All plots of a single section; of several sections the ones of the first screen, if there are any.
+
+    Plots without points are left out, and what comes after the first twenty.
+    """
+    filled = [plot for section in sections for plot in _plots(section)]
+    foremost = [plot for plot in filled if isinstance(plot, Plot) and plot.foremost]
+    if foremost and len(sections) > 1:
+        return list(foremost)
+    return filled[:MOST_PLOTS]
+
+
+def _plots(section: Section) -> list[Plot | HeatMap]:
+    plots = [block for block in section.blocks if isinstance(block, Plot | HeatMap)]
+    return [plot for plot in plots if any(curve.x for curve in plot.curves)]
+
+
+def _short(words: str) -> str:
+    """The words in a line; long ones are cut, because they would leave no room for the plot."""
+    return textwrap.shorten(clean(words), LONGEST, placeholder=" ...")
+
+
+def _draw(axes: "Axes", plot: Plot | HeatMap) -> None:
+    axes.set_title(_short(plot.title), loc="left", fontsize="medium", fontweight="bold")
+    axes.set_xlabel(_short(plot.x_label))
+    axes.set_ylabel(_short(plot.y_label))
+    axes.set_axisbelow(True)
+    if isinstance(plot, HeatMap):
+        _draw_cells(axes, plot)
+    elif plot.log_x:
+        axes.set_xscale("log", nonpositive="clip")
+    if plot.log_y:
+        axes.set_yscale("log", nonpositive="clip")
+    for number, curve in enumerate(plot.curves):
+        _draw_curve(axes, plot, curve, number)
+    if isinstance(plot, Plot):
+        _set_ends(axes, plot)
+    for row, marker in enumerate(plot.markers):
+        _draw_marker(axes, marker, row)
+    drawn, names = axes.get_legend_handles_labels()
+    if len(names) > 1:
+        axes.legend(drawn[:MOST_IN_LEGEND], names[:MOST_IN_LEGEND], fontsize="small", framealpha=0.85)
+
+
+def _set_ends(axes: "Axes", plot: Plot) -> None:
+    if plot.x_ends:
+        axes.set_xlim(*plot.x_ends)
+    if plot.y_ends:
+        axes.set_ylim(*plot.y_ends)
+    elif plot.style == "bars":
+        axes.set_ylim(bottom=_floor(plot))
+    below, above = plot.y_words
+    place: dict[str, Any] = {"transform": axes.transAxes, "color": NOTE, "in_layout": False}
+    if below:
+        axes.text(0.01, 0.02, f"↓ {_short(below)}", va="bottom", **place)
+    if above:
+        axes.text(0.01, 0.98, f"↑ {_short(above)}", va="top", **place)
+
+
+def _floor(plot: Plot) -> float:
+    """Where bars begin: on a logarithmic axis of counts below 1, so that a single one can be seen."""
+    values = [y for curve in plot.curves for y in curve.y if y > 0]
+    if not plot.log_y or not values:
+        return 0.0
+    whole = all(y == int(y) for y in values)
+    return 0.6 * (1.0 if whole else min(values))
+
+
+def _draw_curve(axes: "Axes", plot: Plot | HeatMap, curve: Curve, number: int) -> None:
+    look = _look(curve, number)
+    if isinstance(plot, HeatMap):
+        axes.step((*curve.x, plot.x_edges[-1]), (*curve.y, curve.y[-1]), where="post", **look)
+    elif plot.style == "bars":
+        edges, values = _bins(curve, plot.bin_width)
+        axes.stairs(values, edges, baseline=None, **look)
+    elif plot.style == "step":
+        axes.step(curve.x, curve.y, where="post", **look)
+    else:
+        axes.plot(curve.x, curve.y, **look)
+
+
+WHOLE = {"linewidth": 1.6}
+THIN = {"linewidth": 0.5, "alpha": 0.5}
+PART = {"linewidth": 1.0}
+
+
+def _look(curve: Curve, number: int) -> dict[str, Any]:
+    """How a line is drawn. The curves of a group share a colour, and only one of its thin ones would be named."""
+    colour = f"C{number if curve.group is None else curve.group}"
+    if curve.role == "whole" and curve.group is None:
+        colour = INK
+    width = THIN if curve.thin else WHOLE if curve.role == "whole" else PART
+    name = None if curve.thin else _short(curve.name)
+    return {**width, "color": colour, "linestyle": "--" if curve.role == "other" else "-", "label": name}
+
+
+def _bins(curve: Curve, width: float) -> tuple[list[float], list[float]]:
+    """Edges and values of all bins, with the empty ones between those that the curve lists."""
+    if not width:
+        return list(curve.x), list(curve.y[:-1])
+    edges: list[float] = []
+    values: list[float] = []
+    for x, y in zip(curve.x, curve.y, strict=True):
+        if edges and x - edges[-1] > width / 2:
+            edges.append(x)
+            values.append(0.0)
+        if not edges:
+            edges.append(x)
+        edges.append(x + width)
+        values.append(y)
+    return edges, values
+
+
+def _draw_marker(axes: "Axes", marker: Marker, row: int) -> None:
+    colour = LIMIT if marker.role == "limit" else NOTE
+    line: dict[str, Any] = {"color": colour, "linewidth": 1.0, "linestyle": (0, (6, 3))}
+    name = _short(marker.name)
+    if marker.axis == "x":
+        axes.axvline(marker.at, **line)
+        place = axes.get_xaxis_transform()
+        axes.text(
+            marker.at,
+            0.98 - 0.08 * row,
+            f" {name} ",
+            transform=place,
+            va="top",
+            ha="right",
+            color=colour,
+            in_layout=False,
+        )
+    else:
+        axes.axhline(marker.at, **line)
+        place = axes.get_yaxis_transform()
+        axes.text(0.99, marker.at, name, transform=place, va="bottom", ha="right", color=colour, in_layout=False)
+
+
+def _draw_cells(axes: "Axes", heat: HeatMap) -> None:
+    cells = np.ma.masked_equal(np.array(heat.rows, dtype=np.float64), 0)
+    most = max(float(cells.max()), 2.0) if cells.count() else 2.0
+    axes.pcolormesh(heat.x_edges, heat.y_edges, cells, norm="log", vmin=1.0, vmax=most, cmap="Blues", rasterized=True)

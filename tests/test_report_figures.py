@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plots alone, as SVG and PNG: every plot is there with its words, and what cannot be drawn is refused."""
+
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from report_cases import CASES, missed, normal, nothing
+from run_folders import latencies, write_record
+
+from rtproof import report
+from rtproof.cli.main import main
+from rtproof.core.errors import UserError
+from rtproof.judge.analysis_model import Analysis
+from rtproof.report.blocks import Curve, HeatMap, Marker, Plot, Section
+from rtproof.report.formats import svg
+
+pytest.importorskip("matplotlib", reason="there is no matplotlib")
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+NAMESPACE = "{http://www.w3.org/2000/svg}"
+
+
+def words_of(drawn: bytes) -> str:
+    return " ".join("".join(each.itertext()) for each in ElementTree.fromstring(drawn).iter(f"{NAMESPACE}text"))
+
+
+def drawn_sections(analysis: Analysis, name: str = "") -> bytes:
+    sections = [each for each in report.compose(analysis) if each.name == name or not name]
+    return report.render("svg", report.title(analysis), sections)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "nothing"])
+def test_the_first_screen_of_a_report_is_drawn(name: str) -> None:
+    words = words_of(drawn_sections(CASES[name]()))
+    assert "activations in the bin" in words
+    assert ("Largest latency per thread" in words) == (name not in ("summary_only", "several_summaries"))
+    assert "latency [" in words
+
+
+@pytest.mark.parametrize("name", ["histogram", "ccdf", "timeline", "cumulative"])
+def test_of_one_section_every_plot_is_drawn(name: str) -> None:
+    analysis = missed()
+    plots = [
+        block
+        for section in report.compose(analysis)
+        if section.name == name
+        for block in section.blocks
+        if isinstance(block, Plot | HeatMap)
+    ]
+    words = words_of(drawn_sections(analysis, name))
+    assert len(plots) > 0
+    assert all(plot.title in words for plot in plots)
+    assert "limit 500 us" in words
+
+
+def test_the_same_plots_are_the_same_bytes() -> None:
+    assert drawn_sections(normal()) == drawn_sections(normal())
+
+
+def test_bars_are_drawn_with_the_gaps_between_them() -> None:
+    curve = Curve("one", (0.0, 1.0, 5.0), (3.0, 4.0, 1.0))
+    assert svg._bins(curve, 1.0) == ([0.0, 1.0, 2.0, 5.0, 6.0], [3.0, 4.0, 0.0, 1.0])
+    assert svg._bins(Curve("one", (1.0, 10.0, 100.0), (3.0, 4.0, 0.0)), 0.0) == ([1.0, 10.0, 100.0], [3.0, 4.0])
+
+
+def test_words_that_matplotlib_would_take_for_formulas_are_words() -> None:
+    plot = Plot(
+        "$\\frac{", "says", "x_$^", "y", (Curve("_$}{", (1.0, 2.0), (1.0, 2.0)), Curve("b", (1.0,), (2.0,))),
+        (Marker("$limit$ 5 us", "x", 1.5), Marker("100 %", "y", 1.5, "note")), y_words=("$a is later", "b$ is later"),
+    )  # fmt: skip
+    words = words_of(svg.draw("t", [Section("s", "S", (plot,))]))
+    assert "$\\frac{" in words
+    assert "$limit$ 5 us" in words
+    assert "↑ b$ is later" in words
+
+
+def test_what_has_no_plot_is_refused() -> None:
+    with pytest.raises(UserError, match="there is no plot to draw as SVG: rtproof: "):
+        drawn_sections(nothing())
+
+
+def test_without_matplotlib_the_advice_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(UserError, match=r"needs matplotlib: pip install 'rtproof\[plot\]'"):
+        drawn_sections(normal())
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return write_record(Path("x.rtrec"), latencies(1, 2_000))
+
+
+def test_a_picture_is_written_beside_the_run(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(run), "--format", "png", "--section", "ccdf"]) == 0
+    assert Path("x.png").read_bytes().startswith(b"\x89PNG\r\n")
+    assert capsys.readouterr().out == "x.png\n"
+
+
+def test_only_the_sections_that_were_asked_for(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wanted = ["--section", "verdict", "--section", "percentiles"]
+    assert main(["report", str(run), "--format", "text", "--output", "-", *wanted]) == 0
+    out = capsys.readouterr().out
+    assert "Percentiles\n---" in out
+    assert "Histogram\n---" not in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--section", "percentile"], "there is no section 'percentile' (did you mean 'percentiles'?); there are: "),
+        (["--format", "svg", "--section", "verdict"], "there is no plot to draw as SVG"),
+        (["--format", "sgv"], "did you mean 'svg'?"),
+    ],
+)
+def test_refusals(run: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], says: str) -> None:
+    assert main(["report", str(run), *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert says in err
+    assert [each.name for each in Path().iterdir()] == ["x.rtrec"]
