@@ -11,13 +11,18 @@ from export_cases import summary_analysis
 from stage_records import LOOP, VIRTUAL, source_file, staged, stimuli, usual
 
 from rtproof import report
+from rtproof.core.plugins import load_plugin, plugin_names
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis, Requirement
 from rtproof.record import activations
 from rtproof.record.contents import Counter, Event, Fact, Moment, Record, Series, Slice, SystemFile
+from rtproof.report import formats
 from rtproof.report.blocks import Block, HeatMap, Plot, Section, Table, Text
 
 LIMIT = Requirement(500_000)
+FORMATS_WITH_WORDS = tuple(
+    name for name in plugin_names(formats) if not getattr(load_plugin(formats, name), "ONLY_PLOTS", False)
+)
 LATE = 2_500_000
 HOSTILE = '</script><img src="http://bad.example/x" onerror=alert(1)><!-- & \' \x1b[31m\u202e " --> ${x}'
 

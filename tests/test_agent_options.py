@@ -66,7 +66,7 @@ def test_both_tell_the_same_default(name: str, table: dict[str, re.Match[str]]) 
 NEVER_NS = 3_600_000_000_000
 ALWAYS_NS = 1
 OVER = re.compile(r"over thread=(\d+) limit_ns=(\d+) second=(\d+) worst_ns=(\d+)$")
-PROGRESS = re.compile(r"progress .*thread=(\d+) .*obtained=(\d+) .*max_ns=(\d+) due_ns=(\d+)$")
+PROGRESS = re.compile(r"progress .*thread=(\d+) .*obtained=(\d+) .*max_ns=(\d+) due_ns=(\d+)( recent\S*)*$")
 
 
 @pytest.fixture(scope="module")

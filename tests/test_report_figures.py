@@ -6,7 +6,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from report_cases import CASES, missed, normal, nothing
+from report_cases import CASES, missed, normal, nothing, several_fields
 from run_folders import latencies, write_record
 
 from rtproof import report
@@ -54,6 +54,13 @@ def test_of_one_section_every_plot_is_drawn(name: str) -> None:
     assert len(plots) > 0
     assert all(plot.title in words for plot in plots)
     assert "limit 500 us" in words
+
+
+def test_the_title_with_the_verdict_and_the_kind_of_time_is_in_the_picture() -> None:
+    analysis = several_fields()
+    assert report.title(analysis) in words_of(drawn_sections(analysis, "histogram")).replace("  ", " ")
+    assert report.title(analysis).endswith(", virtual time")
+    assert analysis.verdict.state.value in report.title(analysis)
 
 
 def test_the_same_plots_are_the_same_bytes() -> None:

@@ -8,16 +8,15 @@ import pytest
 from analyses_by_verdict import FIRST, lost_values, proven, several, undecided
 from doubt_cases import clean
 from forecast_cases import analysed, smooth
-from report_cases import CASES, normal, nothing, plots, sections_of, several_fields, tables, words
+from report_cases import CASES, FORMATS_WITH_WORDS, normal, nothing, plots, sections_of, several_fields, tables, words
 
 from rtproof import report
-from rtproof.core import plugins
 from rtproof.core.phrases import value
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analyse import LOSS_CODES, analyse
 from rtproof.judge.analysis_model import Analysis, State
 from rtproof.record.contents import WHOLE_RUN, Event
-from rtproof.report import formats, render
+from rtproof.report import render
 from rtproof.report.blocks import Text
 from rtproof.report.sections import forecast, verdict
 from rtproof.report.sections.verdict import EXACTLY, LONGER, LOOP, SURE, VALID
@@ -228,7 +227,7 @@ def test_a_loop_is_answered_by_its_cycles_and_an_application_by_its_loops() -> N
 
 
 @pytest.mark.parametrize("short", [True, False])
-@pytest.mark.parametrize("form", plugins.plugin_names(formats))
+@pytest.mark.parametrize("form", FORMATS_WITH_WORDS)
 def test_every_form_of_the_report_begins_with_it(form: str, short: bool) -> None:
     analysis = several_fields()
     drawn = report.render(form, report.title(analysis), report.compose(analysis, short=short)).decode()

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 from analysis_records import MS, SECOND, block
 from doubt_cases import clean, facts
-from report_cases import system_file
+from report_cases import FORMATS_WITH_WORDS, system_file
 from stage_records import VIRTUAL
 
 from rtproof import report, statistics
-from rtproof.core import plugins
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import NO_LONGEST, Analysis, Requirement, State, Verdict
@@ -24,7 +23,6 @@ from rtproof.judge.episodes import episodes_of_course as episodes_of
 from rtproof.judge.evidence import Evidence, WorstActivation
 from rtproof.judge.verdict import chosen_after_the_data, deciding_verdict, judge_requirement
 from rtproof.record.contents import Moment, Record
-from rtproof.report import formats
 from rtproof.report.pages import ci_verdicts
 from rtproof.schema.published import analysis_dict
 from rtproof.summary.summary_model import Doubt, Severity
@@ -414,7 +412,7 @@ def judged(*late: int, requirement: Requirement | tuple[Requirement, ...] = LIMI
 def texts(analysis: Analysis) -> str:
     """All that any output says of it, without line breaks, but for the sentence that says that there is none."""
     blocks = report.compose(analysis)
-    drawn = [report.render(form, report.title(analysis), blocks).decode() for form in plugins.plugin_names(formats)]
+    drawn = [report.render(form, report.title(analysis), blocks).decode() for form in FORMATS_WITH_WORDS]
     row = ci_verdicts.run_row("run", analysis)
     said = " ".join([*drawn, ci_verdicts.ci_junit([row]).decode(), json.dumps(analysis_dict(analysis))])
     return " ".join(said.split()).replace("nothing has a probability", "nothing has one")

@@ -40,6 +40,10 @@ def _text(pattern: str) -> Callable[[bytes], bool]:
     return lambda head: b"\0" not in head and compiled.search(head) is not None
 
 
+def _is_picture_of_ours(head: bytes) -> bool:
+    return head.startswith(b"\x89PNG") and b"Software\0rtproof" in head
+
+
 def _rt_tests(program: str) -> Callable[[bytes], bool]:
     return _text(rf'"cmdline:":\s*"(?:[^" ]*/)?{program}\b')
 
@@ -83,6 +87,7 @@ FILE_KINDS = (
     FileKind("a profile of perf (perf.data)", _magic(b"PERFILE2", b"2ELIFREP"), _hint("perf report reads it")),
     FileKind("a Parquet table", _magic(b"PAR1"), _run_of),
     FileKind("a PDF document", _magic(b"%PDF")),
+    FileKind("a picture of rtproof", _is_picture_of_ours, _run_of),
     FileKind("a picture", _magic(b"\x89PNG", b"\xff\xd8\xff", b"GIF8")),
     FileKind("a report of rtproof in HTML", _text(r"<title>rtproof: "), _run_of),
     FileKind("an HTML page", _text(r"^\s*<(!doctype html|html)|^\s*<!DOCTYPE html")),

@@ -2,6 +2,7 @@
 """Report formats, one file each.
 
 A format module has ``SUFFIX: str``, the file name's ending with its dot, and
-``draw(title: str, sections: list[Section]) -> bytes``, a pure function that draws every kind of block. The module's
+``draw(title: str, sections: list[Section]) -> bytes``, a pure function that draws every kind of block. A format that
+draws nothing but the title and the plots has ``ONLY_PLOTS = True``, and refuses sections without a plot. The module's
 docstring says what the format is for.
 """

@@ -6,8 +6,9 @@ from rtproof.report.blocks import Section
 from rtproof.report.formats import svg
 
 SUFFIX = ".png"
+ONLY_PLOTS = True
 
 
 def draw(title: str, sections: list[Section]) -> bytes:
     """The plots as a PNG file. UserError without matplotlib, or if there is no plot to draw."""
-    return svg.figure_file(title, sections, "png", {"Software": None, "Title": clean(title)})
+    return svg.figure_file(title, sections, "png", {"Software": "rtproof", "Title": clean(title)})

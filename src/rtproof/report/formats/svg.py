@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plots as one SVG for papers and slides, white and without the rest of the report; needs matplotlib.
 
-Of one section all plots are drawn, of a whole report those of a page's first screen, one below the other. The same run
-gives the same bytes with the same matplotlib. Text stays text, so that a paper can set it in its own font.
+Of one section all plots are drawn, of a whole report those of a page's first screen, one below the other, under the
+report's title, so that the verdict and virtual time are not lost. The same run gives the same bytes with the same
+matplotlib. Text stays text, so that a paper can set it in its own font.
 """
 
 import io
@@ -20,9 +21,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SUFFIX = ".svg"
+ONLY_PLOTS = True
 
 WIDTH_IN, HEIGHT_IN = 7.0, 3.4
 """Size of each plot in inches: two columns of a paper wide."""
+TITLE_IN = 0.4
+LINE = 100
+"""The most characters in a line of the report's title."""
 MOST_IN_LEGEND = 12
 MOST_PLOTS = 20
 LONGEST = 70
@@ -53,7 +58,8 @@ def figure_file(title: str, sections: Sequence[Section], kind: str, metadata: di
     except ImportError:
         raise UserError(f"the format {kind} needs matplotlib: pip install 'rtproof[plot]'") from None
     with rc_context(STYLE):
-        page = figure.Figure(figsize=(WIDTH_IN, HEIGHT_IN * len(plots)), layout="constrained")
+        page = figure.Figure(figsize=(WIDTH_IN, HEIGHT_IN * len(plots) + TITLE_IN), layout="constrained")
+        page.suptitle(textwrap.fill(clean(title), LINE, max_lines=2, placeholder=" ..."), x=0.01, ha="left", fontsize=9)
         for axes, plot in zip(np.ravel(page.subplots(len(plots), 1, squeeze=False)), plots, strict=True):
             _draw(axes, plot)
         written = io.BytesIO()
