@@ -66,7 +66,7 @@ while time.monotonic() < end and os.getppid() == parent:
     pass
 """
 RUNS = 4
-"""So many are tried until one shows what it must: on a shared machine others trace, slew the clock and take CPUs away."""
+"""So many are tried until one shows what it must: on a shared machine others trace, slew clocks and take CPUs away."""
 TRACE = """
 import ctypes, sys, time
 libc = ctypes.CDLL(None, use_errno=True)
@@ -246,7 +246,8 @@ def test_a_group_without_a_budget_is_named(tmp_path: Path) -> None:
 def hog(cpu: int, priority: int, seconds: float, prefix: tuple[str, ...] = ()) -> subprocess.Popen[bytes]:
     command = [*prefix, sys.executable, "-c", HOG, str(cpu), str(priority), str(seconds)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE)
-    assert process.stdout and process.stdout.readline() == b"ready\n"
+    assert process.stdout
+    assert process.stdout.readline() == b"ready\n"
     return process
 
 
