@@ -26,6 +26,7 @@ from rtproof.compare.change_points import (
 )
 from rtproof.compare.history import FEWEST, analyse_history, fact_changes
 from rtproof.compare.run_metrics import RunFigures
+from rtproof.report.blocks import Plot
 from rtproof.report.pages import history_page
 from rtproof.report.pages.comparison_page import ComparisonContext
 from rtproof.report.pages.history_page import history_sections, history_title
@@ -170,6 +171,14 @@ def test_a_change_is_found_with_its_ratio_and_the_fact_that_changed_with_it() ->
         ("kernel release", "6.1", "6.12", 25)
     ]
     assert place.facts[0].steady
+
+
+def test_the_first_screen_has_two_figures_that_changed() -> None:
+    sections = history_sections(analyse_history(stepped()), TOLD)
+    plots = [block for section in sections for block in section.blocks if isinstance(block, Plot)]
+    foremost = [plot for plot in plots if plot.foremost]
+    assert len(plots) > len(foremost) == 2
+    assert all("it changes at run" in plot.says for plot in foremost)
 
 
 def test_the_order_is_that_of_the_start_and_not_of_the_names() -> None:

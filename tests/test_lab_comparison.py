@@ -241,6 +241,20 @@ def test_the_page_draws_a_tail_for_each_load_and_says_how_it_was_made() -> None:
     assert code[0].paragraphs == (MAKING.command,)
 
 
+def test_the_first_screen_has_the_loads_with_the_largest_latencies() -> None:
+    cells = {"idle": [5_000], "mmap": [6_400], "net": [90_000]}
+    found = comparison((RT, cells), (PLAIN, {"idle": [5_100], "mmap": [704_000], "net": "it did not boot"}))
+    drawn = [
+        each
+        for section in kernel_comparison_page.page_sections(found, MAKING)
+        for each in section.blocks
+        if isinstance(each, Plot)
+    ]
+    assert [(plot.title.split(": ")[1], plot.foremost) for plot in drawn] == [
+        ("idle", False), ("mmap", True), ("net", True),
+    ]  # fmt: skip
+
+
 FORMS: dict[str, Callable[[KernelComparison], str]] = {
     "text": lambda found: report.render("text", "t", kernel_comparison_page.terminal_sections(found)).decode(),
     "markdown": lambda found: report.render(

@@ -14,7 +14,7 @@ from rtproof.core.errors import UserError
 from rtproof.judge.analysis_model import Analysis
 from rtproof.profiles import OptionChange, Profile, ProfileLimit
 from rtproof.profiles.profile import GuestReplacement, with_claims, with_options, with_parameters, with_settings
-from rtproof.report.blocks import Link, Section, Table
+from rtproof.report.blocks import Link, Plot, Section, Table
 from rtproof.report.pages import campaign_conditions, campaign_curves, campaign_outcomes, campaign_page, campaign_table
 from rtproof.report.pages.campaign_outcomes import CampaignExtras, CellOutcome, OtherToolResult
 from rtproof.summary.summary_model import Doubt, Severity
@@ -55,6 +55,23 @@ def rows(table: Table) -> list[dict[str, str]]:
 def test_every_format_draws_every_page(name: str, form: str) -> None:
     page = report.render(form, "a title", list(drawn(name).values()))
     assert profiles.load(name).title.encode() in page
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_first_screen_has_the_latencies_of_every_cell_and_their_course(name: str) -> None:
+    foremost = [
+        block
+        for section in drawn(name).values()
+        for block in section.blocks
+        if isinstance(block, Plot) and block.foremost
+    ]
+    course = "Overall loop time" if name == "simple-rt-app" else "Largest latency"
+    assert [plot.title for plot in foremost[::-1] if plot.title.startswith(course)] == [course]
+    (latencies,) = (plot for plot in foremost if plot.title == "All latencies, the rare ones too")
+    cells = {each.cell.label for each in CASES[name][0]() if each.shown and each.shown.observed.count}
+    assert 0 < len(latencies.curves) <= 8
+    assert all(any(label in curve.name for label in cells) for curve in latencies.curves)
+    assert sum(map(sum, (curve.y for curve in latencies.curves))) > 0
 
 
 @pytest.mark.parametrize("name", CASES)

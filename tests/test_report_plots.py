@@ -120,7 +120,7 @@ def test_threads_have_their_own_maxima() -> None:
     assert [curve.name for curve in drawn.curves] == ["thread 0", "thread 1"]
     assert [max(curve.y) for curve in drawn.curves] == [625.0, 1_250.0]
     assert drawn.x_ends == (0.0, 3.0)
-    assert drawn.says == "The largest latency in each 1 second per thread; thread 1 has the largest, 1,250 us."
+    assert drawn.says == "The largest latency in each 1 second; thread 1 has the largest, 1,250 us."
 
 
 def test_missed_activations_are_shown_when_they_were_due() -> None:

@@ -16,20 +16,22 @@ from rtproof.compare.tail_crossing import (
     tail_sample,
 )
 from rtproof.core.errors import UserError
-from rtproof.core.phrases import duration, percent, value
+from rtproof.core.phrases import duration, percent, quantity, value
 from rtproof.judge.analysis_model import several_stages
 from rtproof.profiles import Bins, CellPlan, Profile
 from rtproof.report import cumulative_curves, number_format, stage_tables
-from rtproof.report.blocks import Block, Marker, Section, Table, Text
+from rtproof.report.blocks import Block, Marker, Plot, Section, Table, Text
 from rtproof.report.cumulative_curves import NamedCounts
 from rtproof.report.number_format import US, report_streams
 from rtproof.report.pages import campaign_table
 from rtproof.report.pages.campaign_outcomes import CellOutcome, outcomes_by_name
 from rtproof.report.pages.campaign_table import article_rows, as_published, loop_summary, outcomes_by_cell
+from rtproof.report.sections.distribution import left_of_log_axis, log_histogram_plot
+from rtproof.report.sections.timeline import NamedSummary, maxima_plot
 from rtproof.report.stage_tables import ENDS, HEADINGS, stage_ends, stage_numbers
 from rtproof.statistics import share_upper
 from rtproof.summary import loops
-from rtproof.summary.counts import DominantBin, dominant_bin
+from rtproof.summary.counts import DominantBin, dominant_bin, merge_counts
 from rtproof.summary.loops import BAND_LEVEL, DrawnPoints, most_cycles_out_of_band
 from rtproof.summary.summary_model import Cycles, Summary
 
@@ -259,6 +261,49 @@ MOST_CURVES = 8
 """The largest number of curves in a plot. With more curves, each cell has plots of its own."""
 
 
+def overview_section(profile: Profile, outcomes: Sequence[CellOutcome]) -> Section:
+    """Return the plots of the first screen: all latencies of each cell, and the largest over time.
+
+    With many cells, those with the largest latencies are drawn.
+    """
+    known = [(name, each.shown) for name, each in outcomes_by_name(outcomes)]
+    filled = [NamedSummary(name, shown) for name, shown in known if shown and shown.observed.count]
+    most = sorted(filled, key=lambda each: -each.summary.observed.max)[:MOST_CURVES]
+    drawn = [each for each in filled if each in most]
+    left_out = (
+        f"Of {len(filled)} cells the {MOST_CURVES} with the largest latencies are drawn."
+        if len(drawn) < len(filled)
+        else ""
+    )
+    plots = [_all_latencies(profile, drawn, left_out), _over_time(profile, outcomes, drawn, left_out)]
+    return Section("overview", "All cells", tuple(plot for plot in plots if plot))
+
+
+def _all_latencies(profile: Profile, drawn: Sequence[NamedSummary], left_out: str) -> Plot | None:
+    if not drawn:
+        return None
+    curves = [NamedCounts(each.name, each.summary.observed_counts) for each in drawn]
+    count = sum(each.counts.total for each in curves)
+    worst = max(drawn, key=lambda each: each.summary.observed.max)
+    early = left_of_log_axis(merge_counts(each.counts for each in curves))
+    says = (
+        f"{quantity(count, 'activation')} that ran, in bins that grow with the latency; {worst.name} has the largest, "
+        f"{value(worst.summary.observed.max)}.{early} {left_out}"
+    )
+    return log_histogram_plot(curves, _limit_markers(profile), US, says.strip(), 1)
+
+
+def _over_time(
+    profile: Profile, outcomes: Sequence[CellOutcome], drawn: Sequence[NamedSummary], left_out: str
+) -> Plot | None:
+    """Return the largest latencies over time; None where the first screen has the loops' times."""
+    timed = [each for each in drawn if (each.summary.seconds.obtained > 0).any()]
+    if not timed or any(each.loops for each in outcomes):
+        return None
+    markers = tuple(replace(each, axis="y") for each in _limit_markers(profile))
+    return maxima_plot(timed, markers, US, left_out)
+
+
 def curves_section(profile: Profile, outcomes: Sequence[CellOutcome]) -> Section:
     """Return the curves of each latency that the profile has bins for, else of the latency that the rows show."""
     parts = profile.bins or (Bins("latency", "", 0, 0, profile.zooms),)
@@ -284,7 +329,7 @@ def _named_curves(bins: Bins, outcomes: Sequence[tuple[str, CellOutcome]]) -> li
 def _curve_plots(profile: Profile, bins: Bins, curves: list[NamedCounts], title: str) -> Iterator[Block]:
     zooms = [zoom / 100 for zoom in bins.zooms]
     for plot in cumulative_curves.cumulative_plots(
-        curves[:MOST_CURVES], zooms, US, bins.name, _limit_markers(profile, bins)
+        curves[:MOST_CURVES], zooms, US, bins.name, () if bins.stage else _limit_markers(profile)
     ):
         yield replace(plot, title=f"{plot.title}: {title}")
     more = [f"Of {len(curves)} curves the first {MOST_CURVES} are drawn."] if len(curves) > MOST_CURVES else []
@@ -293,9 +338,9 @@ def _curve_plots(profile: Profile, bins: Bins, curves: list[NamedCounts], title:
         yield Text(notes)
 
 
-def _limit_markers(profile: Profile, bins: Bins) -> tuple[Marker, ...]:
-    """Return a marker for each limit; none for a stage, because limits are set for the whole reaction."""
-    limits = () if bins.stage else dict.fromkeys(claim.limit_ns for claim in profile.claims)
+def _limit_markers(profile: Profile) -> tuple[Marker, ...]:
+    """Return a marker for each limit. Limits are set for the whole reaction, not for a stage of it."""
+    limits = dict.fromkeys(claim.limit_ns for claim in profile.claims)
     return tuple(Marker(f"limit {value(limit_ns)}", "x", US.scale(limit_ns)) for limit_ns in limits)
 
 
@@ -309,13 +354,15 @@ LOOP_SUMMARY = "No sample was kept, so that single loops, and with them these ta
 
 
 def loop_tables(_profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> list[Block]:
-    """Return one table and one plot for each cell, with all systems in both."""
+    """Return one table and one plot for each cell, with all systems in both. The first screen has the first plot."""
     cells = outcomes_by_cell(outcomes)
     found = [
         block
         for cell, group in cells
         for block in _loop_table(cell, group, [*article_rows(cell, article)], len(cells) > 1)
     ]
+    first = next((block for block in found if isinstance(block, Plot)), None)
+    found = [replace(block, foremost=True) if block is first else block for block in found]
     without = [f"{each.cell.label}, {each.system}" for each in outcomes if each.analysis and not each.loops]
     return [*found, *([Text((f"{LOOP_SUMMARY}{'; '.join(without)}.",))] if without else [])]
 

@@ -302,6 +302,7 @@ def campaign_sections(
 def _curves_and_more(profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> list[Section]:
     """Return the sections that a terminal has no room for."""
     drawn = [
+        campaign_curves.overview_section(profile, outcomes),
         campaign_curves.curves_section(profile, outcomes),
         campaign_curves.tails_section(profile, outcomes, article),
     ]

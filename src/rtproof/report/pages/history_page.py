@@ -93,7 +93,7 @@ def _fact(fact: FactChange) -> tuple[str, ...]:
 
 def place_ratio(value: float) -> str:
     """Return the ratio as text. Above 1 the figure is larger: later or more often."""
-    return f"x{value:.3g}"
+    return f"x{number_text(value, 3)}"
 
 
 def shown_places(value: float, unit: str) -> str:
@@ -212,14 +212,28 @@ FEWEST_DRAWN = 2
 """The least number of values in a plot."""
 
 
-def history_plots(sequence: RunSequence, order: str) -> Iterator[Block]:
-    """Yield a plot for each metric. order: the order of the runs, in words."""
-    for metric in sequence.metrics:
-        if len(metric.places) >= FEWEST_DRAWN:
-            yield _plot(metric, order)
+MOST_FOREMOST = 2
+"""So many plots stand on the first screen."""
 
 
-def _plot(metric: MetricHistory, order: str) -> Plot:
+def foremost_metrics(found: RunHistory) -> list[MetricHistory]:
+    """Return the metrics that the first screen shows: of those that changed, else of all, the latest activations."""
+    drawn = [metric for sequence in found.sequences for metric in sequence.metrics if _is_drawn(metric)]
+    changed = [metric for metric in drawn if metric.changes]
+    return (changed or drawn)[-MOST_FOREMOST:]
+
+
+def _is_drawn(metric: MetricHistory) -> bool:
+    return len(metric.places) >= FEWEST_DRAWN
+
+
+def history_plots(sequence: RunSequence, order: str, foremost: list[MetricHistory]) -> Iterator[Block]:
+    """Yield a plot for each metric. order: of the runs, in words. foremost: metrics of the first screen."""
+    for metric in filter(_is_drawn, sequence.metrics):
+        yield _plot(metric, order, any(metric is each for each in foremost))
+
+
+def _plot(metric: MetricHistory, order: str, foremost: bool) -> Plot:
     label, size = figure_scale(metric)
     known = [(float(at + 1), math.exp(ln) / size) for at, ln in enumerate(metric.values) if ln is not None]
     curves = [Curve("each run", tuple(x for x, _ in known), tuple(y for _, y in known))]
@@ -236,6 +250,7 @@ def _plot(metric: MetricHistory, order: str) -> Plot:
         tuple(curves),
         markers,
         log_y=True,
+        foremost=foremost,
     )
 
 
@@ -276,19 +291,21 @@ ORDERS = {False: "in order of their start (1 is the oldest)", True: "in order of
 
 def history_sections(found: RunHistory, told: ComparisonContext, *, short: bool = False) -> list[Section]:
     """Return the sections of the page. short: for a terminal."""
-    parts = [history_outcome_section(found)]
+    parts, foremost = [history_outcome_section(found)], foremost_metrics(found)
     for number, sequence in enumerate(found.sequences, 1):
-        parts += _of_sequence(sequence, f"{number}", short, ORDERS[found.by_name])
+        plots = () if short else tuple(history_plots(sequence, ORDERS[found.by_name], foremost))
+        parts += _of_sequence(sequence, f"{number}", plots, short)
     parts.append(Section("left-out", "What is in no figure", tuple(_left_out(found, told))))
     made = (Text((f"Made by: {told.command}",)),) if told.command and not short else ()
     return [part for part in (*parts, Section("page", "This page", made)) if part.blocks]
 
 
-def _of_sequence(sequence: RunSequence, name: str, short: bool, order: str) -> list[Section]:
+def _of_sequence(sequence: RunSequence, name: str, plots: tuple[Block, ...], short: bool) -> list[Section]:
     of = f": {sequence.name}" if sequence.name else ""
-    found = [Section(f"changes-{name}", f"Changes{of}", tuple(place_blocks(sequence)))]
-    if not short:
-        found.append(Section(f"plots-{name}", f"Run by run{of}", tuple(history_plots(sequence, order))))
+    found = [
+        Section(f"changes-{name}", f"Changes{of}", tuple(place_blocks(sequence))),
+        Section(f"plots-{name}", f"Run by run{of}", plots),
+    ]
     if not short or not sequence.judged:
         found.append(Section(f"runs-{name}", f"The runs{of}", (comparison_page.runs_table([("", sequence.runs)]),)))
     return found

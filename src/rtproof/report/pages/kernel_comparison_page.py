@@ -4,7 +4,7 @@
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rtproof.core.phrases import duration, quantity, value
@@ -225,6 +225,7 @@ def fault_blocks(comparison: KernelComparison) -> list[Block]:
 
 
 MOST_TAIL_CURVES = 8
+MOST_FOREMOST = 2
 SHOWN_DIGEST_DIGITS = 16
 """The page shows this many characters of a digest; the JSON has all."""
 
@@ -261,8 +262,17 @@ def readme_sections(comparison: KernelComparison, making: Provenance) -> list[Se
 
 
 def tail_plots(comparison: KernelComparison) -> list[Block]:
-    """A plot for each load: for every system, the share of due times with a larger latency."""
-    return [plot for load in comparison.loads for plot in _tail_plot(load, comparison.row(load))]
+    """A plot for each load: for every system, the share of due times with a larger latency.
+
+    The first screen has those of the loads with the largest latencies, which decide the ranking.
+    """
+    reached = {load: max((s.max_ns for s in comparison.row(load) if s.usable), default=0) for load in comparison.loads}
+    foremost = sorted(reached, key=lambda load: -reached[load])[:MOST_FOREMOST]
+    return [
+        replace(plot, foremost=load in foremost)
+        for load in comparison.loads
+        for plot in _tail_plot(load, comparison.row(load))
+    ]
 
 
 def _tail_plot(load: GuestLoad, row: list[SystemUnderLoad]) -> list[Plot]:

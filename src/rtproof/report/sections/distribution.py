@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sections on how latencies are distributed: histogram, tail, and cumulative percentages."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -59,32 +59,49 @@ def histogram_section(analysis: Analysis) -> list[Block]:
 def _far_plot(analysis: Analysis, drawn: list[ReportStream], left_out: str) -> Plot | None:
     """All latencies above zero in bins that grow with the latency; None if there are none."""
     counts, unit = analysis.pooled.observed_counts, latency_unit(analysis)
-    positive = counts.lo[counts.lo > 0]
-    if not positive.size:
-        return None
-    edges = plot_data.log_edges(int(positive[0]), int(counts.hi[-1]), _step_ns(analysis))
-    x = tuple(unit.scale(int(edge)) for edge in edges)
-    most = analysis.pooled.observed.max
-    largest = _largest(analysis, value(most))
-    early = quantity(int(counts.n[counts.lo <= 0].sum()), "activation")
-    outside = f" {early} at or below zero lie left of it." if positive.size < counts.lo.size else ""
+    largest = _largest(analysis, value(analysis.pooled.observed.max))
     says = (
         f"All {quantity(counts.total, 'activation')} that ran, in bins that grow with the latency; the largest is "
-        f"{largest}.{outside} {left_out}"
+        f"{largest}. {left_out}".strip()
     )
-    curves = [(stream, stream.summary.observed_counts.bins_between(edges).tolist()) for stream in drawn]
+    most = Marker(f"largest {largest}", "x", unit.scale(analysis.pooled.observed.max), "note")
+    curves = [NamedCounts(stream.name, stream.summary.observed_counts, stream.role) for stream in drawn]
+    markers = (*limit_marker(analysis, "x", unit), most)
+    return log_histogram_plot(curves, markers, unit, f"{says}{left_of_log_axis(counts)}", _step_ns(analysis))
+
+
+def log_histogram_plot(
+    drawn: Sequence[NamedCounts], markers: tuple[Marker, ...], unit: number_format.PrintedUnit, says: str, step_ns: int
+) -> Plot | None:
+    """How often each latency above zero occurred, in bins that grow with the latency; None if there are none.
+
+    step_ns: the step to which the tool rounded values down.
+    """
+    positive = [each.counts.lo[each.counts.lo > 0] for each in drawn]
+    least = min((int(lo[0]) for lo in positive if lo.size), default=0)
+    if not least:
+        return None
+    edges = plot_data.log_edges(least, max(int(each.counts.hi[-1]) for each in drawn if each.counts.total), step_ns)
+    x = tuple(unit.scale(int(edge)) for edge in edges)
+    curves = [(each, each.counts.bins_between(edges).tolist()) for each in drawn]
     return Plot(
         "All latencies, the rare ones too",
-        says.strip(),
+        says,
         f"latency [{unit.name}]",
         "activations in the bin",
-        tuple(Curve(stream.name, x, (*map(float, bins), 0.0), stream.role) for stream, bins in curves),
-        (*limit_marker(analysis, "x", unit), Marker(f"largest {largest}", "x", unit.scale(most), "note")),
+        tuple(Curve(each.name, x, (*map(float, bins), 0.0), each.role) for each, bins in curves),
+        markers,
         log_x=True,
         log_y=True,
         style="bars",
         foremost=True,
     )
+
+
+def left_of_log_axis(counts: Counts) -> str:
+    """A sentence on values that a logarithmic axis cannot show, with a space before it; empty if there are none."""
+    early = int(counts.n[counts.lo <= 0].sum())
+    return f" {quantity(early, 'activation')} at or below zero lie left of it." if early else ""
 
 
 def _beyond_scale(analysis: Analysis) -> bool:
@@ -136,15 +153,6 @@ MOST_TAIL_CURVES = 8
 NOTHING = "There are not two different latencies above zero, so there is no curve to draw."
 
 
-@dataclass(frozen=True)
-class TailCurve:
-    """A curve of the tail before it is drawn."""
-
-    name: str
-    role: str
-    counts: Counts
-
-
 def ccdf_section(analysis: Analysis) -> list[Block]:
     """The tail: the share of the activations later than each latency, on two logarithmic axes, with the limits."""
     drawn, left_out = plotted_streams(analysis, MOST_TAIL_CURVES)
@@ -169,14 +177,14 @@ def ccdf_section(analysis: Analysis) -> list[Block]:
     return [*left_out_at_the_end(analysis), plot]
 
 
-def _lines(analysis: Analysis, drawn: list[ReportStream]) -> list[TailCurve]:
-    observed = [TailCurve(stream.name, stream.role, stream.summary.observed_counts) for stream in drawn]
+def _lines(analysis: Analysis, drawn: list[ReportStream]) -> list[NamedCounts]:
+    observed = [NamedCounts(stream.name, stream.summary.observed_counts, stream.role) for stream in drawn]
     if not analysis.pooled.missed:
         return observed
-    return [*observed, TailCurve(f"{drawn[-1].name}, schedule", "other", analysis.pooled.schedule_counts)]
+    return [*observed, NamedCounts(f"{drawn[-1].name}, schedule", analysis.pooled.schedule_counts, "other")]
 
 
-def _tail_curve(line: TailCurve, grid: Int64Array, unit: number_format.PrintedUnit) -> Curve:
+def _tail_curve(line: NamedCounts, grid: Int64Array, unit: number_format.PrintedUnit) -> Curve:
     values, shares = plot_data.survival_points(line.counts, grid)
     return Curve(line.name, tuple(unit.scale(int(x)) for x in values), tuple(map(float, shares)), line.role)
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sections on the run over time: a heat map of latencies, maxima, missed activations, and those above levels."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,13 +11,14 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.episodes import LevelClusters, level_clusters
 from rtproof.record.contents import Int64Array
 from rtproof.report import number_format, plot_data
-from rtproof.report.blocks import Block, Curve, HeatMap, Plot, Table, Text
-from rtproof.report.number_format import ReportStream, latency_unit, left_out_at_the_end, limit_marker, plotted_streams
+from rtproof.report.blocks import Block, Curve, HeatMap, Marker, Plot, Table, Text
+from rtproof.report.number_format import latency_unit, left_out_at_the_end, limit_marker, plotted_streams
 from rtproof.summary.density import LatencyDensity, latency_density
 from rtproof.summary.summary_model import Summary
 
 THREADS = 8
 COLUMNS = 600
+MAXIMA = "Largest latency"
 
 
 @dataclass(frozen=True)
@@ -123,19 +125,37 @@ def _notes(analysis: Analysis, found: LatencyDensity, log_y: bool) -> list[str]:
 
 def _maxima(analysis: Analysis, unit: number_format.PrintedUnit) -> Plot:
     drawn, left_out = plotted_streams(analysis, THREADS)
-    threads = [stream for stream in drawn if not stream.pooled]
-    time = _columns(analysis, COLUMNS)
-    some = [stream for stream in threads if (stream.summary.seconds.obtained > 0).any()]
-    worst = max(some, key=lambda stream: stream.summary.observed.max)
+    threads = [NamedSummary(stream.name, stream.summary, stream.role) for stream in drawn if not stream.pooled]
+    return replace(
+        maxima_plot(threads, limit_marker(analysis, "y", unit), unit, left_out), title=f"{MAXIMA} per thread"
+    )
+
+
+@dataclass(frozen=True)
+class NamedSummary:
+    """What was measured, with the name of its curve. role: the role of the curve, as in ``blocks.Curve``."""
+
+    name: str
+    summary: Summary
+    role: str = "part"
+
+
+def maxima_plot(
+    drawn: Sequence[NamedSummary], markers: tuple[Marker, ...], unit: number_format.PrintedUnit, left_out: str = ""
+) -> Plot:
+    """The largest latency of each over time. drawn: at least one of them has a second in which an activation ran."""
+    some = [each for each in drawn if (each.summary.seconds.obtained > 0).any()]
+    time = _columns([each.summary for each in some], COLUMNS)
+    worst = max(some, key=lambda each: each.summary.observed.max)
     largest = f"{worst.name} has the largest, {value(worst.summary.observed.max)}"
-    says = f"The largest latency in each {number_format.nice_steps(time.edges)} per thread; {largest}. {left_out}"
+    says = f"The largest latency in each {number_format.nice_steps(time.edges)}; {largest}. {left_out}"
     return Plot(
-        "Largest latency per thread",
+        MAXIMA,
         says.strip(),
         time.label,
         f"latency [{unit.name}]",
-        tuple(_curve(stream.name, stream.summary, time, unit, stream.role) for stream in some),
-        limit_marker(analysis, "y", unit),
+        tuple(_curve(each.name, each.summary, time, unit, each.role) for each in some),
+        markers,
         log_y=_wide(some),
         style="bars",
         bin_width=time.width,
@@ -144,14 +164,14 @@ def _maxima(analysis: Analysis, unit: number_format.PrintedUnit) -> Plot:
     )
 
 
-def _wide(threads: list[ReportStream]) -> bool:
-    values = np.concatenate([_ran(stream.summary)[1] for stream in threads])
+def _wide(drawn: Sequence[NamedSummary]) -> bool:
+    values = np.concatenate([_ran(each.summary)[1] for each in drawn])
     least, most = int(values.min()), int(values.max())
     return 0 < 10 * least < most
 
 
 def _missed(analysis: Analysis) -> Plot:
-    seconds, time = analysis.pooled.seconds, _columns(analysis, COLUMNS)
+    seconds, time = analysis.pooled.seconds, _columns([analysis.pooled], COLUMNS)
     sums = np.zeros(time.edges.size - 1, np.int64)
     np.add.at(sums, time.of(seconds.second), seconds.missed)
     some = np.flatnonzero(sums)
@@ -175,9 +195,9 @@ def _ran(summary: Summary) -> tuple[Int64Array, Int64Array]:
     return summary.seconds.second[ran], summary.seconds.max[ran]
 
 
-def _columns(analysis: Analysis, most: int) -> Columns:
-    second = analysis.pooled.seconds.second
-    return _columns_at(plot_data.time_columns(int(second[0]), int(second[-1]), most))
+def _columns(summaries: Sequence[Summary], most: int) -> Columns:
+    first = min(int(each.seconds.second[0]) for each in summaries)
+    return _columns_at(plot_data.time_columns(first, max(int(each.seconds.second[-1]) for each in summaries), most))
 
 
 def _columns_at(edges: Int64Array) -> Columns:
