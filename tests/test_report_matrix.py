@@ -8,16 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import campaign_cases
+import numpy as np
 import pytest
 import report_cases
+from run_folders import latencies, write_run
 
 from rtproof import articles
 from rtproof.cli.main import main
+from rtproof.compare.run_metrics import RunFigures
 from rtproof.core.errors import UserError
-from rtproof.report.blocks import Table
+from rtproof.report.blocks import Plot, Table, Text
 from rtproof.report.pages import campaign_outcomes, matrix_page
 from rtproof.report.pages.campaign_json import encode_campaign
 from rtproof.report.pages.campaign_outcomes import CellOutcome
+from rtproof.summary.counts import counts_of_values
 
 
 def result(name: str, outcomes: Sequence[CellOutcome]) -> dict[str, Any]:
@@ -148,7 +152,7 @@ def test_it_is_written_in_every_form(results: list[str], tmp_path: Path, form: s
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (None, "result.json: no such file"),
+        (None, "there is no run in the folder"),
         (b"\xff{", "is no JSON"),
         (b"[" * 100_000, "is no JSON"),
         (b"{}", "result.json is no result of a profile"),
@@ -161,3 +165,70 @@ def test_what_cannot_be_read_is_a_sentence(
         (tmp_path / "result.json").write_bytes(content)
     assert main(["matrix", str(tmp_path)]) == 2
     assert words in capsys.readouterr().err
+
+
+# Single runs: each of a board with a kernel, under a load.
+
+
+def figures(name: str, largest_ns: int, **facts: str) -> RunFigures:
+    values = np.append(np.full(999, 5_000), largest_ns)
+    told = {"machine": "arm", "kernel release": "6.1", "preemption model": "full", "load": "none of ours", **facts}
+    return RunFigures(name, told, counts_of_values(values), largest_ns, span_ns=1_000_000_000)
+
+
+def test_runs_have_a_row_for_each_kernel_and_curves_of_all_kernels_under_a_load() -> None:
+    stock = {"kernel release": "6.2", "preemption model": "none"}
+    runs = [figures("a", 90_000), figures("b", 80_000), figures("c", 4_000_000, **stock)]
+    loaded = [figures("d", 70_000, load="mmap"), figures("e", 50_000, **stock, load="mmap")]
+    sections = {each.name: each for each in matrix_page.matrix_sections((), [*runs, *loaded])}
+    (table,) = (block for block in sections["matrix"].blocks if isinstance(block, Table))
+    assert table.header == ("board", "kernel", "no load", "load mmap")
+    assert table.rows == (
+        ("arm", "6.1 (full)", "90.000; 80.000", "70.000"),
+        ("arm", "6.2 (none)", "4,000.000", "50.000"),
+    )
+    (claim,) = (block for block in sections["matrix"].blocks if isinstance(block, Text) and block.headline)
+    assert claim.headline == "6.2 (none) reached 4,000 us (no load); 6.1 (full) reached 90 us (no load)"
+    plots = [block for block in sections["curves"].blocks if isinstance(block, Plot)]
+    assert [(plot.title.split(": ")[1], plot.foremost) for plot in plots] == [("load mmap", True), ("no load", True)]
+    assert [curve.name for curve in plots[1].curves if curve.role == "whole"] == ["6.1 (full)", "6.2 (none)"]
+
+
+def test_what_was_measured_otherwise_is_a_column_of_its_own() -> None:
+    runs = [figures("a", 9_000, period="1ms"), figures("b", 9_000, period="2ms"), figures("c", 9_000)]
+    (section, *_) = matrix_page.matrix_sections((), runs, ["d: it is no run"])
+    (table,) = (block for block in section.blocks if isinstance(block, Table))
+    assert table.header[2:] == ("no load, period 1ms", "no load, period 2ms", "no load")
+    assert "d: it is no run" in report_cases.words(list(section.blocks))
+
+
+def test_invalid_runs_and_runs_without_values_are_rows_without_curves() -> None:
+    runs = [
+        replace(figures("a", 9_000), invalid=("a load died",)),
+        replace(figures("b", 0), counts=counts_of_values(np.empty(0, np.int64)), largest=None),
+    ]
+    sections = {each.name: each for each in matrix_page.matrix_sections((), runs)}
+    assert "curves" not in sections
+    (table,) = (block for block in sections["matrix"].blocks if isinstance(block, Table))
+    assert table.rows == (("arm", "6.1 (full)", "9.000 (INVALID); unknown"),)
+
+
+def test_the_command_takes_runs_and_profiles_and_tells_of_what_it_could_not_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = write_run(tmp_path / "a", latencies(1, 1_000))
+    (tmp_path / "b.rtrec").write_bytes(b"RTPROOF\0")
+    (tmp_path / "profile").mkdir()
+    content = json.dumps(result("bootlin-timer", campaign_cases.bootlin()), indent=2)
+    (tmp_path / "profile" / "result.json").write_text(content)
+    (tmp_path / "renamed").write_text(content)
+    assert main(["matrix", str(tmp_path / "renamed")]) == 0
+    assert "clock_nanosleep" in capsys.readouterr().out
+    assert main(["matrix", str(run), str(tmp_path / "profile"), str(tmp_path / "b.rtrec")]) == 2
+    out = capsys.readouterr().out
+    assert "clock_nanosleep" in out
+    assert "1 run could not be read" in out
+    assert main(["matrix", str(run), "--format", "html"]) == 0
+    assert "Share of activations later than a latency" in capsys.readouterr().out
+    assert main(["matrix", str(tmp_path / "none")]) == 2
+    assert capsys.readouterr().err.count("\n") == 1

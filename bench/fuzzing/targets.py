@@ -282,7 +282,7 @@ def _read_campaign(content: bytes, folder: Path) -> bytes:
 
 def _read_result(content: bytes, folder: Path) -> bytes:
     """A result.json, as ``rtproof matrix`` reads it."""
-    return campaign_folder.draw_matrix([_file(content, folder, "result.json")], "markdown")
+    return campaign_folder.draw_matrix([_file(content, folder, "result.json")], "markdown")[0]
 
 
 @cache

@@ -21,7 +21,7 @@ from rtproof.articles import Article
 from rtproof.core import files
 from rtproof.core.errors import UserError
 from rtproof.core.printable import clean
-from rtproof.experiment import stored_runs
+from rtproof.experiment import run_sets, stored_runs
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis, Requirement
 from rtproof.profiles import CellPlan, Profile
@@ -30,7 +30,7 @@ from rtproof.record import run_folder
 from rtproof.record.run_folder import INFO_NAME, RECORD_NAME
 from rtproof.report.blocks import Section, Table
 from rtproof.report.pages import campaign_outcomes, campaign_page, matrix_page
-from rtproof.report.pages.campaign_json import encode_campaign
+from rtproof.report.pages.campaign_json import CAMPAIGN_SCHEMA, encode_campaign
 from rtproof.report.pages.campaign_outcomes import CampaignExtras, CellOutcome, OtherToolResult
 from rtproof.report.pages.kernel_comparison_page import making_section
 
@@ -376,16 +376,31 @@ def _write_elsewhere(found: CampaignDocument, folder: Path, form: str, output: P
     click.echo(output)
 
 
+HEAD_BYTES = 4096
 MATRIX_TITLE = "rtproof: boards and kernels"
 
 
-def draw_matrix(folders: Sequence[Path], form: str) -> bytes:
-    """The results of several profiles as one page. folders: of profiles, or their ``result.json``.
+def draw_matrix(paths: Sequence[Path], form: str) -> tuple[bytes, int]:
+    """The page of boards and kernels, and the exit code. paths: of profiles, of their ``result.json``, or of runs.
 
-    UserError with the file's name for one that is missing or something else.
+    UserError with the file's name for one that is missing or something else. The code is 2 if a run can't be read.
     """
-    runs = [run for folder in folders for run in read_matrix_runs(folder)]
-    return report.render(form, MATRIX_TITLE, matrix_page.matrix_sections(runs))
+    campaigns = [path for path in paths if _is_campaign(path)]
+    runs = [run for path in campaigns for run in read_matrix_runs(path)]
+    single = [path for path in paths if path not in campaigns]
+    side = run_sets.read_sides([("", "", single)])[0] if single else run_sets.ComparedSide("", "", ())
+    sections = matrix_page.matrix_sections(runs, side.runs, side.failed)
+    return report.render(form, MATRIX_TITLE, sections), run_sets.exit_code_of_sides([side])
+
+
+def _is_campaign(path: Path) -> bool:
+    """Whether it is the folder or the result of a profile, under any name. Never waits for a pipe."""
+    if path.name == RESULT_FILE or (path / RESULT_FILE).exists():
+        return True
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return CAMPAIGN_SCHEMA.encode() in file.read(HEAD_BYTES)
 
 
 def read_matrix_runs(folder: Path) -> list[matrix_page.MatrixRun]:

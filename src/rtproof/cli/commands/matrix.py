@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``rtproof matrix``: the results of several profiles as one table of boards and kernels."""
+"""``rtproof matrix``: several profiles, or several runs, as one table of boards and kernels."""
 
 from pathlib import Path
 
@@ -22,22 +22,26 @@ PATH = click.Path(path_type=Path)
     help="Format: html, markdown, text (default) or json.",
 )
 @click.option("--output", type=PATH, metavar="FILE", help="New file for the table (default: standard output).")
-def command(folders: tuple[Path, ...], form: str, output: Path | None) -> None:
-    """Show the results of several profiles in one table: the largest latency of each board with each kernel.
+@click.pass_context
+def command(ctx: click.Context, /, folders: tuple[Path, ...], form: str, output: Path | None) -> None:
+    """Show boards and kernels side by side: the largest latency of each under each load.
 
-    FOLDER is what 'rtproof run --profile' or 'rtproof lab profile' left, or its result.json. A board has one row for
-    each kernel. Below are the figures that the articles published, and under the table the command of each run.
+    FOLDER is what 'rtproof run --profile' or 'rtproof lab profile' left, or its result.json; or a run, a record, the
+    output of another tool, or a folder of such runs. A board has one row for each kernel. Runs have their curves below,
+    and profiles the figures that the articles published. The exit code is 0, or 2 if a run could not be read.
 
     \b
     rtproof matrix runs/*bootlin-gpio runs/*bootlin-timer runs/*bootlin-xenomai
+    rtproof matrix runs/rt runs/stock --format html --output kernels.html
     """
     from rtproof.experiment import campaign_folder, stored_runs
 
     if output:
         files.refuse_existing(output)
-    drawn = campaign_folder.draw_matrix(folders, form)
+    drawn, code = campaign_folder.draw_matrix(folders, form)
     if output:
         stored_runs.write_new_file(output, drawn)
         click.echo(output)
     else:
         click.echo(drawn, nl=False)
+    ctx.exit(code)

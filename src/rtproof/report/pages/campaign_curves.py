@@ -355,16 +355,19 @@ LOOP_SUMMARY = "No sample was kept, so that single loops, and with them these ta
 
 def loop_tables(_profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> list[Block]:
     """Return one table and one plot for each cell, with all systems in both. The first screen has the first plot."""
-    cells = outcomes_by_cell(outcomes)
-    found = [
-        block
-        for cell, group in cells
-        for block in _loop_table(cell, group, [*article_rows(cell, article)], len(cells) > 1)
-    ]
-    first = next((block for block in found if isinstance(block, Plot)), None)
-    found = [replace(block, foremost=True) if block is first else block for block in found]
+    found = _first_plot_foremost(list(_loop_tables(outcomes_by_cell(outcomes), article)))
     without = [f"{each.cell.label}, {each.system}" for each in outcomes if each.analysis and not each.loops]
     return [*found, *([Text((f"{LOOP_SUMMARY}{'; '.join(without)}.",))] if without else [])]
+
+
+def _loop_tables(cells: list[tuple[CellPlan, list[CellOutcome]]], article: Article | None) -> Iterator[Block]:
+    for cell, group in cells:
+        yield from _loop_table(cell, group, [*article_rows(cell, article)], len(cells) > 1)
+
+
+def _first_plot_foremost(blocks: list[Block]) -> list[Block]:
+    first = next((block for block in blocks if isinstance(block, Plot)), None)
+    return [replace(block, foremost=True) if first and block is first else block for block in blocks]
 
 
 def _loop_table(

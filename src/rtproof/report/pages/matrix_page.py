@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Article 1's matrix, from the results of several profiles.
+"""Boards and kernels side by side: article 1's matrix, from the results of several profiles, or from single runs.
 
-The matrix has a row for each board with each kernel and a column for each cell. A result is the content of a
-``result.json`` (docs/json-schema.md). Profiles may therefore have run on different days.
+The matrix has a row for each board with each kernel and a column for each cell; of single runs, for each load. A result
+is the content of a ``result.json`` (docs/json-schema.md). Profiles may therefore have run on different days.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from rtproof.articles import ArticleFigure
+from rtproof.compare.run_metrics import RunFigures
 from rtproof.core.errors import UserError
-from rtproof.core.phrases import duration
+from rtproof.core.phrases import duration, quantity, value
 from rtproof.report import number_format
-from rtproof.report.blocks import Section, Table, Text
+from rtproof.report.blocks import Block, Plot, Section, Table, Text
 from rtproof.report.number_format import US
+from rtproof.report.pages import comparison_figures
 from rtproof.report.pages.campaign_json import CAMPAIGN_SCHEMA, CAMPAIGN_SCHEMA_VERSION
 from rtproof.report.pages.campaign_table import ARTICLE_PREFIX, NOT_MEASURED, as_published, board_table
 
@@ -57,21 +60,116 @@ def _refuse_other_lengths(told: Mapping[str, Any]) -> None:
         raise UserError("tells of the lengths of cycles, not of latencies")
 
 
-def matrix_sections(runs: Sequence[MatrixRun]) -> list[Section]:
-    """Return the matrix, own boards first, and a description of each of its runs."""
-    known = {run.board: run.kernel for run in reversed(runs) if run.kernel}
-    whole = [replace(run, kernel=run.kernel or known.get(run.board, ""), cell=_cell(run, runs)) for run in runs]
-    ordered = sorted(whole, key=lambda run: run.board.startswith(ARTICLE_PREFIX))
-    cells = list(dict.fromkeys(run.cell for run in whole))
+def matrix_sections(
+    runs: Sequence[MatrixRun], single: Sequence[RunFigures] = (), failed: Sequence[str] = ()
+) -> list[Section]:
+    """Return the matrix, own boards first, the curves of single runs, and a description of each run.
+
+    single: runs of no profile. failed: a sentence on each run that could not be read.
+    """
+    kinds = _Kinds.of(single)
+    told = [*runs, *(_single_run(run, kinds) for run in single)]
+    known = {run.board: run.kernel for run in reversed(told) if run.kernel}
+    whole = [replace(run, kernel=run.kernel or known.get(run.board, ""), cell=_cell(run, told)) for run in told]
+    unread = [Text(tuple(failed), "doubt", f"{quantity(len(failed), 'run')} could not be read")] if failed else []
+    matrix = (*_headline(single, kinds), *unread, _matrix(whole), Text((ABOUT,)))
+    sections = [
+        Section("matrix", "Boards and kernels", matrix),
+        Section("curves", "Tails", tuple(_curves(single, kinds))),
+        Section("runs", "Runs", (_table(whole),)),
+    ]
+    return [section for section in sections if section.blocks]
+
+
+def _matrix(runs: Sequence[MatrixRun]) -> Table:
+    """The largest latency of each board with each kernel; own boards come first."""
+    ordered = sorted(runs, key=lambda run: run.board.startswith(ARTICLE_PREFIX))
+    cells = list(dict.fromkeys(run.cell for run in runs))
     places: dict[tuple[str, str], dict[str, str]] = {}
     for run in ordered:
         found = places.setdefault((run.board, run.kernel), {})
         found[run.cell] = "; ".join(filter(None, (found.get(run.cell), run.shown)))
-    rows = [(*place, *(found.get(cell, "") for cell in cells)) for place, found in places.items()]
-    return [
-        Section("matrix", "Boards and kernels", (board_table(cells, rows), Text((ABOUT,)))),
-        Section("runs", "Runs", (_table(whole),)),
-    ]
+    return board_table(cells, [(*place, *(found.get(cell, "") for cell in cells)) for place, found in places.items()])
+
+
+# The next functions are about single runs, which are told apart by what was measured, and by the board and the kernel.
+
+
+COMPARE = "Whether a difference is more than chance, rtproof compare tells."
+MOST_FOREMOST = 2
+NO_LOAD = "none of ours"
+KIND_FACTS = ("probe", "method", "period", "policy", "priority", "CPUs")
+
+
+@dataclass(frozen=True)
+class _Kinds:
+    """The facts of what was measured in which the single runs differ, as far as they tell them."""
+
+    differing: tuple[str, ...]
+    boards: bool
+
+    @classmethod
+    def of(cls, single: Sequence[RunFigures]) -> "_Kinds":
+        differing = [key for key in KIND_FACTS if len({run.facts[key] for run in single if key in run.facts}) > 1]
+        return cls(tuple(differing), len({_board(run) for run in single}) > 1)
+
+    def cell(self, run: RunFigures) -> str:
+        """What was measured: the load, and the facts in which the runs differ."""
+        more = [f"{key} {run.facts[key]}" for key in self.differing if key in run.facts]
+        load = run.facts.get("load", number_format.UNKNOWN)
+        return ", ".join(("no load" if load == NO_LOAD else f"load {load}", *more))
+
+    def system(self, run: RunFigures) -> str:
+        return ", ".join(filter(None, (_board(run) if self.boards else "", _kernel(run))))
+
+
+def _board(run: RunFigures) -> str:
+    told = (run.facts.get(key) for key in ("CPU model", "machine"))
+    return next(filter(None, told), number_format.UNKNOWN)
+
+
+def _kernel(run: RunFigures) -> str:
+    release, model = (run.facts.get(key, "") for key in ("kernel release", "preemption model"))
+    return f"{release} ({model})" if release and model else release or number_format.UNKNOWN
+
+
+def _single_run(run: RunFigures, kinds: _Kinds) -> MatrixRun:
+    largest = US.show(run.largest) if not run.overflow else f"> {US.show(run.largest)}"
+    invalid = " (INVALID)" if run.invalid else ""
+    count = number_format.count_text(run.n)
+    length = duration(run.span_ns) if run.span_ns else number_format.UNKNOWN
+    return MatrixRun(_board(run), _kernel(run), "", kinds.cell(run), f"{largest}{invalid}", count, length, run.name)
+
+
+def _headline(single: Sequence[RunFigures], kinds: _Kinds) -> list[Block]:
+    """The systems with the largest and the smallest of all maxima."""
+    reached: dict[str, tuple[int, str]] = {}
+    for run in single:
+        if run.largest is not None and not run.invalid:
+            here = (run.largest, kinds.cell(run))
+            reached[kinds.system(run)] = max(here, reached.get(kinds.system(run), here))
+    ordered = sorted(reached, key=lambda name: -reached[name][0])
+    told = [f"{name} reached {value(reached[name][0])} ({reached[name][1]})" for name in ordered]
+    ends = [told[0], told[-1]] if len(told) > 1 else told
+    return [Text((COMPARE,), headline="; ".join(ends))] if ends else []
+
+
+def _curves(single: Sequence[RunFigures], kinds: _Kinds) -> Iterator[Block]:
+    """Yield the tails of all systems for each thing that was measured on several; the first two on the first screen."""
+    filled = sorted((run for run in single if run.n and not run.invalid), key=kinds.cell)
+    drawn = [(cell, _by_system(list(runs), kinds)) for cell, runs in groupby(filled, kinds.cell)]
+    unit = comparison_figures.curve_unit([side for _, sides in drawn for side in sides])
+    for at, (cell, sides) in enumerate(drawn):
+        for block in comparison_figures.curve_blocks(sides, unit):
+            if isinstance(block, Plot):
+                yield replace(block, title=f"{block.title}: {cell}", foremost=at < MOST_FOREMOST)
+            else:
+                yield block
+
+
+def _by_system(runs: list[RunFigures], kinds: _Kinds) -> list[tuple[str, list[RunFigures]]]:
+    systems = dict.fromkeys(map(kinds.system, runs))
+    return [(name, [run for run in runs if kinds.system(run) == name]) for name in systems]
 
 
 def _cell(run: MatrixRun, runs: Sequence[MatrixRun]) -> str:
@@ -82,7 +180,7 @@ def _cell(run: MatrixRun, runs: Sequence[MatrixRun]) -> str:
 
 def _table(runs: Sequence[MatrixRun]) -> Table:
     rows = tuple((run.cell, run.board, run.shown, run.n, run.length, run.command) for run in runs)
-    header = ("cell", "board", "max [us]", "n", "length", "options of rtproof run, or the article's command")
+    header = ("cell", "board", "max [us]", "n", "length", "options of rtproof run, the article's command, or the run")
     return Table("What each figure is of", header, rows, (2, 3, 4))
 
 
