@@ -59,7 +59,7 @@ RUNS: dict[str, tuple[Callable[[], Analysis], State, tuple[str, ...]]] = {
         lambda: analyse(measured(*range(1_000, 6_000)), MINUTELY, 1),
         State.UNDECIDED,
         (
-            "Exceeded in 5 of 6 s (1 episode, not over) (1 thread; 6,000 activations)",
+            "Exceeded in 5 of 6 s (1 episode, not over; 1 thread; 6,000 activations)",
             "The last episode was still open: REFUTED if it goes on until 16.0 s",
             "Too short to decide: PROVEN after 6 min 51 s more if nothing exceeds 500 us",
         ),

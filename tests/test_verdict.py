@@ -172,7 +172,7 @@ def test_undecided_tells_what_was_seen_first() -> None:
     short = replace(CLEAN, measured_ns=50 * SECOND_VERDICT, threads=1, obtained=50_000)
     verdict = judge_requirement(hourly, with_late(short, (20, 49.99), requirement=hourly))
     assert verdict.reasons == (
-        "Exceeded in 30 of 50 s (1 episode, not over) (1 thread; 50,000 activations)",
+        "Exceeded in 30 of 50 s (1 episode, not over; 1 thread; 50,000 activations)",
         "The last episode was still open: REFUTED if it goes on until 10 min 20 s",
         "Too short to decide: PROVEN after 6 h 49 min more if nothing exceeds 500 us",
     )
@@ -267,7 +267,7 @@ def test_what_was_decided_first_stands() -> None:
 def test_a_limit_that_is_exceeded_all_the_time_is_refuted() -> None:
     verdict = judge_requirement(LIMIT, with_late(replace(CLEAN, measured_ns=9000 * HOUR), (400, 9000 * 3600)))
     assert (verdict.state, verdict.rate_high is not None) == (State.REFUTED, True)
-    assert verdict.reasons[0].startswith("Exceeded in 32,399,601 of 32,400,000 s (1 episode, not over) (4 threads")
+    assert verdict.reasons[0].startswith("Exceeded in 32,399,601 of 32,400,000 s (1 episode, not over; 4 threads")
     assert ": an episode above 200 us lasted 8,999 h 53 min; at most 10 min was asked" in verdict.reasons[0]
     whole = judge_requirement(LIMIT, with_late(replace(CLEAN, measured_ns=9 * HOUR), (0, 9 * 3600)))
     assert (whole.state, whole.kind) == (State.REFUTED, "rate")

@@ -134,19 +134,19 @@ def episodes_sentence(
     If most seconds have a late time, the sentence counts these seconds. refuting: count episodes as a refutation does.
     """
     threads = f"{quantity(evidence.threads, 'thread')}, any of which counts" if evidence.threads > 1 else "1 thread"
-    basis = f"({threads}{_in_band(evidence)}; {quantity(evidence.obtained, 'activation')})"
+    basis = f"{threads}{_in_band(evidence)}; {quantity(evidence.obtained, 'activation')}"
     n = tested.episodes_refuting if refuting else tested.episodes
     measured = duration(evidence.measured_ns)
     if not n:
-        return f"Not exceeded in {measured} {basis}"
+        return f"Not exceeded in {measured} ({basis})"
     if _mostly(evidence):
         going = ", not over" if tested.course.open_since_ns is not None else ""
         hit = late_seconds_phrase(evidence.times.late_seconds, evidence.measured_ns)
-        return f"Exceeded in {hit} ({quantity(n, 'episode')}{going}) {basis}"
+        return f"Exceeded in {hit} ({quantity(n, 'episode')}{going}; {basis})"
     lasting = f" of {duration(tested.course.longest_ns)}" if n == 1 and tested.course.longest_ns >= SECOND_NS else ""
     which = "not over" if n == 1 else "the last one not over"
     going = f", {which}," if tested.course.open_for_ns >= SECOND_NS else ""
-    return f"Exceeded in {quantity(n, 'episode')}{lasting}{going} in {measured} {basis}"
+    return f"Exceeded in {quantity(n, 'episode')}{lasting}{going} in {measured} ({basis})"
 
 
 def _mostly(evidence: Evidence) -> bool:
@@ -731,6 +731,14 @@ def _confidence(verdict: Verdict) -> str:
         return "The episode was seen, so the verdict needs no confidence and no assumption."
     when = "" if verdict.untimed else f", {ANYTIME}"
     return f"{sure(alpha)}{when}. {assumed}{shared}."
+
+
+def short_certainty_answer(verdict: Verdict) -> str:
+    """What ``certainty_answer`` says, without what stands in the verdict's reason too."""
+    assumed = assumption_of_verdict(verdict)
+    if assumed is None or verdict.deterministic or verdict.chosen_after or verdict.requirement is None:
+        return certainty_answer(verdict)
+    return f"{assumed}."
 
 
 def longer_run_answer(verdict: Verdict) -> str:

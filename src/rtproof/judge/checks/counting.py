@@ -22,7 +22,8 @@ def nothing_measured(case: CheckedRun) -> Iterator[Doubt]:
     stalled_ones = _stalled_threads(case)
     names = [s.series.thread for s in case.summaries if not s.observed.count and s.series.thread not in stalled_ones]
     if names or not case.summaries:
-        what = f"thread {', '.join(map(str, names))} measured nothing" if names else "the record has no thread"
+        which = f"thread{'s' * (len(names) > 1)} {', '.join(map(str, names))}"
+        what = f"{which} measured nothing" if names else "the record has no thread"
         yield Doubt("nothing-measured", INVALID, what, "look at the agent's messages and measure again")
 
 

@@ -33,6 +33,8 @@ SHARES = (0.5, 0.99, 0.999)
 CELLS = 10
 """Columns of the maximum over time, where there is room for them."""
 FEWEST_CELLS = 5
+FEW_THREADS = 2
+"""With so few there is room for a longer reason."""
 
 
 COLOURS = {State.PROVEN: "green", State.REFUTED: "red", State.INVALID: "red", State.UNDECIDED: "yellow"}
@@ -60,8 +62,9 @@ def _verdict_lines(analysis: Analysis, width: int) -> list[str]:
     deciding = analysis.verdict
     verdicts = sorted(analysis.verdicts or (deciding,), key=lambda verdict: verdict is not deciding)
     if len(verdicts) == 1:
-        told = [text for text in (*_reasons(deciding), loop_answer(analysis)) if text]
-        return [*_one_verdict(deciding, width, 2), *_wrapped(told, width, 3 if len(told) == 1 else 2)]
+        first, *more = [text for text in (*_reasons(deciding), loop_answer(analysis)) if text] or [""]
+        most = 3 if not more or len(analysis.summaries) <= FEW_THREADS else 2
+        return [*_one_verdict(deciding, width, 2), *_labelled("", first, width, most), *_wrapped(more, width, 2)]
     lines = [line for each in verdicts[:MOST_LIMITS] for line in _one_verdict(each, width, 1)]
     left_out = len(verdicts) - MOST_LIMITS
     more = [f"{'':{LABEL}}and {quantity(left_out, 'more limit')}"] if left_out > 0 else []
@@ -84,7 +87,7 @@ def _reasons(verdict: Verdict) -> list[str]:
         return [verdict_sentences.longer_run_answer(verdict)]
     return [
         f"{verdict.reasons[0].rstrip('.')}." if verdict.reasons else "",
-        verdict_sentences.certainty_answer(verdict),
+        verdict_sentences.short_certainty_answer(verdict),
     ]
 
 
