@@ -360,8 +360,10 @@ def test_article_3_s_table_and_figure() -> None:
         "overall loop time",
         "top of loop timing error",
     ]
-    (plot,) = report_cases.plots(list(found["app"].blocks))
+    plot, top, work = report_cases.plots(list(found["app"].blocks))
     assert [(curve.name, curve.x, curve.y) for curve in plot.curves] == [("a board", (0, 1, 2), (5000, 6000, 4000))]
+    assert max(top.curves[0].y) == 1300.0
+    assert max(work.curves[0].y) == 900.0
     assert (parts.caption, parts.header) == (campaign_curves.SHARED_TERMS, table.header[1:])
     assert parts.rows == (
         ("constant: every loop, at least", "300.000", "351", "294"),
@@ -378,8 +380,9 @@ def test_loop_times_of_all_systems_are_in_one_plot() -> None:
     told = [replace(each, system=name) for name in ("rt", "plain") for each in campaign_cases.simple_rt_app()]
     profile = campaign_cases.shortened("simple-rt-app")
     found = {each.name: each for each in campaign_page.campaign_sections(profile, told, articles.load("simple-rt-app"))}
-    (plot,) = report_cases.plots(list(found["app"].blocks))
-    assert [curve.name for curve in plot.curves] == ["rt", "plain"]
+    plot, top, work = report_cases.plots(list(found["app"].blocks))
+    for each in (plot, top, work):
+        assert [curve.name for curve in each.curves] == ["rt", "plain"]
     table, _ = tables(found["app"])
     assert table.header[2:4] == ("rt (n = 4)", "plain (n = 4)")
 

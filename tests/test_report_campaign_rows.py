@@ -146,7 +146,7 @@ def test_article_3_s_table_and_loop_times(tmp_path: Path) -> None:
         shown = [us(row[2]) for row in table.rows[4 * at : 4 * at + 4]]
         exact = [values.min(), values.max(), values.mean(), values.std(ddof=1)]
         assert shown == pytest.approx(exact, abs=0.51)
-    (plot,) = (block for block in found["app"].blocks if isinstance(block, Plot))
+    plot, *_ = (block for block in found["app"].blocks if isinstance(block, Plot))
     (curve,) = plot.curves
     assert np.abs(np.array(curve.y) * 1_000 - parts[1]).max() < 1e-6
     assert curve.x == tuple(range(999))

@@ -36,7 +36,7 @@ from rtproof.report.blocks import Block, Marker, Plot, Table, Text
 from rtproof.report.cumulative_curves import POINTS, NamedCounts, cumulative_plots, left_out_of_plot
 from rtproof.report.number_format import US
 from rtproof.report.sections import distribution, timeline
-from rtproof.summary import density
+from rtproof.summary import density, loops
 from rtproof.summary.counts import counts_of_values
 from rtproof.summary.loops import DrawnPoints
 
@@ -410,8 +410,9 @@ def times(*lengths_us: int, width: int = 1) -> DrawnPoints:
 
 
 def test_the_one_that_varies_most_is_drawn_first_and_all_are_named_in_the_order_given() -> None:
-    plot = stage_tables.loop_time_plot([("calm", times(4_999, 5_001)), ("wild", times(4_000, 6_000))])
-    assert plot
+    (plot,) = stage_tables.loop_plots(
+        [("calm", (times(4_999, 5_001), None, None)), ("wild", (times(4_000, 6_000), None, None))]
+    )
     assert [curve.name for curve in plot.curves] == ["wild", "calm"]
     assert plot.says == (
         "The time from the top of each loop to the next. calm: 4,999 us to 5,001 us. wild: 4,000 us to 6,000 us."
@@ -420,9 +421,12 @@ def test_the_one_that_varies_most_is_drawn_first_and_all_are_named_in_the_order_
 
 
 def test_of_many_loops_the_ends_are_drawn() -> None:
-    plot = stage_tables.loop_time_plot([("run", times(5_000, 5_200, width=8))], "title", "And more.")
-    assert plot
-    assert plot.says == "The shortest and the longest of each 8 loops. run: 4,999.5 us to 5,200 us. And more."
+    (plot,) = stage_tables.loop_plots([("run", (times(5_000, 5_200, width=8), None, None))], ": a cell", "And more.")
+    assert plot.title == "Overall loop time: a cell"
+    assert plot.says == (
+        "The time from the top of each loop to the next. Drawn are the shortest and the longest of each 8 loops. "
+        "run: 4,999.5 us to 5,200 us. And more."
+    )
     assert [(curve.name, curve.y) for curve in plot.curves] == [
         ("run longest", (5_000.0, 5_200.0)),
         ("run shortest", (4_999.5, 5_199.5)),
@@ -430,14 +434,30 @@ def test_of_many_loops_the_ends_are_drawn() -> None:
 
 
 def test_nothing_makes_no_plot_looptimes() -> None:
-    assert stage_tables.loop_time_plot([]) is None
+    assert stage_tables.loop_plots([]) == []
+    assert stage_tables.loop_plots([("none", (None, None, None))]) == []
 
 
 def test_threads_that_were_not_asked_for_are_left_out() -> None:
     record = application().record
-    (only,) = stage_tables.loop_time_plots(record, {1: 10})
+    (only,) = stage_tables.loop_points(record, {1: 10})
     assert only == 1
-    assert stage_tables.loop_time_plots(record, {}) == {}
+    assert stage_tables.loop_points(record, {}) == {}
+
+
+def test_work_loop_and_top_of_an_application_have_plots_of_their_own() -> None:
+    found = loops.application_loops(application().record)
+    points = stage_tables.loop_points(application().record, {1: 10})[1]
+    plots = stage_tables.loop_plots([("run", points)])
+    assert [plot.title for plot in plots] == ["Overall loop time", "Top of loop timing error", "Work duration"]
+    mine = [piece for piece in found if piece.thread == 1]
+    expected = (
+        [ns for piece in mine for ns in piece.loop_ns[piece.followed].tolist()],
+        [ns for piece in mine for ns in piece.error_ns.tolist()],
+        [ns for piece in mine for ns in piece.work_ns.tolist()],
+    )
+    for plot, each in zip(plots, expected, strict=True):
+        assert list(plot.curves[0].y) == [ns / 1_000 for ns in each]
 
 
 def cells(n: int, threads: int = 1) -> dict[str, str]:

@@ -12,7 +12,7 @@ from report_cases import (
     loop,
     normal,
     nothing,
-    only_plot,
+    plots,
     response,
     row,
     several_fields,
@@ -112,12 +112,12 @@ def test_sums_that_cannot_be_are_said() -> None:
 
 
 def test_a_thousand_loops_are_points_and_more_an_envelope() -> None:
-    plot = only_plot(loops.app_section(analyse(many(1_000))))
+    plot, _top, _work = plots(loops.app_section(analyse(many(1_000))))
     (curve,) = plot.curves
     assert (curve.name, len(curve.x)) == ("thread 0", 999)
     assert plot.says.startswith("The time from the top of each loop to the next.")
     assert plot.y_ends == (3_727 - 2_544 / 20, 6_271 + 2_544 / 20)
-    plot = only_plot(loops.app_section(analyse(many(10_000))))
+    plot, _top, _work = plots(loops.app_section(analyse(many(10_000))))
     longest, shortest = plot.curves
     assert (longest.name, shortest.name) == ("thread 0 longest", "thread 0 shortest")
     assert len(longest.x) == len(shortest.x) == 500
@@ -126,7 +126,7 @@ def test_a_thousand_loops_are_points_and_more_an_envelope() -> None:
 
 
 def test_of_many_threads_the_first_are_drawn() -> None:
-    plot = only_plot(loops.app_section(analyse(app_record(*[TABLE] * 6))))
+    plot, _top, _work = plots(loops.app_section(analyse(app_record(*[TABLE] * 6))))
     assert [curve.name for curve in plot.curves] == [f"thread {thread}" for thread in range(4)]
     assert "Of 6 threads the first 4 are drawn." in plot.says
 

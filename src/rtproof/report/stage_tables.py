@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the sections on stages and loops share: rows of numbers in one unit, and the plot of loop times."""
+"""What the sections on stages and loops share: rows of numbers in one unit, and the plots of loops."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from rtproof.core.phrases import value
 from rtproof.judge.analysis_model import Analysis
-from rtproof.record.contents import Record
+from rtproof.record.contents import Int64Array, Record
 from rtproof.report import number_format
 from rtproof.report.blocks import Curve, Plot
 from rtproof.report.number_format import US
 from rtproof.summary import loops
 from rtproof.summary.counts import Counts
-from rtproof.summary.loops import MOST_POINTS, DrawnPoints, Envelope
+from rtproof.summary.loops import MOST_POINTS, DrawnPoints, Envelope, Loops
 from rtproof.summary.quantiles import quantile
 from rtproof.summary.summary_model import Moments
 
@@ -41,38 +42,68 @@ def stage_ends(moments: Moments) -> tuple[str, str, str, str]:
     return number_format.count_text(moments.count), show(least), show(moments.mean), show(most)
 
 
+@dataclass(frozen=True)
+class LoopTime:
+    """One of the times of a loop. axis: its name on the axis. take: the loops' numbers and times in ns, of a piece."""
+
+    title: str
+    says: str
+    axis: str
+    take: Callable[[Loops], tuple[Int64Array, Int64Array]]
+
+
 TITLE = "Overall loop time"
+LOOP_TIMES = (
+    LoopTime(
+        TITLE,
+        "The time from the top of each loop to the next.",
+        "loop time",
+        lambda piece: (piece.index[piece.followed], piece.loop_ns[piece.followed]),
+    ),
+    LoopTime(
+        "Top of loop timing error",
+        "How late the top of each loop was.",
+        "lateness of the top",
+        lambda piece: (piece.index, piece.error_ns),
+    ),
+    LoopTime(
+        "Work duration", "How long the work of each loop took.", "work", lambda piece: (piece.index, piece.work_ns)
+    ),
+)
+"""As the article on simple-rt-app plots them."""
+LoopPoints = tuple[DrawnPoints | None, ...]
+"""The points to draw for each of LOOP_TIMES; None without a loop."""
 
 
-def loop_time_plots(record: Record, lengths: Mapping[int, int]) -> dict[int, DrawnPoints]:
-    """The loop times to draw, by thread. lengths: by thread, one more than the index of its last loop."""
-    envelopes = {thread: Envelope(length, MOST_POINTS) for thread, length in lengths.items()}
+def loop_points(record: Record, lengths: Mapping[int, int]) -> dict[int, LoopPoints]:
+    """The loops to draw, by thread. lengths: by thread, one more than the index of its last loop."""
+    envelopes = {thread: [Envelope(length, MOST_POINTS) for _ in LOOP_TIMES] for thread, length in lengths.items()}
     for piece in loops.application_loops(record):
-        if piece.thread in envelopes:
-            envelopes[piece.thread].add(piece.index[piece.followed], piece.loop_ns[piece.followed])
-    found = {thread: envelope.result() for thread, envelope in envelopes.items()}
-    return {thread: each for thread, each in found.items() if each.at.size}
+        for time, envelope in zip(LOOP_TIMES, envelopes.get(piece.thread, []), strict=False):
+            envelope.add(*time.take(piece))
+    drawn = {thread: [envelope.result() for envelope in some] for thread, some in envelopes.items()}
+    return {thread: tuple(each if each.at.size else None for each in some) for thread, some in drawn.items()}
 
 
-def loop_time_plot(named: Sequence[tuple[str, DrawnPoints]], title: str = TITLE, more: str = "") -> Plot | None:
-    """One plot of all the loop times; None without a loop.
+def loop_plots(named: Sequence[tuple[str, LoopPoints]], of: str = "", more: str = "") -> list[Plot]:
+    """A plot for each of LOOP_TIMES, without those that have no point. named: names of curves, with their points.
 
-    The curves that vary most are drawn first, so that the others lie over them. more: a sentence to add to ``says``.
+    of: what is added to each title. more: a sentence to add to each ``says``.
     """
+    parted = [[(name, each) for name, points in named if (each := points[at])] for at in range(len(LOOP_TIMES))]
+    return [_loop_plot(time, curves, of, more) for time, curves in zip(LOOP_TIMES, parted, strict=True) if curves]
+
+
+def _loop_plot(time: LoopTime, named: Sequence[tuple[str, DrawnPoints]], of: str, more: str) -> Plot:
+    """The curves that vary most are drawn first, so that the others lie over them."""
     some = sorted(named, key=lambda each: int(each[1].low.min()) - int(each[1].high.max()))
-    if not some:
-        return None
     width = max(each.width for _, each in some)
     least, most = min(int(each.low.min()) for _, each in some), max(int(each.high.max()) for _, each in some)
-    what = (
-        "The time from the top of each loop to the next."
-        if width == 1
-        else f"The shortest and the longest of each {width:,} loops."
-    )
+    what = time.says if width == 1 else f"{time.says} Drawn are the shortest and the longest of each {width:,} loops."
     ends = [f"{name}: {value(int(each.low.min()))} to {value(int(each.high.max()))}." for name, each in named]
     says = " ".join(filter(None, (what, *ends, more)))
     curves = tuple(curve for name, each in some for curve in _curves(name, each))
-    return Plot(title, says, "loop", f"loop time [{US.name}]", curves, y_ends=_ends(least, most))
+    return Plot(f"{time.title}{of}", says, "loop", f"{time.axis} [{US.name}]", curves, y_ends=_ends(least, most))
 
 
 def _ends(least: int, most: int) -> tuple[float, float]:

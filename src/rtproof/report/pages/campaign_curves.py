@@ -28,11 +28,11 @@ from rtproof.report.pages.campaign_outcomes import CellOutcome, outcomes_by_name
 from rtproof.report.pages.campaign_table import article_rows, as_published, loop_summary, outcomes_by_cell
 from rtproof.report.sections.distribution import left_of_log_axis, log_histogram_plot
 from rtproof.report.sections.timeline import NamedSummary, maxima_plot
-from rtproof.report.stage_tables import ENDS, HEADINGS, stage_ends, stage_numbers
+from rtproof.report.stage_tables import ENDS, HEADINGS, LoopPoints, stage_ends, stage_numbers
 from rtproof.statistics import share_upper
 from rtproof.summary import loops
 from rtproof.summary.counts import DominantBin, dominant_bin, merge_counts
-from rtproof.summary.loops import BAND_LEVEL, DrawnPoints, most_cycles_out_of_band
+from rtproof.summary.loops import BAND_LEVEL, most_cycles_out_of_band
 from rtproof.summary.summary_model import Cycles, Summary
 
 TAILS_EXPLAINED = (
@@ -385,11 +385,7 @@ def _loop_table(
     columns = [*(_measured_lateness(each) for each in told), *(_published_lateness(row) for row in published)]
     names = [name for name, _ in loops.loop_lateness(None, None, None, None)]
     yield Table(SHARED_TERMS, header[1:], tuple(zip(names, *columns, strict=True)), tuple(range(1, len(header) - 1)))
-    drawn = stage_tables.loop_time_plot(
-        [named for each in told for named in _published_times(each)], f"{stage_tables.TITLE}{of}"
-    )
-    if drawn:
-        yield drawn
+    yield from stage_tables.loop_plots([named for each in told for named in _drawn_loops(each)], of)
 
 
 def _loop_rows(
@@ -425,15 +421,14 @@ def _measured_times(outcome: CellOutcome, part: str, name: str) -> str:
     return US.show(getattr(found, name) if found and found.count else None)
 
 
-def _published_times(outcome: CellOutcome) -> Iterator[tuple[str, DrawnPoints]]:
-    """Yield the times of the first thread to draw. With several threads, the curve's name says which thread it is."""
+def _drawn_loops(outcome: CellOutcome) -> Iterator[tuple[str, LoopPoints]]:
+    """Yield the loops of the first thread to draw. With several threads, the curve's name says which thread it is."""
     if outcome.analysis is None or outcome.loops is None:
         return
     first = min(series.thread for series in outcome.analysis.record.series)
     several = len(outcome.analysis.summaries) > 1
     name = f"{outcome.system}, thread {first}" if several else outcome.system
-    for each in stage_tables.loop_time_plots(outcome.analysis.record, {first: outcome.loops.length}).values():
-        yield name, each
+    yield name, stage_tables.loop_points(outcome.analysis.record, {first: outcome.loops.length})[first]
 
 
 CYCLE_HEADER = (

@@ -131,10 +131,9 @@ def _broken(threads: dict[int, ApplicationLoops]) -> list[Block]:
 
 def _plot(record: Record, threads: dict[int, ApplicationLoops]) -> list[Block]:
     lengths = {thread: each.length for thread, each in list(threads.items())[:THREADS]}
-    named = [(f"thread {thread}", each) for thread, each in stage_tables.loop_time_plots(record, lengths).items()]
+    named = [(f"thread {thread}", each) for thread, each in stage_tables.loop_points(record, lengths).items()]
     more = f"Of {len(threads)} threads the first {THREADS} are drawn." if len(threads) > THREADS else ""
-    found = stage_tables.loop_time_plot(named, more=more)
-    return [found] if found else []
+    return list(stage_tables.loop_plots(named, more=more))
 
 
 WORDS = {
