@@ -3,6 +3,7 @@
 from dataclasses import replace
 from itertools import cycle, islice
 
+import pytest
 from analysis_records import SERIES, block, fact, record
 from app_cases import APP, TABLE, US, app_record, whole
 from export_cases import slice_of_values
@@ -354,6 +355,20 @@ def test_an_edge_without_an_answer_took_longer_than_the_period() -> None:
 
 def test_other_probes_have_no_response() -> None:
     assert [stages.response_section(each) for each in (normal(), several_fields())] == [[], []]
+
+
+def test_answers_are_laid_over_each_other_from_the_fastest_to_the_latest() -> None:
+    analysis = response()
+    (plot,) = plots(stages.response_section(analysis))
+    *some, latest = plot.curves
+    ends = [analysis.pooled.observed.min / 1_000, analysis.pooled.observed.max / 1_000]
+    assert len(some) == 50
+    assert [some[0].x[1], some[-1].x[1]] == pytest.approx(ends, rel=0.01)
+    assert latest.x[:2] == (0.0, some[-1].x[1])
+    assert all(curve.thin and curve.y == (0.0, 100.0, 100.0) for curve in some)
+    assert "50 of 99 answers, evenly taken from the fastest" in plot.says
+    one = analyse(stimuli([(0, 20_000, 33_000)]))
+    assert plots(stages.response_section(one)) == []
 
 
 SWITCH = (

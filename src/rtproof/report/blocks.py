@@ -65,7 +65,7 @@ class Curve:
 
     ``role``: "part" for one of several of a kind, "whole" for all of them together, "other" for another view of them.
     ``group``: all curves of a group have one colour. The parts of a group are drawn thin and share one entry in the
-    legend; the plot's table leaves them out.
+    legend, under their common name if they have one; the plot's table leaves them out.
     """
 
     name: str

@@ -377,7 +377,9 @@
       if (thin(curve) && !known) together.set(curve.group, entries.at(-1));
     });
     const whole = (group) => plot.curves.find((curve) => curve.group === group && curve.role === "whole")?.name ?? "";
-    const name = ({ curve, at }) => (at.length > 1 ? `${whole(curve.group)}: ${at.length} single runs` : curve.name);
+    const alike = (at) => at.every((each) => plot.curves[each].name === plot.curves[at[0]].name);
+    const several = (curve, at) => (alike(at) ? curve.name : `${whole(curve.group)}: ${at.length} single runs`);
+    const name = ({ curve, at }) => (at.length > 1 ? several(curve, at) : curve.name);
     return entries.map((entry) => ({ at: entry.at, name: name(entry) }));
   }
 

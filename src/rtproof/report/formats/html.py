@@ -193,15 +193,19 @@ def _section(section: Section, first: FirstScreen) -> HtmlMarkup:
 
 
 def _claim(section: Section, first: FirstScreen) -> HtmlMarkup:
-    """What is claimed with a link to the section's first doubt, the plots of the first screen, and the answers."""
+    """What is claimed with a link to the section's first doubt, the plots of the first screen, and the answers.
+
+    Without a headline the answers are what is claimed.
+    """
     claim = dict(_identified(section))[first.claim]
     assert isinstance(claim, Text)
-    shown = [block_html(replace(claim, terms=()), first.claim)]
+    below = claim.terms if claim.headline else ()
+    shown = [block_html(replace(claim, terms=()) if below else claim, first.claim)]
     warning = next(iter(_warnings(section, first.claim)), None)
     if warning:
         shown.append(html_element("p", html_element("a", warning[1], href=f"#{warning[0]}"), class_="warning"))
     shown.append(html_element("div", *(block_html(plot, at) for at, plot in first.plots.items()), class_="pictures"))
-    if claim.terms:
+    if below:
         answers = replace(claim, paragraphs=(), headline="", kind="normal")
         shown.append(block_html(answers, f"{first.claim}-answers"))
     return join_markup(shown)

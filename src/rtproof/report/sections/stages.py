@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sections on the stages of an activation: where time goes, context switches, answers to edges, and who woke whom."""
 
+import numpy as np
+
+from rtproof.core.phrases import quantity, value
 from rtproof.judge.analysis_model import Analysis, several_stages
 from rtproof.report import number_format
-from rtproof.report.blocks import Block, Table, Text
+from rtproof.report.blocks import Block, Curve, Plot, Table, Text
 from rtproof.report.stage_tables import ENDS, HEADINGS, is_response, stage_ends, stage_numbers
 from rtproof.summary.counts import DominantBin, dominant_bin
 from rtproof.summary.recorded_facts import SourceCount, account_number, probe_accounts, source_counts
@@ -148,7 +151,41 @@ def response_section(analysis: Analysis) -> list[Block]:
         number_format.count_text(whole.lost),
     )
     caption = "Edges; unanswered: the next one came first, so the answer took longer"
-    return [Table(caption, answered, (row,), tuple(range(5)), row_headers=False), _times(analysis)]
+    table = Table(caption, answered, (row,), tuple(range(5)), row_headers=False)
+    return [table, *_answers_laid_over(analysis), _times(analysis)]
+
+
+MOST_ANSWERS = 50
+
+
+def _answers_laid_over(analysis: Analysis) -> list[Block]:
+    """Some answers laid over each other, as an oscilloscope with persistence shows them; [] of fewer than two."""
+    counts, unit = analysis.pooled.observed_counts, number_format.latency_unit(analysis)
+    if counts.total < 2:
+        return []
+    ranks = sorted({round(float(rank)) for rank in np.linspace(1, counts.total, MOST_ANSWERS)})
+    delays = [counts.value_at_rank(rank)[1] for rank in ranks]
+    origin = _ORIGINS.get(analysis.pooled.series.method, "edge")
+    end = unit.scale(delays[-1] + max(delays[-1] // 20, 1))
+    name, level = quantity(len(ranks), "answer"), (0.0, 100.0, 100.0)
+    curves = [Curve(name, (0.0, unit.scale(ns), end), level, group=0) for ns in delays]
+    latest = Curve("the latest", (0.0, unit.scale(delays[-1]), end), level, "whole", 0)
+    says = (
+        f"The output after each of {len(ranks)} of {quantity(counts.total, 'answer')}, evenly taken from the fastest, "
+        f"{value(delays[0])}, to the latest, {value(delays[-1])}."
+    )
+    return [
+        Plot(
+            "Answers laid over each other",
+            says,
+            f"time since the {origin} [{unit.name}]",
+            "level of the output [%]",
+            (*curves, latest),
+            number_format.limit_marker(analysis, "x", unit),
+            style="step",
+            y_ends=(-10.0, 110.0),
+        )
+    ]
 
 
 def _times(analysis: Analysis) -> Table:
