@@ -41,6 +41,7 @@ from rtproof.experiment.run_request import (
     SeriesRequest,
 )
 from rtproof.judge.analysis_model import Analysis
+from rtproof.judge.verdict_sentences import claim_answer
 from rtproof.judge.watch import Watch
 from rtproof.report.pages import run_summary
 from rtproof.run import session
@@ -98,8 +99,8 @@ def run_as_cyclictest(asked: ExperimentRequest, wanted: Measurement, output: Cyc
     if output.bins_us:
         name, options = "cyclictest", {"bins": str(output.bins_us)}
     click.echo(exported_files.exported_text(name, result.analysis, options), nl=False)
-    missed = quantity(result.analysis.pooled.never_ran, "missed cycle")
-    click.echo(f"rtproof: {missed}; {run_summary.verdict_line(result.analysis)}", err=True)
+    missed, verdict = quantity(result.analysis.pooled.never_ran, "missed cycle"), result.analysis.verdict
+    click.echo(f"rtproof: {missed}; {verdict.state.value}: {claim_answer(verdict)}", err=True)
     click.echo(f"rtproof: all of it: rtproof show {shlex.quote(str(folder))}", err=True)
     if output.json_file:
         options = {"bins": str(output.bins_us or 0), "command": output.command}
