@@ -58,13 +58,12 @@ def comparison_title(comparison: KernelComparison) -> str:
 def ranking_blocks(comparison: KernelComparison) -> list[Block]:
     """The ranking, and what such figures can be used for."""
     places = rank_systems(comparison)
-    words = (VIRTUAL_TIME, _observation_words(comparison))
     beside = tuple(cokernel_sentences(comparison))
     blocks: list[Block] = [Text(beside, "doubt")] if beside else []
-    blocks += [Text((*_ranking_words(comparison, places), *words), headline=ranking_headline(places))]
+    blocks += [Text((*_ranking_words(comparison, places), VIRTUAL_TIME), headline=ranking_headline(places))]
     if len(places) > 1:
         blocks.append(_ranking_table(places))
-    return blocks
+    return [*blocks, Text((_observation_words(comparison),))]
 
 
 def ranking_headline(places: list[RankedSystem]) -> str:
