@@ -119,7 +119,7 @@ def test_maxima_differ_only_by_more_than_the_shifts_move_them(below: list[int], 
 
 
 def test_with_few_shifts_the_page_says_that_nothing_is_clear() -> None:
-    (text,) = [each for each in kernel_comparison_page.ranking_blocks(comparison(*USUAL)) if isinstance(each, Text)]
+    text, _ = [each for each in kernel_comparison_page.ranking_blocks(comparison(*USUAL)) if isinstance(each, Text)]
     assert text.paragraphs[0] == "No difference is called clear, because that takes 4 shifts or more (--shifts)."
 
 
@@ -129,7 +129,7 @@ def test_with_enough_shifts_the_page_names_the_loads_with_a_clear_difference() -
         (PLAIN, {"idle": [5_000, 5_200, 5_100, 5_050], "dd": [9_000, 9_100, 9_000, 9_050]}),
         shifts=4,
     )
-    (text,) = [each for each in kernel_comparison_page.ranking_blocks(found) if isinstance(each, Text)]
+    text, _ = [each for each in kernel_comparison_page.ranking_blocks(found) if isinstance(each, Text)]
     assert text.paragraphs[0] == (
         f"Under 1 of 2 loads (dd), the maxima of {RT.name} are below those of every other system by more than the "
         "shifts differ."
@@ -139,7 +139,7 @@ def test_with_enough_shifts_the_page_names_the_loads_with_a_clear_difference() -
 def test_with_enough_shifts_the_page_says_if_no_difference_is_clear() -> None:
     alike = {"idle": [5_000, 5_100, 5_000, 5_050]}
     found = comparison((RT, alike), (PLAIN, alike), shifts=4)
-    (text,) = [each for each in kernel_comparison_page.ranking_blocks(found) if isinstance(each, Text)]
+    text, _ = [each for each in kernel_comparison_page.ranking_blocks(found) if isinstance(each, Text)]
     assert text.paragraphs[0] == (
         f"Under no load are the maxima of {RT.name} below those of every other system by more than the shifts differ."
     )
@@ -151,7 +151,7 @@ def test_systems_are_ranked_by_the_loads_that_all_have_figures_for() -> None:
     )
     assert common_loads(found) == [load("idle")]
     assert [place.system for place in rank_systems(found)] == [PLAIN, RT]
-    (text,) = [each for each in kernel_comparison_page.ranking_blocks(found) if isinstance(each, Text)]
+    text, _ = [each for each in kernel_comparison_page.ranking_blocks(found) if isinstance(each, Text)]
     assert "Ranked by 1 of 2 loads: those under which all systems have figures." in text.paragraphs
 
 
