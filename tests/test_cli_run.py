@@ -187,15 +187,23 @@ def test_a_foreign_record_is_kept_and_refused(capsys: pytest.CaptureFixture[str]
     assert (Path("a") / "run.rtrec").stat().st_size > 0
 
 
-@pytest.mark.parametrize("there", ["a", "a.html"])
 @pytest.mark.usefixtures("in_a_folder_of_its_own")
-def test_what_exists_is_refused_before_anything_runs(there: str, capsys: pytest.CaptureFixture[str]) -> None:
-    Path(there).mkdir()
+def test_a_folder_that_exists_is_refused_before_anything_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a").mkdir()
     assert run("dies", "--output", "a") == 2
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
-    assert f"{there} exists already" in err
-    assert names() == [there]
+    assert "a exists already" in err
+    assert names() == ["a"]
+
+
+@pytest.mark.usefixtures("in_a_folder_of_its_own")
+def test_a_page_that_nobody_named_takes_the_next_free_name(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.html").write_text("precious")
+    assert run("late", "--output", "a") == 0
+    assert "a-2.html" in capsys.readouterr().out
+    assert Path("a-2.html").stat().st_size > 1_000
+    assert Path("a.html").read_text() == "precious"
 
 
 @pytest.mark.parametrize(
@@ -410,7 +418,11 @@ def test_a_report_names_the_command_that_repeats_it(run_read: Path, capsys: pyte
 @pytest.mark.usefixtures("nothing_is_added")
 def test_a_report_is_never_written_over(run_read: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("a.html").write_text("precious")
-    assert main(["report", str(run_read)]) == 2
+    Path("a-2.html").symlink_to("nowhere")
+    capsys.readouterr()
+    assert main(["report", str(run_read)]) == 0
+    assert capsys.readouterr().out == "a-3.html\n"
+    assert main(["report", str(run_read), "--output", "a.html"]) == 2
     assert "a.html exists already" in capsys.readouterr().err
     assert Path("a.html").read_text() == "precious"
 

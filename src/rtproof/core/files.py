@@ -9,6 +9,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain, count
 from pathlib import Path
 
 from rtproof.core.errors import UserError
@@ -42,6 +43,12 @@ def refuse_existing(path: Path) -> None:
     """Raise UserError if there is anything at the path."""
     if path.exists() or path.is_symlink():
         raise UserError(f"{path} exists already: nothing is ever written over, so give another name")
+
+
+def free_path(path: Path) -> Path:
+    """The path, or if there is something the first free one of the same name with a number behind: a-2.html."""
+    names = chain([path], (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in count(2)))
+    return next(each for each in names if not os.path.lexists(each))
 
 
 @contextmanager

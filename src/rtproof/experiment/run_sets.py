@@ -16,13 +16,14 @@ from rtproof.compare.compare import compare_sides as found_of
 from rtproof.compare.history import analyse_history
 from rtproof.compare.likeness import MUST_AGREE
 from rtproof.compare.run_metrics import RunFigures, figures_of
-from rtproof.core import files
+from rtproof.core import files, plugins
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity
 from rtproof.experiment import stored_runs
 from rtproof.judge.analysis_model import Requirement, State
 from rtproof.judge.verdict import LIMIT_STATED
 from rtproof.record.contents import View
+from rtproof.report import formats
 from rtproof.report.blocks import Section
 from rtproof.report.pages import ci_verdicts, comparison_page, history_page
 from rtproof.report.pages.ci_verdicts import CiRow
@@ -130,7 +131,7 @@ class ResultDocument:
 
 
 def page_path(first: Path, word: str, values: Mapping[str, Any]) -> Path | None:
-    """Where the page goes, known to be free before anything is read; None if none is wanted.
+    """Where the page goes; None if none is wanted. UserError if the user's own name is taken, before anything is read.
 
     word: what tells it from the report of the run that it lies beside.
     """
@@ -139,10 +140,11 @@ def page_path(first: Path, word: str, values: Mapping[str, Any]) -> Path | None:
         return None
     if output == files.STANDARD_OUTPUT:
         return output
-    beside = stored_runs.report_path(first, values["form"])
-    page = output or beside.with_name(f"{beside.stem}-{word}{beside.suffix}")
-    files.refuse_existing(page)
-    return page
+    beside = stored_runs.path_beside(first, plugins.load_plugin(formats, values["form"]).SUFFIX)
+    if output is None:
+        return files.free_path(beside.with_name(f"{beside.stem}-{word}{beside.suffix}"))
+    files.refuse_existing(output)
+    return output
 
 
 def read_sides(sides: Sequence[tuple[str, str, Sequence[Path]]], *, schedule: bool = False) -> list[ComparedSide]:

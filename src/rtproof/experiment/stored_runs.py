@@ -165,9 +165,9 @@ def path_beside(run: Path, suffix: str) -> Path:
 
 
 def report_path(run: Path, form: str) -> Path:
-    """Where the report of a run goes, unless it is told otherwise."""
+    """Where the report of a run goes, unless it is told otherwise; never what exists already."""
     suffix: str = plugins.load_plugin(formats, form).SUFFIX
-    return path_beside(run, suffix)
+    return files.free_path(path_beside(run, suffix))
 
 
 def write_new_file(path: Path, content: bytes) -> None:

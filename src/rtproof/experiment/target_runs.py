@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from io import StringIO
-from itertools import chain, count
 from pathlib import Path
 
 import click
@@ -65,8 +64,6 @@ def _measure_once(
         folder = asked.output or _usual_folder(target.host_name())
         plan = _runner(asked, target).plan(folder, wanted.arguments, asked.note)
         report = stored_runs.report_path(folder, HTML) if asked.report else None
-        if report:
-            files.refuse_existing(report)
         with files.removing_empty_folders(folder):
             outcome = _measure(target, plan, wanted, watch, quiet=quiet)
     return folder, report, outcome
@@ -148,9 +145,7 @@ def _open_target(
 
 def _usual_folder(host_name: str) -> Path:
     """A folder named by the time; with a number behind it if another run began in the same second."""
-    usual = Path("runs") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{host_name}"
-    names = chain([usual], (usual.with_name(f"{usual.name}-{number}") for number in count(2)))
-    return next(folder for folder in names if not folder.exists())
+    return files.free_path(Path("runs") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{host_name}")
 
 
 def _measure(

@@ -54,7 +54,7 @@ def command(run: Path, name: str, output: Path | None, options: tuple[tuple[str,
             raise UserError(f"the format {name} is binary and standard output is a terminal: give a file or a pipe")
         _to_standard_output(partial(exporter.export, stored_runs.read_run(run).analysis), exporter.SUFFIX, checked)
         return
-    path = output or stored_runs.path_beside(run, exporter.SUFFIX)
+    path = output or files.free_path(stored_runs.path_beside(run, exporter.SUFFIX))
     click.echo(exporter.export(stored_runs.read_run(run).analysis, path, checked))
 
 
