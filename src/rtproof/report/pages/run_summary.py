@@ -63,7 +63,7 @@ def _verdict_lines(analysis: Analysis, width: int) -> list[str]:
     verdicts = sorted(analysis.verdicts or (deciding,), key=lambda verdict: verdict is not deciding)
     if len(verdicts) == 1:
         first, *more = [text for text in (*_reasons(deciding), loop_answer(analysis)) if text] or [""]
-        most = 3 if not more or len(analysis.summaries) <= FEW_THREADS else 2
+        most = 2 + (not more) + (len(analysis.summaries) <= FEW_THREADS)
         return [*_one_verdict(deciding, width, 2), *_labelled("", first, width, most), *_wrapped(more, width, 2)]
     lines = [line for each in verdicts[:MOST_LIMITS] for line in _one_verdict(each, width, 1)]
     left_out = len(verdicts) - MOST_LIMITS
