@@ -8,6 +8,7 @@ is the content of a ``result.json`` (docs/json-schema.md). Profiles may therefor
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from pathlib import PurePath
 from typing import Any
 
 from rtproof.articles import ArticleFigure
@@ -124,8 +125,9 @@ class _Kinds:
 
 
 def _board(run: RunFigures) -> str:
+    """The processor; the run's own name where its file does not tell one, so that it is not taken for another board."""
     told = (run.facts.get(key) for key in ("CPU model", "machine"))
-    return next(filter(None, told), number_format.UNKNOWN)
+    return next(filter(None, told), PurePath(run.name).name)
 
 
 def _kernel(run: RunFigures) -> str:
@@ -134,7 +136,8 @@ def _kernel(run: RunFigures) -> str:
 
 
 def _single_run(run: RunFigures, kinds: _Kinds) -> MatrixRun:
-    largest = US.show(run.largest) if not run.overflow else f"> {US.show(run.largest)}"
+    end_ns = int(run.counts.hi[-1]) if run.counts.total else None
+    largest = f"> {US.show(end_ns)}" if run.largest is None and run.overflow else US.show(run.largest)
     invalid = " (INVALID)" if run.invalid else ""
     count = number_format.count_text(run.n)
     length = duration(run.span_ns) if run.span_ns else number_format.UNKNOWN
