@@ -17,6 +17,7 @@ import loads
 import longrun
 import peers
 import sizes
+import view_cost
 from goals import Goal, show
 
 from rtproof.agents.build import build_agent
@@ -35,6 +36,8 @@ GOALS = (
         (0.95, 1.05),
     ),
     Goal("cpu_ratio_to_no_checks", "CPU time of the thread, the same ratio", "at most 1.05", (0, 1.05)),
+    Goal("live_view_cpu_percent", "CPU of the live view on a terminal, % of one CPU", "at most 1", (0, 1)),
+    Goal("live_view_runs", "runs in which that was measured"),
     Goal("bytes_per_sample_ns", "bytes per sample, nanoseconds", "at most 2.1", (0, 2.1)),
     Goal("bytes_per_sample_us", "bytes per sample, microseconds", "at most 1.1", (0, 1.1)),
     Goal("jitterdebugger_bytes_per_sample", "the same of jitterdebugger"),
@@ -142,7 +145,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         results = latency_and_cost(agent, scratch) | record_sizes(agent, scratch)
-        results |= checks.cost(agent, scratch)
+        results |= checks.cost(agent, scratch) | view_cost.cpu_share(agent, scratch)
         results |= agent_sizes(scratch) | loads.comms(agent, scratch) | long_run()
     (BUILD / "bench.json").write_text(json.dumps(results, indent=2) + "\n")
     fine = show(GOALS, results)

@@ -56,7 +56,7 @@ def test_the_version() -> None:
         (
             ["nope"],
             "rtproof: there is no command 'nope'; there are: agent, compare, completion, cyclictest, export, history, "
-            "judge, lab, loads, matrix, plan, profiles, report, run, show (see 'rtproof --help')\n",
+            "judge, lab, loads, matrix, plan, profiles, report, run, show, watch (see 'rtproof --help')\n",
         ),
         (
             ["lab", "nope"],

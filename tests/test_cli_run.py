@@ -19,6 +19,8 @@ import pytest
 from rtproof import exporters
 from rtproof.cli.main import main
 from rtproof.core import plugins
+from rtproof.core.errors import UserError
+from rtproof.experiment import stored_runs
 from rtproof.judge.analysis_model import State
 from rtproof.record import run_folder
 from rtproof.record.writing import RecordWriter
@@ -562,3 +564,34 @@ def test_no_binary_format_is_written_to_a_terminal(
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     assert main(["export", str(run_read), "--format", name, "--output", "-"]) == 2
     assert "is binary and standard output is a terminal" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("in_a_folder_of_its_own")
+def test_the_page_is_named_only_once_it_is_written(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write, before = stored_runs.write_new_file, []
+
+    def write_page(path: Path, content: bytes) -> None:
+        before.append(capsys.readouterr().out)
+        write(path, content)
+
+    monkeypatch.setattr(stored_runs, "write_new_file", write_page)
+    assert run("late", "--output", "a", *LIMIT) == State.REFUTED.exit_code
+    assert before[0].startswith("REFUTED")
+    assert "a.html" not in before[0]
+    assert capsys.readouterr().out == "page      a.html\nmore      rtproof show a\n"
+
+
+@pytest.mark.usefixtures("in_a_folder_of_its_own")
+def test_a_page_that_cannot_be_written_is_not_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(path: Path, _: bytes) -> None:
+        raise UserError(f"cannot write {path}")
+
+    monkeypatch.setattr(stored_runs, "write_new_file", refuse)
+    assert run("late", "--output", "a", *LIMIT) == 2
+    said = capsys.readouterr()
+    assert said.out.endswith("more      rtproof show a\n")
+    assert "page " not in said.out

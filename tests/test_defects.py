@@ -59,6 +59,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "report": (("a",), "rtproof.judge.analyse.analyse"),
     "run": (("--agent", "agent-late", "--duration", "1s"), "rtproof.run.session.run_session"),
     "show": (("a",), "rtproof.judge.analyse.analyse"),
+    "watch": ((), "rtproof.run.running_records.running_records"),
 }
 """Arguments that each command takes, and what it calls on its way, where the exception is planted."""
 

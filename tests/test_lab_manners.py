@@ -6,6 +6,8 @@ import select
 import signal
 import subprocess
 import sys
+from functools import partial
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
 import lab_cases
@@ -94,6 +96,29 @@ def test_a_worker_is_interrupted_although_its_parent_ignores_ctrl_c() -> None:
     finally:
         signal.signal(signal.SIGINT, before)
     assert ends == [TaskEnd([True, True])]
+
+
+def test_ctrl_c_just_after_a_process_has_started_stops_that_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[SpawnProcess] = []
+    start = SpawnProcess.start
+
+    def start_and_interrupt(process: SpawnProcess) -> None:
+        start(process)
+        started.append(process)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(SpawnProcess, "start", start_and_interrupt)
+    task = WorkerTask("one", partial(lab_tasks.linger, tmp_path / "began", tmp_path / "cleaned"))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_tasks([task], 1, lambda task, end: None)
+        assert [process.exitcode for process in started] == [0]
+    finally:
+        for process in started:
+            process.kill()
+            process.join()
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ from rtproof.judge.analysis_model import Requirement
 from rtproof.profiles import OtherTool, Profile
 from rtproof.record.run_folder import RequirementInfo, RunInfo
 from rtproof.run import session
-from rtproof.run.live_view import LiveView
+from rtproof.run.live_view import LiveView, can_redraw
 from rtproof.run.session import AgentOutcome, RunPlan
 from rtproof.targets import Target
 
@@ -99,7 +99,7 @@ class LocalRunner:
     def _run_cell(self, cell: Cell) -> CellEnd:
         if cell.announcement:
             click.echo(clean(cell.announcement), err=True)
-        view = LiveView(sys.stderr, cell.goal, sys.stderr.isatty())
+        view = LiveView(sys.stderr, cell.goal, can_redraw(sys.stderr))
         refused: list[str] = []
         try:
             for at, (name, arguments) in enumerate(cell.ways):

@@ -44,7 +44,7 @@ from rtproof.judge.verdict_sentences import claim_answer
 from rtproof.judge.watch import Watch
 from rtproof.report.pages import run_summary
 from rtproof.run import session
-from rtproof.run.live_view import LiveView
+from rtproof.run.live_view import LiveView, can_redraw
 from rtproof.run.session import AgentOutcome, RunPlan
 from rtproof.targets import Target
 
@@ -152,7 +152,7 @@ def _measure(
     target: Target, plan: RunPlan, wanted: Measurement, watch: Watch | None, *, quiet: bool = False
 ) -> AgentOutcome:
     """Measure, with the live view on standard error, so that standard output holds nothing but the result."""
-    stream, on_terminal = (StringIO(), False) if quiet else (sys.stderr, sys.stderr.isatty())
+    stream, on_terminal = (StringIO(), False) if quiet else (sys.stderr, can_redraw(sys.stderr))
     goal, more = (wanted.length, tuple) if watch is None else (f"{wanted.length} at most", watch.lines)
     view = LiveView(stream, goal, on_terminal, more=more)
     view.length_ns = wanted.length_ns
@@ -172,8 +172,8 @@ def _print_result(asked: ExperimentRequest, folder: Path, report: Path | None, o
     elif asked.shown == VERDICT_ONLY:
         click.echo(run_summary.verdict_line(result.analysis))
     else:
-        where = (*([("page", str(report))] if report else []), ("more", show))
-        click.echo(_coloured(run_summary.summary_text(result.analysis, where, _width()), result.analysis), nl=False)
+        print_summary(result, report, show, new_page=report is not None)
+        report = None
     if report:
         stored_runs.write_new_file(report, result.report(HTML))
         if asked.as_json or asked.shown == TABLES:
@@ -182,6 +182,24 @@ def _print_result(asked: ExperimentRequest, folder: Path, report: Path | None, o
         click.echo(sentence, err=asked.as_json)
     _report_agent_failure(outcome)
     return result.exit_code
+
+
+def print_summary(result: stored_runs.AnalysedRun, page: Path | None, show: str, *, new_page: bool) -> None:
+    """Print what a run leaves on the screen. The page is named only once it is written.
+
+    show: the command that prints all of it. new_page: write the page first; otherwise it is there already.
+    """
+    where = (*([("page", str(page))] if page else []), ("more", show))
+    text = _coloured(run_summary.summary_text(result.analysis, where, _width()), result.analysis)
+    lines = text.splitlines(keepends=True)
+    click.echo("".join(lines[: -len(where)]), nl=False)
+    named = lines[-1:]
+    try:
+        if page and new_page:
+            stored_runs.write_new_file(page, result.report(HTML))
+        named = lines[-len(where) :]
+    finally:
+        click.echo("".join(named), nl=False)
 
 
 def _width() -> int:

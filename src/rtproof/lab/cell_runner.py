@@ -8,11 +8,13 @@ process has a session of its own. Its parent alone tells it of Ctrl-C, once; it 
 import ctypes
 import os
 import signal
+import threading
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import connection, get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -90,8 +92,21 @@ class _WorkerCrew:
         ready = [task for task in self.waiting if task.needs is None or task.needs in self.ended]
         for task in ready[: self.jobs - len(self.running)]:
             self.waiting.remove(task)
-            answers, process = _start_worker(task)
+            self._start_worker(task)
+
+    def _start_worker(self, task: WorkerTask) -> None:
+        """Start the process of a task. It ignores Ctrl-C until it is ready to clean up, and no longer.
+
+        Ctrl-C that comes meanwhile waits until the process is listed, so that ``stop`` knows of it.
+        """
+        context = get_context("spawn")
+        answers, theirs = context.Pipe(duplex=False)
+        process = context.Process(target=_worker_main, args=(theirs, task.work))
+        resource_tracker.ensure_running()  # Its start, which is part of the first process's, would unblock SIGINT.
+        with _ctrl_c_waits():
+            process.start()
             self.running[answers] = task, process
+        theirs.close()
 
     def collect(self, told: OnTaskEnd) -> None:
         """Wait until at least one task has ended, and take its result."""
@@ -117,18 +132,25 @@ class _WorkerCrew:
                 process.join()
 
 
-def _start_worker(task: WorkerTask) -> tuple[Connection, SpawnProcess]:
-    """Start the process of a task. It ignores Ctrl-C until it is ready to clean up, and no longer."""
-    context = get_context("spawn")
-    answers, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_worker_main, args=(theirs, task.work))
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+@contextmanager
+def _ctrl_c_waits() -> Iterator[None]:
+    """Handle a Ctrl-C that comes within the context at its end. A process that starts within begins with it blocked.
+
+    Blocking is not enough for this process: the kernel then gives the signal to another thread, such as one of numpy's,
+    and Python interrupts the main thread all the same. Outside of the main thread nothing needs to wait.
+    """
+    received: list[int] = []
+    in_main = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, lambda number, frame: received.append(number)) if in_main else None
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        process.start()
+        yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    theirs.close()
-    return answers, process
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if handler is not None:
+            signal.signal(signal.SIGINT, handler)
+    if received and callable(handler):
+        handler(signal.SIGINT, None)
 
 
 def _worker_answer(answers: Connection, process: SpawnProcess) -> TaskEnd:

@@ -175,12 +175,13 @@ def garbage_collector_paused() -> Iterator[None]:
 FramesIn = Callable[[FileWindow, int], Iterator[Frame]]
 
 
-def walk_chunks(window: FileWindow, frames_in: FramesIn | None = None) -> Iterator[Frame | Hole]:
+def walk_chunks(window: FileWindow, frames_in: FramesIn | None = None, start: int = 0) -> Iterator[Frame | Hole]:
     """Every valid chunk of a file and every hole between chunks, in the order of the file.
 
     ``frames_in``: gives the consecutive valid chunks from an offset on that are in memory, or some of the first.
+    ``start``: offset of the chunk to begin with.
     """
-    at = 0
+    at = start
     while at < window.size:
         last = None
         for last in (frames_in or _frames_in)(window, at):

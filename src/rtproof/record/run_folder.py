@@ -107,6 +107,11 @@ def write_run_info(folder: Path, info: RunInfo) -> None:
         raise UserError(f"cannot write {place}: {problem.strerror}") from None
 
 
+def read_run_info(folder: Path) -> RunInfo | None:
+    """What ``run.json`` of a folder says; None without one. UserError if it is wrong."""
+    return _read_info(folder / INFO_NAME)
+
+
 def open_run(path: str | os.PathLike[str]) -> Run:
     """Open a run folder or a single record. UserError if there is no record or ``run.json`` is wrong."""
     place = Path(path)

@@ -9,7 +9,7 @@ import contextlib
 import os
 import textwrap
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import Protocol, TextIO, TypeVar
 
@@ -76,7 +76,8 @@ class Progress:
 
     ``time_ns``: time since the start of measuring. ``due_ns``: the numbers contain every activation that was due
     earlier; 0 from an agent that does not print it. ``recent``, ``recent_max_ns``: how many ran since the line before,
-    and the largest latency of these; 0 from an agent that does not print them.
+    and the largest latency of these; 0 from an agent that does not print them. ``last_ns``: None if it is not known,
+    as in a record without samples.
     """
 
     time_ns: int
@@ -85,7 +86,7 @@ class Progress:
     obtained: int
     missed: int
     lost: int
-    last_ns: int
+    last_ns: int | None
     min_ns: int
     mean_ns: int
     max_ns: int
@@ -111,8 +112,8 @@ FEWEST_CELLS, MOST_CELLS = 8, 60
 USUAL_SIZE = os.terminal_size((96, 24))
 
 
-def _us(nanoseconds: int) -> str:
-    return f"{nanoseconds / 1_000:,.1f}"
+def _us(nanoseconds: int | None) -> str:
+    return "-" if nanoseconds is None else f"{nanoseconds / 1_000:,.1f}"
 
 
 def clock_text(time_ns: int) -> str:
@@ -134,6 +135,13 @@ def _terminal_size(out: TextIO) -> os.terminal_size:
 def worst_first(threads: dict[int, Progress]) -> list[Progress]:
     """The threads sorted by their largest latency, largest first. Threads with equal ones are sorted by number."""
     return sorted(threads.values(), key=lambda row: (-row.max_ns, row.thread))
+
+
+class PartMaxima(Protocol):
+    """The largest latencies of the equal parts of a run."""
+
+    def parts(self, most: int) -> list[int]:
+        """The maxima of at most this many parts, in ns; 0 for a part in which nothing ran."""
 
 
 class MaximaOverTime:
@@ -170,7 +178,7 @@ def progress_table(
     goal: str,
     size: os.terminal_size = USUAL_SIZE,
     more: Sequence[str] = (),
-    maxima: dict[int, MaximaOverTime] | None = None,
+    maxima: Mapping[int, PartMaxima] | None = None,
 ) -> list[str]:
     """The live view on a terminal: lines for the run, and a line for each of the worst threads that fit.
 
@@ -190,7 +198,7 @@ def progress_table(
 
 
 def _with_maxima(
-    lines: list[str], shown: Sequence[Progress], maxima: dict[int, MaximaOverTime], columns: int
+    lines: list[str], shown: Sequence[Progress], maxima: Mapping[int, PartMaxima], columns: int
 ) -> list[str]:
     """The lines of the table, with the maxima over time beside them if there is room."""
     cells = min(columns - 3 - len(lines[0]), MOST_CELLS)
@@ -234,6 +242,11 @@ def progress_sentence(threads: dict[int, Progress], goal: str, more: Sequence[st
     return "; ".join([", ".join(parts), *more[:1]])
 
 
+def can_redraw(out: TextIO) -> bool:
+    """Whether the view may be drawn again in its place: on a terminal that knows escape codes."""
+    return out.isatty() and os.environ.get("TERM") != "dumb"
+
+
 class LiveView:
     """Takes progress lines as they arrive, and draws at most once per interval.
 
@@ -262,6 +275,17 @@ class LiveView:
         self._drawn_at = now()
         self._drawn_rows = 0
         self._maxima: dict[int, MaximaOverTime] = {}
+        self._known_maxima: Mapping[int, PartMaxima] = self._maxima
+        self._pace = ""
+
+    def show(self, threads: dict[int, Progress], maxima: Mapping[int, PartMaxima], *, last: bool = False) -> None:
+        """Take the numbers of all threads at once, with their maxima over time, in place of progress lines.
+
+        Draws if the last drawing is an interval ago, or if these are the last numbers.
+        """
+        self.threads, self._known_maxima = threads, maxima
+        if last or self._now() - self._drawn_at >= self._interval_s:
+            self.draw()
 
     def feed(self, progress: Progress) -> None:
         """Take one progress line. A thread that reports for the second time shows that all threads have reported.
@@ -288,9 +312,10 @@ class LiveView:
         if not self.threads:
             return
         if self._on_terminal:
-            goal = self._goal + pace_text(self._before, self.threads, self.length_ns)
-            size = _terminal_size(self._out)
-            lines = progress_table(self.threads, goal, size, self._more(), self._maxima)
+            if self.threads != self._before:
+                self._pace = pace_text(self._before, self.threads, self.length_ns)
+            goal, size = self._goal + self._pace, _terminal_size(self._out)
+            lines = progress_table(self.threads, goal, size, self._more(), self._known_maxima)
             self._before = dict(self.threads)
         else:
             lines = [progress_sentence(self.threads, self._goal, self._more())]

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Watch a run that another process makes, and list the runs that go on on this machine."""
+
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from rtproof import targets
+from rtproof.core import plugins
+from rtproof.core.errors import UserError
+from rtproof.core.phrases import names_instead
+from rtproof.core.printable import clean
+from rtproof.experiment import run_request, stored_runs, target_runs
+from rtproof.record import run_folder
+from rtproof.run import running_records
+from rtproof.run.live_view import LiveView, can_redraw, clock_text
+from rtproof.run.running_records import QUIET_S, RecordFollower, RunningRecord
+
+LOOK_S = 1.0
+"""Time between two looks at the record."""
+LATE_NS = 1_500_000_000
+"""How much older than the record's newest time its values must be until a line says why."""
+
+
+def list_running() -> int:
+    """Print the runs that go on on this machine, one a line; the exit code."""
+    found = running_records.running_records()
+    for one in found:
+        click.echo(clean(f"{_run_of(one.path)}  (process {one.pid})"))
+    if not found:
+        click.echo("no run is going on on this machine", err=True)
+    return 0
+
+
+def _run_of(record: Path) -> Path:
+    return record.parent if record.name == run_folder.RECORD_NAME else record
+
+
+def watch(what: str, sleep: Callable[[float], None] = time.sleep) -> int:
+    """Show a run until it ends, and then its result; the exit code is the verdict's.
+
+    what: a run folder, a record, or the name of a target. sleep: waits for a number of seconds.
+    UserError if there is no such run, or if its agent is gone and left nothing.
+    """
+    run = Path(what) if Path(what).exists() else _run_on_target(what)
+    try:
+        ended = _follow(run, sleep)
+    except KeyboardInterrupt:
+        again = f"rtproof watch {shlex.quote(str(run))}"
+        click.echo(f"\nrtproof: {clean(f'no longer watched; the run goes on: {again}')}", err=True)
+        return run_request.INTERRUPTED_CODE
+    result = stored_runs.read_run(run)
+    page = stored_runs.path_beside(run, ".html")
+    target_runs.print_summary(
+        result, page if page.exists() else None, f"rtproof show {shlex.quote(str(run))}", new_page=False
+    )
+    if not ended:
+        click.echo("rtproof: the run has no end: its agent was killed; what it measured until then is judged", err=True)
+    return result.exit_code
+
+
+def _run_on_target(name: str) -> Path:
+    """The one run on a target whose record is being written on this machine. UserError if there is none, or several.
+
+    A target can start programs but cannot say what runs there. So only a target whose agent writes its record on this
+    machine can be watched: the record of any other is brought here when its run has ended.
+    """
+    known = plugins.plugin_names(targets)
+    if name not in known:
+        raise UserError(f"{name} is no run folder, no record and no target{names_instead(name, known)}")
+    runs = [_run_of(one.path) for one in running_records.running_records() if _target_of(one) == name]
+    if len(runs) > 1:
+        raise UserError(f"{len(runs)} runs are going on on the target {name}: {', '.join(map(str, runs))}")
+    if not runs:
+        raise UserError(
+            f"no run on the target {name} writes its record on this machine now; the record of another machine "
+            "comes here when its run has ended"
+        )
+    return runs[0]
+
+
+def _target_of(one: RunningRecord) -> str:
+    """The name of the target that ``rtproof run`` was given; an agent that was started by hand is on this machine."""
+    info = run_folder.read_run_info(_run_of(one.path)) if one.path.name == run_folder.RECORD_NAME else None
+    return info.target if info else "local"
+
+
+def _follow(run: Path, sleep: Callable[[float], None]) -> bool:
+    """Draw the run until it has ended; whether the record has its end."""
+    record = run / run_folder.RECORD_NAME if run.is_dir() else run
+    if not _await_beginning(record, sleep):
+        run_folder.open_run(run)
+    follower = _read_beginning(record, sleep)
+    if follower.begin is None:
+        return True  # Reading it as a run says what it is instead.
+    view = LiveView(sys.stderr, _goal(follower), can_redraw(sys.stderr), more=lambda: _age_of_values(follower))
+    view.length_ns = follower.asked_number("duration_ns")
+    pid = running_records.writer_of(record)
+    while follower.end is None and not _is_gone(follower, pid):
+        view.show(follower.threads(), follower.maxima())
+        sleep(LOOK_S)
+        follower.read()
+        if pid is None or not running_records.writes(pid, record):
+            pid = running_records.writer_of(record)
+    view.show(follower.threads(), follower.maxima(), last=True)
+    return follower.end is not None
+
+
+def _await_beginning(record: Path, sleep: Callable[[float], None]) -> bool:
+    """Wait while an agent warms up and has not written anything yet; whether there is a record to read."""
+    while not (record.exists() and record.stat().st_size):
+        if running_records.writer_of(record) is None:
+            return record.exists()
+        sleep(LOOK_S)
+    return True
+
+
+def _read_beginning(record: Path, sleep: Callable[[float], None]) -> RecordFollower:
+    """Read the record, and wait while an agent has not yet written what was asked."""
+    follower = RecordFollower(record)
+    follower.read()
+    while not follower.asked("checkpoint_ns") and running_records.writer_of(record) is not None:
+        sleep(LOOK_S)
+        follower.read()
+    return follower
+
+
+def _is_gone(follower: RecordFollower, pid: int | None) -> bool:
+    """Whether the agent has been killed: its process is gone, and nothing was written for a while."""
+    return pid is None and follower.quiet_s() > QUIET_S
+
+
+def _goal(follower: RecordFollower) -> str:
+    samples, length_ns = follower.asked_number("samples"), follower.asked_number("duration_ns")
+    length = f"{samples} activations" if samples else clock_text(length_ns) if length_ns else "no given length"
+    return f"{length} at most" if follower.asked("until_decided") == "yes" else length
+
+
+def _age_of_values(follower: RecordFollower) -> list[str]:
+    """What a user must know while the values are older than the run: the agent does not write each at once."""
+    known_ns = max((row.time_ns for row in follower.threads().values()), default=0)
+    if follower.end or follower.time_ns - known_ns < LATE_NS:
+        return []
+    often = clock_text(follower.asked_number("checkpoint_ns"))
+    return [f"the run is at {clock_text(follower.time_ns)}; its record gets new values at least every {often}"]

@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records that an agent on this machine is writing: find them, and follow one of them while it grows.
+
+Everything here only reads. The agent is sent nothing, and does not know that somebody reads.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from rtproof.record.activations import SECOND_NS, number_activations
+from rtproof.record.chunks import (
+    CHUNK_HEADER,
+    SAMPLES_FIELDS,
+    SHORT_COUNT,
+    ChunkType,
+    FileWindow,
+    Frame,
+    Hole,
+    padded,
+    walk_chunks,
+)
+from rtproof.record.contents import Begin, End, Fact, Int64Array, Moment, Series, Slice, View
+from rtproof.record.decoding import Tick, decode_payload, decode_seconds
+from rtproof.record.encoding import MalformedError
+from rtproof.record.reading import decode_block, open_regular
+from rtproof.run.live_view import Progress
+
+QUIET_S = 5.0
+"""An agent writes at least once a second. After this time without a byte, an agent that is gone writes no more."""
+RUN_COMMAND = "run"
+OUTPUT_OPTIONS = ("-o", "--output")
+PROCESSES = Path("/proc")
+
+
+@dataclass(frozen=True)
+class RunningRecord:
+    """A record that is being written. pid: of the agent, on this machine."""
+
+    path: Path
+    pid: int
+
+
+def running_records() -> list[RunningRecord]:
+    """The records that agents on this machine are writing, sorted by path.
+
+    An agent is known by its command line: ``run``, and then the option for the record. Processes that the agent has
+    forked have the same command line; the one with the smallest number stands for all.
+    """
+    found: dict[Path, int] = {}
+    for pid in sorted(int(entry.name) for entry in PROCESSES.iterdir() if entry.name.isdigit()):
+        path = _output_of(pid)
+        if path is not None and path.name:
+            found.setdefault(path, pid)
+    return [RunningRecord(path, pid) for path, pid in sorted(found.items())]
+
+
+def writer_of(record: Path) -> int | None:
+    """The number of the process that writes this record; None if no agent on this machine does."""
+    place = record.resolve()
+    return next((one.pid for one in running_records() if one.path == place), None)
+
+
+def writes(pid: int, record: Path) -> bool:
+    """Whether this process still is the agent that writes the record."""
+    return _output_of(pid) == record.resolve()
+
+
+def _output_of(pid: int) -> Path | None:
+    """The record that a process writes if it is an agent; None for any other process."""
+    try:
+        words = (PROCESSES / str(pid) / "cmdline").read_bytes().decode(errors="surrogateescape").split("\0")
+    except OSError:
+        return None
+    if RUN_COMMAND not in words:
+        return None
+    given = next(_outputs(words[words.index(RUN_COMMAND) + 1 :]), "-")
+    if given == "-" or not _is_agent(words):
+        return None
+    with suppress(OSError):
+        return ((PROCESSES / str(pid) / "cwd").readlink() / given).resolve()
+    return Path(given) if Path(given).is_absolute() else None
+
+
+def _outputs(words: list[str]) -> Iterator[str]:
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        if word in OUTPUT_OPTIONS:
+            yield following
+        elif word.startswith("--output="):
+            yield word.removeprefix("--output=")
+
+
+def _is_agent(words: list[str]) -> bool:
+    """Whether a command line is an agent's and not that of ``rtproof run``, which writes no record itself.
+
+    ``--stop-on-eof`` is what the host gives every agent, also one with another name.
+    """
+    return "--stop-on-eof" in words or Path(words[0]).name.startswith("rtproof-agent")
+
+
+MOST_SECONDS = 10_000_000
+"""Seconds beyond this number, 115 days, are in no picture."""
+
+
+class MaximaBySecond:
+    """The largest latency of each second, in ns. The same second may be told again."""
+
+    def __init__(self) -> None:
+        self._largest = np.zeros(0, np.int64)
+
+    def add(self, second: Int64Array, largest: Int64Array) -> None:
+        """Take the largest latencies of seconds, as two arrays of equal length."""
+        known = (second >= 0) & (second < MOST_SECONDS)
+        second, largest = second[known], largest[known]
+        missing = int(second.max(initial=-1)) + 1 - self._largest.size
+        if missing > 0:
+            self._largest = np.concatenate((self._largest, np.zeros(missing, np.int64)))
+        np.maximum.at(self._largest, second, largest)
+
+    def parts(self, most: int) -> list[int]:
+        """The maxima of at most this many equal parts of the run so far."""
+        count = min(self._largest.size, most)
+        if not count:
+            return []
+        starts = np.arange(count) * self._largest.size // count
+        return [int(part) for part in np.maximum.reduceat(self._largest, starts)]
+
+
+@dataclass
+class _ThreadSoFar:
+    """What the record says of one thread. ``recent`` and ``recent_missed``: since its last SECONDS chunk.
+
+    SECONDS chunks count every activation up to a checkpoint. The samples after the last of them are not counted yet.
+    """
+
+    series: Series
+    obtained: int = 0
+    missed: int = 0
+    recent: int = 0
+    recent_missed: int = 0
+    lost: int = 0
+    last_ns: int | None = None
+    max_ns: int | None = None
+    time_ns: int = 0
+    maxima: MaximaBySecond = field(default_factory=MaximaBySecond)
+    blocks: list[bytes] = field(default_factory=list)
+
+    def checkpoint(self, payload: bytes) -> None:
+        """Take a SECONDS chunk. It counts the samples that came before it, of which only the last block is needed."""
+        seconds = decode_seconds([payload])
+        self.obtained += int(seconds.obtained.sum())
+        self.missed += int(seconds.missed.sum())
+        self.recent = self.recent_missed = 0
+        ran = seconds.obtained > 0
+        self._largest(seconds.second[ran], seconds.max[ran])
+        for block in self.blocks[-1:]:
+            self._take(block)
+            self.recent = self.recent_missed = 0
+        self.blocks.clear()
+
+    def take_blocks(self) -> None:
+        """Take the samples that came after the last checkpoint."""
+        for block in self.blocks:
+            self._take(block)
+        self.blocks.clear()
+
+    def _take(self, payload: bytes) -> None:
+        block = decode_block(memoryview(payload))
+        missed = np.zeros(block.values.size, np.int64)
+        missed[block.gap_position] = block.gap_missed
+        some = number_activations(self.series, block.first_index, block.first_due_ns, block.values, missed)
+        self.recent += some.value.size
+        self.recent_missed += int(missed.sum())
+        self.last_ns, self.time_ns = int(some.value[-1]), int(some.due_ns[-1])
+        self._largest(some.due_ns // SECOND_NS, some.value)
+
+    def _largest(self, second: Int64Array, value: Int64Array) -> None:
+        if value.size:
+            largest = int(value.max())
+            self.max_ns = largest if self.max_ns is None else max(self.max_ns, largest)
+            self.maxima.add(second, value)
+
+    def progress(self, tick_ns: int) -> Progress:
+        """The numbers as a progress line has them. The least and the mean value are not read, and are 0."""
+        return Progress(
+            time_ns=self.time_ns or tick_ns,
+            thread=self.series.thread,
+            cpu=self.series.cpu,
+            obtained=self.obtained + self.recent,
+            missed=self.missed + self.recent_missed,
+            lost=self.lost,
+            last_ns=self.last_ns,
+            min_ns=0,
+            mean_ns=0,
+            max_ns=self.max_ns or 0,
+        )
+
+
+class RecordFollower:
+    """Reads a record's new whole chunks each time it is asked. A torn chunk at the end is read once it is whole.
+
+    ``end``: the END chunk, once it is there. ``time_ns``: of the newest chunk that has a time each second.
+    """
+
+    def __init__(self, record: Path) -> None:
+        self.path = record
+        self.begin: Begin | None = None
+        self.end: End | None = None
+        self.time_ns = 0
+        self._at = 0
+        self._facts: dict[str, str] = {}
+        self._threads: dict[int, _ThreadSoFar] = {}
+        self._by_series: dict[int, _ThreadSoFar] = {}
+
+    def read(self) -> bool:
+        """Take the new chunks; whether there were any. RecordError if the record cannot be read."""
+        before = self._at
+        with open_regular(str(self.path)) as file:
+            window = FileWindow(file.fileno(), os.fstat(file.fileno()).st_size)
+            for part in walk_chunks(window, start=before):
+                if isinstance(part, Hole):
+                    if part.offset + part.length >= window.size:
+                        break
+                    self._at = part.offset + part.length
+                    continue
+                self._at = part.offset + CHUNK_HEADER.size + padded(len(part.payload))
+                with suppress(MalformedError):
+                    self._take(part)
+        for thread in self._threads.values():
+            with suppress(MalformedError):
+                thread.take_blocks()
+        return self._at > before
+
+    def asked(self, key: str) -> str:
+        """The value of a fact that was asked of the whole run; "" if there is none."""
+        return self._facts.get(key, "")
+
+    def asked_number(self, key: str) -> int:
+        """The same as a number; 0 if it is none."""
+        value = self.asked(key)
+        return int(value) if value.isascii() and value.isdigit() and len(value) < 20 else 0
+
+    def threads(self) -> dict[int, Progress]:
+        """The numbers of each thread of which there is a value, by the thread's number."""
+        return {n: one.progress(self.time_ns) for n, one in self._threads.items() if one.max_ns is not None}
+
+    def maxima(self) -> dict[int, MaximaBySecond]:
+        """The maxima over time of each thread."""
+        return {number: one.maxima for number, one in self._threads.items()}
+
+    def quiet_s(self, now: float | None = None) -> float:
+        """For how many seconds nothing was written. now: the time of day in seconds, by default the present one."""
+        return (time.time() if now is None else now) - self.path.stat().st_mtime
+
+    def _take(self, frame: Frame) -> None:
+        if frame.type in (ChunkType.SAMPLES, ChunkType.SECONDS):
+            self._take_values(frame.type, bytes(frame.payload))
+            return
+        item = decode_payload(frame.type, frame.payload)
+        if isinstance(item, Series):
+            self._add(item)
+        elif isinstance(item, Tick):
+            self.time_ns = item.time_ns
+        elif isinstance(item, Fact) and item.moment is Moment.ASKED:
+            self._facts[item.key] = item.value
+        elif isinstance(item, Slice):
+            self._add_lost(item)
+        elif isinstance(item, Begin):
+            self.begin = item
+        elif isinstance(item, End):
+            self.end = item
+
+    def _add(self, series: Series) -> None:
+        """The last field of a thread, the whole reaction, is the one that is shown."""
+        shown = self._threads.get(series.thread)
+        if shown is None or shown.series.id < series.id:
+            self._threads[series.thread] = _ThreadSoFar(series)
+            self._by_series = {one.series.id: one for one in self._threads.values()}
+
+    def _add_lost(self, part: Slice) -> None:
+        thread = self._by_series.get(part.series)
+        if thread and part.view is View.OBSERVED:
+            thread.lost += part.lost
+
+    def _take_values(self, kind: int, payload: bytes) -> None:
+        least = SAMPLES_FIELDS.size if kind == ChunkType.SAMPLES else SHORT_COUNT.size
+        thread = self._by_series.get(SHORT_COUNT.unpack_from(payload)[0]) if len(payload) >= least else None
+        if thread is None:
+            return
+        if kind == ChunkType.SAMPLES:
+            thread.blocks.append(payload)
+        else:
+            thread.checkpoint(payload)

@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rtproof watch``: a run that somebody else makes."""
+
+import fcntl
+import io
+import os
+import pty
+import signal
+import struct
+import sys
+import termios
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from agent_process import eventually, running, whole
+from record_cases import MS, write_small
+
+from rtproof.cli.main import main
+from rtproof.core.errors import UserError
+from rtproof.experiment import watched_run
+from rtproof.record import run_folder
+from rtproof.record.chunks import CHUNK_HEADER, padded
+from rtproof.run import running_records
+from rtproof.run.live_view import can_redraw
+from rtproof.run.running_records import MaximaBySecond, RecordFollower
+
+
+def arguments(record: Path, *more: str) -> tuple[str | Path, ...]:
+    return ("-o", record, "--policy", "other", "--checkpoint", "100ms", *more)
+
+
+def never(_: float) -> None:
+    pytest.fail("it waits for something")
+
+
+def chunk_ends(content: bytes) -> list[int]:
+    """Where each chunk of a whole record ends."""
+    ends, at = [], 0
+    while at < len(content):
+        at += CHUNK_HEADER.size + padded(int(CHUNK_HEADER.unpack_from(content, at)[1]))
+        ends.append(at)
+    return ends
+
+
+def test_a_record_that_grows_by_chunks_and_by_torn_chunks_ends_in_the_same_numbers(tmp_path: Path) -> None:
+    truth = write_small(tmp_path / "whole.rtrec")
+    content = (tmp_path / "whole.rtrec").read_bytes()
+    growing = tmp_path / "growing.rtrec"
+    begin, *ends = chunk_ends(content)
+    growing.write_bytes(content[:begin])
+    follower = RecordFollower(growing)
+    assert follower.read()
+    before = begin
+    for end in ends:
+        with growing.open("ab") as file:
+            file.write(content[before : (before + end) // 2])
+            file.flush()
+            assert not follower.read()  # the last chunk is torn
+            file.write(content[(before + end) // 2 : end])
+            file.flush()
+            assert follower.read()
+        before = end
+    assert not follower.read()
+    assert follower.end is not None
+    totals = {part.series: part for part in follower.end.totals}
+    threads = follower.threads()
+    assert sorted(threads) == [0, 1]
+    for number, row in threads.items():
+        assert row.obtained == totals[number].obtained == truth[number].value.size
+        assert (row.missed, row.lost) == (totals[number].missed, totals[number].lost)
+        assert row.max_ns == truth[number].value.max()
+        assert row.last_ns == truth[number].value[-1]
+        assert row.time_ns == truth[number].due_ns[-1]
+        assert follower.maxima()[number].parts(60) == [truth[number].value.max()]
+
+
+def test_it_counts_once_what_samples_and_seconds_both_tell(tmp_path: Path) -> None:
+    truth = write_small(tmp_path / "whole.rtrec")
+    content = (tmp_path / "whole.rtrec").read_bytes()
+    part = tmp_path / "part.rtrec"
+    seen = []
+    for end in chunk_ends(content):
+        part.write_bytes(content[:end])
+        follower = RecordFollower(part)
+        follower.read()
+        seen.append(follower.threads()[0].obtained if 0 in follower.threads() else 0)
+    assert seen == sorted(seen)
+    assert seen[-1] == truth[0].value.size
+
+
+def test_damage_in_the_middle_is_passed_over(tmp_path: Path) -> None:
+    write_small(tmp_path / "a.rtrec")
+    content = bytearray((tmp_path / "a.rtrec").read_bytes())
+    content[chunk_ends(bytes(content))[1] + 25] ^= 1
+    (tmp_path / "a.rtrec").write_bytes(content)
+    follower = RecordFollower(tmp_path / "a.rtrec")
+    follower.read()
+    assert follower.end is not None
+
+
+def test_maxima_by_second_in_equal_parts() -> None:
+    found = MaximaBySecond()
+    assert found.parts(8) == []
+    found.add(np.array([0, 1, 2, 5, 2**40, -1]), np.array([10, 20, 30, 60, 1, 1]))
+    found.add(np.array([2]), np.array([40]))
+    assert found.parts(60) == [10, 20, 40, 0, 0, 60]
+    assert found.parts(2) == [40, 60]
+
+
+def test_a_run_of_the_real_agent_until_it_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = tmp_path / "a.rtrec"
+    with running(*arguments(record, "--duration", "2500ms", "--limit", "10s")) as one:
+        one.await_ns(0)
+        assert [each.pid for each in running_records.running_records() if each.path == record] == [one.process.pid]
+        assert main(["watch", str(record)]) == 4
+        assert one.end() == 0
+    shown = capsys.readouterr()
+    assert whole(record).damage == ()
+    assert shown.out.startswith("UNDECIDED")
+    assert "of 0:00:02: " in shown.err
+    assert "activations, max" in shown.err
+
+
+def test_a_run_without_samples(tmp_path: Path) -> None:
+    record = tmp_path / "a.rtrec"
+    with running(*arguments(record, "--duration", "700ms", "--record", "summary", "--period", "1ms")) as one:
+        assert one.end() == 0
+    follower = RecordFollower(record)
+    follower.read()
+    assert follower.end is not None
+    rows = follower.threads()
+    assert sum(row.obtained for row in rows.values()) == sum(total.obtained for total in follower.end.totals)
+    assert [row.last_ns for row in rows.values()] == [None] * len(rows)
+
+
+def test_a_killed_agent(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watched_run, "QUIET_S", 0.0)
+    record = tmp_path / "a.rtrec"
+    looks = []
+    with running(*arguments(record, "--duration", "60s")) as one:
+        one.await_ns(300 * MS)
+
+        def kill(_: float) -> None:
+            looks.append(1)
+            for pid in one.processes():
+                os.kill(pid, signal.SIGKILL)
+            one.process.wait()
+
+        code = watched_run.watch(str(record), kill)
+    assert looks == [1]
+    shown = capsys.readouterr()
+    assert code in (0, 3)
+    assert "rtproof: the run has no end: its agent was killed; what it measured until then is judged" in shown.err
+
+
+def test_ctrl_c_leaves_the_run_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = tmp_path / "a.rtrec"
+
+    def interrupt(_: float) -> None:
+        raise KeyboardInterrupt
+
+    with running(*arguments(record, "--duration", "1500ms")) as one:
+        one.await_ns(0)
+        assert watched_run.watch(str(record), interrupt) == 130
+        assert one.process.poll() is None
+        assert one.end() == 0
+    assert whole(record).end
+    assert f"no longer watched; the run goes on: rtproof watch {record}" in capsys.readouterr().err
+
+
+def test_a_run_that_still_warms_up_is_waited_for(tmp_path: Path) -> None:
+    record = tmp_path / run_folder.RECORD_NAME
+    with running(*arguments(record, "--duration", "200ms", "--warmup", "1s")) as one:
+        assert eventually(lambda: running_records.writer_of(record) == one.process.pid)
+        assert watched_run.watch(str(tmp_path), lambda _: time.sleep(0.05)) in (0, 3)
+        assert one.end() == 0
+    assert whole(record).end
+
+
+def finished(folder: Path) -> Path:
+    """A run folder of which the run is over."""
+    folder.mkdir()
+    write_small(folder / run_folder.RECORD_NAME)
+    return folder
+
+
+def test_a_finished_run_is_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = finished(tmp_path / "a")
+    (tmp_path / "a.html").write_text("the page")
+    code = watched_run.watch(str(run), never)
+    out = capsys.readouterr().out
+    assert f"page      {tmp_path / 'a.html'}\n" in out
+    assert out.endswith(f"more      rtproof show {run}\n")
+    assert main(["show", str(run)]) == code
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda place: place.mkdir(), "is not a run folder: it has no run.rtrec"),
+        (lambda place: place.write_bytes(b""), "is empty"),
+        (lambda place: place.write_bytes(b"no record" * 9), "is not a record"),
+        (lambda place: None, "is no run folder, no record and no target; there are: local, qemu, simulated"),
+    ],
+)
+def test_what_is_no_run(
+    make: Callable[[Path], object], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(tmp_path / "a")
+    assert main(["watch", str(tmp_path / "a")]) == 2
+    said = capsys.readouterr().err
+    assert sentence in said
+    assert said.count("\n") == 1
+
+
+def test_a_target_is_the_one_run_on_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [running_records.RunningRecord(finished(tmp_path / name) / run_folder.RECORD_NAME, 1) for name in "ab"]
+    monkeypatch.setattr(running_records, "running_records", lambda: runs[:1])
+    assert watched_run._run_on_target("local") == tmp_path / "a"
+    monkeypatch.setattr(running_records, "running_records", lambda: runs)
+    with pytest.raises(UserError, match="2 runs are going on on the target local: "):
+        watched_run._run_on_target("local")
+    with pytest.raises(UserError, match="no run on the target qemu writes its record on this machine"):
+        watched_run._run_on_target("qemu")
+    with pytest.raises(UserError, match="did you mean 'local'"):
+        watched_run._run_on_target("locl")
+
+
+def test_the_runs_that_go_on_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with running(*arguments(tmp_path / "a.rtrec", "--duration", "60s")) as one:
+        assert eventually(lambda: running_records.writer_of(tmp_path / "a.rtrec") is not None)
+        assert main(["watch"]) == 0
+        assert f"{tmp_path / 'a.rtrec'}  (process {one.process.pid})\n" in capsys.readouterr().out
+    monkeypatch.setattr(running_records, "running_records", list)
+    assert main(["watch"]) == 0
+    assert capsys.readouterr() == ("", "no run is going on on this machine\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "output"),
+    [
+        (["/a/rtproof-agent", "run", "-o", "/r/run.rtrec"], "/r/run.rtrec"),
+        (["nice", "agent", "run", "--duration", "1s", "--output=/r/x", "--stop-on-eof"], "/r/x"),
+        (["rtproof-agent", "run", "-o", "-"], None),
+        (["python", "/bin/rtproof", "run", "--output", "/r"], None),
+        (["sh", "-c", "rtproof-agent run -o /r"], None),
+        (["rtproof-agent", "load", "sched"], None),
+        ([""], None),
+    ],
+)
+def test_an_agent_is_known_by_its_command_line(
+    words: list[str], output: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7" / "cmdline").write_text("\0".join([*words, ""]))
+    monkeypatch.setattr(running_records, "PROCESSES", tmp_path)
+    assert [str(one.path) for one in running_records.running_records()] == ([output] if output else [])
+
+
+def on_terminal(columns: int, what: str) -> str:
+    """What ``rtproof watch`` draws on a terminal of this width."""
+    parent, child = pty.openpty()
+    os.set_blocking(parent, False)
+    before = sys.stderr
+    with os.fdopen(child, "w") as terminal:
+        fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        sys.stderr = terminal
+        try:
+            watched_run.watch(what, never)
+        finally:
+            sys.stderr = before
+        drawn = os.read(parent, 65_536).decode()
+    os.close(parent)
+    return drawn
+
+
+def test_the_view_on_a_terminal_80_columns_wide(tmp_path: Path) -> None:
+    drawn = on_terminal(80, str(finished(tmp_path / "a"))).replace("\r", "").splitlines()
+    assert max(map(len, drawn)) < 80
+    assert drawn[1].split()[:6] == ["thread", "cpu", "n", "missed", "last", "max"]
+    assert "max over time" in drawn[1]
+    assert len(drawn) == 4
+
+
+@pytest.mark.parametrize("columns", [80, 30])
+def test_nothing_but_text_on_a_dumb_terminal_and_without_colours(
+    columns: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setenv("NO_COLOR", "1")
+    drawn = on_terminal(columns, str(finished(tmp_path / "a")))
+    assert "\x1b" not in drawn + capsys.readouterr().out
+    assert drawn.count("\n") == 1
+    assert " activations, max " in drawn
+
+
+def test_what_can_redraw(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.delenv("TERM", raising=False)
+    assert can_redraw(Terminal())
+    assert not can_redraw(io.StringIO())
+    monkeypatch.setenv("TERM", "dumb")
+    assert not can_redraw(Terminal())
