@@ -2,16 +2,22 @@
 """The fuzzer of ``make fuzz``: each target reads its corpus and some damaged inputs, and finds planted defects."""
 
 import os
+import random
 import subprocess
 import sys
 from itertools import islice
 from pathlib import Path
+from types import ModuleType
+from typing import cast
 
+import damaged_outputs
 import pytest
 from fuzzing import worker
 from fuzzing.record_mutations import chunks_of, mutated_record, record_of
 from fuzzing.targets import DATA, TARGETS, Target, kept_inputs
 
+from rtproof import importers
+from rtproof.core import plugins
 from rtproof.core.errors import UserError
 
 ROOT = Path(__file__).parent.parent
@@ -106,3 +112,48 @@ def test_an_answer_that_changes_or_is_no_sentence_is_a_finding(answer: str, tmp_
     target = Target("changing", lambda: [b""], lambda content, other, seed: content, read)
     with pytest.raises(worker.FindingError, match=r"two readings of one input differ|not one sentence"):
         worker.check(target, b"", tmp_path / "reading", twice=True)
+
+
+# Damaged outputs of each tool, which are read by their reader alone.
+
+
+class OddReader:
+    """A reader with a defect: it fails with an exception of its own for some texts."""
+
+    TOOL = "an odd tool"
+
+    @staticmethod
+    def looks_like(text: str) -> bool:
+        return "odd" in text
+
+    @staticmethod
+    def read(text: str) -> str:
+        if "9" in text:
+            raise KeyError(text[:1])
+        if "1" not in text:
+            raise UserError("there is no number")
+        return text
+
+
+def test_a_defect_of_a_reader_is_counted_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    reader = cast("ModuleType", OddReader)
+    found = damaged_outputs.read_damaged(reader, [b"odd 1\n", b"odd 12 odd\n"], 2_000, random.Random(1))
+    out, err = capsys.readouterr()
+    assert found > 0
+    kept = sorted((tmp_path / "build" / "fuzz").iterdir())
+    assert 1 <= len(kept) <= found
+    assert all(b"9" in each.read_bytes() for each in kept)
+    assert "an odd tool: 2 seeds; " in out
+    assert all(f" {outcome}" in out for outcome in ("read", "refused", "not known as this tool's", "KeyError("))
+    assert "build/fuzz/histogram-anoddtool-1" in err
+
+
+def test_every_reader_has_a_seed_and_reads_a_few_damaged_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    readers = plugins.load_plugins(importers)
+    seeds = damaged_outputs.seeds_of(readers)
+    assert [module.TOOL for module in readers if not seeds[module.TOOL]] == []
+    found = [damaged_outputs.read_damaged(each, seeds[each.TOOL], 20, random.Random(2)) for each in readers]
+    assert not any(found), capsys.readouterr()

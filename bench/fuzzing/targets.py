@@ -176,7 +176,8 @@ def _read_trace(content: bytes, folder: Path) -> bytes:
     return "\n".join(said).encode(errors="backslashreplace")
 
 
-def _histograms() -> list[bytes]:
+def tool_outputs() -> list[bytes]:
+    """Outputs of other tools, most of them real."""
     found = [DATA / "jitterdebugger.json", *sorted((DATA / "cyclictest").glob("*"))]
     with zipfile.ZipFile(DATA / "tool_outputs.zip") as outputs:
         return [*(path.read_bytes() for path in found), *(outputs.read(name) for name in outputs.namelist())]
@@ -445,7 +446,7 @@ TARGETS = (
     Target("record", _records, mutated_record, _read_record, 3),
     Target("comparison", _records, mutated_record, _read_compared, 2),
     Target("exports", lambda: _records() + _traces(), mutated_record, _export_record, 3),
-    Target("histogram", _histograms, _plain, _read_histogram, 2),
+    Target("histogram", tool_outputs, _plain, _read_histogram, 2),
     Target("trace", _traces, mutated_trace, _read_trace, 2),
     Target("profile", _toml_seeds(Path(profiles.__file__).parent), _plain, _read_profile),
     Target("article", _toml_seeds(Path(articles.__file__).parent), _plain, _read_article),

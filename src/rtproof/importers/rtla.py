@@ -78,6 +78,8 @@ def _histogram(text: str, mode: str) -> ImportedHistogram:
     # Newer versions add a block of all CPUs, whose rows have the same names.
     rows = _rows(text[head.end() :].partition("\nALL:")[0], columns)
     kind = _last_kind(columns, rows["count:"])
+    if (mode == "osnoise") != (kind == "CPU"):
+        raise UserError(f"its title says {mode}, and the names of its columns do not")
     table = _table(rows, UNITS_NS[unit[1]])
     parts = [_part(table, at, int(name[4:])) for at, name in enumerate(columns) if name.startswith(kind)]
     found = _measurement(mode, kind, parts, text, table.unit_ns)
