@@ -53,7 +53,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "lab profile": (("akamina",), "rtproof.experiment.guest_runner.profile_kernels"),
     "lab ten-ms": ((), "rtproof.experiment.guest_runner.profile_kernels"),
     "loads": ((), "rtproof.agents.build.find_agent"),
-    "matrix": (("a",), "rtproof.experiment.campaign_folder.read_matrix_runs"),
+    "matrix": (("a",), "rtproof.report.pages.matrix_page.matrix_sections"),
     "plan": (("--limit", "1ms", "--at-most", "1/h"), "rtproof.judge.planning.plan_length"),
     "profiles": ((), "rtproof.profiles.names"),
     "report": (("a",), "rtproof.judge.analyse.analyse"),

@@ -394,11 +394,12 @@ def draw_matrix(paths: Sequence[Path], form: str) -> tuple[bytes, int]:
 
 
 def _is_campaign(path: Path) -> bool:
-    """Whether it is the folder or the result of a profile, under any name. Never waits for a pipe."""
+    """Whether it is the folder or the result of a profile, under any name. UserError for a pipe or a device."""
     if path.name == RESULT_FILE or (path / RESULT_FILE).exists():
         return True
-    if not path.is_file():
+    if path.is_dir() or not path.exists():
         return False
+    files.refuse_what_waits(path)
     with path.open("rb") as file:
         return CAMPAIGN_SCHEMA.encode() in file.read(HEAD_BYTES)
 
