@@ -195,7 +195,7 @@ def test_a_run_above_the_limit_throughout_is_refuted_and_says_so_first() -> None
     made = record([block([700_000] * 29_875)])
     verdict = verdict_of(made, Requirement(LIMIT, MINUTE))
     assert verdict.state is State.REFUTED
-    assert verdict.reasons[0].startswith("Exceeded in 30 of 30 s (1 episode, not over)")
+    assert verdict.reasons[0].startswith("Exceeded in 30 of 30 s (1 episode, not over; ")
 
 
 def test_very_many_exceedances_are_judged_alike(monkeypatch: pytest.MonkeyPatch) -> None:
