@@ -281,6 +281,20 @@ static void memory_is_taken_within_bounds(void)
 	}
 }
 
+/* ThreadSanitizer keeps a file of its own there while a program starts; load churn is ended in the midst of that. */
+static void no_file_of_a_load_is_left(void)
+{
+	DIR *folder = opendir(scratch_folder);
+	struct dirent *entry;
+
+	CHECK(folder);
+	while ((entry = readdir(folder)))
+		if (!strncmp(entry->d_name, "tsan.rodata.", strlen("tsan.rodata.")))
+			CHECK(unlinkat(dirfd(folder), entry->d_name, 0) == 0);
+	CHECK(closedir(folder) == 0);
+	CHECK(rmdir(scratch_folder) == 0);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], "version")) /* load churn starts the program that it is in */
@@ -297,13 +311,14 @@ int main(int argc, char **argv)
 	bool inherits = prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0;
 
 	every_worker_counts_and_none_stays();
-	CHECK(rmdir(scratch_folder) == 0 && mkdir(scratch_folder, 0700) == 0);
+	no_file_of_a_load_is_left();
+	CHECK(mkdir(scratch_folder, 0700) == 0);
 	if (!inherits)
 		SKIP("orphans can't be given to a process of one's choice here: Linux 3.4, and not under this emulator");
 	rounds_follow_each_other("sched:groups=1,pairs=2,restart=100ms");
 	rounds_follow_each_other("files:workers=2,mib=1,kib=2,restart=100ms"); /* the next one finds files of the one before */
 	a_load_that_loses_a_worker_ends();
 	a_load_dies_with_its_parent();
-	CHECK(rmdir(scratch_folder) == 0); /* no file is left in it */
+	no_file_of_a_load_is_left();
 	return EXIT_SUCCESS;
 }
