@@ -114,6 +114,10 @@ def test_few_runs_are_described_and_not_judged(
     assert said["finding"] == "not judged"
     told = json.dumps(said["sentences"])
     assert ("one run each cannot separate the kernel from the run" if n == 1 else "takes 5 runs a side") in told
+    assert main(["compare", *a, "--against", *b, "--no-report"]) == 0
+    header = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("metric "))
+    assert header.split()[:3] == ["metric", "finding", "ratio"]
+    assert ("interval" in header) == (n > 1)
 
 
 def test_the_sides_are_called_what_their_user_calls_them(
@@ -199,7 +203,9 @@ def test_an_invalid_run_is_left_out_with_its_reason(
         (["gone", "--against", "rt"], "gone does not exist"),
         (["rt", "--against", "empty"], "there is no run in the folder empty"),
         (["rt", "--against", "rt/00"], "rt/00 stands on both sides, A and B"),
-        (["rt"], "Missing option '--against'"),
+        (["rt"], "it is not said what to compare with: rtproof compare rt --against B"),
+        (["rt/00", "stock/00"], "it is not said what to compare with: rtproof compare rt/00 --against stock/00"),
+        (["rt", "--against", "stock", "-o", "page.pdf"], "no format of a report ends in .pdf: give --format NAME"),
         (["rt", "--against"], "Option '--against' requires an argument"),
         (["--against", "rt"], "Missing argument 'A...'"),
         (["rt", "--against", "stock", "--names", "old"], "--names takes two different names"),
@@ -236,6 +242,8 @@ def test_the_page_goes_where_it_is_told_in_any_form(
     for form in ("markdown", "text", "json", "html"):
         assert main([*words, "--output", f"page.{form}", "--format", form]) == 0
         assert "2.0" in Path(f"page.{form}").read_text() or form == "json"
+    assert main([*words, "-o", "by-its-ending.md"]) == 0
+    assert Path("by-its-ending.md").read_text().startswith("# rtproof: rt against stock")
     capsys.readouterr()
     assert main([*words, "--output", "-", "--format", "markdown"]) == 0
     assert capsys.readouterr().out.startswith("# rtproof: rt against stock")

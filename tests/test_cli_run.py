@@ -20,7 +20,7 @@ from rtproof import exporters
 from rtproof.cli.main import main
 from rtproof.core import plugins
 from rtproof.core.errors import UserError
-from rtproof.experiment import stored_runs
+from rtproof.experiment import stored_runs, target_runs
 from rtproof.judge.analysis_model import State
 from rtproof.record import run_folder
 from rtproof.record.writing import RecordWriter
@@ -418,6 +418,28 @@ def test_a_report_names_the_command_that_repeats_it(run_read: Path, capsys: pyte
 
 
 @pytest.mark.usefixtures("nothing_is_added")
+def test_the_ending_of_a_name_chooses_the_format(run_read: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, begin in (("a.md", "# rtproof"), ("a.TXT", "rtproof: "), ("page", "<!doctype html>"), ("a.json", "{")):
+        assert main(["report", str(run_read), "-o", name]) == 0
+        assert Path(name).read_text().lower().startswith(begin), name
+    capsys.readouterr()
+    assert main(["report", str(run_read), "-o", "a.pdf"]) == 2
+    assert "no format of a report ends in .pdf: give --format NAME, one of html (.html)" in capsys.readouterr().err
+    assert not Path("a.pdf").exists()
+    assert main(["export", str(run_read), "--format", "svg"]) == 2
+    assert "svg is a format of reports: rtproof report" in capsys.readouterr().err
+
+
+def test_the_next_command_is_named_as_this_one_was_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    for called, shown in ((".venv/bin/rtproof", ".venv/bin/rtproof"), ("/usr/bin/pytest", "rtproof")):
+        monkeypatch.setattr("sys.argv", [called])
+        assert target_runs.program_name() == shown
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr("sys.argv", [".venv/bin/rtproof"])
+    assert target_runs.program_name() == "rtproof"
+
+
 def test_a_report_is_never_written_over(run_read: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("a.html").write_text("precious")
     Path("a-2.html").symlink_to("nowhere")

@@ -204,7 +204,7 @@ def test_it_says_what_remains_with_n_and_what_does_not() -> None:
         "95 % each, not both together",
         "5 % for m = 52",
         "at least 50.000",
-        "a histogram has no time order",
+        "the file has no time order",
         "may be missing from this run",
     ):
         assert words in shown, words
@@ -358,7 +358,7 @@ def test_no_answer_claims_a_rate_that_a_decision_does_not_show() -> None:
     assert "valid at any stopping time" not in refuted
     assert "more often than" not in refuted
     undecided = text(analyse_histogram(FILE, [Requirement(50 * US_HISTOGRAM_ONLY)]))
-    assert "no length of it is known to decide" in undecided
+    assert "no length of the run is known to decide" in undecided
 
 
 @pytest.mark.parametrize("limits", [(), ("100us",), ("100us", "30us")])

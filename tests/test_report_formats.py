@@ -17,7 +17,7 @@ from rtproof.report.blocks import Block, HeatMap, Plot, Section, Table, Text
 from rtproof.report.formats import json as json_format
 from rtproof.report.formats import markdown, text
 from rtproof.report.formats.html import HtmlMarkup, html_element, json_script
-from rtproof.report.text_table import FOLDED_ROWS, WIDTH, lay_out
+from rtproof.report.text_table import FOLDED_ROWS, WIDTH, fitted_to_terminal, lay_out
 
 NEVER = re.compile(r"(?i:worst case is|guarantee|\bsafe\b|\bnan\b|\binf\b)|\bNone\b[^ ]")
 
@@ -205,6 +205,23 @@ def test_long_words_are_wrapped_in_their_column() -> None:
 def test_no_table_of_few_columns_is_wider_than_the_terminal(rows: list[tuple[str, ...]]) -> None:
     text = lay_out(Table("Caption", ("a", "b", "c"), tuple(rows), (1,)))
     assert all(len(line) <= WIDTH and line.isprintable() for line in text.split("\n"))
+
+
+def test_text_for_a_terminal_is_as_narrow_as_the_terminal_and_text_for_a_file_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sections = [
+        Section("a", "Title " * 20, (Text(("word " * 60,)), Table("Caption " * 20, ("a",), (("cell " * 40,),))))
+    ]
+    monkeypatch.setenv("COLUMNS", "60")
+    longest = {}
+    for on_terminal in (False, True):
+        monkeypatch.setattr("sys.stdout.isatty", lambda told=on_terminal: told)
+        with fitted_to_terminal():
+            lines = text.draw("a title", sections).decode().splitlines()
+        longest[on_terminal] = max(len(line) for line in lines if not line.startswith("Title"))
+    assert 80 < longest[False] <= WIDTH
+    assert 40 < longest[True] <= 60
 
 
 def test_a_folded_table_shows_its_first_rows_and_how_many_more_there_are() -> None:

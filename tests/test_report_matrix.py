@@ -184,14 +184,18 @@ def test_runs_have_a_row_for_each_kernel_and_curves_of_all_kernels_under_a_load(
     (table,) = (block for block in sections["matrix"].blocks if isinstance(block, Table))
     assert table.header == ("board", "kernel", "no load", "load mmap")
     assert table.rows == (
-        ("arm", "6.1 (full)", "90.000; 80.000", "70.000"),
-        ("arm", "6.2 (none)", "4,000.000", "50.000"),
+        ("arm", "6.1 (preempt=full)", "90.000; 80.000", "70.000"),
+        ("arm", "6.2 (preempt=none)", "4,000.000", "50.000"),
     )
     (claim,) = (block for block in sections["matrix"].blocks if isinstance(block, Text) and block.headline)
-    assert claim.headline == "6.2 (none) reached 4,000 us (no load); 6.1 (full) reached 90 us (no load)"
+    assert claim.headline == "6.2 (preempt=none) reached 4,000 us (no load); 6.1 (preempt=full) reached 90 us (no load)"
     plots = [block for block in sections["curves"].blocks if isinstance(block, Plot)]
     assert [(plot.title.split(": ")[1], plot.foremost) for plot in plots] == [("load mmap", True), ("no load", True)]
-    assert [curve.name for curve in plots[1].curves if curve.role == "whole"] == ["6.1 (full)", "6.2 (none)"]
+    systems = [curve.name for curve in plots[1].curves if curve.role == "whole"]
+    assert systems == ["6.1 (preempt=full)", "6.2 (preempt=none)"]
+    assert plots[0].x_ends == plots[1].x_ends == (5.0, 4_000.0)
+    assert plots[0].y_ends == plots[1].y_ends is not None
+    assert "published" not in report_cases.words(list(sections["matrix"].blocks))
 
 
 def test_what_was_measured_otherwise_is_a_column_of_its_own() -> None:
@@ -210,7 +214,7 @@ def test_invalid_runs_and_runs_without_values_are_rows_without_curves() -> None:
     sections = {each.name: each for each in matrix_page.matrix_sections((), runs)}
     assert "curves" not in sections
     (table,) = (block for block in sections["matrix"].blocks if isinstance(block, Table))
-    assert table.rows == (("arm", "6.1 (full)", "9.000 (INVALID); unknown"),)
+    assert table.rows == (("arm", "6.1 (preempt=full)", "9.000 (INVALID); unknown"),)
 
 
 def test_a_file_that_tells_no_board_is_a_board_of_its_own_and_values_beyond_its_scale_are_said() -> None:
@@ -218,7 +222,7 @@ def test_a_file_that_tells_no_board_is_a_board_of_its_own_and_values_beyond_its_
     (section, *_) = matrix_page.matrix_sections((), [file, figures("a", 9_000, probe="timer")])
     (table,) = (block for block in section.blocks if isinstance(block, Table))
     assert table.header[2:] == ("load unknown, probe cyclictest", "no load, probe timer")
-    assert table.rows == (("hist.txt", "unknown", "> 40.000", ""), ("arm", "6.1 (full)", "", "9.000"))
+    assert table.rows == (("hist.txt", "unknown", "> 40.000", ""), ("arm", "6.1 (preempt=full)", "", "9.000"))
 
 
 def test_the_command_takes_runs_and_profiles_and_tells_of_what_it_could_not_read(

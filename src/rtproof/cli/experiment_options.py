@@ -58,6 +58,7 @@ def page_options(beside: str) -> Callable[[Command], Command]:
     """output, form, report and as_json. beside: the name of the argument that the page goes beside."""
     return with_options(
         click.option(
+            "-o",
             "--output",
             type=PATH,
             metavar="FILE",
@@ -66,10 +67,9 @@ def page_options(beside: str) -> Callable[[Command], Command]:
         click.option(
             "--format",
             "form",
-            default="html",
             metavar="NAME",
             shell_complete=shell_completion.complete_report_formats,
-            help="Format of the page: html (default), markdown, text or json.",
+            help="Format of the page: html (default), markdown, text or json; else by FILE's ending.",
         ),
         click.option("--report/--no-report", default=True, help="Write the page (default)."),
         click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),

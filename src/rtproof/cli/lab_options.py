@@ -65,6 +65,8 @@ LAB_RUN_OPTIONS = (
 )
 
 LAB_OUTPUT_OPTIONS = (
-    click.option("--output", type=PATH, metavar="FOLDER", help="New folder for all results (default: one in runs)."),
+    click.option(
+        "-o", "--output", type=PATH, metavar="FOLDER", help="New folder for all results (default: one in runs)."
+    ),
     click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
 )

@@ -84,7 +84,9 @@ AGENT_OPTIONS = (
         help="Trace in blocks of this length, some with the trace on and some with it off.",
     ),
     click.option(
-        "--allow-unprivileged", is_flag=True, help="If the privilege for --policy is missing, measure with SCHED_OTHER."
+        "--allow-unprivileged",
+        is_flag=True,
+        help="If the privilege for --policy is missing, measure with SCHED_OTHER; a --limit is then INVALID.",
     ),
 )
 

@@ -33,6 +33,7 @@ from rtproof.report.pages import campaign_outcomes, campaign_page, matrix_page
 from rtproof.report.pages.campaign_json import CAMPAIGN_SCHEMA, encode_campaign
 from rtproof.report.pages.campaign_outcomes import CampaignExtras, CellOutcome, OtherToolResult
 from rtproof.report.pages.kernel_comparison_page import making_section
+from rtproof.report.text_table import fitted_to_terminal
 
 CAMPAIGN_FILE = "campaign.json"
 CAMPAIGN_FOLDER_SCHEMA = "rtproof.campaign-folder"
@@ -231,7 +232,8 @@ class CampaignDocument:
 
 def print_campaign(found: CampaignDocument, as_json: bool) -> None:
     """Print the result."""
-    click.echo(found.encoded if as_json else found.drawn("text", short=True), nl=False)
+    with fitted_to_terminal():
+        click.echo(found.encoded if as_json else found.drawn("text", short=True), nl=False)
 
 
 def write_campaign_pages(found: CampaignDocument, folder: Path, forms: Mapping[str, str]) -> None:

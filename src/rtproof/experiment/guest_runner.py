@@ -36,6 +36,7 @@ from rtproof.profiles.profile import with_settings
 from rtproof.record.run_folder import RunInfo
 from rtproof.report.pages import kernel_comparison_page
 from rtproof.report.pages.kernel_comparison_page import Provenance
+from rtproof.report.text_table import fitted_to_terminal
 from rtproof.vm.initramfs import build_guest_agent, toolchain_name
 from rtproof.vm.kernel_files import Kernel, architecture_of, has_module
 from rtproof.vm.machine import emulator_version
@@ -208,7 +209,8 @@ def publish_comparison(document: ResultDocument, ran: CellResults, folder: Path,
     for result in ran.results:
         if result.kept:
             shutil.copytree(result.kept.folder, folder / "cells" / result.cell.slug)
-    click.echo(document.encoded if as_json else report.render("text", document.title, document.terminal), nl=False)
+    with fitted_to_terminal():
+        click.echo(document.encoded if as_json else report.render("text", document.title, document.terminal), nl=False)
     click.echo(f"\npage: {folder / COMPARISON_PAGE}", err=as_json)
 
 

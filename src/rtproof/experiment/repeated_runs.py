@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from rtproof.compare.effects import MIN_RUNS
 from rtproof.compare.likeness import MUST_AGREE
 from rtproof.core import files
 from rtproof.core.errors import TargetError, UserError
@@ -107,7 +108,9 @@ def _announcement(asked: SeriesRequest) -> str:
     if len(asked.sides) == 1:
         return f"{len(order)} run{'s' * (len(order) > 1)}, {whole} in all, without the time to start each"
     turns = " ".join(side.name for side in order[:8]) + (" ..." if len(order) > 8 else "")
-    return f"{len(order)} runs by turns, {turns}, {whole} in all, without the time to start each"
+    told = f"{len(order)} runs by turns, {turns}, {whole} in all, without the time to start each"
+    few = f"; --repeat {MIN_RUNS} or more can show a difference" if len(order) < 2 * MIN_RUNS else ""
+    return f"{told}{few}"
 
 
 def report_series(own: ExperimentRequest, asked: SeriesRequest, measured: MeasuredSeries, folder: Path) -> int:

@@ -27,6 +27,7 @@ from rtproof.report import formats
 from rtproof.report.blocks import Section
 from rtproof.report.pages import ci_verdicts, comparison_page, history_page
 from rtproof.report.pages.ci_verdicts import CiRow
+from rtproof.report.text_table import fitted_to_terminal
 from rtproof.tail.forecast_model import NOWHERE
 
 SERIES_PAGE = "report.html"
@@ -130,21 +131,21 @@ class ResultDocument:
     readme: list[Section] = field(default_factory=list)
 
 
-def page_path(first: Path, word: str, values: Mapping[str, Any]) -> Path | None:
-    """Where the page goes; None if none is wanted. UserError if the user's own name is taken, before anything is read.
+def page_request(
+    first: Path, word: str, values: Mapping[str, Any], command: str, although: Collection[str] = ()
+) -> PageRequest:
+    """What the options ask for. UserError if the user's own name is taken, or ends as no format does.
 
-    word: what tells it from the report of the run that it lies beside.
+    word: what tells the page from the report of the run that it lies beside.
     """
+    form = stored_runs.form_of(values["form"], values["output"], "html")
     output: Path | None = values["output"]
-    if not values["report"] and output is None:
-        return None
-    if output == files.STANDARD_OUTPUT:
-        return output
-    beside = stored_runs.path_beside(first, plugins.load_plugin(formats, values["form"]).SUFFIX)
-    if output is None:
-        return files.free_path(beside.with_name(f"{beside.stem}-{word}{beside.suffix}"))
-    files.refuse_existing(output)
-    return output
+    if output is None and values["report"]:
+        beside = stored_runs.path_beside(first, plugins.load_plugin(formats, form).SUFFIX)
+        output = files.free_path(beside.with_name(f"{beside.stem}-{word}{beside.suffix}"))
+    elif output is not None and output != files.STANDARD_OUTPUT:
+        files.refuse_existing(output)
+    return PageRequest(output, form, values["as_json"], although, command)
 
 
 def read_sides(sides: Sequence[tuple[str, str, Sequence[Path]]], *, schedule: bool = False) -> list[ComparedSide]:
@@ -255,7 +256,8 @@ def publish_page(document: ResultDocument, wanted: PageRequest) -> None:
         return
     if wanted.page:
         stored_runs.write_new_file(wanted.page, report.render(wanted.form, document.title, document.page))
-    shown = document.encoded if wanted.as_json else report.render("text", document.title, document.terminal)
+    with fitted_to_terminal():
+        shown = document.encoded if wanted.as_json else report.render("text", document.title, document.terminal)
     click.echo(shown, nl=False)
     if wanted.page:
         click.echo(f"\nreport: {wanted.page}", err=wanted.as_json)

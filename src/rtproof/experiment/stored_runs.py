@@ -31,6 +31,7 @@ from rtproof.record import file_kinds, run_folder
 from rtproof.record.chunks import is_record
 from rtproof.record.run_folder import RECORD_NAME, Run, RunInfo
 from rtproof.report import compose, formats, render, title
+from rtproof.report.text_table import fitted_to_terminal
 from rtproof.schema.published import analysis_dict
 from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.summary.recorded_facts import ends_when_decided, requested_limits_ns
@@ -155,7 +156,8 @@ def _limits_fixed_before(run: Run) -> tuple[Requirement, ...]:
 
 def print_run(result: AnalysedRun, as_json: bool, *, short: bool = False) -> None:
     """Print the result."""
-    click.echo(result.as_json() if as_json else result.report("text", short=short), nl=False)
+    with fitted_to_terminal():
+        click.echo(result.as_json() if as_json else result.report("text", short=short), nl=False)
 
 
 def path_beside(run: Path, suffix: str) -> Path:
@@ -168,6 +170,21 @@ def report_path(run: Path, form: str) -> Path:
     """Where the report of a run goes, unless it is told otherwise; never what exists already."""
     suffix: str = plugins.load_plugin(formats, form).SUFFIX
     return files.free_path(path_beside(run, suffix))
+
+
+def form_of(given: str | None, output: Path | None, usual: str) -> str:
+    """The name of a report's format: the one that was given, else by the ending of the file's name.
+
+    usual: without a file, or for a name without an ending. UserError for an ending that no format has.
+    """
+    if given is not None or output is None or output == files.STANDARD_OUTPUT or not output.suffix:
+        return given or usual
+    ending_of = {name: plugins.load_plugin(formats, name).SUFFIX for name in plugins.plugin_names(formats)}
+    for name, ending in ending_of.items():
+        if output.suffix.lower() in (ending, f".{name}"):
+            return name
+    known = ", ".join(f"{name} ({ending})" for name, ending in ending_of.items())
+    raise UserError(f"no format of a report ends in {output.suffix}: give --format NAME, one of {known}")
 
 
 def write_new_file(path: Path, content: bytes) -> None:

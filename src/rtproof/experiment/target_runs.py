@@ -165,7 +165,7 @@ def _measure(
 def _print_result(asked: ExperimentRequest, folder: Path, report: Path | None, outcome: AgentOutcome) -> int:
     """Print and write what was found; the exit code."""
     result = stored_runs.read_run(folder, percentiles=asked.percentiles)
-    show = f"rtproof show {shlex.quote(str(folder))}"
+    show = f"{program_name()} show {shlex.quote(str(folder))}"
     if asked.as_json or asked.shown == TABLES:
         stored_runs.print_run(result, asked.as_json, short=True)
         click.echo(f"\nall of it: {show}\nrun: {folder}", err=asked.as_json)
@@ -182,6 +182,12 @@ def _print_result(asked: ExperimentRequest, folder: Path, report: Path | None, o
         click.echo(sentence, err=asked.as_json)
     _report_agent_failure(outcome)
     return result.exit_code
+
+
+def program_name() -> str:
+    """The command for the user's next line: rtproof, or where it lies if a shell would not find it."""
+    called = Path(sys.argv[0])
+    return "rtproof" if called.name != "rtproof" or shutil.which("rtproof") else shlex.quote(str(called))
 
 
 def print_summary(result: stored_runs.AnalysedRun, page: Path | None, show: str, *, new_page: bool) -> None:

@@ -162,7 +162,7 @@ def _at_least(exceeding: int) -> str:
 
 NO_EXCEEDANCE = "no sample exceeded the limit"
 UNORDERED = (
-    "samples exceeded the limit, but a histogram does not tell when: they may all belong to one episode, which does "
+    "samples exceeded the limit, but the file does not tell when: they may all belong to one episode, which does "
     "not refute the claim, or each to its own"
 )
 UNKNOWN = "its bins do not tell whether a sample exceeded the limit"
@@ -506,7 +506,7 @@ def impossible_figures(imported: ImportedHistogram) -> Iterator[tuple[str, str]]
         yield "differences below its resolution", f"values are rounded down to {imported.resolution_ns:,} ns"
 
 
-NO_ORDER = "a histogram has no time order"
+NO_ORDER = "the file has no time order"
 
 
 def _saturated(imported: ImportedHistogram) -> str:

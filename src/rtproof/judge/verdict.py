@@ -232,7 +232,10 @@ def _reasons(requirement: Requirement, tested: LimitTest, evidence: Evidence) ->
 
 AFTER_THE_DATA_LABEL = "chosen after the fact"
 AFTER_THE_DATA = "the limit was chosen after the data, so a verdict on it would have no confidence"
-AFTER_THE_DATA_REMEDY = "measure again with the limit given to rtproof run"
+AFTER_THE_DATA_REMEDY = (
+    "measure again with the limit given to rtproof run; or, if the limit was fixed before this run, state that with "
+    "rtproof judge --fixed-beforehand"
+)
 NOT_CHECKED_CODE = "not-checked"
 """The doubt about what a decision on a histogram of another tool does not rest on. Without a decision it falls away."""
 

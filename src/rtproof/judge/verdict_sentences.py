@@ -202,7 +202,7 @@ def decided_after_phrase(verdict: Verdict, requirement: Requirement) -> str:
 
 def whole_run_phrase(verdict: Verdict) -> str:
     """A phrase for a verdict that only the first part of the run supports."""
-    return f"the whole run would not be {verdict.state.value}"
+    return f"the whole run by itself would not be {verdict.state.value}"
 
 
 def only_at_first(verdict: Verdict) -> bool:
@@ -656,7 +656,7 @@ OF_A_FILE = {
     State.REFUTED: "The requirement on latencies {above} does not hold at the confidence asked.",
 }
 """What a decision means for a file that holds neither the conditions of its run nor times."""
-NO_LENGTH = "A histogram has no time order, so no length of it is known to decide."
+NO_LENGTH = "The file has no time order, so no length of the run is known to decide."
 
 
 def claim_answer(verdict: Verdict) -> str:
@@ -674,7 +674,8 @@ def claim_answer(verdict: Verdict) -> str:
     if only_at_first(verdict):
         often = "less" if verdict.state is State.PROVEN else "more"
         first = decided_after_phrase(verdict, verdict.requirement)
-        return f"In the first {first} episodes {above} came {often} often than {once}; {whole_run_phrase(verdict)}."
+        decided = f"that decides it, although {whole_run_phrase(verdict)}"
+        return f"In the first {first} episodes {above} came {often} often than {once}; {decided}."
     answers = {
         State.PROVEN: f"Episodes {above} come less often than {once}.",
         State.REFUTED: f"Episodes {above} come more often than {once}.",

@@ -1,16 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws a table as lines of text. Columns are as wide as needed; cells are wrapped if the line becomes too long."""
 
+import shutil
+import sys
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from rtproof.core.printable import clean
 from rtproof.report.blocks import Table
 
 WIDTH = 100
+NARROWEST_PAGE = 40
+_columns = ContextVar("columns", default=WIDTH)
 GAP = "  "
 NARROWEST = 12
 FOLDED_ROWS = 12
 """How many rows are printed of a folded table, which a page shows only after a click."""
+
+
+def page_width() -> int:
+    """Columns of a line: WIDTH, or fewer where ``fitted_to_terminal`` says so."""
+    return _columns.get()
+
+
+@contextmanager
+def fitted_to_terminal() -> Iterator[None]:
+    """Within it text is no wider than the terminal, if standard output is one. What goes to a file is outside of it."""
+    columns = shutil.get_terminal_size((WIDTH, 24)).columns if sys.stdout.isatty() else WIDTH
+    before = _columns.set(min(max(columns, NARROWEST_PAGE), WIDTH))
+    try:
+        yield
+    finally:
+        _columns.reset(before)
 
 
 def lay_out(table: Table) -> str:
@@ -20,7 +43,7 @@ def lay_out(table: Table) -> str:
     header = [clean(cell) for cell in table.header]
     widths = _widths([header, *shown])
     lines = [
-        *textwrap.wrap(clean(table.caption), WIDTH),
+        *textwrap.wrap(clean(table.caption), page_width()),
         *_row(header, widths, table.numeric),
         GAP.join("-" * width for width in widths),
     ]
@@ -33,7 +56,7 @@ def lay_out(table: Table) -> str:
 def _widths(rows: list[list[str]]) -> list[int]:
     """The widths of the columns, at least 1. The widest column is made narrower until the line fits."""
     widths = [max(1, *map(len, column)) for column in zip(*rows, strict=True)]
-    while sum(widths) + len(GAP) * (len(widths) - 1) > WIDTH and max(widths) > NARROWEST:
+    while sum(widths) + len(GAP) * (len(widths) - 1) > page_width() and max(widths) > NARROWEST:
         widths[widths.index(max(widths))] -= 1
     return widths
 

@@ -43,9 +43,7 @@ def _marked(words: Iterable[str], with_value: set[str]) -> Iterator[str]:
 
 @click.command("compare", cls=AgainstCommand)
 @click.argument("a", metavar="A...", type=PATH, nargs=-1, required=True)
-@click.option(
-    AGAINST, "b", type=PATH, multiple=True, required=True, metavar="B...", help="The runs to compare with, one or more."
-)
+@click.option(AGAINST, "b", type=PATH, multiple=True, metavar="B...", help="The runs to compare with, one or more.")
 @click.option(
     "--although",
     "keys",
@@ -80,16 +78,22 @@ def command(ctx: click.Context, /, a: tuple[Path, ...], b: tuple[Path, ...], **v
     """
     from rtproof.experiment import run_sets
 
-    page = run_sets.page_path(a[0], "compared", values)
+    if not b:
+        raise click.UsageError(_without_against(a), ctx)
     although = run_sets.facts_that_may_differ(values["keys"], values["although_different"])
+    typed = shlex.join(ctx.obj or ("rtproof", "compare"))
+    wanted = run_sets.page_request(a[0], "compared", values, typed, although)
     names = run_sets.given_names(values["names"]) if values["names"] else run_sets.names_of_sides(a, b)
     told = [(names[0], _words(a), a), (names[1], _words(b), b)]
     sides = run_sets.read_sides(told, schedule=values["view"] == "schedule")
-    typed = shlex.join(ctx.obj or ("rtproof", "compare"))
-    run_sets.compare_sides(
-        sides[0], sides[1], run_sets.PageRequest(page, values["form"], values["as_json"], although, typed)
-    )
+    run_sets.compare_sides(sides[0], sides[1], wanted)
     ctx.exit(run_sets.exit_code_of_sides(sides))
+
+
+def _without_against(a: tuple[Path, ...]) -> str:
+    """What is missing; of several paths the first one may have been meant as A."""
+    rest = [str(each) for each in a[1:]] or ["B..."]
+    return f"it is not said what to compare with: rtproof compare {a[0]} {AGAINST} {' '.join(rest)}"
 
 
 def _words(paths: tuple[Path, ...]) -> str:

@@ -15,6 +15,7 @@ from rtproof.cli import parameter_types, shell_completion
 from rtproof.core import files, plugins
 from rtproof.core.errors import UserError
 from rtproof.core.plugins import checked_options
+from rtproof.report import formats
 
 FORMATS = ", ".join(plugins.plugin_names(exporters))
 
@@ -47,6 +48,8 @@ def command(run: Path, name: str, output: Path | None, options: tuple[tuple[str,
     """
     from rtproof.experiment import stored_runs
 
+    if name in plugins.plugin_names(formats) and name not in plugins.plugin_names(exporters):
+        raise UserError(f"{name} is a format of reports: rtproof report {run} --format {name}")
     exporter = plugins.load_plugin(exporters, name)
     checked = checked_options(f"the format {name}", exporter.OPTIONS, options)
     if output == files.STANDARD_OUTPUT:

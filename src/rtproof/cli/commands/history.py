@@ -32,9 +32,8 @@ def command(ctx: click.Context, /, folders: tuple[Path, ...], order: str, **valu
     """
     from rtproof.experiment import run_sets
 
-    page = run_sets.page_path(folders[0], "history", values)
-    (side,) = run_sets.read_sides([("", "", folders)])
     typed = shlex.join(ctx.obj or ("rtproof", "history"))
-    wanted = run_sets.PageRequest(page, values["form"], values["as_json"], command=typed)
+    wanted = run_sets.page_request(folders[0], "history", values, typed)
+    (side,) = run_sets.read_sides([("", "", folders)])
     run_sets.publish_history(side, wanted, by_name=order == "name")
     ctx.exit(run_sets.exit_code_of_sides([side]))

@@ -16,14 +16,13 @@ PATH = click.Path(path_type=Path)
 @click.option(
     "--format",
     "form",
-    default="text",
     metavar="NAME",
     shell_complete=shell_completion.complete_report_formats,
-    help="Format: html, markdown, text (default) or json.",
+    help="Format: html, markdown, text (default) or json; else by FILE's ending.",
 )
-@click.option("--output", type=PATH, metavar="FILE", help="New file for the table (default: standard output).")
+@click.option("-o", "--output", type=PATH, metavar="FILE", help="New file for the table (default: standard output).")
 @click.pass_context
-def command(ctx: click.Context, /, folders: tuple[Path, ...], form: str, output: Path | None) -> None:
+def command(ctx: click.Context, /, folders: tuple[Path, ...], form: str | None, output: Path | None) -> None:
     """Show boards and kernels side by side: the largest latency of each under each load.
 
     FOLDER is what 'rtproof run --profile' or 'rtproof lab profile' left, or its result.json; or a run, a record, the
@@ -38,7 +37,7 @@ def command(ctx: click.Context, /, folders: tuple[Path, ...], form: str, output:
 
     if output:
         files.refuse_existing(output)
-    drawn, code = campaign_folder.draw_matrix(folders, form)
+    drawn, code = campaign_folder.draw_matrix(folders, stored_runs.form_of(form, output, "text"))
     if output:
         stored_runs.write_new_file(output, drawn)
         click.echo(output)

@@ -18,10 +18,9 @@ from rtproof.cli.parameter_types import with_options
 @click.option(
     "--format",
     "name",
-    default="html",
     metavar="NAME",
     shell_complete=shell_completion.complete_report_formats,
-    help="Format: html (default), markdown, text, json, or the plots alone as svg or png.",
+    help="Format: html (default), markdown, text, json, or the plots alone as svg or png; else by FILE's ending.",
 )
 @click.option(
     "--section",
@@ -31,6 +30,7 @@ from rtproof.cli.parameter_types import with_options
     help="Only this section, such as verdict, histogram, ccdf or timeline; may be repeated.",
 )
 @click.option(
+    "-o",
     "--output",
     type=click.Path(path_type=Path),
     metavar="FILE",
@@ -39,7 +39,7 @@ from rtproof.cli.parameter_types import with_options
 def command(
     run: Path,
     percentiles: tuple[float, ...],
-    name: str,
+    name: str | None,
     sections: tuple[str, ...],
     output: Path | None,
     **values: Any,
@@ -49,21 +49,25 @@ def command(
     The formats svg and png hold the plots alone: those of the first screen, or those of one --section. They need
     matplotlib (pip install 'rtproof[plot]').
 
+    \b
+    rtproof report RUN --output figure.svg --section histogram
+
     RUN is a run folder, a record that was copied from a target, or a histogram of another tool. RUN may also be the
     folder that 'rtproof run --profile' left: then a missing page, table or JSON is written again.
     """
     from rtproof.cli import option_values
     from rtproof.experiment import campaign_folder, stored_runs
 
+    form = stored_runs.form_of(name, output, "html")
     later, horizon = option_values.take_requirements(values), option_values.take_horizon(values)
     if campaign_folder.is_campaign(run):
         campaign_folder.refuse_options_of_one_run(later=later, horizon=horizon, section=sections)
-        campaign_folder.write_missing_pages(campaign_folder.read_campaign(run, percentiles), run, name, output)
+        campaign_folder.write_missing_pages(campaign_folder.read_campaign(run, percentiles), run, form, output)
         return
-    path = output or stored_runs.report_path(run, name)
-    drawn = stored_runs.read_run_or_histogram(run, later, percentiles, horizon=horizon).report(name, only=sections)
+    path = output or stored_runs.report_path(run, form)
+    drawn = stored_runs.read_run_or_histogram(run, later, percentiles, horizon=horizon).report(form, only=sections)
     if path == Path("-"):
-        if name == "png" and sys.stdout.isatty():
+        if form == "png" and sys.stdout.isatty():
             raise click.UsageError("a picture is no text for a terminal: give --output FILE")
         click.echo(drawn, nl=False)
         return

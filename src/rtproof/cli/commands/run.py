@@ -31,6 +31,7 @@ PATH = click.Path(path_type=Path)
     *REPEAT_OPTIONS,
 )
 @click.option(
+    "-o",
     "--output",
     type=PATH,
     metavar="FOLDER",

@@ -235,7 +235,7 @@ def unprivileged(case: CheckedRun) -> Iterator[Doubt]:
         what = f"policy {case.fact('policy')} was asked for, but the threads ran as other: the privilege was missing"
         refused = case.fact("policy_refused", Moment.START)
         what += f" ({refused})" if refused else ""
-        remedy = "run as root, with CAP_SYS_NICE, or with an RTPRIO limit (ulimit -r)"
+        remedy = "run as root, with CAP_SYS_NICE, or with an RTPRIO limit (ulimit -r); or measure --policy other"
         yield Doubt("unprivileged", INVALID if case.requirements else WARNING, what, remedy)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plain text for terminals, about 100 columns wide, without colour."""
+"""Plain text for terminals, at most about 100 columns wide, without colour."""
 
 import textwrap
 from functools import singledispatch
@@ -7,7 +7,7 @@ from functools import singledispatch
 from rtproof.core.printable import clean
 from rtproof.report.blocks import Block, HeatMap, Plot, Section, Table, Text
 from rtproof.report.plot_data import sparklines
-from rtproof.report.text_table import WIDTH, lay_out
+from rtproof.report.text_table import lay_out, page_width
 
 SUFFIX = ".txt"
 
@@ -25,7 +25,7 @@ def draw(title: str, sections: list[Section]) -> bytes:
 
 
 def _heading(words: str, rule: str) -> str:
-    return f"{words}\n{rule * min(len(words), WIDTH)}"
+    return f"{words}\n{rule * min(len(words), page_width())}"
 
 
 @singledispatch
@@ -37,7 +37,7 @@ def block_text(block: Block) -> str:
 @block_text.register
 def _(block: Text) -> str:
     mark = MARKS.get(block.kind, "")
-    lines = textwrap.wrap(clean(block.headline), WIDTH)
+    lines = textwrap.wrap(clean(block.headline), page_width())
     lines += [_paragraph(clean(line), mark, wrap=block.kind != "code") for line in block.paragraphs]
     longest = max((len(clean(question)) for question, _ in block.terms), default=0)
     lines += [
@@ -49,7 +49,7 @@ def _(block: Text) -> str:
 def _paragraph(line: str, mark: str, wrap: bool) -> str:
     if not wrap:
         return mark + line
-    return textwrap.fill(line, WIDTH, initial_indent=mark, subsequent_indent=" " * len(mark)) or ""
+    return textwrap.fill(line, page_width(), initial_indent=mark, subsequent_indent=" " * len(mark)) or ""
 
 
 @block_text.register
@@ -60,5 +60,5 @@ def _(block: Table) -> str:
 @block_text.register(Plot)
 @block_text.register(HeatMap)
 def _(block: Plot | HeatMap) -> str:
-    says = textwrap.fill(f"{clean(block.title)}. {clean(block.says)}", WIDTH)
+    says = textwrap.fill(f"{clean(block.title)}. {clean(block.says)}", page_width())
     return "\n".join([says, *sparklines(block)])

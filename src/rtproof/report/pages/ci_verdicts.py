@@ -112,7 +112,7 @@ def _seen(verdict: Verdict, requirement: Requirement) -> str:
         return f"exceeded in {seconds}: {episodes}"
     if verdict_sentences.only_at_first(verdict):
         first = verdict_sentences.decided_after_phrase(verdict, requirement)
-        return f"{episodes}; decided by the first {first}, {verdict_sentences.whole_run_phrase(verdict)}"
+        return f"{episodes}; decided by the first {first}, although {verdict_sentences.whole_run_phrase(verdict)}"
     return episodes
 
 

@@ -200,6 +200,7 @@ def _shift_sentence(found: Comparison, points: list[ShiftPoint], unit: PrintedUn
 
 NONE = "none"
 NO_P = "not tested"
+UNKNOWN = "unknown"
 IF_ALIKE = (
     "The runs are not known to be taken by turns: interval and p hold only if nothing else changed from run to run."
 )
@@ -219,11 +220,17 @@ def metrics_section(found: Comparison, *, short: bool) -> Section:
 
 
 def _table(found: Comparison, *, short: bool) -> Table:
-    """Return the table. The finding is in the first columns, because a narrow screen shows only these."""
+    """Return the table. The finding is in the first columns, because a narrow screen shows only these.
+
+    A column in which no row has a figure is left out; the caption says why there is no interval.
+    """
     header = ("metric", "finding", "ratio", "95 % interval", "p (Holm)", "detectable", found.a.name, found.b.name)
     more = ("run to run", "equal up to")
     rows = tuple((*_row(one, (found.a.name, found.b.name)), *(() if short else _more(one))) for one in found.effects)
-    return Table(_caption(found), (*header, *(() if short else more)), rows, tuple(range(2, 8 if short else 10)))
+    wide = (*header, *(() if short else more))
+    kept = [at for at in range(len(wide)) if any(row[at] not in (NONE, NO_P, UNKNOWN) for row in rows)]
+    shown = tuple(tuple(row[at] for at in kept) for row in rows)
+    return Table(_caption(found), tuple(wide[at] for at in kept), shown, tuple(range(2, len(kept))))
 
 
 def _caption(found: Comparison) -> str:
@@ -236,11 +243,9 @@ def _caption(found: Comparison) -> str:
             f"{a.name}, {b.name}: geometric means over {means}. Ratio: {a.name} over {b.name}. In virtual time a ratio "
             "has no interval, and no difference is more or less than chance."
         )
-    return (
-        f"{a.name}, {b.name}: geometric means over {means}. "
-        f"Ratio: {a.name} over {b.name}. Interval: {methods}. Detectable: the ratio that so many runs show with a "
-        f"probability of 80 %; smaller ones stay unseen.{unturned}"
-    )
+    least = " Detectable: the ratio that so many runs show with a probability of 80 %; smaller ones stay unseen."
+    told = f"Interval: {methods}.{least if any(one.detectable is not None for one in found.effects) else ''}{unturned}"
+    return f"{a.name}, {b.name}: geometric means over {means}. Ratio: {a.name} over {b.name}. {told}"
 
 
 def _row(one: MetricEffect, names: tuple[str, str]) -> tuple[str, ...]:
@@ -250,14 +255,14 @@ def _row(one: MetricEffect, names: tuple[str, str]) -> tuple[str, ...]:
         metric_ratio(one.ratio),
         interval_text(one, metric_ratio),
         NO_P if one.p_holm is None else _p(one.p_holm),
-        "unknown" if one.detectable is None else f"x {metric_ratio(one.detectable)}",
+        UNKNOWN if one.detectable is None else f"x {metric_ratio(one.detectable)}",
         _figure(one, one.a),
         _figure(one, one.b),
     )
 
 
 def _more(one: MetricEffect) -> tuple[str, ...]:
-    return "unknown" if one.run_factor is None else f"x {metric_ratio(one.run_factor)}", f"x {metric_ratio(one.margin)}"
+    return UNKNOWN if one.run_factor is None else f"x {metric_ratio(one.run_factor)}", f"x {metric_ratio(one.margin)}"
 
 
 def _figure(one: MetricEffect, size: float) -> str:

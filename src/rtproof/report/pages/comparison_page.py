@@ -134,7 +134,7 @@ def outcome_section(found: Comparison, told: ComparisonContext) -> Section:
     what = " ".join(f"{side.name}: {words} ({quantity(len(side.runs), 'run')})." for side, words in sides)
     names = found.a.name, found.b.name
     said = tuple(outcome_sentence(each, names) for each in (headline, *rest))
-    blocks: list[Block] = [Text((what, *said[1:]), KINDS[found.finding], said[0])]
+    blocks: list[Block] = [Text(said[1:], KINDS[found.finding], said[0]), Text((what,))]
     blocks = [*beside_a_core((*found.a.runs, *found.b.runs)), *blocks]
     rows = tuple(
         (label if at == 0 else "", text)

@@ -24,8 +24,9 @@ from rtproof.report.pages.campaign_table import ARTICLE_PREFIX, NOT_MEASURED, as
 
 ABOUT = (
     "The largest latency that each run saw. Runs of different lengths stand side by side: a longer one has more "
-    "chances of a late activation. What was published was measured on other machines."
+    "chances of a late activation."
 )
+PUBLISHED = "What was published was measured on other machines."
 
 
 @dataclass(frozen=True)
@@ -73,10 +74,12 @@ def matrix_sections(
     known = {run.board: run.kernel for run in reversed(told) if run.kernel}
     whole = [replace(run, kernel=run.kernel or known.get(run.board, ""), cell=_cell(run, told)) for run in told]
     unread = [Text(tuple(failed), "doubt", f"{quantity(len(failed), 'run')} could not be read")] if failed else []
-    matrix = (*_headline(single, kinds), *unread, _matrix(whole), Text((ABOUT,)))
+    published = any(run.board.startswith(ARTICLE_PREFIX) for run in whole)
+    about = Text((f"{ABOUT} {PUBLISHED}" if published else ABOUT,))
+    matrix = (*_headline(single, kinds), *unread, _matrix(whole), about)
     sections = [
         Section("matrix", "Boards and kernels", matrix),
-        Section("curves", "Tails", tuple(_curves(single, kinds))),
+        Section("curves", "Tails", tuple(_on_one_scale(list(_curves(single, kinds))))),
         Section("runs", "Runs", (_table(whole),)),
     ]
     return [section for section in sections if section.blocks]
@@ -132,7 +135,8 @@ def _board(run: RunFigures) -> str:
 
 def _kernel(run: RunFigures) -> str:
     release, model = (run.facts.get(key, "") for key in ("kernel release", "preemption model"))
-    return f"{release} ({model})" if release and model else release or number_format.UNKNOWN
+    named = "PREEMPT_RT" if model == "rt" else f"preempt={model}"
+    return f"{release} ({named})" if release and model else release or number_format.UNKNOWN
 
 
 def _single_run(run: RunFigures, kinds: _Kinds) -> MatrixRun:
@@ -168,6 +172,17 @@ def _curves(single: Sequence[RunFigures], kinds: _Kinds) -> Iterator[Block]:
                 yield replace(block, title=f"{block.title}: {cell}", foremost=at < MOST_FOREMOST)
             else:
                 yield block
+
+
+def _on_one_scale(blocks: Sequence[Block]) -> Iterator[Block]:
+    """The blocks, with the same two axes for all plots, because a reader compares plots that stand side by side."""
+    curves = [curve for block in blocks if isinstance(block, Plot) for curve in block.curves]
+    xs, ys = [x for curve in curves for x in curve.x if x > 0], [y for curve in curves for y in curve.y if y > 0]
+    for block in blocks:
+        if isinstance(block, Plot) and len(set(xs)) > 1 and len(set(ys)) > 1:
+            yield replace(block, x_ends=(min(xs), max(xs)), y_ends=(min(ys), max(ys)))
+        else:
+            yield block
 
 
 def _by_system(runs: list[RunFigures], kinds: _Kinds) -> list[tuple[str, list[RunFigures]]]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rtproof.core.phrases import quantity
+from rtproof.core.phrases import duration, quantity
 from rtproof.core.printable import clean
 from rtproof.core.sparkline import sparklines_of
 from rtproof.judge import verdict_sentences
@@ -85,8 +85,10 @@ def _reasons(verdict: Verdict) -> list[str]:
         return [verdict_sentences.exact_answer(verdict)]
     if verdict.state is State.UNDECIDED:
         return [verdict_sentences.longer_run_answer(verdict)]
+    asked = verdict.requirement
+    one = f" Times up to {duration(asked.gap_ns)} apart are one episode." if asked and verdict.episodes else ""
     return [
-        f"{verdict.reasons[0].rstrip('.')}." if verdict.reasons else "",
+        f"{verdict.reasons[0].rstrip('.')}.{one}" if verdict.reasons else "",
         verdict_sentences.short_certainty_answer(verdict),
     ]
 
