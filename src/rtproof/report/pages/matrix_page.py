@@ -5,7 +5,7 @@ The matrix has a row for each board with each kernel and a column for each cell;
 is the content of a ``result.json`` (docs/json-schema.md). Profiles may therefore have run on different days.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import PurePath
@@ -73,16 +73,22 @@ def matrix_sections(
     told = [*runs, *(_single_run(run, kinds) for run in single)]
     known = {run.board: run.kernel for run in reversed(told) if run.kernel}
     whole = [replace(run, kernel=run.kernel or known.get(run.board, ""), cell=_cell(run, told)) for run in told]
-    unread = [Text(tuple(failed), "doubt", f"{quantity(len(failed), 'run')} could not be read")] if failed else []
-    published = any(run.board.startswith(ARTICLE_PREFIX) for run in whole)
-    about = Text((f"{ABOUT} {PUBLISHED}" if published else ABOUT,))
-    matrix = (*_headline(single, kinds), *unread, _matrix(whole), about)
+    matrix = (*_headline(single, kinds), *_unread(failed), _matrix(whole), _about(whole))
     sections = [
         Section("matrix", "Boards and kernels", matrix),
         Section("curves", "Tails", tuple(_on_one_scale(list(_curves(single, kinds))))),
         Section("runs", "Runs", (_table(whole),)),
     ]
     return [section for section in sections if section.blocks]
+
+
+def _unread(failed: Sequence[str]) -> list[Block]:
+    return [Text(tuple(failed), "doubt", f"{quantity(len(failed), 'run')} could not be read")] if failed else []
+
+
+def _about(runs: Sequence[MatrixRun]) -> Text:
+    published = any(run.board.startswith(ARTICLE_PREFIX) for run in runs)
+    return Text((f"{ABOUT} {PUBLISHED}" if published else ABOUT,))
 
 
 def _matrix(runs: Sequence[MatrixRun]) -> Table:
@@ -177,12 +183,16 @@ def _curves(single: Sequence[RunFigures], kinds: _Kinds) -> Iterator[Block]:
 def _on_one_scale(blocks: Sequence[Block]) -> Iterator[Block]:
     """The blocks, with the same two axes for all plots, because a reader compares plots that stand side by side."""
     curves = [curve for block in blocks if isinstance(block, Plot) for curve in block.curves]
-    xs, ys = [x for curve in curves for x in curve.x if x > 0], [y for curve in curves for y in curve.y if y > 0]
+    x_ends = _ends(curve.x for curve in curves)
+    y_ends = _ends(curve.y for curve in curves)
     for block in blocks:
-        if isinstance(block, Plot) and len(set(xs)) > 1 and len(set(ys)) > 1:
-            yield replace(block, x_ends=(min(xs), max(xs)), y_ends=(min(ys), max(ys)))
-        else:
-            yield block
+        yield replace(block, x_ends=x_ends, y_ends=y_ends) if isinstance(block, Plot) and x_ends and y_ends else block
+
+
+def _ends(axes: Iterable[Sequence[float]]) -> tuple[float, float] | None:
+    """The smallest and the largest value above 0, which is all that a logarithmic axis shows; None if they are one."""
+    shown = {value for values in axes for value in values if value > 0}
+    return (min(shown), max(shown)) if len(shown) > 1 else None
 
 
 def _by_system(runs: list[RunFigures], kinds: _Kinds) -> list[tuple[str, list[RunFigures]]]:
