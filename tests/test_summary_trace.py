@@ -2,29 +2,26 @@
 """The effect of tracing, with runs whose effect is known because it was put in."""
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from math import sqrt
 
 import numpy as np
 import pytest
 from analysis_records import BEGIN, MS, SERIES, block, fact, file, record
-from hypothesis import given
-from hypothesis import strategies as st
-from trace_cases import FILES, HEADER_PAGE, PRINT_FORMAT, TEXT, traced
+from trace_cases import FILES, HEADER_PAGE, LAYOUTS, PRINT_FORMAT, TEXT, entry, page, traced
 
 from rtproof.core.errors import UserError
 from rtproof.judge.analyse import analyse
 from rtproof.record.contents import WHOLE_RUN, Block, ChunkRef, Event, Int64Array, Moment, Record
 from rtproof.summary import kernel_trace
 from rtproof.summary.kernel_trace import (
-    PageLayout,
     lost_trace_events,
-    page_events,
     page_layout,
     print_addresses,
     trace_summary,
 )
+from rtproof.summary.trace_pages import PageLayout
 from rtproof.summary.tracing_effect import EFFECT_CONFIDENCE, LEAST_SETS, TracingEffects, tracing_effects
 
 BLOCK_NS = 100 * MS
@@ -244,59 +241,9 @@ def test_remarks_are_no_events(line: str) -> None:
     assert kernel_trace.parse_line(line) is None
 
 
-# Pages made by hand, as the kernel's ring buffer lays them out; real ones are read in test_agent_trace.py.
-
-
 MARK_ID = 5
 OTHER_ID = 312
 ADDRESS = 0xFFFFFFFF81498950
-LAYOUTS = [PageLayout(order, 4096, 8, size, 8 + size) for order in "<>" for size in (4, 8)]
-PAYLOADS = st.lists(st.integers(1, 60).map(lambda words: bytes(range(4)) * words), max_size=40)
-
-
-def head(of: PageLayout, kind: int, delay: int = 1) -> bytes:
-    return struct.pack(f"{of.order}I", kind << 27 | delay if of.big else delay << 5 | kind)
-
-
-def entry(of: PageLayout, content: bytes) -> bytes:
-    """An event: short ones tell their words in the head, others their bytes behind it."""
-    words = len(content) // 4
-    if words <= 28:
-        return head(of, words) + content
-    return head(of, 0) + struct.pack(f"{of.order}I", len(content) + 4) + content
-
-
-def page(of: PageLayout, *entries: bytes, flags: int = 0) -> bytes:
-    content = b"".join(entries)
-    code = "I" if of.commit_size == 4 else "Q"
-    start = struct.pack(f"{of.order}Q{code}", 1_000, len(content) | flags)
-    return (start + content).ljust(of.page, b"\xff")
-
-
-@pytest.mark.parametrize("of", LAYOUTS)
-@given(payloads=PAYLOADS)
-def test_every_event_comes_out_as_it_went_in(of: PageLayout, payloads: list[bytes]) -> None:
-    pages = b"".join(page(of, *map(of_content(of), payloads[at : at + 8])) for at in range(0, len(payloads), 8))
-    assert [bytes(event) for event in page_events(pages, of)] == payloads
-
-
-def of_content(of: PageLayout) -> Callable[[bytes], bytes]:
-    return lambda content: entry(of, content)
-
-
-@pytest.mark.parametrize("of", LAYOUTS)
-def test_what_only_moves_the_clock_or_fills_is_no_event(of: PageLayout) -> None:
-    one, word = entry(of, b"abcd"), struct.pack(f"{of.order}I", 8)
-    filled = head(of, 29) + word + b"gone"
-    later, stamped, rest = head(of, 30) + word, head(of, 31) + word, head(of, 29, 0)
-    pages = page(of, later, one, filled, stamped, one, rest, one, flags=1 << 31)
-    assert [bytes(event) for event in page_events(pages, of)] == [b"abcd", b"abcd"]
-
-
-@pytest.mark.parametrize("of", LAYOUTS)
-@given(content=st.binary(min_size=0, max_size=300))
-def test_whatever_stands_on_a_page_is_read_without_an_end_beyond_it(of: PageLayout, content: bytes) -> None:
-    assert sum(map(len, page_events(page(of, content), of))) <= len(content)
 
 
 def test_a_record_tells_the_layout_or_is_refused() -> None:

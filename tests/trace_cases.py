@@ -3,6 +3,7 @@
 
 import re
 import shutil
+import struct
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from analysis_records import block, file, record
 
 from rtproof.record.contents import Moment, Record
 from rtproof.summary import kernel_trace
+from rtproof.summary.trace_pages import PageLayout
 
 HEADER_PAGE = """\
 \tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;
@@ -85,3 +87,30 @@ def events_of_text(text: str) -> list[tuple[int, int, str]]:
     """The same of the text."""
     found = (kernel_trace.parse_line(line) for line in text.splitlines())
     return sorted((line.cpu, line.time_ns // 1_000, line.event) for line in found if line)
+
+
+# Pages made by hand, as the kernel's ring buffer lays them out; real ones are read in test_agent_trace.py.
+
+
+LAYOUTS = [PageLayout(order, 4096, 8, size, 8 + size) for order in "<>" for size in (4, 8)]
+
+
+def head(of: PageLayout, kind: int, delay: int = 1) -> bytes:
+    return struct.pack(f"{of.order}I", kind << 27 | delay if of.big else delay << 5 | kind)
+
+
+def entry(of: PageLayout, content: bytes) -> bytes:
+    """An event: short ones tell their words in the head, others their bytes behind it."""
+    words = len(content) // 4
+    if words <= 28:
+        return head(of, words) + content
+    return head(of, 0) + struct.pack(f"{of.order}I", len(content) + 4) + content
+
+
+def page(of: PageLayout, *entries: bytes, flags: int = 0, time_ns: int = 1_000, behind: bytes = b"") -> bytes:
+    """A page of these entries; behind: what stands behind them."""
+    content = b"".join(entries)
+    code = "I" if of.commit_size == 4 else "Q"
+    start = struct.pack(f"{of.order}Q{code}", time_ns, len(content) | flags)
+    content += behind
+    return (start + content).ljust(of.page, b"\xff")

@@ -17,7 +17,7 @@ from rtproof.exporters import _columns
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Record
 from rtproof.summary import kernel_trace
-from rtproof.summary.kernel_trace import PageLayout
+from rtproof.summary.trace_pages import PageLayout, page_events
 
 BINARY = True
 SUFFIX = ".trace.dat"
@@ -53,7 +53,7 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     with files.new_path(path), path.open("xb") as file:
         file.write(header(record, [len(content) for content in pages], layout))
         file.writelines(pages)
-    events = sum(1 for content in pages for _ in kernel_trace.page_events(content, layout))
+    events = sum(1 for content in pages for _ in page_events(content, layout))
     count = quantity(sum(map(len, pages)) // layout.page, "page")
     return f"{path}: {quantity(events, 'event')} on {count} of {layout.page} bytes from {quantity(len(pages), 'CPU')}"
 

@@ -6,14 +6,13 @@ The agent stores a trace as files ``trace/NAME`` of the record. A long file has 
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
-from struct import Struct
 
 from rtproof.core.errors import UserError
 from rtproof.core.units import whole_number
 from rtproof.record.contents import Record
+from rtproof.summary.trace_pages import PageLayout, page_events
 
 TRACE_PREFIX = "trace/"
 EVENT_LINE = re.compile(
@@ -118,34 +117,6 @@ LARGEST_PAGE = 1 << 26
 FIELD_LINE = re.compile(r"field: *[\w ]*?(\w+)(?:\[\d*\])?;\s*offset:(\d{1,9});\s*size:(\d{1,9});")
 _ID = re.compile(r"(?m)^ID: *(\d{1,9})")
 PRINT = "events/ftrace/print/format"
-KIND_BITS, KIND_MASK, KIND_SHIFT_BIG = 5, 31, 27
-DATA_MOST, PADDING = 28, 29
-"""Values of ``type_len``.
-
-Up to DATA_MOST it is the length in words of four bytes. 0 marks a longer event, which states its size itself. Values
-above PADDING move the clock and have one more word each.
-"""
-COMMIT_MASK = (1 << 27) - 1
-"""The bits of ``commit`` that are a number of bytes. The bits above say whether events were lost."""
-
-
-@dataclass(frozen=True)
-class PageLayout:
-    """How a page of the trace is laid out, in bytes.
-
-    order: the byte order of the target, as ``struct`` writes it.
-    page: the size of a page. data: where its events begin.
-    """
-
-    order: str
-    page: int
-    commit: int
-    commit_size: int
-    data: int
-
-    @property
-    def big(self) -> bool:
-        return self.order == ">"
 
 
 def format_fields(text: str) -> dict[str, tuple[int, int]]:
@@ -163,44 +134,6 @@ def page_layout(record: Record) -> PageLayout:
         raise UserError("the record does not tell how the pages of its trace are laid out")
     order = ">" if trace_information(record).get("endian") == "big" else "<"
     return PageLayout(order, page, commit[0], commit[1], data[0])
-
-
-def page_events(pages: bytes, of: PageLayout) -> Iterator[memoryview]:
-    """Yield the content of each event, in order. The content begins with two bytes of the event's id."""
-    whole = memoryview(pages)
-    commit = Struct(of.order + ("I" if of.commit_size == 4 else "Q"))
-    for at in range(0, len(pages), of.page):
-        (length,) = commit.unpack_from(whole, at + of.commit)
-        first = at + of.data
-        yield from _events_of(whole[first : min(first + (length & COMMIT_MASK), at + of.page)], of)
-
-
-def _events_of(page: memoryview, of: PageLayout) -> Iterator[memoryview]:
-    word = Struct(f"{of.order}I")
-    at = 0
-    while at + 4 <= len(page):
-        (head,) = word.unpack_from(page, at)
-        kind, delay = _parts(head, of.big)
-        if kind == PADDING and not delay:  # the rest of the page
-            return
-        at += 4
-        size = 4 * kind
-        if kind == 0 or kind > DATA_MOST:
-            if at + 4 > len(page):
-                return
-            (told,) = word.unpack_from(page, at)
-            size = max(0, told - 4) if kind in (0, PADDING) else 0
-            at += 4
-        if kind <= DATA_MOST:
-            yield page[at : at + size]
-        at += -(-size // 4) * 4
-
-
-def _parts(head: int, big: bool) -> tuple[int, int]:
-    """The kind of an event, or its length, and the time since the event before."""
-    if big:
-        return head >> KIND_SHIFT_BIG, head & ((1 << KIND_SHIFT_BIG) - 1)
-    return head & KIND_MASK, head >> KIND_BITS
 
 
 def print_addresses(record: Record) -> dict[int, str]:

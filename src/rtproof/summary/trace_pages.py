@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decode the pages of the kernel's ring buffer: each event with its absolute time, and where events were lost.
+
+Source: the structures ``buffer_data_page`` and ``ring_buffer_event`` of Linux (include/linux/ring_buffer.h). A reader
+never looks beyond a page, whatever stands on it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from struct import Struct
+
+TYPE_BITS, TYPE_MASK, TYPE_SHIFT_BIG = 5, 31, 27
+DELTA_BITS = 27
+DATA_MOST, PADDING, TIME_EXTEND, TIME_STAMP = 28, 29, 30, 31
+"""Values of ``type_len``.
+
+Up to DATA_MOST it is the length in words of four bytes. 0 marks a longer event, which states its size itself.
+TIME_EXTEND adds to the time; TIME_STAMP replaces it. Both have one more word.
+"""
+COMMIT_MASK = (1 << 27) - 1
+"""The bits of ``commit`` that are a number of bytes. The bits above say whether events were lost."""
+MISSED_EVENTS, MISSED_STORED = 1 << 31, 1 << 30
+"""Bits of ``commit``: events before this page were lost; behind the events stands how many."""
+STAMP_BITS = 59
+"""A TIME_STAMP holds this many bits. The bits above come from the time before it."""
+
+
+@dataclass(frozen=True)
+class PageLayout:
+    """How a page of the trace is laid out, in bytes.
+
+    order: the byte order of the target, as ``struct`` writes it.
+    page: the size of a page. data: where its events begin.
+    """
+
+    order: str
+    page: int
+    commit: int
+    commit_size: int
+    data: int
+
+    @property
+    def big(self) -> bool:
+        return self.order == ">"
+
+
+@dataclass(frozen=True)
+class TracePage:
+    """One page. time_ns: of the page, from which its events count. lost: how many events before it are missing.
+
+    lost is 0 if none is missing, and None if some are and the page does not say how many.
+    """
+
+    time_ns: int
+    lost: int | None
+    content: memoryview
+
+
+def trace_pages(pages: bytes, layout: PageLayout) -> Iterator[TracePage]:
+    """Yield each page, in order. A page that was cut off at the end yields the events that are left."""
+    whole = memoryview(pages)
+    stamp = Struct(layout.order + "Q")
+    commit = Struct(layout.order + ("I" if layout.commit_size == 4 else "Q"))
+    for at in range(0, len(pages), layout.page):
+        if at + layout.data > len(pages):
+            return
+        (time_ns,) = stamp.unpack_from(whole, at)
+        (length,) = commit.unpack_from(whole, at + layout.commit)
+        first = at + layout.data
+        end = min(first + (length & COMMIT_MASK), at + layout.page, len(pages))
+        yield TracePage(time_ns, _lost(whole[end : at + layout.page], length, layout), whole[first:end])
+
+
+def _lost(behind: memoryview, commit: int, layout: PageLayout) -> int | None:
+    if not commit & MISSED_EVENTS:
+        return 0
+    if not commit & MISSED_STORED or len(behind) < layout.commit_size:
+        return None
+    return int.from_bytes(behind[: layout.commit_size], "big" if layout.big else "little") or None
+
+
+def page_events(pages: bytes, layout: PageLayout) -> Iterator[memoryview]:
+    """Yield the content of each event, in order. The content begins with two bytes of the event's id."""
+    for page in trace_pages(pages, layout):
+        for _, content in timed_events(page, layout):
+            yield content
+
+
+def timed_events(page: TracePage, layout: PageLayout) -> Iterator[tuple[int, memoryview]]:
+    """Yield the time in ns and the content of each event of a page, in order."""
+    content, time_ns = page.content, page.time_ns
+    word = Struct(f"{layout.order}I")
+    big, end, at = layout.big, len(page.content), 0
+    while at + 4 <= end:
+        (head,) = word.unpack_from(content, at)
+        kind, delta = (head >> TYPE_SHIFT_BIG, head & ((1 << DELTA_BITS) - 1)) if big else (head & 31, head >> 5)
+        at += 4
+        if 0 < kind <= DATA_MOST:
+            time_ns += delta
+            yield time_ns, content[at : at + 4 * kind]
+            at += 4 * kind
+            continue
+        if (kind == PADDING and not delta) or at + 4 > end:  # the rest of the page
+            return
+        (told,) = word.unpack_from(content, at)
+        at += 4
+        time_ns = _moved(time_ns, kind, delta, told)
+        size = max(0, told - 4) if kind in (0, PADDING) else 0
+        if kind == 0:
+            yield time_ns, content[at : at + size]
+        at += -(-size // 4) * 4
+
+
+def _moved(time_ns: int, kind: int, delta: int, told: int) -> int:
+    """The time of an event that has one more word."""
+    if kind == TIME_EXTEND:
+        return time_ns + (told << DELTA_BITS) + delta
+    if kind != TIME_STAMP:
+        return time_ns + delta
+    stamp = (time_ns >> STAMP_BITS << STAMP_BITS) | (((told << DELTA_BITS) | delta) & ((1 << STAMP_BITS) - 1))
+    return stamp if stamp >= time_ns else stamp + (1 << STAMP_BITS)
