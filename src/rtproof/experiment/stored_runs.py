@@ -23,6 +23,7 @@ from rtproof.core.errors import NoRecordError, UserError
 from rtproof.core.phrases import unknown_name
 from rtproof.core.printable import one_line
 from rtproof.core.processes import each_by_itself
+from rtproof.importers import _jitterdebugger_samples as timed_samples
 from rtproof.judge.analyse import Requirements, analyse, requirement_tuple
 from rtproof.judge.analysis_model import NO_LONGEST, Analysis, Requirement
 from rtproof.judge.histogram_only import analyse_histogram
@@ -34,6 +35,7 @@ from rtproof.report import compose, formats, render, title
 from rtproof.report.text_table import fitted_to_terminal
 from rtproof.schema.published import analysis_dict
 from rtproof.summary.imported_histogram import ImportedHistogram
+from rtproof.summary.imported_samples import record_of_samples
 from rtproof.summary.recorded_facts import ends_when_decided, requested_limits_ns
 from rtproof.tail.forecast_model import ForecastHorizon
 
@@ -120,7 +122,13 @@ def read_run_with_stated_limits(run: Path, stated: tuple[Requirement, ...], work
 
 
 def _open_run(run: Path) -> Run:
-    """UserError for a file that is something else, which says what, and what can be read."""
+    """UserError for a file that is something else, which says what, and what can be read.
+
+    The samples of another tool become a record, because they have their times.
+    """
+    if is_timed_samples(run):
+        samples, place, size = timed_samples.read(run)
+        return Run(record_of_samples(samples, str(place), size), None)
     try:
         return run_folder.open_run(run)
     except NoRecordError as problem:
@@ -237,7 +245,7 @@ def _runs_at(path: Path, also: Callable[[Path], bool]) -> list[Path]:
         raise UserError(f"{path} is a link to nothing: name a run folder, a record, or a folder of them")
     if not path.exists():
         raise UserError(f"{path} does not exist: name a run folder, a record, or a folder of them")
-    if not path.is_dir() or (path / RECORD_NAME).exists():
+    if not path.is_dir() or (path / RECORD_NAME).exists() or is_timed_samples(path):
         return [path]
     found = sorted(_runs_inside(path, also))
     if not found:
@@ -249,7 +257,7 @@ def _runs_inside(folder: Path, also: Callable[[Path], bool]) -> Iterable[Path]:
     """Symbolic links to folders are not followed, since they may lead in circles."""
     closed: list[OSError] = []
     for here, folders, names in os.walk(folder, onerror=closed.append):
-        if RECORD_NAME in names:
+        if RECORD_NAME in names or is_timed_samples(Path(here)):
             folders.clear()
             yield Path(here)
             continue
@@ -296,10 +304,25 @@ def read_histogram_file(path: Path) -> ImportedHistogram | None:
 
     UserError for a file of such a tool that makes no sense.
     """
-    if not path.is_file():
+    if is_timed_samples(path):
         return None
-    files.refuse_what_waits(path)
-    return None if is_record(path) else importers.recognised(path)
+    place = path / timed_samples.RESULTS if is_results_folder(path) else path
+    if not place.is_file():
+        return None
+    files.refuse_what_waits(place)
+    return None if is_record(place) else importers.recognised(place)
+
+
+def is_timed_samples(path: Path) -> bool:
+    """Whether a folder or a file holds the samples of another tool, with their times."""
+    if path.is_dir():
+        return not (path / RECORD_NAME).exists() and timed_samples.looks_like(path)
+    return timed_samples.looks_like(path) and not is_record(path)
+
+
+def is_results_folder(path: Path) -> bool:
+    """Whether a folder is that of another tool that kept no samples in it."""
+    return path.is_dir() and not (path / RECORD_NAME).exists() and (path / timed_samples.RESULTS).is_file()
 
 
 def is_histogram_file(path: Path) -> bool:

@@ -8,6 +8,7 @@ from rtproof.core.phrases import duration, percent, quantity
 from rtproof.core.units import whole_number
 from rtproof.judge.checks.case import INVALID, UNAVAILABLE, WARNING, Check, CheckedRun, sentence_list, thread_name
 from rtproof.record.contents import EndReason, Moment
+from rtproof.summary.imported_samples import IMPORTED_EVENT
 from rtproof.summary.measured_kernel import core_beside, core_threads, kernel_config, mode_switches
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.recorded_facts import SIMULATED_SENTENCE, is_simulated, online_processors, virtual_time_clock
@@ -147,7 +148,20 @@ def _reason(text: str) -> str:
     return text.partition(":")[2].strip() or "no reason is known"
 
 
+def another_tool(case: CheckedRun) -> Iterator[Doubt]:
+    """The samples are those of another tool, which notes less than our agent does."""
+    events = case.events(IMPORTED_EVENT)
+    if events:
+        what = (
+            f"{case.summaries[0].series.probe if case.summaries else 'another tool'} measured this: policy, priority, "
+            "faults, clock source and load during the run were not checked, because it does not note them"
+        )
+        yield Doubt("not-checked", WARNING, what, "measure with rtproof run, which checks them")
+    yield from (Doubt("format", WARNING, event.text, "") for event in events)
+
+
 SYSTEM_CHECKS: tuple[Check, ...] = (
+    another_tool,
     no_machine,
     clock_changed,
     clock_source,
