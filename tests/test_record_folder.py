@@ -284,8 +284,8 @@ def test_the_json_of_a_run_and_what_lies_in_its_folder_name_it(
 def test_jitterdebuggers_other_file_names_the_one_that_can_be_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "samples.raw").write_bytes(bytes(280))
-    assert "give results.json" in refusal(tmp_path / "samples.raw", capsys)
+    (tmp_path / "samples.raw").write_bytes(b"\xff" * 280)
+    assert "samples in none of their forms" in refusal(tmp_path / "samples.raw", capsys)
 
 
 def test_a_histogram_where_a_run_is_needed_says_who_reads_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -380,7 +380,7 @@ def _figures_of_import(name: str, imported: ImportedHistogram) -> RunFigures:
     told = figures_of_histogram(name, imported.histogram, imported.comparable, imported.overflow, imported.largest_ns)
     started_ns = None if imported.started_s is None else imported.started_s * 1_000_000_000
     unclear = (*told.unclear, *imported.notes, *(doubt.what for doubt in imported.troubles))
-    return replace(told, started_ns=started_ns, invalid=imported.faults, unclear=unclear)
+    return replace(told, started_ns=started_ns, invalid=imported.faults, unclear=unclear, missed=imported.overruns)
 
 
 def figures_of_histogram(

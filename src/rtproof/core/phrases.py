@@ -115,6 +115,13 @@ def instant(origin_realtime_ns: int, offset_ns: int) -> str:
     return f"{when:%Y-%m-%d %H:%M:%S}.{when.microsecond // 1000:03d}"
 
 
+def when(origin_realtime_ns: int, offset_ns: int) -> str:
+    """Date and time in UTC of an offset from an origin; without an origin (0), the time since measuring began."""
+    if not origin_realtime_ns:
+        return f"{offset_ns / 1e9:,.3f} s after measuring began"
+    return f"{instant(origin_realtime_ns, offset_ns)} UTC"
+
+
 def _scaled(ns: float, unit_ns: int, unit: str, digits: int, *, strip: bool = False) -> str:
     text = f"{ns / unit_ns:,.{digits}f}"
     return f"{text.rstrip('0').rstrip('.') if strip else text} {unit}"

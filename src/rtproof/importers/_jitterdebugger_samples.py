@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,8 +42,8 @@ RECOVERED = (
     "{0}: no latency is told too small, and none by more than this too large"
 )
 NOT_WRITTEN = (
-    "it counted {0:,} activations more than it wrote samples: the last of each thread are lost when it ends, others if "
-    "its buffer was full"
+    "it counted {0} more than it wrote samples: the last of each thread are lost when it ends, others if its buffer "
+    "was full"
 )
 NOT_BINNED = "{0:,} of these lie beyond the scale of its own histogram (1 ms), which leaves them away"
 ALONE = "there is no results.json beside it, so the kernel is unknown, and nothing tells how many samples are missing"
@@ -143,7 +142,7 @@ def _samples(content: bytes, place: Path) -> ImportedSamples:
 def _notes(table: _Table, grid: "_Grid", results: JitterdebuggerResult | None) -> Iterator[str]:
     yield SILENT
     if grid.resolution_ns > 1:
-        yield RECOVERED.format(value(grid.unsure_ns))
+        yield RECOVERED.format(value(max(grid.unsure_ns, 1)))
     if table.cut_off:
         yield CUT_OFF.format(table.cut_off)
     if results is None:
@@ -151,7 +150,7 @@ def _notes(table: _Table, grid: "_Grid", results: JitterdebuggerResult | None) -
         return
     counted = sum(cpu.count for cpu in results.cpu.values())
     if counted > table.thread.size:
-        yield NOT_WRITTEN.format(counted - table.thread.size)
+        yield NOT_WRITTEN.format(quantity(counted - table.thread.size, "activation"))
     binned = sum(sum(cpu.histogram.values()) for cpu in results.cpu.values())
     if counted > binned:
         yield f"results.json counts {quantity(counted, 'activation')}; {NOT_BINNED.format(counted - binned)}"
@@ -176,6 +175,8 @@ FORMS = {
 def table_of_raw(content: bytes) -> _Table:
     """The samples in the one form that all of them fit; UserError if none or several do."""
     fitting = [form for form in FORMS.values() if _fits(np.frombuffer(content, form, len(content) // form.itemsize))]
+    # A few samples may fit a form that leaves a rest, too.
+    fitting = [form for form in fitting if not len(content) % form.itemsize] or fitting
     if not fitting:
         raise UserError("its bytes are samples in none of their forms: 28 or 20 bytes, of either byte order")
     if len(fitting) > 1:
@@ -254,7 +255,7 @@ def _grid_at(table: _Table, resolution_ns: int) -> _Grid | None:
     threads = {int(each): table.thread == each for each in np.unique(table.thread)}
     due = {each: table.time_ns[mine] - table.value[mine] * resolution_ns for each, mine in threads.items()}
     period_ns = _period_ns(due.values())
-    if not period_ns:
+    if period_ns <= 0:
         return None
     fitted = {each: _fitted(times_ns, period_ns, resolution_ns) for each, times_ns in due.items()}
     if any(one is None for one in fitted.values()):
@@ -269,12 +270,12 @@ def _grid_at(table: _Table, resolution_ns: int) -> _Grid | None:
     return _Grid(period_ns, resolution_ns, unsure_ns, found)
 
 
-def _period_ns(due: Iterable[Int64Array]) -> int | None:
-    """The usual distance of two due times, in whole microseconds; None without one."""
+def _period_ns(due: Iterable[Int64Array]) -> int:
+    """The usual distance of two due times, in whole microseconds; below 0 if the times go back."""
     steps = [np.diff(times_ns) for times_ns in due if times_ns.size >= FEWEST]
     if not steps:
         raise UserError("no thread of it has three samples, so its period is unknown")
-    return round(float(np.median(np.concatenate(steps))) / UNITS_NS["us"]) * UNITS_NS["us"] or None
+    return round(float(np.median(np.concatenate(steps))) / UNITS_NS["us"]) * UNITS_NS["us"]
 
 
 def _fitted(due_ns: Int64Array, period_ns: int, resolution_ns: int) -> tuple[int, Int64Array, int] | None:
@@ -315,8 +316,8 @@ def _refuse_contradictions(results: JitterdebuggerResult, table: _Table, grid: _
         values = table.value[table.thread == number]
         if values.size > told.count:
             raise UserError(
-                f"thread {number} has {values.size:,} samples, and the results.json beside it counts {told.count:,}: they "
-                "are of different runs"
+                f"thread {number} has {values.size:,} samples, and the results.json beside it counts {told.count:,}: "
+                "they are of different runs"
             )
         if values.size and (int(values.max()) > told.max or int(values.min()) < told.min):
             raise UserError(

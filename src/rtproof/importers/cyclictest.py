@@ -25,10 +25,12 @@ from rtproof.importers._tool_output import (
     whole_number,
 )
 from rtproof.summary.counts import Counts
-from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
+from rtproof.summary.imported_histogram import NEVER, ImportedHistogram, ImportedPart, TimedLines
 
 TOOL = "cyclictest"
 BIN_NS = 1_000
+START_NS = 1_000_000_000
+"""Its threads start one after the other, within a second."""
 
 MICROSECONDS = (
     "it does not say in which unit it counted: microseconds are taken, its usual one (option -N: nanoseconds)"
@@ -79,23 +81,68 @@ def read(text: str) -> ImportedHistogram:
     """The measurement in the text; UserError if it has no figures, rows of different lengths, or several runs."""
     refuse_several(_HEAD.findall(text))
     rows = _rows(text)
-    lines = last_lines(text)
+    printed = printed_lines(text)
+    lines = {number: each[-1] for number, each in printed.items()}
     found = _of_rows(text, rows, lines) if rows.size else _of_lines(lines)
     policy = _POLICY.findall(text)
     facts = (("policy", policy[-1][0]), ("load average", policy[-1][1].strip())) if policy else ()
-    return replace(found, facts=facts, faults=(*found.faults, *_in_nanoseconds(lines)))
+    return replace(
+        found,
+        facts=facts,
+        faults=(*found.faults, *_in_nanoseconds(lines)),
+        lines=tuple(_timed(number, each) for number, each in sorted(printed.items()) if len(each) > 1),
+    )
 
 
 def last_lines(text: str) -> dict[int, Line]:
     """The last line of figures of each thread: each new one holds the ones before it."""
-    last: dict[int, Line] = {}
+    return {number: lines[-1] for number, lines in printed_lines(text).items()}
+
+
+def printed_lines(text: str) -> dict[int, list[Line]]:
+    """The lines of figures of each thread, in the order of time. Lines without a cycle more are left out."""
+    found: dict[int, list[Line]] = {}
     for match in _LIVE.finditer(text):
         number, *figures = map(whole_number, match.groups())
-        line, before = Line(*figures), last.get(number)
-        if before and before.count and (line.process != before.process or line.count < before.count):
+        line, lines = Line(*figures), found.setdefault(number, [])
+        before = lines[-1] if lines else None
+        if before and before.count and _is_of_another_run(line, before):
             raise UserError("it has the lines of several runs: give each in a file of its own")
-        last[number] = line
-    return last
+        if before and line.count == before.count:
+            lines.pop()
+        lines.append(line)
+    return found
+
+
+def _is_of_another_run(line: Line, before: Line) -> bool:
+    """Whether a line of figures cannot follow one of the same thread: cycles and maximum only grow."""
+    return (
+        line.process != before.process
+        or line.count < before.count
+        or line.most < before.most
+        or line.least > before.least
+        or line.period_us != before.period_us
+    )
+
+
+def _timed(number: int, lines: Sequence[Line]) -> TimedLines:
+    """The lines of a thread with their times: so many cycles take so many intervals.
+
+    A cycle can be skipped only behind a value as long as the interval. Until then the time is exact, later longer.
+    """
+    rows = np.array([(line.count, line.least, line.most) for line in lines], np.int64)
+    interval_ns = lines[-1].period_us * BIN_NS
+    end_ns = rows[:, 0] * interval_ns
+    exact = rows[:, 2] * BIN_NS < interval_ns
+    return TimedLines(
+        f"thread {number}",
+        np.concatenate(([0], end_ns[:-1])),
+        end_ns,
+        np.where(exact, end_ns + START_NS, NEVER),
+        rows[:, 1] * BIN_NS,
+        rows[:, 2] * BIN_NS,
+        so_far=True,
+    )
 
 
 def _in_nanoseconds(lines: dict[int, Line]) -> list[str]:

@@ -14,6 +14,8 @@ import re
 from collections.abc import Iterator
 from itertools import accumulate, pairwise
 
+import numpy as np
+
 from rtproof.core.errors import UserError
 from rtproof.importers._tool_output import (
     LARGEST_COUNT,
@@ -23,7 +25,7 @@ from rtproof.importers._tool_output import (
     refuse_several,
     whole_number,
 )
-from rtproof.summary.imported_histogram import ImportedHistogram
+from rtproof.summary.imported_histogram import NEVER, ImportedHistogram, TimedLines
 
 TOOL = "RTAI"
 NO_BINS = "it has no histogram: minimum, mean and maximum of each line are all that is left"
@@ -42,6 +44,7 @@ _OLD_PREEMPT = re.compile(
     r"^\* latency: min: (-?\d+), max: (-?\d+), average: (-?\d+); fastjit: (-?\d+), slowjit: (-?\d+) \* \(all us\) \*$",
     re.M,
 )
+FEWEST_LINES = 2
 LATENCY = ("lat min", "lat avg", "lat max", "overruns")
 PREEMPT = ("lat min", "lat avg", "lat max", "jit fast", "jit slow")
 
@@ -128,9 +131,25 @@ def _latency(text: str, kind: str, rows: list[dict[str, int]]) -> ImportedHistog
         mean_ns=round(sum(row["lat avg"] for row in rows) / len(rows)),
         max_ns=max(row.get(name, row["lat max"]) for row in rows for name in ("lat max", "ovl max")),
         overruns=max(rows[-1]["overruns"], 0),
+        lines=_lines(rows, duration_ns, period_ns),
         notes=_notes(rows, count),
         faults=tuple(_faults(rows)),
     )
+
+
+def _lines(rows: list[dict[str, int]], duration_ns: int | None, period_ns: int | None) -> tuple[TimedLines, ...]:
+    """The lines in the order of time; () if there are fewer than two, or nothing tells their time."""
+    if len(rows) < FEWEST_LINES or duration_ns is None:
+        return ()
+    line_ns = duration_ns // len(rows)
+    end_ns = np.arange(1, len(rows) + 1, dtype=np.int64) * line_ns
+    least, mean, most = (np.array([row[name] for row in rows], np.int64) for name in ("lat min", "lat avg", "lat max"))
+    # An overrun may cost a period. Of lines whose first ones are missing, nobody knows when they were.
+    overrun_ns = max(rows[-1]["overruns"], 0) * (period_ns or LARGEST_NS)
+    latest_ns = end_ns + min(overrun_ns, LARGEST_NS) + line_ns
+    if _starts_late(rows):
+        latest_ns = np.full(len(rows), NEVER)
+    return (TimedLines("", end_ns - line_ns, end_ns, latest_ns, least, most, mean_ns=mean),)
 
 
 def _notes(rows: list[dict[str, int]], count: int | None) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ that mark the ends. (Formats: Xenomai 2 and 3, testsuite/latency/latency.c; libe
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -28,10 +28,16 @@ from rtproof.importers._tool_output import (
     whole_number,
 )
 from rtproof.summary.counts import NO_COUNTS, Counts
+from rtproof.summary.imported_histogram import NEVER, TimedLines
 
 TOOL = "Xenomai latency"
 LATMUS = "EVL latmus"
 """Prints the same lines, with the CPU in the title of each table."""
+SECOND_NS = 1_000_000_000
+MARGIN_NS = SECOND_NS
+"""Titles and ends have whole seconds."""
+FEWEST_LINES = 2
+COUNTED_BY_LINES = "the number of its values is that of its lines, each of which has as many as a second has periods"
 BIN_NS = 1_000
 """Width of a bin without option -B."""
 FOLDED = (
@@ -182,7 +188,65 @@ def _with_lines(text: str) -> ImportedHistogram:
     if count is not None and counts is not None and count != counts.total:
         told = replace(told, faults=(f"it says {count:,} samples, and its histogram adds up to {counts.total:,}",))
     times = [clock_ns(*end.groups()[at : at + 3]) for at in (5, 8)] if end else [None, None]
-    return replace(told, duration_ns=times[0], asked_duration_ns=times[1], count=count, histogram=counts, notes=notes)
+    lines = _lines(text, times[0], in_ns=not _FRACTION.search(text))
+    if count is None and lines and told.period_ns:
+        count, notes = lines[0].most_ns.size * _values_in_a_line(told.period_ns), (*notes, COUNTED_BY_LINES)
+    return replace(
+        told,
+        duration_ns=times[0],
+        asked_duration_ns=times[1],
+        count=count,
+        histogram=counts,
+        lines=lines,
+        notes=notes,
+        faults=(*told.faults, *_unlike_lines(told, lines)),
+    )
+
+
+def _values_in_a_line(period_ns: int) -> int:
+    """latency prints a line after so many values, however long they took."""
+    return max(SECOND_NS // period_ns, 1)
+
+
+def _lines(text: str, duration_ns: int | None, *, in_ns: bool) -> tuple[TimedLines, ...]:
+    """The lines RTD in the order of time; () if there are fewer than two. in_ns: the first versions print nanoseconds.
+
+    Each line has the values of a second, which took longer only if periods were overrun. Each title has the time.
+    """
+    rows = [(each.start(), each.groups()) for each in _EACH.finditer(text)]
+    titles = [(each.start(), clock_ns(*each.groups()[:3])) for each in _TITLE.finditer(text)]
+    if any(one[1] > other[1] for one, other in pairwise(titles)):
+        raise UserError("the times of its titles go back: it has several runs. Give each in a file of its own")
+    if len(rows) < FEWEST_LINES:
+        return ()
+    # A title at 00:00:22 stands before the line of the second that ends then: lines before it may be gone.
+    first_s = max((titles[0][1] // SECOND_NS - 1 - _lines_before(rows, titles[0][0]), 0)) if titles else 0
+    start_ns = (first_s + np.arange(len(rows), dtype=np.int64)) * SECOND_NS
+    end_ns = start_ns + SECOND_NS
+    # Lines that are gone, and seconds that took longer, show in the titles behind them and in the end.
+    behind_ns = [time_ns - (first_s + _lines_before(rows, place) + 1) * SECOND_NS for place, time_ns in titles]
+    more_ns = max((duration_ns or 0) - int(end_ns[-1]), *behind_ns, 0) + MARGIN_NS
+    factor = 1 if in_ns else 1_000
+    least, mean, most = (
+        np.array([round(microseconds(row[at]) * factor) for _, row in rows], np.int64) for at in range(3)
+    )
+    if np.any(least > most):
+        raise UserError("the minimum of a line is above its maximum")
+    latest_ns = end_ns + more_ns if duration_ns or titles else np.full(len(rows), NEVER)
+    return (TimedLines("", start_ns, end_ns, latest_ns, least, most, mean_ns=mean),)
+
+
+def _lines_before(rows: Sequence[tuple[int, tuple[str, ...]]], place: int) -> int:
+    return sum(at < place for at, _ in rows)
+
+
+def _unlike_lines(told: ImportedHistogram, lines: tuple[TimedLines, ...]) -> Iterator[str]:
+    """A sentence if the figures at the end do not hold those of the lines."""
+    for each in lines:
+        if told.max_ns is not None and int(each.most_ns.max()) > told.max_ns:
+            yield "a line has a larger maximum than its end: it was put together of several runs"
+        if told.min_ns is not None and int(each.least_ns.min()) < told.min_ns:
+            yield "a line has a smaller minimum than its end: it was put together of several runs"
 
 
 def _told(text: str, figures: _Figures) -> ImportedHistogram:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rtproof import statistics
-from rtproof.core.phrases import instant
+from rtproof.core.phrases import when
 from rtproof.judge import claim
 from rtproof.judge.analysis_model import NO_LONGEST, Episode, Requirement
 from rtproof.judge.claim import Decision, EpisodeCourse, EpisodeSpacing, episode_course
@@ -186,7 +186,7 @@ def _worst(record: Record, summaries: tuple[Summary, ...], pooled: Summary) -> W
         return None
     series = next(s.series for s in summaries if s.series.id == int(top.series[0]))
     due = int(top.due_ns[0])
-    at = f"{instant(record.begin.origin_realtime_ns, due)} UTC"
+    at = when(record.begin.origin_realtime_ns, due)
     return WorstActivation(int(top.value[0]), series.thread, series.cpu, due, at)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rtproof.core.phrases import duration, percent, quantity, value
-from rtproof.judge import verdict_sentences
+from rtproof.judge import timed_lines, verdict_sentences
 from rtproof.judge.analysis_model import Analysis, CountAbove, Requirement, State, Verdict
 from rtproof.judge.claim import RefutingRule
 from rtproof.judge.verdict import deciding_verdict
@@ -55,10 +55,11 @@ def judge_counts(
 ) -> CountedFinding:
     """Decide only what holds for every order of the samples. alpha: the limit's share of the probability of error."""
     if found.least:
-        too_long = _by_duration(imported, asked, found.least)
+        too_long = _by_duration(imported, asked, found.least) or timed_lines.too_long(imported.lines, asked)
         if too_long:
             return CountedFinding(State.REFUTED, too_long, RefutingRule.DURATION)
         too_often = _by_rate(imported, asked, found.least, alpha)
+        too_often = too_often or timed_lines.too_often(imported.lines, asked, alpha)
         if too_often:
             return CountedFinding(State.REFUTED, too_often, RefutingRule.RATE)
     if found.most != 0:
@@ -165,12 +166,16 @@ UNORDERED = (
     "samples exceeded the limit, but the file does not tell when: they may all belong to one episode, which does "
     "not refute the claim, or each to its own"
 )
+LINED = (
+    "{0} of its {1} exceeded the limit, which shows {2} at least; there may be more in a line, so this neither proves "
+    "nor refutes the claim"
+)
 UNKNOWN = "its bins do not tell whether a sample exceeded the limit"
 
 
 def _undecided(imported: ImportedHistogram, asked: Requirement, found: CountedExceedances, alpha: float) -> str:
     """Why a histogram decides nothing; also that some order of its samples would prove the claim, if one would."""
-    reason = UNORDERED if found.least else UNKNOWN
+    reason = (_lined(imported, asked) or UNORDERED) if found.least else UNKNOWN
     if not found.most or _lack(imported, asked, exceeding=True):
         return reason
     live_ns = live_at_least_ns(imported, asked, found.most)
@@ -181,6 +186,16 @@ def _undecided(imported: ImportedHistogram, asked: Requirement, found: CountedEx
         f"{reason}; even as {quantity(found.most, 'episode')} they would be few enough for PROVEN, but one in the "
         f"first {early} would refute the claim, and nothing tells when they came"
     )
+
+
+def _lined(imported: ImportedHistogram, asked: Requirement) -> str | None:
+    """How many of its lines exceeded the limit; None if it has none that do."""
+    late = timed_lines.late_stretches(imported.lines, asked.limit_ns)
+    if not late:
+        return None
+    lines = sum(each.most_ns.size for each in imported.lines)
+    firsts = timed_lines.separate_episodes(imported.lines, asked, late)
+    return LINED.format(f"{len(late):,}", quantity(lines, "line"), quantity(len(firsts), "episode"))
 
 
 def live_at_least_ns(imported: ImportedHistogram, asked: Requirement, most: int) -> int | None:
@@ -274,7 +289,7 @@ SHOWN_FROM = 1.1
 
 NOT_CHECKED = (
     "policy, priority, CPU, clock and load were not checked, because the file does not carry what shows them; nor was "
-    "it tested whether episodes come in bunches, because the file has no times"
+    "it tested whether episodes come in bunches, because the file does not have the time of each value"
 )
 """The report shows this beside every decision on such a file."""
 RUN_CHECKS = "measure with rtproof run, which checks them"
@@ -388,7 +403,10 @@ def _finding(
     if requirement is None or alpha is None:
         return CountedFinding(State.NOT_ASKED, "")
     if above is None:
-        return CountedFinding(State.UNDECIDED, NOTHING)
+        # Without their number, the printed maximum still shows that the limit was exceeded.
+        seen = imported.count is None and imported.max_ns is not None and imported.max_ns > requirement.limit_ns
+        found = judge_counts(imported, requirement, CountedExceedances(1, None), alpha) if seen else None
+        return found if found and found.state is State.REFUTED else CountedFinding(State.UNDECIDED, NOTHING)
     return judge_counts(imported, requirement, _exceedances(imported, requirement, above), alpha)
 
 
@@ -483,16 +501,21 @@ def _conditions(imported: ImportedHistogram) -> str:
 
 def impossible_figures(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
     """Each figure that a run of rtproof has and this file lacks, with the reason."""
-    yield "episodes and their rate", f"{NO_ORDER}, so exceedances cannot be put together to episodes or apart"
+    if imported.lines:
+        yield "the number of episodes", "it has the maximum of each line, and not each value: there may be more"
+    else:
+        yield "episodes and their rate", f"{NO_ORDER}, so exceedances cannot be put together to episodes or apart"
     lack = missing_figures_sentence(imported)
     if lack:
         yield "PROVEN", lack
     else:
-        yield "PROVEN of a limit that is exceeded", f"{NO_ORDER}: an early episode would refute the claim"
+        early = f"{NO_ORDER}: an early episode would refute the claim"
+        yield "PROVEN of a limit that is exceeded", "it does not have each value" if imported.lines else early
     yield "the conditions of the run", NOT_CHECKED
     if imported.overruns is None:
         yield "missed activations", "a histogram counts what ran; what was skipped behind a late one is in no bin"
-    yield "whether the run was the same throughout", f"{NO_ORDER}, so no drift, no period and no change can be seen"
+    if not imported.lines:
+        yield "whether the run was the same throughout", f"{NO_ORDER}, so no drift, no period and no change can be seen"
     yield "a forecast", f"{NO_ORDER}: it needs the largest value of each second, and order unknown means none of these"
     if imported.overflow:
         yield "quantiles beyond the scale", f"{_saturated(imported)}; of these only the largest is known"

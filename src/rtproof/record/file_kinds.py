@@ -134,12 +134,6 @@ FILE_KINDS = (
     FileKind("JSON of an unknown form", _text(r"\A\s*[\{\[]\s*[\"\[\{]")),
 )
 
-RAW_SAMPLES = FileKind(
-    "the file of jitterdebugger's samples (samples.raw)",
-    lambda _head: True,
-    _hint("give results.json, which it writes too"),
-)
-
 
 def file_kind_of(path: Path) -> tuple[FileKind, bytes] | None:
     """The first kind that fits a file, and the file's first bytes. None if no kind fits or the file cannot be read."""
@@ -148,8 +142,6 @@ def file_kind_of(path: Path) -> tuple[FileKind, bytes] | None:
             head = file.read(HEAD_BYTES)
     except OSError:
         return None
-    if path.name == "samples.raw":
-        return RAW_SAMPLES, head
     kind = next((kind for kind in FILE_KINDS if kind.fits(head)), None)
     return (kind, head) if kind else None
 

@@ -51,6 +51,7 @@ SECTIONS = (
     ReportSection("app_account", "What the application did", loops.app_account_section),
     ReportSection("objections", "Objections", verdict.objections_section, short=True),
     ReportSection("tool", "What the tool tells", numbers.tool_section, untimed=True),
+    ReportSection("lines", "Over time, by the tool's lines", timeline.lines_section, untimed=True),
     ReportSection("percentiles", "Percentiles", numbers.percentiles_section, untimed=True),
     ReportSection("histogram", "Histogram", distribution.histogram_section, untimed=True),
     ReportSection("ccdf", "Tail", distribution.ccdf_section, untimed=True),

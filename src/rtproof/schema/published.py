@@ -750,6 +750,10 @@ def analysis_dict(analysis: Analysis, shares: tuple[float, ...] | None = None) -
 # The same of another tool's histogram: what needs time is null, and some keys more tell what only the tool tells.
 
 
+def _lines_count(imported: ImportedHistogram) -> int:
+    return sum(each.most_ns.size for each in imported.lines)
+
+
 def _impossible(imported: ImportedHistogram) -> list[tuple[str, str]]:
     return list(impossible_figures(imported))
 
@@ -765,6 +769,7 @@ IMPORTED = Shape("imported", ImportedHistogram) | {
     "beyond_scale_count": Key("samples in no bin; `null`: not told", "overflow"),
     "duration_ns": "how long it ran by its own account",
     "period_ns": Key("the shortest of its threads; `null`: not told", "shortest_period_ns"),
+    "lines_count": Key("lines with the figures of one stretch of time each", _lines_count),
     "impossible": Key("what needs more than a histogram", _impossible, each=IMPOSSIBLE_FIGURE),
 }
 COUNTED_ABOVE = Shape("counted above", Verdict) | {

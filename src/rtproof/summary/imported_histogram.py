@@ -5,15 +5,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rtproof.core.phrases import quantity
 from rtproof.core.units import format_duration
 from rtproof.record.activations import LARGEST_VALUE
-from rtproof.record.contents import Begin, Block, ChunkRef, Record, Series
+from rtproof.record.contents import Begin, Block, ChunkRef, Int64Array, Record, Series
 from rtproof.summary.counts import NO_COUNTS, Counts, merge_counts
 from rtproof.summary.per_second import NO_SECONDS, NO_TOP
 from rtproof.summary.summary_model import NO_LAG, NO_MOMENTS, Doubt, Moments, Severity, Summary
 
+BoolArray = NDArray[np.bool_]
 DURATION_STATED = "how long it measured is what the user states (--measured-for): the file does not tell it"
 PERIOD_STATED = "the period of all threads is what the user states (--period): the file does not tell it"
 DURATION_UNUSED = "--measured-for is not used: the file itself tells how long it measured"
@@ -42,6 +44,38 @@ class ImportedPart:
     period_ns: int | None = None
 
 
+NEVER = int(np.iinfo(np.int64).max)
+"""Later than any clock shows."""
+
+
+@dataclass(frozen=True)
+class TimedLines:
+    """What a tool printed again and again while it measured: the figures of consecutive stretches of time.
+
+    All are arrays of equal length in the order of time, in ns. name: whose they are, "" for the whole measurement.
+    start, end: of each stretch, from the beginning of the measurement, counted in periods: no stretch was shorter.
+    latest: when the stretch had ended at the latest; NEVER where nothing tells. least, most: of the values in it.
+    so_far: whether these are those of all stretches so far, as some tools print them.
+    mean: of the values in it; None if the tool prints none of a stretch.
+    """
+
+    name: str
+    start_ns: Int64Array
+    end_ns: Int64Array
+    latest_ns: Int64Array
+    least_ns: Int64Array
+    most_ns: Int64Array
+    so_far: bool = False
+    mean_ns: Int64Array | None = None
+
+    @property
+    def fresh(self) -> BoolArray:
+        """Where the stretch itself has a value as large as its maximum."""
+        if not self.so_far:
+            return np.ones(self.most_ns.size, bool)
+        return np.diff(self.most_ns, prepend=np.iinfo(np.int64).min) > 0
+
+
 @dataclass(frozen=True)
 class ImportedHistogram:
     """What a tool printed about one measurement; None where it does not say. Latencies may be negative (early).
@@ -59,6 +93,7 @@ class ImportedHistogram:
     lossy: whether activations may have run that the tool neither measured nor counted.
     parts: the threads of the measurement.
     started_s: when the measurement began, in seconds since 1970.
+    lines: what it printed of one stretch of time after the other, one item for each thread; () if only of the whole.
     stated: sentences on what the user states and the file does not contain.
     facts: key and value of what the tool says about the system and its own settings.
     notes: sentences on what the format cannot tell.
@@ -87,6 +122,7 @@ class ImportedHistogram:
     left_out: int = 0
     unsure: bool = False
     lossy: bool = False
+    lines: tuple[TimedLines, ...] = ()
     stated: tuple[str, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What another tool kept of every activation: its due time and its latency. So it can be judged like a record of ours."""
+"""What another tool kept of every activation: due time and latency. So it can be judged like a record of ours."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -76,9 +76,7 @@ def record_of_samples(samples: ImportedSamples, path: str, size: int) -> Record:
     """The same as a record. path, size: of the file that the samples come from. Its origin is the first due time."""
     origin_ns = min(thread.first_due_ns + int(thread.index[0]) * samples.period_ns for thread in samples.threads)
     series = tuple(_series(samples, thread, origin_ns) for thread in samples.threads)
-    blocks = tuple(
-        block for one, thread in zip(series, samples.threads, strict=True) for block in _blocks(one, thread)
-    )
+    blocks = tuple(block for one, thread in zip(series, samples.threads, strict=True) for block in _blocks(one, thread))
     totals = tuple(SeriesTotals(thread.number, thread.index.size, 0, 0) for thread in samples.threads)
     end_ns = max(
         one.first_due_ns + int(thread.index[-1]) * samples.period_ns + max(int(thread.value_ns[-1]), samples.period_ns)
@@ -87,9 +85,7 @@ def record_of_samples(samples: ImportedSamples, path: str, size: int) -> Record:
     return Record(
         path=path,
         size=size,
-        begin=Begin(
-            1, 0, samples.identity, 0, origin_ns, "", samples.machine, samples.release, samples.version
-        ),
+        begin=Begin(1, 0, samples.identity, 0, origin_ns, "", samples.machine, samples.release, samples.version),
         facts=(),
         files=tuple(SystemFile(0, Moment.START, name, 0, False, content) for name, content in samples.files),
         series=series,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rtproof.core.phrases import instant, quantity
+from rtproof.core.phrases import quantity, when
 from rtproof.record.contents import Int64Array, Record
 from rtproof.statistics import beta_inverse
 from rtproof.summary.per_second import SECOND_NS
@@ -277,7 +277,7 @@ def largest_units(record: Record, pooled: Summary) -> LargestUnits:
     top = pooled.top
     if not top.value.size:
         return LargestUnits(pooled.observed.max, "a time that is not known")
-    return LargestUnits(int(top.value[0]), f"{instant(record.begin.origin_realtime_ns, int(top.due_ns[0]))} UTC")
+    return LargestUnits(int(top.value[0]), when(record.begin.origin_realtime_ns, int(top.due_ns[0])))
 
 
 def with_top_test(tail: TailLimit) -> TailLimit:

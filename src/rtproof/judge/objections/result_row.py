@@ -12,6 +12,7 @@ from rtproof.judge.checks.case import UNAVAILABLE, sentence_list
 from rtproof.record.contents import EndReason, Moment, Record
 from rtproof.summary import recorded_facts
 from rtproof.summary.counts import Counts
+from rtproof.summary.imported_samples import IMPORTED_EVENT
 from rtproof.summary.recorded_facts import fact_number, requested_duration_ns
 from rtproof.summary.summary_model import Doubt, Summary
 
@@ -292,10 +293,12 @@ def _cycles(analysis: Analysis) -> Iterator[Figures]:
 def _span(analysis: Analysis) -> Span | None:
     """The asked length if the run ended as asked, otherwise the measured length.
 
-    None with events from outside, because nobody knows how many activations were due.
+    None with events from outside, because nobody knows how many activations were due. Nor does anybody know it of the
+    threads of another tool, each of which begins and ends at times of its own.
     """
     record, summaries = analysis.record, analysis.summaries
-    if not summaries or any(summary.series.external for summary in summaries):
+    others = any(event.kind == IMPORTED_EVENT for event in record.events)
+    if not summaries or others or any(summary.series.external for summary in summaries):
         return None
     asked = requested_duration_ns(record)
     ended = record.end is not None and record.end.reason is EndReason.AS_ASKED

@@ -191,11 +191,15 @@ def _record(record: Record) -> list[tuple[str, str]]:
     return [
         ("file", f"{PurePath(record.path).name or 'none'}, {number_format.count_text(record.size)} bytes"),
         ("run", begin.run_id.hex()),
-        ("measuring began", f"{instant(begin.origin_realtime_ns, 0)} UTC by the target's clock"),
-        ("agent", f"version {begin.agent_version}"),
+        ("measuring began", _began(begin.origin_realtime_ns)),
+        ("agent", f"version {begin.agent_version}" if begin.agent_version else "none: another tool measured"),
         ("ended", _ended(record)),
         *(("damage", damage.sentence) for damage in record.damage),
     ]
+
+
+def _began(origin_ns: int) -> str:
+    return f"{instant(origin_ns, 0)} UTC by the target's clock" if origin_ns else "not told"
 
 
 def _ended(record: Record) -> str:

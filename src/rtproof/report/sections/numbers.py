@@ -11,7 +11,7 @@ from rtproof.report import number_format
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.number_format import ReportStream, latency_unit, left_out_at_the_end, report_streams
 from rtproof.summary import moments
-from rtproof.summary.imported_histogram import DURATION_STATED, ImportedHistogram, scale_end_ns
+from rtproof.summary.imported_histogram import DURATION_STATED, NEVER, ImportedHistogram, scale_end_ns
 from rtproof.summary.quantiles import CONFIDENCE, OffsetAndSpread, offset_and_spread, quantiles
 from rtproof.summary.recorded_facts import virtual_time_clock
 from rtproof.summary.summary_model import Dependence, Moments, Quantile, Summary
@@ -127,6 +127,8 @@ def _told(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
     yield "priority", "" if imported.priority is None else str(imported.priority)
     whose = "as the user states" if DURATION_STATED in imported.stated else "by its own account"
     yield f"measured, {whose}", duration(imported.duration_ns) if imported.duration_ns else ""
+    due = (imported.duration_ns or 0) // (imported.shortest_period_ns or NEVER)
+    yield "periods in this time, each thread", number_format.count_text(due) if due else ""
     yield "asked for", duration(imported.asked_duration_ns) if imported.asked_duration_ns else ""
     yield "overruns", "" if imported.overruns is None else number_format.count_text(imported.overruns)
     switches = imported.mode_switches
@@ -274,6 +276,7 @@ def _amounts(summary: Summary, views: list[View]) -> str:
 SHOWN = 20
 MORE = 100
 COLUMNS = ("date and time (UTC)", "thread", "CPU", "activation", "together")
+UNTOLD = "not told"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -316,7 +319,13 @@ def _table(caption: str, rows: tuple[tuple[str, ...], ...], unit: number_format.
 
 def _where_and_when(each: Outlier, origin_ns: int) -> tuple[str, ...]:
     due = f"{each.due_ns / number_format.NS_PER_S:,.6f}"
-    return due, instant(origin_ns, each.due_ns), each.thread, each.cpu, number_format.count_text(each.index)
+    return (
+        due,
+        instant(origin_ns, each.due_ns) if origin_ns else UNTOLD,
+        each.thread,
+        each.cpu,
+        number_format.count_text(each.index),
+    )
 
 
 def outliers(analysis: Analysis) -> list[Outlier]:

@@ -14,6 +14,7 @@ from rtproof.report import number_format, plot_data
 from rtproof.report.blocks import Block, Curve, HeatMap, Marker, Plot, Table, Text
 from rtproof.report.number_format import latency_unit, left_out_at_the_end, limit_marker, plotted_streams
 from rtproof.summary.density import LatencyDensity, latency_density
+from rtproof.summary.imported_histogram import TimedLines
 from rtproof.summary.summary_model import Summary
 
 THREADS = 8
@@ -129,6 +130,73 @@ def _maxima(analysis: Analysis, unit: number_format.PrintedUnit) -> Plot:
     return replace(
         maxima_plot(threads, limit_marker(analysis, "y", unit), unit, left_out), title=f"{MAXIMA} per thread"
     )
+
+
+MOST_POINTS = 2_000
+FEWEST_FOR_DRIFT = 9
+
+
+def lines_section(analysis: Analysis) -> list[Block]:
+    """The figures that another tool printed of one stretch of time after the other; [] if it printed none."""
+    imported = analysis.imported
+    if imported is None or not imported.lines:
+        return []
+    unit = number_format.unit_for([int(ns) for each in imported.lines for ns in each.most_ns])
+    time = number_format.unit_for([max(int(each.end_ns[-1]) for each in imported.lines)])
+    drift = tuple(sentence for each in imported.lines for sentence in _drift(each))
+    plot = _lines_plot(imported.lines, unit, time, limit_marker(analysis, "y", unit))
+    return [plot, *([Text(drift)] if drift else [])]
+
+
+def _lines_plot(
+    lines: Sequence[TimedLines],
+    unit: number_format.PrintedUnit,
+    time: number_format.PrintedUnit,
+    markers: tuple[Marker, ...],
+) -> Plot:
+    """The maximum of each line over time. Of many lines, several share a point: the largest of them."""
+    drawn, left_out = lines[:THREADS], len(lines[THREADS:])
+    worst = max(lines, key=lambda each: int(each.most_ns.max()))
+    most = int(worst.most_ns.argmax())
+    so_far = " so far" if worst.so_far else ""
+    says = (
+        f"The maximum{so_far} that each line tells, over {quantity(sum(each.most_ns.size for each in lines), 'line')}. "
+        f"{f'Of {worst.name}, the' if worst.name else 'The'} largest is {value(int(worst.most_ns[most]))}, in the line "
+        f"that ends {duration(int(worst.end_ns[most]))} after measuring began."
+    )
+    return Plot(
+        f"Maximum{so_far} by the tool's lines",
+        says if not left_out else f"{says} {quantity(left_out, 'more thread')} are not drawn.",
+        f"time since measuring began [{time.name}]",
+        f"latency [{unit.name}]",
+        tuple(_line_curve(each, unit, time) for each in drawn),
+        markers,
+    )
+
+
+def _line_curve(lines: TimedLines, unit: number_format.PrintedUnit, time: number_format.PrintedUnit) -> Curve:
+    starts = np.arange(0, lines.most_ns.size, -(-lines.most_ns.size // MOST_POINTS))
+    most = np.maximum.reduceat(lines.most_ns, starts)
+    ends = lines.end_ns[np.append(starts[1:] - 1, lines.end_ns.size - 1)]
+    return Curve(
+        lines.name or "all values",
+        tuple(time.scale(int(ns)) for ns in ends),
+        tuple(unit.scale(int(ns)) for ns in most),
+    )
+
+
+def _drift(lines: TimedLines) -> list[str]:
+    """A sentence on the first and the last third of the lines, from so many on that a third has several."""
+    third = lines.most_ns.size // 3
+    if lines.so_far or lines.most_ns.size < FEWEST_FOR_DRIFT:
+        return []
+    named = (("mean", lines.mean_ns), ("maximum", lines.most_ns), ("minimum", lines.least_ns))
+    told = [
+        f"{name} {value(round(float(np.median(some[:third]))))} and {value(round(float(np.median(some[-third:]))))}"
+        for name, some in named
+        if some is not None
+    ]
+    return [f"Drift: median of the first and of the last {quantity(third, 'line')}: {'; '.join(told)}."]
 
 
 @dataclass(frozen=True)

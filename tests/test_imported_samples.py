@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every sample of jitterdebugger: its bytes, its CSV, its folder, and what is refused.
+
+``data/jitterdebugger.zip`` holds folders that Debian's jitterdebugger wrote on a virtual machine: ``jdout`` (4 CPUs),
+``stall`` (1 CPU, stopped for 400 ms with SIGSTOP) and ``nanoseconds`` (2 CPUs, option -N).
+"""
+
+import json
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rtproof.cli.main import main
+from rtproof.core.errors import UserError
+from rtproof.experiment import stored_runs
+from rtproof.importers import _jitterdebugger_samples as jitterdebugger
+from rtproof.importers._jitterdebugger_samples import FORMS
+from rtproof.judge.analysis_model import Requirement
+from rtproof.judge.verdict import State
+from rtproof.record.contents import Record
+
+ARCHIVE = Path(__file__).parent / "data" / "jitterdebugger.zip"
+MS, SECOND = 1_000_000, 1_000_000_000
+LITTLE_64 = FORMS["64 bits, little-endian"]
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Path:
+    with zipfile.ZipFile(ARCHIVE) as archive:
+        archive.extractall(tmp_path)
+    return tmp_path
+
+
+def record(path: Path) -> Record:
+    return stored_runs.read_run(path).analysis.record
+
+
+def rows(folder: Path) -> np.ndarray:
+    return np.frombuffer((folder / "samples.raw").read_bytes(), LITTLE_64)
+
+
+def values(path: Path, series: int = 0) -> list[int]:
+    return np.concatenate([block.values for block in record(path).blocks(series)]).tolist()
+
+
+def as_csv(table: np.ndarray) -> str:
+    return "".join(f"{row['thread']};{row['s']}.{row['ns']:09d};{row['value']}\n" for row in table)
+
+
+def played(n: int = 300, period_ns: int = MS, threads: int = 1, resolution: int = 1_000) -> np.ndarray:
+    """Samples of a machine on which each value is known: 10,500 ns, and every tenth 20,700 ns."""
+    table = np.zeros(n * threads, LITTLE_64)
+    for thread in range(threads):
+        late = np.where(np.arange(n) % 10 == 0, 20_700, 10_500)
+        ran = 5 * SECOND + 123_456_789 + thread * 37 + np.arange(n) * period_ns + late
+        mine = table[thread::threads]
+        mine["thread"], mine["s"], mine["ns"], mine["value"] = thread, ran // SECOND, ran % SECOND, late // resolution
+    return table
+
+
+def placed(tmp_path: Path, table: np.ndarray, name: str = "samples.raw") -> Path:
+    place = tmp_path / name
+    place.write_bytes(table.tobytes())
+    return place
+
+
+def test_a_stall_of_400_ms_is_one_episode_and_each_due_time_in_it_is_late(folders: Path) -> None:
+    asked = Requirement.usual(100 * MS, 3600 * SECOND)
+    found = stored_runs.read_run_with_stated_limits(folders / "stall", (asked,)).analysis
+    assert found.verdict.state is State.REFUTED
+    assert len(found.verdict.episodes) == 1
+    assert found.verdict.exceedances_observed == found.verdict.exceedances_schedule == 322
+    assert (found.pooled.observed.count, found.pooled.missed, found.pooled.lost) == (1_963, 0, 0)
+    assert {doubt.code for doubt in found.doubts} >= {"format", "not-checked"}
+
+
+def test_times_latencies_and_numbers_are_those_of_the_file(folders: Path) -> None:
+    found = record(folders / "jdout")
+    table = rows(folders / "jdout")
+    assert [series.thread for series in found.series] == [0, 1, 2, 3]
+    for series in found.series:
+        mine = table[table["thread"] == series.thread]
+        own = np.concatenate([block.values for block in found.blocks(series.id)])
+        # Rounded down, each is the printed value, or one more where the due time lies on the edge of a microsecond.
+        assert set((own // 1_000 - mine["value"].astype(np.int64)).tolist()) <= {0, 1}
+        ran = mine["s"] * SECOND + mine["ns"] - found.begin.origin_monotonic_ns
+        due = series.first_due_ns + np.arange(mine.size) * series.period_ns
+        assert (due + own).tolist() == ran.tolist()
+    assert found.series[0].period_ns == 10 * MS
+
+
+def test_nanoseconds_are_taken_as_such(folders: Path) -> None:
+    table = rows(folders / "nanoseconds")
+    assert values(folders / "nanoseconds", 1) == table["value"][table["thread"] == 1].tolist()
+    assert record(folders / "nanoseconds").series[0].period_ns == 2 * MS
+
+
+def test_what_results_json_dropped_is_counted(folders: Path) -> None:
+    told = json.loads((folders / "jdout" / "results.json").read_text())["cpu"]
+    counted = sum(cpu["count"] for cpu in told.values())
+    dropped = counted - sum(sum(cpu["histogram"].values()) for cpu in told.values())
+    notes = [event.text for event in record(folders / "jdout").events]
+    assert dropped > 0
+    assert any(f"counts {counted} activations; {dropped} of these" in note for note in notes)
+    assert any("it counted 4 activations more than it wrote" in note for note in notes)
+
+
+def test_the_folders_other_files_become_files_of_the_target(folders: Path) -> None:
+    found = record(folders / "jdout")
+    assert [(file.path, file.content) for file in found.files] == [
+        ("/proc/cmdline", b"console=ttyS0 quiet isolcpus=1\n")
+    ]
+    assert found.begin.kernel_release.startswith("6.18.44")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_size_and_byte_order_is_recognized(form: str, tmp_path: Path) -> None:
+    table = played(threads=2)
+    place = placed(tmp_path, table.astype(FORMS[form]))
+    assert place.stat().st_size == table.size * (28 if "64" in form else 20)
+    assert values(place) == values(placed(tmp_path, table, "same.raw"))
+
+
+def test_each_latency_is_known_to_a_nanosecond_where_the_due_time_is(tmp_path: Path) -> None:
+    found = values(placed(tmp_path, played()))
+    # The two values that occur leave 700 - 500 of 1,000 ns known: no latency is too small, none more than 799 ns more.
+    assert set(found) == {10_500 + 799 - 0, 20_700 + 799} or all(
+        0 <= own - true <= 799 for own, true in zip(found, [20_700, *[10_500] * 9] * 30, strict=True)
+    )
+    assert min(found) >= 10_500
+
+
+def test_the_csv_says_the_same_as_the_bytes(folders: Path) -> None:
+    table = rows(folders / "stall")
+    before = values(folders / "stall")
+    (folders / "stall" / "samples.csv").write_text(as_csv(table))
+    assert values(folders / "stall" / "samples.csv") == before
+    (folders / "stall" / "samples.raw").unlink()
+    assert values(folders / "stall") == before
+
+
+def test_samples_that_are_missing_were_lost_and_not_missed(tmp_path: Path) -> None:
+    table = played()
+    found = stored_runs.read_run(placed(tmp_path, np.delete(table, slice(100, 120)))).analysis
+    assert (found.pooled.observed.count, found.pooled.missed, found.pooled.lost) == (280, 0, 20)
+    assert any(doubt.code == "lost" for doubt in found.doubts)
+
+
+def test_a_sample_that_was_cut_off_is_told(tmp_path: Path) -> None:
+    place = tmp_path / "samples.raw"
+    place.write_bytes(played().tobytes()[:-5])
+    assert any("its last 23 bytes are no whole sample" in event.text for event in record(place).events)
+
+
+def test_of_fewer_threads_than_cpus_nobody_knows_the_cpu(folders: Path) -> None:
+    assert [series.cpu for series in record(folders / "jdout").series] == [0, 1, 2, 3]
+    table = rows(folders / "jdout")
+    (folders / "jdout" / "samples.raw").write_bytes(table[table["thread"] < 2].tobytes())
+    assert [series.cpu for series in record(folders / "jdout").series] == [-1, -1]
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(UserError) as problem:
+        jitterdebugger.read(path)
+    return str(problem.value)
+
+
+def test_bytes_that_are_no_samples_are_refused(tmp_path: Path) -> None:
+    place = tmp_path / "samples.raw"
+    for content in (b"\xff" * 280, b"\x7fELF" * 100, b"x", b""):
+        place.write_bytes(content)
+        assert "samples in none of their forms" in refusal(place)
+
+
+def test_times_that_go_back_or_fit_no_grid_are_refused(tmp_path: Path) -> None:
+    table = played()
+    assert "fit no grid" in refusal(placed(tmp_path, table[::-1]))
+    late = table.copy()
+    late["value"][50] += 3
+    assert "fit no grid" in refusal(placed(tmp_path, late))
+
+
+def test_two_samples_have_no_period(tmp_path: Path) -> None:
+    assert "its period is unknown" in refusal(placed(tmp_path, played(2)))
+
+
+def test_samples_of_another_run_than_results_json_are_refused(folders: Path) -> None:
+    place = folders / "jdout" / "samples.raw"
+    shutil.copy(folders / "nanoseconds" / "samples.raw", place)
+    assert "fit no grid of due times at the resolution" in refusal(folders / "jdout")
+    place.write_bytes(played(900).tobytes())
+    assert "they are of different runs" in refusal(folders / "jdout")
+    table = played(20, period_ns=10 * MS)
+    table["thread"] = 7
+    place.write_bytes(table.tobytes())
+    assert "threads that the results.json beside it does not know" in refusal(folders / "jdout")
+
+
+def test_a_line_of_the_csv_that_is_none_is_named(tmp_path: Path) -> None:
+    place = tmp_path / "samples.csv"
+    place.write_text(as_csv(played()).replace(";10\n", ";ten\n", 1))
+    assert "line 2 is no thread, time and latency" in refusal(place)
+
+
+def test_another_csv_is_not_taken_for_samples(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("a;b;c\n1;2;3\n")
+    assert not jitterdebugger.looks_like(tmp_path / "x.csv")
+
+
+def test_a_folder_without_samples_gives_its_histogram(folders: Path) -> None:
+    (folders / "jdout" / "samples.raw").unlink()
+    found = stored_runs.read_histogram_file(folders / "jdout")
+    assert found is not None
+    assert found.count is not None
+    assert found.tool == "jitterdebugger"
+
+
+def test_commands_take_the_folder_once(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["judge", "--limit", "100ms", str(folders)]) == State.UNDECIDED.exit_code
+    assert "3 runs" in capsys.readouterr().out
+    assert main(["show", str(folders / "stall")]) == 0
+    told = capsys.readouterr().out
+    assert "403,6" in told
+    assert "1970" not in told
+
+
+def test_debians_program_is_read(tmp_path: Path) -> None:
+    program = shutil.which("jitterdebugger")
+    if program is None:
+        pytest.skip("jitterdebugger is not installed (Debian: apt-get install jitterdebugger)")
+    command = [program, "-l", "200", "-i", "1000", "-s", "-o", str(tmp_path / "out")]
+    ended = subprocess.run(command, capture_output=True, timeout=60, check=False)
+    if ended.returncode:
+        pytest.skip(f"jitterdebugger cannot measure here: {ended.stderr.decode(errors='replace')[:100]}")
+    told = json.loads((tmp_path / "out" / "results.json").read_text())["cpu"]
+    found = stored_runs.read_run(tmp_path / "out").analysis
+    assert found.record.series[0].period_ns == MS
+    assert 0 < found.pooled.observed.count <= sum(cpu["count"] for cpu in told.values())
+    assert found.pooled.observed.max // 1_000 - max(cpu["max"] for cpu in told.values()) <= 1
