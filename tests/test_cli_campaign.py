@@ -426,7 +426,7 @@ def test_ctrl_c_keeps_what_is_measured_and_says_so() -> None:
             "akamina has nothing to set named 'chip'; there are: load",
         ),
         (["--profile", "akamina", "--set", "load=all"], "has no load 'all'; there are: unloaded, loaded"),
-        (["--profile", "akamina", "--given", "x"], "has no place for results of other tools"),
+        (["--profile", "toradex", "--given", "x"], "has no place for results of other tools"),
         (
             ["--profile", "akamina", "--load", "cpu"],
             "the cells unloaded and loaded of the profile akamina are the same",

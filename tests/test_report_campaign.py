@@ -428,6 +428,31 @@ def test_a_result_that_was_given_is_a_row() -> None:
     assert (last["n"], last["min [us]"], last["max [us]"]) == ("7", "8.720", "unknown")
 
 
+def test_a_result_that_was_given_stands_in_its_stage_by_its_own_title() -> None:
+    given = [
+        OtherToolResult(f"x.txt: {title}", tool, 7, 1, 2, 3)
+        for title, tool in (
+            ("in-kernel timer handler", "Xenomai latency"),
+            ("KERNEL latency", "RTAI"),
+            ("periodic user-mode task", "Xenomai latency"),
+            ("something else", "RTAI"),
+        )
+    ]
+    profile = profiles.load("bootlin-xenomai")
+    outcomes = [campaign_cases.outcome(profile, cell.key, None) for cell in profile.cells]
+    (table,) = tables(campaign_table.result_section(profile, outcomes, None, given, short=False))
+    names = [row["cell"] for row in rows(table) if row["cell"]]
+    assert names == [
+        "timer interrupt",
+        "x.txt: in-kernel timer handler",
+        "task of the kernel",
+        "x.txt: KERNEL latency",
+        "task of user space",
+        "x.txt: periodic user-mode task",
+        "x.txt: something else",
+    ]
+
+
 def test_the_short_form_leaves_out_what_tells_nothing() -> None:
     (short,), (long,) = (tables(drawn("bootlin-timer", short=each)["result"]) for each in (True, False))
     assert [name for name in long.header if name not in short.header] == ["99.999 % [us]", "length"]

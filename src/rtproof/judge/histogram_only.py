@@ -502,7 +502,7 @@ def _conditions(imported: ImportedHistogram) -> str:
 def impossible_figures(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
     """Each figure that a run of rtproof has and this file lacks, with the reason."""
     if imported.lines:
-        yield "the number of episodes", "it has the maximum of each line, and not each value: there may be more"
+        yield "the number of episodes", f"{NO_VALUES}: there may be more"
     else:
         yield "episodes and their rate", f"{NO_ORDER}, so exceedances cannot be put together to episodes or apart"
     lack = missing_figures_sentence(imported)
@@ -510,13 +510,18 @@ def impossible_figures(imported: ImportedHistogram) -> Iterator[tuple[str, str]]
         yield "PROVEN", lack
     else:
         early = f"{NO_ORDER}: an early episode would refute the claim"
-        yield "PROVEN of a limit that is exceeded", "it does not have each value" if imported.lines else early
+        yield "PROVEN of a limit that is exceeded", NO_VALUES if imported.lines else early
     yield "the conditions of the run", NOT_CHECKED
     if imported.overruns is None:
         yield "missed activations", "a histogram counts what ran; what was skipped behind a late one is in no bin"
     if not imported.lines:
         yield "whether the run was the same throughout", f"{NO_ORDER}, so no drift, no period and no change can be seen"
-    yield "a forecast", f"{NO_ORDER}: it needs the largest value of each second, and order unknown means none of these"
+    order = (
+        NO_VALUES
+        if imported.lines
+        else f"{NO_ORDER}: it needs the largest value of each second, and order unknown means none"
+    )
+    yield "a forecast", order
     if imported.overflow:
         yield "quantiles beyond the scale", f"{_saturated(imported)}; of these only the largest is known"
     if imported.overflow is None:
@@ -530,6 +535,7 @@ def impossible_figures(imported: ImportedHistogram) -> Iterator[tuple[str, str]]
 
 
 NO_ORDER = "the file has no time order"
+NO_VALUES = "the file has lines, and not each value"
 
 
 def _saturated(imported: ImportedHistogram) -> str:

@@ -656,7 +656,7 @@ OF_A_FILE = {
     State.REFUTED: "The requirement on latencies {above} does not hold at the confidence asked.",
 }
 """What a decision means for a file that holds neither the conditions of its run nor times."""
-NO_LENGTH = "The file has no time order, so no length of the run is known to decide."
+NO_LENGTH = "The file has no time order of its values, so no length of the run is known to decide."
 
 
 def claim_answer(verdict: Verdict) -> str:

@@ -6,6 +6,7 @@ kernel.
 """
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -230,8 +231,12 @@ def result_section(
     """Return the section of results. short: without columns that have no values here, because a terminal is narrow."""
     names = tuple(name for name in profile.columns if not short or _column_has_values(name, outcomes))
     columns = metrics_by_name(names)
-    rows = [row for cell, several in outcomes_by_cell(outcomes) for row in _cell_rows(cell, several, article, columns)]
-    rows += [_other_tool_row(each, names) for each in given]
+    rows, left = [], list(given)
+    for cell, several in outcomes_by_cell(outcomes):
+        own = [each for each in left if _stage_of(each) == cell.axes.get(STAGE_AXIS, NO_STAGE)]
+        left = [each for each in left if each not in own]
+        rows += [*_cell_rows(cell, several, article, columns), *(_other_tool_row(each, names) for each in own)]
+    rows += [_other_tool_row(each, names) for each in left]
     header = ("cell", SYSTEM_HEADING, *(column.heading for column in columns))
     table = Table(f"{profile.title}: the cells", header, tuple(rows), tuple(range(2, len(header))))
     blocks: list[Block] = [table]
@@ -285,6 +290,21 @@ def _measured_row(outcome: CellOutcome, columns: list[CampaignMetric]) -> tuple[
     if outcome.analysis is None:
         return (where, NOT_MEASURED, *("" for _ in columns[1:])) if columns else (f"{where}: {NOT_MEASURED}",)
     return (where, *(column.here(outcome) for column in columns))
+
+
+STAGE_AXIS = "stage"
+NO_STAGE = "none"
+STAGES_BY_WORDS = (
+    ("irq", re.compile(r"\btimer (?:handler|IRQ)\b|: irq\b", re.I)),
+    ("kernel", re.compile(r"\bin-kernel periodic task\b|^kernel task$|: kernel\b", re.I)),
+    ("user", re.compile(r"\buser-mode task\b|^user task$|: user\b", re.I)),
+)
+"""The values of the axis, and how Xenomai, EVL and RTAI call what they measure there."""
+
+
+def _stage_of(given: OtherToolResult) -> str:
+    """The stage that a result measured, by the title of its own; "" if that tells none."""
+    return next((stage for stage, words in STAGES_BY_WORDS if words.search(given.label)), "")
 
 
 def _other_tool_row(given: OtherToolResult, columns: tuple[str, ...]) -> tuple[str, ...]:
