@@ -14,6 +14,8 @@ import pytest
 from rtproof import importers
 from rtproof.core.errors import UserError
 from rtproof.importers import latmus, rtai, rtla, xenomai
+from rtproof.importers._rt_tests import options_of
+from rtproof.importers.cyclictest_json import LETTERS, LONG_NAMES
 from rtproof.summary.imported_histogram import ImportedHistogram
 
 ARCHIVE = Path(__file__).parent / "data" / "tool_outputs.zip"
@@ -62,6 +64,10 @@ FIGURES = {
     "cyclictest-v.txt": ("cyclictest -v", 348, 25_000, 12_123_000, 0),
     "rteval.xml": ("rteval", 6_000, 8_000, 1_476_000, 0),
     "hwlatdetect.txt": ("hwlatdetect", None, None, 173_000, None),
+    "cyclictest-live.txt": ("cyclictest", 893, 13_000, 1_019_000, None),
+    "linuxcnc.txt": ("LinuxCNC latency-histogram", None, -10_300, 35_600, None),
+    "xenomai-3.txt": ("Xenomai latency", 900_000, 1_016, 130_000, None),
+    "latmus-lines.txt": ("EVL latmus", 3_000, 205, 21_106, None),
     "xenomai-2.5.txt": ("Xenomai latency", 20_000, -1_573, 22_500, None),
 }
 
@@ -569,3 +575,45 @@ def test_a_table_of_pairs_is_no_file_of_xenomai(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("1 1\n1.5 41\n2.5 3\n3 1\n")
     found = importers.read(tmp_path / "x")
     assert (found.tool, found.count) == ("Xenomai latency", 42)
+
+
+def test_json_behind_lines_of_sudo_is_read(tmp_path: Path) -> None:
+    told = output("cyclicdeadline.json")
+    assert read(tmp_path, "[sudo] password for me: \nWARNING: x\n" + told) == read(tmp_path, told)
+    assert read(tmp_path, told + "\n\n") == read(tmp_path, told)
+
+
+def test_text_that_only_ends_like_json_is_left_as_it_is() -> None:
+    for text in ("a {\nb\n}", '# x {\n{"a": 1}', "T: 0\n"):
+        assert importers.without_lead(text) == text
+
+
+def test_rtla_without_its_summary_says_what_is_missing(tmp_path: Path) -> None:
+    told = output("rtla-timerlat-hist.txt")
+    with pytest.raises(UserError, match="told to leave them away \\(--no-summary\\), so nothing tells how many values"):
+        read(tmp_path, told[: told.index("over:")])
+
+
+def test_a_maximum_below_0_is_an_early_wake_up_that_lost_its_sign(tmp_path: Path) -> None:
+    faults = read(tmp_path, LINES.format(9, -7, -5)).faults
+    assert any("the maximum of thread 0 is below 0" in fault for fault in faults)
+
+
+def test_values_that_are_all_above_a_millisecond_are_hardly_microseconds(tmp_path: Path) -> None:
+    line = "T: 0 (  812) P:80 I:100000 C:    500 Min:  14532 Act:  20000 Avg:  21000 Max:   90233\n"
+    (fault,) = read(tmp_path, line).faults
+    assert "hardly microseconds" in fault
+    assert read(tmp_path, line.replace("Min:  14532", "Min:     14")).faults == ()
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("cyclictest --policy fifo -i 200", {"policy": "fifo", "i": "200"}),
+        ("cyclictest --inter 100 --prio 7", {"i": "100", "p": "7"}),
+        ("cyclictest --histfile x -qi100", {"histfile": "x", "q": "", "i": "100"}),
+        ("cyclictest --smp --mlockall -p90", {"smp": "", "mlockall": "", "p": "90"}),
+    ],
+)
+def test_long_options_have_their_values(command: str, told: dict[str, str]) -> None:
+    assert options_of(command, LETTERS, LONG_NAMES) == told

@@ -6,6 +6,7 @@ An importer module has ``TOOL: str``, the name of the tool, ``looks_like(text: s
 UserError for a text of that tool that makes no sense: one sentence without the file's name.
 """
 
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +19,8 @@ __all__ = ("LARGEST_BYTES", "ImportedHistogram", "read", "recognised")
 
 READABLE = "a run folder, a record (.rtrec), the folder of a profile, and the output of "
 """Begins the message that refuses a file. The names of the tools follow."""
+LEAD_BYTES = 4_096
+_JSON_BEGIN = re.compile(r"^\{\s*\"", re.M)
 LARGEST_BYTES = 64 * 1024 * 1024
 """More than the longest histogram that any of these tools writes."""
 
@@ -48,7 +51,7 @@ def tools() -> list[str]:
 def tool_of(path: Path) -> str | None:
     """The name of the tool whose output a file looks like, None if no importer knows it; OSError if open fails."""
     with path.open("rb") as file:
-        text = file.read(LARGEST_BYTES).decode(errors="replace")
+        text = without_lead(file.read(LARGEST_BYTES).decode(errors="replace"))
     return next((module.TOOL for module in plugins.load_plugins(_here()) if module.looks_like(text)), None)
 
 
@@ -66,9 +69,17 @@ def _text(path: Path) -> str:
         if path.stat().st_size > LARGEST_BYTES:
             raise UserError(f"{path} is larger than {LARGEST_BYTES // 1024 // 1024} MiB, more than any such output")
         # Editors and shells of other systems put a mark of the byte order at the beginning.
-        return path.read_text("utf-8-sig", errors="replace")
+        return without_lead(path.read_text("utf-8-sig", errors="replace"))
     except OSError as problem:
         raise UserError(f"cannot read {path}: {problem.strerror}") from None
+
+
+def without_lead(text: str) -> str:
+    """A JSON document without the lines before it, such as those of sudo; any other text unchanged."""
+    begin = _JSON_BEGIN.search(text[:LEAD_BYTES])
+    if begin and text.rstrip().endswith("}") and "{" not in text[: begin.start()]:
+        return text[begin.start() :]
+    return text
 
 
 def _here() -> ModuleType:

@@ -83,7 +83,10 @@ class _Letters:
 
     def takes(self, letter: str, following: str) -> bool:
         """Whether the following word is the option's value. One that may lack a value takes no other option."""
-        return letter in self._must or (letter in self._may and not following.startswith("-"))
+        if letter in self._must:
+            return True
+        # Of a long option without a letter nobody knows whether it has a value. The programs take no other words.
+        return (letter in self._may or len(letter) > 1) and not following.startswith("-")
 
 
 def _options(words: list[str], letters: _Letters, long_names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -93,7 +96,7 @@ def _options(words: list[str], letters: _Letters, long_names: Mapping[str, str])
         word, following = words[at], words[at + 1] if at + 1 < len(words) else ""
         at += 1
         if match := _LONG.fullmatch(word):
-            letter, value, told = long_names.get(match[1], match[1]), match[3], bool(match[2])
+            letter, value, told = _letter_of(match[1], long_names), match[3], bool(match[2])
         elif len(word) > 1 and word.startswith("-"):
             flags, letter, value = _cluster(word[1:], letters)
             yield from ((flag, "") for flag in flags)
@@ -103,6 +106,12 @@ def _options(words: list[str], letters: _Letters, long_names: Mapping[str, str])
         if not told and letters.takes(letter, following):
             value, at = following, at + 1
         yield letter, value
+
+
+def _letter_of(name: str, long_names: Mapping[str, str]) -> str:
+    """The letter of a long option, which getopt takes in a short form too; its name if it has none."""
+    letters = {letter for long_name, letter in long_names.items() if long_name.startswith(name)}
+    return long_names.get(name) or (letters.pop() if len(letters) == 1 else name)
 
 
 def _cluster(word: str, letters: _Letters) -> tuple[str, str, str]:

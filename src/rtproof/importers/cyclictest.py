@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from rtproof.core.errors import UserError
 from rtproof.importers._tool_output import (
+    LARGEST_NS,
     UNCOUNTABLE,
     histogram_of,
     imported_measurement,
@@ -29,6 +30,8 @@ from rtproof.summary.imported_histogram import NEVER, ImportedHistogram, Importe
 
 TOOL = "cyclictest"
 BIN_NS = 1_000
+MANY, SMALLEST_NS = 100, 1_000_000
+"""Of so many values of any machine, the smallest is below a millisecond."""
 START_NS = 1_000_000_000
 """Its threads start one after the other, within a second."""
 
@@ -52,7 +55,7 @@ _TRAILER = re.compile(
 _LIVE = re.compile(
     r"T: *(\d+) \( *(\d+)\) P: *(\d+) I: *(\d+) C: *(\d+) Min: *(-?\d+) Act: *-?\d+ Avg: *(-?\d+) Max: *(-?\d+)"
 )
-_POLICY = re.compile(r"^policy: (\w{1,20}): loadavg: ((?:\d{1,6}\.\d\d ){3})", re.M)
+_POLICY = re.compile(r"^(?:\x1b\[\d{1,5}A)?policy: (\w{1,20}): loadavg: ((?:\d{1,6}\.\d\d ){3})", re.M)
 _HEAD = re.compile(r"^# Histogram\s*$", re.M)
 SAMPLE = re.compile(r"^ *(\d{1,8}): *(\d{1,18}): *(-?\d{1,19})$", re.M)
 """A value of option -v. Such a text has a reader of its own."""
@@ -89,7 +92,7 @@ def read(text: str) -> ImportedHistogram:
     return replace(
         found,
         facts=facts,
-        faults=(*found.faults, *_in_nanoseconds(lines)),
+        faults=(*found.faults, *_in_nanoseconds(lines), *_without_sign(lines), *_hardly_microseconds(found)),
         lines=tuple(_timed(number, each) for number, each in sorted(printed.items()) if len(each) > 1),
     )
 
@@ -108,7 +111,7 @@ def printed_lines(text: str) -> dict[int, list[Line]]:
         before = lines[-1] if lines else None
         if before and before.count and _is_of_another_run(line, before):
             raise UserError("it has the lines of several runs: give each in a file of its own")
-        if before and line.count == before.count:
+        if (before and line.count == before.count) or (before and not before.count):
             lines.pop()
         lines.append(line)
     return found
@@ -151,6 +154,25 @@ def _in_nanoseconds(lines: dict[int, Line]) -> list[str]:
         "microseconds (option -N: nanoseconds)"
         for number, line in sorted(lines.items())
         if line.count > 1 and line.least > line.period_us > 0
+    ]
+
+
+def _without_sign(lines: dict[int, Line]) -> list[str]:
+    """cyclictest takes an early wake-up for the largest of all values, and prints it with its sign again."""
+    return [
+        f"the maximum of thread {number} is below 0: a wake-up came before its time, which it takes for its largest "
+        "value, so the true maximum is unknown"
+        for number, line in sorted(lines.items())
+        if line.count and line.most < 0
+    ]
+
+
+def _hardly_microseconds(found: ImportedHistogram) -> list[str]:
+    return [
+        f"all {part.count:,} values of thread {part.number} are {(part.min_ns or 0) // BIN_NS:,} us or longer, so "
+        "they are hardly microseconds (option -N: nanoseconds)"
+        for part in found.parts
+        if (part.count or 0) >= MANY and SMALLEST_NS <= (part.min_ns or 0) <= LARGEST_NS
     ]
 
 

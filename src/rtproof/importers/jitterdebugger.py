@@ -44,8 +44,15 @@ def read(text: str) -> ImportedHistogram:
     width_ns = document.sysinfo.get("resolution_in_ns", 1_000)
     if not isinstance(width_ns, int) or not 0 < width_ns <= SCALE_NS:
         raise UserError(f"its resolution of {width_ns!r} ns makes no sense")
+    # It numbers its threads. Only with one on each CPU are these the CPUs.
+    everywhere = document.sysinfo.get("cpus_online") in (None, len(document.cpu))
     parts = [
-        imported_thread(ThreadTotals(cpu, cpu, one.count, one.min, one.max, one.avg), one.histogram, width_ns, SCALE_NS)
+        imported_thread(
+            ThreadTotals(cpu, cpu if everywhere else None, one.count, one.min, one.max, one.avg),
+            one.histogram,
+            width_ns,
+            SCALE_NS,
+        )
         for cpu, one in sorted(document.cpu.items())
     ]
     facts = tuple((key, str(value)) for key, value in document.sysinfo.items() if str(value))

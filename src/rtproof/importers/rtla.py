@@ -43,6 +43,10 @@ NO_SETTING = "it says neither its period nor its priority"
 TAKEN = "of the places where it measures, the last one is taken: {0}"
 ELSEWHERE = "of CPU {0} nothing was counted in {1}: its other places are in no figure"
 HELD_UP = "rtla loses activations that it cannot read in time, and does not count them"
+CUT_OFF = (
+    "its last rows are missing (over, count, min, max): it was ended while it printed, or told to leave them away "
+    "(--no-summary), so nothing tells how many values lie beyond its scale"
+)
 STOPPED = "it stopped at a latency that it was told to stop at, so its length depends on what it measured"
 
 _TITLE = re.compile(r"^# RTLA (timerlat|osnoise) histogram$", re.M)
@@ -93,7 +97,7 @@ def _rows(text: str, columns: Sequence[str]) -> dict[str, list[str]]:
     if wrong := next((name for name, words in rows.items() if len(words) != len(columns)), None):
         raise UserError(f"the row {wrong} has {len(rows[wrong])} numbers, and its head names {len(columns)} columns")
     if not {"over:", "count:", "min:", "max:"} <= set(rows):
-        raise UserError("its last rows are missing: it was ended while it printed")
+        raise UserError(CUT_OFF)
     return rows
 
 

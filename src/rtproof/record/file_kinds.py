@@ -111,7 +111,12 @@ FILE_KINDS = (
     FileKind("the output of a program of rt-tests", _text(r'"rt_test_version:":')),
     FileKind("the output of rtla timerlat", _text(r"RTLA timerlat|^\s+Timer Latency\s*$")),
     FileKind("the output of rtla osnoise", _text(r"RTLA osnoise|^\s+Operating System Noise\s*$")),
-    FileKind("the output of stress-ng", _text(r"stress-ng-version:|^stress-ng: (info|debug|metrc|metric):")),
+    FileKind(
+        "the YAML of stress-ng",
+        _text(r"^ +stress-ng-version:"),
+        _hint("it tells the system and what was done, and none of cyclic's latencies; give the text that it printed"),
+    ),
+    FileKind("the output of stress-ng", _text(r"^stress-ng: (info|debug|metrc|metric):")),
     FileKind("the log of rt-app", _text(r"^#idx\s+perf\s+run\s+period")),
     FileKind(
         "the task set of rt-app",

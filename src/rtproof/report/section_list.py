@@ -49,7 +49,7 @@ SECTIONS = (
     ReportSection("response", "Response", stages.response_section, short=True),
     ReportSection("app", "Loops of the application", loops.app_section, short=True),
     ReportSection("app_account", "What the application did", loops.app_account_section),
-    ReportSection("objections", "Objections", verdict.objections_section, short=True),
+    ReportSection("objections", "Objections", verdict.objections_section, short=True, untimed=True),
     ReportSection("tool", "What the tool tells", numbers.tool_section, untimed=True),
     ReportSection("lines", "Over time, by the tool's lines", timeline.lines_section, untimed=True),
     ReportSection("percentiles", "Percentiles", numbers.percentiles_section, untimed=True),

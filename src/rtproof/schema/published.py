@@ -795,7 +795,6 @@ def _without_time(whole: Json, analysis: Analysis, imported: ImportedHistogram) 
         "record": None,
         "verdict": _untimed_verdict(whole["verdict"], first),
         "verdicts": [_untimed_verdict(each, said) for each, said in zip(whole["verdicts"], several, strict=True)],
-        "objections": [],
         "threads": [
             {"series": _untold(each["series"]), **_counted(each, parts[each["series"]["thread"]])}
             for each in whole["threads"]

@@ -12,6 +12,7 @@ from rtproof.judge.checks.case import UNAVAILABLE, sentence_list
 from rtproof.record.contents import EndReason, Moment, Record
 from rtproof.summary import recorded_facts
 from rtproof.summary.counts import Counts
+from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
 from rtproof.summary.imported_samples import IMPORTED_EVENT
 from rtproof.summary.recorded_facts import fact_number, requested_duration_ns
 from rtproof.summary.summary_model import Doubt, Summary
@@ -227,6 +228,8 @@ def claim_of(analysis: Analysis, name: str, group: str = "", *, said_idle: bool 
 
     said_idle: the user who asked for the run says that nothing should disturb it.
     """
+    if analysis.imported:
+        return _claim_of_import(analysis.imported, name, group, analysis.doubts)
     record = analysis.record
     online = recorded_facts.file_line(record, ONLINE)
     return ResultClaim(
@@ -244,6 +247,44 @@ def claim_of(analysis: Analysis, name: str, group: str = "", *, said_idle: bool 
         online_count=_cpu_count(online),
         kernel_lines=tuple(event.text for event in record.events if event.kind == "kernel"),
         doubts=analysis.doubts,
+    )
+
+
+WHOLE_SECONDS_NS = 1_000_000_000
+"""Other tools tell how long they measured in whole seconds."""
+
+
+def _claim_of_import(imported: ImportedHistogram, name: str, group: str, doubts: tuple[Doubt, ...]) -> ResultClaim:
+    """A row of what another tool printed: the author told it, and nothing of it was measured here."""
+    said, told_ns = dict(imported.facts), imported.duration_ns
+    parts = imported.parts or (None,)
+    span = Span(told_ns, max(told_ns - WHOLE_SECONDS_NS, 0), told_ns + WHOLE_SECONDS_NS) if told_ns else None
+    return ResultClaim(
+        name,
+        tuple(_figures_of_import(imported, part) for part in parts),
+        group=group,
+        span=span,
+        loadavg=_numbers(said.get("load average", "").split()),
+        doubts=doubts,
+        policy=said.get("policy", ""),
+        priority=imported.priority,
+        command=said.get("command", ""),
+    )
+
+
+def _figures_of_import(imported: ImportedHistogram, part: ImportedPart | None) -> Figures:
+    """The figures of a thread, or of the whole file if it does not tell threads apart."""
+    told = part or imported
+    bins, beyond = told.histogram, told.overflow
+    return Figures(
+        "all threads" if part is None else f"thread {part.number}",
+        period_ns=(part.period_ns if part else None) or imported.shortest_period_ns,
+        count=(part.told if part else None) or told.count,
+        min_ns=told.min_ns,
+        mean_ns=told.mean_ns,
+        max_ns=told.max_ns,
+        step_ns=imported.resolution_ns or 0,
+        in_bins=None if bins is None or beyond is None else bins.total + beyond,
     )
 
 
@@ -308,7 +349,11 @@ def _span(analysis: Analysis) -> Span | None:
 
 def _loadavg(record: Record, moment: Moment) -> tuple[float, ...]:
     """The three load averages at a moment; empty if they are not known."""
-    words = (recorded_facts.file_text(record, LOADAVG, moment) or "").split()[:3]
+    return _numbers((recorded_facts.file_text(record, LOADAVG, moment) or "").split()[:3])
+
+
+def _numbers(words: list[str]) -> tuple[float, ...]:
+    """The words as numbers; empty if one is none."""
     try:
         return tuple(map(float, words))
     except ValueError:

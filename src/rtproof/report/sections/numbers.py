@@ -136,6 +136,7 @@ def _told(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
 
 
 def _as_printed(imported: ImportedHistogram, unit: number_format.PrintedUnit) -> Table:
+    told = any(part.period_ns for part in imported.parts)
     rows = tuple(
         (
             f"thread {part.number}",
@@ -143,10 +144,18 @@ def _as_printed(imported: ImportedHistogram, unit: number_format.PrintedUnit) ->
             number_format.count_text(part.count),
             number_format.count_text(part.overflow),
             *(unit.show(ns) for ns in (part.min_ns, part.mean_ns, part.max_ns)),
+            *((duration(part.period_ns) if part.period_ns else "unknown",) if told else ()),
         )
         for part in imported.parts
     )
-    header = ("thread", "CPU", "n", "beyond the scale", *number_format.unit_headings(unit, "min", "mean", "max"))
+    header = (
+        "thread",
+        "CPU",
+        "n",
+        "beyond the scale",
+        *number_format.unit_headings(unit, "min", "mean", "max"),
+        *(("period",) if told else ()),
+    )
     return Table("Threads", header, rows, tuple(range(1, len(header))))
 
 

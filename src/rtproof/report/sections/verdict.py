@@ -18,12 +18,7 @@ NAME = "this run"
 
 
 def run_objections(analysis: Analysis) -> tuple[Objection, ...]:
-    """The objections to a run by itself, without those that one of its doubts already states.
-
-    A histogram of another tool has none, because the rules judge conditions that the file does not hold.
-    """
-    if analysis.imported:
-        return ()
+    """The objections to a run by itself, or to what another tool printed, without those that a doubt already states."""
     return unsaid_objections(objections([claim_of(analysis, NAME)]))
 
 
