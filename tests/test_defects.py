@@ -146,6 +146,7 @@ OUTPUTS = {
     "cyclictest-samples": "cyclictest-v.txt",
     "hwlatdetect": "hwlatdetect.txt",
     "latmus": "latmus.txt",
+    "linuxcnc": "linuxcnc.txt",
     "oslat": "oslat.json",
     "rt-app": "rt-app.log",
     "rt-tests": "pmqtest.json",

@@ -19,8 +19,7 @@ from rtproof.core.errors import UserError
 from rtproof.experiment import stored_runs
 from rtproof.importers import _jitterdebugger_samples as jitterdebugger
 from rtproof.importers._jitterdebugger_samples import FORMS
-from rtproof.judge.analysis_model import Requirement
-from rtproof.judge.verdict import State
+from rtproof.judge.analysis_model import Requirement, State
 from rtproof.record.contents import Record
 
 ARCHIVE = Path(__file__).parent / "data" / "jitterdebugger.zip"
@@ -44,7 +43,7 @@ def rows(folder: Path) -> np.ndarray:
 
 
 def values(path: Path, series: int = 0) -> list[int]:
-    return np.concatenate([block.values for block in record(path).blocks(series)]).tolist()
+    return [int(value) for block in record(path).blocks(series) for value in block.values]
 
 
 def as_csv(table: np.ndarray) -> str:
