@@ -249,3 +249,10 @@ def _ended_later(told: str) -> str:
 
 def test_one_line_alone_is_no_series(tmp_path: Path) -> None:
     assert read(tmp_path, text([5.0])).lines == ()
+
+
+def test_lines_with_numbers_that_no_clock_shows_have_no_times() -> None:
+    row = "T: 0 (  812) P:80 I:1000 C:{0:7d} Min:      4 Act:    9 Avg:   12 Max: {1:7d}\n"
+    found = cyclictest.read(row.format(100, 20) + row.format(200, 18_446_744_073_709_551_000))
+    assert found.lines == ()
+    assert any("without its sign" in fault for fault in found.faults)

@@ -93,7 +93,9 @@ def read(text: str) -> ImportedHistogram:
         found,
         facts=facts,
         faults=(*found.faults, *_in_nanoseconds(lines), *_without_sign(lines), *_hardly_microseconds(found)),
-        lines=tuple(_timed(number, each) for number, each in sorted(printed.items()) if len(each) > 1),
+        lines=tuple(
+            _timed(number, each) for number, each in sorted(printed.items()) if len(each) > 1 and _has_times(each)
+        ),
     )
 
 
@@ -126,6 +128,12 @@ def _is_of_another_run(line: Line, before: Line) -> bool:
         or line.least > before.least
         or line.period_us != before.period_us
     )
+
+
+def _has_times(lines: Sequence[Line]) -> bool:
+    """Whether the figures of the lines are such as a clock can show. Those that are not become a fault elsewhere."""
+    most = max(max(abs(line.least), abs(line.most), line.count * line.period_us) for line in lines)
+    return most <= LARGEST_NS
 
 
 def _timed(number: int, lines: Sequence[Line]) -> TimedLines:
