@@ -256,3 +256,8 @@ def test_lines_with_numbers_that_no_clock_shows_have_no_times() -> None:
     found = cyclictest.read(row.format(100, 20) + row.format(200, 18_446_744_073_709_551_000))
     assert found.lines == ()
     assert any("without its sign" in fault for fault in found.faults)
+
+
+def test_a_time_that_no_clock_shows_is_refused() -> None:
+    with pytest.raises(UserError, match="larger than any clock can show"):
+        xenomai.read(text([5.0, 130.0]).replace("00:00:01", "99999999999999:00:01"))

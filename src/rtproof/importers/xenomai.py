@@ -215,6 +215,8 @@ def _lines(text: str, duration_ns: int | None, *, in_ns: bool) -> tuple[TimedLin
     """
     rows = [(each.start(), each.groups()) for each in _EACH.finditer(text)]
     titles = [(each.start(), clock_ns(*each.groups()[:3])) for each in _TITLE.finditer(text)]
+    if max((time_ns for _, time_ns in titles), default=0) > LARGEST_NS or (duration_ns or 0) > LARGEST_NS:
+        raise UserError("a time in it is larger than any clock can show")
     if any(one[1] > other[1] for one, other in pairwise(titles)):
         raise UserError("the times of its titles go back: it has several runs. Give each in a file of its own")
     if len(rows) < FEWEST_LINES:
