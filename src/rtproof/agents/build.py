@@ -138,7 +138,8 @@ _FROM_OUTSIDE = ".from_outside = true"
 class ProgramSources:
     """A program to compile. ``title``: its name in messages. ``folder``: its sources. ``tables``: made by table.sh.
 
-    ``library``: it is a shared library for this machine's Python, which needs no static C library.
+    ``library``: it is a shared library for a program of this machine, which needs no static C library.
+    ``mapped``: the linker's map lies beside the program, in a file with the ending MAP_SUFFIX.
     """
 
     name: str
@@ -146,6 +147,7 @@ class ProgramSources:
     folder: Path
     tables: tuple[str, ...] = ()
     library: bool = False
+    mapped: bool = False
 
 
 def source_dir() -> Path:
@@ -185,13 +187,14 @@ def cache_dir() -> Path:
     return (base if base.is_absolute() else Path.home() / ".cache") / "rtproof" / "agents"
 
 
-def build_agent(arch: str = "", compiler: str = "auto") -> Path:
+def build_agent(arch: str = "", compiler: str = "auto", *, mapped: bool = False) -> Path:
     """The agent's program file for an architecture (default: this machine's). It is compiled unless the cache has it.
 
-    ``compiler``: ``auto``, ``zig``, ``PINNED``, or a command such as ``arm-linux-gnueabi-gcc``. UserError if there
-    is no compiler or the compilation fails.
+    ``compiler``: ``auto``, ``zig``, ``PINNED``, or a command such as ``arm-linux-gnueabi-gcc``. ``mapped``: as in
+    ``ProgramSources``. UserError if there is no compiler or the compilation fails.
     """
-    return build_program(ProgramSources(AGENT_NAME, "the agent", source_dir(), ("probe", "load")), arch, compiler)
+    sources = ProgramSources(AGENT_NAME, "the agent", source_dir(), ("probe", "load"), mapped=mapped)
+    return build_program(sources, arch, compiler)
 
 
 def build_scanner() -> Path:
@@ -221,7 +224,8 @@ def build_program(program: ProgramSources, arch: str = "", compiler: str = "auto
 
 def _key(program: ProgramSources, arch: Architecture, compiler: Compiler) -> str:
     """Key of the cache. It changes when anything changes on which the program depends."""
-    digest = hashlib.sha256(f"{arch.name}\n{compiler.identity}\n{_tree_digest(program)}".encode())
+    mapped = "mapped\n" if program.mapped else ""
+    digest = hashlib.sha256(f"{arch.name}\n{compiler.identity}\n{mapped}{_tree_digest(program)}".encode())
     return digest.hexdigest()[:16]
 
 
@@ -253,11 +257,19 @@ def _compile(program: ProgramSources, compiler: Compiler, file: Path) -> None:
             tables[-1].write_text(run(["sh", "table.sh", kind]).stdout)
         built = Path(scratch, program.name)
         inputs = [*c_files_of(program.folder), *map(str, tables)]
-        result = run([*compiler.command, "@cflags", *inputs, "@ldflags", "-o", str(built)])
+        asked = [PRINT_MAP] if program.mapped else []
+        result = run([*compiler.command, "@cflags", *inputs, "@ldflags", *asked, "-o", str(built)])
         if result.returncode != 0:
             why = _first_error(result.stderr)
             raise UserError(f"{program.title} does not compile with {compiler.command[0]}: {why}")
+        if program.mapped:
+            file.with_suffix(MAP_SUFFIX).write_text(result.stdout)
         built.replace(file)
+
+
+PRINT_MAP = "-Wl,--print-map"
+"""GNU's linkers and zig's print the map of what they link; the program stays the same."""
+MAP_SUFFIX = ".map"
 
 
 def _first_error(messages: str) -> str:

@@ -11,7 +11,7 @@ import os
 import platform
 import tarfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -264,15 +264,17 @@ class JobOutcome:
     virtual_seconds: float
 
 
-def run_job(machine: Machine, job: Job, out: Path, timeout_s: float = 600) -> JobOutcome:
+def run_job(
+    machine: Machine, job: Job, out: Path, timeout_s: float = 600, plugin: Sequence[str] = ()
+) -> JobOutcome:
     """Run the job in a fresh guest. The files that the job leaves in /out, and console.log, go to the folder ``out``.
 
     In virtual time the same machine and job leave the same bytes. TargetError if the job does not end: time-out, panic,
     a module that does not load, no memory, no room on the disk. The error names the console's log.
-    ``timeout_s``: for the boot, and again for the job.
+    ``timeout_s``: for the boot, and again for the job. ``plugin``: arguments of QEMU that load a plugin for the job.
     """
     out.mkdir(parents=True, exist_ok=True)
-    with started_guest(machine, job, out / CONSOLE_LOG, timeout_s) as guest:
+    with started_guest(machine, job, out / CONSOLE_LOG, timeout_s, plugin) as guest:
         wait_until_over(guest, timeout_s, machine.in_virtual_time)
         host_seconds = time.monotonic() - guest.begun
         letters = guest.mailbox.letters
@@ -283,23 +285,25 @@ def run_job(machine: Machine, job: Job, out: Path, timeout_s: float = 600) -> Jo
 
 
 @contextmanager
-def started_guest(machine: Machine, job: Job, log: Path, timeout_s: float) -> Iterator[Guest]:
+def started_guest(
+    machine: Machine, job: Job, log: Path, timeout_s: float, plugin: Sequence[str] = ()
+) -> Iterator[Guest]:
     """A running guest that has its job. It ends with the context, and the console's log is written to ``log``."""
     packed = pack_job(job)
     refuse_existing(log)
-    with _ready(machine, log, timeout_s) as guest:
+    with _ready(machine, log, timeout_s, plugin) as guest:
         guest.mailbox.give(packed)
         guest.monitor.command("cont")
         yield guest
 
 
 @contextmanager
-def _ready(machine: Machine, log: Path, timeout_s: float) -> Iterator[Guest]:
+def _ready(machine: Machine, log: Path, timeout_s: float, plugin: Sequence[str]) -> Iterator[Guest]:
     if not machine.in_virtual_time:
         accelerator = choose_accelerator(machine)
         with (
             scratch_folder() as folder,
-            running_guest(machine, folder, accelerator) as guest,
+            running_guest(machine, folder, accelerator, plugin=plugin) as guest,
             keeping_console(guest, log),
         ):
             yield guest
@@ -308,7 +312,7 @@ def _ready(machine: Machine, log: Path, timeout_s: float) -> Iterator[Guest]:
     with (
         state,
         scratch_folder() as folder,
-        running_guest(machine, folder, incoming=state) as guest,
+        running_guest(machine, folder, incoming=state, plugin=plugin) as guest,
         keeping_console(guest, log, said),
     ):
         wait_until_resumed(guest, state, timeout_s)

@@ -219,11 +219,16 @@ class Guest:
 
 @contextmanager
 def running_guest(
-    machine: Machine, folder: Path, accelerator: str = "tcg", incoming: BinaryIO | None = None
+    machine: Machine,
+    folder: Path,
+    accelerator: str = "tcg",
+    incoming: BinaryIO | None = None,
+    plugin: Sequence[str] = (),
 ) -> Iterator[Guest]:
     """Start QEMU in a scratch folder, stopped before the guest's first instruction. QEMU ends with the context.
 
     ``incoming``: a file with the state of a stopped machine. With it, the guest resumes instead of booting.
+    ``plugin``: arguments of QEMU that load a plugin; the guest cannot notice it.
     """
     program = emulator_path(machine)
     _check_memory(machine.memory_mib)
@@ -237,7 +242,7 @@ def running_guest(
         with theirs:
             monitor = ("-chardev", f"socket,id=qmp,fd={theirs.fileno()}", "-mon", "chardev=qmp,mode=control")
             go_on = ("-incoming", "fd:0") if incoming else ()
-            command = [program, *arguments, *monitor, "-S", *go_on]
+            command = [program, *arguments, *monitor, "-S", *go_on, *plugin]
             popen = _start(command, folder, theirs.fileno(), incoming)
         guest = Guest(popen, mailbox, Monitor(ours), folder)
         stack.callback(guest.end)

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A plugin for QEMU that records which code the guest ran between two passes of one address. The guest cannot notice it: in
+ * virtual time each instruction takes 1 ns, however long the host needs for it.
+ *
+ * Arguments: mark=ADDRESS (hexadecimal), pass=N (from 0 on), blocks=N (how many blocks to keep), out=FILE. The recording begins
+ * at pass N - 1 of the mark, or at the first block if N is 0, and ends at pass N.
+ *
+ * The file, in the byte order of the host: "RTPB", u32 1, u64 blocks dropped, u64 instructions at the end, then for each block
+ * of code, in order: u64 address, u64 instructions that the guest had run before it. The address IDLE stands for a processor that
+ * waits. Without the last pass there is no file.
+ */
+#include "qemu_plugin_api.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PUBLIC __attribute__((visibility("default")))
+#define IDLE UINT64_MAX
+
+PUBLIC extern int qemu_plugin_version;
+PUBLIC int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int count, char **arguments);
+
+/* Only QEMU 9.0 and newer has it. Those refuse version 1 of the interface, and older ones refuse version 2. */
+extern void *qemu_plugin_scoreboard_new(size_t size) __attribute__((weak));
+
+int qemu_plugin_version = 1;
+
+__attribute__((constructor)) static void choose_version(void)
+{
+	if (qemu_plugin_scoreboard_new)
+		qemu_plugin_version = 2;
+}
+
+struct entry {
+	uint64_t address, instructions;
+};
+
+/* A translated block. QEMU never says when it forgets one, so it stays until QEMU ends: some MiB for a guest's whole life. */
+struct block {
+	uint64_t address;
+	uint64_t length;
+};
+
+static struct {
+	uint64_t mark, pass, passed, instructions;
+	struct entry *entries;
+	uint64_t room, count;
+	const char *path;
+	bool recording;
+} recorder;
+
+static void keep(uint64_t address)
+{
+	recorder.entries[recorder.count % recorder.room] = (struct entry){ address, recorder.instructions };
+	recorder.count++;
+}
+
+static bool write_entries(FILE *file)
+{
+	uint64_t kept = recorder.count < recorder.room ? recorder.count : recorder.room;
+	uint64_t first = recorder.count - kept;
+	const uint32_t version = 1;
+	bool good = fwrite("RTPB", 4, 1, file) == 1 && fwrite(&version, sizeof(version), 1, file) == 1 &&
+		    fwrite(&first, sizeof(first), 1, file) == 1 &&
+		    fwrite(&recorder.instructions, sizeof(recorder.instructions), 1, file) == 1;
+
+	for (uint64_t i = first; good && i < recorder.count; i++)
+		good = fwrite(&recorder.entries[i % recorder.room], sizeof(struct entry), 1, file) == 1;
+	return good;
+}
+
+/* A file that cannot be written whole is removed: the reader then says that there is none. */
+static void finish(void)
+{
+	FILE *file = fopen(recorder.path, "wb");
+
+	recorder.recording = false;
+	if (!file)
+		return;
+	bool good = write_entries(file);
+
+	if (fclose(file) != 0 || !good)
+		remove(recorder.path);
+}
+
+static void pass_mark(void)
+{
+	if (recorder.passed == recorder.pass)
+		finish();
+	recorder.passed++;
+	if (recorder.passed == recorder.pass)
+		recorder.recording = true;
+}
+
+static void run_block(unsigned int cpu, void *argument)
+{
+	const struct block *block = argument;
+
+	(void)cpu;
+	if (block->address == recorder.mark)
+		pass_mark();
+	if (recorder.recording)
+		keep(block->address);
+	recorder.instructions += block->length;
+}
+
+static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+	struct block *block = malloc(sizeof(*block));
+
+	(void)id;
+	if (!block)
+		abort(); /* the host has no memory left; a recording with a hole would name the wrong cause */
+	*block = (struct block){ qemu_plugin_tb_vaddr(tb), qemu_plugin_tb_n_insns(tb) };
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, run_block, QEMU_PLUGIN_CB_NO_REGS, block);
+}
+
+static void wait_idle(qemu_plugin_id_t id, unsigned int cpu)
+{
+	(void)id;
+	(void)cpu;
+	if (recorder.recording)
+		keep(IDLE);
+}
+
+/* The value behind "name=" of an argument; NULL if the argument has another name. */
+static const char *value_of(const char *argument, const char *name)
+{
+	size_t length = strlen(name);
+
+	return strncmp(argument, name, length) == 0 && argument[length] == '=' ? argument + length + 1 : NULL;
+}
+
+static bool take_argument(const char *argument)
+{
+	const char *value;
+
+	if ((value = value_of(argument, "mark")))
+		recorder.mark = strtoull(value, NULL, 16);
+	else if ((value = value_of(argument, "pass")))
+		recorder.pass = strtoull(value, NULL, 10);
+	else if ((value = value_of(argument, "blocks")))
+		recorder.room = strtoull(value, NULL, 10);
+	else if ((value = value_of(argument, "out")))
+		recorder.path = strdup(value);
+	else
+		return false;
+	return true;
+}
+
+int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int count, char **arguments)
+{
+	(void)info;
+	for (int i = 0; i < count; i++)
+		if (!take_argument(arguments[i])) {
+			fprintf(stderr, "the recorder of instructions does not know the argument %s\n", arguments[i]);
+			return -1;
+		}
+	recorder.entries = recorder.room ? calloc(recorder.room, sizeof(struct entry)) : NULL;
+	if (!recorder.mark || !recorder.path || !recorder.entries) {
+		fprintf(stderr, "the recorder of instructions needs mark=, blocks= and out=, and memory for the blocks\n");
+		return -1;
+	}
+	recorder.recording = recorder.pass == 0;
+	qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
+	qemu_plugin_register_vcpu_idle_cb(id, wait_idle);
+	return 0;
+}

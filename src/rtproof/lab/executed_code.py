@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the blocks of code that a guest ran to a tree of its functions, with the time of each: pure functions.
+
+In virtual time an instruction takes 1 ns, so a count of instructions is a time. A function that begins at its first
+address was called; any other change of the function is a return. That is enough to follow calls, interrupts and
+switches of tasks on every architecture, without a look at an instruction.
+"""
+
+import bisect
+import re
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtproof.core.errors import UserError
+
+BLOCKS_MAGIC = b"RTPB"
+BLOCKS_VERSION = 1
+_HEAD = struct.Struct("=4sIQQ")
+IDLE_ADDRESS = (1 << 64) - 1
+IDLE = "idle"
+USER = "user code"
+ENTRY = "entry of the kernel"
+"""The assembler code through which every way into and out of the kernel leads."""
+_TASK_SWITCHES = ("__switch_to_asm", "cpu_switch_to", "__switch_to")
+"""The function that changes the stack: of x86, of 64-bit ARM, of 32-bit ARM. A kernel has the first of these."""
+_THUNKS = ("__x86_indirect_thunk_", "__x86_return_thunk", "__SCT__", "srso_", "retbleed_")
+"""Jumps by way of which the compiler calls a function through a pointer."""
+
+
+_INTERRUPT = re.compile(r"asm_(sysvec|common_interrupt|exc)|el[01].*_(irq|fiq)|__(irq|fiq|pabt|dabt)_")
+
+
+def is_interrupt(name: str) -> bool:
+    """Whether a function of the kernel is where an interrupt or an exception enters it."""
+    return _INTERRUPT.match(name) is not None
+
+
+@dataclass(frozen=True)
+class ExecutedBlocks:
+    """What the recorder of instructions wrote: ``address`` and ``start_ns`` of each block, in order, and the end.
+
+    ``dropped``: how many earlier blocks it had no room for.
+    """
+
+    address: NDArray[np.uint64]
+    start_ns: NDArray[np.int64]
+    end_ns: int
+    dropped: int
+
+
+def parse_blocks(data: bytes) -> ExecutedBlocks:
+    """The blocks of a file of the recorder. UserError if the file is none or is not whole."""
+    if len(data) < _HEAD.size or (len(data) - _HEAD.size) % 16:
+        raise UserError("the recording of the executed code is not whole")
+    magic, version, dropped, end_ns = _HEAD.unpack_from(data)
+    if magic != BLOCKS_MAGIC or version != BLOCKS_VERSION:
+        raise UserError("this is no recording of executed code, or one of another version")
+    rows = np.frombuffer(data, np.uint64, offset=_HEAD.size).reshape(-1, 2)
+    return ExecutedBlocks(rows[:, 0], rows[:, 1].astype(np.int64), end_ns, dropped)
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """Where functions begin, in increasing order of ``addresses``. Code from ``kernel`` on is the kernel's.
+
+    ``entry_text``: the addresses of the kernel's code of entry, from and to. ``task_switch``: the function that changes
+    from the stack of one task to that of another; "" if the kernel has none that is known.
+    """
+
+    addresses: tuple[int, ...]
+    names: tuple[str, ...]
+    kernel: int
+    entry_text: tuple[int, int] = (0, 0)
+    task_switch: str = ""
+
+    def at(self, address: int) -> tuple[str, bool]:
+        """The name of the function that an address belongs to, and whether the function begins there."""
+        if address == IDLE_ADDRESS:
+            return IDLE, False
+        place = bisect.bisect_right(self.addresses, address) - 1
+        begins = place >= 0 and self.addresses[place] == address
+        if address < self.kernel:
+            return USER, False
+        name = self.names[place] if place >= 0 else USER
+        low, high = self.entry_text
+        if low <= address < high and not is_interrupt(name):
+            return ENTRY, begins
+        return name, begins
+
+
+def parse_kallsyms(text: str) -> Symbols:
+    """The functions of a kernel from its /proc/kallsyms (read by root). UserError if it tells no addresses."""
+    found: dict[int, str] = {}
+    places: dict[str, int] = {}
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) < 3 or words[1] not in "tTwW":
+            continue
+        address = int(words[0], 16)
+        places.setdefault(words[2], address)
+        if address and not words[2].startswith("$"):  # $x and $d mark code and data of ARM
+            found.setdefault(address, words[2])
+    if not found:
+        raise UserError("the guest's kernel does not tell where its functions are (/proc/kallsyms)")
+    addresses = tuple(sorted(found))
+    entry_text = places.get("__entry_text_start", 0), places.get("__entry_text_end", 0)
+    switch = next((name for name in _TASK_SWITCHES if name in places), "")
+    return Symbols(addresses, tuple(found[address] for address in addresses), addresses[0], entry_text, switch)
+
+
+@dataclass(eq=False)
+class CalledFunction:
+    """One call of a function, or the part of it that was seen. ``parent``: its caller, once that is known."""
+
+    name: str
+    parent: "CalledFunction | None" = None
+
+    def stack(self) -> tuple[str, ...]:
+        """The names from the outermost function to this one, without the compiler's thunks."""
+        found: list[str] = []
+        node: CalledFunction | None = self
+        while node is not None:
+            if not node.name.startswith(_THUNKS):
+                found.append(node.name)
+            node = node.parent
+        return tuple(reversed(found))
+
+
+@dataclass(frozen=True)
+class FunctionSpan:
+    """A time in which one function ran without a change. ``began``: the span begins with the function's first address."""
+
+    start_ns: int
+    end_ns: int
+    call: CalledFunction
+    began: bool
+
+    @property
+    def name(self) -> str:
+        return self.call.name
+
+
+def function_spans(blocks: ExecutedBlocks, symbols: Symbols) -> list[FunctionSpan]:
+    """The spans of all functions in their order, each with the stack of its callers."""
+    follower = _StackFollower(symbols.task_switch)
+    changes = list(_changes(blocks, symbols))
+    ends = [start_ns for start_ns, _, _ in changes[1:]] + [blocks.end_ns]
+    return [
+        FunctionSpan(start_ns, end_ns, follower.enter(name, began), began)
+        for (start_ns, name, began), end_ns in zip(changes, ends, strict=True)
+    ]
+
+
+def _changes(blocks: ExecutedBlocks, symbols: Symbols) -> Iterator[tuple[int, str, bool]]:
+    """Each time at which another function begins to run, its name, and whether it begins at its first address."""
+    known: dict[int, tuple[str, bool]] = {}
+    last = ""
+    for address, start_ns in zip(blocks.address.tolist(), blocks.start_ns.tolist(), strict=True):
+        place = known.get(address)
+        if place is None:
+            place = known[address] = symbols.at(address)
+        if place[0] != last:
+            last = place[0]
+            yield start_ns, *place
+
+
+@dataclass
+class _StackFollower:
+    """Follows calls and returns. ``stack``: the calls that are open, the outermost first; empty at the beginning."""
+
+    task_switch: str
+    stack: list[CalledFunction] = field(default_factory=list)
+
+    def enter(self, name: str, began: bool) -> CalledFunction:
+        if began:
+            self._call(name)
+        else:
+            self._return_to(name)
+        call = self.stack[-1]
+        if name == self.task_switch:
+            self.stack = []  # the next function runs on another task's stack
+        return call
+
+    def _call(self, name: str) -> None:
+        self.stack.append(CalledFunction(name, self.stack[-1] if self.stack else None))
+
+    def _return_to(self, name: str) -> None:
+        names = [call.name for call in self.stack]
+        if name in names:
+            while self.stack[-1].name != name:
+                self.stack.pop()
+        elif self.stack and (self.stack[0].name in (USER, IDLE) or name in (ENTRY, IDLE)):
+            self._call(name)  # all callers are known, so this is a jump
+        else:
+            outer = CalledFunction(name)
+            if self.stack:
+                self.stack[0].parent = outer
+            self.stack = [outer]
+
+
+def time_by_function(spans: Iterable[FunctionSpan]) -> dict[str, int]:
+    """Nanoseconds that each function itself ran, without what it called; the longest first."""
+    found: dict[str, int] = {}
+    for span in spans:
+        if not span.name.startswith(_THUNKS):
+            found[span.name] = found.get(span.name, 0) + span.end_ns - span.start_ns
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def main_path(spans: Sequence[FunctionSpan], least_share: float = 0.5) -> tuple[str, ...]:
+    """The stack of functions under which most of the time was spent, from the outermost inwards.
+
+    It goes on as long as one callee has at least ``least_share`` of the whole time.
+    """
+    stacks = [(span.call.stack(), span.end_ns - span.start_ns) for span in spans]
+    whole_ns = sum(length_ns for _, length_ns in stacks)
+    path: tuple[str, ...] = ()
+    while True:
+        inner: dict[str, int] = {}
+        for stack, length_ns in stacks:
+            if len(stack) > len(path) and stack[: len(path)] == path:
+                inner[stack[len(path)]] = inner.get(stack[len(path)], 0) + length_ns
+        name = max(inner, key=lambda each: inner[each], default=None)
+        if name is None or inner[name] < least_share * whole_ns:
+            return path
+        path = (*path, name)
+
+
+def within(spans: Iterable[FunctionSpan], start_ns: int, end_ns: int) -> list[FunctionSpan]:
+    """The spans, cut to a window."""
+    return [
+        FunctionSpan(max(span.start_ns, start_ns), min(span.end_ns, end_ns), span.call, span.began)
+        for span in spans
+        if span.start_ns < end_ns and span.end_ns > start_ns
+    ]
+
+
+def last_begun(spans: Sequence[FunctionSpan], fits: Callable[[str], bool]) -> FunctionSpan | None:
+    """The last span that begins a function whose name fits; None if there is none."""
+    return next((span for span in reversed(spans) if span.began and fits(span.name)), None)
