@@ -3,8 +3,8 @@
  * A plugin for QEMU that records which code the guest ran between two passes of one address. The guest cannot notice it: in
  * virtual time each instruction takes 1 ns, however long the host needs for it.
  *
- * Arguments: mark=ADDRESS (hexadecimal), pass=N (from 0 on), blocks=N (how many blocks to keep), out=FILE. The recording begins
- * at pass N - 1 of the mark, or at the first block if N is 0, and ends at pass N.
+ * Arguments: mark=ADDRESS (hexadecimal), pass=N (from 0 on), before=K, blocks=N (how many blocks to keep), out=FILE. The
+ * recording begins at pass N - K of the mark, or at the first block if there is no such pass, and ends at pass N.
  *
  * The file, in the byte order of the host: "RTPB", u32 1, u64 blocks dropped, u64 instructions at the end, then for each block
  * of code, in order: u64 address, u64 instructions that the guest had run before it. The address IDLE stands for a processor that
@@ -45,7 +45,8 @@ struct block {
 };
 
 static struct {
-	uint64_t mark, pass, passed, instructions;
+	uint64_t mark, pass, before, passed, instructions;
+	bool done;
 	struct entry *entries;
 	uint64_t room, count;
 	const char *path;
@@ -78,6 +79,7 @@ static void finish(void)
 	FILE *file = fopen(recorder.path, "wb");
 
 	recorder.recording = false;
+	recorder.done = true;
 	if (!file)
 		return;
 	bool good = write_entries(file);
@@ -90,9 +92,9 @@ static void pass_mark(void)
 {
 	if (recorder.passed == recorder.pass)
 		finish();
+	if (recorder.passed + recorder.before >= recorder.pass)
+		recorder.recording = !recorder.done;
 	recorder.passed++;
-	if (recorder.passed == recorder.pass)
-		recorder.recording = true;
 }
 
 static void run_block(unsigned int cpu, void *argument)
@@ -142,6 +144,8 @@ static bool take_argument(const char *argument)
 		recorder.mark = strtoull(value, NULL, 16);
 	else if ((value = value_of(argument, "pass")))
 		recorder.pass = strtoull(value, NULL, 10);
+	else if ((value = value_of(argument, "before")))
+		recorder.before = strtoull(value, NULL, 10);
 	else if ((value = value_of(argument, "blocks")))
 		recorder.room = strtoull(value, NULL, 10);
 	else if ((value = value_of(argument, "out")))
@@ -164,7 +168,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int count,
 		fprintf(stderr, "the recorder of instructions needs mark=, blocks= and out=, and memory for the blocks\n");
 		return -1;
 	}
-	recorder.recording = recorder.pass == 0;
+	recorder.recording = recorder.pass < recorder.before;
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
 	qemu_plugin_register_vcpu_idle_cb(id, wait_idle);
 	return 0;

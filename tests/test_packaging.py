@@ -99,8 +99,8 @@ def test_the_metadata_are_those_that_an_index_takes(wheel: Path) -> None:
     (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
     metadata = Metadata.from_email(archive.read(name), validate=True)
     assert metadata.description_content_type == "text/markdown"
-    assert metadata.license_expression == "Apache-2.0 AND GPL-2.0-only AND MIT"
-    assert {"LICENSE", "kmod/LICENSE"} <= set(metadata.license_files or ())
+    assert metadata.license_expression == "Apache-2.0 AND GPL-2.0-only AND GPL-2.0-or-later AND MIT"
+    assert {"LICENSE", "kmod/LICENSE", "qemu_plugin/LICENSE"} <= set(metadata.license_files or ())
     assert metadata.keywords
 
 

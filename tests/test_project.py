@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "articles": "core judge",
     "importers": "core summary",
     "exporters": "core record summary judge",
-    "lab": "core record loads vm summary judge",
+    "lab": "core record agents loads vm summary judge",
     "report": "core record statistics profiles summary tail judge compare schema articles lab",
     "run": "core record targets",
     "experiment": "core record agents profiles loads targets summary tail judge compare schema articles importers "

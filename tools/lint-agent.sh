@@ -80,6 +80,13 @@ flags=$(tr '\n' ' ' <cflags)
 sources=$(find . -name '*.c' | sort)
 lint scanner gcc_analyzer cppcheck_all clang_tidy
 
+cd "$root/qemu_plugin" || exit 2
+flags=$(tr '\n' ' ' <cflags)
+sources=$(find . -name '*.c' | sort)
+less=-clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling
+lint qemu_plugin gcc_analyzer cppcheck_all clang_tidy
+less=
+
 cd "$root/bench" || exit 2
 flags="-std=gnu11 -O2 -Wall -Wextra -I../agent"
 sources="faults.c ingest.c"

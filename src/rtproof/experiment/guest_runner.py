@@ -6,7 +6,7 @@ import math
 import os
 import shlex
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -26,10 +26,11 @@ from rtproof.experiment import local_runner, run_request
 from rtproof.experiment.run_request import INTERRUPTED_CODE
 from rtproof.experiment.run_sets import ResultDocument
 from rtproof.lab import cell_runner, guest_cell, kernel_catalogue, systems
-from rtproof.lab.cell_runner import CellResult, CellResults, KernelMatrix, compare_kernels
+from rtproof.lab.cell_explanation import CellExplanation, explain_cell
+from rtproof.lab.cell_runner import CellResult, CellResults, KernelMatrix, TaskEnd, WorkerTask, compare_kernels
 from rtproof.lab.guest_cell import CellSetting, GuestCell, GuestSystem, parse_guest_load
 from rtproof.lab.kernel_catalogue import OUR_MODULE
-from rtproof.lab.kernel_comparison import VIRTUAL_TIME, KernelComparison
+from rtproof.lab.kernel_comparison import VIRTUAL_TIME, KernelComparison, SystemUnderLoad
 from rtproof.lab.systems import NamedKernel, needs_own_module
 from rtproof.profiles import CellPlan, Profile, Way, run_options
 from rtproof.profiles.profile import with_settings
@@ -223,8 +224,44 @@ def compare_in_guests(
     cells = matrix.cells()
     ran = run_guest_cells(cells, jobs, command)
     found = compare_kernels(matrix, ran)
+    if wanted.options["explain"]:
+        found = _explained(found, ran, jobs)
     publish_comparison(_comparison_document(found, provenance(cells, command)), ran, folder, as_json)
     return found.exit_code
+
+
+def _explained(found: KernelComparison, ran: CellResults, jobs: int | None) -> KernelComparison:
+    """The comparison with the first cause of each spot's largest latency. Ctrl-C ends the program."""
+    cells = [_largest_shift(spot, ran) for spot in found.spots if spot.usable]
+    tasks = [WorkerTask(result.cell.name, partial(explain_result, result)) for result in cells]
+    ended: dict[Hashable, TaskEnd] = {}
+
+    def told(task: WorkerTask, end: TaskEnd) -> None:
+        ended[task.key] = end
+        print_progress(f"[{len(ended)}/{len(tasks)}] {task.key}: {end.failure or 'explained'}")
+
+    cell_runner.run_tasks(tasks, jobs or len(os.sched_getaffinity(0)), told)
+    ends = [(task.key, ended[task.key]) for task in tasks]
+    return replace(
+        found,
+        explanations=tuple(end.value for _, end in ends if not end.failure),
+        unexplained=tuple(f"{name}: {end.failure}" for name, end in ends if end.failure),
+    )
+
+
+def explain_result(result: CellResult) -> CellExplanation:
+    """Explain a measured cell; another process finds this function by its name."""
+    assert result.kept
+    return explain_cell(result.cell, result.kept.folder)
+
+
+def _largest_shift(spot: SystemUnderLoad, ran: CellResults) -> CellResult:
+    here = [(each.reading.max_ns, each) for each in ran.results if each.reading and _is_of(each.cell, spot)]
+    return max(here, key=lambda pair: pair[0])[1]
+
+
+def _is_of(cell: GuestCell, spot: SystemUnderLoad) -> bool:
+    return (cell.system, cell.load) == (spot.system, spot.load)
 
 
 def _comparison_document(found: KernelComparison, making: Provenance) -> ResultDocument:

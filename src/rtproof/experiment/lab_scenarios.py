@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Article 2's four scenarios, each on its kernel, and the check of one kernel against a limit for git bisect."""
 
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
-from rtproof import profiles
+from rtproof import profiles, report
 from rtproof.core.errors import TargetError, UserError
 from rtproof.core.phrases import quantity, value
 from rtproof.experiment import guest_campaign, guest_runner
 from rtproof.experiment.guest_campaign import CampaignPart, GuestCampaignRequest
 from rtproof.lab import systems
-from rtproof.lab.cell_runner import compare_kernels
+from rtproof.lab.cell_explanation import explain_cell
+from rtproof.lab.cell_runner import CellResult, compare_kernels
+from rtproof.lab.guest_cell import GuestCell
 from rtproof.lab.kernel_comparison import (
     VIRTUAL_TIME,
     KernelComparison,
@@ -22,6 +26,8 @@ from rtproof.lab.kernel_comparison import (
 )
 from rtproof.lab.systems import NamedKernel
 from rtproof.profiles import Profile
+from rtproof.report.pages import cell_explanation_page
+from rtproof.report.text_table import fitted_to_terminal
 from rtproof.summary import loops
 
 PLAIN_CELLS = ("other--idle", "other--stress")
@@ -105,6 +111,33 @@ def judge_kernel(found: KernelComparison, limit_ns: int) -> int:
     )
     click.echo(VIRTUAL_TIME)
     return INVALID if found.invalid else ABOVE if above else 0
+
+
+def explain_kernel(wanted: guest_runner.MatrixRequest, command: tuple[str, ...], *, as_json: bool) -> None:
+    """Measure the cell, and print why the largest latency of its shifts was so large.
+
+    wanted: of one kernel and one load. command: as typed. TargetError if a shift was not measured.
+    """
+    matrix = guest_runner.kernel_matrix(wanted)
+    ran = guest_runner.run_guest_cells(matrix.cells(), wanted.options["jobs"], command)
+    found = explain_cell(*largest_shift(ran.results))
+    if as_json:
+        click.echo(cell_explanation_page.encode_explanation(found, shlex.join(command)), nl=False)
+    else:
+        sections = cell_explanation_page.explanation_sections(found)
+        with fitted_to_terminal():
+            click.echo(report.render("text", f"rtproof lab explain: {found.cell}", sections), nl=False)
+
+
+def largest_shift(results: Sequence[CellResult]) -> tuple[GuestCell, Path]:
+    """The cell with the largest latency, and its folder. TargetError if one of the cells was not measured."""
+    for result in results:
+        if result.failure:
+            raise TargetError(f"{result.cell.name}: {result.failure}")
+    read = [(result.reading.max_ns, result) for result in results if result.reading and result.kept]
+    largest = max(read, key=lambda pair: pair[0])[1]
+    assert largest.kept
+    return largest.cell, largest.kept.folder
 
 
 def _why_invalid(spot: SystemUnderLoad) -> list[str]:

@@ -26,9 +26,10 @@ from rtproof.vm.machine import Machine
 PLUGIN_NAME = "rtproof-instructions.so"
 MARK = "conditions_note"
 """The agent's function that its measuring loop calls once for each activation, soon after it has read the clock."""
-LEAST_BLOCKS, MOST_BLOCKS = 1 << 20, 1 << 24
+LEAST_BLOCKS, MOST_BLOCKS = 1 << 21, 1 << 24
+ACTIVATIONS_BEFORE = 32
+"""The recording begins so many activations earlier: a system call may have begun long before it delays one."""
 SHOWN_FUNCTIONS = 5
-TEXT_SECTION = "_start"
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ class CellExplanation:
         return max(self.phases, key=lambda phase: phase.length_ns)
 
 
+SCHEDULER = "__schedule"
 BEFORE_INTERRUPT = "until the timer's interrupt"
 IN_INTERRUPT = "in the interrupt, until the wake-up"
 BEFORE_WAKE_UP = "until the wake-up"
@@ -171,7 +173,14 @@ def _recorded_blocks(cell: GuestCell, folder: Path, mark: int, passes: int, late
     plugin = build_plugin()
     with scratch_folder() as scratch:
         file = scratch / "blocks"
-        words = (str(plugin), f"mark={mark:x}", f"pass={passes}", f"blocks={room}", f"out={file}")
+        words = (
+            str(plugin),
+            f"mark={mark:x}",
+            f"pass={passes}",
+            f"before={ACTIVATIONS_BEFORE}",
+            f"blocks={room}",
+            f"out={file}",
+        )
         run_job(cell.system.machine, cell.job(), scratch / "out", timeout_s, ("-plugin", ",".join(words)))
         again, first = (place / run_folder.RECORD_NAME for place in (scratch / "out", folder))
         if again.read_bytes() != first.read_bytes():
@@ -220,7 +229,7 @@ def divide_latency(
     if switched is None:
         return (_phase(WITHOUT_SWITCH, spans, due_ns, due_ns, end_ns),), None, ()
     before = [span for span in spans if span.start_ns <= switched.start_ns]
-    came = last_begun(before, lambda name: name.partition(".")[0] == "__schedule")
+    came = last_begun(before, lambda name: name.partition(".")[0] == SCHEDULER)
     came_ns = came.start_ns if came else switched.start_ns
     woken = last_begun([span for span in before if span.start_ns < came_ns], _is_enqueue)
     ends = [*_ends_before_wake_up(before, woken), (BEFORE_SCHEDULER, came_ns), (AFTER_SCHEDULER, end_ns)]
@@ -263,6 +272,4 @@ def _callers(came: FunctionSpan | None) -> tuple[str, ...]:
 def _phase(name: str, spans: Sequence[FunctionSpan], due_ns: int, start_ns: int, stop_ns: int) -> ExecutedPhase:
     inside = within(spans, start_ns, stop_ns)
     longest = list(executed_code.time_by_function(inside).items())[:SHOWN_FUNCTIONS]
-    return ExecutedPhase(
-        name, start_ns - due_ns, stop_ns - start_ns, executed_code.main_path(inside), tuple(longest)
-    )
+    return ExecutedPhase(name, start_ns - due_ns, stop_ns - start_ns, executed_code.main_path(inside), tuple(longest))

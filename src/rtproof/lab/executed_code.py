@@ -132,7 +132,7 @@ class CalledFunction:
 
 @dataclass(frozen=True)
 class FunctionSpan:
-    """A time in which one function ran without a change. ``began``: the span begins with the function's first address."""
+    """A time in which one function ran without a change. ``began``: it begins with the function's first address."""
 
     start_ns: int
     end_ns: int
@@ -168,12 +168,25 @@ def _changes(blocks: ExecutedBlocks, symbols: Symbols) -> Iterator[tuple[int, st
             yield start_ns, *place
 
 
+MOST_PARKED = 256
+LEAST_RETURNS = 3
+"""A task is taken for one that was switched out before only after so many returns that fit."""
+
+
 @dataclass
 class _StackFollower:
-    """Follows calls and returns. ``stack``: the calls that are open, the outermost first; empty at the beginning."""
+    """Follows calls and returns. ``stack``: the calls that are open, the outermost first; empty at the beginning.
+
+    ``parked``: the stacks of tasks that were switched out. ``returned``: the functions whose callers were not seen, to
+    which the present task has returned since it was switched in. ``joined``: the outermost function that this task was
+    seen in, once its callers were taken from a parked stack.
+    """
 
     task_switch: str
     stack: list[CalledFunction] = field(default_factory=list)
+    parked: list[list[CalledFunction]] = field(default_factory=list)
+    returned: list[str] = field(default_factory=list)
+    joined: CalledFunction | None = None
 
     def enter(self, name: str, began: bool) -> CalledFunction:
         if began:
@@ -182,8 +195,13 @@ class _StackFollower:
             self._return_to(name)
         call = self.stack[-1]
         if name == self.task_switch:
-            self.stack = []  # the next function runs on another task's stack
+            self._switch()
         return call
+
+    def _switch(self) -> None:
+        """Another task goes on, on a stack of its own."""
+        self.parked = [*self.parked[1 - MOST_PARKED :], self.stack[:-1]]
+        self.stack, self.returned, self.joined = [], [], None
 
     def _call(self, name: str) -> None:
         self.stack.append(CalledFunction(name, self.stack[-1] if self.stack else None))
@@ -192,14 +210,55 @@ class _StackFollower:
         names = [call.name for call in self.stack]
         if name in names:
             while self.stack[-1].name != name:
-                self.stack.pop()
-        elif self.stack and (self.stack[0].name in (USER, IDLE) or name in (ENTRY, IDLE)):
-            self._call(name)  # all callers are known, so this is a jump
+                if self.stack.pop() is self.joined:
+                    self.joined = None  # the task did return to its callers
+        elif self.joined is None and self._has_all_callers(name):
+            self._call(name)  # a jump
         else:
-            outer = CalledFunction(name)
-            if self.stack:
-                self.stack[0].parent = outer
-            self.stack = [outer]
+            self._return_outwards(name)
+
+    def _has_all_callers(self, name: str) -> bool:
+        return bool(self.stack) and (self.stack[0].name in (USER, IDLE) or name in (ENTRY, IDLE))
+
+    def _return_outwards(self, name: str) -> None:
+        """Return to a function that was called before it could be seen. A parked stack that does not fit is dropped."""
+        outer = CalledFunction(name)
+        inner = self.joined or (self.stack[0] if self.stack else None)
+        if inner is not None:
+            inner.parent = outer
+        self.stack, self.joined = [outer], None
+        self.returned.append(name)
+        self._join_parked(outer)
+
+    def _join_parked(self, outer: CalledFunction) -> None:
+        """Take the callers from a parked stack, if there is one that fits and all that fit have the same callers."""
+        if len(self.returned) < LEAST_RETURNS or self.returned[-1] in _WAYS_TO_WAIT:
+            return
+        fitting = [(place, parked) for parked in self.parked if (place := place_of_returns(parked, self.returned))]
+        if len({tuple(call.name for call in parked[:place]) for place, parked in fitting}) != 1:
+            return
+        place, parked = fitting[-1]
+        self.parked.remove(parked)
+        outer.parent = parked[place - 1]
+        self.stack, self.joined = [*parked[:place], outer], outer
+
+
+_WAYS_TO_WAIT = ("__schedule", "schedule", "schedule_idle", "preempt_schedule_common", "preempt_schedule")
+"""Functions of the scheduler through which every task waits, so that they tell no task from another."""
+
+
+def place_of_returns(parked: Sequence[CalledFunction], returned: Sequence[str]) -> int:
+    """Where in a parked stack the last of these functions is, if the task returned to all of them from inside out.
+
+    A function that jumps to another at its end is not returned to, so the stack may have functions between. 0: nowhere,
+    or the outermost.
+    """
+    place = len(parked)
+    for name in returned:
+        place = next((at for at in range(place - 1, -1, -1) if parked[at].name == name), -1)
+        if place < 0:
+            return 0
+    return place
 
 
 def time_by_function(spans: Iterable[FunctionSpan]) -> dict[str, int]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
+from rtproof.lab.cell_explanation import CellExplanation
 from rtproof.lab.guest_cell import PREEMPTION_FILE, CellCost, CellSetting, GuestLoad, GuestSystem
 from rtproof.record import run_folder
 from rtproof.summary.counts import Counts
@@ -148,7 +149,8 @@ class KernelComparison:
     """A comparison of systems under loads. ``spots``: one for each system under the first load, then the next load.
 
     ``host_s``: how long this command needed. ``fresh``, ``cached``: how many cells were measured now, and how many were
-    in the cache. ``cost``: of all cells at the time when they were measured.
+    in the cache. ``cost``: of all cells at the time when they were measured. ``explanations``: why the largest latency
+    of each spot was so large, if that was asked for. ``unexplained``: a sentence for each that could not be explained.
     """
 
     systems: tuple[GuestSystem, ...]
@@ -160,6 +162,8 @@ class KernelComparison:
     fresh: int
     cached: int
     host_s: float
+    explanations: tuple[CellExplanation, ...] = ()
+    unexplained: tuple[str, ...] = ()
 
     def row(self, load: GuestLoad) -> list[SystemUnderLoad]:
         """One load under every system."""

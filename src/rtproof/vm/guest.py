@@ -264,9 +264,7 @@ class JobOutcome:
     virtual_seconds: float
 
 
-def run_job(
-    machine: Machine, job: Job, out: Path, timeout_s: float = 600, plugin: Sequence[str] = ()
-) -> JobOutcome:
+def run_job(machine: Machine, job: Job, out: Path, timeout_s: float = 600, plugin: Sequence[str] = ()) -> JobOutcome:
     """Run the job in a fresh guest. The files that the job leaves in /out, and console.log, go to the folder ``out``.
 
     In virtual time the same machine and job leave the same bytes. TargetError if the job does not end: time-out, panic,

@@ -28,6 +28,7 @@ from rtproof.lab.verify_inputs import LAB_SCHEMA, LAB_SCHEMA_VERSION
 from rtproof.report import number_format, plot_data
 from rtproof.report.blocks import Block, Plot, Section, Table, Text
 from rtproof.report.number_format import PrintedUnit
+from rtproof.report.pages.cell_explanation_page import explanation_dict, why_blocks
 from rtproof.report.pages.comparison_figures import TailLine, tail_plot
 from rtproof.summary.counts import Counts, merge_counts
 
@@ -45,6 +46,7 @@ def terminal_sections(comparison: KernelComparison) -> list[Section]:
     found = [
         Section("ranking", "Ranking", tuple(ranking_blocks(comparison))),
         Section("latencies", "Latencies", tuple(latency_tables(comparison))),
+        Section("why", "Why", tuple(why_blocks(comparison.explanations, comparison.unexplained))),
         Section("faults", "Failed and doubtful cells", tuple(fault_blocks(comparison))),
     ]
     return [section for section in found if section.blocks]
@@ -415,6 +417,7 @@ def comparison_dict(comparison: KernelComparison, making: Provenance) -> Json:
         "cells": [
             _system_under_load_dict(spot) | {"jobs_sha256": _job_digests(comparison, spot)} for spot in comparison.spots
         ],
+        "explanations": [explanation_dict(each) for each in comparison.explanations],
         "cost": {
             "host_s": comparison.cost.host_s,
             "virtual_s": comparison.cost.virtual_s,

@@ -49,6 +49,11 @@ PREEMPTS = ("none", "full")
         metavar="'ARG ...'",
         help=f"{lab_options.BOOT_HELP} May be repeated: each makes further systems.",
     ),
+    click.option(
+        "--explain",
+        is_flag=True,
+        help="Also say why each largest latency was so large; runs one shift of each cell once more.",
+    ),
     *LAB_MEASUREMENT_OPTIONS,
     *LAB_RUN_OPTIONS,
     *LAB_OUTPUT_OPTIONS,
@@ -63,6 +68,8 @@ def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int
 
     A PREEMPT_RT kernel before 6.12 has one model and is one column; 6.12 knows full and lazy, other kernels none,
     voluntary and full. A kernel that has none of the models asked for is booted as it comes.
+
+    --explain runs the cell with each largest latency once more and names what the kernel did; see rtproof lab explain.
 
     Exit codes: 0; 2 if a cell failed; 3 if one did not measure what was asked.
 

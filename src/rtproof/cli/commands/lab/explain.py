@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rtproof lab explain``: why the largest latency of one kernel under one load was so large, by kernel function."""
+
+from typing import Any
+
+import click
+
+from rtproof.cli import lab_options, shell_completion
+from rtproof.cli.lab_options import LAB_MEASUREMENT_OPTIONS, LAB_RUN_OPTIONS
+from rtproof.cli.parameter_types import with_options
+
+
+@click.command("explain")
+@with_options(
+    click.option("--kernel", required=True, metavar="NAME|IMAGE", help=lab_options.KERNEL_HELP),
+    click.option("--preempt", type=click.Choice(["none", "voluntary", "full", "lazy"]), help="Preemption model."),
+    click.option(
+        "--load",
+        default="idle",
+        metavar="NAME",
+        shell_complete=shell_completion.complete_loads,
+        help=f"{lab_options.LOAD_HELP} (default idle)",
+    ),
+    click.option("--boot", metavar="'ARG ...'", default="", help=lab_options.BOOT_HELP),
+    *LAB_MEASUREMENT_OPTIONS,
+    *LAB_RUN_OPTIONS,
+    click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
+)
+@click.pass_context
+def command(ctx: click.Context, /, as_json: bool, **values: Any) -> None:
+    """Explain the largest latency of one kernel under one load, in virtual time.
+
+    The lab measures the cell, unless it is in the cache, and runs the shift with the largest latency once more. A
+    plugin of QEMU then records which code the guest executes between the due time and the reading of the clock. It
+    changes no byte of the guest: the two records are compared. The answer names the functions of the kernel in which
+    the time was spent, and closes to the instruction. It needs a C compiler.
+
+    Exit codes: 0; 2 if the cell could not be measured or explained.
+
+    \b
+    rtproof lab explain --kernel debian-6.1 --preempt none --load mmap
+    """
+    from rtproof.experiment import guest_runner, lab_scenarios
+
+    wanted = guest_runner.MatrixRequest(
+        [values["kernel"]], [values["preempt"]] if values["preempt"] else [], [values["boot"]], [values["load"]], values
+    )
+    lab_scenarios.explain_kernel(wanted, ctx.obj or ("rtproof", "lab", "explain"), as_json=as_json)
