@@ -264,6 +264,21 @@ static void check_clock(struct facts *facts)
 	record_event(&run->record, run_time_ns(run), WHOLE_RUN, "clock_stepped", text);
 }
 
+/* What a probe said since it was last asked, as a further part of one file. */
+static void write_said(struct run *run, struct worker *worker)
+{
+	const struct bytes nothing = { NULL, 0, 0, false };
+
+	pthread_mutex_lock(&worker->said_mutex);
+	struct bytes said = worker->said;
+
+	worker->said = nothing;
+	pthread_mutex_unlock(&worker->said_mutex);
+	if (said.length)
+		record_content(&run->record, run_time_ns(run), MOMENT_DURING, "exec/output", 0, (const char *)said.data, said.length);
+	bytes_free(&said);
+}
+
 void facts_each_second(struct facts *facts)
 {
 	struct run *run = facts->run;
@@ -278,6 +293,7 @@ void facts_each_second(struct facts *facts)
 	for (int i = 0; i < run->config->threads; i++) {
 		struct worker *worker = &run->workers[i];
 
+		write_said(run, worker);
 		facts_check_thread(run, worker);
 		conditions_row(&worker->log, &worker->conditions, run_time_ns(run));
 		if (worker->log.rows == CONDITIONS_ROWS)

@@ -61,6 +61,13 @@ int worker_task(const struct worker *worker)
 	return task ? (int)task : worker->tid;
 }
 
+void worker_say(struct worker *worker, const char *text, size_t length)
+{
+	pthread_mutex_lock(&worker->said_mutex);
+	put_bytes(&worker->said, text, length);
+	pthread_mutex_unlock(&worker->said_mutex);
+}
+
 int worker_adopt(struct worker *worker, int task)
 {
 	int policy = (int)worker->policy, err = 0;

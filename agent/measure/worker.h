@@ -52,6 +52,9 @@ struct worker {
 	struct probe_file files[PROBE_FILES]; /* filled in by the probe's close() */
 	int n_files;
 
+	pthread_mutex_t said_mutex;
+	struct bytes said; /* text that the writer has not taken yet */
+
 	/* The writer's: what it last saw from outside. */
 	bool seen;
 	int seen_policy, seen_priority, seen_nice;
@@ -82,6 +85,9 @@ void worker_wake(int tid);
  * out of its way: with the same priority it would make that one wait. 0 or -errno.
  */
 int worker_adopt(struct worker *worker, int task);
+
+/* For a probe that brings text in place of values: the writer puts it into the record as a part of a file. */
+void worker_say(struct worker *worker, const char *text, size_t length);
 
 /* Id of the thread whose lateness is measured. */
 int worker_task(const struct worker *worker);

@@ -50,6 +50,7 @@ static int prepare_worker(struct run *run, int number)
 	const struct config *config = run->config;
 	struct worker *worker = &run->workers[number];
 
+	pthread_mutex_init(&worker->said_mutex, NULL);
 	worker->number = number;
 	worker->cpu = config->policy == POLICY_DEADLINE ?
 			      -1 :
@@ -193,6 +194,7 @@ void workers_close(struct run *run)
 			return;
 		ring_close(&run->workers[i].ring);
 		bytes_free(&run->workers[i].log.bytes);
+		bytes_free(&run->workers[i].said);
 		for (int field = 0; field < run->config->fields; field++)
 			capture_close(run_captures(run, i) + field);
 		for (int file = 0; file < run->workers[i].n_files; file++)

@@ -213,3 +213,23 @@ int processes_next_number(void *folder)
 			return atoi(entry->d_name);
 	return 0;
 }
+
+bool program_is_there(const char *name)
+{
+	char path[4096];
+	const char *places = strchr(name, '/') ? "" : getenv("PATH");
+
+	if (!*name)
+		return false;
+	if (!places || !*places)
+		return access(name, X_OK) == 0;
+	while (places) {
+		int length = (int)strcspn(places, ":");
+
+		snprintf(path, sizeof(path), "%.*s/%s", length, places, name);
+		if (access(path, X_OK) == 0)
+			return true;
+		places = places[length] ? places + length + 1 : NULL;
+	}
+	return false;
+}

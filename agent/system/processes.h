@@ -62,4 +62,7 @@ int taskstat_read(const char *path, struct taskstat *stat);
 /* The numbers in a folder of /proc, given as a DIR: one each time it is called, 0 at the end, and of NULL at once. */
 int processes_next_number(void *folder);
 
+/* Whether execvp() would find a program of this name. */
+bool program_is_there(const char *name);
+
 #endif

@@ -4,6 +4,7 @@
 #include "loads/common/program.h"
 
 #include "loads/common/group.h"
+#include "system/processes.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -45,35 +46,14 @@ static int prepare(struct load_order *order)
 	return order->values[PROGRAM_MEMORY] ? 0 : load_share_memory(order, PROGRAM_MEMORY, MIB_MOST, 1);
 }
 
-/* Where execvp() would find it. */
-static bool is_there(const char *name)
-{
-	char path[4096];
-	const char *places = strchr(name, '/') ? "" : getenv("PATH");
-
-	if (!*name)
-		return false;
-	if (!places || !*places)
-		return access(name, X_OK) == 0;
-	while (places) {
-		int length = (int)strcspn(places, ":");
-
-		snprintf(path, sizeof(path), "%.*s/%s", length, places, name);
-		if (access(path, X_OK) == 0)
-			return true;
-		places = places[length] ? places + length + 1 : NULL;
-	}
-	return false;
-}
-
 static const char *unsupported(const struct load_order *order)
 {
 	static char why[300];
 	const char *needed = order->texts[PROGRAM_NEEDS];
 
-	if (!needed || is_there(needed))
+	if (!needed || program_is_there(needed))
 		needed = order->words[0];
-	if (is_there(needed))
+	if (program_is_there(needed))
 		return NULL;
 	snprintf(why, sizeof(why), "there is no program '%.200s'", needed);
 	return why;

@@ -14,6 +14,7 @@ from rtproof.agents import DURATION_DEFAULT, PERIOD_DEFAULT, WARMUP_DEFAULT
 from rtproof.agents.build import probe_due_from_outside
 from rtproof.core import files, units
 from rtproof.core.units import LEAST_AT_MOST_NS
+from rtproof.experiment import foreign_tools
 from rtproof.judge.analysis_model import Requirement, usual_longest_ns
 from rtproof.profiles.profile import option_words
 from rtproof.run.live_view import clock_text
@@ -72,7 +73,9 @@ def measurement(values: Mapping[str, Any]) -> Measurement:
         probe=values["probe"] or "",
         length=f"{values['samples']} activations" if values["samples"] else clock_text(length_ns),
         length_ns=length_ns,
-        warmup_ns=units.parse_duration(values["warmup"] or WARMUP_DEFAULT),
+        warmup_ns=0
+        if foreign_tools.is_tool(values["probe"])
+        else units.parse_duration(values["warmup"] or WARMUP_DEFAULT),
     )
 
 
@@ -90,6 +93,8 @@ def agent_arguments(values: Mapping[str, Any]) -> tuple[str, ...]:
     refuse_two_lengths(values)
     if not values["samples"]:
         values = {**values, "duration": values["duration"] or DURATION_DEFAULT}
+    if foreign_tools.is_tool(values["probe"]):
+        values = foreign_tools.with_tool_command(values)
     own = {name: value for name, value in values.items() if name != "load"}
     words = [word for name, value in own.items() for word in option_words("--" + name.replace("_", "-"), value)]
     return (*words, *loads.resolve(values.get("load") or ()))

@@ -43,6 +43,16 @@ def recognised(path: Path) -> ImportedHistogram | None:
     return _read_with(readers[0], text, path) if readers else None
 
 
+def read_text(text: str, name: str) -> ImportedHistogram | None:
+    """The measurement in a text, read by the importer module of this name; None if the text does not look like its own.
+
+    UserError if it does, and makes no sense.
+    """
+    module = plugins.load_plugin(_here(), name)
+    found: ImportedHistogram | None = module.read(text) if module.looks_like(text) else None
+    return found
+
+
 def tools() -> list[str]:
     """The names of the tools whose output can be read."""
     return [module.TOOL for module in plugins.load_plugins(_here())]

@@ -75,11 +75,15 @@ def looks_like(text: str) -> bool:
     return bool(lines or _PERIOD.search(text) or _is_points(text))
 
 
-def read(text: str) -> ImportedHistogram:
-    """The measurement in the text; UserError if the figures contradict each other or are missing."""
+def read(text: str, *, width_known: bool = False) -> ImportedHistogram:
+    """The measurement in the text; UserError if the figures contradict each other or are missing.
+
+    width_known: whoever started latency knows that its bins are 1 us wide.
+    """
     found = _with_points(text) if _is_points(text) else _with_lines(text)
     _check(found)
-    found = replace(found, shortest_period_ns=found.period_ns)
+    notes = tuple(note for note in found.notes if note != WIDTH or not width_known)
+    found = replace(found, shortest_period_ns=found.period_ns, notes=notes)
     if found.histogram is None:
         return found
     true = with_true_bins(found, found.histogram)

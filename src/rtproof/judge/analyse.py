@@ -61,10 +61,10 @@ def doubts_about_run(
     several = () if asked is None else (asked,) if isinstance(asked, Requirement) else asked
     case = CheckedRun(record, summaries_of_field(every, judged_series(record)), several, every, switches)
     found = [doubt for check in CHECKS for doubt in check(case)]
-    return tuple(sorted(found, key=_rank_of_doubt))
+    return tuple(sorted(found, key=rank_of_doubt))
 
 
-def _rank_of_doubt(doubt: Doubt) -> tuple[bool, bool, bool]:
+def rank_of_doubt(doubt: Doubt) -> tuple[bool, bool, bool]:
     """The sort key of ``doubts_about_run``. False sorts before True."""
     return doubt.severity is not Severity.INVALID, doubt.code not in FOREMOST_CODES, doubt.code not in LOSS_CODES
 

@@ -302,13 +302,20 @@ RUN_CHECKS = "measure with rtproof run, which checks them"
 
 
 def analyse_histogram(
-    imported: ImportedHistogram, requirements: Sequence[Requirement] = (), shares: tuple[float, ...] = ()
+    imported: ImportedHistogram,
+    requirements: Sequence[Requirement] = (),
+    shares: tuple[float, ...] = (),
+    invalid: Sequence[str] = (),
+    limits: int = 0,
 ) -> Analysis:
     """Judge and summarise a histogram. What needs time is absent. With several limits, each has its share of alpha.
 
     shares: the quantiles wanted besides the usual ones. REFUTED means that no order of the samples meets the claim.
+    invalid: sentences from outside of the file on why it did not measure what was asked. limits: how many limits share
+    the probability of error, if more than those given do.
     """
-    verdicts = tuple(_judged(imported, each, max(len(requirements), 1)) for each in requirements or (None,))
+    together = limits or max(len(requirements), 1)
+    verdicts = tuple(_judged(imported, each, together, tuple(invalid)) for each in requirements or (None,))
     return Analysis(
         record_of_histogram(imported),
         summaries_of_threads(imported),
@@ -372,14 +379,17 @@ def _exceeding(imported: ImportedHistogram, limit_ns: int, n: int) -> tuple[int,
     return max(least, seen), None if imported.overflow is None else max(most, least, seen)
 
 
-def _judged(imported: ImportedHistogram, requirement: Requirement | None, limits: int) -> Verdict:
+def _judged(
+    imported: ImportedHistogram, requirement: Requirement | None, limits: int, invalid: tuple[str, ...] = ()
+) -> Verdict:
+    faults = (*invalid, *imported.faults)
     above = count_above(imported, requirement) if requirement else None
     alpha = (1 - requirement.confidence) / limits if requirement else None
-    found = _finding(imported, requirement, above, alpha)
+    found = _finding(imported, requirement, above, alpha, faults)
     verdict = Verdict(
         state=found.state,
         requirement=requirement,
-        reasons=imported.faults or ((found.reason,) if requirement else ()),
+        reasons=faults or ((found.reason,) if requirement else ()),
         sentences=(),
         episodes=(),
         measured_ns=imported.duration_ns or 0,
@@ -396,10 +406,14 @@ def _judged(imported: ImportedHistogram, requirement: Requirement | None, limits
 
 
 def _finding(
-    imported: ImportedHistogram, requirement: Requirement | None, above: CountAbove | None, alpha: float | None
+    imported: ImportedHistogram,
+    requirement: Requirement | None,
+    above: CountAbove | None,
+    alpha: float | None,
+    faults: Sequence[str],
 ) -> CountedFinding:
-    if imported.faults:
-        return CountedFinding(State.INVALID, imported.faults[0])
+    if faults:
+        return CountedFinding(State.INVALID, faults[0])
     if requirement is None or alpha is None:
         return CountedFinding(State.NOT_ASKED, "")
     if above is None:

@@ -117,6 +117,7 @@ class RtThread:
     ran_ns: int | None
     name: str
     of_kernel: bool
+    process: int = 0
 
     @property
     def urgency(self) -> int:
@@ -144,14 +145,19 @@ def real_time_threads(record: Record) -> tuple[RtThread, ...]:
     A record without their list gives the real-time threads among all threads at the start.
     """
     own = own_threads(record)
+    return tuple(thread for thread in every_real_time_thread(record) if thread.id not in own)
+
+
+def every_real_time_thread(record: Record) -> tuple[RtThread, ...]:
+    """The same with rtproof's own threads, as far as they are in the lists."""
     files = [file for file in record.files if file.path == REAL_TIME_PATH and not file.errno]
     if not files:
         told = [
-            RtThread(one.id, one.policy, one.priority, one.cpu, None, None, one.name, one.of_kernel)
+            RtThread(one.id, one.policy, one.priority, one.cpu, None, None, one.name, one.of_kernel, one.process)
             for one in target_threads(record)
             if one.real_time
         ]
-        return tuple(thread for thread in told if thread.id not in own)
+        return tuple(told)
     first: dict[tuple[int, str], int | None] = {}
     found: dict[tuple[int, str], RtThread] = {}
     for file in files:
@@ -170,8 +176,7 @@ def real_time_threads(record: Record) -> tuple[RtThread, ...]:
         if f.moment is Moment.END
         for t in _read_real_time_thread(f.content.decode(errors="replace"))
     }
-    told = [each if key in last else replace(each, ran_ns=None) for key, each in found.items()]
-    return tuple(thread for thread in told if thread.id not in own)
+    return tuple(each if key in last else replace(each, ran_ns=None) for key, each in found.items())
 
 
 def _read_real_time_thread(text: str) -> list[RtThread]:
@@ -180,7 +185,7 @@ def _read_real_time_thread(text: str) -> list[RtThread]:
 
 
 def _real_time_thread(match: re.Match[str]) -> RtThread:
-    _, thread, policy, priority, cpu, ran, allowed, name = match.groups()
+    process, thread, policy, priority, cpu, ran, allowed, name = match.groups()
     of_kernel = name.startswith("[") and name.endswith("]")
     return RtThread(
         int(thread),
@@ -191,6 +196,7 @@ def _real_time_thread(match: re.Match[str]) -> RtThread:
         None if ran == "-" else int(ran),
         name[1:-1] if of_kernel else name,
         of_kernel,
+        int(process),
     )
 
 

@@ -175,10 +175,18 @@ def rivals(case: CheckedRun) -> Iterator[Doubt]:
     found = [
         thread
         for thread in real_time_threads(case.record)
-        if thread.urgency >= min(urgencies) and thread.may_run_on(measured) and not thread.everywhere and _ran(thread)
+        if thread.urgency >= min(urgencies)
+        and thread.may_run_on(measured)
+        and not thread.everywhere
+        and thread_ran(thread)
     ]
+    yield from rival_doubt(found)
+
+
+def rival_doubt(found: list[RtThread]) -> Iterator[Doubt]:
+    """A doubt that names these threads; none without any."""
     if found:
-        found.sort(key=lambda thread: (-(thread.ran_ns or 0), -thread.urgency, thread.id))
+        found = sorted(found, key=lambda thread: (-(thread.ran_ns or 0), -thread.urgency, thread.id))
         count = quantity(len(found), "other thread")
         what = f"{count} of the same or a higher real-time priority could run on a measured CPU: "
         remedy = "move these threads to other CPUs, or give them a lower priority; else they are a part of the result"
@@ -207,7 +215,7 @@ def _urgency(case: CheckedRun, thread: int) -> int | None:
     return 1_000 if policy == "deadline" else signed_number(priority) or 1
 
 
-def _ran(thread: RtThread) -> bool:
+def thread_ran(thread: RtThread) -> bool:
     """Whether a thread ran. If the CPU time of a kernel thread is unknown, only interrupt handlers count."""
     if thread.ran_ns is None:
         return thread.interrupt or not thread.of_kernel

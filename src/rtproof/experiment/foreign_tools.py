@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Other tools as probes: ``--probe exec:tool=NAME``. Writes the tool's command line, and reads what it printed.
+
+rtproof chooses what decides about the figures: period, policy, priority, CPUs, the length, the width of a bin and the
+number of bins. The command stands in the record, with everything that the tool printed.
+"""
+
+import math
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rtproof import importers
+from rtproof.agents import DURATION_DEFAULT, PERIOD_DEFAULT
+from rtproof.core import units
+from rtproof.core.errors import UserError
+from rtproof.core.phrases import duration, unknown_name
+from rtproof.importers import cyclictest, rtla, xenomai
+from rtproof.judge.analysis_model import Analysis, Requirement
+from rtproof.judge.tool_run import ToolRun, analyse_tool_run
+from rtproof.record.contents import Record
+from rtproof.summary.imported_histogram import ImportedHistogram
+from rtproof.summary.recorded_facts import fact_number, requested_duration_ns
+from rtproof.summary.tool_output import PROBE, ToolOutput, tool_output
+
+SECOND_NS, US_NS = 1_000_000_000, 1_000
+SHORTEST_S = 2
+"""The agent looks at the tool's threads once a second."""
+BINS, MOST_BINS = 10_000, 100_000
+"""Of one microsecond each."""
+PRIORITY = 80
+OPTIONS = ("tool", "bins", "mode", "more")
+DOES_NOT_TAKE = {
+    "samples": "--samples",
+    "method": "--method",
+    "period_step": "--period-step",
+    "phase": "--phase",
+    "warmup": "--warmup",
+    "allow_unprivileged": "--allow-unprivileged",
+    "until_decided": "--until-decided",
+}
+"""Options that no such tool has, or whose end nobody sees before the tool has ended."""
+
+
+@dataclass(frozen=True)
+class ToolOrder:
+    """What a tool is asked for. cpus: as typed, "" for all. threads: 0 for one a CPU. dma_latency: "" for the usual."""
+
+    seconds: int
+    period_us: int
+    policy: str
+    priority: int
+    bins: int
+    cpus: str = ""
+    threads: int = 0
+    dma_latency: str = ""
+    mode: str = ""
+
+
+@dataclass(frozen=True)
+class ForeignTool:
+    """A tool that can measure. command: its words for an order. asked: it prints how it stands at SIGUSR1.
+
+    readers: importers of what it prints, in the order in which they are tried. modes: what its option mode may be.
+    one_thread: it measures with one thread, on one CPU.
+    """
+
+    help: str
+    command: Callable[[ToolOrder], list[str]]
+    readers: tuple[Callable[[str], ImportedHistogram | None], ...]
+    asked: bool = False
+    one_thread: bool = False
+    modes: Mapping[str, str] = field(default_factory=dict)
+
+
+def _cyclictest(order: ToolOrder) -> list[str]:
+    where = ["-S"]
+    if order.cpus or order.threads:
+        count = order.threads or len(units.parse_cpus(order.cpus))
+        where = ["-t", str(count), "-a", *([order.cpus] if order.cpus else []), "-d", "0"]
+    idle = {"": [], "off": ["--laptop"]}.get(order.dma_latency, [f"--latency={order.dma_latency}"])
+    urgent = [f"--priority={order.priority}"] if order.priority else []
+    length = ["-i", str(order.period_us), "-D", str(order.seconds), "-h", str(order.bins)]
+    return ["cyclictest", "-q", "-m", *where, f"--policy={order.policy}", *urgent, *length, *idle]
+
+
+def _rtla(order: ToolOrder) -> list[str]:
+    kind = {"fifo": "f", "rr": "r", "other": "o"}[order.policy]
+    where = ["-c", order.cpus] if order.cpus else []
+    idle = [] if order.dma_latency == "off" else ["--dma-latency", order.dma_latency or "0"]
+    length = ["-p", str(order.period_us), "-d", f"{order.seconds}s", "-E", str(order.bins), "-b", "1"]
+    return ["rtla", "timerlat", "hist", "-P", f"{kind}:{order.priority}", *where, *length, *idle]
+
+
+def _latency(order: ToolOrder) -> list[str]:
+    where = ["-c", order.cpus] if order.cpus else []
+    length = [f"-p{order.period_us}", f"-T{order.seconds}", "-h", f"-H{order.bins}", "-B1000"]
+    return ["latency", f"-t{order.mode or 0}", f"-P{order.priority}", *where, *length]
+
+
+def _latmus(order: ToolOrder) -> list[str]:
+    where = ["-c", order.cpus] if order.cpus else []
+    length = [f"-p{order.period_us}", f"-T{order.seconds}", f"-H{order.bins}", "-g"]
+    return ["latmus", "-m", order.mode or "-u", f"-P{order.priority}", *where, *length]
+
+
+def _importer(name: str) -> Callable[[str], ImportedHistogram | None]:
+    return lambda text: importers.read_text(text, name)
+
+
+def _lines_of_latency(text: str) -> ImportedHistogram | None:
+    return xenomai.read(text, width_known=True) if xenomai.looks_like(text) else None
+
+
+TOOLS: dict[str, ForeignTool] = {
+    "cyclictest": ForeignTool("rt-tests' cyclictest", _cyclictest, (_importer("cyclictest"),), asked=True),
+    "rtla": ForeignTool("rtla timerlat hist", _rtla, (_importer("rtla"),)),
+    "latency": ForeignTool(
+        "Xenomai's latency",
+        _latency,
+        (_lines_of_latency,),
+        one_thread=True,
+        modes={"user": "0", "kernel": "1", "irq": "2"},
+    ),
+    "latmus": ForeignTool(
+        "EVL's latmus",
+        _latmus,
+        (_importer("latmus"), _lines_of_latency),
+        one_thread=True,
+        modes={"user": "-u", "kernel": "-k", "irq": "-i"},
+    ),
+}
+KNOWN = frozenset((cyclictest.MICROSECONDS, rtla.NO_SETTING))
+"""Notes on what a file does not tell, and the command line does."""
+
+
+def is_tool(probe: object) -> bool:
+    """Whether a value of --probe asks for another tool."""
+    return str(probe or "").partition(":")[0] == PROBE
+
+
+def with_tool_command(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a command's options for the agent, which gets the tool's command line as an option of the probe.
+
+    UserError for a tool that there is not, and for what a tool cannot be asked for.
+    """
+    options = _options(str(values["probe"]))
+    tool = _tool(options)
+    for name, option in DOES_NOT_TAKE.items():
+        if values.get(name):
+            raise UserError(f"{option} does not go with --probe exec: another tool does not take it")
+    order = _order(values, options, tool)
+    words = [*tool.command(order), *shlex.split(options.get("more", "").replace("+", " "))]
+    if bad := next((word for word in words if set(word) & set("+; ")), None):
+        raise UserError(f"the word {bad!r} of the tool's command has a space, '+' or ';', which --probe cannot hold")
+    run = "+".join(words).replace(",", ";")
+    probe = f"{PROBE}:tool={options['tool']},run={run}" + (",ask=1" if tool.asked else "")
+    return {**values, "probe": probe, "warmup": "0s", "record": "summary", "threads": 1, "priority": _urgency(order)}
+
+
+def _urgency(order: ToolOrder) -> int | None:
+    return order.priority or None
+
+
+def _options(probe: str) -> dict[str, str]:
+    pairs = [pair.partition("=") for pair in probe.partition(":")[2].split(",") if pair]
+    for name, _, value in pairs:
+        if name not in OPTIONS:
+            raise UserError(unknown_name("option of --probe exec", name, OPTIONS))
+        if not value:
+            raise UserError(f"the option {name!r} of --probe exec needs a value, as in exec:tool=cyclictest")
+    return {name: value for name, _, value in pairs}
+
+
+def _tool(options: Mapping[str, str]) -> ForeignTool:
+    if "tool" not in options:
+        raise UserError(f"--probe exec needs a tool, such as exec:tool=cyclictest; there are: {', '.join(TOOLS)}")
+    if options["tool"] not in TOOLS:
+        raise UserError(unknown_name("tool", options["tool"], TOOLS))
+    return TOOLS[options["tool"]]
+
+
+def _order(values: Mapping[str, Any], options: Mapping[str, str], tool: ForeignTool) -> ToolOrder:
+    policy = values.get("policy") or "fifo"
+    if policy == "deadline":
+        raise UserError("--policy deadline does not go with --probe exec; give fifo, rr or other")
+    threads, cpus = values.get("threads") or 0, values.get("cpus") or ""
+    if tool.one_thread and (threads > 1 or len(units.parse_cpus(cpus or "0")) > 1):
+        raise UserError(
+            f"{options['tool']} measures with one thread on one CPU: give --cpus with one CPU, or leave it out"
+        )
+    if tool.one_thread and policy != "fifo":
+        raise UserError(f"{options['tool']} measures with policy fifo only")
+    mode = options.get("mode", "")
+    if mode and mode not in tool.modes:
+        raise UserError(unknown_name(f"mode of {options['tool']}", mode, tool.modes))
+    return ToolOrder(
+        seconds=_seconds(values),
+        period_us=_period_us(values),
+        policy=policy,
+        priority=0 if policy == "other" else values.get("priority") or PRIORITY,
+        bins=_bins(options.get("bins", "")),
+        cpus=cpus,
+        threads=threads,
+        dma_latency=str(values["dma_latency"]) if values.get("dma_latency") is not None else "",
+        mode=tool.modes.get(mode, ""),
+    )
+
+
+def _seconds(values: Mapping[str, Any]) -> int:
+    length_ns = units.parse_duration(values.get("duration") or DURATION_DEFAULT)
+    if length_ns % SECOND_NS or length_ns < SHORTEST_S * SECOND_NS:
+        raise UserError(
+            f"another tool measures for whole seconds, at least {SHORTEST_S}, not {duration(length_ns)}: "
+            f"give --duration {max(math.ceil(length_ns / SECOND_NS), SHORTEST_S)}s"
+        )
+    return length_ns // SECOND_NS
+
+
+def _period_us(values: Mapping[str, Any]) -> int:
+    period_ns = units.parse_duration(values.get("period") or PERIOD_DEFAULT)
+    if period_ns % US_NS:
+        raise UserError(f"another tool takes a period of whole microseconds, not {duration(period_ns)}")
+    return period_ns // US_NS
+
+
+def _bins(text: str) -> int:
+    if text and not (text.isdecimal() and 1 <= int(text[:12]) <= MOST_BINS):
+        raise UserError(f"bins takes a number from 1 to {MOST_BINS:,} (each is 1 us wide), not {text!r}")
+    return int(text) if text else BINS
+
+
+def is_tool_run(record: Record) -> bool:
+    """Whether another tool measured in this record."""
+    return record.fact("probe") == PROBE
+
+
+def analyse_tool_record(record: Record, requirements: tuple[Requirement, ...], limits: int = 0) -> Analysis:
+    """The analysis of a record in which another tool measured. What it printed is read by its importer.
+
+    Output that makes no sense makes the run INVALID.
+    """
+    output = tool_output(record)
+    assert output is not None
+    return analyse_tool_run(ToolRun(record, output, _imported(record, output)), requirements, limits)
+
+
+def _imported(record: Record, output: ToolOutput) -> ImportedHistogram:
+    name = output.tool if output.tool in TOOLS else output.command[0]
+    try:
+        found = _read(output)
+    except UserError as problem:
+        return _empty(record, output, f"what {name} printed cannot be read: {problem}")
+    if found is None:
+        said = next((line.text.strip()[:80] for line in output.lines if line.text.strip()), "")
+        return _empty(
+            record, output, f"what {name} printed is no measurement: {said!r}" if said else f"{name} printed nothing"
+        )
+    period_ns = fact_number(record, "period_ns")
+    ran_ns, asked_ns = output.ran_ns or 0, requested_duration_ns(record) or 0
+    notes = tuple(note for note in found.notes if note not in KNOWN)
+    found = replace(
+        found,
+        notes=notes,
+        asked_duration_ns=asked_ns or None,
+        duration_ns=found.duration_ns or min(asked_ns, ran_ns) // SECOND_NS * SECOND_NS or None,
+        shortest_period_ns=found.shortest_period_ns or period_ns,
+        period_ns=found.period_ns or period_ns,
+        started_s=record.begin.origin_realtime_ns // SECOND_NS or None,
+    )
+    return replace(found, facts=(("command", shlex.join(output.command)), ("bin width", "1 us"), *found.facts))
+
+
+def _read(output: ToolOutput) -> ImportedHistogram | None:
+    if output.tool not in TOOLS:
+        return None
+    return next((found for read in TOOLS[output.tool].readers if (found := read(output.text)) is not None), None)
+
+
+def _empty(record: Record, output: ToolOutput, fault: str) -> ImportedHistogram:
+    facts = (("command", shlex.join(output.command)),)
+    return ImportedHistogram(
+        output.tool or PROBE, "", facts=facts, faults=(fault,), period_ns=fact_number(record, "period_ns")
+    )

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judge a run in which another tool measured (probe exec): its histogram, and what the agent saw of the system.
+
+The counts are judged like a file of that tool. The record adds what a file lacks: how the tool ended, the policy and
+the CPUs of its threads, the loads, the clock. What only the agent's own measuring threads can note is missing, and a
+doubt says so.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from rtproof.core.phrases import duration, quantity
+from rtproof.core.units import format_cpus, parse_cpus
+from rtproof.judge.analyse import rank_of_doubt
+from rtproof.judge.analysis_model import Analysis, Requirement
+from rtproof.judge.checks import counting, load_work, rival_threads_and_budgets, target_state
+from rtproof.judge.checks.case import INVALID, REAL_TIME, WARNING, Check, CheckedRun, sentence_list
+from rtproof.judge.histogram_only import analyse_histogram
+from rtproof.record.contents import EndReason, Record
+from rtproof.summary.imported_histogram import ImportedHistogram
+from rtproof.summary.recorded_facts import requested_duration_ns, signed_number
+from rtproof.summary.summary_model import Doubt
+from rtproof.summary.target_threads import REAL_TIME_PATH, RtThread, real_time_threads
+from rtproof.summary.tool_output import ToolOutput, threads_of_tool
+
+EARLY_NS = 1_000_000_000
+"""A tool that ends this much before its time did not measure to its end."""
+MOST_THREADS = 16
+POLICIES = {"FF": "fifo", "RR": "rr", "DLN": "deadline"}
+OF_COKERNEL = ("latency", "latmus")
+"""Tools whose threads belong to a co-kernel, so that they do not wait for Linux."""
+UNSEEN = (
+    "another tool measured: rtproof saw the policy, priority and CPUs of its threads once a second, and not at each "
+    "activation; page faults, missed activations and the times of single values are in no figure"
+)
+
+
+@dataclass(frozen=True)
+class ToolRun:
+    """A record, what its tool printed, and what an importer made of it."""
+
+    record: Record
+    output: ToolOutput
+    imported: ImportedHistogram
+
+
+def analyse_tool_run(run: ToolRun, requirements: Sequence[Requirement], limits: int = 0) -> Analysis:
+    """Judge the histogram. Doubts that make the run INVALID stand above all that its counts show."""
+    case = CheckedRun(run.record, (), tuple(requirements), (), ())
+    found = list(chain(*(check(run) for check in TOOL_CHECKS), *(check(case) for check in _record_checks(run))))
+    invalid = [doubt.what for doubt in found if doubt.severity is INVALID]
+    imported = replace(run.imported, facts=(*run.imported.facts, *_thread_facts(run)))
+    analysis = analyse_histogram(imported, requirements, invalid=invalid, limits=limits)
+    own = [doubt for doubt in analysis.doubts if doubt.code != "not-checked"]
+    return replace(analysis, record=run.record, doubts=tuple(sorted([*found, *own], key=rank_of_doubt)))
+
+
+def _record_checks(run: ToolRun) -> tuple[Check, ...]:
+    core = target_state.COKERNEL_CHECKS if run.output.tool not in OF_COKERNEL else ()
+    ends = (counting.truncated, counting.ended_early, counting.damage, counting.events_dropped, counting.trace_lost)
+    hidden = rival_threads_and_budgets.hidden
+    return (*core, *ends, *target_state.SYSTEM_CHECKS, hidden, *load_work.LOAD_CHECKS)
+
+
+def ended_badly(run: ToolRun) -> Iterator[Doubt]:
+    """A tool that failed, that ended before its time, or that had to be ended."""
+    output, end, asked_ns = run.output, run.record.end, requested_duration_ns(run.record) or 0
+    last = f": {output.lines[-1].text[:200]}" if output.lines else ""
+    name = output.command[0]
+    interrupted = end is not None and end.reason is not EndReason.AS_ASKED
+    if output.exit_code is not None and output.exit_code < 0:
+        what = f"signal {-output.exit_code} ended {name}{last}"
+        yield Doubt("tool-ended", INVALID, what, "find what ended it, and measure again")
+    elif output.exit_code:
+        what = f"{name} ended with exit code {output.exit_code}{last}"
+        yield Doubt("tool-ended", INVALID, what, "run the command by itself on the target; the record has it")
+    elif output.ran_ns is not None and output.ran_ns < asked_ns - EARLY_NS and not interrupted:
+        what = f"{name} was asked to measure for {duration(asked_ns)} and ended after {duration(output.ran_ns)}{last}"
+        yield Doubt("tool-ended", INVALID, what, "find out why it ended, and measure again")
+    if output.exit_code is None and end is not None:
+        yield Doubt("tool-ended", INVALID, f"the record does not tell how {name} ended", "measure again")
+
+
+def scheduled_otherwise(run: ToolRun) -> Iterator[Doubt]:
+    """Threads of the tool that had another policy, priority or CPU than asked."""
+    policy, priority = run.record.fact("policy") or "", signed_number(run.record.fact("priority"))
+    if not any(file.path == REAL_TIME_PATH and not file.errno for file in run.record.files):
+        what = "the policy of the tool's threads is not known: the target does not show its threads"
+        yield Doubt("policy", WARNING, what, "run the agent where /proc shows all threads")
+        return
+    threads = threads_of_tool(run.record, run.output)
+    wanted = max(len(run.imported.parts), 1)
+    fitting = [each for each in threads if POLICIES[each.policy] == policy and each.priority == priority]
+    asked = f"{policy} {priority}" if policy in REAL_TIME else policy
+    if policy in REAL_TIME and len(fitting) < wanted:
+        seen = f"seen were {sentence_list(map(_named, threads))}" if threads else "none had a real-time policy"
+        what = (
+            f"policy {asked} was asked for {quantity(wanted, 'thread')} of the tool, and {len(fitting)} had it: {seen}"
+        )
+        yield Doubt("policy", INVALID, what, "run the tool with the privilege for real time")
+    if policy not in REAL_TIME and threads:
+        what = (
+            f"policy {asked} was asked for, and threads of the tool had another: {sentence_list(map(_named, threads))}"
+        )
+        yield Doubt("policy", INVALID, what, "leave --policy out, or ask for the one that the tool takes")
+    cpus = frozenset(parse_cpus(run.record.fact("cpus") or ""))
+    astray = [each for each in fitting if each.cpus is not None and cpus and not each.cpus <= cpus]
+    if astray:
+        what = f"the tool's threads may run on CPUs that were not asked for: {sentence_list(map(_named, astray))}"
+        yield Doubt("cpu", INVALID, what, "leave --cpus out, or name the CPUs that the tool takes")
+
+
+def rivals(run: ToolRun) -> Iterator[Doubt]:
+    """Other real-time threads that could run before the tool's."""
+    policy, priority = run.record.fact("policy"), signed_number(run.record.fact("priority")) or 1
+    if policy not in REAL_TIME or run.output.tool in OF_COKERNEL:
+        return
+    own = {thread.id for thread in threads_of_tool(run.record, run.output)}
+    measured = frozenset(parse_cpus(run.record.fact("cpus") or ""))
+    found = [
+        thread
+        for thread in real_time_threads(run.record)
+        if thread.id not in own and thread.urgency >= priority and thread.may_run_on(measured)
+        if not thread.everywhere and rival_threads_and_budgets.thread_ran(thread)
+    ]
+    yield from rival_threads_and_budgets.rival_doubt(found)
+
+
+def unseen(run: ToolRun) -> Iterator[Doubt]:
+    """What nobody saw, because the agent's own threads did not measure."""
+    yield Doubt("not-checked", WARNING, UNSEEN, "measure with a probe of rtproof, which notes them")
+
+
+TOOL_CHECKS = (ended_badly, scheduled_otherwise, rivals, unseen)
+
+
+def _named(thread: RtThread) -> str:
+    priority = "" if thread.priority is None else f" {thread.priority}"
+    allowed = "" if thread.cpus is None else f", allowed on {format_cpus(tuple(sorted(thread.cpus)))}"
+    return f"{thread.name} (TID {thread.id}, {POLICIES[thread.policy]}{priority}{allowed})"
+
+
+def _thread_facts(run: ToolRun) -> list[tuple[str, str]]:
+    threads = threads_of_tool(run.record, run.output)
+    more = [("more threads", f"{len(threads) - MOST_THREADS:,}")] if len(threads) > MOST_THREADS else []
+    return [*(("real-time thread", _named(each)) for each in threads[:MOST_THREADS]), *more]
