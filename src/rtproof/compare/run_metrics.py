@@ -27,6 +27,7 @@ from rtproof.summary.quantiles import moments_and_counts_of_view
 from rtproof.summary.recorded_facts import probe_options, virtual_time_clock
 from rtproof.summary.summary_model import Severity
 from rtproof.summary.system_facts import system_facts
+from rtproof.summary.tool_output import tool_output
 
 # The next functions describe a run in words: a dictionary of all facts, besides latencies, in which runs may differ.
 #
@@ -349,7 +350,8 @@ def figures_of(analysis: Analysis, name: str = "", view: View = View.OBSERVED, *
     UserError if it printed no histogram.
     """
     if analysis.imported:
-        return _figures_of_import(name, analysis.imported)
+        found = _figures_of_import(name, analysis.imported)
+        return _of_record(found, analysis) if analysis.imported.recorded else found
     record, pooled = analysis.record, analysis.pooled
     counts, ends = moments_and_counts_of_view(pooled, view)
     begin = record.begin
@@ -371,6 +373,30 @@ def figures_of(analysis: Analysis, name: str = "", view: View = View.OBSERVED, *
         invalid=tuple(doubt.what for doubt in analysis.doubts if doubt.severity is Severity.INVALID),
         blocks=time_blocks(record, view) if blocks else NO_TIME_BLOCKS,
     )
+
+
+def _of_record(found: RunFigures, analysis: Analysis) -> RunFigures:
+    """The figures of another tool, with what the record tells of the run in which it measured."""
+    begin, facts = analysis.record.begin, facts_of(analysis.record)
+    known = {key: said for key, said in facts.items() if key not in TOOLS_OWN}
+    asked = {name: analysis.record.fact(key) or "" for key, name in TOOL_ASKED}
+    output = tool_output(analysis.record)
+    asked["tool's command"] = output.command_for_any_length if output else ""
+    return replace(
+        found,
+        facts={**known, **found.facts, **{key: said for key, said in asked.items() if said}},
+        run_id=begin.run_id.hex() if any(begin.run_id) else "",
+        booted_ns=begin.origin_realtime_ns - begin.origin_monotonic_ns if begin.origin_monotonic_ns else None,
+        invalid=tuple(doubt.what for doubt in analysis.doubts if doubt.severity is Severity.INVALID),
+    )
+
+
+TOOLS_OWN = (
+    *("CPUs", "threads", "period", "policy", "priority", "timer slack", "probe", "method", "field", "memory locked"),
+    *("option run", "option ask", "option tool"),
+)
+"""Facts of the agent's own thread, which does not measure where another tool does."""
+TOOL_ASKED = (("policy", "policy"), ("priority", "priority"), ("cpus", "CPUs"))
 
 
 def _figures_of_import(name: str, imported: ImportedHistogram) -> RunFigures:

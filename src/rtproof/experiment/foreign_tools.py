@@ -7,7 +7,7 @@ number of bins. The command stands in the record, with everything that the tool 
 
 import math
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,9 +20,9 @@ from rtproof.importers import cyclictest, rtla, xenomai
 from rtproof.judge.analysis_model import Analysis, Requirement
 from rtproof.judge.tool_run import ToolRun, analyse_tool_run
 from rtproof.record.contents import Record
-from rtproof.summary.imported_histogram import ImportedHistogram
+from rtproof.summary.imported_histogram import ImportedHistogram, ImportedInterval, ImportedPart
 from rtproof.summary.recorded_facts import fact_number, requested_duration_ns
-from rtproof.summary.tool_output import PROBE, ToolOutput, tool_output
+from rtproof.summary.tool_output import PROBE, ToolLine, ToolOutput, threads_of_tool, tool_output
 
 SECOND_NS, US_NS = 1_000_000_000, 1_000
 SHORTEST_S = 2
@@ -30,6 +30,7 @@ SHORTEST_S = 2
 BINS, MOST_BINS = 10_000, 100_000
 """Of one microsecond each."""
 PRIORITY = 80
+TOLD_AT_THE_END = "another tool measures; its figures come at the end"
 OPTIONS = ("tool", "bins", "mode", "more")
 DOES_NOT_TAKE = {
     "samples": "--samples",
@@ -62,6 +63,7 @@ class ToolOrder:
 class ForeignTool:
     """A tool that can measure. command: its words for an order. asked: it prints how it stands at SIGUSR1.
 
+    intervals: what the lines that came while it measured tell; given the time at which the tool began.
     readers: importers of what it prints, in the order in which they are tried. modes: what its option mode may be.
     one_thread: it measures with one thread, on one CPU.
     """
@@ -69,6 +71,7 @@ class ForeignTool:
     help: str
     command: Callable[[ToolOrder], list[str]]
     readers: tuple[Callable[[str], ImportedHistogram | None], ...]
+    intervals: Callable[[Sequence[ToolLine], int], Iterator[ImportedInterval]] = lambda _lines, _began_ns: iter(())
     asked: bool = False
     one_thread: bool = False
     modes: Mapping[str, str] = field(default_factory=dict)
@@ -113,13 +116,35 @@ def _lines_of_latency(text: str) -> ImportedHistogram | None:
     return xenomai.read(text, width_known=True) if xenomai.looks_like(text) else None
 
 
+def _cyclictest_intervals(lines: Sequence[ToolLine], began_ns: int) -> Iterator[ImportedInterval]:
+    """cyclictest tells the largest value so far: of a part without a larger one, its own largest is not known."""
+    before: dict[int, tuple[int, int, int]] = {}
+    for line in lines:
+        if told := cyclictest.line_at(line.time_ns, line.text):
+            time_ns, thread, count, largest_ns = told
+            begin_ns, earlier, so_far_ns = before.get(thread, (began_ns, 0, -1))
+            before[thread] = (time_ns, count, largest_ns)
+            own = largest_ns if largest_ns > so_far_ns else None
+            yield ImportedInterval(thread, begin_ns, time_ns, max(count - earlier, 0), own, largest_ns)
+
+
+def _latency_intervals(lines: Sequence[ToolLine], began_ns: int) -> Iterator[ImportedInterval]:
+    for line in lines:
+        if told := xenomai.line_at(line.text):
+            yield ImportedInterval(0, began_ns, line.time_ns, None, *told)
+            began_ns = line.time_ns
+
+
 TOOLS: dict[str, ForeignTool] = {
-    "cyclictest": ForeignTool("rt-tests' cyclictest", _cyclictest, (_importer("cyclictest"),), asked=True),
+    "cyclictest": ForeignTool(
+        "rt-tests' cyclictest", _cyclictest, (_importer("cyclictest"),), _cyclictest_intervals, asked=True
+    ),
     "rtla": ForeignTool("rtla timerlat hist", _rtla, (_importer("rtla"),)),
     "latency": ForeignTool(
         "Xenomai's latency",
         _latency,
         (_lines_of_latency,),
+        _latency_intervals,
         one_thread=True,
         modes={"user": "0", "kernel": "1", "irq": "2"},
     ),
@@ -127,6 +152,7 @@ TOOLS: dict[str, ForeignTool] = {
         "EVL's latmus",
         _latmus,
         (_importer("latmus"), _lines_of_latency),
+        _latency_intervals,
         one_thread=True,
         modes={"user": "-u", "kernel": "-k", "irq": "-i"},
     ),
@@ -260,6 +286,7 @@ def _imported(record: Record, output: ToolOutput) -> ImportedHistogram:
     period_ns = fact_number(record, "period_ns")
     ran_ns, asked_ns = output.ran_ns or 0, requested_duration_ns(record) or 0
     notes = tuple(note for note in found.notes if note not in KNOWN)
+    cpus = _cpus_of_threads(record, output)
     found = replace(
         found,
         notes=notes,
@@ -268,8 +295,22 @@ def _imported(record: Record, output: ToolOutput) -> ImportedHistogram:
         shortest_period_ns=found.shortest_period_ns or period_ns,
         period_ns=found.period_ns or period_ns,
         started_s=record.begin.origin_realtime_ns // SECOND_NS or None,
+        recorded=True,
+        intervals=tuple(TOOLS[output.tool].intervals(output.lines, output.began_ns)),
+        parts=tuple(_with_cpu(part, cpus) for part in found.parts),
     )
     return replace(found, facts=(("command", shlex.join(output.command)), ("bin width", "1 us"), *found.facts))
+
+
+def _cpus_of_threads(record: Record, output: ToolOutput) -> dict[int, int]:
+    """The CPU of each of cyclictest's threads that may run on one CPU only, by the thread's number."""
+    seen = {each.id: each.cpus for each in threads_of_tool(record, output) if each.cpus and len(each.cpus) == 1}
+    numbers = cyclictest.thread_ids(output.text) if output.tool == "cyclictest" else {}
+    return {number: next(iter(seen[tid] or ())) for number, tid in numbers.items() if tid in seen}
+
+
+def _with_cpu(part: ImportedPart, cpus: Mapping[int, int]) -> ImportedPart:
+    return replace(part, cpu=cpus.get(part.number, part.cpu))
 
 
 def _read(output: ToolOutput) -> ImportedHistogram | None:
@@ -281,5 +322,10 @@ def _read(output: ToolOutput) -> ImportedHistogram | None:
 def _empty(record: Record, output: ToolOutput, fault: str) -> ImportedHistogram:
     facts = (("command", shlex.join(output.command)),)
     return ImportedHistogram(
-        output.tool or PROBE, "", facts=facts, faults=(fault,), period_ns=fact_number(record, "period_ns")
+        output.tool or PROBE,
+        "",
+        facts=facts,
+        faults=(fault,),
+        recorded=True,
+        period_ns=fact_number(record, "period_ns"),
     )

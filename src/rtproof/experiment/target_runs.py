@@ -21,6 +21,7 @@ from rtproof.core.phrases import quantity
 from rtproof.core.plugins import checked_options
 from rtproof.experiment import (
     exported_files,
+    foreign_tools,
     guest_runner,
     local_runner,
     profile_campaign,
@@ -156,6 +157,7 @@ def _measure(
     goal, more = (wanted.length, tuple) if watch is None else (f"{wanted.length} at most", watch.lines)
     view = LiveView(stream, goal, on_terminal, more=more)
     view.length_ns = wanted.length_ns
+    view.silent = foreign_tools.TOLD_AT_THE_END if foreign_tools.is_tool(wanted.probe) else ""
     try:
         return session.run_session(target, plan, view, watch)
     except UserError as problem:

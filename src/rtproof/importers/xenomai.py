@@ -255,6 +255,15 @@ def _unlike_lines(told: ImportedHistogram, lines: tuple[TimedLines, ...]) -> Ite
             yield "a line has a smaller minimum than its end: it was put together of several runs"
 
 
+def line_at(text: str) -> tuple[int, int] | None:
+    """The largest value of a second and the largest so far, in ns, of a line RTD; None for any other line."""
+    match = _EACH.match(text)
+    if match is None:
+        return None
+    scale = 1 if _FRACTION.search(text) else 1_000
+    return _ns(microseconds(match[3]) / scale), _ns(microseconds(match[7]) / scale)
+
+
 def _told(text: str, figures: _Figures) -> ImportedHistogram:
     title, period, mode = _TITLE.search(text), _PERIOD.search(text), _MODE.search(text)
     period_us = period[1] if period else title[5] if title else None

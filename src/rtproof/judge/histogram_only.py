@@ -508,6 +508,8 @@ def _largest(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
 
 
 def _conditions(imported: ImportedHistogram) -> str:
+    if imported.recorded:
+        return "this kernel, boot, load and temperature"
     facts = dict(imported.facts)
     kernel = f" ({facts['release']} {facts.get('version', '')})".replace(" )", ")") if "release" in facts else ""
     return f"the kernel{kernel}, boot, load and temperature of that run only; what these were is not in the file"
@@ -525,7 +527,8 @@ def impossible_figures(imported: ImportedHistogram) -> Iterator[tuple[str, str]]
     else:
         early = f"{NO_ORDER}: an early episode would refute the claim"
         yield "PROVEN of a limit that is exceeded", NO_VALUES if imported.lines else early
-    yield "the conditions of the run", NOT_CHECKED
+    if not imported.recorded:
+        yield "the conditions of the run", NOT_CHECKED
     if imported.overruns is None:
         yield "missed activations", "a histogram counts what ran; what was skipped behind a late one is in no bin"
     if not imported.lines:

@@ -12,7 +12,7 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import WHOLE_RUN, Fact, Moment
 from rtproof.report import formats
 from rtproof.report.blocks import Section
-from rtproof.report.section_list import SECTIONS
+from rtproof.report.section_list import SECTIONS, ReportSection
 from rtproof.summary.measured_kernel import IN_BAND, core_beside
 from rtproof.summary.recorded_facts import is_simulated, virtual_time_clock
 
@@ -28,9 +28,16 @@ def compose(
     info: what the host knows of the run and the record does not. command: the command with which the user started it.
     """
     told = _with_host_facts(analysis, info or {}, command)
-    wanted = [each for each in SECTIONS if (each.short or not short) and (each.untimed or analysis.imported is None)]
+    wanted = [each for each in SECTIONS if (each.short or not short) and _has(analysis, each)]
     drawn = [(section, tuple(section.draw(told))) for section in wanted]
     return [Section(section.name, section.title, blocks) for section, blocks in drawn if blocks]
+
+
+def _has(analysis: Analysis, section: ReportSection) -> bool:
+    """Whether the analysis can have a section: what another tool printed has no times, and maybe no record."""
+    if analysis.imported is None or section.untimed:
+        return True
+    return section.recorded and analysis.imported.recorded
 
 
 def render(form: str, title: str, parts: list[Section]) -> bytes:
@@ -43,7 +50,9 @@ def title(analysis: Analysis) -> str:
     """The title of the report: the verdict, what was measured, and on which machine and kernel."""
     if analysis.imported:
         what = " ".join(filter(None, (analysis.imported.tool, analysis.imported.title)))
-        return f"rtproof: {analysis.verdict.state.value} - {what[:120]}"
+        begin = analysis.record.begin
+        where = f" on {begin.machine}, Linux {begin.kernel_release}" if analysis.imported.recorded else ""
+        return f"rtproof: {analysis.verdict.state.value} - {what[:120]}{where}"
     begin, series = analysis.record.begin, analysis.pooled.series
     if is_simulated(analysis.record):
         return f"rtproof: {analysis.verdict.state.value} - a simulated process, no machine"

@@ -26,7 +26,8 @@ class ReportSection:
 
     ``name`` identifies the section in files and links. ``short``: the section is also in the short form of the report,
     which is printed when a run ends. ``untimed``: it needs no time order, so a histogram of another
-    tool has it too.
+    tool has it too. ``recorded``: it needs the record but no values in
+    it, so a run in which another tool measured has it.
     """
 
     name: str
@@ -34,11 +35,12 @@ class ReportSection:
     draw: Callable[[Analysis], list[Block]]
     short: bool = False
     untimed: bool = False
+    recorded: bool = False
 
 
 SECTIONS = (
     ReportSection("in_band", "Beside a co-kernel", verdict.in_band_section, short=True),
-    ReportSection("virtual_time", "Virtual time", verdict.virtual_time_section, short=True),
+    ReportSection("virtual_time", "Virtual time", verdict.virtual_time_section, short=True, recorded=True),
     ReportSection("verdict", "Verdict", verdict.verdict_section, short=True, untimed=True),
     ReportSection("doubts", "Doubts", verdict.doubts_section, short=True, untimed=True),
     ReportSection("numbers", "Numbers per thread", numbers.numbers_section, short=True),
@@ -52,6 +54,7 @@ SECTIONS = (
     ReportSection("objections", "Objections", verdict.objections_section, short=True, untimed=True),
     ReportSection("tool", "What the tool tells", numbers.tool_section, untimed=True),
     ReportSection("lines", "Over time, by the tool's lines", timeline.lines_section, untimed=True),
+    ReportSection("tool_time", "What the tool told over time", numbers.tool_time_section, untimed=True),
     ReportSection("percentiles", "Percentiles", numbers.percentiles_section, untimed=True),
     ReportSection("histogram", "Histogram", distribution.histogram_section, untimed=True),
     ReportSection("ccdf", "Tail", distribution.ccdf_section, untimed=True),
@@ -61,12 +64,12 @@ SECTIONS = (
     ReportSection("levels", "Above limits and levels", timeline.levels_section),
     ReportSection("forecast", "Forecast", forecast.forecast_section),
     ReportSection("evidence", "Evidence: asked and effective", evidence.evidence_section),
-    ReportSection("loads", "Evidence: loads, temperature, frequency", evidence.loads_section),
-    ReportSection("interrupts", "Evidence: interrupts", evidence.interrupts_section),
-    ReportSection("trace", "The kernel's trace", tracing.trace_section),
+    ReportSection("loads", "Evidence: loads, temperature, frequency", evidence.loads_section, recorded=True),
+    ReportSection("interrupts", "Evidence: interrupts", evidence.interrupts_section, recorded=True),
+    ReportSection("trace", "The kernel's trace", tracing.trace_section, recorded=True),
     ReportSection("observer", "Observer effect: what tracing itself changes", tracing.observer_section, short=True),
-    ReportSection("system", "Evidence: the system", system.system_section),
-    ReportSection("threads", "Evidence: threads of the system", system.threads_section),
+    ReportSection("system", "Evidence: the system", system.system_section, recorded=True),
+    ReportSection("threads", "Evidence: threads of the system", system.threads_section, recorded=True),
     ReportSection("cumulative", "Cumulative percentage", distribution.cumulative_section),
-    ReportSection("repeat", "The record, and how to repeat the run", evidence.repeat_section),
+    ReportSection("repeat", "The record, and how to repeat the run", evidence.repeat_section, recorded=True),
 )

@@ -251,7 +251,8 @@ class LiveView:
     """Takes progress lines as they arrive, and draws at most once per interval.
 
     ``more``: returns further lines about the run, the most important first. It is called at each drawing.
-    ``length_ns`` may be set to how long the run will be; 0: not known.
+    ``length_ns`` may be set to how long the run will be; 0: not known. ``silent`` may be set to what stands in place of
+    the threads' numbers, if they have none before the end.
     """
 
     def __init__(
@@ -268,6 +269,7 @@ class LiveView:
         self._now = now
         self._more = more
         self.length_ns = 0
+        self.silent = ""
         self._before: dict[int, Progress] = {}
         self._interval_s = FRAME_INTERVAL_S if on_terminal else LINE_INTERVAL_S
         self.threads: dict[int, Progress] = {}
@@ -311,7 +313,9 @@ class LiveView:
         """Draw the threads' newest numbers. Nothing is drawn before the first progress line."""
         if not self.threads:
             return
-        if self._on_terminal:
+        if self.silent:
+            lines = [f"{clock_text(max(row.time_ns for row in self.threads.values()))} of {self._goal}: {self.silent}"]
+        elif self._on_terminal:
             if self.threads != self._before:
                 self._pace = pace_text(self._before, self.threads, self.length_ns)
             goal, size = self._goal + self._pace, _terminal_size(self._out)

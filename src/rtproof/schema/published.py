@@ -792,7 +792,7 @@ def _without_time(whole: Json, analysis: Analysis, imported: ImportedHistogram) 
     parts = {part.number: part for part in imported.parts}
     first, several = analysis.verdict, analysis.verdicts
     return whole | {
-        "record": None,
+        "record": whole["record"] if imported.recorded else None,
         "verdict": _untimed_verdict(whole["verdict"], first),
         "verdicts": [_untimed_verdict(each, said) for each, said in zip(whole["verdicts"], several, strict=True)],
         "threads": [

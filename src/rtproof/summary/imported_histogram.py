@@ -77,6 +77,24 @@ class TimedLines:
 
 
 @dataclass(frozen=True)
+class ImportedInterval:
+    """What a tool said while it measured, between two of its lines on one thread.
+
+    begin_ns, end_ns: when the lines came, of the record.
+    count: how many samples the thread took in between. None if the tool does not tell.
+    largest_ns: the largest of them. None if the tool tells only that no earlier one was smaller.
+    so_far_ns: the largest since the start.
+    """
+
+    thread: int
+    begin_ns: int
+    end_ns: int
+    count: int | None
+    largest_ns: int | None
+    so_far_ns: int
+
+
+@dataclass(frozen=True)
 class ImportedHistogram:
     """What a tool printed about one measurement; None where it does not say. Latencies may be negative (early).
 
@@ -98,6 +116,8 @@ class ImportedHistogram:
     facts: key and value of what the tool says about the system and its own settings.
     notes: sentences on what the format cannot tell.
     faults: sentences on where the file contradicts itself.
+    recorded: whether rtproof ran the tool itself, so that a record tells the conditions.
+    intervals: what the tool said while it measured, in order of time.
     """
 
     tool: str
@@ -127,6 +147,8 @@ class ImportedHistogram:
     facts: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
+    recorded: bool = False
+    intervals: tuple[ImportedInterval, ...] = ()
 
     def with_stated(self, duration_ns: int | None, period_ns: int | None) -> "ImportedHistogram":
         """The same with what the user states about the duration and the period. What the file says itself is kept."""

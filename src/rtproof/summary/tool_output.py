@@ -53,6 +53,11 @@ class ToolOutput:
         return "".join(f"{line.text}\n" for line in self.lines)
 
     @property
+    def command_for_any_length(self) -> str:
+        """The words without those that say how long to measure (-D 5, -d 5s, -T5)."""
+        return re.sub(r" (-D \d+|-d \d+s|-T\d+)(?= |$)", "", " ".join(self.command))
+
+    @property
     def ran_ns(self) -> int | None:
         """How long it ran; None if the record does not hold its end."""
         return None if self.ended_ns is None else self.ended_ns - self.began_ns

@@ -18,6 +18,7 @@ from rtproof.judge.analysis_model import Analysis, State, Verdict
 from rtproof.report import number_format
 from rtproof.report.number_format import PrintedUnit, ReportStream
 from rtproof.report.sections.verdict import loop_answer, run_objections
+from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart, scale_end_ns
 from rtproof.summary.quantiles import quantiles
 from rtproof.summary.summary_model import Severity, Summary
 
@@ -83,6 +84,8 @@ def _reasons(verdict: Verdict) -> list[str]:
     """What was seen, and what follows from the verdict."""
     if verdict.state in (State.INVALID, State.NOT_ASKED):
         return [verdict_sentences.exact_answer(verdict)]
+    if verdict.untimed and verdict.state is State.UNDECIDED:
+        return [verdict_sentences.exact_answer(verdict)]
     if verdict.state is State.UNDECIDED:
         return [verdict_sentences.longer_run_answer(verdict)]
     asked = verdict.requirement
@@ -108,7 +111,7 @@ def _labelled(label: str, text: str, width: int, most: int) -> list[str]:
 def _thread_lines(analysis: Analysis, width: int, most: int) -> list[str]:
     """A table with a row for each thread; the ones with the largest maxima if there are more than fit."""
     if analysis.imported:
-        return []
+        return _imported_lines(analysis, analysis.imported, most)
     threads = [stream for stream in number_format.report_streams(analysis) if not stream.pooled]
     shown = _worst(threads, most)
     unit = number_format.latency_unit(analysis)
@@ -119,6 +122,30 @@ def _thread_lines(analysis: Analysis, width: int, most: int) -> list[str]:
         lines = [f"{line}  {more}".rstrip() for line, more in zip(lines, _over_time(shown, cells), strict=True)]
     left_out = len(threads) - len(shown)
     return [*lines, *([f"and {quantity(left_out, 'more thread')}, none later"] if left_out else [])]
+
+
+def _imported_lines(analysis: Analysis, imported: ImportedHistogram, most: int) -> list[str]:
+    """The same of what another tool measured; a value beyond its scale is only known to be larger than that."""
+    header = ("thread", "cpu", "n", "min", "median", "99 %", "99.9 %", "max us")
+    known = {summary.series.thread: summary for summary in analysis.summaries}
+    latest = sorted(imported.parts, key=lambda part: -(part.max_ns or 0))[: max(most - 1, 1)]
+    shown = [part for part in imported.parts if part in latest or len(imported.parts) <= most]
+    rows = [_imported_row(part, known.get(part.number), scale_end_ns(imported)) for part in shown]
+    left_out = len(imported.parts) - len(shown)
+    more = [f"and {quantity(left_out, 'more thread')}, none later"] if left_out else []
+    return [*_right_aligned([header, *rows]), *more] if rows else []
+
+
+def _imported_row(part: ImportedPart, summary: Summary | None, end_ns: int) -> tuple[str, ...]:
+    def us(ns: int | None, *, in_a_bin: bool = False) -> str:
+        if ns is None:
+            return "-"
+        return f">{end_ns / 1_000:,.0f}" if in_a_bin and part.overflow and ns >= end_ns else f"{ns / 1_000:,.1f}"
+
+    shares = [each.value for each in quantiles(summary, shares=SHARES)] if summary else [None] * len(SHARES)
+    cpu, count = ("-" if part.cpu is None else str(part.cpu)), ("-" if part.count is None else f"{part.count:,}")
+    middle = (us(each, in_a_bin=True) for each in shares)
+    return (str(part.number), cpu, count, us(part.min_ns), *middle, us(part.max_ns))
 
 
 def _right_aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:

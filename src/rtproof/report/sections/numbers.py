@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sections with numbers per thread: activations, latencies, percentiles with intervals, the largest latencies."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rtproof.core.phrases import duration, instant, percent, quantity
 from rtproof.judge.analysis_model import Analysis, several_stages, shares_of
 from rtproof.record.contents import View
 from rtproof.report import number_format
-from rtproof.report.blocks import Block, Table, Text
+from rtproof.report.blocks import Block, Curve, Plot, Table, Text
 from rtproof.report.number_format import ReportStream, latency_unit, left_out_at_the_end, report_streams
 from rtproof.summary import moments
-from rtproof.summary.imported_histogram import DURATION_STATED, NEVER, ImportedHistogram, scale_end_ns
+from rtproof.summary.imported_histogram import (
+    DURATION_STATED,
+    NEVER,
+    ImportedHistogram,
+    ImportedInterval,
+    scale_end_ns,
+)
 from rtproof.summary.quantiles import CONFIDENCE, OffsetAndSpread, offset_and_spread, quantiles
 from rtproof.summary.recorded_facts import virtual_time_clock
 from rtproof.summary.summary_model import Dependence, Moments, Quantile, Summary
@@ -118,6 +124,72 @@ def tool_section(analysis: Analysis) -> list[Block]:
     return [*([_as_printed(imported, unit)] if imported.parts else []), told]
 
 
+def tool_time_section(analysis: Analysis) -> list[Block]:
+    """What the tool told while it measured: the largest value so far and, where it tells it, of each part; else []."""
+    found = analysis.imported.intervals if analysis.imported else ()
+    if len({each.end_ns for each in found}) < 2:
+        return []
+    unit = number_format.unit_for([max(each.so_far_ns for each in found)])
+    time = number_format.axis_unit(max(each.end_ns for each in found))
+    threads = sorted({each.thread for each in found})
+    latest = sorted(threads, key=lambda thread: -max(each.so_far_ns for each in found if each.thread == thread))
+    some = sorted(latest[:DRAWN_THREADS])
+    curves = [curve for thread in some for curve in _told_by_thread(thread, found, unit, time)]
+    left_out = (
+        f" {quantity(len(threads) - len(some), 'thread')} with smaller ones are left out."
+        if threads[len(some) :]
+        else ""
+    )
+    says = (
+        "The largest value since the start, at each line that the tool printed; where it tells it, of each part."
+        + left_out
+    )
+    axes = f"time since measuring began [{time.name}]", f"latency [{unit.name}]"
+    plot = Plot(
+        "Largest value so far",
+        says,
+        *axes,
+        tuple(curves),
+        number_format.limit_marker(analysis, "y", unit),
+        style="step",
+    )
+    return [plot, _counts_over_time(found)]
+
+
+DRAWN_THREADS = 8
+MOST_ROWS = 60
+
+
+def _told_by_thread(
+    thread: int, found: Sequence[ImportedInterval], unit: number_format.PrintedUnit, time: number_format.PrintedUnit
+) -> list[Curve]:
+    own = [each for each in found if each.thread == thread]
+    known = [each for each in own if each.largest_ns is not None]
+    x = [time.scale(each.end_ns) for each in own]
+    curves = [Curve(f"thread {thread}, so far", tuple(x), tuple(unit.scale(each.so_far_ns) for each in own))]
+    if len(known) == len(own):
+        y = tuple(unit.scale(each.largest_ns or 0) for each in own)
+        curves.append(Curve(f"thread {thread}, in each part", tuple(x), y, "other"))
+    return curves
+
+
+def _counts_over_time(found: Sequence[ImportedInterval]) -> Table:
+    """A row for each time at which lines came; of many only every so many, each with the sums of those before."""
+    times = sorted({each.end_ns for each in found})
+    step = -(-len(times) // MOST_ROWS)
+    rows, begin = [], -1
+    for at in [*range(step - 1, len(times) - 1, step), len(times) - 1]:
+        part = [each for each in found if begin < each.end_ns <= times[at]]
+        begin = times[at]
+        counts = [each.count for each in part]
+        n = None if None in counts else sum(each or 0 for each in counts)
+        rows.append(
+            (duration(begin), number_format.count_text(n), number_format.US(max(each.so_far_ns for each in part)))
+        )
+    header = ("until", "samples since the row before", "largest so far")
+    return Table("What the tool told over time", header, tuple(rows), (1, 2), folded=True)
+
+
 def _told(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
     yield "samples", number_format.count_text(imported.count)
     yield "beyond the scale", number_format.count_text(imported.overflow)
@@ -126,6 +198,7 @@ def _told(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
     yield "period", duration(imported.period_ns) if imported.period_ns else ""
     yield "priority", "" if imported.priority is None else str(imported.priority)
     whose = "as the user states" if DURATION_STATED in imported.stated else "by its own account"
+    whose = "as it was asked" if imported.recorded else whose
     yield f"measured, {whose}", duration(imported.duration_ns) if imported.duration_ns else ""
     due = (imported.duration_ns or 0) // (imported.shortest_period_ns or NEVER)
     yield "periods in this time, each thread", number_format.count_text(due) if due else ""
