@@ -381,6 +381,7 @@ def _of_record(found: RunFigures, analysis: Analysis) -> RunFigures:
     known = {key: said for key, said in facts.items() if key not in TOOLS_OWN}
     asked = {name: analysis.record.fact(key) or "" for key, name in TOOL_ASKED}
     output = tool_output(analysis.record)
+    asked |= {"field": "latency", "method": output.command[0] if output else ""}
     asked["tool's command"] = output.command_for_any_length if output else ""
     return replace(
         found,

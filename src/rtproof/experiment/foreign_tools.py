@@ -297,7 +297,7 @@ def _imported(record: Record, output: ToolOutput) -> ImportedHistogram:
         started_s=record.begin.origin_realtime_ns // SECOND_NS or None,
         recorded=True,
         intervals=tuple(TOOLS[output.tool].intervals(output.lines, output.began_ns)),
-        parts=tuple(_with_cpu(part, cpus) for part in found.parts),
+        parts=tuple(_with_cpu(part, cpus) for part in found.parts or _only_thread(record, found)),
     )
     return replace(found, facts=(("command", shlex.join(output.command)), ("bin width", "1 us"), *found.facts))
 
@@ -307,6 +307,13 @@ def _cpus_of_threads(record: Record, output: ToolOutput) -> dict[int, int]:
     seen = {each.id: each.cpus for each in threads_of_tool(record, output) if each.cpus and len(each.cpus) == 1}
     numbers = cyclictest.thread_ids(output.text) if output.tool == "cyclictest" else {}
     return {number: next(iter(seen[tid] or ())) for number, tid in numbers.items() if tid in seen}
+
+
+def _only_thread(record: Record, found: ImportedHistogram) -> tuple[ImportedPart, ...]:
+    """The thread of a tool that has one, with the figures of the whole."""
+    cpus = record.fact("cpus") or ""
+    figures = (found.count, found.min_ns, found.mean_ns, found.max_ns, found.overflow, found.histogram)
+    return (ImportedPart(0, int(cpus) if cpus.isdecimal() else None, *figures, period_ns=found.period_ns),)
 
 
 def _with_cpu(part: ImportedPart, cpus: Mapping[int, int]) -> ImportedPart:

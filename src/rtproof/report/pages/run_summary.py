@@ -144,7 +144,9 @@ def _imported_row(part: ImportedPart, summary: Summary | None, end_ns: int) -> t
 
     shares = [each.value for each in quantiles(summary, shares=SHARES)] if summary else [None] * len(SHARES)
     cpu, count = ("-" if part.cpu is None else str(part.cpu)), ("-" if part.count is None else f"{part.count:,}")
-    middle = (us(each, in_a_bin=True) for each in shares)
+    # A bin ends behind the largest value, which is told besides.
+    known = (each if each is None or part.max_ns is None else min(each, part.max_ns) for each in shares)
+    middle = (us(each, in_a_bin=True) for each in known)
     return (str(part.number), cpu, count, us(part.min_ns), *middle, us(part.max_ns))
 
 
