@@ -39,14 +39,15 @@ static const struct probe_option options[] = {
 
 static int exec_check(const struct method *method, const char *const *values, int64_t period_ns, char *why, size_t room)
 {
-	char name[256];
+	char name[256] = "";
 
 	(void)method;
 	(void)period_ns;
-	if (!values[RUN])
+	if (values[RUN])
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(values[RUN], "+"), values[RUN]);
+	if (!*name)
 		return text_refuse(why, room, -EINVAL, "probe 'exec' needs run=COMMAND");
-	snprintf(name, sizeof(name), "%.*s", (int)strcspn(values[RUN], "+"), values[RUN]);
-	return program_is_there(name) ? 0 : text_refuse(why, room, -EINVAL, "there is no program '%s'", name);
+	return program_is_there(name) ? 0 : text_refuse(why, room, -EINVAL, "there is no program '%s' in the PATH of the target", name);
 }
 
 /* A line of the record: the time in ms, a letter that says what it is, the text. */
@@ -199,8 +200,10 @@ static int exec_take(struct worker *worker, struct activation *activation)
 	}
 	look(worker);
 	worker->failed_at = "run the tool";
-	if (tool->kept > KEPT_MOST)
+	if (tool->kept > KEPT_MOST) {
+		snprintf(worker->why, sizeof(worker->why), "it printed more than %d MiB", KEPT_MOST >> 20);
 		return -EFBIG;
+	}
 	if (tool->pid)
 		return -EINTR;
 	worker->ended = true;

@@ -177,7 +177,7 @@ def with_tool_command(values: Mapping[str, Any]) -> dict[str, Any]:
         if values.get(name):
             raise UserError(f"{option} does not go with --probe exec: another tool does not take it")
     order = _order(values, options, tool)
-    words = [*tool.command(order), *shlex.split(options.get("more", "").replace("+", " "))]
+    words = [*tool.command(order), *_more(options.get("more", ""))]
     if bad := next((word for word in words if set(word) & set("+; ")), None):
         raise UserError(f"the word {bad!r} of the tool's command has a space, '+' or ';', which --probe cannot hold")
     run = "+".join(words).replace(",", ";")
@@ -197,6 +197,13 @@ def _options(probe: str) -> dict[str, str]:
         if not value:
             raise UserError(f"the option {name!r} of --probe exec needs a value, as in exec:tool=cyclictest")
     return {name: value for name, _, value in pairs}
+
+
+def _more(text: str) -> list[str]:
+    try:
+        return shlex.split(text.replace("+", " "))
+    except ValueError:
+        raise UserError("the option 'more' of --probe exec has a quote that is not closed") from None
 
 
 def _tool(options: Mapping[str, str]) -> ForeignTool:
