@@ -19,6 +19,7 @@ from rtproof.core.errors import UserError
 from rtproof.experiment import foreign_tools
 from rtproof.experiment.run_request import Measurement, measurement
 from rtproof.judge.analysis_model import Analysis, Requirement, State
+from rtproof.judge.verdict_sentences import claim_answer
 from rtproof.record.contents import WHOLE_RUN, End, EndReason, Fact, Moment, Record, SystemFile
 from rtproof.summary.tool_output import OUTPUT_PATH, tool_output
 
@@ -88,6 +89,7 @@ def test_the_agent_keeps_a_summary_and_has_no_warm_up() -> None:
         ("exec", {}, "--probe exec needs a tool, such as exec:tool=cyclictest; there are: cyclictest, rtla, "),
         ("exec:tool=cyclictst", {}, "there is no tool 'cyclictst' (did you mean 'cyclictest'?)"),
         ("exec:tol=cyclictest", {}, "there is no option of --probe exec 'tol' (did you mean 'tool'?)"),
+        ("exec:tool=rtla,tool=latency", {}, "the option 'tool' of --probe exec is given twice"),
         ("exec:tool", {}, "the option 'tool' of --probe exec needs a value"),
         ("exec:tool=cyclictest,bins=0", {}, "bins takes a number from 1 to 100,000"),
         ("exec:tool=cyclictest,bins=²", {}, "bins takes a number from 1 to 100,000"),
@@ -196,9 +198,26 @@ def test_lines_are_joined_from_their_pieces_and_keep_their_times() -> None:
 def test_a_run_without_an_exceedance_is_proven() -> None:
     analysis = judged(tool_record(whole_histogram(600), seconds=600))
     assert analysis.verdict.state is State.PROVEN, analysis.verdict.reasons
-    assert "not-checked" in doubts(analysis)
+    assert "not-checked" not in doubts(analysis)
     assert "page faults, missed activations and the times of single values are in no figure" in str(doubts(analysis))
     assert dict(analysis.imported.facts)["command"] == "cyclictest -D 600" if analysis.imported else False
+
+
+def in_virtual_time(seconds: int) -> Record:
+    found = tool_record(whole_histogram(seconds), seconds=seconds)
+    clock = Fact(0, WHOLE_RUN, Moment.START, "virtual_time", "qemu icount shift=0: 1 ns is one instruction")
+    return replace(found, facts=(*found.facts, clock))
+
+
+def test_in_virtual_time_nothing_is_proven() -> None:
+    analysis = judged(in_virtual_time(600))
+    assert (analysis.verdict.state, analysis.verdict.alpha) == (State.UNDECIDED, None)
+    assert analysis.verdict.reasons[0] == "0 of 600,000 samples exceeded the limit in this deterministic run"
+    assert claim_answer(analysis.verdict) == "100 us was not exceeded in this deterministic run."
+    analysis = judged(in_virtual_time(600), limit_us=20, at_most_s=3600)
+    assert analysis.verdict.state is State.REFUTED
+    assert claim_answer(analysis.verdict) == "20 us was exceeded in this deterministic run more often than was asked."
+    assert judged(in_virtual_time(600), limit_us=20, at_most_s=60).verdict.state is State.UNDECIDED
 
 
 def test_an_exceedance_refutes() -> None:

@@ -191,7 +191,9 @@ def _urgency(order: ToolOrder) -> int | None:
 
 def _options(probe: str) -> dict[str, str]:
     pairs = [pair.partition("=") for pair in probe.partition(":")[2].split(",") if pair]
-    for name, _, value in pairs:
+    for at, (name, _, value) in enumerate(pairs):
+        if name in [each[0] for each in pairs[:at]]:
+            raise UserError(f"the option {name!r} of --probe exec is given twice")
         if name not in OPTIONS:
             raise UserError(unknown_name("option of --probe exec", name, OPTIONS))
         if not value:

@@ -13,13 +13,15 @@ from itertools import chain
 from rtproof.core.phrases import duration, quantity
 from rtproof.core.units import format_cpus, parse_cpus
 from rtproof.judge.analyse import rank_of_doubt
-from rtproof.judge.analysis_model import Analysis, Requirement
+from rtproof.judge.analysis_model import Analysis, Requirement, State, Verdict
 from rtproof.judge.checks import counting, load_work, rival_threads_and_budgets, target_state
 from rtproof.judge.checks.case import INVALID, REAL_TIME, WARNING, Check, CheckedRun, sentence_list
-from rtproof.judge.histogram_only import analyse_histogram
+from rtproof.judge.histogram_only import analyse_histogram, fewest_episodes
+from rtproof.judge.verdict import deciding_verdict
+from rtproof.judge.verdict_sentences import NO_PROBABILITY
 from rtproof.record.contents import EndReason, Record
 from rtproof.summary.imported_histogram import ImportedHistogram
-from rtproof.summary.recorded_facts import requested_duration_ns, signed_number
+from rtproof.summary.recorded_facts import requested_duration_ns, signed_number, virtual_time_clock
 from rtproof.summary.summary_model import Doubt
 from rtproof.summary.target_threads import REAL_TIME_PATH, RtThread, real_time_threads
 from rtproof.summary.tool_output import ToolOutput, threads_of_tool
@@ -53,7 +55,27 @@ def analyse_tool_run(run: ToolRun, requirements: Sequence[Requirement], limits: 
     imported = replace(run.imported, facts=(*run.imported.facts, *_thread_facts(run)))
     analysis = analyse_histogram(imported, requirements, invalid=invalid, limits=limits)
     own = [doubt for doubt in analysis.doubts if doubt.code != "not-checked"]
+    if virtual_time_clock(run.record):
+        verdicts = tuple(_in_virtual_time(imported, verdict) for verdict in analysis.verdicts)
+        analysis = replace(analysis, verdict=deciding_verdict(verdicts), verdicts=verdicts)
     return replace(analysis, record=run.record, doubts=tuple(sorted([*found, *own], key=rank_of_doubt)))
+
+
+def _in_virtual_time(imported: ImportedHistogram, verdict: Verdict) -> Verdict:
+    """The verdict says what was seen in a run without chance: it is never PROVEN, and has no confidence."""
+    asked, above = verdict.requirement, verdict.above
+    if verdict.state in (State.INVALID, State.NOT_ASKED) or asked is None or above is None:
+        return replace(verdict, deterministic=True)
+    least = fewest_episodes(imported, asked, above.least)
+    often = least * asked.at_most_ns > (imported.duration_ns or 0) and least > 0
+    seen = f"{above.least:,} of {quantity(above.n, 'sample')} exceeded the limit in this deterministic run"
+    reasons = (seen, NO_PROBABILITY)
+    kept = tuple(line for line in verdict.sentences if line[0] in ("LIMIT", "MAX"))
+    state = State.REFUTED if often else State.UNDECIDED
+    sentences = (("VERDICT", f"{state.value} - {seen}"), ("", NO_PROBABILITY), *kept)
+    return replace(
+        verdict, state=state, reasons=reasons, sentences=sentences, alpha=None, kind=None, deterministic=True
+    )
 
 
 def _record_checks(run: ToolRun) -> tuple[Check, ...]:
@@ -90,6 +112,8 @@ def scheduled_otherwise(run: ToolRun) -> Iterator[Doubt]:
         yield Doubt("policy", WARNING, what, "run the agent where /proc shows all threads")
         return
     threads = threads_of_tool(run.record, run.output)
+    if not threads and (run.output.ran_ns or 0) < EARLY_NS:
+        return  # It was gone before anybody looked, which another doubt says.
     wanted = max(len(run.imported.parts), 1)
     fitting = [each for each in threads if POLICIES[each.policy] == policy and each.priority == priority]
     asked = f"{policy} {priority}" if policy in REAL_TIME else policy
@@ -98,7 +122,7 @@ def scheduled_otherwise(run: ToolRun) -> Iterator[Doubt]:
         what = (
             f"policy {asked} was asked for {quantity(wanted, 'thread')} of the tool, and {len(fitting)} had it: {seen}"
         )
-        yield Doubt("policy", INVALID, what, "run the tool with the privilege for real time")
+        yield Doubt("policy", INVALID, what, "let the tool have the privilege for real time and set its policy alone")
     if policy not in REAL_TIME and threads:
         what = (
             f"policy {asked} was asked for, and threads of the tool had another: {sentence_list(map(_named, threads))}"
@@ -129,7 +153,7 @@ def rivals(run: ToolRun) -> Iterator[Doubt]:
 
 def unseen(run: ToolRun) -> Iterator[Doubt]:
     """What nobody saw, because the agent's own threads did not measure."""
-    yield Doubt("not-checked", WARNING, UNSEEN, "measure with a probe of rtproof, which notes them")
+    yield Doubt("tool-unseen", WARNING, UNSEEN, "measure with a probe of rtproof, which notes them")
 
 
 TOOL_CHECKS = (ended_badly, scheduled_otherwise, rivals, unseen)

@@ -692,7 +692,8 @@ def _seen(verdict: Verdict) -> str:
     """A sentence on what happened in a run in virtual time, which says nothing about other runs."""
     limit = value(verdict.requirement.limit_ns if verdict.requirement else 0)
     often = " more often than was asked" if verdict.state is State.REFUTED else ""
-    if not verdict.episodes:
+    counted = verdict.above is not None and verdict.above.least > 0
+    if not verdict.episodes and not counted:
         return f"{limit} was not exceeded in this deterministic run."
     return f"{limit} was exceeded in this deterministic run{often}."
 
