@@ -377,19 +377,23 @@ def figures_of(analysis: Analysis, name: str = "", view: View = View.OBSERVED, *
 
 def _of_record(found: RunFigures, analysis: Analysis) -> RunFigures:
     """The figures of another tool, with what the record tells of the run in which it measured."""
-    begin, facts = analysis.record.begin, facts_of(analysis.record)
-    known = {key: said for key, said in facts.items() if key not in TOOLS_OWN}
-    asked = {name: analysis.record.fact(key) or "" for key, name in TOOL_ASKED}
-    output = tool_output(analysis.record)
-    asked |= {"field": "latency", "method": output.command[0] if output else ""}
-    asked["tool's command"] = output.command_for_any_length if output else ""
+    begin = analysis.record.begin
     return replace(
         found,
-        facts={**known, **found.facts, **{key: said for key, said in asked.items() if said}},
+        facts=_facts_of_tool_run(analysis.record, found.facts),
         run_id=begin.run_id.hex() if any(begin.run_id) else "",
         booted_ns=begin.origin_realtime_ns - begin.origin_monotonic_ns if begin.origin_monotonic_ns else None,
         invalid=tuple(doubt.what for doubt in analysis.doubts if doubt.severity is Severity.INVALID),
     )
+
+
+def _facts_of_tool_run(record: Record, told: Mapping[str, str]) -> Facts:
+    """What the record tells without the agent's own thread, what the tool tells, and what was asked of it."""
+    known = {key: said for key, said in facts_of(record).items() if key not in TOOLS_OWN}
+    asked = {name: record.fact(key) or "" for key, name in TOOL_ASKED}
+    if output := tool_output(record):
+        asked |= {"field": "latency", "method": output.command[0], "tool's command": output.command_for_any_length}
+    return {**known, **told, **{key: said for key, said in asked.items() if said}}
 
 
 TOOLS_OWN = (

@@ -217,17 +217,11 @@ def _tool(options: Mapping[str, str]) -> ForeignTool:
 
 
 def _order(values: Mapping[str, Any], options: Mapping[str, str], tool: ForeignTool) -> ToolOrder:
-    policy = values.get("policy") or "fifo"
+    policy, cpus, mode = values.get("policy") or "fifo", values.get("cpus") or "", options.get("mode", "")
     if policy == "deadline":
         raise UserError("--policy deadline does not go with --probe exec; give fifo, rr or other")
-    threads, cpus = values.get("threads") or 0, values.get("cpus") or ""
-    if tool.one_thread and (threads > 1 or len(units.parse_cpus(cpus or "0")) > 1):
-        raise UserError(
-            f"{options['tool']} measures with one thread on one CPU: give --cpus with one CPU, or leave it out"
-        )
-    if tool.one_thread and policy != "fifo":
-        raise UserError(f"{options['tool']} measures with policy fifo only")
-    mode = options.get("mode", "")
+    if tool.one_thread:
+        _refuse_several(options["tool"], values, policy)
     if mode and mode not in tool.modes:
         raise UserError(unknown_name(f"mode of {options['tool']}", mode, tool.modes))
     return ToolOrder(
@@ -237,10 +231,23 @@ def _order(values: Mapping[str, Any], options: Mapping[str, str], tool: ForeignT
         priority=0 if policy == "other" else values.get("priority") or PRIORITY,
         bins=_bins(options.get("bins", "")),
         cpus=cpus,
-        threads=threads,
-        dma_latency=str(values["dma_latency"]) if values.get("dma_latency") is not None else "",
+        threads=values.get("threads") or 0,
+        dma_latency=_idle(values),
         mode=tool.modes.get(mode, ""),
     )
+
+
+def _idle(values: Mapping[str, Any]) -> str:
+    given = values.get("dma_latency")
+    return "" if given is None else str(given)
+
+
+def _refuse_several(name: str, values: Mapping[str, Any], policy: str) -> None:
+    """UserError if a tool with one thread shall have several threads or CPUs, or another policy."""
+    if (values.get("threads") or 0) > 1 or len(units.parse_cpus(values.get("cpus") or "0")) > 1:
+        raise UserError(f"{name} measures with one thread on one CPU: give --cpus with one CPU, or leave it out")
+    if policy != "fifo":
+        raise UserError(f"{name} measures with policy fifo only")
 
 
 def _seconds(values: Mapping[str, Any]) -> int:
@@ -289,26 +296,36 @@ def _imported(record: Record, output: ToolOutput) -> ImportedHistogram:
         return _empty(record, output, f"what {name} printed cannot be read: {problem}")
     if found is None:
         said = next((line.text.strip()[:80] for line in output.lines if line.text.strip()), "")
-        return _empty(
-            record, output, f"what {name} printed is no measurement: {said!r}" if said else f"{name} printed nothing"
-        )
-    period_ns = fact_number(record, "period_ns")
-    ran_ns, asked_ns = output.ran_ns or 0, requested_duration_ns(record) or 0
-    notes = tuple(note for note in found.notes if note not in KNOWN)
+        told = f"what {name} printed is no measurement: {said!r}" if said else f"{name} printed nothing"
+        return _empty(record, output, told)
+    return _with_request(_with_threads(found, record, output), record, output)
+
+
+def _with_threads(found: ImportedHistogram, record: Record, output: ToolOutput) -> ImportedHistogram:
+    """The measurement with the CPUs of its threads, and with what the tool told while it measured."""
     cpus = _cpus_of_threads(record, output)
-    found = replace(
+    return replace(
         found,
-        notes=notes,
+        parts=tuple(_with_cpu(part, cpus) for part in found.parts or _only_thread(record, found)),
+        intervals=tuple(TOOLS[output.tool].intervals(output.lines, output.began_ns)),
+        recorded=True,
+        started_s=record.begin.origin_realtime_ns // SECOND_NS or None,
+    )
+
+
+def _with_request(found: ImportedHistogram, record: Record, output: ToolOutput) -> ImportedHistogram:
+    """The measurement with what the tool does not tell and its command line does."""
+    period_ns, asked_ns = fact_number(record, "period_ns"), requested_duration_ns(record) or 0
+    ran_ns = min(asked_ns, output.ran_ns or 0) // SECOND_NS * SECOND_NS
+    return replace(
+        found,
+        notes=tuple(note for note in found.notes if note not in KNOWN),
         asked_duration_ns=asked_ns or None,
-        duration_ns=found.duration_ns or min(asked_ns, ran_ns) // SECOND_NS * SECOND_NS or None,
+        duration_ns=found.duration_ns or ran_ns or None,
         shortest_period_ns=found.shortest_period_ns or period_ns,
         period_ns=found.period_ns or period_ns,
-        started_s=record.begin.origin_realtime_ns // SECOND_NS or None,
-        recorded=True,
-        intervals=tuple(TOOLS[output.tool].intervals(output.lines, output.began_ns)),
-        parts=tuple(_with_cpu(part, cpus) for part in found.parts or _only_thread(record, found)),
+        facts=(("command", shlex.join(output.command)), ("bin width", "1 us"), *found.facts),
     )
-    return replace(found, facts=(("command", shlex.join(output.command)), ("bin width", "1 us"), *found.facts))
 
 
 def _cpus_of_threads(record: Record, output: ToolOutput) -> dict[int, int]:

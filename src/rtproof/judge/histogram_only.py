@@ -527,8 +527,7 @@ def impossible_figures(imported: ImportedHistogram) -> Iterator[tuple[str, str]]
     else:
         early = f"{NO_ORDER}: an early episode would refute the claim"
         yield "PROVEN of a limit that is exceeded", NO_VALUES if imported.lines else early
-    if not imported.recorded:
-        yield "the conditions of the run", NOT_CHECKED
+    yield from _conditions_untold(imported)
     if imported.overruns is None:
         yield "missed activations", "a histogram counts what ran; what was skipped behind a late one is in no bin"
     if not imported.lines:
@@ -549,6 +548,10 @@ def impossible_figures(imported: ImportedHistogram) -> Iterator[tuple[str, str]]
         yield "quantiles and shares", "there is no histogram in it, only its ends"
     if imported.resolution_ns and imported.resolution_ns > 1:
         yield "differences below its resolution", f"values are rounded down to {imported.resolution_ns:,} ns"
+
+
+def _conditions_untold(imported: ImportedHistogram) -> list[tuple[str, str]]:
+    return [] if imported.recorded else [("the conditions of the run", NOT_CHECKED)]
 
 
 NO_ORDER = "the file has no time order"

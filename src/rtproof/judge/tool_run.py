@@ -86,69 +86,99 @@ def _record_checks(run: ToolRun) -> tuple[Check, ...]:
 
 
 def ended_badly(run: ToolRun) -> Iterator[Doubt]:
-    """A tool that failed, that ended before its time, or that had to be ended."""
-    output, end, asked_ns = run.output, run.record.end, requested_duration_ns(run.record) or 0
+    """A tool that failed, that ended before its time, or whose end is not in the record."""
+    output = run.output
     last = f": {output.lines[-1].text[:200]}" if output.lines else ""
-    name = output.command[0]
-    interrupted = end is not None and end.reason is not EndReason.AS_ASKED
-    if output.exit_code is not None and output.exit_code < 0:
-        what = f"signal {-output.exit_code} ended {name}{last}"
-        yield Doubt("tool-ended", INVALID, what, "find what ended it, and measure again")
-    elif output.exit_code:
-        what = f"{name} ended with exit code {output.exit_code}{last}"
-        yield Doubt("tool-ended", INVALID, what, "run the command by itself on the target; the record has it")
-    elif output.ran_ns is not None and output.ran_ns < asked_ns - EARLY_NS and not interrupted:
-        what = f"{name} was asked to measure for {duration(asked_ns)} and ended after {duration(output.ran_ns)}{last}"
-        yield Doubt("tool-ended", INVALID, what, "find out why it ended, and measure again")
-    if output.exit_code is None and end is not None:
+    name, code = output.command[0], output.exit_code
+    if code is None and run.record.end is not None:
         yield Doubt("tool-ended", INVALID, f"the record does not tell how {name} ended", "measure again")
+    elif code is not None and code < 0:
+        what = f"signal {-code} ended {name}{last}"
+        yield Doubt("tool-ended", INVALID, what, "find what ended it, and measure again")
+    elif code:
+        what = f"{name} ended with exit code {code}{last}"
+        yield Doubt("tool-ended", INVALID, what, "run the command by itself on the target; the record has it")
+    elif _ended_early(run):
+        times = duration(requested_duration_ns(run.record) or 0), duration(output.ran_ns or 0)
+        what = f"{name} was asked to measure for {times[0]} and ended after {times[1]}{last}"
+        yield Doubt("tool-ended", INVALID, what, "find out why it ended, and measure again")
 
 
-def scheduled_otherwise(run: ToolRun) -> Iterator[Doubt]:
-    """Threads of the tool that had another policy, priority or CPU than asked."""
+def _ended_early(run: ToolRun) -> bool:
+    """Whether the tool ended by itself before its time."""
+    end, ran_ns = run.record.end, run.output.ran_ns
+    if ran_ns is None or (end is not None and end.reason is not EndReason.AS_ASKED):
+        return False
+    return ran_ns < (requested_duration_ns(run.record) or 0) - EARLY_NS
+
+
+@dataclass(frozen=True)
+class _Schedule:
+    """The policy and priority that were asked for, and the threads of the tool that the agent saw."""
+
+    policy: str
+    priority: int | None
+    threads: tuple[RtThread, ...]
+
+    @property
+    def fitting(self) -> list[RtThread]:
+        return [t for t in self.threads if POLICIES[t.policy] == self.policy and t.priority == self.priority]
+
+    @property
+    def seen(self) -> str:
+        return f"seen were {_named_all(self.threads)}" if self.threads else "none had a real-time policy"
+
+
+def _schedule(run: ToolRun) -> _Schedule:
     policy, priority = run.record.fact("policy") or "", signed_number(run.record.fact("priority"))
+    return _Schedule(policy, priority, threads_of_tool(run.record, run.output))
+
+
+def other_policy(run: ToolRun) -> Iterator[Doubt]:
+    """Threads of the tool that had another policy or priority than asked."""
     if not any(file.path == REAL_TIME_PATH and not file.errno for file in run.record.files):
         what = "the policy of the tool's threads is not known: the target does not show its threads"
         yield Doubt("policy", WARNING, what, "run the agent where /proc shows all threads")
         return
-    threads = threads_of_tool(run.record, run.output)
-    if not threads and (run.output.ran_ns or 0) < EARLY_NS:
+    found, wanted = _schedule(run), max(len(run.imported.parts), 1)
+    if not found.threads and (run.output.ran_ns or 0) < EARLY_NS:
         return  # It was gone before anybody looked, which another doubt says.
-    wanted = max(len(run.imported.parts), 1)
-    fitting = [each for each in threads if POLICIES[each.policy] == policy and each.priority == priority]
-    asked = f"{policy} {priority}" if policy in REAL_TIME else policy
-    if policy in REAL_TIME and len(fitting) < wanted:
-        seen = f"seen were {sentence_list(map(_named, threads))}" if threads else "none had a real-time policy"
-        what = (
-            f"policy {asked} was asked for {quantity(wanted, 'thread')} of the tool, and {len(fitting)} had it: {seen}"
-        )
-        yield Doubt("policy", INVALID, what, "let the tool have the privilege for real time and set its policy alone")
-    if policy not in REAL_TIME and threads:
-        what = (
-            f"policy {asked} was asked for, and threads of the tool had another: {sentence_list(map(_named, threads))}"
-        )
+    if found.policy not in REAL_TIME and found.threads:
+        what = f"policy {found.policy} was asked for, and threads of the tool had another: {_named_all(found.threads)}"
         yield Doubt("policy", INVALID, what, "leave --policy out, or ask for the one that the tool takes")
-    cpus = frozenset(parse_cpus(run.record.fact("cpus") or ""))
-    astray = [each for each in fitting if each.cpus is not None and cpus and not each.cpus <= cpus]
+    if found.policy in REAL_TIME and len(found.fitting) < wanted:
+        asked = f"policy {found.policy} {found.priority} was asked for {quantity(wanted, 'thread')} of the tool"
+        what = f"{asked}, and {len(found.fitting)} had it: {found.seen}"
+        yield Doubt("policy", INVALID, what, "let the tool have the privilege for real time and set its policy alone")
+
+
+def other_cpus(run: ToolRun) -> Iterator[Doubt]:
+    """Threads of the tool that may run where nobody asked it to."""
+    cpus = _cpus_asked(run)
+    astray = [each for each in _schedule(run).fitting if each.cpus is not None and cpus and not each.cpus <= cpus]
     if astray:
-        what = f"the tool's threads may run on CPUs that were not asked for: {sentence_list(map(_named, astray))}"
+        what = f"the tool's threads may run on CPUs that were not asked for: {_named_all(astray)}"
         yield Doubt("cpu", INVALID, what, "leave --cpus out, or name the CPUs that the tool takes")
+
+
+def _cpus_asked(run: ToolRun) -> frozenset[int]:
+    return frozenset(parse_cpus(run.record.fact("cpus") or ""))
 
 
 def rivals(run: ToolRun) -> Iterator[Doubt]:
     """Other real-time threads that could run before the tool's."""
-    policy, priority = run.record.fact("policy"), signed_number(run.record.fact("priority")) or 1
-    if policy not in REAL_TIME or run.output.tool in OF_COKERNEL:
+    found = _schedule(run)
+    if found.policy not in REAL_TIME or run.output.tool in OF_COKERNEL:
         return
-    own = {thread.id for thread in threads_of_tool(run.record, run.output)}
-    measured = frozenset(parse_cpus(run.record.fact("cpus") or ""))
-    found = [
-        thread
-        for thread in real_time_threads(run.record)
-        if thread.id not in own and thread.urgency >= priority and thread.may_run_on(measured)
-        if not thread.everywhere and rival_threads_and_budgets.thread_ran(thread)
-    ]
-    yield from rival_threads_and_budgets.rival_doubt(found)
+    own, measured = {thread.id for thread in found.threads}, _cpus_asked(run)
+    others = [thread for thread in real_time_threads(run.record) if thread.id not in own]
+    early = [thread for thread in others if thread.urgency >= (found.priority or 1) and thread.may_run_on(measured)]
+    yield from rival_threads_and_budgets.rival_doubt(list(filter(_delays, early)))
+
+
+def _delays(thread: RtThread) -> bool:
+    """Whether a thread ran that not every system has."""
+    return not thread.everywhere and rival_threads_and_budgets.thread_ran(thread)
 
 
 def unseen(run: ToolRun) -> Iterator[Doubt]:
@@ -156,7 +186,11 @@ def unseen(run: ToolRun) -> Iterator[Doubt]:
     yield Doubt("tool-unseen", WARNING, UNSEEN, "measure with a probe of rtproof, which notes them")
 
 
-TOOL_CHECKS = (ended_badly, scheduled_otherwise, rivals, unseen)
+TOOL_CHECKS = (ended_badly, other_policy, other_cpus, rivals, unseen)
+
+
+def _named_all(threads: Sequence[RtThread]) -> str:
+    return sentence_list(map(_named, threads))
 
 
 def _named(thread: RtThread) -> str:

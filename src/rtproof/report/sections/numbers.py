@@ -131,29 +131,20 @@ def tool_time_section(analysis: Analysis) -> list[Block]:
         return []
     unit = number_format.unit_for([max(each.so_far_ns for each in found)])
     time = number_format.axis_unit(max(each.end_ns for each in found))
-    threads = sorted({each.thread for each in found})
-    latest = sorted(threads, key=lambda thread: -max(each.so_far_ns for each in found if each.thread == thread))
-    some = sorted(latest[:DRAWN_THREADS])
-    curves = [curve for thread in some for curve in _told_by_thread(thread, found, unit, time)]
-    left_out = (
-        f" {quantity(len(threads) - len(some), 'thread')} with smaller ones are left out."
-        if threads[len(some) :]
-        else ""
-    )
-    says = (
-        "The largest value since the start, at each line that the tool printed; where it tells it, of each part."
-        + left_out
-    )
+    largest: dict[int, int] = {}
+    for each in found:
+        largest[each.thread] = max(largest.get(each.thread, 0), each.so_far_ns)
+    drawn = sorted(sorted(largest, key=lambda thread: -largest[thread])[:DRAWN_THREADS])
+    curves = [curve for thread in drawn for curve in _told_by_thread(thread, found, unit, time)]
+    more = len(largest) - len(drawn)
+    left_out = f" {quantity(more, 'thread')} with smaller ones are left out." if more else ""
+    says = f"The largest value since the start; where the tool tells it, also that of each part.{left_out}"
     axes = f"time since measuring began [{time.name}]", f"latency [{unit.name}]"
-    plot = Plot(
-        "Largest value so far",
-        says,
-        *axes,
-        tuple(curves),
-        number_format.limit_marker(analysis, "y", unit),
-        style="step",
-    )
-    return [plot, _counts_over_time(found)]
+    markers = number_format.limit_marker(analysis, "y", unit)
+    return [
+        Plot("Largest value so far", says, *axes, tuple(curves), markers, style="step"),
+        _counts_over_time(found),
+    ]
 
 
 DRAWN_THREADS = 8
@@ -197,15 +188,19 @@ def _told(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
     yield from ((name, "" if ns is None else number_format.US(ns)) for name, ns in ends)
     yield "period", duration(imported.period_ns) if imported.period_ns else ""
     yield "priority", "" if imported.priority is None else str(imported.priority)
-    whose = "as the user states" if DURATION_STATED in imported.stated else "by its own account"
-    whose = "as it was asked" if imported.recorded else whose
-    yield f"measured, {whose}", duration(imported.duration_ns) if imported.duration_ns else ""
+    yield f"measured, {_whose_duration(imported)}", duration(imported.duration_ns) if imported.duration_ns else ""
     due = (imported.duration_ns or 0) // (imported.shortest_period_ns or NEVER)
     yield "periods in this time, each thread", number_format.count_text(due) if due else ""
     yield "asked for", duration(imported.asked_duration_ns) if imported.asked_duration_ns else ""
     yield "overruns", "" if imported.overruns is None else number_format.count_text(imported.overruns)
     switches = imported.mode_switches
     yield "mode switches (msw)", "" if switches is None else number_format.count_text(switches)
+
+
+def _whose_duration(imported: ImportedHistogram) -> str:
+    if imported.recorded:
+        return "as it was asked"
+    return "as the user states" if DURATION_STATED in imported.stated else "by its own account"
 
 
 def _as_printed(imported: ImportedHistogram, unit: number_format.PrintedUnit) -> Table:
