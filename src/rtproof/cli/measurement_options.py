@@ -10,7 +10,9 @@ from rtproof.agents import DURATION_DEFAULT
 from rtproof.cli import parameter_types, shell_completion
 
 AGENT_OPTIONS = (
-    click.option("--probe", metavar="NAME", help="What is measured (default timer; exec:tool=NAME: another tool)."),
+    click.option(
+        "--probe", metavar="NAME", help="What is measured (default timer). exec:tool=NAME lets another tool measure."
+    ),
     click.option(
         "--method",
         metavar="NAME",
