@@ -355,7 +355,7 @@ def test_a_tool_measures_under_a_load_and_is_judged(place: Path, capsys: pytest.
     assert told["record"]["kernel_release"] == os.uname().release
     assert (told["imported"]["tool"], told["pooled"]["obtained_count"]) == ("Xenomai latency", 4000)
     page = Path("a.html").read_text()
-    assert "Largest value so far" in page
+    assert "Over time, by the tool" in page
     assert "fifo 80" in page
     assert main(["show", "a", "--limit", "1ms"]) in (0, 4)
     assert "after" in capsys.readouterr().out

@@ -144,7 +144,6 @@ TOOLS: dict[str, ForeignTool] = {
         "Xenomai's latency",
         _latency,
         (_lines_of_latency,),
-        _latency_intervals,
         one_thread=True,
         modes={"user": "0", "kernel": "1", "irq": "2"},
     ),

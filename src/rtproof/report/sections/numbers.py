@@ -125,8 +125,9 @@ def tool_section(analysis: Analysis) -> list[Block]:
 
 
 def tool_time_section(analysis: Analysis) -> list[Block]:
-    """What the tool told while it measured: the largest value so far and, where it tells it, of each part; else []."""
-    found = analysis.imported.intervals if analysis.imported else ()
+    """The largest value so far, as a tool told it that tells no more; [] for any other and for a run."""
+    imported = analysis.imported
+    found = imported.intervals if imported and not imported.lines else ()
     if len({each.end_ns for each in found}) < 2:
         return []
     unit = number_format.unit_for([max(each.so_far_ns for each in found)])
