@@ -83,7 +83,7 @@ def tool_output(record: Record) -> ToolOutput | None:
 
 
 @dataclass(frozen=True)
-class _Piece:
+class _OutputPiece:
     """A line of the file. letter: a stream (o, e), in capitals if its line goes on; p: the process; x: its end."""
 
     time_ns: int
@@ -91,14 +91,14 @@ class _Piece:
     text: str
 
 
-def _pieces(text: str, origin_ns: int) -> Iterator[_Piece]:
+def _pieces(text: str, origin_ns: int) -> Iterator[_OutputPiece]:
     """Lines that are no such line are skipped: a damaged record may lack a part of one."""
     for line in text.split("\n"):
         if match := _LINE.fullmatch(line):
-            yield _Piece(int(match[1]) * 1_000_000 - origin_ns, match[2], match[3].rstrip("\r"))
+            yield _OutputPiece(int(match[1]) * 1_000_000 - origin_ns, match[2], match[3].rstrip("\r"))
 
 
-def _whole_lines(pieces: list[_Piece]) -> Iterator[ToolLine]:
+def _whole_lines(pieces: list[_OutputPiece]) -> Iterator[ToolLine]:
     open_text = {"o": "", "e": ""}
     for piece in pieces:
         stream = piece.letter.lower()
