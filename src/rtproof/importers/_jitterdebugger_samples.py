@@ -78,7 +78,7 @@ def _head(path: Path) -> bytes:
 
 
 @dataclass(frozen=True)
-class _Table:
+class _SampleTable:
     """The samples as columns. thread: its number. time_ns: when it ran. value: its latency, in the tool's unit."""
 
     thread: Int64Array
@@ -139,7 +139,7 @@ def _samples(content: bytes, place: Path) -> ImportedSamples:
     )
 
 
-def _notes(table: _Table, grid: "_Grid", results: JitterdebuggerResult | None) -> Iterator[str]:
+def _notes(table: _SampleTable, grid: "_DueTimeGrid", results: JitterdebuggerResult | None) -> Iterator[str]:
     yield SILENT
     if grid.resolution_ns > 1:
         yield RECOVERED.format(value(max(grid.unsure_ns, 1)))
@@ -172,7 +172,7 @@ FORMS = {
 """By what they say of the machine."""
 
 
-def table_of_raw(content: bytes) -> _Table:
+def table_of_raw(content: bytes) -> _SampleTable:
     """The samples in the one form that all of them fit; UserError if none or several do."""
     fitting = [form for form in FORMS.values() if _fits(np.frombuffer(content, form, len(content) // form.itemsize))]
     # A few samples may fit a form that leaves a rest, too.
@@ -184,7 +184,7 @@ def table_of_raw(content: bytes) -> _Table:
     form = fitting[0]
     rows = np.frombuffer(content, form, len(content) // form.itemsize)
     times_ns = rows["s"].astype(np.int64) * UNITS_NS["s"] + rows["ns"].astype(np.int64)
-    return _Table(
+    return _SampleTable(
         rows["thread"].astype(np.int64), times_ns, rows["value"].astype(np.int64), len(content) % form.itemsize
     )
 
@@ -199,15 +199,9 @@ def _fits(rows: NDArray[np.void]) -> bool:
     return bool(seconds.max() <= LARGEST_NS // UNITS_NS["s"] and late.max() <= LARGEST_NS)
 
 
-def _of_csv(content: bytes) -> _Table:
+def _of_csv(content: bytes) -> _SampleTable:
     """The samples of the CSV; UserError for a line of another form. The last one may be cut off."""
-    lines = content.splitlines(keepends=True)
-    cut_off = len(lines.pop()) if lines and not _CSV_LINE.fullmatch(lines[-1]) and not lines[-1].endswith(b"\n") else 0
-    wrong = next((number for number, line in enumerate(lines, 1) if not _CSV_LINE.fullmatch(line)), None)
-    if wrong is not None:
-        raise UserError(f"line {wrong} is no thread, time and latency")
-    if not lines:
-        raise UserError("it has no sample")
+    lines, cut_off = _whole_lines(content)
     words = np.array([line.replace(b".", b";").split(b";") for line in lines], dtype="S21")
     try:
         thread, seconds, rest, late = (column.astype(np.int64) for column in words.T)
@@ -215,14 +209,26 @@ def _of_csv(content: bytes) -> _Table:
         raise UserError("a latency is larger than any clock can show") from None
     if seconds.max() > LARGEST_NS // UNITS_NS["s"] or late.max() > LARGEST_NS or thread.max() >= MOST_THREADS:
         raise UserError("a number of it is larger than any thread or clock can show")
-    return _Table(thread, seconds * UNITS_NS["s"] + rest, late, cut_off)
+    return _SampleTable(thread, seconds * UNITS_NS["s"] + rest, late, cut_off)
+
+
+def _whole_lines(content: bytes) -> tuple[list[bytes], int]:
+    """The lines, and the length of a last one that is cut off. UserError for a line of another form, or without any."""
+    lines = content.splitlines(keepends=True)
+    cut_off = len(lines.pop()) if lines and not _CSV_LINE.fullmatch(lines[-1]) and not lines[-1].endswith(b"\n") else 0
+    wrong = next((number for number, line in enumerate(lines, 1) if not _CSV_LINE.fullmatch(line)), None)
+    if wrong is not None:
+        raise UserError(f"line {wrong} is no thread, time and latency")
+    if not lines:
+        raise UserError("it has no sample")
+    return lines, cut_off
 
 
 # The grid of due times.
 
 
 @dataclass(frozen=True)
-class _Grid:
+class _DueTimeGrid:
     """threads: by number, the first due time, the number of each activation, and its latency in ns.
 
     unsure_ns: how exactly the due times are known.
@@ -234,7 +240,7 @@ class _Grid:
     threads: Mapping[int, tuple[int, Int64Array, Int64Array]]
 
 
-def _grid(table: _Table, resolution: object) -> _Grid:
+def _grid(table: _SampleTable, resolution: object) -> _DueTimeGrid:
     """The grid that all times fit at the resolution that is told, else at the usual ones."""
     if resolution is not None and (not isinstance(resolution, int) or not 0 < resolution <= SCALE_NS):
         raise UserError(f"results.json beside it has a resolution of {resolution!r} ns, which makes no sense")
@@ -248,7 +254,7 @@ def _grid(table: _Table, resolution: object) -> _Grid:
     return found[0]
 
 
-def _grid_at(table: _Table, resolution_ns: int) -> _Grid | None:
+def _grid_at(table: _SampleTable, resolution_ns: int) -> _DueTimeGrid | None:
     """The grid of due times, None if the samples fit none."""
     if table.value.max() > LARGEST_NS // resolution_ns:
         return None
@@ -267,7 +273,7 @@ def _grid_at(table: _Table, resolution_ns: int) -> _Grid | None:
         first_ns, index, unsure = one
         unsure_ns = max(unsure_ns, unsure)
         found[each] = (first_ns, index, table.time_ns[threads[each]] - first_ns - index * period_ns)
-    return _Grid(period_ns, resolution_ns, unsure_ns, found)
+    return _DueTimeGrid(period_ns, resolution_ns, unsure_ns, found)
 
 
 def _period_ns(due: Iterable[Int64Array]) -> int:
@@ -308,7 +314,7 @@ def _results(folder: Path) -> JitterdebuggerResult | None:
     return decode_json(text, JitterdebuggerResult)
 
 
-def _refuse_contradictions(results: JitterdebuggerResult, table: _Table, grid: _Grid) -> None:
+def _refuse_contradictions(results: JitterdebuggerResult, table: _SampleTable, grid: _DueTimeGrid) -> None:
     """UserError if the samples are not those that results.json counts."""
     if set(grid.threads) - set(results.cpu):
         raise UserError("it has threads that the results.json beside it does not know: they are of different runs")

@@ -187,10 +187,7 @@ def _with_lines(text: str) -> ImportedHistogram:
     if not end:
         notes = (*notes, UNFINISHED)
     told = _told(text, figures if _FRACTION.search(text) else figures.of_nanoseconds())
-    size = _SIZE.search(text)
-    count = whole_number(size[1]) if size else counts.total if counts else None
-    if count is not None and counts is not None and count != counts.total:
-        told = replace(told, faults=(f"it says {count:,} samples, and its histogram adds up to {counts.total:,}",))
+    count, faults = _count(text, counts)
     times = [clock_ns(*end.groups()[at : at + 3]) for at in (5, 8)] if end else [None, None]
     lines = _lines(text, times[0], in_ns=not _FRACTION.search(text))
     if count is None and lines and told.period_ns:
@@ -203,8 +200,17 @@ def _with_lines(text: str) -> ImportedHistogram:
         histogram=counts,
         lines=lines,
         notes=notes,
-        faults=(*told.faults, *_unlike_lines(told, lines)),
+        faults=(*faults, *_unlike_lines(told, lines)),
     )
+
+
+def _count(text: str, counts: Counts | None) -> tuple[int | None, tuple[str, ...]]:
+    """The number of values, and a sentence if the histogram has another."""
+    size = _SIZE.search(text)
+    count = whole_number(size[1]) if size else counts.total if counts else None
+    if count is None or counts is None or count == counts.total:
+        return count, ()
+    return count, (f"it says {count:,} samples, and its histogram adds up to {counts.total:,}",)
 
 
 def _values_in_a_line(period_ns: int) -> int:
@@ -218,11 +224,7 @@ def _lines(text: str, duration_ns: int | None, *, in_ns: bool) -> tuple[TimedLin
     Each line has the values of a second, which took longer only if periods were overrun. Each title has the time.
     """
     rows = [(each.start(), each.groups()) for each in _EACH.finditer(text)]
-    titles = [(each.start(), clock_ns(*each.groups()[:3])) for each in _TITLE.finditer(text)]
-    if max((time_ns for _, time_ns in titles), default=0) > LARGEST_NS or (duration_ns or 0) > LARGEST_NS:
-        raise UserError("a time in it is larger than any clock can show")
-    if any(one[1] > other[1] for one, other in pairwise(titles)):
-        raise UserError("the times of its titles go back: it has several runs. Give each in a file of its own")
+    titles = _title_times(text, duration_ns or 0)
     if len(rows) < FEWEST_LINES:
         return ()
     # A title at 00:00:22 stands before the line of the second that ends then: lines before it may be gone.
@@ -232,14 +234,27 @@ def _lines(text: str, duration_ns: int | None, *, in_ns: bool) -> tuple[TimedLin
     # Lines that are gone, and seconds that took longer, show in the titles behind them and in the end.
     behind_ns = [time_ns - (first_s + _lines_before(rows, place) + 1) * SECOND_NS for place, time_ns in titles]
     more_ns = max((duration_ns or 0) - int(end_ns[-1]), *behind_ns, 0) + MARGIN_NS
-    factor = 1 if in_ns else 1_000
-    least, mean, most = (
-        np.array([round(microseconds(row[at]) * factor) for _, row in rows], np.int64) for at in range(3)
-    )
-    if np.any(least > most):
-        raise UserError("the minimum of a line is above its maximum")
+    least, mean, most = _line_figures([row for _, row in rows], 1 if in_ns else 1_000)
     latest_ns = end_ns + more_ns if duration_ns or titles else np.full(len(rows), NEVER)
     return (TimedLines("", start_ns, end_ns, latest_ns, least, most, mean_ns=mean),)
+
+
+def _title_times(text: str, duration_ns: int) -> list[tuple[int, int]]:
+    """The place of each title in the text, and its time in ns. UserError if a time is impossible or goes back."""
+    titles = [(each.start(), clock_ns(*each.groups()[:3])) for each in _TITLE.finditer(text)]
+    if max(duration_ns, *(time_ns for _, time_ns in titles), 0) > LARGEST_NS:
+        raise UserError("a time in it is larger than any clock can show")
+    if any(one[1] > other[1] for one, other in pairwise(titles)):
+        raise UserError("the times of its titles go back: it has several runs. Give each in a file of its own")
+    return titles
+
+
+def _line_figures(rows: Sequence[tuple[str, ...]], factor: int) -> list[NDArray[np.int64]]:
+    """Minimum, mean and maximum of each line in ns. factor: ns of what is printed. UserError if they contradict."""
+    figures = [np.array([round(microseconds(row[at]) * factor) for row in rows], np.int64) for at in range(3)]
+    if np.any(figures[0] > figures[2]):
+        raise UserError("the minimum of a line is above its maximum")
+    return figures
 
 
 def _lines_before(rows: Sequence[tuple[int, tuple[str, ...]]], place: int) -> int:

@@ -532,12 +532,12 @@ def impossible_figures(imported: ImportedHistogram) -> Iterator[tuple[str, str]]
         yield "missed activations", "a histogram counts what ran; what was skipped behind a late one is in no bin"
     if not imported.lines:
         yield "whether the run was the same throughout", f"{NO_ORDER}, so no drift, no period and no change can be seen"
-    order = (
-        NO_VALUES
-        if imported.lines
-        else f"{NO_ORDER}: it needs the largest value of each second, and order unknown means none"
-    )
-    yield "a forecast", order
+    seconds = f"{NO_ORDER}: it needs the largest value of each second, and order unknown means none"
+    yield "a forecast", NO_VALUES if imported.lines else seconds
+    yield from _beyond_the_scale(imported)
+
+
+def _beyond_the_scale(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
     if imported.overflow:
         yield "quantiles beyond the scale", f"{_saturated(imported)}; of these only the largest is known"
     if imported.overflow is None:

@@ -233,14 +233,15 @@ def divide_latency(
     came_ns = came.start_ns if came else switched.start_ns
     woken = last_begun([span for span in before if span.start_ns < came_ns], _is_enqueue)
     ends = [*_ends_before_wake_up(before, woken), (BEFORE_SCHEDULER, came_ns), (AFTER_SCHEDULER, end_ns)]
-    phases: list[ExecutedPhase] = []
-    start_ns = due_ns
-    for name, stop_ns in ends:
-        phases.append(_phase(name, spans, due_ns, start_ns, stop_ns))
-        start_ns = stop_ns
-    marked = last_begun([span for span in before if span.start_ns < came_ns], _is_mark_for_switch)
-    marked_ns = marked.start_ns - due_ns if marked and woken and marked.start_ns >= woken.start_ns else None
-    return tuple(phases), marked_ns, _callers(came)
+    starts_ns = [due_ns, *(stop_ns for _, stop_ns in ends)]
+    phases = [_phase(name, spans, due_ns, start, stop) for start, (name, stop) in zip(starts_ns, ends, strict=False)]
+    return tuple(phases), _marked_ns(within(before, due_ns, came_ns), woken, due_ns), _callers(came)
+
+
+def _marked_ns(before: Sequence[FunctionSpan], woken: FunctionSpan | None, due_ns: int) -> int | None:
+    """When a switch of tasks was asked for after the wake-up, from the due time on."""
+    marked = last_begun(before, _is_mark_for_switch)
+    return marked.start_ns - due_ns if marked and woken and marked.start_ns >= woken.start_ns else None
 
 
 def _is_enqueue(name: str) -> bool:

@@ -152,31 +152,28 @@ def every_real_time_thread(record: Record) -> tuple[RtThread, ...]:
     """The same with rtproof's own threads, as far as they are in the lists."""
     files = [file for file in record.files if file.path == REAL_TIME_PATH and not file.errno]
     if not files:
-        told = [
-            RtThread(one.id, one.policy, one.priority, one.cpu, None, None, one.name, one.of_kernel, one.process)
-            for one in target_threads(record)
-            if one.real_time
-        ]
-        return tuple(told)
+        return tuple(_as_real_time(one) for one in target_threads(record) if one.real_time)
     first: dict[tuple[int, str], int | None] = {}
     found: dict[tuple[int, str], RtThread] = {}
+    last: set[tuple[int, str]] = set()
     for file in files:
         for thread in _read_real_time_thread(file.content.decode(errors="replace")):
             key = thread.id, thread.name
             before = first.setdefault(key, thread.ran_ns if file.moment is Moment.START else 0)
             ran = None if thread.ran_ns is None or before is None else max(thread.ran_ns - before, 0)
-            known = found.get(key)
-            if known and known.urgency > thread.urgency:
-                found[key] = replace(known, ran_ns=ran)
-            else:
-                found[key] = replace(thread, ran_ns=ran)
-    last = {
-        (t.id, t.name)
-        for f in files
-        if f.moment is Moment.END
-        for t in _read_real_time_thread(f.content.decode(errors="replace"))
-    }
+            found[key] = replace(_more_urgent(found.get(key), thread), ran_ns=ran)
+            if file.moment is Moment.END:
+                last.add(key)
     return tuple(each if key in last else replace(each, ran_ns=None) for key, each in found.items())
+
+
+def _as_real_time(one: TargetThread) -> RtThread:
+    """A thread of the list of all threads, which does not tell how long it ran nor where it may run."""
+    return RtThread(one.id, one.policy, one.priority, one.cpu, None, None, one.name, one.of_kernel, one.process)
+
+
+def _more_urgent(known: RtThread | None, thread: RtThread) -> RtThread:
+    return known if known and known.urgency > thread.urgency else thread
 
 
 def _read_real_time_thread(text: str) -> list[RtThread]:

@@ -231,12 +231,7 @@ def result_section(
     """Return the section of results. short: without columns that have no values here, because a terminal is narrow."""
     names = tuple(name for name in profile.columns if not short or _column_has_values(name, outcomes))
     columns = metrics_by_name(names)
-    rows, left = [], list(given)
-    for cell, several in outcomes_by_cell(outcomes):
-        own = [each for each in left if _stage_of(each) == cell.axes.get(STAGE_AXIS, NO_STAGE)]
-        left = [each for each in left if each not in own]
-        rows += [*_cell_rows(cell, several, article, columns), *(_other_tool_row(each, names) for each in own)]
-    rows += [_other_tool_row(each, names) for each in left]
+    rows = _result_rows(outcomes, article, given, names)
     header = ("cell", SYSTEM_HEADING, *(column.heading for column in columns))
     table = Table(f"{profile.title}: the cells", header, tuple(rows), tuple(range(2, len(header))))
     blocks: list[Block] = [table]
@@ -247,6 +242,20 @@ def result_section(
             Text((ARTICLE_NOTE if beside else NO_ARTICLE_FIGURES, f"Source: {article.title}, {article.source}."))
         )
     return Section("result", "Result", tuple(blocks))
+
+
+def _result_rows(
+    outcomes: Sequence[CellOutcome], article: Article | None, given: Sequence[OtherToolResult], names: tuple[str, ...]
+) -> list[tuple[str, ...]]:
+    """Return the rows of each cell, behind them those of other tools in its stage, and the other ones at the end."""
+    columns = metrics_by_name(names)
+    rows: list[tuple[str, ...]] = []
+    left = list(given)
+    for cell, several in outcomes_by_cell(outcomes):
+        own = [each for each in left if _stage_of(each) == cell.axes.get(STAGE_AXIS, NO_STAGE)]
+        left = [each for each in left if each not in own]
+        rows += [*_cell_rows(cell, several, article, columns), *(_other_tool_row(each, names) for each in own)]
+    return [*rows, *(_other_tool_row(each, names) for each in left)]
 
 
 def _column_has_values(name: str, outcomes: Sequence[CellOutcome]) -> bool:

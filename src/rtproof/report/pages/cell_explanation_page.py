@@ -2,7 +2,7 @@
 """Why the largest latency of a cell was so large: a sentence, a table of the phases, and the functions that ran."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -64,9 +64,12 @@ def _places(phase: ExecutedPhase) -> list[str]:
     if phase.name in (IN_INTERRUPT, AFTER_SCHEDULER):
         return [name for name in path if is_interrupt(name)][-1:]
     calls = [f"{match[1] or match[2]}()" for match in map(_SYSTEM_CALL.match, path) if match]
-    threads = [name for before, name in pairwise(path) if before in _THREADS]
-    softirqs = [f"softirq {name}" for before, name in pairwise(path) if before in _SOFTIRQ]
-    return [*(calls or threads)[-1:], *softirqs[-1:]]
+    softirqs = [f"softirq {name}" for name in _called_by(_SOFTIRQ, path)]
+    return [*(calls or _called_by(_THREADS, path))[-1:], *softirqs[-1:]]
+
+
+def _called_by(callers: Collection[str], path: Sequence[str]) -> list[str]:
+    return [name for before, name in pairwise(path) if before in callers]
 
 
 def explanation_sections(found: CellExplanation) -> list[Section]:
