@@ -30,17 +30,18 @@ MAY_IMPORT = {
     "vm": "core agents",
     "targets": "core simulation vm",
     "summary": "core record statistics agents",
+    "explain": "core record statistics summary",
     "tail": "core record statistics summary",
     "judge": "core record statistics summary tail",
     "compare": "core record statistics summary judge",
-    "schema": "record statistics summary tail judge compare",
+    "schema": "record statistics summary explain tail judge compare",
     "articles": "core judge",
     "importers": "core summary",
-    "exporters": "core record summary judge",
+    "exporters": "core record summary explain judge",
     "lab": "core record agents loads vm summary judge",
-    "report": "core record statistics profiles summary tail judge compare schema articles lab",
+    "report": "core record statistics profiles summary explain tail judge compare schema articles lab",
     "run": "core record targets",
-    "experiment": "core record agents profiles loads targets summary tail judge compare schema articles importers "
+    "experiment": "core record agents profiles loads targets summary explain tail judge compare schema articles importers "
     "exporters report run lab vm",
     "cli": "everything",
 }
