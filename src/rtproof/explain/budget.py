@@ -1,0 +1,417 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The time budget of one activation: every nanosecond from its due time to its end, charged to one cause.
+
+The parts neither overlap nor leave a hole, so they add up to the latency by construction. What a trace does not show is
+charged to ``unexplained``.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from itertools import groupby, pairwise
+from typing import NamedTuple
+
+from rtproof.explain.causes import Cause, NamedCause
+from rtproof.explain.cpu_contexts import FAULT, USER, Change, CpuTimeline, Frame, Layer, Stretch, Task
+from rtproof.explain.trace_events import BH_OFF, SOFTIRQ
+
+TIMER_INTERRUPT = re.compile(r"local_timer|.*(timer|tick|twd).*", re.IGNORECASE)
+"""Names of interrupts that expire timers: the vector of x86, and the handlers of other machines."""
+FAIR_FROM = 100
+"""Kernel priorities from here on share the CPU, so that no one of them is more urgent."""
+RACE_NS = 50_000
+"""A thread that got the CPU this soon after the waking may not have known of the waking yet."""
+LOOK_AHEAD = 8
+"""So many changes are looked at to find where a thread runs next."""
+SILENT_FROM_NS = 50_000
+DENSE = 5
+"""If this many events are expected in a gap and there is none, chance makes that once in 148 gaps."""
+
+
+IN_MODE = {USER: Cause.OWN_CODE, FAULT: Cause.PAGE_FAULT}
+
+
+class Phase(Enum):
+    """A: until the thread is woken. B: until it runs. C: until the end."""
+
+    A = "until it was woken"
+    B = "until it ran"
+    C = "until the end"
+
+
+@dataclass(frozen=True)
+class LateActivation:
+    """One activation of a thread. Times in ns, by the clock of the timelines."""
+
+    series: int
+    thread: int
+    tid: int
+    index: int
+    due_ns: int
+    latency_ns: int
+
+    @property
+    def end_ns(self) -> int:
+        return self.due_ns + self.latency_ns
+
+
+@dataclass(frozen=True)
+class BudgetPart:
+    """A part of an activation's time. cpu: -1 if it is not known."""
+
+    from_ns: int
+    to_ns: int
+    phase: Phase
+    cause: NamedCause
+    cpu: int
+
+    @property
+    def length_ns(self) -> int:
+        return self.to_ns - self.from_ns
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The parts of an activation, in order.
+
+    woken_ns, ran_ns: when the thread was woken and when it got the CPU; None if the trace does not tell.
+    """
+
+    activation: LateActivation
+    parts: tuple[BudgetPart, ...]
+    woken_ns: int | None
+    ran_ns: int | None
+
+    @property
+    def by_cause(self) -> dict[NamedCause, int]:
+        """How many ns each cause took, the largest first."""
+        total: Counter[NamedCause] = Counter()
+        for part in self.parts:
+            total[part.cause] += part.length_ns
+        return dict(sorted(total.items(), key=lambda item: (-item[1], item[0].order)))
+
+    @property
+    def first(self) -> NamedCause:
+        """The cause that took the most."""
+        return next(iter(self.by_cause), NamedCause(Cause.UNEXPLAINED))
+
+    @property
+    def whole(self) -> bool:
+        """Whether the trace explains all of the time."""
+        return all(part.cause.cause is not Cause.UNEXPLAINED for part in self.parts)
+
+
+@dataclass(frozen=True)
+class System:
+    """What the rules need to know of the system.
+
+    own: threads of rtproof. preempts: whether the kernel preempts its own code wherever preemption is on.
+    real_time: whether it is PREEMPT_RT, where softirqs that are off do not keep a thread from running.
+    counts: whether the kernel counts how often preemption is off.
+    """
+
+    own: frozenset[int] = frozenset()
+    preempts: bool = False
+    real_time: bool = False
+    counts: bool = True
+
+
+class _Mode(Enum):
+    ASLEEP = "asleep"
+    READY = "ready"
+    RUNS = "runs"
+
+
+class _Step(NamedTuple):
+    """A part of the time in which the thread's own state does not change. moves: it will run on another CPU."""
+
+    from_ns: int
+    to_ns: int
+    mode: _Mode | None
+    phase: Phase
+    cpu: int
+    moves: bool
+    waker: NamedCause
+
+
+def budget(
+    activation: LateActivation, changes: Sequence[Change], timelines: Mapping[int, CpuTimeline], system: System
+) -> Budget:
+    """The budget of an activation. changes: of its thread, in order of time, on all CPUs."""
+    first = bisect_left(changes, activation.due_ns, key=lambda change: change.time_ns)
+    within = changes[first : bisect_right(changes, activation.end_ns, key=lambda change: change.time_ns)]
+    woken_ns = next((change.time_ns for change in within if change.what == "waking"), None)
+    ran = [change.time_ns for change in within if change.what == "in"]
+    rules = _Rules(activation, _priority(changes, activation), timelines, system, woken_ns)
+    parts = [part for step in _steps(activation, changes) for part in rules.parts(step)]
+    return Budget(activation, tuple(_merged(parts)), woken_ns, ran[0] if ran else None)
+
+
+def _priority(changes: Sequence[Change], activation: LateActivation) -> int:
+    """The thread's priority at the end of the activation."""
+    end = bisect_right(changes, activation.end_ns, key=lambda change: change.time_ns)
+    known = [change for change in changes[max(0, end - LOOK_AHEAD) : end] if change.what in ("waking", "in")]
+    return known[-1].priority if known else FAIR_FROM
+
+
+def _merged(parts: Sequence[BudgetPart]) -> Iterator[BudgetPart]:
+    """Join parts that follow each other and have all in common."""
+    for _, group in groupby(parts, key=lambda part: (part.phase, part.cause, part.cpu)):
+        same = list(group)
+        yield replace(same[0], to_ns=same[-1].to_ns)
+
+
+def _steps(activation: LateActivation, changes: Sequence[Change]) -> Iterator[_Step]:
+    """The states of the thread from the due time to the end, without gaps."""
+    begin = bisect_right(changes, activation.due_ns, key=lambda change: change.time_ns)
+    end = bisect_left(changes, activation.end_ns, key=lambda change: change.time_ns)
+    within = changes[begin:end]
+    mode = _mode_before(changes, begin)
+    phase, cpu = Phase.A, changes[begin - 1].cpu if begin else -1
+    edges = [activation.due_ns, *(change.time_ns for change in within), activation.end_ns]
+    for at, (from_ns, to_ns) in enumerate(pairwise(edges)):
+        later = changes[begin + at : begin + at + LOOK_AHEAD]
+        if at:
+            change = within[at - 1]
+            mode, phase = _mode_after(mode, change), _phase_after(phase, mode, change)
+            cpu = change.target_cpu
+        yield _step(_Step(from_ns, to_ns, mode, phase, cpu, False, NamedCause(Cause.BLOCKED)), later)
+
+
+def _step(step: _Step, later: Sequence[Change]) -> _Step:
+    """One state of the thread, with its CPU. later: what happens to the thread from its end on."""
+    mode, cpu = step.mode, step.cpu
+    waking = next((change for change in later if change.what == "waking"), None)
+    run = next((change for change in later if change.what == "in"), None)
+    moves = False
+    if mode is _Mode.ASLEEP and waking:
+        cpu = waking.cpu
+    elif mode is _Mode.READY and run:
+        moves = run.cpu != cpu
+        cpu = cpu if moves and cpu >= 0 else run.cpu
+    elif mode is None and later:
+        cpu = later[0].cpu
+    if waking and waking.by and not waking.by.idle:
+        waker = NamedCause(Cause.BLOCKED, waking.by.name, waking.by.tid)
+    else:
+        waker = NamedCause(Cause.BLOCKED, "an interrupt" if waking else "")
+    return step._replace(cpu=cpu, moves=moves, waker=waker)
+
+
+def _mode_before(changes: Sequence[Change], begin: int) -> _Mode | None:
+    """The state at the due time: by what happened before it, else by what happens first after it."""
+    mode: _Mode | None = None
+    for change in changes[max(0, begin - 3) : begin]:
+        mode = _mode_after(mode, change)
+    if mode is None and begin < len(changes):
+        return {"waking": _Mode.ASLEEP, "in": _Mode.READY, "out": _Mode.RUNS}.get(changes[begin].what)
+    return mode
+
+
+def _mode_after(mode: _Mode | None, change: Change) -> _Mode | None:
+    if change.what == "in":
+        return _Mode.RUNS
+    if change.what == "out":
+        return _Mode.READY if change.ready else _Mode.ASLEEP
+    if change.what == "waking":
+        return mode if mode is _Mode.RUNS else _Mode.READY
+    return mode
+
+
+def _phase_after(phase: Phase, mode: _Mode | None, change: Change) -> Phase:
+    """A ends with the waking and B with the switch to the thread. A thread that never slept is in A until it does."""
+    if phase is Phase.A and change.what == "waking":
+        return Phase.C if mode is _Mode.RUNS else Phase.B
+    return Phase.C if phase is Phase.B and change.what == "in" else phase
+
+
+class _Rules:
+    """Charges the stretches of an activation by what was on top of the CPU and by the phase."""
+
+    def __init__(
+        self,
+        activation: LateActivation,
+        priority: int,
+        timelines: Mapping[int, CpuTimeline],
+        system: System,
+        woken_ns: int | None,
+    ) -> None:
+        self._activation, self._priority, self._timelines = activation, priority, timelines
+        self._system, self._woken_ns = system, woken_ns
+        self._own_timer: Frame | None = None
+
+    def parts(self, step: _Step) -> Iterator[BudgetPart]:
+        """The parts of a step. Where no stretch covers it, it is unexplained."""
+        timeline = self._timelines.get(step.cpu)
+        clipped = [
+            _clipped(stretch, step) for stretch in (timeline.between(step.from_ns, step.to_ns) if timeline else ())
+        ]
+        at_ns, unexplained = step.from_ns, NamedCause(Cause.UNEXPLAINED)
+        for stretch, cause in zip(clipped, self._causes(step, clipped), strict=True):
+            if stretch.from_ns > at_ns:
+                yield BudgetPart(at_ns, stretch.from_ns, step.phase, unexplained, step.cpu)
+            if stretch.to_ns > stretch.from_ns:
+                yield BudgetPart(stretch.from_ns, stretch.to_ns, step.phase, cause, step.cpu)
+            at_ns = max(at_ns, stretch.to_ns)
+        if at_ns < step.to_ns:
+            yield BudgetPart(at_ns, step.to_ns, step.phase, unexplained, step.cpu)
+
+    def _causes(self, step: _Step, stretches: Sequence[Stretch]) -> list[NamedCause]:
+        if step.mode is _Mode.ASLEEP and step.phase is Phase.C:
+            return [step.waker] * len(stretches)
+        if step.mode is _Mode.ASLEEP:
+            self._own_timer = stretches[-1].top if stretches else None
+            return self._asleep(step, stretches)
+        charge = self._runs if step.mode is _Mode.RUNS else self._ready
+        if step.mode is None:
+            return [NamedCause(Cause.UNEXPLAINED)] * len(stretches)
+        return [self._on_top(stretch) or charge(step, stretch) for stretch in stretches]
+
+    def _on_top(self, stretch: Stretch) -> NamedCause | None:
+        """The cause if something ran over the task; None otherwise."""
+        top = stretch.top
+        if top is None:
+            return None if stretch.task else NamedCause(Cause.UNEXPLAINED)
+        if top.layer is Layer.NMI:
+            return NamedCause(Cause.NMI, top.name)
+        if top.layer is Layer.SOFTIRQ:
+            return NamedCause(Cause.SOFTIRQ, top.name)
+        if top.layer is Layer.TIMER:
+            return NamedCause(Cause.TIMER) if top == self._own_timer else NamedCause(Cause.OTHER_TIMERS, top.name)
+        timer = TIMER_INTERRUPT.fullmatch(top.name)
+        return NamedCause(Cause.TIMER) if timer else NamedCause(Cause.HARDIRQ, top.name)
+
+    # Phase A: why the interrupt that woke the thread came late.
+
+    def _asleep(self, step: _Step, stretches: Sequence[Stretch]) -> list[NamedCause]:
+        causes: list[NamedCause] = []
+        for waits, group in groupby(stretches, key=_lets_wait):
+            together = list(group)
+            if waits:
+                causes += self._gap(step, together)
+            else:
+                causes += [self._on_top(stretch) or NamedCause(Cause.UNEXPLAINED) for stretch in together]
+        return causes
+
+    def _gap(self, step: _Step, gap: Sequence[Stretch]) -> list[NamedCause]:
+        """Charge a time in which no interrupt came although one was due.
+
+        An event of the task with interrupts on shows that the timer itself was late until then.
+        """
+        on = [at for at, stretch in enumerate(gap) if stretch.irqs_off_at_end is False and stretch.irqs_off is None]
+        late = max(on, default=-1) + 1
+        seen_off = any(stretch.irqs_off_at_end for stretch in gap[late:])
+        silent = late < len(gap) and self._all_silent(step.cpu, gap[late].from_ns, gap[-1].to_ns)
+        return [
+            NamedCause(Cause.LATE_TIMER)
+            if at < late and not stretch.irqs_off
+            else self._waited(stretch, seen_off, silent)
+            for at, stretch in enumerate(gap)
+        ]
+
+    def _waited(self, stretch: Stretch, seen_off: bool, silent: bool) -> NamedCause:
+        task = stretch.task
+        if task is None:
+            return NamedCause(Cause.UNEXPLAINED)
+        if stretch.irqs_off is False:
+            return NamedCause(Cause.LATE_TIMER)
+        if stretch.irqs_off or seen_off:
+            return self._by_running(Cause.IRQ_OFF, stretch, task)
+        if silent or (stretch.mode == USER and not stretch.top):
+            return NamedCause(Cause.MACHINE)
+        if task.idle and not stretch.top:
+            return NamedCause(Cause.IDLE_EXIT)
+        return self._by_running(Cause.IRQ_OFF_OR_GONE, stretch, task)
+
+    def _by_running(self, cause: Cause, stretch: Stretch, task: Task) -> NamedCause:
+        return NamedCause(cause, f"softirq {stretch.top.name}") if stretch.top else self._by(cause, task)
+
+    def _all_silent(self, cpu: int, from_ns: int, to_ns: int) -> bool:
+        """Whether all CPUs, each of which has many events normally, had none over the same time."""
+        length_ns = to_ns - from_ns
+        others = [timeline for number, timeline in self._timelines.items() if number != cpu]
+        if length_ns < SILENT_FROM_NS or not others:
+            return False
+        inner = length_ns // 20
+        return all(
+            not other.count(from_ns + inner, to_ns - inner)
+            and other.count(from_ns - 10 * length_ns, to_ns + 10 * length_ns) >= 20 * DENSE
+            for other in others
+        )
+
+    # Phase B, and phase C while the thread wants to run: why it did not.
+
+    def _ready(self, step: _Step, stretch: Stretch) -> NamedCause:
+        task = stretch.task
+        if task is None:
+            return NamedCause(Cause.UNEXPLAINED)
+        if not task.idle and self._outranks(task):
+            return self._by(Cause.THREAD, task)
+        known = self._without_rank(step, task)
+        if known:
+            return NamedCause(known)
+        if self._chosen_instead(stretch):
+            return self._by(Cause.THROTTLED, task)
+        return self._holds(stretch, task)
+
+    def _without_rank(self, step: _Step, task: Task) -> Cause | None:
+        """The cause where priorities play no part; None where they do."""
+        if task.idle or step.moves:
+            return Cause.MIGRATION if step.moves else Cause.SCHEDULER
+        if task.tid == self._activation.tid:
+            return Cause.RETURN
+        return Cause.UNEXPLAINED if task.priority is None else None
+
+    def _outranks(self, task: Task) -> bool:
+        """Whether a thread may keep the CPU from the late one."""
+        if task.tid == self._activation.tid or task.priority is None:
+            return False
+        return task.priority <= self._priority or self._priority >= FAIR_FROM
+
+    def _chosen_instead(self, stretch: Stretch) -> bool:
+        """Whether the scheduler gave the CPU to a less urgent thread while the late one waited."""
+        since_ns = self._woken_ns if self._woken_ns is not None else self._activation.due_ns
+        return stretch.task_since_ns > since_ns + RACE_NS
+
+    def _holds(self, stretch: Stretch, task: Task) -> NamedCause:
+        """Why a less urgent thread kept the CPU: by how the latest interrupt found it."""
+        evidence = stretch.evidence
+        if evidence is None or not self._system.counts:
+            return self._by(Cause.PREEMPT_OFF_OR_NO_POINT, task)
+        if evidence.depth:
+            return self._by(Cause.PREEMPT_OFF, task)
+        if not self._system.real_time and evidence.flags & (BH_OFF | SOFTIRQ):
+            return self._by(Cause.SOFTIRQS_OFF, task)
+        return NamedCause(Cause.SCHEDULER) if self._system.preempts else self._by(Cause.NO_POINT, task)
+
+    # The thread has the CPU.
+
+    def _runs(self, step: _Step, stretch: Stretch) -> NamedCause:
+        if step.phase is Phase.A:
+            return NamedCause(Cause.OWN_PREVIOUS)
+        return NamedCause(IN_MODE.get(stretch.mode, Cause.RETURN))
+
+    def _by(self, cause: Cause, task: Task) -> NamedCause:
+        name = f"rtproof itself: {task.name}" if task.tid in self._system.own else task.name
+        return NamedCause(cause, "idle" if task.idle else name, None if task.idle else task.tid)
+
+
+def _clipped(stretch: Stretch, step: _Step) -> Stretch:
+    """The part of a stretch within a step. An event behind it no longer tells of it."""
+    off = stretch.irqs_off_at_end if stretch.to_ns <= step.to_ns else None
+    from_ns, to_ns = max(stretch.from_ns, step.from_ns), min(stretch.to_ns, step.to_ns)
+    return stretch._replace(from_ns=from_ns, to_ns=to_ns, irqs_off_at_end=off)
+
+
+def _lets_wait(stretch: Stretch) -> bool:
+    """Whether no hard interrupt runs, so that one that is due should come."""
+    top = stretch.top
+    return (top is None or top.layer is Layer.SOFTIRQ or not top.hard) and stretch.task is not None
+
+
+def watched_threads(activations: Collection[LateActivation]) -> frozenset[int]:
+    """The threads of these activations."""
+    return frozenset(activation.tid for activation in activations)

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The causes of lateness: their names in files and options, and how a sentence names each."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Cause(Enum):
+    """What a part of the time is charged to. The value is the name in JSON, in rules and in --explain-at-most."""
+
+    IRQ_OFF = "irqoff"
+    IRQ_OFF_OR_GONE = "irqoff-or-machine"
+    MACHINE = "machine"
+    LATE_TIMER = "late-timer"
+    NMI = "nmi"
+    HARDIRQ = "hardirq"
+    TIMER = "timer"
+    OTHER_TIMERS = "other-timers"
+    SOFTIRQ = "softirq"
+    SOFTIRQS_OFF = "softirqs-off"
+    PREEMPT_OFF = "preemptoff"
+    NO_POINT = "no-preemption-point"
+    PREEMPT_OFF_OR_NO_POINT = "preemptoff-or-no-point"
+    THREAD = "thread"
+    THROTTLED = "throttled"
+    IDLE_EXIT = "idle-exit"
+    SCHEDULER = "scheduler"
+    MIGRATION = "migration"
+    RETURN = "return"
+    OWN_CODE = "own-code"
+    OWN_PREVIOUS = "own-previous"
+    PAGE_FAULT = "page-fault"
+    BLOCKED = "blocked"
+    UNEXPLAINED = "unexplained"
+
+
+WORDS = {
+    Cause.IRQ_OFF: "interrupts off in {}",
+    Cause.IRQ_OFF_OR_GONE: "interrupts off in {}, or the machine was gone",
+    Cause.MACHINE: "host or hardware: the machine was gone",
+    Cause.LATE_TIMER: "the timer's interrupt came late, with interrupts on",
+    Cause.NMI: "NMI {}",
+    Cause.HARDIRQ: "interrupt {}",
+    Cause.TIMER: "the timer's interrupt itself",
+    Cause.OTHER_TIMERS: "another timer in the same interrupt: {}",
+    Cause.SOFTIRQ: "softirq {}",
+    Cause.SOFTIRQS_OFF: "softirqs off in {}",
+    Cause.PREEMPT_OFF: "preemption off in {}",
+    Cause.NO_POINT: "no preemption point in {}",
+    Cause.PREEMPT_OFF_OR_NO_POINT: "preemption off or no preemption point in {}",
+    Cause.THREAD: "thread {} of the same or a higher priority",
+    Cause.THROTTLED: "throttled, while {} ran",
+    Cause.IDLE_EXIT: "the CPU left idle, or the timer or the machine was late",
+    Cause.SCHEDULER: "the scheduler",
+    Cause.MIGRATION: "migration to another CPU",
+    Cause.RETURN: "switch to the thread and return from its sleep",
+    Cause.OWN_CODE: "the thread's own code",
+    Cause.OWN_PREVIOUS: "the thread was still busy with the activation before",
+    Cause.PAGE_FAULT: "page fault of the thread",
+    Cause.BLOCKED: "blocked, until {} woke the thread",
+    Cause.UNEXPLAINED: "unexplained",
+}
+
+
+class Blind(Enum):
+    """A class of events that a trace lacks, so that a cause may be another one."""
+
+    INTERRUPTS = "an interrupt"
+    SOFTIRQS = "a softirq"
+    TIMERS = "another timer"
+
+
+MAY_HIDE = {
+    Cause.IRQ_OFF_OR_GONE: (Blind.INTERRUPTS, Blind.SOFTIRQS),
+    Cause.IDLE_EXIT: (Blind.INTERRUPTS,),
+    Cause.TIMER: (Blind.TIMERS,),
+    Cause.PREEMPT_OFF: (Blind.INTERRUPTS, Blind.SOFTIRQS),
+    Cause.NO_POINT: (Blind.INTERRUPTS, Blind.SOFTIRQS),
+    Cause.PREEMPT_OFF_OR_NO_POINT: (Blind.INTERRUPTS, Blind.SOFTIRQS),
+    Cause.SCHEDULER: (Blind.INTERRUPTS, Blind.SOFTIRQS),
+    Cause.RETURN: (Blind.INTERRUPTS, Blind.SOFTIRQS),
+}
+"""What a cause may really be where events are missing."""
+
+
+@dataclass(frozen=True)
+class NamedCause:
+    """A cause and who it was, such as preemption off in dd/812.
+
+    name: "" where the cause needs none. tid: of a thread; None for what is no thread, and for all threads of a name.
+    """
+
+    cause: Cause
+    name: str = ""
+    tid: int | None = None
+
+    @property
+    def who(self) -> str:
+        return self.name if self.tid is None else f"{self.name or 'a thread'}/{self.tid}"
+
+    @property
+    def order(self) -> tuple[str, str, int]:
+        return self.cause.value, self.name, self.tid or 0
+
+    def words(self, blind: Collection[Blind] = ()) -> str:
+        """The cause in words; blind: the classes of events that the trace lacks."""
+        text = WORDS[self.cause].format(self.who or "an unknown thread")
+        hidden = [each.value for each in MAY_HIDE.get(self.cause, ()) if each in blind]
+        return f"{text}, or {' or '.join(hidden)} that the trace has no event for" if hidden else text

@@ -1,0 +1,418 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a CPU did when: its events as stretches without gaps or overlaps, each with the stack of what ran.
+
+The top of the stack ran: an NMI over a hard interrupt over a softirq over a task. Within a hard interrupt, the vector
+is below its handler, and the handler below the function of a timer. Softirqs are kept with the task that runs them,
+because PREEMPT_RT preempts them.
+"""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from rtproof.explain.trace_events import DEPTH_MASK, HARDIRQ, IRQS_OFF, LOST, NMI, SYSTEM_CALL, VECTOR, TraceEvent
+
+Values = Mapping[str, int | str]
+
+IDLE_LEAVES = 0xFFFFFFFF
+"""The state of ``cpu_idle`` that says that the CPU is idle no more."""
+
+
+KERNEL, USER, FAULT = "kernel", "user", "fault"
+"""The modes of a task: in a system call, in its own code, or in a page fault."""
+
+
+class Layer(Enum):
+    """A kind of context, and how pages name it."""
+
+    SOFTIRQ = "softirq"
+    INTERRUPT = "interrupt"
+    TIMER = "timer"
+    NMI = "NMI"
+
+
+class Frame(NamedTuple):
+    """One context on the stack. key: the address of a timer or its function. since_ns: when it was entered.
+
+    hard: whether the kernel says that it runs in a hard interrupt.
+    """
+
+    layer: Layer
+    name: str
+    key: int
+    since_ns: int
+    hard: bool = True
+
+
+class Task(NamedTuple):
+    """A thread as the scheduler sees it. priority: of the kernel, where less is more urgent; None if unknown."""
+
+    tid: int
+    name: str
+    priority: int | None
+
+    @property
+    def idle(self) -> bool:
+        return self.tid == 0
+
+
+class Evidence(NamedTuple):
+    """How an interrupt found the task that it hit: how often preemption was off, and the flags."""
+
+    depth: int
+    flags: int
+
+
+class Stretch(NamedTuple):
+    """A part of a CPU's time between two events. Nothing changed in it.
+
+    top: what ran over the task, or None if the task ran. task: None where the trace does not tell.
+    task_since_ns: when the task got the CPU. evidence: of the latest interrupt that hit the task since then.
+    irqs_off: exact, where the kernel traces it; else None. mode: of the task, if known.
+    idle_state: of an idle CPU, or -1. irqs_off_at_end: what the closing event says, if it is one of the task itself.
+    """
+
+    from_ns: int
+    to_ns: int
+    top: Frame | None
+    task: Task | None
+    task_since_ns: int
+    evidence: Evidence | None
+    irqs_off: bool | None
+    mode: str
+    idle_state: int
+    irqs_off_at_end: bool | None
+
+
+class Change(NamedTuple):
+    """What happened to a watched thread. what: waking, in, out (of the CPU) or migrate.
+
+    cpu: where it happened; of a migration, where the thread goes. target_cpu: of a waking, where the thread shall run.
+    ready: of a thread that went out, whether it wants to go on. by: of a waking, who did it, or None for an interrupt.
+    priority: the thread's, as the kernel has it.
+    """
+
+    time_ns: int
+    what: str
+    cpu: int
+    target_cpu: int
+    ready: bool
+    by: Task | None
+    priority: int
+
+
+class Window(NamedTuple):
+    """A part of the time of which stretches are kept."""
+
+    from_ns: int
+    to_ns: int
+
+
+@dataclass(frozen=True)
+class CpuTimeline:
+    """The stretches of one CPU within the windows, in order.
+
+    times: of all its events. from_ns, to_ns: of the first event and the last; None without any.
+    """
+
+    cpu: int
+    stretches: tuple[Stretch, ...]
+    times: Sequence[int]
+    lost: tuple[Window, ...]
+
+    @property
+    def from_ns(self) -> int | None:
+        return self.times[0] if self.times else None
+
+    @property
+    def to_ns(self) -> int | None:
+        return self.times[-1] if self.times else None
+
+    def between(self, from_ns: int, to_ns: int) -> Sequence[Stretch]:
+        """The stretches that meet a part of the time, in order; those at its ends may reach beyond it."""
+        first = bisect_right(self.stretches, from_ns, key=lambda stretch: stretch.to_ns)
+        last = bisect_left(self.stretches, to_ns, key=lambda stretch: stretch.from_ns)
+        return self.stretches[first:last]
+
+    def count(self, from_ns: int, to_ns: int) -> int:
+        """How many events lie strictly between two times."""
+        return max(0, bisect_left(self.times, to_ns) - bisect_right(self.times, from_ns))
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What is needed to understand the events of a kernel.
+
+    names: of events whose both ends were traced, without ``_entry``. vectors: names of softirqs by number.
+    sleeping: the bits of ``prev_state`` of a thread that wants to run no more. symbol: the name of an address.
+    every_call: whether all system calls and page faults were traced, so that user mode can be told.
+    """
+
+    paired: frozenset[str]
+    softirqs: dict[int, str]
+    sleeping: int
+    symbol: Callable[[int], str]
+    every_call: bool
+
+
+def joined(windows: Iterable[Window]) -> list[Window]:
+    """The same time as windows that do not touch, in order."""
+    found: list[Window] = []
+    for window in sorted(windows):
+        if found and window.from_ns <= found[-1].to_ns:
+            found[-1] = Window(found[-1].from_ns, max(found[-1].to_ns, window.to_ns))
+        else:
+            found.append(window)
+    return found
+
+
+class CpuWalk:
+    """Walks over the events of one CPU once and notes its stretches and what happened to the watched threads."""
+
+    def __init__(
+        self, cpu: int, meaning: Meaning, windows: Sequence[Window], watched: Collection[int], names: dict[int, str]
+    ) -> None:
+        """windows: joined. names: of threads, by id; the walk adds what it learns."""
+        self._cpu, self._meaning, self._watched, self._names = cpu, meaning, frozenset(watched), names
+        self._windows, self._next = windows, 0
+        self._times = array("q")
+        self._stretches: list[Stretch] = []
+        self._lost: list[Window] = []
+        self.changes: dict[int, list[Change]] = {tid: [] for tid in watched}
+        self.deepest = 0
+        self._since_ns: int | None = None
+        self._priorities: dict[int, int] = {}
+        self._soft_of: dict[int, list[Frame]] = {}
+        self._forget()
+        self._handlers: dict[str, Callable[[TraceEvent], None]] = {
+            "sched_switch": self._switch,
+            "sched_waking": self._waking,
+            "sched_wakeup": self._waking,
+            "sched_migrate_task": self._migrate,
+            "sched_pi_setprio": self._priority,
+            "irq_handler_entry": self._handler_entry,
+            "irq_handler_exit": lambda event: self._leave(Layer.INTERRUPT),
+            "ipi_entry": lambda event: self._enter(event, Layer.INTERRUPT, "IPI"),
+            "ipi_exit": lambda event: self._leave(Layer.INTERRUPT),
+            "softirq_entry": self._softirq_entry,
+            "softirq_exit": lambda event: self._leave(Layer.SOFTIRQ),
+            "hrtimer_expire_entry": self._timer_entry,
+            "hrtimer_expire_exit": lambda event: self._leave(Layer.TIMER),
+            "cpu_idle": self._idle,
+            "nmi_handler": self._nmi,
+            "irq_disable": lambda event: self._irqs(True),
+            "irq_enable": lambda event: self._irqs(False),
+            "sys_enter": lambda event: self._called(event, KERNEL),
+            "sys_exit": lambda event: self._called(event, USER),
+            "page_fault_user": self._fault,
+            "page_fault_kernel": self._fault,
+        }
+
+    def _forget(self) -> None:
+        """Know nothing any more, as where events were lost."""
+        self._task: Task | None = None
+        self._task_since_ns = 0
+        self._before: int | None = None
+        self._hard: list[Frame] = []
+        self._soft: list[Frame] = []
+        self._soft_of.clear()
+        self._evidence: Evidence | None = None
+        self._irqs_off: bool | None = None
+        self._mode = ""
+        self._idle_state = -1
+
+    def walk(self, events: Iterable[TraceEvent]) -> CpuTimeline:
+        """The timeline of all events of the CPU, in order. What goes back in time counts as of the time before."""
+        for told in events:
+            since_ns = told.time_ns if self._since_ns is None else self._since_ns
+            event = told._replace(time_ns=since_ns) if told.time_ns < since_ns else told
+            if event.name == LOST:
+                self._gap(event)
+                continue
+            self._times.append(event.time_ns)
+            self._close(event)
+            self._check(event)
+            self._handle(event)
+        return CpuTimeline(self._cpu, tuple(self._stretches), self._times, tuple(self._lost))
+
+    def _handle(self, event: TraceEvent) -> None:
+        handler = self._handlers.get(event.name)
+        if handler:
+            handler(event)
+            return
+        vector, call = VECTOR.fullmatch(event.name), SYSTEM_CALL.fullmatch(event.name)
+        if call:
+            self._called(event, KERNEL if call["way"] == "enter" else USER)
+        elif vector and vector["way"] == "exit":
+            self._leave(Layer.INTERRUPT)
+        elif vector:
+            self._enter(event, Layer.INTERRUPT, vector["name"])
+
+    def _gap(self, event: TraceEvent) -> None:
+        begin_ns = self._since_ns if self._since_ns is not None else event.time_ns
+        self._lost.append(Window(begin_ns, event.time_ns))
+        self._forget()
+        self._keep(event.time_ns, None)
+        self._since_ns = event.time_ns
+
+    def _close(self, event: TraceEvent) -> None:
+        """End the stretch at an event."""
+        of_task = not self._hard and not event.flags & (HARDIRQ | NMI) and not _enters(event.name)
+        self._keep(event.time_ns, bool(event.flags & IRQS_OFF) if of_task else None)
+        self._since_ns = event.time_ns
+
+    def _keep(self, to_ns: int, irqs_off_at_end: bool | None) -> None:
+        """Note the stretch that ends now if it meets a window."""
+        from_ns = self._since_ns
+        while self._next < len(self._windows) and self._windows[self._next].to_ns <= (from_ns or to_ns):
+            self._next += 1
+        if from_ns is None or from_ns == to_ns or self._next == len(self._windows):
+            return
+        if to_ns > self._windows[self._next].from_ns:
+            self._stretches.append(self._stretch(from_ns, to_ns, irqs_off_at_end))
+
+    def _stretch(self, from_ns: int, to_ns: int, irqs_off_at_end: bool | None) -> Stretch:
+        top = self._hard[-1] if self._hard else self._soft[-1] if self._soft else None
+        return Stretch(
+            from_ns, to_ns, top, self._task, self._task_since_ns, self._evidence, self._irqs_off, self._mode,
+            self._idle_state, irqs_off_at_end,
+        )  # fmt: skip
+
+    def _check(self, event: TraceEvent) -> None:
+        """Put right what contradicts an event: another thread than noted, or no hard interrupt where one was noted."""
+        if self._hard and self._hard[-1].hard and not event.flags & (HARDIRQ | NMI):
+            self._hard.clear()
+        if self._task is not None and event.pid == self._task.tid:
+            return
+        if event.pid == self._before and event.flags & IRQS_OFF and event.name != "sched_switch":
+            return  # between the event of a switch and the switch itself
+        if event.pid >= 0:
+            self._take(Task(event.pid, self._name(event.pid), self._priorities.get(event.pid)), event.time_ns)
+
+    def _name(self, tid: int) -> str:
+        return "idle" if tid == 0 else self._names.get(tid, "")
+
+    def _take(self, task: Task, time_ns: int) -> None:
+        """Give the CPU to a thread, with the softirq in which it was interrupted."""
+        self._hard.clear()
+        self._task, self._task_since_ns = task, time_ns
+        self._soft = self._soft_of.pop(task.tid, [])
+        self._evidence, self._mode = None, ""
+        self._before = None
+
+    def _switch(self, event: TraceEvent) -> None:
+        values = event.values
+        before, after = _number(values, "prev_pid"), _number(values, "next_pid")
+        self._learn(before, values, "prev")
+        self._learn(after, values, "next")
+        if self._soft:
+            self._soft_of[before] = self._soft
+        ready = not _number(values, "prev_state") & self._meaning.sleeping
+        for tid, what in ((before, "out"), (after, "in")):
+            if tid in self._watched:
+                change = Change(event.time_ns, what, self._cpu, self._cpu, ready, None, self._priorities[tid])
+                self.changes[tid].append(change)
+        self._take(Task(after, self._name(after), self._priorities[after]), event.time_ns)
+        self._before = before
+        self._irqs_off = self._irqs_off if self._irqs_off is None else True
+
+    def _learn(self, tid: int, values: Values, which: str) -> None:
+        name = values.get(f"{which}_comm")
+        if tid and isinstance(name, str):
+            self._names[tid] = name
+        self._priorities[tid] = _number(values, f"{which}_prio")
+
+    def _waking(self, event: TraceEvent) -> None:
+        tid = _number(event.values, "pid")
+        if tid not in self._watched:
+            return
+        hard = bool(event.flags & HARDIRQ)
+        if not hard:  # the waking itself holds one lock
+            self._evidence = Evidence(max(0, (event.depth & DEPTH_MASK) - 1), event.flags)
+        target = _number(event.values, "target_cpu") if "target_cpu" in event.values else self._cpu
+        by, priority = None if hard else self._task, _number(event.values, "prio")
+        self.changes[tid].append(Change(event.time_ns, "waking", self._cpu, target, True, by, priority))
+
+    def _migrate(self, event: TraceEvent) -> None:
+        tid = _number(event.values, "pid")
+        if tid in self._watched:
+            where = _number(event.values, "dest_cpu")
+            self.changes[tid].append(Change(event.time_ns, "migrate", where, where, True, None, 0))
+
+    def _priority(self, event: TraceEvent) -> None:
+        tid, priority = _number(event.values, "pid"), _number(event.values, "newprio")
+        self._priorities[tid] = priority
+        if self._task and self._task.tid == tid:
+            self._task = self._task._replace(priority=priority)
+
+    def _enter(self, event: TraceEvent, layer: Layer, name: str, key: int = 0) -> None:
+        hard = bool(event.flags & (HARDIRQ | NMI))
+        if not self._hard and (hard or layer is Layer.INTERRUPT):
+            self._evidence = Evidence(event.depth & DEPTH_MASK, event.flags)
+            self.deepest = max(self.deepest, self._evidence.depth)
+        if event.name.removesuffix("_entry") not in self._meaning.paired:
+            return
+        in_hard = hard or layer is Layer.INTERRUPT or bool(self._hard)
+        (self._hard if in_hard else self._soft).append(Frame(layer, name, key, event.time_ns, hard))
+
+    def _leave(self, layer: Layer) -> None:
+        """Go back below the innermost context of a kind; nothing if there is none, as at the beginning of a trace."""
+        for stack in (self._hard, self._soft):
+            for at in range(len(stack) - 1, -1, -1):
+                if stack[at].layer is layer:
+                    del stack[at:]
+                    return
+
+    def _handler_entry(self, event: TraceEvent) -> None:
+        self._enter(event, Layer.INTERRUPT, str(event.values.get("name") or f"irq {event.values.get('irq')}"))
+
+    def _softirq_entry(self, event: TraceEvent) -> None:
+        number = _number(event.values, "vec")
+        if "softirq" in self._meaning.paired:
+            name = self._meaning.softirqs.get(number, f"softirq {number}")
+            self._soft.append(Frame(Layer.SOFTIRQ, name, number, event.time_ns, False))
+
+    def _timer_entry(self, event: TraceEvent) -> None:
+        function = _number(event.values, "function")
+        self._enter(event, Layer.TIMER, self._meaning.symbol(function), _number(event.values, "hrtimer"))
+
+    def _idle(self, event: TraceEvent) -> None:
+        state = _number(event.values, "state")
+        self._idle_state = -1 if state == IDLE_LEAVES else state
+
+    def _nmi(self, event: TraceEvent) -> None:
+        """Charge an NMI whose only event comes at its end and tells its length."""
+        taken_ns = _number(event.values, "delta_ns")
+        if not self._stretches or taken_ns <= 0 or self._stretches[-1].to_ns != event.time_ns:
+            return
+        last = self._stretches.pop()
+        begin_ns = max(last.from_ns, event.time_ns - taken_ns)
+        if begin_ns > last.from_ns:
+            self._stretches.append(last._replace(to_ns=begin_ns, irqs_off_at_end=None))
+        frame = Frame(Layer.NMI, self._meaning.symbol(_number(event.values, "handler")), 0, begin_ns)
+        self._stretches.append(last._replace(from_ns=begin_ns, top=frame))
+
+    def _irqs(self, off: bool) -> None:
+        self._irqs_off = off
+
+    def _called(self, event: TraceEvent, mode: str) -> None:
+        """A system call begins or ends. Others may not be traced, so this tells only of watched threads."""
+        if self._meaning.every_call or event.pid in self._watched:
+            self._mode = mode
+
+    def _fault(self, event: TraceEvent) -> None:
+        """A page fault begins. No event tells its end, so the mode lasts until the next that does."""
+        self._mode = FAULT
+
+
+def _enters(name: str) -> bool:
+    """Whether an event is the beginning of an interrupt."""
+    return name in ("irq_handler_entry", "ipi_entry", "hrtimer_expire_entry") or name.startswith("irq_vectors/")
+
+
+def _number(values: Values, key: str) -> int:
+    found = values.get(key, 0)
+    return found if isinstance(found, int) else 0

@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why a run was late: a budget for each late activation that its trace holds, and the causes of all of them together.
+
+Ordinary activations get budgets too, because only they show what is different in the late ones.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+import numpy as np
+
+from rtproof.core.errors import UserError
+from rtproof.explain.budget import Budget, LateActivation, System, budget, watched_threads
+from rtproof.explain.causes import Blind, Cause, NamedCause
+from rtproof.explain.cpu_contexts import Change, CpuTimeline, CpuWalk, Meaning, Window, joined
+from rtproof.explain.trace_events import VECTOR, EventDecoder, EventFormat, event_formats
+from rtproof.record.activations import NO_ACTIVATIONS, Activations, join_activations, number_activations
+from rtproof.record.contents import Moment, Record, Series
+from rtproof.summary import kernel_trace
+from rtproof.summary.fields import judged_series
+from rtproof.summary.measured_kernel import kernel_config, preemption_model
+from rtproof.summary.recorded_facts import fact_number, requested_limits_ns
+from rtproof.summary.target_threads import own_threads
+
+DEFAULT_TOP = 32
+ORDINARY = 32
+MOST_LATE = 20_000
+"""A run with more late activations has budgets of the largest ones; the others are counted."""
+LOOK_BACK_NS = 1_000_000
+"""This much time before a due time is kept, to see what came before."""
+SLEEPING_DEFAULT = 0xFF
+IDLE_DEPTH = 1
+
+
+@dataclass(frozen=True)
+class CauseRow:
+    """One cause over all late activations.
+
+    share: of their time. late, first_in: in how many it has a part, and in how many it is the largest.
+    median_ns, largest_ns: of its part in the activations that have one. typical_ns: median of the same kind of cause
+    over ordinary activations. threads: how many threads it was; with one, the cause has its number.
+    """
+
+    cause: NamedCause
+    threads: int
+    share: float
+    total_ns: int
+    late: int
+    first_in: int
+    median_ns: int
+    largest_ns: int
+    typical_ns: int
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The budgets of a run. Times in ns from the origin of the record.
+
+    limit_ns: above which an activation counts as late; None if the largest ones were taken.
+    budgets: of late activations, the latest first. ordinary: of ordinary ones, in order of time.
+    rows: the causes, the largest share first.
+    late: how many activations are late. outside: how many of them the trace does not hold.
+    left_out: how many were too many to explain. blind: what the trace has no events for.
+    """
+
+    limit_ns: int | None
+    budgets: tuple[Budget, ...]
+    ordinary: tuple[Budget, ...]
+    rows: tuple[CauseRow, ...]
+    late: int
+    outside: int
+    left_out: int
+    blind: tuple[Blind, ...]
+    counts_preemption: bool
+    skipped: Mapping[str, int]
+
+    @property
+    def total_ns(self) -> int:
+        """The time of all budgets of late activations."""
+        return sum(each.activation.latency_ns for each in self.budgets)
+
+    def share_of(self, *causes: Cause) -> float:
+        """The share of the late time that these causes took."""
+        return sum(row.share for row in self.rows if row.cause.cause in causes)
+
+
+def explain(record: Record, limit_ns: int | None = None, top: int = DEFAULT_TOP) -> Explanation:
+    """Explain the late activations of a record.
+
+    limit_ns: above which an activation is late; without it the smallest limit of the run, and without that the ``top``
+    largest. UserError if the record has no trace, or one that cannot explain anything.
+    """
+    formats = _formats(record)
+    limit_ns = limit_ns or min(requested_limits_ns(record), default=None)
+    late, count, ordinary = _chosen(record, limit_ns, top)
+    trace = _read_trace(record, formats, [*late, *ordinary])
+    inside = [each for each in late if trace.holds(each)]
+    budgets = tuple(trace.budget(each) for each in inside)
+    usual = tuple(trace.budget(each) for each in ordinary if trace.holds(each))
+    return Explanation(
+        limit_ns=limit_ns,
+        budgets=budgets,
+        ordinary=usual,
+        rows=cause_rows(budgets, usual),
+        late=count,
+        outside=len(late) - len(inside),
+        left_out=count - len(late),
+        blind=_blind(formats),
+        counts_preemption=trace.system.counts,
+        skipped=dict(trace.skipped),
+    )
+
+
+def _formats(record: Record) -> dict[int, EventFormat]:
+    if not kernel_trace.has_trace(record):
+        raise UserError("this run has no trace, so nobody can tell why it was late: measure with --trace")
+    formats = event_formats(record)
+    names = {known.name for known in formats.values()}
+    missing = [] if "sched_switch" in names else ["sched_switch"]
+    if not names & {"sched_waking", "sched_wakeup"}:
+        missing.append("sched_waking")
+    if missing:
+        raise UserError(f"the trace of this run lacks {' and '.join(missing)}, without which no time can be charged")
+    if kernel_trace.trace_clock(record) != kernel_trace.RECORDS_CLOCK:
+        raise UserError("the trace of this run has another clock than its latencies, so they cannot be put together")
+    return formats
+
+
+# Which activations are explained.
+
+
+def _chosen(record: Record, limit_ns: int | None, top: int) -> tuple[list[LateActivation], int, list[LateActivation]]:
+    """The late activations, largest first, how many there are in all, and a sample of ordinary ones."""
+    found = [(series, _activations(record, series)) for series in judged_series(record)]
+    found = [(series, some) for series, some in found if some.value.size]
+    if not found:
+        raise UserError("the record holds no samples, so it does not tell which activations were late")
+    values = np.concatenate([some.value for _, some in found])
+    if limit_ns is None:
+        first = max(0, values.size - top)
+        limit_ns = int(np.partition(values, first)[first]) - 1
+        most = top
+    else:
+        most = MOST_LATE
+    late = [each for series, some in found for each in _as_late(record, series, some.where(some.value > limit_ns))]
+    late.sort(key=lambda each: (-each.latency_ns, each.due_ns))
+    low, high = np.quantile(values, (0.25, 0.75))
+    usual = [
+        each
+        for series, some in found
+        for each in _as_late(record, series, some.where((some.value >= low) & (some.value <= min(high, limit_ns))))
+    ]
+    return late[:most], len(late), _spread(usual, ORDINARY)
+
+
+def _activations(record: Record, series: Series) -> Activations:
+    """The samples of a series."""
+    parts = []
+    for block in record.blocks(series.id):
+        missed = np.zeros(block.values.size, np.int64)
+        missed[block.gap_position] = block.gap_missed
+        parts.append(number_activations(series, block.first_index, block.first_due_ns, block.values, missed))
+    return join_activations(parts) if parts else NO_ACTIVATIONS
+
+
+def _as_late(record: Record, series: Series, some: Activations) -> Iterator[LateActivation]:
+    tid = fact_number(record, "tid", Moment.START, series.thread)
+    if tid is None:
+        return
+    for index, due_ns, value in zip(some.index.tolist(), some.due_ns.tolist(), some.value.tolist(), strict=True):
+        yield LateActivation(series.id, series.thread, tid, index, due_ns, value)
+
+
+def _spread(usual: list[LateActivation], most: int) -> list[LateActivation]:
+    """A random sample, the same each time."""
+    if len(usual) <= most:
+        return usual
+    places = np.random.default_rng(0).choice(len(usual), most, replace=False)
+    return [usual[at] for at in sorted(places)]
+
+
+# The trace as timelines.
+
+
+@dataclass(frozen=True)
+class ReadTrace:
+    """The timelines of all CPUs, what happened to the measured threads, and what is known of the system."""
+
+    timelines: dict[int, CpuTimeline]
+    changes: dict[int, list[Change]]
+    system: System
+    skipped: Counter[str]
+
+    def holds(self, activation: LateActivation) -> bool:
+        """Whether the trace has the thread running after the activation's due time, and begins before it."""
+        changes = self.changes.get(activation.tid, [])
+        ran = next((each for each in changes if each.what == "in" and each.time_ns >= activation.due_ns), None)
+        if ran is None or ran.time_ns > activation.end_ns:
+            return False
+        begin_ns = self.timelines[ran.cpu].from_ns if ran.cpu in self.timelines else None
+        return begin_ns is not None and begin_ns <= activation.due_ns
+
+    def budget(self, activation: LateActivation) -> Budget:
+        return budget(activation, self.changes.get(activation.tid, []), self.timelines, self.system)
+
+
+def _read_trace(record: Record, formats: dict[int, EventFormat], activations: Sequence[LateActivation]) -> ReadTrace:
+    windows = joined(Window(each.due_ns - LOOK_BACK_NS, each.end_ns) for each in activations)
+    decoder = EventDecoder(formats.values(), kernel_trace.page_layout(record), -record.begin.origin_monotonic_ns)
+    meaning = _meaning(formats, _symbols(record))
+    names = _names(record)
+    watched = watched_threads(activations)
+    timelines: dict[int, CpuTimeline] = {}
+    changes: dict[int, list[Change]] = defaultdict(list)
+    deepest = 0
+    for cpu in kernel_trace.trace_cpus(record):
+        walk = CpuWalk(cpu, meaning, windows, watched, names)
+        timelines[cpu] = walk.walk(decoder.events(cpu, kernel_trace.trace_content(record, f"cpu{cpu}/raw")))
+        deepest = max(deepest, walk.deepest)
+        for tid, found in walk.changes.items():
+            changes[tid] += found
+    ordered = {tid: sorted(found, key=lambda change: change.time_ns) for tid, found in changes.items()}
+    return ReadTrace(timelines, ordered, _system(record, deepest), decoder.skipped)
+
+
+def _meaning(formats: Mapping[int, EventFormat], symbol: Callable[[int], str]) -> Meaning:
+    names = {known.path if VECTOR.fullmatch(known.path) else known.name for known in formats.values()}
+    paired = {name.removesuffix("_entry") for name in names if f"{name.removesuffix('_entry')}_exit" in names}
+    by_name = {known.name: known for known in formats.values()}
+    softirqs = dict(by_name["softirq_entry"].symbols) if "softirq_entry" in by_name else {}
+    sleeping = 0
+    for value in by_name["sched_switch"].symbols:
+        sleeping |= value
+    every_call = {"sys_enter", "sys_exit", "page_fault_user"} <= names
+    return Meaning(frozenset(paired), softirqs, sleeping or SLEEPING_DEFAULT, symbol, every_call)
+
+
+def _symbols(record: Record) -> Callable[[int], str]:
+    return lambda address: f"{address:#x}"
+
+
+def _names(record: Record) -> dict[int, str]:
+    """The names of threads that the kernel remembered."""
+    lines = (line.split(maxsplit=1) for line in kernel_trace.trace_text(record, "saved_cmdlines").splitlines())
+    return {int(words[0]): words[1] for words in lines if len(words) == 2 and words[0].isdigit()}
+
+
+def _system(record: Record, deepest: int) -> System:
+    """deepest: how often preemption was off at most, of all that interrupts hit."""
+    model = preemption_model(record).effective.value
+    config = kernel_config(record)
+    counts = deepest > 0 or (config is not None and config.has("PREEMPT_COUNT"))
+    return System(own_threads(record), model in ("full", "lazy", "rt"), model == "rt", counts)
+
+
+def _blind(formats: Mapping[int, EventFormat]) -> tuple[Blind, ...]:
+    """What the trace has no events for. Each interrupt of x86 has a vector of its own."""
+    paths = {known.path for known in formats.values()}
+    names = {known.name for known in formats.values()}
+    vectors = sum(1 for path in paths if path.startswith("irq_vectors/") and path.endswith("_entry"))
+    x86 = vectors or any(path.startswith("irq_vectors/") for path in paths)
+    found = []
+    if "irq_handler_entry" not in names or (x86 and vectors < LEAST_VECTORS) or not (x86 or "ipi_entry" in names):
+        found.append(Blind.INTERRUPTS)
+    if "softirq_entry" not in names:
+        found.append(Blind.SOFTIRQS)
+    if "hrtimer_expire_entry" not in names:
+        found.append(Blind.TIMERS)
+    return tuple(found)
+
+
+LEAST_VECTORS = 5
+"""A trace with fewer vectors of x86 has not all that every kernel has: timer, reschedule, two calls, work."""
+
+
+# The causes of all late activations together.
+
+
+def cause_rows(budgets: Sequence[Budget], ordinary: Sequence[Budget]) -> tuple[CauseRow, ...]:
+    """One row for each cause, the largest share first. Threads of one name share a row."""
+    total_ns = sum(each.activation.latency_ns for each in budgets)
+    of_late, usual = [_by_name(each) for each in budgets], [_by_kind(each) for each in ordinary]
+    threads: dict[NamedCause, set[int | None]] = defaultdict(set)
+    for cause in (cause for each in budgets for cause in each.by_cause):
+        threads[replace(cause, tid=None)].add(cause.tid)
+    first = Counter(replace(each.first, tid=None) for each in budgets)
+    rows = [
+        CauseRow(
+            cause=replace(cause, tid=next(iter(tids))) if len(tids) == 1 else cause,
+            threads=len(tids - {None}),
+            share=sum(found) / total_ns if total_ns else 0.0,
+            total_ns=sum(found),
+            late=len(found),
+            first_in=first[cause],
+            median_ns=round(median(found)),
+            largest_ns=max(found),
+            typical_ns=round(median([each[_kind(cause, bool(tids - {None}))] for each in usual])) if usual else 0,
+        )
+        for cause, tids in threads.items()
+        if (found := [each[cause] for each in of_late if cause in each])
+    ]
+    return tuple(sorted(rows, key=lambda row: (-row.total_ns, row.cause.order)))
+
+
+def _by_name(of: Budget) -> Counter[NamedCause]:
+    total: Counter[NamedCause] = Counter()
+    for cause, length_ns in of.by_cause.items():
+        total[replace(cause, tid=None)] += length_ns
+    return total
+
+
+def _by_kind(of: Budget) -> Counter[NamedCause]:
+    """The same of an ordinary activation, where it does not matter which thread it was."""
+    total: Counter[NamedCause] = Counter()
+    for cause, length_ns in of.by_cause.items():
+        total[_kind(cause, cause.tid is not None)] += length_ns
+    return total
+
+
+def _kind(cause: NamedCause, of_thread: bool) -> NamedCause:
+    return NamedCause(cause.cause, "" if of_thread else cause.name)

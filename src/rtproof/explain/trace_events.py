@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The events of a trace as data, by the formats that the kernel states for them.
+
+Only events and fields that a budget needs are decoded. Others are skipped and counted.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from rtproof.record.contents import Record
+from rtproof.summary import kernel_trace
+from rtproof.summary.trace_pages import PageLayout, timed_events, trace_pages
+
+IRQS_OFF, HARDIRQ, SOFTIRQ, NMI, BH_OFF = 0x01, 0x08, 0x10, 0x40, 0x80
+"""Bits of ``common_flags``. BH_OFF is there since Linux 5.18; before, SOFTIRQ also means that softirqs are off."""
+DEPTH_MASK = 15
+"""The bits of ``common_preempt_count`` that count how often preemption is off. Those above count migration."""
+
+LOST = "lost"
+"""The name of what stands where events are missing. Its time is that of the next event; ``from_ns`` of the last."""
+VALUES: Mapping[str, tuple[str, ...]] = {
+    "sched_switch": ("prev_comm", "prev_pid", "prev_prio", "prev_state", "next_comm", "next_pid", "next_prio"),
+    "sched_waking": ("comm", "pid", "prio", "target_cpu"),
+    "sched_wakeup": ("comm", "pid", "prio", "target_cpu"),
+    "sched_migrate_task": ("pid", "orig_cpu", "dest_cpu"),
+    "sched_pi_setprio": ("pid", "newprio"),
+    "irq_handler_entry": ("irq", "name"),
+    "irq_handler_exit": ("irq",),
+    "softirq_entry": ("vec",),
+    "softirq_exit": ("vec",),
+    "hrtimer_expire_entry": ("hrtimer", "function", "now"),
+    "hrtimer_expire_exit": ("hrtimer",),
+    "hrtimer_start": ("hrtimer", "softexpires"),
+    "cpu_idle": ("state",),
+    "nmi_handler": ("handler", "delta_ns"),
+    "ipi_entry": ("reason",),
+    "ipi_exit": (),
+    "page_fault_user": (),
+    "page_fault_kernel": (),
+    "sys_enter": (),
+    "sys_exit": (),
+    "irq_disable": ("caller_offs",),
+    "irq_enable": ("caller_offs",),
+}
+"""The events that a budget can use, and their fields. Interrupt vectors and system calls come by their pattern."""
+VECTOR = re.compile(r"irq_vectors/(?P<name>\w+)_(?P<way>entry|exit)")
+SYSTEM_CALL = re.compile(r"syscalls/sys_(?P<way>enter|exit)_\w+")
+
+_FORMAT = re.compile(r"events/(?P<path>[^/]+/[^/]+)/format")
+_FIELD = re.compile(
+    r"field:\s*(?P<type>[^;]*?)(?P<name>\w+)(?P<array>\[\w*\])?;\s*offset:(?P<offset>\d{1,6});\s*size:(?P<size>\d{1,6});"
+    r"(?:\s*signed:(?P<signed>\d))?"
+)
+_ID = re.compile(r"(?m)^ID: *(\d{1,9})")
+_SYMBOL = re.compile(r"\{\s*(0x[0-9a-fA-F]{1,16}|\d{1,9})\s*,\s*\"([^\"]*)\"\s*\}")
+
+
+class TraceEvent(NamedTuple):
+    """One event. A tuple, because there are hundreds of thousands of them.
+
+    time_ns: by the clock of the caller's choice. flags, depth: how the CPU stood, as the kernel noted it.
+    pid: the thread that ran or was interrupted.
+    """
+
+    time_ns: int
+    cpu: int
+    name: str
+    flags: int
+    depth: int
+    pid: int
+    values: Mapping[str, int | str]
+
+
+class _Field(NamedTuple):
+    name: str
+    offset: int
+    size: int
+    kind: str
+
+
+@dataclass(frozen=True)
+class EventFormat:
+    """How one kind of event is laid out.
+
+    path: subsystem and name. symbols: the names that the kernel prints for numbers, such as 3 for NET_RX.
+    """
+
+    id: int
+    path: str
+    fields: tuple[_Field, ...]
+    symbols: Mapping[int, str]
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+
+def event_format(path: str, text: str) -> EventFormat | None:
+    """The format in a file ``format`` of tracefs; None if the text is none."""
+    number = _ID.search(text)
+    if not number:
+        return None
+    fields = (
+        _Field(match["name"], int(match["offset"]), int(match["size"]), _kind(match)) for match in _FIELD.finditer(text)
+    )
+    symbols = {int(value, 0): name for value, name in _SYMBOL.findall(text)}
+    return EventFormat(int(number[1]), path, tuple(fields), symbols)
+
+
+def _kind(field: re.Match[str]) -> str:
+    """What a field holds: signed, unsigned, text, or the place of a text."""
+    kind = field["type"]
+    if "__data_loc" in kind:
+        return "place"
+    if "__rel_loc" in kind:
+        return "relative place"
+    if "char" in kind and field["array"]:
+        return "text"
+    signed = field["signed"] == "1" if field["signed"] else not re.search(r"unsigned|\bu(8|16|32|64)\b|\*", kind)
+    return "signed" if signed else "unsigned"
+
+
+def event_formats(record: Record) -> dict[int, EventFormat]:
+    """The formats of the events that were traced, by the number that their events have."""
+    paths = {name: match["path"] for name in kernel_trace.trace_names(record) if (match := _FORMAT.fullmatch(name))}
+    found = (event_format(path, kernel_trace.trace_text(record, name)) for name, path in paths.items())
+    return {known.id: known for known in found if known}
+
+
+def values_of(known: EventFormat) -> tuple[str, ...] | None:
+    """The names of the fields that a budget needs of an event; None if it needs the event not at all."""
+    if VECTOR.fullmatch(known.path) or SYSTEM_CALL.fullmatch(known.path):
+        return ()
+    return VALUES.get(known.name)
+
+
+Reader = Callable[[memoryview], int | str]
+
+
+class EventDecoder:
+    """Decodes the events of a trace. ``skipped`` counts events by why they were not decoded: unknown, short, unused."""
+
+    def __init__(self, formats: Iterable[EventFormat], layout: PageLayout, shift_ns: int = 0) -> None:
+        """shift_ns: what is added to each time."""
+        self._layout = layout
+        self._order: str = "big" if layout.big else "little"
+        self._shift_ns = shift_ns
+        self._texts: dict[bytes, str] = {}
+        self._kinds = {known.id: self._reader(known) for known in formats}
+        self.skipped: Counter[str] = Counter()
+
+    def _reader(self, known: EventFormat) -> tuple[str, tuple[_Field, ...], tuple[tuple[str, Reader], ...]] | None:
+        """The name, the three common fields and the readers of the values of an event; None for one of no use."""
+        wanted = values_of(known)
+        by_name = {field.name: field for field in known.fields}
+        common = tuple(by_name.get(f"common_{what}") for what in ("flags", "preempt_count", "pid"))
+        if wanted is None or None in common:
+            return None
+        readers = tuple((name, self._read(by_name[name])) for name in wanted if name in by_name)
+        name = known.path if VECTOR.fullmatch(known.path) or SYSTEM_CALL.fullmatch(known.path) else known.name
+        return name, tuple(field for field in common if field), readers
+
+    def _read(self, field: _Field) -> Reader:
+        first, end = field.offset, field.offset + field.size
+        if field.kind == "text":
+            return lambda content: self._text(bytes(content[first:end]))
+        if field.kind in ("place", "relative place"):
+            begin = end if field.kind == "relative place" else 0
+            return lambda content: self._text_at(content, self._number(content[first:end]), begin)
+        signed = field.kind == "signed"
+        return lambda content: self._number(content[first:end], signed)
+
+    def _number(self, content: memoryview, signed: bool = False) -> int:
+        return int.from_bytes(content, "big" if self._layout.big else "little", signed=signed)
+
+    def _text(self, content: bytes) -> str:
+        known = self._texts.get(content)
+        if known is None:
+            known = self._texts[content] = content.partition(b"\0")[0].decode(errors="replace")
+        return known
+
+    def _text_at(self, content: memoryview, place: int, begin: int) -> str:
+        """A text that stands behind the fields: the low half of its place is where, the high half how long."""
+        first = begin + (place & 0xFFFF)
+        return self._text(bytes(content[first : first + (place >> 16)]))
+
+    def events(self, cpu: int, pages: bytes) -> Iterator[TraceEvent]:
+        """Yield the events of a CPU's pages in order, and a LOST wherever some are missing."""
+        last_ns: int | None = None
+        for page in trace_pages(pages, self._layout):
+            if page.lost != 0:
+                begin_ns = page.time_ns + self._shift_ns
+                yield TraceEvent(begin_ns, cpu, LOST, 0, 0, -1, {"from_ns": begin_ns if last_ns is None else last_ns})
+            for time_ns, content in timed_events(page, self._layout):
+                last_ns = time_ns + self._shift_ns
+                event = self.event(cpu, last_ns, content)
+                if event:
+                    yield event
+
+    def event(self, cpu: int, time_ns: int, content: memoryview) -> TraceEvent | None:
+        """One event; None, and counted, if it cannot be decoded or has no use."""
+        number = self._number(content[:2])
+        if number not in self._kinds:
+            self.skipped["unknown"] += 1
+            return None
+        kind = self._kinds[number]
+        if kind is None:
+            self.skipped["unused"] += 1
+            return None
+        name, (flags, depth, pid), readers = kind
+        if len(content) < pid.offset + pid.size:
+            self.skipped["short"] += 1
+            return None
+        values = {key: read(content) for key, read in readers}
+        return TraceEvent(
+            time_ns, cpu, name, content[flags.offset], content[depth.offset],
+            self._number(content[pid.offset : pid.offset + pid.size], signed=True), values,
+        )  # fmt: skip

@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The budget of an activation: every cause from the events that show it, and 100 % whatever the events."""
+
+from dataclasses import replace
+
+import pytest
+from explain_cases import (
+    DUE_NS,
+    HOG,
+    MEANING,
+    OTHER,
+    OTHER_TIMER,
+    URGENT,
+    VICTIM,
+    VICTIM_PRIORITY,
+    Cpu,
+    begun,
+    budget_of,
+    check,
+    late,
+    shown,
+    walked,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtproof.explain.budget import System, budget
+from rtproof.explain.causes import Blind, Cause, NamedCause
+from rtproof.explain.cpu_contexts import Window, joined
+from rtproof.explain.trace_events import BH_OFF, HARDIRQ, IRQS_OFF, LOST, NMI, SOFTIRQ, VALUES, TraceEvent
+
+
+def test_a_timer_that_comes_late_over_a_thread_had_interrupts_off_or_the_machine_gone() -> None:
+    found = budget_of(310_000, begun().timer(300_000).to_victim(308_000))
+    assert shown(found) == [
+        ("A", "irqoff-or-machine", "hog/200", 300_000),
+        ("A", "timer", "", 2_000),
+        ("B", "timer", "", 2_000),
+        ("B", "no-preemption-point", "hog/200", 4_000),
+        ("C", "return", "", 2_000),
+    ]
+    assert found.first == NamedCause(Cause.IRQ_OFF_OR_GONE, "hog", HOG)
+    assert found.whole
+    assert (found.woken_ns, found.ran_ns) == (DUE_NS + 302_000, DUE_NS + 308_000)
+
+
+def test_an_event_with_interrupts_off_in_the_gap_shows_that_they_were_off() -> None:
+    cpu = begun().add(100_000, "cpu_idle", IRQS_OFF, state=0).timer(300_000).to_victim(308_000)
+    assert shown(budget_of(310_000, cpu))[0] == ("A", "irqoff", "hog/200", 300_000)
+
+
+def test_an_event_with_interrupts_on_shows_that_the_timer_itself_was_late() -> None:
+    cpu = begun().add(100_000, "hrtimer_start").timer(300_000).to_victim(308_000)
+    assert shown(budget_of(310_000, cpu))[:2] == [
+        ("A", "late-timer", "", 100_000),
+        ("A", "irqoff-or-machine", "hog/200", 200_000),
+    ]
+
+
+def test_events_of_irq_disable_tell_exactly() -> None:
+    cpu = begun().add(-10_000, "irq_disable").add(200_000, "irq_enable").timer(300_000).to_victim(308_000)
+    assert shown(budget_of(310_000, cpu))[:2] == [("A", "irqoff", "hog/200", 200_000), ("A", "late-timer", "", 100_000)]
+
+
+def test_user_code_cannot_switch_interrupts_off() -> None:
+    """Told only where every system call was traced."""
+    cpu = begun().add(-10_000, "sys_exit").timer(300_000).to_victim(308_000)
+    every = replace(MEANING, every_call=True)
+    assert shown(budget_of(310_000, cpu, meaning=every))[0] == ("A", "machine", "", 300_000)
+    assert shown(budget_of(310_000, cpu))[0] == ("A", "irqoff-or-machine", "hog/200", 300_000)
+
+
+def dense(number: int, *silent: tuple[int, int]) -> Cpu:
+    cpu = Cpu(number, OTHER)
+    for time_ns in range(-4_000_000, 5_000_000, 10_000):
+        if not any(low < time_ns < high for low, high in silent):
+            cpu.add(time_ns, "hrtimer_start")
+    return cpu
+
+
+def test_when_all_cpus_are_silent_the_machine_was_gone() -> None:
+    cpu = begun().timer(300_000).to_victim(308_000)
+    assert shown(budget_of(310_000, cpu, dense(1, (0, 300_000))))[0] == ("A", "machine", "", 300_000)
+    assert shown(budget_of(310_000, cpu, dense(1)))[0][1] == "irqoff-or-machine"
+    assert shown(budget_of(310_000, cpu, Cpu(1)))[0][1] == "irqoff-or-machine", "an idle CPU is always silent"
+    both = (dense(1, (0, 300_000)), dense(2))
+    assert shown(budget_of(310_000, cpu, *both))[0][1] == "irqoff-or-machine"
+
+
+def test_an_idle_cpu_was_in_its_idle_state_or_the_timer_was_late() -> None:
+    cpu = begun(task=0).timer(300_000, depth=1).to_victim(308_000)
+    assert shown(budget_of(310_000, cpu)) == [
+        ("A", "idle-exit", "", 300_000),
+        ("A", "timer", "", 2_000),
+        ("B", "timer", "", 2_000),
+        ("B", "scheduler", "", 4_000),
+        ("C", "return", "", 2_000),
+    ]
+
+
+def test_a_softirq_that_ran_over_the_due_time_had_interrupts_off() -> None:
+    cpu = begun().add(-20_000, "softirq_entry", SOFTIRQ, vec=3).timer(300_000, flags=SOFTIRQ)
+    cpu.add(310_000, "softirq_exit", SOFTIRQ, vec=3).to_victim(320_000)
+    parts = shown(budget_of(325_000, cpu))
+    assert parts[0] == ("A", "irqoff-or-machine", "softirq NET_RX", 300_000)
+    assert ("B", "softirq", "NET_RX", 6_000) in parts
+
+
+def test_another_interrupt_before_the_timers_is_charged_by_its_name() -> None:
+    cpu = begun().hard(-5_000, "irq_vectors/irq_work_entry").hard(200_000, "irq_vectors/irq_work_exit")
+    cpu.hard(201_000, "irq_handler_entry", irq=9, name="eth0").hard(250_000, "irq_handler_exit", irq=9)
+    parts = shown(budget_of(265_000, cpu.timer(252_000).to_victim(260_000)))
+    assert parts[:4] == [
+        ("A", "hardirq", "irq_work", 200_000),
+        ("A", "irqoff-or-machine", "hog/200", 1_000),
+        ("A", "hardirq", "eth0", 49_000),
+        ("A", "irqoff-or-machine", "hog/200", 2_000),
+    ]
+
+
+def test_other_timers_of_the_same_interrupt_come_first_or_after() -> None:
+    cpu = begun().hard(1_000, "irq_vectors/local_timer_entry")
+    cpu.hard(2_000, "hrtimer_expire_entry", hrtimer=OTHER_TIMER, function=7)
+    cpu.hard(152_000, "hrtimer_expire_exit", hrtimer=OTHER_TIMER)
+    cpu.hard(153_000, "hrtimer_expire_entry", hrtimer=1, function=1).waking(154_000, HARDIRQ)
+    cpu.hard(155_000, "hrtimer_expire_exit", hrtimer=1)
+    cpu.hard(156_000, "hrtimer_expire_entry", hrtimer=OTHER_TIMER, function=8)
+    cpu.hard(186_000, "hrtimer_expire_exit", hrtimer=OTHER_TIMER).hard(187_000, "irq_vectors/local_timer_exit")
+    found = budget_of(190_000, cpu.to_victim(189_000))
+    named = {part.cause.name: part.length_ns for part in found.parts if part.cause.cause is Cause.OTHER_TIMERS}
+    assert named == {"function 0x7": 150_000, "function 0x8": 30_000}
+    assert found.by_cause[NamedCause(Cause.TIMER)] == 6_000
+
+
+@pytest.mark.parametrize(
+    ("depth", "flags", "system", "cause"),
+    [
+        (1, 0, System(), Cause.PREEMPT_OFF),
+        (1, 0, System(real_time=True, preempts=True), Cause.PREEMPT_OFF),
+        (0, BH_OFF, System(), Cause.SOFTIRQS_OFF),
+        (0, SOFTIRQ, System(), Cause.SOFTIRQS_OFF),
+        (0, BH_OFF, System(real_time=True, preempts=True), Cause.SCHEDULER),
+        (0, 0, System(), Cause.NO_POINT),
+        (0, 0, System(preempts=True), Cause.SCHEDULER),
+        (0, 0, System(counts=False), Cause.PREEMPT_OFF_OR_NO_POINT),
+        (0x20, 0, System(), Cause.NO_POINT),
+    ],
+)
+def test_what_the_interrupt_found_says_why_a_less_urgent_thread_kept_the_cpu(
+    depth: int, flags: int, system: System, cause: Cause
+) -> None:
+    found = budget_of(320_000, begun().timer(1_000, depth, flags).to_victim(315_000), system=system)
+    who = "" if cause is Cause.SCHEDULER else "hog/200"
+    assert ("B", cause.value, who, 310_000) in shown(found)
+
+
+def test_without_an_interrupt_there_is_no_evidence() -> None:
+    other = Cpu(1, OTHER).add(-9_000, "hrtimer_start").waking(2_000, HARDIRQ, target=0)
+    found = budget_of(320_000, begun().to_victim(315_000), other)
+    assert ("B", "preemptoff-or-no-point", "hog/200", 313_000) in shown(found)
+
+
+def test_a_more_urgent_thread_is_named_and_an_equal_one_too() -> None:
+    for priority in (URGENT, VICTIM_PRIORITY, -1):
+        cpu = begun().timer(1_000).switch(8_000, OTHER, priority).to_victim(208_000)
+        assert ("B", "thread", "other/300", 200_000) in shown(budget_of(210_000, cpu))
+
+
+def test_a_less_urgent_thread_that_gets_the_cpu_afterwards_shows_throttling() -> None:
+    cpu = begun().timer(1_000).switch(101_000, OTHER).to_victim(501_000)
+    assert ("B", "throttled", "other/300", 400_000) in shown(budget_of(505_000, cpu))
+
+
+def test_threads_of_rtproof_are_named_so() -> None:
+    cpu = begun().timer(1_000, depth=1).to_victim(208_000)
+    found = budget_of(210_000, cpu, system=System(own=frozenset({HOG, VICTIM})))
+    assert found.first == NamedCause(Cause.PREEMPT_OFF, "rtproof itself: hog", HOG)
+
+
+def test_a_softirq_between_waking_and_switch_is_charged_by_its_name() -> None:
+    cpu = begun().timer(1_000).softirq(6_000, 3, 206_000).to_victim(208_000)
+    assert budget_of(210_000, cpu).first == NamedCause(Cause.SOFTIRQ, "NET_RX")
+
+
+def test_a_softirq_that_is_preempted_stays_with_its_thread() -> None:
+    """On PREEMPT_RT: another thread runs in between, and its time is not the softirq's."""
+    cpu = begun().add(-90_000, "softirq_entry", SOFTIRQ, vec=3).switch(-50_000, OTHER).timer(100_000)
+    cpu.switch(106_000, HOG).to_victim(206_000)
+    parts = shown(budget_of(210_000, cpu, system=System(preempts=True, real_time=True)))
+    assert parts[0] == ("A", "irqoff-or-machine", "other/300", 100_000)
+    assert ("B", "softirq", "NET_RX", 100_000) in parts
+
+
+def test_an_nmi_is_charged_although_its_only_event_comes_at_its_end() -> None:
+    cpu = begun().hard(150_000, "nmi_handler", NMI, handler=5, delta_ns=90_000).timer(200_000).to_victim(206_000)
+    parts = shown(budget_of(210_000, cpu))
+    assert parts[:3] == [
+        ("A", "irqoff-or-machine", "hog/200", 60_000),
+        ("A", "nmi", "function 0x5", 90_000),
+        ("A", "irqoff-or-machine", "hog/200", 50_000),
+    ]
+
+
+def test_a_thread_that_runs_elsewhere_than_it_was_woken_for_was_moved() -> None:
+    first = begun(0, task=0).timer(1_000, depth=1)
+    first.add(50_000, "sched_migrate_task", IRQS_OFF, pid=VICTIM, orig_cpu=0, dest_cpu=1)
+    second = Cpu(1, HOG).add(-9_000, "hrtimer_start").switch(-5_000, OTHER).switch(60_000, 0).to_victim(90_000)
+    parts = shown(budget_of(95_000, first, second))
+    assert ("B", "migration", "", 45_000) in parts
+    assert parts[-2] == ("B", "scheduler", "", 30_000)
+
+
+def test_after_its_first_switch_a_thread_may_block_or_be_preempted() -> None:
+    cpu = begun().timer(1_000).to_victim(7_000).switch(10_000, OTHER, URGENT).to_victim(40_000)
+    cpu.switch(50_000, HOG, state=2).waking(90_000).to_victim(95_000)
+    parts = shown(budget_of(100_000, cpu))
+    assert ("C", "thread", "other/300", 30_000) in parts
+    assert ("C", "blocked", "hog/200", 40_000) in parts
+
+
+def test_a_page_fault_and_own_code_of_the_thread_are_told_apart() -> None:
+    cpu = begun().timer(1_000).to_victim(7_000).add(9_000, "syscalls/sys_exit_clock_nanosleep")
+    cpu.add(12_000, "page_fault_user").add(62_000, "syscalls/sys_enter_read")
+    parts = shown(budget_of(80_000, cpu.switch(90_000, HOG, state=1)))
+    assert parts[-4:] == [
+        ("C", "return", "", 2_000),
+        ("C", "own-code", "", 3_000),
+        ("C", "page-fault", "", 50_000),
+        ("C", "return", "", 18_000),
+    ]
+
+
+def test_a_thread_that_is_still_busy_was_late_by_itself() -> None:
+    cpu = Cpu(0, HOG).timer(-400_000).to_victim(-390_000).add(50_000, "hrtimer_start").switch(100_000, HOG, state=1)
+    assert shown(budget_of(60_000, cpu)) == [("A", "own-previous", "", 60_000)]
+
+
+def test_where_events_were_lost_nothing_is_explained() -> None:
+    cpu = begun().lost(100_000).timer(200_000).to_victim(208_000)
+    found = budget_of(210_000, cpu)
+    assert shown(found)[0] == ("A", "unexplained", "", 200_000)
+    assert not found.whole
+    assert shown(budget_of(210_000)) == [("A", "unexplained", "", 210_000)]
+
+
+def test_an_interrupt_whose_end_is_missing_ends_where_an_event_says_so() -> None:
+    cpu = begun().hard(-9_000, "irq_handler_entry", irq=3, name="eth0").add(-1_000, "hrtimer_start")
+    assert shown(budget_of(110_000, cpu.timer(100_000).to_victim(108_000)))[0][1] == "irqoff-or-machine"
+
+
+def test_where_a_class_of_events_is_missing_its_cause_widens_in_words() -> None:
+    cause = NamedCause(Cause.IRQ_OFF_OR_GONE, "dd", 812)
+    assert cause.words() == "interrupts off in dd/812, or the machine was gone"
+    widened = cause.words((Blind.INTERRUPTS, Blind.SOFTIRQS))
+    assert widened.endswith(", or an interrupt or a softirq that the trace has no event for")
+    assert NamedCause(Cause.THREAD, "x", 1).words((Blind.INTERRUPTS,)) == "thread x/1 of the same or a higher priority"
+
+
+def test_windows_that_touch_are_joined() -> None:
+    assert joined([Window(5, 9), Window(0, 3), Window(3, 4), Window(6, 7)]) == [Window(0, 4), Window(5, 9)]
+
+
+# Whatever the events, every nanosecond is charged once.
+
+
+PIDS = st.sampled_from((0, VICTIM, HOG, OTHER, 7))
+NUMBERS = st.sampled_from((0, 1, 2, 7, 100, 0xFFFFFFFF))
+KINDS = st.sampled_from((
+    *VALUES, LOST, "irq_vectors/local_timer_entry", "irq_vectors/local_timer_exit", "irq_vectors/irq_work_entry",
+    "irq_vectors/irq_work_exit", "syscalls/sys_exit_read", "syscalls/sys_enter_read", "never heard of",
+))  # fmt: skip
+
+
+@st.composite
+def any_event(draw: st.DrawFn) -> TraceEvent:
+    name = draw(KINDS)
+    values: dict[str, int | str] = {}
+    for key in VALUES.get(name, ()):
+        if key in ("name", "comm", "prev_comm", "next_comm"):
+            values[key] = draw(st.sampled_from(("", "a", "timer")))
+        elif draw(st.integers(0, 9)):
+            values[key] = draw(PIDS if key.endswith("pid") else NUMBERS)
+    step_ns = draw(st.sampled_from((0, 0, 1, 1_000, 70_000, -5)))
+    return TraceEvent(
+        step_ns, draw(st.integers(0, 1)), name, draw(st.integers(0, 255)), draw(NUMBERS), draw(PIDS), values
+    )
+
+
+@given(
+    events=st.lists(any_event(), max_size=60),
+    due_ns=st.integers(-10_000, 400_000),
+    latency_ns=st.integers(1, 500_000),
+    system=st.builds(System, st.just(frozenset({OTHER})), st.booleans(), st.booleans(), st.booleans()),
+    every_call=st.booleans(),
+)
+def test_whatever_happens_the_parts_add_up_and_do_not_overlap(
+    events: list[TraceEvent], due_ns: int, latency_ns: int, system: System, every_call: bool
+) -> None:
+    cpus, at_ns = (Cpu(0), Cpu(1)), DUE_NS
+    for event in events:
+        at_ns += event.time_ns
+        cpus[event.cpu].events.append(event._replace(time_ns=at_ns))
+    timelines, changes = walked(cpus, replace(MEANING, every_call=every_call))
+    activation = replace(late(latency_ns), due_ns=DUE_NS + due_ns)
+    found = budget(activation, changes, timelines, system)
+    check(found)
+    assert sum(found.by_cause.values()) == latency_ns
+    for timeline in timelines.values():
+        edges = [stretch.to_ns for stretch in timeline.stretches]
+        assert all(stretch.from_ns < stretch.to_ns for stretch in timeline.stretches)
+        assert all(stretch.from_ns >= end for stretch, end in zip(timeline.stretches[1:], edges, strict=False))
+
+
+def test_changes_on_several_cpus_are_in_order_of_time() -> None:
+    _, changes = walked([begun().timer(1_000), Cpu(1).waking(500)])
+    assert [change.what for change in changes] == ["out", "waking", "waking"]
