@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Events of a trace for the tests of budgets: made one by one, as a kernel would record them."""
 
+import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from analysis_records import SERIES, block, fact, record
+from trace_cases import HEADER_PAGE, head, page
 
 from rtproof.explain.budget import Budget, LateActivation, System, budget
 from rtproof.explain.cpu_contexts import Change, CpuTimeline, CpuWalk, Meaning, Window
-from rtproof.explain.trace_events import HARDIRQ, IRQS_OFF, LOST, SOFTIRQ, TraceEvent
+from rtproof.explain.trace_events import HARDIRQ, IRQS_OFF, LOST, SOFTIRQ, VALUES, TraceEvent
+from rtproof.record.contents import Moment, Record, SystemFile
+from rtproof.summary.trace_pages import PageLayout
 
 VICTIM, HOG, OTHER = 100, 200, 300
 VICTIM_PRIORITY, HOG_PRIORITY, URGENT = 19, 120, 2
@@ -112,3 +119,122 @@ def check(found: Budget) -> None:
 def shown(found: Budget) -> list[tuple[str, str, str, int]]:
     """Phase, cause, name and length of each part."""
     return [(part.phase.name, part.cause.cause.value, part.cause.who, part.length_ns) for part in found.parts]
+
+
+# The same events as the pages of a kernel, in a record.
+
+
+HEADER_FIELDS = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n" + "".join(
+    f"\tfield:{kind} common_{name};\toffset:{offset};\tsize:{size};\tsigned:{signed};\n"
+    for kind, name, offset, size, signed in (
+        ("unsigned char", "flags", 2, 1, 0),
+        ("unsigned char", "preempt_count", 3, 1, 0),
+        ("int", "pid", 4, 4, 1),
+    )
+)
+SYSTEMS = {
+    "sched_switch": "sched",
+    "sched_waking": "sched",
+    "irq_handler_entry": "irq",
+    "irq_handler_exit": "irq",
+    "softirq_entry": "irq",
+    "softirq_exit": "irq",
+    "hrtimer_expire_entry": "timer",
+    "hrtimer_expire_exit": "timer",
+    "hrtimer_start": "timer",
+    "local_timer_entry": "irq_vectors",
+    "local_timer_exit": "irq_vectors",
+    "irq_work_entry": "irq_vectors",
+    "irq_work_exit": "irq_vectors",
+}
+WIDE = ("hrtimer", "function", "now", "softexpires", "prev_state")
+PRINTED = {
+    "sched_switch": '__print_flags(REC->prev_state, "|", { 0x0001, "S" }, { 0x0002, "D" })',
+    "softirq_entry": '__print_symbolic(REC->vec, { 1, "TIMER" }, { 3, "NET_RX" })',
+}
+COMM = 16
+
+
+def fields_of(name: str) -> list[tuple[str, str, int, int]]:
+    """Kind, name, offset and size of each field of an event."""
+    found, offset = [], 8
+    for key in VALUES.get(name, ()):
+        text = key.endswith("comm")
+        kind, size = ("char", COMM) if text else ("s64", 8) if key in WIDE else ("int", 4)
+        if name == "irq_handler_entry" and key == "name":
+            kind, size = "__data_loc char[]", 4
+        offset = -(-offset // min(size, 8)) * min(size, 8) if not text else offset
+        found.append((kind, key, offset, size))
+        offset += size
+    return found
+
+
+def format_text(name: str) -> str:
+    """The file ``format`` of an event."""
+    fields = "".join(
+        f"\tfield:{kind} {key}{'[16]' if kind == 'char' else ''};\toffset:{offset};\tsize:{size};\tsigned:1;\n"
+        for kind, key, offset, size in fields_of(name)
+    )
+    number = 100 + list(SYSTEMS).index(name)
+    return f'name: {name}\nID: {number}\nformat:\n{HEADER_FIELDS}\n{fields}\nprint fmt: "", {PRINTED.get(name, "")}\n'
+
+
+def content_of(event: TraceEvent, layout: PageLayout) -> bytes:
+    """An event as it stands on a page."""
+    name = event.name.rpartition("/")[2]
+    order = "big" if layout.big else "little"
+    fields, behind = fields_of(name), b""
+    content = struct.pack(
+        f"{layout.order}HBBi", 100 + list(SYSTEMS).index(name), event.flags, event.depth, event.pid
+    ).ljust(max([8, *(offset + size for *_, offset, size in fields)]), b"\0")
+    for kind, key, offset, size in fields:
+        value = event.values.get(key, 0)
+        if isinstance(value, str) and kind == "char":
+            packed = value.encode().ljust(size, b"\0")
+        elif isinstance(value, str):
+            packed = (len(content) + len(behind) | (len(value) + 1) << 16).to_bytes(4, order)
+            behind += value.encode() + b"\0"
+        else:
+            packed = value.to_bytes(size, order, signed=True)
+        content = content[:offset] + packed + content[offset + size :]
+    content += behind
+    return content + bytes(-len(content) % 4)
+
+
+def pages_of(events: Sequence[TraceEvent], layout: PageLayout, each: int = 8) -> bytes:
+    """Pages of a few events each."""
+    found = b""
+    for at in range(0, len(events), each):
+        some = events[at : at + each]
+        delays = [0, *(after.time_ns - before.time_ns for before, after in pairwise(some))]
+        entries = [
+            head(layout, len(content) // 4, delay) + content
+            for delay, content in zip(delays, (content_of(event, layout) for event in some), strict=True)
+        ]
+        found += page(layout, *entries, time_ns=some[0].time_ns)
+    return found
+
+
+def traced_run(latencies_ns: Sequence[int], *cpus: Cpu, layout: PageLayout | None = None, **changes: str) -> Record:
+    """A record of these latencies, due at DUE_NS and each period later, with the events of the CPUs.
+
+    changes: files of the trace that are others; with the content "" they are not there.
+    """
+    layout = layout or PageLayout("<", 4096, 8, 8, 16)
+    texts = {
+        "about": f"endian {'big' if layout.big else 'little'}\nbuffer_kib 64\n",
+        "header_page": HEADER_PAGE.replace("size:8;\tsigned:1", f"size:{layout.commit_size};\tsigned:1")
+        .replace("offset:16", f"offset:{layout.data}")
+        .replace("4080", str(layout.page - layout.data)),
+        "trace_clock": "local [mono]\n",
+        "saved_cmdlines": f"{HOG} hog\n",
+        **{f"events/{system}/{name}/format": format_text(name) for name, system in SYSTEMS.items()},
+        **{f"cpu{cpu.number}/stats": "entries: 1\noverrun: 0\n" for cpu in cpus},
+        **changes,
+    }
+    raw = {f"cpu{cpu.number}/raw": pages_of(cpu.events, layout) for cpu in cpus}
+    contents = {name: text.encode() for name, text in texts.items() if text} | raw
+    files = tuple(SystemFile(0, Moment.END, f"trace/{name}", 0, False, found) for name, found in contents.items())
+    series = replace(SERIES, first_due_ns=DUE_NS, cpu=0)
+    facts = (fact("tid", VICTIM, Moment.START, 0),)
+    return record([block(latencies_ns, series=series)], (series,), files=files, facts=facts)

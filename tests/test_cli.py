@@ -55,8 +55,8 @@ def test_the_version() -> None:
         (["--nope"], "rtproof: No such option '--nope' (see 'rtproof --help')\n"),
         (
             ["nope"],
-            "rtproof: there is no command 'nope'; there are: agent, compare, completion, cyclictest, export, history, "
-            "judge, lab, loads, matrix, plan, profiles, report, run, show, watch (see 'rtproof --help')\n",
+            "rtproof: there is no command 'nope'; there are: agent, compare, completion, cyclictest, explain, export, "
+            "history, judge, lab, loads, matrix, plan, profiles, report, run, show, watch (see 'rtproof --help')\n",
         ),
         (
             ["lab", "nope"],

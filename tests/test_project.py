@@ -41,8 +41,8 @@ MAY_IMPORT = {
     "lab": "core record agents loads vm summary judge",
     "report": "core record statistics profiles summary explain tail judge compare schema articles lab",
     "run": "core record targets",
-    "experiment": "core record agents profiles loads targets summary explain tail judge compare schema articles importers "
-    "exporters report run lab vm",
+    "experiment": "core record agents profiles loads targets summary explain tail judge compare schema articles "
+    "importers exporters report run lab vm",
     "cli": "everything",
 }
 

@@ -100,7 +100,7 @@ def read_run(
     they were, each with its share. percentiles: shares whose values are wanted besides those of the usual ones.
     workers: processes, by default one per CPU. horizon: how far a forecast looks.
     """
-    found = _open_run(run)
+    found = open_run(run)
     fixed = _limits_fixed_before(found)
     asked = requirement_tuple(later) or fixed
     analysis = replace(_analyse(found.record, asked, workers, horizon, limits=len(fixed)), shares=percentiles)
@@ -115,7 +115,7 @@ def read_run_with_stated_limits(run: Path, stated: tuple[Requirement, ...], work
 
     So they decide, together with those that were, and the statement stands beside each verdict that rests on it.
     """
-    found = _open_run(run)
+    found = open_run(run)
     fixed = _limits_fixed_before(found)
     told = {each.limit_ns for each in stated} if found.info is None else set()
     limits = len({*stated, *(each for each in fixed if each.limit_ns not in told)})
@@ -137,7 +137,7 @@ def _analyse(
     return analyse(record, asked, workers, horizon, limits=limits)
 
 
-def _open_run(run: Path) -> Run:
+def open_run(run: Path) -> Run:
     """UserError for a file that is something else, which says what, and what can be read.
 
     The samples of another tool become a record, because they have their times.

@@ -140,10 +140,9 @@ def _chosen(record: Record, limit_ns: int | None, top: int) -> tuple[list[LateAc
     values = np.concatenate([some.value for _, some in found])
     if limit_ns is None:
         first = max(0, values.size - top)
-        limit_ns = int(np.partition(values, first)[first]) - 1
-        most = top
+        limit_ns, most, given = int(np.partition(values, first)[first]) - 1, top, False
     else:
-        most = MOST_LATE
+        most, given = MOST_LATE, True
     late = [each for series, some in found for each in _as_late(record, series, some.where(some.value > limit_ns))]
     late.sort(key=lambda each: (-each.latency_ns, each.due_ns))
     low, high = np.quantile(values, (0.25, 0.75))
@@ -152,7 +151,7 @@ def _chosen(record: Record, limit_ns: int | None, top: int) -> tuple[list[LateAc
         for series, some in found
         for each in _as_late(record, series, some.where((some.value >= low) & (some.value <= min(high, limit_ns))))
     ]
-    return late[:most], len(late), _spread(usual, ORDINARY)
+    return late[:most], len(late) if given else min(top, len(late)), _spread(usual, ORDINARY)
 
 
 def _activations(record: Record, series: Series) -> Activations:

@@ -9,6 +9,7 @@ from rtproof.report.blocks import Block
 from rtproof.report.sections import (
     distribution,
     evidence,
+    explained,
     forecast,
     loops,
     numbers,
@@ -61,6 +62,7 @@ SECTIONS = (
     ReportSection("impossible", "What this file cannot say", verdict.impossible_section, untimed=True),
     ReportSection("timeline", "Over time", timeline.timeline_section),
     ReportSection("outliers", "Largest latencies", numbers.outliers_section),
+    ReportSection("explained", "Why it was late", explained.explained_section),
     ReportSection("levels", "Above limits and levels", timeline.levels_section),
     ReportSection("forecast", "Forecast", forecast.forecast_section),
     ReportSection("evidence", "Evidence: asked and effective", evidence.evidence_section),

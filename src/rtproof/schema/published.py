@@ -36,6 +36,10 @@ from rtproof.compare.history import (
     RunSequence,
 )
 from rtproof.compare.run_metrics import QUANTILES, RunFigures
+from rtproof.explain.advice import Advice, advice_on
+from rtproof.explain.budget import Budget, BudgetPart
+from rtproof.explain.causes import NamedCause
+from rtproof.explain.explanation import CauseRow, Explanation
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import NO_LONGEST, Analysis, Episode, Requirement, Verdict, several_stages, shares_of
 from rtproof.judge.episodes import LevelClusters, level_clusters
@@ -86,6 +90,7 @@ COMPARISON_SCHEMA, COMPARISON_VERSION = "rtproof.comparison", 2
 RUNS_SCHEMA = "rtproof.runs"
 HISTORY_SCHEMA, HISTORY_VERSION = "rtproof.history", 1
 PLAN_SCHEMA, PLAN_VERSION = "rtproof.plan", 2
+EXPLANATION_SCHEMA, EXPLANATION_VERSION = "rtproof.explanation", 1
 
 MANY = ("config ", "module ")
 """How the facts begin that no run is published with: the options and modules of the kernel are thousands."""
@@ -1153,3 +1158,96 @@ HISTORY = Shape("history", HistoryDocument) | {
 def history_dict(found: RunHistory, command: str, not_read: Iterable[str]) -> Json:
     """Return a history as plain data. Runs count from 0 within their sequence."""
     return encode((found, command, tuple(not_read)), HISTORY)
+
+
+# Why a run was late.
+
+
+ExplanationDocument = tuple[Explanation, TracingEffects | None, tuple[str, ...]]
+
+
+def _cause_words(cause: NamedCause) -> str:
+    return cause.words()
+
+
+def _advice(row: CauseRow) -> Advice | None:
+    return advice_on(row.cause)
+
+
+def _phase(part: BudgetPart) -> str:
+    return part.phase.name
+
+
+def _explained(found: ExplanationDocument) -> int:
+    return len(found[0].budgets)
+
+
+def _ordinary(found: ExplanationDocument) -> int:
+    return len(found[0].ordinary)
+
+
+def _blind(found: ExplanationDocument) -> list[str]:
+    return [each.name.lower() for each in found[0].blind]
+
+
+CAUSE = Shape("cause", NamedCause) | {
+    "cause": "what it is, as `--explain-at-most` names it",
+    "name": Key("of the thread, the interrupt, the softirq or the function; or `null`", or_null=True),
+    "tid": "the number of the thread; `null` where it is no thread, or several of the name",
+    "words": Key("the cause in words", _cause_words),
+}
+ADVICE = Shape("advice", Advice) | {
+    "short": "what helps, in a few words",
+    "sentence": "what helps",
+    "source": "who says so",
+}
+CAUSE_ROW = Shape("cause of a run", CauseRow) | {
+    "*": Key(source="cause", shape=CAUSE),
+    "threads_count": "how many threads it was",
+    "share_ratio": "of the time of all late activations",
+    "total_ns": "the time of all late activations that it took",
+    "late_count": "how many late activations have it",
+    "first_in_count": "in how many it took the most",
+    "median_ns": "over those that have it",
+    "largest_ns": "over those that have it",
+    "typical_ns": "the median of the same kind of cause over ordinary activations",
+    "advice": Key("what helps, or `null`", _advice, shape=ADVICE),
+}
+BUDGET_PART = Shape("part of a budget", BudgetPart) | {
+    "from_ns": "when it begins, from the origin of the record",
+    "to_ns": "when it ends",
+    "phase": Key("A: until the thread was woken; B: until it ran; C: until the end", _phase),
+    "cpu": "where; -1: not known",
+    "*": Key(source="cause", shape=CAUSE),
+}
+BUDGET = Shape("budget", Budget) | {
+    "thread": Key("the measuring thread", "activation.thread"),
+    "tid": Key("its number on the target", "activation.tid"),
+    "index": Key("of the activation", "activation.index"),
+    "due_ns": Key("from the origin of the record", "activation.due_ns"),
+    "latency_ns": Key("the parts add up to it", "activation.latency_ns"),
+    "woken_ns": "when it was woken, or `null`",
+    "ran_ns": "when it got the CPU, or `null`",
+    "whole": "whether the trace explains all of its time",
+    "parts": Key("in order, without gaps", each=BUDGET_PART),
+}
+EXPLANATION = Shape("explanation", ExplanationDocument) | {
+    **document(EXPLANATION_SCHEMA, EXPLANATION_VERSION),
+    "limit_ns": Key("above which an activation is late; `null`: the largest were taken", "0.limit_ns"),
+    "late_count": Key("late activations of the run", "0.late"),
+    "explained_count": Key("how many of them have a budget", _explained),
+    "outside_count": Key("how many the trace does not hold", "0.outside"),
+    "left_out_count": Key("how many were left out because there are too many", "0.left_out"),
+    "ordinary_count": Key("ordinary activations that were explained for comparison", _ordinary),
+    "counts_preemption": Key("whether the kernel counts how often preemption is off", "0.counts_preemption"),
+    "blind": Key("classes of events that the trace lacks", _blind),
+    "causes": Key("the largest share first", "0.rows", each=CAUSE_ROW),
+    "observer": Key("what tracing adds, or `null`: not measured", "1", shape=OBSERVER),
+    "exceeded": Key("sentences on causes that came more often than `--explain-at-most` allows", "2"),
+    "budgets": Key("of late activations, the largest latency first", "0.budgets", each=BUDGET),
+}
+
+
+def explanation_dict(found: Explanation, record: Record, exceeded: tuple[str, ...] = ()) -> Json:
+    """Return an explanation as plain data."""
+    return encode((found, tracing_effects(record), exceeded), EXPLANATION)

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read a traced run from the disk, explain it, and print the explanation."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from rtproof.core.errors import UserError
+from rtproof.core.phrases import quantity, unknown_name
+from rtproof.core.units import whole_number
+from rtproof.experiment.stored_runs import open_run
+from rtproof.explain.causes import Cause
+from rtproof.explain.explanation import Explanation, explain
+from rtproof.record.contents import Record
+from rtproof.report import render
+from rtproof.report.blocks import Section, Text
+from rtproof.report.sections.explained import SHOWN_BUDGETS, budget_blocks, explained_blocks
+from rtproof.report.text_table import fitted_to_terminal
+from rtproof.schema.published import explanation_dict
+
+ALSO = {Cause.IRQ_OFF: Cause.IRQ_OFF_OR_GONE}
+"""Whoever allows none of a cause allows none that may be it."""
+
+
+@dataclass(frozen=True)
+class ExplainedRun:
+    """An explanation. exceeded: sentences on causes that came more often than they may."""
+
+    record: Record
+    explanation: Explanation
+    exceeded: tuple[str, ...]
+
+    @property
+    def exit_code(self) -> int:
+        return 1 if self.exceeded else 0
+
+
+def parse_at_most(words: Sequence[str]) -> dict[Cause, int]:
+    """How often each cause may be the first one, from words such as irqoff:0. UserError for any other word."""
+    found: dict[Cause, int] = {}
+    known = {cause.value: cause for cause in Cause}
+    for word in words:
+        name, _, number = word.rpartition(":")
+        most = whole_number(number)
+        if not name or most is None:
+            raise UserError(f"--explain-at-most {word}: write a cause and a number, such as irqoff:0")
+        if name not in known:
+            raise UserError(unknown_name("cause", name, known))
+        found[known[name]] = most
+    return found
+
+
+def explain_run(path: Path, limit_ns: int | None, top: int, at_most: Mapping[Cause, int]) -> ExplainedRun:
+    """Explain the run at a path."""
+    record = open_run(path).record
+    found = explain(record, limit_ns, top)
+    return ExplainedRun(record, found, tuple(exceeded(found, at_most)))
+
+
+def exceeded(found: Explanation, at_most: Mapping[Cause, int]) -> list[str]:
+    """A sentence for each cause that is the first one more often than it may be."""
+    first = Counter(each.first.cause for each in found.budgets)
+    sentences = []
+    for cause, most in at_most.items():
+        count = first[cause] + (first[ALSO[cause]] if cause in ALSO else 0)
+        if count > most:
+            also = f", or {ALSO[cause].value}," if cause in ALSO else ""
+            sentences.append(f"{quantity(count, 'late activation')} had {cause.value}{also} first, and {most} may")
+    return sentences
+
+
+def print_explanation(result: ExplainedRun, as_json: bool, *, verbose: bool = False) -> None:
+    """Print an explanation. verbose: with the budgets of the latest activations."""
+    if as_json:
+        click.echo(json.dumps(explanation_dict(result.explanation, result.record, result.exceeded), indent=2))
+        return
+    with fitted_to_terminal():
+        blocks = explained_blocks(result.explanation, result.record)
+        if verbose:
+            blocks += budget_blocks(result.explanation, SHOWN_BUDGETS)
+        if result.exceeded:
+            blocks.append(Text(tuple(f"{sentence}." for sentence in result.exceeded), "bad"))
+        click.echo(
+            render("text", "rtproof: why it was late", [Section("explained", "Causes", tuple(blocks))]), nl=False
+        )

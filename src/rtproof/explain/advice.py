@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Advice on causes, as data: ``rules/NAME.toml`` says for a cause, and the names it fits, what helps and who says so.
+
+A file has a list ``advice``. Of one cause, the first advice whose ``name`` fits is taken, so special ones come first.
+"""
+
+import re
+from functools import cache
+from importlib import resources
+
+import msgspec
+
+from rtproof.core.errors import UserError
+from rtproof.core.toml import parse_toml
+from rtproof.explain.causes import Cause, NamedCause
+
+LONGEST_SHORT = 48
+
+
+class Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One rule. causes: which it is for. name: a pattern that the whole name fits; "" fits all.
+
+    short: for a table. source: who says so.
+    """
+
+    causes: tuple[str, ...]
+    short: str
+    sentence: str
+    source: str
+    name: str = ""
+
+
+class AdviceFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    advice: tuple[Advice, ...]
+
+
+def parse_advice(content: bytes, name: str) -> tuple[Advice, ...]:
+    """The rules of a file. UserError for a cause or a pattern that there is not."""
+    found = parse_toml(content, AdviceFile, name).advice
+    known = {cause.value for cause in Cause}
+    for rule in found:
+        unknown = [cause for cause in rule.causes if cause not in known]
+        if unknown:
+            raise UserError(f"{name}: there is no cause {unknown[0]!r}")
+        if len(rule.short) > LONGEST_SHORT:
+            raise UserError(f"{name}: {rule.short!r} is too long for a table")
+        try:
+            re.compile(rule.name)
+        except re.error as problem:
+            raise UserError(f"{name}: {rule.name!r} is no pattern: {problem}") from None
+    return found
+
+
+@cache
+def all_advice() -> tuple[Advice, ...]:
+    """The rules of all files, in the order of their names."""
+    folder = resources.files("rtproof.explain").joinpath("rules")
+    files = sorted((file for file in folder.iterdir() if file.name.endswith(".toml")), key=lambda file: file.name)
+    return tuple(rule for file in files for rule in parse_advice(file.read_bytes(), file.name))
+
+
+def advice_on(cause: NamedCause) -> Advice | None:
+    """The first rule that fits a cause; None if there is none."""
+    for rule in all_advice():
+        if cause.cause.value in rule.causes and (not rule.name or re.fullmatch(rule.name, cause.name)):
+            return rule
+    return None

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why a run was late: one sentence, one table of causes, and the budgets of the latest activations."""
+
+from rtproof.core.errors import UserError
+from rtproof.core.phrases import capitalised, quantity, value
+from rtproof.explain.advice import advice_on
+from rtproof.explain.budget import Budget, BudgetPart, Phase
+from rtproof.explain.causes import Blind, Cause
+from rtproof.explain.explanation import CauseRow, Explanation, explain
+from rtproof.judge.analysis_model import Analysis
+from rtproof.record.contents import Record
+from rtproof.report import number_format
+from rtproof.report.blocks import Block, Table, Text
+from rtproof.summary.kernel_trace import has_trace
+from rtproof.summary.tracing_effect import tracing_effects
+
+MOST_ROWS = 18
+MOST_PARTS = 40
+SHOWN_BUDGETS = 8
+SMALL = 0.001
+"""A cause with a smaller share of the late time is no row of its own."""
+LEAST_FOR_ADVICE = 0.05
+MOST_ADVICE, MOST_KINDS = 4, 3
+
+
+def explained_section(analysis: Analysis) -> list[Block]:
+    """Why the latest activations were late, if the run was traced."""
+    if not has_trace(analysis.record):
+        return []
+    requirement = analysis.verdict.requirement
+    try:
+        found = explain(analysis.record, requirement.limit_ns if requirement else None)
+    except UserError as problem:
+        return [Text((f"{capitalised(str(problem))}.",), "doubt")]
+    return [*explained_blocks(found, analysis.record), *budget_blocks(found, SHOWN_BUDGETS, folded=True)]
+
+
+def explained_blocks(found: Explanation, record: Record) -> list[Block]:
+    """The sentence, what to know about it, and the table of causes."""
+    blocks: list[Block] = [Text((f"{_why(found)} {_observer(record)}",))]
+    doubts = tuple(_doubts(found))
+    if doubts:
+        blocks.append(Text(doubts, "doubt"))
+    if found.budgets:
+        blocks += [_causes(found), Text((_note(found), *_advice(found)))]
+    return blocks
+
+
+def _why(found: Explanation) -> str:
+    late = quantity(found.late, "activation")
+    which = f"{late} above {value(found.limit_ns)}" if found.limit_ns else f"the {late} with the largest latencies"
+    if not found.late:
+        return f"No activation was above {value(found.limit_ns or 0)}."
+    if not found.budgets:
+        return f"Nobody can tell why: the trace holds none of {which}."
+    return f"{capitalised(_kinds(found))}. These are shares of the time of {which}."
+
+
+def _kinds(found: Explanation) -> str:
+    """The largest kinds of causes in words, each with its largest name and the share of the kind."""
+    shares: dict[Cause, float] = {}
+    for row in found.rows:
+        shares[row.cause.cause] = shares.get(row.cause.cause, 0.0) + row.share
+    largest = sorted(shares, key=lambda cause: -shares[cause])[:MOST_KINDS]
+    told = [cause for cause in largest if shares[cause] >= LEAST_FOR_ADVICE] or largest[:1]
+    names = {cause: next(row.cause for row in found.rows if row.cause.cause is cause) for cause in told}
+    others = {cause for cause in told if sum(row.cause.cause is cause for row in found.rows) > 1}
+    return "; ".join(
+        f"{names[cause].words(found.blind)}{' and others' if cause in others else ''}: {_percent(shares[cause])}"
+        for cause in told
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _observer(record: Record) -> str:
+    """What tracing itself adds, as an interval if the run measured it."""
+    found = tracing_effects(record)
+    if found is None or not found.fields:
+        why = f": {found.refused}" if found else "; rtproof run --observer does"
+        return f"What tracing itself adds was not measured{why}."
+    effect = next(each for each in found.fields[-1].effects if each.statistic == "median")
+    us = number_format.US
+    return f"Tracing itself adds {us(effect.difference)} [{us.show(effect.low)}, {us.show(effect.high)}] to the median."
+
+
+def _doubts(found: Explanation) -> list[str]:
+    doubts = []
+    if found.outside:
+        doubts.append(f"{quantity(found.outside, 'activation')} of {found.late:,} are not in the trace.")
+    if found.left_out:
+        doubts.append(f"{quantity(found.left_out, 'activation')} of {found.late:,} were left out: they are too many.")
+    torn = sum(1 for each in found.budgets if not each.whole)
+    if torn:
+        share = _percent(found.share_of(Cause.UNEXPLAINED))
+        doubts.append(f"{torn} of {len(found.budgets)} have unexplained time: {share} of the time.")
+    gone = found.share_of(Cause.IRQ_OFF_OR_GONE)
+    if gone:
+        doubts.append(
+            f"Interrupts off and a machine that was gone cannot be told apart in {_percent(gone)} of the time."
+        )
+    if not found.counts_preemption:
+        doubts.append(
+            "This kernel does not count how often preemption is off, so that and a missing preemption point look alike."
+        )
+    if found.blind:
+        missing = " and ".join(_CLASSES[each] for each in found.blind)
+        doubts.append(f"The trace lacks events of {missing}, so a cause may be one of these.")
+    return doubts
+
+
+_CLASSES = {Blind.INTERRUPTS: "some interrupts", Blind.SOFTIRQS: "softirqs", Blind.TIMERS: "timers"}
+
+
+def _causes(found: Explanation) -> Table:
+    shown = [row for row in found.rows if row.share >= SMALL or row.cause.cause in _NEVER_HIDDEN][:MOST_ROWS]
+    us = number_format.US
+    rows = [
+        (
+            _name(row, found),
+            _percent(row.share),
+            number_format.count_text(row.first_in),
+            f"{row.median_ns / 1_000:,.1f}",
+            f"{row.largest_ns / 1_000:,.1f}",
+            f"{row.typical_ns / 1_000:,.1f}" if found.ordinary else number_format.UNKNOWN,
+        )
+        for row in shown
+    ]
+    rest = [row for row in found.rows if row not in shown]
+    if rest:
+        share = _percent(sum(row.share for row in rest))
+        rows.append((f"{len(rest)} other causes", share, str(sum(row.first_in for row in rest)), "", "", ""))
+    header = ("cause", "share", "first in", *number_format.unit_headings(us, "median", "largest", "typical"))
+    return Table(
+        f"Where the time of {quantity(len(found.budgets), 'late activation')} went",
+        header,
+        tuple(rows),
+        (1, 2, 3, 4, 5),
+    )
+
+
+_NEVER_HIDDEN = (Cause.UNEXPLAINED, Cause.IRQ_OFF_OR_GONE)
+
+
+def _name(row: CauseRow, found: Explanation) -> str:
+    several = f" ({row.threads} threads)" if row.threads > 1 else ""
+    return f"{row.cause.words(found.blind)}{several}"
+
+
+def _note(found: Explanation) -> str:
+    usual = quantity(len(found.ordinary), "ordinary activation")
+    return (
+        "First in: in how many activations the cause took the most. Median and largest: over the activations that have "
+        f"it. Typical: the median of the same kind of cause over {usual}. Every nanosecond from the due time to the "
+        "end is charged to one cause, so the shares add up to 100 %."
+    )
+
+
+def _advice(found: Explanation) -> tuple[str, ...]:
+    """A line for each of the largest causes that a rule is for, each rule once."""
+    causes = [row.cause for row in found.rows if row.share >= LEAST_FOR_ADVICE]
+    rules = dict.fromkeys(rule for rule in map(advice_on, causes) if rule)
+    return tuple(f"{capitalised(rule.short)}. {rule.sentence} Source: {rule.source}." for rule in rules)[:MOST_ADVICE]
+
+
+def budget_blocks(found: Explanation, most: int, *, folded: bool = False) -> list[Block]:
+    """The budgets of the latest activations as tables."""
+    return [_budget(each, found, folded) for each in found.budgets[:most]]
+
+
+def _budget(of: Budget, found: Explanation, folded: bool) -> Table:
+    activation = of.activation
+    kept = sorted(sorted(of.parts, key=lambda part: -part.length_ns)[:MOST_PARTS], key=lambda part: part.from_ns)
+    rows = [
+        (
+            phase.value if at == 0 else "",
+            f"{(part.from_ns - activation.due_ns) / 1_000:,.1f}",
+            f"{part.length_ns / 1_000:,.1f}",
+            number_format.share_text(part.length_ns, activation.latency_ns),
+            part.cause.words(found.blind),
+        )
+        for phase in Phase
+        for at, part in enumerate(_of_phase(kept, phase))
+    ]
+    rest = len(of.parts) - len(kept)
+    if rest:
+        shorter_ns = activation.latency_ns - sum(part.length_ns for part in kept)
+        share = number_format.share_text(shorter_ns, activation.latency_ns)
+        rows.append(("", "", f"{shorter_ns / 1_000:,.1f}", share, f"{rest} shorter parts"))
+    caption = (
+        f"Activation {activation.index:,} of thread {activation.thread}, due at {number_format.S(activation.due_ns)}: "
+        f"{value(activation.latency_ns)}"
+    )
+    us = number_format.US
+    header = ("phase", *number_format.unit_headings(us, "from", "length"), "share", "cause")
+    return Table(caption, header, tuple(rows), (1, 2, 3), folded=folded)
+
+
+def _of_phase(parts: list[BudgetPart], phase: Phase) -> list[BudgetPart]:
+    return [part for part in parts if part.phase is phase]

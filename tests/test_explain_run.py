@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A traced run explained: from the pages of the trace to the causes, the command and its exit codes."""
+
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from analysis_records import SERIES
+from explain_cases import DUE_NS, HOG, VICTIM, Cpu, begun, check, traced_run
+from run_folders import latencies as drawn
+from run_folders import write_run
+from trace_cases import LAYOUTS
+
+from rtproof.cli.main import main
+from rtproof.core.errors import UserError
+from rtproof.experiment import explained_runs
+from rtproof.explain.advice import LONGEST_SHORT, advice_on, all_advice, parse_advice
+from rtproof.explain.causes import Blind, Cause, NamedCause
+from rtproof.explain.explanation import explain
+from rtproof.explain.trace_events import EventDecoder, event_format, event_formats
+from rtproof.judge.analyse import analyse
+from rtproof.record.contents import Record
+from rtproof.report.blocks import Table, Text
+from rtproof.report.sections.explained import explained_section
+from rtproof.summary.kernel_trace import page_layout, trace_content
+from rtproof.summary.trace_pages import PageLayout
+
+MS = 1_000_000
+
+
+def several(*, hog_ns: int = 300_000, activations: int = 40, every: int = 10) -> tuple[list[int], Cpu]:
+    """Activations of 20 us; in every tenth the hog keeps the CPU with preemption off."""
+    cpu, latencies = begun(), []
+    for index in range(activations):
+        at_ns, held_ns = index * MS, hog_ns if index % every == every - 1 else 2_000
+        cpu.timer(at_ns + 8_000, depth=1 if held_ns == hog_ns else 0)
+        cpu.to_victim(at_ns + 14_000 + held_ns).switch(at_ns + 30_000 + held_ns, HOG, state=1)
+        latencies.append(18_000 + held_ns)
+    return latencies, cpu
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_events_of_every_kind_of_kernel_come_out_as_they_went_in(layout: PageLayout) -> None:
+    _, cpu = several(activations=3)
+    cpu.hard(4 * MS, "irq_handler_entry", irq=9, name="eth0").hard(4 * MS + 9, "irq_handler_exit", irq=9)
+    cpu.softirq(4 * MS + 20, 3, 4 * MS + 90)
+    record = traced_run([1_000], cpu, layout=layout)
+    decoder = EventDecoder(event_formats(record).values(), page_layout(record))
+    found = list(decoder.events(0, trace_content(record, "cpu0/raw")))
+    assert [event._replace(values={}) for event in found] == [event._replace(values={}) for event in cpu.events]
+    for event, made in zip(found, cpu.events, strict=True):
+        assert {key: value for key, value in event.values.items() if key in made.values} == made.values
+    assert decoder.skipped == {}
+
+
+def test_the_causes_of_all_late_activations_stand_beside_the_ordinary_ones() -> None:
+    latencies, cpu = several()
+    found = explain(traced_run(latencies, cpu), 100_000)
+    assert (found.late, len(found.budgets), found.outside, found.left_out) == (4, 4, 0, 0)
+    for each in (*found.budgets, *found.ordinary):
+        check(each)
+    first = found.rows[0]
+    assert first.cause == NamedCause(Cause.PREEMPT_OFF, "hog", HOG)
+    assert (first.late, first.first_in, first.threads) == (4, 4, 1)
+    assert first.median_ns == first.largest_ns == 302_000
+    assert first.typical_ns == 0
+    assert sum(row.share for row in found.rows) == pytest.approx(1)
+    timer = next(row for row in found.rows if row.cause.cause is Cause.TIMER)
+    assert timer.typical_ns == timer.median_ns == 4_000
+    assert len(found.ordinary) == 32
+
+
+def test_without_a_limit_the_largest_are_taken() -> None:
+    latencies, cpu = several()
+    found = explain(traced_run(latencies, cpu), top=3)
+    assert found.limit_ns is None
+    assert [each.activation.latency_ns for each in found.budgets] == [318_000] * 3
+
+
+def test_what_the_trace_does_not_hold_is_counted() -> None:
+    latencies, cpu = several()
+    cut = Cpu(0, HOG, [event for event in cpu.events if event.time_ns > DUE_NS + 15 * MS])
+    found = explain(traced_run(latencies, cut), 100_000)
+    assert (found.late, len(found.budgets), found.outside) == (4, 3, 1)
+    nothing = explain(traced_run(latencies, Cpu(0)), 100_000)
+    assert (nothing.late, nothing.budgets, nothing.rows, nothing.outside) == (4, (), (), 4)
+
+
+def test_classes_of_events_that_are_missing_are_told() -> None:
+    latencies, cpu = several()
+    assert explain(traced_run(latencies, cpu)).blind == (Blind.INTERRUPTS,), "of five vectors there are two"
+    gone = {f"events/irq/softirq_{way}/format": "" for way in ("entry", "exit")}
+    gone["events/irq/irq_handler_entry/format"] = gone["events/timer/hrtimer_expire_entry/format"] = ""
+    kept = [event for event in cpu.events if not event.name.startswith("hrtimer_expire")]
+    found = explain(traced_run(latencies, Cpu(0, HOG, kept), **gone))
+    assert found.blind == (Blind.INTERRUPTS, Blind.SOFTIRQS, Blind.TIMERS)
+    assert Cause.UNEXPLAINED not in {row.cause.cause for row in found.rows}
+
+
+def test_events_of_no_use_are_counted() -> None:
+    latencies, cpu = several()
+    record = traced_run(latencies, cpu, **{"events/timer/hrtimer_expire_exit/format": "name: x\nID: 107\n"})
+    assert explain(record).skipped == {"unused": 40}
+    gone = traced_run(latencies, cpu, **{"events/timer/hrtimer_expire_exit/format": ""})
+    assert explain(gone).skipped == {"unknown": 40}
+
+
+def untraced() -> Record:
+    return replace(traced_run([1_000]), files=())
+
+
+@pytest.mark.parametrize(
+    ("record", "why"),
+    [
+        (untraced(), "no trace"),
+        (traced_run([1_000], **{"events/sched/sched_switch/format": ""}), "lacks sched_switch"),
+        (traced_run([1_000], **{"events/sched/sched_waking/format": ""}), "lacks sched_waking"),
+        (traced_run([1_000], trace_clock="[local] mono\n"), "another clock"),
+        (replace(traced_run([1_000]), chunk_refs=()), "no samples"),
+        (traced_run([1_000], header_page="x"), "pages of its trace"),
+    ],
+)
+def test_what_cannot_be_explained_is_refused_in_words(record: Record, why: str) -> None:
+    with pytest.raises(UserError, match=why):
+        explain(record)
+
+
+def test_damaged_traces_are_explained_as_far_as_they_go() -> None:
+    latencies, cpu = several(activations=20)
+    record = traced_run(latencies, cpu)
+    chance = random.Random(7)
+    for _ in range(100):
+        files = list(record.files)
+        at = chance.randrange(len(files))
+        damaged = bytearray(files[at].content)
+        for _ in range(chance.randint(1, 6)):
+            damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+        files[at] = replace(files[at], content=bytes(damaged[: chance.choice((len(damaged), chance.randrange(4096)))]))
+        try:
+            found = explain(replace(record, files=tuple(files)), 100_000)
+        except UserError:
+            continue
+        for each in found.budgets:
+            check(each)
+        assert len(found.budgets) + found.outside == 2
+
+
+# The section of the report and the command.
+
+
+def test_the_section_answers_in_one_sentence_and_one_table() -> None:
+    latencies, cpu = several()
+    first, doubt, table, note, *budgets = explained_section(analyse(traced_run(latencies, cpu)))
+    assert isinstance(first, Text)
+    assert first.paragraphs[0].startswith("Preemption off in hog/200, or an interrupt that the trace has no")
+    assert "was not measured; rtproof run --observer does" in first.paragraphs[0]
+    assert isinstance(doubt, Text)
+    assert any("lacks events of some interrupts" in line for line in doubt.paragraphs)
+    assert isinstance(table, Table)
+    assert table.rows[0][0].startswith("preemption off in hog/200, or an interrupt that the trace has no event for")
+    assert isinstance(note, Text)
+    assert any("PREEMPT_RT" in line and "Source: https://" in line for line in note.paragraphs)
+    assert len(budgets) == 8
+    assert explained_section(analyse(untraced())) == []
+
+
+def test_a_trace_that_cannot_be_explained_says_so_in_its_section() -> None:
+    (said,) = explained_section(analyse(traced_run([1_000], trace_clock="[local]\n")))
+    assert isinstance(said, Text)
+    assert said.kind == "doubt"
+    assert said.paragraphs[0].startswith("The trace of this run has another clock")
+
+
+@pytest.fixture
+def stored(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A path that the command reads as the record of several activations."""
+    latencies, cpu = several()
+
+    class Stored:
+        record = traced_run(latencies, cpu)
+
+    monkeypatch.setattr(explained_runs, "open_run", lambda path: Stored)
+    return Path("run")
+
+
+@pytest.mark.parametrize(
+    ("words", "exit_code"),
+    [((), 0), (("preemptoff:3",), 1), (("preemptoff:4",), 0), (("irqoff:0", "preemptoff:0"), 1), (("irqoff:0",), 0)],
+)
+def test_continuous_integration_may_forbid_causes(
+    stored: Path, words: tuple[str, ...], exit_code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = [word for each in words for word in ("--explain-at-most", each)]
+    assert main(["explain", str(stored), "--limit", "100us", *options]) == exit_code
+    assert ("4 late activations had preemptoff first" in capsys.readouterr().out) == bool(exit_code)
+
+
+@pytest.mark.parametrize("word", ["irqoff", "irqoff:x", ":3", "irqof:0", "irqoff:-1"])
+def test_what_is_no_cause_and_number_is_refused(stored: Path, word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", str(stored), "--explain-at-most", word]) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "write a cause and a number" in said or "did you mean 'irqoff'" in said
+
+
+def test_who_forbids_interrupts_off_forbids_what_may_be_that() -> None:
+    cpu = begun().timer(300_000).to_victim(308_000).switch(900_000, HOG, state=1)
+    found = explain(traced_run([310_000], cpu), 100_000)
+    assert found.budgets[0].first.cause is Cause.IRQ_OFF_OR_GONE
+    (said,) = explained_runs.exceeded(found, {Cause.IRQ_OFF: 0})
+    assert said == "1 late activation had irqoff, or irqoff-or-machine, first, and 0 may"
+
+
+def test_the_json_has_every_part(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", str(stored), "--limit", "100us", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["schema"], told["version"], told["late_count"]) == ("rtproof.explanation", 1, 4)
+    assert told["observer"] is None
+    for budget in told["budgets"]:
+        assert sum(part["to_ns"] - part["from_ns"] for part in budget["parts"]) == budget["latency_ns"]
+        assert budget["tid"] == VICTIM
+    assert told["causes"][0]["cause"] == "preemptoff"
+    assert told["causes"][0]["advice"]["source"].startswith("https://")
+
+
+def test_verbose_prints_the_budgets(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", str(stored), "--limit", "100us", "-v"]) == 0
+    said = capsys.readouterr().out
+    assert said.count("due at") == 4
+    assert "until it was woken" in said
+
+
+def test_a_run_without_a_trace_gets_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_run(tmp_path / "run", drawn(1, 100))
+    assert main(["explain", str(tmp_path / "run")]) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.endswith("this run has no trace, so nobody can tell why it was late: measure with --trace")
+
+
+# Advice.
+
+
+def test_every_cause_that_somebody_can_change_has_advice_with_a_source() -> None:
+    without = {cause for cause in Cause if advice_on(NamedCause(cause)) is None}
+    assert without == {Cause.TIMER, Cause.SCHEDULER, Cause.RETURN, Cause.OWN_CODE, Cause.UNEXPLAINED}
+    for rule in all_advice():
+        assert rule.source.startswith("https://")
+        assert len(rule.short) <= LONGEST_SHORT
+        assert rule.sentence.endswith(".")
+
+
+def test_special_advice_comes_before_general() -> None:
+    special, general = (advice_on(NamedCause(Cause.SOFTIRQ, name)) for name in ("NET_RX", "BLOCK"))
+    assert special is not None
+    assert general is not None
+    assert "network" in special.short
+    assert special != general
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('[[advice]]\ncauses = ["none"]\nshort = ""\nsentence = ""\nsource = ""', "no cause 'none'"),
+        ('[[advice]]\ncauses = ["nmi"]\nname = "("\nshort = ""\nsentence = ""\nsource = ""', "is no pattern"),
+        (f'[[advice]]\ncauses = ["nmi"]\nshort = "{"x" * 99}"\nsentence = ""\nsource = ""', "too long"),
+        ("[[advice]]\nwhat = 1", "there is no key|missing"),
+        ("[[", "is not TOML"),
+    ],
+)
+def test_a_file_of_advice_that_makes_no_sense_is_refused(text: str, why: str) -> None:
+    with pytest.raises(UserError, match=why):
+        parse_advice(text.encode(), "x.toml")
+
+
+def test_a_format_that_is_none_is_left_out() -> None:
+    assert event_format("sched/x", "name: x\n") is None
+    assert SERIES.period_ns == MS
