@@ -5,6 +5,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Literal
 
 from analysis_records import SERIES, block, fact, record
 from trace_cases import HEADER_PAGE, head, page
@@ -153,6 +154,7 @@ PRINTED = {
     "softirq_entry": '__print_symbolic(REC->vec, { 1, "TIMER" }, { 3, "NET_RX" })',
 }
 COMM = 16
+LITTLE = PageLayout("<", 4096, 8, 8, 16)
 
 
 def fields_of(name: str) -> list[tuple[str, str, int, int]]:
@@ -182,7 +184,7 @@ def format_text(name: str) -> str:
 def content_of(event: TraceEvent, layout: PageLayout) -> bytes:
     """An event as it stands on a page."""
     name = event.name.rpartition("/")[2]
-    order = "big" if layout.big else "little"
+    order: Literal["big", "little"] = "big" if layout.big else "little"
     fields, behind = fields_of(name), b""
     content = struct.pack(
         f"{layout.order}HBBi", 100 + list(SYSTEMS).index(name), event.flags, event.depth, event.pid
@@ -215,12 +217,11 @@ def pages_of(events: Sequence[TraceEvent], layout: PageLayout, each: int = 8) ->
     return found
 
 
-def traced_run(latencies_ns: Sequence[int], *cpus: Cpu, layout: PageLayout | None = None, **changes: str) -> Record:
+def traced_run(latencies_ns: Sequence[int], *cpus: Cpu, layout: PageLayout = LITTLE, **changes: str) -> Record:
     """A record of these latencies, due at DUE_NS and each period later, with the events of the CPUs.
 
     changes: files of the trace that are others; with the content "" they are not there.
     """
-    layout = layout or PageLayout("<", 4096, 8, 8, 16)
     texts = {
         "about": f"endian {'big' if layout.big else 'little'}\nbuffer_kib 64\n",
         "header_page": HEADER_PAGE.replace("size:8;\tsigned:1", f"size:{layout.commit_size};\tsigned:1")

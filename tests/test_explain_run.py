@@ -94,17 +94,22 @@ def test_classes_of_events_that_are_missing_are_told() -> None:
     gone = {f"events/irq/softirq_{way}/format": "" for way in ("entry", "exit")}
     gone["events/irq/irq_handler_entry/format"] = gone["events/timer/hrtimer_expire_entry/format"] = ""
     kept = [event for event in cpu.events if not event.name.startswith("hrtimer_expire")]
-    found = explain(traced_run(latencies, Cpu(0, HOG, kept), **gone))
+    found = explain(changed(gone, latencies, Cpu(0, HOG, kept)))
     assert found.blind == (Blind.INTERRUPTS, Blind.SOFTIRQS, Blind.TIMERS)
     assert Cause.UNEXPLAINED not in {row.cause.cause for row in found.rows}
 
 
 def test_events_of_no_use_are_counted() -> None:
     latencies, cpu = several()
-    record = traced_run(latencies, cpu, **{"events/timer/hrtimer_expire_exit/format": "name: x\nID: 107\n"})
+    record = changed({"events/timer/hrtimer_expire_exit/format": "name: x\nID: 107\n"}, latencies, cpu)
     assert explain(record).skipped == {"unused": 40}
-    gone = traced_run(latencies, cpu, **{"events/timer/hrtimer_expire_exit/format": ""})
+    gone = changed({"events/timer/hrtimer_expire_exit/format": ""}, latencies, cpu)
     assert explain(gone).skipped == {"unknown": 40}
+
+
+def changed(files: dict[str, str], latencies: list[int], *cpus: Cpu) -> Record:
+    """A traced run in which some files of the trace are others."""
+    return traced_run(latencies, *cpus, **files)  # type: ignore[arg-type]
 
 
 def untraced() -> Record:
@@ -115,8 +120,8 @@ def untraced() -> Record:
     ("record", "why"),
     [
         (untraced(), "no trace"),
-        (traced_run([1_000], **{"events/sched/sched_switch/format": ""}), "lacks sched_switch"),
-        (traced_run([1_000], **{"events/sched/sched_waking/format": ""}), "lacks sched_waking"),
+        (changed({"events/sched/sched_switch/format": ""}, [1_000]), "lacks sched_switch"),
+        (changed({"events/sched/sched_waking/format": ""}, [1_000]), "lacks sched_waking"),
         (traced_run([1_000], trace_clock="[local] mono\n"), "another clock"),
         (replace(traced_run([1_000]), chunk_refs=()), "no samples"),
         (traced_run([1_000], header_page="x"), "pages of its trace"),

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * rtproof_disturb: disturbs a CPU in nine known ways, one after the other, to see that an
+ * explanation names them. A task of ordinary policy begins each disturbance lead_ns before a due
+ * time of somebody's grid: due times are origin_ns plus whole milliseconds, of CLOCK_MONOTONIC.
+ * From one disturbance to the next it takes period_ms. Of each kind there are three lengths.
+ *
+ * /proc/rtproof_disturb has a line for each disturbance: kind, begin, end (of CLOCK_MONOTONIC, in
+ * ns) and the thread that did it, 0 if it was an interrupt.
+ */
+#define pr_fmt(fmt) "rtproof_disturb: " fmt
+#include <linux/err.h>
+#include <linux/hrtimer.h>
+#include <linux/interrupt.h>
+#include <linux/irq_work.h>
+#include <linux/irqflags.h>
+#include <linux/kthread.h>
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/module.h>
+#include <linux/proc_fs.h>
+#include <linux/sched.h>
+#include <linux/seq_file.h>
+#include <linux/spinlock.h>
+
+#include "../compat.h"
+
+#define EARLY_NS (100 * NSEC_PER_USEC) /* for the task to wake up in, before it waits awake */
+#define MOST 4096
+
+static unsigned long long origin_ns;
+module_param(origin_ns, ullong, 0444);
+MODULE_PARM_DESC(origin_ns, "a due time of CLOCK_MONOTONIC");
+
+static unsigned int period_ms = 10;
+module_param(period_ms, uint, 0444);
+MODULE_PARM_DESC(period_ms, "from one disturbance to the next, 4 to 10000 ms");
+
+static unsigned int lead_ns = 20000;
+module_param(lead_ns, uint, 0444);
+MODULE_PARM_DESC(lead_ns, "how long before a due time a disturbance begins, at most 90000 ns");
+
+static int cpu;
+module_param(cpu, int, 0444);
+MODULE_PARM_DESC(cpu, "where");
+
+enum kind {
+	IRQS_OFF,
+	PREEMPT_OFF,
+	RAW_SPINLOCK,
+	BH_OFF,
+	KERNEL_CODE,
+	TASKLET,
+	HARD_IRQ,
+	OTHER_TIMER,
+	URGENT_TASK,
+	KINDS
+};
+
+static const char *const names[KINDS] = { "irqs-off",	 "preempt-off", "raw-spinlock",
+					  "bh-off",	 "kernel-code", "tasklet",
+					  "hard-irq",	 "other-timer", "urgent-task" };
+static const unsigned int lengths_us[] = { 100, 300, 1000 };
+
+struct disturbance {
+	enum kind kind;
+	pid_t tid;
+	u64 begin, end;
+};
+
+static struct disturbance done[MOST];
+static unsigned int count;
+static struct task_struct *task, *urgent;
+static struct hrtimer timer;
+static struct irq_work work;
+static DEFINE_RAW_SPINLOCK(lock);
+static u64 length_ns;
+static bool urgent_wanted;
+
+static u64 now_ns(void)
+{
+	return ktime_to_ns(ktime_get());
+}
+
+/* Spends the length, and notes who did. Only one thing at a time disturbs. */
+static void spend(enum kind kind, pid_t tid)
+{
+	struct disturbance *note = &done[count % MOST];
+	u64 begin = now_ns(), last;
+
+	do {
+		last = now_ns();
+	} while (last - begin < length_ns);
+	*note = (struct disturbance){ .kind = kind, .tid = tid, .begin = begin, .end = last };
+	smp_store_release(&count, count + 1);
+}
+
+static void tasklet_runs(unsigned long unused)
+{
+	spend(TASKLET, 0);
+}
+
+static void work_runs(struct irq_work *unused)
+{
+	spend(HARD_IRQ, 0);
+}
+
+static enum hrtimer_restart timer_fires(struct hrtimer *unused)
+{
+	spend(OTHER_TIMER, 0);
+	return HRTIMER_NORESTART;
+}
+
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+static DECLARE_TASKLET_OLD(tasklet, tasklet_runs);
+
+static int be_urgent(void *unused)
+{
+	set_current_state(TASK_INTERRUPTIBLE);
+	while (!kthread_should_stop()) {
+		schedule();
+		if (xchg(&urgent_wanted, false))
+			spend(URGENT_TASK, current->pid);
+		set_current_state(TASK_INTERRUPTIBLE);
+	}
+	__set_current_state(TASK_RUNNING);
+	return 0;
+}
+
+static void with_irqs_off(void)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	spend(IRQS_OFF, current->pid);
+	local_irq_restore(flags);
+}
+
+static void disturb_now(enum kind kind)
+{
+	switch (kind) {
+	case IRQS_OFF:
+		with_irqs_off();
+		break;
+	case PREEMPT_OFF:
+		preempt_disable();
+		spend(kind, current->pid);
+		preempt_enable();
+		break;
+	case RAW_SPINLOCK:
+		raw_spin_lock(&lock);
+		spend(kind, current->pid);
+		raw_spin_unlock(&lock);
+		break;
+	case BH_OFF:
+		local_bh_disable();
+		spend(kind, current->pid);
+		local_bh_enable();
+		break;
+	case KERNEL_CODE:
+		spend(kind, current->pid);
+		break;
+	case TASKLET:
+		local_bh_disable();
+		tasklet_schedule(&tasklet);
+		local_bh_enable();
+		break;
+	case HARD_IRQ:
+		irq_work_queue(&work);
+		break;
+	case OTHER_TIMER:
+		hrtimer_start(&timer, ns_to_ktime(now_ns() + 2000), HRTIMER_MODE_ABS_PINNED_HARD);
+		break;
+	default:
+		WRITE_ONCE(urgent_wanted, true);
+		wake_up_process(urgent);
+	}
+}
+
+/* False: the task is to end. */
+static bool sleep_until(u64 until)
+{
+	ktime_t expires = ns_to_ktime(until);
+
+	while (now_ns() < until) {
+		set_current_state(TASK_INTERRUPTIBLE);
+		if (kthread_should_stop())
+			break;
+		schedule_hrtimeout_range(&expires, 0, HRTIMER_MODE_ABS);
+	}
+	__set_current_state(TASK_RUNNING);
+	return !kthread_should_stop();
+}
+
+/* A due time at least this much later. */
+static u64 due_after(u64 later_ns)
+{
+	u64 gone = now_ns() + later_ns - origin_ns;
+
+	return origin_ns + (div64_u64(gone, NSEC_PER_MSEC) + 1) * NSEC_PER_MSEC;
+}
+
+static int disturb(void *unused)
+{
+	u64 begin;
+
+	for (unsigned int n = 0; n < MOST; n++) {
+		begin = due_after(period_ms * (u64)NSEC_PER_MSEC - NSEC_PER_MSEC) - lead_ns;
+		if (!sleep_until(begin - EARLY_NS))
+			return 0;
+		length_ns = lengths_us[n / KINDS % 3] * NSEC_PER_USEC;
+		while (now_ns() < begin)
+			cpu_relax();
+		disturb_now(n % KINDS);
+	}
+	while (!kthread_should_stop())
+		schedule_timeout_interruptible(HZ);
+	return 0;
+}
+
+static int show(struct seq_file *file, void *unused)
+{
+	unsigned int n = smp_load_acquire(&count);
+
+	for (unsigned int i = 0; i < n && i < MOST; i++)
+		seq_printf(file, "%s %llu %llu %d\n", names[done[i].kind], done[i].begin, done[i].end,
+			   done[i].tid);
+	return 0;
+}
+
+static bool sane(void)
+{
+	return period_ms >= 4 && period_ms <= 10000 && lead_ns <= 90000 && cpu >= 0 &&
+	       cpu < nr_cpu_ids && cpu_online(cpu) && origin_ns <= now_ns();
+}
+
+static struct task_struct *make_task(int (*runs)(void *), const char *name)
+{
+	struct task_struct *made = kthread_create(runs, NULL, "%s", name);
+
+	if (!IS_ERR(made))
+		kthread_bind(made, cpu);
+	return made;
+}
+
+static int __init disturb_init(void)
+{
+	int error;
+
+	if (!sane())
+		return -EINVAL;
+	rtproof_timer_setup(&timer, timer_fires, HRTIMER_MODE_ABS_PINNED_HARD);
+	RTPROOF_HARD_WORK(&work, work_runs);
+	if (!proc_create_single("rtproof_disturb", 0444, NULL, show))
+		return -ENOMEM;
+	urgent = make_task(be_urgent, "rtproof_urgent");
+	error = PTR_ERR_OR_ZERO(urgent);
+	if (error)
+		goto no_urgent;
+	task = make_task(disturb, "rtproof_disturb");
+	error = PTR_ERR_OR_ZERO(task);
+	if (error)
+		goto no_task;
+	error = rtproof_set_policy(urgent, SCHED_FIFO, 97);
+	if (error)
+		goto no_policy;
+	wake_up_process(urgent);
+	wake_up_process(task);
+	return 0;
+
+no_policy:
+	kthread_stop(task);
+no_task:
+	kthread_stop(urgent);
+no_urgent:
+	remove_proc_entry("rtproof_disturb", NULL);
+	return error;
+}
+
+static void __exit disturb_exit(void)
+{
+	kthread_stop(task);
+	kthread_stop(urgent);
+	hrtimer_cancel(&timer);
+	irq_work_sync(&work);
+	tasklet_kill(&tasklet);
+	remove_proc_entry("rtproof_disturb", NULL);
+}
+
+module_init(disturb_init);
+module_exit(disturb_exit);
+MODULE_DESCRIPTION("rtproof: disturbs a CPU in known ways, to test what explains latencies");
+MODULE_AUTHOR("rtproof");
+MODULE_LICENSE("GPL");
