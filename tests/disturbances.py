@@ -30,6 +30,9 @@ NAMES = {
 """The names that are right; of the others it is that of the module's task. "" where no name is known."""
 
 
+NESTED = (Cause.TIMER, Cause.OTHER_TIMERS, Cause.HARDIRQ)
+
+
 @dataclass(frozen=True)
 class Disturbance:
     """What the module says: times in ns from the origin of the record."""
@@ -66,8 +69,18 @@ class Answer:
 
     @property
     def error_ns(self) -> int:
-        """How much longer the budget says than the truth."""
-        return next(iter(self.found.by_cause.values())) - self.overlap_ns
+        """How much longer the budget says than the truth, without the interrupts that hit the disturbance."""
+        return next(iter(self.found.by_cause.values())) + self._nested_ns - self.overlap_ns
+
+    @property
+    def _nested_ns(self) -> int:
+        """The time of interrupts within the disturbance, which the budget charges to themselves."""
+        within = (
+            min(part.to_ns, self.truth.end_ns) - max(part.from_ns, self.truth.begin_ns)
+            for part in self.found.parts
+            if part.cause.cause in NESTED and part.cause != self.found.first
+        )
+        return sum(max(0, length_ns) for length_ns in within)
 
 
 def read_truth(text: str, origin_ns: int) -> list[Disturbance]:

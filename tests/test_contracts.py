@@ -192,6 +192,10 @@ def complain(each: blocks.Block) -> None:
             assert each.says
             assert len(each.rows) == len(each.y_edges) - 1
             assert {len(row) for row in each.rows} <= {len(each.x_edges) - 1}
+        case blocks.Bars():
+            assert each.says
+            assert {part.kind for _, parts in each.bars for part in parts} <= set(each.kinds)
+            assert all(0 <= part.begin < part.end <= each.end for _, parts in each.bars for part in parts)
         case _:
             pytest.fail(f"{each} is no block")
 
@@ -206,10 +210,14 @@ EVERY_BLOCK = (
         "empty", "nothing to see", "latency", "count", (), (blocks.Marker("limit", "x", 1.0),), True, True, "step"
     ),
     blocks.HeatMap("over time", "stays low", "time", "latency", (0.0, 1.0, 2.0), (1.0, 10.0), ((3, 0),)),
+    blocks.Bars(
+        "bars", "all red", "us", ("red",), (("first bar", (blocks.BarPart("red", 0.0, 2.0, "it is red"),)),), 4.0
+    ),
 )
 THEIR_WORDS = (
     *("the first paragraph", "rtproof run --duration 20s", "latencies", "12 us", "folded latencies", "13 us"),
     *("histogram", "falls steeply", "empty", "nothing to see", "over time", "stays low"),
+    *("bars", "all red"),
 )
 
 

@@ -22,7 +22,7 @@ from rtproof.explain.explanation import explain
 from rtproof.explain.trace_events import EventDecoder, event_format, event_formats
 from rtproof.judge.analyse import analyse
 from rtproof.record.contents import Record
-from rtproof.report.blocks import Table, Text
+from rtproof.report.blocks import Bars, Table, Text
 from rtproof.report.sections.explained import explained_section
 from rtproof.summary.kernel_trace import page_layout, trace_content
 from rtproof.summary.trace_pages import PageLayout
@@ -157,7 +157,7 @@ def test_damaged_traces_are_explained_as_far_as_they_go() -> None:
 
 def test_the_section_answers_in_one_sentence_and_one_table() -> None:
     latencies, cpu = several()
-    first, doubt, table, note, *budgets = explained_section(analyse(traced_run(latencies, cpu)))
+    first, doubt, table, note, bars, *budgets = explained_section(analyse(traced_run(latencies, cpu)))
     assert isinstance(first, Text)
     assert first.paragraphs[0].startswith("Preemption off in hog/200, or an interrupt that the trace has no")
     assert "was not measured; rtproof run --observer does" in first.paragraphs[0]
@@ -167,6 +167,9 @@ def test_the_section_answers_in_one_sentence_and_one_table() -> None:
     assert table.rows[0][0].startswith("preemption off in hog/200, or an interrupt that the trace has no event for")
     assert isinstance(note, Text)
     assert any("PREEMPT_RT" in line and "Source: https://" in line for line in note.paragraphs)
+    assert isinstance(bars, Bars)
+    assert bars.kinds[:2] == ("preemptoff", "irqoff-or-machine")
+    assert {parts[-1].end for _, parts in bars.bars} == {318.0, 20.0}
     assert len(budgets) == 8
     assert explained_section(analyse(untraced())) == []
 

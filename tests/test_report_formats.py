@@ -13,9 +13,9 @@ from report_cases import CASES, FORMATS_WITH_WORDS, HOSTILE, hostile, normal, no
 from rtproof import report
 from rtproof.core.errors import UserError
 from rtproof.core.printable import clean
-from rtproof.report.blocks import Block, HeatMap, Plot, Section, Table, Text
+from rtproof.report.blocks import BarPart, Bars, Block, HeatMap, Plot, Section, Table, Text
+from rtproof.report.formats import html, markdown, text
 from rtproof.report.formats import json as json_format
-from rtproof.report.formats import markdown, text
 from rtproof.report.formats.html import HtmlMarkup, html_element, json_script
 from rtproof.report.text_table import FOLDED_ROWS, WIDTH, fitted_to_terminal, lay_out
 
@@ -30,6 +30,28 @@ def strings(block: Block) -> Iterator[str]:
             yield from (block.caption, *block.header, *(cell for row in block.rows for cell in row))
         case Plot() | HeatMap():
             yield from (block.title, block.says, block.x_label, block.y_label, *(curve.name for curve in block.curves))
+        case Bars():
+            yield from (block.title, block.says, block.x_label, *block.kinds, *(label for label, _ in block.bars))
+
+
+def two_bars() -> Bars:
+    red, blue = BarPart("red", 0.0, 30.0, "30 us of red"), BarPart("blue", 30.0, 40.0, "<b>")
+    return Bars(
+        "What", "they are coloured", "us", ("red", "blue"), (("first", (red, blue)), ("second one", (red,))), 50.0
+    )
+
+
+def test_bars_are_letters_in_text_and_pictures_on_a_page() -> None:
+    assert [line.rstrip() for line in text.block_text(two_bars()).splitlines()] == [
+        "What. they are coloured",
+        f"first       {'A' * 30}{'B' * 10}",
+        f"second one  {'A' * 30}",
+        "A: red, B: blue",
+    ]
+    drawn = html.block_html(two_bars(), "x-1")
+    assert '<rect x="0.00" width="600.00" height="18" class="part-0"><title>30 us of red</title></rect>' in drawn
+    assert "<title>&lt;b&gt;</title>" in drawn
+    assert markdown.block_markdown(two_bars()) == "What. they are coloured"
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -140,7 +140,33 @@ class HeatMap:
     curves: tuple[Curve, ...] = ()
 
 
-Block = Text | Table | Plot | HeatMap
+@dataclass(frozen=True)
+class BarPart:
+    """A part of a bar. kind: what the legend calls it. words: what it is, in full."""
+
+    kind: str
+    begin: float
+    end: float
+    words: str
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Bars below each other over one axis, each made of coloured parts. ``says``: what they show, in a sentence.
+
+    ``bars``: the label of each bar, and its parts in order. ``kinds``: the kinds of parts, in the order of the legend.
+    ``end``: where the axis ends; it begins at 0.
+    """
+
+    title: str
+    says: str
+    x_label: str
+    kinds: tuple[str, ...]
+    bars: tuple[tuple[str, tuple[BarPart, ...]], ...]
+    end: float
+
+
+Block = Text | Table | Plot | HeatMap | Bars
 
 
 @dataclass(frozen=True)

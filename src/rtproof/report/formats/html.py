@@ -15,7 +15,7 @@ from rtproof import report
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
 from rtproof.report import plot_data
-from rtproof.report.blocks import Block, HeatMap, Link, Plot, Section, Table, Text
+from rtproof.report.blocks import BarPart, Bars, Block, HeatMap, Link, Plot, Section, Table, Text
 
 # The next functions build HTML into which no text can be injected: they escape every string but ``HtmlMarkup``.
 
@@ -315,3 +315,55 @@ def _(block: Plot | HeatMap, identity: str) -> HtmlMarkup:
         id=identity,
         aria_labelledby=heading,
     )
+
+
+BAR_UNITS = 1_000
+"""The width of a bar's picture in its own units; the page scales it."""
+BAR_COLOURS = 12
+"""report.css has a class for each."""
+
+
+@block_html.register
+def _(block: Bars, identity: str) -> HtmlMarkup:
+    heading = f"{identity}-title"
+    classes = {kind: f"part-{at % BAR_COLOURS}" for at, kind in enumerate(block.kinds)}
+    rows = [
+        html_element("div", html_element("dt", label), html_element("dd", _bar(label, parts, block.end, classes)))
+        for label, parts in block.bars
+    ]
+    legend = [html_element("li", _swatch(name), kind) for kind, name in classes.items()]
+    return html_element(
+        "figure",
+        html_element("h3", block.title, id=heading),
+        html_element("dl", *rows),
+        html_element("p", block.x_label, class_="axis"),
+        html_element("ul", *legend, class_="legend"),
+        html_element("figcaption", block.says),
+        id=identity,
+        class_="bars",
+        aria_labelledby=heading,
+    )
+
+
+def _bar(label: str, parts: tuple[BarPart, ...], end: float, classes: dict[str, str]) -> HtmlMarkup:
+    """The picture of one bar. The words of each part come up when the pointer rests on it."""
+    scale = BAR_UNITS / end if end else 0.0
+    drawn = [
+        html_element(
+            "rect",
+            html_element("title", part.words),
+            x=f"{part.begin * scale:.2f}",
+            width=f"{(part.end - part.begin) * scale:.2f}",
+            height="18",
+            class_=classes[part.kind],
+        )
+        for part in parts
+    ]
+    return html_element(
+        "svg", *drawn, viewBox=f"0 0 {BAR_UNITS} 18", preserveAspectRatio="none", role="img", aria_label=label
+    )
+
+
+def _swatch(name: str) -> HtmlMarkup:
+    square = html_element("rect", width="12", height="12", class_=name)
+    return html_element("svg", square, viewBox="0 0 12 12", aria_hidden="true")

@@ -4,7 +4,7 @@
 from functools import singledispatch
 
 from rtproof.core.printable import clean
-from rtproof.report.blocks import Block, HeatMap, Plot, Section, Table, Text
+from rtproof.report.blocks import Bars, Block, HeatMap, Plot, Section, Table, Text
 
 SUFFIX = ".md"
 
@@ -50,7 +50,8 @@ def _(block: Table) -> str:
 
 @block_markdown.register(Plot)
 @block_markdown.register(HeatMap)
-def _(block: Plot | HeatMap) -> str:
+@block_markdown.register(Bars)
+def _(block: Plot | HeatMap | Bars) -> str:
     return f"{words(block.title)}. {words(block.says)}"
 
 

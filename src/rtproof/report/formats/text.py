@@ -5,7 +5,7 @@ import textwrap
 from functools import singledispatch
 
 from rtproof.core.printable import clean
-from rtproof.report.blocks import Block, HeatMap, Plot, Section, Table, Text
+from rtproof.report.blocks import BarPart, Bars, Block, HeatMap, Plot, Section, Table, Text
 from rtproof.report.plot_data import sparklines
 from rtproof.report.text_table import lay_out, page_width
 
@@ -62,3 +62,25 @@ def _(block: Table) -> str:
 def _(block: Plot | HeatMap) -> str:
     says = textwrap.fill(f"{clean(block.title)}. {clean(block.says)}", page_width())
     return "\n".join([says, *sparklines(block)])
+
+
+BAR_WIDTH = 50
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@block_text.register
+def _(block: Bars) -> str:
+    """Each bar as letters, in the length that it has on the axis; of a short part nothing may be left."""
+    letters = {kind: LETTERS[at % len(LETTERS)] for at, kind in enumerate(block.kinds)}
+    longest = max((len(clean(label)) for label, _ in block.bars), default=0)
+    lines = [f"{clean(label):<{longest}}  {_letters(parts, letters, block.end)}" for label, parts in block.bars]
+    legend = ", ".join(f"{letter}: {clean(kind)}" for kind, letter in letters.items())
+    says = textwrap.fill(f"{clean(block.title)}. {clean(block.says)}", page_width())
+    return "\n".join([says, *lines, *textwrap.wrap(legend, page_width())])
+
+
+def _letters(parts: tuple[BarPart, ...], letters: dict[str, str], end: float) -> str:
+    """One letter for each step of the axis: that of the part which lies at the middle of the step."""
+    middles = [(at + 0.5) * end / BAR_WIDTH for at in range(BAR_WIDTH)]
+    found = (next((letters[part.kind] for part in parts if part.begin <= at < part.end), " ") for at in middles)
+    return "".join(found)

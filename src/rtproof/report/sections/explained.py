@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Why a run was late: one sentence, one table of causes, and the budgets of the latest activations."""
 
+from collections import Counter
+
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import capitalised, quantity, value
 from rtproof.explain.advice import advice_on
@@ -10,7 +12,7 @@ from rtproof.explain.explanation import CauseRow, Explanation, explain
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Record
 from rtproof.report import number_format
-from rtproof.report.blocks import Block, Table, Text
+from rtproof.report.blocks import BarPart, Bars, Block, Table, Text
 from rtproof.summary.kernel_trace import has_trace
 from rtproof.summary.tracing_effect import tracing_effects
 
@@ -32,7 +34,8 @@ def explained_section(analysis: Analysis) -> list[Block]:
         found = explain(analysis.record, requirement.limit_ns if requirement else None)
     except UserError as problem:
         return [Text((f"{capitalised(str(problem))}.",), "doubt")]
-    return [*explained_blocks(found, analysis.record), *budget_blocks(found, SHOWN_BUDGETS, folded=True)]
+    bars = [bars_of(found)] if found.budgets else []
+    return [*explained_blocks(found, analysis.record), *bars, *budget_blocks(found, SHOWN_BUDGETS, folded=True)]
 
 
 def explained_blocks(found: Explanation, record: Record) -> list[Block]:
@@ -163,6 +166,32 @@ def _advice(found: Explanation) -> tuple[str, ...]:
     causes = [row.cause for row in found.rows if row.share >= LEAST_FOR_ADVICE]
     rules = dict.fromkeys(rule for rule in map(advice_on, causes) if rule)
     return tuple(f"{capitalised(rule.short)}. {rule.sentence} Source: {rule.source}." for rule in rules)[:MOST_ADVICE]
+
+
+MOST_BARS = 24
+
+
+def bars_of(found: Explanation) -> Bars:
+    """A bar for each of the latest activations, from its due time to its end."""
+    shares: Counter[str] = Counter()
+    for row in found.rows:
+        shares[row.cause.cause.value] += row.total_ns
+    kinds = tuple(kind for kind, _ in shares.most_common())
+    shown = found.budgets[:MOST_BARS]
+    bars = tuple((_label(each), tuple(_part(each, part, found) for part in each.parts)) for each in shown)
+    end = max((each.activation.latency_ns for each in shown), default=0) / 1_000
+    says = f"{quantity(len(shown), 'activation')} with the largest latencies; each colour is a kind of cause."
+    return Bars("Where the time of each went", says, "us after the due time", kinds, bars, end)
+
+
+def _label(of: Budget) -> str:
+    return f"{number_format.S(of.activation.due_ns)}, thread {of.activation.thread}"
+
+
+def _part(of: Budget, part: BudgetPart, found: Explanation) -> BarPart:
+    begin_ns, end_ns = part.from_ns - of.activation.due_ns, part.to_ns - of.activation.due_ns
+    words = f"{capitalised(part.cause.words(found.blind))}: {part.length_ns / 1_000:,.1f} us, {part.phase.value}"
+    return BarPart(part.cause.cause.value, begin_ns / 1_000, end_ns / 1_000, words)
 
 
 def budget_blocks(found: Explanation, most: int, *, folded: bool = False) -> list[Block]:
