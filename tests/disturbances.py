@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from rtproof.explain.budget import Budget
+from rtproof.explain.budget import TimeBudget
 from rtproof.explain.causes import Cause
 
 KINDS = {
@@ -52,7 +52,7 @@ class Answer:
 
     truth: Disturbance
     overlap_ns: int
-    found: Budget
+    found: TimeBudget
 
     @property
     def cause(self) -> Cause:
@@ -91,7 +91,7 @@ def read_truth(text: str, origin_ns: int) -> list[Disturbance]:
     ]
 
 
-def answers(budgets: Sequence[Budget], truth: Sequence[Disturbance]) -> tuple[list[Answer], list[Budget]]:
+def answers(budgets: Sequence[TimeBudget], truth: Sequence[Disturbance]) -> tuple[list[Answer], list[TimeBudget]]:
     """The budgets whose activation a disturbance meets, and those that none does."""
     met, alone = [], []
     for each in budgets:

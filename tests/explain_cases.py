@@ -10,7 +10,7 @@ from typing import Literal
 from analysis_records import SERIES, block, fact, record
 from trace_cases import HEADER_PAGE, head, page
 
-from rtproof.explain.budget import Budget, LateActivation, System, budget
+from rtproof.explain.budget import LateActivation, System, TimeBudget, budget
 from rtproof.explain.cpu_contexts import Change, CpuTimeline, CpuWalk, Meaning, Window
 from rtproof.explain.trace_events import HARDIRQ, IRQS_OFF, LOST, SOFTIRQ, VALUES, TraceEvent
 from rtproof.record.contents import Moment, Record, SystemFile
@@ -101,7 +101,7 @@ def late(latency_ns: int) -> LateActivation:
     return LateActivation(0, 0, VICTIM, 1, DUE_NS, latency_ns)
 
 
-def budget_of(latency_ns: int, *cpus: Cpu, system: System = PLAIN, meaning: Meaning = MEANING) -> Budget:
+def budget_of(latency_ns: int, *cpus: Cpu, system: System = PLAIN, meaning: Meaning = MEANING) -> TimeBudget:
     """The budget of an activation, after a look at what must hold for each."""
     timelines, changes = walked([cpu.add(LATER_NS, "hrtimer_start") for cpu in cpus], meaning)
     found = budget(late(latency_ns), changes, timelines, system)
@@ -109,7 +109,7 @@ def budget_of(latency_ns: int, *cpus: Cpu, system: System = PLAIN, meaning: Mean
     return found
 
 
-def check(found: Budget) -> None:
+def check(found: TimeBudget) -> None:
     """Every nanosecond is charged once: the parts follow each other from the due time to the end."""
     edges = [found.activation.due_ns, *(part.to_ns for part in found.parts)]
     assert [part.from_ns for part in found.parts] == edges[:-1]
@@ -117,7 +117,7 @@ def check(found: Budget) -> None:
     assert all(part.length_ns > 0 for part in found.parts)
 
 
-def shown(found: Budget) -> list[tuple[str, str, str, int]]:
+def shown(found: TimeBudget) -> list[tuple[str, str, str, int]]:
     """Phase, cause, name and length of each part."""
     return [(part.phase.name, part.cause.cause.value, part.cause.who, part.length_ns) for part in found.parts]
 

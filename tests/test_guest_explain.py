@@ -8,7 +8,7 @@ import probe_guest
 import pytest
 from disturbances import KINDS, Answer, Disturbance, answers, confusion, in_order, quantile_of, read_truth
 
-from rtproof.explain.budget import Budget
+from rtproof.explain.budget import TimeBudget
 from rtproof.explain.causes import Cause
 from rtproof.explain.explanation import Explanation, explain
 
@@ -54,7 +54,7 @@ class Disturbed:
     explanation: Explanation
     truth: list[Disturbance]
     met: list[Answer]
-    alone: list[Budget]
+    alone: list[TimeBudget]
 
 
 @pytest.fixture(scope="module", params=["none", "full", "rt"])

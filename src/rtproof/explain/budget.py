@@ -15,7 +15,7 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from rtproof.explain.causes import Cause, NamedCause
-from rtproof.explain.cpu_contexts import FAULT, USER, Change, CpuTimeline, Frame, Layer, Stretch, Task
+from rtproof.explain.cpu_contexts import FAULT, USER, Change, Context, CpuTimeline, Layer, Stretch, Task
 from rtproof.explain.trace_events import BH_OFF, SOFTIRQ
 
 TIMER_INTERRUPT = re.compile(r"local_timer|.*(timer|tick|twd).*", re.IGNORECASE)
@@ -74,7 +74,7 @@ class BudgetPart:
 
 
 @dataclass(frozen=True)
-class Budget:
+class TimeBudget:
     """The parts of an activation, in order.
 
     woken_ns, ran_ns: when the thread was woken and when it got the CPU; None if the trace does not tell.
@@ -139,7 +139,7 @@ class _Step(NamedTuple):
 
 def budget(
     activation: LateActivation, changes: Sequence[Change], timelines: Mapping[int, CpuTimeline], system: System
-) -> Budget:
+) -> TimeBudget:
     """The budget of an activation. changes: of its thread, in order of time, on all CPUs."""
     first = bisect_left(changes, activation.due_ns, key=lambda change: change.time_ns)
     within = changes[first : bisect_right(changes, activation.end_ns, key=lambda change: change.time_ns)]
@@ -147,7 +147,7 @@ def budget(
     ran = [change.time_ns for change in within if change.what == "in"]
     rules = _Rules(activation, _priority(changes, activation), timelines, system, woken_ns)
     parts = [part for step in _steps(activation, changes) for part in rules.parts(step)]
-    return Budget(activation, tuple(_merged(parts)), woken_ns, ran[0] if ran else None)
+    return TimeBudget(activation, tuple(_merged(parts)), woken_ns, ran[0] if ran else None)
 
 
 def _priority(changes: Sequence[Change], activation: LateActivation) -> int:
@@ -183,22 +183,27 @@ def _steps(activation: LateActivation, changes: Sequence[Change]) -> Iterator[_S
 
 def _step(step: _Step, later: Sequence[Change]) -> _Step:
     """One state of the thread, with its CPU. later: what happens to the thread from its end on."""
-    mode, cpu = step.mode, step.cpu
     waking = next((change for change in later if change.what == "waking"), None)
     run = next((change for change in later if change.what == "in"), None)
-    moves = False
-    if mode is _Mode.ASLEEP and waking:
-        cpu = waking.cpu
-    elif mode is _Mode.READY and run:
-        moves = run.cpu != cpu
-        cpu = cpu if moves and cpu >= 0 else run.cpu
-    elif mode is None and later:
-        cpu = later[0].cpu
-    if waking and waking.by and not waking.by.idle:
-        waker = NamedCause(Cause.BLOCKED, waking.by.name, waking.by.tid)
-    else:
-        waker = NamedCause(Cause.BLOCKED, "an interrupt" if waking else "")
-    return step._replace(cpu=cpu, moves=moves, waker=waker)
+    waker = _waker(waking)
+    if step.mode is _Mode.ASLEEP and waking:
+        return step._replace(cpu=waking.cpu, waker=waker)
+    if step.mode is _Mode.READY and run:
+        known = step.cpu if step.cpu >= 0 else run.cpu
+        return step._replace(cpu=known, moves=run.cpu != known, waker=waker)
+    return step._replace(cpu=later[0].cpu, waker=waker) if step.mode is None and later else step
+
+
+def _waker(waking: Change | None) -> NamedCause:
+    """Until when a thread is blocked, by who woke it."""
+    if waking is None:
+        return NamedCause(Cause.BLOCKED)
+    by = waking.by
+    return (
+        NamedCause(Cause.BLOCKED, "an interrupt")
+        if by is None or by.idle
+        else NamedCause(Cause.BLOCKED, by.name, by.tid)
+    )
 
 
 def _mode_before(changes: Sequence[Change], begin: int) -> _Mode | None:
@@ -241,7 +246,7 @@ class _Rules:
     ) -> None:
         self._activation, self._priority, self._timelines = activation, priority, timelines
         self._system, self._woken_ns = system, woken_ns
-        self._own_timer: Frame | None = None
+        self._own_timer: Context | None = None
 
     def parts(self, step: _Step) -> Iterator[BudgetPart]:
         """The parts of a step. Where no stretch covers it, it is unexplained."""

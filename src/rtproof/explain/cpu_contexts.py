@@ -34,7 +34,7 @@ class Layer(Enum):
     NMI = "NMI"
 
 
-class Frame(NamedTuple):
+class Context(NamedTuple):
     """One context on the stack. key: the address of a timer or its function. since_ns: when it was entered.
 
     hard: whether the kernel says that it runs in a hard interrupt.
@@ -59,7 +59,7 @@ class Task(NamedTuple):
         return self.tid == 0
 
 
-class Evidence(NamedTuple):
+class TaskState(NamedTuple):
     """How an interrupt found the task that it hit: how often preemption was off, and the flags."""
 
     depth: int
@@ -77,10 +77,10 @@ class Stretch(NamedTuple):
 
     from_ns: int
     to_ns: int
-    top: Frame | None
+    top: Context | None
     task: Task | None
     task_since_ns: int
-    evidence: Evidence | None
+    evidence: TaskState | None
     irqs_off: bool | None
     mode: str
     idle_state: int
@@ -185,7 +185,7 @@ class CpuWalk:
         self.deepest = 0
         self._since_ns: int | None = None
         self._priorities: dict[int, int] = {}
-        self._soft_of: dict[int, list[Frame]] = {}
+        self._soft_of: dict[int, list[Context]] = {}
         self._forget()
         self._handlers: dict[str, Callable[[TraceEvent], None]] = {
             "sched_switch": self._switch,
@@ -216,10 +216,10 @@ class CpuWalk:
         self._task: Task | None = None
         self._task_since_ns = 0
         self._before: int | None = None
-        self._hard: list[Frame] = []
-        self._soft: list[Frame] = []
+        self._hard: list[Context] = []
+        self._soft: list[Context] = []
         self._soft_of.clear()
-        self._evidence: Evidence | None = None
+        self._evidence: TaskState | None = None
         self._irqs_off: bool | None = None
         self._mode = ""
         self._idle_state = -1
@@ -331,7 +331,7 @@ class CpuWalk:
             return
         hard = bool(event.flags & HARDIRQ)
         if not hard:  # the waking itself holds one lock
-            self._evidence = Evidence(max(0, (event.depth & DEPTH_MASK) - 1), event.flags)
+            self._evidence = TaskState(max(0, (event.depth & DEPTH_MASK) - 1), event.flags)
         target = _number(event.values, "target_cpu") if "target_cpu" in event.values else self._cpu
         by, priority = None if hard else self._task, _number(event.values, "prio")
         self.changes[tid].append(Change(event.time_ns, "waking", self._cpu, target, True, by, priority))
@@ -351,12 +351,12 @@ class CpuWalk:
     def _enter(self, event: TraceEvent, layer: Layer, name: str, key: int = 0) -> None:
         hard = bool(event.flags & (HARDIRQ | NMI))
         if not self._hard and (hard or layer is Layer.INTERRUPT):
-            self._evidence = Evidence(event.depth & DEPTH_MASK, event.flags)
+            self._evidence = TaskState(event.depth & DEPTH_MASK, event.flags)
             self.deepest = max(self.deepest, self._evidence.depth)
         if event.name.removesuffix("_entry") not in self._meaning.paired:
             return
         in_hard = hard or layer is Layer.INTERRUPT or bool(self._hard)
-        (self._hard if in_hard else self._soft).append(Frame(layer, name, key, event.time_ns, hard))
+        (self._hard if in_hard else self._soft).append(Context(layer, name, key, event.time_ns, hard))
 
     def _leave(self, layer: Layer) -> None:
         """Go back below the innermost context of a kind; nothing if there is none, as at the beginning of a trace."""
@@ -373,7 +373,7 @@ class CpuWalk:
         number = _number(event.values, "vec")
         if "softirq" in self._meaning.paired:
             name = self._meaning.softirqs.get(number, f"softirq {number}")
-            self._soft.append(Frame(Layer.SOFTIRQ, name, number, event.time_ns, False))
+            self._soft.append(Context(Layer.SOFTIRQ, name, number, event.time_ns, False))
 
     def _timer_entry(self, event: TraceEvent) -> None:
         function = _number(event.values, "function")
@@ -392,7 +392,7 @@ class CpuWalk:
         begin_ns = max(last.from_ns, event.time_ns - taken_ns)
         if begin_ns > last.from_ns:
             self._stretches.append(last._replace(to_ns=begin_ns, irqs_off_at_end=None))
-        frame = Frame(Layer.NMI, self._meaning.symbol(_number(event.values, "handler")), 0, begin_ns)
+        frame = Context(Layer.NMI, self._meaning.symbol(_number(event.values, "handler")), 0, begin_ns)
         self._stretches.append(last._replace(from_ns=begin_ns, top=frame))
 
     def _irqs(self, off: bool) -> None:

@@ -5,19 +5,19 @@ Ordinary activations get budgets too, because only they show what is different i
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
 import numpy as np
 
 from rtproof.core.errors import UserError
-from rtproof.explain.budget import Budget, LateActivation, System, budget, watched_threads
+from rtproof.explain.budget import LateActivation, System, TimeBudget, budget, watched_threads
 from rtproof.explain.causes import Blind, Cause, NamedCause
 from rtproof.explain.cpu_contexts import Change, CpuTimeline, CpuWalk, Meaning, Window, joined
 from rtproof.explain.trace_events import VECTOR, EventDecoder, EventFormat, event_formats
 from rtproof.record.activations import NO_ACTIVATIONS, Activations, join_activations, number_activations
-from rtproof.record.contents import Moment, Record, Series
+from rtproof.record.contents import Int64Array, Moment, Record, Series
 from rtproof.summary import kernel_trace
 from rtproof.summary.fields import judged_series
 from rtproof.summary.measured_kernel import kernel_config, preemption_model
@@ -66,8 +66,8 @@ class Explanation:
     """
 
     limit_ns: int | None
-    budgets: tuple[Budget, ...]
-    ordinary: tuple[Budget, ...]
+    budgets: tuple[TimeBudget, ...]
+    ordinary: tuple[TimeBudget, ...]
     rows: tuple[CauseRow, ...]
     late: int
     outside: int
@@ -138,20 +138,20 @@ def _chosen(record: Record, limit_ns: int | None, top: int) -> tuple[list[LateAc
     if not found:
         raise UserError("the record holds no samples, so it does not tell which activations were late")
     values = np.concatenate([some.value for _, some in found])
-    if limit_ns is None:
-        first = max(0, values.size - top)
-        limit_ns, most, given = int(np.partition(values, first)[first]) - 1, top, False
-    else:
-        most, given = MOST_LATE, True
-    late = [each for series, some in found for each in _as_late(record, series, some.where(some.value > limit_ns))]
+    above_ns = limit_ns if limit_ns is not None else _below_largest(values, top)
+    late = [each for series, some in found for each in _as_late(record, series, some.where(some.value > above_ns))]
     late.sort(key=lambda each: (-each.latency_ns, each.due_ns))
+    count = len(late) if limit_ns is not None else min(top, len(late))
     low, high = np.quantile(values, (0.25, 0.75))
-    usual = [
-        each
-        for series, some in found
-        for each in _as_late(record, series, some.where((some.value >= low) & (some.value <= min(high, limit_ns))))
-    ]
-    return late[:most], len(late) if given else min(top, len(late)), _spread(usual, ORDINARY)
+    middle = [(series, some.where((some.value >= low) & (some.value <= min(high, above_ns)))) for series, some in found]
+    usual = [each for series, some in middle for each in _as_late(record, series, some)]
+    return late[: min(count, MOST_LATE)], count, _spread(usual, ORDINARY)
+
+
+def _below_largest(values: Int64Array, top: int) -> int:
+    """The largest value that so many values are above; of equal ones there may be more above."""
+    first = max(0, values.size - top)
+    return int(np.partition(values, first)[first]) - 1
 
 
 def _activations(record: Record, series: Series) -> Activations:
@@ -201,7 +201,7 @@ class ReadTrace:
         begin_ns = self.timelines[ran.cpu].from_ns if ran.cpu in self.timelines else None
         return begin_ns is not None and begin_ns <= activation.due_ns
 
-    def budget(self, activation: LateActivation) -> Budget:
+    def budget(self, activation: LateActivation) -> TimeBudget:
         return budget(activation, self.changes.get(activation.tid, []), self.timelines, self.system)
 
 
@@ -225,7 +225,7 @@ def _read_trace(record: Record, formats: dict[int, EventFormat], activations: Se
 
 
 def _meaning(formats: Mapping[int, EventFormat], symbol: Callable[[int], str]) -> Meaning:
-    names = {known.path if VECTOR.fullmatch(known.path) else known.name for known in formats.values()}
+    names = {known.full_name for known in formats.values()}
     paired = {name.removesuffix("_entry") for name in names if f"{name.removesuffix('_entry')}_exit" in names}
     by_name = {known.name: known for known in formats.values()}
     softirqs = dict(by_name["softirq_entry"].symbols) if "softirq_entry" in by_name else {}
@@ -255,19 +255,20 @@ def _system(record: Record, deepest: int) -> System:
 
 
 def _blind(formats: Mapping[int, EventFormat]) -> tuple[Blind, ...]:
-    """What the trace has no events for. Each interrupt of x86 has a vector of its own."""
-    paths = {known.path for known in formats.values()}
-    names = {known.name for known in formats.values()}
-    vectors = sum(1 for path in paths if path.startswith("irq_vectors/") and path.endswith("_entry"))
-    x86 = vectors or any(path.startswith("irq_vectors/") for path in paths)
-    found = []
-    if "irq_handler_entry" not in names or (x86 and vectors < LEAST_VECTORS) or not (x86 or "ipi_entry" in names):
-        found.append(Blind.INTERRUPTS)
-    if "softirq_entry" not in names:
-        found.append(Blind.SOFTIRQS)
-    if "hrtimer_expire_entry" not in names:
-        found.append(Blind.TIMERS)
-    return tuple(found)
+    """What the trace has no events for."""
+    names = {known.full_name for known in formats.values()}
+    classes = {
+        Blind.INTERRUPTS: "irq_handler_entry" in names and _has_all_vectors(names),
+        Blind.SOFTIRQS: "softirq_entry" in names,
+        Blind.TIMERS: "hrtimer_expire_entry" in names,
+    }
+    return tuple(missing for missing, there in classes.items() if not there)
+
+
+def _has_all_vectors(names: Collection[str]) -> bool:
+    """Whether interrupts without a handler have events. On x86 each has a vector; elsewhere they are IPIs."""
+    vectors = [name for name in names if VECTOR.fullmatch(name)]
+    return "ipi_entry" in names or sum(name.endswith("_entry") for name in vectors) >= LEAST_VECTORS
 
 
 LEAST_VECTORS = 5
@@ -277,40 +278,52 @@ LEAST_VECTORS = 5
 # The causes of all late activations together.
 
 
-def cause_rows(budgets: Sequence[Budget], ordinary: Sequence[Budget]) -> tuple[CauseRow, ...]:
+def cause_rows(budgets: Sequence[TimeBudget], ordinary: Sequence[TimeBudget]) -> tuple[CauseRow, ...]:
     """One row for each cause, the largest share first. Threads of one name share a row."""
-    total_ns = sum(each.activation.latency_ns for each in budgets)
     of_late, usual = [_by_name(each) for each in budgets], [_by_kind(each) for each in ordinary]
     threads: dict[NamedCause, set[int | None]] = defaultdict(set)
     for cause in (cause for each in budgets for cause in each.by_cause):
         threads[replace(cause, tid=None)].add(cause.tid)
     first = Counter(replace(each.first, tid=None) for each in budgets)
+    late_ns = sum(each.activation.latency_ns for each in budgets)
     rows = [
-        CauseRow(
-            cause=replace(cause, tid=next(iter(tids))) if len(tids) == 1 else cause,
-            threads=len(tids - {None}),
-            share=sum(found) / total_ns if total_ns else 0.0,
-            total_ns=sum(found),
-            late=len(found),
-            first_in=first[cause],
-            median_ns=round(median(found)),
-            largest_ns=max(found),
-            typical_ns=round(median([each[_kind(cause, bool(tids - {None}))] for each in usual])) if usual else 0,
-        )
+        _row(cause, tids, [each[cause] for each in of_late if cause in each], (first[cause], late_ns), usual)
         for cause, tids in threads.items()
-        if (found := [each[cause] for each in of_late if cause in each])
     ]
     return tuple(sorted(rows, key=lambda row: (-row.total_ns, row.cause.order)))
 
 
-def _by_name(of: Budget) -> Counter[NamedCause]:
+def _row(
+    cause: NamedCause,
+    tids: set[int | None],
+    lengths_ns: Sequence[int],
+    totals: tuple[int, int],
+    usual: Sequence[Counter[NamedCause]],
+) -> CauseRow:
+    """totals: in how many activations the cause is the first one, and the time of all late activations."""
+    first_in, late_ns = totals
+    kind = _kind(cause, bool(tids - {None}))
+    return CauseRow(
+        cause=replace(cause, tid=next(iter(tids))) if len(tids) == 1 else cause,
+        threads=len(tids - {None}),
+        share=sum(lengths_ns) / late_ns if late_ns else 0.0,
+        total_ns=sum(lengths_ns),
+        late=len(lengths_ns),
+        first_in=first_in,
+        median_ns=round(median(lengths_ns)),
+        largest_ns=max(lengths_ns),
+        typical_ns=round(median([each[kind] for each in usual])) if usual else 0,
+    )
+
+
+def _by_name(of: TimeBudget) -> Counter[NamedCause]:
     total: Counter[NamedCause] = Counter()
     for cause, length_ns in of.by_cause.items():
         total[replace(cause, tid=None)] += length_ns
     return total
 
 
-def _by_kind(of: Budget) -> Counter[NamedCause]:
+def _by_kind(of: TimeBudget) -> Counter[NamedCause]:
     """The same of an ordinary activation, where it does not matter which thread it was."""
     total: Counter[NamedCause] = Counter()
     for cause, length_ns in of.by_cause.items():

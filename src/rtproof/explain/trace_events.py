@@ -97,6 +97,11 @@ class EventFormat:
     def name(self) -> str:
         return self.path.rpartition("/")[2]
 
+    @property
+    def full_name(self) -> str:
+        """The name that its events have here: of interrupt vectors and system calls with the subsystem."""
+        return self.path if VECTOR.fullmatch(self.path) or SYSTEM_CALL.fullmatch(self.path) else self.name
+
 
 def event_format(path: str, text: str) -> EventFormat | None:
     """The format in a file ``format`` of tracefs; None if the text is none."""
@@ -132,7 +137,7 @@ def event_formats(record: Record) -> dict[int, EventFormat]:
 
 def values_of(known: EventFormat) -> tuple[str, ...] | None:
     """The names of the fields that a budget needs of an event; None if it needs the event not at all."""
-    if VECTOR.fullmatch(known.path) or SYSTEM_CALL.fullmatch(known.path):
+    if known.full_name == known.path:
         return ()
     return VALUES.get(known.name)
 
@@ -160,8 +165,7 @@ class EventDecoder:
         if wanted is None or None in common:
             return None
         readers = tuple((name, self._read(by_name[name])) for name in wanted if name in by_name)
-        name = known.path if VECTOR.fullmatch(known.path) or SYSTEM_CALL.fullmatch(known.path) else known.name
-        return name, tuple(field for field in common if field), readers
+        return known.full_name, tuple(field for field in common if field), readers
 
     def _read(self, field: _Field) -> Reader:
         first, end = field.offset, field.offset + field.size

@@ -37,7 +37,7 @@ from rtproof.compare.history import (
 )
 from rtproof.compare.run_metrics import QUANTILES, RunFigures
 from rtproof.explain.advice import Advice, advice_on
-from rtproof.explain.budget import Budget, BudgetPart
+from rtproof.explain.budget import BudgetPart, TimeBudget
 from rtproof.explain.causes import NamedCause
 from rtproof.explain.explanation import CauseRow, Explanation
 from rtproof.judge import verdict_sentences
@@ -1220,7 +1220,7 @@ BUDGET_PART = Shape("part of a budget", BudgetPart) | {
     "cpu": "where; -1: not known",
     "*": Key(source="cause", shape=CAUSE),
 }
-BUDGET = Shape("budget", Budget) | {
+BUDGET = Shape("budget", TimeBudget) | {
     "thread": Key("the measuring thread", "activation.thread"),
     "tid": Key("its number on the target", "activation.tid"),
     "index": Key("of the activation", "activation.index"),

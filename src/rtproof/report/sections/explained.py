@@ -6,7 +6,7 @@ from collections import Counter
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import capitalised, quantity, value
 from rtproof.explain.advice import advice_on
-from rtproof.explain.budget import Budget, BudgetPart, Phase
+from rtproof.explain.budget import BudgetPart, Phase, TimeBudget
 from rtproof.explain.causes import Blind, Cause
 from rtproof.explain.explanation import CauseRow, Explanation, explain
 from rtproof.judge.analysis_model import Analysis
@@ -61,17 +61,15 @@ def _why(found: Explanation) -> str:
 
 def _kinds(found: Explanation) -> str:
     """The largest kinds of causes in words, each with its largest name and the share of the kind."""
-    shares: dict[Cause, float] = {}
-    for row in found.rows:
-        shares[row.cause.cause] = shares.get(row.cause.cause, 0.0) + row.share
-    largest = sorted(shares, key=lambda cause: -shares[cause])[:MOST_KINDS]
+    shares = {cause: found.share_of(cause) for cause in {row.cause.cause for row in found.rows}}
+    largest = sorted(shares, key=lambda cause: (-shares[cause], cause.value))[:MOST_KINDS]
     told = [cause for cause in largest if shares[cause] >= LEAST_FOR_ADVICE] or largest[:1]
-    names = {cause: next(row.cause for row in found.rows if row.cause.cause is cause) for cause in told}
-    others = {cause for cause in told if sum(row.cause.cause is cause for row in found.rows) > 1}
-    return "; ".join(
-        f"{names[cause].words(found.blind)}{' and others' if cause in others else ''}: {_percent(shares[cause])}"
-        for cause in told
-    )
+    return "; ".join(f"{_kind_words(found, cause)}: {_percent(shares[cause])}" for cause in told)
+
+
+def _kind_words(found: Explanation, cause: Cause) -> str:
+    first, *others = (row.cause for row in found.rows if row.cause.cause is cause)
+    return first.words(found.blind) + (" and others" if others else "")
 
 
 def _percent(share: float) -> str:
@@ -118,33 +116,29 @@ _CLASSES = {Blind.INTERRUPTS: "some interrupts", Blind.SOFTIRQS: "softirqs", Bli
 
 
 def _causes(found: Explanation) -> Table:
-    shown = [row for row in found.rows if row.share >= SMALL or row.cause.cause in _NEVER_HIDDEN][:MOST_ROWS]
-    us = number_format.US
-    rows = [
-        (
-            _name(row, found),
-            _percent(row.share),
-            number_format.count_text(row.first_in),
-            f"{row.median_ns / 1_000:,.1f}",
-            f"{row.largest_ns / 1_000:,.1f}",
-            f"{row.typical_ns / 1_000:,.1f}" if found.ordinary else number_format.UNKNOWN,
-        )
-        for row in shown
-    ]
+    """The largest causes, and what is unexplained whatever its share."""
+    large = [row for row in found.rows if row.share >= SMALL][:MOST_ROWS]
+    torn = [row for row in found.rows if row.cause.cause is Cause.UNEXPLAINED and row not in large]
+    shown = [*large, *torn]
+    rows = [_cells(row, found) for row in shown]
     rest = [row for row in found.rows if row not in shown]
     if rest:
         share = _percent(sum(row.share for row in rest))
         rows.append((f"{len(rest)} other causes", share, str(sum(row.first_in for row in rest)), "", "", ""))
-    header = ("cause", "share", "first in", *number_format.unit_headings(us, "median", "largest", "typical"))
-    return Table(
-        f"Where the time of {quantity(len(found.budgets), 'late activation')} went",
-        header,
-        tuple(rows),
-        (1, 2, 3, 4, 5),
+    units = number_format.unit_headings(number_format.US, "median", "largest", "typical")
+    caption = f"Where the time of {quantity(len(found.budgets), 'late activation')} went"
+    return Table(caption, ("cause", "share", "first in", *units), tuple(rows), (1, 2, 3, 4, 5))
+
+
+def _cells(row: CauseRow, found: Explanation) -> tuple[str, ...]:
+    return (
+        _name(row, found),
+        _percent(row.share),
+        number_format.count_text(row.first_in),
+        f"{row.median_ns / 1_000:,.1f}",
+        f"{row.largest_ns / 1_000:,.1f}",
+        f"{row.typical_ns / 1_000:,.1f}" if found.ordinary else number_format.UNKNOWN,
     )
-
-
-_NEVER_HIDDEN = (Cause.UNEXPLAINED, Cause.IRQ_OFF_OR_GONE)
 
 
 def _name(row: CauseRow, found: Explanation) -> str:
@@ -184,11 +178,11 @@ def bars_of(found: Explanation) -> Bars:
     return Bars("Where the time of each went", says, "us after the due time", kinds, bars, end)
 
 
-def _label(of: Budget) -> str:
+def _label(of: TimeBudget) -> str:
     return f"{number_format.S(of.activation.due_ns)}, thread {of.activation.thread}"
 
 
-def _part(of: Budget, part: BudgetPart, found: Explanation) -> BarPart:
+def _part(of: TimeBudget, part: BudgetPart, found: Explanation) -> BarPart:
     begin_ns, end_ns = part.from_ns - of.activation.due_ns, part.to_ns - of.activation.due_ns
     words = f"{capitalised(part.cause.words(found.blind))}: {part.length_ns / 1_000:,.1f} us, {part.phase.value}"
     return BarPart(part.cause.cause.value, begin_ns / 1_000, end_ns / 1_000, words)
@@ -199,7 +193,7 @@ def budget_blocks(found: Explanation, most: int, *, folded: bool = False) -> lis
     return [_budget(each, found, folded) for each in found.budgets[:most]]
 
 
-def _budget(of: Budget, found: Explanation, folded: bool) -> Table:
+def _budget(of: TimeBudget, found: Explanation, folded: bool) -> Table:
     activation = of.activation
     kept = sorted(sorted(of.parts, key=lambda part: -part.length_ns)[:MOST_PARTS], key=lambda part: part.from_ns)
     rows = [
