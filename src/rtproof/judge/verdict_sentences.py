@@ -200,9 +200,18 @@ def decided_after_phrase(verdict: Verdict, requirement: Requirement) -> str:
     return duration(at_ns, up=True)
 
 
-def whole_run_phrase(verdict: Verdict) -> str:
-    """A phrase for a verdict that only the first part of the run supports."""
-    return f"the whole run by itself would not be {verdict.state.value}"
+def episodes_in_all(verdict: Verdict) -> str:
+    """The number of episodes in the whole run."""
+    return f"{quantity(len(verdict.episodes), 'episode')} in {duration(verdict.measured_ns)}"
+
+
+def _first_part_answer(verdict: Verdict, requirement: Requirement) -> str:
+    """What the first part of the run showed and asked, and that the whole run would not have decided it."""
+    n, first = verdict.decided_with or 0, decided_after_phrase(verdict, requirement)
+    seen = f"exceeded in {quantity(n, 'episode')}" if n else "not exceeded"
+    asked = f"at most once per {duration(requirement.at_most_ns)} was asked"
+    decided = f"This decided it; {episodes_in_all(verdict)} would not."
+    return f"{value(requirement.limit_ns)} was {seen} in the first {first}; {asked}. {decided}"
 
 
 def only_at_first(verdict: Verdict) -> bool:
@@ -672,10 +681,7 @@ def claim_answer(verdict: Verdict) -> str:
     if verdict.kind == RefutingRule.DURATION.value and verdict.state is State.REFUTED:
         return f"An episode {above} lasted longer than {duration(verdict.requirement.longest_ns)}."
     if only_at_first(verdict):
-        often = "less" if verdict.state is State.PROVEN else "more"
-        first = decided_after_phrase(verdict, verdict.requirement)
-        decided = f"that decides it, although {whole_run_phrase(verdict)}"
-        return f"In the first {first} episodes {above} came {often} often than {once}; {decided}."
+        return _first_part_answer(verdict, verdict.requirement)
     answers = {
         State.PROVEN: f"Episodes {above} come less often than {once}.",
         State.REFUTED: f"Episodes {above} come more often than {once}.",

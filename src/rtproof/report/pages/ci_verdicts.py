@@ -106,13 +106,13 @@ def _seen(verdict: Verdict, requirement: Requirement) -> str:
     """Return what was counted. One episode may fill the run, and a verdict may rest on the run's first part only."""
     if verdict.untimed:
         return exceeding_text(verdict.above, requirement.limit_ns) if verdict.above else ""
-    episodes = f"{quantity(len(verdict.episodes), 'episode')} in {duration(verdict.measured_ns)}"
+    episodes = verdict_sentences.episodes_in_all(verdict)
     if verdict_sentences.mostly_late(verdict):
         seconds = verdict_sentences.late_seconds_phrase(verdict.late_seconds or 0, verdict.measured_ns)
         return f"exceeded in {seconds}: {episodes}"
     if verdict_sentences.only_at_first(verdict):
         first = verdict_sentences.decided_after_phrase(verdict, requirement)
-        return f"{episodes}; decided by the first {first}, although {verdict_sentences.whole_run_phrase(verdict)}"
+        return f"{episodes}, which would not decide it; decided by the first {first}"
     return episodes
 
 

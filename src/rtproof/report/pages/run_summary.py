@@ -90,10 +90,14 @@ def _reasons(verdict: Verdict) -> list[str]:
         return [verdict_sentences.longer_run_answer(verdict)]
     asked = verdict.requirement
     one = f" Times up to {duration(asked.gap_ns)} apart are one episode." if asked and verdict.episodes else ""
-    return [
-        f"{verdict.reasons[0].rstrip('.')}.{one}" if verdict.reasons else "",
-        verdict_sentences.short_certainty_answer(verdict),
-    ]
+    return [_seen(verdict, one), verdict_sentences.short_certainty_answer(verdict)]
+
+
+def _seen(verdict: Verdict, one: str) -> str:
+    """The first reason that the verdict's sentence does not say itself. one: what counts as one episode."""
+    said = verdict_sentences.only_at_first(verdict) and not verdict_sentences.mostly_late(verdict)
+    reasons = verdict.reasons[1:] if said else verdict.reasons
+    return f"{reasons[0].rstrip('.')}.{one}" if reasons else ""
 
 
 def _labelled(label: str, text: str, width: int, most: int) -> list[str]:
