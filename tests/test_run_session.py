@@ -375,15 +375,17 @@ def test_the_maxima_over_time_fill_the_terminal() -> None:
         one.add(replace(ROW, recent=1, recent_max_ns=1_000_000 if at == 500 else 10_000))
         other.add(replace(ROW, recent=at % 2, recent_max_ns=7))
     threads = {0: replace(ROW, thread=0), 1: ROW}
+    trends = live_view.Trends({0: one, 1: other}, {0: 999.6})
     for columns in (80, 100, 200):
-        lines = live_view.progress_table(threads, "x", os.terminal_size((columns, 24)), maxima={0: one, 1: other})
-        drawn = lines[2][52:].strip()
-        assert lines[1][52:].strip() == "max over time"
-        assert len(drawn) == min(32, columns - 55)
+        lines = live_view.progress_table(threads, "x", os.terminal_size((columns, 24)), trends=trends)
+        drawn = lines[2][60:].strip()
+        assert lines[1][60:].strip() == "max over time"
+        assert len(drawn) == min(32, columns - 63)
         assert drawn.count("█") == 1
         assert abs(drawn.index("█") - len(drawn) / 2) <= 2
-        assert set(lines[3][52:].strip()) == {"▁"}
-    narrow = live_view.progress_table(threads, "x", os.terminal_size((60, 24)), maxima={0: one, 1: other})
+        assert set(lines[3][60:].strip()) == {"▁"}
+        assert [line.split()[4] for line in lines[1:]] == ["rate/s", "1,000", "-"]
+    narrow = live_view.progress_table(threads, "x", os.terminal_size((68, 24)), trends=trends)
     assert narrow[1].endswith(" max")
 
 
@@ -512,12 +514,37 @@ def test_more_is_told_below_the_heading_and_the_first_of_it_on_a_line() -> None:
     )
 
 
-def test_the_pace_is_the_rate_since_the_view_before_and_the_time_left() -> None:
+def test_the_rate_of_each_thread_since_the_view_before_and_the_time_left() -> None:
     early = {0: replace(ROW, thread=0, time_ns=1_000_000_000, obtained=1_000), 1: replace(ROW, thread=1)}
     now = {0: replace(ROW, thread=0, time_ns=1_500_000_000, obtained=1_500), 2: replace(ROW, thread=2, time_ns=9)}
-    assert live_view.pace_text(early, now, 20_000_000_000) == ", 0:00:18 left, 1,000/s"
-    assert live_view.pace_text({}, now, 0) == ""
-    assert live_view.pace_text(now, now, 1_000_000_000) == ", 0:00:00 left"
+    assert live_view.thread_rates(early, now) == {0: 1_000.0}
+    assert live_view.thread_rates(now, now) == {}
+    assert live_view.time_left_text(now, 20_000_000_000) == ", 0:00:18 left"
+    assert live_view.time_left_text(now, 1_000_000_000) == ", 0:00:00 left"
+    assert live_view.time_left_text(now, 0) == ""
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_states_have_a_colour_unless_the_user_wants_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("NO_COLOR", "TERM"):
+        monkeypatch.delenv(variable, raising=False)
+    line = "100 us, 1/h: PROVEN in 3 h"
+    told = []
+    for _ in range(2):
+        out = Terminal()
+        view = live_view.LiveView(out, "0:00:20", True, more=lambda: [line])
+        view.feed(ROW)
+        view.draw()
+        told.append(out.getvalue())
+        monkeypatch.setenv("NO_COLOR", "1")
+    coloured, plain = told
+    assert "100 us, 1/h: \x1b[1;32mPROVEN\x1b[0m in 3 h\n" in coloured
+    assert f"{line}\n" in plain
+    assert "\x1b[1;" not in plain
 
 
 def test_the_view_on_a_terminal_says_how_much_time_is_left() -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whatever the watch decides while a run goes on, the record says afterwards, perhaps some seconds earlier."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from rtproof.simulation import simulated_thread
 from rtproof.simulation.events import KnownTail
 from rtproof.simulation.simulated_thread import SECOND_NS, LateActivations, SimulatedProcess, SimulationRequest
 from rtproof.statistics import needed_ns as needed_by_one
+from rtproof.statistics import refuted_until_ns
 
 MINUTE_NS = 60 * SECOND_NS
 LIMIT = 100_000
@@ -124,7 +126,7 @@ def test_above_the_limit_without_end_is_refuted_by_its_length() -> None:
     for second in range(40, 60):
         watch.over(0, LIMIT, second, 2 * LIMIT)
     assert not progress_to(watch, 50)
-    assert watch.lines() == [
+    assert watch.lines()[:1] == [
         "100 us, 1/min: above 100 us now, for 9.0 s; REFUTED if it goes on for 6.0 s more; else PROVEN in 6 min 11 s"
     ]
     assert progress_to(watch, 60)
@@ -204,10 +206,33 @@ def test_lines_say_how_much_longer_now_and_after_one_more_and_the_chance() -> No
     assert second.startswith("100 us, 1/min: PROVEN in 4 min 14 s")
     watch.over(0, LIMIT, 100, 2 * LIMIT)
     progress_to(watch, 200)
-    first, second = watch.lines()
+    first, first_way, second, second_way = watch.lines()
     assert first == "200 us, 1/10min: 0 episodes; PROVEN in 38 min 59 s (28 %), in 1 h 14 min after 1 more (33 %)"
     assert second == "100 us, 1/min: 1 episode; PROVEN in 4 min 22 s (28 %), in 6 min 48 s after 1 more (40 %)"
     assert progress_line(watch.standings[0]) == second
+    assert first_way == "  PROVEN ░░░░░░░░░░░░ 7 %   REFUTED by 4 more episodes before 4 min 24 s"
+    assert second_way == "  PROVEN █████░░░░░░░ 42 %   REFUTED by 11 more episodes before 3 min 49 s"
+
+
+def test_the_episodes_that_the_way_names_refute_and_one_less_does_not() -> None:
+    """As many as it says, all at the instant that it says."""
+    for begun, seconds in ((0, 30), (0, 200), (1, 200), (3, 400)):
+        watch = Watch([ONE])
+        for at in range(begun):
+            watch.over(0, LIMIT, 10 + 60 * at, 2 * LIMIT)
+        progress_to(watch, seconds)
+        told = re.search(r"REFUTED by (\d+) more", watch.lines()[1])
+        assert told
+        more, alpha = int(told[1]), watch.standings[0].alpha
+        seen = watch.standings[0].tested.episodes_refuting
+        assert refuted_until_ns(seen + more, MINUTE_NS, alpha) > watch.standings[0].measured_ns
+        assert more == 1 or refuted_until_ns(seen + more - 1, MINUTE_NS, alpha) <= watch.standings[0].measured_ns
+
+
+def test_a_watch_of_a_fixed_length_ends_nothing() -> None:
+    watch = Watch([ONE], ends_run=False)
+    assert not progress_to(watch, 300)
+    assert watch.decided
 
 
 def test_a_decided_limit_says_when() -> None:

@@ -5,6 +5,7 @@ import fcntl
 import io
 import os
 import pty
+import re
 import signal
 import struct
 import sys
@@ -21,11 +22,16 @@ from record_cases import MS, write_small
 from rtproof.cli.main import main
 from rtproof.core.errors import UserError
 from rtproof.experiment import watched_run
+from rtproof.judge.analysis_model import Requirement
+from rtproof.judge.watch import Watch
 from rtproof.record import run_folder
+from rtproof.record.activations import SECOND_NS
 from rtproof.record.chunks import CHUNK_HEADER, padded
 from rtproof.run import running_records
 from rtproof.run.live_view import can_redraw
 from rtproof.run.running_records import MaximaBySecond, RecordFollower
+
+MINUTE_NS = 60 * SECOND_NS
 
 
 def arguments(record: Path, *more: str) -> tuple[str | Path, ...]:
@@ -122,6 +128,27 @@ def test_a_run_of_the_real_agent_until_it_ends(tmp_path: Path, capsys: pytest.Ca
     assert shown.out.startswith("UNDECIDED")
     assert "of 0:00:02: " in shown.err
     assert "activations, max" in shown.err
+    assert re.search(r"; 10 s, 1/h: (0 episodes; )?PROVEN in 3 h 29 min", shown.err)
+
+
+def test_the_way_of_the_verdict_is_that_of_who_was_told_everything(tmp_path: Path) -> None:
+    truth = write_small(tmp_path / "whole.rtrec")
+    asked = tuple(Requirement(limit, MINUTE_NS, gap_ns=2 * SECOND_NS) for limit in (1, 10**9))
+    follower = RecordFollower(tmp_path / "whole.rtrec")
+    follower.read()
+    way, told = watched_run._VerdictsWay(follower, asked), Watch(asked, from_outside=True)
+    for _ in range(2):
+        for thread, one in truth.items():
+            for second in np.unique(one.due_ns // SECOND_NS):
+                worst = int(one.value[one.due_ns // SECOND_NS == second].max())
+                for each in asked:
+                    if worst > each.limit_ns:
+                        told.over(thread, each.limit_ns, int(second), worst)
+            told.progress(thread, int(one.due_ns[-1]) + 1)
+        shown = way.lines()
+    assert shown == told.lines()
+    assert len(shown) >= len(asked)
+    assert watched_run._VerdictsWay(follower, ()).lines() == []
 
 
 def test_a_run_without_samples(tmp_path: Path) -> None:
@@ -282,7 +309,7 @@ def on_terminal(columns: int, what: str) -> str:
 def test_the_view_on_a_terminal_80_columns_wide(tmp_path: Path) -> None:
     drawn = on_terminal(80, str(finished(tmp_path / "a"))).replace("\r", "").splitlines()
     assert max(map(len, drawn)) < 80
-    assert drawn[1].split()[:6] == ["thread", "cpu", "n", "missed", "last", "max"]
+    assert drawn[1].split()[:7] == ["thread", "cpu", "n", "missed", "rate/s", "last", "max"]
     assert "max over time" in drawn[1]
     assert len(drawn) == 4
 

@@ -170,11 +170,16 @@ def _limits_fixed_before(run: Run) -> tuple[Requirement, ...]:
         return tuple(
             Requirement.usual(limit_ns, Requirement.at_most_ns) for limit_ns in requested_limits_ns(run.record)
         )
+    return requirements_of(run.info)
+
+
+def requirements_of(info: RunInfo) -> tuple[Requirement, ...]:
+    """The requirements that were fixed before the run."""
     return tuple(
         Requirement(
             each.limit_ns, each.at_most_ns, each.confidence, each.gap_ns, each.longest_ns or NO_LONGEST, each.bunches
         )
-        for each in run.info.requirements
+        for each in info.requirements
     )
 
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Open the target of ``rtproof run`` and measure there one run, every run of a series, or every cell of a profile."""
 
-import os
 import shlex
 import shutil
 import sys
@@ -45,7 +44,7 @@ from rtproof.judge.verdict_sentences import claim_answer
 from rtproof.judge.watch import Watch
 from rtproof.report.pages import run_summary
 from rtproof.run import session
-from rtproof.run.live_view import LiveView, can_redraw
+from rtproof.run.live_view import LiveView, can_redraw, shows_colours
 from rtproof.run.session import AgentOutcome, RunPlan
 from rtproof.targets import Target
 
@@ -54,7 +53,18 @@ HTML = "html"
 
 def run_once(asked: ExperimentRequest, wanted: Measurement, watch: Watch | None) -> int:
     """Measure once and print what was found; the exit code. watch: ends the run early."""
-    return _print_result(asked, *_measure_once(asked, wanted, watch))
+    return _print_result(asked, *_measure_once(asked, wanted, watch or _onlooker(asked, wanted)))
+
+
+def _onlooker(asked: ExperimentRequest, wanted: Measurement) -> Watch | None:
+    """A watch that tells how the limits stand and ends nothing; None without a limit.
+
+    None for a guest too: it may run in virtual time, where nothing has a probability.
+    """
+    if not asked.requirements or asked.target == guest_runner.QEMU_TARGET:
+        return None
+    outside = run_request.has_outside_events({"probe": wanted.probe})
+    return Watch(asked.requirements, from_outside=outside, ends_run=False)
 
 
 def _measure_once(
@@ -154,8 +164,8 @@ def _measure(
 ) -> AgentOutcome:
     """Measure, with the live view on standard error, so that standard output holds nothing but the result."""
     stream, on_terminal = (StringIO(), False) if quiet else (sys.stderr, can_redraw(sys.stderr))
-    goal, more = (wanted.length, tuple) if watch is None else (f"{wanted.length} at most", watch.lines)
-    view = LiveView(stream, goal, on_terminal, more=more)
+    goal = f"{wanted.length} at most" if watch and watch.ends_run else wanted.length
+    view = LiveView(stream, goal, on_terminal, more=watch.lines if watch else tuple)
     view.length_ns = wanted.length_ns
     view.silent = foreign_tools.TOLD_AT_THE_END if foreign_tools.is_tool(wanted.probe) else ""
     try:
@@ -218,7 +228,7 @@ def _width() -> int:
 def _coloured(text: str, analysis: Analysis) -> str:
     """The summary with the verdict in colour, on a terminal whose user did not refuse colours (https://no-color.org)."""
     colour = run_summary.COLOURS.get(analysis.verdict.state)
-    if not colour or not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+    if not colour or not shows_colours(sys.stdout):
         return text
     word = analysis.verdict.state.value
     return text.replace(word, click.style(word, fg=colour, bold=True), 1)

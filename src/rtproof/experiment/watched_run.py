@@ -15,7 +15,10 @@ from rtproof.core.errors import UserError
 from rtproof.core.phrases import names_instead
 from rtproof.core.printable import clean
 from rtproof.experiment import run_request, stored_runs, target_runs
+from rtproof.judge.analysis_model import Requirement
+from rtproof.judge.watch import Watch
 from rtproof.record import run_folder
+from rtproof.record.activations import SECOND_NS
 from rtproof.run import running_records
 from rtproof.run.live_view import LiveView, can_redraw, clock_text
 from rtproof.run.running_records import QUIET_S, RecordFollower, RunningRecord
@@ -97,7 +100,9 @@ def _follow(run: Path, sleep: Callable[[float], None]) -> bool:
     follower = _read_beginning(record, sleep)
     if follower.begin is None:
         return True  # Reading it as a run says what it is instead.
-    view = LiveView(sys.stderr, _goal(follower), can_redraw(sys.stderr), more=lambda: _age_of_values(follower))
+    way = _VerdictsWay(follower, _requirements(run, follower))
+    more = lambda: [*way.lines(), *_age_of_values(follower)]  # noqa: E731
+    view = LiveView(sys.stderr, _goal(follower), can_redraw(sys.stderr), more=more)
     view.length_ns = follower.asked_number("duration_ns")
     pid = running_records.writer_of(record)
     while follower.end is None and not _is_gone(follower, pid):
@@ -108,6 +113,43 @@ def _follow(run: Path, sleep: Callable[[float], None]) -> bool:
             pid = running_records.writer_of(record)
     view.show(follower.threads(), follower.maxima(), last=True)
     return follower.end is not None
+
+
+def _requirements(run: Path, follower: RecordFollower) -> tuple[Requirement, ...]:
+    """The limits that were fixed before the run; those that the agent was given if there is no ``run.json``."""
+    info = run_folder.read_run_info(run) if run.is_dir() else None
+    if info:
+        return stored_runs.requirements_of(info)
+    limits = [int(word) for word in follower.asked("limits_ns").split(",") if word.isascii() and word.isdigit()]
+    return tuple(Requirement.usual(limit_ns, Requirement.at_most_ns) for limit_ns in dict.fromkeys(limits) if limit_ns)
+
+
+class _VerdictsWay:
+    """How far the limits of a run are from their verdicts, as its record has it so far.
+
+    The record says what each thread measured, and of no thread that it waits. So no thread is called late for that.
+    """
+
+    def __init__(self, follower: RecordFollower, requirements: tuple[Requirement, ...]) -> None:
+        self._follower = follower
+        self._limits_ns = [each.limit_ns for each in requirements]
+        self._watch = Watch(requirements, from_outside=True) if requirements else None
+        self._told_ns: dict[int, int] = {}
+
+    def lines(self) -> list[str]:
+        """The lines of the live view, with what the record has got since the last call; none without a limit."""
+        if self._watch is None:
+            return []
+        maxima, threads = self._follower.maxima(), self._follower.threads()
+        for thread, known_ns in self._follower.known_ns().items():
+            since = self._told_ns.get(thread, 0) // SECOND_NS
+            for limit_ns in self._limits_ns:
+                for second, worst_ns in maxima[thread].above(limit_ns, since):
+                    self._watch.over(thread, limit_ns, second, worst_ns)
+            lost = threads[thread].lost if thread in threads else 0
+            self._watch.progress(thread, known_ns, lost)
+            self._told_ns[thread] = known_ns
+        return self._watch.lines()
 
 
 def _await_beginning(record: Path, sleep: Callable[[float], None]) -> bool:

@@ -25,6 +25,7 @@ from rtproof.judge.analysis_model import NO_LONGEST, Requirement, State
 from rtproof.judge.claim import Decision, EpisodeCourse, LateStretches, episode_course
 from rtproof.judge.evidence import LimitTest, figures_of_limit
 from rtproof.judge.planning import proven_after_ns
+from rtproof.statistics import refuted_until_ns
 from rtproof.summary.per_second import SECOND_NS
 
 STOOD_NS = SECOND_NS
@@ -79,11 +80,15 @@ class Standing:
 class Watch:
     """Says for each limit how it stands. The threads are those that have reported.
 
-    from_outside: the due times come from a source that may pause. So a thread that waits is not late.
+    from_outside: the due times come from a source that may pause. So a thread that waits is not late. ends_run: the run
+    may end once it is decided; otherwise its length was fixed before, and the watch only tells.
     """
 
-    def __init__(self, requirements: Sequence[Requirement], *, from_outside: bool = False) -> None:
+    def __init__(
+        self, requirements: Sequence[Requirement], *, from_outside: bool = False, ends_run: bool = True
+    ) -> None:
         self._from_outside = from_outside
+        self.ends_run = ends_run
         self._of = [_OneLimit(each, len(requirements)) for each in requirements]
         self._due_ns: dict[int, int] = {}
         self._told_ns: dict[int, int] = {}
@@ -103,7 +108,7 @@ class Watch:
                 one.beyond_ns[second] = max(beyond, one.beyond_ns.get(second, 0))
 
     def progress(self, thread: int, due_ns: int, lost: int = 0, time_ns: int = 0) -> bool:
-        """Note that all of a thread's activations due before due_ns are known; return whether the run is decided.
+        """Note that all of a thread's activations due before due_ns are known; return whether the run may end.
 
         due_ns: the due time for which the thread runs next. lost: how many values of the thread were lost. time_ns:
         when this was reported. Everything that ran before the thread's previous report is known now. When one thread
@@ -119,7 +124,7 @@ class Watch:
             self._measured_ns = known_ns
             for one in self._of:
                 one.look(known_ns, lost=any(self._lost.values()))
-        return self.decided
+        return self.ends_run and self.decided
 
     def _stands(self, thread: int, since_ns: int, until_ns: int) -> None:
         """Note that a thread has waited since since_ns, which is late for every shorter limit.
@@ -144,9 +149,11 @@ class Watch:
         return State.REFUTED in states or states == {State.PROVEN}
 
     def lines(self) -> list[str]:
-        """One line for each limit: how it stands and how long it still takes. The slowest limit comes first."""
+        """How each limit stands and how long it still takes, with its way below. The slowest limit comes first."""
         open_first = sorted(self.standings, key=lambda one: (one.decision.at_ns is not None, -one.more_ns(0)))
-        return [progress_line(one, lost=any(self._lost.values())) for one in open_first]
+        lost = any(self._lost.values())
+        pairs = [(progress_line(one, lost=lost), way_line(one, lost=lost)) for one in open_first]
+        return [line for pair in pairs for line in pair if line]
 
 
 class _OneLimit:
@@ -194,6 +201,35 @@ def progress_line(one: Standing, *, lost: bool = False) -> str:
         return f"{asked}{now}; else PROVEN in {none}"
     by_then, with_one = (chance(one.chance(further)) for further in (0, 1))
     return f"{asked}: {seen}; PROVEN in {none} ({by_then}), in {after} after 1 more ({with_one})"
+
+
+WAY_CELLS = 12
+"""Characters of the bar that shows how far a proof has come."""
+
+
+def way_line(one: Standing, *, lost: bool = False) -> str:
+    """How far the test of an open limit has come, both ways: a bar for PROVEN, and the episodes until REFUTED.
+
+    The bar is the share of the quiet time that PROVEN takes, if no further episode comes. "" if the limit is decided,
+    or if nothing is known yet.
+    """
+    if one.decision.at_ns is not None or not one.measured_ns:
+        return ""
+    refuted = f"{State.REFUTED.value} by {_until_refuted(one)}"
+    if _unprovable(one, lost):
+        return f"  {refuted}"
+    share = one.live_ns / (one.live_ns + one.more_ns(0))
+    full = int(share * WAY_CELLS)
+    return f"  {State.PROVEN.value} {'█' * full}{'░' * (WAY_CELLS - full)} {int(100 * share)} %   {refuted}"
+
+
+def _until_refuted(one: Standing) -> str:
+    """How many further episodes would refute, and until when they would. The time is the run's."""
+    seen = one.tested.episodes_refuting
+    at_most_ns, count = one.requirement.at_most_ns, seen + 1
+    while (until_ns := refuted_until_ns(count, at_most_ns, one.alpha)) <= one.measured_ns:
+        count += 1
+    return f"{quantity(count - seen, 'more episode')} before {duration(until_ns)}"
 
 
 def _unprovable(one: Standing, lost: bool) -> str:

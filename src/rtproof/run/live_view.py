@@ -10,7 +10,7 @@ import os
 import textwrap
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Protocol, TextIO, TypeVar
 
 from rtproof.core.printable import clean
@@ -106,7 +106,7 @@ PROGRESS_PREFIX = "progress "
 MOST_ROWS = 16
 FRAME_INTERVAL_S = 0.5
 LINE_INTERVAL_S = 5.0
-TABLE_COLUMNS = {"thread": 6, "cpu": 4, "n": 11, "missed": 7, "last": 9, "max": 10}
+TABLE_COLUMNS = {"thread": 6, "cpu": 4, "n": 11, "missed": 7, "rate/s": 7, "last": 9, "max": 10}
 """Headings and widths of the table. What a terminal has beside it shows the maximum over time."""
 FEWEST_CELLS, MOST_CELLS = 8, 60
 USUAL_SIZE = os.terminal_size((96, 24))
@@ -173,17 +173,27 @@ class MaximaOverTime:
         return found
 
 
+@dataclass(frozen=True)
+class Trends:
+    """What several progress lines show of each thread, where it is known.
+
+    ``maxima``: the maxima over time. ``rates``: the activations per second since the view before.
+    """
+
+    maxima: Mapping[int, PartMaxima] = field(default_factory=dict)
+    rates: Mapping[int, float] = field(default_factory=dict)
+
+
 def progress_table(
     threads: dict[int, Progress],
     goal: str,
     size: os.terminal_size = USUAL_SIZE,
     more: Sequence[str] = (),
-    maxima: Mapping[int, PartMaxima] | None = None,
+    trends: Trends | None = None,
 ) -> list[str]:
     """The live view on a terminal: lines for the run, and a line for each of the worst threads that fit.
 
-    ``goal``: how long the run will be, and how fast it goes. ``more``: further lines about the run. ``maxima``: the
-    maxima over time of each thread, where they are known.
+    ``goal``: how long the run will be, and how much is left. ``more``: further lines about the run.
     """
     rows = worst_first(threads)
     lost = sum(row.lost for row in rows)
@@ -193,7 +203,9 @@ def progress_table(
     heading = f"{clock_text(rows[0].time_ns)} of {goal}   latency in us"
     if len(shown) < len(rows):
         heading += f", the worst {len(shown)} of {len(rows)} threads"
-    drawn = _with_maxima([_aligned(TABLE_COLUMNS), *map(_row, shown)], shown, maxima or {}, size.columns)
+    trends = trends or Trends()
+    table = [_row(row, trends.rates.get(row.thread)) for row in shown]
+    drawn = _with_maxima([_aligned(TABLE_COLUMNS), *table], shown, trends.maxima, size.columns)
     return [line[: size.columns - 1] for line in (heading, *also, *drawn)]
 
 
@@ -208,21 +220,25 @@ def _with_maxima(
     return [f"{line}  {part}".rstrip() for line, part in zip(lines, over_time, strict=True)]
 
 
-def pace_text(before: dict[int, Progress], threads: dict[int, Progress], length_ns: int) -> str:
-    """How much time is left of a length, and the rate of all threads since an earlier view; "" for what is unknown."""
+def thread_rates(before: dict[int, Progress], threads: dict[int, Progress]) -> dict[int, float]:
+    """The activations per second of each thread since an earlier view, where they are known."""
     known = [(before[number], row) for number, row in threads.items() if number in before]
-    rates = [
-        (row.obtained - old.obtained) / (row.time_ns - old.time_ns) * 1e9
+    return {
+        row.thread: (row.obtained - old.obtained) / (row.time_ns - old.time_ns) * 1e9
         for old, row in known
         if row.time_ns > old.time_ns
-    ]
+    }
+
+
+def time_left_text(threads: dict[int, Progress], length_ns: int) -> str:
+    """How much time is left of a length; "" without one."""
     time_ns = max((row.time_ns for row in threads.values()), default=0)
-    left = f", {clock_text(length_ns - time_ns)} left" if length_ns else ""
-    return left + (f", {sum(rates):,.0f}/s" if rates else "")
+    return f", {clock_text(length_ns - time_ns)} left" if length_ns else ""
 
 
-def _row(row: Progress) -> str:
-    return _aligned((row.thread, row.cpu, f"{row.obtained:,}", f"{row.missed:,}", _us(row.last_ns), _us(row.max_ns)))
+def _row(row: Progress, rate: float | None) -> str:
+    counts = f"{row.obtained:,}", f"{row.missed:,}", "-" if rate is None else f"{rate:,.0f}"
+    return _aligned((row.thread, row.cpu, *counts, _us(row.last_ns), _us(row.max_ns)))
 
 
 def _aligned(cells: Iterable[object]) -> str:
@@ -245,6 +261,21 @@ def progress_sentence(threads: dict[int, Progress], goal: str, more: Sequence[st
 def can_redraw(out: TextIO) -> bool:
     """Whether the view may be drawn again in its place: on a terminal that knows escape codes."""
     return out.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def shows_colours(out: TextIO) -> bool:
+    """Whether to write colours: on a terminal that knows escape codes, if the user wants them (https://no-color.org)."""
+    return can_redraw(out) and not os.environ.get("NO_COLOR")
+
+
+WORD_COLOURS = {"PROVEN": "\x1b[1;32m", "REFUTED": "\x1b[1;31m"}
+"""Escape codes (ECMA-48) of the states that the lines about the run name."""
+
+
+def _coloured(line: str) -> str:
+    for word, colour in WORD_COLOURS.items():
+        line = line.replace(word, f"{colour}{word}\x1b[0m")
+    return line
 
 
 class LiveView:
@@ -278,7 +309,7 @@ class LiveView:
         self._drawn_rows = 0
         self._maxima: dict[int, MaximaOverTime] = {}
         self._known_maxima: Mapping[int, PartMaxima] = self._maxima
-        self._pace = ""
+        self._rates: dict[int, float] = {}
 
     def show(self, threads: dict[int, Progress], maxima: Mapping[int, PartMaxima], *, last: bool = False) -> None:
         """Take the numbers of all threads at once, with their maxima over time, in place of progress lines.
@@ -317,15 +348,19 @@ class LiveView:
             lines = [f"{clock_text(max(row.time_ns for row in self.threads.values()))} of {self._goal}: {self.silent}"]
         elif self._on_terminal:
             if self.threads != self._before:
-                self._pace = pace_text(self._before, self.threads, self.length_ns)
-            goal, size = self._goal + self._pace, _terminal_size(self._out)
-            lines = progress_table(self.threads, goal, size, self._more(), self._known_maxima)
+                self._rates = thread_rates(self._before, self.threads)
             self._before = dict(self.threads)
+            lines = self._table()
         else:
             lines = [progress_sentence(self.threads, self._goal, self._more())]
         self._write(self._erase() + "".join(line + "\n" for line in lines))
         self._drawn_rows = len(lines)
         self._drawn_at = self._now()
+
+    def _table(self) -> list[str]:
+        goal, size = self._goal + time_left_text(self.threads, self.length_ns), _terminal_size(self._out)
+        lines = progress_table(self.threads, goal, size, self._more(), Trends(self._known_maxima, self._rates))
+        return [_coloured(line) for line in lines] if shows_colours(self._out) else lines
 
     def _erase(self) -> str:
         """Escape codes (ECMA-48) that go up to the first drawn row and clear the screen from there on."""

@@ -113,6 +113,11 @@ class MaximaBySecond:
     def __init__(self) -> None:
         self._largest = np.zeros(0, np.int64)
 
+    def above(self, limit_ns: int, since: int = 0) -> list[tuple[int, int]]:
+        """Each second from a given one on with a latency above the limit, and the largest latency in it."""
+        late = np.flatnonzero(self._largest[since:] > limit_ns) + since
+        return [(int(second), int(self._largest[second])) for second in late]
+
     def add(self, second: Int64Array, largest: Int64Array) -> None:
         """Take the largest latencies of seconds, as two arrays of equal length."""
         known = (second >= 0) & (second < MOST_SECONDS)
@@ -136,6 +141,7 @@ class _ThreadSoFar:
     """What the record says of one thread. ``recent`` and ``recent_missed``: since its last SECONDS chunk.
 
     SECONDS chunks count every activation up to a checkpoint. The samples after the last of them are not counted yet.
+    ``known_ns``: of every activation that was due earlier, the value is known.
     """
 
     series: Series
@@ -147,6 +153,7 @@ class _ThreadSoFar:
     last_ns: int | None = None
     max_ns: int | None = None
     time_ns: int = 0
+    known_ns: int = 0
     maxima: MaximaBySecond = field(default_factory=MaximaBySecond)
     blocks: list[bytes] = field(default_factory=list)
 
@@ -158,6 +165,7 @@ class _ThreadSoFar:
         self.recent = self.recent_missed = 0
         ran = seconds.obtained > 0
         self._largest(seconds.second[ran], seconds.max[ran])
+        self.known_ns = max(self.known_ns, int(seconds.second.max(initial=0)) * SECOND_NS)
         for block in self.blocks[-1:]:
             self._take(block)
             self.recent = self.recent_missed = 0
@@ -177,6 +185,7 @@ class _ThreadSoFar:
         self.recent += some.value.size
         self.recent_missed += int(missed.sum())
         self.last_ns, self.time_ns = int(some.value[-1]), int(some.due_ns[-1])
+        self.known_ns = max(self.known_ns, self.time_ns + 1)
         self._largest(some.due_ns // SECOND_NS, some.value)
 
     def _largest(self, second: Int64Array, value: Int64Array) -> None:
@@ -252,6 +261,10 @@ class RecordFollower:
     def maxima(self) -> dict[int, MaximaBySecond]:
         """The maxima over time of each thread."""
         return {number: one.maxima for number, one in self._threads.items()}
+
+    def known_ns(self) -> dict[int, int]:
+        """By the number of each thread, up to which due time the value of every activation is known."""
+        return {number: one.known_ns for number, one in self._threads.items()}
 
     def quiet_s(self, now: float | None = None) -> float:
         """For how many seconds nothing was written. now: the time of day in seconds, by default the present one."""
