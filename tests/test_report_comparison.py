@@ -58,9 +58,15 @@ def test_the_first_line_is_what_was_found_with_how_many_runs() -> None:
     assert text.kind == "good"
     sides = first.blocks[1]
     assert isinstance(sides, Text)
-    assert sides.paragraphs == ("A: the new one (5 runs). B: the old one (5 runs).",)
+    assert sides.paragraphs == ("A: the new one, 5 runs. B: the old one, 5 runs.",)
     assert text.paragraphs[0].startswith("p50: A is better")
     assert comparison_title(found) == "rtproof: A against B, 5 runs against 5 - A is better"
+
+
+def test_a_side_that_has_no_other_words_than_its_name_is_named_once() -> None:
+    sides = comparison_sections(compared(), replace(TOLD, what=("A", "the old one")))[0].blocks[1]
+    assert isinstance(sides, Text)
+    assert sides.paragraphs == ("A: 5 runs. B: the old one, 5 runs.",)
 
 
 @pytest.mark.parametrize(("n", "factor"), [(5, 1.0), (1, 2.0)])

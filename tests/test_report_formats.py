@@ -273,7 +273,7 @@ def test_kinds_of_text_are_marked_with_more_than_colour() -> None:
     blocks = (Text(("it broke",), "bad", "Broken"), Text(("perhaps",), "doubt"), Text(("ls  -l " + "x" * 200,), "code"))
     drawn = text.draw("t", [Section("s", "Title", blocks)]).decode()
     assert "Broken\n! it broke\n" in drawn
-    assert "\n? perhaps\n" in drawn
+    assert "\n- perhaps\n" in drawn
     assert f"\n    ls  -l {'x' * 200}\n" in drawn
 
 

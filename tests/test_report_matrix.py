@@ -198,6 +198,18 @@ def test_runs_have_a_row_for_each_kernel_and_curves_of_all_kernels_under_a_load(
     assert "published" not in report_cases.words(list(sections["matrix"].blocks))
 
 
+def test_a_simulated_process_is_no_kernel_and_has_no_load() -> None:
+    told = {"machine": "simulated", "kernel release": "none", "preemption model": "", "load": ""}
+    run = figures("s", 90_000, **told)
+    run = replace(run, facts={key: text for key, text in run.facts.items() if text})
+    sections = matrix_page.matrix_sections((), [run, figures("a", 80_000)])
+    (table,) = (block for block in sections[0].blocks if isinstance(block, Table))
+    assert table.rows[0] == ("simulated", "a simulated process", "90.000")
+    claim = sections[0].blocks[0]
+    assert isinstance(claim, Text)
+    assert claim.headline.startswith("a simulated process reached 90 us (no load); arm, 6.1")
+
+
 def test_what_was_measured_otherwise_is_a_column_of_its_own() -> None:
     runs = [figures("a", 9_000, period="1ms"), figures("b", 9_000, period="2ms"), figures("c", 9_000)]
     (section, *_) = matrix_page.matrix_sections((), runs, ["d: it is no run"])

@@ -176,12 +176,23 @@ def test_many_doubts_are_counted() -> None:
     assert (told.headline[:8], len(told.paragraphs), told.paragraphs[-1]) == ("5 doubts", 4, "and 2 more doubts, below")
 
 
-def test_no_loss_is_among_those_below() -> None:
+def test_no_loss_is_among_those_below_and_a_record_that_is_not_whole_is_in_the_heading() -> None:
     doubt = FIRST["simulated"]().doubts[0]
-    losses = tuple(replace(doubt, code=code, what=code) for code in LOSS_CODES)
+    losses = tuple(replace(doubt, code=code, what=f"the {code}") for code in LOSS_CODES)
     told = verdict.doubt_answers(replace(proven(), doubts=(*losses, doubt, doubt)))
     assert told is not None
-    assert told.paragraphs == (*LOSS_CODES, "and 2 more doubts, below")
+    below = [f"the {code}" for code in LOSS_CODES if code != "truncated"]
+    assert told.paragraphs == (*below, "and 2 more doubts, below")
+    every = len(LOSS_CODES) + 2
+    assert told.headline == f"The truncated; {every} doubts in all: read all figures with this in mind"
+
+
+def test_a_record_that_is_not_whole_is_told_where_nothing_else_is() -> None:
+    doubt = replace(FIRST["simulated"]().doubts[0], code="truncated", what="the record was cut off")
+    told = verdict.doubt_answers(replace(proven(), doubts=(doubt,)))
+    assert told is not None
+    assert told.paragraphs == ()
+    assert told.headline == "The record was cut off; 1 doubt in all: read all figures with this in mind"
 
 
 def test_a_doubt_about_each_thread_hides_no_other() -> None:

@@ -115,7 +115,7 @@ def _judged(said: Comparison) -> Iterator[str]:
         yield f"neither is better in everything: each is better in something ({n} and {m} runs)"
     else:
         yield f"{names[said.finding]} is better, in what follows ({n} and {m} runs)"
-    for effect in said.effects:
+    for effect in sorted(said.effects, key=lambda effect: effect.finding not in names):
         if effect.finding in names:
             yield f"{effect.label}: {names[effect.finding]} is better, {_effect(effect)}"
         elif effect.p_holm is not None and effect.p_holm < ALPHA:

@@ -106,7 +106,9 @@
     const held = withMarkers(plot, "y", ends, plot.logY);
     if (plot.kind === "heat") return held;
     if (plot.logY && plot.style === "bars") return [(wholeNumbers(plot) ? Math.min(1, held[0]) : held[0]) * 0.6, held[1] * 1.5];
-    const range = padded(held, plot.logY, 0.06);
+    // The name of a limit above the plot gets room over the curve.
+    const beyond = plot.markers.some((marker) => marker.axis === "y" && marker.at > held[1]);
+    const range = padded(held, plot.logY, beyond ? 0.25 : 0.06);
     return !plot.logY && held[0] >= 0 ? [0, wholeNumbers(plot) ? Math.max(range[1], 2.1) : range[1]] : range;
   }
 
@@ -209,12 +211,20 @@
     const [below, above] = plot.yWords ?? ["", ""];
     wordsAt(above && `↑ ${above}`, top + 4 * ratio, "top");
     wordsAt(below && `↓ ${below}`, top + height - 4 * ratio, "bottom");
+    const box = { left, top, right: left + width, bottom: top + height };
+    const placed = plot.markers.map((marker) => [marker, u.valToPos(marker.at, marker.axis, true)]);
+    const ink = (marker) => { u.ctx.strokeStyle = u.ctx.fillStyle = colour(marker.role === "limit" ? "limit" : "soft"); };
+    // All lines before all words: no line is drawn through the name of another.
+    for (const [marker, at] of placed) {
+      ink(marker);
+      if (marker.axis === "x" && at >= box.left && at <= box.right) line(u.ctx, at, box.top, at, box.bottom);
+      if (marker.axis === "y" && at >= box.top && at <= box.bottom) line(u.ctx, box.left, at, box.right, at);
+    }
     let row = 0;
-    for (const marker of plot.markers) {
-      const at = u.valToPos(marker.at, marker.axis, true);
-      u.ctx.strokeStyle = u.ctx.fillStyle = colour(marker.role === "limit" ? "limit" : "soft");
-      if (marker.axis === "x") drawAcross(u.ctx, marker.name, at, ratio, row++, { left, top, right: left + width, bottom: top + height });
-      else drawAlong(u.ctx, marker.name, at, ratio, { left, top, right: left + width, bottom: top + height });
+    for (const [marker, at] of placed) {
+      ink(marker);
+      if (marker.axis === "x") drawAcross(u.ctx, marker.name, at, ratio, row++, box);
+      else drawAlong(u.ctx, marker.name, at, ratio, box);
     }
     u.ctx.restore();
   }
@@ -222,7 +232,6 @@
   // A marker outside the plot is named at the edge behind which it lies.
   function drawAcross(ctx, name, at, ratio, row, box) {
     const [before, inside] = [at < box.left, at >= box.left && at <= box.right];
-    if (inside) line(ctx, at, box.top, at, box.bottom);
     const text = inside ? name : before ? `← ${name}` : `${name} →`;
     const edge = inside ? at : before ? box.left : box.right;
     const rightwards = edge + ctx.measureText(text).width + 8 * ratio < box.right;
@@ -233,7 +242,6 @@
 
   function drawAlong(ctx, name, at, ratio, box) {
     const [above, inside] = [at < box.top, at >= box.top && at <= box.bottom];
-    if (inside) line(ctx, box.left, at, box.right, at);
     const edge = inside ? at : above ? box.top : box.bottom;
     const downwards = edge - box.top < 20 * ratio;
     ctx.textAlign = "right";
@@ -625,6 +633,15 @@
     }
   }
 
+  // No line of a paragraph ends between a number and its unit.
+  function keepUnits() {
+    for (const text of document.querySelectorAll("p, dd")) {
+      for (const node of text.childNodes) {
+        if (node.nodeType === Node.TEXT_NODE) node.data = node.data.replace(/(\d) (?=%|(?:ns|us|ms|s|min|h)\b)/g, "$1\u00a0");
+      }
+    }
+  }
+
   const plots = JSON.parse(document.getElementById("plots").textContent);
   const charts = [...document.querySelectorAll(".chart")];
   const plotOf = (chart) => plots[chart.closest("figure").id];
@@ -632,5 +649,6 @@
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawnPlots.forEach((u) => u.redraw(false, true)));
   addEventListener("resize", markScrollable);
   document.addEventListener("toggle", markScrollable, true);
+  keepUnits();
   markScrollable();
 })();

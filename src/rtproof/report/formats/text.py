@@ -11,7 +11,7 @@ from rtproof.report.text_table import lay_out, page_width
 
 SUFFIX = ".txt"
 
-MARKS = {"bad": "! ", "doubt": "? ", "code": "    "}
+MARKS = {"bad": "! ", "doubt": "- ", "code": "    "}
 
 
 def draw(title: str, sections: list[Section]) -> bytes:

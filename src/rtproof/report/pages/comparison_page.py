@@ -131,7 +131,10 @@ def outcome_section(found: Comparison, told: ComparisonContext) -> Section:
     """Return the finding. The section has the name of a run report's first section, which is printed large."""
     headline, *rest = outcome_lines(found, "VERDICT")
     sides = zip((found.a, found.b), told.what, strict=True)
-    what = " ".join(f"{side.name}: {words} ({quantity(len(side.runs), 'run')})." for side, words in sides)
+    what = " ".join(
+        f"{side.name}: {'' if words == side.name else f'{words}, '}{quantity(len(side.runs), 'run')}."
+        for side, words in sides
+    )
     names = found.a.name, found.b.name
     said = tuple(outcome_sentence(each, names) for each in (headline, *rest))
     blocks: list[Block] = [Text(said[1:], KINDS[found.finding], said[0]), Text((what,))]

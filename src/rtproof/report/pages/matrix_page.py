@@ -21,6 +21,7 @@ from rtproof.report.number_format import US
 from rtproof.report.pages import comparison_figures
 from rtproof.report.pages.campaign_json import CAMPAIGN_SCHEMA, CAMPAIGN_SCHEMA_VERSION
 from rtproof.report.pages.campaign_table import ARTICLE_PREFIX, NOT_MEASURED, as_published, board_table
+from rtproof.summary.recorded_facts import SIMULATED_PROBE
 
 ABOUT = (
     "The largest latency that each run saw. Runs of different lengths stand side by side: a longer one has more "
@@ -126,11 +127,12 @@ class _Kinds:
     def cell(self, run: RunFigures) -> str:
         """What was measured: the load, and the facts in which the runs differ."""
         more = [f"{key} {run.facts[key]}" for key in self.differing if key in run.facts]
-        load = run.facts.get("load", number_format.UNKNOWN)
+        load = run.facts.get("load", NO_LOAD if _is_simulated(run) else number_format.UNKNOWN)
         return ", ".join(("no load" if load == NO_LOAD else f"load {load}", *more))
 
     def system(self, run: RunFigures) -> str:
-        return ", ".join(filter(None, (_board(run) if self.boards else "", _kernel(run))))
+        board = "" if _is_simulated(run) or not self.boards else _board(run)
+        return ", ".join(filter(None, (board, _kernel(run))))
 
 
 def _board(run: RunFigures) -> str:
@@ -139,7 +141,13 @@ def _board(run: RunFigures) -> str:
     return next(filter(None, told), PurePath(run.name).name)
 
 
+def _is_simulated(run: RunFigures) -> bool:
+    return run.facts.get("machine") == SIMULATED_PROBE
+
+
 def _kernel(run: RunFigures) -> str:
+    if _is_simulated(run):
+        return "a simulated process"
     release, model = (run.facts.get(key, "") for key in ("kernel release", "preemption model"))
     named = "PREEMPT_RT" if model == "rt" else f"preempt={model}"
     return f"{release} ({named})" if release and model else release or number_format.UNKNOWN

@@ -34,6 +34,8 @@ def unsaid_objections(found: Sequence[Objection]) -> tuple[Objection, ...]:
 
 LOOP, EXACTLY, SURE, LONGER, VALID = "The loop", "What exactly", "How sure", "How much longer", "Valid for"
 SHOWN_DOUBTS = 3
+BROKEN_CODES = ("truncated", "damage")
+"""Doubts that a reader must see on the first screen: the record is not whole."""
 LISTED = 4
 """How many limits are listed one by one: more do not fit on the first screen of a telephone."""
 
@@ -139,6 +141,7 @@ def doubt_answers(analysis: Analysis) -> Text | None:
     kinds = {doubt.code: doubt.what for doubt in reversed(warnings)}
     each = [kinds[code] for code in dict.fromkeys(doubt.code for doubt in warnings)]
     shown = each[: max(SHOWN_DOUBTS, sum(code in LOSS_CODES for code in kinds))]
+    broken = [kinds[code] for code in BROKEN_CODES if code in kinds][:1]
     rest = len(warnings) - len(shown)
     more = (f"and {quantity(rest, 'more doubt')}, below",) if rest > 0 else ()
     objected = dict.fromkeys(objection.code for objection in run_objections(analysis))
@@ -146,7 +149,9 @@ def doubt_answers(analysis: Analysis) -> Text | None:
     counts = ((len(warnings), "doubt"), (len(objected), "objection"))
     head = " and ".join(quantity(n, noun) for n, noun in counts if n)
     told = (*shown, *more, *against)
-    return Text(told, "doubt", f"{head}: read all figures with this in mind") if told else None
+    told = tuple(what for what in told if what not in broken)
+    first = f"{capitalised(broken[0])}; {head} in all" if broken else head
+    return Text(told, "doubt", f"{first}: read all figures with this in mind") if told or broken else None
 
 
 KINDS = {
