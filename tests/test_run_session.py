@@ -519,6 +519,8 @@ def test_the_rate_of_each_thread_since_the_view_before_and_the_time_left() -> No
     now = {0: replace(ROW, thread=0, time_ns=1_500_000_000, obtained=1_500), 2: replace(ROW, thread=2, time_ns=9)}
     assert live_view.thread_rates(early, now) == {0: 1_000.0}
     assert live_view.thread_rates(now, now) == {}
+    counted_late = {0: replace(now[0], due_ns=3_500_000_000)}
+    assert live_view.thread_rates({0: replace(early[0], due_ns=3_000_000_000)}, counted_late) == {0: 1_000.0}
     assert live_view.time_left_text(now, 20_000_000_000) == ", 0:00:18 left"
     assert live_view.time_left_text(now, 1_000_000_000) == ", 0:00:00 left"
     assert live_view.time_left_text(now, 0) == ""

@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 
 import agent_source
 import draw_structure
+import live_view_picture
 import pytest
 import structure
 from draw_structure import Packages
@@ -732,3 +733,13 @@ def test_a_folder_without_git_and_source_that_cannot_be_parsed_are_named(
     subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
     assert structure.main([str(host(tmp_path, {"a": "def"}))]) == 2
     assert "a.py" in capsys.readouterr().err
+
+
+def test_the_picture_of_the_live_view_keeps_colours_and_bold_words() -> None:
+    """The codes are those that tmux prints; text stays text, whatever it holds."""
+    screen = "a <b> \x1b[1m\x1b[32mPROVEN\x1b[0m in 3 h \x1b[31mx\x1b[39m y"
+    drawn = live_view_picture.html_of_screen(screen)
+    assert drawn == (
+        'a &lt;b&gt; <span style="font-weight:bold;color:#56d364;">PROVEN</span> in 3 h '
+        '<span style="color:#ff7b72;">x</span> y'
+    )

@@ -210,8 +210,8 @@ def test_lines_say_how_much_longer_now_and_after_one_more_and_the_chance() -> No
     assert first == "200 us, 1/10min: 0 episodes; PROVEN in 38 min 59 s (28 %), in 1 h 14 min after 1 more (33 %)"
     assert second == "100 us, 1/min: 1 episode; PROVEN in 4 min 22 s (28 %), in 6 min 48 s after 1 more (40 %)"
     assert progress_line(watch.standings[0]) == second
-    assert first_way == "  PROVEN ░░░░░░░░░░░░ 7 %   REFUTED by 4 more episodes before 4 min 24 s"
-    assert second_way == "  PROVEN █████░░░░░░░ 42 %   REFUTED by 11 more episodes before 3 min 49 s"
+    assert first_way == "  PROVEN ············ 7 %   REFUTED by 4 more episodes before 4 min 24 s"
+    assert second_way == "  PROVEN █████······· 42 %   REFUTED by 11 more episodes before 3 min 49 s"
 
 
 def test_the_episodes_that_the_way_names_refute_and_one_less_does_not() -> None:

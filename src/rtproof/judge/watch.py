@@ -220,7 +220,7 @@ def way_line(one: Standing, *, lost: bool = False) -> str:
         return f"  {refuted}"
     share = one.live_ns / (one.live_ns + one.more_ns(0))
     full = int(share * WAY_CELLS)
-    return f"  {State.PROVEN.value} {'█' * full}{'░' * (WAY_CELLS - full)} {int(100 * share)} %   {refuted}"
+    return f"  {State.PROVEN.value} {'█' * full}{'·' * (WAY_CELLS - full)} {int(100 * share)} %   {refuted}"
 
 
 def _until_refuted(one: Standing) -> str:

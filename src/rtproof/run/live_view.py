@@ -223,11 +223,13 @@ def _with_maxima(
 def thread_rates(before: dict[int, Progress], threads: dict[int, Progress]) -> dict[int, float]:
     """The activations per second of each thread since an earlier view, where they are known."""
     known = [(before[number], row) for number, row in threads.items() if number in before]
-    return {
-        row.thread: (row.obtained - old.obtained) / (row.time_ns - old.time_ns) * 1e9
-        for old, row in known
-        if row.time_ns > old.time_ns
-    }
+    spans = [(old, row, _counted_until_ns(row) - _counted_until_ns(old)) for old, row in known]
+    return {row.thread: (row.obtained - old.obtained) / span_ns * 1e9 for old, row, span_ns in spans if span_ns > 0}
+
+
+def _counted_until_ns(row: Progress) -> int:
+    """Up to which time the activations are counted. The agent may count late, and then many at once."""
+    return row.due_ns or row.time_ns
 
 
 def time_left_text(threads: dict[int, Progress], length_ns: int) -> str:
