@@ -119,7 +119,7 @@ def test_ctrl_c_is_one_sentence_and_130(monkeypatch: pytest.MonkeyPatch, capsys:
         (["--load", "nope"], "there is no load 'nope'; there are: idle, mmap, dd,"),
         (["--load", "dd+nope:a=1"], "there is no load 'nope'; there are: idle,"),
         (["--load", "dd+"], "'dd+' is not a load: write a name,"),
-        (["--kernel", "linux"], "'linux' is neither a file nor the name of a kernel;"),
+        (["--kernel", "linux"], "'linux' is neither a file nor the name of a kernel"),
         (["--kernel", "."], ". is a folder: give the kernel image itself"),
         (["--preempt", "rt"], "Invalid value for '--preempt': 'rt' is not one of"),
         (["--duration", "2"], "Invalid value for '--duration': the duration '2' has no unit"),
@@ -231,7 +231,7 @@ def test_the_articles_preemption_models_are_systems(capsys: pytest.CaptureFixtur
     ("words", "sentence"),
     [
         (["nothing"], "there is no profile 'nothing'; there are: akamina,"),
-        (["akamina", "--kernel", "nothing"], "'nothing' is neither a file nor the name of a kernel;"),
+        (["akamina", "--kernel", "nothing"], "'nothing' is neither a file nor the name of a kernel"),
         (["akamina", "--duration", "1s", "--samples", "3"], "--duration and --samples exclude each other"),
         (["akamina", "--set", "colour=red"], "the profile akamina has nothing to set named 'colour'"),
         (["bootlin-timer", "--load", "stress-ng"], "the load 'stress-ng' is a program, and guests have none of these"),
@@ -369,7 +369,7 @@ def test_as_many_cycles_are_counted_as_asked_for(counted: int, whole: int) -> No
     [
         (["--plain", "debian-6.1-rt"], "debian-6.1-rt is built with PREEMPT_RT: give another kernel"),
         (["--rt", "debian-6.1"], "debian-6.1 is not built with PREEMPT_RT: give another kernel"),
-        (["--rt", "nothing"], "'nothing' is neither a file nor the name of a kernel;"),
+        (["--rt", "nothing"], "'nothing' is neither a file nor the name of a kernel"),
         (["--cycles", "0"], "Invalid value for '--cycles': 0 is not in the range"),
         (["--preempt", "lazy"], "Invalid value for '--preempt': 'lazy' is not one of"),
     ],

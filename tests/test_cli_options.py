@@ -94,6 +94,38 @@ def test_refusals(words: str, sentence: str, tmp_path: Path, capsys: pytest.Capt
     assert sentence in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("run --load", "Option '--load' requires an argument; there are: "),
+        (
+            "run --target",
+            "Option '--target' requires an argument; there are: local, qemu, simulated (see 'rtproof run --help')",
+        ),
+        ("run --duration", "Option '--duration' requires an argument (see 'rtproof run --help')"),
+        ("export a", "Missing option '--format'; there are: "),
+        ("lab compare --load", "Option '--load' requires an argument; there are: "),
+        ("run --phase odd", "such as 500us; or write even"),
+        ("run --dma-latency x", "such as 500us; or write off"),
+    ],
+)
+def test_an_option_without_its_word_names_what_it_takes(
+    words: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a").touch()
+    assert main(words.replace(" a", f" {tmp_path / 'a'}").split()) == 2
+    said = capsys.readouterr().err
+    assert sentence in said
+    assert said.count("\n") == 1
+
+
+def test_one_side_of_two_is_refused_before_its_words_are_taken_for_another_option(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["run", "--abba", "--policy fifo", "--repeat", "5"]) == 2
+    assert "--abba takes two sets of options, A and B, each in quotes, and B is missing" in capsys.readouterr().err
+
+
 def test_a_gap_shorter_than_two_periods_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--limit", "1us", "--at-most", "1/s", "--period", "50ms", "--output", str(tmp_path / "run")]
     assert main(["run", *words]) == 2

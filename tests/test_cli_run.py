@@ -234,7 +234,7 @@ def test_a_page_that_nobody_named_takes_the_next_free_name(capsys: pytest.Captur
         (["--at-most", "1/h"], "need a --limit"),
         (["--confidence", "0.9"], "need a --limit"),
         (["--target", "moon"], "there is no target 'moon'; there are: local"),
-        (["--target-option", "host=x"], "the target local has no option 'host'; there are: none"),
+        (["--target-option", "host=x"], "the target local has no option 'host'; it has none"),
         (["--target-option", "host"], "is not of the form key=value"),
         (["--agent", "nowhere"], "the agent nowhere cannot be read: No such file or directory"),
         (["--unknown"], "No such option"),
@@ -508,7 +508,7 @@ def test_the_current_folder_may_be_the_run(run_read: Path, monkeypatch: pytest.M
         (["export", "a", "--format", "bins", "-o", "size=1"], "has no option 'size'; there are: width (width of a bin"),
         (["export", "a", "--format", "bins", "-o", "width=1us", "-o", "width=2us"], "is given twice"),
         (["export", "a", "--format", "bins", "-o", "width"], "is not of the form key=value"),
-        (["export", "a", "--format", "csv", "-o", "x=1"], "has no option 'x'; there are: none"),
+        (["export", "a", "--format", "csv", "-o", "x=1"], "has no option 'x'; it has none"),
         (["export", "a", "--format", "csv", "--output", "no/such/folder/x"], "no/such/folder/x: no such file"),
     ],
 )

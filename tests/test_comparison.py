@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from rtproof.compare.compare import compare_sides
 from rtproof.compare.comparison_model import Comparison, ComparisonFinding
+from rtproof.compare.comparison_sentences import comparison_sentences
 from rtproof.compare.effects import MIN_RUNS
 from rtproof.compare.run_metrics import RunFigures, figures_of_histogram
 from rtproof.core.errors import UserError
@@ -63,6 +64,17 @@ def test_a_sure_difference_that_matters_to_nobody_is_none() -> None:
     assert p99.p < 0.01
     assert p99.finding is ComparisonFinding.NO_DIFFERENCE
     assert "p99: more than chance, but the interval does not lie wholly beyond a ratio of 1.05" in text(said, "VERDICT")
+
+
+def test_the_figure_that_decides_is_told_before_those_that_only_differ() -> None:
+    said = compare_sides(side(1, 7, scatter=0.001), side(2, 7, factor=1.3, scatter=0.001))
+    first, *others = said.effects
+    assert first.finding is ComparisonFinding.A_BETTER
+    near = replace(first, label="the first", finding=ComparisonFinding.NO_DIFFERENCE, p_holm=0.001)
+    told = comparison_sentences(replace(said, effects=(near, *others)))
+    lines = [text for _, text in told[: 2 + len(others)]]
+    assert "A is better" in lines[1]
+    assert [line for line in lines if line.startswith("the first: more than chance")] == [lines[1 + len(others)]]
 
 
 def test_a_microsecond_is_a_microsecond() -> None:

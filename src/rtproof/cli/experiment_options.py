@@ -24,6 +24,7 @@ REPEAT_OPTIONS = (
         "--abba",
         type=(str, str),
         metavar="'A' 'B'",
+        callback=parameter_types.two_sides,
         help=f"Compare two sets of options, A and B, measured in turn ({USUAL_TIMES} times each, or --repeat).",
     ),
 )

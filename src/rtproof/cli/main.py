@@ -18,6 +18,22 @@ from rtproof.core import defects, plugins
 from rtproof.core.phrases import unknown_name
 from rtproof.core.printable import one_line
 
+RESOLVED = f"{__name__}.resolved"
+"""The key in click's contexts for the name and the command that the user gave."""
+
+
+class GroupThatNamesItsCommand(click.Group):
+    """Adds to an error of click's parser of which command it is: an option there may lack its argument."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            name, command = ctx.meta.get(RESOLVED, (None, None))
+            if error.ctx is None and command is not None:
+                error.ctx = click.Context(command, parent=ctx, info_name=name)
+            raise
+
 
 def command_group(package: ModuleType) -> type[click.Group]:
     """The class of a click group whose commands are the plug-ins of a package, by the names of their files.
@@ -25,7 +41,7 @@ def command_group(package: ModuleType) -> type[click.Group]:
     Only the command that is run is imported, with all that it needs. A list of commands reads their docstrings.
     """
 
-    class CommandFolder(click.Group):
+    class CommandFolder(GroupThatNamesItsCommand):
         def list_commands(self, ctx: click.Context) -> list[str]:
             return plugins.plugin_names(package)
 
@@ -41,7 +57,9 @@ def command_group(package: ModuleType) -> type[click.Group]:
             name = args[0]
             if not name.startswith("-") and self.get_command(ctx, name) is None:
                 raise click.UsageError(unknown_name("command", name, self.list_commands(ctx)), ctx)
-            return super().resolve_command(ctx, args)
+            resolved = super().resolve_command(ctx, args)
+            ctx.meta[RESOLVED] = resolved[:2]
+            return resolved
 
         def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
             click.Group(commands=_described_commands(package)).format_commands(ctx, formatter)
@@ -95,7 +113,22 @@ def _print_error(sentence: str) -> None:
 def _usage_sentence(error: click.ClickException) -> str:
     message = one_line(error.format_message().rstrip("."), MOST_ERROR_CHARACTERS)
     context = getattr(error, "ctx", None)
-    return f"{message} (see '{context.command_path} --help')" if context else message
+    if context is None:
+        return message
+    names = ", ".join(_names_to_give(error, context))
+    return f"{message}{'; there are: ' * bool(names)}{names} (see '{context.command_path} --help')"
+
+
+def _names_to_give(error: click.ClickException, context: click.Context) -> list[str]:
+    """The names that an option takes, if the user gave it without one or left it out; a shell would offer them."""
+    if isinstance(error, click.MissingParameter):
+        lacking = [error.param] if error.param else []
+    elif isinstance(error, click.BadOptionUsage):
+        lacking = [each for each in context.command.params if error.option_name in each.opts]
+    else:
+        lacking = []
+    offered = [item for each in lacking for item in each.shell_complete(context, "")]
+    return list(dict.fromkeys(item.value for item in offered if item.type == "plain"))
 
 
 def _abandon_output() -> int:

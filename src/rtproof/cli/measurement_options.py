@@ -11,7 +11,10 @@ from rtproof.cli import parameter_types, shell_completion
 
 AGENT_OPTIONS = (
     click.option(
-        "--probe", metavar="NAME", help="What is measured (default timer). exec:tool=NAME lets another tool measure."
+        "--probe",
+        metavar="NAME",
+        shell_complete=shell_completion.complete_probes,
+        help="What is measured (default timer). exec:tool=NAME lets another tool measure.",
     ),
     click.option(
         "--method",

@@ -48,7 +48,12 @@ def _span(text: str) -> str:
 
 
 def _phase(text: str) -> str:
-    return text if text == "even" else _span(text)
+    if text == "even":
+        return text
+    try:
+        return _span(text)
+    except UserError as problem:
+        raise UserError(f"{problem}; or write even") from None
 
 
 def _cpus(text: str) -> str:
@@ -59,7 +64,10 @@ def _dma_latency(text: str) -> str:
     """Microseconds, as the kernel takes them (Documentation/power/pm_qos_interface.rst), also as a duration."""
     if text == "off":
         return text
-    duration_ns = units.parse_duration(text if text.strip("0123456789") else text + "us")
+    try:
+        duration_ns = units.parse_duration(text if text.strip("0123456789") else text + "us")
+    except UserError as problem:
+        raise UserError(f"{problem}; or write off") from None
     if duration_ns % 1_000 or duration_ns > LARGEST_DMA_LATENCY_US * 1_000:
         raise UserError(f"{text!r} is not off or a number of whole microseconds up to {LARGEST_DMA_LATENCY_US}")
     return str(duration_ns // 1_000)
@@ -124,6 +132,18 @@ LENGTH = ParsedValue("duration", _length)
 SPAN = ParsedValue("duration", _span)
 """A duration that may be 0 in its shortest form, for the agent."""
 CPUS = ParsedValue("list", _cpus)
+
+
+def two_sides(
+    context: click.Context, _parameter: click.Parameter, pair: tuple[str, str] | None
+) -> tuple[str, str] | None:
+    """The value of ``--abba``. UsageError if an option of the command stands where B should be: B was left out."""
+    options = {name for each in context.command.params if not getattr(each, "is_flag", False) for name in each.opts}
+    if pair and pair[1] in options:
+        raise click.UsageError("--abba takes two sets of options, A and B, each in quotes, and B is missing", context)
+    return pair
+
+
 PHASE = ParsedValue("even|duration", _phase)
 DMA_LATENCY = ParsedValue("us|off", _dma_latency)
 LIMIT_NS = ParsedValue("duration", units.parse_length)

@@ -24,6 +24,11 @@ def complete_methods(_context: click.Context, _parameter: click.Parameter, incom
     return [CompletionItem(row[2], help=row[-1]) for row in _agent_rows("method") if row[2].startswith(incomplete)]
 
 
+def complete_probes(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The agent's probes."""
+    return [CompletionItem(row[1], help=row[-1]) for row in _agent_rows("probe") if row[1].startswith(incomplete)]
+
+
 def complete_loads(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Loads that are defined in files, and the agent's own loads."""
     rows = [(name, "") for name in loads.names()] + [(row[1], row[-1]) for row in _agent_rows("load")]

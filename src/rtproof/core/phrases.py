@@ -73,7 +73,7 @@ def names_instead(name: str, known: Iterable[str]) -> str:
     names = list(known)
     near = difflib.get_close_matches(name, names, 1)
     meant = f" (did you mean {near[0]!r}?)" if near else ""
-    return f"{meant}; there are: {', '.join(names) or 'none'}"
+    return f"{meant}; there are: {', '.join(names)}" if names else "; there is none"
 
 
 def percent(share: float) -> str:

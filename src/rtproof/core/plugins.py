@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from types import ModuleType
 
 from rtproof.core.errors import UserError
-from rtproof.core.phrases import unknown_name
+from rtproof.core.phrases import names_instead, unknown_name
 
 
 def plugin_names(package: ModuleType) -> list[str]:
@@ -41,7 +41,8 @@ def checked_options(owner: str, known: Mapping[str, str], given: tuple[tuple[str
     options = options_once(owner, given)
     for key in options:
         if key not in known:
-            raise UserError(f"{owner} has no option {key!r}; there are: {_option_list(known)}")
+            meant = names_instead(key, known).partition("; ")[0]
+            raise UserError(f"{owner} has no option {key!r}{meant}; {_option_list(known)}")
     return options
 
 
@@ -56,4 +57,4 @@ def options_once(owner: str, given: tuple[tuple[str, str], ...]) -> dict[str, st
 
 
 def _option_list(known: Mapping[str, str]) -> str:
-    return ", ".join(f"{key} ({text})" for key, text in known.items()) or "none"
+    return f"there are: {', '.join(f'{key} ({text})' for key, text in known.items())}" if known else "it has none"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import rtproof
 from rtproof.core.errors import UserError
-from rtproof.core.phrases import unknown_name
+from rtproof.core.phrases import names_instead, unknown_name
 from rtproof.lab import debian_packages
 from rtproof.lab.debian_packages import Archive, Package
 from rtproof.lab.stored_folders import FILE_LIST, StoredFolder, discard, find_stored, obtain_folder
@@ -454,8 +454,8 @@ def resolve_kernel(
         return fetch_kernel(text, mirror, say=say)
     image = Path(text)
     if not image.is_file():
-        names = ", ".join(known.name for known in catalogue())
-        raise UserError(f"{text!r} is neither a file nor the name of a kernel; the names are: {names}")
+        names = names_instead(text, (known.name for known in catalogue()))
+        raise UserError(f"{text!r} is neither a file nor the name of a kernel{names}")
     kernel = open_kernel(image, modules_folder)
     return kernel if modules_folder else open_kernel(image, _modules_beside(kernel))
 

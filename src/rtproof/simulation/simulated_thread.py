@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rtproof.core import units
 from rtproof.core.errors import UserError
+from rtproof.core.phrases import unknown_name
 from rtproof.record import histogram_bins
 from rtproof.record.activations import Activations, exact_dot
 from rtproof.record.contents import Int64Array, Seconds, Series, SeriesTotals, Slice, View
@@ -86,7 +87,7 @@ def parse_process(options: Mapping[str, str]) -> SimulatedProcess:
         raise UserError(f"the simulation's step {options['step']!r} is not a number of whole seconds")
     kind = options.get("kind", usual.kind)
     if kind not in EVENT_KINDS:
-        raise UserError(f"there is no kind of process {kind!r}; there are: {', '.join(EVENT_KINDS)}")
+        raise UserError(unknown_name("kind of process", kind, EVENT_KINDS))
     seed = _whole("seed", options.get("seed", "1"), 2**63)
     return SimulatedProcess(seed, kind, rate_per_s(options.get("episodes", USUAL_EPISODES)), tail, step_ns // SECOND_NS)
 
