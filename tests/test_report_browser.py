@@ -247,7 +247,8 @@ def test_the_network_stack_was_asked_for_nothing(tmp_path: Path) -> None:
 
 SYSTEMS = ("debian-6.1-rt on a board with a rather long name", "preempt=none", "preempt=voluntary", "preempt=full")
 LOWEST = """(() => {
-  const found = [...document.querySelectorAll("#result > .text")].filter((each) => each.textContent.replaceAll("\\u00a0", " ").includes(%s));
+  const words = (element) => element.textContent.replaceAll("\\u00a0", " ");
+  const found = [...document.querySelectorAll("#result > .text")].filter((each) => words(each).includes(%s));
   return found.length === 1 ? found[0].getBoundingClientRect().bottom : NaN;
 })()"""
 
