@@ -526,6 +526,17 @@ def test_the_rate_of_each_thread_since_the_view_before_and_the_time_left() -> No
     assert live_view.time_left_text(now, 0) == ""
 
 
+def test_the_last_frame_leaves_the_verdict_to_the_result() -> None:
+    out = io.StringIO()
+    view = live_view.LiveView(out, "0:00:20", True, more=lambda: ["100 us, 1/h: PROVEN in 3 h"])
+    view.feed(ROW)
+    view.draw()
+    assert "PROVEN in 3 h" in out.getvalue()
+    view.draw(last=True)
+    assert "PROVEN in 3 h" not in out.getvalue().rpartition("\x1b[J")[2]
+    assert len(out.getvalue().rpartition("\x1b[J")[2].splitlines()) == 3
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True

@@ -320,7 +320,7 @@ class LiveView:
         """
         self.threads, self._known_maxima = threads, maxima
         if last or self._now() - self._drawn_at >= self._interval_s:
-            self.draw()
+            self.draw(last=last)
 
     def feed(self, progress: Progress) -> None:
         """Take one progress line. A thread that reports for the second time shows that all threads have reported.
@@ -342,8 +342,11 @@ class LiveView:
         if self._on_terminal and self.threads:
             self.draw()
 
-    def draw(self) -> None:
-        """Draw the threads' newest numbers. Nothing is drawn before the first progress line."""
+    def draw(self, *, last: bool = False) -> None:
+        """Draw the threads' newest numbers. Nothing is drawn before the first progress line.
+
+        The last drawing stays on a terminal. It leaves out the further lines about the run: the result follows.
+        """
         if not self.threads:
             return
         if self.silent:
@@ -352,16 +355,16 @@ class LiveView:
             if self.threads != self._before:
                 self._rates = thread_rates(self._before, self.threads)
             self._before = dict(self.threads)
-            lines = self._table()
+            lines = self._table(() if last else self._more())
         else:
             lines = [progress_sentence(self.threads, self._goal, self._more())]
         self._write(self._erase() + "".join(line + "\n" for line in lines))
         self._drawn_rows = len(lines)
         self._drawn_at = self._now()
 
-    def _table(self) -> list[str]:
+    def _table(self, more: Sequence[str]) -> list[str]:
         goal, size = self._goal + time_left_text(self.threads, self.length_ns), _terminal_size(self._out)
-        lines = progress_table(self.threads, goal, size, self._more(), Trends(self._known_maxima, self._rates))
+        lines = progress_table(self.threads, goal, size, more, Trends(self._known_maxima, self._rates))
         return [_coloured(line) for line in lines] if shows_colours(self._out) else lines
 
     def _erase(self) -> str:

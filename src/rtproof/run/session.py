@@ -78,7 +78,7 @@ class AgentListener:
         """Draw for the last time. If the run failed, the last sentence is not shown: the error message has it."""
         if not failed:
             self._show_waiting()
-        self._view.draw()
+        self._view.draw(last=True)
 
     def _take(self, text: str) -> None:
         if text.startswith(VOICE):
