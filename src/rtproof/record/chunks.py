@@ -44,6 +44,7 @@ class ChunkType(IntEnum):
     ABOVE = 14
     EXCEEDED = 15
     CONDITIONS = 16
+    SNAPSHOT = 17
 
 
 class Frame(NamedTuple):
@@ -238,7 +239,7 @@ def _next_frame(window: FileWindow, at: int) -> int:
 
 
 MAJOR = 1
-MINOR = 3
+MINOR = 4
 
 BEGIN_FIELDS = struct.Struct("<HH16sqq")
 FACT_FIELDS = struct.Struct("<qHB")
@@ -259,6 +260,8 @@ ABOVE_FIELDS = struct.Struct("<HHI")
 EXCEEDED_FIELDS = struct.Struct("<HH")
 CONDITIONS_FIELDS = struct.Struct("<HHI")
 DEVIATION_FIELDS = struct.Struct("<BI")
+SNAPSHOT_FIELDS = struct.Struct("<HBBQqqqqH")
+SNAPSHOT_CPU_FIELDS = struct.Struct("<HBBH")
 SHORT_COUNT = struct.Struct("<H")
 LONG_COUNT = struct.Struct("<I")
 

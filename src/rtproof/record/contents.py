@@ -247,6 +247,49 @@ class Conditions:
     deviations: tuple[Deviation, ...] = ()
 
 
+class SnapshotReason(Enum):
+    """Why the flight recorder kept the trace of an activation.
+
+    THRESHOLD: its value was above the threshold. TOP: it was among the largest so far. ORDINARY: a random choice among
+    the others.
+    """
+
+    THRESHOLD = 0
+    TOP = 1
+    ORDINARY = 2
+
+
+@dataclass(frozen=True)
+class SnapshotPages:
+    """The pages of one CPU in a snapshot, each named by its time stamp, by the clock of the trace.
+
+    ``whole``: whether they have every event of the window.
+    """
+
+    cpu: int
+    whole: bool
+    stamps: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One SNAPSHOT chunk: an activation for which pages of the trace were kept, from ``from_ns`` to ``to_ns``."""
+
+    series: int
+    reason: SnapshotReason
+    index: int
+    due_ns: int
+    value: int
+    from_ns: int
+    to_ns: int
+    pages: tuple[SnapshotPages, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether no event of the window is missing on any CPU."""
+        return all(lane.whole for lane in self.pages)
+
+
 @dataclass(frozen=True)
 class Counter:
     """A number of the system that is read once per second. ``grows``: it only grows; otherwise it is a gauge.
@@ -341,6 +384,7 @@ class Record:
     read_blocks: Callable[[tuple[ChunkRef, ...]], Iterator[Block]] = field(repr=False, compare=False)
     levels: dict[int, tuple[Level, ...]] = field(default_factory=dict)
     conditions: dict[int, Conditions] = field(default_factory=dict)
+    snapshots: tuple[Snapshot, ...] = ()
 
     def blocks(self, series: int) -> Iterator[Block]:
         """The blocks of samples of one series, in the order of the file."""

@@ -7,6 +7,7 @@ that fails, only the decoder of a single chunk can tell which payload is wrong.
 
 from collections.abc import Callable, Sequence
 from enum import Enum
+from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -28,6 +29,9 @@ from rtproof.record.contents import (
     Moment,
     Series,
     SeriesTotals,
+    Snapshot,
+    SnapshotPages,
+    SnapshotReason,
     SystemFile,
     View,
 )
@@ -105,7 +109,7 @@ class NewerFormat(NamedTuple):
 
 Item = (
     Begin | NewerFormat | Fact | SystemFile | Series | SamplesHead | StoredSlice | SeriesSeconds | SeriesTop
-    | SeriesLevel | SeriesAbove | SeriesExceeding | CounterName | Tick | Event | End | Conditions
+    | SeriesLevel | SeriesAbove | SeriesExceeding | CounterName | Tick | Event | End | Conditions | Snapshot
 )  # fmt: skip
 
 
@@ -474,6 +478,23 @@ def _deviation(cursor: Cursor) -> Deviation:
     return Deviation(_member(Condition, kind), count, cursor.text())
 
 
+def _snapshot(cursor: Cursor) -> Snapshot:
+    series, reason, _, index, due_ns, value, from_ns, to_ns, cpus = cursor.take(chunks.SNAPSHOT_FIELDS)
+    _possible_times(due_ns, from_ns, to_ns)
+    pages = tuple(_snapshot_pages(cursor) for _ in range(cpus))
+    if to_ns < from_ns or index >= LARGEST_INDEX:
+        raise MalformedError(f"a window from {from_ns} ns to {to_ns} ns of the activation {index} is impossible")
+    if any(one.cpu >= other.cpu for one, other in pairwise(pages)):
+        raise MalformedError("its CPUs are out of order")
+    return Snapshot(series, _member(SnapshotReason, reason), index, due_ns, value, from_ns, to_ns, pages)
+
+
+def _snapshot_pages(cursor: Cursor) -> SnapshotPages:
+    cpu, whole, _, count = cursor.take(chunks.SNAPSHOT_CPU_FIELDS)
+    stamps = np.frombuffer(cursor.raw(8 * count), dtype="<u8")
+    return SnapshotPages(cpu, whole == 1, tuple(stamps.tolist()))
+
+
 def _counter(cursor: Cursor) -> CounterName:
     number, kind, _ = cursor.take(chunks.COUNTER_FIELDS)
     if kind > 1:
@@ -519,4 +540,5 @@ DECODERS: dict[int, Callable[[Cursor], Item]] = {
     ChunkType.ABOVE: _above,
     ChunkType.EXCEEDED: _exceeded,
     ChunkType.CONDITIONS: _conditions,
+    ChunkType.SNAPSHOT: _snapshot,
 }

@@ -58,6 +58,7 @@ from rtproof.record.contents import (
     Record,
     Seconds,
     Series,
+    Snapshot,
     SystemFile,
     Top,
 )
@@ -248,7 +249,7 @@ def open_regular(path: str) -> FileIO:
 
 
 SmallItem = SeriesSeconds | SeriesTop | SeriesAbove | SeriesExceeding
-Kind = TypeVar("Kind", SeriesSeconds, SeriesTop, SeriesAbove, SeriesExceeding, SeriesLevel, StoredSlice)
+Kind = TypeVar("Kind", SeriesSeconds, SeriesTop, SeriesAbove, SeriesExceeding, SeriesLevel, StoredSlice, Snapshot)
 SmallKind = TypeVar("SmallKind", SeriesSeconds, SeriesTop, SeriesAbove, SeriesExceeding)
 Merged = TypeVar("Merged")
 
@@ -414,6 +415,7 @@ def _assemble(name: str, size: int, begin: Begin, kept: list[ScannedChunk], dama
         chunk_refs=refs,
         read_blocks=BlockReader(name),
         conditions=merge_conditions(items[Conditions]),
+        snapshots=tuple(of_known(Snapshot)),
         levels=merge_levels(
             of_known(SeriesLevel), together(merge_above, SeriesAbove), together(merge_exceeding, SeriesExceeding)
         ),

@@ -30,6 +30,7 @@ from rtproof.record.contents import (
     Series,
     SeriesTotals,
     Slice,
+    Snapshot,
     SystemFile,
     Top,
 )
@@ -153,6 +154,19 @@ class RecordWriter:
         rows = leb128_encode(np.stack(numbers, axis=1).reshape(-1).astype(np.uint64))
         head = chunks.CONDITIONS_FIELDS.pack(some.thread, len(deviations), some.time_ns.size)
         self.chunk(ChunkType.CONDITIONS, head, *deviations, rows)
+
+    def snapshot(self, snapshot: Snapshot) -> None:
+        """Write one SNAPSHOT chunk. The pages that it names are files of the trace."""
+        head = chunks.SNAPSHOT_FIELDS.pack(
+            snapshot.series, snapshot.reason.value, 0, snapshot.index, snapshot.due_ns, snapshot.value,
+            snapshot.from_ns, snapshot.to_ns, len(snapshot.pages),
+        )  # fmt: skip
+        cpus = [
+            chunks.SNAPSHOT_CPU_FIELDS.pack(one.cpu, one.whole, 0, len(one.stamps))
+            + np.array(one.stamps, dtype="<u8").tobytes()
+            for one in snapshot.pages
+        ]
+        self.chunk(ChunkType.SNAPSHOT, head, *cpus)
 
     def counter(self, counter: Counter) -> None:
         """Write the counter's name and unit. ``tick`` writes its readings."""

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The windows of the flight recorder in a record: as they were written, or refused."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import record_cases as cases
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtproof.record.chunks import ChunkType
+from rtproof.record.contents import End, EndReason, Record, Snapshot, SnapshotPages, SnapshotReason
+from rtproof.record.decoding import decode_payload
+from rtproof.record.encoding import MalformedError
+from rtproof.record.reading import open_record
+from rtproof.record.writing import RecordWriter
+
+PAGES = (SnapshotPages(0, True, (1_000, 2**64 - 1)), SnapshotPages(3, False, ()))
+LATE = Snapshot(0, SnapshotReason.THRESHOLD, 7, 7_250_000, 900_000, 5_250_000, 9_150_000, PAGES)
+OTHERS = (
+    replace(LATE, reason=SnapshotReason.TOP, index=8, value=-5, pages=()),
+    replace(LATE, reason=SnapshotReason.ORDINARY, from_ns=-10, pages=PAGES[:1]),
+)
+
+
+def written(path: Path, *snapshots: Snapshot) -> Record:
+    with RecordWriter(path) as writer:
+        writer.begin(cases.BEGIN)
+        writer.series(cases.ON_GRID)
+        for snapshot in snapshots:
+            writer.snapshot(snapshot)
+        writer.end(End(10, EndReason.AS_ASKED, "", ()))
+    return open_record(path)
+
+
+def payload(path: Path, snapshot: Snapshot = LATE) -> bytes:
+    written(path, snapshot)
+    return cases.payload_of(list(cases.chunks(path))[2])
+
+
+def test_snapshots_read_back_as_they_were_written(tmp_path: Path) -> None:
+    record = written(tmp_path / "a.rtrec", LATE, *OTHERS)
+    assert record.damage == ()
+    assert record.snapshots == (LATE, *OTHERS)
+    assert [one.whole for one in record.snapshots] == [False, True, True]
+
+
+def test_one_of_a_series_that_is_described_nowhere_is_not_used(tmp_path: Path) -> None:
+    record = written(tmp_path / "a.rtrec", LATE, replace(LATE, series=5))
+    assert record.snapshots == (LATE,)
+    assert [damage.series for damage in record.damage] == [5]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        (replace(LATE, to_ns=LATE.from_ns - 1), "a window from 5250000 ns to 5249999 ns"),
+        (replace(LATE, index=1 << 62), "of the activation 4611686018427387904 is impossible"),
+        (replace(LATE, due_ns=1 << 61), "a time of 2305843009213693952 ns is impossible"),
+        (replace(LATE, pages=(PAGES[1], PAGES[0])), "its CPUs are out of order"),
+        (replace(LATE, pages=(PAGES[0], PAGES[0])), "its CPUs are out of order"),
+    ],
+)
+def test_what_cannot_be_is_damage(wrong: Snapshot, why: str, tmp_path: Path) -> None:
+    record = written(tmp_path / "a.rtrec", wrong, LATE)
+    assert record.snapshots == (LATE,)
+    (damage,) = record.damage
+    assert damage.sentence.startswith("the SNAPSHOT chunk at offset ")
+    assert why in damage.sentence
+
+
+def test_an_unknown_reason_is_damage(tmp_path: Path) -> None:
+    whole = bytearray(payload(tmp_path / "a.rtrec"))
+    whole[2] = 3
+    with pytest.raises(MalformedError, match="3 is no SnapshotReason"):
+        decode_payload(ChunkType.SNAPSHOT, memoryview(whole))
+
+
+def test_every_other_length_is_damage(tmp_path: Path) -> None:
+    whole = payload(tmp_path / "a.rtrec")
+    for length in (*range(len(whole)), len(whole) + 1):
+        with pytest.raises(MalformedError):
+            decode_payload(ChunkType.SNAPSHOT, memoryview(whole.ljust(length, b"\0")[:length]))
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_a_snapshot_or_damage(content: bytes) -> None:
+    try:
+        found = decode_payload(ChunkType.SNAPSHOT, memoryview(content))
+    except MalformedError:
+        return
+    assert isinstance(found, Snapshot)
