@@ -41,7 +41,7 @@ def rt(tmp_path_factory: pytest.TempPathFactory) -> Guest:
 def test_trace_cmd_reads_the_trace_of_another_kernel(rt: Guest, name: str, tmp_path: Path) -> None:
     record = rt.record(name)
     trace_dat.export(analyse(record), tmp_path / "trace.dat", {})
-    events = events_of_text(kernel_trace.trace_text(record, "text"))
+    events = events_of_text("\n".join(kernel_trace.text_of_events(record)))
     assert report_of_trace_cmd(tmp_path / "trace.dat") == events
     found = trace_summary(record)
     assert found.entries == len(events)

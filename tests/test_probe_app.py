@@ -231,7 +231,7 @@ def test_a_limit_ends_the_run_as_asked(guest: Guest, name: str) -> None:
 
 def test_marks_stand_in_the_trace_that_the_run_takes(guest: Guest) -> None:
     record = guest.record("traced")
-    begins = re.findall(r": work 1$", kernel_trace.trace_text(record, "text"), re.MULTILINE)
+    begins = re.findall(r": work 1$", "\n".join(kernel_trace.text_of_events(record)), re.MULTILINE)
     assert LOOPS - 2 <= len(begins) <= LOOPS
 
 

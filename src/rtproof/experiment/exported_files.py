@@ -14,7 +14,7 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.profiles import Bins, Profile, PublishedFile
 from rtproof.report.pages.campaign_outcomes import CellOutcome
 from rtproof.summary import loops
-from rtproof.summary.kernel_trace import has_trace
+from rtproof.summary.kernel_trace import has_recorder, has_trace
 
 MOST_LINES = 5_000_000
 """Samples beyond which a text of them is no use to anybody and fills the disk."""
@@ -31,6 +31,8 @@ def export_trace_files(folder: Path, analysis: Analysis) -> list[str]:
     if not has_trace(analysis.record):
         return []
     names = {**TRACE_FILES, **_sample_files(analysis)}
+    if has_recorder(analysis.record):  # it is for explaining single activations: its text would be megabytes of parts
+        names = {"trace-dat": TRACE_FILES["trace-dat"]}
     return [export_file(name, folder / file, analysis) for name, file in names.items()]
 
 

@@ -47,7 +47,7 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     record = analysis.record
     _columns.require_trace(record)
     layout = kernel_trace.page_layout(record)
-    pages = [kernel_trace.trace_content(record, f"cpu{cpu}/raw") for cpu in kernel_trace.trace_cpus(record)]
+    pages = [kernel_trace.cpu_pages(record, cpu, layout) for cpu in kernel_trace.trace_cpus(record)]
     if any(len(content) % layout.page for content in pages):
         raise UserError("the record lost a part of its trace, so there is no trace.dat to be made of it")
     with files.new_path(path), path.open("xb") as file:
@@ -81,10 +81,16 @@ def _descriptions(record: Record, words: Words) -> Iterator[bytes]:
     own = [name for name, system in formats.items() if system == "ftrace"]
     yield words.number(len(own), 4) + b"".join(words.sized(kernel_trace.trace_content(record, name)) for name in own)
     yield from _systems(record, words, {name: system for name, system in formats.items() if name not in own})
-    functions = kernel_trace.print_addresses(record)
-    yield words.sized("".join(f"{at:x} t {name}\n" for at, name in sorted(functions.items())).encode(), 4)
+    yield words.sized(_functions(record), 4)
     yield words.sized(kernel_trace.trace_content(record, "printk_formats"), 4)
     yield words.sized(kernel_trace.trace_content(record, "saved_cmdlines"))
+
+
+def _functions(record: Record) -> bytes:
+    """Lines as in /proc/kallsyms."""
+    addresses = sorted(kernel_trace.print_addresses(record).items())  # trace-cmd names marks by their very addresses
+    lines = "".join(f"{at:x} t {name}\n" for at, name in addresses)
+    return kernel_trace.trace_content(record, "kallsyms") + lines.encode()
 
 
 def _systems(record: Record, words: Words, formats: dict[str, str]) -> Iterator[bytes]:

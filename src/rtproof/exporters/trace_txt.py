@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel's events during a run as the kernel wrote them: the text that its file ``trace`` gave."""
+"""The kernel's events during a run as text, in the form of the kernel's file ``trace``.
+
+A record up to format 1.3 has this text. For a later one it is made from the pages of the buffers, by the formats that
+the kernel stated. Where such a format needs more than C's printf, the line has the values of the fields.
+"""
 
 from pathlib import Path
 
@@ -17,6 +21,9 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     """Write the text of the trace. Its times come from the trace's clock."""
     record = analysis.record
     _columns.require_trace(record)
-    with files.new_path(path), path.open("xb") as file:
-        file.write(kernel_trace.trace_content(record, "text"))
-    return f"{path}: {len(kernel_trace.trace_lines(record))} events, by the clock {kernel_trace.trace_clock(record)}"
+    events = 0
+    with files.new_path(path), path.open("x", encoding="utf-8", errors="replace") as file:
+        for line in kernel_trace.text_of_events(record):
+            file.write(line + "\n")
+            events += kernel_trace.parse_line(line) is not None
+    return f"{path}: {events} events, by the clock {kernel_trace.trace_clock(record)}"

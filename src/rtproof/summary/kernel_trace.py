@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kernel's own trace of a run: its text, its ring-buffer pages, the lost events, and the time it covers completely.
 
-The agent stores a trace as files ``trace/NAME`` of the record. A long file has several parts.
+The agent stores a trace as files ``trace/NAME`` of the record. A long file has several parts. Records up to format 1.3
+have the kernel's text of the events too; for later ones the text is made from the pages.
 """
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from heapq import merge
 from math import ceil
+from operator import attrgetter
+from struct import Struct
 
 from rtproof.core.errors import UserError
 from rtproof.core.units import whole_number
 from rtproof.record.contents import Record
 from rtproof.summary.trace_pages import PageLayout, page_events
+from rtproof.summary.trace_text import MARK, EventLayout, EventWriter, Functions, RawEvent, parse_layout, raw_events
 
 TRACE_PREFIX = "trace/"
 EVENT_LINE = re.compile(
@@ -23,7 +29,7 @@ EVENT_LINE = re.compile(
 SYSTEM_CALL = re.compile(r"^(sys_\w+)(\(| -> )")
 """Events of system calls have no name in the text: ``sys_NAME(...)`` is an entry, ``sys_NAME -> RESULT`` an exit."""
 
-MARKER, MARK = "tracing_mark_write", "print"
+MARKER = "tracing_mark_write"
 """A program may write into the trace.
 
 The text then shows the name of the function that took it; the event is ``print``.
@@ -44,6 +50,11 @@ class TraceLine:
 def has_trace(record: Record) -> bool:
     """Whether the run was traced and the record holds the trace."""
     return any(file.path.startswith(TRACE_PREFIX) for file in record.files)
+
+
+def has_recorder(record: Record) -> bool:
+    """Whether a flight recorder kept pages for some activations only, so that there are holes between the pages."""
+    return "recorder" in trace_information(record)
 
 
 def trace_names(record: Record) -> list[str]:
@@ -103,8 +114,68 @@ def _event(what: str) -> str:
 
 
 def trace_lines(record: Record) -> list[TraceLine]:
-    """Every event of the text, in order."""
-    return [line for line in map(parse_line, trace_text(record, "text").splitlines()) if line]
+    """Every event, in order: of the kernel's text if the record has it, else of the pages."""
+    if TEXT in trace_names(record):
+        return [line for line in map(parse_line, trace_text(record, TEXT).splitlines()) if line]
+    events, writer = trace_events(record)
+    return [_line_of(event, writer) for event in events]
+
+
+def _line_of(event: RawEvent, writer: EventWriter) -> TraceLine:
+    task, pid = writer.task(event)
+    return TraceLine(task, pid, event.cpu, event.time_ns, event.layout.name if event.layout else "unknown")
+
+
+def trace_events(record: Record) -> tuple[Iterable[RawEvent], EventWriter]:
+    """The events of the pages of all CPUs by time, and what makes text of them. Nothing if no page can be read."""
+    try:
+        layout = page_layout(record)
+    except UserError:
+        layout = NO_PAGES
+    kinds = event_layouts(record)
+    of_cpus = [
+        raw_events(content, cpu, layout, kinds)
+        for cpu in trace_cpus(record)
+        if (content := _pages(record, cpu, layout))
+    ]
+    functions = Functions(trace_text(record, "kallsyms"))
+    return merge(*of_cpus, key=attrgetter("time_ns")), EventWriter(layout, _task_names(record), functions)
+
+
+def _pages(record: Record, cpu: int, layout: PageLayout) -> bytes:
+    return cpu_pages(record, cpu, layout) if layout != NO_PAGES else b""
+
+
+def cpu_pages(record: Record, cpu: int, layout: PageLayout) -> bytes:
+    """The pages of a CPU in the order of time. A flight recorder may have written them in another one."""
+    content = trace_content(record, f"cpu{cpu}/raw")
+    if not has_recorder(record):
+        return content
+    pages = [content[at : at + layout.page] for at in range(0, len(content), layout.page)]
+    stamp = Struct(f"{layout.order}Q")
+    order = sorted((stamp.unpack_from(page.ljust(stamp.size, b"\0"))[0], page) for page in pages)
+    return b"".join(page for _, page in order)
+
+
+def event_layouts(record: Record) -> dict[int, EventLayout]:
+    """How each kind of event is laid out and printed, by the number that its events have."""
+    found = (parse_layout(trace_text(record, name)) for name in trace_names(record) if FORMAT.fullmatch(name))
+    return {layout.id: layout for layout in found if layout}
+
+
+def _task_names(record: Record) -> dict[int, str]:
+    """The names of threads that the kernel remembered, by their ids."""
+    lines = (line.partition(" ") for line in trace_text(record, "saved_cmdlines").splitlines())
+    return {int(pid): name for pid, _, name in lines if pid.isdecimal() and len(pid) < LONGEST_ID}
+
+
+def text_of_events(record: Record) -> Iterator[str]:
+    """Yield the lines of the trace: the kernel's own if the record has them, else those made from the pages."""
+    if TEXT in trace_names(record):
+        yield from trace_text(record, TEXT).splitlines()
+        return
+    events, writer = trace_events(record)
+    yield from map(writer.line, events)
 
 
 def event_kinds(found: list[TraceLine]) -> dict[str, int]:
@@ -112,6 +183,9 @@ def event_kinds(found: list[TraceLine]) -> dict[str, int]:
     return dict(Counter(line.event for line in found).most_common())
 
 
+TEXT = "text"
+FORMAT = re.compile(r"events/[^/]+/[^/]+/format")
+LONGEST_ID = 11
 LARGEST_PAGE = 1 << 26
 """In bytes. Pages of kernels have 4 KiB to 64 KiB, or a size that somebody set."""
 FIELD_LINE = re.compile(r"field: *[\w ]*?(\w+)(?:\[\d*\])?;\s*offset:(\d{1,9});\s*size:(\d{1,9});")
@@ -136,12 +210,18 @@ def page_layout(record: Record) -> PageLayout:
     return PageLayout(order, page, commit[0], commit[1], data[0])
 
 
+NO_PAGES = PageLayout("<", 1, 0, 4, 1)
+"""Stands for the layout of pages that cannot be read."""
+
+
 def print_addresses(record: Record) -> dict[int, str]:
     """The functions that wrote into the trace itself, by the address that their events have.
 
-    The kernel's text gives the names. The text and the pages are compared event by event, so only CPUs whose text is
-    complete are used. Empty for a trace without such events.
+    Records up to format 1.3 have no names of functions, but the kernel's text has. The text and the pages are compared
+    event by event, so only CPUs whose text is complete are used. Empty for a trace without such events.
     """
+    if TEXT not in trace_names(record):
+        return _named_addresses(record)
     text = trace_text(record, PRINT)
     number, (offset, size) = _ID.search(text), format_fields(text).get("ip", (0, 0))
     lines = trace_lines(record)
@@ -162,6 +242,13 @@ def print_addresses(record: Record) -> dict[int, str]:
     return {address: MARKER if name == MARK else name for address, name in found.items()}
 
 
+def _named_addresses(record: Record) -> dict[int, str]:
+    events, writer = trace_events(record)
+    marks = (writer.values(event) for event in events if event.layout and event.layout.name == MARK)
+    found = {int(values.get("ip", 0)) for values in marks}
+    return {address: writer.functions.name(address) or MARKER for address in found}
+
+
 RECORDS_CLOCK = "mono"
 """The trace's name for the clock that the record uses."""
 
@@ -171,7 +258,8 @@ class TraceSummary:
     """The numbers of a trace. Times count from the origin of the record. They are None if the clocks differ.
 
     missing: patterns of events that the kernel does not have.
-    entries: events left in the buffers. overrun: events overwritten by later ones. dropped: events never written.
+    entries: events left in the buffers, or on the pages that a flight recorder kept.
+    overrun: events overwritten by later ones. dropped: events never written.
     on_ns, off_ns: when recording began and ended.
     oldest_ns, newest_ns: the times of the first and the last event that are left.
     whole_from_ns: from here on, no CPU's buffer lacks an overwritten event.
@@ -211,7 +299,7 @@ def trace_summary(record: Record) -> TraceSummary:
         clock=clock,
         kinds=event_kinds(lines),
         missing=tuple(trace_information(record).get("missing", "").split()),
-        entries=_total(stats, "entries"),
+        entries=sum(event_kinds(lines).values()) if has_recorder(record) else _total(stats, "entries"),
         overrun=overrun,
         dropped=dropped,
         on_ns=_switched(record, "loop=begins"),
@@ -244,6 +332,8 @@ def _whole_from(record: Record, lines: list[TraceLine], stats: dict[int, dict[st
 
     It is the oldest event of the CPU whose oldest event is the latest.
     """
+    if has_recorder(record):
+        return None
     forgetful = {cpu for cpu, values in stats.items() if values.get("overrun", "0") != "0"}
     oldest: dict[int, int] = {}
     for line in lines:
