@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Windows of made-up pages. */
+#include "system/sys.h"
+
+#include "trace/windows.h"
+
+#include "check.h"
+
+#include <string.h>
+
+enum { SIZE = 64, DATA = 16, CPUS = 2, LANE = 8, HELD = 12, MS = 1000000 };
+
+static const struct page_layout layout = { SIZE, 8, 8, DATA };
+static struct windows of_test, *const windows = &of_test;
+static struct windows_plan plan;
+
+static void begin(int top, int ordinary)
+{
+	plan = (struct windows_plan){ .cpus = CPUS, .lane_pages = LANE, .held_pages = HELD, .top = top, .ordinary = ordinary };
+	windows_close(windows);
+	CHECK(windows_open(windows, &plan, &layout, 7) == 0);
+}
+
+static void read_page(int cpu, int64_t begins_ns, bool lost)
+{
+	uint8_t *page = windows_room(windows);
+	uint64_t stamp = (uint64_t)begins_ns + 1000, commit = 8 | (lost ? 1u << 31 : 0);
+
+	memcpy(page, &stamp, 8);
+	memcpy(page + 8, &commit, 8);
+	memset(page + DATA, cpu + 1, SIZE - DATA);
+	windows_add(windows, cpu, begins_ns);
+}
+
+/* Pages of every CPU, one each ms. */
+static void read_pages(int first_ms, int last_ms)
+{
+	for (int ms = first_ms; ms <= last_ms; ms++)
+		for (int cpu = 0; cpu < CPUS; cpu++) {
+			read_page(cpu, (int64_t)ms * MS, false);
+			windows_read_to(windows, cpu, (int64_t)ms * MS);
+		}
+}
+
+static void want(uint64_t index, int from_ms, int to_ms, int64_t value, int64_t threshold)
+{
+	const struct wanted wanted = {
+		.cpu = 0, .index = index, .due_ns = (int64_t)from_ms * MS, .value = value,
+		.from_ns = (int64_t)from_ms * MS + MS / 2, .to_ns = (int64_t)to_ms * MS + MS / 2,
+	};
+
+	windows_offer(windows, &wanted, threshold);
+	windows_claim(windows, false);
+}
+
+static int list(struct window **order)
+{
+	return windows_list(windows, order);
+}
+
+static int64_t stamp_ms(const struct window *window, int cpu, int page)
+{
+	uint32_t slot = window->lanes[cpu].first;
+
+	CHECK(page < window->lanes[cpu].pages);
+	while (page--)
+		slot = windows->slots[slot].next;
+	CHECK(windows->slots[slot].cpu == cpu && windows_page(windows, slot)[DATA] == cpu + 1);
+	return ((int64_t)windows->slots[slot].stamp - 1000) / MS;
+}
+
+static void a_window_has_the_pages_of_its_time_and_waits_for_the_last(void)
+{
+	struct window *order[WINDOWS_MOST];
+
+	begin(4, 0);
+	read_pages(1, 5);
+	want(10, 3, 6, 100, 50);
+	CHECK(list(order) == 0 && windows->n_waiting == 1);
+	read_pages(6, 7);
+	windows_claim(windows, false);
+	CHECK(list(order) == 1 && windows->n_waiting == 0 && order[0]->of.index == 10);
+	for (int cpu = 0; cpu < CPUS; cpu++) {
+		CHECK(order[0]->lanes[cpu].whole && order[0]->lanes[cpu].pages == 4);
+		CHECK(stamp_ms(order[0], cpu, 0) == 3 && stamp_ms(order[0], cpu, 3) == 6);
+	}
+}
+
+/* All that a window has stays, whatever is read later; two windows have the pages between them but once. */
+static void pages_of_windows_outlive_all_others(void)
+{
+	struct window *order[WINDOWS_MOST];
+	uint32_t slots[64];
+
+	begin(4, 0);
+	read_pages(1, 5);
+	want(1, 2, 3, 100, 50);
+	want(2, 3, 4, 200, 50);
+	read_pages(6, 500);
+	CHECK(list(order) == 2 && stamp_ms(order[0], 1, 0) == 2 && stamp_ms(order[1], 1, 1) == 4);
+	CHECK(windows_pages(windows, 1, slots) == 3 && windows->held == 6);
+	CHECK(windows->slots[slots[0]].stamp == 2 * MS + 1000 && windows->slots[slots[2]].stamp == 4 * MS + 1000);
+	CHECK(windows->pages_read == 2 * 500);
+}
+
+static void what_is_not_there_any_more_is_told(void)
+{
+	struct window *order[WINDOWS_MOST];
+
+	begin(4, 0);
+	read_pages(1, 20);
+	want(1, 5, 14, 100, 50); /* the newest eight begin at 13 */
+	CHECK(list(order) == 1 && !order[0]->lanes[0].whole && stamp_ms(order[0], 0, 0) == 13);
+	want(2, 5, 8, 100, 50);
+	CHECK(list(order) == 2 && !order[1]->lanes[0].whole && order[1]->lanes[0].pages == 0);
+}
+
+static void events_that_the_kernel_lost_are_told_where_they_matter(void)
+{
+	struct window *order[WINDOWS_MOST];
+
+	begin(4, 0);
+	read_pages(1, 3);
+	read_page(0, 4 * MS, true);
+	windows_read_to(windows, 0, 4 * MS);
+	windows_read_to(windows, 1, 4 * MS);
+	read_pages(5, 8);
+	want(1, 5, 6, 100, 50); /* after the loss */
+	want(2, 4, 6, 100, 50); /* it begins on the page behind the loss */
+	want(3, 3, 5, 100, 50);
+	want(4, 2, 3, 100, 50); /* the events that are lost may be of its last half of a millisecond */
+	want(5, 1, 2, 100, 50);
+	CHECK(list(order) == 5);
+	for (int i = 0; i < 5; i++) {
+		CHECK(order[i]->lanes[0].whole == (order[i]->of.index != 3 && order[i]->of.index != 4));
+		CHECK(order[i]->lanes[1].whole);
+	}
+}
+
+static void at_the_end_nothing_waits_and_what_was_not_read_is_told(void)
+{
+	struct window *order[WINDOWS_MOST];
+
+	begin(4, 0);
+	read_pages(1, 5);
+	want(1, 4, 9, 100, 50);
+	windows_claim(windows, true);
+	CHECK(list(order) == 1 && !order[0]->lanes[0].whole && order[0]->lanes[0].pages == 2);
+}
+
+static void a_cpu_without_events_is_whole_without_pages(void)
+{
+	struct window *order[WINDOWS_MOST];
+
+	begin(4, 0);
+	read_page(0, MS, false);
+	windows_read_to(windows, 0, 9 * MS);
+	windows_read_to(windows, 1, 9 * MS);
+	want(1, 2, 3, 100, 50);
+	CHECK(list(order) == 1 && order[0]->lanes[1].whole && order[0]->lanes[1].pages == 0);
+	CHECK(order[0]->lanes[0].whole && stamp_ms(order[0], 0, 0) == 1);
+}
+
+/* A window of two pages a CPU is four of the twelve that are held. */
+static void the_latest_stay_when_memory_ends(void)
+{
+	struct window *order[WINDOWS_MOST];
+
+	begin(4, 0);
+	for (int i = 0; i < 50; i++) {
+		int at = 10 * i;
+
+		read_pages(at + 1, at + 3);
+		want((uint64_t)i, at + 1, at + 2, 1000 + (i * 37) % 50, 999);
+		CHECK(windows->held <= HELD && windows->n_free + 1 + windows->held <= windows->n_slots);
+	}
+	CHECK(list(order) == 3 && windows->above == 50);
+	for (int i = 0; i < 3; i++)
+		CHECK(order[i]->of.value >= 1047 && order[i]->of.reason == WINDOW_THRESHOLD && order[i]->lanes[0].whole);
+}
+
+static void a_window_above_the_threshold_takes_the_place_of_the_largest_below(void)
+{
+	struct window *order[WINDOWS_MOST];
+
+	begin(3, 0);
+	for (int i = 0; i < 3; i++) {
+		read_pages(10 * i + 1, 10 * i + 3);
+		want((uint64_t)i, 10 * i + 1, 10 * i + 2, 900 + i, 999);
+	}
+	CHECK(list(order) == 3 && order[0]->of.reason == WINDOW_TOP);
+	read_pages(101, 103);
+	want(3, 101, 102, 1000, 999);
+	CHECK(list(order) == 3 && order[2]->of.reason == WINDOW_THRESHOLD && order[0]->of.value == 901);
+	read_pages(201, 203);
+	want(4, 201, 202, 5, 999);
+	CHECK(list(order) == 3 && order[0]->of.value == 901);
+}
+
+static void only_so_many_of_the_largest_stay(void)
+{
+	struct window *order[WINDOWS_MOST];
+
+	begin(2, 0);
+	for (int i = 0; i < 20; i++) {
+		read_pages(10 * i + 1, 10 * i + 2);
+		want((uint64_t)i, 10 * i + 1, 10 * i + 1, (i * 7) % 20, INT64_MAX);
+	}
+	CHECK(list(order) == 2 && windows->tops == 2 && windows->above == 0);
+	CHECK(order[0]->of.value + order[1]->of.value == 19 + 18);
+}
+
+/* One of each half of the run, on average: counted over many seeds, each tenth of it gets its share. */
+static void the_ordinary_are_a_fair_draw(void)
+{
+	enum { RUNS = 400, LENGTH = 200, TENTHS = 10 };
+	struct window *order[WINDOWS_MOST];
+	int of_tenth[TENTHS] = { 0 };
+
+	begin(0, 2);
+	for (uint64_t seed = 1; seed <= RUNS; seed++) {
+		CHECK((windows_close(windows), windows_open(windows, &plan, &layout, seed * 7919)) == 0);
+		for (int i = 0; i < LENGTH; i++) {
+			read_pages(2 * i + 1, 2 * i + 2);
+			want((uint64_t)i, 2 * i + 1, 2 * i + 1, 5, INT64_MAX);
+		}
+		int n = list(order);
+
+		CHECK(n == 2 && order[0]->of.reason == WINDOW_ORDINARY && order[0]->of.index != order[1]->of.index);
+		for (int k = 0; k < n; k++)
+			of_tenth[order[k]->of.index * TENTHS / LENGTH]++;
+	}
+	for (int i = 0; i < TENTHS; i++) /* 80 each; five standard deviations are 43 */
+		CHECK(of_tenth[i] > 80 - 43 && of_tenth[i] < 80 + 43);
+}
+
+static void of_many_cpus_a_window_has_its_own(void)
+{
+	struct window *order[WINDOWS_MOST];
+
+	begin(4, 0);
+	plan.own_cpu_only = true;
+	CHECK((windows_close(windows), windows_open(windows, &plan, &layout, 1)) == 0);
+	read_pages(1, 5);
+	want(1, 2, 3, 100, 50);
+	CHECK(list(order) == 1 && order[0]->lanes[0].asked && !order[0]->lanes[1].asked && order[0]->lanes[1].pages == 0);
+}
+
+static void before_the_trace_there_is_no_window(void)
+{
+	struct window *order[WINDOWS_MOST];
+
+	begin(4, 1);
+	windows->began_ns = 3 * MS;
+	read_pages(3, 8);
+	want(1, 2, 4, 100, 50);
+	CHECK(list(order) == 0 && windows->above == 1);
+	want(2, 3, 4, 100, 50);
+	CHECK(list(order) == 1);
+}
+
+static void more_than_can_wait_is_not_kept(void)
+{
+	struct window *order[WINDOWS_MOST];
+
+	begin(4, 0);
+	read_pages(1, 5);
+	for (int i = 0; i < WINDOWS_WAITING + 10; i++)
+		want((uint64_t)i, 4, 90, 100 + i, 50);
+	CHECK(windows->n_waiting == WINDOWS_WAITING && windows->above == WINDOWS_WAITING + 10);
+	windows_claim(windows, true);
+	CHECK(windows->n_waiting == 0 && list(order) >= 1 && windows->held <= HELD);
+}
+
+/* Whatever comes in whatever order: no slot is lost or used twice. */
+static void slots_are_neither_lost_nor_used_twice(void)
+{
+	uint64_t state = 1;
+
+	begin(3, 2);
+	for (int ms = 1; ms < 3000; ms++) {
+		int from = ms - (int)random_below(&state, 12), pages = (int)random_below(&state, 9);
+
+		read_page((int)random_below(&state, CPUS), (int64_t)ms * MS, !random_below(&state, 20));
+		windows_read_to(windows, (int)random_below(&state, CPUS), (int64_t)ms * MS);
+		want((uint64_t)ms, from, from + pages, random_below(&state, 1000), 990);
+		uint32_t used = 0, newest = 0;
+
+		for (uint32_t slot = 0; slot < windows->n_slots; slot++) {
+			used += windows->slots[slot].users > 0;
+			newest += windows->slots[slot].newest && !windows->slots[slot].users;
+		}
+		CHECK(used == windows->held && used <= HELD);
+		CHECK(used + newest + windows->n_free + 1 == windows->n_slots);
+	}
+}
+
+int main(void)
+{
+	a_window_has_the_pages_of_its_time_and_waits_for_the_last();
+	pages_of_windows_outlive_all_others();
+	what_is_not_there_any_more_is_told();
+	events_that_the_kernel_lost_are_told_where_they_matter();
+	at_the_end_nothing_waits_and_what_was_not_read_is_told();
+	a_cpu_without_events_is_whole_without_pages();
+	the_latest_stay_when_memory_ends();
+	a_window_above_the_threshold_takes_the_place_of_the_largest_below();
+	only_so_many_of_the_largest_stay();
+	the_ordinary_are_a_fair_draw();
+	of_many_cpus_a_window_has_its_own();
+	before_the_trace_there_is_no_window();
+	more_than_can_wait_is_not_kept();
+	slots_are_neither_lost_nor_used_twice();
+	windows_close(windows);
+	return EXIT_SUCCESS;
+}
