@@ -44,9 +44,9 @@ int text_read_line(const char *path, char *buffer, size_t room)
 	return 0;
 }
 
-int text_write_file(const char *path, const char *value)
+static int write_value(const char *path, int flags, const char *value)
 {
-	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC), err = 0;
+	int fd = open(path, O_WRONLY | O_CLOEXEC | flags), err = 0;
 
 	if (fd < 0)
 		return -errno;
@@ -54,6 +54,16 @@ int text_write_file(const char *path, const char *value)
 		err = -errno;
 	close(fd);
 	return err;
+}
+
+int text_write_file(const char *path, const char *value)
+{
+	return write_value(path, O_TRUNC, value);
+}
+
+int text_append_file(const char *path, const char *value)
+{
+	return write_value(path, O_APPEND, value);
 }
 
 /* Nanoseconds in a unit, 0 if there is none of that name. */

@@ -15,6 +15,9 @@ int text_read_line(const char *path, char *buffer, size_t room);
 /* Writes a value into a file that is there. 0 or -errno. */
 int text_write_file(const char *path, const char *value);
 
+/* The same, for a file of tracefs that holds several values: those that are there stay. */
+int text_append_file(const char *path, const char *value);
+
 /* "500us", "1.5ms", "2h" to nanoseconds. 0, or -EINVAL for a missing unit or a number that makes no sense. */
 int text_duration_ns(const char *text, int64_t *ns);
 

@@ -85,6 +85,13 @@ int undo_by(struct undo *undo, const char *path, const char *value, const char *
 	return err ? err : announce(undo, taker, "\t", value);
 }
 
+int undo_append(struct undo *undo, const char *path, const char *value, const char *taker)
+{
+	int err = announce(undo, path, "\t", taker);
+
+	return err ? err : text_append_file(path, value);
+}
+
 int undo_write(struct undo *undo, const char *path, const char *value)
 {
 	char line[CHANGE_MOST];
@@ -145,6 +152,8 @@ static int put_back_once(const char *path, const char *before)
 		return rmdir(path) < 0 ? -errno : 0;
 	if (!strcmp(path, queue))
 		return sys_result(syscall(SYS_mq_unlink, before));
+	if (*before == '!') /* one of several values of the file: the others stay */
+		return text_append_file(path, before);
 	return strcmp(path, semaphores) ? text_write_file(path, before) : remove_semaphores(atoi(before));
 }
 
