@@ -145,7 +145,7 @@ static void facts_of_lists(struct run *run)
 	fact(run, MOMENT_ASKED, "limits_ns", text);
 }
 
-static void facts_asked(struct run *run, int64_t trace_seed)
+static void facts_asked(struct run *run, const struct granted *granted)
 {
 	const struct config *config = run->config;
 	char text[CPUS_TEXT];
@@ -185,7 +185,9 @@ static void facts_asked(struct run *run, int64_t trace_seed)
 		return;
 	fact(run, MOMENT_ASKED, "trace", config->trace);
 	run_fact_number(run, WHOLE_RUN, MOMENT_ASKED, "trace_blocks_ns", config->trace_blocks_ns);
-	run_fact_number(run, WHOLE_RUN, MOMENT_ASKED, "trace_seed", trace_seed);
+	run_fact_number(run, WHOLE_RUN, MOMENT_ASKED, "trace_seed", granted->trace_seed);
+	if (*granted->trace_refused)
+		fact(run, MOMENT_ASKED, "trace_refused", granted->trace_refused);
 }
 
 void facts_at_start(struct facts *facts, const struct granted *granted)
@@ -194,7 +196,7 @@ void facts_at_start(struct facts *facts, const struct granted *granted)
 
 	facts_begin(run);
 	facts_series(run);
-	facts_asked(run, granted->trace_seed);
+	facts_asked(run, granted);
 	facts_announce_counters(facts);
 	if (getenv("RTPROOF_VIRTUAL_TIME"))
 		fact(run, MOMENT_START, "virtual_time", getenv("RTPROOF_VIRTUAL_TIME"));

@@ -14,6 +14,7 @@ struct granted {
 	int dma_latency_fd; /* or -errno */
 	int lock_error;     /* of locking memory: 0 or -errno */
 	int64_t trace_seed;
+	const char *trace_refused; /* empty: it was not */
 };
 
 /* Opens what will be read during the run: counters, kernel messages. */

@@ -26,7 +26,8 @@ enum chunk_type {
 	CHUNK_LEVEL,
 	CHUNK_ABOVE,
 	CHUNK_EXCEEDED,
-	CHUNK_CONDITIONS
+	CHUNK_CONDITIONS,
+	CHUNK_SNAPSHOT
 };
 
 enum moment { MOMENT_ASKED, MOMENT_START, MOMENT_DURING, MOMENT_END };
@@ -79,6 +80,6 @@ int record_content(struct record *record, int64_t time_ns, enum moment moment, c
 
 #define AGENT_VERSION "0.1.0"
 
-enum { RECORD_MAJOR = 1, RECORD_MINOR = 3 };
+enum { RECORD_MAJOR = 1, RECORD_MINOR = 4 };
 
 #endif

@@ -69,11 +69,12 @@ static int measure(struct measurement *all, int signal_fd, char *why, size_t roo
 		.guard_priority = all->guard.runs ? all->guard.priority : 0,
 		.dma_latency_fd = all->dma_latency_fd,
 		.trace_seed = all->trace.plan.seed,
+		.trace_refused = all->trace.refused,
 		.lock_error = locked,
 	};
 
 	facts_at_start(&all->facts, &granted);
-	err = writer_start(&all->writer, run, &all->facts);
+	err = writer_start(&all->writer, run, &all->facts, &all->trace.recorder);
 	if (err) {
 		snprintf(why, room, "the writer could not be started: %s", strerror(-err));
 		run_ask_to_stop(run, END_ERROR, why);

@@ -10,17 +10,20 @@
 #include <string.h>
 #include <sys/resource.h>
 
-enum { NICE = -10, SLICE_SHARE = 32, SLICE_MOST_S = 600 };
+enum { NICE = -10, SLICE_SHARE = 32, SLICE_MOST_S = 600, RECORDED_NS = 50000000 };
 
 /* An activation has one sample for each field, in their order; everything else is for all of them. */
-static void drain_ring(struct run *run, int thread)
+static void drain_ring(struct writer *writer, int thread)
 {
+	struct run *run = writer->run;
 	struct capture *captures = run_captures(run, thread);
 	int fields = run->config->fields, field = 0;
 	struct ring_entry entry;
 
 	while (ring_pop(&run->workers[thread].ring, &entry)) {
 		if (entry.kind == RING_SAMPLE) {
+			if (field == fields - 1)
+				recorder_see(writer->recorder, thread, &captures[field], entry.value);
 			capture_add(&captures[field], &run->record, &entry);
 			field = (field + 1) % fields;
 			continue;
@@ -30,21 +33,24 @@ static void drain_ring(struct run *run, int thread)
 	}
 }
 
-static void drain(struct run *run)
+static void drain(struct writer *writer)
 {
-	for (int i = 0; i < run->config->threads; i++)
-		drain_ring(run, i);
+	for (int i = 0; i < writer->run->config->threads; i++)
+		drain_ring(writer, i);
+	recorder_claim(writer->recorder);
 }
 
 /* What a thread lost just before its end it could not announce any more. */
-static void drain_last(struct run *run)
+static void drain_last(struct writer *writer)
 {
-	drain(run);
+	struct run *run = writer->run;
+
+	drain(writer);
 	for (int i = 0; i < run->config->threads; i++) {
 		if (!word_load(&run->workers[i].done))
 			continue;
 		ring_settle(&run->workers[i].ring);
-		drain_ring(run, i);
+		drain_ring(writer, i);
 	}
 }
 
@@ -121,12 +127,17 @@ static void check_record(struct run *run)
 		run_ask_to_stop(run, END_ERROR, strerror(-run->record.error));
 }
 
-/* Often enough that the rings are never more than an eighth full, but twice a second at the least and never in a hurry. */
-static int64_t pause_ns(const struct run *run)
+/*
+ * Often enough that the rings are never more than an eighth full, but twice a second at the least and never in a hurry. Pages of the
+ * flight recorder are there for half a second or so, and who needs them is to be found before that.
+ */
+static int64_t pause_ns(const struct run *run, bool recorded)
 {
 	int64_t eighth_ns = run->config->period_ns / run->config->fields * ((int64_t)run->workers[0].ring.mask + 1) / 8;
 
-	return eighth_ns > NS_PER_SECOND / 2 ? NS_PER_SECOND / 2 : eighth_ns < 20000000 ? 20000000 : eighth_ns;
+	int64_t most_ns = recorded ? RECORDED_NS : NS_PER_SECOND / 2;
+
+	return eighth_ns > most_ns ? most_ns : eighth_ns < 20000000 ? 20000000 : eighth_ns;
 }
 
 /* True once every interval; late calls do not pile up. */
@@ -150,10 +161,10 @@ static void *writer_main(struct writer *writer)
 	/* A power cut before the first checkpoint leaves what was asked, and where. */
 	record_flush(&run->record);
 	while (!word_load(&writer->stop)) {
-		sys_sleep(CLOCK_MONOTONIC, 0, pause_ns(run));
+		sys_sleep(CLOCK_MONOTONIC, 0, pause_ns(run, writer->recorder->open));
 		int64_t now_ns = clock_now_ns();
 
-		drain(run);
+		drain(writer);
 		write_events(run);
 		if (is_time(&tick_ns, NS_PER_SECOND, now_ns))
 			facts_each_second(writer->facts);
@@ -163,7 +174,7 @@ static void *writer_main(struct writer *writer)
 			checkpoint(writer, false);
 		check_record(run);
 	}
-	drain_last(run);
+	drain_last(writer);
 	facts_each_second(writer->facts);
 	write_events(run);
 	if (config->progress_ns) /* what came since the last, for those who decide by it */
@@ -197,10 +208,11 @@ static void *writer_enter(void *argument)
 	return writer_main(writer);
 }
 
-int writer_start(struct writer *writer, struct run *run, struct facts *facts)
+int writer_start(struct writer *writer, struct run *run, struct facts *facts, struct recorder *recorder)
 {
 	writer->run = run;
 	writer->facts = facts;
+	writer->recorder = recorder;
 	return thread_start(&writer->thread, writer_enter, writer);
 }
 

@@ -8,17 +8,19 @@
 
 #include "facts/facts.h"
 #include "measure/shared.h"
+#include "trace/recorder.h"
 
 struct writer {
 	struct run *run;
 	struct facts *facts;
+	struct recorder *recorder;
 	pthread_t thread;
 	uint32_t stop; /* a word that is read and written whole */
 	int64_t checkpoints, slice_began; /* written, and written before the slice that has not ended */
 };
 
 /* 0 or -errno. */
-int writer_start(struct writer *writer, struct run *run, struct facts *facts);
+int writer_start(struct writer *writer, struct run *run, struct facts *facts, struct recorder *recorder);
 
 /* Takes what is left in the rings, writes the last checkpoint, ends the thread. */
 void writer_finish(struct writer *writer);

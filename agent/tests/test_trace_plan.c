@@ -57,7 +57,7 @@ static void options_are_taken_in_any_order(void)
 	CHECK(plan("seed=4294967295,buffer_kib=4,events=sched_switch+irq:*") == 0);
 	CHECK(trace->seed == UINT32_MAX && trace->buffer_kib == 4 && trace->given);
 	CHECK(!strcmp(trace->patterns, "sched_switch+irq:*"));
-	CHECK(trace_space(trace) == 4.0 * KIB * trace->cpus * (1 + TRACE_TEXT_FACTOR));
+	CHECK(trace_space(trace) == 4.0 * KIB * trace->cpus + 1024 * KIB);
 }
 
 static void a_plan_without_options_has_presets(void)
@@ -68,7 +68,7 @@ static void a_plan_without_options_has_presets(void)
 
 static void nonsense_is_refused(void)
 {
-	static char text[1100];
+	static char text[TRACE_PATTERNS + 1100];
 
 	refuse("off", "not 'off'");
 	refuse("events=", "not 'events='");
@@ -78,10 +78,15 @@ static void nonsense_is_refused(void)
 	refuse("seed=-1", "not 'seed=-1'");
 	refuse("seed=4294967296", "not 'seed=4294967296'");
 	memset(text, 'x', sizeof(text) - 1);
-	refuse(text, "--trace takes 1023 characters at most");
-	text[600] = '\0';
+	refuse(text, "--trace takes 5119 characters at most");
+	text[TRACE_PATTERNS + 7] = '\0';
 	memcpy(text, "events=", 7);
-	refuse(text, "--trace takes on, or events=");
+	refuse(text, "the list of events is too long: --trace takes 4095 characters");
+	text[TRACE_PATTERNS + 6] = '\0';
+	CHECK(plan(text) == 0 && strlen(trace->patterns) == TRACE_PATTERNS - 1);
+	text[6] = ' ';
+	refuse(text, "on, or explain"); /* the sentence is whole, however long what it refuses */
+	CHECK(strstr(why, "not 'events xxx") && why[strlen(why) - 1] == '\'');
 }
 
 static void memory_that_is_not_there_is_refused(void)
@@ -114,14 +119,54 @@ static void a_pattern_without_events_is_an_error_if_it_was_given(void)
 	CHECK(!strcmp(why, "this kernel has no event 'nonsense' to trace"));
 }
 
+static void the_first_alternative_that_there_is_counts(void)
+{
+	char had[512];
+
+	CHECK(choose("gone|sched:sched_wakeup|sched_switch", had) == 0 && !strcmp(had, "sched/sched_wakeup "));
+	CHECK(choose("irq_handler_*|sched_switch+gone:*|also_gone", had) == 0);
+	CHECK(!strcmp(had, "irq/irq_handler_entry irq/irq_handler_exit ") && !strcmp(trace->missing, " gone:*|also_gone"));
+}
+
+static void what_explains_is_a_preset_of_its_own(void)
+{
+	CHECK(plan("explain,buffer_kib=64") == 0 && !trace->given && trace->buffer_kib == 64);
+	CHECK(trace_choose(trace, kernel_has, why, sizeof(why)) == 0 && trace->n_events == 5);
+	CHECK(strstr(trace->missing, " irq_vectors:*") && !strstr(trace->missing, "sched_wakeup"));
+	CHECK(plan("explain,events=sched_switch") == 0 && trace->given && !strcmp(trace->patterns, "sched_switch"));
+}
+
+static void the_flight_recorder_has_presets_and_bounds(void)
+{
+	int64_t of_cpu, held;
+
+	CHECK(plan("on") == 0 && !trace->recorder && !trace->optional);
+	CHECK(plan("recorder") == 0 && trace->recorder && strstr(trace->patterns, "irq_vectors:*"));
+	CHECK(trace->top == 256 && trace->ordinary == 32 && !trace->threshold_ns && !trace->optional);
+	CHECK(plan("recorder,optional,threshold=200us,top=0,ordinary=512") == 0);
+	CHECK(trace->optional && trace->threshold_ns == 200000 && trace->top == 0 && trace->ordinary == 512);
+	CHECK(plan("events=sched_switch,recorder") == 0 && !strcmp(trace->patterns, "sched_switch"));
+	trace_memory(trace, &of_cpu, &held);
+	CHECK(of_cpu >= 64 * KIB && of_cpu <= 1024 * KIB && held >= 256 * KIB && held <= 4096 * KIB);
+	CHECK(trace_space(trace) == (double)held + 1024 * KIB);
+	trace->cpus = 4096;
+	trace_memory(trace, &of_cpu, &held);
+	CHECK(of_cpu == 64 * KIB);
+	refuse("recorder,threshold=0us", "not 'threshold=0us'");
+	refuse("recorder,threshold=5", "not 'threshold=5'");
+	refuse("recorder,top=513", "not 'top=513'");
+	refuse("recorder,ordinary=-1", "not 'ordinary=-1'");
+	refuse("recorders", "not 'recorders'");
+}
+
 static void more_events_than_there_is_room_for_are_refused(void)
 {
-	static char names[(TRACE_EVENTS + 1) * 8 + 1];
+	static char names[(TRACE_EVENTS + 1) * 9 + 1];
 
 	for (int i = 0; i <= TRACE_EVENTS; i++)
-		snprintf(names + i * 8, 9, "a:one%02d", i);
-	CHECK(plan("events=one*") == 0 && trace_choose(trace, names, why, sizeof(why)) == -E2BIG && strstr(why, "64 events at most"));
-	names[TRACE_EVENTS * 8] = '\0';
+		snprintf(names + i * 9, 10, "a:one%03d", i);
+	CHECK(plan("events=one*") == 0 && trace_choose(trace, names, why, sizeof(why)) == -E2BIG && strstr(why, "160 events at most"));
+	names[TRACE_EVENTS * 9] = '\0';
 	CHECK(plan("events=one*") == 0 && trace_choose(trace, names, why, sizeof(why)) == 0 && trace->n_events == TRACE_EVENTS);
 }
 
@@ -152,6 +197,9 @@ int main(void)
 	nonsense_is_refused();
 	patterns_name_events();
 	a_pattern_without_events_is_an_error_if_it_was_given();
+	the_first_alternative_that_there_is_counts();
+	what_explains_is_a_preset_of_its_own();
+	the_flight_recorder_has_presets_and_bounds();
 	more_events_than_there_is_room_for_are_refused();
 	blocks_come_in_fours();
 	memory_that_is_not_there_is_refused();

@@ -15,31 +15,98 @@ enum {
 	BUFFERS_MOST_KIB = 64 * 1024, /* of all together, " */
 	BUFFER_LEAST_KIB = 16,
 	BUFFER_LIMIT_KIB = 16 * 1024 * 1024,
+	TRACE_NAMES_MOST = 1024 * KIB, /* formats, modules, functions */
+	NEWEST_MOST = 1024 * KIB,      /* of each CPU, with the flight recorder */
+	NEWEST_LEAST = 64 * KIB,
+	NEWEST_ALL_MOST = 64 * 1024 * KIB,
+	HELD_MOST = 4 * 1024 * KIB, /* of windows */
+	HELD_LEAST = 256 * KIB,
+	TOP_DEFAULT = 256,
+	ORDINARY_DEFAULT = 32,
+	WINDOWS_LIMIT = 512,
 };
 
 /* What article 3 recorded, and the switches between threads. A star stands for any ending; 32-bit systems have others. */
 static const char presets[] = "sched_wakeup+sched_wakeup_new+sched_waking+sched_switch+sys_enter_clock_nanosleep*+"
 			      "sys_exit_clock_nanosleep*+sys_enter_nanosleep*+sys_exit_nanosleep*+spi_*+irq_handler_*";
 
+/*
+ * What tells why an activation was late: who had the CPU, whom interrupts hit, whose timers and softirqs ran before. Vectors of
+ * x86 have no irq_handler events, so all of them are needed: without one, its time would look like "interrupts off".
+ */
+static const char explaining[] = "sched:sched_switch+sched:sched_waking|sched:sched_wakeup+sched:sched_wakeup_new+irq:irq_handler_*+"
+				 "irq:softirq_entry+irq:softirq_exit+timer:hrtimer_expire_*+irq_vectors:*+ipi:ipi_entry+ipi:ipi_exit+"
+				 "timer:hrtimer_start+power:cpu_idle+nmi:nmi_handler+exceptions:page_fault_*+sched:sched_migrate_task+"
+				 "sched:sched_pi_setprio+sys_enter_clock_nanosleep*+sys_exit_clock_nanosleep*";
+
+static void use(struct trace_plan *plan, const char *patterns)
+{
+	snprintf(plan->patterns, sizeof(plan->patterns), "%s", patterns);
+}
+
+static int parse_events(struct trace_plan *plan, const char *patterns, char *why, size_t room)
+{
+	if (strlen(patterns) >= sizeof(plan->patterns))
+		return text_refuse(why, room, -EINVAL, "the list of events is too long: --trace takes %d characters of events at most",
+				    TRACE_PATTERNS - 1);
+	use(plan, patterns);
+	plan->given = true;
+	return 0;
+}
+
+/* Options with a number. */
+static bool parse_value(struct trace_plan *plan, const char *option)
+{
+	const struct {
+		const char *name;
+		int64_t least, most, *value;
+	} numbers[] = {
+		{ "buffer_kib=", 4, BUFFER_LIMIT_KIB, &plan->buffer_kib },
+		{ "seed=", 0, UINT32_MAX, &plan->seed },
+		{ "top=", 0, WINDOWS_LIMIT, &plan->top },
+		{ "ordinary=", 0, WINDOWS_LIMIT, &plan->ordinary },
+	};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		size_t length = strlen(numbers[i].name);
+
+		if (!strncmp(option, numbers[i].name, length))
+			return !text_number(option + length, numbers[i].least, numbers[i].most, numbers[i].value);
+	}
+	return !strncmp(option, "threshold=", 10) && !text_duration_ns(option + 10, &plan->threshold_ns) && plan->threshold_ns;
+}
+
+static bool parse_word(struct trace_plan *plan, const char *option)
+{
+	bool recorder = !strcmp(option, "recorder");
+
+	if (!strcmp(option, "optional"))
+		plan->optional = true;
+	else if (!strcmp(option, "stacks"))
+		plan->stacks = true;
+	else if (!recorder && strcmp(option, "explain"))
+		return false;
+	else if (!plan->given)
+		use(plan, explaining);
+	plan->recorder = plan->recorder || recorder;
+	return true;
+}
+
 static int parse_option(struct trace_plan *plan, const char *option, char *why, size_t room)
 {
-	if (!strncmp(option, "events=", 7) && option[7] && strlen(option) < sizeof(plan->patterns)) {
-		snprintf(plan->patterns, sizeof(plan->patterns), "%s", option + 7);
-		plan->given = true;
-		return 0;
-	}
-	if (!strncmp(option, "buffer_kib=", 11) && !text_number(option + 11, 4, BUFFER_LIMIT_KIB, &plan->buffer_kib))
-		return 0;
-	if (!strncmp(option, "seed=", 5) && !text_number(option + 5, 0, UINT32_MAX, &plan->seed))
+	if (!strncmp(option, "events=", 7) && option[7])
+		return parse_events(plan, option + 7, why, room);
+	if (parse_word(plan, option) || parse_value(plan, option))
 		return 0;
 	return text_refuse(why, room, -EINVAL,
-			    "--trace takes on, or events=NAME+NAME.., buffer_kib=N (4 to %d) and seed=N with commas between; not '%s'",
-			    BUFFER_LIMIT_KIB, option);
+			    "--trace takes on, or explain, events=NAME+NAME.., buffer_kib=N (4 to %d), seed=N, optional, stacks, and recorder with "
+			    "threshold=TIME, top=N, ordinary=N (0 to %d), with commas between; not '%.40s'",
+			    BUFFER_LIMIT_KIB, WINDOWS_LIMIT, option);
 }
 
 static int parse(struct trace_plan *plan, const char *text, char *why, size_t room)
 {
-	char copy[1024], *rest = NULL;
+	char copy[TRACE_PATTERNS + 1024], *rest = NULL;
 	int err = 0;
 
 	if (snprintf(copy, sizeof(copy), "%s", text) >= (int)sizeof(copy))
@@ -75,28 +142,52 @@ int trace_plan(struct trace_plan *plan, const char *asked, int64_t blocks_ns, ch
 		return 0;
 	plan->asked = true;
 	plan->blocks_ns = blocks_ns;
-	snprintf(plan->patterns, sizeof(plan->patterns), "%s", presets);
+	use(plan, presets);
+	plan->top = TOP_DEFAULT;
+	plan->ordinary = ORDINARY_DEFAULT;
 	plan->cpus = (int)sysconf(_SC_NPROCESSORS_CONF);
 	int err = parse(plan, asked, why, room);
 
 	return err ? err : choose_buffer(plan, why, room);
 }
 
-double trace_space(const struct trace_plan *plan)
+static int64_t between(int64_t least, int64_t value, int64_t most)
 {
-	return (double)plan->buffer_kib * KIB * plan->cpus * (1 + TRACE_TEXT_FACTOR);
+	value = value > most ? most : value;
+	return value < least ? least : value;
 }
 
-/* "sched_wakeup" or "sched:sched_wakeup", either with a star at the end. */
-static bool matches(const char *pattern, const char *event)
+void trace_memory(const struct trace_plan *plan, int64_t *of_cpu, int64_t *held)
 {
-	const char *colon = strchr(event, ':');
-	size_t length = strcspn(pattern, "*");
+	int64_t there = memory_room() / 32;
+	int64_t most = NEWEST_ALL_MOST / plan->cpus < NEWEST_MOST ? NEWEST_ALL_MOST / plan->cpus : NEWEST_MOST;
+
+	*of_cpu = between(NEWEST_LEAST, there / plan->cpus, most);
+	*held = between(HELD_LEAST, there, HELD_MOST);
+}
+
+double trace_space(const struct trace_plan *plan)
+{
+	int64_t of_cpu, held;
+
+	if (!plan->asked)
+		return 0;
+	if (!plan->recorder)
+		return (double)plan->buffer_kib * KIB * plan->cpus + TRACE_NAMES_MOST;
+	trace_memory(plan, &of_cpu, &held);
+	return (double)held + TRACE_NAMES_MOST;
+}
+
+/* "sched_wakeup" or "sched:sched_wakeup", either with a star at the end; only its first characters count. */
+static bool matches(const char *pattern, size_t characters, const char *event)
+{
+	const char *colon = strchr(event, ':'), *star = memchr(pattern, '*', characters);
+	size_t length = star ? (size_t)(star - pattern) : characters;
 
 	if (!colon)
 		return false;
-	event = strchr(pattern, ':') ? event : colon + 1;
-	return pattern[length] ? !strncmp(event, pattern, length) : !strcmp(event, pattern);
+	event = memchr(pattern, ':', characters) ? event : colon + 1;
+	return !strncmp(event, pattern, length) && (star || !event[length]);
 }
 
 static int add_event(struct trace_plan *plan, const char *event)
@@ -118,33 +209,40 @@ static int add_event(struct trace_plan *plan, const char *event)
 /* How many events there are for a pattern; names have a zero behind each and one more behind the last. */
 static int find_events(struct trace_plan *plan, const char *pattern, const char *names)
 {
+	size_t length = strcspn(pattern, "|");
 	int found = 0;
 
-	for (; *names; names += strlen(names) + 1) {
-		if (!matches(pattern, names))
+	for (const char *name = names; *name; name += strlen(name) + 1) {
+		if (!matches(pattern, length, name))
 			continue;
-		if (add_event(plan, names))
+		if (add_event(plan, name))
 			return -E2BIG;
 		found++;
 	}
-	return found;
+	return found || !pattern[length] ? found : find_events(plan, pattern + length + 1, names);
+}
+
+static void add_missing(struct trace_plan *plan, const char *pattern)
+{
+	size_t used = strlen(plan->missing);
+
+	snprintf(plan->missing + used, sizeof(plan->missing) - used, " %s", pattern);
 }
 
 int trace_choose(struct trace_plan *plan, const char *names, char *why, size_t room)
 {
-	char copy[sizeof(plan->patterns)], *rest = NULL;
-	size_t used = 0;
+	char copy[TRACE_PATTERNS], *rest = NULL;
 
 	snprintf(copy, sizeof(copy), "%s", plan->patterns);
 	for (char *one = strtok_r(copy, "+", &rest); one; one = strtok_r(NULL, "+", &rest)) {
 		int found = find_events(plan, one, names);
 
 		if (found < 0)
-			return text_refuse(why, room, found, "--trace takes %d events at most; '%s' makes them more", TRACE_EVENTS, one);
+			return text_refuse(why, room, found, "--trace takes %d events at most; '%.80s' makes them more", TRACE_EVENTS, one);
 		if (!found && plan->given)
-			return text_refuse(why, room, -EINVAL, "this kernel has no event '%s' to trace", one);
+			return text_refuse(why, room, -EINVAL, "this kernel has no event '%.80s' to trace", one);
 		if (!found)
-			used += (size_t)snprintf(plan->missing + used, sizeof(plan->missing) - used, " %s", one);
+			add_missing(plan, one);
 	}
 	return plan->n_events ? 0 : text_refuse(why, room, -EINVAL, "this kernel has none of the events to trace");
 }

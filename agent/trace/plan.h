@@ -7,28 +7,37 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TRACE_EVENTS = 64, TRACE_TEXT_FACTOR = 6 };
+enum { TRACE_EVENTS = 160, TRACE_PATTERNS = 4096 };
 
 struct trace_plan {
 	bool asked;               /* else there is no trace, and all below is zero */
 	int64_t blocks_ns;        /* it is on and off by turns, for this long; 0: on throughout */
 	int64_t buffer_kib, seed; /* the buffer of each CPU */
 	int cpus;
-	char patterns[512];
+	char patterns[TRACE_PATTERNS];
 	bool given; /* the user named the events */
-	char events[TRACE_EVENTS][96], missing[512]; /* that the kernel has, and patterns without any */
+	char events[TRACE_EVENTS][96], missing[1024]; /* that the kernel has, and patterns without any */
 	int n_events;
+
+	bool recorder, optional; /* a flight recorder; and if there can be no trace, the run goes on without */
+	bool stacks;             /* of who delays, where that can be had */
+	int64_t threshold_ns;    /* 0: the smallest limit, or what the first minute teaches */
+	int64_t top, ordinary;   /* windows of these reasons */
 };
 
 /* Reads what was asked (NULL: nothing) and looks for room. 0, or -errno with the reason as a sentence in why. */
 int trace_plan(struct trace_plan *plan, const char *asked, int64_t blocks_ns, char *why, size_t room);
 
+/* Bytes of the flight recorder's memory for the newest pages of each CPU, and for those that windows have. */
+void trace_memory(const struct trace_plan *plan, int64_t *of_cpu, int64_t *held);
+
 /* Bytes that the trace may add to the record. */
 double trace_space(const struct trace_plan *plan);
 
 /*
- * Those of the kernel's events that the plan's patterns name, as folders, and those patterns without any that nobody gave. Names
- * such as "sched:sched_switch" have a zero behind each and one more behind the last. 0, or -errno with the reason in why.
+ * Those of the kernel's events that the plan's patterns name, as folders, and those patterns without any that nobody gave. Of
+ * "one|other" the first counts that the kernel has. Names such as "sched:sched_switch" have a zero behind each and one more behind
+ * the last. 0, or -errno with the reason in why.
  */
 int trace_choose(struct trace_plan *plan, const char *names, char *why, size_t room);
 

@@ -6,14 +6,21 @@
 #include "system/clock.h"
 #include "system/text.h"
 #include "system/threads.h"
+#include "trace/pages.h"
+#include "trace/stacks.h"
+#include "trace/symbols.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAMES_ROOM = 512 * 1024 };
+enum { NAMES_ROOM = 512 * 1024, STACK_LATE_NS = 50000 };
+
+#define KALLSYMS "/proc/kallsyms"
+#define MODULES "/proc/modules"
 
 static void path_of(const struct trace *trace, const char *file, char path[TRACEFS_PATH + 128])
 {
@@ -158,19 +165,48 @@ static int refuse_tracefs(int err, char *why, size_t room)
 	return text_refuse(why, room, err, "tracefs can't be used, maybe because the kernel is locked down or this is a container: %s", strerror(-err));
 }
 
-int trace_open(struct trace *trace, struct run *run, char *why, size_t room)
+/* Those that can't be had are told in trace/about. At the top of tracefs others would have them in their traces. */
+static void set_stacks(struct trace *trace)
 {
-	trace->run = run;
-	if (!trace->plan.asked)
-		return 0;
+	int64_t late_ns = trace->recorder.threshold_ns ? trace->recorder.threshold_ns / 2 : STACK_LATE_NS;
+
+	snprintf(trace->stacks, sizeof(trace->stacks), "not asked for");
+	if (trace->plan.stacks && !trace->own)
+		snprintf(trace->stacks, sizeof(trace->stacks), "none: the kernel has no instances");
+	else if (trace->plan.stacks)
+		(void)stacks_set(&trace->undo, trace->root, trace->place, late_ns, trace->stacks, sizeof(trace->stacks));
+}
+
+static int open_all(struct trace *trace, char *why, size_t room)
+{
 	int err = tracefs_reach(&trace->root);
 
 	if (err)
 		return refuse_tracefs(err, why, room);
 	err = set_up(trace, why, room);
+	if (!err)
+		err = recorder_open(&trace->recorder, trace->run, trace->root, trace->place, why, room);
+	if (!err)
+		set_stacks(trace);
 	if (!err && trace->plan.blocks_ns && !trace_is_on_in(&trace->plan, 0))
 		switch_events(trace, false, put);
 	return err;
+}
+
+int trace_open(struct trace *trace, struct run *run, char *why, size_t room)
+{
+	trace->run = run;
+	trace->recorder.plan = &trace->plan;
+	if (!trace->plan.asked)
+		return 0;
+	int err = open_all(trace, why, room);
+
+	if (!err || !trace->plan.optional)
+		return err;
+	snprintf(trace->refused, sizeof(trace->refused), "%s", why);
+	trace_close(trace);
+	trace->plan.asked = trace->plan.recorder = false;
+	return 0;
 }
 
 /* The time of the event is that when all was switched. */
@@ -226,6 +262,7 @@ static void *switch_by_time(void *argument)
 	if (!wait_until(trace, trace->run->origin_ns))
 		return NULL;
 	record_now(trace, true, "loop=begins");
+	recorder_begin(&trace->recorder, clock_now_ns());
 	while (block_ns && wait_until(trace, trace->run->origin_ns + trace->block * block_ns))
 		begin_block(trace);
 	return NULL;
@@ -238,6 +275,7 @@ void trace_start(struct trace *trace)
 	int err = pipe2(trace->ends, O_CLOEXEC) < 0 ? -errno : thread_start(&trace->thread, switch_by_time, trace);
 
 	trace->runs = !err;
+	err = err ? err : recorder_start(&trace->recorder);
 	if (err)
 		run_ask_to_stop(trace->run, END_ERROR, "the thread that switches the trace could not be started");
 }
@@ -252,10 +290,12 @@ void trace_stop(struct trace *trace)
 	close(trace->ends[0]);
 	if (trace->recording)
 		record_now(trace, false, "loop=ends");
+	recorder_stop(&trace->recorder);
 }
 
 void trace_close(struct trace *trace)
 {
+	recorder_close(&trace->recorder); /* a place with open files can't go */
 	undo_close(&trace->undo);
 }
 
@@ -274,18 +314,24 @@ static int fill(int fd, char *part)
 	return length;
 }
 
-/* The content of a file in parts under one name, up to a size. */
-static void keep(struct trace *trace, const char *folder, const char *file, const char *name, int64_t most)
+static void keep_part(struct trace *trace, const char *name, int err, const char *part, size_t length)
 {
-	char path[TRACEFS_PATH + 128], kept[128], *part = malloc(PART);
-	int length;
+	char kept[128];
 
-	snprintf(path, sizeof(path), "%s/%s", folder, file);
 	snprintf(kept, sizeof(kept), "trace/%s", name);
-	int fd = part ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
+	record_content(&trace->run->record, run_time_ns(trace->run), MOMENT_END, kept, err, part, length);
+}
+
+/* The content of a file in parts under one name, up to a size. symbols: NULL, or those that take its addresses. */
+static void keep(struct trace *trace, const char *path, const char *name, int64_t most, struct symbols *symbols)
+{
+	char *part = malloc(PART);
+	int length, fd = part ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
 
 	while (fd >= 0 && most > 0 && !trace->run->record.no_space && (length = fill(fd, part)) > 0) {
-		record_content(&trace->run->record, run_time_ns(trace->run), MOMENT_END, kept, 0, part, (size_t)length);
+		keep_part(trace, name, 0, part, (size_t)length);
+		if (symbols)
+			symbols_see(symbols, (const uint8_t *)part, (size_t)length);
 		most -= length;
 	}
 	if (fd >= 0)
@@ -293,60 +339,116 @@ static void keep(struct trace *trace, const char *folder, const char *file, cons
 	free(part);
 }
 
-static void keep_cpus(struct trace *trace)
+/* What a file in a folder of tracefs has, under the file's own name. */
+static void keep_below(struct trace *trace, const char *folder, const char *file, int64_t most)
 {
-	char file[64], name[64];
+	char path[2 * TRACEFS_PATH + 128];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, file);
+	keep(trace, path, file, most, NULL);
+}
+
+static void keep_cpus(struct trace *trace, struct symbols *symbols)
+{
+	char path[TRACEFS_PATH + 64], name[64];
 
 	for (int cpu = 0; cpu < CPUS_MOST; cpu++) {
-		char path[TRACEFS_PATH + 64];
-
 		snprintf(path, sizeof(path), "%s/per_cpu/cpu%d", trace->place, cpu);
 		if (access(path, F_OK) < 0)
 			return;
-		snprintf(file, sizeof(file), "per_cpu/cpu%d/stats", cpu);
+		snprintf(path, sizeof(path), "%s/per_cpu/cpu%d/stats", trace->place, cpu);
 		snprintf(name, sizeof(name), "cpu%d/stats", cpu);
-		keep(trace, trace->place, file, name, PART);
-		snprintf(file, sizeof(file), "per_cpu/cpu%d/trace_pipe_raw", cpu);
+		keep(trace, path, name, PART, NULL);
+		if (trace->plan.recorder)
+			continue;
+		snprintf(path, sizeof(path), "%s/per_cpu/cpu%d/trace_pipe_raw", trace->place, cpu);
 		snprintf(name, sizeof(name), "cpu%d/raw", cpu);
-		keep(trace, trace->place, file, name, 2 * trace->plan.buffer_kib * 1024);
+		keep(trace, path, name, 2 * trace->plan.buffer_kib * 1024, symbols);
 	}
+}
+
+/* Those of the system ftrace: events that come without being asked for, such as marks and stacks. */
+static void keep_own_formats(struct trace *trace)
+{
+	char file[TRACEFS_PATH + 128];
+
+	snprintf(file, sizeof(file), "%s/events/ftrace", trace->root);
+	DIR *folder = opendir(file);
+	struct dirent *entry;
+
+	while (folder && (entry = readdir(folder))) {
+		if (entry->d_name[0] == '.' || strlen(entry->d_name) > 64)
+			continue;
+		snprintf(file, sizeof(file), "events/ftrace/%.64s/format", entry->d_name);
+		keep_below(trace, trace->root, file, PART);
+	}
+	if (folder)
+		closedir(folder);
 }
 
 static void keep_formats(struct trace *trace)
 {
-	char file[128];
+	char file[TRACEFS_PATH + 16];
 
-	keep(trace, trace->root, "events/header_page", "header_page", PART);
-	keep(trace, trace->root, "events/header_event", "header_event", PART);
-	keep(trace, trace->root, "events/ftrace/print/format", "events/ftrace/print/format", PART);
+	snprintf(file, sizeof(file), "%s/events", trace->root);
+	keep_below(trace, file, "header_page", PART);
+	keep_below(trace, file, "header_event", PART);
+	keep_own_formats(trace);
 	for (int i = 0; i < trace->plan.n_events; i++) {
 		snprintf(file, sizeof(file), "events/%s/format", trace->plan.events[i]);
-		keep(trace, trace->root, file, file, PART);
+		keep_below(trace, trace->root, file, PART);
 	}
-	keep(trace, trace->root, "saved_cmdlines", "saved_cmdlines", FORMATS_MOST);
-	keep(trace, trace->root, "printk_formats", "printk_formats", FORMATS_MOST);
-	keep(trace, trace->place, "trace_clock", "trace_clock", PART);
+	keep_below(trace, trace->root, "saved_cmdlines", FORMATS_MOST);
+	keep_below(trace, trace->root, "printk_formats", FORMATS_MOST);
+	keep_below(trace, trace->place, "trace_clock", PART);
 }
 
 /* What a reader of the raw pages must know, and what was asked and is not there. */
 static void tell(struct trace *trace)
 {
 	const uint16_t one = 1;
-	char text[1024];
-	int length = snprintf(text, sizeof(text), "endian %s\nbuffer_kib %lld\nplace %s\nmissing%s\n",
+	char text[1536];
+	int length = snprintf(text, sizeof(text), "endian %s\nbuffer_kib %lld\nplace %s\nmissing%s\nstacks %s\n",
 			      *(const char *)&one ? "little" : "big", (long long)trace->plan.buffer_kib,
-			      trace->own ? "instance" : "top", trace->plan.missing);
+			      trace->own ? "instance" : "top", trace->plan.missing, trace->stacks);
 
-	record_content(&trace->run->record, run_time_ns(trace->run), MOMENT_END, "trace/about", 0, text, (size_t)length);
+	keep_part(trace, "about", 0, text, (size_t)length);
 }
 
-/* The text first: reading the raw pages takes them out of the buffer. */
+static void keep_symbols(struct trace *trace, struct symbols *symbols, int err)
+{
+	struct bytes text = { NULL, 0, 0, false };
+
+	symbols_tell(symbols, KALLSYMS, &text);
+	for (size_t at = 0; at < text.length; at += PART)
+		keep_part(trace, "kallsyms", 0, (const char *)text.data + at, text.length - at < PART ? text.length - at : PART);
+	if (err || !text.length)
+		keep_part(trace, "kallsyms", err, "", 0);
+	bytes_free(&text);
+	symbols_close(symbols);
+}
+
+/* The kernel's own text of the events, which is three times as long as its pages, is made from these by who reads them. */
 void trace_keep(struct trace *trace)
 {
-	if (!trace->plan.asked)
+	struct page_layout layout = { 0 };
+	struct symbols *symbols = calloc(1, sizeof(*symbols));
+	char text[TRACEFS_TEXT];
+
+	if (!trace->plan.asked || !symbols) {
+		free(symbols);
 		return;
+	}
 	tell(trace);
 	keep_formats(trace);
-	keep(trace, trace->place, "trace", "text", TRACE_TEXT_FACTOR * trace->plan.buffer_kib * 1024 * trace->plan.cpus);
-	keep_cpus(trace);
+	keep(trace, MODULES, "modules", FORMATS_MOST, NULL);
+	int err = tracefs_read(trace->root, "events/header_page", text);
+
+	err = err ? err : page_layout_parse(text, &layout);
+	err = err ? err : symbols_open(symbols, layout.commit_size, KALLSYMS, MODULES);
+	keep_cpus(trace, symbols);
+	recorder_keep(&trace->recorder, symbols, text, sizeof(text));
+	keep_part(trace, "about", 0, text, strlen(text));
+	keep_symbols(trace, symbols, err);
+	free(symbols);
 }

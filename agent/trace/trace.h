@@ -10,6 +10,7 @@
 #include "measure/shared.h"
 #include "system/undo.h"
 #include "trace/plan.h"
+#include "trace/recorder.h"
 #include "trace/tracefs.h"
 
 #include <pthread.h>
@@ -31,11 +32,15 @@ struct trace {
 	pthread_t thread;
 	int ends[2];   /* it ends when the second one is closed */
 	int64_t block; /* the next one */
+	struct recorder recorder;
+	char stacks[64]; /* what could be had of them, in words */
+
+	char refused[256]; /* why there is no trace although one was asked for, if it may be so; empty: there is one */
 };
 
 /*
  * All but recording, for what is planned. Before there are threads. 0, or -errno with the reason as a sentence in why. This and
- * the others do nothing where no trace was asked for.
+ * the others do nothing where no trace was asked for. One that is optional and can't be had is asked for no more.
  */
 int trace_open(struct trace *trace, struct run *run, char *why, size_t room);
 

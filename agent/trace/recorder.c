@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "system/sys.h"
+
+#include "trace/recorder.h"
+
+#include "record/bytes.h"
+#include "system/clock.h"
+#include "system/text.h"
+#include "trace/tracefs.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum {
+	TURN_NS = 50000000,      /* between looks at the buffers */
+	CATCH_UP_NS = 2000000,   /* if more was there than is read at once */
+	TURN_PAGES = 64,         /* of each CPU */
+	PRIORITY = 1,            /* below every measuring thread */
+	NICE = -10,              /* without that: as the writer */
+	ALL_CPUS_MOST = 4,       /* with more CPUs, a window has the pages of its own CPU only */
+	PAGE_MOST = 64 * 1024,
+	PART = 64 * 1024,        /* of a file in the record */
+	LOOKS = 5,               /* at the clocks */
+};
+
+/* The time of the trace's clock now, as far as its file tells; -1: it does not. */
+static int64_t trace_now_ns(const char *place)
+{
+	char text[TRACEFS_TEXT];
+	long long seconds, microseconds;
+
+	if (tracefs_read(place, "per_cpu/cpu0/stats", text))
+		return -1;
+	const char *now = strstr(text, "now ts:");
+
+	if (!now || sscanf(now, "now ts: %lld.%lld", &seconds, &microseconds) != 2)
+		return -1;
+	return seconds * NS_PER_SECOND + microseconds * 1000;
+}
+
+/* The trace may have a clock of its own: then how far it is from ours, by the closest of several looks. */
+static int find_offset(struct recorder *recorder, const char *place)
+{
+	char text[TRACEFS_TEXT];
+	int64_t least_ns = INT64_MAX;
+
+	if (!tracefs_read(place, "trace_clock", text) && strstr(text, "[mono]"))
+		return 0;
+	for (int look = 0; look < LOOKS; look++) {
+		int64_t before_ns = clock_now_ns(), now_ns = trace_now_ns(place), took_ns = clock_now_ns() - before_ns;
+
+		if (now_ns < 0)
+			return -ENOTSUP;
+		if (took_ns >= least_ns)
+			continue;
+		least_ns = took_ns;
+		recorder->offset_ns = now_ns - (before_ns + took_ns / 2);
+	}
+	return 0;
+}
+
+static int open_buffers(struct recorder *recorder, const char *place)
+{
+	int found = 0;
+
+	recorder->fds = malloc((size_t)recorder->plan->cpus * sizeof(*recorder->fds));
+	if (!recorder->fds)
+		return -ENOMEM;
+	for (int cpu = 0; cpu < recorder->plan->cpus; cpu++) {
+		char path[TRACEFS_PATH + 64];
+
+		snprintf(path, sizeof(path), "%s/per_cpu/cpu%d/trace_pipe_raw", place, cpu);
+		recorder->fds[cpu] = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		found += recorder->fds[cpu] >= 0;
+	}
+	return found ? 0 : -ENOENT;
+}
+
+static int plan_windows(struct recorder *recorder, const struct page_layout *layout)
+{
+	const struct trace_plan *plan = recorder->plan;
+	struct windows_plan windows = { .cpus = plan->cpus, .top = (int)plan->top, .own_cpu_only = plan->cpus > ALL_CPUS_MOST };
+	int64_t of_cpu, held;
+
+	trace_memory(plan, &of_cpu, &held);
+	windows.lane_pages = (int)(of_cpu / layout->size) + 1;
+	windows.held_pages = (int)(held / layout->size) + 1;
+	/* The ordinary ones leave room for the late ones. */
+	int most = windows.held_pages / 8;
+
+	windows.ordinary = plan->ordinary < most ? (int)plan->ordinary : most;
+	return windows_open(&recorder->windows, &windows, layout, (uint64_t)plan->seed);
+}
+
+static void choose_threshold(struct recorder *recorder)
+{
+	const struct config *config = recorder->run->config;
+
+	recorder->threshold_ns = recorder->plan->threshold_ns;
+	for (int i = 0; !recorder->plan->threshold_ns && i < config->n_limits; i++)
+		if (!recorder->threshold_ns || config->limits_ns[i] < recorder->threshold_ns)
+			recorder->threshold_ns = config->limits_ns[i];
+}
+
+int recorder_open(struct recorder *recorder, struct run *run, const char *root, const char *place, char *why, size_t room)
+{
+	struct page_layout layout;
+	char text[TRACEFS_TEXT];
+	const char *what = "know how the kernel lays out its pages";
+
+	if (!recorder->plan->recorder)
+		return 0;
+	recorder->run = run;
+	choose_threshold(recorder);
+	pthread_mutex_init(&recorder->mutex, NULL);
+	int err = tracefs_read(root, "events/header_page", text);
+
+	err = err ? err : page_layout_parse(text, &layout);
+	err = !err && layout.size > PAGE_MOST ? -E2BIG : err;
+	if (!err) {
+		what = "compare the clock of the trace with the one that measures";
+		err = find_offset(recorder, place);
+	}
+	if (!err) {
+		what = "open the buffers";
+		err = open_buffers(recorder, place);
+	}
+	if (!err) {
+		what = "get its memory";
+		err = plan_windows(recorder, &layout);
+	}
+	recorder->windows.began_ns = INT64_MAX;
+	recorder->open = !err;
+	return err ? text_refuse(why, room, err, "the flight recorder can't %s: %s", what, strerror(-err)) : 0;
+}
+
+/* True if more may be there. */
+static bool read_cpu(struct recorder *recorder, int cpu, int most)
+{
+	struct windows *windows = &recorder->windows;
+	const size_t size = (size_t)windows->layout.size;
+	int64_t now_ns = clock_now_ns(), begins_ns = now_ns;
+	ssize_t n = 1;
+	int pages = 0;
+
+	while (pages < most) {
+		uint8_t *room = windows_room(windows); /* the recorder's own until it is added */
+
+		now_ns = clock_now_ns();
+		n = read(recorder->fds[cpu], room, size);
+		if (n != (ssize_t)size)
+			break;
+		begins_ns = (int64_t)page_head(&windows->layout, room).stamp - recorder->offset_ns;
+		pthread_mutex_lock(&recorder->mutex);
+		windows_add(windows, cpu, begins_ns);
+		pthread_mutex_unlock(&recorder->mutex);
+		pages++;
+	}
+	pthread_mutex_lock(&recorder->mutex);
+	windows_read_to(windows, cpu, pages < most ? now_ns : begins_ns);
+	pthread_mutex_unlock(&recorder->mutex);
+	return pages == most;
+}
+
+static bool read_all(struct recorder *recorder, int most)
+{
+	bool more = false;
+
+	for (int cpu = 0; cpu < recorder->plan->cpus; cpu++)
+		if (recorder->fds[cpu] >= 0)
+			more |= read_cpu(recorder, cpu, most);
+	return more;
+}
+
+/* Away from the measured CPUs, if others are allowed. */
+static void choose_cpus(const struct run *run)
+{
+	struct cpus others;
+
+	if (cpus_get_affinity(0, &others))
+		return;
+	for (int i = 0; i < run->config->threads; i++)
+		if (run->workers[i].cpu >= 0)
+			cpus_remove(&others, run->workers[i].cpu);
+	if (cpus_count(&others))
+		cpus_set_affinity(0, &others);
+}
+
+/* Loads must not keep it from the buffers, and it must not keep a measuring thread from its CPU. */
+static void choose_policy(const struct config *config)
+{
+	bool below = config->policy == POLICY_DEADLINE || (config->policy != POLICY_OTHER && config->priority > PRIORITY);
+
+	if (!below || sys_set_policy(0, POLICY_FIFO, PRIORITY))
+		(void)setpriority(PRIO_PROCESS, (id_t)sys_gettid(), NICE);
+}
+
+static void describe(struct recorder *recorder)
+{
+	struct cpus cpus;
+	char text[100];
+
+	cpus_get_affinity(0, &cpus);
+	cpus_format(&cpus, text, sizeof(text));
+	snprintf(recorder->about, sizeof(recorder->about), "%s %d, nice %d, CPUs %s", policy_name(sys_get_policy(0)),
+		 sys_get_priority(0), getpriority(PRIO_PROCESS, (id_t)sys_gettid()), text);
+}
+
+static void *recorder_main(void *argument)
+{
+	struct recorder *recorder = argument;
+	struct timespec used;
+
+	choose_cpus(recorder->run);
+	choose_policy(recorder->run->config);
+	describe(recorder);
+	while (!word_load(&recorder->stop)) {
+		bool more = read_all(recorder, TURN_PAGES);
+
+		sys_sleep(CLOCK_MONOTONIC, 0, more ? CATCH_UP_NS : TURN_NS);
+	}
+	/* Nothing comes any more: what is left fits into the buffers. */
+	read_all(recorder, (int)(2 * recorder->plan->buffer_kib * 1024 / recorder->windows.layout.size) + TURN_PAGES);
+	if (!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used))
+		recorder->cpu_time_ns = (int64_t)used.tv_sec * NS_PER_SECOND + used.tv_nsec;
+	return NULL;
+}
+
+int recorder_start(struct recorder *recorder)
+{
+	if (!recorder->open)
+		return 0;
+	int err = thread_start(&recorder->thread, recorder_main, recorder);
+
+	recorder->runs = !err;
+	return err;
+}
+
+void recorder_stop(struct recorder *recorder)
+{
+	if (!recorder->runs)
+		return;
+	recorder->runs = false;
+	thread_end(recorder->thread, &recorder->stop);
+	for (int cpu = 0; cpu < recorder->plan->cpus; cpu++)
+		windows_read_to(&recorder->windows, cpu, INT64_MAX);
+}
+
+void recorder_begin(struct recorder *recorder, int64_t now_ns)
+{
+	if (!recorder->open)
+		return;
+	pthread_mutex_lock(&recorder->mutex);
+	recorder->windows.began_ns = now_ns;
+	pthread_mutex_unlock(&recorder->mutex);
+}
+
+/* What the first minute taught is the first level behind the limits. */
+static int64_t threshold_of(const struct recorder *recorder, const struct capture *capture)
+{
+	const struct above *above = capture->above;
+
+	if (recorder->threshold_ns)
+		return recorder->threshold_ns;
+	return above && above->n_levels > above->n_limits ? above->levels[above->n_limits] : INT64_MAX;
+}
+
+static bool is_traced(const struct trace_plan *plan, int64_t due_ns)
+{
+	return due_ns >= 0 && (!plan->blocks_ns || trace_is_on_in(plan, due_ns / plan->blocks_ns));
+}
+
+void recorder_see(struct recorder *recorder, int thread, const struct capture *capture, int64_t value)
+{
+	if (!recorder->open || !is_traced(recorder->plan, capture->due_ns))
+		return;
+	const struct run *run = recorder->run;
+	int64_t due_ns = run->origin_ns + capture->due_ns, before_ns = 2 * capture->period_ns;
+	const struct wanted wanted = {
+		.series = capture->series, .cpu = run->workers[thread].cpu, .index = capture->index, .due_ns = capture->due_ns, .value = value,
+		.from_ns = due_ns - (before_ns < WINDOW_BEFORE_NS ? before_ns : WINDOW_BEFORE_NS),
+		.to_ns = due_ns + value + WINDOW_AFTER_NS,
+	};
+
+	pthread_mutex_lock(&recorder->mutex);
+	windows_offer(&recorder->windows, &wanted, threshold_of(recorder, capture));
+	pthread_mutex_unlock(&recorder->mutex);
+}
+
+void recorder_claim(struct recorder *recorder)
+{
+	if (!recorder->open)
+		return;
+	pthread_mutex_lock(&recorder->mutex);
+	windows_claim(&recorder->windows, false);
+	pthread_mutex_unlock(&recorder->mutex);
+}
+
+static void keep_pages(struct recorder *recorder, int cpu, uint32_t *slots, struct symbols *symbols)
+{
+	const struct windows *windows = &recorder->windows;
+	const size_t size = (size_t)windows->layout.size;
+	struct bytes part = { NULL, 0, 0, false };
+	char name[64];
+	int n = windows_pages(windows, cpu, slots);
+
+	snprintf(name, sizeof(name), "trace/cpu%d/raw", cpu);
+	for (int i = 0; i < n; i++) {
+		const uint8_t *page = windows_page(windows, slots[i]);
+
+		symbols_see(symbols, page, size);
+		put_bytes(&part, page, size);
+		if (part.length + size <= PART && i + 1 < n)
+			continue;
+		record_content(&recorder->run->record, run_time_ns(recorder->run), MOMENT_END, name, part.failed ? -ENOMEM : 0,
+			       (const char *)part.data, part.length);
+		part.length = 0;
+	}
+	bytes_free(&part);
+}
+
+static void put_lane(struct bytes *chunk, const struct windows *windows, int cpu, const struct window_lane *lane)
+{
+	uint32_t number = lane->first;
+
+	put_u16(chunk, (uint16_t)cpu);
+	put_u8(chunk, lane->whole);
+	put_u8(chunk, 0);
+	put_u16(chunk, lane->pages);
+	for (int i = 0; i < lane->pages; i++, number = windows->slots[number].next)
+		put_number(chunk, windows->slots[number].stamp, 8);
+}
+
+static void keep_window(struct recorder *recorder, const struct window *window)
+{
+	const struct wanted *of = &window->of;
+	int64_t origin_ns = recorder->run->origin_ns;
+	struct bytes *chunk = chunk_begin(&recorder->run->record, CHUNK_SNAPSHOT);
+	int lanes = 0;
+
+	for (int cpu = 0; cpu < recorder->plan->cpus; cpu++)
+		lanes += window->lanes[cpu].asked;
+	put_u16(chunk, of->series);
+	put_u8(chunk, (uint8_t)of->reason);
+	put_u8(chunk, 0);
+	put_number(chunk, of->index, 8);
+	put_i64(chunk, of->due_ns);
+	put_i64(chunk, of->value);
+	put_i64(chunk, of->from_ns - origin_ns);
+	put_i64(chunk, of->to_ns - origin_ns);
+	put_u16(chunk, (uint16_t)lanes);
+	for (int cpu = 0; cpu < recorder->plan->cpus; cpu++)
+		if (window->lanes[cpu].asked)
+			put_lane(chunk, &recorder->windows, cpu, &window->lanes[cpu]);
+	chunk_end(&recorder->run->record);
+}
+
+static void tell(const struct recorder *recorder, struct window *const *order, int n, char *text, size_t room)
+{
+	const struct windows *windows = &recorder->windows;
+	int kept = 0;
+
+	for (int i = 0; i < n; i++)
+		kept += order[i]->of.reason == WINDOW_THRESHOLD;
+	snprintf(text, room,
+		 "recorder top=%d,ordinary=%d,threshold_ns=%lld\npages_read %llu\nwindows_threshold %llu\nwindows_kept %d\ncpu_time_ns %lld\n"
+		 "clock_offset_ns %lld\n",
+		 windows->plan.top, windows->plan.ordinary, (long long)recorder->threshold_ns, (unsigned long long)windows->pages_read,
+		 (unsigned long long)windows->above, kept, (long long)recorder->cpu_time_ns, (long long)recorder->offset_ns);
+}
+
+void recorder_keep(struct recorder *recorder, struct symbols *symbols, char *text, size_t room)
+{
+	struct windows *windows = &recorder->windows;
+
+	text[0] = '\0';
+	if (!recorder->open)
+		return;
+	uint32_t *slots = malloc(windows->n_slots * sizeof(*slots));
+	struct window **order = malloc((size_t)windows->n_windows * sizeof(*order));
+
+	windows_claim(windows, true);
+	for (int cpu = 0; slots && cpu < recorder->plan->cpus; cpu++)
+		keep_pages(recorder, cpu, slots, symbols);
+	int n = order ? windows_list(windows, order) : 0;
+
+	for (int i = 0; slots && i < n; i++)
+		keep_window(recorder, order[i]);
+	run_fact(recorder->run, WHOLE_RUN, MOMENT_END, "recorder", "%s", recorder->about);
+	if (slots && order)
+		tell(recorder, order, n, text, room);
+	free(slots);
+	free(order);
+}
+
+void recorder_close(struct recorder *recorder)
+{
+	for (int cpu = 0; recorder->fds && cpu < recorder->plan->cpus; cpu++)
+		if (recorder->fds[cpu] >= 0)
+			close(recorder->fds[cpu]);
+	free(recorder->fds);
+	recorder->fds = NULL;
+	windows_close(&recorder->windows);
+	recorder->open = false;
+}

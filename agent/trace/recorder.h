@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The flight recorder: a thread that reads the kernel's buffers while the run lasts and forgets all pages but those that an
+ * activation needs (docs/record-format.md, "The flight recorder"). It never stops the trace, and nobody waits for it.
+ */
+#ifndef RTPROOF_RECORDER_H
+#define RTPROOF_RECORDER_H
+
+#include "measure/shared.h"
+#include "trace/plan.h"
+#include "trace/symbols.h"
+#include "trace/windows.h"
+
+#include <pthread.h>
+
+struct recorder {
+	bool open;
+	const struct trace_plan *plan;
+	struct run *run;
+	struct windows windows;
+	pthread_mutex_t mutex; /* for the windows, between the recorder and the writer */
+	int *fds;              /* of each CPU's buffer; -1: there is none */
+	int64_t offset_ns;     /* the trace's clock minus CLOCK_MONOTONIC */
+	int64_t threshold_ns;  /* 0: what the first minute teaches */
+
+	pthread_t thread;
+	bool runs;
+	uint32_t stop;
+	int64_t cpu_time_ns;
+	char about[200]; /* its policy and CPUs */
+};
+
+/*
+ * For a trace that is set up at this place below the root of tracefs; `plan` is set. The memory is had here, before it is locked. 0,
+ * or -errno with the reason as a sentence in why. Without a recorder in the plan, this and the others do nothing.
+ */
+int recorder_open(struct recorder *recorder, struct run *run, const char *root, const char *place, char *why, size_t room);
+
+/* The trace began to record now. */
+void recorder_begin(struct recorder *recorder, int64_t now_ns);
+
+/* Starts the thread, and ends it when the trace has been stopped: it reads what is left. 0 or -errno. */
+int recorder_start(struct recorder *recorder);
+void recorder_stop(struct recorder *recorder);
+
+/*
+ * For the writer: the sample of a thread that comes next, before its capture counts it; and that all that there were for now have
+ * been seen.
+ */
+void recorder_see(struct recorder *recorder, int thread, const struct capture *capture, int64_t value);
+void recorder_claim(struct recorder *recorder);
+
+/* Writes the pages, of which symbols takes the addresses, then the windows. Writes what there is to tell into text. */
+void recorder_keep(struct recorder *recorder, struct symbols *symbols, char *text, size_t room);
+
+void recorder_close(struct recorder *recorder);
+
+#endif

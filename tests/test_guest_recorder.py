@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The flight recorder in guests: what it keeps of a run, what it leaves behind, and traces under every load."""
+
+import struct
+from collections import Counter
+
+import probe_guest
+import pytest
+from probe_guest import Guest
+
+from rtproof.record.contents import Moment, Record, Snapshot, SnapshotReason
+from rtproof.summary import kernel_trace
+from rtproof.summary.trace_text import RawEvent
+
+LIMIT_NS = 60_000
+SCRIPT = f"""\
+T=/sys/kernel/tracing
+state() {{ ls $T/instances; cat $T/tracing_on $T/set_event $T/trace_clock; cat $T/synthetic_events; }}
+state > /out/before 2> /dev/null
+run kept --trace recorder,top=20,ordinary=10 --limit {LIMIT_NS}ns --samples 2000 --load sched --priority 50
+run few --trace recorder,top=0,ordinary=0,threshold=1h
+run turns --trace recorder,top=0,ordinary=200 --trace-blocks 100ms --samples 2000
+/agent run -o /out/killed --trace recorder --duration 1h & agent=$!
+until grep -q 1 $T/instances/rtproof-$agent-trace/tracing_on 2> /dev/null; do usleep 10000; done
+kill -9 $agent
+wait
+for i in $(seq 200); do [ -z "$(ls $T/instances)" ] && break; usleep 10000; done
+mount -t tmpfs -o ro none $T/instances
+run top --trace recorder,top=5 --samples 500
+umount $T/instances
+echo global > $T/trace_clock
+state > /dev/null
+echo local > $T/trace_clock
+state > /out/after 2> /dev/null
+umount $T
+mount -t tmpfs none /sys/kernel
+run optional --trace recorder,optional
+/agent run -o /out/strict --trace recorder --samples 10 2> /out/strict.said; echo "exit $?" >> /out/strict.said
+"""
+
+
+@pytest.fixture(scope="module", params=["debian-6.1-rt", "debian-6.1"])
+def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Guest:
+    return probe_guest.run(request.param, SCRIPT, tmp_path_factory)
+
+
+def stamps(record: Record, cpu: int) -> list[int]:
+    layout = kernel_trace.page_layout(record)
+    pages = kernel_trace.trace_content(record, f"cpu{cpu}/raw")
+    return [struct.unpack_from(f"{layout.order}Q", pages, at)[0] for at in range(0, len(pages), layout.page)]
+
+
+def events(record: Record) -> list[RawEvent]:
+    return list(kernel_trace.trace_events(record)[0])
+
+
+def about(record: Record) -> dict[str, str]:
+    return kernel_trace.trace_information(record)
+
+
+def of_reason(record: Record, reason: SnapshotReason) -> list[Snapshot]:
+    return [one for one in record.snapshots if one.reason is reason]
+
+
+def test_every_activation_above_the_limit_has_a_whole_window(guest: Guest) -> None:
+    record = guest.record("kept")
+    late = {index for level in record.levels[0] if not level.learned for index in level.index.tolist()}
+    kept = {one.index for one in of_reason(record, SnapshotReason.THRESHOLD)}
+    assert kept == {index for index in late if index >= 2}, "two periods before the first two there was no trace"
+    assert all(one.whole for one in record.snapshots)
+    assert about(record)["windows_threshold"] == str(len(late))
+    assert about(record)["windows_kept"] == str(len(kept))
+    assert f"threshold_ns={LIMIT_NS}" in about(record)["recorder"]
+
+
+def test_a_window_has_the_activation_from_its_timer_to_its_thread(guest: Guest) -> None:
+    """In virtual time the trace and the agent read one clock: the thread wakes and runs within its window."""
+    record = guest.record("kept")
+    tid = int(record.fact("tid", Moment.START, 0) or 0)
+    writer = kernel_trace.trace_events(record)[1]
+    origin_ns = record.begin.origin_monotonic_ns
+    runs = [
+        event.time_ns - origin_ns
+        for event in events(record)
+        if event.layout and event.layout.name == "sched_switch" and writer.values(event)["next_pid"] == tid
+    ]
+    assert len(record.snapshots) > 20
+    for one in record.snapshots:
+        assert any(one.due_ns <= time_ns <= one.due_ns + one.value for time_ns in runs), one
+
+
+def test_pages_are_kept_once_and_only_where_a_window_names_them(guest: Guest) -> None:
+    record = guest.record("kept")
+    named = {stamp for one in record.snapshots for pages in one.pages for stamp in pages.stamps}
+    kept = stamps(record, 0)
+    assert kept == sorted(kept)
+    assert set(kept) == named
+    assert len(kept) < int(about(record)["pages_read"])
+
+
+def test_the_largest_and_a_random_choice_of_the_others_are_kept(guest: Guest) -> None:
+    record = guest.record("kept")
+    of = Counter(one.reason for one in record.snapshots)
+    assert of[SnapshotReason.ORDINARY] == 10
+    assert of[SnapshotReason.TOP] <= 20
+    assert len({one.index for one in record.snapshots}) == len(record.snapshots)
+    largest = set(record.top[0].index[:10].tolist())
+    assert largest <= {one.index for one in record.snapshots} | {0, 1}
+
+
+def test_where_nothing_is_late_nothing_is_kept(guest: Guest) -> None:
+    record = guest.record("few")
+    assert record.snapshots == ()
+    assert int(about(record)["pages_read"]) > 0
+    assert stamps(record, 0) == []
+
+
+def test_windows_are_in_blocks_that_are_traced(guest: Guest) -> None:
+    record = guest.record("turns")
+    on = {int(e.text[6:].split(";")[0]): e.kind == "trace_on" for e in record.events if e.text.startswith("block=")}
+    assert record.snapshots
+    assert {on[one.due_ns // 100_000_000] for one in record.snapshots} == {True}
+
+
+def test_at_the_top_of_tracefs_it_works_too_and_all_is_put_back(guest: Guest) -> None:
+    record = guest.record("top")
+    assert about(record)["place"] == "top"
+    assert len(of_reason(record, SnapshotReason.TOP)) == 5
+    assert guest.text("before") == guest.text("after")
+
+
+def test_functions_of_timers_have_their_names(guest: Guest) -> None:
+    text = "\n".join(kernel_trace.text_of_events(guest.record("kept")))
+    assert "function=hrtimer_wakeup" in text
+    assert 0 < len(kernel_trace.trace_text(guest.record("kept"), "kallsyms").splitlines()) < 1000
+
+
+def test_without_tracefs_an_optional_recorder_is_told_and_a_strict_one_refused(guest: Guest) -> None:
+    record = guest.record("optional")
+    assert (record.fact("trace_refused") or "").startswith("there is no trace: this kernel has no tracefs")
+    assert not kernel_trace.has_trace(record)
+    assert record.end is not None
+    assert record.end.totals[0].obtained > 400
+    assert guest.text("strict.said").endswith("has no tracefs (CONFIG_TRACING)\nexit 2\n")
+
+
+LOADS = (
+    *("churn", "comms", "cpu", "dd", "files", "fork", "irqmix", "lsr", "mem"),
+    *("mmap", "net", "pingflood", "proc", "sched", "serve", "timers", "tmpfs", "zero"),
+)
+UNDER_LOADS = "".join(f"run {name} --trace explain --load {name}\n" for name in LOADS)
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> Guest:
+    return probe_guest.run("debian-6.1-rt", UNDER_LOADS, tmp_path_factory)
+
+
+@pytest.mark.parametrize("name", LOADS)
+def test_a_trace_under_any_load_comes_home(loaded: Guest, name: str) -> None:
+    if not (loaded.folder / name).exists():
+        pytest.skip(loaded.said(name).strip())
+    record = loaded.record(name)
+    assert "text" not in kernel_trace.trace_names(record)
+    kinds = kernel_trace.event_kinds(kernel_trace.trace_lines(record))
+    assert kinds["sched_switch"] > 0
+    assert kinds["hrtimer_expire_entry"] > 0
+    assert "unknown" not in kinds
