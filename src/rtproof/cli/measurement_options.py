@@ -110,6 +110,16 @@ OBSERVER_OPTION = click.option(
     "--observer", is_flag=True, help="Measure how much tracing alone changes the latency: trace in blocks, on and off."
 )
 
+EXPLAIN_OPTION = click.option(
+    "--explain",
+    is_flag=False,
+    flag_value="on",
+    metavar="[k=v,...]",
+    help="Keep the kernel's events around late activations: above the smallest --limit or threshold=TIME, the top=N "
+    "largest, and ordinary=N others; stacks: of who delays. Without tracefs the run goes on and says so; with strict "
+    "it does not begin.",
+)
+
 LIMIT_OPTIONS = (
     click.option(
         "--limit",

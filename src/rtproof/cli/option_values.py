@@ -48,6 +48,8 @@ OBSERVER_BLOCKS = 80
 SHORTEST_BLOCK_NS = 100_000_000
 LONGEST_BLOCK_NS = 2_000_000_000
 SEED_OPTION = "seed="
+EXPLAIN_WORDS = ("strict", "stacks")
+EXPLAIN_KEYS = ("threshold=", "top=", "ordinary=")
 """What ``--trace`` calls the number from which the agent makes the order of the turns."""
 
 MOST_LIMITS = 8
@@ -176,6 +178,25 @@ def with_observer(values: dict[str, Any], of_profile: bool) -> dict[str, Any]:
         given.append(f"{SEED_OPTION}{secrets.randbelow(1 << 32)}")
     whole_ms = units.format_duration(block_ns // 1_000_000 * 1_000_000)
     return {**values, "trace": ",".join(given), "trace_blocks": values["trace_blocks"] or whole_ms}
+
+
+def with_explain(values: dict[str, Any], explain: str, of_profile: bool) -> dict[str, Any]:
+    """The options of a run with the flight recorder. explain: what the user gave, "on" for nothing.
+
+    The run goes on where there can be no trace, unless the user says ``strict`` or asks for ``--trace`` too.
+    """
+    if of_profile:
+        raise click.UsageError("--explain is for one run and not for a --profile: say --probe and its options")
+    given = [option for option in explain.split(",") if option != "on"]
+    for option in given:
+        if option not in EXPLAIN_WORDS and not option.startswith(EXPLAIN_KEYS):
+            raise click.UsageError(
+                f"--explain takes threshold=TIME, top=N, ordinary=N, stacks and strict, not '{option}'"
+            )
+    asked = [option for option in (values["trace"] or "on").split(",") if option != "on"]
+    strict = values["trace"] is not None or "strict" in given
+    words = [option for option in given if option != "strict"]
+    return {**values, "trace": ",".join((*asked, "recorder", *(() if strict else ("optional",)), *words))}
 
 
 def refuse_with_repeat(options: Mapping[str, bool]) -> None:

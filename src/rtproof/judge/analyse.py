@@ -29,7 +29,7 @@ from rtproof.tail.forecast_model import NOWHERE, ForecastHorizon
 
 LOSS_CODES = (
     *("lost", "damage", "truncated", "ended-early", "late-start", "totals", "stages-differ", "source-differs"),
-    *("events-dropped", "trace-lost"),
+    *("events-dropped", "trace-lost", "trace-refused"),
 )
 """Doubts about missing data. The figures do not show that data are missing, so these come before other warnings."""
 FOREMOST_CODES = ("in-band", "core-unseen")

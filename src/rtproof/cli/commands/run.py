@@ -10,6 +10,7 @@ from rtproof.cli import parameter_types, shell_completion
 from rtproof.cli.experiment_options import PROFILE_OPTIONS, REPEAT_OPTIONS
 from rtproof.cli.measurement_options import (
     AGENT_OPTIONS,
+    EXPLAIN_OPTION,
     LIMIT_OPTIONS,
     OBSERVER_OPTION,
     PERCENTILE_OPTION,
@@ -27,6 +28,7 @@ PATH = click.Path(path_type=Path)
     *UNTIL_OPTIONS,
     PERCENTILE_OPTION,
     *PROFILE_OPTIONS,
+    EXPLAIN_OPTION,
     OBSERVER_OPTION,
     *REPEAT_OPTIONS,
 )
@@ -70,6 +72,7 @@ def command(ctx: click.Context, /, **values: Any) -> None:
 
     \b
     rtproof run --duration 20s --load sched --limit 500us --at-most 1/h
+    rtproof run --duration 60s --limit 200us --explain
     rtproof run --until-decided --max-duration 12h --limit 500us --at-most 1/h
     rtproof run --profile akamina --duration 20s
     rtproof run --abba '--policy fifo' '--policy rr' --repeat 5 --duration 60s
@@ -84,11 +87,15 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     watch = option_values.take_until_options(values, requirements)
     typed = ctx.obj or ("rtproof", "run")
     asked = option_values.take_host_options(values, typed, requirements, until_decided=watch is not None)
-    observer = values.pop("observer")
+    observer, explain = values.pop("observer"), values.pop("explain")
     wanted = option_values.take_profile_options(values)
     several = option_values.take_repeat_options(values, requirements)
     if several:
-        option_values.refuse_with_repeat({"--profile": bool(wanted), "--observer": observer})
+        option_values.refuse_with_repeat(
+            {"--profile": bool(wanted), "--observer": observer, "--explain": explain is not None}
+        )
+    if explain is not None:
+        values = option_values.with_explain(values, explain, bool(wanted))
     if observer:
         values = option_values.with_observer(values, bool(wanted))
     option_values.refuse_for_several(asked, bool(wanted or several))

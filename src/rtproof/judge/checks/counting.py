@@ -230,6 +230,14 @@ def trace_lost(case: CheckedRun) -> Iterator[Doubt]:
         yield Doubt("trace-lost", WARNING, what, "trace fewer events, or give them more room (--trace buffer_kib=N)")
 
 
+def trace_refused(case: CheckedRun) -> Iterator[Doubt]:
+    """The kernel's events could not be traced, and the run was allowed to go on without them."""
+    why = case.fact("trace_refused")
+    if why:
+        what = f"no late activation can be explained from the kernel's events: {why}"
+        yield Doubt("trace-refused", WARNING, what, "remove what stands in its way, or measure without --explain")
+
+
 def _due(case: CheckedRun, summary: Summary) -> tuple[int, int]:
     """The number of activations that were due, and the smallest number without a doubt; zeros if unknown.
 
@@ -313,6 +321,7 @@ COUNTING_CHECKS: tuple[Check, ...] = (
     drift,
     events_dropped,
     trace_lost,
+    trace_refused,
 )
 
 
