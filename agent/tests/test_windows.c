@@ -210,6 +210,20 @@ static void only_so_many_of_the_largest_stay(void)
 	CHECK(order[0]->of.value + order[1]->of.value == 19 + 18);
 }
 
+/* Before the first pages have been read nobody knows which ones are the largest. */
+static void who_is_not_among_the_largest_after_all_is_ordinary(void)
+{
+	struct window *order[WINDOWS_MOST];
+
+	begin(1, 2);
+	for (int i = 0; i < 3; i++)
+		want((uint64_t)i, i + 1, i + 1, 100 - i, INT64_MAX);
+	read_pages(1, 6);
+	windows_claim(windows, false);
+	CHECK(list(order) == 3 && order[0]->of.reason == WINDOW_TOP);
+	CHECK(order[1]->of.reason == WINDOW_ORDINARY && order[2]->of.reason == WINDOW_ORDINARY);
+}
+
 /* One of each half of the run, on average: counted over many seeds, each tenth of it gets its share. */
 static void the_ordinary_are_a_fair_draw(void)
 {
@@ -272,6 +286,22 @@ static void more_than_can_wait_is_not_kept(void)
 	CHECK(windows->n_waiting == 0 && list(order) >= 1 && windows->held <= HELD);
 }
 
+/* Also where many are handed over at once, as after a long flush of the record. */
+static void as_many_as_come_find_room_if_their_pages_are_there(void)
+{
+	struct window *order[WINDOWS_MOST];
+
+	begin(4, 0);
+	read_pages(1, 5);
+	for (int i = 0; i < 2 * WINDOWS_WAITING; i++) {
+		const struct wanted wanted = { .index = (uint64_t)i, .due_ns = i, .value = 100 + i, .from_ns = 2 * MS, .to_ns = 3 * MS };
+
+		windows_offer(windows, &wanted, 50);
+	}
+	windows_claim(windows, false);
+	CHECK(list(order) == HELD && order[0]->of.index == 2 * WINDOWS_WAITING - HELD);
+}
+
 /* Whatever comes in whatever order: no slot is lost or used twice. */
 static void slots_are_neither_lost_nor_used_twice(void)
 {
@@ -306,10 +336,12 @@ int main(void)
 	the_latest_stay_when_memory_ends();
 	a_window_above_the_threshold_takes_the_place_of_the_largest_below();
 	only_so_many_of_the_largest_stay();
+	who_is_not_among_the_largest_after_all_is_ordinary();
 	the_ordinary_are_a_fair_draw();
 	of_many_cpus_a_window_has_its_own();
 	before_the_trace_there_is_no_window();
 	more_than_can_wait_is_not_kept();
+	as_many_as_come_find_room_if_their_pages_are_there();
 	slots_are_neither_lost_nor_used_twice();
 	windows_close(windows);
 	return EXIT_SUCCESS;

@@ -288,50 +288,6 @@ static bool fill(struct windows *windows, struct window *window, const struct wa
 	return true;
 }
 
-static void raise_floor(int64_t *floor, int64_t value)
-{
-	if (value > *floor)
-		*floor = value;
-}
-
-/* An activation that is no later than one without room need not ask for room again. */
-static void claim(struct windows *windows, const struct wanted *of)
-{
-	struct window *window = free_window(windows, of);
-	bool found = window && fill(windows, window, of);
-
-	if (!found && of->reason == WINDOW_THRESHOLD)
-		raise_floor(&windows->floor, of->value);
-	if (!found && of->reason == WINDOW_TOP)
-		raise_floor(&windows->top_floor, of->value);
-	if (found && windows->tops >= windows->plan.top) {
-		const struct window *least = smallest(windows, true);
-
-		raise_floor(&windows->top_floor, least ? least->of.value : INT64_MIN);
-	}
-}
-
-static bool is_read(const struct windows *windows, const struct wanted *of)
-{
-	for (int cpu = 0; cpu < windows->plan.cpus; cpu++)
-		if (is_asked(windows, of, cpu) && windows->lanes[cpu].read_to_ns < of->to_ns)
-			return false;
-	return true;
-}
-
-void windows_claim(struct windows *windows, bool end)
-{
-	int left = 0;
-
-	for (int i = 0; i < windows->n_waiting; i++) {
-		if (end || is_read(windows, &windows->waiting[i]))
-			claim(windows, &windows->waiting[i]);
-		else
-			windows->waiting[left++] = windows->waiting[i];
-	}
-	windows->n_waiting = left;
-}
-
 static uint64_t next_random(struct windows *windows)
 {
 	windows->random ^= windows->random << 13;
@@ -349,6 +305,60 @@ static bool draw(struct windows *windows, int *place)
 		number = next_random(windows) % windows->seen;
 	*place = (int)number;
 	return number < (uint64_t)windows->plan.ordinary;
+}
+
+static void raise_floor(int64_t *floor, int64_t value)
+{
+	if (value > *floor)
+		*floor = value;
+}
+
+/* An activation that is no later than one without room need not ask for room again. True if this one has found some. */
+static bool claim(struct windows *windows, const struct wanted *of)
+{
+	struct window *window = free_window(windows, of);
+	bool found = window && fill(windows, window, of);
+
+	if (!found && of->reason == WINDOW_THRESHOLD)
+		raise_floor(&windows->floor, of->value);
+	if (!found && of->reason == WINDOW_TOP)
+		raise_floor(&windows->top_floor, of->value);
+	if (found && windows->tops >= windows->plan.top) {
+		const struct window *least = smallest(windows, true);
+
+		raise_floor(&windows->top_floor, least ? least->of.value : INT64_MIN);
+	}
+	return found;
+}
+
+/* One that was taken for one of the largest, and was not, is an ordinary one. */
+static void claim_or_draw(struct windows *windows, struct wanted of)
+{
+	if (claim(windows, &of) || of.reason != WINDOW_TOP || !draw(windows, &of.place))
+		return;
+	of.reason = WINDOW_ORDINARY;
+	claim(windows, &of);
+}
+
+static bool is_read(const struct windows *windows, const struct wanted *of)
+{
+	for (int cpu = 0; cpu < windows->plan.cpus; cpu++)
+		if (is_asked(windows, of, cpu) && windows->lanes[cpu].read_to_ns < of->to_ns)
+			return false;
+	return true;
+}
+
+void windows_claim(struct windows *windows, bool end)
+{
+	int left = 0;
+
+	for (int i = 0; i < windows->n_waiting; i++) {
+		if (end || is_read(windows, &windows->waiting[i]))
+			claim_or_draw(windows, windows->waiting[i]);
+		else
+			windows->waiting[left++] = windows->waiting[i];
+	}
+	windows->n_waiting = left;
 }
 
 void windows_offer(struct windows *windows, const struct wanted *wanted, int64_t threshold)
@@ -369,6 +379,8 @@ void windows_offer(struct windows *windows, const struct wanted *wanted, int64_t
 		if (!draw(windows, &of.place))
 			return;
 	}
+	if (windows->n_waiting == WINDOWS_WAITING) /* who hands them over was kept from it for a while */
+		windows_claim(windows, false);
 	if (windows->n_waiting < WINDOWS_WAITING)
 		windows->waiting[windows->n_waiting++] = of;
 }
