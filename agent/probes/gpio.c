@@ -6,10 +6,14 @@
  * The edge's time is that of the kernel's interrupt handler (of PREEMPT_RT too: gpiolib keeps that part out of threads). How late
  * the handler was only the generator sees. A generator on the responder's own CPU would spare it every load: where that program
  * runs, the scheduler has just been free. So loads are seen with edges from outside only.
+ *
+ * `latmon` and `latmus` are generator and responder with the protocol of these programs, so that a board with one of them can be
+ * the other side.
  */
 #include "system/sys.h"
 
 #include "system/clock.h"
+#include "probes/gpio/latmon.h"
 #include "probes/gpio/lines.h"
 #include "probes/probe.h"
 #include "probes/common/stimulus.h"
@@ -21,18 +25,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHIP, IN, OUT, BACK, EDGE };
+enum { CHIP, IN, OUT, BACK, EDGE, LISTEN, PEER };
 enum { LINE_MOST = 65535, ACCOUNT_MOST = 512 };
 
 enum { CALL_MS = 50, WIRE_TRIES = 3, CONTACT_TRIES = 100 };
 
 /* How long an answer is waited for. */
 #define PATIENCE_NS (5 * NS_PER_SECOND)
+#define LATMON_PATIENCE_NS NS_PER_SECOND
+
+/* Between two looks whether a client has come. */
+#define PAUSE_NS 10000000
 
 /* What a method does, and its fields: with sysfs, which does not tell when an edge was, there are fewer. */
 struct role {
 	struct method method;
 	bool gives_edges, own_wire;
+	bool by_protocol; /* of latmon: edges of one kind, answers that fall */
 	const struct role *by_sysfs;
 };
 
@@ -42,6 +51,8 @@ struct response {
 	struct stimulus stimulus;
 	bool both, level;      /* respond: of the line that is driven */
 	uint64_t edges, lost;  /* respond: seen; those that the kernel lost */
+	struct latmon *latmon; /* by protocol */
+	int64_t from_ns;       /* edges before are the warm-up's */
 };
 
 static const char *unsupported(void)
@@ -88,14 +99,39 @@ static const struct role wire = {
 	.gives_edges = true, .own_wire = true, .by_sysfs = &wire_by_sysfs,
 };
 
-static const struct method *const methods[] = { &respond.method, &generate.method, &wire.method, NULL };
+static const struct role latmon_role = {
+	.method = { .name = "latmon",
+		    .help = "generate for a client that speaks latmon's protocol, such as latmus of EVL: listens at listen=, gives edges while "
+			    "the client asks for them at the run's --period, and ends with it; answers fall",
+		    .external = true, .from_outside = true, .single = true, .in_us = true, .no_timer = true, .unsupported = unsupported },
+	.gives_edges = true, .by_protocol = true,
+};
+static const struct role latmus_by_sysfs = {
+	.method = { .name = "latmus_sysfs",
+		    .help = "latmus without the edge's time",
+		    .external = true, .from_outside = true, .single = true, .in_us = true, .no_timer = true, .fields = answer_fields },
+	.by_protocol = true,
+};
+static const struct role latmus = {
+	.method = { .name = "latmus",
+		    .help = "respond to a board with latmon at peer=, which is asked for edges at --period, and whose figures are kept beside "
+			    "ours; answers fall",
+		    .external = true, .from_outside = true, .single = true, .in_us = true, .no_timer = true, .fields = respond_fields,
+		    .unsupported = unsupported },
+	.by_protocol = true, .by_sysfs = &latmus_by_sysfs,
+};
+
+static const struct method *const methods[] = { &respond.method, &generate.method, &wire.method, &latmon_role.method, &latmus.method,
+						NULL };
 
 static const struct probe_option options[] = {
 	{ "chip", "the lines' chip: its number, label or /dev/gpiochipN; with back=sysfs none" },
 	{ "in", "input line of edges (with back=sysfs its number in the whole system)" },
 	{ "out", "output line (the same)" },
 	{ "back", "the kernel's interface: v2, v1 or sysfs (the newest that is there)" },
-	{ "edge", "which edges count: both, rising or falling (both)" },
+	{ "edge", "which edges count: both, rising or falling (both; of latmon and latmus falling)" },
+	{ "listen", "latmon: this machine's IPv4 address to listen at, and maybe :PORT (127.0.0.1:2306)" },
+	{ "peer", "latmus: the other board's IPv4 address, and maybe :PORT (2306)" },
 	{ NULL, NULL },
 };
 
@@ -116,12 +152,26 @@ static int read_back(const char *text)
 	return text ? -1 : GPIO_AUTO;
 }
 
-/* Without a word: which of the options makes no sense, or 0. */
-static const char *read_order(const char *const *values, struct gpio_order *order)
+static int read_edge(const struct role *role, const char *text)
 {
 	static const char *const edges[] = { "", "rising", "falling", "both" };
+
+	if (!text)
+		return role->by_protocol ? GPIO_FALLING : GPIO_BOTH;
+	return index_of(text, edges, role->by_protocol ? 3 : 4);
+}
+
+/* The method is the first member of its role. */
+static const struct role *role_of(const struct method *method)
+{
+	return (const struct role *)(const void *)method;
+}
+
+/* Which of the options makes no sense, or NULL. */
+static const char *read_order(const struct role *role, const char *const *values, struct gpio_order *order)
+{
 	int64_t in, out;
-	int edge = values[EDGE] ? index_of(values[EDGE], edges, 4) : GPIO_BOTH, back = read_back(values[BACK]);
+	int edge = read_edge(role, values[EDGE]), back = read_back(values[BACK]);
 
 	if (!values[IN] || !values[OUT])
 		return "probe gpio needs its two lines, as in gpio:chip=0,in=3,out=2";
@@ -130,7 +180,8 @@ static const char *read_order(const char *const *values, struct gpio_order *orde
 	if (in == out)
 		return "in= and out= of probe gpio must be two lines";
 	if (edge <= 0)
-		return "edge= of probe gpio is both, rising or falling";
+		return role->by_protocol ? "edge= of methods latmon and latmus is rising or falling" :
+					   "edge= of probe gpio is both, rising or falling";
 	if (back < 0)
 		return "back= of probe gpio is auto, v2, v1 or sysfs";
 	if (back == GPIO_SYSFS && values[CHIP])
@@ -142,23 +193,39 @@ static const char *read_order(const char *const *values, struct gpio_order *orde
 	return NULL;
 }
 
+/* Whom to listen to or to ask. Which of the options makes no sense, or NULL. */
+static const char *read_address(const struct role *role, const char *const *values, int64_t period_ns, struct sockaddr_in *address)
+{
+	const char *text = role->gives_edges ? values[LISTEN] : values[PEER];
+
+	if (values[LISTEN] && !(role->by_protocol && role->gives_edges))
+		return "listen= of probe gpio is for --method latmon";
+	if (values[PEER] && (!role->by_protocol || role->gives_edges))
+		return "peer= of probe gpio is for --method latmus";
+	if (!role->by_protocol)
+		return NULL;
+	if (period_ns > NS_PER_SECOND)
+		return "latmon's protocol has periods of 1 s at most";
+	if (!text && !role->gives_edges)
+		return "method latmus needs the address of the board with latmon, as in peer=192.168.1.2";
+	if (!latmon_address(text ? text : "127.0.0.1", address))
+		return NULL;
+	return role->gives_edges ? "listen= of probe gpio takes one IPv4 address of this machine, as in listen=192.168.1.2 or with :2306" :
+				   "peer= of probe gpio takes the IPv4 address of one host, as in peer=192.168.1.2 or with :2306";
+}
+
 static int gpio_check(const struct method *method, const char *const *values, int64_t period_ns, char *why, size_t room)
 {
 	struct gpio_order order;
-	const char *wrong = read_order(values, &order);
+	struct sockaddr_in address;
+	const char *wrong = read_order(role_of(method), values, &order);
 
-	(void)method;
-	(void)period_ns;
+	if (!wrong)
+		wrong = read_address(role_of(method), values, period_ns, &address);
 	if (!wrong)
 		return gpio_look(&order, why, room) ? -EINVAL : 0;
 	snprintf(why, room, "%s", wrong);
 	return -EINVAL;
-}
-
-/* The method is the first member of its role. */
-static const struct role *role_of(const struct method *method)
-{
-	return (const struct role *)(const void *)method;
 }
 
 static const struct method *gpio_adapt(const struct method *method, const char *const *values)
@@ -209,6 +276,33 @@ static int make_contact(struct worker *worker)
 	return -ETIMEDOUT;
 }
 
+/* Clients and latmons are met once the lines are there. */
+static int meet(struct worker *worker)
+{
+	struct response *response = worker->state;
+	struct sockaddr_in address;
+
+	if (!response->role->by_protocol)
+		return response->role->gives_edges ? make_contact(worker) : 0;
+	if (read_address(response->role, worker->options, worker->period_ns, &address))
+		return -EINVAL;
+	return latmon_open(&response->latmon, &address, response->role->gives_edges, (uint32_t)(worker->period_ns / 1000), worker->why,
+			   sizeof(worker->why));
+}
+
+/* How the lines are at first, and which edges of the input are taken. */
+static void arrange(const struct response *response, struct gpio_order *order)
+{
+	bool gives_edges = response->role->gives_edges, by_protocol = response->role->by_protocol;
+
+	order->level = gives_edges ? !response->stimulus.level : by_protocol;
+	order->echo = response->both && !gives_edges;
+	if (by_protocol && gives_edges)
+		order->edges = GPIO_FALLING;
+	else if (gives_edges && !response->role->own_wire)
+		order->edges = GPIO_BOTH; /* the answer to an edge of one kind is a change */
+}
+
 static int gpio_probe_open(struct worker *worker, const struct method *method, int64_t first_due_ns, int64_t period_ns)
 {
 	struct response *response = calloc(1, sizeof(*response));
@@ -218,23 +312,21 @@ static int gpio_probe_open(struct worker *worker, const struct method *method, i
 		return -ENOMEM;
 	worker->state = response;
 	response->role = role_of(method);
-	const char *wrong = read_order(worker->options, &order);
+	const char *wrong = read_order(response->role, worker->options, &order);
 
 	if (wrong) { /* chips have come since it was checked */
 		snprintf(worker->why, sizeof(worker->why), "%s", wrong);
 		return -EINVAL;
 	}
 	response->both = order.edges == GPIO_BOTH;
+	response->from_ns = first_due_ns + worker->warmup_ns / period_ns * period_ns;
 	response->stimulus = (struct stimulus){ .due_ns = first_due_ns, .period_ns = period_ns, .both = response->both,
 						.level = order.edges != GPIO_FALLING };
 	order.period_ns = period_ns;
-	order.level = response->role->gives_edges && !response->stimulus.level;
-	order.echo = response->both && !response->role->gives_edges;
-	if (response->role->gives_edges && !response->role->own_wire)
-		order.edges = GPIO_BOTH; /* the answer to an edge of one kind is a change */
+	arrange(response, &order);
 	int err = gpio_open(&response->gpio, &order, worker->why, sizeof(worker->why));
 
-	return err || !response->role->gives_edges ? err : make_contact(worker);
+	return err ? err : meet(worker);
 }
 
 static int take_edge(struct response *response, struct activation *activation)
@@ -244,9 +336,12 @@ static int take_edge(struct response *response, struct activation *activation)
 
 	if (err)
 		return err;
-	response->level = response->both ? edge.level : !response->level;
+	response->level = response->both ? edge.level : !response->level && !response->latmon;
 	err = gpio_drive(&response->gpio, response->level);
 	int64_t done_ns = clock_now_ns(), *value = activation->values;
+
+	if (!err && response->latmon)
+		err = gpio_drive(&response->gpio, true);
 
 	activation->due_ns = edge.edge_ns ? edge.edge_ns : edge.woken_ns;
 	if (edge.edge_ns)
@@ -259,6 +354,12 @@ static int take_edge(struct response *response, struct activation *activation)
 	return err;
 }
 
+static void tell_latmon(const struct response *response, const struct activation *activation, bool answered)
+{
+	if (response->latmon && activation->due_ns >= response->from_ns)
+		latmon_put(response->latmon, activation->values[0], answered);
+}
+
 /* What is known is that the answer takes longer. */
 static int give_up(struct worker *worker, struct activation *activation)
 {
@@ -268,6 +369,7 @@ static int give_up(struct worker *worker, struct activation *activation)
 	for (int i = 0; i < FIELDS_MOST; i++)
 		activation->values[i] = waited_ns;
 	stimulus_end(&response->stimulus, waited_ns, false, activation);
+	tell_latmon(response, activation, false);
 	return gpio_drive(&response->gpio, !response->stimulus.level);
 }
 
@@ -275,10 +377,11 @@ static int give_up(struct worker *worker, struct activation *activation)
 static int await_answer(struct worker *worker, struct gpio_edge *edge)
 {
 	struct response *response = worker->state;
+	int64_t patience_ns = response->latmon ? LATMON_PATIENCE_NS : PATIENCE_NS;
 	int err;
 
 	do {
-		int64_t left_ns = response->stimulus.given_ns + PATIENCE_NS - clock_now_ns();
+		int64_t left_ns = response->stimulus.given_ns + patience_ns - clock_now_ns();
 
 		if (word_load(&worker->stop) || left_ns <= 0)
 			return 1;
@@ -306,13 +409,37 @@ static int take_answer(struct worker *worker, struct activation *activation)
 	if (!edge.edge_ns || response->role->own_wire)
 		*value++ = edge.woken_ns - stimulus->given_ns;
 	stimulus_end(stimulus, value[-1], true, activation);
+	tell_latmon(response, activation, true);
 	return response->both ? 0 : gpio_drive(&response->gpio, !stimulus->level);
+}
+
+/* 0 if there is something to measure, else -EINTR: nobody has asked for edges yet, or the other side has ended. */
+static int await_partner(struct worker *worker)
+{
+	struct response *response = worker->state;
+	struct stimulus *stimulus = &response->stimulus;
+
+	if (stimulus->given_ns)
+		return 0;
+	worker->ended = latmon_over(response->latmon, worker->why, sizeof(worker->why));
+	if (worker->ended)
+		return -EINTR;
+	if (!latmon_runs(response->latmon)) {
+		sys_sleep(CLOCK_MONOTONIC, 0, PAUSE_NS);
+		return -EINTR;
+	}
+	if (!stimulus->given && stimulus->due_ns < clock_now_ns())
+		stimulus->due_ns = clock_now_ns() + stimulus->period_ns;
+	return 0;
 }
 
 static int gpio_take(struct worker *worker, struct activation *activation)
 {
 	struct response *response = worker->state;
+	int err = response->latmon ? await_partner(worker) : 0;
 
+	if (err)
+		return err;
 	return response->role->gives_edges ? take_answer(worker, activation) : take_edge(response, activation);
 }
 
@@ -345,14 +472,27 @@ static void leave_account(struct worker *worker)
 	worker->n_files++;
 }
 
+static void leave_latmon(struct worker *worker, struct latmon *latmon)
+{
+	struct probe_file *file = &worker->files[worker->n_files];
+
+	latmon_end(latmon);
+	snprintf(file->path, sizeof(file->path), "latmon/thread%d", worker->number);
+	file->content = latmon_account(latmon, &file->length);
+	worker->n_files += file->content != NULL;
+	latmon_free(latmon);
+}
+
 static void gpio_probe_close(struct worker *worker)
 {
 	struct response *response = worker->state;
 
 	if (!response)
 		return;
-	if (!*worker->why)
+	if (!*worker->why || worker->ended)
 		leave_account(worker);
+	if (response->latmon)
+		leave_latmon(worker, response->latmon);
 	if (response->gpio.back)
 		gpio_close(&response->gpio);
 	free(response);
