@@ -280,14 +280,14 @@ static int make_contact(struct worker *worker)
 static int meet(struct worker *worker)
 {
 	struct response *response = worker->state;
-	struct sockaddr_in address;
+	struct latmon_order order = { .listens = response->role->gives_edges, .period_us = (uint32_t)(worker->period_ns / 1000),
+				      .ask_ns = response->stimulus.due_ns };
 
 	if (!response->role->by_protocol)
 		return response->role->gives_edges ? make_contact(worker) : 0;
-	if (read_address(response->role, worker->options, worker->period_ns, &address))
+	if (read_address(response->role, worker->options, worker->period_ns, &order.address))
 		return -EINVAL;
-	return latmon_open(&response->latmon, &address, response->role->gives_edges, (uint32_t)(worker->period_ns / 1000), worker->why,
-			   sizeof(worker->why));
+	return latmon_open(&response->latmon, &order, worker->why, sizeof(worker->why));
 }
 
 /* How the lines are at first, and which edges of the input are taken. */
@@ -413,6 +413,27 @@ static int take_answer(struct worker *worker, struct activation *activation)
 	return response->both ? 0 : gpio_drive(&response->gpio, !stimulus->level);
 }
 
+/* The run ends with the other side, and also if none comes before its end. */
+static bool has_no_partner(struct worker *worker)
+{
+	struct latmon *latmon = ((struct response *)worker->state)->latmon;
+	int64_t passed_ns = clock_now_ns() - ((struct response *)worker->state)->from_ns;
+	char why[LATMON_WHY];
+
+	if (latmon_runs(latmon))
+		return false;
+	worker->ended = latmon_over(latmon, why, sizeof(why));
+	if (worker->ended) {
+		snprintf(worker->why, sizeof(worker->why), "it ends with the other side: %s", why);
+	} else if (passed_ns >= worker->duration_ns) {
+		worker->ended = true;
+		snprintf(worker->why, sizeof(worker->why), "no client asked for edges");
+	} else {
+		sys_sleep(CLOCK_MONOTONIC, 0, PAUSE_NS);
+	}
+	return true;
+}
+
 /* 0 if there is something to measure, else -EINTR: nobody has asked for edges yet, or the other side has ended. */
 static int await_partner(struct worker *worker)
 {
@@ -421,13 +442,8 @@ static int await_partner(struct worker *worker)
 
 	if (stimulus->given_ns)
 		return 0;
-	worker->ended = latmon_over(response->latmon, worker->why, sizeof(worker->why));
-	if (worker->ended)
+	if (has_no_partner(worker))
 		return -EINTR;
-	if (!latmon_runs(response->latmon)) {
-		sys_sleep(CLOCK_MONOTONIC, 0, PAUSE_NS);
-		return -EINTR;
-	}
 	if (!stimulus->given && stimulus->due_ns < clock_now_ns())
 		stimulus->due_ns = clock_now_ns() + stimulus->period_ns;
 	return 0;
@@ -472,6 +488,19 @@ static void leave_account(struct worker *worker)
 	worker->n_files++;
 }
 
+/* Edges come until latmon has heard that it shall stop. */
+static void answer_the_last(struct response *response)
+{
+	struct gpio_edge edge;
+
+	latmon_leave(response->latmon);
+	while (latmon_runs(response->latmon)) {
+		if (gpio_wait(&response->gpio, CALL_MS, &edge) == 0)
+			gpio_drive(&response->gpio, false);
+		gpio_drive(&response->gpio, true);
+	}
+}
+
 static void leave_latmon(struct worker *worker, struct latmon *latmon)
 {
 	struct probe_file *file = &worker->files[worker->n_files];
@@ -491,6 +520,8 @@ static void gpio_probe_close(struct worker *worker)
 		return;
 	if (!*worker->why || worker->ended)
 		leave_account(worker);
+	if (response->latmon && !response->role->gives_edges)
+		answer_the_last(response);
 	if (response->latmon)
 		leave_latmon(worker, response->latmon);
 	if (response->gpio.back)

@@ -79,12 +79,19 @@ static void addresses_may_have_a_port(void)
 		CHECK(latmon_address(wrong[i], &address) == -EINVAL);
 }
 
+static int open_there(struct latmon **made, bool listens)
+{
+	const struct latmon_order order = { .address = address, .listens = listens, .period_us = PERIOD_US };
+
+	return latmon_open(made, &order, why, sizeof(why));
+}
+
 /* At a port that was free a moment ago. */
 static void listen_here(void)
 {
 	for (int i = 0; i < PORT_TRIES; i++) {
 		close(inet_open_here(SOCK_STREAM, &address));
-		if (latmon_open(&latmon, &address, true, PERIOD_US, why, sizeof(why)) == 0)
+		if (open_there(&latmon, true) == 0)
 			return;
 	}
 	CHECK(!"no port is free");
@@ -282,10 +289,10 @@ static void a_port_that_is_taken_is_told(void)
 	struct latmon *other;
 
 	listen_here();
-	CHECK(latmon_open(&other, &address, true, PERIOD_US, why, sizeof(why)) == -EADDRINUSE);
+	CHECK(open_there(&other, true) == -EADDRINUSE);
 	CHECK(strstr(why, "the agent can't listen at 127.0.0.1:") && strstr(why, ": Address already in use"));
 	EXPECT_ACCOUNT("outcome no client asked for edges\n");
-	CHECK(latmon_open(&other, &address, false, PERIOD_US, why, sizeof(why)) == -ECONNREFUSED);
+	CHECK(open_there(&other, false) == -ECONNREFUSED);
 	CHECK(strstr(why, "no latmon answers at 127.0.0.1:") && strstr(why, ": Connection refused"));
 }
 
@@ -299,7 +306,7 @@ static int be_asked(void)
 	static const uint8_t expected[] = { 0, 0, 3, 0xe8, 0, 0, 3, 0xe8 };
 
 	listener = inet_open_here(SOCK_STREAM, &address);
-	CHECK(listener >= 0 && latmon_open(&latmon, &address, false, PERIOD_US, why, sizeof(why)) == 0);
+	CHECK(listener >= 0 && open_there(&latmon, false) == 0);
 	int fd = accept(listener, NULL, NULL);
 
 	CHECK(fd >= 0 && latmon_runs(latmon));
@@ -328,7 +335,7 @@ static void figures_of_a_latmon_are_kept(void)
 	tell(fd, (struct latmon_bulk){ 0, -1, 0, 2, 0 });
 	CHECK(inet_write(fd, cells, sizeof(cells)) == 0);
 	until(over);
-	CHECK(!strcmp(why, "latmon ended by itself"));
+	CHECK(!strcmp(why, "latmon ended before the run"));
 	EXPECT_ACCOUNT("role latmus\n", "samples 7\n", "min_ns 1000\n", "max_ns 2147483647\n", "overruns 12\n", "sum_ns 8589940592\n",
 		       "strange 1\n", "bulks 2\n", "cell_0 3\n", "cell_999 4\n");
 	close(fd);

@@ -48,6 +48,7 @@ struct latmon {
 	size_t n_in;
 	bool cells_are_next, has_cells;
 	int64_t since_ns; /* the client connected */
+	int64_t ask_ns; /* when latmon is asked for edges */
 	char peer[ADDRESS_ROOM], outcome[LATMON_WHY];
 };
 
@@ -166,11 +167,13 @@ static void refuse(struct latmon *latmon, const char *why)
 	hang_up(latmon);
 }
 
-/* The first reason stays, which the measuring thread may be reading, until that thread waits for this one. */
-static void finish(struct latmon *latmon, const char *outcome)
+/* The first reason stays: the measuring thread may be reading it. */
+static void finish(struct latmon *latmon, bool in_order, const char *outcome)
 {
-	if (word_load(&latmon->state) == OVER && !word_load(&latmon->left))
+	if (word_load(&latmon->state) == OVER)
 		return;
+	if (!in_order)
+		fprintf(stderr, "rtproof-agent: latmon: %s\n", outcome);
 	snprintf(latmon->outcome, sizeof(latmon->outcome), "%s", outcome);
 	word_store(&latmon->state, OVER);
 }
@@ -237,7 +240,7 @@ static void send_bulk(struct latmon *latmon)
 	add_up(latmon, bulk);
 	if (latmon->fd >= 0 && inet_write(latmon->fd, bytes, sizeof(bytes))) {
 		hang_up(latmon);
-		finish(latmon, "the client vanished, or takes no figures");
+		finish(latmon, false, "the client vanished, or takes no figures");
 	}
 	if (latmon->fd >= 0)
 		latmon->sent += bulk->samples;
@@ -259,10 +262,10 @@ static void hear_stop(struct latmon *latmon, uint32_t period_us)
 {
 	if (period_us) {
 		hang_up(latmon);
-		finish(latmon, "the client asked for edges again without a stop");
+		finish(latmon, false, "the client asked for edges again without a stop");
 		return;
 	}
-	finish(latmon, "the client said stop");
+	finish(latmon, true, "the client said stop");
 }
 
 static void hear_start(struct latmon *latmon, uint32_t period_us, uint32_t cells)
@@ -284,7 +287,7 @@ static void hear_client(struct latmon *latmon)
 
 	if (news < 0 && runs) {
 		hang_up(latmon);
-		finish(latmon, "the client vanished without a stop");
+		finish(latmon, false, "the client vanished without a stop");
 	} else if (news < 0) {
 		refuse(latmon, "it left before it had asked for edges");
 	} else if (news && runs) {
@@ -317,7 +320,7 @@ static void send_last_figures(struct latmon *latmon)
 	for (uint32_t i = 0; i < figures->n_cells; i++)
 		put_u32(bytes + 4 * (size_t)i, figures->cells[i]);
 	if (latmon->fd >= 0 && inet_write(latmon->fd, bytes, 4 * (size_t)figures->n_cells))
-		finish(latmon, "the client vanished before its last figures");
+		hang_up(latmon);
 	latmon->has_cells = true;
 }
 
@@ -326,13 +329,11 @@ static void end_serving(struct latmon *latmon)
 	enum state state = word_load(&latmon->state);
 
 	if (state == RUNS)
-		finish(latmon, "the run ended before the client said stop");
-	if (state == WAITS) {
-		finish(latmon, "no client asked for edges");
-		fprintf(stderr, "rtproof-agent: latmon: no client asked for edges\n");
-	} else {
+		finish(latmon, true, "the run ended before the client said stop");
+	if (state == WAITS)
+		finish(latmon, false, "no client asked for edges");
+	else
 		send_last_figures(latmon);
-	}
 }
 
 /* The side that asks. */
@@ -362,7 +363,9 @@ static void take_cells(struct latmon *latmon)
 	for (uint32_t i = 0; i < LATMON_CELLS; i++)
 		latmon->figures.cells[i] = get_u32(latmon->in + 4 * (size_t)i);
 	latmon->has_cells = true;
-	finish(latmon, word_load(&latmon->left) ? "latmon sent all its figures" : "latmon ended by itself");
+	bool in_order = word_load(&latmon->left);
+
+	finish(latmon, in_order, in_order ? "latmon sent all its figures" : "latmon ended before the run");
 }
 
 static void hear_figures(struct latmon *latmon)
@@ -379,7 +382,7 @@ static void hear_figures(struct latmon *latmon)
 	if (news >= 0)
 		return;
 	hang_up(latmon);
-	finish(latmon, "latmon vanished");
+	finish(latmon, false, "latmon vanished");
 }
 
 static int ask(struct latmon *latmon, uint32_t period_us)
@@ -400,18 +403,26 @@ static void look(struct latmon *latmon)
 	poll(fds, 2, LOOK_MS);
 }
 
+static void start_asking(struct latmon *latmon)
+{
+	while (!word_load(&latmon->left) && clock_now_ns() < latmon->ask_ns)
+		sys_sleep(CLOCK_MONOTONIC, TIMER_ABSTIME, latmon->ask_ns);
+	if (!word_load(&latmon->left) && ask(latmon, latmon->figures.period_us))
+		finish(latmon, false, "latmon vanished");
+}
+
 static void end_asking(struct latmon *latmon)
 {
 	int64_t end_ns = clock_now_ns() + GOODBYE_MS * 1000000LL;
 
 	if (word_load(&latmon->state) == RUNS && ask(latmon, 0))
-		finish(latmon, "latmon vanished");
+		finish(latmon, false, "latmon vanished");
 	while (word_load(&latmon->state) == RUNS && clock_now_ns() < end_ns) {
 		look(latmon);
 		hear_figures(latmon);
 	}
 	if (word_load(&latmon->state) == RUNS)
-		finish(latmon, "latmon did not send its last figures within 1.5 s");
+		finish(latmon, false, "latmon did not send its last figures within 1.5 s");
 }
 
 /* Both sides. */
@@ -432,6 +443,8 @@ static void *latmon_main(void *argument)
 	struct latmon *latmon = argument;
 
 	step_aside();
+	if (!latmon->listens)
+		start_asking(latmon);
 	while (!word_load(&latmon->left)) {
 		look(latmon);
 		latmon->listens ? serve(latmon) : hear_figures(latmon);
@@ -461,26 +474,27 @@ static int connect_there(struct latmon *latmon)
 	inet_limit(latmon->fd, SEND_MS);
 	latmon->state = RUNS;
 	latmon->figures.n_cells = LATMON_CELLS;
-	return ask(latmon, latmon->figures.period_us);
+	return 0;
 }
 
-int latmon_open(struct latmon **made, const struct sockaddr_in *address, bool listens, uint32_t period_us, char *why, size_t room)
+int latmon_open(struct latmon **made, const struct latmon_order *order, char *why, size_t room)
 {
 	struct latmon *latmon = calloc(1, sizeof(*latmon));
 	char text[ADDRESS_ROOM];
 
 	if (!latmon)
 		return -ENOMEM;
-	latmon->listens = listens;
-	latmon->address = *address;
+	latmon->listens = order->listens;
+	latmon->address = order->address;
+	latmon->ask_ns = order->ask_ns;
 	latmon->measuring = pthread_self();
 	latmon->listener = latmon->fd = -1;
-	latmon->figures.period_us = period_us;
-	int err = listens ? listen_there(latmon) : connect_there(latmon);
+	latmon->figures.period_us = order->period_us;
+	int err = latmon->listens ? listen_there(latmon) : connect_there(latmon);
 
 	write_address(&latmon->address, text);
 	if (err) {
-		snprintf(why, room, listens ? "the agent can't listen at %s: %s" : "no latmon answers at %s: %s", text, strerror(-err));
+		snprintf(why, room, latmon->listens ? "the agent can't listen at %s: %s" : "no latmon answers at %s: %s", text, strerror(-err));
 	} else {
 		err = thread_start(&latmon->thread, latmon_main, latmon);
 	}
@@ -518,6 +532,11 @@ void latmon_put(struct latmon *latmon, int64_t answer_ns, bool answered)
 	}
 	latmon->queue[head % QUEUE] = !answered ? LATMON_UNANSWERED : answer_ns > INT32_MAX ? INT32_MAX : (uint32_t)answer_ns;
 	word_store(&latmon->head, head + 1);
+}
+
+void latmon_leave(struct latmon *latmon)
+{
+	word_store(&latmon->left, 1);
 }
 
 void latmon_end(struct latmon *latmon)

@@ -50,13 +50,20 @@ const char *latmon_refusal(uint32_t period_us, uint32_t cells, uint32_t own_us, 
 /* "192.168.1.2" or "192.168.1.2:2306". 0 or -EINVAL. */
 int latmon_address(const char *text, struct sockaddr_in *address);
 
+struct latmon_order {
+	struct sockaddr_in address;
+	bool listens;
+	uint32_t period_us;
+	int64_t ask_ns; /* for the side that asks: when */
+};
+
 struct latmon;
 
 /*
- * Listens at the address, or asks the latmon there for edges, and starts the thread that talks. The calling thread is the one
- * that measures. 0, or -errno with a sentence in why.
+ * Listens at the address, or connects to the latmon there and asks for edges, and starts the thread that talks. The calling
+ * thread is the one that measures. 0, or -errno with a sentence in why.
  */
-int latmon_open(struct latmon **latmon, const struct sockaddr_in *address, bool listens, uint32_t period_us, char *why, size_t room);
+int latmon_open(struct latmon **latmon, const struct latmon_order *order, char *why, size_t room);
 
 /* Whether edges shall be given now. */
 bool latmon_runs(struct latmon *latmon);
@@ -66,6 +73,9 @@ bool latmon_over(struct latmon *latmon, char *why, size_t room);
 
 /* For the measured loop: no call of the system. */
 void latmon_put(struct latmon *latmon, int64_t answer_ns, bool answered);
+
+/* For the side that asks: latmon shall stop. It runs until its last figures are there, or it has been silent for too long. */
+void latmon_leave(struct latmon *latmon);
 
 /* Says goodbye to the other side, waits for its last figures, and ends the thread. */
 void latmon_end(struct latmon *latmon);
