@@ -15,6 +15,7 @@ import pytest
 from probe_guest import Guest, values
 
 from rtproof.record.contents import Record
+from rtproof.record.reading import open_record
 from rtproof.summary.recorded_facts import probe_accounts
 
 KERNEL = "debian-6.1-rt"
@@ -65,12 +66,13 @@ usleep 200000
 send /start 100000 | timeout 1 nc 127.0.0.1 2306 > /out/second.bytes
 wait $served
 wait
-latmon nobody 1 0 --duration 300ms; wait
+latmon nobody 1 0 --duration 300ms &
+wait
 latmon cut 1 0 --duration 1s & listening
 send /start 1500000 | nc 127.0.0.1 2306 > /out/cut.bytes
 wait
 latmon generator 3 0 & listening
-latmus responder 1 2 --duration 2300ms
+latmus responder 1 2 --duration 2300ms &
 wait
 latmon left 3 0 & generator=$!; listening
 latmus alone 1 2 --duration 9s & responder=$!
@@ -81,6 +83,13 @@ latmon widow 3 0 & listening
 latmus killed 1 2 --duration 9s & responder=$!
 usleep 700000
 kill -KILL $responder
+wait
+latmon slow 3 0 & listening
+latmus stalled 1 2 --duration 1500ms & responder=$!
+usleep 700000
+kill -STOP $responder
+usleep 312000
+kill -CONT $responder
 wait
 cat /proc/net/tcp > /out/sockets
 (latmus nobody-there 1 2 --duration 1s) || echo "exit $?" >> /out/nobody-there.said
@@ -163,3 +172,109 @@ def test_a_client_that_wants_no_histogram_gets_none(guest: Guest) -> None:
     figures = received(guest.folder / "quiet.bytes", 0)
     assert len(figures.bulks) == 1
     expect_figures_of(answers_ns, figures, 1_000_000 // PERIOD_US)
+
+
+def test_an_edge_without_an_answer_is_an_overrun_on_the_wire_and_a_time_that_passed_in_the_record(guest: Guest) -> None:
+    figures, record = received(guest.folder / "unanswered.bytes", CELLS), guest.record("unanswered")
+    (waited_ns,) = values(record).values()
+    assert (figures.bulks, figures.last_overruns, sum(figures.cells)) == ([], len(waited_ns), 0)
+    assert (waited_ns >= 1e9).all()
+    assert account(record)["overruns"] == str(len(waited_ns))
+
+
+def test_periods_that_pass_before_an_answer_are_overruns_and_missed(guest: Guest) -> None:
+    """The responder stood still for 312 ms."""
+    record = guest.record("slow")
+    (answers_ns,) = values(record).values()
+    assert (answers_ns > 300e6).sum() == 1
+    assert int(account(record)["overruns"]) == overruns(answers_ns) >= 60
+    assert record.end is not None
+    assert record.end.totals[0].missed == int((answers_ns // (PERIOD_US * 1000)).sum())
+
+
+def test_a_client_that_vanishes_ends_the_run_with_one_sentence(guest: Guest) -> None:
+    for name in ("vanished", "widow"):
+        assert guest.said(name) == "rtproof-agent: latmon: the client vanished without a stop\n"
+        told = account(open_record(guest.folder / name))
+        assert told["outcome"] == "the client vanished without a stop"
+        assert int(told["sent"]) <= int(told["samples"]) > 0
+
+
+def test_requests_that_make_no_sense_are_sent_away_without_a_byte(guest: Guest) -> None:
+    said = guest.said("sent-away").splitlines()
+    reasons = [
+        "a period is 1 to 1000000 us, not 0 us",
+        "a histogram has 1000 cells at most, not 1001",
+        "it wants a period of 2500 us and this run has one of 5000 us: start it with --period 2500us",
+        f"a period is 1 to 1000000 us, not {int.from_bytes(b'GET ')} us",
+        "another client is being served",
+    ]
+    assert len(said) == len(reasons)
+    for line, reason in zip(said, reasons, strict=True):
+        assert line.startswith("rtproof-agent: latmon: 127.0.0.1:")
+        assert line.endswith(f" was sent away: {reason}")
+    for name in ("zero", "cells", "period", "garbage", "second"):
+        assert (guest.folder / f"{name}.bytes").read_bytes() == b""
+    record = open_record(guest.folder / "sent-away")
+    assert account(record)["refused"] == str(len(reasons))
+    (answers_ns,) = values(record).values()
+    expect_figures_of(answers_ns, received(guest.folder / "served.bytes", CELLS), 1_000_000 // PERIOD_US)
+
+
+def test_without_a_client_there_are_no_edges_and_the_run_ends_in_time(guest: Guest) -> None:
+    record = open_record(guest.folder / "nobody")
+    assert record.end is not None
+    assert (record.end.text, record.end.totals[0].obtained) == ("no client asked for edges", 0)
+    assert record.end.time_ns < 1e9
+    assert guest.said("nobody") == "rtproof-agent: latmon: no client asked for edges\n"
+    assert probe_guest.account(record)["given"] == "0"
+
+
+def test_a_run_that_is_over_sends_its_last_figures_unasked(guest: Guest) -> None:
+    record = guest.record("cut")
+    (answers_ns,) = values(record).values()
+    expect_figures_of(answers_ns, received(guest.folder / "cut.bytes", CELLS), 1_000_000 // PERIOD_US)
+    assert account(record)["outcome"] == "the run ended before the client said stop"
+
+
+def test_what_the_generator_measured_stands_beside_the_responders_own(guest: Guest) -> None:
+    """The agent at both ends: what went over the wire is the generator's record, bit by bit."""
+    generator, responder = guest.record("generator"), guest.record("responder")
+    (answers_ns,) = values(generator).values()
+    theirs, told = account(responder), account(generator)
+    assert theirs["role"] == "latmus"
+    assert theirs["outcome"] == "latmon sent all its figures"
+    figures = ("samples", "sum_ns", "min_ns", "max_ns", "overruns", "bulks", "period_us")
+    assert [theirs[word] for word in figures] == [told[word] for word in figures]
+    assert int(theirs["samples"]) == len(answers_ns)
+    assert (int(theirs["min_ns"]), int(theirs["max_ns"])) == (answers_ns.min(), answers_ns.max())
+    assert int(theirs["sum_ns"]) == answers_ns.sum()
+    cells = np.bincount(np.minimum(answers_ns // 1000, CELLS_OF_AGENT - 1))
+    assert {k: v for k, v in theirs.items() if k.startswith("cell_")} == {
+        f"cell_{cell}": str(n) for cell, n in enumerate(cells.tolist()) if n
+    }
+    assert probe_guest.account(responder)["edges"] == told_edges(generator)
+    assert theirs["strange"] == "0"
+
+
+def told_edges(generator: Record) -> str:
+    """Edges that the generator gave: all of them had an answer, the last ones too."""
+    told = probe_guest.account(generator)
+    assert (told["given"], told["unanswered"]) == (told["answered"], "0")
+    return told["answered"]
+
+
+def test_a_generator_that_is_gone_ends_the_responders_run(guest: Guest) -> None:
+    assert guest.said("alone") == "rtproof-agent: latmon: latmon vanished\n"
+    record = open_record(guest.folder / "alone")
+    assert record.end is not None
+    assert record.end.text == "it ends with the other side: latmon vanished"
+    assert record.end.time_ns < 5e9
+
+
+def test_nothing_listens_any_more_and_nobody_there_is_said(guest: Guest) -> None:
+    states = {line.split()[3] for line in guest.text("sockets").splitlines()[1:]}
+    assert states <= {"06"}, "only connections that the kernel keeps for a while"
+    said = guest.said("nobody-there").splitlines()
+    assert said[0].endswith("no latmon answers at 127.0.0.1:2306: Connection refused")
+    assert said[1] == "exit 2"

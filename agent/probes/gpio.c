@@ -495,8 +495,10 @@ static void answer_the_last(struct response *response)
 
 	latmon_leave(response->latmon);
 	while (latmon_runs(response->latmon)) {
-		if (gpio_wait(&response->gpio, CALL_MS, &edge) == 0)
-			gpio_drive(&response->gpio, false);
+		if (gpio_wait(&response->gpio, CALL_MS, &edge))
+			continue;
+		response->edges++;
+		gpio_drive(&response->gpio, false);
 		gpio_drive(&response->gpio, true);
 	}
 }
@@ -518,10 +520,10 @@ static void gpio_probe_close(struct worker *worker)
 
 	if (!response)
 		return;
-	if (!*worker->why || worker->ended)
-		leave_account(worker);
 	if (response->latmon && !response->role->gives_edges)
 		answer_the_last(response);
+	if (!*worker->why || worker->ended)
+		leave_account(worker);
 	if (response->latmon)
 		leave_latmon(worker, response->latmon);
 	if (response->gpio.back)
