@@ -7,6 +7,10 @@
  * Edges raise interrupts, so the kernel stamps them and the character device tells of them as with
  * any chip. With edges_us= a timer changes line 7 that often; with gpio_irq=0 the chip is one
  * without interrupts.
+ *
+ * The chip stamps what it sees from outside of the kernel's GPIO code and of the program: when the
+ * timer changed line 7, and when line 6 was driven to another level. Each such change answers the
+ * oldest edge without an answer. The parameter "answers" has the last of these pairs.
  */
 #define pr_fmt(fmt) "rtproof: " fmt
 #include <linux/bitops.h>
@@ -27,6 +31,8 @@
 #define LINES 8
 #define WIRED 6 /* the lines below: even ones drive their odd neighbours */
 #define FREE 7 /* driven by inject and by the timer */
+#define ANSWER 6 /* what answers the free one */
+#define ANSWERS_KEPT 128 /* as many as a page of text has room for */
 #define EDGES_LEAST_US 100 /* more often, and a slow machine would do nothing else */
 
 static bool gpio_irq = true;
@@ -48,6 +54,10 @@ struct loop {
 	unsigned long levels, outputs; /* a bit for each line, all below too */
 	unsigned long enabled, rising, falling;
 	unsigned long pending;
+	struct rtproof_answer {
+		u64 edge_ns, answer_ns;
+	} answers[ANSWERS_KEPT];
+	u32 given, answered; /* since line 7 was last taken for edges */
 };
 
 static struct loop *the_loop;
@@ -88,6 +98,8 @@ static void drive_input(struct loop *loop, unsigned int line, bool value)
 /* With the lock held. */
 static void drive_output(struct loop *loop, unsigned int line, bool value)
 {
+	if (line == ANSWER && loop->answered != loop->given && !!(loop->levels & BIT(line)) != value)
+		loop->answers[loop->answered++ % ANSWERS_KEPT].answer_ns = ktime_get_ns();
 	assign(&loop->levels, line, value);
 	if (line < WIRED && !(line & 1) && !(loop->outputs & BIT(line + 1)))
 		drive_input(loop, line + 1, value);
@@ -109,6 +121,17 @@ static void raise_edges(struct irq_work *work)
 	local_irq_restore(flags);
 }
 
+/* With the lock held. Edges that nobody waits for have no answer. Old ones give way. */
+static void note_edge(struct loop *loop, bool value)
+{
+	if (!(loop->enabled & (value ? loop->rising : loop->falling) & BIT(FREE)))
+		return;
+	if (loop->given - loop->answered == ANSWERS_KEPT)
+		loop->answered++;
+	loop->answers[loop->given++ % ANSWERS_KEPT] =
+		(struct rtproof_answer){ .edge_ns = ktime_get_ns() };
+}
+
 /* Hard interrupt context: no task of this processor waits for the generator or is spared by it. */
 static enum hrtimer_restart give_edge(struct hrtimer *timer)
 {
@@ -116,8 +139,10 @@ static enum hrtimer_restart give_edge(struct hrtimer *timer)
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&loop->lock, flags);
-	if (!(loop->outputs & BIT(FREE)))
+	if (!(loop->outputs & BIT(FREE))) {
+		note_edge(loop, !(loop->levels & BIT(FREE)));
 		drive_input(loop, FREE, !(loop->levels & BIT(FREE)));
+	}
 	raw_spin_unlock_irqrestore(&loop->lock, flags);
 	hrtimer_forward_now(timer, us_to_time(edges_us));
 	return HRTIMER_RESTART;
@@ -182,6 +207,8 @@ static void enable(struct irq_data *data, bool value)
 
 	raw_spin_lock_irqsave(&loop->lock, flags);
 	assign(&loop->enabled, irqd_to_hwirq(data), value);
+	if (value && irqd_to_hwirq(data) == FREE)
+		loop->given = loop->answered = 0;
 	raw_spin_unlock_irqrestore(&loop->lock, flags);
 }
 
@@ -251,6 +278,37 @@ static int inject(const char *text, const struct kernel_param *parameter)
 static const struct kernel_param_ops inject_ops = { .set = inject };
 module_param_cb(inject, &inject_ops, NULL, 0200);
 MODULE_PARM_DESC(inject, "with gpio=1: \"LINE VALUE\" sets the level of an input");
+
+/* Lines of two times: of the edge and of its answer, the oldest first. */
+static int write_answers(struct loop *loop, char *page)
+{
+	u32 first, i;
+	int used = 0;
+
+	raw_spin_lock_irq(&loop->lock);
+	first = loop->given > ANSWERS_KEPT ? loop->given - ANSWERS_KEPT : 0;
+	for (i = first; i < loop->answered; i++)
+		used += scnprintf(page + used, PAGE_SIZE - used, "%llu %llu\n",
+				  loop->answers[i % ANSWERS_KEPT].edge_ns,
+				  loop->answers[i % ANSWERS_KEPT].answer_ns);
+	raw_spin_unlock_irq(&loop->lock);
+	return used;
+}
+
+static int show_answers(char *page, const struct kernel_param *parameter)
+{
+	int used = 0;
+
+	mutex_lock(&the_loop_lock);
+	if (the_loop)
+		used = write_answers(the_loop, page);
+	mutex_unlock(&the_loop_lock);
+	return used;
+}
+
+static const struct kernel_param_ops answers_ops = { .get = show_answers };
+module_param_cb(answers, &answers_ops, NULL, 0444);
+MODULE_PARM_DESC(answers, "with gpio=1: edges of the timer and their answers on line 6, in ns");
 
 static void describe_interrupts(struct loop *loop)
 {
