@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measure the answers to edges twice in a guest: by the agent that answers, and by the chip that gives the edges.
+
+    python bench/outside_edges.py [KERNEL...]
+
+The chip is that of ``rtproof.ko``. Its timer gives an edge every 3.1 ms and notes when. It notes again when the
+answer reaches its output line. Thus its figure has the way from the edge into the interrupt handler and ends at the
+line, as that of a second board. The agent's figure begins in the interrupt handler and ends when its call returns.
+Both are of the same edge and of the same clock, which is virtual time: an instruction is a nanosecond.
+"""
+
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rtproof.agents.build import build_agent
+from rtproof.core.errors import UserError
+from rtproof.lab import kernel_catalogue
+from rtproof.record.contents import Block, Int64Array
+from rtproof.record.reading import open_record
+from rtproof.vm.guest import Job, run_job
+from rtproof.vm.machine import Machine
+
+KERNELS = ("debian-6.1-rt", "debian-6.1")
+LOADS = ("idle", "mmap")
+EDGES = 100
+"""Fewer than the chip keeps."""
+PERIOD_US = 3_100
+SCRIPT = f"""\
+insmod /rtproof.ko gpio=1 edges_us={PERIOD_US} || exit
+for load in {" ".join(LOADS)}; do
+    with=
+    [ $load = idle ] || with="--load $load"
+    /agent run --samples {EDGES} --warmup 100ms --period {PERIOD_US}us --priority 90 -o /out/$load $with \\
+        --probe gpio:chip=rtproof-loop,in=7,out=6 2> /out/$load.said || exit
+    cat /sys/module/rtproof/parameters/answers > /out/$load.answers
+done
+"""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Times of the same edges, in ns. ``task``, ``output``: the agent's, from its interrupt handler on.
+
+    ``edge``: when the chip gave the edge, by the guest's clock. ``outside``: from then until the answer's level.
+    ``due``: when the agent's edge was, from the run's start; the record tells it to a sixteenth of a period.
+    """
+
+    task: Int64Array
+    output: Int64Array
+    due: Int64Array
+    edge: Int64Array
+    outside: Int64Array
+
+    @property
+    def difference(self) -> Int64Array:
+        """How much longer the answer took as seen from outside, for each edge."""
+        return self.outside - self.output
+
+
+def read_answers(folder: Path, name: str) -> Answers:
+    """The last edges of the chip are those of the record. UserError if the two do not belong together."""
+    record = open_record(folder / name)
+    blocks = [list(record.blocks(series.id)) for series in record.series]
+    task, output = (np.concatenate([block.values for block in part]) for part in blocks)
+    due = np.concatenate([_dues(block) for block in blocks[-1]])
+    pairs = np.loadtxt(folder / f"{name}.answers", dtype=np.int64, ndmin=2)[-len(output) :]
+    if len(pairs) != len(output):
+        raise UserError(f"the chip saw {len(pairs)} answers, and the agent gave {len(output)}")
+    return Answers(task, output, due, pairs[:, 0], pairs[:, 1] - pairs[:, 0])
+
+
+def _dues(block: Block) -> Int64Array:
+    return block.first_due_ns + np.arange(len(block.values), dtype=np.int64) * PERIOD_US * 1000
+
+
+def measure(kernel: str, folder: Path) -> dict[str, Answers]:
+    """The answers under each load, from one boot of a kernel of the catalogue. Leaves the records in the folder."""
+    machine = Machine(kernel_catalogue.fetch_kernel(kernel))
+    agent = build_agent(kernel_catalogue.catalogue_entry(kernel).machine.name)
+    files = (("/agent", agent), ("/rtproof.ko", kernel_catalogue.module_for_kernel(kernel, "rtproof")))
+    outcome = run_job(machine, Job(SCRIPT, files), folder)
+    if outcome.exit_code:
+        raise UserError(f"the guest with {kernel} failed: {outcome.said.decode(errors='replace').strip()[-200:]}")
+    return {load: read_answers(folder, load) for load in LOADS}
+
+
+HEADER = "| kernel | load | n | agent, median and max | chip, median and max | chip longer by, min | median | max |"
+
+
+def row(kernel: str, load: str, answers: Answers) -> str:
+    """A row of the table, in nanoseconds."""
+    ours, outside, apart = answers.output, answers.outside, answers.difference
+    cells = (
+        f"{np.median(ours):,.0f} {ours.max():,}",
+        f"{np.median(outside):,.0f} {outside.max():,}",
+        f"{apart.min():,}",
+        f"{np.median(apart):,.0f}",
+        f"{apart.max():,}",
+    )
+    return f"| {kernel} | {load} | {len(ours):,} | " + " | ".join(cells) + " |"
+
+
+def main(kernels: Sequence[str]) -> None:
+    print(HEADER, "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |", sep="\n")
+    for kernel in kernels:
+        with tempfile.TemporaryDirectory() as folder:
+            for load, answers in measure(kernel, Path(folder) / "out").items():
+                print(row(kernel, load, answers), flush=True)
+    print("\nAll in ns of virtual time: each instruction is 1 ns.")
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:] or KERNELS)
+    except UserError as error:
+        sys.exit(f"outside_edges.py: {error}")
