@@ -411,3 +411,60 @@ def test_the_ends_of_nothing_are_unknown() -> None:
 
 def test_the_names_of_the_values_say_what_is_a_response() -> None:
     assert (is_response(response()), is_response(normal())) == (True, False)
+
+
+LATMON = """\
+role latmus
+address 192.168.1.20:2306
+client
+outcome latmon sent all its figures
+period_us 31000
+bulks 1
+samples 3
+sum_ns 96000
+min_ns 30900
+max_ns 33700
+overruns 2
+sent 0
+refused 0
+dropped 0
+strange 1
+cell_30 1
+"""
+
+
+def spoken_by_latmon(account: str) -> Analysis:
+    files = (system_file("latmon/thread0", account, Moment.END),)
+    return analyse(stimuli([(0, 20_000, 33_000), (31_000_000, 25_000, 30_000)], files=files))
+
+
+def test_what_latmon_measured_stands_beside_ours() -> None:
+    blocks = stages.response_section(spoken_by_latmon(LATMON))
+    table = tables(blocks)["Edge to answer, here and as the board with latmon measured it"]
+    assert table.rows == (
+        ("this run", "2", "30.000", "31.500", "33.000"),
+        ("latmon at 192.168.1.20:2306", "3", "30.900", "32.000", "33.700"),
+        ("difference", "", "0.900", "0.500", "0.700"),
+    )
+    said = words(blocks)
+    assert "How it ended: latmon sent all its figures." in said
+    assert "2 periods passed before an answer, or edges had none (overruns)." in said
+    assert "1 of latmon's parts contradict themselves." in said
+    assert "clients" not in said
+    assert "sent away" not in said
+
+
+def test_what_a_client_did_not_get_is_told() -> None:
+    account = LATMON.replace("role latmus", "role latmon").replace("sent 0", "sent 2").replace("refused 0", "refused 4")
+    blocks = stages.response_section(spoken_by_latmon(account))
+    table = tables(blocks)["Edge to answer, in the record and as it was sent by latmon's protocol"]
+    assert [each[0] for each in table.rows] == ["this run", "latmon at 192.168.1.20:2306"]
+    assert "1 were not sent." in words(blocks)
+    assert "4 clients were sent away." in words(blocks)
+
+
+def test_figures_of_latmon_that_damage_took_are_unknown() -> None:
+    table = tables(stages.response_section(spoken_by_latmon("role latmus\n")))[
+        "Edge to answer, here and as the board with latmon measured it"
+    ]
+    assert table.rows[1:] == (("latmon at ", "0", "unknown", "unknown", "unknown"),)

@@ -10,7 +10,7 @@ from rtproof.report.blocks import Block, Curve, Plot, Table, Text
 from rtproof.report.stage_tables import ENDS, HEADINGS, is_response, stage_ends, stage_numbers
 from rtproof.summary.counts import DominantBin, dominant_bin
 from rtproof.summary.recorded_facts import SourceCount, account_number, probe_accounts, source_counts
-from rtproof.summary.summary_model import Summary, Switch
+from rtproof.summary.summary_model import Moments, Summary, Switch
 
 MEANINGS = {
     "irq": "in the interrupt handler",
@@ -152,7 +152,7 @@ def response_section(analysis: Analysis) -> list[Block]:
     )
     caption = "Edges; unanswered: the next one came first, so the answer took longer"
     table = Table(caption, answered, (row,), tuple(range(5)), row_headers=False)
-    return [table, *_answers_laid_over(analysis), _times(analysis)]
+    return [table, *_answers_laid_over(analysis), _times(analysis), *_latmon(analysis)]
 
 
 MOST_ANSWERS = 50
@@ -204,6 +204,52 @@ def _more_than(analysis: Analysis) -> str:
     """The time that an unanswered edge took at least, as a cell."""
     period = analysis.pooled.series.period_ns
     return f"> {number_format.US.show(period)}" if period else "> the time between edges"
+
+
+def _latmon(analysis: Analysis) -> list[Block]:
+    """The figures that latmon's protocol carried, beside those of the record; [] for runs without this protocol."""
+    blocks: list[Block] = []
+    for told in probe_accounts(analysis.record, "latmon").values():
+        ours, theirs = analysis.pooled.observed, _told_moments(told)
+        asked = told.get("role") == "latmus"
+        rows: list[tuple[str, ...]] = [
+            ("this run", *stage_ends(ours)),
+            (f"latmon at {told.get('address', '')}", *stage_ends(theirs)),
+        ]
+        if asked and ours.mean is not None and theirs.mean is not None:
+            apart = (theirs.min - ours.min, theirs.mean - ours.mean, theirs.max - ours.max)
+            rows.append(("difference", "", *map(number_format.US.show, apart)))
+        caption = "Edge to answer, here and as the board with latmon measured it" if asked else LATMON_SENT
+        blocks += [Table(caption, ("measured by", *ENDS), tuple(rows), (1, 2, 3, 4)), Text(_latmon_says(told))]
+    return blocks
+
+
+LATMON_SENT = "Edge to answer, in the record and as it was sent by latmon's protocol"
+_LATMON_COUNTS = (
+    ("overruns", "periods passed before an answer, or edges had none (overruns)"),
+    ("refused", "clients were sent away"),
+    ("dropped", "answers had no room on their way to the client, which does not know them"),
+    ("strange", "of latmon's parts contradict themselves"),
+)
+
+
+def _told_moments(told: dict[str, str]) -> Moments:
+    count, least, most, total = (account_number(told, word) or 0 for word in ("samples", "min_ns", "max_ns", "sum_ns"))
+    return Moments(count, least, most, total)
+
+
+def _latmon_says(told: dict[str, str]) -> tuple[str, ...]:
+    counts = [(account_number(told, word) or 0, what) for word, what in _LATMON_COUNTS]
+    sent = account_number(told, "sent")
+    unsent = (
+        []
+        if told.get("role") == "latmus"
+        else [((account_number(told, "samples") or 0) - (sent or 0), "were not sent")]
+    )
+    return (
+        f"How it ended: {told.get('outcome', number_format.UNKNOWN)}.",
+        *(f"{number_format.count_text(n)} {what}." for n, what in (*counts, *unsent) if n),
+    )
 
 
 COUNTS = ("posts", "answered", "skipped")
