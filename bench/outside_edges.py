@@ -85,7 +85,7 @@ def measure(kernel: str, folder: Path) -> dict[str, Answers]:
     files = (("/agent", agent), ("/rtproof.ko", kernel_catalogue.module_for_kernel(kernel, "rtproof")))
     outcome = run_job(machine, Job(SCRIPT, files), folder)
     if outcome.exit_code:
-        raise UserError(f"the guest with {kernel} failed: {outcome.said.decode(errors='replace').strip()[-200:]}")
+        raise UserError(f"the guest with {kernel} failed: {outcome.said.strip()[-200:]}")
     return {load: read_answers(folder, load) for load in LOADS}
 
 
