@@ -229,6 +229,7 @@ def test_the_page_draws_a_tail_for_each_load_and_says_how_it_was_made() -> None:
     plots = [each for each in sections["tails"].blocks if isinstance(each, Plot)]
     assert [plot.title.split(": ")[1] for plot in plots] == ["idle", "mmap"]
     assert [curve.name for curve in plots[1].curves] == [RT.name, PLAIN.name]
+    assert plots[0].x_ends == plots[1].x_ends is not None
     assert plots[1].curves[1].x[-1] == 704.0
     assert plots[1].curves[1].y[-1] == 0.0
     made = tables([sections["made"]])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The figures of a comparison: both tails in one plot, the shift of each quantile, and the table of metrics."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -302,3 +302,18 @@ def _how_many(effects: Sequence[MetricEffect]) -> list[Block]:
 
 def _runs(runs: int | None) -> str:
     return "unknown" if runs is None else number_format.count_text(runs)
+
+
+def on_one_scale(blocks: Sequence[Block]) -> Iterator[Block]:
+    """The blocks, with the same two axes for all plots, because a reader compares plots that stand side by side."""
+    curves = [curve for block in blocks if isinstance(block, Plot) for curve in block.curves]
+    x_ends = _ends(curve.x for curve in curves)
+    y_ends = _ends(curve.y for curve in curves)
+    for block in blocks:
+        yield replace(block, x_ends=x_ends, y_ends=y_ends) if isinstance(block, Plot) else block
+
+
+def _ends(axes: Iterable[Sequence[float]]) -> tuple[float, float] | None:
+    """The smallest and the largest value above 0, which is all that a logarithmic axis shows; None if they are one."""
+    shown = {value for values in axes for value in values if value > 0}
+    return (min(shown), max(shown)) if len(shown) > 1 else None

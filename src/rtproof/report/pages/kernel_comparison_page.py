@@ -29,7 +29,7 @@ from rtproof.report import number_format, plot_data
 from rtproof.report.blocks import Block, Plot, Section, Table, Text
 from rtproof.report.number_format import PrintedUnit
 from rtproof.report.pages.cell_explanation_page import explanation_dict, why_blocks
-from rtproof.report.pages.comparison_figures import TailLine, tail_plot
+from rtproof.report.pages.comparison_figures import TailLine, on_one_scale, tail_plot
 from rtproof.summary.counts import Counts, merge_counts
 
 LAB_US = PrintedUnit("us", 1_000, 1)
@@ -269,11 +269,12 @@ def tail_plots(comparison: KernelComparison) -> list[Block]:
     """
     reached = {load: max((s.max_ns for s in comparison.row(load) if s.usable), default=0) for load in comparison.loads}
     foremost = sorted(reached, key=lambda load: -reached[load])[:MOST_FOREMOST]
-    return [
+    plots = [
         replace(plot, foremost=load in foremost)
         for load in comparison.loads
         for plot in _tail_plot(load, comparison.row(load))
     ]
+    return list(on_one_scale(plots))
 
 
 def _tail_plot(load: GuestLoad, row: list[SystemUnderLoad]) -> list[Plot]:

@@ -5,7 +5,7 @@ The matrix has a row for each board with each kernel and a column for each cell;
 is the content of a ``result.json`` (docs/json-schema.md). Profiles may therefore have run on different days.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import PurePath
@@ -77,7 +77,7 @@ def matrix_sections(
     matrix = (*_headline(single, kinds), *_unread(failed), _matrix(whole), _about(whole))
     sections = [
         Section("matrix", "Boards and kernels", matrix),
-        Section("curves", "Tails", tuple(_on_one_scale(list(_curves(single, kinds))))),
+        Section("curves", "Tails", tuple(comparison_figures.on_one_scale(list(_curves(single, kinds))))),
         Section("runs", "Runs", (_table(whole),)),
     ]
     return [section for section in sections if section.blocks]
@@ -186,21 +186,6 @@ def _curves(single: Sequence[RunFigures], kinds: _Kinds) -> Iterator[Block]:
                 yield replace(block, title=f"{block.title}: {cell}", foremost=at < MOST_FOREMOST)
             else:
                 yield block
-
-
-def _on_one_scale(blocks: Sequence[Block]) -> Iterator[Block]:
-    """The blocks, with the same two axes for all plots, because a reader compares plots that stand side by side."""
-    curves = [curve for block in blocks if isinstance(block, Plot) for curve in block.curves]
-    x_ends = _ends(curve.x for curve in curves)
-    y_ends = _ends(curve.y for curve in curves)
-    for block in blocks:
-        yield replace(block, x_ends=x_ends, y_ends=y_ends) if isinstance(block, Plot) and x_ends and y_ends else block
-
-
-def _ends(axes: Iterable[Sequence[float]]) -> tuple[float, float] | None:
-    """The smallest and the largest value above 0, which is all that a logarithmic axis shows; None if they are one."""
-    shown = {value for values in axes for value in values if value > 0}
-    return (min(shown), max(shown)) if len(shown) > 1 else None
 
 
 def _by_system(runs: list[RunFigures], kinds: _Kinds) -> list[tuple[str, list[RunFigures]]]:
