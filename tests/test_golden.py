@@ -5,6 +5,7 @@ import hashlib
 import importlib.util
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,9 +15,11 @@ import recompute
 
 from rtproof.agents import build
 from rtproof.agents.architectures import ARCHITECTURES, Architecture, host_architecture
-from rtproof.record.contents import WHOLE_RUN, EndReason, Event, Fact, Moment, Record, Series, View
+from rtproof.record.contents import WHOLE_RUN, EndReason, Event, Fact, Moment, Record, Series, SnapshotReason, View
 from rtproof.record.reading import open_record
+from rtproof.summary.kernel_trace import page_layout, trace_content
 from rtproof.summary.per_second import off_grid_due_times, sample_stretches
+from rtproof.summary.trace_pages import trace_pages
 
 GOLDEN = Path(__file__).parent / "data" / "golden"
 VECTORS = (GOLDEN / "vector.rtrec", GOLDEN / "vector-1.1.rtrec", GOLDEN / "vector-1.2.rtrec")
@@ -187,6 +190,28 @@ def test_due_times_from_outside_are_read_as_the_version_has_them(name: str, mino
         assert due_ns.tolist() == recompute.ran(record, series).due_ns.tolist()
         off_ns = due_ns - due_ns[0] - np.arange(100) * series.period_ns
         assert (np.abs(off_ns) <= series.period_ns // 16).all()
+    recompute.check(record)
+
+
+def test_the_flight_recorders_windows_are_those_of_the_samples() -> None:
+    """All five above the limit but the very first, which came before the trace; each with its page."""
+    record = open_record(GOLDEN / "recorder-1.4.rtrec")
+    assert (record.damage, record.begin.minor) == ((), 4)
+    ran = recompute.ran(record, record.series[0])
+    reasons = Counter(one.reason for one in record.snapshots)
+    assert reasons == {SnapshotReason.THRESHOLD: 4, SnapshotReason.TOP: 3, SnapshotReason.ORDINARY: 2}
+    late = {index for index, value in zip(ran.index.tolist(), ran.value.tolist(), strict=True) if value > 7_000}
+    threshold = {one.index for one in record.snapshots if one.reason is SnapshotReason.THRESHOLD}
+    assert late - threshold == {min(late)}
+    layout = page_layout(record)
+    stamps = {page.time_ns for page in trace_pages(trace_content(record, "cpu0/raw"), layout)}
+    for one in record.snapshots:
+        assert (one.value, one.due_ns) == (ran.value[one.index], ran.due_ns[one.index])
+        assert (one.from_ns, one.to_ns) == (one.due_ns - 2 * PERIOD_NS, one.due_ns + one.value + PERIOD_NS)
+        (pages,) = one.pages
+        assert (pages.cpu, pages.whole) == (0, True)
+        assert stamps.issuperset(pages.stamps)
+        assert pages.stamps[0] <= record.begin.origin_monotonic_ns + one.from_ns
     recompute.check(record)
 
 

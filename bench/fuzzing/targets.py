@@ -91,7 +91,7 @@ def _plain(content: bytes, other: bytes, seed: int) -> bytes:
     return mutated(content, seed)
 
 
-GOLDEN = ("ppc", "x86_64", "x86_64-1.2", "x86_64-1.3", "timerlat", "timerlat-1.1")
+GOLDEN = ("ppc", "x86_64", "x86_64-1.2", "x86_64-1.3", "timerlat", "timerlat-1.1", "recorder-1.4")
 
 
 def _records() -> list[bytes]:
