@@ -24,6 +24,13 @@ def cut(n: int) -> tuple[Block, ...]:
     return (block([9000] * n),)
 
 
+def test_a_trace_that_could_not_be_had_is_told_with_its_reason() -> None:
+    assert "trace-refused" not in said_of(clean())
+    found = with_facts({("trace_refused", ASKED): "a trace needs root (Operation not permitted)"})
+    assert found["trace-refused"].severity is Severity.WARNING
+    assert found["trace-refused"].what.endswith("kernel's events: a trace needs root (Operation not permitted)")
+
+
 def test_a_fifth_of_the_periods_gone_without_a_trace() -> None:
     """Article 1, third row: 79.5 % of the samples, and nothing in the table shows it."""
     found = said_of(clean(cut(N * 8 // 10), end=clean().end))

@@ -263,6 +263,43 @@ def test_the_observer_is_not_for_profiles() -> None:
         option_values.with_observer(NOTHING, of_profile=True)
 
 
+@pytest.mark.parametrize(
+    ("explain", "trace", "expected"),
+    [
+        ("on", None, "recorder,optional"),
+        ("threshold=200us,top=5,ordinary=0", None, "recorder,optional,threshold=200us,top=5,ordinary=0"),
+        ("strict,stacks", None, "recorder,stacks"),
+        ("on", "events=sched_switch", "events=sched_switch,recorder"),
+        ("top=3", "on", "recorder,top=3"),
+    ],
+)
+def test_to_explain_the_flight_recorder_is_switched_on(explain: str, trace: str | None, expected: str) -> None:
+    """The run goes on without a trace unless the user insists, with ``strict`` or with ``--trace`` as well."""
+    assert option_values.with_explain({**NOTHING, "trace": trace}, explain, of_profile=False)["trace"] == expected
+
+
+def test_explained_runs_may_be_observed_too() -> None:
+    values = option_values.with_explain(NOTHING, "on", of_profile=False)
+    assert option_values.with_observer(values, of_profile=False)["trace"].startswith("recorder,optional,seed=")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--explain=top"], "--explain takes threshold=TIME, top=N, ordinary=N, stacks and strict, not 'top'"),
+        (["--explain", "--profile", "akamina"], "--explain is for one run and not for a --profile"),
+        (["--explain", "--repeat", "2"], "--repeat and --abba are for plain runs: leave --explain out"),
+    ],
+)
+def test_what_explain_does_not_go_with_is_refused(
+    words: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", *words]) == 2
+    said = capsys.readouterr().err
+    assert says in said
+    assert said.count("\n") == 1
+
+
 def test_a_profile_and_the_observer_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--observer", "--profile", "akamina"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
