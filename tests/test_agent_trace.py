@@ -19,8 +19,9 @@ from trace_cases import events_of_text, report_of_trace_cmd, trace_cmd
 from rtproof.cli.main import main
 from rtproof.exporters import trace_dat, trace_txt
 from rtproof.judge.analyse import analyse
-from rtproof.record.contents import Event, Record
+from rtproof.record.contents import Event, Moment, Record, SnapshotReason
 from rtproof.summary import kernel_trace
+from rtproof.summary.trace_pages import trace_pages
 from rtproof.summary.tracing_effect import LEAST_SETS
 
 pytestmark = pytest.mark.serial
@@ -239,9 +240,10 @@ def test_root_that_may_not_mount_is_told_what_stands_in_its_way(tmp_path: Path) 
     assert not (tmp_path / "r").exists()
 
 
-def test_nothing_stays_behind_an_agent_that_is_killed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("trace", ["on", "recorder,stacks"])
+def test_nothing_stays_behind_an_agent_that_is_killed(trace: str, tmp_path: Path) -> None:
     """What a fixture looks after for every test too; here with an agent that had no chance to clear up."""
-    with running("-o", tmp_path / "record", "--trace", "on", "--duration", "60s", *SHORT) as one:
+    with running("-o", tmp_path / "record", "--trace", trace, "--duration", "60s", *SHORT) as one:
         one.await_ns(SECOND // 2)
         assert f"rtproof-{one.process.pid}-trace" in instances()
         os.kill(one.process.pid, signal.SIGKILL)
@@ -257,6 +259,24 @@ def test_an_interrupted_run_keeps_its_trace(tmp_path: Path) -> None:
     record = whole(tmp_path / "record")
     assert [event.kind for event in switches(record)] == ["trace_on", "trace_off"]
     assert len(kernel_trace.trace_lines(record)) > 300
+
+
+def test_the_flight_recorder_keeps_the_pages_of_what_was_late(tmp_path: Path) -> None:
+    trace = "recorder,stacks,top=10,ordinary=5,buffer_kib=4096"
+    record = measured(tmp_path / "record", "--trace", trace, "--samples", "1000", "--limit", "1ns", *SHORT)
+    kept = [one.index for one in record.snapshots]
+    assert len(kept) > 500
+    assert kept == sorted(set(kept)), "every one is above a nanosecond: none is ordinary or kept twice"
+    assert {one.reason for one in record.snapshots} == {SnapshotReason.THRESHOLD}
+    layout = kernel_trace.page_layout(record)
+    for cpu in kernel_trace.trace_cpus(record):
+        pages = kernel_trace.cpu_pages(record, cpu, layout)
+        stamps = {page.time_ns for page in trace_pages(pages, layout)}
+        assert stamps == {s for one in record.snapshots for p in one.pages if p.cpu == cpu for s in p.stamps}
+    about = kernel_trace.trace_information(record)
+    assert about["windows_threshold"] == "1000"
+    assert about["windows_kept"] == str(len(kept))
+    assert re.fullmatch(r"(fifo 1|other 0), nice -?\d+, CPUs [\d,-]+", record.fact("recorder", Moment.END) or "")
 
 
 def test_a_run_from_the_command_line_leaves_the_bundle(
