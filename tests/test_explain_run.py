@@ -3,6 +3,7 @@
 
 import json
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from rtproof.explain.causes import Blind, Cause, NamedCause
 from rtproof.explain.explanation import explain
 from rtproof.explain.trace_events import EventDecoder, event_format, event_formats
 from rtproof.judge.analyse import analyse
-from rtproof.record.contents import Record
+from rtproof.record.contents import Record, Snapshot, SnapshotPages, SnapshotReason
 from rtproof.report.blocks import Bars, Table, Text
 from rtproof.report.sections.explained import explained_section
 from rtproof.summary.kernel_trace import page_layout, trace_content
@@ -150,6 +151,84 @@ def test_damaged_traces_are_explained_as_far_as_they_go() -> None:
         for each in found.budgets:
             check(each)
         assert len(found.budgets) + found.outside == 2
+
+
+# A flight recorder kept some pages only.
+
+
+PAGE = 4096
+
+
+def recorded(keep: Callable[[int], bool], *, whole: bool = True) -> Record:
+    """A run of which a recorder kept the late activations and two ordinary ones, with the pages that keep says."""
+    latencies, cpu = several()
+    record = traced_run(latencies, cpu, about="endian little\nrecorder top=4 ordinary=2 threshold_ns=100000\n")
+    (raw,) = (file for file in record.files if file.path == "trace/cpu0/raw")
+    pages = [raw.content[at : at + PAGE] for at in range(0, len(raw.content), PAGE)]
+    stamps = [int.from_bytes(page[:8], "little") for page in pages]
+    snapshots = []
+    for index in (3, 9, 14, 19, 29, 39):
+        due_ns = DUE_NS + index * MS
+        meets = [at for at, stamp in enumerate(stamps) if due_ns - 2 * MS <= stamp <= due_ns + MS and keep(at)]
+        kept = SnapshotPages(0, whole, tuple(stamps[at] for at in meets))
+        reason = SnapshotReason.THRESHOLD if latencies[index] > 100_000 else SnapshotReason.ORDINARY
+        value = latencies[index]
+        snapshots.append(Snapshot(0, reason, index, due_ns, value, due_ns - 2 * MS, due_ns + MS, (kept,)))
+    needed = {stamp for snapshot in snapshots for lane in snapshot.pages for stamp in lane.stamps}
+    there = [page for page, stamp in zip(pages, stamps, strict=True) if stamp in needed]
+    files = [replace(file, content=b"".join(reversed(there))) if file is raw else file for file in record.files]
+    return replace(record, files=tuple(files), snapshots=tuple(snapshots))
+
+
+def test_the_windows_of_a_flight_recorder_are_enough() -> None:
+    found, every = explain(recorded(lambda at: True)), explain(traced_run(*several()), 100_000)
+    assert found.limit_ns == 100_000
+    assert (found.late, len(found.budgets), found.outside, len(found.ordinary)) == (4, 4, 0, 2)
+    assert [each.parts for each in found.budgets] == [each.parts for each in every.budgets]
+    assert found.share_of(Cause.UNEXPLAINED) == 0
+
+
+def test_between_pages_of_different_windows_nothing_is_known() -> None:
+    """Each third page is missing, and no window says that its neighbours follow each other."""
+    found = explain(recorded(lambda at: at % 3 != 1))
+    for each in (*found.budgets, *found.ordinary):
+        check(each)
+    assert len(found.budgets) + found.outside == 4
+    full = recorded(lambda at: True)
+    torn = replace(full, snapshots=tuple(_torn(each) for each in full.snapshots))
+    assert explain(torn).share_of(Cause.UNEXPLAINED) > 0
+
+
+def _torn(snapshot: Snapshot) -> Snapshot:
+    (lane,) = snapshot.pages
+    return replace(snapshot, pages=tuple(replace(lane, stamps=(stamp,)) for stamp in lane.stamps))
+
+
+def test_activations_without_a_window_are_counted() -> None:
+    record = recorded(lambda at: True)
+    fewer = replace(record, snapshots=record.snapshots[:-1])
+    found = explain(fewer)
+    assert (found.late, len(found.budgets), found.outside) == (4, 3, 1)
+    summary = replace(fewer, chunk_refs=(), series=tuple(replace(each, has_samples=False) for each in fewer.series))
+    assert (explain(summary).late, len(explain(summary).budgets)) == (3, 3)
+    assert len(explain(record, 1 * MS).budgets) == 0
+
+
+def test_a_recorder_without_a_threshold_keeps_the_largest() -> None:
+    record = recorded(lambda at: True)
+    (about,) = (file for file in record.files if file.path == "trace/about")
+    plain = replace(about, content=about.content.replace(b"threshold_ns=100000", b"threshold_ns=0"))
+    found = explain(replace(record, files=tuple(plain if file is about else file for file in record.files)), top=3)
+    assert (found.limit_ns, found.late, len(found.budgets)) == (None, 3, 3)
+
+
+def test_functions_have_names_where_the_record_has_them() -> None:
+    cpu = begun().hard(1_000, "irq_vectors/local_timer_entry")
+    cpu.hard(2_000, "hrtimer_expire_entry", hrtimer=5, function=0x1010).hard(152_000, "hrtimer_expire_exit", hrtimer=5)
+    cpu.hard(153_000, "irq_vectors/local_timer_exit").timer(154_000).to_victim(160_000).switch(900_000, HOG, state=1)
+    record = traced_run([165_000], cpu, kallsyms="1000 t my_timer\n")
+    causes = {row.cause.name for row in explain(record, 100_000).rows if row.cause.cause is Cause.OTHER_TIMERS}
+    assert causes == {"my_timer"}
 
 
 # The section of the report and the command.

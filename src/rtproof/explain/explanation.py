@@ -7,22 +7,25 @@ Ordinary activations get budgets too, because only they show what is different i
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from statistics import median
 
 import numpy as np
 
 from rtproof.core.errors import UserError
+from rtproof.core.units import whole_number
 from rtproof.explain.budget import LateActivation, System, TimeBudget, budget, watched_threads
 from rtproof.explain.causes import Blind, Cause, NamedCause
 from rtproof.explain.cpu_contexts import Change, CpuTimeline, CpuWalk, Meaning, Window, joined
 from rtproof.explain.trace_events import VECTOR, EventDecoder, EventFormat, event_formats
 from rtproof.record.activations import NO_ACTIVATIONS, Activations, join_activations, number_activations
-from rtproof.record.contents import Int64Array, Moment, Record, Series
+from rtproof.record.contents import Int64Array, Moment, Record, Series, Snapshot, SnapshotReason
 from rtproof.summary import kernel_trace
 from rtproof.summary.fields import judged_series
 from rtproof.summary.measured_kernel import kernel_config, preemption_model
 from rtproof.summary.recorded_facts import fact_number, requested_limits_ns
 from rtproof.summary.target_threads import own_threads
+from rtproof.summary.trace_text import Functions
 
 DEFAULT_TOP = 32
 ORDINARY = 32
@@ -93,8 +96,11 @@ def explain(record: Record, limit_ns: int | None = None, top: int = DEFAULT_TOP)
     largest. UserError if the record has no trace, or one that cannot explain anything.
     """
     formats = _formats(record)
-    limit_ns = limit_ns or min(requested_limits_ns(record), default=None)
-    late, count, ordinary = _chosen(record, limit_ns, top)
+    limit_ns = limit_ns or min(requested_limits_ns(record), default=None) or _recorder_threshold_ns(record)
+    if kernel_trace.has_recorder(record):
+        late, count, ordinary = _kept_by_recorder(record, limit_ns, top)
+    else:
+        late, count, ordinary = _chosen(record, limit_ns, top)
     trace = _read_trace(record, formats, [*late, *ordinary])
     inside = [each for each in late if trace.holds(each)]
     budgets = tuple(trace.budget(each) for each in inside)
@@ -180,20 +186,65 @@ def _spread(usual: list[LateActivation], most: int) -> list[LateActivation]:
     return [usual[at] for at in sorted(places)]
 
 
+# Which activations a flight recorder kept.
+
+
+def _recorder_threshold_ns(record: Record) -> int | None:
+    """Above which the flight recorder kept activations; None without a recorder, or without a threshold of its own."""
+    words = kernel_trace.trace_information(record).get("recorder", "").split()
+    told = dict(word.partition("=")[::2] for word in words)
+    return whole_number(told.get("threshold_ns", "")) or None
+
+
+def _kept_by_recorder(
+    record: Record, limit_ns: int | None, top: int
+) -> tuple[list[LateActivation], int, list[LateActivation]]:
+    """As ``_chosen``, of the activations that have a window. Above a limit, those that have none are counted too."""
+    of_reason = {
+        ordinary: [each for each in record.snapshots if (each.reason is SnapshotReason.ORDINARY) is ordinary]
+        for ordinary in (False, True)
+    }
+    kept = {series.id: series for series in judged_series(record)}
+    usual = [each for snapshot in of_reason[True] for each in _of_snapshot(record, kept, snapshot)]
+    late = [each for snapshot in of_reason[False] for each in _of_snapshot(record, kept, snapshot)]
+    late.sort(key=lambda each: (-each.latency_ns, each.due_ns))
+    if limit_ns is None:
+        return late[:top], min(top, len(late)), usual
+    above = [each for each in late if each.latency_ns > limit_ns]
+    if not any(series.has_samples for series in kept.values()):
+        return above, len(above), usual
+    every, count, _ = _chosen(record, limit_ns, top)
+    return every, count, usual
+
+
+def _of_snapshot(record: Record, kept: Mapping[int, Series], snapshot: Snapshot) -> list[LateActivation]:
+    series = kept.get(snapshot.series)
+    tid = fact_number(record, "tid", Moment.START, series.thread) if series else None
+    if series is None or tid is None or snapshot.value <= 0:
+        return []
+    return [LateActivation(series.id, series.thread, tid, snapshot.index, snapshot.due_ns, snapshot.value)]
+
+
 # The trace as timelines.
 
 
 @dataclass(frozen=True)
 class ReadTrace:
-    """The timelines of all CPUs, what happened to the measured threads, and what is known of the system."""
+    """The timelines of all CPUs, what happened to the measured threads, and what is known of the system.
+
+    recorded: series and index of the activations that a flight recorder kept; None if all of the trace was kept.
+    """
 
     timelines: dict[int, CpuTimeline]
     changes: dict[int, list[Change]]
     system: System
     skipped: Counter[str]
+    recorded: frozenset[tuple[int, int]] | None = None
 
     def holds(self, activation: LateActivation) -> bool:
         """Whether the trace has the thread running after the activation's due time, and begins before it."""
+        if self.recorded is not None and (activation.series, activation.index) not in self.recorded:
+            return False
         changes = self.changes.get(activation.tid, [])
         ran = next((each for each in changes if each.what == "in" and each.time_ns >= activation.due_ns), None)
         if ran is None or ran.time_ns > activation.end_ns:
@@ -207,7 +258,8 @@ class ReadTrace:
 
 def _read_trace(record: Record, formats: dict[int, EventFormat], activations: Sequence[LateActivation]) -> ReadTrace:
     windows = joined(Window(each.due_ns - LOOK_BACK_NS, each.end_ns) for each in activations)
-    decoder = EventDecoder(formats.values(), kernel_trace.page_layout(record), -record.begin.origin_monotonic_ns)
+    layout = kernel_trace.page_layout(record)
+    decoder = EventDecoder(formats.values(), layout, -record.begin.origin_monotonic_ns)
     meaning = _meaning(formats, _symbols(record))
     names = _names(record)
     watched = watched_threads(activations)
@@ -216,12 +268,23 @@ def _read_trace(record: Record, formats: dict[int, EventFormat], activations: Se
     deepest = 0
     for cpu in kernel_trace.trace_cpus(record):
         walk = CpuWalk(cpu, meaning, windows, watched, names)
-        timelines[cpu] = walk.walk(decoder.events(cpu, kernel_trace.trace_content(record, f"cpu{cpu}/raw")))
+        pages = kernel_trace.cpu_pages(record, cpu, layout)
+        timelines[cpu] = walk.walk(decoder.events(cpu, pages, _following_pages(record, cpu)))
         deepest = max(deepest, walk.deepest)
         for tid, found in walk.changes.items():
             changes[tid] += found
     ordered = {tid: sorted(found, key=lambda change: change.time_ns) for tid, found in changes.items()}
-    return ReadTrace(timelines, ordered, _system(record, deepest), decoder.skipped)
+    kept = frozenset((each.series, each.index) for each in record.snapshots)
+    recorded = kept if kernel_trace.has_recorder(record) else None
+    return ReadTrace(timelines, ordered, _system(record, deepest), decoder.skipped, recorded)
+
+
+def _following_pages(record: Record, cpu: int) -> frozenset[tuple[int, int]] | None:
+    """The time stamps of pages of a CPU that follow each other, as two and two; None if all pages do."""
+    if not kernel_trace.has_recorder(record):
+        return None
+    lanes = [lane.stamps for snapshot in record.snapshots for lane in snapshot.pages if lane.cpu == cpu]
+    return frozenset(pair for stamps in lanes for pair in pairwise(stamps))
 
 
 def _meaning(formats: Mapping[int, EventFormat], symbol: Callable[[int], str]) -> Meaning:
@@ -237,7 +300,9 @@ def _meaning(formats: Mapping[int, EventFormat], symbol: Callable[[int], str]) -
 
 
 def _symbols(record: Record) -> Callable[[int], str]:
-    return lambda address: f"{address:#x}"
+    """What names a function by its address: the kernel's table, as far as the record has it."""
+    functions = Functions(kernel_trace.trace_text(record, "kallsyms"))
+    return lambda address: functions.name(address) or f"{address:#x}"
 
 
 def _names(record: Record) -> dict[int, str]:

@@ -6,7 +6,7 @@ Only events and fields that a budget needs are decoded. Others are skipped and c
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -191,13 +191,21 @@ class EventDecoder:
         first = begin + (place & 0xFFFF)
         return self._text(bytes(content[first : first + (place >> 16)]))
 
-    def events(self, cpu: int, pages: bytes) -> Iterator[TraceEvent]:
-        """Yield the events of a CPU's pages in order, and a LOST wherever some are missing."""
+    def events(
+        self, cpu: int, pages: bytes, following: Collection[tuple[int, int]] | None = None
+    ) -> Iterator[TraceEvent]:
+        """Yield the events of a CPU's pages in order, and a LOST wherever some are missing.
+
+        following: the time stamps of pages that follow each other, as two and two; None if all do.
+        """
         last_ns: int | None = None
+        stamp: int | None = None
         for page in trace_pages(pages, self._layout):
-            if page.lost != 0:
+            hole = following is not None and (stamp, page.time_ns) not in following
+            if page.lost != 0 or hole:
                 begin_ns = page.time_ns + self._shift_ns
                 yield TraceEvent(begin_ns, cpu, LOST, 0, 0, -1, {"from_ns": begin_ns if last_ns is None else last_ns})
+            stamp = page.time_ns
             for time_ns, content in timed_events(page, self._layout):
                 last_ns = time_ns + self._shift_ns
                 event = self.event(cpu, last_ns, content)

@@ -69,7 +69,7 @@ def _kinds(found: Explanation) -> str:
 
 def _kind_words(found: Explanation, cause: Cause) -> str:
     first, *others = (row.cause for row in found.rows if row.cause.cause is cause)
-    return first.words(found.blind) + (" and others" if others else "")
+    return first.words(found.blind) + (" (and others)" if others else "")
 
 
 def _percent(share: float) -> str:
