@@ -5,6 +5,7 @@ import json
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from rtproof.explain.advice import LONGEST_SHORT, advice_on, all_advice, parse_a
 from rtproof.explain.causes import Blind, Cause, NamedCause
 from rtproof.explain.explanation import explain
 from rtproof.explain.trace_events import EventDecoder, event_format, event_formats
+from rtproof.exporters import perfetto
 from rtproof.judge.analyse import analyse
 from rtproof.record.contents import Record, Snapshot, SnapshotPages, SnapshotReason
 from rtproof.report.blocks import Bars, Table, Text
@@ -323,6 +325,31 @@ def test_a_run_without_a_trace_gets_one_sentence(tmp_path: Path, capsys: pytest.
     assert main(["explain", str(tmp_path / "run")]) == 2
     (said,) = capsys.readouterr().err.splitlines()
     assert said.endswith("this run has no trace, so nobody can tell why it was late: measure with --trace")
+
+
+def test_perfetto_has_a_track_for_each_cpu_and_each_budget(tmp_path: Path) -> None:
+    latencies, cpu = several()
+    path = tmp_path / "a.json"
+    said = perfetto.export(analyse(traced_run(latencies, cpu)), path, {"limit": "100us"})
+    assert said == f"{path}: 4 late activations and 1 CPU around them"
+    events = json.loads(path.read_text())["traceEvents"]
+    tracks = {(event["pid"], event["tid"]): event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    assert tracks[1, 0] == "CPU 0"
+    assert tracks[2, 1] == "318 us, thread 0, activation 9"
+    for number in range(1, 5):
+        parts = [event for event in events if (event["ph"], event["pid"], event["tid"]) == ("X", 2, number)]
+        assert sum(event["dur"] for event in parts) == pytest.approx(318)
+    slices = sorted((event["ts"], event["dur"]) for event in events if (event["ph"], event["pid"]) == ("X", 1))
+    assert all(first + length <= second + 1e-6 for (first, length), (second, _) in pairwise(slices))
+    assert sum(event["ph"] == "s" for event in events) == sum(event["ph"] == "f" for event in events) == 4
+
+
+@pytest.mark.parametrize("options", [{"limit": "5"}, {"top": "0"}])
+def test_perfetto_refuses_values_that_make_no_sense(options: dict[str, str], tmp_path: Path) -> None:
+    latencies, cpu = several()
+    with pytest.raises(UserError):
+        perfetto.export(analyse(traced_run(latencies, cpu)), tmp_path / "a.json", options)
+    assert not (tmp_path / "a.json").exists()
 
 
 # Advice.

@@ -6,7 +6,7 @@ Ordinary activations get budgets too, because only they show what is different i
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import median
 
@@ -66,6 +66,7 @@ class Explanation:
     rows: the causes, the largest share first.
     late: how many activations are late. outside: how many of them the trace does not hold.
     left_out: how many were too many to explain. blind: what the trace has no events for.
+    timelines: what each CPU did around these activations.
     """
 
     limit_ns: int | None
@@ -78,6 +79,7 @@ class Explanation:
     blind: tuple[Blind, ...]
     counts_preemption: bool
     skipped: Mapping[str, int]
+    timelines: tuple[CpuTimeline, ...] = field(repr=False)
 
     @property
     def total_ns(self) -> int:
@@ -116,6 +118,7 @@ def explain(record: Record, limit_ns: int | None = None, top: int = DEFAULT_TOP)
         blind=_blind(formats),
         counts_preemption=trace.system.counts,
         skipped=dict(trace.skipped),
+        timelines=tuple(trace.timelines.values()),
     )
 
 
