@@ -21,7 +21,8 @@ from rtproof.experiment import explained_runs
 from rtproof.explain.advice import LONGEST_SHORT, advice_on, all_advice, parse_advice
 from rtproof.explain.causes import Blind, Cause, NamedCause
 from rtproof.explain.explanation import explain
-from rtproof.explain.trace_events import EventDecoder, event_format, event_formats
+from rtproof.explain.trace_clock import clock_anchors
+from rtproof.explain.trace_events import EventDecoder, TraceEvent, event_format, event_formats
 from rtproof.exporters import perfetto
 from rtproof.judge.analyse import analyse
 from rtproof.record.contents import Record, Snapshot, SnapshotPages, SnapshotReason
@@ -115,6 +116,9 @@ def changed(files: dict[str, str], latencies: list[int], *cpus: Cpu) -> Record:
     return traced_run(latencies, *cpus, **files)  # type: ignore[arg-type]
 
 
+TIMER_FORMAT = "events/timer/hrtimer_expire_entry/format"
+
+
 def untraced() -> Record:
     return replace(traced_run([1_000]), files=())
 
@@ -125,7 +129,7 @@ def untraced() -> Record:
         (untraced(), "no trace"),
         (changed({"events/sched/sched_switch/format": ""}, [1_000]), "lacks sched_switch"),
         (changed({"events/sched/sched_waking/format": ""}, [1_000]), "lacks sched_waking"),
-        (traced_run([1_000], trace_clock="[local] mono\n"), "another clock"),
+        (changed({"trace_clock": "[local] mono\n", TIMER_FORMAT: ""}, [1_000]), "another clock"),
         (replace(traced_run([1_000]), chunk_refs=()), "no samples"),
         (traced_run([1_000], header_page="x"), "pages of its trace"),
     ],
@@ -153,6 +157,42 @@ def test_damaged_traces_are_explained_as_far_as_they_go() -> None:
         for each in found.budgets:
             check(each)
         assert len(found.budgets) + found.outside == 2
+
+
+@pytest.mark.parametrize("ahead_ns", [123_456_789, -500_000])
+def test_a_trace_with_a_clock_of_its_own_is_brought_to_the_records(ahead_ns: int) -> None:
+    """Each timer tells the time of the record's clock 300 ns before its event, and some of it later."""
+    latencies, cpu = several()
+    timers = 0
+    for at, event in enumerate(cpu.events):
+        values = event.values
+        if event.name == "hrtimer_expire_entry":
+            values, timers = {**values, "now": event.time_ns - 300 - (timers % 7) * 100}, timers + 1
+        cpu.events[at] = event._replace(time_ns=event.time_ns + ahead_ns, values=values)
+    plain, moved = explain(traced_run(*several()), 100_000), traced_run(latencies, cpu, trace_clock="[global] local\n")
+    found = explain(moved, 100_000)
+    assert [each.first for each in found.budgets] == [each.first for each in plain.budgets]
+    assert found.clock_error_ns == 0
+    for ours, theirs in zip(found.budgets, plain.budgets, strict=True):
+        assert ours.woken_ns is not None
+        assert theirs.woken_ns is not None
+        assert theirs.woken_ns - ours.woken_ns == 300
+
+
+def test_a_clock_that_drifts_is_followed_from_anchor_to_anchor() -> None:
+    """One part in 10,000 faster; timers of CLOCK_REALTIME lie far away and are left out."""
+    truth = [1_000_000 * at for at in range(2_100)]
+    events = [
+        TraceEvent(ns + ns // 10_000 + 5_000, 0, "hrtimer_expire_entry", 0, 0, 0, {"now": ns + (at % 5 == 4) * 10**18})
+        for at, ns in enumerate(truth)
+    ]
+    anchors = clock_anchors(events)
+    assert anchors is not None
+    assert len(anchors.times_ns) == 3
+    assert anchors.error_ns > 50_000
+    middle = truth[900]
+    assert abs(anchors.monotonic_ns(middle + middle // 10_000 + 5_000) - middle) <= 1_000
+    assert clock_anchors([]) is None
 
 
 # A flight recorder kept some pages only.
@@ -256,7 +296,7 @@ def test_the_section_answers_in_one_sentence_and_one_table() -> None:
 
 
 def test_a_trace_that_cannot_be_explained_says_so_in_its_section() -> None:
-    (said,) = explained_section(analyse(traced_run([1_000], trace_clock="[local]\n")))
+    (said,) = explained_section(analyse(changed({"trace_clock": "[local]\n", TIMER_FORMAT: ""}, [1_000])))
     assert isinstance(said, Text)
     assert said.kind == "doubt"
     assert said.paragraphs[0].startswith("The trace of this run has another clock")

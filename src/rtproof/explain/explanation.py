@@ -17,7 +17,8 @@ from rtproof.core.units import whole_number
 from rtproof.explain.budget import LateActivation, System, TimeBudget, budget, watched_threads
 from rtproof.explain.causes import Blind, Cause, NamedCause
 from rtproof.explain.cpu_contexts import Change, CpuTimeline, CpuWalk, Meaning, Window, joined
-from rtproof.explain.trace_events import VECTOR, EventDecoder, EventFormat, event_formats
+from rtproof.explain.trace_clock import ClockAnchors, clock_anchors
+from rtproof.explain.trace_events import VECTOR, EventDecoder, EventFormat, TraceEvent, event_formats
 from rtproof.record.activations import NO_ACTIVATIONS, Activations, join_activations, number_activations
 from rtproof.record.contents import Int64Array, Moment, Record, Series, Snapshot, SnapshotReason
 from rtproof.summary import kernel_trace
@@ -66,7 +67,8 @@ class Explanation:
     rows: the causes, the largest share first.
     late: how many activations are late. outside: how many of them the trace does not hold.
     left_out: how many were too many to explain. blind: what the trace has no events for.
-    timelines: what each CPU did around these activations.
+    timelines: what each CPU did around these activations. clock_error_ns: of the trace's times, where they had to be
+    brought to the record's clock; else 0.
     """
 
     limit_ns: int | None
@@ -80,6 +82,7 @@ class Explanation:
     counts_preemption: bool
     skipped: Mapping[str, int]
     timelines: tuple[CpuTimeline, ...] = field(repr=False)
+    clock_error_ns: int
 
     @property
     def total_ns(self) -> int:
@@ -119,6 +122,7 @@ def explain(record: Record, limit_ns: int | None = None, top: int = DEFAULT_TOP)
         counts_preemption=trace.system.counts,
         skipped=dict(trace.skipped),
         timelines=tuple(trace.timelines.values()),
+        clock_error_ns=trace.clock_error_ns,
     )
 
 
@@ -132,9 +136,15 @@ def _formats(record: Record) -> dict[int, EventFormat]:
         missing.append("sched_waking")
     if missing:
         raise UserError(f"the trace of this run lacks {' and '.join(missing)}, without which no time can be charged")
-    if kernel_trace.trace_clock(record) != kernel_trace.RECORDS_CLOCK:
-        raise UserError("the trace of this run has another clock than its latencies, so they cannot be put together")
+    if not _has_records_clock(record) and "hrtimer_expire_entry" not in names:
+        raise UserError(
+            "the trace of this run has another clock than its latencies, and no hrtimer_expire_entry to align them"
+        )
     return formats
+
+
+def _has_records_clock(record: Record) -> bool:
+    return kernel_trace.trace_clock(record) == kernel_trace.RECORDS_CLOCK
 
 
 # Which activations are explained.
@@ -243,6 +253,7 @@ class ReadTrace:
     system: System
     skipped: Counter[str]
     recorded: frozenset[tuple[int, int]] | None = None
+    clock_error_ns: int = 0
 
     def holds(self, activation: LateActivation) -> bool:
         """Whether the trace has the thread running after the activation's due time, and begins before it."""
@@ -262,24 +273,38 @@ class ReadTrace:
 def _read_trace(record: Record, formats: dict[int, EventFormat], activations: Sequence[LateActivation]) -> ReadTrace:
     windows = joined(Window(each.due_ns - LOOK_BACK_NS, each.end_ns) for each in activations)
     layout = kernel_trace.page_layout(record)
-    decoder = EventDecoder(formats.values(), layout, -record.begin.origin_monotonic_ns)
+    shift_ns = -record.begin.origin_monotonic_ns if _has_records_clock(record) else 0
+    decoder = EventDecoder(formats.values(), layout, shift_ns)
     meaning = _meaning(formats, _symbols(record))
     names = _names(record)
     watched = watched_threads(activations)
     timelines: dict[int, CpuTimeline] = {}
     changes: dict[int, list[Change]] = defaultdict(list)
-    deepest = 0
+    deepest = clock_error_ns = 0
     for cpu in kernel_trace.trace_cpus(record):
         walk = CpuWalk(cpu, meaning, windows, watched, names)
         pages = kernel_trace.cpu_pages(record, cpu, layout)
-        timelines[cpu] = walk.walk(decoder.events(cpu, pages, _following_pages(record, cpu)))
+        events = decoder.events(cpu, pages, _following_pages(record, cpu))
+        if not _has_records_clock(record):
+            events, anchors = _by_records_clock(list(events), record)
+            clock_error_ns = max(clock_error_ns, anchors.error_ns if anchors else 0)
+        timelines[cpu] = walk.walk(events)
         deepest = max(deepest, walk.deepest)
         for tid, found in walk.changes.items():
             changes[tid] += found
     ordered = {tid: sorted(found, key=lambda change: change.time_ns) for tid, found in changes.items()}
     kept = frozenset((each.series, each.index) for each in record.snapshots)
     recorded = kept if kernel_trace.has_recorder(record) else None
-    return ReadTrace(timelines, ordered, _system(record, deepest), decoder.skipped, recorded)
+    return ReadTrace(timelines, ordered, _system(record, deepest), decoder.skipped, recorded, clock_error_ns)
+
+
+def _by_records_clock(events: list[TraceEvent], record: Record) -> tuple[Iterator[TraceEvent], ClockAnchors | None]:
+    """The events with times from the origin of the record, and the anchors; without any there are no events."""
+    anchors = clock_anchors(events)
+    if anchors is None:
+        return iter(()), None
+    origin_ns = record.begin.origin_monotonic_ns
+    return (event._replace(time_ns=anchors.monotonic_ns(event.time_ns) - origin_ns) for event in events), anchors
 
 
 def _following_pages(record: Record, cpu: int) -> frozenset[tuple[int, int]] | None:

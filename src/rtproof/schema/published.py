@@ -1240,6 +1240,7 @@ EXPLANATION = Shape("explanation", ExplanationDocument) | {
     "left_out_count": Key("how many were left out because there are too many", "0.left_out"),
     "ordinary_count": Key("ordinary activations that were explained for comparison", _ordinary),
     "counts_preemption": Key("whether the kernel counts how often preemption is off", "0.counts_preemption"),
+    "clock_error_ns": Key("of the trace's times; 0 if it has the record's clock", "0.clock_error_ns"),
     "blind": Key("classes of events that the trace lacks", _blind),
     "causes": Key("the largest share first", "0.rows", each=CAUSE_ROW),
     "observer": Key("what tracing adds, or `null`: not measured", "1", shape=OBSERVER),

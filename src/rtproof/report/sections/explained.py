@@ -9,6 +9,7 @@ from rtproof.explain.advice import advice_on
 from rtproof.explain.budget import BudgetPart, Phase, TimeBudget
 from rtproof.explain.causes import Blind, Cause
 from rtproof.explain.explanation import CauseRow, Explanation, explain
+from rtproof.explain.trace_clock import WORTH_TELLING_NS
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Record
 from rtproof.report import number_format
@@ -106,6 +107,8 @@ def _doubts(found: Explanation) -> list[str]:
         doubts.append(
             "This kernel does not count how often preemption is off, so that and a missing preemption point look alike."
         )
+    if found.clock_error_ns > WORTH_TELLING_NS:
+        doubts.append(f"The trace has a clock of its own; its times are exact to {value(found.clock_error_ns)} only.")
     if found.blind:
         missing = " and ".join(_CLASSES[each] for each in found.blind)
         doubts.append(f"The trace lacks events of {missing}, so a cause may be one of these.")
