@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from analysis_records import block, fact, record
 from app_cases import APP, TABLE, app_record
+from explain_cases import begun, traced_run
 from export_cases import limited_record, small_analysis, summary_analysis
 from stage_records import VIRTUAL, staged
 from trace_cases import FILES, TEXT, events_of_text, report_of_trace_cmd, trace_cmd, traced
@@ -408,6 +409,8 @@ FORMATS = [module for module in plugins.load_plugins(exporters) if "trace" not i
 
 
 def record_for(suffix: str) -> Record:
+    if "perfetto" in suffix:
+        return traced_run([310_000], begun().timer(300_000).to_victim(308_000))
     return app_record(TABLE, comment="words") if "app" in suffix else limited_record()
 
 

@@ -213,21 +213,22 @@ def _kept_by_recorder(
     record: Record, limit_ns: int | None, top: int
 ) -> tuple[list[LateActivation], int, list[LateActivation]]:
     """As ``_chosen``, of the activations that have a window. Above a limit, those that have none are counted too."""
-    of_reason = {
-        ordinary: [each for each in record.snapshots if (each.reason is SnapshotReason.ORDINARY) is ordinary]
-        for ordinary in (False, True)
-    }
-    kept = {series.id: series for series in judged_series(record)}
-    usual = [each for snapshot in of_reason[True] for each in _of_snapshot(record, kept, snapshot)]
-    late = [each for snapshot in of_reason[False] for each in _of_snapshot(record, kept, snapshot)]
+    late, usual = _with_windows(record, ordinary=False), _with_windows(record, ordinary=True)
     late.sort(key=lambda each: (-each.latency_ns, each.due_ns))
     if limit_ns is None:
         return late[:top], min(top, len(late)), usual
     above = [each for each in late if each.latency_ns > limit_ns]
-    if not any(series.has_samples for series in kept.values()):
+    if not record.chunk_refs:
         return above, len(above), usual
     every, count, _ = _chosen(record, limit_ns, top)
     return every, count, usual
+
+
+def _with_windows(record: Record, *, ordinary: bool) -> list[LateActivation]:
+    """The activations that have a window, for the reason that they were ordinary or for another one."""
+    series = {each.id: each for each in judged_series(record)}
+    wanted = (each for each in record.snapshots if (each.reason is SnapshotReason.ORDINARY) is ordinary)
+    return [each for snapshot in wanted for each in _of_snapshot(record, series, snapshot)]
 
 
 def _of_snapshot(record: Record, kept: Mapping[int, Series], snapshot: Snapshot) -> list[LateActivation]:

@@ -50,12 +50,13 @@ def clock_anchors(events: Iterable[TraceEvent]) -> ClockAnchors | None:
         return None
     nearest = min(abs(time_ns - now) for time_ns, now in pairs)
     same = [(time_ns, time_ns - now) for time_ns, now in pairs if abs(time_ns - now) - nearest < BASES_APART_NS]
-    groups = [same[at : at + OF_ANCHOR] for at in range(0, len(same), OF_ANCHOR)]
-    if len(groups) > 1 and len(groups[-1]) < OF_ANCHOR:
-        last = groups.pop()
-        groups[-1] = groups[-1] + last
-    smallest = [min(group, key=lambda pair: pair[1]) for group in groups]
-    return _in_order(smallest)
+    return _in_order([min(group, key=lambda pair: pair[1]) for group in _in_groups(same)])
+
+
+def _in_groups(pairs: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+    """Groups of OF_ANCHOR pairs; the last one also has what is left, which may make it longer."""
+    count = max(1, len(pairs) // OF_ANCHOR)
+    return [pairs[at * OF_ANCHOR : (at + 1) * OF_ANCHOR if at < count - 1 else None] for at in range(count)]
 
 
 def _now(event: TraceEvent) -> int | None:

@@ -38,12 +38,14 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     record = analysis.record
     limit_ns = units.parse_length(options["limit"]) if "limit" in options else None
     found = explain(record, limit_ns, _columns.whole_number(options, "top", DEFAULT_TOP))
-    events = list(trace_events(found))
+    told = {"displayTimeUnit": "ns", "otherData": _columns.marks(record), "traceEvents": list(trace_events(found))}
     with _columns.new_file(path) as file:
-        json.dump({"displayTimeUnit": "ns", "traceEvents": events}, file, separators=(",", ":"), allow_nan=False)
+        json.dump(told, file, separators=(",", ":"), allow_nan=False)
     late = quantity(len(found.budgets), "late activation")
     outside = f"; {found.outside} are not in the trace" if found.outside else ""
-    return f"{path}: {late} and {quantity(len(found.timelines), 'CPU')} around them{outside}"
+    return (
+        f"{path}: {late} and {quantity(len(found.timelines), 'CPU')} around them{outside}{_columns.mark_note(analysis)}"
+    )
 
 
 def trace_events(found: Explanation) -> Iterator[Event]:
