@@ -76,7 +76,7 @@ latmus responder 1 2 --duration 2300ms &
 wait
 latmon left 3 0 & generator=$!; listening
 latmus alone 1 2 --duration 9s & responder=$!
-usleep 700000
+usleep 1600000
 kill -KILL $generator
 wait
 latmon widow 3 0 & listening

@@ -23,6 +23,9 @@ enum { QUEUE = 16384, ADDRESS_ROOM = 24, ACCOUNT_MOST = 1024 + 24 * LATMON_CELLS
 /* The run leaves a thread behind that needs more than two seconds to end, so goodbyes are short. */
 enum { LOOK_MS = 20, REQUEST_MS = 5000, CONNECT_MS = 3000, SEND_MS = 1000, GOODBYE_MS = 1500 };
 
+/* Blocks that are thrown away at an end; one that goes on for ever gets its reset. */
+enum { UNREAD_MOST = 16 };
+
 /* So many sentences about clients that were sent away; the account has the number of all. */
 enum { SAID_MOST = 10 };
 
@@ -149,10 +152,14 @@ static void say(const struct latmon *latmon, const char *who, const char *what)
 		fprintf(stderr, "rtproof-agent: latmon: %s %s\n", who, what);
 }
 
+/* What was sent and not read would make the end a reset, which may take figures from the other side. */
 static void hang_up(struct latmon *latmon)
 {
-	if (latmon->fd >= 0)
+	if (latmon->fd >= 0) {
+		for (int i = 0; i < UNREAD_MOST && recv(latmon->fd, latmon->in, sizeof(latmon->in), MSG_DONTWAIT) > 0; i++)
+			;
 		close(latmon->fd);
+	}
 	latmon->fd = -1;
 	latmon->n_in = 0;
 }
@@ -382,7 +389,7 @@ static void hear_figures(struct latmon *latmon)
 	if (news >= 0)
 		return;
 	hang_up(latmon);
-	finish(latmon, false, "latmon vanished");
+	finish(latmon, false, latmon->bulks ? "latmon vanished" : "latmon hung up without a figure: has it another period or client?");
 }
 
 static int ask(struct latmon *latmon, uint32_t period_us)
