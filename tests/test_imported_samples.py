@@ -159,6 +159,9 @@ def test_of_fewer_threads_than_cpus_nobody_knows_the_cpu(folders: Path) -> None:
     assert [series.cpu for series in record(folders / "jdout").series] == [0, 1, 2, 3]
     table = rows(folders / "jdout")
     (folders / "jdout" / "samples.raw").write_bytes(table[table["thread"] < 2].tobytes())
+    told = json.loads((folders / "jdout" / "results.json").read_text())
+    told["cpu"] = {number: told["cpu"][number] for number in ("0", "1")}
+    (folders / "jdout" / "results.json").write_text(json.dumps(told))
     assert [series.cpu for series in record(folders / "jdout").series] == [-1, -1]
 
 
@@ -240,3 +243,50 @@ def test_debians_program_is_read(tmp_path: Path) -> None:
     assert found.record.series[0].period_ns == MS
     assert 0 < found.pooled.observed.count <= sum(cpu["count"] for cpu in told.values())
     assert found.pooled.observed.max // 1_000 - max(cpu["max"] for cpu in told.values()) <= 1
+
+
+def with_results(folder: Path, table: np.ndarray, **cpus: dict[str, int]) -> Path:
+    """A folder whose results.json counts 300 values of each thread, from 10 to 20 us, except for what is given."""
+    folder.mkdir()
+    told = {"count": 300, "min": 10, "max": 20, "avg": 11.0, "histogram": {"10": 270, "20": 30}}
+    cpu = {number.removeprefix("cpu"): {**told, **figures} for number, figures in cpus.items()}
+    (folder / "results.json").write_text(json.dumps({"cpu": cpu, "sysinfo": {"resolution_in_ns": 1_000}}))
+    return placed(folder, table)
+
+
+def state(place: Path) -> State:
+    asked = Requirement.usual(100_000, 50 * MS)
+    return stored_runs.read_run_with_stated_limits(place, (asked,)).analysis.verdict.state
+
+
+def test_a_maximum_that_no_sample_has_is_told_and_nothing_is_proven(tmp_path: Path) -> None:
+    assert state(with_results(tmp_path / "all", played(), cpu0={})) is State.PROVEN
+    assert state(with_results(tmp_path / "usual", played(), cpu0={"count": 302})) is State.PROVEN
+    place = with_results(tmp_path / "larger", played(3_000), cpu0={"count": 3_001, "max": 5_000})
+    assert state(place) is State.UNDECIDED
+    notes = [event.text for event in record(place).events]
+    assert any(
+        "of thread 0 is 5,000 us in results.json, and no sample is that long" in n.replace(".0", "") for n in notes
+    )
+
+
+def test_a_thread_whose_samples_end_early_makes_the_run_invalid(tmp_path: Path) -> None:
+    table = played(threads=2)
+    early = table[(table["thread"] == 0) | (np.arange(table.size) < 200)]
+    assert state(with_results(tmp_path / "whole", table, cpu0={}, cpu1={})) is State.PROVEN
+    assert state(with_results(tmp_path / "early", early, cpu0={}, cpu1={})) is State.INVALID
+
+
+@pytest.mark.parametrize(
+    ("cpus", "says"),
+    [
+        ({"cpu0": {}, "cpu1": {}}, "thread 1 has no sample, and the results.json beside it counts 300"),
+        ({"cpu0": {"max": 5_000}}, "the latencies of thread 0 contradict minimum and maximum"),
+        ({"cpu0": {"min": 1}}, "the latencies of thread 0 contradict minimum and maximum"),
+    ],
+)
+def test_results_that_the_samples_cannot_have_are_refused(
+    cpus: dict[str, dict[str, int]], says: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match=says):
+        record(with_results(tmp_path / "run", played(), **cpus))

@@ -23,8 +23,8 @@ from rtproof.core import files
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity, value
 from rtproof.core.units import UNITS_NS
-from rtproof.importers._tool_output import LARGEST_NS, decode_json
-from rtproof.importers.jitterdebugger import SCALE_NS, TOOL, JitterdebuggerResult
+from rtproof.importers._tool_output import LARGEST_COUNT, LARGEST_NS, decode_json
+from rtproof.importers.jitterdebugger import SCALE_NS, TOOL, Cpu, JitterdebuggerResult
 from rtproof.importers.jitterdebugger import looks_like as looks_like_results
 from rtproof.summary.imported_samples import ImportedSamples, ImportedThread
 
@@ -35,6 +35,8 @@ LARGEST_BYTES = 512 * 1024 * 1024
 MOST_THREADS = 4096
 METHOD = "clock_nanosleep"
 FEWEST = 3
+USUALLY_LOST = 16
+"""So many of the last samples of a thread may be lost when it ends: two were."""
 
 SILENT = "it says neither its priority nor which load ran, and not whether it was to stop at a value (option -b)"
 RECOVERED = (
@@ -46,6 +48,10 @@ NOT_WRITTEN = (
     "was full"
 )
 NOT_BINNED = "{0:,} of these lie beyond the scale of its own histogram (1 ms), which leaves them away"
+LARGER = (
+    "the largest latency of thread {0} is {1} in results.json, and no sample is that long: it was lost, and no figure "
+    "has it"
+)
 ALONE = "there is no results.json beside it, so the kernel is unknown, and nothing tells how many samples are missing"
 CUT_OFF = "its last {0} bytes are no whole sample: it was ended while it wrote"
 
@@ -121,13 +127,21 @@ def _samples(content: bytes, place: Path) -> ImportedSamples:
     all_cpus = isinstance(online, int) and online == len(grid.threads)
     if results:
         _refuse_contradictions(results, table, grid)
+    lost_maxima = dict(_lost_maxima(results, table, grid)) if results else {}
     release, version, machine = (str(told.get(key, ""))[:200] for key in ("release", "version", "machine"))
     return ImportedSamples(
         TOOL,
         METHOD,
         grid.period_ns,
         tuple(
-            ImportedThread(number, number if all_cpus else None, due_ns, index, late_ns)
+            ImportedThread(
+                number,
+                number if all_cpus else None,
+                due_ns,
+                index,
+                late_ns,
+                _lost_at_ends(results.cpu[number].count, index, number in lost_maxima) if results else 0,
+            )
             for number, (due_ns, index, late_ns) in grid.threads.items()
         ),
         hashlib.blake2b(content, digest_size=16).digest(),
@@ -148,12 +162,30 @@ def _notes(table: _SampleTable, grid: "_DueTimeGrid", results: JitterdebuggerRes
     if results is None:
         yield ALONE
         return
+    yield from (LARGER.format(number, value(most_ns)) for number, most_ns in _lost_maxima(results, table, grid))
     counted = sum(cpu.count for cpu in results.cpu.values())
     if counted > table.thread.size:
         yield NOT_WRITTEN.format(quantity(counted - table.thread.size, "activation"))
     binned = sum(sum(cpu.histogram.values()) for cpu in results.cpu.values())
     if counted > binned:
         yield f"results.json counts {quantity(counted, 'activation')}; {NOT_BINNED.format(counted - binned)}"
+
+
+def _lost_maxima(results: JitterdebuggerResult, table: _SampleTable, grid: "_DueTimeGrid") -> Iterator[tuple[int, int]]:
+    """Number and maximum in ns of each thread whose maximum is in none of its samples."""
+    for number in grid.threads:
+        most = results.cpu[number].max
+        if most > int(table.value[table.thread == number].max()):
+            yield number, most * grid.resolution_ns
+
+
+def _lost_at_ends(counted: int, index: Int64Array, maximum_lost: bool) -> int:
+    """How many of the counted activations ran before the first sample or behind the last one.
+
+    A few are always lost at its end. They are left out unless one of them has the maximum, as with option -b.
+    """
+    lost = max(min(counted, LARGEST_COUNT) - int(index[-1] - index[0] + 1), 0)
+    return lost if maximum_lost or lost > USUALLY_LOST else 0
 
 
 # The bytes of samples.raw, in each of the forms that they can have.
@@ -320,16 +352,28 @@ def _refuse_contradictions(results: JitterdebuggerResult, table: _SampleTable, g
         raise UserError("it has threads that the results.json beside it does not know: they are of different runs")
     for number, told in results.cpu.items():
         values = table.value[table.thread == number]
+        if not values.size and told.count > 1:
+            raise UserError(
+                f"thread {number} has no sample, and the results.json beside it counts {told.count:,}: they are of "
+                "different runs"
+            )
         if values.size > told.count:
             raise UserError(
                 f"thread {number} has {values.size:,} samples, and the results.json beside it counts {told.count:,}: "
                 "they are of different runs"
             )
-        if values.size and (int(values.max()) > told.max or int(values.min()) < told.min):
+        if values.size and _unlike(values, told):
             raise UserError(
-                f"a latency of thread {number} lies outside of minimum and maximum in the results.json beside it: they "
+                f"the latencies of thread {number} contradict minimum and maximum in the results.json beside it: they "
                 "are of different runs"
             )
+
+
+def _unlike(values: Int64Array, told: Cpu) -> bool:
+    """Whether samples of a thread contradict its minimum and maximum. Where none was lost, both are among them."""
+    least, most = int(values.min()), int(values.max())
+    whole = values.size == told.count
+    return most > told.max or least < told.min or (whole and (least, most) != (told.min, told.max))
 
 
 KEPT_FILES = {"cmdline": "/proc/cmdline", "cpuinfo": "/proc/cpuinfo", "config.gz": "/proc/config.gz"}

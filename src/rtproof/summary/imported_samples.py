@@ -32,7 +32,8 @@ class ImportedThread:
     """The activations of one thread, as arrays of equal length.
 
     cpu: the CPU on which it ran, None if the tool does not say. index: the number of each activation, increasing. A
-    number that is missing ran, and its latency was lost. value_ns: the latencies.
+    number that is missing ran, and its latency was lost. value_ns: the latencies. lost_at_ends: how many more ran
+    before the first or behind the last.
     """
 
     number: int
@@ -40,6 +41,12 @@ class ImportedThread:
     first_due_ns: int
     index: Int64Array
     value_ns: Int64Array
+    lost_at_ends: int = 0
+
+    @property
+    def ran(self) -> int:
+        """How many activations ran."""
+        return int(self.index[-1] - self.index[0] + 1) + self.lost_at_ends
 
 
 @dataclass(frozen=True)
@@ -77,7 +84,9 @@ def record_of_samples(samples: ImportedSamples, path: str, size: int) -> Record:
     origin_ns = min(thread.first_due_ns + int(thread.index[0]) * samples.period_ns for thread in samples.threads)
     series = tuple(_series(samples, thread, origin_ns) for thread in samples.threads)
     blocks = tuple(block for one, thread in zip(series, samples.threads, strict=True) for block in _blocks(one, thread))
-    totals = tuple(SeriesTotals(thread.number, thread.index.size, 0, 0) for thread in samples.threads)
+    totals = tuple(
+        SeriesTotals(thread.number, thread.index.size, 0, thread.ran - thread.index.size) for thread in samples.threads
+    )
     end_ns = max(
         one.first_due_ns + int(thread.index[-1]) * samples.period_ns + max(int(thread.value_ns[-1]), samples.period_ns)
         for one, thread in zip(series, samples.threads, strict=True)
