@@ -10,7 +10,7 @@ from test_tool_outputs import output, read
 from rtproof.cli.main import main
 from rtproof.compare.run_metrics import figures_of
 from rtproof.core.errors import UserError
-from rtproof.importers import cyclictest, linuxcnc, rtai, xenomai
+from rtproof.importers import cyclictest, latmus, linuxcnc, rtai, xenomai
 from rtproof.judge import timed_lines
 from rtproof.judge.analysis_model import Requirement, State
 from rtproof.judge.histogram_only import analyse_histogram
@@ -261,3 +261,19 @@ def test_lines_with_numbers_that_no_clock_shows_have_no_times() -> None:
 def test_a_time_that_no_clock_shows_is_refused() -> None:
     with pytest.raises(UserError, match="larger than any clock can show"):
         xenomai.read(text([5.0, 130.0]).replace("00:00:01", "99999999999999:00:01"))
+
+
+@pytest.mark.parametrize("took", ["00:00:00", "00:04:50"])
+def test_more_lines_than_its_time_has_seconds_are_a_fault(took: str) -> None:
+    whole = text([5.0] * 299 + [130.0])
+    assert verdict(xenomai.read(whole.replace("00:05:00/00:05:00", "00:04:58/00:05:00")), asked())[0] is State.UNDECIDED
+    state, reason = verdict(xenomai.read(whole.replace("00:05:00/00:05:00", f"{took}/00:05:00")), asked())
+    assert state is State.INVALID
+    assert reason.startswith("it has 300 lines, and its end says that all took ")
+
+
+def test_a_counter_of_overruns_that_wrapped_is_refused() -> None:
+    with pytest.raises(UserError, match="the counter has wrapped"):
+        xenomai.read(text([5.0] * 299 + [130.0], overruns=-2_147_483_648))
+    with pytest.raises(UserError, match="OVERRUNS are fewer than none"):
+        latmus.read(output("latmus.txt").replace("# sample count", "# OVERRUNS: -9\n# sample count"))

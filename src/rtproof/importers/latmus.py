@@ -62,8 +62,8 @@ def read(text: str) -> ImportedHistogram:
         min_ns=told.figure_ns("min latency"),
         mean_ns=told.figure_ns("avg latency"),
         max_ns=told.figure_ns("max latency"),
-        overruns=told.number("OVERRUNS") or 0,
-        mode_switches=told.number("IN-BAND SWITCHES") or 0,
+        overruns=told.counter("OVERRUNS"),
+        mode_switches=told.counter("IN-BAND SWITCHES"),
         histogram=bins,
         facts=tuple((key, told.text(key)) for key in FACTS if told.text(key)),
         notes=(FOLDED, *([ONE_MORE] if old else []), *([DEGRADED] if "# DEGRADED MODE" in text else [])),
@@ -103,6 +103,13 @@ class _Comments:
     def number(self, name: str) -> int | None:
         """The whole number under this name."""
         return whole_number(self.text(name)) if self.text(name) else None
+
+    def counter(self, name: str) -> int:
+        """The number of events under this name; UserError if the counter has wrapped."""
+        count = self.number(name) or 0
+        if count < 0:
+            raise UserError(f"its {name} are fewer than none: the counter has wrapped")
+        return count
 
     def figure_ns(self, name: str) -> int | None:
         """The time under this name, which the file has in microseconds."""

@@ -18,8 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.core.errors import UserError
+from rtproof.core.phrases import duration
 from rtproof.importers import ImportedHistogram
 from rtproof.importers._tool_output import (
+    CLOCK_ERROR,
+    CLOCK_STEP_NS,
     LARGEST_COUNT,
     LARGEST_NS,
     clock_ns,
@@ -200,7 +203,7 @@ def _with_lines(text: str) -> ImportedHistogram:
         histogram=counts,
         lines=lines,
         notes=notes,
-        faults=(*faults, *_unlike_lines(told, lines)),
+        faults=(*faults, *_unlike_lines(told, lines), *_too_many_lines(told, times[0], lines)),
     )
 
 
@@ -268,6 +271,14 @@ def _unlike_lines(told: ImportedHistogram, lines: tuple[TimedLines, ...]) -> Ite
             yield "a line has a larger maximum than its end: it was put together of several runs"
         if told.min_ns is not None and int(each.least_ns.min()) < told.min_ns:
             yield "a line has a smaller minimum than its end: it was put together of several runs"
+
+
+def _too_many_lines(told: ImportedHistogram, duration_ns: int | None, lines: tuple[TimedLines, ...]) -> Iterator[str]:
+    """A sentence if the lines took longer than the end says: each took its periods, or more than half a second."""
+    line_ns = _values_in_a_line(told.period_ns) * told.period_ns if told.period_ns else SECOND_NS // 2
+    for each in lines:
+        if duration_ns is not None and each.most_ns.size * line_ns > CLOCK_ERROR * duration_ns + CLOCK_STEP_NS:
+            yield f"it has {each.most_ns.size:,} lines, and its end says that all took {duration(duration_ns)}"
 
 
 def line_at(text: str) -> tuple[int, int] | None:
@@ -349,6 +360,8 @@ def _in_ns(bins: list[tuple[int, int, int]]) -> Counts:
 
 
 def _check(found: ImportedHistogram) -> None:
+    if min(found.overruns or 0, found.mode_switches or 0) < 0:
+        raise UserError("it counts fewer than no overruns or mode switches: the counter has wrapped")
     if found.min_ns is None or found.mean_ns is None or found.max_ns is None:
         return
     if not found.min_ns <= found.mean_ns <= found.max_ns:
