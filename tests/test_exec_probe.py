@@ -203,6 +203,33 @@ def test_a_run_without_an_exceedance_is_proven() -> None:
     assert dict(analysis.imported.facts)["command"] == "cyclictest -D 600" if analysis.imported else False
 
 
+def test_a_tool_that_tells_a_longer_time_than_it_ran_is_invalid() -> None:
+    printed = lines_of(
+        f"RTD|{1.2:11.3f}|{2.1:11.3f}|{5.2:11.3f}|{0:8}|{0:6}|{1.2:11.3f}|{5.2:11.3f}\nHSS|    avg| 59000|  2.1|  0.4\n"
+        "RTS|      1.200|      2.100|      5.250|       0|     0|    00:00:59/00:00:59\n",
+        20.1,
+    )
+    options = "tool=latency,run=latency+-T{0}"
+    analysis = judged(tool_record(printed, seconds=59, probe_options=options.format(59)), at_most_s=15)
+    assert analysis.verdict.state is State.PROVEN, analysis.verdict.reasons
+    analysis = judged(tool_record(printed, seconds=20, probe_options=options.format(20)), at_most_s=15)
+    assert analysis.verdict.state is State.INVALID
+    assert doubts(analysis)["tool-ended"] == "latency says that it measured for 59.0 s, and it ran for 20.1 s"
+
+
+@pytest.mark.parametrize(("seen_s", "state"), [(5.9, State.UNDECIDED), (6.1, State.INVALID)])
+def test_a_policy_that_the_tool_takes_late_makes_the_run_invalid(seen_s: float, state: State) -> None:
+    found = tool_record(whole_histogram(20), ended_s=21.0)
+    files = [
+        replace(file, time_ns=round(seen_s * SECOND)) if b"cyclictest" in file.content else file for file in found.files
+    ]
+    analysis = judged(replace(found, files=tuple(files)))
+    assert analysis.verdict.state is state
+    assert ("no thread of the tool was seen with policy fifo 80 in its first 6.1 s" in str(doubts(analysis))) is (
+        state is State.INVALID
+    )
+
+
 def in_virtual_time(seconds: int) -> Record:
     found = tool_record(whole_histogram(seconds), seconds=seconds)
     clock = Fact(0, WHOLE_RUN, Moment.START, "virtual_time", "qemu icount shift=0: 1 ns is one instruction")

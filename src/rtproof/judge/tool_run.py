@@ -23,11 +23,15 @@ from rtproof.record.contents import EndReason, Record
 from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.summary.recorded_facts import requested_duration_ns, signed_number, virtual_time_clock
 from rtproof.summary.summary_model import Doubt
-from rtproof.summary.target_threads import REAL_TIME_PATH, RtThread, real_time_threads
+from rtproof.summary.target_threads import REAL_TIME_PATH, RtThread, read_real_time_threads, real_time_threads
 from rtproof.summary.tool_output import ToolOutput, threads_of_tool
 
 EARLY_NS = 1_000_000_000
 """A tool that ends this much before its time did not measure to its end."""
+CLOCK_ERROR = 1.01
+"""A tool's clock may run faster than the agent's by a hundredth."""
+UNSEEN_NS = 5_000_000_000
+"""The agent looks at the threads once a second, and may itself be late for it."""
 MOST_THREADS = 16
 POLICIES = {"FF": "fifo", "RR": "rr", "DLN": "deadline"}
 OF_COKERNEL = ("latency", "latmus")
@@ -112,6 +116,15 @@ def _ended_early(run: ToolRun) -> bool:
     return ran_ns < (requested_duration_ns(run.record) or 0) - EARLY_NS
 
 
+def longer_than_it_ran(run: ToolRun) -> Iterator[Doubt]:
+    """A tool that tells a longer measurement than the agent saw it run."""
+    told_ns, ran_ns = run.imported.duration_ns, run.output.ran_ns
+    if told_ns and ran_ns is not None and told_ns > CLOCK_ERROR * ran_ns + EARLY_NS:
+        name = run.output.command[0]
+        what = f"{name} says that it measured for {duration(told_ns)}, and it ran for {duration(ran_ns)}"
+        yield Doubt("tool-ended", INVALID, what, "see what printed these figures, and measure again")
+
+
 @dataclass(frozen=True)
 class _Schedule:
     """The policy and priority that were asked for, and the threads of the tool that the agent saw."""
@@ -152,6 +165,27 @@ def other_policy(run: ToolRun) -> Iterator[Doubt]:
         yield Doubt("policy", INVALID, what, "let the tool have the privilege for real time and set its policy alone")
 
 
+def late_policy(run: ToolRun) -> Iterator[Doubt]:
+    """A tool whose threads got the policy that was asked for only after it had begun to measure."""
+    found, output = _schedule(run), run.output
+    fitting = {thread.id for thread in found.fitting}
+    if found.policy not in REAL_TIME or not fitting or output.ended_ns is None or output.ran_ns is None:
+        return
+    first_ns = min(
+        (file.time_ns for file in run.record.files if file.path == REAL_TIME_PATH and _names(file.content, fitting)),
+        default=output.began_ns,
+    )
+    began_ns = output.ended_ns - min(requested_duration_ns(run.record) or 0, output.ran_ns)
+    if first_ns > began_ns + UNSEEN_NS:
+        late = duration(first_ns - output.began_ns)
+        what = f"no thread of the tool was seen with policy {found.policy} {found.priority} in its first {late}"
+        yield Doubt("policy", INVALID, what, "let the tool set its policy before it measures")
+
+
+def _names(content: bytes, threads: set[int]) -> bool:
+    return any(thread.id in threads for thread in read_real_time_threads(content.decode(errors="replace")))
+
+
 def other_cpus(run: ToolRun) -> Iterator[Doubt]:
     """Threads of the tool that may run where nobody asked it to."""
     cpus = _cpus_asked(run)
@@ -186,7 +220,7 @@ def unseen(run: ToolRun) -> Iterator[Doubt]:
     yield Doubt("tool-unseen", WARNING, UNSEEN, "measure with a probe of rtproof, which notes them")
 
 
-TOOL_CHECKS = (ended_badly, other_policy, other_cpus, rivals, unseen)
+TOOL_CHECKS = (ended_badly, longer_than_it_ran, other_policy, late_policy, other_cpus, rivals, unseen)
 
 
 def _named_all(threads: Sequence[RtThread]) -> str:

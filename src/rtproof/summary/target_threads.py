@@ -157,7 +157,7 @@ def every_real_time_thread(record: Record) -> tuple[RtThread, ...]:
     found: dict[tuple[int, str], RtThread] = {}
     last: set[tuple[int, str]] = set()
     for file in files:
-        for thread in _read_real_time_thread(file.content.decode(errors="replace")):
+        for thread in read_real_time_threads(file.content.decode(errors="replace")):
             key = thread.id, thread.name
             before = first.setdefault(key, thread.ran_ns if file.moment is Moment.START else 0)
             ran = None if thread.ran_ns is None or before is None else max(thread.ran_ns - before, 0)
@@ -176,7 +176,7 @@ def _more_urgent(known: RtThread | None, thread: RtThread) -> RtThread:
     return known if known and known.urgency > thread.urgency else thread
 
 
-def _read_real_time_thread(text: str) -> list[RtThread]:
+def read_real_time_threads(text: str) -> list[RtThread]:
     """The threads in a list. Lines that are no thread are skipped."""
     return [_real_time_thread(match) for match in map(_REAL_TIME_LINE.fullmatch, text.splitlines()) if match]
 
