@@ -341,6 +341,31 @@ def test_who_forbids_interrupts_off_forbids_what_may_be_that() -> None:
     assert said == "1 late activation had irqoff, or irqoff-or-machine, first, and 0 may"
 
 
+RECORDER = Path(__file__).parent / "data" / "golden" / "recorder-1.4.rtrec"
+
+
+@pytest.mark.parametrize("cause", ["preemptoff", "no-preemption-point"])
+def test_who_forbids_preemption_off_forbids_what_may_be_that(cause: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", str(RECORDER), "--explain-at-most", f"{cause}:4"]) == 0
+    assert main(["explain", str(RECORDER), "--explain-at-most", f"{cause}:0"]) == 1
+    assert f"4 late activations had {cause}, or preemptoff-or-no-point, first" in " ".join(
+        capsys.readouterr().out.split()
+    )
+
+
+def test_a_record_whose_trace_was_cut_off_keeps_no_limit_of_causes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cut = tmp_path / "cut.rtrec"
+    cut.write_bytes(RECORDER.read_bytes()[:55_400])
+    assert main(["explain", str(cut)]) == 0
+    assert main(["explain", str(cut), "--explain-at-most", "irqoff:0"]) == 2
+    assert "the trace holds none of 5 late activations" in capsys.readouterr().err
+    cut.write_bytes(RECORDER.read_bytes()[:3_715])
+    assert main(["explain", str(cut)]) == 2
+    assert "this record was cut off and holds no trace" in capsys.readouterr().err
+
+
 def test_the_json_has_every_part(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", str(stored), "--limit", "100us", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)

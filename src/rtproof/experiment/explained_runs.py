@@ -22,7 +22,12 @@ from rtproof.report.sections.explained import SHOWN_BUDGETS, budget_blocks, expl
 from rtproof.report.text_table import fitted_to_terminal
 from rtproof.schema.published import explanation_dict
 
-ALSO = {Cause.IRQ_OFF: Cause.IRQ_OFF_OR_GONE}
+ALSO = {
+    Cause.IRQ_OFF: Cause.IRQ_OFF_OR_GONE,
+    Cause.MACHINE: Cause.IRQ_OFF_OR_GONE,
+    Cause.PREEMPT_OFF: Cause.PREEMPT_OFF_OR_NO_POINT,
+    Cause.NO_POINT: Cause.PREEMPT_OFF_OR_NO_POINT,
+}
 """Whoever allows none of a cause allows none that may be it."""
 
 
@@ -55,9 +60,14 @@ def parse_at_most(words: Sequence[str]) -> dict[Cause, int]:
 
 
 def explain_run(path: Path, limit_ns: int | None, top: int, at_most: Mapping[Cause, int]) -> ExplainedRun:
-    """Explain the run at a path."""
+    """Explain the run at a path. UserError if causes are limited, and no late activation is in the trace."""
     record = open_run(path).record
     found = explain(record, limit_ns, top)
+    if at_most and found.late and not found.budgets:
+        raise UserError(
+            f"the trace holds none of {quantity(found.late, 'late activation')}, so nobody can tell whether "
+            "--explain-at-most is exceeded"
+        )
     return ExplainedRun(record, found, tuple(exceeded(found, at_most)))
 
 
@@ -66,9 +76,10 @@ def exceeded(found: Explanation, at_most: Mapping[Cause, int]) -> list[str]:
     first = Counter(each.first.cause for each in found.budgets)
     sentences = []
     for cause, most in at_most.items():
-        count = first[cause] + (first[ALSO[cause]] if cause in ALSO else 0)
+        possible = first[ALSO[cause]] if cause in ALSO else 0
+        count = first[cause] + possible
         if count > most:
-            also = f", or {ALSO[cause].value}," if cause in ALSO else ""
+            also = f", or {ALSO[cause].value}," if possible else ""
             sentences.append(f"{quantity(count, 'late activation')} had {cause.value}{also} first, and {most} may")
     return sentences
 

@@ -128,6 +128,8 @@ def explain(record: Record, limit_ns: int | None = None, top: int = DEFAULT_TOP)
 
 def _formats(record: Record) -> dict[int, EventFormat]:
     if not kernel_trace.has_trace(record):
+        if record.end is None:
+            raise UserError("this record was cut off and holds no trace, so nobody can tell why the run was late")
         raise UserError("this run has no trace, so nobody can tell why it was late: measure with --trace")
     formats = event_formats(record)
     names = {known.name for known in formats.values()}
