@@ -277,3 +277,18 @@ def test_a_counter_of_overruns_that_wrapped_is_refused() -> None:
         xenomai.read(text([5.0] * 299 + [130.0], overruns=-2_147_483_648))
     with pytest.raises(UserError, match="OVERRUNS are fewer than none"):
         latmus.read(output("latmus.txt").replace("# sample count", "# OVERRUNS: -9\n# sample count"))
+
+
+@pytest.mark.parametrize("cut", [*range(1, 77, 3), 85])
+def test_a_line_that_was_cut_off_is_left_out(cut: int) -> None:
+    """Wherever: a figure that lacks its last digits is none that was printed."""
+    whole = text([5.0] * 20 + [130.0] + [5.0] * 20, end=False)
+    last = len(whole.splitlines(keepends=True)[-1])
+    some = xenomai.read(whole[:-cut])
+    assert (some.max_ns, some.lines[0].most_ns.size) == (130_000, 40 if cut <= last else 39)
+    assert not some.faults
+    assert any("cut off in it" in note for note in some.notes) is True
+    of_rtai = output("rtai-latency.txt").rstrip("\n") + "\n"
+    last = len(of_rtai.splitlines()[-1])
+    some = rtai.read(of_rtai[: -min(cut, last - 4)])
+    assert (some.lines[0].most_ns.size, some.faults) == (2, ())

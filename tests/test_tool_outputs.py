@@ -155,7 +155,7 @@ def test_rtais_lines_tell_how_many_values_there_were() -> None:
         3_000_000_000,
         2,
     )
-    bare = rtai.read("\n".join(output("rtai-latency.txt").splitlines()[7:]))
+    bare = rtai.read("".join(output("rtai-latency.txt").splitlines(keepends=True)[7:]))
     assert (bare.count, bare.duration_ns, bare.max_ns) == (None, None, 53_262)
 
 

@@ -12,6 +12,7 @@ testsuite/*/latency/display.c and testsuite/*/preempt/display.c.)
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -24,6 +25,7 @@ from rtproof.importers._tool_output import (
     notes_that_apply,
     refuse_several,
     whole_number,
+    without_cut_line,
 )
 from rtproof.summary.imported_histogram import NEVER, ImportedHistogram, TimedLines
 
@@ -56,11 +58,13 @@ def looks_like(text: str) -> bool:
 def read(text: str) -> ImportedHistogram:
     """The measurement in the text; UserError if its figures contradict each other or are missing."""
     refuse_several(_TITLE.findall(text))
+    text, cut_line = without_cut_line(text, "RTD|")
     rows = _rows(text)
     title = _TITLE.search(text)
     told = "preempt" if "jit fast" in rows[0] else "latency"
     kind = f"{title[1]} {title[2]}" if title else told
-    return _preempt(kind, rows[-1]) if "jit fast" in rows[0] else _latency(text, kind, rows)
+    found = _preempt(kind, rows[-1]) if "jit fast" in rows[0] else _latency(text, kind, rows)
+    return replace(found, notes=(*found.notes, *cut_line))
 
 
 def _rows(text: str) -> list[dict[str, int]]:

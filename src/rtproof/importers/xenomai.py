@@ -29,6 +29,7 @@ from rtproof.importers._tool_output import (
     microseconds,
     refuse_several,
     whole_number,
+    without_cut_line,
 )
 from rtproof.summary.counts import NO_COUNTS, Counts
 from rtproof.summary.imported_histogram import NEVER, TimedLines
@@ -83,9 +84,10 @@ def read(text: str, *, width_known: bool = False) -> ImportedHistogram:
 
     width_known: whoever started latency knows that its bins are 1 us wide.
     """
-    found = _with_points(text) if _is_points(text) else _with_lines(text)
+    whole, cut_line = without_cut_line(text, "RTD|")
+    found = _with_points(text) if _is_points(text) else _with_lines(whole)
     _check(found)
-    notes = tuple(note for note in found.notes if note != WIDTH or not width_known)
+    notes = tuple(note for note in (*found.notes, *cut_line) if note != WIDTH or not width_known)
     found = replace(found, shortest_period_ns=found.period_ns, notes=notes)
     if found.histogram is None:
         return found
