@@ -93,7 +93,7 @@ def test_the_agent_keeps_a_summary_and_has_no_warm_up() -> None:
         ("exec:tool", {}, "the option 'tool' of --probe exec needs a value"),
         ("exec:tool=cyclictest,bins=0", {}, "bins takes a number from 1 to 100,000"),
         ("exec:tool=cyclictest,bins=²", {}, "bins takes a number from 1 to 100,000"),
-        ("exec:tool=cyclictest,mode=irq", {}, "there is no mode of cyclictest 'irq'; there are: none"),
+        ("exec:tool=cyclictest,mode=irq", {}, "there is no mode of cyclictest 'irq'; there is none"),
         ("exec:tool=latency,mode=irk", {}, "there is no mode of latency 'irk' (did you mean 'irq'?)"),
         ("exec:tool=cyclictest,more='", {}, "the option 'more' of --probe exec has a quote that is not closed"),
         ("exec:tool=cyclictest,more='a+b'", {}, "the word 'a b' of the tool's command has a space"),
