@@ -261,8 +261,9 @@ def test_a_watch_says_that_the_end_decides_where_seconds_are_too_coarse() -> Non
     watch.over(0, 100_000, 3, 110_000)
     for second in (1, 9):
         watch.progress(0, second * SECOND_NS)
-    (line,) = watch.lines()
+    line, way = watch.lines()
     assert line == "100 us, 1/4s: 1 episode; a gap below 1 s can't be told by the second, so the end of the run decides"
+    assert "PROVEN" not in way, "there is a way to REFUTED alone"
 
 
 def seconds_only(length_s: int, late: int) -> Record:
