@@ -18,7 +18,7 @@ from rtproof.summary.summary_model import Severity
 ROOT = Path(__file__).parent.parent
 SOURCES = ROOT / "src" / "rtproof"
 PAGE = (ROOT / "docs" / "record-format.md").read_text()
-VALUES = {"none", "yes", "schedstat", "summary"}
+VALUES = {"none", "optional", "yes", "schedstat", "summary"}
 """Words of the section on facts that are values."""
 CHECKS, COMPARISON = "judge/checks/", "compare/run_metrics.py"
 SHOWN, REPEAT = "report/sections/evidence.py", "report/sections/evidence.py"
@@ -70,6 +70,7 @@ FACTS: Mapping[str, tuple[str, str]] = {
     "probe_options": ("summary/recorded_facts.py", "options of compared runs, the band of a loop"),
     "proxy_of": ("report/sections/loops.py", "says what a proxy stands for"),
     "record": ("", "the series says whether samples were kept"),
+    "recorder": ("", "trace/about tells how much of a CPU it took; its policy is for who wants to know how it ran"),
     "run_delay": (CHECKS + "rival_threads_and_budgets.py", "the doubts on run delay"),
     "samples": (CHECKS + "counting.py", "how many activations were due"),
     "simulated": ("summary/recorded_facts.py", "the doubt simulated"),
@@ -78,6 +79,7 @@ FACTS: Mapping[str, tuple[str, str]] = {
     "timer_slack_ns": (CHECKS + "measuring_threads.py", "the doubt timer-slack"),
     "trace": (COMPARISON, "a difference of compared runs"),
     "trace_blocks_ns": ("summary/tracing_effect.py", "the blocks that are compared"),
+    "trace_refused": (CHECKS + "counting.py", "the doubt trace-refused"),
     "trace_seed": ("", "each block has its event; the seed is for who wants to repeat the order"),
     "tracer": (CHECKS + "measuring_threads.py", "the doubt traced"),
     "until_decided": ("summary/recorded_facts.py", "the doubt ended-early"),
