@@ -430,7 +430,7 @@ def test_nonsense_is_refused_before_anything_starts(capsys: pytest.CaptureFixtur
     with pytest.raises(UserError, match="no kind of process"):
         simulated.open_target({"kind": "flood"}).__enter__()
     assert main([*RUN_TARGET_SIMULATED, "--target-option", "speed=2"]) == 2
-    assert "has no option 'speed'; there are: seed (" in capsys.readouterr().err
+    assert "has no option 'speed' (did you mean 'seed'?); there are: seed (" in capsys.readouterr().err
     assert not Path("r").exists()
 
 
