@@ -15,6 +15,19 @@ KERNEL_HELP = (
 LOAD_HELP = "idle, or a load without programs, if wanted with options (dd:mib=8); + joins several."
 BOOT_HELP = "Further arguments of the kernel, quoted as one word."
 
+ONE_CELL_OPTIONS = (
+    click.option("--kernel", required=True, metavar="NAME|IMAGE", help=KERNEL_HELP),
+    click.option("--preempt", type=click.Choice(["none", "voluntary", "full", "lazy"]), help="Preemption model."),
+    click.option(
+        "--load",
+        default="idle",
+        metavar="NAME",
+        shell_complete=shell_completion.complete_loads,
+        help=f"{LOAD_HELP} (default idle)",
+    ),
+)
+"""Of commands that measure one kernel under one load."""
+
 LAB_MEASUREMENT_OPTIONS = (
     click.option("--probe", default="timer", metavar="NAME", help="What is measured (default timer)."),
     click.option(

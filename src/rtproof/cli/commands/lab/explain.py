@@ -5,22 +5,14 @@ from typing import Any
 
 import click
 
-from rtproof.cli import lab_options, shell_completion
-from rtproof.cli.lab_options import LAB_MEASUREMENT_OPTIONS, LAB_RUN_OPTIONS
+from rtproof.cli import lab_options
+from rtproof.cli.lab_options import LAB_MEASUREMENT_OPTIONS, LAB_RUN_OPTIONS, ONE_CELL_OPTIONS
 from rtproof.cli.parameter_types import with_options
 
 
 @click.command("explain")
 @with_options(
-    click.option("--kernel", required=True, metavar="NAME|IMAGE", help=lab_options.KERNEL_HELP),
-    click.option("--preempt", type=click.Choice(["none", "voluntary", "full", "lazy"]), help="Preemption model."),
-    click.option(
-        "--load",
-        default="idle",
-        metavar="NAME",
-        shell_complete=shell_completion.complete_loads,
-        help=f"{lab_options.LOAD_HELP} (default idle)",
-    ),
+    *ONE_CELL_OPTIONS,
     click.option("--boot", metavar="'ARG ...'", default="", help=lab_options.BOOT_HELP),
     *LAB_MEASUREMENT_OPTIONS,
     *LAB_RUN_OPTIONS,
