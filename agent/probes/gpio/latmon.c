@@ -216,28 +216,6 @@ static void add_up(struct latmon *latmon, const struct latmon_bulk *bulk)
 
 /* The side that listens. */
 
-static void accept_client(struct latmon *latmon)
-{
-	struct sockaddr_in address;
-	socklen_t size = sizeof(address);
-	int fd = accept4(latmon->listener, (struct sockaddr *)&address, &size, SOCK_CLOEXEC);
-	char peer[ADDRESS_ROOM];
-
-	if (fd < 0)
-		return;
-	write_address(&address, peer);
-	if (latmon->fd >= 0 || word_load(&latmon->state) != WAITS) {
-		latmon->refused++;
-		say(latmon, peer, "was sent away: another client is being served");
-		close(fd);
-		return;
-	}
-	inet_limit(fd, SEND_MS);
-	latmon->fd = fd;
-	latmon->since_ns = clock_now_ns();
-	memcpy(latmon->peer, peer, sizeof(peer));
-}
-
 static void send_bulk(struct latmon *latmon)
 {
 	uint8_t bytes[LATMON_BULK_BYTES];
@@ -304,6 +282,30 @@ static void hear_client(struct latmon *latmon)
 	} else if (!runs && clock_now_ns() - latmon->since_ns > REQUEST_MS * 1000000LL) {
 		refuse(latmon, "it asked for nothing in five seconds");
 	}
+}
+
+static void accept_client(struct latmon *latmon)
+{
+	struct sockaddr_in address;
+	socklen_t size = sizeof(address);
+	int fd = accept4(latmon->listener, (struct sockaddr *)&address, &size, SOCK_CLOEXEC);
+	char peer[ADDRESS_ROOM];
+
+	if (fd < 0)
+		return;
+	write_address(&address, peer);
+	if (latmon->fd >= 0 && word_load(&latmon->state) == WAITS) /* it may have left before this one came */
+		hear_client(latmon);
+	if (latmon->fd >= 0 || word_load(&latmon->state) != WAITS) {
+		latmon->refused++;
+		say(latmon, peer, "was sent away: another client is being served");
+		close(fd);
+		return;
+	}
+	inet_limit(fd, SEND_MS);
+	latmon->fd = fd;
+	latmon->since_ns = clock_now_ns();
+	memcpy(latmon->peer, peer, sizeof(peer));
 }
 
 static void serve(struct latmon *latmon)
