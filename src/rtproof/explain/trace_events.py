@@ -13,6 +13,7 @@ from typing import NamedTuple
 from rtproof.record.contents import Record
 from rtproof.summary import kernel_trace
 from rtproof.summary.trace_pages import PageLayout, timed_events, trace_pages
+from rtproof.summary.trace_text import Field, parse_fields, parse_symbols
 
 IRQS_OFF, HARDIRQ, SOFTIRQ, NMI, BH_OFF = 0x01, 0x08, 0x10, 0x40, 0x80
 """Bits of ``common_flags``. BH_OFF is there since Linux 5.18; before, SOFTIRQ also means that softirqs are off."""
@@ -50,12 +51,7 @@ VECTOR = re.compile(r"irq_vectors/(?P<name>\w+)_(?P<way>entry|exit)")
 SYSTEM_CALL = re.compile(r"syscalls/sys_(?P<way>enter|exit)_\w+")
 
 _FORMAT = re.compile(r"events/(?P<path>[^/]+/[^/]+)/format")
-_FIELD = re.compile(
-    r"field:\s*(?P<type>[^;]*?)(?P<name>\w+)(?P<array>\[\w*\])?;\s*offset:(?P<offset>\d{1,6});\s*size:(?P<size>\d{1,6});"
-    r"(?:\s*signed:(?P<signed>\d))?"
-)
 _ID = re.compile(r"(?m)^ID: *(\d{1,9})")
-_SYMBOL = re.compile(r"\{\s*(0x[0-9a-fA-F]{1,16}|\d{1,9})\s*,\s*\"([^\"]*)\"\s*\}")
 
 
 class TraceEvent(NamedTuple):
@@ -74,13 +70,6 @@ class TraceEvent(NamedTuple):
     values: Mapping[str, int | str]
 
 
-class _Field(NamedTuple):
-    name: str
-    offset: int
-    size: int
-    kind: str
-
-
 @dataclass(frozen=True)
 class EventFormat:
     """How one kind of event is laid out.
@@ -90,7 +79,7 @@ class EventFormat:
 
     id: int
     path: str
-    fields: tuple[_Field, ...]
+    fields: tuple[Field, ...]
     symbols: Mapping[int, str]
 
     @property
@@ -108,24 +97,7 @@ def event_format(path: str, text: str) -> EventFormat | None:
     number = _ID.search(text)
     if not number:
         return None
-    fields = (
-        _Field(match["name"], int(match["offset"]), int(match["size"]), _kind(match)) for match in _FIELD.finditer(text)
-    )
-    symbols = {int(value, 0): name for value, name in _SYMBOL.findall(text)}
-    return EventFormat(int(number[1]), path, tuple(fields), symbols)
-
-
-def _kind(field: re.Match[str]) -> str:
-    """What a field holds: signed, unsigned, text, or the place of a text."""
-    kind = field["type"]
-    if "__data_loc" in kind:
-        return "place"
-    if "__rel_loc" in kind:
-        return "relative place"
-    if "char" in kind and field["array"]:
-        return "text"
-    signed = field["signed"] == "1" if field["signed"] else not re.search(r"unsigned|\bu(8|16|32|64)\b|\*", kind)
-    return "signed" if signed else "unsigned"
+    return EventFormat(int(number[1]), path, parse_fields(text), parse_symbols(text))
 
 
 def event_formats(record: Record) -> dict[int, EventFormat]:
@@ -157,7 +129,7 @@ class EventDecoder:
         self._kinds = {known.id: self._reader(known) for known in formats}
         self.skipped: Counter[str] = Counter()
 
-    def _reader(self, known: EventFormat) -> tuple[str, tuple[_Field, ...], tuple[tuple[str, Reader], ...]] | None:
+    def _reader(self, known: EventFormat) -> tuple[str, tuple[Field, ...], tuple[tuple[str, Reader], ...]] | None:
         """The name, the three common fields and the readers of the values of an event; None for one of no use."""
         wanted = values_of(known)
         by_name = {field.name: field for field in known.fields}
@@ -167,7 +139,7 @@ class EventDecoder:
         readers = tuple((name, self._read(by_name[name])) for name in wanted if name in by_name)
         return known.full_name, tuple(field for field in common if field), readers
 
-    def _read(self, field: _Field) -> Reader:
+    def _read(self, field: Field) -> Reader:
         first, end = field.offset, field.offset + field.size
         if field.kind == "text":
             return lambda content: self._text(bytes(content[first:end]))

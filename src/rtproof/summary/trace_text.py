@@ -68,10 +68,19 @@ def parse_layout(text: str) -> EventLayout | None:
     if not head:
         return None
     printed = _PRINT.search(text)
-    fields = (Field(f["name"], int(f["offset"]), int(f["size"]), _kind(f)) for f in _FIELD.finditer(text))
     form = printed["form"].replace(r"\n", "").replace(r"\"", '"') if printed else ""
     arguments = _split(printed["arguments"]) if printed else ()
-    return EventLayout(int(head["id"]), head["name"], tuple(fields), form, arguments)
+    return EventLayout(int(head["id"]), head["name"], parse_fields(text), form, arguments)
+
+
+def parse_fields(text: str) -> tuple[Field, ...]:
+    """The fields of an event, the common ones first, in the text of its file ``format`` of tracefs."""
+    return tuple(Field(f["name"], int(f["offset"]), int(f["size"]), _kind(f)) for f in _FIELD.finditer(text))
+
+
+def parse_symbols(text: str) -> dict[int, str]:
+    """The names that the kernel prints for numbers, such as 3 for NET_RX, in a format or a part of one."""
+    return {int(value, 0): name for value, name in _SYMBOL.findall(text)}
 
 
 def _kind(field: re.Match[str]) -> str:
@@ -236,7 +245,7 @@ class EventWriter:
             name = plain["name"]
             return lambda values: values[name]
         if symbols and match["kind"] == "s":
-            name, table = symbols["name"], {int(value, 0): text for value, text in _SYMBOL.findall(symbols["table"])}
+            name, table = symbols["name"], parse_symbols(symbols["table"])
             return lambda values: table.get(int(values[name]), f"0x{int(values[name]):x}")
         return None
 
