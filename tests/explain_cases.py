@@ -12,7 +12,7 @@ from trace_cases import HEADER_PAGE, head, page
 
 from rtproof.explain.budget import LateActivation, System, TimeBudget, budget
 from rtproof.explain.cpu_contexts import Change, CpuTimeline, CpuWalk, Meaning, Window
-from rtproof.explain.trace_events import HARDIRQ, IRQS_OFF, LOST, SOFTIRQ, VALUES, TraceEvent
+from rtproof.explain.trace_events import HARDIRQ, IRQS_OFF, LOST, SOFTIRQ, VALUES, TraceEvent, Value
 from rtproof.record.contents import Moment, Record, SystemFile
 from rtproof.summary.trace_pages import PageLayout
 
@@ -23,8 +23,21 @@ PAIRED = frozenset(
     {"irq_vectors/local_timer", "irq_vectors/irq_work", "irq_handler", "softirq", "hrtimer_expire", "ipi"}
 )
 OWN_TIMER, OTHER_TIMER = 0xA, 0xB
+ENTRY, RESTORE, HOLDS, CALLS = 0x10, 0x20, 0x30, 0x40
+FUNCTIONS = {
+    ENTRY: "asm_sysvec_apic_timer_interrupt",
+    RESTORE: "_raw_spin_unlock_irqrestore",
+    HOLDS: "holds",
+    CALLS: "calls",
+}
 DUE_NS = 1_000_000
-MEANING = Meaning(PAIRED, {1: "TIMER", 3: "NET_RX"}, 0xFF, "function {:#x}".format, every_call=False)
+
+
+def symbol(address: int) -> str:
+    return FUNCTIONS.get(address, f"function {address:#x}")
+
+
+MEANING = Meaning(PAIRED, {1: "TIMER", 3: "NET_RX"}, 0xFF, symbol, every_call=False)
 
 
 PLAIN = System()
@@ -39,7 +52,7 @@ class Cpu:
     pid: int = HOG
     events: list[TraceEvent] = field(default_factory=list)
 
-    def add(self, time_ns: int, event: str, /, flags: int = 0, depth: int = 0, **values: int | str) -> "Cpu":
+    def add(self, time_ns: int, event: str, /, flags: int = 0, depth: int = 0, **values: Value) -> "Cpu":
         self.events.append(TraceEvent(DUE_NS + time_ns, self.number, event, flags, depth, self.pid, values))
         return self
 
@@ -56,12 +69,17 @@ class Cpu:
     def to_victim(self, time_ns: int) -> "Cpu":
         return self.switch(time_ns, VICTIM, VICTIM_PRIORITY)
 
-    def hard(self, time_ns: int, event: str, /, flags: int = 0, depth: int = 0, **values: int | str) -> "Cpu":
+    def hard(self, time_ns: int, event: str, /, flags: int = 0, depth: int = 0, **values: Value) -> "Cpu":
         return self.add(time_ns, event, IRQS_OFF | HARDIRQ | flags, depth, **values)
 
-    def timer(self, time_ns: int, depth: int = 0, flags: int = 0) -> "Cpu":
-        """The timer's interrupt wakes the victim after 2 us, half of them in its function, and ends 2 us later."""
+    def timer(self, time_ns: int, depth: int = 0, flags: int = 0, stack: tuple[int, ...] = ()) -> "Cpu":
+        """The timer's interrupt wakes the victim after 2 us, half of them in its function, and ends 2 us later.
+
+        stack: the addresses of what it hit, which the kernel records half a microsecond after its begin.
+        """
         self.hard(time_ns, "irq_vectors/local_timer_entry", flags, depth)
+        if stack:
+            self.hard(time_ns + 500, "kernel_stack", flags, depth, caller=(ENTRY, *stack))
         self.hard(time_ns + 1_000, "hrtimer_expire_entry", flags, depth, hrtimer=OWN_TIMER, function=1)
         self.waking(time_ns + 2_000, HARDIRQ | flags, depth + 1)
         self.hard(time_ns + 3_000, "hrtimer_expire_exit", flags, depth, hrtimer=OWN_TIMER)
@@ -88,13 +106,19 @@ def begun(number: int = 0, task: int = HOG) -> Cpu:
     return cpu.switch(-500_000, task, state=1)
 
 
-def walked(cpus: Sequence[Cpu], meaning: Meaning = MEANING) -> tuple[dict[int, CpuTimeline], list[Change]]:
+def walked(
+    cpus: Sequence[Cpu], meaning: Meaning = MEANING
+) -> tuple[dict[int, CpuTimeline], list[Change], dict[int, list[Change]]]:
+    """The timelines, what happened to the victim, and the wakings of others."""
     timelines, changes = {}, []
+    wakings: dict[int, list[Change]] = {}
     for cpu in cpus:
         walk = CpuWalk(cpu.number, meaning, [Window(0, 1 << 60)], {VICTIM}, {})
         timelines[cpu.number] = walk.walk(cpu.events)
         changes += walk.changes[VICTIM]
-    return timelines, sorted(changes, key=lambda change: change.time_ns)
+        for tid, some in walk.wakings.items():
+            wakings[tid] = sorted([*wakings.get(tid, ()), *some], key=lambda change: change.time_ns)
+    return timelines, sorted(changes, key=lambda change: change.time_ns), wakings
 
 
 def late(latency_ns: int) -> LateActivation:
@@ -103,8 +127,8 @@ def late(latency_ns: int) -> LateActivation:
 
 def budget_of(latency_ns: int, *cpus: Cpu, system: System = PLAIN, meaning: Meaning = MEANING) -> TimeBudget:
     """The budget of an activation, after a look at what must hold for each."""
-    timelines, changes = walked([cpu.add(LATER_NS, "hrtimer_start") for cpu in cpus], meaning)
-    found = budget(late(latency_ns), changes, timelines, system)
+    timelines, changes, wakings = walked([cpu.add(LATER_NS, "hrtimer_start") for cpu in cpus], meaning)
+    found = budget(late(latency_ns), changes, timelines, system, wakings)
     check(found)
     return found
 
@@ -143,6 +167,7 @@ SYSTEMS = {
     "hrtimer_expire_entry": "timer",
     "hrtimer_expire_exit": "timer",
     "hrtimer_start": "timer",
+    "kernel_stack": "ftrace",
     "local_timer_entry": "irq_vectors",
     "local_timer_exit": "irq_vectors",
     "irq_work_entry": "irq_vectors",
@@ -154,12 +179,15 @@ PRINTED = {
     "softirq_entry": '__print_symbolic(REC->vec, { 1, "TIMER" }, { 3, "NET_RX" })',
 }
 COMM = 16
+ARRAYS = {"char": "[16]", "unsigned long": "[8]"}
 LITTLE = PageLayout("<", 4096, 8, 8, 16)
 
 
 def fields_of(name: str) -> list[tuple[str, str, int, int]]:
     """Kind, name, offset and size of each field of an event."""
     found, offset = [], 8
+    if name == "kernel_stack":
+        return [("int", "size", 8, 4), ("unsigned long", "caller", 16, 64)]
     for key in VALUES.get(name, ()):
         text = key.endswith("comm")
         kind, size = ("char", COMM) if text else ("s64", 8) if key in WIDE else ("int", 4)
@@ -174,7 +202,7 @@ def fields_of(name: str) -> list[tuple[str, str, int, int]]:
 def format_text(name: str) -> str:
     """The file ``format`` of an event."""
     fields = "".join(
-        f"\tfield:{kind} {key}{'[16]' if kind == 'char' else ''};\toffset:{offset};\tsize:{size};\tsigned:1;\n"
+        f"\tfield:{kind} {key}{ARRAYS.get(kind, '')};\toffset:{offset};\tsize:{size};\tsigned:1;\n"
         for kind, key, offset, size in fields_of(name)
     )
     number = 100 + list(SYSTEMS).index(name)
@@ -191,6 +219,10 @@ def content_of(event: TraceEvent, layout: PageLayout) -> bytes:
     ).ljust(max([8, *(offset + size for *_, offset, size in fields)]), b"\0")
     for kind, key, offset, size in fields:
         value = event.values.get(key, 0)
+        if isinstance(value, tuple):
+            packed = b"".join(number.to_bytes(layout.commit_size, order) for number in value).ljust(size, b"\0")
+            content = content[:offset] + packed
+            continue
         if isinstance(value, str) and kind == "char":
             packed = value.encode().ljust(size, b"\0")
         elif isinstance(value, str):

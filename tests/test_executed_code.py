@@ -42,6 +42,7 @@ from rtproof.lab.executed_code import (
 )
 from rtproof.report.pages import cell_explanation_page
 from rtproof.report.pages.cell_explanation_page import first_cause
+from rtproof.summary import trace_text
 
 KERNEL = 0xFFFF_0000
 STEP = 0x100
@@ -398,4 +399,4 @@ def test_the_json_has_every_phase() -> None:
     assert [each["length_ns"] for each in told["phases"]] == [100, 100]
     assert told["first_cause"] == first_cause(found)
     assert cell_explanation.SCHEDULER == "__schedule"
-    assert executed_code.is_interrupt("el1h_64_irq")
+    assert trace_text.is_interrupt("el1h_64_irq")

@@ -5,11 +5,16 @@ from dataclasses import replace
 
 import pytest
 from explain_cases import (
+    CALLS,
     DUE_NS,
+    ENTRY,
+    FUNCTIONS,
     HOG,
+    HOLDS,
     MEANING,
     OTHER,
     OTHER_TIMER,
+    RESTORE,
     URGENT,
     VICTIM,
     VICTIM_PRIORITY,
@@ -27,7 +32,8 @@ from hypothesis import strategies as st
 from rtproof.explain.budget import System, budget
 from rtproof.explain.causes import Blind, Cause, NamedCause
 from rtproof.explain.cpu_contexts import Window, joined
-from rtproof.explain.trace_events import BH_OFF, HARDIRQ, IRQS_OFF, LOST, NMI, SOFTIRQ, VALUES, TraceEvent
+from rtproof.explain.stacks import CommonPath, common_path
+from rtproof.explain.trace_events import BH_OFF, HARDIRQ, IRQS_OFF, LOST, NMI, SOFTIRQ, VALUES, TraceEvent, Value
 
 
 def test_a_timer_that_comes_late_over_a_thread_had_interrupts_off_or_the_machine_gone() -> None:
@@ -68,6 +74,64 @@ def test_user_code_cannot_switch_interrupts_off() -> None:
     every = replace(MEANING, every_call=True)
     assert shown(budget_of(310_000, cpu, meaning=every))[0] == ("A", "machine", "", 300_000)
     assert shown(budget_of(310_000, cpu))[0] == ("A", "irqoff-or-machine", "hog/200", 300_000)
+
+
+def test_a_stack_behind_a_restore_says_in_which_function_interrupts_were_probably_off() -> None:
+    cpu = begun().timer(300_000, stack=(RESTORE, HOLDS, CALLS)).to_victim(308_000)
+    found = budget_of(310_000, cpu)
+    assert found.first == NamedCause(Cause.IRQ_OFF_LIKELY, "hog", HOG, "holds")
+    assert found.parts[0].stack == ("_raw_spin_unlock_irqrestore", "holds", "calls")
+    assert found.first.words() == "probably interrupts off in hog/200, holds()"
+    softirq = begun().add(-20_000, "softirq_entry", SOFTIRQ, vec=3).timer(300_000, 0, SOFTIRQ, (RESTORE, HOLDS))
+    found = budget_of(325_000, softirq.add(310_000, "softirq_exit", SOFTIRQ, vec=3).to_victim(320_000))
+    assert found.first == NamedCause(Cause.IRQ_OFF_LIKELY, "softirq NET_RX", None, "holds")
+
+
+def test_a_stack_that_ends_elsewhere_decides_nothing_but_is_kept() -> None:
+    cpu = begun().timer(300_000, stack=(HOLDS, CALLS)).to_victim(308_000)
+    found = budget_of(310_000, cpu)
+    assert found.first == NamedCause(Cause.IRQ_OFF_OR_GONE, "hog", HOG)
+    assert found.parts[0].stack == ("holds", "calls")
+    whole = budget_of(310_000, begun().timer(300_000, stack=(RESTORE,)).to_victim(308_000))
+    assert whole.first.cause is Cause.IRQ_OFF_OR_GONE, "the stack does not reach the function that had them off"
+
+
+def test_an_interrupt_that_hit_user_code_had_not_to_wait_for_the_kernel() -> None:
+    """Told only where every interrupt has an event, since another one may have run before."""
+    cpu = begun().hard(300_000, "irq_vectors/local_timer_entry").hard(300_500, "kernel_stack", caller=(ENTRY,))
+    cpu.waking(302_000, HARDIRQ).hard(304_000, "irq_vectors/local_timer_exit").to_victim(308_000)
+    assert budget_of(310_000, cpu, system=System(sees_interrupts=True)).first == NamedCause(Cause.MACHINE)
+    assert budget_of(310_000, cpu).first.cause is Cause.IRQ_OFF_OR_GONE
+
+
+def test_a_stack_is_shown_only_where_it_was_in_the_charged_section() -> None:
+    section = begun().timer(1_000, 1, stack=(HOLDS, CALLS)).to_victim(315_000)
+    parts = {part.cause.cause: part.stack for part in budget_of(320_000, section).parts}
+    assert parts[Cause.PREEMPT_OFF] == ("holds", "calls")
+    assert parts[Cause.TIMER] == parts[Cause.RETURN] == ()
+    earlier = begun().hard(-90_000, "irq_vectors/irq_work_entry", 0, 1)
+    earlier.hard(-89_000, "kernel_stack", caller=(ENTRY, HOLDS)).hard(-88_000, "irq_vectors/irq_work_exit")
+    other = Cpu(1, OTHER).add(-9_000, "hrtimer_start").waking(2_000, HARDIRQ, target=0)
+    late_by_other = budget_of(320_000, earlier.to_victim(315_000), other)
+    assert late_by_other.first == NamedCause(Cause.PREEMPT_OFF, "hog", HOG)
+    assert {part.stack for part in late_by_other.parts} == {()}
+
+
+def test_stacks_have_in_common_what_more_than_half_of_them_have() -> None:
+    stacks = [("a", "hold", "call"), ("b", "hold", "call"), ("c", "d", "call"), ("hold", "call")]
+    assert common_path(stacks) == CommonPath(("call", "hold"), 3, 4)
+    assert common_path([("a",), ("b",)]) == CommonPath((), 0, 2)
+    assert common_path([()]) == CommonPath((), 0, 1)
+
+
+def test_a_blocked_thread_waited_for_whoever_kept_its_waker_waiting() -> None:
+    cpu = begun().timer(1_000).to_victim(7_000).switch(10_000, HOG, state=2)
+    cpu.switch(20_000, OTHER, state=1).add(50_000, "sched_waking", IRQS_OFF, 1, pid=HOG, prio=120, target_cpu=0)
+    parts = shown(budget_of(100_000, cpu.switch(60_000, HOG).waking(90_000).to_victim(95_000)))
+    assert [part for part in parts if part[1] == "blocked"] == [
+        ("C", "blocked", "other/300", 40_000),
+        ("C", "blocked", "hog/200", 40_000),
+    ]
 
 
 def dense(number: int, *silent: tuple[int, int]) -> Cpu:
@@ -274,10 +338,12 @@ KINDS = st.sampled_from((
 @st.composite
 def any_event(draw: st.DrawFn) -> TraceEvent:
     name = draw(KINDS)
-    values: dict[str, int | str] = {}
+    values: dict[str, Value] = {}
     for key in VALUES.get(name, ()):
         if key in ("name", "comm", "prev_comm", "next_comm"):
             values[key] = draw(st.sampled_from(("", "a", "timer")))
+        elif key == "caller":
+            values[key] = tuple(draw(st.lists(st.sampled_from((*FUNCTIONS, 1)), max_size=4)))
         elif draw(st.integers(0, 9)):
             values[key] = draw(PIDS if key.endswith("pid") else NUMBERS)
     step_ns = draw(st.sampled_from((0, 0, 1, 1_000, 70_000, -5)))
@@ -290,7 +356,7 @@ def any_event(draw: st.DrawFn) -> TraceEvent:
     events=st.lists(any_event(), max_size=60),
     due_ns=st.integers(-10_000, 400_000),
     latency_ns=st.integers(1, 500_000),
-    system=st.builds(System, st.just(frozenset({OTHER})), st.booleans(), st.booleans(), st.booleans()),
+    system=st.builds(System, st.just(frozenset({OTHER})), st.booleans(), st.booleans(), st.booleans(), st.booleans()),
     every_call=st.booleans(),
 )
 def test_whatever_happens_the_parts_add_up_and_do_not_overlap(
@@ -300,9 +366,9 @@ def test_whatever_happens_the_parts_add_up_and_do_not_overlap(
     for event in events:
         at_ns += event.time_ns
         cpus[event.cpu].events.append(event._replace(time_ns=at_ns))
-    timelines, changes = walked(cpus, replace(MEANING, every_call=every_call))
+    timelines, changes, wakings = walked(cpus, replace(MEANING, every_call=every_call))
     activation = replace(late(latency_ns), due_ns=DUE_NS + due_ns)
-    found = budget(activation, changes, timelines, system)
+    found = budget(activation, changes, timelines, system, wakings)
     check(found)
     assert sum(found.by_cause.values()) == latency_ns
     for timeline in timelines.values():
@@ -312,5 +378,5 @@ def test_whatever_happens_the_parts_add_up_and_do_not_overlap(
 
 
 def test_changes_on_several_cpus_are_in_order_of_time() -> None:
-    _, changes = walked([begun().timer(1_000), Cpu(1).waking(500)])
+    _, changes, _ = walked([begun().timer(1_000), Cpu(1).waking(500)])
     assert [change.what for change in changes] == ["out", "waking", "waking"]

@@ -23,10 +23,10 @@ from rtproof.report.text_table import fitted_to_terminal
 from rtproof.schema.published import explanation_dict
 
 ALSO = {
-    Cause.IRQ_OFF: Cause.IRQ_OFF_OR_GONE,
-    Cause.MACHINE: Cause.IRQ_OFF_OR_GONE,
-    Cause.PREEMPT_OFF: Cause.PREEMPT_OFF_OR_NO_POINT,
-    Cause.NO_POINT: Cause.PREEMPT_OFF_OR_NO_POINT,
+    Cause.IRQ_OFF: (Cause.IRQ_OFF_LIKELY, Cause.IRQ_OFF_OR_GONE),
+    Cause.MACHINE: (Cause.IRQ_OFF_LIKELY, Cause.IRQ_OFF_OR_GONE),
+    Cause.PREEMPT_OFF: (Cause.PREEMPT_OFF_OR_NO_POINT,),
+    Cause.NO_POINT: (Cause.PREEMPT_OFF_OR_NO_POINT,),
 }
 """Whoever allows none of a cause allows none that may be it."""
 
@@ -76,10 +76,10 @@ def exceeded(found: Explanation, at_most: Mapping[Cause, int]) -> list[str]:
     first = Counter(each.first.cause for each in found.budgets)
     sentences = []
     for cause, most in at_most.items():
-        possible = first[ALSO[cause]] if cause in ALSO else 0
-        count = first[cause] + possible
+        possible = [other for other in ALSO.get(cause, ()) if first[other]]
+        count = first[cause] + sum(first[other] for other in possible)
         if count > most:
-            also = f", or {ALSO[cause].value}," if possible else ""
+            also = f", or {' or '.join(other.value for other in possible)}," if possible else ""
             sentences.append(f"{quantity(count, 'late activation')} had {cause.value}{also} first, and {most} may")
     return sentences
 

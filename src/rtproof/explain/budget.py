@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from rtproof.explain.causes import Cause, NamedCause
 from rtproof.explain.cpu_contexts import FAULT, USER, Change, Context, CpuTimeline, Layer, Stretch, Task
+from rtproof.explain.stacks import let_interrupts_in
 from rtproof.explain.trace_events import BH_OFF, SOFTIRQ
 
 TIMER_INTERRUPT = re.compile(r"local_timer|.*(timer|tick|twd).*", re.IGNORECASE)
@@ -29,6 +30,15 @@ LOOK_AHEAD = 8
 SILENT_FROM_NS = 50_000
 DENSE = 5
 """If this many events are expected in a gap and there is none, chance makes that once in 148 gaps."""
+
+
+LONGEST_PATH = 8
+"""So many threads are followed, each of which kept the one before waiting."""
+IN_GAP = (Cause.IRQ_OFF, Cause.IRQ_OFF_LIKELY, Cause.IRQ_OFF_OR_GONE, Cause.MACHINE)
+"""Causes of a gap that an interrupt ended: its stack shows where it came."""
+IN_SECTION = (Cause.PREEMPT_OFF, Cause.SOFTIRQS_OFF, Cause.NO_POINT, Cause.PREEMPT_OFF_OR_NO_POINT)
+"""Causes in which a less urgent thread ran: the stack is that of the latest interrupt that hit it."""
+NO_WAKINGS: Mapping[int, Sequence[Change]] = {}
 
 
 IN_MODE = {USER: Cause.OWN_CODE, FAULT: Cause.PAGE_FAULT}
@@ -60,13 +70,17 @@ class LateActivation:
 
 @dataclass(frozen=True)
 class BudgetPart:
-    """A part of an activation's time. cpu: -1 if it is not known."""
+    """A part of an activation's time. cpu: -1 if it is not known.
+
+    stack: the functions of the kernel in which an interrupt found who was charged, innermost first; () if not known.
+    """
 
     from_ns: int
     to_ns: int
     phase: Phase
     cause: NamedCause
     cpu: int
+    stack: tuple[str, ...] = ()
 
     @property
     def length_ns(self) -> int:
@@ -110,13 +124,14 @@ class System:
 
     own: threads of rtproof. preempts: whether the kernel preempts its own code wherever preemption is on.
     real_time: whether it is PREEMPT_RT, where softirqs that are off do not keep a thread from running.
-    counts: whether the kernel counts how often preemption is off.
+    counts: whether the kernel counts how often preemption is off. sees_interrupts: whether all interrupts have events.
     """
 
     own: frozenset[int] = frozenset()
     preempts: bool = False
     real_time: bool = False
     counts: bool = True
+    sees_interrupts: bool = False
 
 
 class _Mode(Enum):
@@ -138,15 +153,20 @@ class _Step(NamedTuple):
 
 
 def budget(
-    activation: LateActivation, changes: Sequence[Change], timelines: Mapping[int, CpuTimeline], system: System
+    activation: LateActivation,
+    changes: Sequence[Change],
+    timelines: Mapping[int, CpuTimeline],
+    system: System,
+    wakings: Mapping[int, Sequence[Change]] = NO_WAKINGS,
 ) -> TimeBudget:
-    """The budget of an activation. changes: of its thread, in order of time, on all CPUs."""
+    """The budget of an activation. changes: of its thread, in order of time, on all CPUs. wakings: of other threads."""
     first = bisect_left(changes, activation.due_ns, key=lambda change: change.time_ns)
     within = changes[first : bisect_right(changes, activation.end_ns, key=lambda change: change.time_ns)]
     woken_ns = next((change.time_ns for change in within if change.what == "waking"), None)
     ran = [change.time_ns for change in within if change.what == "in"]
     rules = _Rules(activation, _priority(changes, activation), timelines, system, woken_ns)
-    parts = [part for step in _steps(activation, changes) for part in rules.parts(step)]
+    steps = (piece for step in _steps(activation, changes) for piece in _blocking_path(step, wakings))
+    parts = [part for step in steps for part in rules.parts(step)]
     return TimeBudget(activation, tuple(_merged(parts)), woken_ns, ran[0] if ran else None)
 
 
@@ -161,7 +181,8 @@ def _merged(parts: Sequence[BudgetPart]) -> Iterator[BudgetPart]:
     """Join parts that follow each other and have all in common."""
     for _, group in groupby(parts, key=lambda part: (part.phase, part.cause, part.cpu)):
         same = list(group)
-        yield replace(same[0], to_ns=same[-1].to_ns)
+        stack = next((part.stack for part in same if part.stack), ())
+        yield replace(same[0], to_ns=same[-1].to_ns, stack=stack)
 
 
 def _steps(activation: LateActivation, changes: Sequence[Change]) -> Iterator[_Step]:
@@ -206,6 +227,29 @@ def _waker(waking: Change | None) -> NamedCause:
     )
 
 
+def _blocking_path(step: _Step, wakings: Mapping[int, Sequence[Change]]) -> Iterator[_Step]:
+    """The parts of a blocked time, each with the thread that all waited for then.
+
+    The thread that woke the late one may have waited for another one before, and so on.
+    """
+    pieces: list[_Step] = []
+    waker, to_ns = step.waker, step.to_ns
+    while step.mode is _Mode.ASLEEP and step.phase is Phase.C and len(pieces) < LONGEST_PATH:
+        before = _last_waking(wakings.get(waker.tid or 0, ()), step.from_ns, to_ns)
+        if before is None:
+            break
+        pieces.append(step._replace(from_ns=before.time_ns, to_ns=to_ns, waker=waker))
+        waker, to_ns = _waker(before), before.time_ns
+    yield step._replace(to_ns=to_ns, waker=waker)
+    yield from reversed(pieces)
+
+
+def _last_waking(wakings: Sequence[Change], from_ns: int, to_ns: int) -> Change | None:
+    """The last waking between two times."""
+    at = bisect_left(wakings, to_ns, key=lambda change: change.time_ns)
+    return wakings[at - 1] if at and wakings[at - 1].time_ns > from_ns else None
+
+
 def _mode_before(changes: Sequence[Change], begin: int) -> _Mode | None:
     """The state at the due time: by what happened before it, else by what happens first after it."""
     mode: _Mode | None = None
@@ -247,6 +291,7 @@ class _Rules:
         self._activation, self._priority, self._timelines = activation, priority, timelines
         self._system, self._woken_ns = system, woken_ns
         self._own_timer: Context | None = None
+        self._gap_ends: dict[int, int] = {}
 
     def parts(self, step: _Step) -> Iterator[BudgetPart]:
         """The parts of a step. Where no stretch covers it, it is unexplained."""
@@ -259,7 +304,8 @@ class _Rules:
             if stretch.from_ns > at_ns:
                 yield BudgetPart(at_ns, stretch.from_ns, step.phase, unexplained, step.cpu)
             if stretch.to_ns > stretch.from_ns:
-                yield BudgetPart(stretch.from_ns, stretch.to_ns, step.phase, cause, step.cpu)
+                stack = self._stack(step.cpu, stretch, cause)
+                yield BudgetPart(stretch.from_ns, stretch.to_ns, step.phase, cause, step.cpu, stack)
             at_ns = max(at_ns, stretch.to_ns)
         if at_ns < step.to_ns:
             yield BudgetPart(at_ns, step.to_ns, step.phase, unexplained, step.cpu)
@@ -274,6 +320,15 @@ class _Rules:
         if step.mode is None:
             return [NamedCause(Cause.UNEXPLAINED)] * len(stretches)
         return [self._on_top(stretch) or charge(step, stretch) for stretch in stretches]
+
+    def _stack(self, cpu: int, stretch: Stretch, cause: NamedCause) -> tuple[str, ...]:
+        """The stack of an interrupt that came within the charged time or ended it."""
+        hit_ns = None
+        if cause.cause in IN_GAP:
+            hit_ns = self._gap_ends.get(stretch.from_ns)
+        elif cause.cause in IN_SECTION and stretch.evidence and stretch.evidence.hit_ns >= self._activation.due_ns:
+            hit_ns = stretch.evidence.hit_ns
+        return () if hit_ns is None else self._timelines[cpu].stack_at(hit_ns) or ()
 
     def _on_top(self, stretch: Stretch) -> NamedCause | None:
         """The cause if something ran over the task; None otherwise."""
@@ -310,14 +365,17 @@ class _Rules:
         late = max(on, default=-1) + 1
         seen_off = any(stretch.irqs_off_at_end for stretch in gap[late:])
         silent = late < len(gap) and self._all_silent(step.cpu, gap[late].from_ns, gap[-1].to_ns)
+        self._gap_ends |= {stretch.from_ns: gap[-1].to_ns for stretch in gap[late:]}
+        stack = self._timelines[step.cpu].stack_at(gap[-1].to_ns)
         return [
             NamedCause(Cause.LATE_TIMER)
             if at < late and not stretch.irqs_off
-            else self._waited(stretch, seen_off, silent)
+            else self._waited(stretch, seen_off, silent, stack)
             for at, stretch in enumerate(gap)
         ]
 
-    def _waited(self, stretch: Stretch, seen_off: bool, silent: bool) -> NamedCause:
+    def _waited(self, stretch: Stretch, seen_off: bool, silent: bool, stack: tuple[str, ...] | None) -> NamedCause:
+        """stack: of the interrupt that ended the gap."""
         task = stretch.task
         if task is None:
             return NamedCause(Cause.UNEXPLAINED)
@@ -325,10 +383,18 @@ class _Rules:
             return NamedCause(Cause.LATE_TIMER)
         if stretch.irqs_off or seen_off:
             return self._by_running(Cause.IRQ_OFF, stretch, task)
-        if silent or (stretch.mode == USER and not stretch.top):
+        return self._by_stack(stretch, task, silent, stack)
+
+    def _by_stack(self, stretch: Stretch, task: Task, silent: bool, stack: tuple[str, ...] | None) -> NamedCause:
+        """What no event of the gap tells."""
+        in_user = stretch.mode == USER or (stack == () and self._system.sees_interrupts and not task.idle)
+        if silent or (in_user and not stretch.top):
             return NamedCause(Cause.MACHINE)
         if task.idle and not stretch.top:
             return NamedCause(Cause.IDLE_EXIT)
+        function = let_interrupts_in(stack or ())
+        if function:
+            return replace(self._by_running(Cause.IRQ_OFF_LIKELY, stretch, task), function=function)
         return self._by_running(Cause.IRQ_OFF_OR_GONE, stretch, task)
 
     def _by_running(self, cause: Cause, stretch: Stretch, task: Task) -> NamedCause:

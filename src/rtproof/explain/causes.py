@@ -10,6 +10,7 @@ class Cause(Enum):
     """What a part of the time is charged to. The value is the name in JSON, in rules and in --explain-at-most."""
 
     IRQ_OFF = "irqoff"
+    IRQ_OFF_LIKELY = "irqoff-likely"
     IRQ_OFF_OR_GONE = "irqoff-or-machine"
     MACHINE = "machine"
     LATE_TIMER = "late-timer"
@@ -37,6 +38,7 @@ class Cause(Enum):
 
 WORDS = {
     Cause.IRQ_OFF: "interrupts off in {}",
+    Cause.IRQ_OFF_LIKELY: "probably interrupts off in {}",
     Cause.IRQ_OFF_OR_GONE: "interrupts off in {}, or the machine was gone",
     Cause.MACHINE: "host or hardware: the machine was gone",
     Cause.LATE_TIMER: "the timer's interrupt came late, with interrupts on",
@@ -58,7 +60,7 @@ WORDS = {
     Cause.OWN_CODE: "the thread's own code",
     Cause.OWN_PREVIOUS: "the thread was still busy with the activation before",
     Cause.PAGE_FAULT: "page fault of the thread",
-    Cause.BLOCKED: "blocked, until {} woke the thread",
+    Cause.BLOCKED: "blocked, until {} was done",
     Cause.UNEXPLAINED: "unexplained",
 }
 
@@ -72,6 +74,7 @@ class Blind(Enum):
 
 
 MAY_HIDE = {
+    Cause.IRQ_OFF_LIKELY: (Blind.INTERRUPTS, Blind.SOFTIRQS),
     Cause.IRQ_OFF_OR_GONE: (Blind.INTERRUPTS, Blind.SOFTIRQS),
     Cause.IDLE_EXIT: (Blind.INTERRUPTS,),
     Cause.TIMER: (Blind.TIMERS,),
@@ -89,22 +92,25 @@ class NamedCause:
     """A cause and who it was, such as preemption off in dd/812.
 
     name: "" where the cause needs none. tid: of a thread; None for what is no thread, and for all threads of a name.
+    function: of the kernel, where a stack shows it; else "".
     """
 
     cause: Cause
     name: str = ""
     tid: int | None = None
+    function: str = ""
 
     @property
     def who(self) -> str:
         return self.name if self.tid is None else f"{self.name or 'a thread'}/{self.tid}"
 
     @property
-    def order(self) -> tuple[str, str, int]:
-        return self.cause.value, self.name, self.tid or 0
+    def order(self) -> tuple[str, str, int, str]:
+        return self.cause.value, self.name, self.tid or 0, self.function
 
     def words(self, blind: Collection[Blind] = ()) -> str:
         """The cause in words; blind: the classes of events that the trace lacks."""
         text = WORDS[self.cause].format(self.who or "an unknown thread")
+        text += f", {self.function}()" if self.function else ""
         hidden = [each.value for each in MAY_HIDE.get(self.cause, ()) if each in blind]
         return f"{text}, or {' or '.join(hidden)} that the trace has no event for" if hidden else text

@@ -8,14 +8,26 @@ because PREEMPT_RT preempts them.
 
 from array import array
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from rtproof.explain.trace_events import DEPTH_MASK, HARDIRQ, IRQS_OFF, LOST, NMI, SYSTEM_CALL, VECTOR, TraceEvent
+from rtproof.explain.stacks import HitStack, hit_functions
+from rtproof.explain.trace_events import (
+    DEPTH_MASK,
+    HARDIRQ,
+    IRQS_OFF,
+    LOST,
+    NMI,
+    SYSTEM_CALL,
+    VECTOR,
+    TraceEvent,
+    Value,
+)
 
-Values = Mapping[str, int | str]
+Values = Mapping[str, Value]
 
 IDLE_LEAVES = 0xFFFFFFFF
 """The state of ``cpu_idle`` that says that the CPU is idle no more."""
@@ -60,10 +72,11 @@ class Task(NamedTuple):
 
 
 class TaskState(NamedTuple):
-    """How an interrupt found the task that it hit: how often preemption was off, and the flags."""
+    """How an interrupt found the task that it hit: how often preemption was off, the flags, and when it came."""
 
     depth: int
     flags: int
+    hit_ns: int
 
 
 class Stretch(NamedTuple):
@@ -116,12 +129,14 @@ class CpuTimeline:
     """The stretches of one CPU within the windows, in order.
 
     times: of all its events. from_ns, to_ns: of the first event and the last; None without any.
+    stacks: of what interrupts hit, in order.
     """
 
     cpu: int
     stretches: tuple[Stretch, ...]
     times: Sequence[int]
     lost: tuple[Window, ...]
+    stacks: tuple[HitStack, ...] = ()
 
     @property
     def from_ns(self) -> int | None:
@@ -136,6 +151,12 @@ class CpuTimeline:
         first = bisect_right(self.stretches, from_ns, key=lambda stretch: stretch.to_ns)
         last = bisect_left(self.stretches, to_ns, key=lambda stretch: stretch.from_ns)
         return self.stretches[first:last]
+
+    def stack_at(self, hit_ns: int) -> tuple[str, ...] | None:
+        """The functions that the interrupt of this time hit; None if no stack tells."""
+        at = bisect_left(self.stacks, hit_ns, key=lambda stack: stack.hit_ns)
+        found = self.stacks[at : at + 1]
+        return found[0].functions if found and found[0].hit_ns == hit_ns else None
 
     def count(self, from_ns: int, to_ns: int) -> int:
         """How many events lie strictly between two times."""
@@ -181,7 +202,9 @@ class CpuWalk:
         self._times = array("q")
         self._stretches: list[Stretch] = []
         self._lost: list[Window] = []
+        self._stacks: list[HitStack] = []
         self.changes: dict[int, list[Change]] = {tid: [] for tid in watched}
+        self.wakings: dict[int, list[Change]] = defaultdict(list)
         self.deepest = 0
         self._since_ns: int | None = None
         self._priorities: dict[int, int] = {}
@@ -209,6 +232,7 @@ class CpuWalk:
             "sys_exit": lambda event: self._called(event, USER),
             "page_fault_user": self._fault,
             "page_fault_kernel": self._fault,
+            "kernel_stack": self._stack,
         }
 
     def _forget(self) -> None:
@@ -225,7 +249,11 @@ class CpuWalk:
         self._idle_state = -1
 
     def walk(self, events: Iterable[TraceEvent]) -> CpuTimeline:
-        """The timeline of all events of the CPU, in order. What goes back in time counts as of the time before."""
+        """The timeline of all events of the CPU, in order. What goes back in time counts as of the time before.
+
+        Afterwards ``changes`` has what happened to the watched threads, and ``wakings`` those of all threads within
+        the windows.
+        """
         for told in events:
             since_ns = told.time_ns if self._since_ns is None else self._since_ns
             event = told._replace(time_ns=since_ns) if told.time_ns < since_ns else told
@@ -236,7 +264,7 @@ class CpuWalk:
             self._close(event)
             self._check(event)
             self._handle(event)
-        return CpuTimeline(self._cpu, tuple(self._stretches), self._times, tuple(self._lost))
+        return CpuTimeline(self._cpu, tuple(self._stretches), self._times, tuple(self._lost), tuple(self._stacks))
 
     def _handle(self, event: TraceEvent) -> None:
         handler = self._handlers.get(event.name)
@@ -327,14 +355,16 @@ class CpuWalk:
 
     def _waking(self, event: TraceEvent) -> None:
         tid = _number(event.values, "pid")
-        if tid not in self._watched:
+        watched = tid in self._watched
+        if not watched and not self._in_window(event.time_ns):
             return
         hard = bool(event.flags & HARDIRQ)
-        if not hard:  # the waking itself holds one lock
-            self._evidence = TaskState(max(0, (event.depth & DEPTH_MASK) - 1), event.flags)
+        if watched and not hard:  # the waking itself holds one lock
+            self._evidence = TaskState(max(0, (event.depth & DEPTH_MASK) - 1), event.flags, event.time_ns)
         target = _number(event.values, "target_cpu") if "target_cpu" in event.values else self._cpu
         by, priority = None if hard else self._task, _number(event.values, "prio")
-        self.changes[tid].append(Change(event.time_ns, "waking", self._cpu, target, True, by, priority))
+        change = Change(event.time_ns, "waking", self._cpu, target, True, by, priority)
+        (self.changes if watched else self.wakings)[tid].append(change)
 
     def _migrate(self, event: TraceEvent) -> None:
         tid = _number(event.values, "pid")
@@ -351,7 +381,7 @@ class CpuWalk:
     def _enter(self, event: TraceEvent, layer: Layer, name: str, key: int = 0) -> None:
         hard = bool(event.flags & (HARDIRQ | NMI))
         if not self._hard and (hard or layer is Layer.INTERRUPT):
-            self._evidence = TaskState(event.depth & DEPTH_MASK, event.flags)
+            self._evidence = TaskState(event.depth & DEPTH_MASK, event.flags, event.time_ns)
             self.deepest = max(self.deepest, self._evidence.depth)
         if event.name.removesuffix("_entry") not in self._meaning.paired:
             return
@@ -397,6 +427,19 @@ class CpuWalk:
 
     def _irqs(self, off: bool) -> None:
         self._irqs_off = off
+
+    def _stack(self, event: TraceEvent) -> None:
+        """A stack belongs to the outermost hard interrupt that runs: it shows what this one hit."""
+        addresses = event.values.get("caller")
+        if not self._hard or not isinstance(addresses, tuple) or not self._in_window(event.time_ns):
+            return
+        hit_ns = self._hard[0].since_ns
+        functions = hit_functions([self._meaning.symbol(address) for address in addresses])
+        if functions is not None and not (self._stacks and self._stacks[-1].hit_ns == hit_ns):
+            self._stacks.append(HitStack(hit_ns, functions))
+
+    def _in_window(self, time_ns: int) -> bool:
+        return self._next < len(self._windows) and self._windows[self._next].from_ns <= time_ns
 
     def _called(self, event: TraceEvent, mode: str) -> None:
         """A system call begins or ends. Others may not be traced, so this tells only of watched threads."""

@@ -17,6 +17,7 @@ from rtproof.core.units import whole_number
 from rtproof.explain.budget import LateActivation, System, TimeBudget, budget, watched_threads
 from rtproof.explain.causes import Blind, Cause, NamedCause
 from rtproof.explain.cpu_contexts import Change, CpuTimeline, CpuWalk, Meaning, Window, joined
+from rtproof.explain.stacks import CommonPath, common_path
 from rtproof.explain.trace_clock import ClockAnchors, clock_anchors
 from rtproof.explain.trace_events import VECTOR, EventDecoder, EventFormat, TraceEvent, event_formats
 from rtproof.record.activations import NO_ACTIVATIONS, Activations, join_activations, number_activations
@@ -45,6 +46,7 @@ class CauseRow:
     share: of their time. late, first_in: in how many it has a part, and in how many it is the largest.
     median_ns, largest_ns: of its part in the activations that have one. typical_ns: median of the same kind of cause
     over ordinary activations. threads: how many threads it was; with one, the cause has its number.
+    path: the functions of the kernel in which interrupts found it mostly; None without stacks.
     """
 
     cause: NamedCause
@@ -56,6 +58,7 @@ class CauseRow:
     median_ns: int
     largest_ns: int
     typical_ns: int
+    path: CommonPath | None = None
 
 
 @dataclass(frozen=True)
@@ -253,6 +256,7 @@ class ReadTrace:
 
     timelines: dict[int, CpuTimeline]
     changes: dict[int, list[Change]]
+    wakings: dict[int, list[Change]]
     system: System
     skipped: Counter[str]
     recorded: frozenset[tuple[int, int]] | None = None
@@ -270,7 +274,7 @@ class ReadTrace:
         return begin_ns is not None and begin_ns <= activation.due_ns
 
     def budget(self, activation: LateActivation) -> TimeBudget:
-        return budget(activation, self.changes.get(activation.tid, []), self.timelines, self.system)
+        return budget(activation, self.changes.get(activation.tid, []), self.timelines, self.system, self.wakings)
 
 
 def _read_trace(record: Record, formats: dict[int, EventFormat], activations: Sequence[LateActivation]) -> ReadTrace:
@@ -283,6 +287,7 @@ def _read_trace(record: Record, formats: dict[int, EventFormat], activations: Se
     watched = watched_threads(activations)
     timelines: dict[int, CpuTimeline] = {}
     changes: dict[int, list[Change]] = defaultdict(list)
+    wakings: dict[int, list[Change]] = defaultdict(list)
     deepest = clock_error_ns = 0
     for cpu in kernel_trace.trace_cpus(record):
         walk = CpuWalk(cpu, meaning, windows, watched, names)
@@ -293,12 +298,18 @@ def _read_trace(record: Record, formats: dict[int, EventFormat], activations: Se
             clock_error_ns = max(clock_error_ns, anchors.error_ns if anchors else 0)
         timelines[cpu] = walk.walk(events)
         deepest = max(deepest, walk.deepest)
-        for tid, found in walk.changes.items():
-            changes[tid] += found
-    ordered = {tid: sorted(found, key=lambda change: change.time_ns) for tid, found in changes.items()}
+        for kept_of, found_of in ((changes, walk.changes), (wakings, walk.wakings)):
+            for tid, found in found_of.items():
+                kept_of[tid] += found
     kept = frozenset((each.series, each.index) for each in record.snapshots)
     recorded = kept if kernel_trace.has_recorder(record) else None
-    return ReadTrace(timelines, ordered, _system(record, deepest), decoder.skipped, recorded, clock_error_ns)
+    system = _system(record, deepest, Blind.INTERRUPTS not in _blind(formats))
+    return ReadTrace(timelines, _ordered(changes), _ordered(wakings), system, decoder.skipped, recorded, clock_error_ns)
+
+
+def _ordered(changes: Mapping[int, list[Change]]) -> dict[int, list[Change]]:
+    """The changes of each thread on all CPUs in order of time."""
+    return {tid: sorted(found, key=lambda change: change.time_ns) for tid, found in changes.items()}
 
 
 def _by_records_clock(events: list[TraceEvent], record: Record) -> tuple[Iterator[TraceEvent], ClockAnchors | None]:
@@ -342,12 +353,12 @@ def _names(record: Record) -> dict[int, str]:
     return {int(words[0]): words[1] for words in lines if len(words) == 2 and words[0].isdigit()}
 
 
-def _system(record: Record, deepest: int) -> System:
+def _system(record: Record, deepest: int, sees_interrupts: bool) -> System:
     """deepest: how often preemption was off at most, of all that interrupts hit."""
     model = preemption_model(record).effective.value
     config = kernel_config(record)
     counts = deepest > 0 or (config is not None and config.has("PREEMPT_COUNT"))
-    return System(own_threads(record), model in ("full", "lazy", "rt"), model == "rt", counts)
+    return System(own_threads(record), model in ("full", "lazy", "rt"), model == "rt", counts, sees_interrupts)
 
 
 def _blind(formats: Mapping[int, EventFormat]) -> tuple[Blind, ...]:
@@ -382,11 +393,23 @@ def cause_rows(budgets: Sequence[TimeBudget], ordinary: Sequence[TimeBudget]) ->
         threads[replace(cause, tid=None)].add(cause.tid)
     first = Counter(replace(each.first, tid=None) for each in budgets)
     late_ns = sum(each.activation.latency_ns for each in budgets)
+    paths = _paths(budgets)
     rows = [
-        _row(cause, tids, [each[cause] for each in of_late if cause in each], (first[cause], late_ns), usual)
+        replace(
+            _row(cause, tids, [each[cause] for each in of_late if cause in each], (first[cause], late_ns), usual),
+            path=paths.get(cause),
+        )
         for cause, tids in threads.items()
     ]
     return tuple(sorted(rows, key=lambda row: (-row.total_ns, row.cause.order)))
+
+
+def _paths(budgets: Sequence[TimeBudget]) -> dict[NamedCause, CommonPath]:
+    """What the stacks of each cause have in common, of all threads of a name."""
+    stacks: dict[NamedCause, list[tuple[str, ...]]] = defaultdict(list)
+    for part in (part for each in budgets for part in each.parts if part.stack):
+        stacks[replace(part.cause, tid=None)].append(part.stack)
+    return {cause: common_path(some) for cause, some in stacks.items()}
 
 
 def _row(

@@ -45,6 +45,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "sys_exit": (),
     "irq_disable": ("caller_offs",),
     "irq_enable": ("caller_offs",),
+    "kernel_stack": ("caller",),
 }
 """The events that a budget can use, and their fields. Interrupt vectors and system calls come by their pattern."""
 VECTOR = re.compile(r"irq_vectors/(?P<name>\w+)_(?P<way>entry|exit)")
@@ -52,6 +53,10 @@ SYSTEM_CALL = re.compile(r"syscalls/sys_(?P<way>enter|exit)_\w+")
 
 _FORMAT = re.compile(r"events/(?P<path>[^/]+/[^/]+)/format")
 _ID = re.compile(r"(?m)^ID: *(\d{1,9})")
+
+
+Value = int | str | tuple[int, ...]
+"""The value of a field: a number, a text, or the addresses of a stack."""
 
 
 class TraceEvent(NamedTuple):
@@ -67,7 +72,7 @@ class TraceEvent(NamedTuple):
     flags: int
     depth: int
     pid: int
-    values: Mapping[str, int | str]
+    values: Mapping[str, Value]
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,7 @@ def values_of(known: EventFormat) -> tuple[str, ...] | None:
     return VALUES.get(known.name)
 
 
-Reader = Callable[[memoryview], int | str]
+Reader = Callable[[memoryview], Value]
 
 
 class EventDecoder:
@@ -146,11 +151,20 @@ class EventDecoder:
         if field.kind in ("place", "relative place"):
             begin = end if field.kind == "relative place" else 0
             return lambda content: self._text_at(content, self._number(content[first:end]), begin)
+        if field.kind == "array":
+            return lambda content: self._addresses(content[first:])
         signed = field.kind == "signed"
         return lambda content: self._number(content[first:end], signed)
 
     def _number(self, content: memoryview, signed: bool = False) -> int:
         return int.from_bytes(content, "big" if self._layout.big else "little", signed=signed)
+
+    def _addresses(self, content: memoryview) -> tuple[int, ...]:
+        """All addresses up to the end of an event, which may be longer than its format says."""
+        size = self._layout.commit_size  # that of a word of the kernel
+        places = range(0, len(content) - size + 1, size)
+        numbers = (self._number(content[at : at + size]) for at in places)
+        return tuple(number for number in numbers if number not in (0, (1 << 8 * size) - 1))
 
     def _text(self, content: bytes) -> str:
         known = self._texts.get(content)

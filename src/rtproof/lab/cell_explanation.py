@@ -15,10 +15,11 @@ import numpy as np
 from rtproof.agents.build import MAP_SUFFIX, PINNED, ProgramSources, build_agent, build_program, source_folder
 from rtproof.core.errors import TargetError, UserError
 from rtproof.lab import executed_code
-from rtproof.lab.executed_code import IDLE, ExecutedBlocks, FunctionSpan, Symbols, is_interrupt, last_begun, within
+from rtproof.lab.executed_code import IDLE, ExecutedBlocks, FunctionSpan, Symbols, last_begun, within
 from rtproof.lab.guest_cell import BOOT_TIMEOUT_S, SLOWEST_GUEST_RATIO, GuestCell, machine_identity
 from rtproof.record import run_folder
 from rtproof.record.contents import Record
+from rtproof.summary.trace_text import is_interrupt
 from rtproof.vm.cache_folders import lab_cache, scratch_folder, write_cache_file
 from rtproof.vm.guest import Job, run_job
 from rtproof.vm.machine import Machine

@@ -7,7 +7,6 @@ switches of tasks on every architecture, without a look at an instruction.
 """
 
 import bisect
-import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.core.errors import UserError
+from rtproof.summary.trace_text import is_interrupt
 
 BLOCKS_MAGIC = b"RTPB"
 BLOCKS_VERSION = 1
@@ -29,14 +29,6 @@ _TASK_SWITCHES = ("__switch_to_asm", "cpu_switch_to", "__switch_to")
 """The function that changes the stack: of x86, of 64-bit ARM, of 32-bit ARM. A kernel has the first of these."""
 _THUNKS = ("__x86_indirect_thunk_", "__x86_return_thunk", "__SCT__", "srso_", "retbleed_")
 """Jumps by way of which the compiler calls a function through a pointer."""
-
-
-_INTERRUPT = re.compile(r"asm_(sysvec|common_interrupt|exc)|el[01].*_(irq|fiq)|__(irq|fiq|pabt|dabt)_")
-
-
-def is_interrupt(name: str) -> bool:
-    """Whether a function of the kernel is where an interrupt or an exception enters it."""
-    return _INTERRUPT.match(name) is not None
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ from rtproof.explain.advice import Advice, advice_on
 from rtproof.explain.budget import BudgetPart, TimeBudget
 from rtproof.explain.causes import NamedCause
 from rtproof.explain.explanation import CauseRow, Explanation
+from rtproof.explain.stacks import CommonPath
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import NO_LONGEST, Analysis, Episode, Requirement, Verdict, several_stages, shares_of
 from rtproof.judge.episodes import LevelClusters, level_clusters
@@ -1194,7 +1195,13 @@ CAUSE = Shape("cause", NamedCause) | {
     "cause": "what it is, as `--explain-at-most` names it",
     "name": Key("of the thread, the interrupt, the softirq or the function; or `null`", or_null=True),
     "tid": "the number of the thread; `null` where it is no thread, or several of the name",
+    "function": Key("of the kernel, where a stack shows it; or `null`", or_null=True),
     "words": Key("the cause in words", _cause_words),
+}
+STACK_PATH = Shape("what stacks have in common", CommonPath) | {
+    "functions": "functions of the kernel, the outermost first, in which more than half of the stacks were",
+    "within_count": "how many stacks have them",
+    "stacks_count": "how many stacks there are",
 }
 ADVICE = Shape("advice", Advice) | {
     "short": "what helps, in a few words",
@@ -1211,6 +1218,7 @@ CAUSE_ROW = Shape("cause of a run", CauseRow) | {
     "median_ns": "over those that have it",
     "largest_ns": "over those that have it",
     "typical_ns": "the median of the same kind of cause over ordinary activations",
+    "path": Key("where interrupts found it, or `null` without stacks", shape=STACK_PATH),
     "advice": Key("what helps, or `null`", _advice, shape=ADVICE),
 }
 BUDGET_PART = Shape("part of a budget", BudgetPart) | {
@@ -1219,6 +1227,7 @@ BUDGET_PART = Shape("part of a budget", BudgetPart) | {
     "phase": Key("A: until the thread was woken; B: until it ran; C: until the end", _phase),
     "cpu": "where; -1: not known",
     "*": Key(source="cause", shape=CAUSE),
+    "stack": "functions of the kernel in which an interrupt found who was charged, innermost first; empty if not known",
 }
 BUDGET = Shape("budget", TimeBudget) | {
     "thread": Key("the measuring thread", "activation.thread"),

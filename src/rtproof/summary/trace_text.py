@@ -30,6 +30,8 @@ _STRING = re.compile(r"__get_str\((?P<name>\w+)\)")
 _SYMBOLS = re.compile(r"__print_symbolic\(\s*REC->(?P<name>\w+)\s*,(?P<table>.*)\)", re.DOTALL)
 _SYMBOL = re.compile(r"\{\s*(0x[0-9a-fA-F]{1,16}|\d{1,9})\s*,\s*\"([^\"]*)\"\s*\}")
 
+_INTERRUPT = re.compile(r"asm_(sysvec|common_interrupt|exc)|el[01].*_(irq|fiq)|__(irq|fiq|pabt|dabt)_")
+
 Value = int | str
 
 
@@ -131,6 +133,11 @@ class Functions:
         """The function that begins nearest at or below the address; None if none does."""
         at = bisect_right(self._addresses, address)
         return self._names[at - 1] if at else None
+
+
+def is_interrupt(name: str) -> bool:
+    """Whether a function of the kernel is where an interrupt or an exception enters it."""
+    return _INTERRUPT.match(name) is not None
 
 
 class EventWriter:

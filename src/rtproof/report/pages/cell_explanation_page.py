@@ -18,9 +18,10 @@ from rtproof.lab.cell_explanation import (
     CellExplanation,
     ExecutedPhase,
 )
-from rtproof.lab.executed_code import ENTRY, IDLE, USER, is_interrupt
+from rtproof.lab.executed_code import ENTRY, IDLE, USER
 from rtproof.lab.kernel_comparison import VIRTUAL_TIME
 from rtproof.report.blocks import Block, Section, Table, Text
+from rtproof.summary.trace_text import is_interrupt
 
 EXPLANATION_SCHEMA = "rtproof.lab.explanation"
 EXPLANATION_SCHEMA_VERSION = 1

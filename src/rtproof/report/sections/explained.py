@@ -2,6 +2,7 @@
 """Why a run was late: one sentence, one table of causes, and the budgets of the latest activations."""
 
 from collections import Counter
+from collections.abc import Iterator
 
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import capitalised, quantity, value
@@ -20,6 +21,7 @@ from rtproof.summary.tracing_effect import tracing_effects
 MOST_ROWS = 18
 MOST_PARTS = 40
 SHOWN_BUDGETS = 8
+PATH_SHOWN, STACK_SHOWN, STACKS_SHOWN = 4, 8, 4
 SMALL = 0.001
 """A cause with a smaller share of the late time is no row of its own."""
 LEAST_FOR_ADVICE = 0.05
@@ -46,7 +48,7 @@ def explained_blocks(found: Explanation, record: Record) -> list[Block]:
     if doubts:
         blocks.append(Text(doubts, "doubt"))
     if found.budgets:
-        blocks += [_causes(found), Text((_note(found), *_advice(found)))]
+        blocks += [_causes(found), Text((*_where(found), _note(found), *_advice(found)))]
     return blocks
 
 
@@ -158,6 +160,17 @@ def _note(found: Explanation) -> str:
     )
 
 
+def _where(found: Explanation) -> tuple[str, ...]:
+    """In which functions of the kernel the largest causes were found."""
+    rows = [row for row in found.rows if row.path and row.path.functions and row.share >= LEAST_FOR_ADVICE]
+    return tuple(
+        f"{capitalised(row.cause.words())}: {row.path.within} of {quantity(row.path.stacks, 'stack')} in "
+        f"{' > '.join(row.path.functions[-PATH_SHOWN:])}."
+        for row in rows[:MOST_ADVICE]
+        if row.path
+    )
+
+
 def _advice(found: Explanation) -> tuple[str, ...]:
     """A line for each of the largest causes that a rule is for, each rule once."""
     causes = [row.cause for row in found.rows if row.share >= LEAST_FOR_ADVICE]
@@ -193,7 +206,21 @@ def _part(of: TimeBudget, part: BudgetPart, found: Explanation) -> BarPart:
 
 def budget_blocks(found: Explanation, most: int, *, folded: bool = False) -> list[Block]:
     """The budgets of the latest activations as tables."""
-    return [_budget(each, found, folded) for each in found.budgets[:most]]
+    shown = found.budgets[:most]
+    rows = tuple(row for each in shown for row in _stack_rows(each))
+    header = ("activation", *number_format.unit_headings(number_format.US, "from"), "functions, innermost first")
+    caption = "In which functions of the kernel interrupts found who was charged"
+    stacks = [Table(caption, header, rows, (0, 1), folded=folded)] if rows else []
+    return [*(_budget(each, found, folded) for each in shown), *stacks]
+
+
+def _stack_rows(of: TimeBudget) -> Iterator[tuple[str, ...]]:
+    """The stacks of the longest parts that have one."""
+    longest = sorted((part for part in of.parts if part.stack), key=lambda part: -part.length_ns)[:STACKS_SHOWN]
+    for part in longest:
+        rest = " < .." if len(part.stack) > STACK_SHOWN else ""
+        from_us = f"{(part.from_ns - of.activation.due_ns) / 1_000:,.1f}"
+        yield f"{of.activation.index:,}", from_us, " < ".join(part.stack[:STACK_SHOWN]) + rest
 
 
 def _budget(of: TimeBudget, found: Explanation, folded: bool) -> Table:
