@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtproof.core.errors import UserError
-from rtproof.lab import cell_explanation, executed_code
+from rtproof.lab import cell_explanation
 from rtproof.lab.cell_explanation import (
     AFTER_SCHEDULER,
     BEFORE_INTERRUPT,

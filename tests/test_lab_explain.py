@@ -72,7 +72,7 @@ def test_a_second_run_that_differs_or_was_not_recorded_explains_nothing(
     (tmp_path / RECORD_NAME).write_bytes(b"same")
     recorded(monkeypatch, tmp_path, again)
     with pytest.raises(TargetError, match=words):
-        cell_explanation._recorded_blocks(cell(tmp_path), tmp_path, 0x1000, 3, 50_000)
+        cell_explanation.recorded_blocks(cell(tmp_path), tmp_path, 0x1000, 3, 50_000)
 
 
 def test_an_agent_that_is_not_of_these_sources_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +80,7 @@ def test_an_agent_that_is_not_of_these_sources_is_refused(tmp_path: Path, monkey
     other.write_text("another agent")
     monkeypatch.setattr(cell_explanation, "build_agent", lambda *words, mapped: other)
     with pytest.raises(UserError, match="is not what its sources give"):
-        cell_explanation._agent_marks(cell(tmp_path))
+        cell_explanation.agent_marks(cell(tmp_path))
 
 
 def test_an_unknown_load_is_refused_before_anything_boots(capsys: pytest.CaptureFixture[str]) -> None:

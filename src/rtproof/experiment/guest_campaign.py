@@ -4,6 +4,7 @@
 Each cell is measured in the first of its ways that can run in the guest.
 """
 
+import json
 import shlex
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,9 +12,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import click
+
 from rtproof import loads, profiles
 from rtproof.core import units
-from rtproof.core.errors import UserError
+from rtproof.core.errors import TargetError, UserError
 from rtproof.core.plugins import options_once
 from rtproof.experiment import campaign_folder, guest_runner, profile_setup, run_request, stored_runs
 from rtproof.experiment.campaign_folder import CELLS_FOLDER, StoredCellEnd
@@ -25,10 +28,13 @@ from rtproof.lab.guest_cell import REFUSAL_PREFIX, CellSetting, GuestCell, Guest
 from rtproof.profiles import CellPlan, Profile, Way, run_options
 from rtproof.profiles.profile import LOAD, cell_as_run, option_words, with_loads, with_options, with_parameters
 from rtproof.record import run_folder
-from rtproof.report.blocks import Table
-from rtproof.report.pages import campaign_outcomes, kernel_comparison_page
+from rtproof.report import render
+from rtproof.report.blocks import Section, Table
+from rtproof.report.pages import campaign_outcomes, cell_explanation_page, kernel_comparison_page
 from rtproof.report.pages.campaign_outcomes import CellOutcome, requirements_of_limits
+from rtproof.report.text_table import fitted_to_terminal
 
+EXPLANATIONS = "explanations.json"
 ResolveLoadNames = Callable[[Sequence[str]], Iterable[str]]
 """Turns names of loads into the words of the agent's command line."""
 
@@ -144,6 +150,7 @@ class GuestCampaignRequest:
     """What the user asked for.
 
     typed: the command. kind: ends the folder's name if the user names none. jobs: guests at once (default one per CPU).
+    explain: also say why the largest latency of each system was so large.
     """
 
     typed: tuple[str, ...]
@@ -151,6 +158,7 @@ class GuestCampaignRequest:
     output: Path | None
     as_json: bool
     jobs: int | None
+    explain: bool = False
 
 
 @dataclass(frozen=True)
@@ -226,7 +234,41 @@ def run_guest_campaign(profile: Profile, parts: Sequence[CampaignPart], asked: G
     more = campaign_outcomes.CampaignExtras(command=typed)
     found = campaign_folder.CampaignDocument(profile, outcomes, article, more, making)
     campaign_folder.publish_campaign(found, folder, asked.as_json)
+    if asked.explain:
+        _explain_largest(trials, folder, asked.as_json)
     return campaign_outcomes.campaign_exit_code(outcomes)
+
+
+def _explain_largest(trials: Sequence[GuestTrial], folder: Path, as_json: bool) -> None:
+    """Explain the largest latency of each system, keep the explanations in the folder, and print them.
+
+    A cell that cannot be explained has the reason in place of a cause.
+    """
+    found, failures = [], []
+    for result in _largest_of_systems(trials):
+        try:
+            found.append(guest_runner.explain_result(result))
+        except (UserError, TargetError) as problem:
+            failures.append(f"{result.cell.name}: {problem}")
+    documents = [cell_explanation_page.explanation_dict(each) for each in found]
+    content = json.dumps({"explanations": documents, "failures": failures}, indent=2)
+    (folder / EXPLANATIONS).write_text(f"{content}\n")
+    section = Section("why", "Why", tuple(cell_explanation_page.why_blocks(found, failures)))
+    with fitted_to_terminal():
+        click.echo(render("text", "The largest latency of each kernel", [section]), nl=False, err=as_json)
+
+
+def _largest_of_systems(trials: Sequence[GuestTrial]) -> list[CellResult]:
+    """Of each system the cell with the largest latency."""
+    largest: dict[GuestSystem, CellResult] = {}
+    for trial in trials:
+        result = trial.result
+        if result is None or result.reading is None or result.kept is None:
+            continue
+        before = largest.get(trial.system)
+        if before is None or before.reading is None or result.reading.max_ns > before.reading.max_ns:
+            largest[trial.system] = result
+    return list(largest.values())
 
 
 def _making_tables(rounds: _GuestRounds, trials: list[GuestTrial]) -> tuple[Table, ...]:

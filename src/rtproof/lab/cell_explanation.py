@@ -92,8 +92,8 @@ def explain_cell(cell: GuestCell, folder: Path) -> CellExplanation:
     activation, values = _largest_activation(record)
     latency_ns = int(values[activation])
     symbols = kernel_symbols(cell.system.machine)
-    marks = _agent_marks(cell)
-    blocks = _recorded_blocks(cell, folder, marks[MARK], _passes_before(record, activation), latency_ns)
+    marks = agent_marks(cell)
+    blocks = recorded_blocks(cell, folder, marks[MARK], passes_before(record, activation), latency_ns)
     read_ns, reading_ns = clock_reading(blocks, symbols.kernel, marks["from"], marks["to"])
     spans = executed_code.function_spans(blocks, symbols)
     due_ns = read_ns - latency_ns
@@ -123,7 +123,7 @@ def _largest_activation(record: Record) -> tuple[int, "np.ndarray[tuple[int], np
     return int(joined.argmax()), joined
 
 
-def _passes_before(record: Record, activation: int) -> int:
+def passes_before(record: Record, activation: int) -> int:
     """How often the agent passes the mark before this activation. One that the warm-up left over does not pass it."""
     noted = sum(int(found.noted.sum()) for found in record.conditions.values())
     count = sum(len(block.values) for block in record.blocks(record.series[-1].id))
@@ -145,7 +145,7 @@ def kernel_symbols(machine: Machine) -> Symbols:
     return executed_code.parse_kallsyms(place.read_text())
 
 
-def _agent_marks(cell: GuestCell) -> dict[str, int]:
+def agent_marks(cell: GuestCell) -> dict[str, int]:
     """Addresses of the agent in the guest: the mark, and from where to where its code is."""
     mapped = build_agent(cell.system.machine.kernel.arch, PINNED, mapped=True)
     if mapped.read_bytes() != cell.agent.read_bytes():
@@ -167,7 +167,7 @@ def _is_hexadecimal(*words: str) -> bool:
     return all(set(word) <= set("0123456789abcdef") for word in words)
 
 
-def _recorded_blocks(cell: GuestCell, folder: Path, mark: int, passes: int, latency_ns: int) -> ExecutedBlocks:
+def recorded_blocks(cell: GuestCell, folder: Path, mark: int, passes: int, latency_ns: int) -> ExecutedBlocks:
     """Run the cell again with the plugin, and return what it recorded."""
     room = min(max(LEAST_BLOCKS, latency_ns), MOST_BLOCKS)
     timeout_s = BOOT_TIMEOUT_S + 2 * SLOWEST_GUEST_RATIO * cell.setting.virtual_ns(cell.shift) / 1e9

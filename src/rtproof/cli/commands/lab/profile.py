@@ -60,6 +60,11 @@ DURATION = "5s"
         metavar="FILE",
         help="rtproof.ko for kernel images of your own.",
     ),
+    click.option(
+        "--explain",
+        is_flag=True,
+        help="Then run the cell with the largest latency of each kernel once more, and say why (see 'lab explain').",
+    ),
     JOBS_OPTION,
     *LAB_OUTPUT_OPTIONS,
 )
@@ -80,5 +85,5 @@ def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int
 
     profile = guest_campaign.profile_for_guests(values["name"], values["settings"], values, DURATION)
     typed = ctx.obj or ("rtproof", "lab", "profile", values["name"])
-    asked = guest_campaign.GuestCampaignRequest(typed, f"lab-{profile.name}", output, as_json, jobs)
+    asked = guest_campaign.GuestCampaignRequest(typed, f"lab-{profile.name}", output, as_json, jobs, values["explain"])
     ctx.exit(guest_campaign.run_on_kernels(profile, values["kernels"], values["preempts"], values["module"], asked))
