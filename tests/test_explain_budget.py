@@ -117,11 +117,22 @@ def test_a_stack_is_shown_only_where_it_was_in_the_charged_section() -> None:
     assert {part.stack for part in late_by_other.parts} == {()}
 
 
-def test_stacks_have_in_common_what_more_than_half_of_them_have() -> None:
-    stacks = [("a", "hold", "call"), ("b", "hold", "call"), ("c", "d", "call"), ("hold", "call")]
-    assert common_path(stacks) == CommonPath(("call", "hold"), 3, 4)
-    assert common_path([("a",), ("b",)]) == CommonPath((), 0, 2)
-    assert common_path([()]) == CommonPath((), 0, 1)
+def test_the_unlocking_that_an_interrupt_hit_does_not_count_as_preemption_off() -> None:
+    for depth, cause in ((1, Cause.NO_POINT), (2, Cause.PREEMPT_OFF)):
+        cpu = begun().timer(1_000, depth, stack=(RESTORE, HOLDS)).to_victim(315_000)
+        assert budget_of(320_000, cpu).first == NamedCause(cause, "hog", HOG)
+
+
+def test_stacks_have_in_common_what_takes_more_than_half_of_the_time() -> None:
+    stacks = [
+        (("a", "hold", "call"), 20),
+        (("b", "hold", "call"), 20),
+        (("c", "d", "call"), 10),
+        (("hold", "call"), 30),
+    ]
+    assert common_path(stacks) == CommonPath(("call", "hold"), 0.875, 4)
+    assert common_path([(("a",), 1), (("b",), 1)]) == CommonPath((), 0, 2)
+    assert common_path([((), 5)]) == CommonPath((), 0, 1)
 
 
 def test_a_blocked_thread_waited_for_whoever_kept_its_waker_waiting() -> None:

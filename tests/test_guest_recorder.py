@@ -8,6 +8,9 @@ import probe_guest
 import pytest
 from probe_guest import Guest
 
+from rtproof.explain.budget import IN_GAP, IN_SECTION
+from rtproof.explain.causes import Cause
+from rtproof.explain.explanation import explain
 from rtproof.record.contents import Moment, Record, Snapshot, SnapshotReason
 from rtproof.summary import kernel_trace
 from rtproof.summary.trace_text import RawEvent
@@ -21,6 +24,7 @@ state() {{ ls $T/instances; cat $T/tracing_on $T/set_event $T/trace_clock; cat $
 state > /out/before 2> /dev/null
 run all --trace recorder,stacks --limit 1us --samples {SAMPLES}
 run kept --trace recorder,top=20,ordinary=10
+run loaded --trace recorder,stacks,top=30,ordinary=0 --load dd --limit 50us
 run few --trace recorder,top=0,ordinary=0,threshold=1h
 run turns --trace recorder,top=0,ordinary=200 --trace-blocks 100ms --samples 1000
 /agent run -o /out/killed --trace recorder,stacks --duration 1h & agent=$!
@@ -142,6 +146,16 @@ def test_triggers_and_synthetic_events_for_stacks_go_with_the_run(guest: Guest) 
     assert about(guest.record("all"))["stacks"] == "sections late-timers"
     assert about(guest.record("kept"))["stacks"] == "not asked for"
     assert "rtproof" not in guest.text("after") + guest.text("killed-after")
+
+
+def test_stacks_name_the_functions_in_which_a_load_keeps_the_thread_waiting(guest: Guest) -> None:
+    """The load frees pages of a file. The plain kernel does that with interrupts off, PREEMPT_RT does not."""
+    found = explain(guest.record("loaded"), 50_000)
+    parts = [part for each in found.budgets for part in each.parts]
+    assert {part.cause.cause for part in parts if part.stack} <= {*IN_GAP, *IN_SECTION}
+    likely = [part for part in parts if part.cause.cause is Cause.IRQ_OFF_LIKELY]
+    assert all(part.cause.function in part.stack for part in likely)
+    assert (max((part.length_ns for part in likely), default=0) > 50_000) == (guest.name == "debian-6.1")
 
 
 def test_without_tracefs_an_optional_recorder_is_told_and_a_strict_one_refused(guest: Guest) -> None:

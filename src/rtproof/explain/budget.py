@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from rtproof.explain.causes import Cause, NamedCause
 from rtproof.explain.cpu_contexts import FAULT, USER, Change, Context, CpuTimeline, Layer, Stretch, Task
-from rtproof.explain.stacks import let_interrupts_in
+from rtproof.explain.stacks import let_interrupts_in, unlocks
 from rtproof.explain.trace_events import BH_OFF, SOFTIRQ
 
 TIMER_INTERRUPT = re.compile(r"local_timer|.*(timer|tick|twd).*", re.IGNORECASE)
@@ -426,7 +426,7 @@ class _Rules:
             return NamedCause(known)
         if self._chosen_instead(stretch):
             return self._by(Cause.THROTTLED, task)
-        return self._holds(stretch, task)
+        return self._holds(step, stretch, task)
 
     def _without_rank(self, step: _Step, task: Task) -> Cause | None:
         """The cause where priorities play no part; None where they do."""
@@ -447,12 +447,13 @@ class _Rules:
         since_ns = self._woken_ns if self._woken_ns is not None else self._activation.due_ns
         return stretch.task_since_ns > since_ns + RACE_NS
 
-    def _holds(self, stretch: Stretch, task: Task) -> NamedCause:
+    def _holds(self, step: _Step, stretch: Stretch, task: Task) -> NamedCause:
         """Why a less urgent thread kept the CPU: by how the latest interrupt found it."""
         evidence = stretch.evidence
         if evidence is None or not self._system.counts:
             return self._by(Cause.PREEMPT_OFF_OR_NO_POINT, task)
-        if evidence.depth:
+        stack = self._timelines[step.cpu].stack_at(evidence.hit_ns) or ()
+        if evidence.depth > unlocks(stack):
             return self._by(Cause.PREEMPT_OFF, task)
         if not self._system.real_time and evidence.flags & (BH_OFF | SOFTIRQ):
             return self._by(Cause.SOFTIRQS_OFF, task)

@@ -406,9 +406,9 @@ def cause_rows(budgets: Sequence[TimeBudget], ordinary: Sequence[TimeBudget]) ->
 
 def _paths(budgets: Sequence[TimeBudget]) -> dict[NamedCause, CommonPath]:
     """What the stacks of each cause have in common, of all threads of a name."""
-    stacks: dict[NamedCause, list[tuple[str, ...]]] = defaultdict(list)
+    stacks: dict[NamedCause, list[tuple[tuple[str, ...], int]]] = defaultdict(list)
     for part in (part for each in budgets for part in each.parts if part.stack):
-        stacks[replace(part.cause, tid=None)].append(part.stack)
+        stacks[replace(part.cause, tid=None)].append((part.stack, part.length_ns))
     return {cause: common_path(some) for cause, some in stacks.items()}
 
 

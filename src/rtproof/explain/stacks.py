@@ -23,22 +23,27 @@ class HitStack(NamedTuple):
 
 
 class CommonPath(NamedTuple):
-    """The functions, the outermost first, that some stacks have in common, and how many of the stacks have them."""
+    """The functions, the outermost first, that some stacks have in common, with their share of the time."""
 
     functions: tuple[str, ...]
-    within: int
+    share: float
     stacks: int
 
 
-def common_path(stacks: Sequence[tuple[str, ...]]) -> CommonPath:
-    """The longest path from the outermost function inwards that more than half of the stacks have in common."""
+def common_path(stacks: Sequence[tuple[tuple[str, ...], int]]) -> CommonPath:
+    """The longest path from the outermost function inwards that has more than half of the time.
+
+    stacks: each with the length of the time that it stands for, in ns.
+    """
+    whole_ns = sum(length_ns for _, length_ns in stacks)
     paths: Counter[tuple[str, ...]] = Counter()
-    for stack in stacks:
+    for stack, length_ns in stacks:
         outermost_first = stack[::-1]
-        paths.update(outermost_first[: length + 1] for length in range(len(outermost_first)))
-    often = [path for path, count in paths.items() if 2 * count > len(stacks)]
+        for depth in range(1, len(outermost_first) + 1):
+            paths[outermost_first[:depth]] += length_ns
+    often = [path for path, length_ns in paths.items() if 2 * length_ns > whole_ns]
     path = max(often, key=len, default=())
-    return CommonPath(path, paths[path], len(stacks))
+    return CommonPath(path, paths[path] / whole_ns if path else 0.0, len(stacks))
 
 
 def hit_functions(stack: Sequence[str]) -> tuple[str, ...] | None:
@@ -49,6 +54,14 @@ def hit_functions(stack: Sequence[str]) -> tuple[str, ...] | None:
     while entry < len(stack) and is_interrupt(stack[entry]):
         entry += 1
     return tuple(stack[entry:])
+
+
+def unlocks(functions: Sequence[str]) -> bool:
+    """Whether an interrupt came where a spinlock lets interrupts in and has not yet switched preemption on again.
+
+    Then the kernel counts preemption as off once more than it is as soon as the function ends.
+    """
+    return bool(functions) and "unlock_irq" in functions[0]
 
 
 def let_interrupts_in(functions: Sequence[str]) -> str | None:

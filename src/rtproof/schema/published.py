@@ -1199,8 +1199,8 @@ CAUSE = Shape("cause", NamedCause) | {
     "words": Key("the cause in words", _cause_words),
 }
 STACK_PATH = Shape("what stacks have in common", CommonPath) | {
-    "functions": "functions of the kernel, the outermost first, in which more than half of the stacks were",
-    "within_count": "how many stacks have them",
+    "functions": "functions of the kernel, the outermost first, in which more than half of the time was spent",
+    "share_ratio": "of the time of the parts that have a stack",
     "stacks_count": "how many stacks there are",
 }
 ADVICE = Shape("advice", Advice) | {

@@ -129,7 +129,7 @@ def _causes(found: Explanation) -> Table:
     rest = [row for row in found.rows if row not in shown]
     if rest:
         share = _percent(sum(row.share for row in rest))
-        rows.append((f"{len(rest)} other causes", share, str(sum(row.first_in for row in rest)), "", "", ""))
+        rows.append((quantity(len(rest), "other cause"), share, str(sum(row.first_in for row in rest)), "", "", ""))
     units = number_format.unit_headings(number_format.US, "median", "largest", "typical")
     caption = f"Where the time of {quantity(len(found.budgets), 'late activation')} went"
     return Table(caption, ("cause", "share", "first in", *units), tuple(rows), (1, 2, 3, 4, 5))
@@ -164,8 +164,8 @@ def _where(found: Explanation) -> tuple[str, ...]:
     """In which functions of the kernel the largest causes were found."""
     rows = [row for row in found.rows if row.path and row.path.functions and row.share >= LEAST_FOR_ADVICE]
     return tuple(
-        f"{capitalised(row.cause.words())}: {row.path.within} of {quantity(row.path.stacks, 'stack')} in "
-        f"{' > '.join(row.path.functions[-PATH_SHOWN:])}."
+        f"{capitalised(row.cause.words())}: {_percent(row.path.share)} in "
+        f"{' > '.join(row.path.functions[-PATH_SHOWN:])} ({quantity(row.path.stacks, 'stack')})."
         for row in rows[:MOST_ADVICE]
         if row.path
     )
