@@ -172,8 +172,9 @@ SYSTEMS = {
     "local_timer_exit": "irq_vectors",
     "irq_work_entry": "irq_vectors",
     "irq_work_exit": "irq_vectors",
+    "sys_exit": "raw_syscalls",
 }
-WIDE = ("hrtimer", "function", "now", "softexpires", "prev_state")
+WIDE = ("hrtimer", "function", "now", "softexpires", "expires", "prev_state")
 PRINTED = {
     "sched_switch": '__print_flags(REC->prev_state, "|", { 0x0001, "S" }, { 0x0002, "D" })',
     "softirq_entry": '__print_symbolic(REC->vec, { 1, "TIMER" }, { 3, "NET_RX" })',

@@ -196,7 +196,6 @@ OTHERS = {
     "gunzip": gzip.compress(b"RTP"),
     "unzip": zipped(),
     "tar -x": archive(),
-    "trace.dat": b"\x17\x08\x44tracing6\0" + bytes(100),
     "perf.data": b"PERFILE2" + bytes(100),
     "HTML page": b"<!DOCTYPE html>\n<html><title>x</title></html>",
     "PDF": b"%PDF-1.7\n",

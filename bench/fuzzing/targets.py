@@ -32,7 +32,7 @@ from rtproof.compare.likeness import MUST_AGREE
 from rtproof.compare.run_metrics import RunFigures, figures_of
 from rtproof.core import plugins
 from rtproof.core.errors import UserError
-from rtproof.experiment import campaign_folder, stored_runs
+from rtproof.experiment import campaign_folder, explained_runs, stored_runs
 from rtproof.importers import LARGEST_BYTES
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis, Requirement
@@ -174,6 +174,23 @@ def _read_trace(content: bytes, folder: Path) -> bytes:
             assert not path.exists(), f"{name} refused and left its file"
     said.append(render("text", "trace", compose(analysis)).decode())
     return "\n".join(said).encode(errors="backslashreplace")
+
+
+def _trace_files() -> list[bytes]:
+    """Files of trace-cmd, as tests/trace_dat_cases.py makes them: both versions and byte orders, compressed and not."""
+    with zipfile.ZipFile(DATA / "trace" / "trace_dat.zip") as files:
+        return [files.read(name) for name in sorted(files.namelist())]
+
+
+def _read_trace_file(content: bytes, folder: Path) -> bytes:
+    """A trace.dat, with the activations of its threads, judged, explained and drawn."""
+    path = _file(content, folder, "trace.dat")
+    found = stored_runs.read_run(path, LIMIT, workers=1)
+    check_counts(found.analysis)
+    explained = explained_runs.explain_run(path, None, 8, {}).explanation
+    for budget in (*explained.budgets, *explained.ordinary):
+        assert sum(budget.by_cause.values()) == budget.activation.latency_ns, "a budget does not add up"
+    return found.as_json() + found.report("text") + repr(explained.rows).encode(errors="backslashreplace")
 
 
 def tool_outputs() -> list[bytes]:
@@ -448,6 +465,7 @@ TARGETS = (
     Target("exports", lambda: _records() + _traces(), mutated_record, _export_record, 3),
     Target("histogram", tool_outputs, _plain, _read_histogram, 2),
     Target("trace", _traces, mutated_trace, _read_trace, 2),
+    Target("trace-dat", _trace_files, _plain, _read_trace_file, 2),
     Target("profile", _toml_seeds(Path(profiles.__file__).parent), _plain, _read_profile),
     Target("article", _toml_seeds(Path(articles.__file__).parent), _plain, _read_article),
     Target("load", _toml_seeds(Path(loads.__file__).parent), _plain, _read_load),

@@ -12,9 +12,11 @@ import click
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity, unknown_name
 from rtproof.core.units import whole_number
+from rtproof.experiment.foreign_traces import is_trace_file, open_trace
 from rtproof.experiment.stored_runs import open_run
 from rtproof.explain.causes import Cause
 from rtproof.explain.explanation import Explanation, explain
+from rtproof.explain.foreign_records import ALL_REAL_TIME, WantedThreads
 from rtproof.record.contents import Record
 from rtproof.report import render
 from rtproof.report.blocks import Section, Text
@@ -59,9 +61,14 @@ def parse_at_most(words: Sequence[str]) -> dict[Cause, int]:
     return found
 
 
-def explain_run(path: Path, limit_ns: int | None, top: int, at_most: Mapping[Cause, int]) -> ExplainedRun:
-    """Explain the run at a path. UserError if causes are limited, and no late activation is in the trace."""
-    record = open_run(path).record
+def explain_run(
+    path: Path, limit_ns: int | None, top: int, at_most: Mapping[Cause, int], wanted: WantedThreads = ALL_REAL_TIME
+) -> ExplainedRun:
+    """Explain the run at a path. wanted: threads of a trace.dat.
+
+    UserError if causes are limited, and no late activation is in the trace.
+    """
+    record = _opened(path, wanted)
     found = explain(record, limit_ns, top)
     if at_most and found.late and not found.budgets:
         raise UserError(
@@ -69,6 +76,15 @@ def explain_run(path: Path, limit_ns: int | None, top: int, at_most: Mapping[Cau
             "--explain-at-most is exceeded"
         )
     return ExplainedRun(record, found, tuple(exceeded(found, at_most)))
+
+
+def _opened(path: Path, wanted: WantedThreads) -> Record:
+    """The record of a run, or of a trace with the threads that are wanted. UserError for a run: it has its threads."""
+    if is_trace_file(path):
+        return open_trace(path, wanted)
+    if not wanted.all_real_time:
+        raise UserError("--thread and --pid choose threads of a trace.dat; a run of rtproof has its own")
+    return open_run(path).record
 
 
 def exceeded(found: Explanation, at_most: Mapping[Cause, int]) -> list[str]:

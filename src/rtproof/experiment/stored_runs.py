@@ -24,6 +24,8 @@ from rtproof.core.phrases import unknown_name
 from rtproof.core.printable import one_line
 from rtproof.core.processes import each_by_itself
 from rtproof.experiment import foreign_tools
+from rtproof.experiment.foreign_traces import is_trace_file, open_trace
+from rtproof.explain.foreign_records import WantedThreads
 from rtproof.importers import _jitterdebugger_samples as timed_samples
 from rtproof.judge.analyse import Requirements, analyse, requirement_tuple
 from rtproof.judge.analysis_model import NO_LONGEST, Analysis, Requirement
@@ -140,8 +142,10 @@ def _analyse(
 def open_run(run: Path) -> Run:
     """UserError for a file that is something else, which says what, and what can be read.
 
-    The samples of another tool become a record, because they have their times.
+    The samples of another tool become a record, because they have their times, and so does a trace of trace-cmd.
     """
+    if is_trace_file(run):
+        return Run(open_trace(run, WantedThreads()), None)
     if is_timed_samples(run):
         samples, place, size = timed_samples.read(run)
         return Run(record_of_samples(samples, str(place), size), None)

@@ -5,9 +5,8 @@ Ordinary activations get budgets too, because only they show what is different i
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from statistics import median
 
 import numpy as np
@@ -16,18 +15,17 @@ from rtproof.core.errors import UserError
 from rtproof.core.units import whole_number
 from rtproof.explain.budget import LateActivation, System, TimeBudget, budget, watched_threads
 from rtproof.explain.causes import Blind, Cause, NamedCause
-from rtproof.explain.cpu_contexts import Change, CpuTimeline, CpuWalk, Meaning, Window, joined
+from rtproof.explain.cpu_contexts import Change, CpuTimeline, CpuWalk, Window, joined
 from rtproof.explain.stacks import CommonPath, common_path
-from rtproof.explain.trace_clock import ClockAnchors, clock_anchors
-from rtproof.explain.trace_events import VECTOR, EventDecoder, EventFormat, TraceEvent, event_formats
+from rtproof.explain.trace_events import VECTOR
+from rtproof.explain.trace_source import TraceSource, trace_source
 from rtproof.record.activations import NO_ACTIVATIONS, Activations, join_activations, number_activations
 from rtproof.record.contents import Int64Array, Moment, Record, Series, Snapshot, SnapshotReason
 from rtproof.summary import kernel_trace
 from rtproof.summary.fields import judged_series
 from rtproof.summary.measured_kernel import kernel_config, preemption_model
 from rtproof.summary.recorded_facts import fact_number, requested_limits_ns
-from rtproof.summary.target_threads import own_threads
-from rtproof.summary.trace_text import Functions
+from rtproof.summary.target_threads import FOREIGN, own_threads
 
 DEFAULT_TOP = 32
 ORDINARY = 32
@@ -35,7 +33,6 @@ MOST_LATE = 20_000
 """A run with more late activations has budgets of the largest ones; the others are counted."""
 LOOK_BACK_NS = 1_000_000
 """This much time before a due time is kept, to see what came before."""
-SLEEPING_DEFAULT = 0xFF
 IDLE_DEPTH = 1
 
 
@@ -103,13 +100,13 @@ def explain(record: Record, limit_ns: int | None = None, top: int = DEFAULT_TOP)
     limit_ns: above which an activation is late; without it the smallest limit of the run, and without that the ``top``
     largest. UserError if the record has no trace, or one that cannot explain anything.
     """
-    formats = _formats(record)
+    source = trace_source(record, record.begin.origin_monotonic_ns)
     limit_ns = limit_ns or min(requested_limits_ns(record), default=None) or _recorder_threshold_ns(record)
     if kernel_trace.has_recorder(record):
         late, count, ordinary = _kept_by_recorder(record, limit_ns, top)
     else:
         late, count, ordinary = _chosen(record, limit_ns, top)
-    trace = _read_trace(record, formats, [*late, *ordinary])
+    trace = _read_trace(source, [*late, *ordinary])
     inside = [each for each in late if trace.holds(each)]
     budgets = tuple(trace.budget(each) for each in inside)
     usual = tuple(trace.budget(each) for each in ordinary if trace.holds(each))
@@ -121,35 +118,12 @@ def explain(record: Record, limit_ns: int | None = None, top: int = DEFAULT_TOP)
         late=count,
         outside=len(late) - len(inside),
         left_out=count - len(late),
-        blind=_blind(formats),
+        blind=_blind(source),
         counts_preemption=trace.system.counts,
         skipped=dict(trace.skipped),
         timelines=tuple(trace.timelines.values()),
         clock_error_ns=trace.clock_error_ns,
     )
-
-
-def _formats(record: Record) -> dict[int, EventFormat]:
-    if not kernel_trace.has_trace(record):
-        if record.end is None:
-            raise UserError("this record was cut off and holds no trace, so nobody can tell why the run was late")
-        raise UserError("this run has no trace, so nobody can tell why it was late: measure with --trace")
-    formats = event_formats(record)
-    names = {known.name for known in formats.values()}
-    missing = [] if "sched_switch" in names else ["sched_switch"]
-    if not names & {"sched_waking", "sched_wakeup"}:
-        missing.append("sched_waking")
-    if missing:
-        raise UserError(f"the trace of this run lacks {' and '.join(missing)}, without which no time can be charged")
-    if not _has_records_clock(record) and "hrtimer_expire_entry" not in names:
-        raise UserError(
-            "the trace of this run has another clock than its latencies, and no hrtimer_expire_entry to align them"
-        )
-    return formats
-
-
-def _has_records_clock(record: Record) -> bool:
-    return kernel_trace.trace_clock(record) == kernel_trace.RECORDS_CLOCK
 
 
 # Which activations are explained.
@@ -277,74 +251,33 @@ class ReadTrace:
         return budget(activation, self.changes.get(activation.tid, []), self.timelines, self.system, self.wakings)
 
 
-def _read_trace(record: Record, formats: dict[int, EventFormat], activations: Sequence[LateActivation]) -> ReadTrace:
+def _read_trace(source: TraceSource, activations: Sequence[LateActivation]) -> ReadTrace:
+    record = source.record
     windows = joined(Window(each.due_ns - LOOK_BACK_NS, each.end_ns) for each in activations)
-    layout = kernel_trace.page_layout(record)
-    shift_ns = -record.begin.origin_monotonic_ns if _has_records_clock(record) else 0
-    decoder = EventDecoder(formats.values(), layout, shift_ns)
-    meaning = _meaning(formats, _symbols(record))
     names = _names(record)
     watched = watched_threads(activations)
     timelines: dict[int, CpuTimeline] = {}
     changes: dict[int, list[Change]] = defaultdict(list)
     wakings: dict[int, list[Change]] = defaultdict(list)
-    deepest = clock_error_ns = 0
-    for cpu in kernel_trace.trace_cpus(record):
-        walk = CpuWalk(cpu, meaning, windows, watched, names)
-        pages = kernel_trace.cpu_pages(record, cpu, layout)
-        events = decoder.events(cpu, pages, _following_pages(record, cpu))
-        if not _has_records_clock(record):
-            events, anchors = _by_records_clock(list(events), record)
-            clock_error_ns = max(clock_error_ns, anchors.error_ns if anchors else 0)
-        timelines[cpu] = walk.walk(events)
+    deepest = 0
+    for cpu in source.cpus:
+        walk = CpuWalk(cpu, source.meaning, windows, watched, names)
+        timelines[cpu] = walk.walk(source.events(cpu))
         deepest = max(deepest, walk.deepest)
         for kept_of, found_of in ((changes, walk.changes), (wakings, walk.wakings)):
             for tid, found in found_of.items():
                 kept_of[tid] += found
     kept = frozenset((each.series, each.index) for each in record.snapshots)
     recorded = kept if kernel_trace.has_recorder(record) else None
-    system = _system(record, deepest, Blind.INTERRUPTS not in _blind(formats))
-    return ReadTrace(timelines, _ordered(changes), _ordered(wakings), system, decoder.skipped, recorded, clock_error_ns)
+    system = _system(record, deepest, Blind.INTERRUPTS not in _blind(source))
+    return ReadTrace(
+        timelines, _ordered(changes), _ordered(wakings), system, source.skipped, recorded, source.clock_error_ns
+    )
 
 
 def _ordered(changes: Mapping[int, list[Change]]) -> dict[int, list[Change]]:
     """The changes of each thread on all CPUs in order of time."""
     return {tid: sorted(found, key=lambda change: change.time_ns) for tid, found in changes.items()}
-
-
-def _by_records_clock(events: list[TraceEvent], record: Record) -> tuple[Iterator[TraceEvent], ClockAnchors | None]:
-    """The events with times from the origin of the record, and the anchors; without any there are no events."""
-    anchors = clock_anchors(events)
-    if anchors is None:
-        return iter(()), None
-    origin_ns = record.begin.origin_monotonic_ns
-    return (event._replace(time_ns=anchors.monotonic_ns(event.time_ns) - origin_ns) for event in events), anchors
-
-
-def _following_pages(record: Record, cpu: int) -> frozenset[tuple[int, int]] | None:
-    """The time stamps of pages of a CPU that follow each other, as two and two; None if all pages do."""
-    if not kernel_trace.has_recorder(record):
-        return None
-    lanes = [lane.stamps for snapshot in record.snapshots for lane in snapshot.pages if lane.cpu == cpu]
-    return frozenset(pair for stamps in lanes for pair in pairwise(stamps))
-
-
-def _meaning(formats: Mapping[int, EventFormat], symbol: Callable[[int], str]) -> Meaning:
-    names = {known.full_name for known in formats.values()}
-    paired = {name.removesuffix("_entry") for name in names if f"{name.removesuffix('_entry')}_exit" in names}
-    by_name = {known.name: known for known in formats.values()}
-    softirqs = dict(by_name["softirq_entry"].symbols) if "softirq_entry" in by_name else {}
-    sleeping = 0
-    for value in by_name["sched_switch"].symbols:
-        sleeping |= value
-    every_call = {"sys_enter", "sys_exit", "page_fault_user"} <= names
-    return Meaning(frozenset(paired), softirqs, sleeping or SLEEPING_DEFAULT, symbol, every_call)
-
-
-def _symbols(record: Record) -> Callable[[int], str]:
-    """What names a function by its address: the kernel's table, as far as the record has it."""
-    functions = Functions(kernel_trace.trace_text(record, "kallsyms"))
-    return lambda address: functions.name(address) or f"{address:#x}"
 
 
 def _names(record: Record) -> dict[int, str]:
@@ -361,25 +294,28 @@ def _system(record: Record, deepest: int, sees_interrupts: bool) -> System:
     return System(own_threads(record), model in ("full", "lazy", "rt"), model == "rt", counts, sees_interrupts)
 
 
-def _blind(formats: Mapping[int, EventFormat]) -> tuple[Blind, ...]:
+def _blind(source: TraceSource) -> tuple[Blind, ...]:
     """What the trace has no events for."""
-    names = {known.full_name for known in formats.values()}
+    names = source.names
+    least_vectors = OCCURRING_VECTORS if source.record.fact("probe") == FOREIGN else LEAST_VECTORS
     classes = {
-        Blind.INTERRUPTS: "irq_handler_entry" in names and _has_all_vectors(names),
+        Blind.INTERRUPTS: "irq_handler_entry" in names and _has_all_vectors(names, least_vectors),
         Blind.SOFTIRQS: "softirq_entry" in names,
         Blind.TIMERS: "hrtimer_expire_entry" in names,
     }
     return tuple(missing for missing, there in classes.items() if not there)
 
 
-def _has_all_vectors(names: Collection[str]) -> bool:
+def _has_all_vectors(names: Collection[str], least: int) -> bool:
     """Whether interrupts without a handler have events. On x86 each has a vector; elsewhere they are IPIs."""
     vectors = [name for name in names if VECTOR.fullmatch(name)]
-    return "ipi_entry" in names or sum(name.endswith("_entry") for name in vectors) >= LEAST_VECTORS
+    return "ipi_entry" in names or sum(name.endswith("_entry") for name in vectors) >= least
 
 
 LEAST_VECTORS = 5
 """A trace with fewer vectors of x86 has not all that every kernel has: timer, reschedule, two calls, work."""
+OCCURRING_VECTORS = 2
+"""The same for a trace of which only the events that occurred are known. Who chose some chose the timer's alone."""
 
 
 # The causes of all late activations together.

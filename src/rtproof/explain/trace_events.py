@@ -34,7 +34,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "softirq_exit": ("vec",),
     "hrtimer_expire_entry": ("hrtimer", "function", "now"),
     "hrtimer_expire_exit": ("hrtimer",),
-    "hrtimer_start": ("hrtimer", "softexpires"),
+    "hrtimer_start": ("hrtimer", "softexpires", "expires"),
     "cpu_idle": ("state",),
     "nmi_handler": ("handler", "delta_ns"),
     "ipi_entry": ("reason",),

@@ -83,7 +83,6 @@ FILE_KINDS = (
     FileKind("a file that bzip2 packed", _magic(b"BZh"), _compressed("bunzip2")),
     FileKind("a ZIP archive", _magic(b"PK\x03\x04"), _compressed("unzip")),
     FileKind("a tar archive", _magic(b"ustar", at=257), _compressed("tar -x")),
-    FileKind("a trace of trace-cmd (trace.dat)", _magic(b"\x17\x08\x44tracing"), _hint("trace-cmd report reads it")),
     FileKind("a profile of perf (perf.data)", _magic(b"PERFILE2", b"2ELIFREP"), _hint("perf report reads it")),
     FileKind("a Parquet table", _magic(b"PAR1"), _run_of),
     FileKind("a PDF document", _magic(b"%PDF")),

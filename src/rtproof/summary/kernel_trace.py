@@ -193,6 +193,12 @@ _ID = re.compile(r"(?m)^ID: *(\d{1,9})")
 PRINT = "events/ftrace/print/format"
 
 
+def event_number(text: str) -> int | None:
+    """The number that events of a format have; None if the text is no format."""
+    found = _ID.search(text)
+    return int(found[1]) if found else None
+
+
 def format_fields(text: str) -> dict[str, tuple[int, int]]:
     """The offset and the size of each field of a page or of an event, by its name."""
     found = FIELD_LINE.finditer(text)

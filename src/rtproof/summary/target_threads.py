@@ -75,13 +75,18 @@ KERNEL_PREFIXES = ("rtproof", "timerlat")
 """Names of kernel threads that a probe measures or drives begin like this."""
 
 
+FOREIGN = "foreign"
+"""The probe that measures threads of others, by the kernel's trace alone."""
+
+
 def own_threads(record: Record) -> frozenset[int]:
     """The numbers of rtproof's own threads: those of the agent's process, and the measured ones.
 
-    A measured thread may be a thread of the kernel.
+    A measured thread may be a thread of the kernel. That of the user's own application is none of rtproof's.
     """
     agent = fact_number(record, "agent_pid", Moment.START)
-    told = {fact_number(record, "tid", Moment.START, series.thread) for series in judged_series(record)}
+    measured = () if record.fact("probe") == FOREIGN else judged_series(record)
+    told = {fact_number(record, "tid", Moment.START, series.thread) for series in measured}
     seen = {
         thread.id
         for thread in target_threads(record)

@@ -26,6 +26,7 @@ _CONVERSION = re.compile(
     r"%(?P<flags>[-#0 +]*)(?P<width>\d*)(?P<long>ll|l|h|hh|z)?(?P<kind>[a-zA-Z%])(?P<more>[sSfF]?)"
 )
 _PLAIN = re.compile(r"(?:\([\w ]+\*?\)\s*)*REC->(?P<name>\w+)")
+_ADDRESS = re.compile(r"[0-9a-fA-F]{1,16}")
 _STRING = re.compile(r"__get_str\((?P<name>\w+)\)")
 _SYMBOLS = re.compile(r"__print_symbolic\(\s*REC->(?P<name>\w+)\s*,(?P<table>.*)\)", re.DOTALL)
 _SYMBOL = re.compile(r"\{\s*(0x[0-9a-fA-F]{1,16}|\d{1,9})\s*,\s*\"([^\"]*)\"\s*\}")
@@ -125,7 +126,9 @@ class Functions:
 
     def __init__(self, kallsyms: str) -> None:
         lines = (line.split(maxsplit=2) for line in kallsyms.splitlines())
-        known = sorted((int(line[0], 16), line[2].split()[0]) for line in lines if len(line) == 3)
+        known = sorted(
+            (int(line[0], 16), line[2].split()[0]) for line in lines if len(line) == 3 and _ADDRESS.fullmatch(line[0])
+        )
         self._addresses = [address for address, _ in known]
         self._names = [name for _, name in known]
 

@@ -13,7 +13,7 @@ from rtproof.summary.measured_kernel import core_beside, core_threads, kernel_co
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.recorded_facts import SIMULATED_SENTENCE, is_simulated, online_processors, virtual_time_clock
 from rtproof.summary.summary_model import Doubt
-from rtproof.summary.target_threads import own_threads
+from rtproof.summary.target_threads import FOREIGN, own_threads
 
 CLOCK_SOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 TRUSTED_CLOCKS = ("tsc", "arch_sys_counter", "riscv_clocksource", "timebase")
@@ -151,9 +151,11 @@ def _reason(text: str) -> str:
 def another_tool(case: CheckedRun) -> Iterator[Doubt]:
     """The samples are those of another tool, which notes less than our agent does."""
     events = case.events(IMPORTED_EVENT)
-    if events:
+    from_trace = case.record.fact("probe") == FOREIGN and not case.record.begin.agent_version
+    if events or from_trace:
+        tool = case.summaries[0].series.probe if case.summaries else "another tool"
         what = (
-            f"{case.summaries[0].series.probe if case.summaries else 'another tool'} measured this: policy, priority, "
+            f"{'a trace of another tool tells' if from_trace else f'{tool} measured'} this: policy, priority, "
             "faults, clock source and load during the run were not checked, because it does not note them"
         )
         yield Doubt("not-checked", WARNING, what, "measure with rtproof run, which checks them")

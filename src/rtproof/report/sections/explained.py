@@ -10,6 +10,7 @@ from rtproof.explain.advice import advice_on
 from rtproof.explain.budget import BudgetPart, Phase, TimeBudget
 from rtproof.explain.causes import Blind, Cause
 from rtproof.explain.explanation import CauseRow, Explanation, explain
+from rtproof.explain.foreign_records import DEFINITION_EVENT
 from rtproof.explain.trace_clock import WORTH_TELLING_NS
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Record
@@ -44,6 +45,9 @@ def explained_section(analysis: Analysis) -> list[Block]:
 def explained_blocks(found: Explanation, record: Record) -> list[Block]:
     """The sentence, what to know about it, and the table of causes."""
     blocks: list[Block] = [Text((f"{_why(found)} {_observer(record)}",))]
+    meant = tuple(f"{event.text}." for event in record.events if event.kind == DEFINITION_EVENT)
+    if meant:
+        blocks.append(Text(meant))
     doubts = tuple(_doubts(found))
     if doubts:
         blocks.append(Text(doubts, "doubt"))

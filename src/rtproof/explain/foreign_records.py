@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threads of others as measured ones: a record with a trace gets the activations that the trace tells of as samples."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from heapq import merge
+from itertools import chain
+from operator import attrgetter
+from statistics import median
+
+import numpy as np
+
+from rtproof.core.errors import UserError
+from rtproof.core.phrases import quantity, value
+from rtproof.core.printable import one_line
+from rtproof.explain.thread_activations import (
+    FEWEST_WAKINGS,
+    Start,
+    ThreadActivations,
+    ThreadWalk,
+    WatchedThread,
+    activations_of,
+)
+from rtproof.explain.trace_events import TraceEvent
+from rtproof.explain.trace_source import TraceSource, trace_source
+from rtproof.record.contents import (
+    WHOLE_RUN,
+    Block,
+    ChunkRef,
+    End,
+    EndReason,
+    Event,
+    Fact,
+    Int64Array,
+    Moment,
+    Record,
+    Series,
+    SeriesTotals,
+)
+from rtproof.summary.imported_samples import BLOCK_SAMPLES, IMPORTED_EVENT, BlocksInMemory
+from rtproof.summary.target_threads import FOREIGN
+
+DEFINITION_EVENT = "definition"
+"""The kind of an event that is a sentence on what the latency of a thread means."""
+MOST_THREADS = 256
+KERNEL_THREADS = re.compile(
+    r"(migration|stopper|watchdog|posixcputmr|rcu\w*|ktimers|ktimersoftd|ksoftirqd|irq_work|idle_inject|cpuhp|kworker)(/.*)?"
+    r"|sugov:.*|irq/.*|sirq-.*|swapper.*|rtproof.*|timerlat.*|osnoise.*"
+)
+"""Names of threads that are no application. A thread that is asked for by its name or number is taken all the same."""
+
+
+@dataclass(frozen=True)
+class WantedThreads:
+    """Which threads of a trace are measured: those of a name, those with a number, or else all real-time ones."""
+
+    names: tuple[str, ...] = ()
+    tids: tuple[int, ...] = ()
+
+    @property
+    def all_real_time(self) -> bool:
+        return not self.names and not self.tids
+
+    def has(self, thread: WatchedThread) -> bool:
+        if self.all_real_time:
+            return thread.real_time and not KERNEL_THREADS.fullmatch(thread.name)
+        return thread.tid in self.tids or thread.name in self.names
+
+
+ALL_REAL_TIME = WantedThreads()
+
+
+def with_activations(record: Record, wanted: WantedThreads) -> Record:
+    """The record with the activations of the threads as its samples. UserError if the trace has none of them."""
+    source = trace_source(record, 0)
+    walk = ThreadWalk(source.meaning.sleeping)
+    walk.walk(_merged(source), by_wakeup="sched_waking" not in source.names)
+    found = _measured(walk, source, wanted)
+    origin_ns = record.begin.origin_monotonic_ns or min(each.due_ns[0] for each in found)
+    series = tuple(_series(number, each, origin_ns) for number, each in enumerate(found))
+    blocks = tuple(chain.from_iterable(_blocks(one, each, origin_ns) for one, each in zip(series, found, strict=True)))
+    end_ns = max(each.due_ns[-1] + max(each.latency_ns[-1], 0) for each in found) - origin_ns + 1
+    notes = [(DEFINITION_EVENT, sentence) for each in found for sentence in sentences_on(each)]
+    if walk.lost:
+        lost = f"events are missing at {quantity(walk.lost, 'place')} of the trace, and activations there too"
+        notes.append((IMPORTED_EVENT, lost))
+    return replace(
+        record,
+        begin=replace(record.begin, origin_monotonic_ns=origin_ns),
+        facts=(*record.facts, *_facts(found)),
+        series=series,
+        events=(*record.events, *(Event(0, WHOLE_RUN, *note) for note in notes)),
+        end=record.end or End(end_ns, EndReason.AS_ASKED, "", tuple(_totals(*pair) for pair in enumerate(found))),
+        chunk_refs=tuple(
+            ChunkRef(at, 0, block.series, block.first_index, block.values.size) for at, block in enumerate(blocks)
+        ),
+        read_blocks=BlocksInMemory(blocks),
+    )
+
+
+def _merged(source: TraceSource) -> Iterator[TraceEvent]:
+    """The events of all CPUs in the order of time."""
+    return merge(*(source.events(cpu) for cpu in source.cpus), key=attrgetter("time_ns"))
+
+
+def _measured(walk: ThreadWalk, source: TraceSource, wanted: WantedThreads) -> list[ThreadActivations]:
+    """The activations of the threads that are wanted, in the order of their numbers."""
+    chosen = [thread for tid, thread in sorted(walk.threads.items()) if tid and wanted.has(thread)]
+    _refuse_missing(chosen, walk, wanted)
+    found = [activations_of(thread, source.meaning.symbol) for thread in chosen]
+    told = [each for each in found if each and (len(each.due_ns) >= FEWEST_WAKINGS or not wanted.all_real_time)]
+    if not told:
+        raise UserError(f"the trace has no activation of {_words(wanted)}{_others(walk)}")
+    if len(told) > MOST_THREADS:
+        raise UserError(
+            f"the trace has {len(told):,} real-time threads: name up to {MOST_THREADS} with --thread or --pid"
+        )
+    return told
+
+
+def _refuse_missing(chosen: Sequence[WatchedThread], walk: ThreadWalk, wanted: WantedThreads) -> None:
+    names, tids = {each.name for each in chosen}, {each.tid for each in chosen}
+    missing = [f"thread {name!r}" for name in wanted.names if name not in names]
+    missing += [f"thread {tid}" for tid in wanted.tids if tid not in tids]
+    if missing:
+        raise UserError(f"the trace has no {' and no '.join(missing)}{_others(walk)}")
+
+
+def _words(wanted: WantedThreads) -> str:
+    if wanted.all_real_time:
+        return f"a real-time thread that was woken {FEWEST_WAKINGS} times or more"
+    return " or ".join([*map(repr, wanted.names), *map(str, wanted.tids)])
+
+
+def _others(walk: ThreadWalk) -> str:
+    """What the trace has instead: the threads that were woken most often."""
+    often = sorted((each for each in walk.threads.values() if each.tid), key=lambda each: -len(each.wakings))[:5]
+    named = ", ".join(f"{one_line(each.name)}/{each.tid}" for each in often if each.wakings)
+    return f"; most often it woke {named}: name one with --thread or --pid" if named else ""
+
+
+def _series(number: int, of: ThreadActivations, origin_ns: int) -> Series:
+    return Series(
+        id=number,
+        thread=number,
+        cpu=of.cpus[0] if len(of.cpus) == 1 else -1,
+        on_grid=of.on_grid,
+        has_samples=True,
+        period_ns=of.period_ns or 1,
+        first_due_ns=of.due_ns[0] - origin_ns,
+        probe=FOREIGN,
+        method=of.start.name.lower(),
+        field="latency",
+        unit="ns",
+        external=not of.on_grid,
+    )
+
+
+def _blocks(series: Series, of: ThreadActivations, origin_ns: int) -> Iterator[Block]:
+    """The samples. A new block begins where the due time is not one period after the last one."""
+    due_ns, value_ns = np.array(of.due_ns, np.int64) - origin_ns, np.array(of.latency_ns, np.int64)
+    missed = np.array(of.missed, np.int64)
+    index = np.arange(due_ns.size) + np.cumsum(missed) - missed
+    step_ns = (1 + missed[:-1]) * series.period_ns
+    odd = np.flatnonzero(np.diff(due_ns) != step_ns) + 1
+    starts = np.unique(np.concatenate(([0], odd, np.arange(0, due_ns.size, BLOCK_SAMPLES))))
+    for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), due_ns.size], strict=True):
+        gaps = np.flatnonzero(missed[start:stop])
+        yield Block(
+            series.id, int(index[start]), int(due_ns[start]), value_ns[start:stop], gaps, _of(missed[start:stop], gaps)
+        )
+
+
+def _of(values: Int64Array, places: Int64Array) -> Int64Array:
+    return values[places]
+
+
+def _facts(found: Sequence[ThreadActivations]) -> Iterator[Fact]:
+    yield Fact(0, WHOLE_RUN, Moment.ASKED, "probe", FOREIGN)
+    yield Fact(0, WHOLE_RUN, Moment.ASKED, "threads", str(len(found)))
+    for number, each in enumerate(found):
+        yield Fact(0, number, Moment.START, "tid", str(each.tid))
+        yield Fact(0, number, Moment.START, "name", each.name)
+
+
+def _totals(number: int, of: ThreadActivations) -> SeriesTotals:
+    return SeriesTotals(number, len(of.due_ns), sum(of.missed), 0)
+
+
+def sentences_on(of: ThreadActivations) -> Iterator[str]:
+    """What the latency of a thread means, and its response time."""
+    name = f"{of.name}/{of.tid}"
+    by = f" ({of.function})" if of.function else ""
+    yield f"{name}: an activation is due {of.start.value}{by}, and ends {of.end.value}"
+    if of.start is Start.TIMER and of.period_ns:
+        grid = "all due times are a whole number of it apart" if of.on_grid else "the median; due times are no grid"
+        yield f"{name}: its period is {value(of.period_ns)}, learned from its due times ({grid})"
+    if of.others:
+        yield f"{name}: something else woke it {quantity(of.others, 'time')}, which counts as no activation"
+    if of.undue:
+        yield f"{name}: {quantity(of.undue, 'waking')} by a timer without a due time in the trace are left out"
+    if of.response_ns:
+        yield (
+            f"{name}: response time, from the due time until it slept again: median "
+            f"{value(round(median(of.response_ns)))}, largest {value(max(of.response_ns))}, n = {len(of.response_ns):,}"
+        )

@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find the activations of any thread in a trace: when each was due, and when it ended.
+
+A thread says nothing of its due times, but the kernel's events do. What woke the thread decides: a timer is due at the
+``softexpires`` of its start, an interrupt at its entry, and for all else the due time is the waking itself. The end is
+the return from the system call in which the thread slept, where that is traced, or else its switch to the CPU.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from itertools import pairwise
+from statistics import median
+
+from rtproof.core.printable import one_line
+from rtproof.explain.budget import FAIR_FROM
+from rtproof.explain.trace_events import HARDIRQ, IRQS_OFF, LOST, SYSTEM_CALL, TraceEvent
+
+FEWEST_WAKINGS = 3
+"""A timer that woke a thread less often than this may have done so by chance."""
+LEAST_SHARE = 0.1
+"""A timer or an interrupt that makes a smaller share of a thread's wakings is not what the thread waits for."""
+LONGEST_NS = 3_600_000_000_000
+"""A due time further from the waking than this is damaged, or the timer has a clock that is not known."""
+BASES_APART_NS = 1_000_000_000
+"""A timer whose ``now`` is further from the trace's time than this has another clock, such as CLOCK_REALTIME."""
+
+
+class Start(Enum):
+    """What begins an activation, and how a sentence says when it was due."""
+
+    TIMER = "at the time for which the timer that woke it was started"
+    INTERRUPT = "when the handler of the interrupt that woke it was entered"
+    WAKING = "when it was woken"
+    MARK = "at the mark that begins"
+
+
+class End(Enum):
+    """What ends an activation."""
+
+    RETURN = "when its system call returned"
+    SWITCH = "when it got the CPU"
+    MARK = "at the mark that ends"
+
+
+@dataclass(slots=True)
+class Waking:
+    """One waking of a thread. key: of the timer or the name of the interrupt, "" for all else.
+
+    The key of a timer that the thread started itself is its function, since a timer on the stack may lie elsewhere each
+    time. That of other timers is the address. function: the address of the timer's function.
+    due_ns: None for a timer whose start is not in the trace. ran_ns, returned_ns, slept_ns: when the thread got the
+    CPU, when its system call returned, and when it slept again; None if the trace does not tell.
+    """
+
+    time_ns: int
+    start: Start
+    key: int | str
+    due_ns: int | None
+    ran_ns: int | None = None
+    returned_ns: int | None = None
+    slept_ns: int | None = None
+    function: int = 0
+
+
+@dataclass
+class WatchedThread:
+    """What the trace tells of a thread. priority: of the kernel, the most urgent at a waking; below 100 is real-time.
+
+    runs: whether it has a CPU now. returns: how many of its wakings have a system call that returned.
+    """
+
+    tid: int
+    name: str = ""
+    priority: int = FAIR_FROM
+    cpus: set[int] = field(default_factory=set)
+    wakings: list[Waking] = field(default_factory=list)
+    runs: bool = False
+    returns: int = 0
+
+    @property
+    def real_time(self) -> bool:
+        return self.priority < FAIR_FROM
+
+
+@dataclass(frozen=True)
+class ThreadActivations:
+    """The activations of a thread, in order, as tuples of equal length. Times in ns by CLOCK_MONOTONIC.
+
+    response_ns: from the due time until the thread slept again, of those for which the trace tells it.
+    period_ns: learned from the due times; 0 if they have none. missed: behind each activation, how many due times
+    passed for which the thread did not run. function: of the timer, "" if it is not known. others: wakings that are
+    no activation. undue: wakings by the timer without a due time.
+    """
+
+    tid: int
+    name: str
+    priority: int
+    cpus: tuple[int, ...]
+    start: Start
+    end: End
+    period_ns: int
+    due_ns: tuple[int, ...]
+    latency_ns: tuple[int, ...]
+    missed: tuple[int, ...]
+    response_ns: tuple[int, ...]
+    function: str = ""
+    others: int = 0
+    undue: int = 0
+
+    @property
+    def on_grid(self) -> bool:
+        """Whether all due times are a whole number of periods apart."""
+        return bool(self.period_ns) and all((due - self.due_ns[0]) % self.period_ns == 0 for due in self.due_ns)
+
+
+@dataclass
+class _Timer:
+    due_ns: int
+    by: int
+    fresh: bool = True
+
+
+class ThreadWalk:
+    """Walks over the events of all CPUs, in order of time, and notes each thread's wakings."""
+
+    def __init__(self, sleeping: int) -> None:
+        """sleeping: the bits of ``prev_state`` of a thread that wants to run no more."""
+        self._sleeping = sleeping
+        self.threads: dict[int, WatchedThread] = {}
+        self._functions: dict[int, int] = {}
+        self.lost = 0
+        self._timers: dict[int, _Timer] = {}
+        self._clocks: dict[int, int] = {}
+        self._expiring: dict[tuple[int, int, bool], int] = {}
+        self._interrupts: dict[int, tuple[int, str]] = {}
+        self._handlers: dict[str, Callable[[TraceEvent], None]] = {
+            "hrtimer_start": self._timer_start,
+            "hrtimer_expire_entry": self._expire_entry,
+            "hrtimer_expire_exit": self._expire_exit,
+            "irq_handler_entry": self._interrupt_entry,
+            "irq_handler_exit": self._interrupt_exit,
+            "sched_waking": self._waking,
+            "sched_switch": self._switch,
+            "sys_exit": self._returned,
+            LOST: self._gap,
+        }
+
+    def walk(self, events: Iterable[TraceEvent], *, by_wakeup: bool = False) -> None:
+        """Take all events. by_wakeup: the kernel has no ``sched_waking``, so ``sched_wakeup`` stands for it."""
+        if by_wakeup:
+            self._handlers["sched_wakeup"] = self._waking
+        for event in events:
+            if not event.flags & (HARDIRQ | IRQS_OFF):
+                self._runs_by_now(event)
+            handler = self._handlers.get(event.name)
+            if handler:
+                handler(event)
+            elif (call := SYSTEM_CALL.fullmatch(event.name)) and call["way"] == "exit":
+                self._returned(event)
+
+    def _thread(self, tid: int) -> WatchedThread:
+        return self.threads.setdefault(tid, WatchedThread(tid))
+
+    def _runs_by_now(self, event: TraceEvent) -> None:
+        """An event of a thread that was woken shows that it runs, where the event of the switch to it is missing."""
+        thread = self.threads.get(event.pid)
+        if thread and not thread.runs and thread.wakings and thread.wakings[-1].ran_ns is None:
+            thread.wakings[-1].ran_ns, thread.runs = event.time_ns, True
+
+    def _timer_start(self, event: TraceEvent) -> None:
+        due_ns = event.values.get("softexpires", event.values.get("expires"))
+        if isinstance(due_ns, int):
+            self._timers[_number(event, "hrtimer")] = _Timer(due_ns, event.pid)
+
+    def _expire_entry(self, event: TraceEvent) -> None:
+        timer = _number(event, "hrtimer")
+        self._expiring[_context(event)] = timer
+        self._functions[timer] = _number(event, "function")
+        apart_ns = _number(event, "now") - event.time_ns
+        self._clocks[timer] = apart_ns if abs(apart_ns) > BASES_APART_NS else 0
+
+    def _expire_exit(self, event: TraceEvent) -> None:
+        self._expiring.pop(_context(event), None)
+
+    def _interrupt_entry(self, event: TraceEvent) -> None:
+        self._interrupts[event.cpu] = event.time_ns, str(event.values.get("name") or f"irq {event.values.get('irq')}")
+
+    def _interrupt_exit(self, event: TraceEvent) -> None:
+        self._interrupts.pop(event.cpu, None)
+
+    def _waking(self, event: TraceEvent) -> None:
+        thread = self._thread(_number(event, "pid"))
+        thread.priority = min(thread.priority, _number(event, "prio"))
+        thread.name = str(event.values.get("comm", thread.name))
+        waking = self._cause(event)
+        last = thread.wakings[-1] if thread.wakings else None
+        if last and last.start is Start.TIMER and waking.start is not Start.TIMER and self._in_call(thread, last):
+            return
+        if thread.runs:  # it was about to sleep, and does not
+            waking.ran_ns = event.time_ns
+        thread.wakings.append(waking)
+
+    def _in_call(self, thread: WatchedThread, last: Waking) -> bool:
+        """Whether the thread is still in the system call in which it slept, where it may have to wait for a lock."""
+        return bool(thread.returns) and last.ran_ns is not None and last.returned_ns is None
+
+    def _cause(self, event: TraceEvent) -> Waking:
+        """A waking with what caused it."""
+        timer = self._expiring.get(_context(event))
+        if timer is not None:
+            started = self._timers.get(timer)
+            due_ns = started.due_ns - self._clocks.get(timer, 0) if started and started.fresh else None
+            if started:
+                started.fresh = False
+            function = self._functions.get(timer, 0)
+            own = started is not None and started.by == _number(event, "pid")
+            return Waking(event.time_ns, Start.TIMER, function if own else timer, due_ns, function=function)
+        interrupt = self._interrupts.get(event.cpu) if event.flags & HARDIRQ else None
+        if interrupt:
+            return Waking(event.time_ns, Start.INTERRUPT, interrupt[1], interrupt[0])
+        return Waking(event.time_ns, Start.WAKING, "", event.time_ns)
+
+    def _switch(self, event: TraceEvent) -> None:
+        before, after = self._thread(_number(event, "prev_pid")), self._thread(_number(event, "next_pid"))
+        before.runs, after.runs = False, True
+        before.name, after.name = str(event.values.get("prev_comm", "")), str(event.values.get("next_comm", ""))
+        after.cpus.add(event.cpu)
+        last = before.wakings[-1] if before.wakings else None
+        sleeps = _number(event, "prev_state") & self._sleeping
+        if last and sleeps and last.ran_ns is not None and last.slept_ns is None and not self._in_call(before, last):
+            last.slept_ns = event.time_ns
+        woken = after.wakings[-1] if after.wakings else None
+        if woken and woken.ran_ns is None:
+            woken.ran_ns = event.time_ns
+
+    def _returned(self, event: TraceEvent) -> None:
+        thread = self.threads.get(event.pid)
+        last = thread.wakings[-1] if thread and thread.wakings else None
+        if thread and last and last.ran_ns is not None and last.returned_ns is None:
+            last.returned_ns = event.time_ns
+            thread.returns += 1
+
+    def _gap(self, event: TraceEvent) -> None:
+        """Events are missing: what was going on is not known any more, on any CPU."""
+        self.lost += 1
+        self._expiring.clear()
+        self._interrupts.clear()
+        self._timers.clear()
+        for thread in self.threads.values():
+            if thread.wakings and (thread.wakings[-1].ran_ns is None or self._in_call(thread, thread.wakings[-1])):
+                thread.wakings.pop()
+
+
+def _context(event: TraceEvent) -> tuple[int, int, bool]:
+    """In what a timer expires: on PREEMPT_RT it may be a thread, which others preempt."""
+    return event.cpu, event.pid, bool(event.flags & HARDIRQ)
+
+
+def _number(event: TraceEvent, key: str) -> int:
+    found = event.values.get(key, 0)
+    return found if isinstance(found, int) else 0
+
+
+# From wakings to activations.
+
+
+def activations_of(thread: WatchedThread, symbol: Callable[[int], str]) -> ThreadActivations | None:
+    """The activations of a thread by the first definition that fits; None if it has none. symbol: names an address."""
+    ran = [each for each in thread.wakings if each.ran_ns is not None]
+    start, own = _what_starts(ran)
+    whole, undue = _with_due_times(own)
+    if not whole:
+        return None
+    by_return = thread.returns * 2 > len(ran)
+    kept = [each for each in whole if each.returned_ns is not None] if by_return else whole
+    due_ns = [each.due_ns or 0 for each in kept]
+    order = [at for at, (before, after) in enumerate(pairwise([due_ns[0] - 1, *due_ns])) if after > before]
+    kept, due_ns = [kept[at] for at in order], [due_ns[at] for at in order]
+    period_ns = _period_ns(due_ns)
+    return ThreadActivations(
+        tid=thread.tid,
+        name=one_line(thread.name),
+        priority=thread.priority,
+        cpus=tuple(sorted(thread.cpus)),
+        start=start,
+        end=End.RETURN if by_return else End.SWITCH,
+        period_ns=period_ns,
+        due_ns=tuple(due_ns),
+        latency_ns=tuple(_end_ns(each, by_return) - (each.due_ns or 0) for each in kept),
+        missed=_missed(due_ns, period_ns),
+        response_ns=tuple(each.slept_ns - (each.due_ns or 0) for each in kept if each.slept_ns is not None),
+        function=_cause_words(start, kept, symbol),
+        others=len(ran) - len(own),
+        undue=undue,
+    )
+
+
+def _end_ns(waking: Waking, by_return: bool) -> int:
+    end_ns = waking.returned_ns if by_return else waking.ran_ns
+    assert end_ns is not None
+    return end_ns
+
+
+def _cause_words(start: Start, own: Sequence[Waking], symbol: Callable[[int], str]) -> str:
+    """The functions of the timers, or the interrupts, that woke the thread."""
+    names = {symbol(each.function) if start is Start.TIMER else one_line(str(each.key)) for each in own}
+    return ", ".join(sorted(names)[:3])
+
+
+def _what_starts(ran: Sequence[Waking]) -> tuple[Start, list[Waking]]:
+    """What the thread waits for, by what woke it often enough, and the wakings by it."""
+    often = {key for key, count in Counter((each.start, each.key) for each in ran).items() if count >= FEWEST_WAKINGS}
+    for start in (Start.TIMER, Start.INTERRUPT):
+        own = [each for each in ran if each.start is start and (start, each.key) in often]
+        if len(own) >= LEAST_SHARE * len(ran) and own:
+            return start, own
+    return Start.WAKING, [replace(each, start=Start.WAKING, due_ns=each.time_ns) for each in ran]
+
+
+def _with_due_times(own: Sequence[Waking]) -> tuple[list[Waking], int]:
+    """The wakings that have a due time, and how many have none.
+
+    A timer that its own function starts again has no event for it. It is due a whole number of periods after the last.
+    """
+    known = [each.due_ns for each in own if each.due_ns is not None and abs(each.time_ns - each.due_ns) <= LONGEST_NS]
+    period_ns = _period_ns(known)
+    found: list[Waking] = []
+    undue = 0
+    for each in own:
+        due_ns = each.due_ns
+        if due_ns is None and period_ns and found and found[-1].due_ns is not None:
+            before_ns = found[-1].due_ns
+            due_ns = before_ns + (each.time_ns - before_ns) // period_ns * period_ns
+        if due_ns is None or abs(each.time_ns - due_ns) > LONGEST_NS:
+            undue += 1
+        else:
+            found.append(each if each.due_ns is not None else replace(each, due_ns=due_ns))
+    return found, undue
+
+
+def _period_ns(due_ns: Sequence[int]) -> int:
+    """The median of the differences of due times; 0 with fewer than two."""
+    steps = [after - before for before, after in pairwise(due_ns) if after > before]
+    return round(median(steps)) if steps else 0
+
+
+def _missed(due_ns: Sequence[int], period_ns: int) -> tuple[int, ...]:
+    """How many due times of the grid lie between one activation and the next; none if the due times are no grid."""
+    steps = [after - before for before, after in pairwise(due_ns)]
+    grid = bool(period_ns) and all(step % period_ns == 0 for step in steps)
+    return (*(step // period_ns - 1 if grid else 0 for step in steps), 0)

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The events of a record's trace, CPU by CPU, by CLOCK_MONOTONIC, and what is needed to understand them."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from rtproof.core.errors import UserError
+from rtproof.explain.cpu_contexts import Meaning
+from rtproof.explain.trace_clock import ClockAnchors, clock_anchors
+from rtproof.explain.trace_events import EventDecoder, EventFormat, TraceEvent, event_formats
+from rtproof.record.contents import Record
+from rtproof.summary import kernel_trace
+from rtproof.summary.trace_text import Functions
+
+SLEEPING_DEFAULT = 0xFF
+LAST_NS = 1 << 61
+"""No event comes so late: 73 years after a machine started, or after 1970."""
+
+
+@dataclass
+class TraceSource:
+    """The events of a trace. names: of all kinds of events in it, as ``EventFormat.full_name`` has them.
+
+    origin_ns: what is subtracted from each time. clock_error_ns: of the events read so far, where they had to be
+    brought to CLOCK_MONOTONIC; else 0.
+    """
+
+    record: Record
+    formats: Mapping[int, EventFormat]
+    meaning: Meaning
+    origin_ns: int
+    clock_error_ns: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(known.full_name for known in self.formats.values())
+
+    @property
+    def cpus(self) -> list[int]:
+        return kernel_trace.trace_cpus(self.record)
+
+    def events(self, cpu: int) -> Iterable[TraceEvent]:
+        """The events of a CPU, in order; none if nothing brings their times to CLOCK_MONOTONIC."""
+        layout = kernel_trace.page_layout(self.record)
+        right = has_records_clock(self.record)
+        decoder = EventDecoder(self.formats.values(), layout, -self.origin_ns if right else 0)
+        decoder.skipped = self.skipped
+        pages = kernel_trace.cpu_pages(self.record, cpu, layout)
+        events = self._possible(decoder.events(cpu, pages, _following_pages(self.record, cpu)))
+        return events if right else self._aligned(list(events))
+
+    def _possible(self, events: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
+        """The events whose times can be right. Others are damaged, and counted."""
+        for event in events:
+            if -LAST_NS < event.time_ns < LAST_NS:
+                yield event
+            else:
+                self.skipped["time"] += 1
+
+    def _aligned(self, events: list[TraceEvent]) -> Iterator[TraceEvent]:
+        anchors: ClockAnchors | None = clock_anchors(events)
+        if anchors is None:
+            return iter(())
+        self.clock_error_ns = max(self.clock_error_ns, anchors.error_ns)
+        return (event._replace(time_ns=anchors.monotonic_ns(event.time_ns) - self.origin_ns) for event in events)
+
+
+def trace_source(record: Record, origin_ns: int) -> TraceSource:
+    """The events of a record's trace. UserError if there are none, or if they cannot be read or charged."""
+    formats = _formats(record)
+    kernel_trace.page_layout(record)
+    return TraceSource(record, formats, _meaning(formats, _symbols(record)), origin_ns)
+
+
+def _formats(record: Record) -> dict[int, EventFormat]:
+    if not kernel_trace.has_trace(record):
+        if record.end is None:
+            raise UserError("this record was cut off and holds no trace, so nobody can tell why the run was late")
+        raise UserError("this run has no trace, so nobody can tell why it was late: measure with --trace")
+    formats = event_formats(record)
+    names = {known.name for known in formats.values()}
+    missing = [] if "sched_switch" in names else ["sched_switch"]
+    if not names & {"sched_waking", "sched_wakeup"}:
+        missing.append("sched_waking")
+    if missing:
+        raise UserError(f"the trace of this run lacks {' and '.join(missing)}, without which no time can be charged")
+    if not has_records_clock(record) and "hrtimer_expire_entry" not in names:
+        raise UserError(
+            "the trace of this run has another clock than its latencies, and no hrtimer_expire_entry to align them"
+        )
+    return formats
+
+
+def has_records_clock(record: Record) -> bool:
+    return kernel_trace.trace_clock(record) == kernel_trace.RECORDS_CLOCK
+
+
+def _following_pages(record: Record, cpu: int) -> frozenset[tuple[int, int]] | None:
+    """The time stamps of pages of a CPU that follow each other, as two and two; None if all pages do."""
+    if not kernel_trace.has_recorder(record):
+        return None
+    lanes = [lane.stamps for snapshot in record.snapshots for lane in snapshot.pages if lane.cpu == cpu]
+    return frozenset(pair for stamps in lanes for pair in pairwise(stamps))
+
+
+def _meaning(formats: Mapping[int, EventFormat], symbol: Callable[[int], str]) -> Meaning:
+    names = {known.full_name for known in formats.values()}
+    paired = {name.removesuffix("_entry") for name in names if f"{name.removesuffix('_entry')}_exit" in names}
+    by_name = {known.name: known for known in formats.values()}
+    softirqs = dict(by_name["softirq_entry"].symbols) if "softirq_entry" in by_name else {}
+    sleeping = 0
+    for value in by_name["sched_switch"].symbols:
+        sleeping |= value
+    every_call = {"sys_enter", "sys_exit", "page_fault_user"} <= names
+    return Meaning(frozenset(paired), softirqs, sleeping or SLEEPING_DEFAULT, symbol, every_call)
+
+
+def _symbols(record: Record) -> Callable[[int], str]:
+    """What names a function by its address: the kernel's table, as far as the record has it."""
+    functions = Functions(kernel_trace.trace_text(record, "kallsyms"))
+    return lambda address: functions.name(address) or f"{address:#x}"
