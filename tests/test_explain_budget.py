@@ -35,6 +35,8 @@ from rtproof.explain.cpu_contexts import Window, joined
 from rtproof.explain.stacks import CommonPath, common_path
 from rtproof.explain.trace_events import BH_OFF, HARDIRQ, IRQS_OFF, LOST, NMI, SOFTIRQ, VALUES, TraceEvent, Value
 
+NOT_SUPPORTED = 0x02
+
 
 def test_a_timer_that_comes_late_over_a_thread_had_interrupts_off_or_the_machine_gone() -> None:
     found = budget_of(310_000, begun().timer(300_000).to_victim(308_000))
@@ -61,6 +63,13 @@ def test_an_event_with_interrupts_on_shows_that_the_timer_itself_was_late() -> N
         ("A", "late-timer", "", 100_000),
         ("A", "irqoff-or-machine", "hog/200", 200_000),
     ]
+
+
+def test_a_kernel_that_never_says_whether_interrupts_are_off_shows_no_late_timer() -> None:
+    """Old kernels of some architectures do not trace it: bit 1 of the flags says so, and bit 0 is never set."""
+    cpu = begun().add(100_000, "hrtimer_start").timer(300_000).to_victim(308_000)
+    cpu.events = [event._replace(flags=event.flags & ~IRQS_OFF | NOT_SUPPORTED) for event in cpu.events]
+    assert shown(budget_of(310_000, cpu))[0] == ("A", "irqoff-or-machine", "hog/200", 300_000)
 
 
 def test_events_of_irq_disable_tell_exactly() -> None:

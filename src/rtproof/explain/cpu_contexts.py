@@ -206,6 +206,7 @@ class CpuWalk:
         self.changes: dict[int, list[Change]] = {tid: [] for tid in watched}
         self.wakings: dict[int, list[Change]] = defaultdict(list)
         self.deepest = 0
+        self._tells_irqs = True
         self._since_ns: int | None = None
         self._priorities: dict[int, int] = {}
         self._soft_of: dict[int, list[Context]] = {}
@@ -288,7 +289,7 @@ class CpuWalk:
 
     def _close(self, event: TraceEvent) -> None:
         """End the stretch at an event."""
-        of_task = not self._hard and not event.flags & (HARDIRQ | NMI) and not _enters(event.name)
+        of_task = self._tells_irqs and not self._hard and not event.flags & (HARDIRQ | NMI) and not _enters(event.name)
         self._keep(event.time_ns, bool(event.flags & IRQS_OFF) if of_task else None)
         self._since_ns = event.time_ns
 
@@ -332,6 +333,8 @@ class CpuWalk:
         self._before = None
 
     def _switch(self, event: TraceEvent) -> None:
+        # Interrupts are off in every switch, so a kernel that does not say so here says it nowhere.
+        self._tells_irqs = bool(event.flags & IRQS_OFF)
         values = event.values
         before, after = _number(values, "prev_pid"), _number(values, "next_pid")
         self._learn(before, values, "prev")
