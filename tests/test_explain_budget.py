@@ -227,6 +227,7 @@ def test_other_timers_of_the_same_interrupt_come_first_or_after() -> None:
         (0, 0, System(), Cause.NO_POINT),
         (0, 0, System(preempts=True), Cause.SCHEDULER),
         (0, 0, System(counts=False), Cause.PREEMPT_OFF_OR_NO_POINT),
+        (0, BH_OFF, System(counts=False), Cause.SOFTIRQS_OFF),
         (0x20, 0, System(), Cause.NO_POINT),
     ],
 )

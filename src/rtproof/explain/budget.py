@@ -450,13 +450,15 @@ class _Rules:
     def _holds(self, step: _Step, stretch: Stretch, task: Task) -> NamedCause:
         """Why a less urgent thread kept the CPU: by how the latest interrupt found it."""
         evidence = stretch.evidence
-        if evidence is None or not self._system.counts:
+        if evidence is None:
             return self._by(Cause.PREEMPT_OFF_OR_NO_POINT, task)
         stack = self._timelines[step.cpu].stack_at(evidence.hit_ns) or ()
         if evidence.depth > unlocks(stack):
             return self._by(Cause.PREEMPT_OFF, task)
         if not self._system.real_time and evidence.flags & (BH_OFF | SOFTIRQ):
             return self._by(Cause.SOFTIRQS_OFF, task)
+        if not self._system.counts:
+            return self._by(Cause.PREEMPT_OFF_OR_NO_POINT, task)
         return NamedCause(Cause.SCHEDULER) if self._system.preempts else self._by(Cause.NO_POINT, task)
 
     # The thread has the CPU.
