@@ -31,7 +31,7 @@ from hypothesis import strategies as st
 
 from rtproof.explain.budget import System, budget
 from rtproof.explain.causes import Blind, Cause, NamedCause
-from rtproof.explain.cpu_contexts import Window, joined
+from rtproof.explain.cpu_contexts import IDLE_LEAVES, Window, joined
 from rtproof.explain.stacks import CommonPath, common_path
 from rtproof.explain.trace_events import BH_OFF, HARDIRQ, IRQS_OFF, LOST, NMI, SOFTIRQ, VALUES, TraceEvent, Value
 
@@ -180,6 +180,20 @@ def test_an_idle_cpu_was_in_its_idle_state_or_the_timer_was_late() -> None:
         ("B", "scheduler", "", 4_000),
         ("C", "return", "", 2_000),
     ]
+
+
+def test_an_idle_state_that_ends_with_interrupts_off_is_no_section_of_the_kernel() -> None:
+    """Many drivers leave the state, with an event, before they let the interrupt in."""
+    cpu = begun(task=0).add(-490_000, "cpu_idle", IRQS_OFF, 1, state=2)
+    cpu.add(295_000, "cpu_idle", IRQS_OFF, 1, state=IDLE_LEAVES).timer(300_000, depth=1).to_victim(308_000)
+    assert shown(budget_of(310_000, cpu))[0] == ("A", "idle-exit", "", 300_000)
+
+
+def test_interrupts_off_behind_an_idle_state_are_told() -> None:
+    cpu = begun(task=0).add(-490_000, "cpu_idle", IRQS_OFF, 1, state=2)
+    cpu.add(20_000, "cpu_idle", IRQS_OFF, 1, state=IDLE_LEAVES).add(290_000, "hrtimer_start", IRQS_OFF, 1)
+    cpu.timer(300_000, depth=1).to_victim(308_000)
+    assert shown(budget_of(310_000, cpu))[:2] == [("A", "idle-exit", "", 20_000), ("A", "irqoff", "idle", 280_000)]
 
 
 def test_a_softirq_that_ran_over_the_due_time_had_interrupts_off() -> None:
@@ -338,6 +352,8 @@ def test_where_a_class_of_events_is_missing_its_cause_widens_in_words() -> None:
     assert cause.words() == "interrupts off in dd/812, or the machine was gone"
     widened = cause.words((Blind.INTERRUPTS, Blind.SOFTIRQS))
     assert widened.endswith(", or an interrupt or a softirq that the trace has no event for")
+    own = NamedCause(Cause.OWN_CODE).words(tuple(Blind))
+    assert own == "the thread's own code, or a page fault that the trace has no event for"
     assert NamedCause(Cause.THREAD, "x", 1).words((Blind.INTERRUPTS,)) == "thread x/1 of the same or a higher priority"
 
 

@@ -22,10 +22,10 @@ from rtproof.explain.advice import LONGEST_SHORT, advice_on, all_advice, parse_a
 from rtproof.explain.causes import Blind, Cause, NamedCause
 from rtproof.explain.explanation import explain
 from rtproof.explain.trace_clock import clock_anchors
-from rtproof.explain.trace_events import EventDecoder, TraceEvent, event_format, event_formats
+from rtproof.explain.trace_events import BH_OFF, EventDecoder, TraceEvent, event_format, event_formats
 from rtproof.exporters import perfetto
 from rtproof.judge.analyse import analyse
-from rtproof.record.contents import Record, Snapshot, SnapshotPages, SnapshotReason
+from rtproof.record.contents import Moment, Record, Snapshot, SnapshotPages, SnapshotReason, SystemFile
 from rtproof.report.blocks import Bars, Table, Text
 from rtproof.report.sections.explained import explained_section
 from rtproof.summary.kernel_trace import page_layout, trace_content
@@ -76,6 +76,39 @@ def test_the_causes_of_all_late_activations_stand_beside_the_ordinary_ones() -> 
     assert len(found.ordinary) == 32
 
 
+@pytest.mark.parametrize(
+    ("version", "chosen", "cause"),
+    [
+        ("#1 SMP PREEMPT_RT Debian", "full (lazy) laziest", Cause.SCHEDULER),
+        ("#1 SMP PREEMPT_RT Debian", "", Cause.SCHEDULER),
+        ("#1 SMP PREEMPT_DYNAMIC Debian", "none voluntary (full)", Cause.SOFTIRQS_OFF),
+    ],
+)
+def test_softirqs_that_are_off_keep_nobody_waiting_on_any_real_time_kernel(
+    version: str, chosen: str, cause: Cause
+) -> None:
+    counted = begun().hard(-9_000, "irq_vectors/irq_work_entry", depth=1).hard(-8_000, "irq_vectors/irq_work_exit")
+    cpu = counted.timer(8_000, flags=BH_OFF).to_victim(114_000).switch(130_000, HOG, state=1)
+    made = traced_run([118_000], cpu)
+    told = (
+        (SystemFile(0, Moment.START, "/sys/kernel/debug/sched/preempt", 0, False, chosen.encode()),) if chosen else ()
+    )
+    record = replace(made, begin=replace(made.begin, kernel_version=version), files=(*made.files, *told))
+    (one,) = explain(record, 100_000).budgets
+    assert one.first.cause is cause
+
+
+def test_idle_alone_does_not_show_that_a_kernel_counts_how_often_preemption_is_off() -> None:
+    """The first thread of a kernel begins with a depth of 1, and without the count it stays so."""
+    latencies, cpu = several(activations=4, every=2)
+    cpu.switch(5 * MS, 0).hard(5 * MS + 9, "irq_vectors/irq_work_entry", depth=1)
+    assert explain(traced_run(latencies, cpu), 100_000).counts_preemption
+    cpu.events = [event._replace(depth=event.depth if event.pid == 0 else 0) for event in cpu.events]
+    found = explain(traced_run(latencies, cpu), 100_000)
+    assert not found.counts_preemption
+    assert {each.first.cause for each in found.budgets} == {Cause.PREEMPT_OFF_OR_NO_POINT}
+
+
 def test_without_a_limit_the_largest_are_taken() -> None:
     latencies, cpu = several()
     found = explain(traced_run(latencies, cpu), top=3)
@@ -94,12 +127,14 @@ def test_what_the_trace_does_not_hold_is_counted() -> None:
 
 def test_classes_of_events_that_are_missing_are_told() -> None:
     latencies, cpu = several()
-    assert explain(traced_run(latencies, cpu)).blind == (Blind.INTERRUPTS,), "of five vectors there are two"
+    assert explain(traced_run(latencies, cpu)).blind == (Blind.INTERRUPTS, Blind.FAULTS), (
+        "of five vectors there are two"
+    )
     gone = {f"events/irq/softirq_{way}/format": "" for way in ("entry", "exit")}
     gone["events/irq/irq_handler_entry/format"] = gone["events/timer/hrtimer_expire_entry/format"] = ""
     kept = [event for event in cpu.events if not event.name.startswith("hrtimer_expire")]
     found = explain(changed(gone, latencies, Cpu(0, HOG, kept)))
-    assert found.blind == (Blind.INTERRUPTS, Blind.SOFTIRQS, Blind.TIMERS)
+    assert found.blind == tuple(Blind)
     assert Cause.UNEXPLAINED not in {row.cause.cause for row in found.rows}
 
 

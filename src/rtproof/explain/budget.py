@@ -363,7 +363,7 @@ class _Rules:
         """
         on = [at for at, stretch in enumerate(gap) if stretch.irqs_off_at_end is False and stretch.irqs_off is None]
         late = max(on, default=-1) + 1
-        seen_off = any(stretch.irqs_off_at_end for stretch in gap[late:])
+        seen_off = any(stretch.irqs_off_at_end and not _in_idle_state(stretch) for stretch in gap[late:])
         silent = late < len(gap) and self._all_silent(step.cpu, gap[late].from_ns, gap[-1].to_ns)
         self._gap_ends |= {stretch.from_ns: gap[-1].to_ns for stretch in gap[late:]}
         stack = self._timelines[step.cpu].stack_at(gap[-1].to_ns)
@@ -381,7 +381,7 @@ class _Rules:
             return NamedCause(Cause.UNEXPLAINED)
         if stretch.irqs_off is False:
             return NamedCause(Cause.LATE_TIMER)
-        if stretch.irqs_off or seen_off:
+        if (stretch.irqs_off or seen_off) and not _in_idle_state(stretch):
             return self._by_running(Cause.IRQ_OFF, stretch, task)
         return self._by_stack(stretch, task, silent, stack)
 
@@ -478,6 +478,11 @@ def _clipped(stretch: Stretch, step: _Step) -> Stretch:
     off = stretch.irqs_off_at_end if stretch.to_ns <= step.to_ns else None
     from_ns, to_ns = max(stretch.from_ns, step.from_ns), min(stretch.to_ns, step.to_ns)
     return stretch._replace(from_ns=from_ns, to_ns=to_ns, irqs_off_at_end=off)
+
+
+def _in_idle_state(stretch: Stretch) -> bool:
+    """Whether the CPU was in an idle state, which it may enter and leave with interrupts off."""
+    return stretch.task is not None and stretch.task.idle and stretch.top is None and stretch.idle_state >= 0
 
 
 def _lets_wait(stretch: Stretch) -> bool:

@@ -71,6 +71,7 @@ class Blind(Enum):
     INTERRUPTS = "an interrupt"
     SOFTIRQS = "a softirq"
     TIMERS = "another timer"
+    FAULTS = "a page fault"
 
 
 MAY_HIDE = {
@@ -83,6 +84,7 @@ MAY_HIDE = {
     Cause.PREEMPT_OFF_OR_NO_POINT: (Blind.INTERRUPTS, Blind.SOFTIRQS),
     Cause.SCHEDULER: (Blind.INTERRUPTS, Blind.SOFTIRQS),
     Cause.RETURN: (Blind.INTERRUPTS, Blind.SOFTIRQS),
+    Cause.OWN_CODE: (Blind.FAULTS,),
 }
 """What a cause may really be where events are missing."""
 

@@ -205,7 +205,7 @@ class CpuWalk:
         self._stacks: list[HitStack] = []
         self.changes: dict[int, list[Change]] = {tid: [] for tid in watched}
         self.wakings: dict[int, list[Change]] = defaultdict(list)
-        self.deepest = 0
+        self.deepest = 0  # preemption is off in every switch, so this stays 0 only where nobody counts
         self._tells_irqs = True
         self._since_ns: int | None = None
         self._priorities: dict[int, int] = {}
@@ -336,6 +336,8 @@ class CpuWalk:
         # Interrupts are off in every switch, so a kernel that does not say so here says it nowhere.
         self._tells_irqs = bool(event.flags & IRQS_OFF)
         values = event.values
+        if event.pid:  # idle has a depth of 1 on kernels that do not count, too
+            self.deepest = max(self.deepest, event.depth & DEPTH_MASK)
         before, after = _number(values, "prev_pid"), _number(values, "next_pid")
         self._learn(before, values, "prev")
         self._learn(after, values, "next")
@@ -385,7 +387,6 @@ class CpuWalk:
         hard = bool(event.flags & (HARDIRQ | NMI))
         if not self._hard and (hard or layer is Layer.INTERRUPT):
             self._evidence = TaskState(event.depth & DEPTH_MASK, event.flags, event.time_ns)
-            self.deepest = max(self.deepest, self._evidence.depth)
         if event.name.removesuffix("_entry") not in self._meaning.paired:
             return
         in_hard = hard or layer is Layer.INTERRUPT or bool(self._hard)

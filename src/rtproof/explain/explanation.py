@@ -33,7 +33,6 @@ MOST_LATE = 20_000
 """A run with more late activations has budgets of the largest ones; the others are counted."""
 LOOK_BACK_NS = 1_000_000
 """This much time before a due time is kept, to see what came before."""
-IDLE_DEPTH = 1
 
 
 @dataclass(frozen=True)
@@ -124,6 +123,15 @@ def explain(record: Record, limit_ns: int | None = None, top: int = DEFAULT_TOP)
         timelines=tuple(trace.timelines.values()),
         clock_error_ns=trace.clock_error_ns,
     )
+
+
+def explain_activations(record: Record, activations: Sequence[LateActivation]) -> tuple[TimeBudget, ...]:
+    """The budgets of activations that somebody else measured beside a traced run; of those that the trace holds.
+
+    Their times count from the record's origin. Errors as of ``explain``.
+    """
+    trace = _read_trace(trace_source(record, record.begin.origin_monotonic_ns), activations)
+    return tuple(trace.budget(each) for each in activations if trace.holds(each))
 
 
 # Which activations are explained.
@@ -287,11 +295,12 @@ def _names(record: Record) -> dict[int, str]:
 
 
 def _system(record: Record, deepest: int, sees_interrupts: bool) -> System:
-    """deepest: how often preemption was off at most, of all that interrupts hit."""
-    model = preemption_model(record).effective.value
+    """deepest: how often preemption was off at most, of all threads that left the CPU."""
+    model = preemption_model(record).effective.value or ""
+    real_time = model.split()[:1] == ["rt"]  # or "rt (lazy)", of 6.12
     config = kernel_config(record)
     counts = deepest > 0 or (config is not None and config.has("PREEMPT_COUNT"))
-    return System(own_threads(record), model in ("full", "lazy", "rt"), model == "rt", counts, sees_interrupts)
+    return System(own_threads(record), real_time or model in ("full", "lazy"), real_time, counts, sees_interrupts)
 
 
 def _blind(source: TraceSource) -> tuple[Blind, ...]:
@@ -302,6 +311,7 @@ def _blind(source: TraceSource) -> tuple[Blind, ...]:
         Blind.INTERRUPTS: "irq_handler_entry" in names and _has_all_vectors(names, least_vectors),
         Blind.SOFTIRQS: "softirq_entry" in names,
         Blind.TIMERS: "hrtimer_expire_entry" in names,
+        Blind.FAULTS: "page_fault_user" in names,
     }
     return tuple(missing for missing, there in classes.items() if not there)
 

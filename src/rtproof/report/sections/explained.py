@@ -121,7 +121,12 @@ def _doubts(found: Explanation) -> list[str]:
     return doubts
 
 
-_CLASSES = {Blind.INTERRUPTS: "some interrupts", Blind.SOFTIRQS: "softirqs", Blind.TIMERS: "timers"}
+_CLASSES = {
+    Blind.INTERRUPTS: "some interrupts",
+    Blind.SOFTIRQS: "softirqs",
+    Blind.TIMERS: "timers",
+    Blind.FAULTS: "page faults",
+}
 
 
 def _causes(found: Explanation) -> Table:
