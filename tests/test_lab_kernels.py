@@ -37,8 +37,9 @@ def own_image(folder: Path, release: str = "6.9.1") -> Path:
 
 def test_names_are_as_documented() -> None:
     names = [entry.name for entry in kernel_catalogue.catalogue()]
-    assert names[:4] == ["debian-6.1-rt", "debian-6.1", "debian-6.12-rt", "debian-6.12"]
-    assert sorted(names[4:]) == sorted(name + end for name in names[:4] for end in ("-arm64", "-armhf"))
+    pc = ["debian-6.1-rt", "debian-6.1", "debian-6.12-rt", "debian-6.12", "debian-5.10-rt", "debian-5.10"]
+    assert names[:6] == pc
+    assert sorted(names[6:]) == sorted(name + end for name in pc for end in ("-arm64", "-armhf"))
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,8 @@ def test_names_are_as_documented() -> None:
         ("debian-6.12-rt-arm64", "linux-image-6.12.95+deb12-rt-arm64-unsigned"),
         ("debian-6.1-rt-armhf", "linux-image-6.1.0-50-rt-armmp"),
         ("debian-6.12-armhf", "linux-image-6.12.95+deb12-armmp"),
+        ("debian-5.10", "linux-image-5.10.0-46-amd64"),
+        ("debian-5.10-rt", "linux-image-5.10.0-32-rt-amd64"),
     ],
 )
 def test_each_name_stands_for_its_packages_and_no_others(name: str, package: str) -> None:

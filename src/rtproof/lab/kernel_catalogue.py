@@ -179,7 +179,11 @@ def vermagic(module: Path | None) -> str:
 Say = Callable[[str], None]
 """A function that gets one sentence when something begins that takes long."""
 
-SUITES = {"6.1": ("bookworm", "bookworm-security"), "6.12": ("bookworm-backports",)}
+SUITES = {
+    "6.1": ("bookworm", "bookworm-security"),
+    "6.12": ("bookworm-backports",),
+    "5.10": ("bullseye", "bullseye-security"),
+}
 
 
 @dataclass(frozen=True)
