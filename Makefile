@@ -6,6 +6,7 @@
 # make lint    every analyser, Python and C
 # make bench   compare the cost and the numbers with other tools
 # make profile-table  measure the table of docs/profiles.md anew, in virtual time
+# make bench-explain  how often the causes of lateness are right, in virtual time; SYSTEMS=... chooses some
 # make bench-stats  whether the statements hold as often as they say, by simulation
 # make fuzz    read damaged files of every kind for MINUTES=10, and fail if one breaks a promise (docs/fuzz.md)
 # make faults  let the n-th system call of the agent and of rtproof fail, and replay write logs (docs/faults.md)
@@ -14,12 +15,13 @@ JOBS ?= auto
 MINUTES ?= 10
 export PYTHON
 LAB_PACKAGES := qemu-system-x86 qemu-system-arm make gcc libelf1 gnupg cpio
+CROSS_PACKAGES := gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf
 AGENT_PACKAGES := gcc libc6-dev qemu-user-static chromium trace-cmd
 LOAD_PACKAGES := stress-ng rt-tests iperf3 iputils-ping
 TOGETHER = $(MAKE) --silent --jobs=$(shell nproc) --output-sync=target
 
 .PHONY: demo lab-demo test test-quick test-agent environment agent-checks check-plain check-memory check-threads lint bench \
-	profile-table bench-stats fuzz faults clean
+	profile-table bench-explain bench-stats fuzz faults clean
 
 demo:
 	@sh tools/demo.sh
@@ -77,6 +79,11 @@ profile-table:
 	@sh tools/apt.sh $(LAB_PACKAGES)
 	@sh tools/venv.sh dev
 	.venv/bin/python tools/profile_table.py
+
+bench-explain:
+	@sh tools/apt.sh $(LAB_PACKAGES) $(CROSS_PACKAGES)
+	@sh tools/venv.sh dev
+	.venv/bin/python bench/explain.py $(SYSTEMS)
 
 bench-stats:
 	@sh tools/apt.sh gcc libc6-dev make

@@ -89,7 +89,7 @@ less=
 
 cd "$root/bench" || exit 2
 flags="-std=gnu11 -O2 -Wall -Wextra -I../agent"
-sources="faults.c ingest.c"
+sources="faults.c ingest.c victim/victim.c"
 config=--config-file=$root/agent/tests/.clang-tidy
 less=-clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling # the C library does not have what it asks for
 cppcheck_flags=-D__x86_64__

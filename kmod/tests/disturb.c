@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * rtproof_disturb: disturbs a CPU in nine known ways, one after the other, to see that an
- * explanation names them. A task of ordinary policy begins each disturbance lead_ns before a due
- * time of somebody's grid: due times are origin_ns plus whole milliseconds, of CLOCK_MONOTONIC.
- * From one disturbance to the next it takes period_ms. Of each kind there are three lengths.
+ * rtproof_disturb: disturbs a CPU in known ways, one after the other, to see that an explanation
+ * names them. A task of ordinary policy begins each disturbance lead_ns before a due time of
+ * somebody's grid: due times are origin_ns plus whole milliseconds, of CLOCK_MONOTONIC. From one
+ * disturbance to the next it takes period_ms. Of each kind there are three lengths.
+ *
+ * An NMI needs the APIC of x86. The deep idle state is a driver of our own, which stays in it with
+ * interrupts off, as hardware that needs long to come back. It needs a kernel with cpuidle and
+ * without another driver (boot with idle=halt). A kind that cannot be made is left out.
  *
  * /proc/rtproof_disturb has a line for each disturbance: kind, begin, end (of CLOCK_MONOTONIC, in
  * ns) and the thread that did it, 0 if it was an interrupt.
  */
 #define pr_fmt(fmt) "rtproof_disturb: " fmt
+#include <linux/cpuidle.h>
 #include <linux/err.h>
 #include <linux/hrtimer.h>
 #include <linux/interrupt.h>
@@ -22,6 +27,11 @@
 #include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/spinlock.h>
+
+#ifdef CONFIG_X86_LOCAL_APIC
+#include <asm/apic.h>
+#include <asm/nmi.h>
+#endif
 
 #include "../compat.h"
 
@@ -54,12 +64,15 @@ enum kind {
 	HARD_IRQ,
 	OTHER_TIMER,
 	URGENT_TASK,
+	NON_MASKABLE,
+	IDLE_EXIT,
 	KINDS
 };
 
 static const char *const names[KINDS] = { "irqs-off",	 "preempt-off", "raw-spinlock",
 					  "bh-off",	 "kernel-code", "tasklet",
-					  "hard-irq",	 "other-timer", "urgent-task" };
+					  "hard-irq",	 "other-timer", "urgent-task",
+					  "nmi",	 "idle-exit" };
 static const unsigned int lengths_us[] = { 100, 300, 1000 };
 
 struct disturbance {
@@ -75,7 +88,9 @@ static struct hrtimer timer;
 static struct irq_work work;
 static DEFINE_RAW_SPINLOCK(lock);
 static u64 length_ns;
-static bool urgent_wanted;
+static bool urgent_wanted, nmi_wanted, deep_wanted;
+static enum kind made[KINDS]; /* the kinds that can be made here */
+static unsigned int made_count;
 
 static u64 now_ns(void)
 {
@@ -127,6 +142,103 @@ static int be_urgent(void *unused)
 	return 0;
 }
 
+/*
+ * Non-maskable interrupts. The task sends itself one, so that none comes while the clock is being
+ * set.
+ */
+#ifdef CONFIG_X86_LOCAL_APIC
+static int nmi_comes(unsigned int type, struct pt_regs *registers)
+{
+	if (!xchg(&nmi_wanted, false))
+		return NMI_DONE;
+	spend(NON_MASKABLE, 0);
+	return NMI_HANDLED;
+}
+
+static void send_nmi(void)
+{
+	WRITE_ONCE(nmi_wanted, true);
+	apic->send_IPI_mask(cpumask_of(cpu), NMI_VECTOR);
+	while (READ_ONCE(nmi_wanted))
+		cpu_relax();
+}
+
+static bool nmi_begins(void)
+{
+	return !register_nmi_handler(NMI_LOCAL, nmi_comes, 0, "rtproof_nmi");
+}
+
+static void nmi_ends(void)
+{
+	unregister_nmi_handler(NMI_LOCAL, "rtproof_nmi");
+}
+#else
+static void send_nmi(void)
+{
+}
+
+static bool nmi_begins(void)
+{
+	return false;
+}
+
+static void nmi_ends(void)
+{
+}
+#endif
+
+/* An idle state that takes long to leave: the interrupt that ends it has to wait. */
+#if defined(CONFIG_CPU_IDLE) && (defined(CONFIG_X86) || defined(CONFIG_ARM64))
+static void halt_cpu(void)
+{
+#ifdef CONFIG_X86
+	asm volatile("sti; hlt; cli" ::: "memory");
+#else
+	asm volatile("dsb sy; wfi" ::: "memory");
+#endif
+}
+
+static int be_idle(struct cpuidle_device *device, struct cpuidle_driver *driver, int state)
+{
+	if (device->cpu == cpu && xchg(&deep_wanted, false))
+		spend(IDLE_EXIT, 0);
+	else
+		halt_cpu();
+	return state;
+}
+
+static struct cpuidle_driver idle_driver = {
+	.name = "rtproof_idle", /* without owner, or this module could never be removed */
+	.states = { {
+		.name = "DEEP",
+		.desc = "takes long to leave",
+		.exit_latency = 1,
+		.target_residency = 1,
+		.enter = be_idle,
+	} },
+	.state_count = 1,
+};
+
+static bool idle_begins(void)
+{
+	return !cpuidle_register(&idle_driver, NULL);
+}
+
+static void idle_ends(void)
+{
+	cpuidle_unregister(&idle_driver);
+}
+#else
+static bool idle_begins(void)
+{
+	return false;
+}
+
+static void idle_ends(void)
+{
+}
+#endif
+
 static void with_irqs_off(void)
 {
 	unsigned long flags;
@@ -171,6 +283,12 @@ static void disturb_now(enum kind kind)
 	case OTHER_TIMER:
 		hrtimer_start(&timer, ns_to_ktime(now_ns() + 2000), HRTIMER_MODE_ABS_PINNED_HARD);
 		break;
+	case NON_MASKABLE:
+		send_nmi();
+		break;
+	case IDLE_EXIT: /* once this task sleeps */
+		WRITE_ONCE(deep_wanted, true);
+		break;
 	default:
 		WRITE_ONCE(urgent_wanted, true);
 		wake_up_process(urgent);
@@ -202,16 +320,17 @@ static u64 due_after(u64 later_ns)
 
 static int disturb(void *unused)
 {
+	unsigned int n;
 	u64 begin;
 
-	for (unsigned int n = 0; n < MOST; n++) {
+	for (n = 0; n < MOST; n++) {
 		begin = due_after(period_ms * (u64)NSEC_PER_MSEC - NSEC_PER_MSEC) - lead_ns;
 		if (!sleep_until(begin - EARLY_NS))
 			return 0;
-		length_ns = lengths_us[n / KINDS % 3] * NSEC_PER_USEC;
+		length_ns = lengths_us[n / made_count % 3] * NSEC_PER_USEC;
 		while (now_ns() < begin)
 			cpu_relax();
-		disturb_now(n % KINDS);
+		disturb_now(made[n % made_count]);
 	}
 	while (!kthread_should_stop())
 		schedule_timeout_interruptible(HZ);
@@ -220,9 +339,9 @@ static int disturb(void *unused)
 
 static int show(struct seq_file *file, void *unused)
 {
-	unsigned int n = smp_load_acquire(&count);
+	unsigned int i, n = smp_load_acquire(&count);
 
-	for (unsigned int i = 0; i < n && i < MOST; i++)
+	for (i = 0; i < n && i < MOST; i++)
 		seq_printf(file, "%s %llu %llu %d\n", names[done[i].kind], done[i].begin, done[i].end,
 			   done[i].tid);
 	return 0;
@@ -243,16 +362,41 @@ static struct task_struct *make_task(int (*runs)(void *), const char *name)
 	return made;
 }
 
+static bool begins(enum kind kind)
+{
+	return kind == NON_MASKABLE ? nmi_begins() : kind == IDLE_EXIT ? idle_begins() : true;
+}
+
+static void choose_kinds(void)
+{
+	enum kind kind;
+
+	for (kind = 0; kind < KINDS; kind++)
+		if (begins(kind))
+			made[made_count++] = kind;
+}
+
+static void end_kinds(void)
+{
+	while (made_count--)
+		if (made[made_count] == NON_MASKABLE)
+			nmi_ends();
+		else if (made[made_count] == IDLE_EXIT)
+			idle_ends();
+}
+
 static int __init disturb_init(void)
 {
 	int error;
 
 	if (!sane())
 		return -EINVAL;
+	choose_kinds();
 	rtproof_timer_setup(&timer, timer_fires, HRTIMER_MODE_ABS_PINNED_HARD);
 	RTPROOF_HARD_WORK(&work, work_runs);
+	error = -ENOMEM;
 	if (!proc_create_single("rtproof_disturb", 0444, NULL, show))
-		return -ENOMEM;
+		goto no_file;
 	urgent = make_task(be_urgent, "rtproof_urgent");
 	error = PTR_ERR_OR_ZERO(urgent);
 	if (error)
@@ -274,6 +418,8 @@ no_task:
 	kthread_stop(urgent);
 no_urgent:
 	remove_proc_entry("rtproof_disturb", NULL);
+no_file:
+	end_kinds();
 	return error;
 }
 
@@ -284,6 +430,7 @@ static void __exit disturb_exit(void)
 	hrtimer_cancel(&timer);
 	irq_work_sync(&work);
 	tasklet_kill(&tasklet);
+	end_kinds();
 	remove_proc_entry("rtproof_disturb", NULL);
 }
 

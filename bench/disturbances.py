@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from rtproof.explain.budget import TimeBudget
+from rtproof.explain.budget import LateActivation, TimeBudget
 from rtproof.explain.causes import Cause
 
 KINDS = {
@@ -19,13 +19,32 @@ KINDS = {
     "hard-irq": (Cause.HARDIRQ,),
     "other-timer": (Cause.OTHER_TIMERS,),
     "urgent-task": (Cause.THREAD,),
+    "nmi": (Cause.NMI,),
+    "idle-exit": (Cause.IDLE_EXIT,),
+    "page-fault": (Cause.PAGE_FAULT,),
+    "lock-held": (Cause.BLOCKED,),
+    "migration": (Cause.MIGRATION,),
 }
 """The causes that are right for each kind of disturbance."""
+OF_VICTIM = ("page-fault", "lock-held")
+"""The kinds that a program makes of its own thread; the module makes the others."""
+AlsoRight = frozenset[tuple[str, Cause]]
+NOT_COUNTED: AlsoRight = frozenset(
+    (kind, Cause.PREEMPT_OFF_OR_NO_POINT) for kind in ("preempt-off", "raw-spinlock", "bh-off", "kernel-code")
+)
+"""What looks alike on a kernel that does not count how often preemption is off."""
+NO_FAULT_EVENTS: AlsoRight = frozenset({("page-fault", Cause.OWN_CODE)})
+"""A kernel without events for page faults: in words the cause is "own code, or a page fault"."""
 NAMES = {
     "tasklet": ("TASKLET",),
     "hard-irq": ("irq_work",),
     "urgent-task": ("rtproof_urgent",),
     "other-timer": ("timer_fires [rtproof_disturb]", "timer_fires"),
+    "nmi": ("nmi_comes [rtproof_disturb]", "nmi_comes"),
+    "idle-exit": ("",),
+    "page-fault": ("",),
+    "lock-held": ("rtproof_holder",),
+    "migration": ("",),
 }
 """The names that are right; of the others it is that of the module's task. "" where no name is known."""
 
@@ -48,11 +67,13 @@ class Answer:
     """One late activation: what disturbed it, and the budget's first cause with its length.
 
     overlap_ns: how much of the disturbance lies between the due time and the end.
+    also_right: causes of kinds that are right too, on a kernel that cannot tell them better.
     """
 
     truth: Disturbance
     overlap_ns: int
     found: TimeBudget
+    also_right: AlsoRight = frozenset()
 
     @property
     def cause(self) -> Cause:
@@ -60,7 +81,7 @@ class Answer:
 
     @property
     def right(self) -> bool:
-        return self.cause in KINDS[self.truth.kind]
+        return self.cause in KINDS[self.truth.kind] or (self.truth.kind, self.cause) in self.also_right
 
     @property
     def name_right(self) -> bool:
@@ -91,8 +112,21 @@ def read_truth(text: str, origin_ns: int) -> list[Disturbance]:
     ]
 
 
-def answers(budgets: Sequence[TimeBudget], truth: Sequence[Disturbance]) -> tuple[list[Answer], list[TimeBudget]]:
-    """The budgets whose activation a disturbance meets, and those that none does."""
+def read_victim(text: str, origin_ns: int) -> tuple[list[LateActivation], list[Disturbance]]:
+    """What the program victim prints: its activations, and what made each late."""
+    lines = [line.split() for line in text.splitlines()]
+    times = [[int(word) for word in line[1:]] for line in lines if line[0] == "activation"]
+    activations = [
+        LateActivation(0, 0, tid, index, due - origin_ns, end - due) for index, (tid, due, end) in enumerate(times)
+    ]
+    told = "\n".join(" ".join(line) for line in lines if line[0] != "activation")
+    return activations, read_truth(told, origin_ns)
+
+
+def answers(
+    budgets: Sequence[TimeBudget], truth: Sequence[Disturbance], also_right: AlsoRight = frozenset()
+) -> tuple[list[Answer], list[TimeBudget]]:
+    """The budgets whose activation a disturbance meets, and those that none does. also_right: as in ``Answer``."""
     met, alone = [], []
     for each in budgets:
         due_ns, end_ns = each.activation.due_ns, each.activation.end_ns
@@ -101,7 +135,7 @@ def answers(budgets: Sequence[TimeBudget], truth: Sequence[Disturbance]) -> tupl
         if longest is None or overlaps[longest] <= 0:
             alone.append(each)
         else:
-            met.append(Answer(longest, overlaps[longest], each))
+            met.append(Answer(longest, overlaps[longest], each, also_right))
     return met, alone
 
 

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Guests in which the module rtproof_disturb makes the timer probe late, and what an explanation says of that.
+
+A program, the victim, makes a thread of its own late by page faults and by a lock. Each system is one kernel with one
+preemption model. The guest's time is virtual: an instruction is a nanosecond.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from disturbances import (
+    KINDS,
+    NO_FAULT_EVENTS,
+    NOT_COUNTED,
+    AlsoRight,
+    Answer,
+    Disturbance,
+    answers,
+    read_truth,
+    read_victim,
+)
+
+from rtproof.agents.build import ProgramSources, build_agent, build_program
+from rtproof.core.errors import UserError
+from rtproof.explain.budget import TimeBudget
+from rtproof.explain.causes import Cause
+from rtproof.explain.explanation import Explanation, explain, explain_activations
+from rtproof.lab import kernel_catalogue
+from rtproof.record.contents import Record
+from rtproof.record.reading import open_record
+from rtproof.summary.measured_kernel import preemption_model
+from rtproof.vm.guest import Job, run_job
+from rtproof.vm.machine import Machine, emulator_version
+
+LIMIT_NS = 20_000
+SAMPLES = 2500
+MODULE = "rtproof_disturb"
+VICTIM_ACTIVATIONS = 180
+PERIOD_MS_OF_VICTIM = 4
+NEVER_LATE: dict[str, frozenset[str]] = {
+    "none": frozenset(),
+    "voluntary": frozenset(),
+    "full": frozenset({"kernel-code"}),
+    "rt": frozenset({"kernel-code", "bh-off", "tasklet"}),
+}
+"""The kinds that a kernel with a preemption model preempts, so that they make nobody late."""
+
+
+BUILT_MODELS = (("PREEMPT_RT", "rt"), ("PREEMPT", "full"), ("PREEMPT_VOLUNTARY", "voluntary"), ("PREEMPT_NONE", "none"))
+NEEDS_CPUS = "constructed: a guest in virtual time has one CPU"
+NEEDS_X86 = "not possible: this architecture has no NMI that its events show"
+NEEDS_CPUIDLE = "constructed: Debian's kernel for armhf has no cpuidle"
+EVERYWHERE = (("migration", NEEDS_CPUS),)
+NO_IDLE_DRIVER = ("idle=halt",)
+"""Boot arguments that leave room for the module's own driver of idle states."""
+
+
+@dataclass(frozen=True)
+class System:
+    """A kernel of the catalogue with a preemption model.
+
+    chosen: whether the guest has to choose that model. also_right: what is right because the kernel cannot tell better.
+    boot: arguments of the kernel. not_made: why the guest does not make some kinds.
+    """
+
+    kernel: str
+    model: str
+    chosen: bool = False
+    also_right: AlsoRight = frozenset()
+    boot: tuple[str, ...] = NO_IDLE_DRIVER
+    not_made: tuple[tuple[str, str], ...] = EVERYWHERE
+
+    @property
+    def name(self) -> str:
+        """Such as 6.1-none or 6.1-rt-arm64."""
+        series = self.kernel.removeprefix("debian-").partition("@")[0].replace("-rt", "")
+        number, _, architecture = series.partition("-")
+        return "-".join(word for word in (number, self.model, architecture) if word)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds that the module and the victim make here."""
+        return tuple(kind for kind in KINDS if kind not in dict(self.not_made))
+
+    @property
+    def constructed(self) -> tuple[str, ...]:
+        """The kinds that constructed streams of events have to show."""
+        return tuple(kind for kind, why in self.not_made if why.startswith("constructed"))
+
+    @property
+    def never_late(self) -> frozenset[str]:
+        return NEVER_LATE[self.model]
+
+    @property
+    def architecture(self) -> str:
+        return kernel_catalogue.catalogue_entry(self.kernel).machine.name
+
+
+ON_ARM64 = (*EVERYWHERE, ("nmi", NEEDS_X86))
+ON_ARMHF = (*ON_ARM64, ("idle-exit", NEEDS_CPUIDLE))
+SYSTEMS = (
+    System("debian-6.1", "none", chosen=True),
+    System("debian-6.1", "full", chosen=True),
+    System("debian-6.1-rt", "rt"),
+    System("debian-6.12", "none", chosen=True),
+    System("debian-6.12", "full", chosen=True),
+    System("debian-6.12-rt", "rt"),
+    System("debian-6.1-arm64", "voluntary", also_right=NOT_COUNTED | NO_FAULT_EVENTS, boot=(), not_made=ON_ARM64),
+    System("debian-6.1-rt-arm64", "rt", also_right=NO_FAULT_EVENTS, boot=(), not_made=ON_ARM64),
+    System("debian-6.1-armhf", "voluntary", also_right=NOT_COUNTED | NO_FAULT_EVENTS, boot=(), not_made=ON_ARMHF),
+    System("debian-6.1-rt-armhf", "rt", also_right=NO_FAULT_EVENTS, boot=(), not_made=ON_ARMHF),
+    System("debian-5.10", "voluntary", also_right=NOT_COUNTED),
+    System("debian-5.10-rt@5.10.223-1", "rt"),
+)
+
+
+@dataclass(frozen=True)
+class Disturbed:
+    """What an explanation says of each disturbance. alone: late activations that no disturbance meets."""
+
+    system: System
+    record: Record
+    explanation: Explanation
+    of_victim: tuple[TimeBudget, ...]
+    truth: list[Disturbance]
+    met: list[Answer]
+    alone: list[TimeBudget]
+
+    @property
+    def unexplained(self) -> float:
+        """The share of the late time that is unexplained."""
+        parts = [part for each in (*self.explanation.budgets, *self.of_victim) for part in each.parts]
+        whole_ns = sum(part.length_ns for part in parts)
+        return sum(part.length_ns for part in parts if part.cause.cause is Cause.UNEXPLAINED) / whole_ns
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds that must make somebody late here."""
+        return tuple(kind for kind in self.system.kinds if kind not in self.system.never_late)
+
+    def of_kind(self, kind: str) -> list[Answer]:
+        return [each for each in self.met if each.truth.kind == kind]
+
+
+def script(system: System, samples: int = SAMPLES) -> str:
+    """The guest's job: leaves the record /out/record and the module's list /out/truth.
+
+    The origin of CLOCK_MONOTONIC is the first i64 behind the run id and the origin of the date in the first chunk.
+    """
+    choice = f"echo {system.model} > /sys/kernel/debug/sched/preempt || exit\n" if system.chosen else ""
+    if "nmi" in system.kinds:  # or the kernel prints that the NMI took long
+        choice += "echo 10000000 > /sys/kernel/debug/x86/nmi_longest_ns || exit\n"
+    return f"""\
+mount -t tracefs none /sys/kernel/tracing 2> /dev/null
+mount -t debugfs none /sys/kernel/debug 2> /dev/null
+{choice}/agent run --warmup 100ms --samples {samples} --trace explain,buffer_kib=8192 -o /out/record & measures=$!
+while ! [ -s /out/record ]; do usleep 20000; done
+usleep 300000
+insmod /{MODULE}.ko period_ms=7 origin_ns=$(od -A n -t d8 -j 48 -N 8 /out/record | tr -d ' ') || exit
+wait $measures || exit
+cat /proc/{MODULE} > /out/truth
+rmmod {MODULE} || exit
+/agent run --warmup 100ms --samples {VICTIM_ACTIVATIONS * PERIOD_MS_OF_VICTIM + 600} --trace explain,buffer_kib=8192 \\
+    -o /out/beside & measures=$!
+while ! [ -s /out/beside ]; do usleep 20000; done
+usleep 200000
+/victim $(od -A n -t d8 -j 48 -N 8 /out/beside | tr -d ' ') {VICTIM_ACTIVATIONS} > /out/victim || exit
+wait $measures
+"""
+
+
+def read_disturbed(system: System, folder: Path) -> Disturbed:
+    """Explain what a guest left. UserError if the kernel did not have the preemption model that the system names."""
+    record = open_record(folder / "record")
+    model = preemption_model(record).effective.value
+    model = model or _built_model(system)
+    if model.split()[:1] != [system.model]:  # 6.12 has "rt (lazy)"
+        raise UserError(f"{system.name} was measured with the preemption model {model}")
+    explanation = explain(record, LIMIT_NS)
+    truth = read_truth((folder / "truth").read_text(), record.begin.origin_monotonic_ns)
+    met, alone = answers(explanation.budgets, truth, system.also_right)
+    of_victim, own_truth = _read_victim(folder)
+    own_met, own_alone = answers(of_victim, own_truth, system.also_right)
+    made = {each.kind for each in (*truth, *own_truth)}
+    if made != set(system.kinds):
+        raise UserError(f"{system.name}: there was {sorted(made)} and should be {sorted(system.kinds)}")
+    return Disturbed(
+        system, record, explanation, of_victim, [*truth, *own_truth], [*met, *own_met], [*alone, *own_alone]
+    )
+
+
+def _built_model(system: System) -> str:
+    """The model in the kernel's configuration, which the guest itself does not have."""
+    image = kernel_catalogue.fetch_kernel(system.kernel).image
+    (config,) = image.parent.glob("config-*")
+    options = config.read_text().splitlines()
+    return next((model for option, model in BUILT_MODELS if f"CONFIG_{option}=y" in options), "")
+
+
+def _read_victim(folder: Path) -> tuple[tuple[TimeBudget, ...], list[Disturbance]]:
+    """The budgets of the victim's late activations, and what it did to itself."""
+    record = open_record(folder / "beside")
+    activations, truth = read_victim((folder / "victim").read_text(), record.begin.origin_monotonic_ns)
+    late = [each for each in activations if each.latency_ns > LIMIT_NS]
+    return explain_activations(record, late), truth
+
+
+def victim(architecture: str) -> Path:
+    """The program that makes itself late. UserError if nothing here can build it."""
+    return build_program(ProgramSources("victim", "the victim", Path(__file__).parent / "victim"), architecture)
+
+
+def machine_of(system: System) -> Machine:
+    return Machine(kernel_catalogue.fetch_kernel(system.kernel), boot=system.boot)
+
+
+def measure(system: System, folder: Path, samples: int = 2 * SAMPLES) -> Disturbed:
+    """Disturb the timer probe in a guest. UserError or TargetError if the guest or its job fails."""
+    files = (
+        ("/agent", build_agent(system.architecture)),
+        ("/victim", victim(system.architecture)),
+        (f"/{MODULE}.ko", kernel_catalogue.module_for_kernel(system.kernel, MODULE)),
+    )
+    outcome = run_job(machine_of(system), Job(script(system, samples), files), folder)
+    if outcome.exit_code:
+        raise UserError(f"the guest of {system.name} failed: {outcome.said.strip()[-300:]}")
+    return read_disturbed(system, folder)
+
+
+def emulator(system: System) -> str:
+    """What QEMU says of its version."""
+    return emulator_version(machine_of(system))
+
+
+def chosen_systems(names: Sequence[str]) -> tuple[System, ...]:
+    """The systems of these names; all without a name. UserError if one is unknown."""
+    by_name = {system.name: system for system in SYSTEMS}
+    unknown = [name for name in names if name not in by_name]
+    if unknown:
+        raise UserError(f"there is no system {unknown[0]!r}; there are: {', '.join(by_name)}")
+    return tuple(by_name[name] for name in names) or SYSTEMS
