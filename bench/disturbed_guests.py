@@ -52,8 +52,6 @@ NEEDS_CPUS = "constructed: a guest in virtual time has one CPU"
 NEEDS_X86 = "not possible: this architecture has no NMI that its events show"
 NEEDS_CPUIDLE = "constructed: Debian's kernel for armhf has no cpuidle"
 EVERYWHERE = (("migration", NEEDS_CPUS),)
-NO_IDLE_DRIVER = ("idle=halt",)
-"""Boot arguments that leave room for the module's own driver of idle states."""
 
 
 @dataclass(frozen=True)
@@ -61,14 +59,13 @@ class System:
     """A kernel of the catalogue with a preemption model.
 
     chosen: whether the guest has to choose that model. also_right: what is right because the kernel cannot tell better.
-    boot: arguments of the kernel. not_made: why the guest does not make some kinds.
+    not_made: why the guest does not make some kinds.
     """
 
     kernel: str
     model: str
     chosen: bool = False
     also_right: AlsoRight = frozenset()
-    boot: tuple[str, ...] = NO_IDLE_DRIVER
     not_made: tuple[tuple[str, str], ...] = EVERYWHERE
 
     @property
@@ -106,10 +103,10 @@ SYSTEMS = (
     System("debian-6.12", "none", chosen=True),
     System("debian-6.12", "full", chosen=True),
     System("debian-6.12-rt", "rt"),
-    System("debian-6.1-arm64", "voluntary", also_right=NOT_COUNTED | NO_FAULT_EVENTS, boot=(), not_made=ON_ARM64),
-    System("debian-6.1-rt-arm64", "rt", also_right=NO_FAULT_EVENTS, boot=(), not_made=ON_ARM64),
-    System("debian-6.1-armhf", "voluntary", also_right=NOT_COUNTED | NO_FAULT_EVENTS, boot=(), not_made=ON_ARMHF),
-    System("debian-6.1-rt-armhf", "rt", also_right=NO_FAULT_EVENTS, boot=(), not_made=ON_ARMHF),
+    System("debian-6.1-arm64", "voluntary", also_right=NOT_COUNTED | NO_FAULT_EVENTS, not_made=ON_ARM64),
+    System("debian-6.1-rt-arm64", "rt", also_right=NO_FAULT_EVENTS, not_made=ON_ARM64),
+    System("debian-6.1-armhf", "voluntary", also_right=NOT_COUNTED | NO_FAULT_EVENTS, not_made=ON_ARMHF),
+    System("debian-6.1-rt-armhf", "rt", also_right=NO_FAULT_EVENTS, not_made=ON_ARMHF),
     System("debian-5.10", "voluntary", also_right=NOT_COUNTED),
     System("debian-5.10-rt@5.10.223-1", "rt"),
 )
@@ -212,7 +209,7 @@ def victim(architecture: str) -> Path:
 
 
 def machine_of(system: System) -> Machine:
-    return Machine(kernel_catalogue.fetch_kernel(system.kernel), boot=system.boot)
+    return Machine(kernel_catalogue.fetch_kernel(system.kernel))
 
 
 def measure(system: System, folder: Path, samples: int = 2 * SAMPLES) -> Disturbed:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Causes that were put in are the causes that come out: known disturbances in guests, in virtual time."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import agent_process
@@ -14,11 +13,7 @@ import pytest
 from disturbances import KINDS, OF_VICTIM, confusion, in_order, quantile_of
 from disturbed_guests import MODULE, SYSTEMS, Disturbed, System
 
-WITH_IDLE_DRIVER = (
-    *disturbed_guests.EVERYWHERE,
-    ("idle-exit", "the machines of tests boot with the kernel's own driver of idle states"),
-)
-TESTED = [replace(system, boot=(), not_made=WITH_IDLE_DRIVER) for system in SYSTEMS[:3]]
+TESTED = SYSTEMS[:3]
 """``make bench-explain`` has the others."""
 
 

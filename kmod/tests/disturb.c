@@ -7,7 +7,7 @@
  *
  * An NMI needs the APIC of x86. The deep idle state is a driver of our own, which stays in it with
  * interrupts off, as hardware that needs long to come back. It needs a kernel with cpuidle and
- * without another driver (boot with idle=halt). A kind that cannot be made is left out.
+ * without another driver, as in a guest. A kind that cannot be made is left out.
  *
  * /proc/rtproof_disturb has a line for each disturbance: kind, begin, end (of CLOCK_MONOTONIC, in
  * ns) and the thread that did it, 0 if it was an interrupt.
