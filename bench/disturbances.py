@@ -10,7 +10,7 @@ from rtproof.explain.budget import LateActivation, TimeBudget
 from rtproof.explain.causes import Cause
 
 KINDS = {
-    "irqs-off": (Cause.IRQ_OFF, Cause.IRQ_OFF_OR_GONE),
+    "irqs-off": (Cause.IRQ_OFF, Cause.IRQ_OFF_LIKELY, Cause.IRQ_OFF_OR_GONE),
     "preempt-off": (Cause.PREEMPT_OFF,),
     "raw-spinlock": (Cause.PREEMPT_OFF,),
     "bh-off": (Cause.SOFTIRQS_OFF,),
