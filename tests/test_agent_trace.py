@@ -266,7 +266,7 @@ def test_the_flight_recorder_keeps_the_pages_of_what_was_late(tmp_path: Path) ->
     record = measured(tmp_path / "record", "--trace", trace, "--samples", "1000", "--limit", "1ns", *SHORT)
     kept = [one.index for one in record.snapshots]
     assert len(kept) > 500
-    assert kept == sorted(set(kept)), "every one is above a nanosecond: none is ordinary or kept twice"
+    assert len(kept) == len(set(kept)), "every one is above a nanosecond: none is ordinary or kept twice"
     assert {one.reason for one in record.snapshots} == {SnapshotReason.THRESHOLD}
     layout = kernel_trace.page_layout(record)
     for cpu in kernel_trace.trace_cpus(record):

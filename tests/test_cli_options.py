@@ -286,7 +286,10 @@ def test_explained_runs_may_be_observed_too() -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--explain=top"], "--explain takes threshold=TIME, top=N, ordinary=N, stacks and strict, not 'top'"),
+        (
+            ["--explain=top"],
+            "--explain takes threshold=TIME, top=N, ordinary=N, record_kib=N, stacks and strict, not 'top'",
+        ),
         (["--explain", "--profile", "akamina"], "--explain is for one run and not for a --profile"),
         (["--explain", "--repeat", "2"], "--repeat and --abba are for plain runs: leave --explain out"),
     ],

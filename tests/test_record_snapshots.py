@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The windows of the flight recorder in a record: as they were written, or refused."""
 
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtproof.record.chunks import ChunkType
-from rtproof.record.contents import End, EndReason, Record, Snapshot, SnapshotPages, SnapshotReason
+from rtproof.record.contents import (
+    End,
+    EndReason,
+    Moment,
+    Record,
+    Snapshot,
+    SnapshotPages,
+    SnapshotReason,
+    SystemFile,
+)
 from rtproof.record.decoding import decode_payload
 from rtproof.record.encoding import MalformedError
 from rtproof.record.reading import open_record
@@ -91,3 +101,45 @@ def test_any_bytes_are_a_snapshot_or_damage(content: bytes) -> None:
     except MalformedError:
         return
     assert isinstance(found, Snapshot)
+
+
+# Files that are packed, as the flight recorder's pages are.
+
+
+def packed(content: bytes) -> bytes:
+    packing = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return packing.compress(content) + packing.flush()
+
+
+def with_file(path: Path, name: str, content: bytes) -> Record:
+    path.unlink(missing_ok=True)
+    with RecordWriter(path) as writer:
+        writer.begin(cases.BEGIN)
+        writer.file(SystemFile(5, Moment.DURING, name, 0, False, content))
+        writer.end(End(10, EndReason.AS_ASKED, "", ()))
+    return open_record(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"x", bytes(65_536), bytes(range(256)) * 256], ids=len)
+def test_a_packed_file_reads_as_the_file_itself(content: bytes, tmp_path: Path) -> None:
+    record = with_file(tmp_path / "a.rtrec", "trace/cpu0/raw.deflate", packed(content))
+    assert record.damage == ()
+    assert [(file.path, file.content) for file in record.files] == [("trace/cpu0/raw", content)]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (packed(bytes(65_537)), "its content is longer than 65536 bytes when it is unpacked"),
+        (packed(bytes(100_000_000)), "its content is longer than 65536 bytes when it is unpacked"),
+        (packed(b"abc" * 99)[:-2], "its packed content ends in the wrong place"),
+        (packed(b"abc") + b"more", "its packed content ends in the wrong place"),
+        (b"", "its packed content ends in the wrong place"),
+        (b"\xff\xff\xff", "its content cannot be unpacked"),
+    ],
+)
+def test_what_cannot_be_unpacked_is_damage(content: bytes, why: str, tmp_path: Path) -> None:
+    record = with_file(tmp_path / "a.rtrec", "trace/cpu0/raw.deflate", content)
+    assert record.files == ()
+    (damage,) = record.damage
+    assert why in damage.sentence

@@ -134,6 +134,19 @@ void workers_check(struct run *run)
 	}
 }
 
+void workers_leave(const struct run *run)
+{
+	struct cpus others;
+
+	if (cpus_get_affinity(0, &others))
+		return;
+	for (int i = 0; i < run->config->threads; i++)
+		if (run->workers[i].cpu >= 0)
+			cpus_remove(&others, run->workers[i].cpu);
+	if (cpus_count(&others))
+		cpus_set_affinity(0, &others);
+}
+
 int workers_done(const struct run *run)
 {
 	int done = 0;

@@ -23,6 +23,9 @@ void workers_dismiss(struct run *run);
  */
 void workers_check(struct run *run);
 
+/* The thread that calls it leaves the measured CPUs, if others are allowed. */
+void workers_leave(const struct run *run);
+
 /* How many of those that were started have ended. */
 int workers_done(const struct run *run);
 

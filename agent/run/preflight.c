@@ -123,5 +123,6 @@ int preflight(struct config *config, struct trace_plan *trace, char *why, size_t
 		err = check_privilege(config, why, room);
 	if (!err)
 		err = trace_plan(trace, config->trace, config->trace_blocks_ns, why, room);
+	trace->length_ns = (int64_t)config_length_ns(config);
 	return err ? err : check_space(config, trace, why, room);
 }

@@ -74,6 +74,7 @@ static int measure(struct measurement *all, int signal_fd, char *why, size_t roo
 	};
 
 	facts_at_start(&all->facts, &granted);
+	trace_describe(&all->trace);
 	err = writer_start(&all->writer, run, &all->facts, &all->trace.recorder);
 	if (err) {
 		snprintf(why, room, "the writer could not be started: %s", strerror(-err));

@@ -3,6 +3,7 @@
 
 #include "run/writer.h"
 
+#include "measure/workers.h"
 #include "system/clock.h"
 #include "system/threads.h"
 
@@ -183,27 +184,13 @@ static void *writer_main(struct writer *writer)
 	return NULL;
 }
 
-/* Away from the measured CPUs, if others are allowed. */
-static void choose_cpus(const struct run *run)
-{
-	struct cpus others;
-
-	if (cpus_get_affinity(0, &others))
-		return;
-	for (int i = 0; i < run->config->threads; i++)
-		if (run->workers[i].cpu >= 0)
-			cpus_remove(&others, run->workers[i].cpu);
-	if (cpus_count(&others))
-		cpus_set_affinity(0, &others);
-}
-
 static void *writer_enter(void *argument)
 {
 	struct writer *writer = argument;
 
 	/* More than its share among loads; without the privilege it has the usual one, and a fact says so. */
 	(void)setpriority(PRIO_PROCESS, (id_t)sys_gettid(), NICE);
-	choose_cpus(writer->run);
+	workers_leave(writer->run);
 	facts_of_writer(writer->run);
 	return writer_main(writer);
 }

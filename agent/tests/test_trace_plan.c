@@ -148,13 +148,17 @@ static void the_flight_recorder_has_presets_and_bounds(void)
 	CHECK(plan("events=sched_switch,recorder") == 0 && !strcmp(trace->patterns, "sched_switch"));
 	trace_memory(trace, &of_cpu, &held);
 	CHECK(of_cpu >= 64 * KIB && of_cpu <= 1024 * KIB && held >= 256 * KIB && held <= 4096 * KIB);
-	CHECK(trace_space(trace) == (double)held + 1024 * KIB);
+	CHECK(trace_record_room(trace) == 3584 * KIB && trace_space(trace) == (3584 + 1024) * KIB);
+	trace->length_ns = 7200 * (int64_t)1000000000;
+	CHECK(trace_record_room(trace) == 2 * 3584 * KIB);
+	CHECK(plan("recorder,record_kib=16") == 0 && trace_record_room(trace) == 16 * KIB);
 	trace->cpus = 4096;
 	trace_memory(trace, &of_cpu, &held);
 	CHECK(of_cpu == 64 * KIB);
 	refuse("recorder,threshold=0us", "not 'threshold=0us'");
 	refuse("recorder,threshold=5", "not 'threshold=5'");
 	refuse("recorder,top=513", "not 'top=513'");
+	refuse("recorder,record_kib=15", "not 'record_kib=15'");
 	refuse("recorder,ordinary=-1", "not 'ordinary=-1'");
 	refuse("recorders", "not 'recorders'");
 }

@@ -3,6 +3,7 @@
 
 #include "trace/plan.h"
 
+#include "system/clock.h"
 #include "system/folder.h"
 #include "system/text.h"
 
@@ -24,6 +25,7 @@ enum {
 	TOP_DEFAULT = 256,
 	ORDINARY_DEFAULT = 32,
 	WINDOWS_LIMIT = 512,
+	RECORD_DEFAULT_KIB = 3584,
 };
 
 /* What article 3 recorded, and the switches between threads. A star stands for any ending; 32-bit systems have others. */
@@ -64,6 +66,7 @@ static bool parse_value(struct trace_plan *plan, const char *option)
 		{ "buffer_kib=", 4, BUFFER_LIMIT_KIB, &plan->buffer_kib },
 		{ "seed=", 0, UINT32_MAX, &plan->seed },
 		{ "top=", 0, WINDOWS_LIMIT, &plan->top },
+		{ "record_kib=", 16, BUFFER_LIMIT_KIB, &plan->record_kib },
 		{ "ordinary=", 0, WINDOWS_LIMIT, &plan->ordinary },
 	};
 
@@ -100,7 +103,7 @@ static int parse_option(struct trace_plan *plan, const char *option, char *why, 
 		return 0;
 	return text_refuse(why, room, -EINVAL,
 			    "--trace takes on, or explain, events=NAME+NAME.., buffer_kib=N (4 to %d), seed=N, optional, stacks, and recorder with "
-			    "threshold=TIME, top=N, ordinary=N (0 to %d), with commas between; not '%.40s'",
+			    "threshold=TIME, record_kib=N, top=N, ordinary=N (0 to %d), with commas between; not '%.40s'",
 			    BUFFER_LIMIT_KIB, WINDOWS_LIMIT, option);
 }
 
@@ -145,6 +148,7 @@ int trace_plan(struct trace_plan *plan, const char *asked, int64_t blocks_ns, ch
 	use(plan, presets);
 	plan->top = TOP_DEFAULT;
 	plan->ordinary = ORDINARY_DEFAULT;
+	plan->record_kib = RECORD_DEFAULT_KIB;
 	plan->cpus = (int)sysconf(_SC_NPROCESSORS_CONF);
 	int err = parse(plan, asked, why, room);
 
@@ -166,16 +170,20 @@ void trace_memory(const struct trace_plan *plan, int64_t *of_cpu, int64_t *held)
 	*held = between(HELD_LEAST, there, HELD_MOST);
 }
 
+int64_t trace_record_room(const struct trace_plan *plan)
+{
+	double hours = (double)plan->length_ns / (3600.0 * NS_PER_SECOND);
+
+	return (int64_t)((hours > 1 ? hours : 1) * (double)(plan->record_kib * KIB));
+}
+
 double trace_space(const struct trace_plan *plan)
 {
-	int64_t of_cpu, held;
-
 	if (!plan->asked)
 		return 0;
-	if (!plan->recorder)
-		return (double)plan->buffer_kib * KIB * plan->cpus + TRACE_NAMES_MOST;
-	trace_memory(plan, &of_cpu, &held);
-	return (double)held + TRACE_NAMES_MOST;
+	double content = plan->recorder ? (double)trace_record_room(plan) : (double)plan->buffer_kib * KIB * plan->cpus;
+
+	return content + TRACE_NAMES_MOST;
 }
 
 /* "sched_wakeup" or "sched:sched_wakeup", either with a star at the end; only its first characters count. */

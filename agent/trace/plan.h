@@ -23,6 +23,8 @@ struct trace_plan {
 	bool stacks;             /* of who delays, where that can be had */
 	int64_t threshold_ns;    /* 0: the smallest limit, or what the first minute teaches */
 	int64_t top, ordinary;   /* windows of these reasons */
+	int64_t record_kib;      /* room for windows in the record, for each hour that the run lasts, and at least for one */
+	int64_t length_ns;       /* of the run; whoever has the plan sets it */
 };
 
 /* Reads what was asked (NULL: nothing) and looks for room. 0, or -errno with the reason as a sentence in why. */
@@ -30,6 +32,9 @@ int trace_plan(struct trace_plan *plan, const char *asked, int64_t blocks_ns, ch
 
 /* Bytes of the flight recorder's memory for the newest pages of each CPU, and for those that windows have. */
 void trace_memory(const struct trace_plan *plan, int64_t *of_cpu, int64_t *held);
+
+/* Bytes of windows that the flight recorder may add to the record. */
+int64_t trace_record_room(const struct trace_plan *plan);
 
 /* Bytes that the trace may add to the record. */
 double trace_space(const struct trace_plan *plan);

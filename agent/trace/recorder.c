@@ -4,6 +4,7 @@
 #include "trace/recorder.h"
 
 #include "record/bytes.h"
+#include "measure/workers.h"
 #include "system/clock.h"
 #include "system/text.h"
 #include "trace/tracefs.h"
@@ -22,9 +23,14 @@ enum {
 	NICE = -10,              /* without that: as the writer */
 	ALL_CPUS_MOST = 4,       /* with more CPUs, a window has the pages of its own CPU only */
 	PAGE_MOST = 64 * 1024,
-	PART = 64 * 1024,        /* of a file in the record */
+	PART = DEFLATE_MOST,     /* of the pages in the record, before they are packed */
 	LOOKS = 5,               /* at the clocks */
 };
+
+/* Of the room in the record: for windows above the threshold; and of that, what is there when the run begins. */
+#define RENEW_NS (10 * NS_PER_SECOND)
+#define LATE_SHARE 0.875
+#define FIRST_SHARE 0.25
 
 /* The time of the trace's clock now, as far as its file tells; -1: it does not. */
 static int64_t trace_now_ns(const char *place)
@@ -175,20 +181,6 @@ static bool read_all(struct recorder *recorder, int most)
 	return more;
 }
 
-/* Away from the measured CPUs, if others are allowed. */
-static void choose_cpus(const struct run *run)
-{
-	struct cpus others;
-
-	if (cpus_get_affinity(0, &others))
-		return;
-	for (int i = 0; i < run->config->threads; i++)
-		if (run->workers[i].cpu >= 0)
-			cpus_remove(&others, run->workers[i].cpu);
-	if (cpus_count(&others))
-		cpus_set_affinity(0, &others);
-}
-
 /* Loads must not keep it from the buffers, and it must not keep a measuring thread from its CPU. */
 static void choose_policy(const struct config *config)
 {
@@ -214,7 +206,7 @@ static void *recorder_main(void *argument)
 	struct recorder *recorder = argument;
 	struct timespec used;
 
-	choose_cpus(recorder->run);
+	workers_leave(recorder->run);
 	choose_policy(recorder->run->config);
 	describe(recorder);
 	while (!word_load(&recorder->stop)) {
@@ -290,38 +282,6 @@ void recorder_see(struct recorder *recorder, int thread, const struct capture *c
 	pthread_mutex_unlock(&recorder->mutex);
 }
 
-void recorder_claim(struct recorder *recorder)
-{
-	if (!recorder->open)
-		return;
-	pthread_mutex_lock(&recorder->mutex);
-	windows_claim(&recorder->windows, false);
-	pthread_mutex_unlock(&recorder->mutex);
-}
-
-static void keep_pages(struct recorder *recorder, int cpu, uint32_t *slots, struct symbols *symbols)
-{
-	const struct windows *windows = &recorder->windows;
-	const size_t size = (size_t)windows->layout.size;
-	struct bytes part = { NULL, 0, 0, false };
-	char name[64];
-	int n = windows_pages(windows, cpu, slots);
-
-	snprintf(name, sizeof(name), "trace/cpu%d/raw", cpu);
-	for (int i = 0; i < n; i++) {
-		const uint8_t *page = windows_page(windows, slots[i]);
-
-		symbols_see(symbols, page, size);
-		put_bytes(&part, page, size);
-		if (part.length + size <= PART && i + 1 < n)
-			continue;
-		record_content(&recorder->run->record, run_time_ns(recorder->run), MOMENT_END, name, part.failed ? -ENOMEM : 0,
-			       (const char *)part.data, part.length);
-		part.length = 0;
-	}
-	bytes_free(&part);
-}
-
 static void put_lane(struct bytes *chunk, const struct windows *windows, int cpu, const struct window_lane *lane)
 {
 	uint32_t number = lane->first;
@@ -330,11 +290,50 @@ static void put_lane(struct bytes *chunk, const struct windows *windows, int cpu
 	put_u8(chunk, lane->whole);
 	put_u8(chunk, 0);
 	put_u16(chunk, lane->pages);
-	for (int i = 0; i < lane->pages; i++, number = windows->slots[number].next)
+	for (int i = 0; i < lane->pages; i++) {
 		put_number(chunk, windows->slots[number].stamp, 8);
+		if (i + 1 < lane->pages) /* the recorder may be about to set what follows the last one */
+			number = windows->slots[number].next;
+	}
 }
 
-static void keep_window(struct recorder *recorder, const struct window *window)
+/* What was collected of a CPU, as a part of its file. */
+static void put_part(struct recorder *recorder, int cpu)
+{
+	char name[64];
+
+	if (!recorder->part.length)
+		return;
+	snprintf(name, sizeof(name), "trace/cpu%d/raw.deflate", cpu);
+	recorder->packed.length = 0;
+	put_deflated(&recorder->packed, recorder->part.data, recorder->part.length, &recorder->table);
+	record_content(&recorder->run->record, run_time_ns(recorder->run), MOMENT_DURING, name,
+		       recorder->part.failed || recorder->packed.failed ? -ENOMEM : 0, (const char *)recorder->packed.data,
+		       recorder->packed.length);
+	recorder->part.length = 0;
+}
+
+/* Those that no window before had. */
+static void put_pages(struct recorder *recorder, int cpu, const struct window_lane *lane)
+{
+	const struct windows *windows = &recorder->windows;
+	const size_t size = (size_t)windows->layout.size;
+	uint32_t number = lane->first;
+
+	for (int i = 0; i < lane->pages; i++) {
+		if (i)
+			number = windows->slots[number].next;
+		if (windows->slots[number].written)
+			continue;
+		if (recorder->part.length + size > PART)
+			put_part(recorder, cpu);
+		symbols_see(recorder->symbols, windows_page(windows, number), size);
+		put_bytes(&recorder->part, windows_page(windows, number), size);
+	}
+	put_part(recorder, cpu);
+}
+
+static void put_snapshot(struct recorder *recorder, const struct window *window)
 {
 	const struct wanted *of = &window->of;
 	int64_t origin_ns = recorder->run->origin_ns;
@@ -358,42 +357,96 @@ static void keep_window(struct recorder *recorder, const struct window *window)
 	chunk_end(&recorder->run->record);
 }
 
-static void tell(const struct recorder *recorder, struct window *const *order, int n, char *text, size_t room)
+/* Pages that a window has stay as they are until it is given up, so nobody is kept from the others meanwhile. */
+static void write_window(struct recorder *recorder, struct window *window)
 {
-	const struct windows *windows = &recorder->windows;
-	int kept = 0;
+	struct record *record = &recorder->run->record;
+	int64_t before = record->end, now_ns = clock_now_ns();
 
-	for (int i = 0; i < n; i++)
-		kept += order[i]->of.reason == WINDOW_THRESHOLD;
-	snprintf(text, room,
-		 "recorder top=%d,ordinary=%d,threshold_ns=%lld\npages_read %llu\nwindows_threshold %llu\nwindows_kept %d\ncpu_time_ns %lld\n"
-		 "clock_offset_ns %lld\n",
-		 windows->plan.top, windows->plan.ordinary, (long long)recorder->threshold_ns, (unsigned long long)windows->pages_read,
-		 (unsigned long long)windows->above, kept, (long long)recorder->cpu_time_ns, (long long)recorder->offset_ns);
+	if (now_ns - recorder->renewed_ns > RENEW_NS) { /* modules may have come */
+		symbols_renew(recorder->symbols, "/proc/modules");
+		recorder->renewed_ns = now_ns;
+	}
+	for (int cpu = 0; cpu < recorder->plan->cpus; cpu++)
+		put_pages(recorder, cpu, &window->lanes[cpu]);
+	put_snapshot(recorder, window);
+	recorder->kept[window->of.reason]++;
+	recorder->written += record->end - before;
+	pthread_mutex_lock(&recorder->mutex);
+	windows_written(&recorder->windows, window);
+	pthread_mutex_unlock(&recorder->mutex);
 }
 
-void recorder_keep(struct recorder *recorder, struct symbols *symbols, char *text, size_t room)
+/* The largest ones, as long as there is room: so many bytes of all windows together, which the last one may exceed. */
+static void write_windows(struct recorder *recorder, enum window_reason reason, int64_t most)
+{
+	const struct record *record = &recorder->run->record;
+
+	while (recorder->written < most && !record->error && !record->no_space) {
+		struct window *window = windows_largest(&recorder->windows, reason);
+
+		if (!window)
+			return;
+		write_window(recorder, window);
+	}
+}
+
+/* A part of the room is there at once; the rest comes with the time, so that there is some for what happens late in the run. */
+static int64_t room_now(const struct recorder *recorder)
+{
+	double share = (double)run_time_ns(recorder->run) / (double)recorder->plan->length_ns;
+
+	share = FIRST_SHARE + (1 - FIRST_SHARE) * (share < 0 ? 0 : share > 1 ? 1 : share);
+	return (int64_t)(share * LATE_SHARE * (double)trace_record_room(recorder->plan));
+}
+
+void recorder_claim(struct recorder *recorder)
+{
+	if (!recorder->open)
+		return;
+	pthread_mutex_lock(&recorder->mutex);
+	windows_claim(&recorder->windows, false);
+	pthread_mutex_unlock(&recorder->mutex);
+	write_windows(recorder, WINDOW_THRESHOLD, room_now(recorder));
+}
+
+void recorder_tell(const struct recorder *recorder, char *text, size_t room)
+{
+	text[0] = '\0';
+	if (recorder->open)
+		snprintf(text, room, "recorder top=%d,ordinary=%d,threshold_ns=%lld\n", recorder->windows.plan.top,
+			 recorder->windows.plan.ordinary, (long long)recorder->threshold_ns);
+}
+
+static void tell_end(const struct recorder *recorder, char *text, size_t room)
+{
+	const struct windows *windows = &recorder->windows;
+
+	snprintf(text, room,
+		 "pages_read %llu\nwindows_threshold %llu\nwindows_kept %llu\nlost_before %llu\nlost_queue %llu\nlost_memory %llu\n"
+		 "lost_record %llu\nrecord_room %lld\nrecord_used %lld\ncpu_time_ns %lld\nclock_offset_ns %lld\n",
+		 (unsigned long long)windows->pages_read, (unsigned long long)windows->above,
+		 (unsigned long long)recorder->kept[WINDOW_THRESHOLD], (unsigned long long)windows->lost[LOST_BEFORE],
+		 (unsigned long long)windows->lost[LOST_QUEUE], (unsigned long long)windows->lost[LOST_MEMORY],
+		 (unsigned long long)windows->lost[LOST_RECORD], (long long)trace_record_room(recorder->plan),
+		 (long long)recorder->written, (long long)recorder->cpu_time_ns, (long long)recorder->offset_ns);
+}
+
+void recorder_keep(struct recorder *recorder, char *text, size_t room)
 {
 	struct windows *windows = &recorder->windows;
+	int64_t most = trace_record_room(recorder->plan);
 
 	text[0] = '\0';
 	if (!recorder->open)
 		return;
-	uint32_t *slots = malloc(windows->n_slots * sizeof(*slots));
-	struct window **order = malloc((size_t)windows->n_windows * sizeof(*order));
-
 	windows_claim(windows, true);
-	for (int cpu = 0; slots && cpu < recorder->plan->cpus; cpu++)
-		keep_pages(recorder, cpu, slots, symbols);
-	int n = order ? windows_list(windows, order) : 0;
-
-	for (int i = 0; slots && i < n; i++)
-		keep_window(recorder, order[i]);
+	write_windows(recorder, WINDOW_THRESHOLD, (int64_t)(LATE_SHARE * (double)most));
+	write_windows(recorder, WINDOW_ORDINARY, most);
+	write_windows(recorder, WINDOW_TOP, most);
+	windows->lost[LOST_RECORD] = windows_count(windows, WINDOW_THRESHOLD);
 	run_fact(recorder->run, WHOLE_RUN, MOMENT_END, "recorder", "%s", recorder->about);
-	if (slots && order)
-		tell(recorder, order, n, text, room);
-	free(slots);
-	free(order);
+	tell_end(recorder, text, room);
 }
 
 void recorder_close(struct recorder *recorder)
@@ -402,6 +455,8 @@ void recorder_close(struct recorder *recorder)
 		if (recorder->fds[cpu] >= 0)
 			close(recorder->fds[cpu]);
 	free(recorder->fds);
+	bytes_free(&recorder->part);
+	bytes_free(&recorder->packed);
 	recorder->fds = NULL;
 	windows_close(&recorder->windows);
 	recorder->open = false;

@@ -7,6 +7,7 @@
 #define RTPROOF_RECORDER_H
 
 #include "measure/shared.h"
+#include "record/deflate.h"
 #include "trace/plan.h"
 #include "trace/symbols.h"
 #include "trace/windows.h"
@@ -23,6 +24,13 @@ struct recorder {
 	int64_t offset_ns;     /* the trace's clock minus CLOCK_MONOTONIC */
 	int64_t threshold_ns;  /* 0: what the first minute teaches */
 
+	/* What is in the record, for the writer. */
+	struct symbols *symbols; /* take the addresses in the pages */
+	struct bytes part, packed;
+	struct deflate_table table;
+	int64_t written, renewed_ns; /* bytes; when it was last looked where the code of modules lies */
+	uint64_t kept[WINDOW_ORDINARY + 1];
+
 	pthread_t thread;
 	bool runs;
 	uint32_t stop;
@@ -31,7 +39,7 @@ struct recorder {
 };
 
 /*
- * For a trace that is set up at this place below the root of tracefs; `plan` is set. The memory is had here, before it is locked. 0,
+ * For a trace that is set up at this place below the root of tracefs; `plan` and `symbols` are set. The memory is had here, before it is locked. 0,
  * or -errno with the reason as a sentence in why. Without a recorder in the plan, this and the others do nothing.
  */
 int recorder_open(struct recorder *recorder, struct run *run, const char *root, const char *place, char *why, size_t room);
@@ -45,13 +53,16 @@ void recorder_stop(struct recorder *recorder);
 
 /*
  * For the writer: the sample of a thread that comes next, before its capture counts it; and that all that there were for now have
- * been seen.
+ * been seen. Windows above the threshold are written then, as far as there is room for them.
  */
 void recorder_see(struct recorder *recorder, int thread, const struct capture *capture, int64_t value);
 void recorder_claim(struct recorder *recorder);
 
-/* Writes the pages, of which symbols takes the addresses, then the windows. Writes what there is to tell into text. */
-void recorder_keep(struct recorder *recorder, struct symbols *symbols, char *text, size_t room);
+/* What there is to tell before the run; empty without a recorder. */
+void recorder_tell(const struct recorder *recorder, char *text, size_t room);
+
+/* Writes the other windows. What there is to tell at the end goes into text. */
+void recorder_keep(struct recorder *recorder, char *text, size_t room);
 
 void recorder_close(struct recorder *recorder);
 

@@ -72,6 +72,22 @@ static void add_modules(struct symbols *symbols, const char *modules)
 		fclose(file);
 }
 
+void symbols_renew(struct symbols *symbols, const char *modules)
+{
+	if (!symbols->word)
+		return;
+	symbols->n_ranges = 1; /* the kernel's own code stays where it is */
+	add_modules(symbols, modules);
+	symbols->lowest = UINT64_MAX;
+	symbols->behind = 0;
+	for (int i = 0; i < symbols->n_ranges; i++) {
+		const struct code_range *range = &symbols->ranges[i];
+
+		symbols->lowest = range->first < symbols->lowest ? range->first : symbols->lowest;
+		symbols->behind = range->behind > symbols->behind ? range->behind : symbols->behind;
+	}
+}
+
 int symbols_open(struct symbols *symbols, int word, const char *kallsyms, const char *modules)
 {
 	memset(symbols, 0, sizeof(*symbols));
@@ -82,16 +98,8 @@ int symbols_open(struct symbols *symbols, int word, const char *kallsyms, const 
 	symbols->seen = calloc(PLACES, sizeof(*symbols->seen));
 	if (!symbols->seen)
 		return -ENOMEM;
-	symbols->n_ranges = 1;
-	add_modules(symbols, modules);
 	symbols->word = word;
-	symbols->lowest = UINT64_MAX;
-	for (int i = 0; i < symbols->n_ranges; i++) {
-		const struct code_range *range = &symbols->ranges[i];
-
-		symbols->lowest = range->first < symbols->lowest ? range->first : symbols->lowest;
-		symbols->behind = range->behind > symbols->behind ? range->behind : symbols->behind;
-	}
+	symbols_renew(symbols, modules);
 	return 0;
 }
 

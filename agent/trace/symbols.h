@@ -33,6 +33,9 @@ struct symbols {
  */
 int symbols_open(struct symbols *symbols, int word, const char *kallsyms, const char *modules);
 
+/* Reads again where the code of modules lies. */
+void symbols_renew(struct symbols *symbols, const char *modules);
+
 /* Takes the addresses from bytes of the trace, in which they stand at multiples of four. */
 void symbols_see(struct symbols *symbols, const uint8_t *bytes, size_t length);
 

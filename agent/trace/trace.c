@@ -177,6 +177,20 @@ static void set_stacks(struct trace *trace)
 		(void)stacks_set(&trace->undo, trace->root, trace->place, late_ns, trace->stacks, sizeof(trace->stacks));
 }
 
+/* Before memory is locked. Without them functions have no names, and trace/kallsyms tells why. */
+static void open_symbols(struct trace *trace)
+{
+	struct page_layout layout;
+	char text[TRACEFS_TEXT];
+
+	trace->symbols = calloc(1, sizeof(*trace->symbols));
+	trace->recorder.symbols = trace->symbols;
+	int err = trace->symbols ? tracefs_read(trace->root, "events/header_page", text) : -ENOMEM;
+
+	err = err ? err : page_layout_parse(text, &layout);
+	trace->symbols_error = err ? err : symbols_open(trace->symbols, layout.commit_size, KALLSYMS, MODULES);
+}
+
 static int open_all(struct trace *trace, char *why, size_t room)
 {
 	int err = tracefs_reach(&trace->root);
@@ -184,6 +198,8 @@ static int open_all(struct trace *trace, char *why, size_t room)
 	if (err)
 		return refuse_tracefs(err, why, room);
 	err = set_up(trace, why, room);
+	if (!err)
+		open_symbols(trace);
 	if (!err)
 		err = recorder_open(&trace->recorder, trace->run, trace->root, trace->place, why, room);
 	if (!err)
@@ -296,6 +312,10 @@ void trace_stop(struct trace *trace)
 void trace_close(struct trace *trace)
 {
 	recorder_close(&trace->recorder); /* a place with open files can't go */
+	if (trace->symbols)
+		symbols_close(trace->symbols);
+	free(trace->symbols);
+	trace->symbols = NULL;
 	undo_close(&trace->undo);
 }
 
@@ -319,7 +339,7 @@ static void keep_part(struct trace *trace, const char *name, int err, const char
 	char kept[128];
 
 	snprintf(kept, sizeof(kept), "trace/%s", name);
-	record_content(&trace->run->record, run_time_ns(trace->run), MOMENT_END, kept, err, part, length);
+	record_content(&trace->run->record, run_time_ns(trace->run), trace->moment, kept, err, part, length);
 }
 
 /* The content of a file in parts under one name, up to a size. symbols: NULL, or those that take its addresses. */
@@ -398,7 +418,6 @@ static void keep_formats(struct trace *trace)
 		snprintf(file, sizeof(file), "events/%s/format", trace->plan.events[i]);
 		keep_below(trace, trace->root, file, PART);
 	}
-	keep_below(trace, trace->root, "saved_cmdlines", FORMATS_MOST);
 	keep_below(trace, trace->root, "printk_formats", FORMATS_MOST);
 	keep_below(trace, trace->place, "trace_clock", PART);
 }
@@ -415,40 +434,48 @@ static void tell(struct trace *trace)
 	keep_part(trace, "about", 0, text, (size_t)length);
 }
 
-static void keep_symbols(struct trace *trace, struct symbols *symbols, int err)
+static void keep_symbols(struct trace *trace)
 {
 	struct bytes text = { NULL, 0, 0, false };
 
-	symbols_tell(symbols, KALLSYMS, &text);
+	if (!trace->symbols_error)
+		symbols_tell(trace->symbols, KALLSYMS, &text);
 	for (size_t at = 0; at < text.length; at += PART)
 		keep_part(trace, "kallsyms", 0, (const char *)text.data + at, text.length - at < PART ? text.length - at : PART);
-	if (err || !text.length)
-		keep_part(trace, "kallsyms", err, "", 0);
+	if (!text.length)
+		keep_part(trace, "kallsyms", trace->symbols_error, "", 0);
 	bytes_free(&text);
-	symbols_close(symbols);
+}
+
+void trace_describe(struct trace *trace)
+{
+	char text[TRACEFS_TEXT];
+
+	if (!trace->plan.asked)
+		return;
+	trace->moment = MOMENT_START;
+	tell(trace);
+	recorder_tell(&trace->recorder, text, sizeof(text));
+	keep_part(trace, "about", 0, text, strlen(text));
+	keep_formats(trace);
+	for (int i = 0; i < trace->run->config->threads; i++) /* whom the trace is about; again with the others at the end */
+		run_fact_number(trace->run, i, MOMENT_START, "tid", worker_task(&trace->run->workers[i]));
 }
 
 /* The kernel's own text of the events, which is three times as long as its pages, is made from these by who reads them. */
 void trace_keep(struct trace *trace)
 {
-	struct page_layout layout = { 0 };
-	struct symbols *symbols = calloc(1, sizeof(*symbols));
 	char text[TRACEFS_TEXT];
 
-	if (!trace->plan.asked || !symbols) {
-		free(symbols);
+	if (!trace->plan.asked)
 		return;
-	}
-	tell(trace);
-	keep_formats(trace);
+	trace->moment = MOMENT_END;
 	keep(trace, MODULES, "modules", FORMATS_MOST, NULL);
-	int err = tracefs_read(trace->root, "events/header_page", text);
-
-	err = err ? err : page_layout_parse(text, &layout);
-	err = err ? err : symbols_open(symbols, layout.commit_size, KALLSYMS, MODULES);
-	keep_cpus(trace, symbols);
-	recorder_keep(&trace->recorder, symbols, text, sizeof(text));
+	keep_below(trace, trace->root, "saved_cmdlines", FORMATS_MOST);
+	if (trace->symbols && !trace->symbols_error)
+		symbols_renew(trace->symbols, MODULES); /* some may have come during the run */
+	keep_cpus(trace, trace->symbols_error ? NULL : trace->symbols);
+	recorder_keep(&trace->recorder, text, sizeof(text));
 	keep_part(trace, "about", 0, text, strlen(text));
-	keep_symbols(trace, symbols, err);
-	free(symbols);
+	keep_symbols(trace);
 }

@@ -33,6 +33,9 @@ struct trace {
 	int ends[2];   /* it ends when the second one is closed */
 	int64_t block; /* the next one */
 	struct recorder recorder;
+	struct symbols *symbols; /* of the functions whose addresses occur */
+	int symbols_error;
+	enum moment moment; /* of what is written */
 	char stacks[64]; /* what could be had of them, in words */
 
 	char refused[256]; /* why there is no trace although one was asked for, if it may be so; empty: there is one */
@@ -50,7 +53,11 @@ void trace_start(struct trace *trace);
 /* Ends that thread and the recording. May be called again. */
 void trace_stop(struct trace *trace);
 
-/* Writes what was recorded into the record. */
+/*
+ * Writes into the record how the trace is to be read, before anybody else writes; and at the end what was recorded. A flight recorder
+ * writes between the two.
+ */
+void trace_describe(struct trace *trace);
 void trace_keep(struct trace *trace);
 
 /* Waits until all is as it was. */

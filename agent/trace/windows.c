@@ -18,6 +18,14 @@ static int most_windows(const struct windows_plan *plan)
 	return most < WINDOWS_MOST ? most : WINDOWS_MOST;
 }
 
+/* One window finds room, however long it is. */
+static int most_pages(const struct windows_plan *plan)
+{
+	int most = plan->held_pages / (plan->own_cpu_only ? 1 : plan->cpus);
+
+	return most > WINDOW_PAGES ? WINDOW_PAGES : most < 1 ? 1 : most;
+}
+
 int64_t windows_space(const struct windows_plan *plan, const struct page_layout *layout)
 {
 	int64_t of_slot = layout->size + (int64_t)(sizeof(struct slot) + sizeof(uint32_t));
@@ -56,6 +64,7 @@ int windows_open(struct windows *windows, const struct windows_plan *plan, const
 	windows->layout = *layout;
 	windows->random = seed * 2 + 1;
 	windows->floor = windows->top_floor = INT64_MIN;
+	windows->most_pages = most_pages(plan);
 	if (!allocate(windows)) {
 		windows_close(windows);
 		return -ENOMEM;
@@ -186,6 +195,7 @@ static bool give_one_up(struct windows *windows, const struct wanted *of, bool t
 
 	if (!least || (of->reason != WINDOW_ORDINARY && least->of.value >= of->value))
 		return false;
+	windows->lost[LOST_MEMORY] += least->of.reason == WINDOW_THRESHOLD;
 	release(windows, least);
 	return true;
 }
@@ -211,8 +221,8 @@ static struct window_lane find_pages(const struct windows *windows, const struct
 	for (int i = from + 1; i <= last + 1 && i < lane->n; i++) /* what the page behind the window lost may be of its time */
 		if (slot_at(windows, lane, i)->lost)
 			found.whole = false;
-	if (last - first >= WINDOW_PAGES) {
-		first = last - WINDOW_PAGES + 1;
+	if (last - first >= windows->most_pages) {
+		first = last - windows->most_pages + 1;
 		found.whole = false;
 	}
 	if (last >= 0) {
@@ -319,8 +329,10 @@ static bool claim(struct windows *windows, const struct wanted *of)
 	struct window *window = free_window(windows, of);
 	bool found = window && fill(windows, window, of);
 
-	if (!found && of->reason == WINDOW_THRESHOLD)
+	if (!found && of->reason == WINDOW_THRESHOLD) {
+		windows->lost[LOST_MEMORY]++;
 		raise_floor(&windows->floor, of->value);
+	}
 	if (!found && of->reason == WINDOW_TOP)
 		raise_floor(&windows->top_floor, of->value);
 	if (found && windows->tops >= windows->plan.top) {
@@ -361,68 +373,69 @@ void windows_claim(struct windows *windows, bool end)
 	windows->n_waiting = left;
 }
 
+/* False: it gets no window, which is counted. */
+static bool may_have_one(struct windows *windows, struct wanted *of, int64_t threshold)
+{
+	bool late = of->value > threshold;
+
+	windows->above += late;
+	if (of->from_ns < windows->began_ns) {
+		windows->lost[LOST_BEFORE] += late;
+		return false;
+	}
+	if (late) {
+		of->reason = WINDOW_THRESHOLD;
+		windows->lost[LOST_MEMORY] += of->value <= windows->floor;
+		return of->value > windows->floor;
+	}
+	of->reason = windows->plan.top && of->value > windows->top_floor ? WINDOW_TOP : WINDOW_ORDINARY;
+	return of->reason == WINDOW_TOP || draw(windows, &of->place);
+}
+
 void windows_offer(struct windows *windows, const struct wanted *wanted, int64_t threshold)
 {
 	struct wanted of = *wanted;
 
-	windows->above += of.value > threshold;
-	if (of.from_ns < windows->began_ns)
+	if (!may_have_one(windows, &of, threshold))
 		return;
-	if (of.value > threshold) {
-		of.reason = WINDOW_THRESHOLD;
-		if (of.value <= windows->floor)
-			return;
-	} else if (windows->plan.top && of.value > windows->top_floor) {
-		of.reason = WINDOW_TOP;
-	} else {
-		of.reason = WINDOW_ORDINARY;
-		if (!draw(windows, &of.place))
-			return;
-	}
 	if (windows->n_waiting == WINDOWS_WAITING) /* who hands them over was kept from it for a while */
 		windows_claim(windows, false);
 	if (windows->n_waiting < WINDOWS_WAITING)
 		windows->waiting[windows->n_waiting++] = of;
+	else
+		windows->lost[LOST_QUEUE] += of.reason == WINDOW_THRESHOLD;
 }
 
-/* qsort() hands on nothing else, and there is one recorder. */
-static const struct windows *sorted;
-
-static int by_stamp(const void *a, const void *b)
+struct window *windows_largest(const struct windows *windows, enum window_reason reason)
 {
-	const struct slot *one = &sorted->slots[*(const uint32_t *)a], *other = &sorted->slots[*(const uint32_t *)b];
+	struct window *found = NULL;
 
-	return one->stamp < other->stamp ? -1 : one->stamp > other->stamp;
+	for (int i = 0; i < windows->n_windows; i++) {
+		struct window *one = &windows->windows[i];
+
+		if (one->used && one->of.reason == reason && (!found || one->of.value > found->of.value))
+			found = one;
+	}
+	return found;
 }
 
-int windows_pages(const struct windows *windows, int cpu, uint32_t *slots)
+uint64_t windows_count(const struct windows *windows, enum window_reason reason)
 {
-	int n = 0;
-
-	for (uint32_t number = 0; number < windows->n_slots; number++)
-		if (windows->slots[number].users && windows->slots[number].cpu == cpu)
-			slots[n++] = number;
-	sorted = windows;
-	qsort(slots, (size_t)n, sizeof(*slots), by_stamp);
-	return n;
-}
-
-static int by_due_time(const void *a, const void *b)
-{
-	const struct wanted *one = &(*(struct window *const *)a)->of, *other = &(*(struct window *const *)b)->of;
-
-	if (one->due_ns != other->due_ns)
-		return one->due_ns < other->due_ns ? -1 : 1;
-	return one->series < other->series ? -1 : one->series > other->series;
-}
-
-int windows_list(const struct windows *windows, struct window **order)
-{
-	int n = 0;
+	uint64_t n = 0;
 
 	for (int i = 0; i < windows->n_windows; i++)
-		if (windows->windows[i].used)
-			order[n++] = &windows->windows[i];
-	qsort(order, (size_t)n, sizeof(struct window *), by_due_time);
+		n += windows->windows[i].used && windows->windows[i].of.reason == reason;
 	return n;
+}
+
+void windows_written(struct windows *windows, struct window *window)
+{
+	for (int cpu = 0; cpu < windows->plan.cpus; cpu++) {
+		uint32_t number = window->lanes[cpu].first;
+
+		for (int i = 0; i < window->lanes[cpu].pages; i++, number = windows->slots[number].next)
+			windows->slots[number].written = true;
+	}
+	release(windows, window);
+	windows->floor = windows->top_floor = INT64_MIN; /* there is room again */
 }

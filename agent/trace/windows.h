@@ -18,6 +18,15 @@ enum { WINDOWS_MOST = 1024, WINDOWS_WAITING = 256, WINDOW_PAGES = 128 };
 
 enum window_reason { WINDOW_THRESHOLD, WINDOW_TOP, WINDOW_ORDINARY };
 
+/* Why an activation above the threshold has no window. */
+enum window_loss {
+	LOST_BEFORE, /* it would begin before the trace */
+	LOST_QUEUE,  /* too many waited for their pages */
+	LOST_MEMORY, /* the memory was full of later ones */
+	LOST_RECORD, /* so was the room in the record */
+	LOSSES
+};
+
 /* What is to be kept: set from outside before windows_open(). */
 struct windows_plan {
 	int cpus;
@@ -58,6 +67,7 @@ struct slot {
 	uint32_t next; /* the page of the same CPU that was read after it */
 	uint16_t cpu, users;
 	bool lost, newest; /* lost: events before it are; newest: it is among the newest of its CPU */
+	bool written;      /* it is in the record */
 };
 
 /* The newest pages of a CPU, a ring. */
@@ -79,6 +89,7 @@ struct windows {
 	struct lane *lanes;
 	struct window *windows;
 	int n_windows; /* how many there may be */
+	int most_pages; /* of a window, of a CPU */
 	struct window_lane *all_lanes;
 	struct wanted waiting[WINDOWS_WAITING];
 	int n_waiting;
@@ -87,6 +98,7 @@ struct windows {
 	uint64_t seen;           /* activations from which the ordinary ones are drawn */
 	uint64_t random;
 	uint64_t above, pages_read; /* activations above the threshold */
+	uint64_t lost[LOSSES];      /* of them; the others are in the record, or will be */
 	int64_t began_ns;           /* the trace did; windows before would have no events */
 };
 
@@ -110,11 +122,12 @@ void windows_offer(struct windows *windows, const struct wanted *wanted, int64_t
 /* Gives pages to those that wait and whose pages have been read; in the end to all. */
 void windows_claim(struct windows *windows, bool end);
 
-/* The pages that any window has, of one CPU, in the order of their time stamps: how many. slots has room for all held and newest ones. */
-int windows_pages(const struct windows *windows, int cpu, uint32_t *slots);
+/* The window with the largest value of those with this reason; NULL: there is none. */
+struct window *windows_largest(const struct windows *windows, enum window_reason reason);
+uint64_t windows_count(const struct windows *windows, enum window_reason reason);
 const uint8_t *windows_page(const struct windows *windows, uint32_t slot);
 
-/* The windows, in the order of their due times: how many. order has room for n_windows. */
-int windows_list(const struct windows *windows, struct window **order);
+/* A window and its pages are in the record: its memory is free for others. */
+void windows_written(struct windows *windows, struct window *window);
 
 #endif

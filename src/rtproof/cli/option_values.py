@@ -49,7 +49,7 @@ SHORTEST_BLOCK_NS = 100_000_000
 LONGEST_BLOCK_NS = 2_000_000_000
 SEED_OPTION = "seed="
 EXPLAIN_WORDS = ("strict", "stacks")
-EXPLAIN_KEYS = ("threshold=", "top=", "ordinary=")
+EXPLAIN_KEYS = ("threshold=", "top=", "ordinary=", "record_kib=")
 """What ``--trace`` calls the number from which the agent makes the order of the turns."""
 
 MOST_LIMITS = 8
@@ -191,7 +191,7 @@ def with_explain(values: dict[str, Any], explain: str, of_profile: bool) -> dict
     for option in given:
         if option not in EXPLAIN_WORDS and not option.startswith(EXPLAIN_KEYS):
             raise click.UsageError(
-                f"--explain takes threshold=TIME, top=N, ordinary=N, stacks and strict, not '{option}'"
+                f"--explain takes threshold=TIME, top=N, ordinary=N, record_kib=N, stacks and strict, not '{option}'"
             )
     asked = [option for option in (values["trace"] or "on").split(",") if option != "on"]
     strict = values["trace"] is not None or "strict" in given

@@ -239,7 +239,7 @@ def _next_frame(window: FileWindow, at: int) -> int:
 
 
 MAJOR = 1
-MINOR = 4
+MINOR = 5
 
 BEGIN_FIELDS = struct.Struct("<HH16sqq")
 FACT_FIELDS = struct.Struct("<qHB")
@@ -308,3 +308,9 @@ def missing_sequences(sequences: list[int]) -> list[tuple[int, int, int]]:
         return []
     starts = [-1, *sequences]
     return [(place, a + 1, b - 1) for place, (a, b) in enumerate(pairwise(starts)) if b > a + 1]
+
+
+DEFLATED = ".deflate"
+"""At the end of the path of a FILE whose content is one stream of raw DEFLATE (RFC 1951)."""
+DEFLATED_MOST = 65_536
+"""Bytes that such a stream holds at most."""

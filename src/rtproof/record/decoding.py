@@ -5,6 +5,7 @@ A long record has tens of thousands of chunks of some types. The payloads of suc
 that fails, only the decoder of a single chunk can tell which payload is wrong.
 """
 
+import zlib
 from collections.abc import Callable, Sequence
 from enum import Enum
 from itertools import pairwise
@@ -345,7 +346,24 @@ def _file(cursor: Cursor) -> SystemFile:
     _possible_times(time_ns)
     path = cursor.text()
     (length,) = cursor.take(chunks.LONG_COUNT)
-    return SystemFile(time_ns, _member(Moment, moment), path, errno, cut == 1, cursor.raw(length))
+    content = cursor.raw(length)
+    if path.endswith(chunks.DEFLATED) and not errno:
+        path, content = path.removesuffix(chunks.DEFLATED), _inflated(content)
+    return SystemFile(time_ns, _member(Moment, moment), path, errno, cut == 1, content)
+
+
+def _inflated(content: bytes) -> bytes:
+    """What a stream of DEFLATE holds. MalformedError if it is none, or is longer than the agent makes them."""
+    unpacked = zlib.decompressobj(-zlib.MAX_WBITS)
+    try:
+        plain = unpacked.decompress(content, chunks.DEFLATED_MOST + 1)
+    except zlib.error as error:
+        raise MalformedError(f"its content cannot be unpacked: {error}") from None
+    if len(plain) > chunks.DEFLATED_MOST:
+        raise MalformedError(f"its content is longer than {chunks.DEFLATED_MOST} bytes when it is unpacked")
+    if not unpacked.eof or unpacked.unused_data:
+        raise MalformedError("its packed content ends in the wrong place")
+    return plain
 
 
 def _series(cursor: Cursor) -> Series:

@@ -57,6 +57,35 @@ def has_recorder(record: Record) -> bool:
     return "recorder" in trace_information(record)
 
 
+@dataclass(frozen=True)
+class RecorderWindows:
+    """How many activations were above the flight recorder's threshold, and what became of their windows.
+
+    kept: they are in the record. lost: for each reason how many are not, without reasons that none had; empty in
+    records before format 1.5, which do not tell why. room: bytes for windows in the record, if it is told.
+    """
+
+    above: int
+    kept: int
+    lost: dict[str, int]
+    room: int | None
+
+
+RECORDER_LOSSES = {"before": "lost_before", "queue": "lost_queue", "memory": "lost_memory", "record": "lost_record"}
+
+
+def recorder_windows(record: Record) -> RecorderWindows | None:
+    """What the flight recorder says about its windows; None without one, or if the record was cut off."""
+    told = trace_information(record)
+    above, kept = whole_number(told.get("windows_threshold", "")), whole_number(told.get("windows_kept", ""))
+    if above is None or kept is None:
+        return None
+    lost = {reason: whole_number(told.get(key, "")) or 0 for reason, key in RECORDER_LOSSES.items()}
+    return RecorderWindows(
+        above, kept, {key: n for key, n in lost.items() if n}, whole_number(told.get("record_room", ""))
+    )
+
+
 def trace_names(record: Record) -> list[str]:
     """The names of the files of the trace, in their order."""
     found = (file.path.removeprefix(TRACE_PREFIX) for file in record.files if file.path.startswith(TRACE_PREFIX))
@@ -86,8 +115,8 @@ def trace_clock(record: Record) -> str:
 
 def trace_cpus(record: Record) -> list[int]:
     """The CPUs whose buffer was kept, in increasing order."""
-    found = (re.fullmatch(r"cpu(\d+)/stats", name) for name in trace_names(record))
-    return sorted(int(match[1]) for match in found if match)
+    found = (re.fullmatch(r"cpu(\d+)/(?:stats|raw)", name) for name in trace_names(record))
+    return sorted({int(match[1]) for match in found if match})
 
 
 def trace_statistics(record: Record, cpu: int) -> dict[str, str]:
