@@ -3,6 +3,7 @@
 
 import struct
 from collections import Counter
+from pathlib import Path
 
 import probe_guest
 import pytest
@@ -12,6 +13,8 @@ from rtproof.explain.budget import IN_GAP, IN_SECTION
 from rtproof.explain.causes import Cause
 from rtproof.explain.explanation import explain
 from rtproof.record.contents import Moment, Record, Snapshot, SnapshotReason
+from rtproof.record.reading import open_record
+from rtproof.report.sections.explained import explained_blocks
 from rtproof.summary import kernel_trace
 from rtproof.summary.trace_text import RawEvent
 
@@ -25,6 +28,7 @@ state > /out/before 2> /dev/null
 run all --trace recorder,stacks --limit 1us --samples {SAMPLES}
 run kept --trace recorder,top=20,ordinary=10
 run loaded --trace recorder,stacks,top=30,ordinary=0 --load dd --limit 50us
+run short --trace recorder,top=20,ordinary=10,record_kib=16 --limit 1us --samples 1000
 run few --trace recorder,top=0,ordinary=0,threshold=1h
 run turns --trace recorder,top=0,ordinary=200 --trace-blocks 100ms --samples 1000
 /agent run -o /out/killed --trace recorder,stacks --duration 1h & agent=$!
@@ -72,12 +76,14 @@ def of_reason(record: Record, reason: SnapshotReason) -> list[Snapshot]:
 
 def test_every_activation_above_the_limit_has_a_whole_window(guest: Guest) -> None:
     record = guest.record("all")
-    kept = [one.index for one in of_reason(record, SnapshotReason.THRESHOLD)]
+    kept = sorted(one.index for one in of_reason(record, SnapshotReason.THRESHOLD))
     assert kept == list(range(SAMPLES))[-len(kept) :]
     assert len(kept) >= SAMPLES - FIRST
     assert all(one.whole for one in record.snapshots)
     assert about(record)["windows_threshold"] == str(SAMPLES)
-    assert about(record)["windows_kept"] == str(len(kept))
+    assert kernel_trace.recorder_windows(record) == kernel_trace.RecorderWindows(
+        SAMPLES, len(kept), {"before": SAMPLES - len(kept)}, 3584 * 1024
+    )
     assert "threshold_ns=1000" in about(record)["recorder"]
 
 
@@ -101,9 +107,40 @@ def test_pages_are_kept_once_and_only_where_a_window_names_them(guest: Guest) ->
     record = guest.record("kept")
     named = {stamp for one in record.snapshots for pages in one.pages for stamp in pages.stamps}
     kept = stamps(record, 0)
-    assert kept == sorted(kept)
     assert set(kept) == named
+    assert len(kept) == len(named)
     assert len(kept) < int(about(record)["pages_read"])
+
+
+def test_where_the_record_has_no_room_the_largest_stay_and_the_others_are_counted(guest: Guest) -> None:
+    """Every activation is above the limit. A part of the room is there at once, and the rest comes with the time."""
+    record = guest.record("short")
+    windows = kernel_trace.recorder_windows(record)
+    assert windows is not None
+    kept = of_reason(record, SnapshotReason.THRESHOLD)
+    assert (windows.above, windows.kept) == (1000, len(kept))
+    assert 0 < windows.kept < 900
+    assert windows.kept + sum(windows.lost.values()) == 1000
+    assert windows.lost["record"] > 0
+    assert all(one.whole for one in kept)
+    assert record.top[0].value.max() == max(one.value for one in kept)
+    used = int(about(record)["record_used"])
+    assert 14 * 1024 <= used < 32 * 1024
+    text = explained_blocks(explain(record), record)[0]
+    assert f"The flight recorder kept {windows.kept} of 1,000 activations above its threshold: " in str(text)
+
+
+def test_a_record_that_is_cut_off_in_the_middle_can_be_explained(guest: Guest, tmp_path: Path) -> None:
+    """As after a power cut: windows and the formats of the events are written while the run lasts."""
+    whole = guest.folder / "all"
+    cut = tmp_path / "cut.rtrec"
+    cut.write_bytes(whole.read_bytes()[: whole.stat().st_size * 2 // 3])
+    record = open_record(cut)
+    assert record.end is None
+    assert len(record.snapshots) > 10
+    found = explain(record, 1_000)
+    assert len(found.budgets) == len({one.index for one in record.snapshots if one.value > 1_000})
+    assert kernel_trace.recorder_windows(record) is None
 
 
 def test_the_largest_and_a_random_choice_of_the_others_are_kept(guest: Guest) -> None:

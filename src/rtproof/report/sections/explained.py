@@ -16,7 +16,7 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Record
 from rtproof.report import number_format
 from rtproof.report.blocks import BarPart, Bars, Block, Table, Text
-from rtproof.summary.kernel_trace import has_trace
+from rtproof.summary.kernel_trace import has_trace, recorder_windows
 from rtproof.summary.tracing_effect import tracing_effects
 
 MOST_ROWS = 18
@@ -44,7 +44,7 @@ def explained_section(analysis: Analysis) -> list[Block]:
 
 def explained_blocks(found: Explanation, record: Record) -> list[Block]:
     """The sentence, what to know about it, and the table of causes."""
-    blocks: list[Block] = [Text((f"{_why(found)} {_observer(record)}",))]
+    blocks: list[Block] = [Text((" ".join((_why(found), *_windows(record), _observer(record))),))]
     meant = tuple(f"{event.text}." for event in record.events if event.kind == DEFINITION_EVENT)
     if meant:
         blocks.append(Text(meant))
@@ -64,6 +64,28 @@ def _why(found: Explanation) -> str:
     if not found.budgets:
         return f"Nobody can tell why: the trace holds none of {which}."
     return f"{capitalised(_kinds(found))}. These are shares of the time of {which}."
+
+
+def _windows(record: Record) -> tuple[str, ...]:
+    """What the flight recorder lost, how many and why; nothing if it lost none."""
+    windows = recorder_windows(record)
+    if windows is None or windows.kept >= windows.above:
+        return ()
+    above = quantity(windows.above, "activation")
+    kept = f"The flight recorder kept {windows.kept:,} of {above} above its threshold"
+    why = [f"{n:,} {_LOSSES[reason]}" for reason, n in windows.lost.items()]
+    told = sum(windows.lost.values())
+    if told < windows.above - windows.kept:
+        why.append(f"of {windows.above - windows.kept - told:,} the record does not tell why")
+    return (f"{kept}: {', '.join(why)}.",)
+
+
+_LOSSES = {
+    "before": "came before the trace",
+    "queue": "came when too many waited",
+    "memory": "found its memory full of later ones",
+    "record": "found no room in the record (record_kib=)",
+}
 
 
 def _kinds(found: Explanation) -> str:
