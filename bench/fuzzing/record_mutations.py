@@ -77,13 +77,15 @@ def mutated_record(record: bytes, other: bytes, seed: int) -> bytes:
 
 
 def mutated_trace(record: bytes, other: bytes, seed: int) -> bytes:
-    """The record after one to four damages of the files of its trace, with right checksums."""
+    """The record after one to four damages of its windows and of the files of its trace, with right checksums."""
     dice = Dice(seed)
     parts = chunks_of(record)
-    places = [at for at, (kind, payload) in enumerate(parts) if kind == ChunkType.FILE and b"trace/" in payload[:32]]
+    files = [at for at, (kind, payload) in enumerate(parts) if kind == ChunkType.FILE and b"trace/" in payload[:32]]
+    places = [at for at, (kind, _) in enumerate(parts) if kind == ChunkType.SNAPSHOT] + files
     for _ in range(dice.choice((1, 1, 2, 4)) if places else 0):
         at = dice.choice(places)
-        parts[at] = ChunkType.FILE, _changed_file(parts[at][1], dice)
+        kind, payload = parts[at]
+        parts[at] = kind, _changed_file(payload, dice) if kind == ChunkType.FILE else _odd_word(payload, dice)
     return record_of(parts)
 
 

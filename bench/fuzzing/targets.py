@@ -33,6 +33,7 @@ from rtproof.compare.run_metrics import RunFigures, figures_of
 from rtproof.core import plugins
 from rtproof.core.errors import UserError
 from rtproof.experiment import campaign_folder, explained_runs, stored_runs
+from rtproof.explain.explanation import Explanation, explain
 from rtproof.importers import LARGEST_BYTES
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis, Requirement
@@ -40,6 +41,7 @@ from rtproof.judge.watch import Watch
 from rtproof.lab import kernel_catalogue, verify_inputs
 from rtproof.profiles import profile_file
 from rtproof.record import encoding, histogram_bins, run_folder
+from rtproof.record.contents import Record
 from rtproof.record.decoding import decode_gaps
 from rtproof.record.encoding import MalformedError
 from rtproof.record.reading import open_record
@@ -101,7 +103,7 @@ def _records() -> list[bytes]:
 
 def _traces() -> list[bytes]:
     real = gzip.decompress((DATA / "trace" / "armhf.rtrec.gz").read_bytes())
-    return [real, *kept_inputs("traces").values()]
+    return [real, (DATA / "golden" / "recorder-1.4.rtrec").read_bytes(), *kept_inputs("traces").values()]
 
 
 def _file(content: bytes, folder: Path, name: str) -> Path:
@@ -159,9 +161,10 @@ def _options(exporter: str) -> dict[str, str]:
 
 
 def _read_trace(content: bytes, folder: Path) -> bytes:
-    """The summary of the trace, what is exported of it, and its section of the report."""
+    """The summary of the trace, why it was late, what is exported of it, and its section of the report."""
     record = open_record(_file(content, folder, "a.rtrec"))
     said = [repr(kernel_trace.trace_summary(record)), repr(kernel_trace.lost_trace_events(record))]
+    said.append(_explanation(record))
     analysis = analyse(record, None, workers=1)
     for name in ("trace-txt", "trace-dat"):
         path = folder / f"out-{name}"
@@ -176,6 +179,23 @@ def _read_trace(content: bytes, folder: Path) -> bytes:
     return "\n".join(said).encode(errors="backslashreplace")
 
 
+def _explanation(record: Record) -> str:
+    """Why the record was late, or why nobody can tell. Every budget adds up to the latency."""
+    try:
+        found = explain(record, top=8)
+    except UserError as problem:
+        return str(problem)
+    check_budgets(found)
+    return repr(found.rows)
+
+
+def check_budgets(explained: Explanation) -> None:
+    """Each budget has no negative part and adds up to the latency."""
+    for budget in (*explained.budgets, *explained.ordinary):
+        assert min(budget.by_cause.values(), default=0) >= 0, "a budget has a negative part"
+        assert sum(budget.by_cause.values()) == budget.activation.latency_ns, "a budget does not add up"
+
+
 def _trace_files() -> list[bytes]:
     """Files of trace-cmd, as tests/trace_dat_cases.py makes them: both versions and byte orders, compressed and not."""
     with zipfile.ZipFile(DATA / "trace" / "trace_dat.zip") as files:
@@ -188,8 +208,7 @@ def _read_trace_file(content: bytes, folder: Path) -> bytes:
     found = stored_runs.read_run(path, LIMIT, workers=1)
     check_counts(found.analysis)
     explained = explained_runs.explain_run(path, None, 8, {}).explanation
-    for budget in (*explained.budgets, *explained.ordinary):
-        assert sum(budget.by_cause.values()) == budget.activation.latency_ns, "a budget does not add up"
+    check_budgets(explained)
     return found.as_json() + found.report("text") + repr(explained.rows).encode(errors="backslashreplace")
 
 

@@ -291,7 +291,8 @@ def _ordered(changes: Mapping[int, list[Change]]) -> dict[int, list[Change]]:
 def _names(record: Record) -> dict[int, str]:
     """The names of threads that the kernel remembered."""
     lines = (line.split(maxsplit=1) for line in kernel_trace.trace_text(record, "saved_cmdlines").splitlines())
-    return {int(words[0]): words[1] for words in lines if len(words) == 2 and words[0].isdigit()}
+    named = ((whole_number(words[0]), words[1]) for words in lines if len(words) == 2)
+    return {tid: name for tid, name in named if tid is not None}
 
 
 def _system(record: Record, deepest: int, sees_interrupts: bool) -> System:
