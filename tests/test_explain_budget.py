@@ -57,6 +57,17 @@ def test_an_event_with_interrupts_off_in_the_gap_shows_that_they_were_off() -> N
     assert shown(budget_of(310_000, cpu))[0] == ("A", "irqoff", "hog/200", 300_000)
 
 
+def test_a_long_silence_of_a_guest_may_be_its_host_although_an_event_had_interrupts_off() -> None:
+    """QEMU was stopped behind an event with interrupts off: the event tells only of its own instant."""
+    cpu = begun().add(30_000, "cpu_idle", IRQS_OFF, state=0).timer(3_300_000).to_victim(3_308_000)
+    found = budget_of(3_310_000, cpu, system=System(can_be_gone=True))
+    assert shown(found)[:2] == [
+        ("A", "irqoff", "hog/200", 30_000),
+        ("A", "irqoff-or-machine", "hog/200", 3_270_000),
+    ]
+    assert shown(budget_of(3_310_000, cpu))[0] == ("A", "irqoff", "hog/200", 3_300_000)
+
+
 def test_an_event_with_interrupts_on_shows_that_the_timer_itself_was_late() -> None:
     cpu = begun().add(100_000, "hrtimer_start").timer(300_000).to_victim(308_000)
     assert shown(budget_of(310_000, cpu))[:2] == [
@@ -90,7 +101,7 @@ def test_a_stack_behind_a_restore_says_in_which_function_interrupts_were_probabl
     found = budget_of(310_000, cpu)
     assert found.first == NamedCause(Cause.IRQ_OFF_LIKELY, "hog", HOG, "holds")
     assert found.parts[0].stack == ("_raw_spin_unlock_irqrestore", "holds", "calls")
-    assert found.first.words() == "probably interrupts off in hog/200, holds()"
+    assert found.first.words() == "probably interrupts off in hog/200, holds(), or else the machine was gone"
     softirq = begun().add(-20_000, "softirq_entry", SOFTIRQ, vec=3).timer(300_000, 0, SOFTIRQ, (RESTORE, HOLDS))
     found = budget_of(325_000, softirq.add(310_000, "softirq_exit", SOFTIRQ, vec=3).to_victim(320_000))
     assert found.first == NamedCause(Cause.IRQ_OFF_LIKELY, "softirq NET_RX", None, "holds")

@@ -116,6 +116,16 @@ def test_without_a_limit_the_largest_are_taken() -> None:
     assert [each.activation.latency_ns for each in found.budgets] == [318_000] * 3
 
 
+def test_a_thread_that_never_slept_is_in_the_trace_too() -> None:
+    """It was busy, or the machine was gone, from before its due time until it saw that it was late."""
+    cpu = Cpu(0, HOG).timer(-400_000).to_victim(-390_000).add(50_000, "hrtimer_start").switch(400_000, HOG, state=1)
+    found = explain(traced_run([350_000], cpu), 100_000)
+    assert (found.late, found.outside) == (1, 0)
+    assert found.budgets[0].by_cause == {NamedCause(Cause.OWN_PREVIOUS): 350_000}
+    holes = Cpu(0, HOG).timer(-400_000).to_victim(-390_000).switch(100_000, HOG, state=1)
+    assert explain(traced_run([350_000], holes), 100_000).outside == 1, "it went to sleep"
+
+
 def test_what_the_trace_does_not_hold_is_counted() -> None:
     latencies, cpu = several()
     cut = Cpu(0, HOG, [event for event in cpu.events if event.time_ns > DUE_NS + 15 * MS])

@@ -125,6 +125,7 @@ class System:
     own: threads of rtproof. preempts: whether the kernel preempts its own code wherever preemption is on.
     real_time: whether it is PREEMPT_RT, where softirqs that are off do not keep a thread from running.
     counts: whether the kernel counts how often preemption is off. sees_interrupts: whether all interrupts have events.
+    can_be_gone: whether it is a guest whose time goes on while its hypervisor runs others.
     """
 
     own: frozenset[int] = frozenset()
@@ -132,6 +133,7 @@ class System:
     real_time: bool = False
     counts: bool = True
     sees_interrupts: bool = False
+    can_be_gone: bool = False
 
 
 class _Mode(Enum):
@@ -382,8 +384,17 @@ class _Rules:
         if stretch.irqs_off is False:
             return NamedCause(Cause.LATE_TIMER)
         if (stretch.irqs_off or seen_off) and not _in_idle_state(stretch):
-            return self._by_running(Cause.IRQ_OFF, stretch, task)
+            return self._seen_off(stretch, task, silent)
         return self._by_stack(stretch, task, silent, stack)
+
+    def _seen_off(self, stretch: Stretch, task: Task, silent: bool) -> NamedCause:
+        if stretch.irqs_off or not self._may_hide_host(stretch):
+            return self._by_running(Cause.IRQ_OFF, stretch, task)
+        return NamedCause(Cause.MACHINE) if silent else self._by_running(Cause.IRQ_OFF_OR_GONE, stretch, task)
+
+    def _may_hide_host(self, stretch: Stretch) -> bool:
+        """Whether a guest may have been gone in a stretch. An event with interrupts off tells only of its instant."""
+        return self._system.can_be_gone and stretch.to_ns - stretch.from_ns >= SILENT_FROM_NS
 
     def _by_stack(self, stretch: Stretch, task: Task, silent: bool, stack: tuple[str, ...] | None) -> NamedCause:
         """What no event of the gap tells."""

@@ -38,7 +38,7 @@ class Cause(Enum):
 
 WORDS = {
     Cause.IRQ_OFF: "interrupts off in {}",
-    Cause.IRQ_OFF_LIKELY: "probably interrupts off in {}",
+    Cause.IRQ_OFF_LIKELY: "probably interrupts off in {}, or else the machine was gone",
     Cause.IRQ_OFF_OR_GONE: "interrupts off in {}, or the machine was gone",
     Cause.MACHINE: "host or hardware: the machine was gone",
     Cause.LATE_TIMER: "the timer's interrupt came late, with interrupts on",
@@ -112,7 +112,7 @@ class NamedCause:
 
     def words(self, blind: Collection[Blind] = ()) -> str:
         """The cause in words; blind: the classes of events that the trace lacks."""
-        text = WORDS[self.cause].format(self.who or "an unknown thread")
-        text += f", {self.function}()" if self.function else ""
+        who = self.who or "an unknown thread"
+        text = WORDS[self.cause].format(f"{who}, {self.function}()" if self.function else who)
         hidden = [each.value for each in MAY_HIDE.get(self.cause, ()) if each in blind]
         return f"{text}, or {' or '.join(hidden)} that the trace has no event for" if hidden else text

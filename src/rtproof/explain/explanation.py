@@ -4,6 +4,7 @@
 Ordinary activations get budgets too, because only they show what is different in the late ones.
 """
 
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,7 +25,8 @@ from rtproof.record.contents import Int64Array, Moment, Record, Series, Snapshot
 from rtproof.summary import kernel_trace
 from rtproof.summary.fields import judged_series
 from rtproof.summary.measured_kernel import kernel_config, preemption_model
-from rtproof.summary.recorded_facts import fact_number, requested_limits_ns
+from rtproof.summary.recorded_facts import fact_number, requested_limits_ns, virtual_time_clock
+from rtproof.summary.system_facts import is_guest
 from rtproof.summary.target_threads import FOREIGN, own_threads
 
 DEFAULT_TOP = 32
@@ -251,9 +253,21 @@ class ReadTrace:
         changes = self.changes.get(activation.tid, [])
         ran = next((each for each in changes if each.what == "in" and each.time_ns >= activation.due_ns), None)
         if ran is None or ran.time_ns > activation.end_ns:
-            return False
+            return self._ran_through(activation, changes)
         begin_ns = self.timelines[ran.cpu].from_ns if ran.cpu in self.timelines else None
         return begin_ns is not None and begin_ns <= activation.due_ns
+
+    def _ran_through(self, activation: LateActivation, changes: Sequence[Change]) -> bool:
+        """Whether the thread had the CPU from before the due time to the end: it never slept, so it never woke."""
+        begin = bisect_right(changes, activation.due_ns, key=lambda change: change.time_ns)
+        before = next((each for each in reversed(changes[:begin]) if each.what in ("in", "out")), None)
+        if before is None or before.what == "out" or before.cpu not in self.timelines:
+            return False
+        timeline = self.timelines[before.cpu]
+        covered = timeline.to_ns is not None and timeline.to_ns >= activation.end_ns
+        return covered and all(
+            hole.to_ns <= before.time_ns or hole.from_ns >= activation.end_ns for hole in timeline.lost
+        )
 
     def budget(self, activation: LateActivation) -> TimeBudget:
         return budget(activation, self.changes.get(activation.tid, []), self.timelines, self.system, self.wakings)
@@ -301,7 +315,10 @@ def _system(record: Record, deepest: int, sees_interrupts: bool) -> System:
     real_time = model.split()[:1] == ["rt"]  # or "rt (lazy)", of 6.12
     config = kernel_config(record)
     counts = deepest > 0 or (config is not None and config.has("PREEMPT_COUNT"))
-    return System(own_threads(record), real_time or model in ("full", "lazy"), real_time, counts, sees_interrupts)
+    can_be_gone = is_guest(record) and not virtual_time_clock(record)
+    return System(
+        own_threads(record), real_time or model in ("full", "lazy"), real_time, counts, sees_interrupts, can_be_gone
+    )
 
 
 def _blind(source: TraceSource) -> tuple[Blind, ...]:

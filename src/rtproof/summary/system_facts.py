@@ -142,7 +142,15 @@ def _guest(record: Record) -> SystemFact:
         return SystemFact("virtual machine", f"a guest of {kind}", "/sys/hypervisor/type")
     if flags:
         return SystemFact("virtual machine", "a guest: the CPU has the flag hypervisor", "/proc/cpuinfo")
-    return SystemFact("virtual machine", "nothing says that it is a guest", f"{LOG}, /proc/cpuinfo")
+    return SystemFact("virtual machine", _NO_GUEST, f"{LOG}, /proc/cpuinfo")
+
+
+_NO_GUEST = "nothing says that it is a guest"
+
+
+def is_guest(record: Record) -> bool:
+    """Whether something in the record says that the target is a guest of a hypervisor."""
+    return _guest(record).says != _NO_GUEST
 
 
 def _hardware(record: Record) -> SystemFact:
