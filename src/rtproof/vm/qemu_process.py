@@ -119,6 +119,11 @@ class Guest:
         self.begun = time.monotonic()
 
     @property
+    def pid(self) -> int:
+        """QEMU's process."""
+        return self._popen.pid
+
+    @property
     def console(self) -> Path:
         """The file with the output of the guest's first serial port."""
         return self.folder / f"{CONSOLE}.out"
