@@ -90,6 +90,11 @@ class System:
         return NEVER_LATE[self.model]
 
     @property
+    def fifo_50(self) -> bool:
+        """Whether a module may give its threads only this priority, which is not urgent here: Linux 5.9 to 5.13."""
+        return self.kernel.startswith("debian-5.10")
+
+    @property
     def architecture(self) -> str:
         return kernel_catalogue.catalogue_entry(self.kernel).machine.name
 
@@ -148,6 +153,7 @@ def script(system: System, samples: int = SAMPLES) -> str:
     choice = f"echo {system.model} > /sys/kernel/debug/sched/preempt || exit\n" if system.chosen else ""
     if "nmi" in system.kinds:  # or the kernel prints that the NMI took long
         choice += "echo 10000000 > /sys/kernel/debug/x86/nmi_longest_ns || exit\n"
+    urgency = "/victim urgent $(pidof rtproof_urgent) || exit\n" if system.fifo_50 else ""
     return f"""\
 mount -t tracefs none /sys/kernel/tracing 2> /dev/null
 mount -t debugfs none /sys/kernel/debug 2> /dev/null
@@ -155,7 +161,7 @@ mount -t debugfs none /sys/kernel/debug 2> /dev/null
 while ! [ -s /out/record ]; do usleep 20000; done
 usleep 300000
 insmod /{MODULE}.ko period_ms=7 origin_ns=$(od -A n -t d8 -j 48 -N 8 /out/record | tr -d ' ') || exit
-wait $measures || exit
+{urgency}wait $measures || exit
 cat /proc/{MODULE} > /out/truth
 rmmod {MODULE} || exit
 /agent run --warmup 100ms --samples {VICTIM_ACTIVATIONS * PERIOD_MS_OF_VICTIM + 600} --trace explain,buffer_kib=8192 \\

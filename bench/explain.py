@@ -50,6 +50,7 @@ def goals_of(name: str) -> tuple[Goal, ...]:
             f"{name}.constructed_right_percent", "  kinds as constructed streams, right, %",
             f"at least {RIGHT_OF_KIND_PERCENT:g}", (RIGHT_OF_KIND_PERCENT, 100),
         ),
+        Goal(f"{name}.late_alone", "  late although nothing disturbed"),
         Goal(f"{name}.named_without_cause", "  named though this kernel preempts it", "none", (0, 0)),
     )  # fmt: skip
 
@@ -68,6 +69,7 @@ def figures(found: Disturbed) -> dict[str, float]:
         "error_max_us": max(errors_ns) / 1000,
         "unexplained_percent": 100 * found.unexplained,
         "constructed_right_percent": min(_right_percent(some) for some in constructed(found.system).values()),
+        "late_alone": len(found.alone),
         "named_without_cause": sum(each.truth.kind in found.system.never_late for each in found.met),
     }
 
@@ -97,7 +99,7 @@ def described(found: Disturbed) -> dict[str, Any]:
         "disturbances": len(found.truth),
         **figures(found),
         "name_right": sum(each.right and each.name_right for each in found.met),
-        "late_without_disturbance": [each.first.words() for each in found.alone],
+        "causes_of_late_alone": [each.first.words() for each in found.alone],
         "outside_of_the_trace": found.explanation.outside,
         "also_right": sorted([kind, cause.value] for kind, cause in found.system.also_right),
         "kinds": described_kinds(found),
@@ -180,17 +182,33 @@ def main(arguments: list[str]) -> int:
     asked = parser.parse_args(arguments)
     try:
         chosen = disturbed_guests.chosen_systems(asked.systems)
-        measured = {system.name: measure(system) for system in chosen}
     except RtproofError as error:
         print(error, file=sys.stderr)
         return 2
-    systems = (kept() if asked.systems else {}) | measured
+    systems = kept() if asked.systems else {}
+    results: dict[str, float] = {}
+    for system in chosen:
+        systems[system.name] = measured_or_why_not(system)
+        write(systems)
+        results |= {f"{system.name}.{key}": value for key, value in systems[system.name].items()}
+    fine = show([goal for system in chosen for goal in goals_of(system.name)], results)
+    rows = (table_row(name, one) for name, one in systems.items() if "failed" not in one)
+    print("", TABLE_HEAD, *rows, f"\n{PLACE}", sep="\n")
+    return 0 if fine else 1
+
+
+def measured_or_why_not(system: System) -> dict[str, Any]:
+    """What the file says of a system. If its guest fails, the goals of the others can still be judged."""
+    try:
+        return measure(system)
+    except RtproofError as error:
+        print(f"{system.name}: {error}", file=sys.stderr)
+        return {"kernel": system.kernel, "failed": str(error)}
+
+
+def write(systems: dict[str, dict[str, Any]]) -> None:
     PLACE.parent.mkdir(exist_ok=True)
     PLACE.write_text(json.dumps({"systems": systems}, indent=2) + "\n")
-    results = {f"{name}.{key}": value for name, one in measured.items() for key, value in one.items()}
-    fine = show([goal for name in measured for goal in goals_of(name)], results)
-    print("", TABLE_HEAD, *(table_row(name, one) for name, one in systems.items()), f"\n{PLACE}", sep="\n")
-    return 0 if fine else 1
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import pytest
 from disturbances import KINDS, NOT_COUNTED, AlsoRight, Answer, Disturbance
 from disturbed_guests import SYSTEMS
 
+from rtproof.core.errors import UserError
 from rtproof.explain.budget import BudgetPart, LateActivation, Phase, System, TimeBudget
 from rtproof.explain.causes import Cause, NamedCause
 
@@ -81,3 +82,21 @@ def test_systems_that_are_not_measured_now_stay_in_the_file(tmp_path: Path, monk
     assert bench.kept() == {"6.1-rt": {"late": 3}}
     place.write_text("{")
     assert bench.kept() == {}
+
+
+def test_a_guest_that_fails_misses_its_goals_and_leaves_the_others_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(system: disturbed_guests.System) -> dict[str, object]:
+        raise UserError(f"no guest for {system.name}")
+
+    place = tmp_path / "build" / "bench.json"
+    monkeypatch.setattr(bench, "PLACE", place)
+    monkeypatch.setattr(bench, "measure", fails)
+    assert bench.main(["6.1-rt"]) == 1
+    said = capsys.readouterr()
+    assert said.err == "6.1-rt: no guest for 6.1-rt\n"
+    assert said.out.count("not measured") == len(bench.goals_of("6.1-rt"))
+    assert json.loads(place.read_text()) == {
+        "systems": {"6.1-rt": {"kernel": "debian-6.1-rt", "failed": "no guest for 6.1-rt"}}
+    }

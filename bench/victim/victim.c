@@ -6,6 +6,8 @@
  * Due times are ORIGIN_NS plus half a period, plus whole periods, of CLOCK_MONOTONIC. Each activation leaves two lines:
  *   activation TID DUE_NS END_NS
  *   KIND BEGIN_NS END_NS TID      what made it late, and the thread that did it
+ *
+ * victim urgent TID: gives a thread the real-time priority 97, which modules may not do in Linux 5.9 to 5.13.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -130,6 +132,13 @@ static int fail(const char *what)
 	return 1;
 }
 
+static int make_urgent(pid_t thread)
+{
+	struct sched_param urgent = { .sched_priority = 97 };
+
+	return syscall(SYS_sched_setscheduler, thread, SCHED_FIFO, &urgent) ? fail(strerror(errno)) : 0;
+}
+
 int main(int argc, char **argv)
 {
 	size_t most_pages = touched_pages[2];
@@ -137,8 +146,10 @@ int main(int argc, char **argv)
 	pthread_t threads[2];
 	void *why;
 
+	if (argc == 3 && !strcmp(argv[1], "urgent"))
+		return make_urgent((pid_t)strtol(argv[2], NULL, 10));
 	if (argc != 3 || (count = strtol(argv[2], NULL, 10)) < 1 || count > MOST)
-		return fail("usage: victim ORIGIN_NS COUNT");
+		return fail("usage: victim ORIGIN_NS COUNT, or victim urgent TID");
 	first_due = strtoll(argv[1], NULL, 10) + 500000;
 	if (first_due > now_ns())
 		return fail("ORIGIN_NS is not in the past");
