@@ -37,7 +37,7 @@ NO_FAULT_EVENTS: AlsoRight = frozenset({("page-fault", Cause.OWN_CODE)})
 """A kernel without events for page faults: in words the cause is "own code, or a page fault"."""
 NAMES = {
     "tasklet": ("TASKLET",),
-    "hard-irq": ("irq_work",),
+    "hard-irq": ("irq_work", "IPI"),
     "urgent-task": ("rtproof_urgent",),
     "other-timer": ("timer_fires [rtproof_disturb]", "timer_fires"),
     "nmi": ("nmi_comes [rtproof_disturb]", "nmi_comes"),
