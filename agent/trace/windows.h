@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { WINDOWS_MOST = 1024, WINDOWS_WAITING = 256, WINDOW_PAGES = 128 };
+enum { WINDOWS_MOST = 1024, WINDOWS_WAITING = 256, WINDOW_PAGES = 256 };
 
 #define WINDOW_BEFORE_NS 10000000 /* at most */
 #define WINDOW_AFTER_NS 1000000

@@ -83,7 +83,7 @@ def _windows(record: Record) -> tuple[str, ...]:
 _LOSSES = {
     "before": "came before the trace",
     "queue": "came when too many waited",
-    "memory": "found its memory full of later ones",
+    "memory": "found its memory full of larger ones",
     "record": "found no room in the record (record_kib=)",
 }
 
