@@ -58,7 +58,7 @@ def test_every_version_and_byte_order_tells_the_same(tmp_path: Path, write, layo
     found = opened(tmp_path, write(traced(sleeping(LATES_NS), layout=layout)))
     assert values_of(found) == [RETURNED_NS + late for late in LATES_NS]
     (series,) = found.series
-    assert (series.on_grid, series.period_ns, series.probe, series.method) == (True, PERIOD_NS, "foreign", "timer")
+    assert (series.external, series.period_ns, series.probe, series.method) == (True, PERIOD_NS, "foreign", "timer")
     assert "due at the time for which the timer that woke it was started (hrtimer_wakeup)" in notes(found)
     assert "its period is 1,000 us" in notes(found)
     assert f"median {SLEPT_NS // 1000} us, largest {SLEPT_NS // 1000} us, n = {len(LATES_NS)}" in notes(found)
@@ -74,7 +74,7 @@ def test_the_budget_of_a_trace_names_the_cause(tmp_path: Path) -> None:
     assert late.first.cause is Cause.IRQ_OFF_OR_GONE
     assert sum(late.by_cause.values()) == late.activation.latency_ns
     assert read_run(path).analysis.every[0].obtained == len(LATES_NS)
-    with pytest.raises(UserError, match="a run of rtproof has its own"):
+    with pytest.raises(UserError, match="not a run folder"):
         explain_run(tmp_path, 100_000, 8, {}, WantedThreads(("victim",)))
 
 

@@ -26,6 +26,8 @@ enum {
 	ORDINARY_DEFAULT = 32,
 	WINDOWS_LIMIT = 512,
 	RECORD_DEFAULT_KIB = 3584,
+	KEEP_DEFAULT_MIB = 256,
+	KEEP_LIMIT_MIB = 16 * 1024,
 };
 
 /* What article 3 recorded, and the switches between threads. A star stands for any ending; 32-bit systems have others. */
@@ -68,6 +70,7 @@ static bool parse_value(struct trace_plan *plan, const char *option)
 		{ "top=", 0, WINDOWS_LIMIT, &plan->top },
 		{ "record_kib=", 16, BUFFER_LIMIT_KIB, &plan->record_kib },
 		{ "ordinary=", 0, WINDOWS_LIMIT, &plan->ordinary },
+		{ "keep_mib=", 1, KEEP_LIMIT_MIB, &plan->keep_mib },
 	};
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
@@ -81,29 +84,50 @@ static bool parse_value(struct trace_plan *plan, const char *option)
 
 static bool parse_word(struct trace_plan *plan, const char *option)
 {
-	bool recorder = !strcmp(option, "recorder");
+	bool recorder = !strcmp(option, "recorder"), whole = !strcmp(option, "whole");
 
 	if (!strcmp(option, "optional"))
 		plan->optional = true;
 	else if (!strcmp(option, "stacks"))
 		plan->stacks = true;
-	else if (!recorder && strcmp(option, "explain"))
+	else if (!recorder && !whole && strcmp(option, "explain"))
 		return false;
 	else if (!plan->given)
 		use(plan, explaining);
 	plan->recorder = plan->recorder || recorder;
+	plan->whole = plan->whole || whole;
 	return true;
+}
+
+/* Threads by number or name, with + between, become a filter of the kernel's. */
+static int parse_calls(struct trace_plan *plan, const char *threads, char *why, size_t room)
+{
+	size_t used = 0;
+
+	while (*threads && used < sizeof(plan->calls_of)) {
+		int length = (int)strcspn(threads, "+");
+		bool number = (int)strspn(threads, "0123456789") == length;
+
+		used += (size_t)snprintf(plan->calls_of + used, sizeof(plan->calls_of) - used, number ? "%scommon_pid == %.*s" : "%scomm == \"%.*s\"",
+					 used ? " || " : "", length, threads);
+		threads += length + (threads[length] == '+');
+	}
+	if (used && used < sizeof(plan->calls_of) && !strchr(plan->calls_of, '\\'))
+		return 0;
+	return text_refuse(why, room, -EINVAL, "calls_of of --trace takes a few threads by number or name, with + between");
 }
 
 static int parse_option(struct trace_plan *plan, const char *option, char *why, size_t room)
 {
 	if (!strncmp(option, "events=", 7) && option[7])
 		return parse_events(plan, option + 7, why, room);
+	if (!strncmp(option, "calls_of=", 9))
+		return parse_calls(plan, option + 9, why, room);
 	if (parse_word(plan, option) || parse_value(plan, option))
 		return 0;
 	return text_refuse(why, room, -EINVAL,
-			    "--trace takes on, or explain, events=NAME+NAME.., buffer_kib=N (4 to %d), seed=N, optional, stacks, and recorder with "
-			    "threshold=TIME, record_kib=N, top=N, ordinary=N (0 to %d), with commas between; not '%.40s'",
+			    "--trace takes on, or explain, events=NAME+NAME.., buffer_kib=N (4 to %d), seed=N, optional, stacks, calls_of=THREAD+THREAD.., whole with keep_mib=N, and "
+			    "recorder with threshold=TIME, top=N, ordinary=N (0 to %d), with commas between; not '%.40s'",
 			    BUFFER_LIMIT_KIB, WINDOWS_LIMIT, option);
 }
 
@@ -149,9 +173,12 @@ int trace_plan(struct trace_plan *plan, const char *asked, int64_t blocks_ns, ch
 	plan->top = TOP_DEFAULT;
 	plan->ordinary = ORDINARY_DEFAULT;
 	plan->record_kib = RECORD_DEFAULT_KIB;
+	plan->keep_mib = KEEP_DEFAULT_MIB;
 	plan->cpus = (int)sysconf(_SC_NPROCESSORS_CONF);
 	int err = parse(plan, asked, why, room);
 
+	if (!err && plan->whole && plan->recorder)
+		return text_refuse(why, room, -EINVAL, "--trace takes recorder or whole, not both: one keeps some events, the other all");
 	return err ? err : choose_buffer(plan, why, room);
 }
 
@@ -181,6 +208,8 @@ double trace_space(const struct trace_plan *plan)
 {
 	if (!plan->asked)
 		return 0;
+	if (plan->whole) /* beside the record, and then in it */
+		return 2.0 * (double)plan->keep_mib * KIB * KIB + TRACE_NAMES_MOST;
 	double content = plan->recorder ? (double)trace_record_room(plan) : (double)plan->buffer_kib * KIB * plan->cpus;
 
 	return content + TRACE_NAMES_MOST;
@@ -251,6 +280,10 @@ int trace_choose(struct trace_plan *plan, const char *names, char *why, size_t r
 			return text_refuse(why, room, -EINVAL, "this kernel has no event '%.80s' to trace", one);
 		if (!found)
 			add_missing(plan, one);
+	}
+	if (*plan->calls_of && !find_events(plan, TRACE_CALLS, names)) {
+		add_missing(plan, TRACE_CALLS);
+		*plan->calls_of = '\0';
 	}
 	return plan->n_events ? 0 : text_refuse(why, room, -EINVAL, "this kernel has none of the events to trace");
 }

@@ -9,6 +9,8 @@
 
 enum { TRACE_EVENTS = 160, TRACE_PATTERNS = 4096 };
 
+#define TRACE_CALLS "raw_syscalls:sys_exit"
+
 struct trace_plan {
 	bool asked;               /* else there is no trace, and all below is zero */
 	int64_t blocks_ns;        /* it is on and off by turns, for this long; 0: on throughout */
@@ -20,6 +22,9 @@ struct trace_plan {
 	int n_events;
 
 	bool recorder, optional; /* a flight recorder; and if there can be no trace, the run goes on without */
+	bool whole;              /* all events are kept while the run lasts, up to keep_mib */
+	int64_t keep_mib;
+	char calls_of[512];      /* the filter of the returns of system calls; empty: those are not traced */
 	bool stacks;             /* of who delays, where that can be had */
 	int64_t threshold_ns;    /* 0: the smallest limit, or what the first minute teaches */
 	int64_t top, ordinary;   /* windows of these reasons */

@@ -101,6 +101,15 @@ static int plan_windows(struct recorder *recorder, const struct page_layout *lay
 	return windows_open(&recorder->windows, &windows, layout, (uint64_t)plan->seed);
 }
 
+static int plan_spool(struct recorder *recorder, const struct page_layout *layout)
+{
+	recorder->windows.layout = *layout;
+	recorder->page = malloc((size_t)layout->size);
+	if (!recorder->page)
+		return -ENOMEM;
+	return spool_open(&recorder->spool, recorder->run->config->output, recorder->plan->cpus, recorder->plan->keep_mib << 20);
+}
+
 static void choose_threshold(struct recorder *recorder)
 {
 	const struct config *config = recorder->run->config;
@@ -117,7 +126,7 @@ int recorder_open(struct recorder *recorder, struct run *run, const char *root, 
 	char text[TRACEFS_TEXT];
 	const char *what = "know how the kernel lays out its pages";
 
-	if (!recorder->plan->recorder)
+	if (!recorder->plan->recorder && !recorder->plan->whole)
 		return 0;
 	recorder->run = run;
 	choose_threshold(recorder);
@@ -126,7 +135,7 @@ int recorder_open(struct recorder *recorder, struct run *run, const char *root, 
 
 	err = err ? err : page_layout_parse(text, &layout);
 	err = !err && layout.size > PAGE_MOST ? -E2BIG : err;
-	if (!err) {
+	if (!err && recorder->plan->recorder) {
 		what = "compare the clock of the trace with the one that measures";
 		err = find_offset(recorder, place);
 	}
@@ -135,11 +144,11 @@ int recorder_open(struct recorder *recorder, struct run *run, const char *root, 
 		err = open_buffers(recorder, place);
 	}
 	if (!err) {
-		what = "get its memory";
-		err = plan_windows(recorder, &layout);
+		what = recorder->plan->whole ? "make files for the events beside the record" : "get its memory";
+		err = recorder->plan->whole ? plan_spool(recorder, &layout) : plan_windows(recorder, &layout);
 	}
 	recorder->windows.began_ns = INT64_MAX;
-	recorder->open = !err;
+	recorder->open = !err && recorder->plan->recorder;
 	return err ? text_refuse(why, room, err, "the flight recorder can't %s: %s", what, strerror(-err)) : 0;
 }
 
@@ -171,13 +180,25 @@ static bool read_cpu(struct recorder *recorder, int cpu, int most)
 	return pages == most;
 }
 
+/* The same where all pages are kept. Once there is no room for them, the run has no more to tell. */
+static bool keep_cpu(struct recorder *recorder, int cpu, int most)
+{
+	const size_t size = (size_t)recorder->windows.layout.size;
+	int pages = 0;
+
+	for (; pages < most && read(recorder->fds[cpu], recorder->page, size) == (ssize_t)size; pages++)
+		if (!spool_add(&recorder->spool, cpu, recorder->page, size) && recorder->spool.dropped == 1)
+			run_ask_to_stop(recorder->run, END_NO_SPACE, "the trace has all the room that it may have (keep_mib of --trace)");
+	return pages == most;
+}
+
 static bool read_all(struct recorder *recorder, int most)
 {
 	bool more = false;
 
 	for (int cpu = 0; cpu < recorder->plan->cpus; cpu++)
 		if (recorder->fds[cpu] >= 0)
-			more |= read_cpu(recorder, cpu, most);
+			more |= recorder->page ? keep_cpu(recorder, cpu, most) : read_cpu(recorder, cpu, most);
 	return more;
 }
 
@@ -223,7 +244,7 @@ static void *recorder_main(void *argument)
 
 int recorder_start(struct recorder *recorder)
 {
-	if (!recorder->open)
+	if (!recorder->open && !recorder->page)
 		return 0;
 	int err = thread_start(&recorder->thread, recorder_main, recorder);
 
@@ -237,7 +258,7 @@ void recorder_stop(struct recorder *recorder)
 		return;
 	recorder->runs = false;
 	thread_end(recorder->thread, &recorder->stop);
-	for (int cpu = 0; cpu < recorder->plan->cpus; cpu++)
+	for (int cpu = 0; recorder->open && cpu < recorder->plan->cpus; cpu++)
 		windows_read_to(&recorder->windows, cpu, INT64_MAX);
 }
 
@@ -432,12 +453,23 @@ static void tell_end(const struct recorder *recorder, char *text, size_t room)
 		 (long long)recorder->written, (long long)recorder->cpu_time_ns, (long long)recorder->offset_ns);
 }
 
+static void keep_whole(struct recorder *recorder, char *text, size_t room)
+{
+	for (int cpu = 0; cpu < recorder->spool.cpus; cpu++)
+		spool_keep(&recorder->spool, recorder->run, cpu, recorder->symbols);
+	run_fact(recorder->run, WHOLE_RUN, MOMENT_END, "recorder", "%s", recorder->about);
+	snprintf(text, room, "whole pages=%llu,dropped=%llu\ncpu_time_ns %lld\n", (unsigned long long)recorder->spool.kept,
+		 (unsigned long long)recorder->spool.dropped, (long long)recorder->cpu_time_ns);
+}
+
 void recorder_keep(struct recorder *recorder, char *text, size_t room)
 {
 	struct windows *windows = &recorder->windows;
 	int64_t most = trace_record_room(recorder->plan);
 
 	text[0] = '\0';
+	if (recorder->page)
+		keep_whole(recorder, text, room);
 	if (!recorder->open)
 		return;
 	windows_claim(windows, true);
@@ -459,5 +491,8 @@ void recorder_close(struct recorder *recorder)
 	bytes_free(&recorder->packed);
 	recorder->fds = NULL;
 	windows_close(&recorder->windows);
+	spool_close(&recorder->spool);
+	free(recorder->page);
+	recorder->page = NULL;
 	recorder->open = false;
 }

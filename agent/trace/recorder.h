@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The flight recorder: a thread that reads the kernel's buffers while the run lasts and forgets all pages but those that an
- * activation needs (docs/record-format.md, "The flight recorder"). It never stops the trace, and nobody waits for it.
+ * A thread that reads the kernel's buffers while the run lasts. It keeps all pages, or it is the flight recorder, which forgets all
+ * but those that an activation needs (docs/record-format.md, "The flight recorder"). It never stops the trace, and nobody waits for it.
  */
 #ifndef RTPROOF_RECORDER_H
 #define RTPROOF_RECORDER_H
@@ -9,16 +9,19 @@
 #include "measure/shared.h"
 #include "record/deflate.h"
 #include "trace/plan.h"
+#include "trace/spool.h"
 #include "trace/symbols.h"
 #include "trace/windows.h"
 
 #include <pthread.h>
 
 struct recorder {
-	bool open;
+	bool open; /* it is the flight recorder */
 	const struct trace_plan *plan;
 	struct run *run;
 	struct windows windows;
+	struct spool spool; /* of all pages */
+	uint8_t *page;      /* that is being read; NULL: not all are kept */
 	pthread_mutex_t mutex; /* for the windows, between the recorder and the writer */
 	int *fds;              /* of each CPU's buffer; -1: there is none */
 	int64_t offset_ns;     /* the trace's clock minus CLOCK_MONOTONIC */

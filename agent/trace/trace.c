@@ -111,6 +111,16 @@ static int choose_events(struct trace *trace, char *why, size_t room)
 	return err;
 }
 
+/* Those of all threads would be more than all else. A kernel that cannot filter by name says so by refusing. */
+static int filter_calls(struct trace *trace)
+{
+	const char *file = "events/raw_syscalls/sys_exit/filter";
+
+	if (!*trace->plan.calls_of)
+		return 0;
+	return replace(trace, file, trace->plan.calls_of, "0");
+}
+
 typedef int (*write_value)(struct trace *trace, const char *file, const char *value);
 
 static int switch_events(struct trace *trace, bool on, write_value write)
@@ -152,6 +162,9 @@ static int set_up(struct trace *trace, char *why, size_t room)
 	err = choose_events(trace, why, room);
 	if (err)
 		return err;
+	err = filter_calls(trace);
+	if (err)
+		return text_refuse(why, room, err, "the system calls of the threads can't be told from others: %s", strerror(-err));
 	err = switch_events(trace, true, set);
 	return err ? text_refuse(why, room, err, "the events can't be switched on: %s", strerror(-err)) : 0;
 }
@@ -221,7 +234,7 @@ int trace_open(struct trace *trace, struct run *run, char *why, size_t room)
 		return err;
 	snprintf(trace->refused, sizeof(trace->refused), "%s", why);
 	trace_close(trace);
-	trace->plan.asked = trace->plan.recorder = false;
+	trace->plan.asked = trace->plan.recorder = trace->plan.whole = false;
 	return 0;
 }
 
@@ -379,7 +392,7 @@ static void keep_cpus(struct trace *trace, struct symbols *symbols)
 		snprintf(path, sizeof(path), "%s/per_cpu/cpu%d/stats", trace->place, cpu);
 		snprintf(name, sizeof(name), "cpu%d/stats", cpu);
 		keep(trace, path, name, PART, NULL);
-		if (trace->plan.recorder)
+		if (trace->plan.recorder || trace->plan.whole)
 			continue;
 		snprintf(path, sizeof(path), "%s/per_cpu/cpu%d/trace_pipe_raw", trace->place, cpu);
 		snprintf(name, sizeof(name), "cpu%d/raw", cpu);

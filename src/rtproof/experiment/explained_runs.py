@@ -12,11 +12,12 @@ import click
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity, unknown_name
 from rtproof.core.units import whole_number
-from rtproof.experiment.foreign_traces import is_trace_file, open_trace
+from rtproof.experiment.foreign_traces import is_foreign, is_trace_file, open_trace, with_threads
 from rtproof.experiment.stored_runs import open_run
 from rtproof.explain.causes import Cause
 from rtproof.explain.explanation import Explanation, explain
 from rtproof.explain.foreign_records import ALL_REAL_TIME, WantedThreads
+from rtproof.record import run_folder
 from rtproof.record.contents import Record
 from rtproof.report import render
 from rtproof.report.blocks import Section, Text
@@ -82,9 +83,12 @@ def _opened(path: Path, wanted: WantedThreads) -> Record:
     """The record of a run, or of a trace with the threads that are wanted. UserError for a run: it has its threads."""
     if is_trace_file(path):
         return open_trace(path, wanted)
-    if not wanted.all_real_time:
-        raise UserError("--thread and --pid choose threads of a trace.dat; a run of rtproof has its own")
-    return open_run(path).record
+    if wanted.all_real_time:
+        return open_run(path).record
+    record = run_folder.open_run(path).record
+    if not is_foreign(record):
+        raise UserError("--thread and --pid choose threads of a trace.dat or of an application; this run has its own")
+    return with_threads(record, wanted)
 
 
 def exceeded(found: Explanation, at_most: Mapping[Cause, int]) -> list[str]:

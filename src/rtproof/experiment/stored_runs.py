@@ -24,7 +24,7 @@ from rtproof.core.phrases import unknown_name
 from rtproof.core.printable import one_line
 from rtproof.core.processes import each_by_itself
 from rtproof.experiment import foreign_tools
-from rtproof.experiment.foreign_traces import is_trace_file, open_trace
+from rtproof.experiment.foreign_traces import is_foreign, is_trace_file, open_trace, with_threads
 from rtproof.explain.foreign_records import WantedThreads
 from rtproof.importers import _jitterdebugger_samples as timed_samples
 from rtproof.judge.analyse import Requirements, analyse, requirement_tuple
@@ -150,9 +150,10 @@ def open_run(run: Path) -> Run:
         samples, place, size = timed_samples.read(run)
         return Run(record_of_samples(samples, str(place), size), None)
     try:
-        return run_folder.open_run(run)
+        found = run_folder.open_run(run)
     except NoRecordError as problem:
         raise UserError(_why_no_run(run / RECORD_NAME if run.is_dir() else run, problem)) from None
+    return replace(found, record=with_threads(found.record)) if is_foreign(found.record) else found
 
 
 def _why_no_run(path: Path, problem: NoRecordError) -> str:

@@ -27,7 +27,7 @@ from rtproof.summary.fields import judged_series
 from rtproof.summary.measured_kernel import kernel_config, preemption_model
 from rtproof.summary.recorded_facts import fact_number, requested_limits_ns, virtual_time_clock
 from rtproof.summary.system_facts import is_guest
-from rtproof.summary.target_threads import FOREIGN, own_threads
+from rtproof.summary.target_threads import own_threads
 
 DEFAULT_TOP = 32
 ORDINARY = 32
@@ -324,7 +324,7 @@ def _system(record: Record, deepest: int, sees_interrupts: bool) -> System:
 def _blind(source: TraceSource) -> tuple[Blind, ...]:
     """What the trace has no events for."""
     names = source.names
-    least_vectors = OCCURRING_VECTORS if source.record.fact("probe") == FOREIGN else LEAST_VECTORS
+    least_vectors = LEAST_VECTORS if source.record.begin.agent_version else OCCURRING_VECTORS
     classes = {
         Blind.INTERRUPTS: "irq_handler_entry" in names and _has_all_vectors(names, least_vectors),
         Blind.SOFTIRQS: "softirq_entry" in names,

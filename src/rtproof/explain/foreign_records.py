@@ -39,11 +39,13 @@ from rtproof.record.contents import (
     SeriesTotals,
 )
 from rtproof.summary.imported_samples import BLOCK_SAMPLES, IMPORTED_EVENT, BlocksInMemory
-from rtproof.summary.target_threads import FOREIGN
+from rtproof.summary.recorded_facts import probe_options
+from rtproof.summary.target_threads import FOREIGN, every_real_time_thread, target_threads
 
 DEFINITION_EVENT = "definition"
 """The kind of an event that is a sentence on what the latency of a thread means."""
 MOST_THREADS = 256
+_TID = re.compile(r"[0-9]{1,9}")
 KERNEL_THREADS = re.compile(
     r"(migration|stopper|watchdog|posixcputmr|rcu\w*|ktimers|ktimersoftd|ksoftirqd|irq_work|idle_inject|cpuhp|kworker)(/.*)?"
     r"|sugov:.*|irq/.*|sirq-.*|swapper.*|rtproof.*|timerlat.*|osnoise.*"
@@ -61,6 +63,9 @@ class WantedThreads:
     @property
     def all_real_time(self) -> bool:
         return not self.names and not self.tids
+
+    def or_else(self, other: "WantedThreads") -> "WantedThreads":
+        return other if self.all_real_time else self
 
     def has(self, thread: WatchedThread) -> bool:
         if self.all_real_time:
@@ -85,18 +90,41 @@ def with_activations(record: Record, wanted: WantedThreads) -> Record:
     if walk.lost:
         lost = f"events are missing at {quantity(walk.lost, 'place')} of the trace, and activations there too"
         notes.append((IMPORTED_EVENT, lost))
+    totals = tuple(_totals(*pair) for pair in enumerate(found))
     return replace(
         record,
         begin=replace(record.begin, origin_monotonic_ns=origin_ns),
-        facts=(*record.facts, *_facts(found)),
+        facts=(*_of_run(record), *_facts(found, imported=not record.begin.agent_version)),
         series=series,
+        slices=(),
+        seconds={},
+        top={},
+        levels={},
+        conditions={},
         events=(*record.events, *(Event(0, WHOLE_RUN, *note) for note in notes)),
-        end=record.end or End(end_ns, EndReason.AS_ASKED, "", tuple(_totals(*pair) for pair in enumerate(found))),
+        end=replace(record.end or End(end_ns, EndReason.AS_ASKED, "", ()), totals=totals),
         chunk_refs=tuple(
             ChunkRef(at, 0, block.series, block.first_index, block.values.size) for at, block in enumerate(blocks)
         ),
         read_blocks=BlocksInMemory(blocks),
     )
+
+
+def _of_run(record: Record) -> Iterator[Fact]:
+    """The facts without those of the agent's thread, which only waits."""
+    return (fact for fact in record.facts if fact.thread == WHOLE_RUN)
+
+
+def wanted_in(record: Record) -> WantedThreads:
+    """The threads that a run of the probe was asked for. Of a process, those that were real-time; or else all."""
+    options = probe_options(record)
+    names = tuple(name for name in options.get("thread", "").split("+") if name)
+    tids = tuple(int(word) for word in options.get("tid", "").split("+") if _TID.fullmatch(word))
+    if "pid" in options and not names and not tids:
+        urgent = [each.id for each in every_real_time_thread(record) if str(each.process) == options["pid"]]
+        every = [each.id for each in target_threads(record) if str(each.process) == options["pid"]]
+        tids = tuple(dict.fromkeys(urgent or every))
+    return WantedThreads(names, tids)
 
 
 def _merged(source: TraceSource) -> Iterator[TraceEvent]:
@@ -145,7 +173,7 @@ def _series(number: int, of: ThreadActivations, origin_ns: int) -> Series:
         id=number,
         thread=number,
         cpu=of.cpus[0] if len(of.cpus) == 1 else -1,
-        on_grid=of.on_grid,
+        on_grid=False,
         has_samples=True,
         period_ns=of.period_ns or 1,
         first_due_ns=of.due_ns[0] - origin_ns,
@@ -153,7 +181,7 @@ def _series(number: int, of: ThreadActivations, origin_ns: int) -> Series:
         method=of.start.name.lower(),
         field="latency",
         unit="ns",
-        external=not of.on_grid,
+        external=True,
     )
 
 
@@ -176,8 +204,9 @@ def _of(values: Int64Array, places: Int64Array) -> Int64Array:
     return values[places]
 
 
-def _facts(found: Sequence[ThreadActivations]) -> Iterator[Fact]:
-    yield Fact(0, WHOLE_RUN, Moment.ASKED, "probe", FOREIGN)
+def _facts(found: Sequence[ThreadActivations], *, imported: bool) -> Iterator[Fact]:
+    if imported:
+        yield Fact(0, WHOLE_RUN, Moment.ASKED, "probe", FOREIGN)
     yield Fact(0, WHOLE_RUN, Moment.ASKED, "threads", str(len(found)))
     for number, each in enumerate(found):
         yield Fact(0, number, Moment.START, "tid", str(each.tid))
