@@ -171,9 +171,9 @@ def test_the_user_chooses_events_and_the_record_names_them(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("trace", "sentence"),
     [
-        ("all", "--trace takes on, or explain, events="),
-        ("buffer_kib=1", "--trace takes on, or explain, events="),
-        ("events=", "--trace takes on, or explain, events="),
+        ("all", "--trace takes on, explain, events="),
+        ("buffer_kib=1", "--trace takes on, explain, events="),
+        ("events=", "--trace takes on, explain, events="),
         ("events=no_such_event", "this kernel has no event 'no_such_event' to trace"),
         ("events=sched_switch+sys_*", "--trace takes 160 events at most; 'sys_*' makes them more"),
         ("buffer_kib=16777216", "is more than half of the memory there is"),

@@ -163,6 +163,22 @@ static void the_flight_recorder_has_presets_and_bounds(void)
 	refuse("recorders", "not 'recorders'");
 }
 
+static void a_whole_trace_has_a_bound_and_calls_a_filter(void)
+{
+	static const char calls[] = "raw_syscalls:sys_exit\0sched:sched_switch\0";
+
+	CHECK(plan("whole") == 0 && trace->whole && trace->keep_mib == 256 && strstr(trace->patterns, "irq_vectors:*"));
+	CHECK(trace_space(trace) == 2.0 * 256 * KIB * KIB + 1024 * KIB);
+	CHECK(plan("whole,keep_mib=1,calls_of=a b+4711,events=sched_switch") == 0 && trace->keep_mib == 1);
+	CHECK(!strcmp(trace->calls_of, "comm == \"a b\" || common_pid == 4711"));
+	CHECK(trace_choose(trace, calls, why, sizeof(why)) == 0 && trace->n_events == 2 && !strcmp(trace->events[1], "raw_syscalls/sys_exit"));
+	CHECK(trace_choose(trace, calls + sizeof("raw_syscalls:sys_exit"), why, sizeof(why)) == 0 && !*trace->calls_of);
+	CHECK(strstr(trace->missing, "raw_syscalls:sys_exit"));
+	refuse("whole,recorder", "recorder or whole, not both");
+	refuse("whole,keep_mib=0", "not 'keep_mib=0'");
+	refuse("calls_of=", "calls_of of --trace takes a few threads");
+}
+
 static void more_events_than_there_is_room_for_are_refused(void)
 {
 	static char names[(TRACE_EVENTS + 1) * 9 + 1];
@@ -204,6 +220,7 @@ int main(void)
 	the_first_alternative_that_there_is_counts();
 	what_explains_is_a_preset_of_its_own();
 	the_flight_recorder_has_presets_and_bounds();
+	a_whole_trace_has_a_bound_and_calls_a_filter();
 	more_events_than_there_is_room_for_are_refused();
 	blocks_come_in_fours();
 	memory_that_is_not_there_is_refused();

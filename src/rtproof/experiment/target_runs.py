@@ -95,6 +95,13 @@ class CyclictestOutput:
     command: str
 
 
+def measure_folder(asked: ExperimentRequest, wanted: Measurement) -> Path:
+    """Measure once and return the run's folder. TargetError if the agent failed."""
+    folder, _, outcome = _measure_once(asked, wanted, None)
+    _report_agent_failure(outcome)
+    return folder
+
+
 def run_as_cyclictest(asked: ExperimentRequest, wanted: Measurement, output: CyclictestOutput) -> int:
     """Measure once, and print and write what cyclictest does; the exit code."""
     if output.json_file:

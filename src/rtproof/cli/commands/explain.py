@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rtproof explain``: why a run was late."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,11 @@ import click
 
 from rtproof.cli import parameter_types
 
-MOST_TID = 1 << 22
+MOST_PID = 1 << 22
 
 
 @click.command("explain")
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("words", metavar="[RUN | -- PROGRAM [ARGUMENT]...]", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--limit",
     "limit_ns",
@@ -27,16 +28,23 @@ MOST_TID = 1 << 22
     show_default=True,
     help="How many of the largest to explain where there is no limit.",
 )
-@click.option(
-    "--thread", "names", metavar="NAME", multiple=True, help="In a trace.dat: the thread of this name; may be repeated."
-)
+@click.option("--thread", "names", metavar="NAME", multiple=True, help="The thread of this name; may be repeated.")
 @click.option(
     "--pid",
-    "tids",
-    type=parameter_types.count_up_to(MOST_TID),
-    metavar="TID",
+    "pids",
+    type=parameter_types.count_up_to(MOST_PID),
+    metavar="PID",
     multiple=True,
-    help="In a trace.dat: the thread of this number; may be repeated.",
+    help="The real-time threads of this process. In a trace.dat: the thread of this number; may be repeated there.",
+)
+@click.option(
+    "--duration",
+    "duration_ns",
+    type=parameter_types.DURATION_NS,
+    help="How long to measure --pid, --thread or PROGRAM (default 10s). It ends with the process.",
+)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FOLDER", help="New folder for what was measured."
 )
 @click.option(
     "--explain-at-most",
@@ -48,24 +56,60 @@ MOST_TID = 1 << 22
 @click.option("-v", "--verbose", is_flag=True, help="Also print the budgets of the latest activations.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_context
-def command(ctx: click.Context, /, run: Path, at_most: tuple[str, ...], **values: Any) -> None:
-    """Say why activations of a traced run were late: every nanosecond from the due time to the end, by cause.
+def command(ctx: click.Context, /, words: tuple[str, ...], at_most: tuple[str, ...], **values: Any) -> None:
+    """Say why activations were late: every nanosecond from the due time to the end, by cause.
 
     RUN is a run folder or a record of a run with --trace, or a trace.dat of trace-cmd. The trace needs sched_switch and
     sched_waking; with the events of interrupts, softirqs and timers it can name more causes.
 
-    The exit code is 1 if --explain-at-most is exceeded, 2 if RUN cannot be explained, and 0 otherwise.
+    Without RUN, threads of your own application are measured on this machine: those of --pid, --thread or PROGRAM. What
+    was measured is a run as any other. This needs root.
+
+    The exit code is 1 if --explain-at-most is exceeded, 2 if nothing can be explained, and 0 otherwise.
 
     \b
     rtproof explain runs/20261123T193806Z-vm --limit 200us -v
     rtproof explain run.rtrec --explain-at-most irqoff:0
     rtproof explain trace.dat --thread motion --limit 200us
+    rtproof explain --pid 4711 --limit 200us --duration 10min
+    rtproof explain --thread motion -- ./myapp
     """
     from rtproof.experiment import explained_runs
-    from rtproof.explain.foreign_records import WantedThreads
+    from rtproof.explain.foreign_records import ALL_REAL_TIME, WantedThreads
 
     allowed = explained_runs.parse_at_most(at_most)
-    wanted = WantedThreads(values["names"], values["tids"])
+    live = _live_request(ctx.obj or ("rtproof", "explain"), words, values)
+    wanted = ALL_REAL_TIME if live else WantedThreads(values["names"], values["pids"])
+    run = _measured(live) if live else Path(words[0])
     result = explained_runs.explain_run(run, values["limit_ns"], values["top"], allowed, wanted)
     explained_runs.print_explanation(result, values["as_json"], verbose=values["verbose"])
     ctx.exit(result.exit_code)
+
+
+def _live_request(typed: tuple[str, ...], words: tuple[str, ...], values: Mapping[str, Any]) -> Any:
+    """The application that shall be measured; None if there is a run to be explained. UsageError for both or none."""
+    from rtproof.experiment.foreign_runs import DEFAULT_NS, ForeignRequest
+
+    program = words if "--" in typed else ()
+    if words and not program:
+        if len(words) > 1:
+            raise click.UsageError(f"{words[1]!r} is one argument too many: write -- in front of a program")
+        if values["duration_ns"] or values["output"]:
+            raise click.UsageError("--duration and --output are for an application that is measured, not for a run")
+        return None
+    if not (program or values["pids"] or values["names"]):
+        raise click.UsageError("give a run, a trace.dat, --pid, --thread, or -- and a program")
+    if len(values["pids"]) > 1 or (program and values["pids"]):
+        raise click.UsageError("give one --pid, or -- and a program")
+    return ForeignRequest(
+        typed, next(iter(values["pids"]), None), values["names"], program, values["duration_ns"] or DEFAULT_NS,
+        values["limit_ns"], values["output"],
+    )  # fmt: skip
+
+
+def _measured(live: Any) -> Path:
+    from rtproof.experiment import foreign_runs
+
+    folder = foreign_runs.measure(live)
+    click.echo(f"rtproof: the run is {folder}", err=True)
+    return folder

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rtproof explain`` for the user's own application: what it asks of the agent, refusals, and a real run."""
+
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import agent_process
+import numpy as np
+import pytest
+from trace_dat_cases import RETURNED_NS, sleeping, traced
+
+from rtproof.cli.main import main
+from rtproof.core.errors import UserError
+from rtproof.experiment import foreign_runs
+from rtproof.experiment.foreign_runs import ForeignRequest, probe_words
+from rtproof.experiment.foreign_traces import is_foreign, with_threads
+from rtproof.experiment.stored_runs import open_run
+from rtproof.explain.foreign_records import WantedThreads, wanted_in
+from rtproof.record.contents import WHOLE_RUN, Fact, Moment, Record, SystemFile
+from rtproof.summary.target_threads import REAL_TIME_PATH
+
+APP = Path(__file__).parent / "foreign_app.c"
+GONE = 4_194_000
+
+
+def asked(options: str, *files: SystemFile) -> Record:
+    """A record of the probe: the trace of six sleeps, and no samples."""
+    record = traced(sleeping((0, 0, 9_000, 0, 0, 0)))
+    facts = (
+        Fact(0, WHOLE_RUN, Moment.ASKED, "probe", "foreign"),
+        Fact(0, WHOLE_RUN, Moment.ASKED, "probe_options", options),
+    )
+    return replace(record, facts=facts, files=(*record.files, *files), chunk_refs=())
+
+
+def test_a_record_of_the_probe_gets_its_samples_when_it_is_opened() -> None:
+    record = asked("thread=victim")
+    assert is_foreign(record)
+    found = with_threads(record)
+    values = [int(value) for block in found.blocks(0) for value in block.values]
+    assert values == [RETURNED_NS, RETURNED_NS, RETURNED_NS + 9_000, RETURNED_NS, RETURNED_NS, RETURNED_NS]
+    assert found.end is not None
+    assert found.end.totals[0].obtained == len(values)
+    with pytest.raises(UserError, match="the trace has no thread 'other'"):
+        with_threads(record, WantedThreads(("other",)))
+
+
+def test_of_a_process_the_real_time_threads_are_taken() -> None:
+    threads = b"50 100 FF 80 0 900 0-1 victim\n50 101 RR 10 0 900 0-1 second\n60 102 FF 1 0 9 0-1 other\n"
+    listed = SystemFile(0, Moment.START, REAL_TIME_PATH, 0, False, threads)
+    assert wanted_in(asked("pid=50", listed)) == WantedThreads((), (100, 101))
+    assert wanted_in(asked("pid=50,thread=victim", listed)) == WantedThreads(("victim",))
+    assert wanted_in(asked("tid=7+8+x", listed)) == WantedThreads((), (7, 8))
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        (ForeignRequest((), pid=GONE), f"there is no process {GONE}, or it has ended"),
+        (ForeignRequest((), names=("a+b",)), "'a\\+b' is no name of a thread"),
+        (ForeignRequest((), names=("sixteen letters.",)), "keeps 15 characters of it"),
+        (ForeignRequest((), names=("no such thread",)), "there is no thread 'no such thread'"),
+        (ForeignRequest((), pid=os.getpid(), names=("no such thread",)), "there is no thread 'no such thread'"),
+    ],
+)
+def test_threads_that_are_not_there_are_refused(request_: ForeignRequest, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        probe_words(request_, request_.pid)
+
+
+def test_what_is_asked_of_the_agent() -> None:
+    own = os.getpid()
+    name = Path(f"/proc/{own}/comm").read_text().strip()
+    assert probe_words(ForeignRequest((), pid=own), own) == f"foreign:pid={own}"
+    assert probe_words(ForeignRequest((), pid=own, names=(name,)), own) == f"foreign:pid={own},thread={name}"
+    assert probe_words(ForeignRequest((), program=("./app",), names=("motion",)), 12) == "foreign:pid=12,thread=motion"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "give a run, a trace.dat, --pid, --thread, or -- and a program"),
+        (["a", "b"], "'b' is one argument too many: write -- in front of a program"),
+        (["a", "--duration", "3s"], "--duration and --output are for an application that is measured"),
+        (["--pid", "4", "--pid", "5"], "give one --pid"),
+        (["--pid", "4", "--", "./app"], "give one --pid"),
+        (["--", "/no/such/program"], "cannot start /no/such/program: No such file or directory"),
+        (["--pid", str(GONE)], f"there is no process {GONE}"),
+    ],
+)
+def test_wrong_words_end_in_one_sentence(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["explain", *words]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_program_that_was_started_is_ended() -> None:
+    with foreign_runs._program(("sleep", "1000")) as pid:
+        assert pid is not None
+        os.kill(pid, 0)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def _built(folder: Path) -> Path:
+    program = folder / "foreign_app"
+    done = subprocess.run(["cc", "-O2", "-o", program, APP, "-lpthread", "-lrt"], capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip("there is no compiler here")
+    return program
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a trace needs root")
+def test_the_trace_tells_what_the_application_tells(tmp_path: Path) -> None:
+    """The application begins once the trace is on. Its own figure is a little more, since it reads the clock later."""
+    kind, program, record = "timerfd", _built(tmp_path), tmp_path / "run.rtrec"
+    words = [
+        "--probe",
+        f"foreign:thread=app-{kind}",
+        "--trace",
+        f"explain,whole,calls_of=app-{kind}",
+        "--duration",
+        "60s",
+    ]
+    agent = subprocess.Popen(
+        [agent_process.agent(), "run", *words, "--progress", "1s", "-o", record], stderr=subprocess.PIPE, text=True
+    )
+    assert agent.stderr is not None
+    said = ""
+    for line in agent.stderr:
+        said += line
+        if line.startswith("progress"):
+            break
+    else:
+        agent.wait()
+        pytest.skip(f"there can be no trace here: {said}")
+    told = subprocess.run([program, kind, "200", "5000"], capture_output=True, text=True, check=True).stdout
+    agent.send_signal(2)
+    agent.communicate(timeout=120)
+    found = open_run(record).record
+    traced_ns = np.concatenate([block.values for block in found.blocks(0)])
+    own_ns = np.array([int(line) for line in told.split()])
+    own_ns = own_ns[own_ns != 0]
+    assert abs(traced_ns.size - own_ns.size) <= 2
+    assert np.median(own_ns) > np.median(traced_ns) > 0
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".rtproof")]
