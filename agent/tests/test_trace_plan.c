@@ -85,7 +85,7 @@ static void nonsense_is_refused(void)
 	text[TRACE_PATTERNS + 6] = '\0';
 	CHECK(plan(text) == 0 && strlen(trace->patterns) == TRACE_PATTERNS - 1);
 	text[6] = ' ';
-	refuse(text, "on, or explain"); /* the sentence is whole, however long what it refuses */
+	refuse(text, "on, explain"); /* the sentence is whole, however long what it refuses */
 	CHECK(strstr(why, "not 'events xxx") && why[strlen(why) - 1] == '\'');
 }
 

@@ -126,8 +126,8 @@ static int parse_option(struct trace_plan *plan, const char *option, char *why, 
 	if (parse_word(plan, option) || parse_value(plan, option))
 		return 0;
 	return text_refuse(why, room, -EINVAL,
-			    "--trace takes on, explain, events=NAME+.., buffer_kib=N (4 to %d), seed=N, optional, stacks, calls_of=THREAD+.., whole, "
-			    "keep_mib=N, recorder, threshold=TIME, top=N, ordinary=N (0 to %d), with commas between; not '%.40s'",
+			    "--trace takes on, explain, events=NAME+.., buffer_kib=N (to %d), seed=N, optional, stacks, calls_of=THREAD+.., whole, "
+			    "keep_mib=N, recorder, threshold=TIME, record_kib=N, top=N, ordinary=N (to %d); not '%.40s'",
 			    BUFFER_LIMIT_KIB, WINDOWS_LIMIT, option);
 }
 
