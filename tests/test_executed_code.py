@@ -23,6 +23,7 @@ from rtproof.lab.cell_explanation import (
     ExecutedPhase,
     clock_reading,
     divide_latency,
+    kernel_clock_reading,
     parse_link_map,
 )
 from rtproof.lab.executed_code import (
@@ -311,6 +312,15 @@ def test_the_clock_is_read_in_the_kernels_page_or_before_the_return_to_the_agent
     assert clock_reading(through_call, KERNEL, *AGENT) == (50, 30)
     older_page = blocks((USER, 5), ("page", 5), ("release_pages", 50), (USER, 30))
     assert clock_reading(older_page, KERNEL, *AGENT) == (60, 30)
+
+
+def test_the_kernel_module_reads_the_kernels_clock() -> None:
+    known = Symbols((KERNEL, KERNEL + STEP, KERNEL + 2 * STEP), ("other", "ktime_get", "source_commit"), KERNEL)
+    rows = np.array([KERNEL + STEP, KERNEL + STEP + 8, KERNEL, KERNEL + 2 * STEP], np.uint64)
+    found = ExecutedBlocks(rows, np.array([10, 15, 22, 30], np.int64), 40, 0)
+    assert kernel_clock_reading(found, known) == (22, 7)
+    with pytest.raises(UserError, match="did not read its clock"):
+        kernel_clock_reading(ExecutedBlocks(rows[2:], np.array([22, 30], np.int64), 40, 0), known)
 
 
 def recording(rows: Sequence[tuple[int, int]], magic: bytes = b"RTPB", version: int = 1) -> bytes:

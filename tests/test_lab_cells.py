@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles in guests: what stands for hardware, which way is taken, and how cells become the lab's."""
 
+import json
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,6 +19,7 @@ from rtproof.experiment import guest_campaign, guest_runner
 from rtproof.experiment.campaign_folder import cell_name
 from rtproof.experiment.guest_campaign import GuestBench, GuestTrial
 from rtproof.lab import guest_cell
+from rtproof.lab.cell_explanation import CellExplanation, ExecutedPhase
 from rtproof.lab.cell_runner import CellResult, CellResults
 from rtproof.lab.guest_cell import (
     IDLE_LOAD,
@@ -28,9 +30,11 @@ from rtproof.lab.guest_cell import (
     GuestLoad,
     parse_guest_load,
 )
+from rtproof.lab.kernel_comparison import CellReading
 from rtproof.lab.systems import NamedKernel
 from rtproof.profiles import CellPlan, Profile, Way, profile
 from rtproof.record import run_folder
+from rtproof.summary.counts import NO_COUNTS
 from rtproof.vm.guest import Job, JobOutcome
 from rtproof.vm.machine import Machine
 
@@ -216,6 +220,45 @@ def test_a_plan_that_was_not_run_says_so() -> None:
     plan = CellPlan("one", "one", {}, {}, 1, None, 1, 1, ways=(Way("only"),))
     (outcome,) = guest_campaign.trial_outcomes(profiles.load("akamina"), [GuestTrial(lab_cases.RT, plan)])
     assert outcome.failure == "it was not run"
+
+
+def test_the_largest_latency_of_each_kernel_is_explained_or_the_reason_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    profile = shortened("akamina")
+    trials = conduct(profile, Runner())
+    asked: list[str] = []
+
+    def explain(result: CellResult) -> CellExplanation:
+        asked.append(result.cell.name)
+        if len(asked) > 1:
+            raise UserError("there is no compiler")
+        phase = ExecutedPhase("without a switch of tasks", 0, 900, (), ())
+        return CellExplanation(result.cell.name, 900, 0, 1, (phase,), None, (), 9, idle=False)
+
+    monkeypatch.setattr(guest_runner, "explain_result", explain)
+    latencies_ns = iter((700, 800, 900, 600))
+    read = [
+        replace(
+            trial,
+            result=CellResult(
+                trial.result.cell,
+                lab_cases.kept(tmp_path, CellCost(1.0, 1.0)),
+                CellReading(1, 0, 0, 0, 0.0, next(latencies_ns), NO_COUNTS, NO_COUNTS, "timer", "", (), "", "", ""),
+            ),
+        )
+        for trial in trials
+        if trial.result
+    ]
+    guest_campaign.explain_largest(read, tmp_path, as_json=False)
+    names = [trial.result.cell.name for trial in read if trial.result]
+    assert asked == [names[2], names[1]], "of each of the two kernels the one with the largest latency"
+    kept = json.loads((tmp_path / "explanations.json").read_text())
+    assert [each["cell"] for each in kept["explanations"]] == asked[:1]
+    assert kept["failures"] == [f"{asked[1]}: there is no compiler"]
+    said = " ".join(capsys.readouterr().out.split())
+    assert "without a switch of tasks" in said
+    assert "there is no compiler" in said
 
 
 def test_loads_are_names_and_several_at_once() -> None:

@@ -235,11 +235,11 @@ def run_guest_campaign(profile: Profile, parts: Sequence[CampaignPart], asked: G
     found = campaign_folder.CampaignDocument(profile, outcomes, article, more, making)
     campaign_folder.publish_campaign(found, folder, asked.as_json)
     if asked.explain:
-        _explain_largest(trials, folder, asked.as_json)
+        explain_largest(trials, folder, as_json=asked.as_json)
     return campaign_outcomes.campaign_exit_code(outcomes)
 
 
-def _explain_largest(trials: Sequence[GuestTrial], folder: Path, as_json: bool) -> None:
+def explain_largest(trials: Sequence[GuestTrial], folder: Path, *, as_json: bool) -> None:
     """Explain the largest latency of each system, keep the explanations in the folder, and print them.
 
     A cell that cannot be explained has the reason in place of a cause.

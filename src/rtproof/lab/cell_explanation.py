@@ -18,7 +18,8 @@ from rtproof.lab import executed_code
 from rtproof.lab.executed_code import IDLE, ExecutedBlocks, FunctionSpan, Symbols, last_begun, within
 from rtproof.lab.guest_cell import BOOT_TIMEOUT_S, SLOWEST_GUEST_RATIO, GuestCell, machine_identity
 from rtproof.record import run_folder
-from rtproof.record.contents import Record
+from rtproof.record.contents import Moment, Record
+from rtproof.summary.recorded_facts import fact_number
 from rtproof.summary.trace_text import is_interrupt
 from rtproof.vm.cache_folders import lab_cache, scratch_folder, write_cache_file
 from rtproof.vm.guest import Job, run_job
@@ -27,6 +28,10 @@ from rtproof.vm.machine import Machine
 PLUGIN_NAME = "rtproof-instructions.so"
 MARK = "conditions_note"
 """The agent's function that its measuring loop calls once for each activation, soon after it has read the clock."""
+KERNEL_MARK = "source_commit"
+"""The function of the kernel module that keeps an activation which the module itself has timed, once for each."""
+KERNEL_CLOCK = "ktime_get"
+SAME_TIME_NS = 1_000
 LEAST_BLOCKS, MOST_BLOCKS = 1 << 21, 1 << 24
 ACTIVATIONS_BEFORE = 32
 """The recording begins so many activations earlier: a system call may have begun long before it delays one."""
@@ -92,9 +97,14 @@ def explain_cell(cell: GuestCell, folder: Path) -> CellExplanation:
     activation, values = _largest_activation(record)
     latency_ns = int(values[activation])
     symbols = kernel_symbols(cell.system.machine)
-    marks = agent_marks(cell)
-    blocks = recorded_blocks(cell, folder, marks[MARK], passes_before(record, activation), latency_ns)
-    read_ns, reading_ns = clock_reading(blocks, symbols.kernel, marks["from"], marks["to"])
+    if any(int(found.noted.sum()) for found in record.conditions.values()) or KERNEL_MARK not in symbols.names:
+        marks = agent_marks(cell)
+        blocks = recorded_blocks(cell, folder, marks[MARK], passes_before(record, activation), latency_ns)
+        read_ns, reading_ns = clock_reading(blocks, symbols.kernel, marks["from"], marks["to"])
+    else:
+        mark, earlier = symbols.addresses[symbols.names.index(KERNEL_MARK)], _warmup_activations(record)
+        blocks = recorded_blocks(cell, folder, mark, activation + earlier, latency_ns + record.series[-1].period_ns)
+        read_ns, reading_ns = _kernel_reading(blocks, symbols, mark, values[: activation + 1], record)
     spans = executed_code.function_spans(blocks, symbols)
     due_ns = read_ns - latency_ns
     if not spans or spans[0].start_ns > due_ns:
@@ -130,6 +140,37 @@ def passes_before(record: Record, activation: int) -> int:
     if count - noted not in (0, 1):
         raise UserError(f"the agent passed the mark {noted} times in {count} activations, so none can be told apart")
     return activation - (count - noted)
+
+
+def _warmup_activations(record: Record) -> int:
+    """How many activations the module had kept before the first of the record."""
+    return fact_number(record, "warmup_activations", Moment.START, record.series[-1].thread) or 0
+
+
+def _kernel_reading(
+    blocks: ExecutedBlocks,
+    symbols: Symbols,
+    mark: int,
+    values: "np.ndarray[tuple[int], np.dtype[np.int64]]",
+    record: Record,
+) -> tuple[int, int]:
+    """As ``clock_reading``, of an activation that the kernel module has timed. values: up to this activation.
+
+    UserError if the activation before was not one period earlier: then the recording may be of other activations.
+    """
+    read_ns, reading_ns = kernel_clock_reading(blocks, symbols)
+    passes = np.flatnonzero(blocks.address == np.uint64(mark))
+    earlier = [int(place) for place in passes if int(blocks.start_ns[place]) < read_ns]
+    if not earlier or len(values) < 2:
+        raise UserError(
+            "the recording has no activation before the largest one, so nothing shows that it is the right one"
+        )
+    before = ExecutedBlocks(blocks.address[: earlier[-1]], blocks.start_ns[: earlier[-1]], 0, 0)
+    before_ns, _ = kernel_clock_reading(before, symbols)
+    apart_ns = read_ns - before_ns - int(values[-1] - values[-2])
+    if abs(apart_ns - record.series[-1].period_ns) > SAME_TIME_NS:
+        raise UserError(f"two activations are {apart_ns} ns apart, so the recording is of other ones than the record")
+    return read_ns, reading_ns
 
 
 # The next functions run guests and compilers.
@@ -198,6 +239,18 @@ def build_plugin() -> Path:
 
 
 # The next functions are pure.
+
+
+def kernel_clock_reading(blocks: ExecutedBlocks, symbols: Symbols) -> tuple[int, int]:
+    """When the kernel had read its clock the last time, and how long the last block is in which it did, in ns."""
+    place = symbols.names.index(KERNEL_CLOCK)
+    low, high = symbols.addresses[place], symbols.addresses[place + 1]
+    found = np.flatnonzero((blocks.address >= np.uint64(low)) & (blocks.address < np.uint64(high)))
+    if not len(found):
+        raise UserError("the kernel did not read its clock in the recording")
+    last = int(found[-1])
+    end_ns = int(blocks.start_ns[last + 1]) if last + 1 < len(blocks.start_ns) else blocks.end_ns
+    return end_ns, end_ns - int(blocks.start_ns[last])
 
 
 def clock_reading(blocks: ExecutedBlocks, kernel: int, low: int, high: int) -> tuple[int, int]:
