@@ -15,6 +15,7 @@ from run_folders import latencies as drawn
 from run_folders import write_run
 from trace_cases import LAYOUTS
 
+from rtproof import report
 from rtproof.cli.main import main
 from rtproof.core.errors import UserError
 from rtproof.experiment import explained_runs
@@ -323,10 +324,24 @@ def test_functions_have_names_where_the_record_has_them() -> None:
 
 def test_the_section_answers_in_one_sentence_and_one_table() -> None:
     latencies, cpu = several()
-    first, doubt, table, note, bars, *budgets = explained_section(analyse(traced_run(latencies, cpu)))
+    analysis = analyse(traced_run(latencies, cpu))
+    first, largest, observer, doubt, table, note, bars, *budgets = explained_section(analysis)
     assert isinstance(first, Text)
-    assert first.paragraphs[0].startswith("Preemption off in hog/200, or an interrupt that the trace has no")
-    assert "was not measured; rtproof run --observer does" in first.paragraphs[0]
+    assert first.paragraphs[0].startswith(
+        "Why it was late: preemption off in hog/200, or an interrupt that the trace has"
+    )
+    assert isinstance(largest, Table)
+    assert (first.foremost, largest.foremost, len(largest.rows)) == (True, True, 5)
+    assert sum(float(share.removesuffix(" %")) for _, share, _ in largest.rows) == pytest.approx(100, abs=0.3)
+    assert isinstance(observer, Text)
+    assert "was not measured; rtproof run --observer does" in observer.paragraphs[0]
+    page = report.render("html", "a run", report.compose(analysis)).decode()
+    assert (
+        page.index("Why it was late: preemption")
+        < page.index("Why 32 activations came")
+        < page.index('class="pictures"')
+    )
+    assert page.count("Why it was late: preemption") == 1
     assert isinstance(doubt, Text)
     assert any("lacks events of some interrupts" in line for line in doubt.paragraphs)
     assert isinstance(table, Table)

@@ -26,13 +26,15 @@ class Text:
     """Paragraphs of plain text.
 
     ``kind``: normal, good, bad, doubt or code; formats draw only the paragraphs of code. ``headline``: a large line
-    above the paragraphs. ``terms``: short questions with their answers, below the paragraphs.
+    above the paragraphs. ``terms``: short questions with their answers, below the paragraphs. ``foremost``: a page
+    shows it on its first screen.
     """
 
     paragraphs: tuple[str, ...]
     kind: str = "normal"
     headline: str = ""
     terms: tuple[tuple[str, str], ...] = ()
+    foremost: bool = False
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Table:
     ``numeric``: columns to be right-aligned. ``row_headers``: the first column names the row; an empty cell there means
     that the name above still applies. ``folded``: the table is long or seldom read, so a format that can fold it shows
     it on demand. ``heat``: for each cell a share from 0 (cool) to 1 (hot), by which a format may shade the cell, or
-    None for no shade; () shades no cell.
+    None for no shade; () shades no cell. ``foremost``: a page shows it on its first screen.
     """
 
     caption: str
@@ -52,6 +54,7 @@ class Table:
     row_headers: bool = True
     folded: bool = False
     heat: tuple[tuple[float | None, ...], ...] = ()
+    foremost: bool = False
 
     def __post_init__(self) -> None:
         """ValueError unless each row has a cell for each column."""

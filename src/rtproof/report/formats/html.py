@@ -82,14 +82,19 @@ NO_SCRIPT = (
 
 @dataclass(frozen=True)
 class FirstScreen:
-    """claim: id of the block that says what the page claims. plots: what stands below it, by their ids."""
+    """claim: id of the block that says what the page claims. plots, reasons: what stands below it, by their ids."""
 
     claim: str
     plots: dict[str, Plot]
+    reasons: dict[str, Block]
 
     def holds_all(self, section: Section) -> bool:
         """Whether nothing of the section is left for its own place."""
-        return all(identity in self.plots for identity, _ in _identified(section))
+        return all(self.has(identity) for identity, _ in _identified(section))
+
+    def has(self, identity: str) -> bool:
+        """Whether a block is moved to the first screen."""
+        return identity in self.plots or identity in self.reasons
 
 
 def draw(title: str, sections: list[Section]) -> bytes:
@@ -117,11 +122,15 @@ def _plots_of_script(sections: list[Section]) -> dict[str, dict[str, object]]:
 
 
 def _first_screen(sections: list[Section]) -> FirstScreen:
-    """The claim and its plots. Without a claim no plot leaves its section."""
+    """The claim, the reasons and the plots. Without a claim and a plot nothing leaves its section."""
     blocks = [each for section in sections for each in _identified(section)]
     claim = _claim_id([(identity, block) for identity, block in blocks if isinstance(block, Text)])
     plots = [(identity, block) for identity, block in blocks if isinstance(block, Plot)]
-    return FirstScreen(claim, {identity: plot for identity, plot in plots if plot.foremost} if claim else {})
+    shown = {identity: plot for identity, plot in plots if plot.foremost} if claim else {}
+    reasons: dict[str, Block] = {
+        each: block for each, block in blocks if isinstance(block, Text | Table) and block.foremost
+    }
+    return FirstScreen(claim, shown, reasons if shown else {})
 
 
 def _claim_id(texts: list[tuple[str, Text]]) -> str:
@@ -185,7 +194,7 @@ def _section(section: Section, first: FirstScreen) -> HtmlMarkup:
     drawn = [
         _claim(section, first) if identity == first.claim and first.plots else block_html(block, identity)
         for identity, block in _identified(section)
-        if identity not in first.plots
+        if not first.has(identity)
     ]
     return html_element(
         "section", html_element("h2", section.title, id=heading), *drawn, id=section.name, aria_labelledby=heading
@@ -193,7 +202,7 @@ def _section(section: Section, first: FirstScreen) -> HtmlMarkup:
 
 
 def _claim(section: Section, first: FirstScreen) -> HtmlMarkup:
-    """What is claimed with a link to the section's first doubt, the plots of the first screen, and the answers.
+    """What is claimed with a link to the section's first doubt; reasons and plots of the first screen; the answers.
 
     Without a headline the answers are what is claimed.
     """
@@ -204,6 +213,7 @@ def _claim(section: Section, first: FirstScreen) -> HtmlMarkup:
     warning = next(iter(_warnings(section, first.claim)), None)
     if warning:
         shown.append(html_element("p", html_element("a", warning[1], href=f"#{warning[0]}"), class_="warning"))
+    shown += [block_html(block, at) for at, block in first.reasons.items()]
     shown.append(html_element("div", *(block_html(plot, at) for at, plot in first.plots.items()), class_="pictures"))
     if below:
         answers = replace(claim, paragraphs=(), headline="", kind="normal")

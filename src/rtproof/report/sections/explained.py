@@ -23,6 +23,7 @@ MOST_ROWS = 18
 MOST_PARTS = 40
 SHOWN_BUDGETS = 8
 PATH_SHOWN, STACK_SHOWN, STACKS_SHOWN = 4, 8, 4
+FIRST_ROWS = 4
 SMALL = 0.001
 """A cause with a smaller share of the late time is no row of its own."""
 LEAST_FOR_ADVICE = 0.05
@@ -39,21 +40,45 @@ def explained_section(analysis: Analysis) -> list[Block]:
     except UserError as problem:
         return [Text((f"{capitalised(str(problem))}.",), "doubt")]
     bars = [bars_of(found)] if found.budgets else []
-    return [*explained_blocks(found, analysis.record), *bars, *budget_blocks(found, SHOWN_BUDGETS, folded=True)]
+    first, sentence = [_largest_causes(found)] if found.budgets else [], _why(found)
+    return [
+        Text((f"Why it was late: {sentence[:1].lower()}{sentence[1:]}",), foremost=True),
+        *first,
+        Text((" ".join((*_windows(analysis.record), _observer(analysis.record))),)),
+        *_details(found, analysis.record),
+        *bars,
+        *budget_blocks(found, SHOWN_BUDGETS, folded=True),
+    ]
 
 
 def explained_blocks(found: Explanation, record: Record) -> list[Block]:
     """The sentence, what to know about it, and the table of causes."""
-    blocks: list[Block] = [Text((" ".join((_why(found), *_windows(record), _observer(record))),))]
+    return [Text((" ".join((_why(found), *_windows(record), _observer(record))),)), *_details(found, record)]
+
+
+def _details(found: Explanation, record: Record) -> Iterator[Block]:
+    """What to know about the sentence, all causes, and what to do."""
     meant = tuple(f"{event.text}." for event in record.events if event.kind == DEFINITION_EVENT)
     if meant:
-        blocks.append(Text(meant))
+        yield Text(meant)
     doubts = tuple(_doubts(found))
     if doubts:
-        blocks.append(Text(doubts, "doubt"))
+        yield Text(doubts, "doubt")
     if found.budgets:
-        blocks += [_causes(found), Text((*_where(found), _note(found), *_advice(found)))]
-    return blocks
+        yield _causes(found)
+        yield Text((*_where(found), _note(found), *_advice(found)))
+
+
+def _largest_causes(found: Explanation) -> Table:
+    """The largest causes, for the first screen."""
+    rows = [row for row in found.rows if row.share >= SMALL][:FIRST_ROWS]
+    cells = [(_name(row, found), _percent(row.share), number_format.count_text(row.first_in)) for row in rows]
+    rest = found.rows[len(rows) :]
+    if rest:
+        share, first_in = sum(row.share for row in rest), sum(row.first_in for row in rest)
+        cells.append((quantity(len(rest), "other cause"), _percent(share), number_format.count_text(first_in)))
+    caption = f"Why {quantity(len(found.budgets), 'activation')} came late, by share of their time"
+    return Table(caption, ("cause", "share", "first in"), tuple(cells), (1, 2), foremost=True)
 
 
 def _why(found: Explanation) -> str:
@@ -127,7 +152,7 @@ def _doubts(found: Explanation) -> list[str]:
         share = _percent(found.share_of(Cause.UNEXPLAINED))
         doubts.append(f"{torn} of {len(found.budgets)} have unexplained time: {share} of the time.")
     gone = found.share_of(Cause.IRQ_OFF_OR_GONE)
-    if gone:
+    if gone >= SMALL:
         doubts.append(
             f"Interrupts off and a machine that was gone cannot be told apart in {_percent(gone)} of the time."
         )
