@@ -24,6 +24,7 @@ from rtproof.lab.cell_explanation import AFTER_SCHEDULER, BEFORE_INTERRUPT, BEFO
 from rtproof.lab.executed_code import ExecutedBlocks, FunctionSpan, Symbols
 from rtproof.lab.guest_cell import GuestCell
 from rtproof.record import run_folder
+from rtproof.record.activations import number_activations
 from rtproof.record.contents import Record
 from rtproof.summary.trace_text import is_interrupt
 
@@ -168,11 +169,13 @@ def _budgets(record: Record) -> dict[int, TimeBudget]:
 
 
 def _indices(record: Record) -> list[int]:
+    """The index of each activation that ran, in order: those that were missed have one too."""
     indices: list[int] = []
     for block in record.blocks(record.series[-1].id):
         missed = np.zeros(block.values.size, np.int64)
         missed[block.gap_position] = block.gap_missed
-        indices += (block.first_index + np.arange(block.values.size) + np.cumsum(missed)).tolist()
+        some = number_activations(record.series[-1], block.first_index, block.first_due_ns, block.values, missed)
+        indices += some.index.tolist()
     return indices
 
 
