@@ -42,7 +42,10 @@ def measured(load: str, way: Sequence[str], folder: Path) -> dict[str, Any]:
     words = ["run", "--target", "qemu", "--target-option", f"kernel={KERNEL}", "--load", load, "--duration", DURATION]
     command = [sys.executable, "-m", "rtproof", *words, *way, "-q", "--output", str(folder)]
     begin_s = time.monotonic()
-    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        return {"home": False, "said": f"it took more than {TIMEOUT_S} s of this machine"}
     took_s = time.monotonic() - begin_s
     if not (folder / run_folder.RECORD_NAME).exists():
         return {"home": False, "said": done.stderr.strip().splitlines()[-1:], "exit_code": done.returncode}
