@@ -121,10 +121,14 @@ def wanted_in(record: Record) -> WantedThreads:
     names = tuple(name for name in options.get("thread", "").split("+") if name)
     tids = tuple(int(word) for word in options.get("tid", "").split("+") if _TID.fullmatch(word))
     if "pid" in options and not names and not tids:
-        urgent = [each.id for each in every_real_time_thread(record) if str(each.process) == options["pid"]]
-        every = [each.id for each in target_threads(record) if str(each.process) == options["pid"]]
-        tids = tuple(dict.fromkeys(urgent or every))
+        tids = _threads_of(record, options["pid"])
     return WantedThreads(names, tids)
+
+
+def _threads_of(record: Record, pid: str) -> tuple[int, ...]:
+    """The numbers of the threads of a process that were real-time, or of all its threads if none was."""
+    urgent = [each.id for each in every_real_time_thread(record) if str(each.process) == pid]
+    return tuple(dict.fromkeys(urgent or [each.id for each in target_threads(record) if str(each.process) == pid]))
 
 
 def _merged(source: TraceSource) -> Iterator[TraceEvent]:

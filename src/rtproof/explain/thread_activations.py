@@ -274,10 +274,8 @@ def activations_of(thread: WatchedThread, symbol: Callable[[int], str]) -> Threa
     if not whole:
         return None
     by_return = thread.returns * 2 > len(ran)
-    kept = [each for each in whole if each.returned_ns is not None] if by_return else whole
-    due_ns = [each.due_ns or 0 for each in kept]
-    order = [at for at, (before, after) in enumerate(pairwise([due_ns[0] - 1, *due_ns])) if after > before]
-    kept, due_ns = [kept[at] for at in order], [due_ns[at] for at in order]
+    kept = _in_order([each for each in whole if each.returned_ns is not None] if by_return else whole)
+    due_ns = [_due_ns(each) for each in kept]
     period_ns = _period_ns(due_ns)
     return ThreadActivations(
         tid=thread.tid,
@@ -288,13 +286,25 @@ def activations_of(thread: WatchedThread, symbol: Callable[[int], str]) -> Threa
         end=End.RETURN if by_return else End.SWITCH,
         period_ns=period_ns,
         due_ns=tuple(due_ns),
-        latency_ns=tuple(_end_ns(each, by_return) - (each.due_ns or 0) for each in kept),
+        latency_ns=tuple(_end_ns(each, by_return) - _due_ns(each) for each in kept),
         missed=_missed(due_ns, period_ns),
-        response_ns=tuple(each.slept_ns - (each.due_ns or 0) for each in kept if each.slept_ns is not None),
+        response_ns=tuple(each.slept_ns - _due_ns(each) for each in kept if each.slept_ns is not None),
         function=_cause_words(start, kept, symbol),
         others=len(ran) - len(own),
         undue=undue,
     )
+
+
+def _in_order(whole: Sequence[Waking]) -> list[Waking]:
+    """Those that are due later than the one before; one that is due at the same time is no activation of its own."""
+    due_ns = [_due_ns(each) for each in whole]
+    earlier_ns = [due_ns[0] - 1, *due_ns] if due_ns else []
+    return [each for each, before in zip(whole, earlier_ns, strict=False) if _due_ns(each) > before]
+
+
+def _due_ns(waking: Waking) -> int:
+    assert waking.due_ns is not None
+    return waking.due_ns
 
 
 def _end_ns(waking: Waking, by_return: bool) -> int:

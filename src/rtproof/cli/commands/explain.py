@@ -86,16 +86,21 @@ def command(ctx: click.Context, /, words: tuple[str, ...], at_most: tuple[str, .
     ctx.exit(result.exit_code)
 
 
+def _refuse_words_of_live(words: tuple[str, ...], values: Mapping[str, Any]) -> None:
+    """UsageError for what has no meaning beside a run that is there already."""
+    if len(words) > 1:
+        raise click.UsageError(f"{words[1]!r} is one argument too many: write -- in front of a program")
+    if values["duration_ns"] or values["output"]:
+        raise click.UsageError("--duration and --output are for an application that is measured, not for a run")
+
+
 def _live_request(typed: tuple[str, ...], words: tuple[str, ...], values: Mapping[str, Any]) -> Any:
     """The application that shall be measured; None if there is a run to be explained. UsageError for both or none."""
     from rtproof.experiment.foreign_runs import DEFAULT_NS, ForeignRequest
 
     program = words if "--" in typed else ()
     if words and not program:
-        if len(words) > 1:
-            raise click.UsageError(f"{words[1]!r} is one argument too many: write -- in front of a program")
-        if values["duration_ns"] or values["output"]:
-            raise click.UsageError("--duration and --output are for an application that is measured, not for a run")
+        _refuse_words_of_live(words, values)
         return None
     if not (program or values["pids"] or values["names"]):
         raise click.UsageError("give a run, a trace.dat, --pid, --thread, or -- and a program")
