@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Measure this machine for 20 s under load. Succeeds when the demo worked, whatever the verdict on the machine.
+# Measure this machine for 20 s under load, and say why it was late where the kernel can be traced. Succeeds when the demo worked, whatever the verdict on the machine.
 set -eu
 cd "$(dirname "$0")/.."
 sh tools/venv.sh run
@@ -17,7 +17,7 @@ privilege=
 output=runs/demo-$(date +%Y-%m-%dT%H%M%S)
 mkdir -p runs
 code=0
-$rtproof run --duration 20s --limit 500us --load sched $privilege --output "$output" || code=$?
+$rtproof run --duration 20s --limit 500us --load sched --explain $privilege --output "$output" || code=$?
 case $code in
 0 | 1 | 3 | 4) ;;
 *)

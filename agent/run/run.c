@@ -155,6 +155,9 @@ static int measure_under_load(struct measurement *all, char *why, size_t room)
 	all->dma_latency_fd = config->dma_latency_us >= 0 ? hold_dma_latency(config->dma_latency_us) : -1;
 	int err = trace_open(&all->trace, &all->run, why, room);
 
+	if (!err && *all->trace.refused)
+		fprintf(stderr, "rtproof-agent: no events of the kernel, so causes can only be guessed from what coincides: %s\n",
+			all->trace.refused);
 	if (!err)
 		err = loads_start(config->loads, config->n_loads, why, room);
 	if (!err)

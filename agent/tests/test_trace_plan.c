@@ -209,8 +209,22 @@ static void blocks_come_in_fours(void)
 	CHECK(first_on > 0 && first_on < FOURS && differs > 0);
 }
 
+/* In the last of the turns it is still as chance has it; from then on there is nothing but on. */
+static void after_the_turns_it_is_on(void)
+{
+	struct trace_plan some = { .seed = 1, .turns = 40 }, all = { .seed = 1 };
+	int off = 0;
+
+	for (int64_t block = 0; block < 80; block++) {
+		CHECK(trace_is_on_in(&some, block) == (block >= 40 || trace_is_on_in(&all, block)));
+		off += !trace_is_on_in(&some, block);
+	}
+	CHECK(off == 20);
+}
+
 int main(void)
 {
+	after_the_turns_it_is_on();
 	nothing_is_planned_unless_asked();
 	options_are_taken_in_any_order();
 	a_plan_without_options_has_presets();

@@ -28,6 +28,7 @@ enum {
 	RECORD_DEFAULT_KIB = 3584,
 	KEEP_DEFAULT_MIB = 256,
 	KEEP_LIMIT_MIB = 16 * 1024,
+	TURNS_LIMIT = 4000,
 };
 
 /* What article 3 recorded, and the switches between threads. A star stands for any ending; 32-bit systems have others. */
@@ -67,6 +68,7 @@ static bool parse_value(struct trace_plan *plan, const char *option)
 	} numbers[] = {
 		{ "buffer_kib=", 4, BUFFER_LIMIT_KIB, &plan->buffer_kib },
 		{ "seed=", 0, UINT32_MAX, &plan->seed },
+		{ "turns=", 0, TURNS_LIMIT, &plan->turns },
 		{ "top=", 0, WINDOWS_LIMIT, &plan->top },
 		{ "record_kib=", 16, BUFFER_LIMIT_KIB, &plan->record_kib },
 		{ "ordinary=", 0, WINDOWS_LIMIT, &plan->ordinary },
@@ -126,8 +128,8 @@ static int parse_option(struct trace_plan *plan, const char *option, char *why, 
 	if (parse_word(plan, option) || parse_value(plan, option))
 		return 0;
 	return text_refuse(why, room, -EINVAL,
-			    "--trace takes on, explain, events=NAME+.., buffer_kib=N (to %d), seed=N, optional, stacks, calls_of=THREAD+.., whole, "
-			    "keep_mib=N, recorder, threshold=TIME, record_kib=N, top=N, ordinary=N (to %d); not '%.40s'",
+			    "--trace takes on, explain, events=NAME+.., buffer_kib=N (to %d), seed=N, turns=N, optional, stacks, calls_of=THREAD+.., "
+			    "whole, keep_mib=N, recorder, threshold=TIME, record_kib=N, top=N, ordinary=N (to %d); not '%.40s'",
 			    BUFFER_LIMIT_KIB, WINDOWS_LIMIT, option);
 }
 
@@ -293,6 +295,8 @@ bool trace_is_on_in(const struct trace_plan *plan, int64_t block)
 	uint32_t mixed = (uint32_t)plan->seed + (uint32_t)(block / 4) * 0x9e3779b9u;
 	bool inner = block % 4 == 1 || block % 4 == 2;
 
+	if (plan->turns && block >= plan->turns)
+		return true;
 	mixed = (mixed ^ mixed >> 16) * 0x7feb352du;
 	mixed = (mixed ^ mixed >> 15) * 0x846ca68bu;
 	return inner == (mixed >> 31);

@@ -14,6 +14,7 @@ enum { TRACE_EVENTS = 160, TRACE_PATTERNS = 4096 };
 struct trace_plan {
 	bool asked;               /* else there is no trace, and all below is zero */
 	int64_t blocks_ns;        /* it is on and off by turns, for this long; 0: on throughout */
+	int64_t turns;            /* so many of them, and on from then on; 0: to the end */
 	int64_t buffer_kib, seed; /* the buffer of each CPU */
 	int cpus;
 	char patterns[TRACE_PATTERNS];
@@ -51,7 +52,7 @@ double trace_space(const struct trace_plan *plan);
  */
 int trace_choose(struct trace_plan *plan, const char *names, char *why, size_t room);
 
-/* Four blocks after each other are on, off, off, on, or the other way round, as chance has it; the seed decides. */
+/* After the last turn it is on. Four blocks after each other are on, off, off, on, or the other way round, as chance has it; the seed decides. */
 bool trace_is_on_in(const struct trace_plan *plan, int64_t block);
 
 #endif

@@ -211,6 +211,12 @@ static void choose_policy(const struct config *config)
 		(void)setpriority(PRIO_PROCESS, (id_t)sys_gettid(), NICE);
 }
 
+void recorder_place(const struct run *run)
+{
+	workers_leave(run);
+	choose_policy(run->config);
+}
+
 static void describe(struct recorder *recorder)
 {
 	struct cpus cpus;
@@ -227,8 +233,7 @@ static void *recorder_main(void *argument)
 	struct recorder *recorder = argument;
 	struct timespec used;
 
-	workers_leave(recorder->run);
-	choose_policy(recorder->run->config);
+	recorder_place(recorder->run);
 	describe(recorder);
 	while (!word_load(&recorder->stop)) {
 		bool more = read_all(recorder, TURN_PAGES);

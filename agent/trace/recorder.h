@@ -50,6 +50,9 @@ int recorder_open(struct recorder *recorder, struct run *run, const char *root, 
 /* The trace began to record now. */
 void recorder_begin(struct recorder *recorder, int64_t now_ns);
 
+/* CPUs and a policy for the calling thread: loads must not keep it from its work, and it must keep nobody from measuring. */
+void recorder_place(const struct run *run);
+
 /* Starts the thread, and ends it when the trace has been stopped: it reads what is left. 0 or -errno. */
 int recorder_start(struct recorder *recorder);
 void recorder_stop(struct recorder *recorder);

@@ -217,7 +217,7 @@ static int open_all(struct trace *trace, char *why, size_t room)
 		err = recorder_open(&trace->recorder, trace->run, trace->root, trace->place, why, room);
 	if (!err)
 		set_stacks(trace);
-	if (!err && trace->plan.blocks_ns && !trace_is_on_in(&trace->plan, 0))
+	if (!err && trace->plan.blocks_ns && !trace->plan.recorder && !trace_is_on_in(&trace->plan, 0))
 		switch_events(trace, false, put);
 	return err;
 }
@@ -255,13 +255,21 @@ static void record_now(struct trace *trace, bool on, const char *what)
 	note(trace->run, on, since_ns, what);
 }
 
+/* Many events take a second and more to be switched on a busy machine, which disturbs it: the recorder's stay where they are. */
+static int switch_block(struct trace *trace, bool on)
+{
+	return trace->plan.recorder ? put(trace, "tracing_on", on ? "1" : "0") : switch_events(trace, on, put);
+}
+
 static void begin_block(struct trace *trace)
 {
-	bool on = trace_is_on_in(&trace->plan, trace->block);
+	bool on = trace_is_on_in(&trace->plan, trace->block), before = trace->plan.recorder || on;
 	int64_t since_ns = clock_now_ns();
 	char what[40];
 
-	if (trace->block && on != trace_is_on_in(&trace->plan, trace->block - 1) && switch_events(trace, on, put))
+	if (trace->block)
+		before = trace_is_on_in(&trace->plan, trace->block - 1);
+	if (on != before && switch_block(trace, on))
 		run_ask_to_stop(trace->run, END_ERROR, "the events could not be switched");
 	snprintf(what, sizeof(what), "block=%lld", (long long)trace->block++);
 	note(trace->run, on, since_ns, what);
@@ -286,13 +294,16 @@ static bool wait_until(const struct trace *trace, int64_t time_ns)
 static void *switch_by_time(void *argument)
 {
 	struct trace *trace = argument;
-	int64_t block_ns = trace->plan.blocks_ns;
+	int64_t block_ns = trace->plan.blocks_ns, turns = trace->plan.turns;
 
+	if (trace->plan.recorder)
+		recorder_place(trace->run); /* a late switch spoils its block */
 	if (!wait_until(trace, trace->run->origin_ns))
 		return NULL;
 	record_now(trace, true, "loop=begins");
 	recorder_begin(&trace->recorder, clock_now_ns());
-	while (block_ns && wait_until(trace, trace->run->origin_ns + trace->block * block_ns))
+	/* The block behind the last turn is on for good. */
+	while (block_ns && (!turns || trace->block <= turns) && wait_until(trace, trace->run->origin_ns + trace->block * block_ns))
 		begin_block(trace);
 	return NULL;
 }

@@ -107,7 +107,10 @@ UNTIL_OPTIONS = (
 )
 
 OBSERVER_OPTION = click.option(
-    "--observer", is_flag=True, help="Measure how much tracing alone changes the latency: trace in blocks, on and off."
+    "--observer/--no-observer",
+    default=None,
+    help="Measure how much tracing alone changes the latency: trace in blocks, on and off, through the whole run. With "
+    "--explain the beginning of the run does so, unless --no-observer refuses it.",
 )
 
 EXPLAIN_OPTION = click.option(

@@ -47,6 +47,20 @@ OBSERVER_BLOCKS = 80
 
 SHORTEST_BLOCK_NS = 100_000_000
 LONGEST_BLOCK_NS = 2_000_000_000
+
+TURNS = 40
+"""Blocks by turns at the beginning of each explained run: ten sets of four, where the interval needs eight.
+
+More would switch the tracepoints more often, and each switch disturbs.
+"""
+TURNS_PART = 5
+"""The turns take no more than one part of so many of the run; half of them are without a trace."""
+LONGEST_TURN_NS = 500_000_000
+SHORTEST_PART = 2
+"""A short run may give up to one part of so many, so that its turns are long enough for an interval."""
+TURNS_OPTION = "turns="
+VIRTUAL_TARGET = "qemu"
+"""There the same command must give the same record, so chance draws no order."""
 SEED_OPTION = "seed="
 EXPLAIN_WORDS = ("strict", "stacks")
 EXPLAIN_KEYS = ("threshold=", "top=", "ordinary=", "record_kib=")
@@ -178,6 +192,33 @@ def with_observer(values: dict[str, Any], of_profile: bool) -> dict[str, Any]:
         given.append(f"{SEED_OPTION}{secrets.randbelow(1 << 32)}")
     whole_ms = units.format_duration(block_ns // 1_000_000 * 1_000_000)
     return {**values, "trace": ",".join(given), "trace_blocks": values["trace_blocks"] or whole_ms}
+
+
+def with_trace_options(
+    values: dict[str, Any], explain: str | None, observer: bool | None, *, of_profile: bool, virtual: bool
+) -> dict[str, Any]:
+    """The options of a run with what --explain and --observer mean. None: the user said nothing of it."""
+    if explain is not None:
+        values = with_explain(values, explain, of_profile)
+    if observer:
+        return with_observer(values, of_profile)
+    return with_turns(values, virtual) if explain is not None and observer is None else values
+
+
+def with_turns(values: dict[str, Any], virtual: bool) -> dict[str, Any]:
+    """The options of an explained run whose beginning has turns with and without tracing, to measure what it adds.
+
+    The run gets no longer. One that is too short for the turns has none, and neither has one that has turns already.
+    virtual: the target has virtual time.
+    """
+    length_ns = run_request.measured_length_ns(values)
+    turn_ns = max(SHORTEST_BLOCK_NS, min(LONGEST_TURN_NS, length_ns // TURNS_PART // TURNS))
+    if values["trace_blocks"] or turn_ns * TURNS > length_ns // SHORTEST_PART:
+        return values
+    fixed = virtual or SEED_OPTION in values["trace"]
+    seed = () if fixed else (f"{SEED_OPTION}{secrets.randbelow(1 << 32)}",)
+    words = ",".join((values["trace"], f"{TURNS_OPTION}{TURNS}", *seed))
+    return {**values, "trace": words, "trace_blocks": units.format_duration(turn_ns // 1_000_000 * 1_000_000)}
 
 
 def with_explain(values: dict[str, Any], explain: str, of_profile: bool) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from rtproof.summary.measured_kernel import kernel_config, preemption_model
 from rtproof.summary.recorded_facts import fact_number, requested_limits_ns, virtual_time_clock
 from rtproof.summary.system_facts import is_guest
 from rtproof.summary.target_threads import own_threads
+from rtproof.summary.tracing_effect import in_untraced_turns
 
 DEFAULT_TOP = 32
 ORDINARY = 32
@@ -66,7 +67,8 @@ class Explanation:
     limit_ns: above which an activation counts as late; None if the largest ones were taken.
     budgets: of late activations, the latest first. ordinary: of ordinary ones, in order of time.
     rows: the causes, the largest share first.
-    late: how many activations are late. outside: how many of them the trace does not hold.
+    late: how many activations are late. outside: how many of them the trace does not hold. untraced: how many more came
+    in turns without tracing, which measure what tracing adds; they count nowhere else.
     left_out: how many were too many to explain. blind: what the trace has no events for.
     timelines: what each CPU did around these activations. clock_error_ns: of the trace's times, where they had to be
     brought to the record's clock; else 0.
@@ -78,6 +80,7 @@ class Explanation:
     rows: tuple[CauseRow, ...]
     late: int
     outside: int
+    untraced: int
     left_out: int
     blind: tuple[Blind, ...]
     counts_preemption: bool
@@ -103,22 +106,20 @@ def explain(record: Record, limit_ns: int | None = None, top: int = DEFAULT_TOP)
     """
     source = trace_source(record, record.begin.origin_monotonic_ns)
     limit_ns = limit_ns or min(requested_limits_ns(record), default=None) or _recorder_threshold_ns(record)
-    if kernel_trace.has_recorder(record):
-        late, count, ordinary = _kept_by_recorder(record, limit_ns, top)
-    else:
-        late, count, ordinary = _chosen(record, limit_ns, top)
-    trace = _read_trace(source, [*late, *ordinary])
-    inside = [each for each in late if trace.holds(each)]
+    chosen = (_kept_by_recorder if kernel_trace.has_recorder(record) else _chosen)(record, limit_ns, top)
+    trace = _read_trace(source, [*chosen.late, *chosen.ordinary])
+    inside = [each for each in chosen.late if trace.holds(each)]
     budgets = tuple(trace.budget(each) for each in inside)
-    usual = tuple(trace.budget(each) for each in ordinary if trace.holds(each))
+    usual = tuple(trace.budget(each) for each in chosen.ordinary if trace.holds(each))
     return Explanation(
         limit_ns=limit_ns,
         budgets=budgets,
         ordinary=usual,
         rows=cause_rows(budgets, usual),
-        late=count,
-        outside=len(late) - len(inside),
-        left_out=count - len(late),
+        late=chosen.count,
+        outside=len(chosen.late) - len(inside),
+        untraced=chosen.untraced,
+        left_out=chosen.count - len(chosen.late),
         blind=_blind(source),
         counts_preemption=trace.system.counts,
         skipped=dict(trace.skipped),
@@ -139,9 +140,23 @@ def explain_activations(record: Record, activations: Sequence[LateActivation]) -
 # Which activations are explained.
 
 
-def _chosen(record: Record, limit_ns: int | None, top: int) -> tuple[list[LateActivation], int, list[LateActivation]]:
-    """The late activations, largest first, how many there are in all, and a sample of ordinary ones."""
-    found = [(series, _activations(record, series)) for series in judged_series(record)]
+@dataclass(frozen=True)
+class Choice:
+    """The late activations, largest first, how many there are in all, and a sample of ordinary ones.
+
+    untraced: how many late ones came in turns without tracing; the others hold none of these.
+    """
+
+    late: list[LateActivation]
+    count: int
+    ordinary: list[LateActivation]
+    untraced: int = 0
+
+
+def _chosen(record: Record, limit_ns: int | None, top: int) -> Choice:
+    every = [(series, _activations(record, series)) for series in judged_series(record)]
+    off = [in_untraced_turns(record, some.due_ns) for _, some in every]
+    found = [(series, some.where(~gone)) for (series, some), gone in zip(every, off, strict=True)]
     found = [(series, some) for series, some in found if some.value.size]
     if not found:
         raise UserError("the record holds no samples, so it does not tell which activations were late")
@@ -153,7 +168,8 @@ def _chosen(record: Record, limit_ns: int | None, top: int) -> tuple[list[LateAc
     low, high = np.quantile(values, (0.25, 0.75))
     middle = [(series, some.where((some.value >= low) & (some.value <= min(high, above_ns)))) for series, some in found]
     usual = [each for series, some in middle for each in _as_late(record, series, some)]
-    return late[: min(count, MOST_LATE)], count, _spread(usual, ORDINARY)
+    untraced = sum(int((some.value[gone] > above_ns).sum()) for (_, some), gone in zip(every, off, strict=True))
+    return Choice(late[: min(count, MOST_LATE)], count, _spread(usual, ORDINARY), untraced)
 
 
 def _below_largest(values: Int64Array, top: int) -> int:
@@ -198,19 +214,16 @@ def _recorder_threshold_ns(record: Record) -> int | None:
     return whole_number(told.get("threshold_ns", "")) or None
 
 
-def _kept_by_recorder(
-    record: Record, limit_ns: int | None, top: int
-) -> tuple[list[LateActivation], int, list[LateActivation]]:
+def _kept_by_recorder(record: Record, limit_ns: int | None, top: int) -> Choice:
     """As ``_chosen``, of the activations that have a window. Above a limit, those that have none are counted too."""
     late, usual = _with_windows(record, ordinary=False), _with_windows(record, ordinary=True)
     late.sort(key=lambda each: (-each.latency_ns, each.due_ns))
     if limit_ns is None:
-        return late[:top], min(top, len(late)), usual
+        return Choice(late[:top], min(top, len(late)), usual)
     above = [each for each in late if each.latency_ns > limit_ns]
     if not record.chunk_refs:
-        return above, len(above), usual
-    every, count, _ = _chosen(record, limit_ns, top)
-    return every, count, usual
+        return Choice(above, len(above), usual)
+    return replace(_chosen(record, limit_ns, top), ordinary=usual)
 
 
 def _with_windows(record: Record, *, ordinary: bool) -> list[LateActivation]:

@@ -1246,6 +1246,7 @@ EXPLANATION = Shape("explanation", ExplanationDocument) | {
     "late_count": Key("late activations of the run", "0.late"),
     "explained_count": Key("how many of them have a budget", _explained),
     "outside_count": Key("how many the trace does not hold", "0.outside"),
+    "untraced_count": Key("how many more came in turns without tracing; counted nowhere else", "0.untraced"),
     "left_out_count": Key("how many were left out because there are too many", "0.left_out"),
     "ordinary_count": Key("ordinary activations that were explained for comparison", _ordinary),
     "counts_preemption": Key("whether the kernel counts how often preemption is off", "0.counts_preemption"),

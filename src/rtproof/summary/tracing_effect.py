@@ -12,6 +12,7 @@ from math import sqrt
 from statistics import NormalDist
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rtproof.core.units import whole_number
 from rtproof.record.activations import number_activations
@@ -174,6 +175,29 @@ def tracing_effects(record: Record) -> TracingEffects | None:
     effects = tuple(field for _, field in fields if field.effects)
     why = "" if effects else "the record holds too few samples of the blocks to compare them"
     return TracingEffects(block_ns, left_out_ns, len(turns), compared, effects, why)
+
+
+def in_untraced_turns(record: Record, due_ns: Int64Array) -> NDArray[np.bool_]:
+    """Which of these due times (ns from the origin) lie in a turn without tracing."""
+    block_ns = _block_ns(record)
+    if not block_ns:
+        return np.zeros(due_ns.size, bool)
+    matches = [BLOCK.fullmatch(event.text) for event in record.events if event.kind == "trace_off"]
+    off = np.array([int(match[1]) for match in matches if match], np.int64)
+    return np.isin(due_ns // block_ns, off)
+
+
+def observer_line(record: Record) -> str:
+    """What tracing adds to the median, as ``observer +4.1 us [3.9, 4.3]`` with n, or why nobody can tell."""
+    found = tracing_effects(record)
+    if found is None:
+        return "observer not measured: the run had no turns without tracing"
+    effects = found.fields[-1].effects if found.fields else ()
+    median = next((each for each in effects if each.statistic == "median"), None)
+    if median is None:
+        return f"observer not measured: {found.refused or 'too few turns have values'}"
+    adds, low, high = (each / 1_000 for each in (median.difference, median.low, median.high))
+    return f"observer {adds:+,.1f} us [{low:,.1f}, {high:,.1f}] at the median, n = {found.sets} sets of four turns"
 
 
 def _sets(turns: dict[int, Turn]) -> list[Balanced]:

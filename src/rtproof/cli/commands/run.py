@@ -86,18 +86,16 @@ def command(ctx: click.Context, /, **values: Any) -> None:
         option_values.refuse_short_gaps(requirements, values)
     watch = option_values.take_until_options(values, requirements)
     typed = ctx.obj or ("rtproof", "run")
+    virtual = values["target"] == option_values.VIRTUAL_TARGET
     asked = option_values.take_host_options(values, typed, requirements, until_decided=watch is not None)
     observer, explain = values.pop("observer"), values.pop("explain")
     wanted = option_values.take_profile_options(values)
     several = option_values.take_repeat_options(values, requirements)
     if several:
         option_values.refuse_with_repeat(
-            {"--profile": bool(wanted), "--observer": observer, "--explain": explain is not None}
+            {"--profile": bool(wanted), "--observer": bool(observer), "--explain": explain is not None}
         )
-    if explain is not None:
-        values = option_values.with_explain(values, explain, bool(wanted))
-    if observer:
-        values = option_values.with_observer(values, bool(wanted))
+    values = option_values.with_trace_options(values, explain, observer, of_profile=bool(wanted), virtual=virtual)
     option_values.refuse_for_several(asked, bool(wanted or several))
     if wanted:
         ctx.exit(target_runs.run_profile(asked, wanted))

@@ -17,6 +17,7 @@ from rtproof.judge.analyse import FOREMOST_CODES
 from rtproof.judge.analysis_model import Analysis, State, Verdict
 from rtproof.report import number_format
 from rtproof.report.number_format import PrintedUnit, ReportStream
+from rtproof.report.sections.explained import why_in_short
 from rtproof.report.sections.verdict import loop_answer, run_objections
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart, scale_end_ns
 from rtproof.summary.quantiles import quantiles
@@ -46,10 +47,11 @@ def summary_text(analysis: Analysis, where: Sequence[tuple[str, str]], width: in
     """The summary, one newline after each line. where: label and place of the page and of all the rest."""
     width = min(max(width, NARROWEST), WIDEST)
     verdict = _verdict_lines(analysis, width)
-    doubts = _doubt_lines(analysis, width)
+    why = _why_lines(analysis, width)
+    doubts = _doubt_lines(analysis, width, MOST_DOUBT_LINES - len(why) // 2)
     places = [f"{label:<{LABEL}}{clean(place)}" for label, place in where]
-    rows = MOST_LINES - len(verdict) - len(doubts) - len(places) - 3
-    parts = (verdict, _thread_lines(analysis, width, max(rows, 1)), [*doubts, *places])
+    rows = MOST_LINES - len(verdict) - len(why) - len(doubts) - len(places) - 3
+    parts = (verdict, _thread_lines(analysis, width, max(rows, 1)), [*why, *doubts, *places])
     return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
 
 
@@ -201,7 +203,13 @@ def _maxima(summary: Summary, cells: int) -> list[int]:
     return [int(each) for each in found]
 
 
-def _doubt_lines(analysis: Analysis, width: int) -> list[str]:
+def _why_lines(analysis: Analysis, width: int) -> list[str]:
+    """The first causes of an explained run, and what tracing adds."""
+    causes = why_in_short(analysis)
+    return [line for at, text in enumerate(causes) for line in _labelled("" if at else "why", text, width, 2 - at)]
+
+
+def _doubt_lines(analysis: Analysis, width: int, most: int) -> list[str]:
     """Each kind of doubt once, then the objections. What does not fit is counted.
 
     First those that make the run invalid, and those that say what the figures are of.
@@ -213,7 +221,7 @@ def _doubt_lines(analysis: Analysis, width: int) -> list[str]:
     told = [kinds[code] for code in dict.fromkeys(doubt.code for doubt in doubts)]
     told = [what for what in told if not _in_reason(analysis, what)]
     told += dict.fromkeys(f"objection: {each.what}" for each in run_objections(analysis))
-    return _as_many_as_fit(told, width)
+    return _as_many_as_fit(told, width, most)
 
 
 def _in_reason(analysis: Analysis, what: str) -> bool:
@@ -221,11 +229,11 @@ def _in_reason(analysis: Analysis, what: str) -> bool:
     return analysis.verdict.state is State.INVALID and what.lower() in " ".join(analysis.verdict.reasons).lower()
 
 
-def _as_many_as_fit(told: Sequence[str], width: int) -> list[str]:
+def _as_many_as_fit(told: Sequence[str], width: int, most: int) -> list[str]:
     lines: list[str] = []
     for at, what in enumerate(told):
         some = _labelled("" if lines else "doubts", what, width, 2)
-        if len(lines) + len(some) > MOST_DOUBT_LINES - (at + 1 < len(told)):
+        if len(lines) + len(some) > most - (at + 1 < len(told)):
             return [*lines, f"{'':{LABEL}}and {len(told) - at:,} more"]
         lines += some
     return lines

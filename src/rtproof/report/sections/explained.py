@@ -3,6 +3,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import capitalised, quantity, value
@@ -16,8 +17,9 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Record
 from rtproof.report import number_format
 from rtproof.report.blocks import BarPart, Bars, Block, Table, Text
+from rtproof.summary import kernel_trace
 from rtproof.summary.kernel_trace import has_trace, recorder_windows
-from rtproof.summary.tracing_effect import tracing_effects
+from rtproof.summary.tracing_effect import observer_line
 
 MOST_ROWS = 18
 MOST_PARTS = 40
@@ -34,9 +36,8 @@ def explained_section(analysis: Analysis) -> list[Block]:
     """Why the latest activations were late, if the run was traced."""
     if not has_trace(analysis.record):
         return []
-    requirement = analysis.verdict.requirement
     try:
-        found = explain(analysis.record, requirement.limit_ns if requirement else None)
+        found = explanation_of(analysis)
     except UserError as problem:
         return [Text((f"{capitalised(str(problem))}.",), "doubt")]
     bars = [bars_of(found)] if found.budgets else []
@@ -44,16 +45,57 @@ def explained_section(analysis: Analysis) -> list[Block]:
     return [
         Text((f"Why it was late: {sentence[:1].lower()}{sentence[1:]}",), foremost=True),
         *first,
-        Text((" ".join((*_windows(analysis.record), _observer(analysis.record))),)),
+        Text((" ".join((*_windows(analysis.record), f"{capitalised(observer_line(analysis.record))}.")),)),
         *_details(found, analysis.record),
         *bars,
         *budget_blocks(found, SHOWN_BUDGETS, folded=True),
     ]
 
 
+class _SameRecord:
+    """A record as a key: only the very same one is equal."""
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _SameRecord) and self.record is other.record
+
+    def __hash__(self) -> int:
+        return id(self.record)
+
+
+@lru_cache(maxsize=1)
+def _explain_once(of: _SameRecord, limit_ns: int | None) -> Explanation:
+    return explain(of.record, limit_ns)
+
+
+def explanation_of(analysis: Analysis) -> Explanation:
+    """Why activations above the deciding limit were late. UserError where nobody can tell.
+
+    The last one is kept, because the screen and the page of a run both have it.
+    """
+    requirement = analysis.verdict.requirement
+    return _explain_once(_SameRecord(analysis.record), requirement.limit_ns if requirement else None)
+
+
+def why_in_short(analysis: Analysis) -> tuple[str, ...]:
+    """Of a run with --explain: the first causes, and what the observer adds; () for any other run."""
+    if not kernel_trace.has_recorder(analysis.record):
+        return ()
+    try:
+        found = explanation_of(analysis)
+    except UserError as problem:
+        return (capitalised(str(problem)),)
+    if not found.budgets:
+        return _why(found), observer_line(analysis.record)
+    return f"{_kinds(found)}, of the time of {_which(found)}", observer_line(analysis.record)
+
+
 def explained_blocks(found: Explanation, record: Record) -> list[Block]:
     """The sentence, what to know about it, and the table of causes."""
-    return [Text((" ".join((_why(found), *_windows(record), _observer(record))),)), *_details(found, record)]
+    first = f"{capitalised(_which(found))}; {observer_line(record)}."
+    return [Text((first, " ".join((_why(found), *_windows(record))))), *_details(found, record)]
 
 
 def _details(found: Explanation, record: Record) -> Iterator[Block]:
@@ -81,9 +123,13 @@ def _largest_causes(found: Explanation) -> Table:
     return Table(caption, ("cause", "share", "first in"), tuple(cells), (1, 2), foremost=True)
 
 
-def _why(found: Explanation) -> str:
+def _which(found: Explanation) -> str:
     late = quantity(found.late, "activation")
-    which = f"{late} above {value(found.limit_ns)}" if found.limit_ns else f"the {late} with the largest latencies"
+    return f"{late} above {value(found.limit_ns)}" if found.limit_ns else f"the {late} with the largest latencies"
+
+
+def _why(found: Explanation) -> str:
+    which = _which(found)
     if not found.late:
         return f"No activation was above {value(found.limit_ns or 0)}."
     if not found.budgets:
@@ -130,21 +176,15 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def _observer(record: Record) -> str:
-    """What tracing itself adds, as an interval if the run measured it."""
-    found = tracing_effects(record)
-    if found is None or not found.fields:
-        why = f": {found.refused}" if found else "; rtproof run --observer does"
-        return f"What tracing itself adds was not measured{why}."
-    effect = next(each for each in found.fields[-1].effects if each.statistic == "median")
-    us = number_format.US
-    return f"Tracing itself adds {us(effect.difference)} [{us.show(effect.low)}, {us.show(effect.high)}] to the median."
-
-
 def _doubts(found: Explanation) -> list[str]:
     doubts = []
     if found.outside:
         doubts.append(f"{quantity(found.outside, 'activation')} of {found.late:,} are not in the trace.")
+    if found.untraced:
+        doubts.append(
+            f"{quantity(found.untraced, 'more late activation')} came in turns without tracing, "
+            "which measure what tracing adds."
+        )
     if found.left_out:
         doubts.append(f"{quantity(found.left_out, 'activation')} of {found.late:,} were left out: they are too many.")
     torn = sum(1 for each in found.budgets if not each.whole)
