@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import agent_process
+import numpy as np
 import pytest
 from agent_process import eventually, measured, running, whole
 from trace_cases import events_of_text, report_of_trace_cmd, trace_cmd
@@ -22,7 +23,7 @@ from rtproof.judge.analyse import analyse
 from rtproof.record.contents import Event, Moment, Record, SnapshotReason
 from rtproof.summary import kernel_trace
 from rtproof.summary.trace_pages import trace_pages
-from rtproof.summary.tracing_effect import LEAST_SETS
+from rtproof.summary.tracing_effect import LEAST_SETS, in_untraced_turns
 
 pytestmark = pytest.mark.serial
 SECOND = 1_000_000_000
@@ -277,6 +278,19 @@ def test_the_flight_recorder_keeps_the_pages_of_what_was_late(tmp_path: Path) ->
     assert about["windows_threshold"] == "1000"
     assert about["windows_kept"] == str(len(kept))
     assert re.fullmatch(r"(fifo 1|other 0), nice -?\d+, CPUs [\d,-]+", record.fact("recorder", Moment.END) or "")
+
+
+def test_the_flight_recorder_has_no_window_of_a_turn_without_tracing(tmp_path: Path) -> None:
+    """After the turns it has one of each activation again."""
+    trace = ("--trace", "recorder,turns=8,seed=1,buffer_kib=4096", "--trace-blocks", "100ms")
+    record = measured(tmp_path / "record", *trace, "--samples", "1200", "--limit", "1ns", *SHORT)
+    turns = [event for event in switches(record) if event.text.startswith("block=")]
+    assert len(turns) == 9
+    assert turns[-1].kind == "trace_on"
+    assert [event.kind for event in turns[:8]].count("trace_off") == 4
+    due_ns = np.array([one.due_ns for one in record.snapshots])
+    assert not in_untraced_turns(record, due_ns).any()
+    assert (due_ns >= 800_000_000).sum() > 100
 
 
 def test_a_run_from_the_command_line_leaves_the_bundle(

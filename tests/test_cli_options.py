@@ -284,6 +284,41 @@ def test_explained_runs_may_be_observed_too() -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "blocks"),
+    [
+        ({"duration": "60s"}, "300ms"),
+        ({"duration": "20s"}, "100ms"),
+        ({"duration": "8s"}, "100ms"),
+        ({"duration": "7s"}, None),
+        ({"samples": 60_000}, "300ms"),
+        ({"duration": "10h"}, "500ms"),
+        ({"duration": "10h", "trace_blocks": "1s"}, "1s"),
+    ],
+)
+def test_an_explained_run_begins_with_turns_that_take_little_of_it(
+    given: dict[str, object], blocks: str | None
+) -> None:
+    values = {**NOTHING, **given}
+    found = option_values.with_trace_options(values, "on", None, of_profile=False, virtual=False)
+    assert found["trace_blocks"] == blocks
+    turns = re.fullmatch(r"recorder,optional(?:,turns=40,seed=\d+)?", found["trace"])
+    assert turns
+    assert ("turns=" in found["trace"]) == (blocks not in (None, "1s"))
+    assert found["duration"] == values["duration"]
+
+
+def test_turns_can_be_refused_and_virtual_time_draws_no_order() -> None:
+    long = {**NOTHING, "duration": "60s"}
+    refused = option_values.with_trace_options(long, "on", False, of_profile=False, virtual=False)
+    assert (refused["trace"], refused["trace_blocks"]) == ("recorder,optional", None)
+    virtual = option_values.with_trace_options(long, "on", None, of_profile=False, virtual=True)
+    assert virtual["trace"] == "recorder,optional,turns=40"
+    given = option_values.with_trace_options({**long, "trace": "seed=5"}, "on", None, of_profile=False, virtual=False)
+    assert given["trace"] == "seed=5,recorder,turns=40"
+    assert option_values.with_trace_options(long, None, None, of_profile=False, virtual=False) == long
+
+
+@pytest.mark.parametrize(
     ("words", "says"),
     [
         (

@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from analysis_records import SERIES
+from analysis_records import SERIES, fact
 from explain_cases import DUE_NS, HOG, VICTIM, Cpu, begun, check, traced_run
 from run_folders import latencies as drawn
 from run_folders import write_run
@@ -26,7 +26,16 @@ from rtproof.explain.trace_clock import clock_anchors
 from rtproof.explain.trace_events import BH_OFF, EventDecoder, TraceEvent, event_format, event_formats
 from rtproof.exporters import perfetto
 from rtproof.judge.analyse import analyse
-from rtproof.record.contents import Moment, Record, Snapshot, SnapshotPages, SnapshotReason, SystemFile
+from rtproof.record.contents import (
+    WHOLE_RUN,
+    Event,
+    Moment,
+    Record,
+    Snapshot,
+    SnapshotPages,
+    SnapshotReason,
+    SystemFile,
+)
 from rtproof.report.blocks import Bars, Table, Text
 from rtproof.report.sections.explained import explained_section
 from rtproof.summary.kernel_trace import page_layout, trace_content
@@ -319,6 +328,25 @@ def test_functions_have_names_where_the_record_has_them() -> None:
     assert causes == {"my_timer"}
 
 
+def test_turns_without_tracing_are_no_part_of_what_is_explained() -> None:
+    """Activations 9, 19, 29 and 39 are late; tracing was off while 15 to 24 were due."""
+    full = recorded(lambda at: True)
+    off_ns = 10 * MS
+    turns = tuple(
+        Event(DUE_NS + at * off_ns, WHOLE_RUN, f"trace_{'off' if at == 1 else 'on'}", f"block={at}; took_ns=9")
+        for at in range(4)
+    )
+    with_turns = replace(full, facts=(*full.facts, fact("trace_blocks_ns", off_ns)), events=turns)
+    blocks = {at: (DUE_NS + at * MS) // off_ns for at in (9, 19, 29, 39)}
+    found = explain(with_turns)
+    assert found.untraced == list(blocks.values()).count(1) == 1
+    assert (found.late, len(found.budgets), found.outside) == (3, 3, 0)
+    section = explained_section(analyse(with_turns))
+    lines = [line for each in section if isinstance(each, Text) for line in each.paragraphs]
+    assert "1 more late activation came in turns without tracing, which measure what tracing adds." in lines
+    assert explain(full).untraced == 0
+
+
 # The section of the report and the command.
 
 
@@ -334,7 +362,7 @@ def test_the_section_answers_in_one_sentence_and_one_table() -> None:
     assert (first.foremost, largest.foremost, len(largest.rows)) == (True, True, 5)
     assert sum(float(share.removesuffix(" %")) for _, share, _ in largest.rows) == pytest.approx(100, abs=0.3)
     assert isinstance(observer, Text)
-    assert "was not measured; rtproof run --observer does" in observer.paragraphs[0]
+    assert observer.paragraphs[0].endswith("Observer not measured: the run had no turns without tracing.")
     page = report.render("html", "a run", report.compose(analysis)).decode()
     assert (
         page.index("Why it was late: preemption")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The effect of tracing, with runs whose effect is known because it was put in."""
 
+import re
 import struct
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,7 +23,7 @@ from rtproof.summary.kernel_trace import (
     trace_summary,
 )
 from rtproof.summary.trace_pages import PageLayout
-from rtproof.summary.tracing_effect import EFFECT_CONFIDENCE, LEAST_SETS, TracingEffects, tracing_effects
+from rtproof.summary.tracing_effect import EFFECT_CONFIDENCE, LEAST_SETS, TracingEffects, observer_line, tracing_effects
 
 BLOCK_NS = 100 * MS
 EACH = BLOCK_NS // MS
@@ -89,6 +90,17 @@ def test_of_a_long_run_no_more_is_read_than_is_compared(monkeypatch: pytest.Monk
 def test_a_run_without_turns_has_no_effect_to_tell_of() -> None:
     assert tracing_effects(record([block([1_000])])) is None
     assert tracing_effects(record([block([1_000])], facts=(fact("trace_blocks_ns", 0),))) is None
+
+
+def test_the_line_of_the_observer_has_unit_interval_and_n_or_the_reason() -> None:
+    line = observer_line(run(1, 2_000))
+    told = re.fullmatch(r"observer \+(.+) us \[(.+), (.+)\] at the median, n = 10 sets of four turns", line)
+    assert told, line
+    adds, low, high = map(float, told.groups())
+    assert low <= 2.0 <= high
+    assert low <= adds <= high
+    assert observer_line(run(1, 0, blocks=4)).startswith("observer not measured: it takes 8 sets")
+    assert observer_line(record([block([1_000])])) == "observer not measured: the run had no turns without tracing"
 
 
 def test_a_shift_that_was_put_in_is_found() -> None:

@@ -23,6 +23,10 @@ MOST_LINES = 5_000_000
 TRACE_FILES = {"trace-txt": "trace.txt", "trace-dat": "trace.dat"}
 
 
+NOT_WRITTEN = "no "
+"""A sentence on a file that could not be written begins so."""
+
+
 def export_trace_files(folder: Path, analysis: Analysis) -> list[str]:
     """Write the trace and the samples for other programs into the run folder.
 
@@ -53,7 +57,7 @@ def export_file(name: str, path: Path, analysis: Analysis, options: Mapping[str,
     try:
         sentence: str = plugins.load_plugin(exporters, name).export(analysis, path, dict(options or {}))
     except UserError as problem:
-        return f"no {path.name}: {problem}"
+        return f"{NOT_WRITTEN}{path.name}: {problem}"
     except OSError as problem:
         return f"no {path.name}: {problem.strerror}"
     return sentence

@@ -46,6 +46,7 @@ from rtproof.report.pages import run_summary
 from rtproof.run import session
 from rtproof.run.live_view import LiveView, can_redraw, shows_colours
 from rtproof.run.session import AgentOutcome, RunPlan
+from rtproof.summary.kernel_trace import has_recorder
 from rtproof.targets import Target
 
 HTML = "html"
@@ -197,7 +198,12 @@ def _print_result(asked: ExperimentRequest, folder: Path, report: Path | None, o
         stored_runs.write_new_file(report, result.report(HTML))
         if asked.as_json or asked.shown == TABLES:
             click.echo(f"report: {report}", err=asked.as_json)
-    for sentence in exported_files.export_trace_files(folder, result.analysis):
+    told = exported_files.export_trace_files(folder, result.analysis)
+    if asked.shown == run_request.SUMMARY and has_recorder(result.analysis.record):
+        told = [
+            sentence for sentence in told if sentence.startswith(exported_files.NOT_WRITTEN)
+        ]  # the screen has 24 lines
+    for sentence in told:
         click.echo(sentence, err=asked.as_json)
     _report_agent_failure(outcome)
     return result.exit_code
