@@ -12,7 +12,7 @@ from rtproof.core.errors import RecordError
 from rtproof.experiment import stored_runs
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis, Requirement
-from rtproof.report.pages.run_summary import MOST_LINES, summary_text, verdict_line
+from rtproof.report.pages.run_summary import MOST_EXPLAINED, MOST_LINES, summary_text, verdict_line
 from rtproof.summary.summary_model import Doubt, Severity
 
 WHERE = (("page", "runs/a.html"), ("more", "rtproof show runs/a"))
@@ -89,3 +89,16 @@ def test_the_verdict_alone_is_one_line() -> None:
         analysis = make()
         assert verdict_line(analysis).startswith(f"{analysis.verdict.state.value} ")
         assert "\n" not in verdict_line(analysis)
+
+
+RECORDER = Path(__file__).parent / "data" / "golden" / "recorder-1.4.rtrec"
+
+
+def test_an_explained_run_names_its_causes_and_what_tracing_adds() -> None:
+    found = stored_runs.read_run(RECORDER, workers=1).analysis
+    for analysis in (found, replace(found, doubts=tuple(Doubt(f"d{n}", Severity.WARNING, "x" * 200) for n in range(5)))):
+        lines = summary_text(analysis, WHERE).splitlines()
+        assert len(lines) <= MOST_EXPLAINED + 1
+        why = next(at for at, line in enumerate(lines) if line.startswith("why "))
+        assert " %" in lines[why]
+        assert any(line.strip().startswith("observer not measured: the run had no turns") for line in lines[why:])

@@ -25,6 +25,8 @@ from rtproof.summary.summary_model import Severity, Summary
 
 MOST_LINES = 18
 """20 with the last line of the live view and one of the agent."""
+MOST_EXPLAINED = 16
+"""Of a run that is explained: 20 with the four lines that the live view leaves of two threads on a terminal."""
 WIDTH = 80
 NARROWEST, WIDEST = 70, 120
 LABEL = 10
@@ -46,11 +48,11 @@ COLOURS = {State.PROVEN: "green", State.REFUTED: "red", State.INVALID: "red", St
 def summary_text(analysis: Analysis, where: Sequence[tuple[str, str]], width: int = WIDTH) -> str:
     """The summary, one newline after each line. where: label and place of the page and of all the rest."""
     width = min(max(width, NARROWEST), WIDEST)
-    verdict = _verdict_lines(analysis, width)
     why = _why_lines(analysis, width)
-    doubts = _doubt_lines(analysis, width, MOST_DOUBT_LINES - len(why) // 2)
+    verdict = _verdict_lines(analysis, width, short=bool(why))
+    doubts = _doubt_lines(analysis, width, short=bool(why))
     places = [f"{label:<{LABEL}}{clean(place)}" for label, place in where]
-    rows = MOST_LINES - len(verdict) - len(why) - len(doubts) - len(places) - 3
+    rows = (MOST_EXPLAINED if why else MOST_LINES) - len(verdict) - len(why) - len(doubts) - len(places) - 3
     parts = (verdict, _thread_lines(analysis, width, max(rows, 1)), [*why, *doubts, *places])
     return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
 
@@ -60,12 +62,17 @@ def verdict_line(analysis: Analysis) -> str:
     return clean(f"{analysis.verdict.state.value} {verdict_sentences.claim_answer(analysis.verdict)}")
 
 
-def _verdict_lines(analysis: Analysis, width: int) -> list[str]:
-    """The verdict on the first limits, and what more there is to say of the one that decides."""
+def _verdict_lines(analysis: Analysis, width: int, *, short: bool = False) -> list[str]:
+    """The verdict on the first limits, and what more there is to say of the one that decides.
+
+    short: of one limit, only what was seen.
+    """
     deciding = analysis.verdict
     verdicts = sorted(analysis.verdicts or (deciding,), key=lambda verdict: verdict is not deciding)
     if len(verdicts) == 1:
         first, *more = [text for text in (*_reasons(deciding), loop_answer(analysis)) if text] or [""]
+        if short:
+            return [*_one_verdict(deciding, width, 2), *_labelled("", first, width, 2)]
         most = 2 + (not more) + (len(analysis.summaries) <= FEW_THREADS)
         return [*_one_verdict(deciding, width, 2), *_labelled("", first, width, most), *_wrapped(more, width, 2)]
     lines = [line for each in verdicts[:MOST_LIMITS] for line in _one_verdict(each, width, 1)]
@@ -209,8 +216,8 @@ def _why_lines(analysis: Analysis, width: int) -> list[str]:
     return [line for at, text in enumerate(causes) for line in _labelled("" if at else "why", text, width, 2 - at)]
 
 
-def _doubt_lines(analysis: Analysis, width: int, most: int) -> list[str]:
-    """Each kind of doubt once, then the objections. What does not fit is counted.
+def _doubt_lines(analysis: Analysis, width: int, *, short: bool = False) -> list[str]:
+    """Each kind of doubt once, then the objections. What does not fit is counted. short: one line of the first.
 
     First those that make the run invalid, and those that say what the figures are of.
     """
@@ -221,7 +228,7 @@ def _doubt_lines(analysis: Analysis, width: int, most: int) -> list[str]:
     told = [kinds[code] for code in dict.fromkeys(doubt.code for doubt in doubts)]
     told = [what for what in told if not _in_reason(analysis, what)]
     told += dict.fromkeys(f"objection: {each.what}" for each in run_objections(analysis))
-    return _as_many_as_fit(told, width, most)
+    return _as_many_as_fit(told, width, (2, 1) if short else (MOST_DOUBT_LINES, 2))
 
 
 def _in_reason(analysis: Analysis, what: str) -> bool:
@@ -229,11 +236,12 @@ def _in_reason(analysis: Analysis, what: str) -> bool:
     return analysis.verdict.state is State.INVALID and what.lower() in " ".join(analysis.verdict.reasons).lower()
 
 
-def _as_many_as_fit(told: Sequence[str], width: int, most: int) -> list[str]:
+def _as_many_as_fit(told: Sequence[str], width: int, most: tuple[int, int]) -> list[str]:
+    """most: lines in all, and of one doubt."""
     lines: list[str] = []
     for at, what in enumerate(told):
-        some = _labelled("" if lines else "doubts", what, width, 2)
-        if len(lines) + len(some) > most - (at + 1 < len(told)):
+        some = _labelled("" if lines else "doubts", what, width, most[1])
+        if len(lines) + len(some) > most[0] - (at + 1 < len(told)):
             return [*lines, f"{'':{LABEL}}and {len(told) - at:,} more"]
         lines += some
     return lines
