@@ -10,10 +10,20 @@ from lab_table import put
 
 from rtproof.report.pages.campaign_json import CAMPAIGN
 from rtproof.schema.encoder import Shape, keys_table, shapes_within
-from rtproof.schema.published import ANALYSIS, COMPARISON, COUNTED_ABOVE, EXPLANATION, HISTORY, IMPORTED, PLAN, RUNS
+from rtproof.schema.published import (
+    ANALYSIS,
+    COINCIDENCES,
+    COMPARISON,
+    COUNTED_ABOVE,
+    EXPLANATION,
+    HISTORY,
+    IMPORTED,
+    PLAN,
+    RUNS,
+)
 
 PAGE = Path(__file__).parent.parent / "docs" / "json-schema.md"
-DOCUMENTS = (ANALYSIS, PLAN, COMPARISON, RUNS, HISTORY, EXPLANATION, CAMPAIGN, IMPORTED, COUNTED_ABOVE)
+DOCUMENTS = (ANALYSIS, PLAN, COMPARISON, RUNS, HISTORY, EXPLANATION, COINCIDENCES, CAMPAIGN, IMPORTED, COUNTED_ABOVE)
 
 
 def tables(document: Shape) -> str:

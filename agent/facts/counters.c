@@ -137,14 +137,18 @@ void facts_tick(struct facts *facts)
 {
 	struct run *run = facts->run;
 
-	if (!facts->n_counters)
+	if (!facts->n_counters && !facts->kernel_counts)
 		return;
+	int64_t time_ns = run_time_ns(run);
+
+	if (facts->kernel_counts)
+		kernel_counts_look(facts->kernel_counts);
 
 	struct bytes *chunk = chunk_begin(&run->record, CHUNK_TICK);
 	size_t count_at;
 	int n = 0;
 
-	put_i64(chunk, run_time_ns(run));
+	put_i64(chunk, time_ns);
 	count_at = chunk->length;
 	put_u16(chunk, 0);
 	for (int i = 0; i < facts->n_counters; i++) {
@@ -156,6 +160,8 @@ void facts_tick(struct facts *facts)
 		put_i64(chunk, value);
 		n++;
 	}
+	if (facts->kernel_counts)
+		n += kernel_counts_put(facts->kernel_counts, chunk);
 	if (!chunk->failed)
 		set_number(chunk->data + count_at, (uint64_t)n, 2);
 	chunk_end(&run->record);

@@ -63,6 +63,7 @@ void facts_open(struct facts *facts, struct run *run)
 
 void facts_close(struct facts *facts)
 {
+	kernel_counts_close(facts->kernel_counts);
 	system_free(facts->system);
 	rt_threads_free(&facts->rt_threads);
 	bytes_free(&facts->rt_at_start);
@@ -198,6 +199,8 @@ void facts_at_start(struct facts *facts, const struct granted *granted)
 	facts_series(run);
 	facts_asked(run, granted);
 	facts_announce_counters(facts);
+	if (*granted->trace_refused)
+		facts->kernel_counts = kernel_counts_open(run, facts->n_counters);
 	if (getenv("RTPROOF_VIRTUAL_TIME"))
 		fact(run, MOMENT_START, "virtual_time", getenv("RTPROOF_VIRTUAL_TIME"));
 	struct process self = { .pid = getpid() };

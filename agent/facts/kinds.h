@@ -6,6 +6,7 @@
 #ifndef RTPROOF_FACTS_KINDS_H
 #define RTPROOF_FACTS_KINDS_H
 
+#include "facts/kernel_counts.h"
 #include "facts/machine.h"
 #include "facts/real_time.h"
 #include "loads/common/running.h"
@@ -21,6 +22,7 @@ struct counter {
 struct facts {
 	struct run *run;
 	struct counter counters[COUNTERS_MOST];
+	struct kernel_counts *kernel_counts; /* NULL: nobody needs them */
 	int n_counters, kmsg_fd, kernel_lines;
 	bool loads_read; /* their CPU time, at the first tick */
 	struct rt_threads rt_threads;

@@ -15,15 +15,18 @@ from rtproof.core.units import whole_number
 from rtproof.experiment.foreign_traces import is_foreign, is_trace_file, open_trace, with_threads
 from rtproof.experiment.stored_runs import open_run
 from rtproof.explain.causes import Cause
+from rtproof.explain.coincidence import Coincidences, coincidences
 from rtproof.explain.explanation import Explanation, explain
 from rtproof.explain.foreign_records import ALL_REAL_TIME, WantedThreads
 from rtproof.record import run_folder
 from rtproof.record.contents import Record
 from rtproof.report import render
-from rtproof.report.blocks import Section, Text
-from rtproof.report.sections.explained import SHOWN_BUDGETS, budget_blocks, explained_blocks
+from rtproof.report.blocks import Block, Section, Text
+from rtproof.report.sections.coinciding import coincidence_blocks
+from rtproof.report.sections.explained import SHOWN_BUDGETS, budget_blocks, explained_blocks, trace_refused
 from rtproof.report.text_table import fitted_to_terminal
-from rtproof.schema.published import explanation_dict
+from rtproof.schema.published import coincidences_dict, explanation_dict
+from rtproof.summary.kernel_trace import has_trace
 
 ALSO = {
     Cause.IRQ_OFF: (Cause.IRQ_OFF_LIKELY, Cause.IRQ_OFF_OR_GONE),
@@ -47,6 +50,15 @@ class ExplainedRun:
         return 1 if self.exceeded else 0
 
 
+@dataclass(frozen=True)
+class CoincidingRun:
+    """What coincides with late activations of a run without a trace."""
+
+    record: Record
+    found: Coincidences
+    exit_code: int = 0
+
+
 def parse_at_most(words: Sequence[str]) -> dict[Cause, int]:
     """How often each cause may be the first one, from words such as irqoff:0. UserError for any other word."""
     found: dict[Cause, int] = {}
@@ -64,12 +76,15 @@ def parse_at_most(words: Sequence[str]) -> dict[Cause, int]:
 
 def explain_run(
     path: Path, limit_ns: int | None, top: int, at_most: Mapping[Cause, int], wanted: WantedThreads = ALL_REAL_TIME
-) -> ExplainedRun:
-    """Explain the run at a path. wanted: threads of a trace.dat.
+) -> ExplainedRun | CoincidingRun:
+    """Explain the run at a path, or say what coincides where it has no trace. wanted: threads of a trace.dat.
 
-    UserError if causes are limited, and no late activation is in the trace.
+    UserError if causes are limited, and there is no trace or no late activation is in it.
     """
     record = _opened(path, wanted)
+    untraced = not has_trace(record) and not is_trace_file(path)
+    if untraced and record.end is not None and not at_most:
+        return CoincidingRun(record, coincidences(record, limit_ns, top))
     found = explain(record, limit_ns, top)
     if at_most and found.late and not found.budgets:
         raise UserError(
@@ -104,17 +119,27 @@ def exceeded(found: Explanation, at_most: Mapping[Cause, int]) -> list[str]:
     return sentences
 
 
-def print_explanation(result: ExplainedRun, as_json: bool, *, verbose: bool = False) -> None:
+def print_explanation(result: ExplainedRun | CoincidingRun, as_json: bool, *, verbose: bool = False) -> None:
     """Print an explanation. verbose: with the budgets of the latest activations."""
+    if isinstance(result, CoincidingRun):
+        plain = coincidences_dict(result.found, result.record)
+        blocks = coincidence_blocks(result.found, trace_refused(result.record))
+        title, name = "rtproof: what coincides with lateness", "Coincidence"
+    else:
+        plain = explanation_dict(result.explanation, result.record, result.exceeded)
+        blocks = _explanation_blocks(result, verbose)
+        title, name = "rtproof: why it was late", "Causes"
     if as_json:
-        click.echo(json.dumps(explanation_dict(result.explanation, result.record, result.exceeded), indent=2))
+        click.echo(json.dumps(plain, indent=2))
         return
     with fitted_to_terminal():
-        blocks = explained_blocks(result.explanation, result.record)
-        if verbose:
-            blocks += budget_blocks(result.explanation, SHOWN_BUDGETS)
-        if result.exceeded:
-            blocks.append(Text(tuple(f"{sentence}." for sentence in result.exceeded), "bad"))
-        click.echo(
-            render("text", "rtproof: why it was late", [Section("explained", "Causes", tuple(blocks))]), nl=False
-        )
+        click.echo(render("text", title, [Section("explained", name, tuple(blocks))]), nl=False)
+
+
+def _explanation_blocks(result: ExplainedRun, verbose: bool) -> list[Block]:
+    blocks = explained_blocks(result.explanation, result.record)
+    if verbose:
+        blocks += budget_blocks(result.explanation, SHOWN_BUDGETS)
+    if result.exceeded:
+        blocks.append(Text(tuple(f"{sentence}." for sentence in result.exceeded), "bad"))
+    return blocks

@@ -198,15 +198,18 @@ def _print_result(asked: ExperimentRequest, folder: Path, report: Path | None, o
         stored_runs.write_new_file(report, result.report(HTML))
         if asked.as_json or asked.shown == TABLES:
             click.echo(f"report: {report}", err=asked.as_json)
-    told = exported_files.export_trace_files(folder, result.analysis)
-    if asked.shown == run_request.SUMMARY and has_recorder(result.analysis.record):
-        told = [
-            sentence for sentence in told if sentence.startswith(exported_files.NOT_WRITTEN)
-        ]  # the screen has 24 lines
-    for sentence in told:
+    for sentence in _trace_sentences(asked, folder, result.analysis):
         click.echo(sentence, err=asked.as_json)
     _report_agent_failure(outcome)
     return result.exit_code
+
+
+def _trace_sentences(asked: ExperimentRequest, folder: Path, analysis: Analysis) -> list[str]:
+    """Write the trace for other programs; the sentences to print. An explained run's screen has no room for all."""
+    told = exported_files.export_trace_files(folder, analysis)
+    if asked.shown == run_request.SUMMARY and has_recorder(analysis.record):
+        return [sentence for sentence in told if sentence.startswith(exported_files.NOT_WRITTEN)]
+    return told
 
 
 def program_name() -> str:

@@ -140,6 +140,9 @@ def explain_activations(record: Record, activations: Sequence[LateActivation]) -
 # Which activations are explained.
 
 
+NO_SAMPLES = "the record holds no samples, so it does not tell which activations were late"
+
+
 @dataclass(frozen=True)
 class Choice:
     """The late activations, largest first, how many there are in all, and a sample of ordinary ones.
@@ -154,12 +157,10 @@ class Choice:
 
 
 def _chosen(record: Record, limit_ns: int | None, top: int) -> Choice:
-    every = [(series, _activations(record, series)) for series in judged_series(record)]
-    off = [in_untraced_turns(record, some.due_ns) for _, some in every]
-    found = [(series, some.where(~gone)) for (series, some), gone in zip(every, off, strict=True)]
-    found = [(series, some) for series, some in found if some.value.size]
+    every = [(series, *_by_tracing(record, series)) for series in judged_series(record)]
+    found = [(series, traced) for series, traced, _ in every if traced.value.size]
     if not found:
-        raise UserError("the record holds no samples, so it does not tell which activations were late")
+        raise UserError(NO_SAMPLES)
     values = np.concatenate([some.value for _, some in found])
     above_ns = limit_ns if limit_ns is not None else _below_largest(values, top)
     late = [each for series, some in found for each in _as_late(record, series, some.where(some.value > above_ns))]
@@ -168,8 +169,26 @@ def _chosen(record: Record, limit_ns: int | None, top: int) -> Choice:
     low, high = np.quantile(values, (0.25, 0.75))
     middle = [(series, some.where((some.value >= low) & (some.value <= min(high, above_ns)))) for series, some in found]
     usual = [each for series, some in middle for each in _as_late(record, series, some)]
-    untraced = sum(int((some.value[gone] > above_ns).sum()) for (_, some), gone in zip(every, off, strict=True))
+    untraced = sum(int((gone.value > above_ns).sum()) for _, _, gone in every)
     return Choice(late[: min(count, MOST_LATE)], count, _spread(usual, ORDINARY), untraced)
+
+
+def _by_tracing(record: Record, series: Series) -> tuple[Activations, Activations]:
+    """The activations with tracing, and those in turns without."""
+    every = _activations(record, series)
+    off = in_untraced_turns(record, every.due_ns)
+    return every.where(~off), every.where(off)
+
+
+def late_times(record: Record, limit_ns: int | None, top: int) -> dict[int, tuple[Int64Array, Int64Array]]:
+    """Due times and values of the late activations, by the id of their series. limit_ns and top as for ``explain``."""
+    found = {series.id: _activations(record, series) for series in judged_series(record)}
+    values = np.concatenate([some.value for some in found.values()]) if found else np.zeros(0, np.int64)
+    if not values.size:
+        raise UserError(NO_SAMPLES)
+    above_ns = limit_ns if limit_ns is not None else _below_largest(values, top)
+    late = {of: some.where(some.value > above_ns) for of, some in found.items()}
+    return {of: (some.due_ns, some.value) for of, some in late.items()}
 
 
 def _below_largest(values: Int64Array, top: int) -> int:

@@ -39,6 +39,13 @@ from rtproof.compare.run_metrics import QUANTILES, RunFigures
 from rtproof.explain.advice import Advice, advice_on
 from rtproof.explain.budget import BudgetPart, TimeBudget
 from rtproof.explain.causes import NamedCause
+from rtproof.explain.coincidence import (
+    COINCIDENCE_LEVEL,
+    COINCIDENCE_METHOD,
+    Coincidences,
+    MovedCount,
+    WaitedForCpu,
+)
 from rtproof.explain.explanation import CauseRow, Explanation
 from rtproof.explain.stacks import CommonPath
 from rtproof.judge import verdict_sentences
@@ -92,6 +99,7 @@ RUNS_SCHEMA = "rtproof.runs"
 HISTORY_SCHEMA, HISTORY_VERSION = "rtproof.history", 1
 PLAN_SCHEMA, PLAN_VERSION = "rtproof.plan", 2
 EXPLANATION_SCHEMA, EXPLANATION_VERSION = "rtproof.explanation", 1
+COINCIDENCE_SCHEMA, COINCIDENCE_VERSION = "rtproof.coincidence", 1
 
 MANY = ("config ", "module ")
 """How the facts begin that no run is published with: the options and modules of the kernel are thousands."""
@@ -1191,6 +1199,10 @@ def _blind(found: ExplanationDocument) -> list[str]:
     return [each.name.lower() for each in found[0].blind]
 
 
+def _trace_refused(found: tuple[Coincidences, Record]) -> str | None:
+    return found[1].fact("trace_refused")
+
+
 CAUSE = Shape("cause", NamedCause) | {
     "cause": "what it is, as `--explain-at-most` names it",
     "name": Key("of the thread, the interrupt, the softirq or the function; or `null`", or_null=True),
@@ -1257,6 +1269,42 @@ EXPLANATION = Shape("explanation", ExplanationDocument) | {
     "exceeded": Key("sentences on causes that came more often than `--explain-at-most` allows", "2"),
     "budgets": Key("of late activations, the largest latency first", "0.budgets", each=BUDGET),
 }
+
+
+MOVED_COUNT = Shape("count that coincides", MovedCount) | {
+    "name": "as in the record; with `.low` left out",
+    "words": "what it is",
+    "unit": "of the two values",
+    "late": "median in late seconds: change per second, or the value of a gauge",
+    "ordinary": "median in the other seconds",
+    "chance_ratio": "that any of all counts would move so by chance",
+}
+WAITED = Shape("waiting for a CPU", WaitedForCpu) | {
+    "thread": "the measuring thread",
+    "late_ns": "the latencies of its late activations together",
+    "waited_ns": "for how long it was ready and waited in late seconds, without what is usual; `null`: not known",
+    "share_ratio": "of the late time, at most 1; `null`: not known",
+}
+COINCIDENCES = Shape("coincidence", tuple[Coincidences, Record]) | {
+    **document(COINCIDENCE_SCHEMA, COINCIDENCE_VERSION),
+    "limit_ns": Key("above which an activation is late; `null`: the largest were taken", "0.limit_ns"),
+    "late_count": Key("late activations of the run", "0.late"),
+    "late_seconds_count": Key("seconds that have one", "0.late_seconds"),
+    "seconds_count": Key("seconds of the run, from reading to reading", "0.seconds"),
+    "looked_at_count": Key("counts that moved at all", "0.looked_at"),
+    "level_ratio": Key("the largest chance at which a count coincides", fixed=COINCIDENCE_LEVEL),
+    "method": Key("of the chances", fixed=COINCIDENCE_METHOD),
+    "too_few": Key("why nothing can coincide, or `null`", "0.too_few", or_null=True),
+    "coincides": Key("the smallest chance first", "0.moved", each=MOVED_COUNT),
+    "waited": Key("what is measured, for each thread with late activations", "0.waited", each=WAITED),
+    "waited_ratio": Key("of the late time of all threads; the rest is unexplained", "0.waited_share"),
+    "trace_refused": Key("why there is no trace, or `null`", _trace_refused),
+}
+
+
+def coincidences_dict(found: Coincidences, record: Record) -> Json:
+    """Return what coincides as plain data."""
+    return encode((found, record), COINCIDENCES)
 
 
 def explanation_dict(found: Explanation, record: Record, exceeded: tuple[str, ...] = ()) -> Json:

@@ -60,7 +60,8 @@ def command(ctx: click.Context, /, words: tuple[str, ...], at_most: tuple[str, .
     """Say why activations were late: every nanosecond from the due time to the end, by cause.
 
     RUN is a run folder or a record of a run with --trace, or a trace.dat of trace-cmd. The trace needs sched_switch and
-    sched_waking; with the events of interrupts, softirqs and timers it can name more causes.
+    sched_waking; with the events of interrupts, softirqs and timers it can name more causes. Of a run without a trace
+    it says what the kernel counted more of in the seconds of late activations: that coincides, and is no cause.
 
     Without RUN, threads of your own application are measured on this machine: those of --pid, --thread or PROGRAM. What
     was measured is a run as any other. This needs root.

@@ -123,7 +123,7 @@ NONE = "No load of rtproof's own ran. Whether anything else did is not known."
 def loads_section(analysis: Analysis) -> list[Block]:
     """How much work the loads did, and what temperature and frequency did meanwhile."""
     counters = [counter for counter in analysis.record.counters if counter.time_ns.size]
-    growing = [counter for counter in counters if counter.grows]
+    growing = [counter for counter in counters if counter.grows and counter.name.startswith("load.")]
     gauges = [counter for counter in counters if not counter.grows]
     blocks: list[Block] = [] if any(counter.name.startswith("load.") for counter in growing) else [Text((NONE,))]
     if growing:

@@ -10,6 +10,7 @@ from rtproof.core.phrases import capitalised, quantity, value
 from rtproof.explain.advice import advice_on
 from rtproof.explain.budget import BudgetPart, Phase, TimeBudget
 from rtproof.explain.causes import Blind, Cause
+from rtproof.explain.coincidence import Coincidences, coincidences
 from rtproof.explain.explanation import CauseRow, Explanation, explain
 from rtproof.explain.foreign_records import DEFINITION_EVENT
 from rtproof.explain.trace_clock import WORTH_TELLING_NS
@@ -17,6 +18,7 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Record
 from rtproof.report import number_format
 from rtproof.report.blocks import BarPart, Bars, Block, Table, Text
+from rtproof.report.sections.coinciding import coincidence_blocks, coincidence_in_short
 from rtproof.summary import kernel_trace
 from rtproof.summary.kernel_trace import has_trace, recorder_windows
 from rtproof.summary.tracing_effect import observer_line
@@ -35,7 +37,7 @@ MOST_ADVICE, MOST_KINDS = 4, 3
 def explained_section(analysis: Analysis) -> list[Block]:
     """Why the latest activations were late, if the run was traced."""
     if not has_trace(analysis.record):
-        return []
+        return _coinciding(analysis)
     try:
         found = explanation_of(analysis)
     except UserError as problem:
@@ -50,6 +52,28 @@ def explained_section(analysis: Analysis) -> list[Block]:
         *bars,
         *budget_blocks(found, SHOWN_BUDGETS, folded=True),
     ]
+
+
+def _coinciding(analysis: Analysis) -> list[Block]:
+    """What coincides, if the run was to be explained and could not be traced."""
+    refused = trace_refused(analysis.record)
+    if not refused:
+        return []
+    try:
+        return coincidence_blocks(coincidences_of(analysis), refused)
+    except UserError as problem:
+        return [Text((f"{capitalised(str(problem))}.",), "doubt")]
+
+
+def trace_refused(record: Record) -> str:
+    """Why a run with --explain has no trace, in the agent's words; "" where it has one, or was not to have one."""
+    return record.fact("trace_refused") or ""
+
+
+def coincidences_of(analysis: Analysis) -> Coincidences:
+    """What coincides with activations above the deciding limit."""
+    requirement = analysis.verdict.requirement
+    return coincidences(analysis.record, requirement.limit_ns if requirement else None)
 
 
 class _SameRecord:
@@ -81,9 +105,12 @@ def explanation_of(analysis: Analysis) -> Explanation:
 
 def why_in_short(analysis: Analysis) -> tuple[str, ...]:
     """Of a run with --explain: the first causes, and what the observer adds; () for any other run."""
-    if not kernel_trace.has_recorder(analysis.record):
+    refused = bool(trace_refused(analysis.record))
+    if not refused and not kernel_trace.has_recorder(analysis.record):
         return ()
     try:
+        if refused:
+            return (coincidence_in_short(coincidences_of(analysis)),)
         found = explanation_of(analysis)
     except UserError as problem:
         return (capitalised(str(problem)),)
@@ -176,7 +203,8 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def _doubts(found: Explanation) -> list[str]:
+def _not_explained(found: Explanation) -> list[str]:
+    """Which late activations have no budget, and why."""
     doubts = []
     if found.outside:
         doubts.append(f"{quantity(found.outside, 'activation')} of {found.late:,} are not in the trace.")
@@ -187,6 +215,11 @@ def _doubts(found: Explanation) -> list[str]:
         )
     if found.left_out:
         doubts.append(f"{quantity(found.left_out, 'activation')} of {found.late:,} were left out: they are too many.")
+    return doubts
+
+
+def _doubts(found: Explanation) -> list[str]:
+    doubts = _not_explained(found)
     torn = sum(1 for each in found.budgets if not each.whole)
     if torn:
         share = _percent(found.share_of(Cause.UNEXPLAINED))

@@ -1,0 +1,366 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What coincides with late activations in a run without a trace: what the kernel counted more of in the late seconds.
+
+This is evidence and no attribution. Each count has the chance that it would move so by chance, if no count had to do
+with the late activations. The time for which a thread was ready and waited for a CPU is measured, not guessed.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtproof.core.errors import UserError
+from rtproof.explain.explanation import DEFAULT_TOP, late_times
+from rtproof.record.contents import Conditions, Counter, Int64Array, Record, Series
+from rtproof.summary.fields import judged_series
+from rtproof.summary.recorded_facts import requested_limits_ns
+
+COINCIDENCE_LEVEL = 0.05
+"""A count coincides if chance alone would make any of all counts move so in at most this share of runs."""
+SHUFFLES = 1_999
+MOST_CELLS = 8_000_000
+"""Seconds times shuffles at most: a long run is shuffled less often."""
+BATCH_CELLS = 2_000_000
+"""Of these so many at a time, for the memory."""
+FEWEST_SHUFFLES = 199
+SHORTEST_NS = 500_000_000
+"""A second that was cut shorter belongs to the one before."""
+ROUNDED_NS = 1_000_000
+"""The time of a row may be this much too early."""
+CLOCKS = ("clock.raw",)
+COINCIDENCE_METHOD = (
+    "sums of ranks over the late seconds, each divided by its spread; the late seconds are shuffled among all seconds, "
+    "and a count is held against the largest sum of any count in each shuffle, which allows for how many were looked "
+    "at. It assumes that seconds could be exchanged: what drifts through the run as the lateness does coincides too"
+)
+
+ROUNDING = 1e-9
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class MovedCount:
+    """One count that was looked at. late, ordinary: its median change per second in late and in ordinary seconds.
+
+    words: what it is. For a gauge late and ordinary are its median value. chance: of 1, that any of all counts would
+    move so by chance.
+    """
+
+    name: str
+    words: str
+    unit: str
+    late: float
+    ordinary: float
+    chance: float
+
+
+@dataclass(frozen=True)
+class WaitedForCpu:
+    """How much of a thread's lateness it was ready to run and waited for a CPU, from the kernel's own account.
+
+    late_ns: of its late activations. waited_ns: in their seconds, without what is usual in ordinary seconds; None if
+    the kernel does not tell, or if all seconds are late.
+    """
+
+    thread: int
+    late_ns: int
+    waited_ns: int | None
+
+    @property
+    def share(self) -> float | None:
+        """Of the late time; never above 1, because the account covers all activations of these seconds."""
+        return None if self.waited_ns is None else min(1.0, self.waited_ns / self.late_ns)
+
+
+@dataclass(frozen=True)
+class Coincidences:
+    """What coincides with the late activations of a run.
+
+    limit_ns: above which an activation is late; None: the largest were taken. late: how many. late_seconds, seconds: of
+    the readings, about a second each. looked_at: how many counts moved at all. moved: those that coincide, the smallest
+    chance first. waited: of each thread with late activations. too_few: why nothing can coincide, or "".
+    """
+
+    limit_ns: int | None
+    late: int
+    late_seconds: int
+    seconds: int
+    looked_at: int
+    moved: tuple[MovedCount, ...]
+    waited: tuple[WaitedForCpu, ...]
+    too_few: str
+
+    @property
+    def waited_share(self) -> float | None:
+        """The share of the late time of all threads; None if it is not known of one of them."""
+        if not self.waited or any(each.share is None for each in self.waited):
+            return None
+        total_ns = sum(each.late_ns for each in self.waited)
+        return sum((each.share or 0) * each.late_ns for each in self.waited) / total_ns
+
+
+def coincidences(record: Record, limit_ns: int | None = None, top: int = DEFAULT_TOP) -> Coincidences:
+    """What coincides with the late activations. limit_ns and top as for ``explain``.
+
+    UserError if the record does not tell which activations were late, or what happened when.
+    """
+    limit_ns = limit_ns or min(requested_limits_ns(record), default=None)
+    times = _ticks(record)
+    if times.size < 2:
+        raise UserError("the record has no two readings of what the kernel counts, so nothing can coincide")
+    late = late_times(record, limit_ns, top)
+    series = {each.id: each for each in judged_series(record)}
+    flags = {of: _late_seconds(times, due_ns, value) for of, (due_ns, value) in late.items()}
+    anywhere = _any_of(flags.values(), times.size - 1)
+    columns = list(_columns(record, times, {series[of]: found for of, found in flags.items()}, anywhere))
+    moved, too_few = _coinciding(columns, anywhere)
+    return Coincidences(
+        limit_ns=limit_ns,
+        late=sum(value.size for _, value in late.values()),
+        late_seconds=int(anywhere.sum()),
+        seconds=anywhere.size,
+        looked_at=len(columns),
+        moved=moved,
+        waited=tuple(
+            _waited(record, times, series[of], flags[of], value) for of, (_, value) in late.items() if value.size
+        ),
+        too_few=too_few,
+    )
+
+
+# The seconds.
+
+
+def _ticks(record: Record) -> Int64Array:
+    """The times of the readings, at least half a second apart; ns from the origin."""
+    every = [counter.time_ns for counter in record.counters] or [each.time_ns for each in record.conditions.values()]
+    times = np.unique(np.concatenate(every)) if every else np.zeros(0, np.int64)
+    kept: list[int] = []
+    for time_ns in times.tolist():
+        if not kept or time_ns - kept[-1] >= SHORTEST_NS:
+            kept.append(time_ns)
+    return np.array(kept, np.int64)
+
+
+def _any_of(flags: Iterable[BoolArray], seconds: int) -> BoolArray:
+    found = np.zeros(seconds, bool)
+    for each in flags:
+        found |= each
+    return found
+
+
+def _late_seconds(times: Int64Array, due_ns: Int64Array, value: Int64Array) -> BoolArray:
+    """Which seconds have a part of a late activation, from its due time to its end."""
+    flags = np.zeros(times.size - 1, bool)
+    first = np.clip(np.searchsorted(times, due_ns, "right") - 1, 0, flags.size - 1)
+    last = np.clip(np.searchsorted(times, due_ns + value, "right") - 1, 0, flags.size - 1)
+    for begin, end in zip(first.tolist(), last.tolist(), strict=True):
+        flags[begin : end + 1] = True
+    return flags
+
+
+# What the kernel counts, as a column of one number for each second.
+
+
+@dataclass(frozen=True)
+class Column:
+    """A count as changes per second, or a gauge as values; ``late``: the seconds that are late for what it counts."""
+
+    name: str
+    words: str
+    unit: str
+    values: FloatArray
+    late: BoolArray
+
+
+def _columns(
+    record: Record, times: Int64Array, flags: dict[Series, BoolArray], anywhere: BoolArray
+) -> Iterator[Column]:
+    for counter in record.counters:
+        if counter.name in CLOCKS or not counter.time_ns.size:
+            continue
+        late = _late_of(counter.name, flags, anywhere)
+        words = _words(record, counter.name)
+        if counter.grows:
+            yield from _moving(Column(counter.name, words, f"{counter.unit}/s", _rates(counter, times), late))
+            continue
+        values = _held(counter, times)[1:].astype(float)
+        yield from _moving(Column(counter.name, f"{words}, higher", counter.unit, values, late))
+        yield from _moving(Column(f"{counter.name}.low", f"{words}, lower", counter.unit, -values, late))
+    for of, late in flags.items():
+        conditions = record.conditions.get(of.thread)
+        if conditions is not None:
+            words = f"the kernel took the CPU away from thread {of.thread}"
+            values = _by_second(conditions, conditions.involuntary_switches, times) / (np.diff(times) / 1e9)
+            yield from _moving(Column(f"involuntary_switches.thread{of.thread}", words, "switches/s", values, late))
+
+
+def _moving(column: Column) -> Iterable[Column]:
+    """Of a count that never moves nobody can say anything."""
+    return (column,) if column.values.size and np.ptp(column.values) else ()
+
+
+def _held(counter: Counter, times: Int64Array) -> Int64Array:
+    """Its value at each time: a counter may have a reading only where it has changed."""
+    at = np.searchsorted(counter.time_ns, times, "right") - 1
+    return counter.value[np.maximum(at, 0)]
+
+
+def _rates(counter: Counter, times: Int64Array) -> FloatArray:
+    rates: FloatArray = np.diff(_held(counter, times)) / (np.diff(times) / 1e9)
+    return rates
+
+
+def _by_second(conditions: Conditions, counts: Int64Array, times: Int64Array) -> FloatArray:
+    """What a thread noted, by second. A row is written just behind the readings that end its second."""
+    second = np.searchsorted(times, conditions.time_ns + ROUNDED_NS, "right") - 2
+    found = np.zeros(times.size - 1)
+    np.add.at(found, np.clip(second, 0, found.size - 1), counts)
+    return found
+
+
+def _late_of(name: str, flags: dict[Series, BoolArray], anywhere: BoolArray) -> BoolArray:
+    """The seconds that are late on the CPU or for the thread that a counter is of; for others, those late anywhere."""
+    found = re.search(r"\.(cpu|thread)(\d+)$", name)
+    if not found:
+        return anywhere
+    kind, number = found[1], int(found[2])
+    own = [late for of, late in flags.items() if (of.thread if kind == "thread" else of.cpu) in (number, -1)]
+    return _any_of(own, anywhere.size)
+
+
+KINDS = {
+    "interrupts": "interrupt {}",
+    "softirqs": "softirq {}",
+    "steal": "time that the hypervisor took",
+    "pressure": "threads waited for {}",
+    "minor_faults": "page faults",
+    "major_faults": "page faults that read from a disk",
+    "throttled": "throttling by heat",
+    "load": "work of the load {}",
+    "temperature": "temperature {}",
+    "frequency": "frequency",
+}
+
+
+def _words(record: Record, name: str) -> str:
+    """What a counter is: the kind, what of it, and where."""
+    kind, *rest = name.split(".")
+    place = ""
+    if rest and (where := re.fullmatch(r"(cpu|thread)(\d+)", rest[-1])):
+        rest = rest[:-1]
+        place = f" on CPU {where[2]}" if where[1] == "cpu" else f" of thread {where[2]}"
+    label = ".".join(rest)
+    if kind == "interrupts":
+        label = f"{label} {_device(record, label)}".rstrip()
+    return KINDS.get(kind, name).format(label) + place
+
+
+def _device(record: Record, label: str) -> str:
+    """Who has an interrupt: the last words of its line in /proc/interrupts at the start."""
+    content = next((each.content for each in record.files if each.path == "/proc/interrupts"), b"")
+    text = content.decode(errors="replace")
+    line = next((each for each in text.splitlines() if each.strip().startswith(f"{label}:")), "")
+    words = re.sub(r"^[\s\d]+", "", line.partition(":")[2]).split()
+    return (words[-1] if label.isdigit() else " ".join(words)) if words else ""
+
+
+# Which of them coincide.
+
+
+def _coinciding(columns: Sequence[Column], anywhere: BoolArray) -> tuple[tuple[MovedCount, ...], str]:
+    """The columns that coincide, the smallest chance first; or why none can."""
+    late, every = int(anywhere.sum()), anywhere.size
+    if not late:
+        return (), "no second was late"
+    if late == every:
+        return (), "every second was late, so there is no ordinary one to compare with: give a larger --limit"
+    if not columns:
+        return (), "nothing that was counted has moved"
+    if 1 / comb(every, late) > COINCIDENCE_LEVEL:
+        return (), f"{late} late of {every} seconds are too few to tell from chance: measure for longer"
+    chances = chances_of([each.values for each in columns], [each.late for each in columns])
+    found = [_moved(each, chance) for each, chance in zip(columns, chances, strict=True) if chance <= COINCIDENCE_LEVEL]
+    return tuple(sorted(found, key=lambda each: (each.chance, each.name))), ""
+
+
+def _moved(column: Column, chance: float) -> MovedCount:
+    low = column.name.endswith(".low")
+    values = -column.values if low else column.values
+    late, ordinary = float(np.median(values[column.late])), float(np.median(values[~column.late]))
+    return MovedCount(column.name.removesuffix(".low"), column.words, column.unit, late, ordinary, chance)
+
+
+def chances_of(columns: Sequence[FloatArray], late: Sequence[BoolArray], shuffles: int = SHUFFLES) -> list[float]:
+    """For each column the chance that any of them would have so large values in its late seconds by chance.
+
+    columns: a number for each second. late: which seconds are late for the column. All are shuffled together, so those
+    that move together count as what they are (Westfall and Young, Resampling-Based Multiple Testing, 1993, 2.3: the
+    largest statistic).
+    """
+    seconds = columns[0].size
+    shuffles = max(FEWEST_SHUFFLES, min(shuffles, MOST_CELLS // seconds))
+    groups = _groups(columns, late)
+    observed = np.full(len(columns), -np.inf)
+    for group in groups:
+        observed[group.members] = group.scores[:, group.late].sum(1)
+    random = np.random.default_rng(0)
+    largest = np.full(shuffles, -np.inf)
+    batch = max(1, BATCH_CELLS // seconds)
+    for begin in range(0, shuffles, batch):
+        part = largest[begin : begin + batch]
+        order = np.argsort(random.random((part.size, seconds)), axis=1)
+        for group in groups:
+            np.maximum(part, (group.late[order].astype(float) @ group.scores.T).max(1), out=part)
+    return [float((1 + (largest >= each - ROUNDING).sum()) / (1 + shuffles)) for each in observed]
+
+
+@dataclass(frozen=True)
+class ColumnGroup:
+    """Columns with the same late seconds. scores: their ranks, over the spread of the sum of the late ones."""
+
+    late: BoolArray
+    members: Int64Array
+    scores: FloatArray
+
+
+def _groups(columns: Sequence[FloatArray], late: Sequence[BoolArray]) -> list[ColumnGroup]:
+    flags, number = np.unique(np.array(late), axis=0, return_inverse=True)
+    found = []
+    for at, flag in enumerate(flags):
+        count, seconds = int(flag.sum()), flag.size
+        if not 0 < count < seconds:
+            continue
+        members = np.flatnonzero(number.ravel() == at)
+        scores = np.array([_ranks(columns[member]) for member in members.tolist()])
+        spread = np.sqrt((scores**2).sum(1) * count * (seconds - count) / (seconds * (seconds - 1)))
+        found.append(ColumnGroup(flag, members, scores / spread[:, None]))
+    return found
+
+
+def _ranks(values: FloatArray) -> FloatArray:
+    """The ranks from 0 on less their mean; equal values share theirs."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    ranks: FloatArray = ((ends - counts + ends - 1) / 2)[inverse.ravel()]
+    centred: FloatArray = ranks - ranks.mean()
+    return centred
+
+
+# What is measured.
+
+
+def _waited(record: Record, times: Int64Array, series: Series, late: BoolArray, value: Int64Array) -> WaitedForCpu:
+    """value: of the late activations of this thread."""
+    late_ns, conditions = int(value.sum()), record.conditions.get(series.thread)
+    if conditions is None or not conditions.run_delay_ns.any() or late.all():
+        return WaitedForCpu(series.thread, late_ns, None)
+    waited = _by_second(conditions, conditions.run_delay_ns, times)
+    usual = float(np.median(waited[~late]))
+    return WaitedForCpu(series.thread, late_ns, int(np.maximum(waited[late] - usual, 0).sum()))
