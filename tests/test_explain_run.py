@@ -477,7 +477,10 @@ def test_a_run_without_a_trace_gets_one_sentence(tmp_path: Path, capsys: pytest.
     write_run(tmp_path / "run", drawn(1, 100))
     assert main(["explain", str(tmp_path / "run")]) == 2
     (said,) = capsys.readouterr().err.splitlines()
-    assert said.endswith("this run has no trace, so nobody can tell why it was late: measure with --trace")
+    assert said.endswith("the record has no two readings of what the kernel counts, so nothing can coincide")
+    assert main(["explain", str(tmp_path / "run"), "--explain-at-most", "irqoff:0"]) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.endswith("this run has no trace, so nobody can tell why it was late: measure with --explain")
 
 
 def test_perfetto_has_a_track_for_each_cpu_and_each_budget(tmp_path: Path) -> None:

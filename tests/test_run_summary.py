@@ -98,7 +98,7 @@ def test_an_explained_run_names_its_causes_and_what_tracing_adds() -> None:
     found = stored_runs.read_run(RECORDER, workers=1).analysis
     for analysis in (
         found,
-        replace(found, doubts=tuple(Doubt(f"d{n}", Severity.WARNING, "x" * 200) for n in range(5))),
+        replace(found, doubts=tuple(Doubt(f"d{n}", Severity.WARNING, "x" * 200, "y") for n in range(5))),
     ):
         lines = summary_text(analysis, WHERE).splitlines()
         assert len(lines) <= MOST_EXPLAINED + 1

@@ -340,7 +340,8 @@ def _groups(columns: Sequence[FloatArray], late: Sequence[BoolArray]) -> list[Co
         members = np.flatnonzero(number.ravel() == at)
         scores = np.array([_ranks(columns[member]) for member in members.tolist()])
         spread = np.sqrt((scores**2).sum(1) * count * (seconds - count) / (seconds * (seconds - 1)))
-        found.append(ColumnGroup(flag, members, scores / spread[:, None]))
+        still = np.where(spread > 0, spread, 1.0)  # the ranks of what never moves are 0, and stay so
+        found.append(ColumnGroup(flag, members, scores / still[:, None]))
     return found
 
 
