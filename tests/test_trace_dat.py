@@ -23,7 +23,7 @@ from trace_dat_cases import (
 )
 
 from rtproof.core.errors import UserError
-from rtproof.experiment.explained_runs import explain_run
+from rtproof.experiment.explained_runs import ExplainedRun, explain_run
 from rtproof.experiment.foreign_traces import open_trace
 from rtproof.experiment.stored_runs import read_run
 from rtproof.explain.causes import Cause
@@ -68,7 +68,9 @@ def test_every_version_and_byte_order_tells_the_same(tmp_path: Path, write, layo
 def test_the_budget_of_a_trace_names_the_cause(tmp_path: Path) -> None:
     path = tmp_path / "trace.dat"
     path.write_bytes(version_7(traced(sleeping(LATES_NS))))
-    found = explain_run(path, 100_000, 8, {}, ALL_REAL_TIME).explanation
+    run = explain_run(path, 100_000, 8, {}, ALL_REAL_TIME)
+    assert isinstance(run, ExplainedRun)
+    found = run.explanation
     (late,) = found.budgets
     assert late.activation.latency_ns == 300_000 + RETURNED_NS
     assert late.first.cause is Cause.IRQ_OFF_OR_GONE
