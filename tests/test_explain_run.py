@@ -429,6 +429,18 @@ def test_who_forbids_interrupts_off_forbids_what_may_be_that() -> None:
     assert said == "1 late activation had irqoff, or irqoff-or-machine, first, and 0 may"
 
 
+def test_a_limit_of_causes_is_not_judged_by_some_of_the_late_activations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless those alone exceed it."""
+    full = recorded(lambda at: True)
+    monkeypatch.setattr(explained_runs, "_opened", lambda *_: replace(full, snapshots=full.snapshots[:-1]))
+    with pytest.raises(UserError, match="the trace holds 3 of 4 late activations, so nobody can tell"):
+        explained_runs.explain_run(Path("a"), 100_000, 8, {Cause.IRQ_OFF: 0})
+    with pytest.raises(UserError, match="the trace holds 3 of 4 late activations"):
+        explained_runs.explain_run(Path("a"), 100_000, 8, {Cause.PREEMPT_OFF: 3})
+    assert explained_runs.explain_run(Path("a"), 100_000, 8, {Cause.PREEMPT_OFF: 2}).exit_code == 1
+    assert explained_runs.explain_run(Path("a"), 100_000, 8, {}).exit_code == 0
+
+
 RECORDER = Path(__file__).parent / "data" / "golden" / "recorder-1.4.rtrec"
 
 

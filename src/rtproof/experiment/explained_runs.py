@@ -79,19 +79,22 @@ def explain_run(
 ) -> ExplainedRun | CoincidingRun:
     """Explain the run at a path, or say what coincides where it has no trace. wanted: threads of a trace.dat.
 
-    UserError if causes are limited, and there is no trace or no late activation is in it.
+    UserError if causes are limited and not exceeded, and there is no trace, or a late activation is not in it.
     """
     record = _opened(path, wanted)
     untraced = not has_trace(record) and not is_trace_file(path)
     if untraced and record.end is not None and not at_most:
         return CoincidingRun(record, coincidences(record, limit_ns, top))
     found = explain(record, limit_ns, top)
-    if at_most and found.late and not found.budgets:
+    more = tuple(exceeded(found, at_most))
+    unknown = found.outside + found.left_out
+    if at_most and unknown and not more:
+        which = "none" if not found.budgets else f"{len(found.budgets):,}"
         raise UserError(
-            f"the trace holds none of {quantity(found.late, 'late activation')}, so nobody can tell whether "
+            f"the trace holds {which} of {quantity(found.late, 'late activation')}, so nobody can tell whether "
             "--explain-at-most is exceeded"
         )
-    return ExplainedRun(record, found, tuple(exceeded(found, at_most)))
+    return ExplainedRun(record, found, more)
 
 
 def _opened(path: Path, wanted: WantedThreads) -> Record:
