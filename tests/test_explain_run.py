@@ -438,6 +438,7 @@ def test_a_limit_of_causes_is_not_judged_by_some_of_the_late_activations(monkeyp
     with pytest.raises(UserError, match="the trace holds 3 of 4 late activations"):
         explained_runs.explain_run(Path("a"), 100_000, 8, {Cause.PREEMPT_OFF: 3})
     assert explained_runs.explain_run(Path("a"), 100_000, 8, {Cause.PREEMPT_OFF: 2}).exit_code == 1
+    assert explained_runs.explain_run(Path("a"), 100_000, 8, {Cause.PREEMPT_OFF: 4}).exit_code == 0
     assert explained_runs.explain_run(Path("a"), 100_000, 8, {}).exit_code == 0
 
 
@@ -446,7 +447,8 @@ RECORDER = Path(__file__).parent / "data" / "golden" / "recorder-1.4.rtrec"
 
 @pytest.mark.parametrize("cause", ["preemptoff", "no-preemption-point"])
 def test_who_forbids_preemption_off_forbids_what_may_be_that(cause: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", str(RECORDER), "--explain-at-most", f"{cause}:4"]) == 0
+    assert main(["explain", str(RECORDER), "--explain-at-most", f"{cause}:5"]) == 0
+    assert main(["explain", str(RECORDER), "--explain-at-most", f"{cause}:4"]) == 2, "one is not in the trace"
     assert main(["explain", str(RECORDER), "--explain-at-most", f"{cause}:0"]) == 1
     assert f"4 late activations had {cause}, or preemptoff-or-no-point, first" in " ".join(
         capsys.readouterr().out.split()

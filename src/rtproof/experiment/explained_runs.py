@@ -79,7 +79,7 @@ def explain_run(
 ) -> ExplainedRun | CoincidingRun:
     """Explain the run at a path, or say what coincides where it has no trace. wanted: threads of a trace.dat.
 
-    UserError if causes are limited and not exceeded, and there is no trace, or a late activation is not in it.
+    UserError if causes are limited and there is no trace, or if late activations that are not in it may exceed a limit.
     """
     record = _opened(path, wanted)
     untraced = not has_trace(record) and not is_trace_file(path)
@@ -88,7 +88,7 @@ def explain_run(
     found = explain(record, limit_ns, top)
     more = tuple(exceeded(found, at_most))
     unknown = found.outside + found.left_out
-    if at_most and unknown and not more:
+    if unknown and not more and exceeded(found, {cause: most - unknown for cause, most in at_most.items()}):
         which = "none" if not found.budgets else f"{len(found.budgets):,}"
         raise UserError(
             f"the trace holds {which} of {quantity(found.late, 'late activation')}, so nobody can tell whether "
