@@ -103,5 +103,5 @@ def test_an_explained_run_names_its_causes_and_what_tracing_adds() -> None:
         lines = summary_text(analysis, WHERE).splitlines()
         assert len(lines) <= MOST_EXPLAINED + 1
         why = next(at for at, line in enumerate(lines) if line.startswith("why "))
-        assert " %" in lines[why]
+        assert " %" in lines[why] + lines[why + 1]
         assert any(line.strip().startswith("observer not measured: the run had no turns") for line in lines[why:])
