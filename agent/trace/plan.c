@@ -128,9 +128,9 @@ static int parse_option(struct trace_plan *plan, const char *option, char *why, 
 	if (parse_word(plan, option) || parse_value(plan, option))
 		return 0;
 	return text_refuse(why, room, -EINVAL,
-			    "--trace takes on, explain, events=NAME+.., buffer_kib=N (to %d), seed=N, turns=N, optional, stacks, calls_of=THREAD+.., "
+			    "--trace takes on, explain, events=NAME+.., buffer_kib=N, seed=N, turns=N, optional, stacks, calls_of=THREAD+.., "
 			    "whole, keep_mib=N, recorder, threshold=TIME, record_kib=N, top=N, ordinary=N (to %d); not '%.40s'",
-			    BUFFER_LIMIT_KIB, WINDOWS_LIMIT, option);
+			    WINDOWS_LIMIT, option);
 }
 
 static int parse(struct trace_plan *plan, const char *text, char *why, size_t room)
