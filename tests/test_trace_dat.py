@@ -28,6 +28,7 @@ from rtproof.experiment.foreign_traces import open_trace
 from rtproof.experiment.stored_runs import read_run
 from rtproof.explain.causes import Cause
 from rtproof.explain.foreign_records import ALL_REAL_TIME, DEFINITION_EVENT, WantedThreads
+from rtproof.explain.thread_activations import LONGEST_NS, End, Start, Waking, WatchedThread, activations_of
 from rtproof.importers import _trace_dat
 from rtproof.record.contents import Record
 from rtproof.summary.imported_samples import IMPORTED_EVENT
@@ -158,6 +159,27 @@ def test_a_lock_within_the_sleep_is_no_activation(tmp_path: Path) -> None:
     cpu.to_victim(3 * PERIOD_NS + 64_000)
     cpu.events.append(late._replace(time_ns=late.time_ns + 60_000))
     assert values_of(opened(tmp_path, version_6(traced(cpu)))) == [RETURNED_NS, RETURNED_NS, RETURNED_NS + 60_000]
+
+
+def woken(due_ns: int, *, late_ns: int = 50, returns: bool = True) -> Waking:
+    at_ns = due_ns + late_ns
+    return Waking(at_ns, Start.TIMER, 5, due_ns, at_ns + 10, at_ns + 20 if returns else None)
+
+
+def test_where_no_sleep_by_the_timer_returned_the_switch_is_the_end() -> None:
+    others = [Waking(at, Start.WAKING, "", at, at + 5, at + 10) for at in range(10)]
+    timers = [woken(due, returns=False) for due in (100, 200, 300)]
+    found = activations_of(WatchedThread(7, wakings=[*others, *timers], returns=len(others)), hex)
+    assert found
+    assert (found.end, found.latency_ns, found.others) == (End.SWITCH, (60, 60, 60), 10)
+
+
+def test_due_times_that_go_back_or_are_far_off_are_left_out_and_counted() -> None:
+    dues = [1_000, 2_000, 500, 700, 3_000]
+    early = woken(LONGEST_NS, late_ns=-LONGEST_NS)
+    found = activations_of(WatchedThread(7, wakings=[early, *map(woken, dues)], returns=6), hex)
+    assert found
+    assert (found.due_ns, found.undue) == ((1_000, 2_000, 3_000), 3)
 
 
 def test_threads_are_chosen_by_name_or_number(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ FEWEST_WAKINGS = 3
 LEAST_SHARE = 0.1
 """A timer or an interrupt that makes a smaller share of a thread's wakings is not what the thread waits for."""
 LONGEST_NS = 3_600_000_000_000
-"""A due time further from the waking than this is damaged, or the timer has a clock that is not known."""
+"""A due time further before the waking than this is damaged, or the timer has a clock that is not known."""
 BASES_APART_NS = 1_000_000_000
 """A timer whose ``now`` is further from the trace's time than this has another clock, such as CLOCK_REALTIME."""
 
@@ -273,8 +273,10 @@ def activations_of(thread: WatchedThread, symbol: Callable[[int], str]) -> Threa
     whole, undue = _with_due_times(own)
     if not whole:
         return None
-    by_return = thread.returns * 2 > len(ran)
-    kept = _in_order([each for each in whole if each.returned_ns is not None] if by_return else whole)
+    returned = [each for each in whole if each.returned_ns is not None]
+    by_return = 2 * len(returned) > len(whole)
+    ended = returned if by_return else whole
+    kept = _in_order(ended)
     due_ns = [_due_ns(each) for each in kept]
     period_ns = _period_ns(due_ns)
     return ThreadActivations(
@@ -291,15 +293,17 @@ def activations_of(thread: WatchedThread, symbol: Callable[[int], str]) -> Threa
         response_ns=tuple(each.slept_ns - _due_ns(each) for each in kept if each.slept_ns is not None),
         function=_cause_words(start, kept, symbol),
         others=len(ran) - len(own),
-        undue=undue,
+        undue=undue + len(ended) - len(kept),
     )
 
 
-def _in_order(whole: Sequence[Waking]) -> list[Waking]:
-    """Those that are due later than the one before; one that is due at the same time is no activation of its own."""
-    due_ns = [_due_ns(each) for each in whole]
-    earlier_ns = [due_ns[0] - 1, *due_ns] if due_ns else []
-    return [each for each, before in zip(whole, earlier_ns, strict=False) if _due_ns(each) > before]
+def _in_order(wakings: Sequence[Waking]) -> list[Waking]:
+    """The wakings whose due times increase; one that goes back behind any before it is left out."""
+    kept: list[Waking] = []
+    for each in wakings:
+        if not kept or _due_ns(each) > _due_ns(kept[-1]):
+            kept.append(each)
+    return kept
 
 
 def _due_ns(waking: Waking) -> int:
@@ -334,7 +338,7 @@ def _with_due_times(own: Sequence[Waking]) -> tuple[list[Waking], int]:
 
     A timer that its own function starts again has no event for it. It is due a whole number of periods after the last.
     """
-    known = [each.due_ns for each in own if each.due_ns is not None and abs(each.time_ns - each.due_ns) <= LONGEST_NS]
+    known = [each.due_ns for each in own if each.due_ns is not None and _possible(each.time_ns - each.due_ns)]
     period_ns = _period_ns(known)
     found: list[Waking] = []
     undue = 0
@@ -343,11 +347,16 @@ def _with_due_times(own: Sequence[Waking]) -> tuple[list[Waking], int]:
         if due_ns is None and period_ns and found and found[-1].due_ns is not None:
             before_ns = found[-1].due_ns
             due_ns = before_ns + (each.time_ns - before_ns) // period_ns * period_ns
-        if due_ns is None or abs(each.time_ns - due_ns) > LONGEST_NS:
+        if due_ns is None or not _possible(each.time_ns - due_ns):
             undue += 1
         else:
             found.append(each if each.due_ns is not None else replace(each, due_ns=due_ns))
     return found, undue
+
+
+def _possible(late_ns: int) -> bool:
+    """Whether a timer may wake so late. None expires early; what seems so by far is damaged, or of another clock."""
+    return -BASES_APART_NS <= late_ns <= LONGEST_NS
 
 
 def _period_ns(due_ns: Sequence[int]) -> int:
