@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from analysis_records import SERIES, fact
-from explain_cases import DUE_NS, HOG, VICTIM, Cpu, begun, check, traced_run
+from explain_cases import DUE_NS, HOG, VICTIM, Cpu, begun, check, format_text, traced_run
 from run_folders import latencies as drawn
 from run_folders import write_run
 from trace_cases import LAYOUTS
@@ -192,6 +192,38 @@ def untraced() -> Record:
 def test_what_cannot_be_explained_is_refused_in_words(record: Record, why: str) -> None:
     with pytest.raises(UserError, match=why):
         explain(record)
+
+
+BEYOND = ("offset:2;\tsize:1", "offset:999999;\tsize:1")
+
+
+@pytest.mark.parametrize(
+    ("files", "skipped"),
+    [
+        ({"saved_cmdlines": "\N{SUPERSCRIPT TWO} x\n" + "9" * 5_000 + " y\n"}, {}),
+        ({TIMER_FORMAT: format_text("hrtimer_expire_entry").replace(*BEYOND)}, {"short": 40}),
+        ({TIMER_FORMAT: format_text("hrtimer_expire_entry").replace("size:8", "size:999999")}, {"short": 40}),
+        ({"events/irq/softirq_entry/format": format_text("softirq_entry").replace("{ 1,", "{ 010,")}, {}),
+    ],
+)
+def test_a_damaged_file_beside_the_pages_costs_no_more_than_it_told(
+    files: dict[str, str], skipped: dict[str, int]
+) -> None:
+    latencies, cpu = several()
+    found = explain(changed(files, latencies, cpu), 100_000)
+    assert len(found.budgets) == 4
+    assert found.skipped == skipped
+
+
+@pytest.mark.parametrize("now", [(1 << 63) - 1, -(1 << 63)])
+def test_timers_of_an_impossible_clock_bring_no_time_to_the_records(now: int) -> None:
+    latencies, cpu = several()
+    for at, event in enumerate(cpu.events):
+        if event.name == "hrtimer_expire_entry":
+            cpu.events[at] = event._replace(values={**event.values, "now": now})
+    found = explain(traced_run(latencies, cpu, trace_clock="[local] mono\n"), 100_000)
+    assert (found.budgets, found.outside) == ((), 4)
+    assert found.skipped["time"] > 100
 
 
 def test_damaged_traces_are_explained_as_far_as_they_go() -> None:

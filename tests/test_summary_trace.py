@@ -263,8 +263,9 @@ def test_a_record_tells_the_layout_or_is_refused() -> None:
     assert page_layout(
         traced(about="endian big\n", header_page=HEADER_PAGE.replace("size:8;\tsigned:1", "size:4;"))
     ) == (PageLayout(">", 4096, 8, 4, 16))
-    with pytest.raises(UserError, match="does not tell how the pages"):
-        page_layout(traced(header_page="nothing"))
+    for damaged in ("nothing", HEADER_PAGE.replace("offset:8", "offset:999999"), HEADER_PAGE.replace(":16", ":4")):
+        with pytest.raises(UserError, match="does not tell how the pages"):
+            page_layout(traced(header_page=damaged))
 
 
 def mark(of: PageLayout, address: int) -> bytes:

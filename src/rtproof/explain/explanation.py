@@ -308,7 +308,7 @@ class ReadTrace:
 def _read_trace(source: TraceSource, activations: Sequence[LateActivation]) -> ReadTrace:
     record = source.record
     windows = joined(Window(each.due_ns - LOOK_BACK_NS, each.end_ns) for each in activations)
-    names = _names(record)
+    names = kernel_trace.task_names(record)
     watched = watched_threads(activations)
     timelines: dict[int, CpuTimeline] = {}
     changes: dict[int, list[Change]] = defaultdict(list)
@@ -332,13 +332,6 @@ def _read_trace(source: TraceSource, activations: Sequence[LateActivation]) -> R
 def _ordered(changes: Mapping[int, list[Change]]) -> dict[int, list[Change]]:
     """The changes of each thread on all CPUs in order of time."""
     return {tid: sorted(found, key=lambda change: change.time_ns) for tid, found in changes.items()}
-
-
-def _names(record: Record) -> dict[int, str]:
-    """The names of threads that the kernel remembered."""
-    lines = (line.split(maxsplit=1) for line in kernel_trace.trace_text(record, "saved_cmdlines").splitlines())
-    named = ((whole_number(words[0]), words[1]) for words in lines if len(words) == 2)
-    return {tid: name for tid, name in named if tid is not None}
 
 
 def _system(record: Record, deepest: int, sees_interrupts: bool) -> System:

@@ -134,15 +134,21 @@ class EventDecoder:
         self._kinds = {known.id: self._reader(known) for known in formats}
         self.skipped: Counter[str] = Counter()
 
-    def _reader(self, known: EventFormat) -> tuple[str, tuple[Field, ...], tuple[tuple[str, Reader], ...]] | None:
-        """The name, the three common fields and the readers of the values of an event; None for one of no use."""
+    def _reader(self, known: EventFormat) -> tuple[str, int, tuple[Field, ...], tuple[tuple[str, Reader], ...]] | None:
+        """The name, the least length in bytes, the three common fields and the readers of the values of an event.
+
+        None for one of no use.
+        """
         wanted = values_of(known)
         by_name = {field.name: field for field in known.fields}
         common = tuple(by_name.get(f"common_{what}") for what in ("flags", "preempt_count", "pid"))
         if wanted is None or None in common:
             return None
-        readers = tuple((name, self._read(by_name[name])) for name in wanted if name in by_name)
-        return known.full_name, tuple(field for field in common if field), readers
+        needed = [by_name[name] for name in wanted if name in by_name]
+        readers = tuple((field.name, self._read(field)) for field in needed)
+        fixed = [field for field in (*common, *needed) if field and field.kind != "array"]
+        least = max(field.offset + max(field.size, 1) for field in fixed)
+        return known.full_name, least, tuple(field for field in common if field), readers
 
     def _read(self, field: Field) -> Reader:
         first, end = field.offset, field.offset + field.size
@@ -208,8 +214,8 @@ class EventDecoder:
         if kind is None:
             self.skipped["unused"] += 1
             return None
-        name, (flags, depth, pid), readers = kind
-        if len(content) < pid.offset + pid.size:
+        name, least, (flags, depth, pid), readers = kind
+        if len(content) < least:
             self.skipped["short"] += 1
             return None
         values = {key: read(content) for key, read in readers}

@@ -50,7 +50,7 @@ class TraceSource:
         decoder.skipped = self.skipped
         pages = kernel_trace.cpu_pages(self.record, cpu, layout)
         events = self._possible(decoder.events(cpu, pages, _following_pages(self.record, cpu)))
-        return events if right else self._aligned(list(events))
+        return events if right else self._possible(self._aligned(list(events)))
 
     def _possible(self, events: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
         """The events whose times can be right. Others are damaged, and counted."""

@@ -168,7 +168,7 @@ def trace_events(record: Record) -> tuple[Iterable[RawEvent], EventWriter]:
         if (content := _pages(record, cpu, layout))
     ]
     functions = Functions(trace_text(record, "kallsyms"))
-    return merge(*of_cpus, key=attrgetter("time_ns")), EventWriter(layout, _task_names(record), functions)
+    return merge(*of_cpus, key=attrgetter("time_ns")), EventWriter(layout, task_names(record), functions)
 
 
 def _pages(record: Record, cpu: int, layout: PageLayout) -> bytes:
@@ -192,7 +192,7 @@ def event_layouts(record: Record) -> dict[int, EventLayout]:
     return {layout.id: layout for layout in found if layout}
 
 
-def _task_names(record: Record) -> dict[int, str]:
+def task_names(record: Record) -> dict[int, str]:
     """The names of threads that the kernel remembered, by their ids."""
     lines = (line.partition(" ") for line in trace_text(record, "saved_cmdlines").splitlines())
     return {int(pid): name for pid, _, name in lines if pid.isdecimal() and len(pid) < LONGEST_ID}
@@ -215,6 +215,8 @@ def event_kinds(found: list[TraceLine]) -> dict[str, int]:
 TEXT = "text"
 FORMAT = re.compile(r"events/[^/]+/[^/]+/format")
 LONGEST_ID = 11
+STAMP_SIZE = 8
+"""Each page begins with its time, in so many bytes."""
 LARGEST_PAGE = 1 << 26
 """In bytes. Pages of kernels have 4 KiB to 64 KiB, or a size that somebody set."""
 FIELD_LINE = re.compile(r"field: *[\w ]*?(\w+)(?:\[\d*\])?;\s*offset:(\d{1,9});\s*size:(\d{1,9});")
@@ -239,7 +241,8 @@ def page_layout(record: Record) -> PageLayout:
     known = format_fields(trace_text(record, "header_page"))
     data, commit = known.get("data", (0, 0)), known.get("commit", (0, 0))
     page = sum(data)
-    if not 0 < page <= LARGEST_PAGE or commit[1] not in (4, 8):
+    commit_end = sum(commit)
+    if not 0 < page <= LARGEST_PAGE or commit[1] not in (4, 8) or not STAMP_SIZE <= commit[0] < commit_end <= data[0]:
         raise UserError("the record does not tell how the pages of its trace are laid out")
     order = ">" if trace_information(record).get("endian") == "big" else "<"
     return PageLayout(order, page, commit[0], commit[1], data[0])

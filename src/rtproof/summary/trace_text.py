@@ -29,7 +29,7 @@ _PLAIN = re.compile(r"(?:\([\w ]+\*?\)\s*)*REC->(?P<name>\w+)")
 _ADDRESS = re.compile(r"[0-9a-fA-F]{1,16}")
 _STRING = re.compile(r"__get_str\((?P<name>\w+)\)")
 _SYMBOLS = re.compile(r"__print_symbolic\(\s*REC->(?P<name>\w+)\s*,(?P<table>.*)\)", re.DOTALL)
-_SYMBOL = re.compile(r"\{\s*(0x[0-9a-fA-F]{1,16}|\d{1,9})\s*,\s*\"([^\"]*)\"\s*\}")
+_SYMBOL = re.compile(r"\{\s*(0x[0-9a-fA-F]{1,16}|[1-9][0-9]{0,8}|0)\s*,\s*\"([^\"]*)\"\s*\}")
 
 _INTERRUPT = re.compile(r"asm_(sysvec|common_interrupt|exc)|el[01].*_(irq|fiq)|__(irq|fiq|pabt|dabt)_")
 
