@@ -3,7 +3,8 @@
 
 import json
 import random
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -20,8 +21,10 @@ from rtproof.cli.main import main
 from rtproof.core.errors import UserError
 from rtproof.experiment import explained_runs
 from rtproof.explain.advice import LONGEST_SHORT, advice_on, all_advice, parse_advice
+from rtproof.explain.budget import LateActivation, System
 from rtproof.explain.causes import Blind, Cause, NamedCause
-from rtproof.explain.explanation import explain
+from rtproof.explain.cpu_contexts import Change, CpuTimeline
+from rtproof.explain.explanation import ReadTrace, explain
 from rtproof.explain.trace_clock import clock_anchors
 from rtproof.explain.trace_events import BH_OFF, EventDecoder, TraceEvent, event_format, event_formats
 from rtproof.exporters import perfetto
@@ -134,6 +137,20 @@ def test_a_thread_that_never_slept_is_in_the_trace_too() -> None:
     assert found.budgets[0].by_cause == {NamedCause(Cause.OWN_PREVIOUS): 350_000}
     holes = Cpu(0, HOG).timer(-400_000).to_victim(-390_000).switch(100_000, HOG, state=1)
     assert explain(traced_run([350_000], holes), 100_000).outside == 1, "it went to sleep"
+
+
+class Places(list[Change]):
+    """Changes that may be looked at by their place only."""
+
+    def __iter__(self) -> Iterator[Change]:
+        raise AssertionError("all changes were looked at")
+
+
+def test_the_changes_before_an_activation_are_not_all_looked_at() -> None:
+    """With 20,000 late activations of a thread, that took most of the time."""
+    changes = Places(Change(at, "in", 0, 0, True, None, 0) for at in range(10_000))
+    trace = ReadTrace({0: CpuTimeline(0, (), [0], ())}, {VICTIM: changes}, {}, System(), Counter())
+    assert trace.holds(LateActivation(0, 0, VICTIM, 1, 9_990, 5))
 
 
 def test_what_the_trace_does_not_hold_is_counted() -> None:

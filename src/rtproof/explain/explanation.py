@@ -4,7 +4,7 @@
 Ordinary activations get budgets too, because only they show what is different in the late ones.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -283,7 +283,8 @@ class ReadTrace:
         if self.recorded is not None and (activation.series, activation.index) not in self.recorded:
             return False
         changes = self.changes.get(activation.tid, [])
-        ran = next((each for each in changes if each.what == "in" and each.time_ns >= activation.due_ns), None)
+        first = bisect_left(changes, activation.due_ns, key=lambda change: change.time_ns)
+        ran = next((changes[at] for at in range(first, len(changes)) if changes[at].what == "in"), None)
         if ran is None or ran.time_ns > activation.end_ns:
             return self._ran_through(activation, changes)
         begin_ns = self.timelines[ran.cpu].from_ns if ran.cpu in self.timelines else None
