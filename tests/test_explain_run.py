@@ -147,7 +147,7 @@ class Places(list[Change]):
 
 
 def test_the_changes_before_an_activation_are_not_all_looked_at() -> None:
-    """With 20,000 late activations of a thread, that took most of the time."""
+    """Each of thousands of late activations would look at thousands of changes."""
     changes = Places(Change(at, "in", 0, 0, True, None, 0) for at in range(10_000))
     trace = ReadTrace({0: CpuTimeline(0, (), [0], ())}, {VICTIM: changes}, {}, System(), Counter())
     assert trace.holds(LateActivation(0, 0, VICTIM, 1, 9_990, 5))

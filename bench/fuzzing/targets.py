@@ -207,9 +207,11 @@ def _read_trace_file(content: bytes, folder: Path) -> bytes:
     path = _file(content, folder, "trace.dat")
     found = stored_runs.read_run(path, LIMIT, workers=1)
     check_counts(found.analysis)
-    explained = explained_runs.explain_run(path, None, 8, {}).explanation
-    check_budgets(explained)
-    return found.as_json() + found.report("text") + repr(explained.rows).encode(errors="backslashreplace")
+    explained = explained_runs.explain_run(path, None, 8, {})
+    assert isinstance(explained, explained_runs.ExplainedRun), "a trace was taken for a run without one"
+    check_budgets(explained.explanation)
+    said = repr(explained.explanation.rows)
+    return found.as_json() + found.report("text") + said.encode(errors="backslashreplace")
 
 
 def tool_outputs() -> list[bytes]:
