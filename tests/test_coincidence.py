@@ -23,7 +23,7 @@ from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Requirement
 from rtproof.record.contents import Conditions, Counter, Record
 from rtproof.report.blocks import Table, Text
-from rtproof.report.sections.coinciding import coincidence_blocks, coincidence_in_short
+from rtproof.report.coincidence_blocks import coincidence_blocks, coincidence_in_short
 from rtproof.report.sections.explained import explained_section, why_in_short
 from rtproof.schema.published import coincidences_dict
 

@@ -22,7 +22,7 @@ from rtproof.record import run_folder
 from rtproof.record.contents import Record
 from rtproof.report import render
 from rtproof.report.blocks import Block, Section, Text
-from rtproof.report.sections.coinciding import coincidence_blocks
+from rtproof.report.coincidence_blocks import coincidence_blocks
 from rtproof.report.sections.explained import SHOWN_BUDGETS, budget_blocks, explained_blocks, trace_refused
 from rtproof.report.text_table import fitted_to_terminal
 from rtproof.schema.published import coincidences_dict, explanation_dict

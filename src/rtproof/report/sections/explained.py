@@ -18,7 +18,7 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Record
 from rtproof.report import number_format
 from rtproof.report.blocks import BarPart, Bars, Block, Table, Text
-from rtproof.report.sections.coinciding import coincidence_blocks, coincidence_in_short
+from rtproof.report.coincidence_blocks import coincidence_blocks, coincidence_in_short
 from rtproof.summary import kernel_trace
 from rtproof.summary.kernel_trace import has_trace, recorder_windows
 from rtproof.summary.tracing_effect import observer_line
