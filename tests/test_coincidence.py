@@ -130,8 +130,8 @@ def test_the_words_say_coincidence_and_measure_and_no_cause() -> None:
     assert isinstance(first, Text)
     assert "no trace of the kernel's events: a trace needs root (Permission denied)." in first.paragraphs[0]
     assert "this is what coincides, which is no cause." in first.paragraphs[0]
-    assert "Measured: for 60.0 % of 20 ms of lateness" in first.paragraphs[1]
-    assert first.paragraphs[1].endswith("Unexplained: 40.0 %.")
+    assert "Measured: for at most 60.0 % of 20 ms of lateness" in first.paragraphs[1]
+    assert first.paragraphs[1].endswith("Unexplained: at least 40.0 %.")
     assert isinstance(table, Table)
     assert isinstance(how, Text)
     assert "one or more of all 5 counts" in how.paragraphs[0]

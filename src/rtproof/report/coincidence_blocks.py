@@ -36,7 +36,7 @@ def coincidence_in_short(found: Coincidences) -> str:
     others = f"; and {more} more" if more > 0 else ""
     what = f"coincided: {told}{others}" if found.moved else _nothing(found)
     share = found.waited_share
-    waited = "" if share is None else f"; {100 * share:.0f} % of the late time was waiting for a CPU"
+    waited = "" if share is None else f"; at most {100 * share:.0f} % of the late time was waiting for a CPU"
     return f"no trace, so no causes; {what}{waited}"
 
 
@@ -53,14 +53,15 @@ def _nothing(found: Coincidences) -> str:
 
 
 def _waiting(found: Coincidences) -> str:
-    """What is measured: the time for which late threads were ready to run and had no CPU."""
+    """For how long late threads were ready to run and had no CPU: a bound, since it is known for whole seconds only."""
     share = found.waited_share
     if share is None:
         return "How long the threads were ready and waited for a CPU is not known."
     late_ns = sum(each.late_ns for each in found.waited)
     return (
-        f"Measured: for {100 * share:.1f} % of {value(late_ns)} of lateness the threads were ready and waited for a "
-        f"CPU (run_delay, without what is usual). Unexplained: {100 * (1 - share):.1f} %."
+        f"Measured: for at most {100 * share:.1f} % of {value(late_ns)} of lateness the threads were ready and waited "
+        "for a CPU (run_delay of the late seconds, without what is usual). "
+        f"Unexplained: at least {100 * (1 - share):.1f} %."
     )
 
 
