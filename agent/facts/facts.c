@@ -199,8 +199,8 @@ void facts_at_start(struct facts *facts, const struct granted *granted)
 	facts_series(run);
 	facts_asked(run, granted);
 	facts_announce_counters(facts);
-	if (*granted->trace_refused)
-		facts->kernel_counts = kernel_counts_open(run, facts->n_counters);
+	if (run->config->trace)
+		facts->kernel_counts = kernel_counts_open(run, facts->n_counters, *granted->trace_refused);
 	if (getenv("RTPROOF_VIRTUAL_TIME"))
 		fact(run, MOMENT_START, "virtual_time", getenv("RTPROOF_VIRTUAL_TIME"));
 	struct process self = { .pid = getpid() };

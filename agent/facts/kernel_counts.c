@@ -3,6 +3,7 @@
 
 #include "facts/kernel_counts.h"
 
+#include "facts/smi.h"
 #include "system/text.h"
 
 #include <ctype.h>
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COUNTS_MOST = 1024, CPUS_WATCHED = 8, COLUMNS_MOST = 1024, TEXT_LEAST = 16 * 1024, TEXT_MOST = 1024 * 1024 };
+enum { COUNTS_MOST = 1024, CPUS_TABLED = 8, COLUMNS_MOST = 1024, TEXT_LEAST = 16 * 1024, TEXT_MOST = 1024 * 1024 };
 
 struct kernel_count {
 	char name[48];
@@ -24,7 +25,9 @@ struct kernel_counts {
 	struct kernel_count all[COUNTS_MOST];
 	int n, at; /* where the next one is looked for first: they come in the same order each time */
 	int first_id;
-	int cpus[CPUS_WATCHED], n_cpus;
+	int cpus[SMI_CPUS], n_cpus, cpus_most;
+	bool everything; /* else only what tells that the machine was gone */
+	struct smi_counts smi;
 	char *text;
 	size_t room;
 };
@@ -34,7 +37,7 @@ static void watch_cpu(struct kernel_counts *counts, int cpu)
 	for (int i = 0; i < counts->n_cpus; i++)
 		if (counts->cpus[i] == cpu)
 			return;
-	if (counts->n_cpus < CPUS_WATCHED)
+	if (counts->n_cpus < counts->cpus_most)
 		counts->cpus[counts->n_cpus++] = cpu;
 }
 
@@ -46,7 +49,32 @@ static bool is_watched(const struct kernel_counts *counts, int cpu)
 	return false;
 }
 
-struct kernel_counts *kernel_counts_open(struct run *run, int first_id)
+/* Those that the measuring threads are bound to; for a thread that is bound to none the first ones that there are. */
+static void watch_cpus(struct kernel_counts *counts)
+{
+	const struct run *run = counts->run;
+	long there = sysconf(_SC_NPROCESSORS_CONF);
+
+	for (int i = 0; i < run->config->threads; i++) {
+		if (run->workers[i].cpu >= 0)
+			watch_cpu(counts, run->workers[i].cpu);
+		for (int cpu = 0; run->workers[i].cpu < 0 && cpu < counts->cpus_most && cpu < there; cpu++)
+			watch_cpu(counts, cpu);
+	}
+}
+
+static void open_smi(struct kernel_counts *counts)
+{
+	char why[160];
+	int err = smi_open(&counts->smi, "/dev/cpu", "/proc/cpuinfo", counts->cpus, counts->n_cpus, why, sizeof(why));
+
+	if (err)
+		run_fact(counts->run, WHOLE_RUN, MOMENT_START, "smi_count", "unavailable: %s", why);
+	else
+		run_fact(counts->run, WHOLE_RUN, MOMENT_START, "smi_count", "read once a second");
+}
+
+struct kernel_counts *kernel_counts_open(struct run *run, int first_id, bool everything)
 {
 	struct kernel_counts *counts = calloc(1, sizeof(*counts));
 
@@ -54,21 +82,21 @@ struct kernel_counts *kernel_counts_open(struct run *run, int first_id)
 		return NULL;
 	counts->run = run;
 	counts->first_id = first_id;
+	counts->everything = everything;
+	counts->cpus_most = everything ? CPUS_TABLED : SMI_CPUS;
 	counts->room = TEXT_LEAST;
 	counts->text = malloc(counts->room);
-	for (int i = 0; i < run->config->threads; i++) {
-		if (run->workers[i].cpu >= 0)
-			watch_cpu(counts, run->workers[i].cpu);
-		for (int cpu = 0; run->workers[i].cpu < 0 && cpu < CPUS_WATCHED; cpu++)
-			watch_cpu(counts, cpu);
-	}
+	watch_cpus(counts);
+	open_smi(counts);
 	return counts;
 }
 
 void kernel_counts_close(struct kernel_counts *counts)
 {
-	if (counts)
+	if (counts) {
+		smi_close(&counts->smi);
 		free(counts->text);
+	}
 	free(counts);
 }
 
@@ -211,6 +239,19 @@ static void see_stolen(struct kernel_counts *counts)
 	}
 }
 
+static void see_smi(struct kernel_counts *counts)
+{
+	char name[48];
+
+	for (int i = 0; i < counts->smi.n; i++) {
+		int64_t value = smi_read(&counts->smi, i);
+
+		snprintf(name, sizeof(name), "smi.cpu%d", counts->cpus[i]);
+		if (value >= 0)
+			see(counts, name, "SMIs", value);
+	}
+}
+
 static void see_pressure(struct kernel_counts *counts)
 {
 	static const char *const kinds[] = { "cpu", "io", "memory" };
@@ -258,9 +299,12 @@ static void see_throttled(struct kernel_counts *counts)
 
 void kernel_counts_look(struct kernel_counts *counts)
 {
+	see_stolen(counts);
+	see_smi(counts);
+	if (!counts->everything)
+		return;
 	see_table(counts, "/proc/interrupts", "interrupts", "interrupts");
 	see_table(counts, "/proc/softirqs", "softirqs", "softirqs");
-	see_stolen(counts);
 	see_pressure(counts);
 	see_faults(counts);
 	see_throttled(counts);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the kernel counts, once a second: interrupts, softirqs and stolen time of the measured CPUs, pressure, page faults of the
- * measuring threads, throttling. For runs that shall explain and have no trace. No privilege is needed.
+ * What the kernel counts, once a second. Stolen time and SMIs of the measured CPUs tell that the machine was gone, which no event of a
+ * trace can. Interrupts, softirqs, pressure, page faults of the measuring threads and throttling are for runs that shall explain and
+ * have no trace. Only SMIs need a privilege.
  */
 #ifndef RTPROOF_KERNEL_COUNTS_H
 #define RTPROOF_KERNEL_COUNTS_H
@@ -10,8 +11,11 @@
 
 struct kernel_counts;
 
-/* first_id: of the first counter, and the next ones count on. NULL if there is no memory for it. */
-struct kernel_counts *kernel_counts_open(struct run *run, int first_id);
+/*
+ * first_id: of the first counter, and the next ones count on. everything: also what is for runs without a trace. NULL if there is no memory for
+ * it. Writes the fact whether SMIs can be counted.
+ */
+struct kernel_counts *kernel_counts_open(struct run *run, int first_id, bool everything);
 
 /* Reads all of it, and announces in the record what it sees for the first time. */
 void kernel_counts_look(struct kernel_counts *counts);

@@ -22,7 +22,7 @@ struct counter {
 struct facts {
 	struct run *run;
 	struct counter counters[COUNTERS_MOST];
-	struct kernel_counts *kernel_counts; /* NULL: nobody needs them */
+	struct kernel_counts *kernel_counts; /* NULL: nobody asked why */
 	int n_counters, kmsg_fd, kernel_lines;
 	bool loads_read; /* their CPU time, at the first tick */
 	struct rt_threads rt_threads;
