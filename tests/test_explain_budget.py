@@ -182,6 +182,32 @@ def test_when_all_cpus_are_silent_the_machine_was_gone() -> None:
     assert shown(budget_of(310_000, cpu, *both))[0][1] == "irqoff-or-machine"
 
 
+def test_a_guest_that_may_be_gone_is_never_said_to_have_had_interrupts_off() -> None:
+    """QEMU was stopped: whatever the events around it say, they tell of their own instants only."""
+    guest = System(can_be_gone=True, sees_interrupts=True)
+    stops = [
+        begun().timer(300_000, stack=(RESTORE, HOLDS)).to_victim(308_000),
+        begun().add(-10_000, "irq_disable").add(290_000, "irq_enable").timer(300_000).to_victim(308_000),
+        begun().add(299_000, "cpu_idle", 1, state=0).timer(300_000).to_victim(308_000),
+    ]
+    for cpu in stops:
+        found = budget_of(310_000, cpu, system=guest)
+        assert found.first.cause is Cause.IRQ_OFF_OR_GONE, shown(found)
+        assert "or the machine was gone" in found.first.words()
+    found = budget_of(310_000, begun().timer(300_000, stack=(RESTORE, HOLDS)).to_victim(308_000), system=guest)
+    assert found.first.words() == "interrupts off in hog/200, holds(), or the machine was gone"
+
+
+def test_a_cpu_that_is_often_silent_does_not_show_that_the_machine_was_gone() -> None:
+    """A burst each millisecond and silence between: dense on the average, and silent in most gaps."""
+    other = Cpu(1, OTHER)
+    for burst in range(-4, 6):
+        for at in range(25):
+            other.add(burst * 1_000_000 + at * 4_000 - 150_000, "hrtimer_start")
+    found = budget_of(310_000, begun().timer(300_000).to_victim(308_000), other)
+    assert found.first == NamedCause(Cause.IRQ_OFF_OR_GONE, "hog", HOG)
+
+
 def test_an_idle_cpu_was_in_its_idle_state_or_the_timer_was_late() -> None:
     cpu = begun(task=0).timer(300_000, depth=1).to_victim(308_000)
     assert shown(budget_of(310_000, cpu)) == [

@@ -388,31 +388,41 @@ class _Rules:
         return self._by_stack(stretch, task, silent, stack)
 
     def _seen_off(self, stretch: Stretch, task: Task, silent: bool) -> NamedCause:
-        if stretch.irqs_off or not self._may_hide_host(stretch):
+        if not self._may_hide_host(stretch):
             return self._by_running(Cause.IRQ_OFF, stretch, task)
         return NamedCause(Cause.MACHINE) if silent else self._by_running(Cause.IRQ_OFF_OR_GONE, stretch, task)
 
     def _may_hide_host(self, stretch: Stretch) -> bool:
-        """Whether a guest may have been gone in a stretch. An event with interrupts off tells only of its instant."""
+        """Whether a guest may have been gone in a stretch.
+
+        An event with interrupts off tells only of its instant, and the events of ``irq_disable`` only of both ends.
+        """
         return self._system.can_be_gone and stretch.to_ns - stretch.from_ns >= SILENT_FROM_NS
 
     def _by_stack(self, stretch: Stretch, task: Task, silent: bool, stack: tuple[str, ...] | None) -> NamedCause:
         """What no event of the gap tells."""
-        in_user = stretch.mode == USER or (stack == () and self._system.sees_interrupts and not task.idle)
-        if silent or (in_user and not stretch.top):
+        if silent or (self._hit_user(stretch, task, stack) and not stretch.top):
             return NamedCause(Cause.MACHINE)
         if task.idle and not stretch.top:
             return NamedCause(Cause.IDLE_EXIT)
-        function = let_interrupts_in(stack or ())
-        if function:
-            return replace(self._by_running(Cause.IRQ_OFF_LIKELY, stretch, task), function=function)
-        return self._by_running(Cause.IRQ_OFF_OR_GONE, stretch, task)
+        function = let_interrupts_in(stack or ()) or ""
+        likely = function and not self._may_hide_host(stretch)
+        cause = Cause.IRQ_OFF_LIKELY if likely else Cause.IRQ_OFF_OR_GONE
+        return replace(self._by_running(cause, stretch, task), function=function)
+
+    def _hit_user(self, stretch: Stretch, task: Task, stack: tuple[str, ...] | None) -> bool:
+        """Whether user code ran for long. The kernel's way back to it ends with interrupts off, but is short."""
+        in_user = stretch.mode == USER or (stack == () and self._system.sees_interrupts and not task.idle)
+        return in_user and stretch.to_ns - stretch.from_ns >= SILENT_FROM_NS
 
     def _by_running(self, cause: Cause, stretch: Stretch, task: Task) -> NamedCause:
         return NamedCause(cause, f"softirq {stretch.top.name}") if stretch.top else self._by(cause, task)
 
     def _all_silent(self, cpu: int, from_ns: int, to_ns: int) -> bool:
-        """Whether all CPUs, each of which has many events normally, had none over the same time."""
+        """Whether all CPUs, each of which has many events normally, had none over the same time.
+
+        A CPU that often has none for so long tells nothing: it may have been idle.
+        """
         length_ns = to_ns - from_ns
         others = [timeline for number, timeline in self._timelines.items() if number != cpu]
         if length_ns < SILENT_FROM_NS or not others:
@@ -421,6 +431,7 @@ class _Rules:
         return all(
             not other.count(from_ns + inner, to_ns - inner)
             and other.count(from_ns - 10 * length_ns, to_ns + 10 * length_ns) >= 20 * DENSE
+            and other.silences(from_ns - 10 * length_ns, to_ns + 10 * length_ns, length_ns - 2 * inner) <= 1
             for other in others
         )
 

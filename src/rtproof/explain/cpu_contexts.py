@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 from typing import NamedTuple
 
 from rtproof.explain.stacks import HitStack, hit_functions
@@ -161,6 +162,12 @@ class CpuTimeline:
     def count(self, from_ns: int, to_ns: int) -> int:
         """How many events lie strictly between two times."""
         return max(0, bisect_left(self.times, to_ns) - bisect_right(self.times, from_ns))
+
+    def silences(self, from_ns: int, to_ns: int, least_ns: int) -> int:
+        """How often it had no event for so long between two times. Where events were lost, nobody knows."""
+        within = self.times[bisect_right(self.times, from_ns) : bisect_left(self.times, to_ns)]
+        long = [Window(one, next_one) for one, next_one in pairwise(within) if next_one - one >= least_ns]
+        return sum(all(hole.to_ns <= gap.from_ns or hole.from_ns >= gap.to_ns for hole in self.lost) for gap in long)
 
 
 @dataclass(frozen=True)
