@@ -64,6 +64,13 @@ WORDS = {
     Cause.UNEXPLAINED: "unexplained",
 }
 
+HOST, FIRMWARE = "host", "firmware"
+"""Names of who took the machine away, where a count tells it."""
+GONE_WORDS = {
+    HOST: "the host took the CPU: stolen time of like size was counted",
+    FIRMWARE: "the firmware took the CPU: an SMI was counted",
+}
+
 
 class Blind(Enum):
     """A class of events that a trace lacks, so that a cause may be another one."""
@@ -113,6 +120,7 @@ class NamedCause:
     def words(self, blind: Collection[Blind] = ()) -> str:
         """The cause in words; blind: the classes of events that the trace lacks."""
         who = self.who or "an unknown thread"
-        text = WORDS[self.cause].format(f"{who}, {self.function}()" if self.function else who)
+        words = GONE_WORDS.get(self.name) if self.cause is Cause.MACHINE else None
+        text = words or WORDS[self.cause].format(f"{who}, {self.function}()" if self.function else who)
         hidden = [each.value for each in MAY_HIDE.get(self.cause, ()) if each in blind]
         return f"{text}, or {' or '.join(hidden)} that the trace has no event for" if hidden else text

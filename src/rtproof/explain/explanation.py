@@ -17,6 +17,7 @@ from rtproof.core.units import whole_number
 from rtproof.explain.budget import LateActivation, System, TimeBudget, budget, watched_threads
 from rtproof.explain.causes import Blind, Cause, NamedCause
 from rtproof.explain.cpu_contexts import Change, CpuTimeline, CpuWalk, Window, joined
+from rtproof.explain.machine_counts import NOTHING_COUNTED, MachineCounts, RecordCounts, read_counts, with_counts
 from rtproof.explain.stacks import CommonPath, common_path
 from rtproof.explain.trace_events import VECTOR
 from rtproof.explain.trace_source import TraceSource, trace_source
@@ -71,7 +72,7 @@ class Explanation:
     in turns without tracing, which measure what tracing adds; they count nowhere else.
     left_out: how many were too many to explain. blind: what the trace has no events for.
     timelines: what each CPU did around these activations. clock_error_ns: of the trace's times, where they had to be
-    brought to the record's clock; else 0.
+    brought to the record's clock; else 0. machine: what was counted of time in which the machine was gone.
     """
 
     limit_ns: int | None
@@ -87,6 +88,7 @@ class Explanation:
     skipped: Mapping[str, int]
     timelines: tuple[CpuTimeline, ...] = field(repr=False)
     clock_error_ns: int
+    machine: MachineCounts = NOTHING_COUNTED
 
     @property
     def total_ns(self) -> int:
@@ -107,9 +109,10 @@ def explain(record: Record, limit_ns: int | None = None, top: int = DEFAULT_TOP)
     source = trace_source(record, record.begin.origin_monotonic_ns)
     limit_ns = limit_ns or min(requested_limits_ns(record), default=None) or _recorder_threshold_ns(record)
     chosen = (_kept_by_recorder if kernel_trace.has_recorder(record) else _chosen)(record, limit_ns, top)
-    trace = _read_trace(source, [*chosen.late, *chosen.ordinary])
+    counts = read_counts(record)
+    trace = _read_trace(source, [*chosen.late, *chosen.ordinary], counts)
     inside = [each for each in chosen.late if trace.holds(each)]
-    budgets = tuple(trace.budget(each) for each in inside)
+    budgets, machine = with_counts(record, counts, tuple(trace.budget(each) for each in inside))
     usual = tuple(trace.budget(each) for each in chosen.ordinary if trace.holds(each))
     return Explanation(
         limit_ns=limit_ns,
@@ -125,6 +128,7 @@ def explain(record: Record, limit_ns: int | None = None, top: int = DEFAULT_TOP)
         skipped=dict(trace.skipped),
         timelines=tuple(trace.timelines.values()),
         clock_error_ns=trace.clock_error_ns,
+        machine=machine,
     )
 
 
@@ -133,7 +137,8 @@ def explain_activations(record: Record, activations: Sequence[LateActivation]) -
 
     Their times count from the record's origin. Errors as of ``explain``.
     """
-    trace = _read_trace(trace_source(record, record.begin.origin_monotonic_ns), activations)
+    source = trace_source(record, record.begin.origin_monotonic_ns)
+    trace = _read_trace(source, activations, read_counts(record))
     return tuple(trace.budget(each) for each in activations if trace.holds(each))
 
 
@@ -306,7 +311,7 @@ class ReadTrace:
         return budget(activation, self.changes.get(activation.tid, []), self.timelines, self.system, self.wakings)
 
 
-def _read_trace(source: TraceSource, activations: Sequence[LateActivation]) -> ReadTrace:
+def _read_trace(source: TraceSource, activations: Sequence[LateActivation], counts: RecordCounts) -> ReadTrace:
     record = source.record
     windows = joined(Window(each.due_ns - LOOK_BACK_NS, each.end_ns) for each in activations)
     names = kernel_trace.task_names(record)
@@ -324,7 +329,7 @@ def _read_trace(source: TraceSource, activations: Sequence[LateActivation]) -> R
                 kept_of[tid] += found
     kept = frozenset((each.series, each.index) for each in record.snapshots)
     recorded = kept if kernel_trace.has_recorder(record) else None
-    system = _system(record, deepest, Blind.INTERRUPTS not in _blind(source))
+    system = _system(record, deepest, Blind.INTERRUPTS not in _blind(source), counts.ever_stolen)
     return ReadTrace(
         timelines, _ordered(changes), _ordered(wakings), system, source.skipped, recorded, source.clock_error_ns
     )
@@ -335,13 +340,16 @@ def _ordered(changes: Mapping[int, list[Change]]) -> dict[int, list[Change]]:
     return {tid: sorted(found, key=lambda change: change.time_ns) for tid, found in changes.items()}
 
 
-def _system(record: Record, deepest: int, sees_interrupts: bool) -> System:
-    """deepest: how often preemption was off at most, of all threads that left the CPU."""
+def _system(record: Record, deepest: int, sees_interrupts: bool, ever_stolen: bool) -> System:
+    """deepest: how often preemption was off at most, of all threads that left the CPU.
+
+    ever_stolen: whether a hypervisor took time since the system started. So it is a guest, whatever else says nothing.
+    """
     model = preemption_model(record).effective.value or ""
     real_time = model.split()[:1] == ["rt"]  # or "rt (lazy)", of 6.12
     config = kernel_config(record)
     counts = deepest > 0 or (config is not None and config.has("PREEMPT_COUNT"))
-    can_be_gone = is_guest(record) and not virtual_time_clock(record)
+    can_be_gone = (ever_stolen or is_guest(record)) and not virtual_time_clock(record)
     return System(
         own_threads(record), real_time or model in ("full", "lazy"), real_time, counts, sees_interrupts, can_be_gone
     )

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is counted, second by second, of time in which the machine was gone, beside the gaps of a trace.
+
+The hypervisor counts stolen time, and CPUs of Intel count SMIs. A gap in which interrupts may have been off is told as
+the host's or the firmware's if such a count rose with it, by a like size, and seldom rises in other seconds. A count
+that did not rise excludes nothing: a host that stops a guest, or a hypervisor without such a clock, counts nothing.
+"""
+
+from bisect import bisect_left
+from collections import Counter as Tally
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cached_property
+
+import numpy as np
+
+from rtproof.explain.budget import SILENT_FROM_NS, BudgetPart, TimeBudget
+from rtproof.explain.causes import FIRMWARE, HOST, Cause, NamedCause
+from rtproof.explain.cpu_contexts import Window, joined
+from rtproof.record.contents import Int64Array, Moment, Record
+
+STEAL_STEP_NS = 10_000_000
+"""The kernel tells stolen time in hundredths of a second, whatever its tick, and drops the rest."""
+SHORTEST_STOLEN_NS = STEAL_STEP_NS // 2
+"""A shorter gap seldom makes the count rise: one of 5 ms does so every other time."""
+SETTLED_NS = 20_000_000
+"""The kernel adds stolen time at the CPU's next tick, at most 10 ms later, and a reading may be late itself."""
+SELDOM = 0.05
+"""A rise tells something if at most this share of the run's other seconds has one as large."""
+
+GAPS = (Cause.IRQ_OFF_OR_GONE, Cause.IRQ_OFF_LIKELY, Cause.IDLE_EXIT, Cause.MACHINE)
+"""Causes that leave open who took the time."""
+WEAKENED = (Cause.IRQ_OFF, Cause.IRQ_OFF_LIKELY)
+"""Causes that say too much if a count rose at all."""
+
+
+class Counted(Enum):
+    """What the counts tell of a gap. The value is the name in JSON."""
+
+    HOST = "host"
+    FIRMWARE = "firmware"
+    ROSE = "rose"
+    NOT_RISEN = "not-risen"
+    NOT_READ = "not-read"
+
+
+@dataclass(frozen=True)
+class CountedGap:
+    """The longest gap of an activation and what was counted around it.
+
+    stolen_least_ns, stolen_most_ns: on its CPU between the readings around it; None if they were not read.
+    smis: the same of SMIs.
+    """
+
+    cpu: int
+    length_ns: int
+    counted: Counted
+    stolen_least_ns: int | None
+    stolen_most_ns: int | None
+    smis: int | None
+
+
+@dataclass(frozen=True)
+class MachineCounts:
+    """What was counted in a run.
+
+    gaps: of late activations, by series and index. steal_read, smi_read: whether of any CPU. smi_why: why SMIs were not
+    counted, or "". stolen_most_ns: of all CPUs with gaps, from the first reading to the last.
+    """
+
+    gaps: Mapping[tuple[int, int], CountedGap]
+    steal_read: bool
+    smi_read: bool
+    smi_why: str
+    stolen_most_ns: int
+
+    @property
+    def tally(self) -> Tally[Counted]:
+        """In how many activations the counts tell what."""
+        return Tally(gap.counted for gap in self.gaps.values())
+
+
+NOTHING_COUNTED = MachineCounts({}, False, False, "", 0)
+
+
+class Count:
+    """One count of one CPU at each reading. It only grows."""
+
+    def __init__(self, times: Int64Array, values: Int64Array) -> None:
+        """times, values: of equal length, in order; ns from the origin."""
+        self._times, self._values = times, values
+        self._taken = np.zeros(max(0, times.size - 1), bool)
+        self._others: dict[int, Int64Array] = {}
+
+    def around(self, window: Window) -> tuple[int, int] | None:
+        """The readings before and after a part of the time, as places; None if it was not read on both sides."""
+        before = int(np.searchsorted(self._times, window.from_ns - SETTLED_NS, "right")) - 1
+        after = int(np.searchsorted(self._times, window.to_ns + SETTLED_NS, "left"))
+        return (before, after) if before >= 0 and after < self._times.size else None
+
+    def take(self, window: Window) -> None:
+        """Leave the seconds of a gap out of those that tell what is usual."""
+        places = self.around(window)
+        if places:
+            self._taken[places[0] : places[1]] = True
+
+    def span(self, places: tuple[int, int]) -> Window:
+        return Window(int(self._times[places[0]]), int(self._times[places[1]]))
+
+    def rise(self, places: tuple[int, int]) -> int:
+        return int(self._values[places[1]] - self._values[places[0]])
+
+    @property
+    def whole_rise(self) -> int:
+        return int(self._values[-1] - self._values[0]) if self._values.size else 0
+
+    def share_of_others(self, places: tuple[int, int]) -> float:
+        """The share of times as long, without a gap, that have such a rise; this one counts as one of them."""
+        length = places[1] - places[0]
+        if length not in self._others:
+            taken = np.concatenate([[0], np.cumsum(self._taken)])
+            free = taken[length:] == taken[: taken.size - length]
+            rises = self._values[length:] - self._values[: self._values.size - length]
+            self._others[length] = np.sort(rises[free])
+        others = self._others[length]
+        as_large = others.size - int(np.searchsorted(others, self.rise(places), "left"))
+        return (1 + as_large) / (1 + others.size)
+
+
+@dataclass(frozen=True)
+class RecordCounts:
+    """The counts of a record: of stolen time in steps of STEAL_STEP_NS, and of SMIs, by CPU."""
+
+    stolen: Mapping[int, Count]
+    smis: Mapping[int, Count]
+    ever_stolen: bool
+
+    @cached_property
+    def cpus(self) -> frozenset[int]:
+        return frozenset((*self.stolen, *self.smis))
+
+
+def read_counts(record: Record) -> RecordCounts:
+    """The counts of a record. A reading that is not there was as the one before."""
+    every = [counter.time_ns for counter in record.counters]
+    ticks = np.unique(np.concatenate(every)) if every else np.zeros(0, np.int64)
+    found: dict[str, dict[int, Count]] = {"steal": {}, "smi": {}}
+    ever = False
+    for counter in record.counters:
+        kind, _, cpu = counter.name.partition(".cpu")
+        if kind not in found or not cpu.isdecimal() or not counter.value.size:
+            continue
+        order = np.argsort(counter.time_ns, kind="stable")
+        times, values = counter.time_ns[order], np.maximum.accumulate(counter.value[order])
+        since = ticks[ticks >= times[0]]
+        found[kind][int(cpu)] = Count(since, values[np.searchsorted(times, since, "right") - 1])
+        ever = ever or (kind == "steal" and int(values[-1]) > 0)
+    return RecordCounts(found["steal"], found["smi"], ever)
+
+
+def with_counts(
+    record: Record, counts: RecordCounts, budgets: Sequence[TimeBudget]
+) -> tuple[tuple[TimeBudget, ...], MachineCounts]:
+    """The budgets with the host or the firmware named where the counts tell it, and what was counted.
+
+    Only causes change: no part gets another length.
+    """
+    judge = _Judge(counts, budgets)
+    told = tuple(judge.told(each) for each in budgets)
+    smi_why = (record.fact("smi_count", Moment.START) or "").removeprefix("unavailable: ")
+    most_ns = sum((counts.stolen[cpu].whole_rise + 1) * STEAL_STEP_NS for cpu in judge.cpus if cpu in counts.stolen)
+    return told, MachineCounts(
+        judge.gaps, bool(counts.stolen), bool(counts.smis), "" if counts.smis else smi_why, most_ns
+    )  # fmt: skip
+
+
+class _Judge:
+    """Holds the gaps of all activations against the counts."""
+
+    def __init__(self, counts: RecordCounts, budgets: Iterable[TimeBudget]) -> None:
+        self._counts = counts
+        gaps: dict[int, list[Window]] = defaultdict(list)
+        for part in (part for each in budgets for part in each.parts if _is_gap(part)):
+            gaps[part.cpu].append(Window(part.from_ns, part.to_ns))
+        self._gaps = {cpu: joined(some) for cpu, some in gaps.items()}
+        self.gaps: dict[tuple[int, int], CountedGap] = {}
+        for kind in (counts.stolen, counts.smis):
+            for cpu, count in kind.items():
+                for gap in self._gaps.get(cpu, ()):
+                    count.take(gap)
+
+    @property
+    def cpus(self) -> Collection[int]:
+        return self._gaps.keys()
+
+    def told(self, of: TimeBudget) -> TimeBudget:
+        found = {part: self._gap(part) for part in of.parts if _is_gap(part)}
+        if not found:
+            return of
+        open_ones = [part for part in found if part.cause.cause in GAPS]
+        if open_ones:
+            longest = max(open_ones, key=lambda part: part.length_ns)
+            self.gaps[of.activation.series, of.activation.index] = found[longest]
+        return replace(of, parts=tuple(_renamed(part, found[part]) if part in found else part for part in of.parts))
+
+    def _gap(self, part: BudgetPart) -> CountedGap:
+        stolen, least, most = self._stolen(part)
+        firmware, smis = self._smis(part)
+        both = (stolen, firmware)
+        order = (Counted.HOST, Counted.FIRMWARE, Counted.ROSE, Counted.NOT_RISEN, Counted.NOT_READ)
+        return CountedGap(part.cpu, part.length_ns, next(each for each in order if each in both), least, most, smis)
+
+    def _stolen(self, part: BudgetPart) -> tuple[Counted, int | None, int | None]:
+        """What stolen time tells of a gap, and how much it was at least and at most."""
+        count = self._counts.stolen.get(part.cpu)
+        places = count.around(_window(part)) if count else None
+        if count is None or places is None:
+            return Counted.NOT_READ, None, None
+        steps = count.rise(places)
+        least_ns, most_ns = max(0, steps - 1) * STEAL_STEP_NS, (steps + 1) * STEAL_STEP_NS
+        if not steps:
+            return Counted.NOT_RISEN, least_ns, most_ns
+        all_ns = sum(gap.to_ns - gap.from_ns for gap in self._gaps_within(part.cpu, count.span(places)))
+        others_ns = all_ns - part.length_ns
+        like = part.length_ns < most_ns and least_ns < all_ns + STEAL_STEP_NS and steps * STEAL_STEP_NS > others_ns
+        host = like and part.length_ns >= SHORTEST_STOLEN_NS and count.share_of_others(places) <= SELDOM
+        return Counted.HOST if host else Counted.ROSE, least_ns, most_ns
+
+    def _smis(self, part: BudgetPart) -> tuple[Counted, int | None]:
+        count = self._counts.smis.get(part.cpu)
+        places = count.around(_window(part)) if count else None
+        if count is None or places is None:
+            return Counted.NOT_READ, None
+        rise = count.rise(places)
+        if not rise:
+            return Counted.NOT_RISEN, 0
+        gaps = len(list(self._gaps_within(part.cpu, count.span(places))))
+        firmware = rise >= gaps and count.share_of_others(places) <= SELDOM
+        return Counted.FIRMWARE if firmware else Counted.ROSE, rise
+
+    def _gaps_within(self, cpu: int, window: Window) -> Iterator[Window]:
+        gaps = self._gaps[cpu]
+        for gap in gaps[bisect_left(gaps, window.from_ns, key=lambda gap: gap.to_ns) :]:
+            if gap.from_ns >= window.to_ns:
+                return
+            yield gap
+
+
+def _window(part: BudgetPart) -> Window:
+    return Window(part.from_ns, part.to_ns)
+
+
+def _is_gap(part: BudgetPart) -> bool:
+    known = part.cause.cause in GAPS or part.cause.cause in WEAKENED
+    return known and part.cpu >= 0 and part.length_ns >= SILENT_FROM_NS
+
+
+def _renamed(part: BudgetPart, gap: CountedGap) -> BudgetPart:
+    """A part of the host's or the firmware's. One that says too much is weakened if a count rose."""
+    cause = part.cause
+    if cause.cause in GAPS and gap.counted in (Counted.HOST, Counted.FIRMWARE):
+        return replace(part, cause=NamedCause(Cause.MACHINE, HOST if gap.counted is Counted.HOST else FIRMWARE))
+    rose = gap.counted in (Counted.HOST, Counted.FIRMWARE, Counted.ROSE)
+    if cause.cause in WEAKENED and rose:
+        return replace(part, cause=replace(cause, cause=Cause.IRQ_OFF_OR_GONE))
+    return part
