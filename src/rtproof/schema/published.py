@@ -47,6 +47,7 @@ from rtproof.explain.coincidence import (
     WaitedForCpu,
 )
 from rtproof.explain.explanation import CauseRow, Explanation
+from rtproof.explain.machine_counts import Counted, CountedGap, MachineCounts
 from rtproof.explain.stacks import CommonPath
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import NO_LONGEST, Analysis, Episode, Requirement, Verdict, several_stages, shares_of
@@ -1173,6 +1174,7 @@ def history_dict(found: RunHistory, command: str, not_read: Iterable[str]) -> Js
 
 
 ExplanationDocument = tuple[Explanation, TracingEffects | None, tuple[str, ...]]
+BudgetAndGap = tuple[TimeBudget, CountedGap | None]
 
 
 def _cause_words(cause: NamedCause) -> str:
@@ -1197,6 +1199,19 @@ def _ordinary(found: ExplanationDocument) -> int:
 
 def _blind(found: ExplanationDocument) -> list[str]:
     return [each.name.lower() for each in found[0].blind]
+
+
+def _by_counts(gap: CountedGap) -> str:
+    return gap.counted.value
+
+
+def _counted_gaps(machine: MachineCounts) -> dict[str, int]:
+    return {each.value: machine.tally[each] for each in Counted}
+
+
+def _budgets(found: ExplanationDocument) -> list[BudgetAndGap]:
+    gaps = found[0].machine.gaps
+    return [(each, gaps.get((each.activation.series, each.activation.index))) for each in found[0].budgets]
 
 
 def _trace_refused(found: tuple[Coincidences, Record]) -> str | None:
@@ -1241,16 +1256,36 @@ BUDGET_PART = Shape("part of a budget", BudgetPart) | {
     "*": Key(source="cause", shape=CAUSE),
     "stack": "functions of the kernel in which an interrupt found who was charged, innermost first; empty if not known",
 }
-BUDGET = Shape("budget", TimeBudget) | {
-    "thread": Key("the measuring thread", "activation.thread"),
-    "tid": Key("its number on the target", "activation.tid"),
-    "index": Key("of the activation", "activation.index"),
-    "due_ns": Key("from the origin of the record", "activation.due_ns"),
-    "latency_ns": Key("the parts add up to it", "activation.latency_ns"),
-    "woken_ns": "when it was woken, or `null`",
-    "ran_ns": "when it got the CPU, or `null`",
-    "whole": "whether the trace explains all of its time",
-    "parts": Key("in order, without gaps", each=BUDGET_PART),
+COUNTED_GAP = Shape("gap of an activation and its counts", CountedGap) | {
+    "cpu": "where the gap is",
+    "length_ns": "of the longest part in which the machine may have been gone",
+    "counted": Key(
+        "host: stolen time of like size; firmware: an SMI; rose: a rise that tells nothing; not-risen: no rise, which "
+        "excludes nothing; not-read: no readings around it",
+        _by_counts,
+    ),
+    "stolen_least_ns": "between the readings around it, on its CPU; `null`: not read",
+    "stolen_most_ns": "the kernel tells it in steps of 10 ms; `null`: not read",
+    "smis_count": Key("between the readings; `null`: not read", "smis"),
+}
+MACHINE_COUNTS = Shape("what was counted of a machine that was gone", MachineCounts) | {
+    "steal_read": "whether stolen time was read",
+    "smi_read": "whether SMIs were counted",
+    "smi_why": Key("why they were not, or `null`", or_null=True),
+    "stolen_most_ns": "of all CPUs with gaps together, from the first reading to the last",
+    "activations": Key("how many with such a gap, by what the counts tell: as `counted` of a gap", _counted_gaps),
+}
+BUDGET = Shape("budget", BudgetAndGap) | {
+    "thread": Key("the measuring thread", "0.activation.thread"),
+    "tid": Key("its number on the target", "0.activation.tid"),
+    "index": Key("of the activation", "0.activation.index"),
+    "due_ns": Key("from the origin of the record", "0.activation.due_ns"),
+    "latency_ns": Key("the parts add up to it", "0.activation.latency_ns"),
+    "woken_ns": Key("when it was woken, or `null`", "0.woken_ns"),
+    "ran_ns": Key("when it got the CPU, or `null`", "0.ran_ns"),
+    "whole": Key("whether the trace explains all of its time", "0.whole"),
+    "counted": Key("where the machine may have been gone, what was counted, or `null`", "1", shape=COUNTED_GAP),
+    "parts": Key("in order, without gaps", "0.parts", each=BUDGET_PART),
 }
 EXPLANATION = Shape("explanation", ExplanationDocument) | {
     **document(EXPLANATION_SCHEMA, EXPLANATION_VERSION),
@@ -1267,7 +1302,8 @@ EXPLANATION = Shape("explanation", ExplanationDocument) | {
     "causes": Key("the largest share first", "0.rows", each=CAUSE_ROW),
     "observer": Key("what tracing adds, or `null`: not measured", "1", shape=OBSERVER),
     "exceeded": Key("sentences on causes that came more often than `--explain-at-most` allows", "2"),
-    "budgets": Key("of late activations, the largest latency first", "0.budgets", each=BUDGET),
+    "machine": Key("what was counted of a machine that was gone", "0.machine", shape=MACHINE_COUNTS),
+    "budgets": Key("of late activations, the largest latency first", _budgets, each=BUDGET),
 }
 
 

@@ -19,6 +19,7 @@ from rtproof.record.contents import Record
 from rtproof.report import number_format
 from rtproof.report.blocks import BarPart, Bars, Block, Table, Text
 from rtproof.report.coincidence_blocks import coincidence_blocks, coincidence_in_short
+from rtproof.report.machine_gone_sentences import counted_in_short, counted_sentences
 from rtproof.summary import kernel_trace
 from rtproof.summary.kernel_trace import has_trace, recorder_windows
 from rtproof.summary.tracing_effect import observer_line
@@ -44,8 +45,9 @@ def explained_section(analysis: Analysis) -> list[Block]:
         return [Text((f"{capitalised(str(problem))}.",), "doubt")]
     bars = [bars_of(found)] if found.budgets else []
     first, sentence = [_largest_causes(found)] if found.budgets else [], _why(found)
+    counted = (f"{capitalised(short)}." for short in _counts_on_screen(found))
     return [
-        Text((f"Why it was late: {sentence[:1].lower()}{sentence[1:]}",), foremost=True),
+        Text((f"Why it was late: {sentence[:1].lower()}{sentence[1:]}", *counted), foremost=True),
         *first,
         Text((" ".join((*_windows(analysis.record), f"{capitalised(observer_line(analysis.record))}.")),)),
         *_details(found, analysis.record),
@@ -116,7 +118,15 @@ def why_in_short(analysis: Analysis) -> tuple[str, ...]:
         return (capitalised(str(problem)),)
     if not found.budgets:
         return _why(found), observer_line(analysis.record)
-    return f"{_kinds(found)}, of the time of {_which(found)}", observer_line(analysis.record)
+    told = f"{_kinds(found)}, of the time of {_which(found)}"
+    return told, *_counts_on_screen(found), observer_line(analysis.record)
+
+
+def _counts_on_screen(found: Explanation) -> tuple[str, ...]:
+    """What was counted of a machine that was gone, where that may be much of the late time."""
+    short = counted_in_short(found.machine)
+    much = found.share_of(Cause.IRQ_OFF_OR_GONE, Cause.IRQ_OFF_LIKELY, Cause.MACHINE) >= LEAST_FOR_ADVICE
+    return (short,) if short and much else ()
 
 
 def explained_blocks(found: Explanation, record: Record) -> list[Block]:
@@ -229,6 +239,7 @@ def _doubts(found: Explanation) -> list[str]:
         doubts.append(
             f"Interrupts off and a machine that was gone cannot be told apart in {_percent(gone)} of the time."
         )
+    doubts += counted_sentences(found.machine)
     if not found.counts_preemption:
         doubts.append(
             "This kernel does not count how often preemption is off, so that and a missing preemption point look alike."
