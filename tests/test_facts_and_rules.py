@@ -74,6 +74,7 @@ FACTS: Mapping[str, tuple[str, str]] = {
     "run_delay": (CHECKS + "rival_threads_and_budgets.py", "the doubts on run delay"),
     "samples": (CHECKS + "counting.py", "how many activations were due"),
     "simulated": ("summary/recorded_facts.py", "the doubt simulated"),
+    "smi_count": ("explain/machine_counts.py", "why SMIs do not tell whether the machine was gone"),
     "threads": ("", "asked of the agent; how many there were is told by the series"),
     "tid": ("summary/target_threads.py", "which threads are no rivals"),
     "timer_slack_ns": (CHECKS + "measuring_threads.py", "the doubt timer-slack"),
@@ -108,12 +109,13 @@ COUNTERS: Mapping[str, tuple[str, str]] = {
     "load.NAME": (CHECKS + "load_work.py", "the doubts on loads"),
     "temperature.N": ("report/sections/evidence.py", "smallest, mean and largest of each gauge"),
     "frequency.cpuN": ("report/sections/evidence.py", "smallest, mean and largest of each gauge"),
+    "steal.cpuN": ("explain/machine_counts.py", "whether the host took the time of a gap"),
+    "smi.cpuN": ("explain/machine_counts.py", "whether the firmware took the time of a gap"),
     "clock.raw": (CHECKS + "measuring_threads.py", "the doubt on a clock that is slewed"),
     **dict.fromkeys(
         (
             "interrupts.LABEL.cpuN",
             "softirqs.NAME.cpuN",
-            "steal.cpuN",
             "throttled.cpuN",
             "pressure.cpu",
             "pressure.memory",

@@ -239,6 +239,7 @@ KINDS = {
     "interrupts": "interrupt {}",
     "softirqs": "softirq {}",
     "steal": "time that the hypervisor took",
+    "smi": "SMIs",
     "pressure": "threads waited for {}",
     "minor_faults": "page faults",
     "major_faults": "page faults that read from a disk",

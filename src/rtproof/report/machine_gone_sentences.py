@@ -43,4 +43,4 @@ def counted_in_short(machine: MachineCounts) -> str:
         "without a rise of these": told[Counted.NOT_RISEN],
     }
     words = ", ".join(f"{count:,} {what}" for what, count in shown.items() if count)
-    return f"was the machine gone? Of {quantity(told.total(), 'gap')} {words}" if words else ""
+    return f"was the machine gone? Of {quantity(told.total(), 'gap')}: {words}" if words else ""
