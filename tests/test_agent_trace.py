@@ -280,6 +280,11 @@ def test_the_flight_recorder_keeps_the_pages_of_what_was_late(tmp_path: Path) ->
     assert about["windows_threshold"] == str(ran)
     assert about["windows_kept"] == str(len(kept))
     assert re.fullmatch(r"(fifo 1|other 0), nice -?\d+, CPUs [\d,-]+", record.fact("recorder", Moment.END) or "")
+    counted = {counter.name.partition(".cpu")[0] for counter in record.counters}
+    smi = record.fact("smi_count", Moment.START) or ""
+    assert "steal" in counted
+    assert ("smi" in counted) == (smi == "read once a second"), smi
+    assert "smi" in counted or smi.startswith("unavailable: "), "the reason is told"
 
 
 def test_the_flight_recorder_has_no_window_of_a_turn_without_tracing(tmp_path: Path) -> None:
