@@ -6,7 +6,7 @@
 # make lint    every analyser, Python and C
 # make bench   compare the cost and the numbers with other tools
 # make profile-table  measure the table of docs/profiles.md anew, in virtual time
-# make bench-explain  how often the causes of lateness are right, in virtual time; SYSTEMS=... chooses some
+# make bench-explain  whether the causes of lateness are right; PARTS=matrix,foreign SYSTEMS=6.1-rt choose some
 # make bench-stats  whether the statements hold as often as they say, by simulation
 # make fuzz    read damaged files of every kind for MINUTES=10, and fail if one breaks a promise (docs/fuzz.md)
 # make faults  let the n-th system call of the agent and of rtproof fail, and replay write logs (docs/faults.md)
@@ -81,9 +81,9 @@ profile-table:
 	.venv/bin/python tools/profile_table.py
 
 bench-explain:
-	@sh tools/apt.sh $(LAB_PACKAGES) $(CROSS_PACKAGES)
+	@sh tools/apt.sh $(LAB_PACKAGES) $(CROSS_PACKAGES) gcc libc6-dev rt-tests rt-app
 	@sh tools/venv.sh dev
-	.venv/bin/python bench/explain.py $(SYSTEMS)
+	.venv/bin/python bench/explain.py --parts '$(PARTS)' $(SYSTEMS) $(ITEMS)
 
 bench-stats:
 	@sh tools/apt.sh gcc libc6-dev make

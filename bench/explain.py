@@ -1,214 +1,245 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``make bench-explain``: how often the first cause is right; writes build/bench-explain.json.
+"""``make bench-explain``: measures whether the causes of lateness are right, and writes build/bench-explain.json.
 
-    python bench/explain.py [SYSTEM...]
+    python bench/explain.py [--parts NAME,NAME...] [ITEM...]
 
-A kernel module disturbs a CPU in known ways, in guests in virtual time. Names of systems choose some of them; the
-others keep what an earlier measurement wrote.
+Without --parts all parts are measured but the long ones. Items choose some of a part, such as the system 6.1-rt. The
+file is written after each item, so an interrupted run keeps what it has. Items that are not measured now keep what an
+earlier run wrote, with its date and commit. Exit codes: 1 when a bound is missed or an item has no numbers, 130 when
+the run was interrupted.
 """
 
 import argparse
 import json
+import os
+import platform
+import subprocess
 import sys
-import tempfile
-from collections.abc import Sequence
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import disturbed_guests
-from constructed_streams import constructed_answers
-from disturbances import Answer, confusion, quantile_of
-from disturbed_guests import Disturbed, System
-from goals import Goal, show
+import explain_foreign
+import explain_hour
+import explain_loads
+import explain_machine_gone
+import explain_matrix
+import explain_truth
+from explain_parts import ROOT, Figure, Items, Part
 
-from rtproof.core.errors import RtproofError
-from rtproof.explain import budget
+from rtproof.core.errors import RtproofError, UserError
+from rtproof.core.files import write_whole
 
-PLACE = Path(__file__).parent.parent / "build" / "bench-explain.json"
-LEAST_OF_A_KIND = 15
-RIGHT_PERCENT, RIGHT_OF_KIND_PERCENT, ERROR_US, UNEXPLAINED_PERCENT = 99.0, 95.0, 5.0, 1.0
-
-
-def goals_of(name: str) -> tuple[Goal, ...]:
-    """The goals of one system."""
-    return (
-        Goal(f"{name}.late", f"{name}: disturbed activations that were late"),
-        Goal(f"{name}.least_of_a_kind", "  of the rarest kind", f"at least {LEAST_OF_A_KIND}", (LEAST_OF_A_KIND, 1e9)),
-        Goal(f"{name}.right_percent", "  first cause right, %", f"at least {RIGHT_PERCENT:g}", (RIGHT_PERCENT, 100)),
-        Goal(
-            f"{name}.right_of_worst_kind_percent", "  the same of the worst kind, %",
-            f"at least {RIGHT_OF_KIND_PERCENT:g}", (RIGHT_OF_KIND_PERCENT, 100),
-        ),
-        Goal(f"{name}.error_median_us", "  |error| of its length, median, us"),
-        Goal(f"{name}.error_p95_us", "  the same, 95 %, us", f"at most {ERROR_US:g}", (0, ERROR_US)),
-        Goal(f"{name}.error_max_us", "  the same, largest, us"),
-        Goal(
-            f"{name}.unexplained_percent", "  late time that is unexplained, %",
-            f"at most {UNEXPLAINED_PERCENT:g}", (0, UNEXPLAINED_PERCENT),
-        ),
-        Goal(
-            f"{name}.constructed_right_percent", "  kinds as constructed streams, right, %",
-            f"at least {RIGHT_OF_KIND_PERCENT:g}", (RIGHT_OF_KIND_PERCENT, 100),
-        ),
-        Goal(f"{name}.late_alone", "  late although nothing disturbed"),
-        Goal(f"{name}.named_without_cause", "  named though this kernel preempts it", "none", (0, 0)),
-    )  # fmt: skip
+PLACE = ROOT / "build" / "bench-explain.json"
+PARTS: Mapping[str, Part] = {
+    "matrix": explain_matrix.PART,
+    "truth": explain_truth.PART,
+    "machine_gone": explain_machine_gone.PART,
+    "hour": explain_hour.PART,
+    "foreign": explain_foreign.PART,
+    "loads": explain_loads.PART,
+}
 
 
-def figures(found: Disturbed) -> dict[str, float]:
-    """The numbers of a system that goals judge."""
-    kinds = [found.of_kind(kind) for kind in found.kinds]
-    errors_ns = [abs(each.error_ns) for each in found.met if each.right] or [0]
-    return {
-        "late": len(found.met),
-        "least_of_a_kind": min(map(len, kinds)),
-        "right_percent": _right_percent(found.met),
-        "right_of_worst_kind_percent": min(map(_right_percent, kinds)),
-        "error_median_us": quantile_of(errors_ns, 0.5) / 1000,
-        "error_p95_us": quantile_of(errors_ns, 0.95) / 1000,
-        "error_max_us": max(errors_ns) / 1000,
-        "unexplained_percent": 100 * found.unexplained,
-        "constructed_right_percent": min(_right_percent(some) for some in constructed(found.system).values()),
-        "late_alone": len(found.alone),
-        "named_without_cause": sum(each.truth.kind in found.system.never_late for each in found.met),
-    }
+@dataclass(frozen=True)
+class Work:
+    """The items of a part that are to be measured. why_not: why nobody can tell its items."""
+
+    name: str
+    part: Part
+    items: tuple[str, ...]
+    why_not: str = ""
 
 
-def constructed(system: System) -> dict[str, list[Answer]]:
-    """The answers to streams of the kinds that a guest cannot make."""
-    preempts = system.model in ("full", "rt")
-    rules = budget.System(preempts=preempts, real_time=system.model == "rt")
-    return {kind: constructed_answers(kind, rules) for kind in system.constructed}
+@dataclass
+class Store:
+    """The file. It is replaced as a whole, so it can be read at any time."""
 
+    place: Path
+    parts: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-def _right_percent(answers: Sequence[Answer]) -> float:
-    return 100 * sum(each.right for each in answers) / len(answers) if answers else 0.0
+    @classmethod
+    def opened(cls, place: Path) -> "Store":
+        """With what an earlier run wrote. A file that is no such file is left out, and this is told."""
+        try:
+            found = json.loads(place.read_text(encoding="utf-8"))
+            kept = {name: one for name, one in found.items() if isinstance(one, dict) and "items" in one}
+        except FileNotFoundError:
+            return cls(place)
+        except (OSError, ValueError, AttributeError) as error:
+            print(f"{place} cannot be read, and is written anew: {error}", file=sys.stderr)
+            return cls(place)
+        for name in found.keys() - kept.keys():
+            print(f"{place}: {name!r} is from another version, and is left out", file=sys.stderr)
+        return cls(place, kept)
 
+    def part(self, name: str, part: Part) -> dict[str, Any]:
+        """What the file says of a part, to be changed."""
+        one = self.parts.setdefault(name, {"items": {}})
+        one["asked"] = part.asked
+        return one
 
-def described(found: Disturbed) -> dict[str, Any]:
-    """All that the file says of a system."""
-    begin = found.record.begin
-    return {
-        "kernel": found.system.kernel,
-        "release": begin.kernel_release,
-        "version": begin.kernel_version,
-        "preemption": found.system.model,
-        "agent": begin.agent_version,
-        "qemu": disturbed_guests.emulator(found.system),
-        "limit_us": disturbed_guests.LIMIT_NS / 1000,
-        "disturbances": len(found.truth),
-        **figures(found),
-        "name_right": sum(each.right and each.name_right for each in found.met),
-        "causes_of_late_alone": [each.first.words() for each in found.alone],
-        "outside_of_the_trace": found.explanation.outside,
-        "also_right": sorted([kind, cause.value] for kind, cause in found.system.also_right),
-        "kinds": described_kinds(found),
-    }
-
-
-def described_kinds(found: Disturbed) -> dict[str, dict[str, Any]]:
-    """What the file says of each kind. how: guest, or why it is otherwise."""
-    streams, why = constructed(found.system), dict(found.system.not_made)
-    table = confusion([*found.met, *(each for some in streams.values() for each in some)])
-    kinds: dict[str, dict[str, Any]] = {}
-    for kind, causes in table.items():
-        some = streams.get(kind) or found.of_kind(kind)
-        errors_ns = [abs(each.error_ns) for each in some if each.right]
-        kinds[kind] = {
-            "how": why.get(kind, "guest"),
-            "makes_late": kind in (*found.kinds, *streams),
-            "disturbances": len(some) if kind in streams else sum(each.kind == kind for each in found.truth),
-            "late": len(some),
-            "right_percent": _right_percent(some) if some else None,
-            "error_us": {
-                "median": quantile_of(errors_ns, 0.5) / 1000,
-                "p95": quantile_of(errors_ns, 0.95) / 1000,
-                "max": max(errors_ns) / 1000,
-            }
-            if errors_ns
-            else None,
-            "first_causes": dict(causes),
-        }
-    return kinds
-
-
-def confusion_lines(found: Disturbed) -> list[str]:
-    """A line for each kind: how often, and which causes came first."""
-    lines = [f"{found.system.name}: {found.record.begin.kernel_release}, {len(found.met)} late of {len(found.truth)}"]
-    for kind, one in described_kinds(found).items():
-        causes = sorted(one["first_causes"].items(), key=lambda item: -item[1])
-        said = ", ".join(f"{cause} {count}" for cause, count in causes) or "nobody late"
-        how = "" if one["how"] == "guest" else f"  ({one['how']})"
-        error = f", error {one['error_us']['p95']:.1f} us (95 %)" if one["error_us"] else ""
-        lines.append(f"  {kind:14} {one['late']:4}  {said}{error}{how}")
-    return lines
-
-
-def measure(system: System) -> dict[str, Any]:
-    """One system in a guest; prints its confusion."""
-    with tempfile.TemporaryDirectory() as folder:
-        found = disturbed_guests.measure(system, Path(folder) / "out")
-        print(*confusion_lines(found), sep="\n", flush=True)
-        return described(found)
-
-
-TABLE_HEAD = """\
-| system | kernel | late | right | worst kind | error: median, 95 %, largest | unexplained |
-|---|---|---:|---:|---:|---|---:|"""
-
-
-def table_row(name: str, one: dict[str, Any]) -> str:
-    """The system's row of the table in docs/explain.md."""
-    errors = ", ".join(f"{one[f'error_{which}_us']:.1f}" for which in ("median", "p95", "max"))
-    right = round(one["late"] * one["right_percent"] / 100)
-    return (
-        f"| {name} | {one['release']} | {one['late']} | {right} | {one['right_of_worst_kind_percent']:.0f} % "
-        f"| {errors} us | {one['unexplained_percent']:.2f} % |"
-    )
-
-
-def kept() -> dict[str, dict[str, Any]]:
-    """The systems in the file of an earlier measurement."""
-    try:
-        return dict(json.loads(PLACE.read_text())["systems"])
-    except (OSError, ValueError, KeyError):
-        return {}
+    def write(self) -> None:
+        self.place.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(self.place, (json.dumps(self.parts, indent=2) + "\n").encode())
 
 
 def main(arguments: list[str]) -> int:
-    """Exit code 1 when a goal is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("systems", nargs="*", help=f"of {', '.join(each.name for each in disturbed_guests.SYSTEMS)}")
-    asked = parser.parse_args(arguments)
+    """Exit code: as in the text of this file."""
     try:
-        chosen = disturbed_guests.chosen_systems(asked.systems)
-    except RtproofError as error:
+        works = chosen_work(*_asked(arguments))
+    except UserError as error:
         print(error, file=sys.stderr)
         return 2
-    systems = kept() if asked.systems else {}
-    results: dict[str, float] = {}
-    for system in chosen:
-        systems[system.name] = measured_or_why_not(system)
-        write(systems)
-        results |= {f"{system.name}.{key}": value for key, value in systems[system.name].items()}
-    fine = show([goal for system in chosen for goal in goals_of(system.name)], results)
-    rows = (table_row(name, one) for name, one in systems.items() if "failed" not in one)
-    print("", TABLE_HEAD, *rows, f"\n{PLACE}", sep="\n")
-    return 0 if fine else 1
-
-
-def measured_or_why_not(system: System) -> dict[str, Any]:
-    """What the file says of a system. If its guest fails, the goals of the others can still be judged."""
+    store = Store.opened(PLACE)
     try:
-        return measure(system)
-    except RtproofError as error:
-        print(f"{system.name}: {error}", file=sys.stderr)
-        return {"kernel": system.kernel, "failed": str(error)}
+        fine = [measure_part(store, work) for work in works]
+    except KeyboardInterrupt:
+        print(f"interrupted; what was measured until then is in {PLACE}", file=sys.stderr)
+        return 130
+    print(f"\n{PLACE}")
+    return 0 if all(fine) else 1
 
 
-def write(systems: dict[str, dict[str, Any]]) -> None:
-    PLACE.parent.mkdir(exist_ok=True)
-    PLACE.write_text(json.dumps({"systems": systems}, indent=2) + "\n")
+def _asked(arguments: list[str]) -> tuple[list[str], list[str]]:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    usual = ",".join(name for name, part in PARTS.items() if not part.long)
+    long = "; ".join(f"{name} is not among them: {part.long}" for name, part in PARTS.items() if part.long)
+    parser.add_argument("--parts", default="", help=f"of {', '.join(PARTS)}; default {usual}. {long}")
+    parser.add_argument("items", nargs="*", help="of these parts, or of all if --parts is not given")
+    asked = parser.parse_args(arguments)
+    return [name for name in asked.parts.split(",") if name], asked.items
+
+
+def chosen_work(names: Sequence[str], items: Sequence[str]) -> list[Work]:
+    """The parts, with the items to measure. UserError for a name of a part or an item that there is not."""
+    unknown = [name for name in names if name not in PARTS]
+    if unknown:
+        raise UserError(f"there is no part {unknown[0]!r}; there are: {', '.join(PARTS)}")
+    wanted = names or [name for name, part in PARTS.items() if items or not part.long]
+    works = [_work(name) for name in dict.fromkeys(wanted)]
+    known = [item for work in works for item in work.items]
+    strange = [item for item in items if item not in known]
+    if strange:
+        raise UserError(f"there is no {strange[0]!r} in {', '.join(wanted)}; there are: {', '.join(known)}")
+    if not items:
+        return works
+    chosen = [Work(work.name, work.part, tuple(item for item in work.items if item in items)) for work in works]
+    return [work for work in chosen if work.items]
+
+
+def _work(name: str) -> Work:
+    part = PARTS[name]
+    try:
+        return Work(name, part, tuple(part.items()))
+    except (RtproofError, OSError) as error:
+        return Work(name, part, (), str(error))
+
+
+def measure_part(store: Store, work: Work) -> bool:
+    """Measure the items of a part, and write after each. Returns whether all have numbers and all bounds hold."""
+    print(f"\n{work.name}: {work.part.asked}", flush=True)
+    one = store.part(work.name, work.part)
+    one.pop("not_measured", None)
+    if work.why_not:
+        one["not_measured"] = work.why_not
+        print(f"  not measured: {work.why_not}", flush=True)
+    for item in work.items:
+        print(f"  {item} ...", flush=True)
+        one["under_way"] = item  # stays in the file of a run that ends here
+        store.write()
+        one["items"][item] = measured_item(work.part, item)
+        del one["under_way"]
+        put_figures(one, work.part)
+        store.write()
+    found = [figure for figure in put_figures(one, work.part) if figure.of in (*work.items, "")]
+    store.write()
+    details = details_of(one)
+    print(*figure_lines(found), *(work.part.lines(details) if details else ()), sep="\n", flush=True)
+    told = not work.why_not and "no_figures" not in one and all(item in details for item in work.items)
+    return told and all(figure.holds is not False for figure in found)
+
+
+def measured_item(part: Part, item: str) -> dict[str, Any]:
+    """The numbers of an item, or why there are none, and under what conditions it was measured."""
+    conditions = {"date": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", "commit": commit(), "machine": machine()}
+    begin_s = time.monotonic()
+    try:
+        found: dict[str, Any] = {"details": part.measure(item)}
+    except Exception as error:  # whatever it is, it must not take the hours of the other parts with it
+        found = {"not_measured": _reason(error)}
+        print(f"  {item}: not measured: {found['not_measured']}", file=sys.stderr, flush=True)
+    spent = {"seconds": round(time.monotonic() - begin_s, 1), "load_average_at_the_end": os.getloadavg()}
+    return {**conditions, **spent, **found}
+
+
+def _reason(error: Exception) -> str:
+    """In one line. A fault of the program leaves its traceback on the screen."""
+    if isinstance(error, RtproofError):
+        return str(error)
+    if not isinstance(error, OSError | subprocess.SubprocessError):
+        traceback.print_exception(error)
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def put_figures(one: dict[str, Any], part: Part) -> Sequence[Figure]:
+    """Put the figures of all items into what the file says of a part, and whether all bounds hold."""
+    details = details_of(one)
+    try:
+        found = part.figures(details) if details else []
+        one.pop("no_figures", None)
+    except (KeyError, TypeError, ValueError) as error:
+        found, one["no_figures"] = [], f"the items are of different versions: {_reason(error)}"
+    one["figures"] = [figure.as_json() for figure in found]
+    whole = len(details) == len(one["items"]) and "no_figures" not in one
+    one["holds"] = whole and all(figure.holds is not False for figure in found)
+    return found
+
+
+def details_of(one: Mapping[str, Any]) -> Items:
+    """The items of a part that have numbers."""
+    return {item: told["details"] for item, told in one["items"].items() if "details" in told}
+
+
+def figure_lines(found: Sequence[Figure]) -> list[str]:
+    """A table of figures."""
+    lines = []
+    for figure in found:
+        n, of = f"n = {figure.n:<8,}", figure.of or "all"
+        value = "none" if figure.value is None else f"{figure.value:,.3f}".rstrip("0").rstrip(".")
+        asked = f"asked {figure.bound}{'' if figure.holds else ', MISSED'}" if figure.bound else ""
+        lines.append(f"{of:20} {figure.words:54} {value:>10} {figure.unit:2} {n} {asked}".rstrip())
+    return lines
+
+
+def commit() -> str:
+    """Of the project; -dirty behind it where files differ from the commit."""
+    words = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    try:
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def machine() -> dict[str, Any]:
+    """What of this machine has a bearing on the figures."""
+    told: dict[str, str] = {}
+    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+        key, _, value = line.partition(":")
+        told.setdefault(key.strip(), value.strip())
+    return {
+        "kernel": f"{platform.release()} {platform.version()}",
+        "architecture": platform.machine(),
+        "processor": told.get("model name", "unknown"),
+        "cpus": len(os.sched_getaffinity(0)),
+        "virtual": "hypervisor" in told.get("flags", "").split(),
+        "load_average": os.getloadavg(),
+        "python": platform.python_version(),
+    }
 
 
 if __name__ == "__main__":

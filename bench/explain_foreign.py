@@ -1,114 +1,342 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The latency that a trace tells of other programs, beside what they print: a section of ``make bench-explain``.
+"""The latency that a trace tells of other programs, beside what they print.
 
-Both are figures of the same activations: the program's own clock reading comes after the return that the trace has.
+Both are figures of the same activations. A program that also prints when it read its clock is paired with the trace by
+time: the trace's end of an activation lies between the program's begin and its reading. cyclictest prints no times, so
+its figures are paired in their order. No pair is left out for being far apart.
+
+A program with a timer and the trace begin at the same due time, so their figures differ by the way from the return of
+the system call to the reading of the clock. Behind a pipe the trace begins with the waking, and the program with a
+reading of the sender before write(). Like is compared with like there from the waking on. The time before it is told,
+and what the sender met in it.
 """
 
 import json
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from explain_parts import ROOT, Bound, Details, Figure, Items, Part, percent
 from numpy.typing import NDArray
 
+from rtproof.agents.build import find_agent
+from rtproof.core.errors import UserError
 from rtproof.experiment.stored_runs import open_run
+from rtproof.explain.trace_events import TraceEvent
+from rtproof.explain.trace_source import trace_source
+from rtproof.record.contents import Record
 
-ROOT = Path(__file__).parent.parent
 APP = ROOT / "tests" / "foreign_app.c"
-AGENT = ROOT / "build" / "agent" / "rtproof-agent"
 TIMES, PERIOD_US = 1_500, 1_000
-SAME_NS = 50_000
-"""Two figures that are further apart are not of the same activation."""
+LONG_NS = 10_000
+"""A part of a difference above this is looked up in the trace."""
+ASKED = Bound(most=20)
 CYCLICTEST_LINE = re.compile(r"(?m)^\s*0:\s*\d+:\s*(\d+)\s*$")
+RT_APP_THREAD = "rtapp-0"
 Array = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
+class Own:
+    """What a program tells of its activations. read_ns: when it read its clock; None if it does not tell.
+
+    resolution_ns: the last digit of a reading.
+    """
+
+    late_ns: Array
+    read_ns: Array | None = None
+    resolution_ns: int = 1
+
+
+@dataclass(frozen=True)
+class Traced:
+    """What the trace tells: when each activation was due and ended, by CLOCK_MONOTONIC."""
+
+    due_ns: Array
+    end_ns: Array
+
+
+@dataclass(frozen=True)
 class Program:
-    """name: of its thread. words: its command. pattern: finds the figures in ns in what it prints."""
+    """thread: its name. run: runs it in a folder. by_waking: the trace's due time is the waking.
 
-    name: str
-    words: tuple[str, ...]
-    pattern: re.Pattern[str]
+    needs: a program that must be installed, and its package.
+    """
+
+    thread: str
+    run: Callable[[Path], Own]
+    by_waking: bool = False
+    needs: tuple[str, str] = ("cc", "gcc")
 
 
-def programs(folder: Path) -> list[Program]:
-    """The programs that can be had here."""
+def run_app(kind: str, folder: Path) -> Own:
     app = folder / "foreign_app"
     subprocess.run(["cc", "-O2", "-o", app, APP, "-lpthread", "-lrt"], check=True)
-    line = re.compile(r"(?m)^(-?\d+)$")
-    found = [
-        Program(f"app-{kind}", (str(app), kind, str(TIMES), str(PERIOD_US)), line)
-        for kind in ("sleep", "timerfd", "posix", "pipe")
-    ]
-    if shutil.which("cyclictest"):
-        words = ("cyclictest", "-v", "-N", "-m", "-t1", "-p80", f"-i{PERIOD_US}", f"-l{TIMES}")
-        found.append(Program("cyclictest", words, CYCLICTEST_LINE))
-    return found
+    return read_app(_printed(app, kind, str(TIMES), str(PERIOD_US)))
 
 
-def measure() -> dict[str, Any]:
-    """For each program: how many figures it printed, how many the trace has, and how they differ."""
+def read_app(text: str) -> Own:
+    """What foreign_app prints. It has zeros for what it did not get to."""
+    both = np.array([line.split() for line in text.splitlines()], np.int64).reshape(-1, 2)
+    both = both[both[:, 1] != 0]
+    return Own(both[:, 0], both[:, 1])
+
+
+def run_cyclictest(_: Path) -> Own:
+    return read_cyclictest(_printed("cyclictest", "-v", "-N", "-m", "-t1", "-p80", f"-i{PERIOD_US}", f"-l{TIMES}"))
+
+
+def read_cyclictest(text: str) -> Own:
+    found = np.array([int(ns) for ns in CYCLICTEST_LINE.findall(text)], np.int64)
+    return Own(found[found != 0])
+
+
+def run_rt_app(folder: Path) -> Own:
+    asked = {
+        "global": {
+            "duration": -1, "default_policy": "SCHED_FIFO", "logdir": str(folder), "log_basename": "log",
+            "lock_pages": True, "ftrace": False, "calibration": 100,
+        },
+        "tasks": {
+            RT_APP_THREAD.removesuffix("-0"): {
+                "policy": "SCHED_FIFO", "priority": 70, "loop": TIMES, "run": 20,
+                "timer": {"ref": "tick", "period": PERIOD_US, "mode": "absolute"},
+            }
+        },
+    }  # fmt: skip
+    words = folder / "asked.json"
+    words.write_text(json.dumps(asked))
+    _printed("rt-app", words)
+    return read_rt_app((folder / f"log-{RT_APP_THREAD}.log").read_text())
+
+
+def read_rt_app(text: str) -> Own:
+    """The log of rt-app, in us. A line ends with the wake-up, so its ``end`` is the reading. 0: it did not sleep."""
+    lines = [line.split() for line in text.splitlines() if not line.startswith("#")]
+    both = np.array([(line[10], line[5]) for line in lines], np.int64).reshape(-1, 2) * 1_000
+    both = both[both[:, 0] > 0]
+    return Own(both[:, 0], both[:, 1], 1_000)
+
+
+def _printed(*words: str | Path) -> str:
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
+
+PROGRAMS = {
+    "cyclictest": Program("cyclictest", run_cyclictest, needs=("cyclictest", "rt-tests")),
+    "rt-app": Program(RT_APP_THREAD, run_rt_app, needs=("rt-app", "rt-app")),
+    **{f"app-{kind}": Program(f"app-{kind}", partial(run_app, kind)) for kind in ("sleep", "timerfd", "posix")},
+    "app-pipe": Program("app-pipe", partial(run_app, "pipe"), by_waking=True),
+}
+
+
+def measure(name: str) -> dict[str, Any]:
+    """How the figures of a program and those of the trace differ. UserError if it is missing, or there is no trace."""
+    program = PROGRAMS[name]
+    command, package = program.needs
+    if not shutil.which(command):
+        raise UserError(f"{command} is not installed (package {package} of Debian)")
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        told = {program.name: _one(program, folder) for program in programs(folder)}
-    missing = [] if shutil.which("rt-app") else ["rt-app"]
-    return {"programs": told, "not_installed": missing, "times": TIMES, "period_us": PERIOD_US}
+        with traced(program.thread, folder / "run.rtrec"):
+            own = program.run(folder)
+        record = open_run(folder / "run.rtrec").record
+        definitions = [event.text for event in record.events if event.kind == "definition"]
+        return {"definitions": definitions, **compare(own, traced_activations(record), record, program.thread)}
 
 
-def _one(program: Program, folder: Path) -> dict[str, Any]:
-    record = folder / f"{program.name}.rtrec"
-    trace = f"explain,whole,calls_of={program.name}"
-    words = ["--probe", f"foreign:thread={program.name}", "--trace", trace, "--duration", "10min", "--progress", "1s"]
-    agent = subprocess.Popen([AGENT, "run", *words, "-o", record], stderr=subprocess.PIPE, text=True)
-    assert agent.stderr is not None
-    next((line for line in agent.stderr if line.startswith("progress")), None)
-    printed = subprocess.run(program.words, capture_output=True, text=True, check=True).stdout
-    agent.send_signal(2)
-    agent.communicate()
-    found = open_run(record).record
-    series = max(found.series, key=lambda each: sum(block.values.size for block in found.blocks(each.id)))
-    traced_ns = np.concatenate([block.values for block in found.blocks(series.id)])
-    own_ns = np.array([int(text) for text in program.pattern.findall(printed)], np.int64)
-    return compare(own_ns[own_ns != 0], traced_ns)
+@contextmanager
+def traced(thread: str, record: Path) -> Iterator[None]:
+    """Trace a thread of this name while the statements run. UserError if it cannot be traced."""
+    trace = f"explain,whole,calls_of={thread}"
+    words = ["run", "--probe", f"foreign:thread={thread}", "--trace", trace, "--duration", "10min", "--progress", "1s"]
+    command = [str(find_agent()), *words, "-o", str(record)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as agent:
+        assert agent.stderr is not None
+        said = []
+        for line in agent.stderr:
+            if line.startswith("progress"):
+                break
+            said.append(line)
+        else:
+            raise UserError(" ".join(said).strip() or "the agent ended before it measured")
+        try:
+            yield
+        finally:
+            agent.send_signal(2)
+            agent.communicate()
 
 
-def compare(own_ns: Array, traced_ns: Array) -> dict[str, Any]:
-    """How the figures differ, those of the same activation side by side. Figures without a partner are counted."""
-    apart_ns = np.array(_paired(own_ns.tolist(), traced_ns.tolist()), np.int64)
-    share = {f"p{at}": float(np.percentile(apart_ns, at)) for at in (1, 50, 99)} if apart_ns.size else {}
+def traced_activations(record: Record) -> Traced:
+    """Those of the thread with the most: a thread that has the name for a moment has few."""
+    series = max(record.series, key=lambda each: sum(block.values.size for block in record.blocks(each.id)))
+    due, end = [], []
+    for block in record.blocks(series.id):
+        missed = np.zeros(block.values.size, np.int64)
+        missed[block.gap_position] = block.gap_missed
+        steps = np.arange(block.values.size) + np.cumsum(missed) - missed
+        due.append(record.begin.origin_monotonic_ns + block.first_due_ns + steps * series.period_ns)
+        end.append(due[-1] + block.values)
+    return Traced(np.concatenate(due), np.concatenate(end))
+
+
+def compare(own: Own, trace: Traced, record: Record, thread: str) -> dict[str, Any]:
+    """How both differ, the same activations side by side. Figures without a partner are counted."""
+    at, there = by_time(own, trace) if own.read_ns is not None else by_order(own, trace)
+    latency_ns = trace.end_ns - trace.due_ns
+    told: dict[str, Any] = {
+        "paired_by": "order" if own.read_ns is None else "time",
+        "printed": int(own.late_ns.size),
+        "in_trace": int(latency_ns.size),
+        "paired": int(at.size),
+        "own_ns": _shares(own.late_ns),
+        "own_without_partner_ns": _shares(np.delete(own.late_ns, at)),
+        "own_minus_trace_ns": _shares(own.late_ns[at] - latency_ns[there]),
+    }
+    if own.read_ns is None:
+        return told
+    begin_ns, read_ns = (own.read_ns - own.late_ns)[at], own.read_ns[at]
+    events = events_by_thread(record)
+    tid = next(int(fact.value) for fact in record.facts if fact.key == "tid")
+    waker = _waker(events, tid)
     return {
-        "printed": int(own_ns.size),
-        "in_trace": int(traced_ns.size),
-        "paired": int(apart_ns.size),
-        "own_median_ns": float(np.median(own_ns)) if own_ns.size else None,
-        "own_minus_trace_ns": share,
-        "largest_apart_ns": int(np.abs(apart_ns).max()) if apart_ns.size else None,
+        **told,
+        "due_behind_own_begin_ns": _shares(trace.due_ns[there] - begin_ns),
+        "met_before_waking": met_in(events[waker], begin_ns, trace.due_ns[there]),
+        "reading_behind_end_ns": _shares(read_ns - trace.end_ns[there]),
+        "met_before_reading": met_in(events[tid], trace.end_ns[there], read_ns),
     }
 
 
-def _paired(own: Sequence[int], traced: Sequence[int]) -> list[int]:
-    """The differences of figures in order. One that fits no figure of the other side is left out."""
-    apart: list[int] = []
-    at = there = 0
-    while at < len(own) and there < len(traced):
-        difference = own[at] - traced[there]
-        if abs(difference) < SAME_NS:
-            apart.append(difference)
-            at, there = at + 1, there + 1
-        elif len(own) - at > len(traced) - there:
-            at += 1
-        else:
-            there += 1
-    return apart
+def by_time(own: Own, trace: Traced) -> tuple[Array, Array]:
+    """The places of partners: the last end in the trace before the reading, if the program had begun by then.
+
+    Of several readings behind one end the first is the partner: for the others the thread did not sleep.
+    """
+    assert own.read_ns is not None
+    there = np.searchsorted(trace.end_ns, own.read_ns + own.resolution_ns - 1, side="right") - 1
+    begin_ns = own.read_ns - own.late_ns - own.resolution_ns
+    fits = (there >= 0) & (trace.end_ns[there] >= begin_ns)
+    fits &= np.diff(there, prepend=-1) > 0
+    return np.flatnonzero(fits), there[fits]
 
 
-if __name__ == "__main__":
-    json.dump(measure(), sys.stdout, indent=2)
+def by_order(own: Own, trace: Traced) -> tuple[Array, Array]:
+    """The places of partners if all figures of the shorter side follow one another in the longer one.
+
+    Of all shifts it is the one with the smallest median difference.
+    """
+    latency_ns = trace.end_ns - trace.due_ns
+    n = min(own.late_ns.size, latency_ns.size)
+    places = np.arange(n)
+    shifts = [(at, 0) for at in range(own.late_ns.size - n + 1)] + [(0, at) for at in range(latency_ns.size - n + 1)]
+    if not n:
+        return places, places
+
+    def apart(shift: tuple[int, int]) -> float:
+        return float(np.median(np.abs(own.late_ns[places + shift[0]] - latency_ns[places + shift[1]])))
+
+    best = min(shifts, key=apart)
+    return places + best[0], places + best[1]
+
+
+def _shares(values: Array) -> dict[str, float]:
+    if not values.size:
+        return {}
+    shares = {f"p{at}": float(np.percentile(values, at)) for at in (1, 50, 99)}
+    absolute = float(np.percentile(np.abs(values), 99))
+    return {**shares, "p99_absolute": absolute, "least": int(values.min()), "most": int(values.max())}
+
+
+def events_by_thread(record: Record) -> dict[int, list[TraceEvent]]:
+    """The events of the trace by the thread that ran, or was interrupted, in the order of time."""
+    source = trace_source(record, 0)
+    found: dict[int, list[TraceEvent]] = defaultdict(list)
+    for cpu in source.cpus:
+        for event in source.events(cpu):
+            found[event.pid].append(event)
+    for events in found.values():
+        events.sort(key=lambda event: event.time_ns)
+    return found
+
+
+def _waker(events: dict[int, list[TraceEvent]], tid: int) -> int:
+    """The thread that was running at most wakings of a thread."""
+    wakings = (event for some in events.values() for event in some if event.name == "sched_waking")
+    return Counter(event.pid for event in wakings if event.values.get("pid") == tid).most_common(1)[0][0]
+
+
+def met_in(events: Sequence[TraceEvent], from_ns: Array, to_ns: Array) -> dict[str, int]:
+    """What a thread met in each span of more than ``LONG_NS``: how many spans, by the first that applies."""
+    times_ns = np.array([event.time_ns for event in events], np.int64)
+    long = np.flatnonzero(to_ns - from_ns > LONG_NS)
+    first, last = np.searchsorted(times_ns, from_ns[long]), np.searchsorted(times_ns, to_ns[long])
+    spans = (events[begin:end] for begin, end in zip(first.tolist(), last.tolist(), strict=True))
+    return dict(Counter(_met(event.name for event in span) for span in spans).most_common())
+
+
+def _met(names: Iterable[str]) -> str:
+    found = set(names)
+    if "sched_switch" in found:
+        return "another thread got its CPU"
+    if any("irq" in name or "nmi" in name for name in found):
+        return "an interrupt"
+    return "a page fault" if any("page_fault" in name for name in found) else "no event of the trace"
+
+
+def figures(items: Items) -> list[Figure]:
+    """The numbers of each program, with what is asked of those that compare like with like."""
+    return [figure for name, one in items.items() for figure in _figures_of(name, one)]
+
+
+def _figures_of(name: str, one: Details) -> list[Figure]:
+    waking, partners = PROGRAMS[name].by_waking, percent(one["paired"], one["printed"])
+    whole = "own minus trace" + (", with the way to the waking" if waking else "")
+    # Each row: words, which difference, which of its numbers, what is asked.
+    rows: list[tuple[str, str, str, Bound | None]] = [
+        (f"{whole}, median", "own_minus_trace_ns", "p50", None),
+        (f"{whole}, |99 %|", "own_minus_trace_ns", "p99_absolute", None if waking else ASKED),
+        (f"{whole}, most", "own_minus_trace_ns", "most", None),
+    ]
+    if waking:
+        rows += [
+            ("from the waking on, median", "reading_behind_end_ns", "p50", None),
+            ("from the waking on, |99 %|", "reading_behind_end_ns", "p99_absolute", ASKED),
+            ("from the waking on, most", "reading_behind_end_ns", "most", None),
+            ("from the sender's reading to the waking, 99 %", "due_behind_own_begin_ns", "p99", None),
+        ]
+    return [
+        Figure(name, f"figures with a partner (by {one['paired_by']})", partners, "%", one["printed"]),
+        *(
+            Figure(name, words, one[key][which] / 1000 if one[key] else None, "us", one["paired"], bound)
+            for words, key, which, bound in rows
+        ),
+    ]
+
+
+def lines(items: Items) -> list[str]:
+    """What programs and their senders met where a part of the difference is long."""
+    return [
+        f"{name}: {words} in {count} of {one['paired']} more than {LONG_NS // 1000} us: {met}"
+        for name, one in items.items()
+        for words, key in (("before the waking", "met_before_waking"), ("before the reading", "met_before_reading"))
+        for met, count in one.get(key, {}).items()
+    ]
+
+
+PART = Part(
+    asked="5: the latency of other programs from the trace against their own output, loaded machine",
+    items=lambda: list(PROGRAMS),
+    measure=measure,
+    figures=figures,
+    lines=lines,
+)

@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether runs under each built-in load come home from a guest with what explains them, traced in both ways.
 
-    python bench/explain_loads.py [LOAD...]
-
-Writes build/bench-explain-loads.json and prints a line for each load. A load that cannot run in the guest is told with
-the agent's sentence.
+A load that cannot run in the guest is told with the agent's sentence.
 """
 
-import json
 import subprocess
 import sys
 import tempfile
@@ -16,17 +12,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from explain_parts import Bound, Figure, Items, Part, explained_figures, percent
+
 from rtproof.agents import build
-from rtproof.explain.causes import Cause
 from rtproof.explain.explanation import explain
 from rtproof.record import run_folder
-from rtproof.record.contents import Record
 from rtproof.record.reading import open_record
 from rtproof.summary import kernel_trace
 
-PLACE = Path(__file__).parent.parent / "build" / "bench-explain-loads.json"
 KERNEL = "debian-6.1"
 WAYS = {"recorder": ["--explain=threshold=100us"], "whole trace": ["--trace", "explain"]}
+ALL = Bound(100)
 DURATION = "1s"
 TIMEOUT_S = 600
 THRESHOLD_NS = 100_000
@@ -57,44 +53,42 @@ def measured(load: str, way: Sequence[str], folder: Path) -> dict[str, Any]:
         "record_bytes": (folder / run_folder.RECORD_NAME).stat().st_size,
         "events": sum(kinds.values()),
         "events_of_no_known_format": kinds.get("unknown", 0),
-        **_explained(record),
+        **explained_figures(explain(record, THRESHOLD_NS)),
     }
 
 
-def _explained(record: Record) -> dict[str, Any]:
-    """What the explanation of a record makes of it."""
-    found = explain(record, THRESHOLD_NS)
-    first = found.rows[0] if found.rows else None
-    return {
-        "late": found.late,
-        "explained": len(found.budgets),
-        "not_in_the_trace": found.outside,
-        "unexplained_percent": 100 * found.share_of(Cause.UNEXPLAINED),
-        "most_time": f"{first.cause.cause.value} {100 * first.share:.0f} %" if first else "",
-    }
-
-
-def measure(names: Sequence[str] = ()) -> dict[str, Any]:
-    """Run each load in both ways. Returns, by load and way, what came home. Takes about a minute for each run."""
+def measure(load: str) -> dict[str, Any]:
+    """Run a load in both ways. Returns what came home by each. Takes about a minute for each run."""
     found: dict[str, Any] = {}
     for way, options in WAYS.items():
-        for load in names or loads():
-            with tempfile.TemporaryDirectory() as place:
-                found.setdefault(load, {})[way] = measured(load, options, Path(place) / "run")
-            print(f"{load:<16} {way:<12} {json.dumps(found[load][way])}", flush=True)
+        with tempfile.TemporaryDirectory() as place:
+            found[way] = measured(load, options, Path(place) / "run")
     return found
 
 
-def main() -> int:
-    """Measure, store and print."""
-    found = measure(sys.argv[1:])
-    PLACE.parent.mkdir(exist_ok=True)
-    PLACE.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
-    home = sum(run["home"] for ways in found.values() for run in ways.values())
-    runs = sum(map(len, found.values()))
-    print(f"{home} of {runs} runs came home with their trace, in {PLACE}")
-    return 0 if home == runs else 1
+def figures(items: Items) -> list[Figure]:
+    """How many runs came home with their trace, by way."""
+    found = []
+    for way in WAYS:
+        home = sum(one[way]["home"] for one in items.values())
+        found.append(Figure("", f"{way}: runs that came home with it", percent(home, len(items)), "%", len(items), ALL))
+    return found
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def lines(items: Items) -> list[str]:
+    """A line for each run that did not come home."""
+    runs = ((load, way, one[way]) for load, one in items.items() for way in WAYS)
+    return [
+        f"{load}, {way}: {told.get('said', 'its record is damaged, or empty')}"
+        for load, way, told in runs
+        if not told["home"]
+    ]
+
+
+PART = Part(
+    asked="a run under each built-in load comes home from a guest with what explains it",
+    items=loads,
+    measure=measure,
+    figures=figures,
+    lines=lines,
+)

@@ -1,27 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an explanation says of a machine that was gone: QEMU in wall-clock time, stopped while the guest measures.
+"""What an explanation says of a machine that was gone: QEMU in wall-clock time, stopped while the guest measures."""
 
-``python bench/explain_machine_gone.py`` prints what ``measure`` returns, for ``make bench-explain``.
-"""
-
-import json
 import os
 import random
 import signal
-import sys
 import tempfile
 import threading
 import time
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from explain_parts import Bound, Details, Figure, Items, Part, first_causes, percent
+
 from rtproof.agents.build import build_agent
-from rtproof.core.errors import TargetError
 from rtproof.explain.budget import TimeBudget
 from rtproof.explain.causes import Cause
 from rtproof.explain.explanation import explain
@@ -37,6 +32,7 @@ PAUSE_MS = (60, 140)
 """From one stop to the next, by chance between these."""
 LIMIT_NS = 700_000
 LENGTH_S = 15
+CPUS = {"1-cpu": 1, "2-cpus": 2}
 LOADS = {"idle": "", "user": "--load cpu", "kernel": "--load zero"}
 SCRIPT = """\
 mount -t tracefs none /sys/kernel/tracing
@@ -104,22 +100,30 @@ class Stopper:
         self.stops.append(Stop(length_ms, begin_ns, time.monotonic_ns()))
 
 
-def measure() -> dict[str, Any]:
-    """The figures of guests with one and with two CPUs; why there are none for a guest that does not boot."""
-    found: dict[str, Any] = {"kernel": KERNEL, "lengths_ms": LENGTHS_MS, "seconds": LENGTH_S}
-    for cpus in (1, 2):
-        try:
-            found[f"{cpus}_cpu"] = _of_guest(cpus)
-        except TargetError as error:
-            found[f"{cpus}_cpu"] = {"not_measured": str(error)}
-    return found
+def measure(name: str) -> dict[str, Any]:
+    """The figures of the guest with this many CPUs, by load."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        stops = _run(CPUS[name], folder)
+        loads = {load: figures(open_record(folder / load), stops) for load in LOADS}
+    return {"kernel": KERNEL, "lengths_ms": LENGTHS_MS, "seconds": LENGTH_S, "loads": loads}
 
 
-def _of_guest(cpus: int) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        stops = _run(cpus, folder)
-        return {load: figures(open_record(folder / load), stops) for load in LOADS}
+def part_figures(items: Items) -> list[Figure]:
+    """The numbers of each guest and load, with what is asked of them."""
+    loads = ((name, load, told) for name, one in items.items() for load, told in one["loads"].items())
+    return [figure for each in loads for figure in _of_load(*each)]
+
+
+def _of_load(name: str, load: str, told: Details) -> list[Figure]:
+    stopped, named = told["made_late_by_a_stop"], Bound(100) if load == "user" else None
+    matched_percent, told_percent = percent(stopped, told["stops"]), told["named_machine_percent"]
+    return [
+        Figure(name, f"{load}: irqoff first, without an or", told["lies_of_all"], "", told["explained"], Bound(0, 0)),
+        Figure(name, f"{load}: stops that could be matched", matched_percent, "%", told["stops"]),
+        Figure(name, f"{load}: of these the machine or its timer named", told_percent, "%", stopped, named),
+        Figure(name, f"{load}: of these left open", told["left_open_percent"], "%", stopped),
+    ]
 
 
 def _run(cpus: int, folder: Path) -> list[Stop]:
@@ -144,22 +148,18 @@ def figures(record: Record, stops: Sequence[Stop]) -> dict[str, Any]:
         "late": found.late,
         "explained": len(found.budgets),
         "made_late_by_a_stop": len(pairs),
-        "named_machine_percent": _percent([each for _, each in pairs], TOLD),
-        "left_open_percent": _percent([each for _, each in pairs], OPEN),
+        "named_machine_percent": _of([each for _, each in pairs], TOLD),
+        "left_open_percent": _of([each for _, each in pairs], OPEN),
         "lies": sum(each.first.cause in LIES for _, each in pairs),
-        "by_length": {f"{length} ms": _causes([each for stop, each in pairs if stop.asked_ms == length])
+        "by_length": {f"{length} ms": first_causes([each for stop, each in pairs if stop.asked_ms == length])
                       for length in LENGTHS_MS},
         "lies_of_all": sum(each.first.cause in LIES for each in found.budgets),
-        "others": _causes([each for each in found.budgets if each not in [one for _, one in pairs]]),
+        "others": first_causes([each for each in found.budgets if each not in [one for _, one in pairs]]),
     }  # fmt: skip
 
 
-def _percent(budgets: Sequence[TimeBudget], causes: Sequence[Cause]) -> float | None:
-    return 100 * sum(each.first.cause in causes for each in budgets) / len(budgets) if budgets else None
-
-
-def _causes(budgets: Sequence[TimeBudget]) -> dict[str, int]:
-    return dict(Counter(each.first.cause.value for each in budgets).most_common())
+def _of(budgets: Sequence[TimeBudget], causes: Sequence[Cause]) -> float | None:
+    return percent(sum(each.first.cause in causes for each in budgets), len(budgets))
 
 
 def matched(budgets: Sequence[TimeBudget], stops: Sequence[Stop]) -> list[tuple[Stop, TimeBudget]]:
@@ -192,5 +192,9 @@ def _latest(budgets: Sequence[TimeBudget], stop: Stop, offset_ns: int) -> TimeBu
     return budgets[overlaps.index(most)] if most >= stop.length_ns / 2 else None
 
 
-if __name__ == "__main__":
-    json.dump(measure(), sys.stdout, indent=1)
+PART = Part(
+    asked='3: QEMU stopped for 1, 5 and 20 ms: the machine where it can be told, never irqoff without "or"',
+    items=lambda: list(CPUS),
+    measure=measure,
+    figures=part_figures,
+)

@@ -5,8 +5,6 @@ A cell is measured with the flight recorder. Then it runs again with the plugin,
 both tell of the same activations, and the plugin's account is a truth from outside.
 """
 
-import json
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from explain_parts import Bound, Details, Figure, Items, Part, percent, quantile
 
+from rtproof.core.errors import TargetError
 from rtproof.experiment import guest_runner
 from rtproof.explain.budget import TimeBudget
 from rtproof.explain.causes import Cause
@@ -34,7 +34,7 @@ RECORDER = ("--trace", "recorder,top=256,ordinary=32,stacks", "--limit", "20us")
 SETUP = ("mount -t tracefs none /sys/kernel/tracing",)
 OPTIONS = {"period": "1ms", "duration": "1s", "warmup": "1s", "probe": "timer", "module": (), "shifts": 1, "jobs": 1}
 KEPT_BLOCKS = 6_000_000
-CLOSE_NS = 1_000
+CLOSE_US, AGREE_PERCENT = 1.0, 99.0
 LATE_NS = 20_000
 SOFTIRQS = ("__do_softirq", "handle_softirqs")
 SOFTIRQ_OF = {
@@ -83,47 +83,47 @@ class Compared:
         return self.by_trace[1] - self.by_code[1]
 
 
-def measure(cells: Sequence[str] = CELLS) -> dict[str, Any]:
-    """The agreement of both, for each cell and over all activations."""
-    found = [each for cell, folder in traced_cells(cells) for each in compare_cell(cell, folder)]
-    return {
-        "kernel": f"{KERNEL} preempt={MODEL}",
-        "cells": {name: agreement([each for each in found if each.cell == name]) for name in cells},
-        "all": agreement(found),
-        "disagreements": [_row(each) for each in found if not each.agrees],
-        "largest": [_row(max(some, key=lambda each: each.latency_ns)) for some in _by_cell(found, cells)],
-    }
-
-
-def _by_cell(found: Sequence[Compared], cells: Sequence[str]) -> list[list[Compared]]:
-    return [some for name in cells if (some := [each for each in found if each.cell == name])]
+def measure(name: str) -> dict[str, Any]:
+    """The activations of a cell that both can explain."""
+    (found,) = (list(compare_cell(cell, folder)) for cell, folder in traced_cells([name]))
+    return {"kernel": f"{KERNEL} preempt={MODEL}", "activations": [_row(each) for each in found]}
 
 
 def _row(of: Compared) -> dict[str, Any]:
     return {
-        "cell": of.cell,
         "index": of.index,
         "latency_ns": of.latency_ns,
+        "agrees": of.agrees,
+        "difference_ns": of.difference_ns,
         "trace": {"kind": of.by_trace[0], "length_ns": of.by_trace[1], "cause": of.cause},
         "code": {"kind": of.by_code[0], "length_ns": of.by_code[1], "path": list(of.path)},
     }
 
 
-def agreement(found: Sequence[Compared]) -> dict[str, Any]:
+def figures(items: Items) -> list[Figure]:
     """How often the two name the same, of all activations and of the late ones, and how far the lengths differ."""
-    late = [each for each in found if each.latency_ns > LATE_NS]
-    differences = sorted(abs(each.difference_ns) for each in found if each.agrees)
-    return {
-        "activations_count": len(found),
-        "agree_count": sum(each.agrees for each in found),
-        "late_count": len(late),
-        "late_agree_count": sum(each.agrees for each in late),
-        "within_1us_count": sum(ns <= CLOSE_NS for ns in differences),
-        "difference_ns": {
-            name: differences[min(len(differences) - 1, int(share * len(differences)))] if differences else None
-            for name, share in (("median", 0.5), ("p95", 0.95), ("max", 1.0))
-        },
-    }
+    rows = {name: list(one["activations"]) for name, one in items.items()}
+    together = [each for some in rows.values() for each in some]
+    return [figure for name, some in (*rows.items(), ("", together)) for figure in _agreement(name, some)]
+
+
+def _agreement(name: str, rows: Sequence[Details]) -> list[Figure]:
+    late = [each for each in rows if each["latency_ns"] > LATE_NS]
+    agree = [each for each in rows if each["agrees"]]
+    apart_us = [abs(each["difference_ns"]) / 1000 for each in agree]
+    close = sum(us <= CLOSE_US for us in apart_us)
+    return [
+        Figure(name, "same first cause", percent(len(agree), len(rows)), "%", len(rows), Bound(AGREE_PERCENT)),
+        Figure(name, f"the same above {LATE_NS / 1000:g} us", percent(_agreeing(late), len(late)), "%", len(late)),
+        Figure(name, f"its length within {CLOSE_US:g} us", percent(close, len(agree)), "%", len(agree)),
+        Figure(name, "the lengths apart, median", quantile(apart_us, 0.5), "us", len(agree)),
+        Figure(name, "the same, 95 %", quantile(apart_us, 0.95), "us", len(agree), Bound(most=CLOSE_US)),
+        Figure(name, "the same, largest", quantile(apart_us, 1.0), "us", len(agree)),
+    ]
+
+
+def _agreeing(rows: Sequence[Details]) -> int:
+    return sum(each["agrees"] for each in rows)
 
 
 def traced_cells(names: Sequence[str]) -> Iterator[tuple[GuestCell, Path]]:
@@ -136,7 +136,7 @@ def traced_cells(names: Sequence[str]) -> Iterator[tuple[GuestCell, Path]]:
     ]
     for result in guest_runner.run_guest_cells(cells, 1, ("make", "bench-explain")).results:
         if result.kept is None or result.failure:
-            raise SystemExit(f"{result.cell.name}: {result.failure}")
+            raise TargetError(f"{result.cell.name}: {result.failure}")
         yield result.cell, result.kept.folder
 
 
@@ -248,5 +248,9 @@ def _is_context(name: str) -> bool:
     return name in SOFTIRQS or (is_interrupt(name) and not name.startswith("asm_exc"))
 
 
-if __name__ == "__main__":
-    print(json.dumps(measure(sys.argv[1:] or CELLS), indent=2))
+PART = Part(
+    asked="2: the trace and the code that QEMU saw the guest execute name the same first cause",
+    items=lambda: CELLS,
+    measure=measure,
+    figures=figures,
+)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An application as others write it: foreign_app KIND N PERIOD_US. A real-time thread waits N times with a timerfd, a POSIX timer or
- * clock_nanosleep, or is woken through a pipe by another thread. It prints, for each time, how late it was by its own clock, in ns. Its
- * name is "app-KIND".
+ * clock_nanosleep, or is woken through a pipe by another thread. It prints, for each time, how late it was by its own clock, and when
+ * it read that clock (CLOCK_MONOTONIC), in ns. Its name is "app-KIND".
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -28,6 +28,17 @@ static int64_t now_ns(void)
 	return (int64_t)now.tv_sec * SECOND + now.tv_nsec;
 }
 
+struct wake {
+	int64_t late_ns, read_ns;
+};
+
+static struct wake woken(int64_t due_ns)
+{
+	int64_t read_ns = now_ns();
+
+	return (struct wake){ .late_ns = read_ns - due_ns, .read_ns = read_ns };
+}
+
 static struct timespec as_timespec(int64_t ns)
 {
 	return (struct timespec){ .tv_sec = ns / SECOND, .tv_nsec = ns % SECOND };
@@ -38,7 +49,7 @@ static struct itimerspec every(int64_t first_ns, int64_t period_ns)
 	return (struct itimerspec){ .it_value = as_timespec(first_ns), .it_interval = as_timespec(period_ns) };
 }
 
-static void by_timerfd(int64_t *late_ns, int n, int64_t first_ns, int64_t period_ns)
+static void by_timerfd(struct wake *wakes, int n, int64_t first_ns, int64_t period_ns)
 {
 	struct itimerspec when = every(first_ns, period_ns);
 	int fd = timerfd_create(CLOCK_MONOTONIC, 0);
@@ -48,11 +59,11 @@ static void by_timerfd(int64_t *late_ns, int n, int64_t first_ns, int64_t period
 	timerfd_settime(fd, TFD_TIMER_ABSTIME, &when, NULL);
 	for (int i = 0; i < n && read(fd, &times, sizeof(times)) == sizeof(times); i++) {
 		due_ns += period_ns * (int64_t)times;
-		late_ns[i] = now_ns() - due_ns;
+		wakes[i] = woken(due_ns);
 	}
 }
 
-static void by_posix_timer(int64_t *late_ns, int n, int64_t first_ns, int64_t period_ns)
+static void by_posix_timer(struct wake *wakes, int n, int64_t first_ns, int64_t period_ns)
 {
 	struct itimerspec when = every(first_ns, period_ns);
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
@@ -67,17 +78,17 @@ static void by_posix_timer(int64_t *late_ns, int n, int64_t first_ns, int64_t pe
 	timer_settime(timer, TIMER_ABSTIME, &when, NULL);
 	for (int i = 0; i < n && sigwaitinfo(&set, &info) == SIGUSR1; i++) {
 		due_ns += period_ns * (1 + info.si_overrun);
-		late_ns[i] = now_ns() - due_ns;
+		wakes[i] = woken(due_ns);
 	}
 }
 
-static void by_sleep(int64_t *late_ns, int n, int64_t first_ns, int64_t period_ns)
+static void by_sleep(struct wake *wakes, int n, int64_t first_ns, int64_t period_ns)
 {
 	for (int i = 0; i < n; i++) {
 		struct timespec due = as_timespec(first_ns + i * period_ns);
 
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
-		late_ns[i] = now_ns() - (first_ns + i * period_ns);
+		wakes[i] = woken(first_ns + i * period_ns);
 	}
 }
 
@@ -105,7 +116,7 @@ static void *send_all(void *argument)
 	return NULL;
 }
 
-static void by_pipe(int64_t *late_ns, int n, int64_t first_ns, int64_t period_ns)
+static void by_pipe(struct wake *wakes, int n, int64_t first_ns, int64_t period_ns)
 {
 	int64_t sent_ns;
 	pthread_t thread;
@@ -117,13 +128,13 @@ static void by_pipe(int64_t *late_ns, int n, int64_t first_ns, int64_t period_ns
 
 	pthread_create(&thread, NULL, send_all, &sender);
 	for (int i = 0; i < n && read(ends[0], &sent_ns, sizeof(sent_ns)) == sizeof(sent_ns); i++)
-		late_ns[i] = now_ns() - sent_ns;
+		wakes[i] = woken(sent_ns);
 	pthread_join(thread, NULL);
 }
 
 static const struct {
 	const char *name;
-	void (*run)(int64_t *late_ns, int n, int64_t first_ns, int64_t period_ns);
+	void (*run)(struct wake *wakes, int n, int64_t first_ns, int64_t period_ns);
 } kinds[] = { { "timerfd", by_timerfd }, { "posix", by_posix_timer }, { "sleep", by_sleep }, { "pipe", by_pipe } };
 
 int main(int argc, char **argv)
@@ -135,7 +146,8 @@ int main(int argc, char **argv)
 	if (argc != 4)
 		return 2;
 	int n = atoi(argv[2]);
-	int64_t period_ns = atoll(argv[3]) * 1000, *late_ns = calloc((size_t)n, sizeof(*late_ns));
+	int64_t period_ns = atoll(argv[3]) * 1000;
+	struct wake *wakes = calloc((size_t)n, sizeof(*wakes));
 
 	snprintf(name, sizeof(name), "app-%s", argv[1]);
 	prctl(PR_SET_NAME, name);
@@ -143,14 +155,14 @@ int main(int argc, char **argv)
 	sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	mlockall(MCL_CURRENT | MCL_FUTURE);
-	if (!late_ns || sched_setscheduler(0, SCHED_FIFO, &param)) {
+	if (!wakes || sched_setscheduler(0, SCHED_FIFO, &param)) {
 		perror("sched_setscheduler");
 		return 1;
 	}
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (!strcmp(kinds[i].name, argv[1]))
-			kinds[i].run(late_ns, n, now_ns() + 50000000, period_ns);
+			kinds[i].run(wakes, n, now_ns() + 50000000, period_ns);
 	for (int i = 0; i < n; i++)
-		printf("%lld\n", (long long)late_ns[i]);
+		printf("%lld %lld\n", (long long)wakes[i].late_ns, (long long)wakes[i].read_ns);
 	return 0;
 }

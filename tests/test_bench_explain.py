@@ -1,18 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """``make bench-explain`` without its guests: constructed streams, names of systems, and what it refuses."""
 
-import json
-from pathlib import Path
-
 import constructed_streams
 import disturbances
-import disturbed_guests
-import explain as bench
 import pytest
 from disturbances import KINDS, NOT_COUNTED, AlsoRight, Answer, Disturbance
 from disturbed_guests import SYSTEMS
 
-from rtproof.core.errors import UserError
 from rtproof.explain.budget import BudgetPart, LateActivation, Phase, System, TimeBudget
 from rtproof.explain.causes import Cause, NamedCause
 
@@ -66,37 +60,3 @@ def test_every_system_has_a_name_of_its_own_and_says_why_a_kind_is_not_made() ->
     for system in SYSTEMS:
         assert all(why.startswith(("constructed: ", "not possible: ")) for _, why in system.not_made)
         assert set(system.constructed) <= set(constructed_streams.KINDS)
-
-
-def test_an_unknown_system_is_refused_with_the_names(capsys: pytest.CaptureFixture[str]) -> None:
-    assert bench.main(["6.1-nine"]) == 2
-    assert capsys.readouterr().err.startswith("there is no system '6.1-nine'; there are: 6.1-none, 6.1-full")
-    assert disturbed_guests.chosen_systems([]) == SYSTEMS
-
-
-def test_systems_that_are_not_measured_now_stay_in_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = tmp_path / "bench.json"
-    monkeypatch.setattr(bench, "PLACE", place)
-    assert bench.kept() == {}
-    place.write_text(json.dumps({"systems": {"6.1-rt": {"late": 3}}}))
-    assert bench.kept() == {"6.1-rt": {"late": 3}}
-    place.write_text("{")
-    assert bench.kept() == {}
-
-
-def test_a_guest_that_fails_misses_its_goals_and_leaves_the_others_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fails(system: disturbed_guests.System) -> dict[str, object]:
-        raise UserError(f"no guest for {system.name}")
-
-    place = tmp_path / "build" / "bench.json"
-    monkeypatch.setattr(bench, "PLACE", place)
-    monkeypatch.setattr(bench, "measure", fails)
-    assert bench.main(["6.1-rt"]) == 1
-    said = capsys.readouterr()
-    assert said.err == "6.1-rt: no guest for 6.1-rt\n"
-    assert said.out.count("not measured") == len(bench.goals_of("6.1-rt"))
-    assert json.loads(place.read_text()) == {
-        "systems": {"6.1-rt": {"kernel": "debian-6.1-rt", "failed": "no guest for 6.1-rt"}}
-    }

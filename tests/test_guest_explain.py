@@ -6,7 +6,7 @@ from pathlib import Path
 import agent_process
 import constructed_streams
 import disturbed_guests
-import explain as bench
+import explain_matrix as bench
 import lab_kernels
 import probe_guest
 import pytest
