@@ -37,11 +37,14 @@ from rtproof.record.contents import Record
 
 APP = ROOT / "tests" / "foreign_app.c"
 TIMES, PERIOD_US = 1_500, 1_000
+SECONDS = 2
+"""rt-app is given a length in place of a number."""
+PATIENCE_S = 60
 LONG_NS = 10_000
 """A part of a difference above this is looked up in the trace."""
 ASKED = Bound(most=20)
 CYCLICTEST_LINE = re.compile(r"(?m)^\s*0:\s*\d+:\s*(\d+)\s*$")
-RT_APP_THREAD = "rtapp-0"
+RT_APP_THREAD = "rtapp"
 Array = NDArray[np.int64]
 
 
@@ -103,12 +106,12 @@ def read_cyclictest(text: str) -> Own:
 def run_rt_app(folder: Path) -> Own:
     asked = {
         "global": {
-            "duration": -1, "default_policy": "SCHED_FIFO", "logdir": str(folder), "log_basename": "log",
+            "duration": SECONDS, "default_policy": "SCHED_FIFO", "logdir": str(folder), "log_basename": "log",
             "lock_pages": True, "ftrace": False, "calibration": 100,
         },
         "tasks": {
-            RT_APP_THREAD.removesuffix("-0"): {
-                "policy": "SCHED_FIFO", "priority": 70, "loop": TIMES, "run": 20,
+            RT_APP_THREAD: {
+                "policy": "SCHED_FIFO", "priority": 70, "loop": -1, "run": 20,
                 "timer": {"ref": "tick", "period": PERIOD_US, "mode": "absolute"},
             }
         },
@@ -116,7 +119,7 @@ def run_rt_app(folder: Path) -> Own:
     words = folder / "asked.json"
     words.write_text(json.dumps(asked))
     _printed("rt-app", words)
-    return read_rt_app((folder / f"log-{RT_APP_THREAD}.log").read_text())
+    return read_rt_app((folder / f"log-{RT_APP_THREAD}-0.log").read_text())
 
 
 def read_rt_app(text: str) -> Own:
@@ -128,7 +131,7 @@ def read_rt_app(text: str) -> Own:
 
 
 def _printed(*words: str | Path) -> str:
-    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(words, capture_output=True, text=True, check=True, timeout=PATIENCE_S).stdout
 
 
 PROGRAMS = {
