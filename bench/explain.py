@@ -28,6 +28,7 @@ import explain_hour
 import explain_loads
 import explain_machine_gone
 import explain_matrix
+import explain_rtla
 import explain_truth
 from explain_parts import ROOT, Figure, Items, Part
 
@@ -41,6 +42,7 @@ PARTS: Mapping[str, Part] = {
     "machine_gone": explain_machine_gone.PART,
     "hour": explain_hour.PART,
     "foreign": explain_foreign.PART,
+    "rtla": explain_rtla.PART,
     "loads": explain_loads.PART,
 }
 

@@ -50,6 +50,10 @@ static unsigned int lead_ns = 20000;
 module_param(lead_ns, uint, 0444);
 MODULE_PARM_DESC(lead_ns, "how long before a due time a disturbance begins, at most 90000 ns");
 
+static char *only = "";
+module_param(only, charp, 0444);
+MODULE_PARM_DESC(only, "the one kind of disturbance to make; all kinds without it");
+
 static int cpu;
 module_param(cpu, int, 0444);
 MODULE_PARM_DESC(cpu, "where");
@@ -372,7 +376,7 @@ static void choose_kinds(void)
 	enum kind kind;
 
 	for (kind = 0; kind < KINDS; kind++)
-		if (begins(kind))
+		if ((!*only || !strcmp(only, names[kind])) && begins(kind))
 			made[made_count++] = kind;
 }
 
@@ -392,6 +396,8 @@ static int __init disturb_init(void)
 	if (!sane())
 		return -EINVAL;
 	choose_kinds();
+	if (!made_count)
+		return -EINVAL;
 	rtproof_timer_setup(&timer, timer_fires, HRTIMER_MODE_ABS_PINNED_HARD);
 	RTPROOF_HARD_WORK(&work, work_runs);
 	error = -ENOMEM;
