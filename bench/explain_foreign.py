@@ -3,7 +3,7 @@
 
 Both are figures of the same activations. A program that also prints when it read its clock is paired with the trace by
 time: the trace's end of an activation lies between the program's begin and its reading. cyclictest prints no times, so
-its figures are paired in their order. No pair is left out for being far apart.
+its figures are paired in their order, by the number of their due time. No pair is left out for being far apart.
 
 A program with a timer and the trace begin at the same due time, so their figures differ by the way from the return of
 the system call to the reading of the clock. Behind a pipe the trace begins with the waking, and the program with a
@@ -40,6 +40,8 @@ TIMES, PERIOD_US = 1_500, 1_000
 SECONDS = 2
 """rt-app is given a length in place of a number."""
 PATIENCE_S = 60
+MOST_SHIFT = 50
+"""How many activations of a program may have no figure at its beginning, or the other way round."""
 LONG_NS = 10_000
 """A part of a difference above this is looked up in the trace."""
 ASKED = Bound(most=20)
@@ -233,23 +235,25 @@ def by_time(own: Own, trace: Traced) -> tuple[Array, Array]:
     return np.flatnonzero(fits), there[fits]
 
 
-def by_order(own: Own, trace: Traced) -> tuple[Array, Array]:
-    """The places of partners if all figures of the shorter side follow one another in the longer one.
+def by_order(own: Own, trace: Traced, period_ns: int = 1_000 * PERIOD_US) -> tuple[Array, Array]:
+    """The places of partners if the program counts its due times on, and leaves out those that are over.
 
-    Of all shifts it is the one with the smallest median difference.
+    So each figure has a number on the grid of due times, as has each activation of the trace. Of all beginnings that
+    give nearly the most partners, it is the one whose differences are closest to each other.
     """
+    own_number = np.concatenate(([0], np.cumsum(1 + own.late_ns // period_ns)))[:-1]
+    number = (trace.due_ns - trace.due_ns[0] + period_ns // 2) // period_ns
+    begins = range(-MOST_SHIFT, MOST_SHIFT + 1)
+    tried = [np.intersect1d(own_number + begin, number, return_indices=True)[1:] for begin in begins]
+    most = max(at.size for at, _ in tried)
     latency_ns = trace.end_ns - trace.due_ns
-    n = min(own.late_ns.size, latency_ns.size)
-    places = np.arange(n)
-    shifts = [(at, 0) for at in range(own.late_ns.size - n + 1)] + [(0, at) for at in range(latency_ns.size - n + 1)]
-    if not n:
-        return places, places
 
-    def apart(shift: tuple[int, int]) -> float:
-        return float(np.median(np.abs(own.late_ns[places + shift[0]] - latency_ns[places + shift[1]])))
+    def spread(places: tuple[Array, Array]) -> float:
+        apart_ns = own.late_ns[places[0]] - latency_ns[places[1]]
+        return float(np.median(np.abs(apart_ns - np.median(apart_ns)))) if apart_ns.size else 0.0
 
-    best = min(shifts, key=apart)
-    return places + best[0], places + best[1]
+    at, there = min((each for each in tried if each[0].size >= 0.9 * most), key=spread)
+    return at, there
 
 
 def _shares(values: Array) -> dict[str, float]:

@@ -48,11 +48,14 @@ def test_an_activation_that_the_trace_lost_leaves_its_figure_alone() -> None:
     assert pairs(foreign.by_time(readings, lost)) == [(0, 0), (2, 1)]
 
 
-def test_figures_without_times_are_paired_in_order_and_none_is_left_out() -> None:
-    latencies = Own(np.array([7_000, 900_000, 3_000, 8_000], np.int64))
-    longer = traced(1_000, 6_000, 100_000, 2_000, 7_000)
-    assert pairs(foreign.by_order(latencies, longer)) == [(0, 1), (1, 2), (2, 3), (3, 4)]
-    assert pairs(foreign.by_order(Own(latencies.late_ns[:0]), longer)) == []
+def test_figures_without_times_are_paired_by_the_number_of_their_due_time() -> None:
+    """The program leaves two due times out behind its latest figure. It did not sleep for the last one but one."""
+    latencies = Own(np.array([7_000, 2_900_000, 3_000, 8_000, 2_000, 4_000, 9_000], np.int64))
+    whole = traced(1_000, 6_000, 2_000_000, 5_000, 5_000, 2_000, 7_000, 1_000, 3_000, 8_000)
+    there = np.array([0, 1, 2, 5, 6, 8, 9])
+    assert pairs(foreign.by_order(latencies, Traced(whole.due_ns[there], whole.end_ns[there]))) == [
+        (0, 1), (1, 2), (2, 3), (3, 4), (5, 5), (6, 6),
+    ]  # fmt: skip
 
 
 def test_what_programs_print_is_read() -> None:
