@@ -93,7 +93,8 @@ class Store:
 def main(arguments: list[str]) -> int:
     """Exit code: as in the text of this file."""
     try:
-        works = chosen_work(*_asked(arguments))
+        names, items = _asked(arguments)
+        works = chosen_work(names, items)
     except UserError as error:
         print(error, file=sys.stderr)
         return 2
@@ -103,8 +104,21 @@ def main(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         print(f"interrupted; what was measured until then is in {PLACE}", file=sys.stderr)
         return 130
+    for name, part in PARTS.items():
+        if part.long and not names and not items:
+            tell_long(store, name, part)
     print(f"\n{PLACE}")
     return 0 if all(fine) else 1
+
+
+def tell_long(store: Store, name: str, part: Part) -> None:
+    """Say that a part was left out; in the file too, if it has no numbers of an earlier run."""
+    why = f"{part.long}; --parts {name} measures it"
+    print(f"\n{name}: left out: {why}")
+    one = store.part(name, part)
+    if not one["items"]:
+        one["not_measured"] = why
+        store.write()
 
 
 def _asked(arguments: list[str]) -> tuple[list[str], list[str]]:

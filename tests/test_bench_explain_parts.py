@@ -74,9 +74,15 @@ def test_each_part_has_its_key_with_figures_bounds_and_conditions(parts: Parts) 
 def test_long_parts_are_measured_only_by_name(parts: Parts, capsys: pytest.CaptureFixture[str]) -> None:
     place = parts(short=part({"one": 1}), long=part({"hour": 1}, long="it takes long"))
     assert bench.main([]) == 0
-    assert list(read(place)) == ["short"]
+    assert "long: left out: it takes long; --parts long measures it" in capsys.readouterr().out
+    found = read(place)
+    assert (list(found["short"]["items"]), found["long"]["items"]) == (["one"], {})
+    assert found["long"]["not_measured"] == "it takes long; --parts long measures it"
     assert bench.main(["--parts", "long"]) == 0
-    assert list(read(place)) == ["short", "long"]
+    measured = read(place)["long"]
+    assert list(measured["items"]) == ["hour"]
+    assert bench.main([]) == 0
+    assert read(place)["long"] == measured
     with pytest.raises(SystemExit):
         bench.main(["--help"])
     assert "long is not among them: it takes long" in " ".join(capsys.readouterr().out.split())
