@@ -5,10 +5,10 @@ Both are figures of the same activations. A program that also prints when it rea
 time: the trace's end of an activation lies between the program's begin and its reading. cyclictest prints no times, so
 its figures are paired in their order, by the number of their due time. No pair is left out for being far apart.
 
-A program with a timer and the trace begin at the same due time, so their figures differ by the way from the return of
-the system call to the reading of the clock. Behind a pipe the trace begins with the waking, and the program with a
-reading of the sender before write(). Like is compared with like there from the waking on. The time before it is told,
-and what the sender met in it.
+Both need not begin alike. Behind a pipe the trace begins with the waking, and the program with a reading of the sender
+before write(). A program that missed a due time counts from the one after it, and the trace from the one for which the
+timer woke the thread. So like is compared with like from the trace's begin on: the program's reading against the end in
+the trace. How far the begins are apart is told, and what the sender or the thread met in the long parts.
 """
 
 import json
@@ -36,6 +36,7 @@ from rtproof.explain.trace_source import trace_source
 from rtproof.record.contents import Record
 
 APP = ROOT / "tests" / "foreign_app.c"
+APP_KINDS = ("sleep", "timerfd", "posix", "pipe")
 TIMES, PERIOD_US = 1_500, 1_000
 SECONDS = 2
 """rt-app is given a length in place of a number."""
@@ -72,14 +73,10 @@ class Traced:
 
 @dataclass(frozen=True)
 class Program:
-    """thread: its name. run: runs it in a folder. by_waking: the trace's due time is the waking.
-
-    needs: a program that must be installed, and its package.
-    """
+    """thread: its name. run: runs it in a folder. needs: a program that must be installed, and its package."""
 
     thread: str
     run: Callable[[Path], Own]
-    by_waking: bool = False
     needs: tuple[str, str] = ("cc", "gcc")
 
 
@@ -139,8 +136,7 @@ def _printed(*words: str | Path) -> str:
 PROGRAMS = {
     "cyclictest": Program("cyclictest", run_cyclictest, needs=("cyclictest", "rt-tests")),
     "rt-app": Program(RT_APP_THREAD, run_rt_app, needs=("rt-app", "rt-app")),
-    **{f"app-{kind}": Program(f"app-{kind}", partial(run_app, kind)) for kind in ("sleep", "timerfd", "posix")},
-    "app-pipe": Program("app-pipe", partial(run_app, "pipe"), by_waking=True),
+    **{f"app-{kind}": Program(f"app-{kind}", partial(run_app, kind)) for kind in APP_KINDS},
 }
 
 
@@ -216,6 +212,7 @@ def compare(own: Own, trace: Traced, record: Record, thread: str) -> dict[str, A
     return {
         **told,
         "due_behind_own_begin_ns": _shares(trace.due_ns[there] - begin_ns),
+        "begins_apart": int(np.count_nonzero(np.abs(trace.due_ns[there] - begin_ns) > LONG_NS)),
         "met_before_waking": met_in(events[waker], begin_ns, trace.due_ns[there]),
         "reading_behind_end_ns": _shares(read_ns - trace.end_ns[there]),
         "met_before_reading": met_in(events[tid], trace.end_ns[there], read_ns),
@@ -306,28 +303,32 @@ def figures(items: Items) -> list[Figure]:
 
 
 def _figures_of(name: str, one: Details) -> list[Figure]:
-    waking, partners = PROGRAMS[name].by_waking, percent(one["paired"], one["printed"])
-    whole = "own minus trace" + (", with the way to the waking" if waking else "")
+    pairs, partners = one["paired"], percent(one["paired"], one["printed"])
+    timed = one["paired_by"] == "time"
     # Each row: words, which difference, which of its numbers, what is asked.
     rows: list[tuple[str, str, str, Bound | None]] = [
-        (f"{whole}, median", "own_minus_trace_ns", "p50", None),
-        (f"{whole}, |99 %|", "own_minus_trace_ns", "p99_absolute", None if waking else ASKED),
-        (f"{whole}, most", "own_minus_trace_ns", "most", None),
+        ("own latency minus the trace's, median", "own_minus_trace_ns", "p50", None),
+        ("own latency minus the trace's, |99 %|", "own_minus_trace_ns", "p99_absolute", None if timed else ASKED),
+        ("own latency minus the trace's, most", "own_minus_trace_ns", "most", None),
     ]
-    if waking:
+    if timed:
         rows += [
-            ("from the waking on, median", "reading_behind_end_ns", "p50", None),
-            ("from the waking on, |99 %|", "reading_behind_end_ns", "p99_absolute", ASKED),
-            ("from the waking on, most", "reading_behind_end_ns", "most", None),
-            ("from the sender's reading to the waking, 99 %", "due_behind_own_begin_ns", "p99", None),
+            ("the same from the trace's begin on, median", "reading_behind_end_ns", "p50", None),
+            ("the same from the trace's begin on, |99 %|", "reading_behind_end_ns", "p99_absolute", ASKED),
+            ("the same from the trace's begin on, most", "reading_behind_end_ns", "most", None),
+            ("from the program's begin to the trace's, |99 %|", "due_behind_own_begin_ns", "p99_absolute", None),
         ]
-    return [
+    found = [
         Figure(name, f"figures with a partner (by {one['paired_by']})", partners, "%", one["printed"]),
         *(
-            Figure(name, words, one[key][which] / 1000 if one[key] else None, "us", one["paired"], bound)
+            Figure(name, words, one[key][which] / 1000 if one[key] else None, "us", pairs, bound)
             for words, key, which, bound in rows
         ),
     ]
+    if timed:
+        far = percent(one["begins_apart"], pairs)
+        found.append(Figure(name, f"the two begins are more than {LONG_NS // 1000} us apart", far, "%", pairs))
+    return found
 
 
 def lines(items: Items) -> list[str]:
