@@ -207,7 +207,10 @@ def within(wakes: Sequence[Wake], bounds: tuple[int, int]) -> list[Wake]:
 
 
 def marks(record: Record) -> dict[int, tuple[int, int]]:
-    """By the number of a run of rtla: its begin and its end, in ns from the record's origin."""
+    """By the number of a run of rtla: its begin and its end, in ns from the record's origin.
+
+    The last run ends behind the trace.
+    """
     events, writer = kernel_trace.trace_events(record)
     found: dict[tuple[str, int], int] = {}
     for event in events:
@@ -215,8 +218,9 @@ def marks(record: Record) -> dict[int, tuple[int, int]]:
             mark = _MARK.fullmatch(str(writer.values(event).get("buf", "")))
             if mark:
                 found[mark["what"], int(mark["number"])] = event.time_ns - record.begin.origin_monotonic_ns
-    numbers = [number for what, number in found if what == "ends" and ("begins", number) in found]
-    return {number: (found["begins", number], found["ends", number]) for number in numbers}
+    last_ns = max(found.values(), default=0) + 1_000_000_000 * SECONDS
+    begun = [number for what, number in found if what == "begins"]
+    return {number: (found["begins", number], found.get(("ends", number), last_ns)) for number in begun}
 
 
 def timerlat_wakes(record: Record) -> Iterator[Wake]:
