@@ -75,7 +75,8 @@ RIGHT_LINES = {
     "urgent-task": ("Thread interference",),
 }
 """The line of rtla's analysis that must be the largest for it to be right, by kind of disturbance."""
-TOTALS = ("Thread latency", "IRQ latency")
+TOTALS = ("Thread latency", "IRQ latency", "Max timerlat IRQ latency from idle")
+"""Lines that are no part of the latency: sums, and the largest of other wake-ups."""
 _LINE = re.compile(
     r"^\s*(?P<what>[A-Z][A-Za-z ]+?):\s+(?:exit from idle|up to)?\s*(?P<us>[\d.]+) us(?:\s+\((?P<share>[\d.]+) ?%\))?"
 )
@@ -102,6 +103,11 @@ class Analysis:
     @property
     def first(self) -> str:
         return max(self.parts, key=lambda what: self.parts[what], default="")
+
+    @property
+    def not_charged_us(self) -> float:
+        """The thread latency less its parts; below 0 if they overlap."""
+        return self.latency_us - sum(self.parts.values())
 
     @property
     def names_culprit(self) -> bool:
@@ -170,7 +176,6 @@ def stop(said: Analysis, ours: Answer) -> dict[str, Any]:
             "length_us": said.parts.get(said.first, 0.0),
             "right": said.first in RIGHT_LINES[ours.truth.kind],
             "names_culprit": said.names_culprit,
-            "not_charged_us": round(said.latency_us - sum(said.parts.values()), 3),
         },
         "ours": {
             "latency_us": latency_ns / 1000,
@@ -266,8 +271,12 @@ def _figures_of(kind: str, stops: Sequence[Details], of: int) -> list[Figure]:
             Figure(kind, f"{who}: names who did it", percent(named, n), "%", n),
             Figure(kind, f"{who}: |error| of its length, median", quantile(errors_us, 0.5), "us", len(right)),
         ]
-    apart_us = [abs(each["rtla"]["not_charged_us"]) for each in stops]
-    return [*found, Figure(kind, "rtla: its lines miss the latency by, median", quantile(apart_us, 0.5), "us", n)]
+    analyses = (parse_analysis(each["text"]) for each in stops)
+    apart_us = [abs(said.not_charged_us) for said in analyses if said]
+    return [
+        *found,
+        Figure(kind, "rtla: its lines miss the latency by, median", quantile(apart_us, 0.5), "us", len(apart_us)),
+    ]
 
 
 TABLE_HEAD = """\

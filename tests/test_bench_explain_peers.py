@@ -100,6 +100,8 @@ rtla timerlat hit stop tracing
                  rtproof_disturb:171                       940.00 us
 ------------------------------------------------------------------------
   Thread latency:                                          960.00 us (100%)
+
+Max timerlat IRQ latency from idle: 2.01 us in cpu 0
 """
 
 
@@ -113,6 +115,7 @@ def test_what_rtla_says_is_read() -> None:
     found = rtla.parse_analysis(SAID)
     assert found is not None
     assert (found.first, found.latency_us, found.names_culprit) == ("Blocking thread", 960.0, True)
+    assert round(found.not_charged_us, 2) == 11.9
     assert found.names == (("Blocking thread", "rtproof_disturb", 940.0),)
     assert rtla.parse_analysis("Timer Latency\n") is None
 
@@ -138,7 +141,7 @@ def stop(kind: str, ours: bool, theirs: bool) -> dict[str, object]:
             "not_charged_us": 1,
         }
 
-    return {"rtla": one(theirs), "ours": one(ours), "truth": {"kind": kind, "length_us": 100.0}}
+    return {"rtla": one(theirs), "ours": one(ours), "truth": {"kind": kind, "length_us": 100.0}, "text": SAID}
 
 
 def test_stops_are_counted_by_kind_and_in_all() -> None:
@@ -149,6 +152,7 @@ def test_stops_are_counted_by_kind_and_in_all() -> None:
     assert (found["irqs-off", words.format("rtla")].value, found["irqs-off", words.format("ours")].value) == (50, 100)
     assert found["", "stops of rtla with our explanation beside"].value == 50
     assert found["", words.format("ours")].n == 2
+    assert round(found["", "rtla: its lines miss the latency by, median"].value or 0, 2) == 11.9
     nothing = found["preempt-off", words.format("ours")]
     assert (nothing.value, nothing.holds) == (None, False)
     assert rtla.lines({"irqs-off": some})[-1] == "| irqs-off | 2 of 4 | 1 | 1 | x 2 | 2 | 2 | y 2 |"
