@@ -186,18 +186,18 @@ def measured_item(part: Part, item: str) -> dict[str, Any]:
     begin_s = time.monotonic()
     try:
         found: dict[str, Any] = {"details": part.measure(item)}
-    except Exception as error:  # whatever it is, it must not take the hours of the other parts with it
+    except (Exception, SystemExit) as error:  # whatever it is, it must not take the hours of the other parts with it
         found = {"not_measured": _reason(error)}
         print(f"  {item}: not measured: {found['not_measured']}", file=sys.stderr, flush=True)
     spent = {"seconds": round(time.monotonic() - begin_s, 1), "load_average_at_the_end": os.getloadavg()}
     return {**conditions, **spent, **found}
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     """In one line. A fault of the program leaves its traceback on the screen."""
     if isinstance(error, RtproofError):
         return str(error)
-    if not isinstance(error, OSError | subprocess.SubprocessError):
+    if not isinstance(error, OSError | subprocess.SubprocessError | SystemExit):
         traceback.print_exception(error)
     return " ".join(f"{type(error).__name__}: {error}".split())
 

@@ -17,7 +17,7 @@ from explain_parts import Bound, Details, Figure, Items, Part, quantile
 from rtproof.core.errors import TargetError, UserError
 
 
-def part(values: Mapping[str, float | Exception | KeyboardInterrupt], long: str = "") -> Part:
+def part(values: Mapping[str, float | BaseException], long: str = "") -> Part:
     """A part whose items give these values, or fail with them. At most 10 is asked of each."""
 
     def measure(item: str) -> Details:
@@ -120,7 +120,7 @@ def test_unknown_names_are_refused(
 def test_what_cannot_run_says_why_and_leaves_the_others_alone(parts: Parts, capsys: pytest.CaptureFixture[str]) -> None:
     place = parts(
         first=part({"one": UserError("no guest here"), "two": OSError(2, "no file", "x"), "three": ValueError("a\nb")}),
-        second=part({"four": 4}),
+        second=part({"four": 4, "five": SystemExit("ended")}),
     )
     assert bench.main([]) == 1
     found = read(place)
@@ -132,7 +132,8 @@ def test_what_cannot_run_says_why_and_leaves_the_others_alone(parts: Parts, caps
     }
     assert found["first"]["figures"] == []
     assert found["first"]["holds"] is False
-    assert found["second"]["holds"] is True
+    assert found["second"]["items"]["five"]["not_measured"] == "SystemExit: ended"
+    assert [each["holds"] for each in found["second"]["figures"]] == [True]
     said = capsys.readouterr()
     assert "one: not measured: no guest here" in said.err
     assert said.err.count("Traceback") == 1, "a fault of the program is no refusal"
