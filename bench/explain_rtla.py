@@ -75,6 +75,12 @@ RIGHT_LINES = {
     "urgent-task": ("Thread interference",),
 }
 """The line of rtla's analysis that must be the largest for it to be right, by kind of disturbance."""
+CULPRITS = {
+    "hard-irq": "irq_work",
+    "other-timer": "timer_fires",
+    "urgent-task": "rtproof_urgent",
+}
+"""What is in the name of who did it; of the other kinds it is that of the module's task."""
 TOTALS = ("Thread latency", "IRQ latency", "Max timerlat IRQ latency from idle")
 """Lines that are no part of the latency: sums, and the largest of other wake-ups."""
 _LINE = re.compile(
@@ -109,10 +115,9 @@ class Analysis:
         """The thread latency less its parts; below 0 if they overlap."""
         return self.latency_us - sum(self.parts.values())
 
-    @property
-    def names_culprit(self) -> bool:
-        """Whether rtla named the thread or the interrupt that did it, anywhere."""
-        return any("rtproof" in name or "irq_work" in name for _, name, _ in self.names)
+    def names_culprit(self, kind: str) -> bool:
+        """Whether rtla named the thread, the timer or the interrupt that did it, anywhere."""
+        return any(CULPRITS.get(kind, MODULE) in name for _, name, _ in self.names)
 
 
 def parse_analysis(text: str) -> Analysis | None:
@@ -167,18 +172,11 @@ def stops_of(out: Path) -> dict[str, Any]:
 
 
 def stop(said: Analysis, ours: Answer) -> dict[str, Any]:
-    """One stop as a row of the file, in us."""
-    latency_ns = ours.found.activation.latency_ns
+    """One stop as a row of the file, in us. What rtla said is read anew whenever figures are made."""
     return {
-        "rtla": {
-            "latency_us": said.latency_us,
-            "first": said.first,
-            "length_us": said.parts.get(said.first, 0.0),
-            "right": said.first in RIGHT_LINES[ours.truth.kind],
-            "names_culprit": said.names_culprit,
-        },
+        "rtla": said.text,
         "ours": {
-            "latency_us": latency_ns / 1000,
+            "latency_us": ours.found.activation.latency_ns / 1000,
             "first": ours.found.first.words(),
             "cause": ours.cause.value,
             "length_us": next(iter(ours.found.by_cause.values())) / 1000,
@@ -186,7 +184,19 @@ def stop(said: Analysis, ours: Answer) -> dict[str, Any]:
             "names_culprit": ours.name_right,
         },
         "truth": {"kind": ours.truth.kind, "length_us": ours.overlap_ns / 1000},
-        "text": said.text,
+    }
+
+
+def said_at(row: Details) -> dict[str, Any]:
+    """What rtla said at a stop, with the keys of ours."""
+    text, kind = row["rtla"], row["truth"]["kind"]
+    said = parse_analysis(text) or Analysis({}, (), text)
+    return {
+        "cause": said.first,
+        "length_us": said.parts.get(said.first, 0.0),
+        "right": said.first in RIGHT_LINES[kind],
+        "names_culprit": said.names_culprit(kind),
+        "not_charged_us": said.not_charged_us,
     }
 
 
@@ -261,22 +271,20 @@ def figures(items: Items) -> list[Figure]:
 
 def _figures_of(kind: str, stops: Sequence[Details], of: int) -> list[Figure]:
     n = len(stops)
+    lengths_us = [each["truth"]["length_us"] for each in stops]
+    rtla, ours = [said_at(each) for each in stops], [each["ours"] for each in stops]
     found = [Figure(kind, "stops of rtla with our explanation beside", percent(n, of), "%", of)]
-    for who, bound in (("rtla", None), ("ours", Bound(99))):
-        right = [each for each in stops if each[who]["right"]]
-        named = sum(each[who]["names_culprit"] for each in stops)
-        errors_us = [abs(each[who]["length_us"] - each["truth"]["length_us"]) for each in right]
+    for who, told, bound in (("rtla", rtla, None), ("ours", ours, Bound(99))):
+        pairs = zip(told, lengths_us, strict=True)
+        errors_us = [abs(each["length_us"] - length_us) for each, length_us in pairs if each["right"]]
+        named = sum(each["names_culprit"] for each in told)
         found += [
-            Figure(kind, f"{who}: largest part is what was done", percent(len(right), n), "%", n, bound),
+            Figure(kind, f"{who}: largest part is what was done", percent(len(errors_us), n), "%", n, bound),
             Figure(kind, f"{who}: names who did it", percent(named, n), "%", n),
-            Figure(kind, f"{who}: |error| of its length, median", quantile(errors_us, 0.5), "us", len(right)),
+            Figure(kind, f"{who}: |error| of its length, median", quantile(errors_us, 0.5), "us", len(errors_us)),
         ]
-    analyses = (parse_analysis(each["text"]) for each in stops)
-    apart_us = [abs(said.not_charged_us) for said in analyses if said]
-    return [
-        *found,
-        Figure(kind, "rtla: its lines miss the latency by, median", quantile(apart_us, 0.5), "us", len(apart_us)),
-    ]
+    apart_us = [abs(each["not_charged_us"]) for each in rtla]
+    return [*found, Figure(kind, "rtla: its lines miss the latency by, median", quantile(apart_us, 0.5), "us", n)]
 
 
 TABLE_HEAD = """\
@@ -291,9 +299,9 @@ def lines(items: Items) -> list[str]:
 
 def _row(kind: str, stops: Sequence[Details], unmatched: int) -> str:
     cells = [kind, f"{len(stops)} of {len(stops) + unmatched}"]
-    for who, what in (("rtla", "first"), ("ours", "cause")):
-        cells += [str(sum(each[who][key] for each in stops)) for key in ("right", "names_culprit")]
-        cells.append(", ".join(f"{name} {n}" for name, n in Counter(each[who][what] for each in stops).most_common()))
+    for told in ([said_at(each) for each in stops], [each["ours"] for each in stops]):
+        cells += [str(sum(each[key] for each in told)) for key in ("right", "names_culprit")]
+        cells.append(", ".join(f"{name} {n}" for name, n in Counter(each["cause"] for each in told).most_common()))
     return f"| {' | '.join(cells)} |"
 
 

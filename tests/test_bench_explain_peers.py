@@ -114,7 +114,9 @@ def wakes(*latencies_us: float) -> Sequence[rtla.Wake]:
 def test_what_rtla_says_is_read() -> None:
     found = rtla.parse_analysis(SAID)
     assert found is not None
-    assert (found.first, found.latency_us, found.names_culprit) == ("Blocking thread", 960.0, True)
+    assert (found.first, found.latency_us) == ("Blocking thread", 960.0)
+    named = {kind: found.names_culprit(kind) for kind in rtla.RIGHT_LINES}
+    assert {kind for kind, told in named.items() if told} == {"irqs-off", "preempt-off", "raw-spinlock"}
     assert round(found.not_charged_us, 2) == 11.9
     assert found.names == (("Blocking thread", "rtproof_disturb", 940.0),)
     assert rtla.parse_analysis("Timer Latency\n") is None
@@ -130,29 +132,25 @@ def test_rtla_stopped_at_the_first_wake_that_fits_between_its_marks() -> None:
     assert rtla.matching(said, wakes(8, 940, 970)) is None
 
 
-def stop(kind: str, ours: bool, theirs: bool) -> dict[str, object]:
-    def one(right: bool) -> dict[str, object]:
-        return {
-            "right": right,
-            "names_culprit": right,
-            "length_us": 90.0,
-            "first": "x",
-            "cause": "y",
-            "not_charged_us": 1,
-        }
-
-    return {"rtla": one(theirs), "ours": one(ours), "truth": {"kind": kind, "length_us": 100.0}, "text": SAID}
+def stop(kind: str, ours: bool) -> dict[str, object]:
+    """rtla says "Blocking thread" at all of them, and names the task of the module."""
+    told = {"right": ours, "names_culprit": ours, "length_us": 90.0, "cause": "y"}
+    return {"rtla": SAID, "ours": told, "truth": {"kind": kind, "length_us": 100.0}}
 
 
 def test_stops_are_counted_by_kind_and_in_all() -> None:
-    some = {"stops": [stop("irqs-off", True, False), stop("irqs-off", True, True)], "unmatched": ["a", "b"]}
+    some = {"stops": [stop("preempt-off", True), stop("preempt-off", False)], "unmatched": ["a", "b"]}
+    other = {"stops": [stop("hard-irq", True)], "unmatched": []}
     none: dict[str, list[object]] = {"stops": [], "unmatched": []}
-    found = {(each.of, each.words): each for each in rtla.figures({"irqs-off": some, "preempt-off": none})}
-    words = "{}: largest part is what was done"
-    assert (found["irqs-off", words.format("rtla")].value, found["irqs-off", words.format("ours")].value) == (50, 100)
-    assert found["", "stops of rtla with our explanation beside"].value == 50
-    assert found["", words.format("ours")].n == 2
+    items = {"preempt-off": some, "hard-irq": other, "irqs-off": none}
+    found = {(each.of, each.words): each for each in rtla.figures(items)}
+    right, named = "{}: largest part is what was done", "{}: names who did it"
+    assert [found["preempt-off", right.format(who)].value for who in ("rtla", "ours")] == [100, 50]
+    assert [found["hard-irq", words.format("rtla")].value for words in (right, named)] == [0, 0]
+    assert found["", "stops of rtla with our explanation beside"].value == 60
+    assert found["", right.format("ours")].n == 3
+    assert found["preempt-off", "rtla: |error| of its length, median"].value == 840
     assert round(found["", "rtla: its lines miss the latency by, median"].value or 0, 2) == 11.9
-    nothing = found["preempt-off", words.format("ours")]
+    nothing = found["irqs-off", right.format("ours")]
     assert (nothing.value, nothing.holds) == (None, False)
-    assert rtla.lines({"irqs-off": some})[-1] == "| irqs-off | 2 of 4 | 1 | 1 | x 2 | 2 | 2 | y 2 |"
+    assert rtla.lines({"preempt-off": some})[-1] == "| preempt-off | 2 of 4 | 2 | 2 | Blocking thread 2 | 1 | 1 | y 2 |"
