@@ -7,6 +7,7 @@ import explain_foreign as foreign
 import explain_rtla as rtla
 import numpy as np
 from explain_foreign import Own, Traced
+from explain_parts import Items
 
 from rtproof.explain.budget import LateActivation
 from rtproof.explain.trace_events import TraceEvent
@@ -142,7 +143,7 @@ def test_stops_are_counted_by_kind_and_in_all() -> None:
     some = {"stops": [stop("preempt-off", True), stop("preempt-off", False)], "unmatched": ["a", "b"]}
     other = {"stops": [stop("hard-irq", True)], "unmatched": []}
     none: dict[str, list[object]] = {"stops": [], "unmatched": []}
-    items = {"preempt-off": some, "hard-irq": other, "irqs-off": none}
+    items: Items = {"preempt-off": some, "hard-irq": other, "irqs-off": none}
     found = {(each.of, each.words): each for each in rtla.figures(items)}
     right, named = "{}: largest part is what was done", "{}: names who did it"
     assert [found["preempt-off", right.format(who)].value for who in ("rtla", "ours")] == [100, 50]
