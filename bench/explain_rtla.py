@@ -72,9 +72,12 @@ RIGHT_LINES = {
     "raw-spinlock": ("Blocking thread",),
     "hard-irq": ("Previous IRQ interference", "IRQ interference"),
     "other-timer": ("Previous IRQ interference", "IRQ interference", "Timerlat IRQ duration"),
-    "urgent-task": ("Thread interference",),
+    "urgent-task": ("Thread interference", "Blocking thread"),
 }
-"""The line of rtla's analysis that must be the largest for it to be right, by kind of disturbance."""
+"""The line of rtla's analysis that must be the largest for it to be right, by kind of disturbance.
+
+rtla calls the thread that the timer's interrupt hit "blocking", whether it is more urgent or has preemption off.
+"""
 CULPRITS = {
     "hard-irq": "irq_work",
     "other-timer": "timer_fires",
