@@ -158,6 +158,8 @@ static const struct row rows[] = {
 	{ "load", "NAME[:K=V,..]", "a load to run meanwhile; may be given again; see list", OWN, .parse = parse_load_option, .of_load = true },
 	{ "trace", "WHAT", "keep the kernel's events: on, or events=NAME+..,buffer_kib=N", TEXT, PLACE(trace) },
 	{ "trace-blocks", "TIME", "trace on and off in blocks of this length", OWN, .parse = parse_trace_blocks },
+	{ "begin", "MARK", "with --trace: what begins an activation of an application, for the desk", TEXT, PLACE(marks[0]) },
+	{ "end", "MARK", "what ends it: marker:TEXT, uprobe:/FILE:OFFSET, event:SYSTEM/NAME[:FILTER]", TEXT, PLACE(marks[1]) },
 	{ "program", "NAME[:K=V,..] COMMAND", "(one argument) a program as a load; see list", OWN, .parse = parse_program, .of_load = true },
 	{ "allow-unprivileged", NULL, "measure without the real-time policy if it is refused", YES, PLACE(allow_unprivileged) },
 	{ "limit", "TIME", "latency to stay below; larger ones are kept; may be given again", OWN, .parse = parse_limit },

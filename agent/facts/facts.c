@@ -189,6 +189,10 @@ static void facts_asked(struct run *run, const struct granted *granted)
 	run_fact_number(run, WHOLE_RUN, MOMENT_ASKED, "trace_seed", granted->trace_seed);
 	if (*granted->trace_refused)
 		fact(run, MOMENT_ASKED, "trace_refused", granted->trace_refused);
+	if (!config->marks[0])
+		return;
+	fact(run, MOMENT_ASKED, "begin_mark", config->marks[0]);
+	fact(run, MOMENT_ASKED, "end_mark", config->marks[1]);
 }
 
 void facts_at_start(struct facts *facts, const struct granted *granted)

@@ -37,6 +37,7 @@ struct config {
 	int64_t limits_ns[ABOVE_LIMITS]; /* what the reaction is to stay below, in the order given */
 	int n_limits;
 	const char *trace;       /* what of the kernel's events to record, see trace.h; NULL: nothing */
+	const char *marks[2];    /* that begin and end an activation of an application, see trace/marks.h; NULL: none */
 	int64_t trace_blocks_ns; /* they are on and off by turns, for this long; 0: on throughout */
 	struct running_load loads[CONFIG_LOADS];
 	int n_loads;

@@ -152,7 +152,7 @@ static int put_back_once(const char *path, const char *before)
 		return rmdir(path) < 0 ? -errno : 0;
 	if (!strcmp(path, queue))
 		return sys_result(syscall(SYS_mq_unlink, before));
-	if (*before == '!') /* one of several values of the file: the others stay */
+	if (*before == '!' || !strncmp(before, "-:", 2)) /* one of several values of the file: the others stay */
 		return text_append_file(path, before);
 	return strcmp(path, semaphores) ? text_write_file(path, before) : remove_semaphores(atoi(before));
 }

@@ -30,7 +30,7 @@ int undo_replace(struct undo *undo, const char *path, const char *value, const c
 /* Writes a value into a file that refuses what is so already; another file takes it back. Told of it when it has been done. */
 int undo_by(struct undo *undo, const char *path, const char *value, const char *taker);
 
-/* Adds a value to a file that holds several; another value takes it back, which begins with "!". Told of it before. */
+/* Adds a value to a file that holds several; another value takes it back, which begins with "!" or "-:". Told of it before. */
 int undo_append(struct undo *undo, const char *path, const char *value, const char *taker);
 
 /* Makes a folder. */

@@ -167,8 +167,10 @@ static int choose_buffer(struct trace_plan *plan, char *why, size_t room)
 
 int trace_plan(struct trace_plan *plan, const char *asked, int64_t blocks_ns, char *why, size_t room)
 {
-	if (!asked)
-		return 0;
+	int err = marks_check(plan->marks, asked, why, room);
+
+	if (!asked || err)
+		return err;
 	plan->asked = true;
 	plan->blocks_ns = blocks_ns;
 	use(plan, presets);
@@ -177,7 +179,7 @@ int trace_plan(struct trace_plan *plan, const char *asked, int64_t blocks_ns, ch
 	plan->record_kib = RECORD_DEFAULT_KIB;
 	plan->keep_mib = KEEP_DEFAULT_MIB;
 	plan->cpus = (int)sysconf(_SC_NPROCESSORS_CONF);
-	int err = parse(plan, asked, why, room);
+	err = parse(plan, asked, why, room);
 
 	if (!err && plan->whole && plan->recorder)
 		return text_refuse(why, room, -EINVAL, "--trace takes recorder or whole, not both: one keeps some events, the other all");
@@ -268,6 +270,25 @@ static void add_missing(struct trace_plan *plan, const char *pattern)
 	snprintf(plan->missing + used, sizeof(plan->missing) - used, " %s", pattern);
 }
 
+/* Of the marks too. A filter of one takes events away, so it must be on none that is chosen already. */
+static int add_marks(struct trace_plan *plan, const char *names, char *why, size_t room)
+{
+	char event[MARK_EVENT];
+
+	for (int i = 0; i < MARKS; i++) {
+		int before = plan->n_events;
+
+		marks_event(plan->marks, i, event);
+		if (!*event)
+			continue;
+		if (find_events(plan, event, names) != 1)
+			return text_refuse(why, room, -EINVAL, "this kernel has no event '%s' for a mark", event);
+		if (marks_filter(plan->marks[i]) && before == plan->n_events)
+			return text_refuse(why, room, -EINVAL, "'%s' is needed for more than the mark, so it can have no filter", event);
+	}
+	return 0;
+}
+
 int trace_choose(struct trace_plan *plan, const char *names, char *why, size_t room)
 {
 	char copy[TRACE_PATTERNS], *rest = NULL;
@@ -287,7 +308,9 @@ int trace_choose(struct trace_plan *plan, const char *names, char *why, size_t r
 		add_missing(plan, TRACE_CALLS);
 		*plan->calls_of = '\0';
 	}
-	return plan->n_events ? 0 : text_refuse(why, room, -EINVAL, "this kernel has none of the events to trace");
+	if (!plan->n_events)
+		return text_refuse(why, room, -EINVAL, "this kernel has none of the events to trace");
+	return add_marks(plan, names, why, room);
 }
 
 bool trace_is_on_in(const struct trace_plan *plan, int64_t block)

@@ -3,6 +3,8 @@
 #ifndef RTPROOF_TRACE_PLAN_H
 #define RTPROOF_TRACE_PLAN_H
 
+#include "trace/marks.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,6 +32,7 @@ struct trace_plan {
 	int64_t threshold_ns;    /* 0: the smallest limit, or what the first minute teaches */
 	int64_t top, ordinary;   /* windows of these reasons */
 	int64_t record_kib;      /* room for windows in the record, for each hour that the run lasts, and at least for one */
+	const char *marks[MARKS]; /* of an application; NULL: none. Whoever has the plan sets them before it is read */
 	int64_t length_ns;       /* of the run; whoever has the plan sets it */
 };
 

@@ -6,6 +6,7 @@
 #include "system/clock.h"
 #include "system/text.h"
 #include "system/threads.h"
+#include "trace/marks.h"
 #include "trace/pages.h"
 #include "trace/stacks.h"
 #include "trace/symbols.h"
@@ -64,13 +65,28 @@ static int take_the_top(struct trace *trace)
 	return replace(trace, "trace", "", "");
 }
 
+#define COPY_OF_MARKERS "options/copy_trace_marker"
+
+/* What programs write into trace_marker comes to the top. Since Linux 6.16 an instance can have a copy. */
+static bool needs_the_top(const struct trace *trace)
+{
+	char path[TRACEFS_PATH + 128];
+
+	snprintf(path, sizeof(path), "%s/" COPY_OF_MARKERS, trace->root);
+	return marks_are_written(trace->plan.marks) && access(path, F_OK) < 0;
+}
+
 /* Instances came with Linux 3.10. */
 static int take_a_place(struct trace *trace)
 {
+	if (needs_the_top(trace))
+		return take_the_top(trace);
 	snprintf(trace->place, sizeof(trace->place), "%s/instances/" TRACEFS_OURS "%d-trace", trace->root, getpid());
 	int err = undo_mkdir(&trace->undo, trace->place);
 
 	trace->own = !err;
+	if (!err && marks_are_written(trace->plan.marks))
+		err = put(trace, COPY_OF_MARKERS, "1");
 	return err == -ENOENT || err == -EROFS ? take_the_top(trace) : err;
 }
 
@@ -121,6 +137,26 @@ static int filter_calls(struct trace *trace)
 	return replace(trace, file, trace->plan.calls_of, "0");
 }
 
+static int filter_marks(struct trace *trace, char *why, size_t room)
+{
+	char file[MARK_EVENT + 32], event[MARK_EVENT];
+
+	for (int i = 0; i < MARKS; i++) {
+		const char *filter = marks_filter(trace->plan.marks[i]);
+
+		if (!filter)
+			continue;
+		marks_event(trace->plan.marks, i, event);
+		snprintf(file, sizeof(file), "events/%s/filter", event);
+		*strchr(file, ':') = '/';
+		int err = replace(trace, file, filter, "0");
+
+		if (err)
+			return text_refuse(why, room, err, "the kernel does not take the filter '%.200s' of %s: %s", filter, event, strerror(-err));
+	}
+	return 0;
+}
+
 typedef int (*write_value)(struct trace *trace, const char *file, const char *value);
 
 static int switch_events(struct trace *trace, bool on, write_value write)
@@ -143,6 +179,9 @@ static int set_up(struct trace *trace, char *why, size_t room)
 	if (!err) {
 		what = "use the kernel's only trace, because another program does";
 		tracefs_in_use(trace->root, NULL);
+		err = marks_define(&trace->undo, trace->root, trace->plan.marks, why, room);
+		if (err)
+			return err;
 		err = take_a_place(trace);
 	}
 	if (!err) {
@@ -160,6 +199,9 @@ static int set_up(struct trace *trace, char *why, size_t room)
 	if (err)
 		return text_refuse(why, room, err, "the trace can't %s: %s", what, strerror(-err));
 	err = choose_events(trace, why, room);
+	if (err)
+		return err;
+	err = filter_marks(trace, why, room);
 	if (err)
 		return err;
 	err = filter_calls(trace);

@@ -73,11 +73,28 @@ int tracefs_reach(const char **root)
 	return tracefs_find(root);
 }
 
-static bool is_alive(const char *instance)
+/* number: of its process, and more behind it. */
+static bool is_alive(const char *number)
 {
-	pid_t agent = atoi(instance + strlen(TRACEFS_OURS));
+	pid_t agent = atoi(number);
 
 	return agent > 0 && (kill(agent, 0) == 0 || errno != ESRCH);
+}
+
+/* Those of agents that are gone, whose keeper was killed as well. */
+static void remove_uprobes(const char *root)
+{
+	static const char ours[] = ":" TRACEFS_OURS_EVENTS;
+	char path[TRACEFS_PATH + 32], text[TRACEFS_TEXT], taker[80];
+
+	snprintf(path, sizeof(path), "%s/uprobe_events", root);
+	if (tracefs_read(root, "uprobe_events", text))
+		return;
+	for (const char *at = text; (at = strstr(at, ours)); at++) {
+		snprintf(taker, sizeof(taker), "-%.*s", (int)strcspn(at, " "), at);
+		if (!is_alive(at + strlen(ours)))
+			text_append_file(path, taker);
+	}
 }
 
 bool tracefs_in_use(const char *root, bool (*is_used)(const char *folder))
@@ -93,12 +110,13 @@ bool tracefs_in_use(const char *root, bool (*is_used)(const char *folder))
 		bool ours = !strncmp(entry->d_name, TRACEFS_OURS, strlen(TRACEFS_OURS));
 
 		snprintf(path, sizeof(path), "%s/instances/%s", root, entry->d_name);
-		if (ours && !is_alive(entry->d_name))
+		if (ours && !is_alive(entry->d_name + strlen(TRACEFS_OURS)))
 			rmdir(path);
 		else if (entry->d_name[0] != '.' && is_used && is_used(path))
 			used = true;
 	}
 	if (folder)
 		closedir(folder);
+	remove_uprobes(root); /* those that an instance uses can't go */
 	return used;
 }

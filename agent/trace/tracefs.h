@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tracefs: where it is, its files as text, and the agent's own instances, whose names contain the agent's process id. */
+/* tracefs: where it is, its files as text, and the agent's own instances and uprobes, whose names contain the agent's process id. */
 #ifndef RTPROOF_TRACEFS_H
 #define RTPROOF_TRACEFS_H
 
 #include <stdbool.h>
 
 #define TRACEFS_OURS "rtproof-"
+#define TRACEFS_OURS_EVENTS "rtproof_"
 
 enum { TRACEFS_PATH = 160, TRACEFS_TEXT = 4096 };
 
@@ -24,7 +25,7 @@ bool has_word(const char *text, const char *word);
 /* The content of a file as a string, as far as it fits. 0 or -errno. */
 int tracefs_read(const char *folder, const char *file, char text[TRACEFS_TEXT]);
 
-/* Removes our instances whose agent is gone. Whether any other one, or the top, is in use, which `is_used` tells; it may be NULL. */
+/* Removes our instances and uprobes whose agent is gone. Whether any other one, or the top, is in use, which `is_used` tells; it may be NULL. */
 bool tracefs_in_use(const char *root, bool (*is_used)(const char *folder));
 
 #endif
