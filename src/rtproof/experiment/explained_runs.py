@@ -77,7 +77,7 @@ def parse_at_most(words: Sequence[str]) -> dict[Cause, int]:
 def explain_run(
     path: Path, limit_ns: int | None, top: int, at_most: Mapping[Cause, int], wanted: WantedThreads = ALL_REAL_TIME
 ) -> ExplainedRun | CoincidingRun:
-    """Explain the run at a path, or say what coincides where it has no trace. wanted: threads of a trace.dat.
+    """Explain the run at a path, or say what coincides where it has no trace. wanted: of a trace.dat.
 
     UserError if causes are limited and there is no trace, or if late activations that are not in it may exceed a limit.
     """
@@ -101,11 +101,13 @@ def _opened(path: Path, wanted: WantedThreads) -> Record:
     """The record of a run, or of a trace with the threads that are wanted. UserError for a run: it has its threads."""
     if is_trace_file(path):
         return open_trace(path, wanted)
-    if wanted.all_real_time:
+    if wanted == ALL_REAL_TIME:
         return open_run(path).record
     record = run_folder.open_run(path).record
     if not is_foreign(record):
-        raise UserError("--thread and --pid choose threads of a trace.dat or of an application; this run has its own")
+        raise UserError(
+            "--thread, --pid, --begin and --end are for a trace.dat or an application; this run has its own activations"
+        )
     return with_threads(record, wanted)
 
 

@@ -12,6 +12,7 @@ from rtproof.core import units
 from rtproof.core.errors import UserError
 from rtproof.core.printable import one_line
 from rtproof.experiment import run_request, target_runs
+from rtproof.experiment.mark_options import agent_marks
 from rtproof.experiment.run_request import ExperimentRequest, Measurement
 from rtproof.judge.analysis_model import Requirement
 from rtproof.run.live_view import clock_text
@@ -30,7 +31,10 @@ GRACE_S = 5
 
 @dataclass(frozen=True)
 class ForeignRequest:
-    """What shall be measured: a process, threads by name, or a program that is started for it."""
+    """What shall be measured: a process, threads by name, or a program that is started for it.
+
+    marks: what begins and ends an activation, in the user's words. keep_mib: the most events that are kept.
+    """
 
     command: tuple[str, ...]
     pid: int | None = None
@@ -39,6 +43,8 @@ class ForeignRequest:
     duration_ns: int = DEFAULT_NS
     limit_ns: int | None = None
     output: Path | None = None
+    marks: tuple[str, str] | None = None
+    keep_mib: int | None = None
 
 
 @dataclass(frozen=True)
@@ -51,15 +57,23 @@ class FoundThread:
 def measure(asked: ForeignRequest) -> Path:
     """Measure, and return the new run folder. UserError for a process or a thread that there is not."""
     folder = run_request.new_folder(asked.output, "explained")
+    marks = agent_marks(*asked.marks) if asked.marks else ()
     with _program(asked.program) as pid:
-        trace = f"explain,whole,calls_of={'+'.join(_calls_of(asked, pid or asked.pid))}"
-        words = ["--probe", probe_words(asked, pid or asked.pid), "--trace", trace]
+        words = ["--probe", probe_words(asked, pid or asked.pid), "--trace", _trace_words(asked, pid or asked.pid)]
+        words += [word for pair in zip(("--begin", "--end"), marks, strict=False) for word in pair]
         words += ["--duration", units.format_duration(asked.duration_ns)]
         wanted = Measurement(tuple(words), "foreign", clock_text(asked.duration_ns), asked.duration_ns, 0)
         limits = () if asked.limit_ns is None else (Requirement.usual(asked.limit_ns, Requirement.at_most_ns),)
         request = ExperimentRequest(asked.command, "local", limits, output=folder, report=False)
         target_runs.measure_folder(request, wanted)
     return folder
+
+
+def _trace_words(asked: ForeignRequest, pid: int | None) -> str:
+    words = ["explain", "whole"]
+    words += [f"keep_mib={asked.keep_mib}"] if asked.keep_mib else []
+    calls = _calls_of(asked, pid) if pid or asked.names else []
+    return ",".join(words + ([f"calls_of={'+'.join(calls)}"] if calls else []))
 
 
 @contextmanager
@@ -97,7 +111,7 @@ def probe_words(asked: ForeignRequest, pid: int | None) -> str:
         options.append(f"thread={'+'.join(asked.names)}")
     elif pid and not asked.program:
         _refuse_without_threads(pid)
-    return "foreign:" + ",".join(options)
+    return ":".join(filter(None, ("foreign", ",".join(options))))
 
 
 def _refuse_without_threads(pid: int) -> None:

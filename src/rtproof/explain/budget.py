@@ -54,7 +54,10 @@ class Phase(Enum):
 
 @dataclass(frozen=True)
 class LateActivation:
-    """One activation of a thread. Times in ns, by the clock of the timelines."""
+    """One activation of a thread. Times in ns, by the clock of the timelines.
+
+    marked: it lies between two marks, so the thread had the CPU when it began.
+    """
 
     series: int
     thread: int
@@ -62,6 +65,7 @@ class LateActivation:
     index: int
     due_ns: int
     latency_ns: int
+    marked: bool = False
 
     @property
     def end_ns(self) -> int:
@@ -194,6 +198,8 @@ def _steps(activation: LateActivation, changes: Sequence[Change]) -> Iterator[_S
     within = changes[begin:end]
     mode = _mode_before(changes, begin)
     phase, cpu = Phase.A, changes[begin - 1].cpu if begin else -1
+    if activation.marked:
+        mode, phase, cpu = _Mode.RUNS, Phase.C, changes[max(0, begin - 1)].cpu if changes else -1
     edges = [activation.due_ns, *(change.time_ns for change in within), activation.end_ns]
     for at, (from_ns, to_ns) in enumerate(pairwise(edges)):
         later = changes[begin + at : begin + at + LOOK_AHEAD]
@@ -488,7 +494,8 @@ class _Rules:
     def _runs(self, step: _Step, stretch: Stretch) -> NamedCause:
         if step.phase is Phase.A:
             return NamedCause(Cause.OWN_PREVIOUS)
-        return NamedCause(IN_MODE.get(stretch.mode, Cause.RETURN))
+        other = Cause.OWN_CODE if self._activation.marked else Cause.RETURN
+        return NamedCause(IN_MODE.get(stretch.mode, other))
 
     def _by(self, cause: Cause, task: Task) -> NamedCause:
         name = f"rtproof itself: {task.name}" if task.tid in self._system.own else task.name

@@ -19,6 +19,7 @@ from rtproof.explain.causes import Blind, Cause, NamedCause
 from rtproof.explain.cpu_contexts import Change, CpuTimeline, CpuWalk, Window, joined
 from rtproof.explain.machine_counts import NOTHING_COUNTED, MachineCounts, RecordCounts, read_counts, with_counts
 from rtproof.explain.stacks import CommonPath, common_path
+from rtproof.explain.thread_activations import BY_MARKS
 from rtproof.explain.trace_events import VECTOR
 from rtproof.explain.trace_source import TraceSource, trace_source
 from rtproof.record.activations import NO_ACTIVATIONS, Activations, join_activations, number_activations
@@ -217,7 +218,7 @@ def _as_late(record: Record, series: Series, some: Activations) -> Iterator[Late
     if tid is None:
         return
     for index, due_ns, value in zip(some.index.tolist(), some.due_ns.tolist(), some.value.tolist(), strict=True):
-        yield LateActivation(series.id, series.thread, tid, index, due_ns, value)
+        yield LateActivation(series.id, series.thread, tid, index, due_ns, value, series.method == BY_MARKS)
 
 
 def _spread(usual: list[LateActivation], most: int) -> list[LateActivation]:

@@ -14,6 +14,16 @@ import numpy as np
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity, value
 from rtproof.core.printable import one_line
+from rtproof.explain.marks import (
+    MarkedThread,
+    Marks,
+    MarkWalk,
+    mark_events,
+    mark_sentences,
+    marked_activations,
+    marks_in,
+    none_found,
+)
 from rtproof.explain.thread_activations import (
     FEWEST_WAKINGS,
     Start,
@@ -55,17 +65,21 @@ KERNEL_THREADS = re.compile(
 
 @dataclass(frozen=True)
 class WantedThreads:
-    """Which threads of a trace are measured: those of a name, those with a number, or else all real-time ones."""
+    """Which threads of a trace are measured: those of a name, those with a number, or else all real-time ones.
+
+    marks: between which their activations lie, and then all threads that have them; None for wake-ups.
+    """
 
     names: tuple[str, ...] = ()
     tids: tuple[int, ...] = ()
+    marks: Marks | None = None
 
     @property
     def all_real_time(self) -> bool:
         return not self.names and not self.tids
 
     def or_else(self, other: "WantedThreads") -> "WantedThreads":
-        return other if self.all_real_time else self
+        return replace(other if self.all_real_time else self, marks=self.marks or other.marks)
 
     def has(self, thread: WatchedThread) -> bool:
         if self.all_real_time:
@@ -79,17 +93,13 @@ ALL_REAL_TIME = WantedThreads()
 def with_activations(record: Record, wanted: WantedThreads) -> Record:
     """The record with the activations of the threads as its samples. UserError if the trace has none of them."""
     source = trace_source(record, 0)
-    walk = ThreadWalk(source.meaning.sleeping)
-    walk.walk(_merged(source), by_wakeup="sched_waking" not in source.names)
-    found = _measured(walk, source, wanted)
+    found, told = _between_marks(source, wanted.marks, wanted) if wanted.marks else _by_wakings(source, wanted)
     origin_ns = record.begin.origin_monotonic_ns or min(each.due_ns[0] for each in found)
     series = tuple(_series(number, each, origin_ns) for number, each in enumerate(found))
     blocks = tuple(chain.from_iterable(_blocks(one, each, origin_ns) for one, each in zip(series, found, strict=True)))
     end_ns = max(each.due_ns[-1] + max(each.latency_ns[-1], 0) for each in found) - origin_ns + 1
     notes = [(DEFINITION_EVENT, sentence) for each in found for sentence in sentences_on(each)]
-    if walk.lost:
-        lost = f"events are missing at {quantity(walk.lost, 'place')} of the trace, and activations there too"
-        notes.append((IMPORTED_EVENT, lost))
+    notes += told
     totals = tuple(_totals(*pair) for pair in enumerate(found))
     return replace(
         record,
@@ -110,6 +120,57 @@ def with_activations(record: Record, wanted: WantedThreads) -> Record:
     )
 
 
+Notes = list[tuple[str, str]]
+"""Kinds and texts of events."""
+
+
+def _lost(places: int) -> Notes:
+    lost = f"events are missing at {quantity(places, 'place')} of the trace, and activations there too"
+    return [(IMPORTED_EVENT, lost)] if places else []
+
+
+def _by_wakings(source: TraceSource, wanted: WantedThreads) -> tuple[list[ThreadActivations], Notes]:
+    """The activations that begin with what woke a thread."""
+    walk = ThreadWalk(source.meaning.sleeping)
+    walk.walk(_merged(source), by_wakeup="sched_waking" not in source.names)
+    return _measured(walk, source, wanted), _lost(walk.lost)
+
+
+def _between_marks(source: TraceSource, marks: Marks, wanted: WantedThreads) -> tuple[list[ThreadActivations], Notes]:
+    """The activations between two marks of a thread."""
+    source.marks = mark_events(marks, (known.path for known in source.formats.values()))
+    walk = MarkWalk(marks, source.marks)
+    walk.walk(_merged(source))
+    every, elsewhere = walk.named(), _threads_of_others(source.record)
+    chosen = [one for one in every if _may_be_marked(one, wanted) and one.tid not in elsewhere]
+    found = [made for one in chosen if (made := marked_activations(one, marks))]
+    if not found:
+        raise none_found(chosen, marks, len(every) - len(chosen))
+    if len(found) > MOST_THREADS:
+        raise UserError(f"{len(found):,} threads have the marks: name up to {MOST_THREADS} with --thread or --pid")
+    notes = [(DEFINITION_EVENT, sentence) for one in chosen for sentence in mark_sentences(one)]
+    if len(chosen) < len(every):
+        others = quantity(len(every) - len(chosen), "thread")
+        notes.append((DEFINITION_EVENT, f"marks of {others} more are left out, because these are not wanted"))
+    if walk.cut:
+        notes.append((DEFINITION_EVENT, f"{quantity(walk.cut, 'activation')} began where events are missing then"))
+    return found, notes + _lost(walk.lost)
+
+
+def _may_be_marked(thread: MarkedThread, wanted: WantedThreads) -> bool:
+    return wanted.all_real_time or thread.tid in wanted.tids or thread.name in wanted.names
+
+
+def _threads_of_others(record: Record) -> frozenset[int]:
+    """The threads that are of another process than the one that a run was asked for.
+
+    One that began later is in no list, so it may be of the process.
+    """
+    pid = probe_options(record).get("pid")
+    listed = {each.id: str(each.process) for each in target_threads(record)}
+    return frozenset(tid for tid, process in listed.items() if pid and process != pid)
+
+
 def _of_run(record: Record) -> Iterator[Fact]:
     """The facts without those of the agent's thread, which only waits."""
     return (fact for fact in record.facts if fact.thread == WHOLE_RUN)
@@ -117,12 +178,12 @@ def _of_run(record: Record) -> Iterator[Fact]:
 
 def wanted_in(record: Record) -> WantedThreads:
     """The threads that a run of the probe was asked for. Of a process, those that were real-time; or else all."""
-    options = probe_options(record)
+    options, marks = probe_options(record), marks_in(record)
     names = tuple(name for name in options.get("thread", "").split("+") if name)
     tids = tuple(int(word) for word in options.get("tid", "").split("+") if _TID.fullmatch(word))
-    if "pid" in options and not names and not tids:
+    if "pid" in options and not names and not tids and not marks:
         tids = _threads_of(record, options["pid"])
-    return WantedThreads(names, tids)
+    return WantedThreads(names, tids, marks)
 
 
 def _threads_of(record: Record, pid: str) -> tuple[int, ...]:
@@ -224,6 +285,9 @@ def _totals(number: int, of: ThreadActivations) -> SeriesTotals:
 def sentences_on(of: ThreadActivations) -> Iterator[str]:
     """What the latency of a thread means, and its response time."""
     name = f"{of.name}/{of.tid}"
+    if of.start is Start.MARK:
+        yield f"{name}: an activation begins with {of.function}, and ends with {of.ended_by}"
+        return
     by = f" ({of.function})" if of.function else ""
     yield f"{name}: an activation is due {of.start.value}{by}, and ends {of.end.value}"
     if of.start is Start.TIMER and of.period_ns:

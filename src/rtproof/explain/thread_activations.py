@@ -36,6 +36,10 @@ class Start(Enum):
     MARK = "at the mark that begins"
 
 
+BY_MARKS = Start.MARK.name.lower()
+"""The method of a series whose activations lie between marks."""
+
+
 class End(Enum):
     """What ends an activation."""
 
@@ -90,7 +94,8 @@ class ThreadActivations:
 
     response_ns: from the due time until the thread slept again, of those for which the trace tells it.
     period_ns: learned from the due times; 0 if they have none. missed: behind each activation, how many due times
-    passed for which the thread did not run. function: of the timer, "" if it is not known. others: wakings that are
+    passed for which the thread did not run. function: of the timer, or the mark
+    that begins; "" if it is not known. ended_by: the mark that ends. others: wakings that are
     no activation. undue: wakings by the timer without a due time.
     """
 
@@ -106,6 +111,7 @@ class ThreadActivations:
     missed: tuple[int, ...]
     response_ns: tuple[int, ...]
     function: str = ""
+    ended_by: str = ""
     others: int = 0
     undue: int = 0
 
@@ -278,7 +284,7 @@ def activations_of(thread: WatchedThread, symbol: Callable[[int], str]) -> Threa
     ended = returned if by_return else whole
     kept = _in_order(ended)
     due_ns = [_due_ns(each) for each in kept]
-    period_ns = _period_ns(due_ns)
+    period_ns = period_ns_of(due_ns)
     return ThreadActivations(
         tid=thread.tid,
         name=one_line(thread.name),
@@ -339,7 +345,7 @@ def _with_due_times(own: Sequence[Waking]) -> tuple[list[Waking], int]:
     A timer that its own function starts again has no event for it. It is due a whole number of periods after the last.
     """
     known = [each.due_ns for each in own if each.due_ns is not None and _possible(each.time_ns - each.due_ns)]
-    period_ns = _period_ns(known)
+    period_ns = period_ns_of(known)
     found: list[Waking] = []
     undue = 0
     for each in own:
@@ -359,7 +365,7 @@ def _possible(late_ns: int) -> bool:
     return -BASES_APART_NS <= late_ns <= LONGEST_NS
 
 
-def _period_ns(due_ns: Sequence[int]) -> int:
+def period_ns_of(due_ns: Sequence[int]) -> int:
     """The median of the differences of due times; 0 with fewer than two."""
     steps = [after - before for before, after in pairwise(due_ns) if after > before]
     return round(median(steps)) if steps else 0

@@ -119,14 +119,25 @@ def values_of(known: EventFormat) -> tuple[str, ...] | None:
     return VALUES.get(known.name)
 
 
+NO_MARKS: Mapping[str, tuple[str, ...]] = {}
 Reader = Callable[[memoryview], Value]
 
 
 class EventDecoder:
     """Decodes the events of a trace. ``skipped`` counts events by why they were not decoded: unknown, short, unused."""
 
-    def __init__(self, formats: Iterable[EventFormat], layout: PageLayout, shift_ns: int = 0) -> None:
-        """shift_ns: what is added to each time."""
+    def __init__(
+        self,
+        formats: Iterable[EventFormat],
+        layout: PageLayout,
+        shift_ns: int = 0,
+        marks: Mapping[str, tuple[str, ...]] = NO_MARKS,
+    ) -> None:
+        """shift_ns: what is added to each time. marks: fields of events that are wanted too, by SYSTEM/NAME.
+
+        Such an event has its SYSTEM/NAME for a name, unless a budget uses it, too.
+        """
+        self._marks = marks
         self._layout = layout
         self._order: str = "big" if layout.big else "little"
         self._shift_ns = shift_ns
@@ -139,7 +150,8 @@ class EventDecoder:
 
         None for one of no use.
         """
-        wanted = values_of(known)
+        of_budget = values_of(known)
+        wanted = self._marks.get(known.path) if of_budget is None else of_budget
         by_name = {field.name: field for field in known.fields}
         common = tuple(by_name.get(f"common_{what}") for what in ("flags", "preempt_count", "pid"))
         if wanted is None or None in common:
@@ -148,10 +160,13 @@ class EventDecoder:
         readers = tuple((field.name, self._read(field)) for field in needed)
         fixed = [field for field in (*common, *needed) if field and field.kind != "array"]
         least = max(field.offset + max(field.size, 1) for field in fixed)
-        return known.full_name, least, tuple(field for field in common if field), readers
+        name = known.path if of_budget is None else known.full_name
+        return name, least, tuple(field for field in common if field), readers
 
     def _read(self, field: Field) -> Reader:
         first, end = field.offset, field.offset + field.size
+        if field.kind == "text" and not field.size:  # it goes on to the end of the event
+            return lambda content: self._text(bytes(content[first:]))
         if field.kind == "text":
             return lambda content: self._text(bytes(content[first:end]))
         if field.kind in ("place", "relative place"):

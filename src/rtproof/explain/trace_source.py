@@ -24,7 +24,7 @@ class TraceSource:
     """The events of a trace. names: of all kinds of events in it, as ``EventFormat.full_name`` has them.
 
     origin_ns: what is subtracted from each time. clock_error_ns: of the events read so far, where they had to be
-    brought to CLOCK_MONOTONIC; else 0.
+    brought to CLOCK_MONOTONIC; else 0. marks: events that are wanted besides, as ``EventDecoder`` takes them.
     """
 
     record: Record
@@ -33,6 +33,7 @@ class TraceSource:
     origin_ns: int
     clock_error_ns: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
+    marks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def names(self) -> frozenset[str]:
@@ -46,7 +47,7 @@ class TraceSource:
         """The events of a CPU, in order; none if nothing brings their times to CLOCK_MONOTONIC."""
         layout = kernel_trace.page_layout(self.record)
         right = has_records_clock(self.record)
-        decoder = EventDecoder(self.formats.values(), layout, -self.origin_ns if right else 0)
+        decoder = EventDecoder(self.formats.values(), layout, -self.origin_ns if right else 0, self.marks)
         decoder.skipped = self.skipped
         pages = kernel_trace.cpu_pages(self.record, cpu, layout)
         events = self._possible(decoder.events(cpu, pages, _following_pages(self.record, cpu)))

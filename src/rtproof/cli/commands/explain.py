@@ -10,6 +10,7 @@ import click
 from rtproof.cli import parameter_types
 
 MOST_PID = 1 << 22
+MOST_KEEP_MIB = 16 * 1024
 
 
 @click.command("explain")
@@ -44,6 +45,19 @@ MOST_PID = 1 << 22
     help="How long to measure --pid, --thread or PROGRAM (default 10s). It ends with the process.",
 )
 @click.option(
+    "--begin",
+    metavar="MARK",
+    help="What begins an activation: marker:TEXT (TEXT* for all that begins so), uprobe:FILE:FUNCTION[+OFFSET], "
+    "uretprobe:FILE:FUNCTION, or event:SYSTEM/NAME[:FILTER].",
+)
+@click.option("--end", metavar="MARK", help="What ends it, in the same thread.")
+@click.option(
+    "--keep-mib",
+    type=parameter_types.count_up_to(MOST_KEEP_MIB),
+    metavar="N",
+    help="Keep at most so many MiB of events of --pid, --thread or PROGRAM (default 256), and end then.",
+)
+@click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="FOLDER", help="New folder for what was measured."
 )
 @click.option(
@@ -64,7 +78,8 @@ def command(ctx: click.Context, /, words: tuple[str, ...], at_most: tuple[str, .
     it says what the kernel counted more of in the seconds of late activations: that coincides, and is no cause.
 
     Without RUN, threads of your own application are measured on this machine: those of --pid, --thread or PROGRAM. What
-    was measured is a run as any other. This needs root.
+    was measured is a run as any other. This needs root. With --begin and --end, an activation is the time between two
+    marks in one thread, in place of the time from when it should wake up until it runs.
 
     The exit code is 1 if --explain-at-most is exceeded, 2 if nothing can be explained, and 0 otherwise.
 
@@ -74,13 +89,15 @@ def command(ctx: click.Context, /, words: tuple[str, ...], at_most: tuple[str, .
     rtproof explain trace.dat --thread motion --limit 200us
     rtproof explain --pid 4711 --limit 200us --duration 10min
     rtproof explain --thread motion -- ./myapp
+    rtproof explain --begin marker:begin --end marker:end --limit 2ms -- ./myapp
+    rtproof explain --begin uprobe:./myapp:cycle --end uretprobe:./myapp:cycle -- ./myapp
     """
     from rtproof.experiment import explained_runs
     from rtproof.explain.foreign_records import ALL_REAL_TIME, WantedThreads
 
     allowed = explained_runs.parse_at_most(at_most)
     live = _live_request(ctx.obj or ("rtproof", "explain"), words, values)
-    wanted = ALL_REAL_TIME if live else WantedThreads(values["names"], values["pids"])
+    wanted = ALL_REAL_TIME if live else WantedThreads(values["names"], values["pids"], _marks_of_trace(values))
     run = _measured(live) if live else Path(words[0])
     result = explained_runs.explain_run(run, values["limit_ns"], values["top"], allowed, wanted)
     explained_runs.print_explanation(result, values["as_json"], verbose=values["verbose"])
@@ -91,8 +108,25 @@ def _refuse_words_of_live(words: tuple[str, ...], values: Mapping[str, Any]) -> 
     """UsageError for what has no meaning beside a run that is there already."""
     if len(words) > 1:
         raise click.UsageError(f"{words[1]!r} is one argument too many: write -- in front of a program")
-    if values["duration_ns"] or values["output"]:
-        raise click.UsageError("--duration and --output are for an application that is measured, not for a run")
+    if values["duration_ns"] or values["output"] or values["keep_mib"]:
+        raise click.UsageError(
+            "--duration, --output and --keep-mib are for an application that is measured, not for a run"
+        )
+
+
+def _two_marks(values: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Both marks, or None. UsageError for one alone."""
+    begin, end = values["begin"], values["end"]
+    if (begin is None) != (end is None):
+        raise click.UsageError("--begin and --end go together: give both")
+    return None if begin is None else (begin, end)
+
+
+def _marks_of_trace(values: Mapping[str, Any]) -> Any:
+    from rtproof.experiment.mark_options import trace_marks
+
+    marks = _two_marks(values)
+    return trace_marks(*marks) if marks else None
 
 
 def _live_request(typed: tuple[str, ...], words: tuple[str, ...], values: Mapping[str, Any]) -> Any:
@@ -103,13 +137,14 @@ def _live_request(typed: tuple[str, ...], words: tuple[str, ...], values: Mappin
     if words and not program:
         _refuse_words_of_live(words, values)
         return None
-    if not (program or values["pids"] or values["names"]):
-        raise click.UsageError("give a run, a trace.dat, --pid, --thread, or -- and a program")
+    marks = _two_marks(values)
+    if not (program or values["pids"] or values["names"] or marks):
+        raise click.UsageError("give a run, a trace.dat, --pid, --thread, --begin and --end, or -- and a program")
     if len(values["pids"]) > 1 or (program and values["pids"]):
         raise click.UsageError("give one --pid, or -- and a program")
     return ForeignRequest(
         typed, next(iter(values["pids"]), None), values["names"], program, values["duration_ns"] or DEFAULT_NS,
-        values["limit_ns"], values["output"],
+        values["limit_ns"], values["output"], marks, values["keep_mib"],
     )  # fmt: skip
 
 

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find a function in a program file: where its first instruction stands in the file, as the kernel's uprobes want it.
+
+Both tables of symbols are read, that of a stripped file and the full one, of 32 and 64 bits and either byte order.
+A file may be damaged or made to do harm: no size that it states is believed before the file is seen to be as long.
+"""
+
+import os
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from struct import Struct
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtproof.core.errors import UserError
+from rtproof.core.files import refuse_what_waits
+from rtproof.core.printable import one_line
+
+MOST_SECTION = 1 << 30
+"""No table of symbols or of names is larger; that of a large browser with debug symbols has a tenth of this."""
+MOST_HEADERS = 1 << 16
+EXECUTABLE_FILES = (2, 3)
+"""``e_type`` of a program at fixed addresses, and of one that may be anywhere, which libraries are too."""
+ARM, PPC64 = 40, 21
+LOADED, MAY_RUN = 1, 1
+"""``p_type`` and the bit in ``p_flags`` of a segment with code."""
+SYMBOL_TABLES = (2, 11)
+"""``sh_type`` of the full table of symbols and of that which stays in a stripped file."""
+OF_CODE = (0, 2, 10)
+"""Types of symbols: none, as in assembler; a function; a function that chooses one when it is loaded."""
+MOST_NEAR = 5
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A part of the file that is loaded and may run. Sizes in bytes."""
+
+    address: int
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A symbol with code. size: in bytes, 0 if the file does not tell. other: ``st_other``."""
+
+    address: int
+    size: int
+    other: int
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How headers lie in a file of this class: structures and the places in them.
+
+    header: e_type, e_machine, e_phoff, e_shoff, e_flags, e_phentsize, e_phnum, e_shentsize, e_shnum.
+    segment: p_type, p_flags, p_offset, p_vaddr, p_filesz in the order of ``segment_order``.
+    section: sh_type, sh_offset, sh_size, sh_link.
+    """
+
+    header: Struct
+    segment: Struct
+    segment_order: tuple[int, ...]
+    section: Struct
+    symbol: np.dtype[np.void]
+
+
+def _layout(wide: bool, order: str) -> _Layout:
+    names = ["name", "value", "size", "info", "other", "section"]
+    if wide:
+        formats = [f"{order}u4", f"{order}u8", f"{order}u8", "u1", "u1", f"{order}u2"]
+        places, size = [0, 8, 16, 4, 5, 6], 24
+        header, segment, section = "16xHH12xQQI2xHHHH2x", "IIQQ8xQ16x", "4xI16xQQI20x"
+        segment_order: tuple[int, ...] = (0, 1, 2, 3, 4)
+    else:
+        formats = [f"{order}u4", f"{order}u4", f"{order}u4", "u1", "u1", f"{order}u2"]
+        places, size = [0, 4, 8, 12, 13, 14], 16
+        header, segment, section = "16xHH8xIII2xHHHH2x", "III4xI4xI4x", "4xI8xIII12x"
+        segment_order = (0, 4, 1, 2, 3)
+    symbol = np.dtype({"names": names, "formats": formats, "offsets": places, "itemsize": size})
+    return _Layout(Struct(order + header), Struct(order + segment), segment_order, Struct(order + section), symbol)
+
+
+def function_offset(path: Path, name: str, plus: int = 0) -> int:
+    """Where a function, and ``plus`` bytes behind its begin, stands in the file. UserError if it cannot be told."""
+    with ProgramFile(path) as file:
+        symbol = file.symbol(name)
+        if symbol.size and plus >= symbol.size:
+            raise UserError(f"+{plus:#x} is not in {one_line(name)}() of {path}, which has {symbol.size} bytes")
+        return file.offset_of(file.entry(symbol, name) + plus, name)
+
+
+def checked_offset(path: Path, offset: int) -> int:
+    """The same offset in the file. UserError if there is no code."""
+    with ProgramFile(path) as file:
+        if not any(one.offset <= offset < one.offset + one.size for one in file.segments):
+            raise UserError(f"{path} has no code at {offset:#x}")
+        return offset
+
+
+class ProgramFile:
+    """An ELF program or library. UserError, with one sentence, for a file that is none or cannot be read."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            refuse_what_waits(path)
+            if path.is_dir():
+                raise UserError(f"{path} is a folder, so it has no functions to mark")
+            self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as problem:
+            raise UserError(f"cannot read {path}: {problem.strerror}") from None
+        try:
+            self._read_headers()
+        except (struct.error, ValueError, OSError):
+            os.close(self._fd)
+            raise UserError(f"{path} is damaged: a part of it lies outside of the file") from None
+        except UserError:
+            os.close(self._fd)
+            raise
+
+    def __enter__(self) -> "ProgramFile":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._fd)
+
+    def _read(self, offset: int, size: int) -> bytes:
+        """So many bytes of the file. ValueError if it has not so many there."""
+        if size > MOST_SECTION or offset + size > self._size:
+            raise ValueError
+        found = os.pread(self._fd, size, offset)
+        if len(found) != size:
+            raise ValueError
+        return found
+
+    def _read_headers(self) -> None:
+        self._size = os.fstat(self._fd).st_size
+        ident = os.pread(self._fd, 16, 0)
+        if ident[:4] != b"\x7fELF" or ident[4:5] not in (b"\1", b"\2") or ident[5:6] not in (b"\1", b"\2"):
+            raise UserError(f"{self._path} is no ELF program, so it has no functions to mark")
+        self._layout = _layout(ident[4] == 2, "<" if ident[5] == 1 else ">")
+        header = self._layout.header
+        kind, self._machine, *places = header.unpack(self._read(0, header.size))
+        segments_at, sections_at, self._flags, segment_size, segment_count, section_size, section_count = places
+        if kind not in EXECUTABLE_FILES:
+            raise UserError(f"{self._path} is no program and no library: it must be linked first")
+        segments = self._table(segments_at, segment_size, segment_count, self._layout.segment)
+        order = self._layout.segment_order
+        loaded = ([row[place] for place in order] for row in segments)
+        self.segments = tuple(
+            Segment(address, offset, size)
+            for kind, flags, offset, address, size in loaded
+            if kind == LOADED and flags & MAY_RUN
+        )
+        if sections_at and not section_count:  # too many for the header: the first section has their number
+            section_count = self._layout.section.unpack(self._read(sections_at, self._layout.section.size))[2]
+        self._sections = self._table(sections_at, section_size, section_count, self._layout.section)
+
+    def _table(self, at: int, size: int, count: int, row: Struct) -> list[tuple[int, ...]]:
+        if not at or not count:
+            return []
+        if size != row.size or count > MOST_HEADERS:
+            raise ValueError
+        return list(row.iter_unpack(self._read(at, size * count)))
+
+    def symbol(self, name: str) -> Symbol:
+        """The symbol of a function. UserError if there is none, or more than one."""
+        try:
+            return self._symbol(name)
+        except (struct.error, ValueError, OSError):
+            raise UserError(f"{self._path} is damaged: a part of it lies outside of the file") from None
+
+    def _symbol(self, name: str) -> Symbol:
+        found: dict[int, Symbol] = {}
+        near: dict[str, None] = {}
+        tables = list(self._symbol_tables())
+        for symbols, names in tables:
+            for one in _with_name(symbols, names, name.encode()):
+                found.setdefault(one.address, one)
+            near |= dict.fromkeys(_names_like(symbols, names, name.encode()))
+        if not tables:
+            raise UserError(f"{self._path} has no table of symbols: give +OFFSET, the place in the file")
+        if not found:
+            like = f"; it has {', '.join(map(one_line, list(near)[:MOST_NEAR]))}" if near else ""
+            raise UserError(f"{self._path} has no function {one_line(name)!r}{like}")
+        if len(found) > 1:
+            places = ", ".join(f"+{self.offset_of(one.address, name):#x}" for one in list(found.values())[:MOST_NEAR])
+            raise UserError(
+                f"{self._path} has {len(found)} functions {one_line(name)!r}: give one by its place, {places}"
+            )
+        return next(iter(found.values()))
+
+    def _symbol_tables(self) -> Iterator[tuple[NDArray[np.void], bytes]]:
+        """Each table of symbols with its names."""
+        for kind, offset, size, link in self._sections:
+            if kind in SYMBOL_TABLES:
+                if link >= len(self._sections):
+                    raise ValueError
+                rows = np.frombuffer(
+                    self._read(offset, size - size % self._layout.symbol.itemsize), self._layout.symbol
+                )
+                yield rows, self._read(self._sections[link][1], self._sections[link][2])
+
+    def entry(self, symbol: Symbol, name: str) -> int:
+        """The address at which a function is entered, however it is called. UserError where uprobes cannot be."""
+        if self._machine == ARM and symbol.address & 1:
+            raise UserError(
+                f"{one_line(name)}() of {self._path} is Thumb code, which has no uprobes: build it with -marm"
+            )
+        if self._machine == PPC64:
+            if self._flags & 3 != 2:
+                raise UserError(f"the functions of {self._path} are found through descriptors: give +OFFSET")
+            return symbol.address + ((1 << (symbol.other >> 5 & 7)) >> 2 << 2)
+        return symbol.address
+
+    def offset_of(self, address: int, name: str) -> int:
+        """The place in the file of what is loaded at an address. UserError if no code is."""
+        for segment in self.segments:
+            if segment.address <= address < segment.address + segment.size:
+                return address - segment.address + segment.offset
+        raise UserError(f"{one_line(name)} of {self._path} is no function: no code is at its address {address:#x}")
+
+
+def _with_name(symbols: NDArray[np.void], names: bytes, name: bytes) -> Iterator[Symbol]:
+    """The symbols of functions that have this name and are not those of another file.
+
+    A name may be the end of a longer one, so every place is looked for at which it ends.
+    """
+    places = list(_places(names, name + b"\0"))
+    for row in _of_code(symbols)[np.isin(_of_code(symbols)["name"], places)]:
+        yield Symbol(int(row["value"]), int(row["size"]), int(row["other"]))
+
+
+def _of_code(symbols: NDArray[np.void]) -> NDArray[np.void]:
+    """The symbols that stand for code of the file itself."""
+    code: NDArray[np.bool_] = np.isin(symbols["info"] & 15, OF_CODE) & (symbols["section"] != 0)
+    return np.extract(code, symbols)
+
+
+def _places(names: bytes, what: bytes) -> Iterator[int]:
+    at = names.find(what)
+    while at >= 0:
+        yield at
+        at = names.find(what, at + 1)
+
+
+def _names_like(symbols: NDArray[np.void], names: bytes, part: bytes) -> Sequence[str]:
+    """A few names of functions that have the part in them, such as the mangled one of a function of C++."""
+    known = set(_of_code(symbols)["name"].tolist())
+    found: dict[str, None] = {}
+    for at in _places(names, part):
+        begin, end = names.rfind(b"\0", 0, at) + 1, names.find(b"\0", at)
+        if begin in known:
+            found[names[begin : end if end >= 0 else None].decode(errors="replace")] = None
+        if len(found) == MOST_NEAR:
+            break
+    return list(found)
