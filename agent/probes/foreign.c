@@ -18,6 +18,7 @@ enum { LOOK_NS = 200000000, PID_MOST = 1 << 22 };
 
 struct foreign {
 	struct process process; /* pid 0: none is watched */
+	int64_t end_ns;
 };
 
 static const struct probe_option options[] = {
@@ -49,11 +50,11 @@ static int foreign_open(struct worker *worker, const struct method *method, int6
 	struct foreign *foreign = calloc(1, sizeof(*foreign));
 
 	(void)method;
-	(void)first_due_ns;
-	(void)period_ns;
 	worker->state = foreign;
 	if (!foreign)
 		return -ENOMEM;
+	foreign->end_ns = worker->duration_ns == INT64_MAX ? INT64_MAX :
+		first_due_ns + worker->warmup_ns / period_ns * period_ns + worker->duration_ns;
 	worker->warmup_ns = 0;
 	worker->policy = POLICY_OTHER;
 	worker->priority = 0;
@@ -69,6 +70,8 @@ static int foreign_take(struct worker *worker, struct activation *activation)
 
 	(void)activation;
 	sys_sleep(CLOCK_MONOTONIC, 0, LOOK_NS);
+	if (clock_now_ns() >= foreign->end_ns)
+		worker->count = 0; /* there is no activation whose due time could tell that it is over */
 	if (!foreign->process.pid || processes_live(foreign->process.pid, foreign->process.started))
 		return -EINTR;
 	worker->ended = true;

@@ -47,6 +47,46 @@ static int choose(const char *patterns, char had[512])
 	return err;
 }
 
+/* The same with two marks. */
+static int mark(const char *begin, const char *end, const char *traced)
+{
+	memset(trace, 0, sizeof(*trace));
+	trace->marks[0] = begin;
+	trace->marks[1] = end;
+	why[0] = '\0';
+	int err = trace_plan(trace, traced, 0, why, sizeof(why));
+
+	return err ? err : trace_choose(trace, kernel_has, why, sizeof(why));
+}
+
+static void marks_are_events_of_the_kernel(void)
+{
+	static const char own[] = "rtproof_";
+
+	CHECK(mark("marker:a b", "event:irq/irq_handler_exit:irq == 3", "events=sched_wakeup") == 0);
+	CHECK(trace->n_events == 2 && !strcmp(trace->events[1], "irq/irq_handler_exit"));
+	CHECK(!strcmp(marks_filter(trace->marks[1]), "irq == 3") && !marks_filter(trace->marks[0]));
+	CHECK(marks_are_written(trace->marks));
+	CHECK(mark("event:irq/irq_handler_exit", "event:irq/irq_handler_entry", "events=irq_handler_entry") == 0);
+	CHECK(trace->n_events == 2 && !marks_are_written(trace->marks));
+	CHECK(mark("event:sched/sched_wakeup", "event:sched/sched_switch:next_pid == 3", "on") == -EINVAL);
+	CHECK(!strcmp(why, "'sched:sched_switch' is needed for more than the mark, so it can have no filter"));
+	CHECK(mark("event:no/such", "marker:a", "on") == -EINVAL && !strcmp(why, "this kernel has no event 'no:such' for a mark"));
+	CHECK(mark("event:irq/irq_*", "marker:a", "events=sched_switch") == -EINVAL); /* two events are no mark */
+	CHECK(mark("uprobe:/a:0x1 name", "uretprobe:/a:0x1", "on") == -EINVAL); /* nobody has defined it */
+	CHECK(strstr(why, own) && strstr(why, ":begin"));
+}
+
+static void marks_that_make_no_sense_are_refused(void)
+{
+	static const char *const wrong[] = { "marker:", "uprobe:app:0x1", "uprobe:/app", "event:sched", "sched", "" };
+
+	CHECK(mark("marker:a", NULL, "on") == -EINVAL && !strcmp(why, "--begin, --end and --trace go together"));
+	CHECK(mark(NULL, "marker:a", "on") == -EINVAL && mark("marker:a", "marker:b", NULL) == -EINVAL);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		CHECK(mark("marker:a", wrong[i], "on") == -EINVAL && strstr(why, "--end takes marker:TEXT"));
+}
+
 static void nothing_is_planned_unless_asked(void)
 {
 	CHECK(plan(NULL) == 0 && !trace->asked && trace->patterns[0] == '\0' && trace_space(trace) == 0);
@@ -225,6 +265,8 @@ static void after_the_turns_it_is_on(void)
 int main(void)
 {
 	after_the_turns_it_is_on();
+	marks_are_events_of_the_kernel();
+	marks_that_make_no_sense_are_refused();
 	nothing_is_planned_unless_asked();
 	options_are_taken_in_any_order();
 	a_plan_without_options_has_presets();

@@ -85,6 +85,24 @@ static void another_file_takes_back_what_was_done(void)
 	CHECK(unlink(made) == 0);
 }
 
+/* Such a file of tracefs would lose the values of others if it were written over. */
+static void one_of_several_values_is_taken_back(void)
+{
+	struct undo undo;
+	char text[64];
+
+	CHECK(undo_open(&undo) == 0);
+	put("theirs\n");
+	CHECK(undo_append(&undo, scratch_path, "p:our/uprobe\n", "-:our/uprobe\n") == 0);
+	CHECK(undo_append(&undo, scratch_path, "event\n", "!event\n") == 0);
+	undo_close(&undo);
+	int length = text_read_file(scratch_path, text, sizeof(text) - 1);
+
+	CHECK(length > 0);
+	text[length] = '\0';
+	CHECK(!strncmp(text, "theirs\np:our/uprobe\nevent\n", 27) && strstr(text, "!event") && strstr(text, "-:our/uprobe"));
+}
+
 static void the_value_in_brackets_is_the_present_one(void)
 {
 	struct undo undo;
@@ -159,6 +177,7 @@ int main(int argc, char **argv)
 	skip_under_emulators();
 	all_is_put_back_last_first();
 	another_file_takes_back_what_was_done();
+	one_of_several_values_is_taken_back();
 	the_value_in_brackets_is_the_present_one();
 	a_killed_agent_is_cleaned_up_behind();
 	kernel_objects_are_removed();

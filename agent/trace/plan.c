@@ -270,11 +270,16 @@ static void add_missing(struct trace_plan *plan, const char *pattern)
 	snprintf(plan->missing + used, sizeof(plan->missing) - used, " %s", pattern);
 }
 
-/* Of the marks too. A filter of one takes events away, so it must be on none that is chosen already. */
+/*
+ * Of the marks too, and what tells of whom a new thread is. A filter of a mark takes events away, so it must be on none that is
+ * chosen already.
+ */
 static int add_marks(struct trace_plan *plan, const char *names, char *why, size_t room)
 {
 	char event[MARK_EVENT];
 
+	if (plan->marks[0])
+		(void)find_events(plan, "sched:sched_process_fork", names);
 	for (int i = 0; i < MARKS; i++) {
 		int before = plan->n_events;
 

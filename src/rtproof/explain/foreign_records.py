@@ -2,7 +2,7 @@
 """Threads of others as measured ones: a record with a trace gets the activations that the trace tells of as samples."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import chain
@@ -14,6 +14,7 @@ import numpy as np
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity, value
 from rtproof.core.printable import one_line
+from rtproof.core.units import whole_number
 from rtproof.explain.marks import (
     MarkedThread,
     Marks,
@@ -141,8 +142,8 @@ def _between_marks(source: TraceSource, marks: Marks, wanted: WantedThreads) -> 
     source.marks = mark_events(marks, (known.path for known in source.formats.values()))
     walk = MarkWalk(marks, source.marks)
     walk.walk(_merged(source))
-    every, elsewhere = walk.named(), _threads_of_others(source.record)
-    chosen = [one for one in every if _may_be_marked(one, wanted) and one.tid not in elsewhere]
+    every, is_elsewhere = walk.named(), _is_elsewhere(walk, source.record)
+    chosen = [one for one in every if _may_be_marked(one, wanted) and not is_elsewhere(one.tid)]
     found = [made for one in chosen if (made := marked_activations(one, marks))]
     if not found:
         raise none_found(chosen, marks, len(every) - len(chosen))
@@ -158,17 +159,17 @@ def _between_marks(source: TraceSource, marks: Marks, wanted: WantedThreads) -> 
 
 
 def _may_be_marked(thread: MarkedThread, wanted: WantedThreads) -> bool:
-    return wanted.all_real_time or thread.tid in wanted.tids or thread.name in wanted.names
+    if wanted.all_real_time:
+        return not KERNEL_THREADS.fullmatch(thread.name)
+    return thread.tid in wanted.tids or thread.name in wanted.names
 
 
-def _threads_of_others(record: Record) -> frozenset[int]:
-    """The threads that are of another process than the one that a run was asked for.
-
-    One that began later is in no list, so it may be of the process.
-    """
-    pid = probe_options(record).get("pid")
-    listed = {each.id: str(each.process) for each in target_threads(record)}
-    return frozenset(tid for tid, process in listed.items() if pid and process != pid)
+def _is_elsewhere(walk: MarkWalk, record: Record) -> Callable[[int], bool]:
+    """Whether a thread is of another process than the one that a run was asked for, as far as anything tells."""
+    pid = whole_number(probe_options(record).get("pid", ""))
+    listed = {each.id: each.process for each in target_threads(record)}
+    listed |= {each.id: each.process for each in every_real_time_thread(record)}
+    return lambda tid: pid is not None and walk.process_of(tid, listed) not in (None, pid)
 
 
 def _of_run(record: Record) -> Iterator[Fact]:

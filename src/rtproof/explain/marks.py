@@ -17,6 +17,8 @@ PRINT = "ftrace/print"
 """The event of what a program writes into ``trace_marker``."""
 OWN_EVENT = re.compile(r"rtproof_[0-9]+/(begin|end)")
 """The events of the agent's uprobes."""
+FORK = "sched/sched_process_fork"
+"""The event that tells who began a thread."""
 WRITTEN, REACHED, LEFT, EVENT = "marker", "uprobe", "uretprobe", "event"
 _MARK = re.compile(rf"({WRITTEN}|{REACHED}|{LEFT}|{EVENT}):(.+)", re.DOTALL)
 _EVENT = re.compile(r"(?P<path>[\w-]+/[\w-]+)(:(?P<filter>.+))?")
@@ -80,13 +82,13 @@ def mark_events(marks: Marks, paths: Iterable[str]) -> dict[str, tuple[str, ...]
     """
     there = set(paths)
     own = {path.rpartition("/")[2]: path for path in there if OWN_EVENT.fullmatch(path)}
-    found: dict[str, tuple[str, ...]] = {}
+    found: dict[str, tuple[str, ...]] = {FORK: ("parent_pid", "child_pid")} if FORK in there else {}
     for which, mark in zip(("begin", "end"), marks.kinds, strict=True):
         path = PRINT if mark.kind == WRITTEN else mark.what if mark.kind == EVENT else own.get(which, "")
         if path not in there:
             raise UserError(f"the trace has no event of the mark {mark.shown}")
-        found[path] = ("buf",) if path == PRINT else ()
-    if len(found) < len(marks.kinds) and PRINT not in found:
+        found[path] = ("buf",) if path == PRINT else found.get(path, ())
+    if len(found) == 1 + (FORK in found) and PRINT not in found:
         raise UserError(f"the two marks are the same event, {marks.begin.shown}")
     return found
 
@@ -120,6 +122,7 @@ class MarkWalk:
         self._which = dict(self._by_event(events))
         self.threads: dict[int, MarkedThread] = {}
         self._names: dict[int, tuple[str, int]] = {}
+        self.parents: dict[int, int] = {}
         self.lost = 0
         self.cut = 0
 
@@ -138,6 +141,8 @@ class MarkWalk:
             if event.name == LOST:
                 self._gap()
                 continue
+            if event.name == FORK:
+                self._fork(event)
             begins = self._meaning(event)
             if begins is not None:
                 self._mark(event, begins)
@@ -171,6 +176,20 @@ class MarkWalk:
             tid, priority = event.values.get(f"{which}_pid"), event.values.get(f"{which}_prio")
             if isinstance(tid, int) and isinstance(priority, int):
                 self._names[tid] = str(event.values.get(f"{which}_comm", "")), priority
+
+    def _fork(self, event: TraceEvent) -> None:
+        """Learn who began a thread."""
+        parent, child = event.values.get("parent_pid"), event.values.get("child_pid")
+        if isinstance(parent, int) and isinstance(child, int):
+            self.parents[child] = parent
+
+    def process_of(self, tid: int, listed: Mapping[int, int]) -> int | None:
+        """The process of a thread, or that which began it; None if nothing tells. listed: the processes of threads."""
+        seen = {tid}
+        while tid in self.parents and self.parents[tid] not in seen:
+            tid = self.parents[tid]
+            seen.add(tid)
+        return listed.get(tid)
 
     def _gap(self) -> None:
         """Events are missing, and an end may be among them: what has begun counts no more."""
