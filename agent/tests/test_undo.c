@@ -93,14 +93,14 @@ static void one_of_several_values_is_taken_back(void)
 
 	CHECK(undo_open(&undo) == 0);
 	put("theirs\n");
-	CHECK(undo_append(&undo, scratch_path, "p:our/uprobe\n", "-:our/uprobe\n") == 0);
-	CHECK(undo_append(&undo, scratch_path, "event\n", "!event\n") == 0);
+	CHECK(undo_append(&undo, scratch_path, "+our", "-:our") == 0);
+	CHECK(undo_append(&undo, scratch_path, "+event", "!event") == 0);
 	undo_close(&undo);
 	int length = text_read_file(scratch_path, text, sizeof(text) - 1);
 
 	CHECK(length > 0);
 	text[length] = '\0';
-	CHECK(!strncmp(text, "theirs\np:our/uprobe\nevent\n", 27) && strstr(text, "!event") && strstr(text, "-:our/uprobe"));
+	CHECK(!strcmp(text, "theirs\n+our+event!event-:our")); /* the last one first, each behind what is there */
 }
 
 static void the_value_in_brackets_is_the_present_one(void)
