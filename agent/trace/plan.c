@@ -287,9 +287,9 @@ static int add_marks(struct trace_plan *plan, const char *names, char *why, size
 		if (!*event)
 			continue;
 		if (find_events(plan, event, names) != 1)
-			return text_refuse(why, room, -EINVAL, "this kernel has no event '%s' for a mark", event);
+			return text_refuse(why, room, -EINVAL, "this kernel has no event for the mark '%.200s'", plan->marks[i]);
 		if (marks_filter(plan->marks[i]) && before == plan->n_events)
-			return text_refuse(why, room, -EINVAL, "'%s' is needed for more than the mark, so it can have no filter", event);
+			return text_refuse(why, room, -EINVAL, "the mark '%.200s' can have no filter: its event is needed for more", plan->marks[i]);
 	}
 	return 0;
 }

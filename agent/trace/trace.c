@@ -152,7 +152,7 @@ static int filter_marks(struct trace *trace, char *why, size_t room)
 		int err = replace(trace, file, filter, "0");
 
 		if (err)
-			return text_refuse(why, room, err, "the kernel does not take the filter '%.200s' of %s: %s", filter, event, strerror(-err));
+			return text_refuse(why, room, err, "the kernel does not take the filter of '%.200s': %s", trace->plan.marks[i], strerror(-err));
 	}
 	return 0;
 }
