@@ -60,15 +60,18 @@ def mounts() -> list[str]:
 
 def instances() -> list[str]:
     """What stands in tracefs, which a namespace of the test's own can see."""
-    done = subprocess.run(
-        [*OWN_MOUNTS, f"{REACH}; ls instances"], capture_output=True, text=True, timeout=60, check=True
-    )
-    return done.stdout.split()
+    return in_tracefs("ls instances").split()
+
+
+def in_tracefs(command: str) -> str:
+    done = subprocess.run([*OWN_MOUNTS, f"{REACH}; {command}"], capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout
 
 
 def left_behind() -> list[str]:
-    """Instances whose agent is gone."""
-    agents = {name: name.split("-")[1] for name in instances() if name.startswith("rtproof-")}
+    """Instances and uprobes whose agent is gone."""
+    there = " ".join(instances()) + in_tracefs("cat uprobe_events 2>/dev/null || true")
+    agents = {match[0]: match[1] for match in re.finditer(r"rtproof[-_](\d+)[-/]\w+", there)}
     return [name for name, pid in agents.items() if not Path("/proc", pid).exists()]
 
 

@@ -159,22 +159,24 @@ static int filter_marks(struct trace *trace, char *why, size_t room)
 
 typedef int (*write_value)(struct trace *trace, const char *file, const char *value);
 
-static int switch_events(struct trace *trace, bool on, write_value write)
+/* at: in which of the events it got stuck. */
+static int switch_events(struct trace *trace, bool on, write_value write, int *at)
 {
 	char file[128];
 	int err = 0;
 
-	for (int i = 0; i < trace->plan.n_events && !err; i++) {
-		snprintf(file, sizeof(file), "events/%s/enable", trace->plan.events[i]);
+	for (*at = 0; *at < trace->plan.n_events && !err; ++*at) {
+		snprintf(file, sizeof(file), "events/%s/enable", trace->plan.events[*at]);
 		err = write(trace, file, on ? "1" : "0");
 	}
+	--*at;
 	return err;
 }
 
 static int set_up(struct trace *trace, char *why, size_t room)
 {
 	const char *what = "start its clean-up";
-	int err = undo_open(&trace->undo);
+	int at, err = undo_open(&trace->undo);
 
 	if (!err) {
 		what = "use the kernel's only trace, because another program does";
@@ -207,8 +209,8 @@ static int set_up(struct trace *trace, char *why, size_t room)
 	err = filter_calls(trace);
 	if (err)
 		return text_refuse(why, room, err, "the system calls of the threads can't be told from others: %s", strerror(-err));
-	err = switch_events(trace, true, set);
-	return err ? text_refuse(why, room, err, "the events can't be switched on: %s", strerror(-err)) : 0;
+	err = switch_events(trace, true, set, &at);
+	return err ? text_refuse(why, room, err, "the event %s can't be switched on: %s", trace->plan.events[at], strerror(-err)) : 0;
 }
 
 static int refuse_tracefs(int err, char *why, size_t room)
@@ -248,7 +250,7 @@ static void open_symbols(struct trace *trace)
 
 static int open_all(struct trace *trace, char *why, size_t room)
 {
-	int err = tracefs_reach(&trace->root);
+	int at, err = tracefs_reach(&trace->root);
 
 	if (err)
 		return refuse_tracefs(err, why, room);
@@ -260,7 +262,7 @@ static int open_all(struct trace *trace, char *why, size_t room)
 	if (!err)
 		set_stacks(trace);
 	if (!err && trace->plan.blocks_ns && !trace->plan.recorder && !trace_is_on_in(&trace->plan, 0))
-		switch_events(trace, false, put);
+		switch_events(trace, false, put, &at);
 	return err;
 }
 
@@ -300,7 +302,9 @@ static void record_now(struct trace *trace, bool on, const char *what)
 /* Many events take a second and more to be switched on a busy machine, which disturbs it: the recorder's stay where they are. */
 static int switch_block(struct trace *trace, bool on)
 {
-	return trace->plan.recorder ? put(trace, "tracing_on", on ? "1" : "0") : switch_events(trace, on, put);
+	int at;
+
+	return trace->plan.recorder ? put(trace, "tracing_on", on ? "1" : "0") : switch_events(trace, on, put, &at);
 }
 
 static void begin_block(struct trace *trace)
