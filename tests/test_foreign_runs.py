@@ -81,9 +81,15 @@ def test_what_is_asked_of_the_agent() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "give a run, a trace.dat, --pid, --thread, or -- and a program"),
+        ([], "give a run, a trace.dat, --pid, --thread, --begin and --end, or -- and a program"),
+        (["a", "--keep-mib", "3"], "--duration, --output and --keep-mib are for an application that is measured"),
+        (["--pid", "4", "--keep-mib", "0"], "0 is not in the range 1<=x<=16384"),
+        (["--pid", "4", "--begin", "marker:a"], "--begin and --end go together: give both"),
+        (["--begin", "a", "--end", "marker:b"], "'a' is no mark: write marker:TEXT"),
+        (["--begin", "uprobe:none:f", "--end", "marker:b"], "none: No such file or directory"),
+        (["a", "--begin", "uprobe:none:f", "--end", "marker:b"], "is for a new trace"),
         (["a", "b"], "'b' is one argument too many: write -- in front of a program"),
-        (["a", "--duration", "3s"], "--duration and --output are for an application that is measured"),
+        (["a", "--duration", "3s"], "--duration, --output and --keep-mib are for an application"),
         (["--pid", "4", "--pid", "5"], "give one --pid"),
         (["--pid", "4", "--", "./app"], "give one --pid"),
         (["--", "/no/such/program"], "cannot start /no/such/program: No such file or directory"),
@@ -99,6 +105,17 @@ def test_wrong_words_end_in_one_sentence(
     assert said in err
     assert err.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_the_words_of_the_trace() -> None:
+    own = os.getpid()
+    assert foreign_runs._trace_words(ForeignRequest((), names=("a", "b"), keep_mib=3), None) == (
+        "explain,whole,keep_mib=3,calls_of=a+b"
+    )
+    marked = ForeignRequest((), marks=("marker:a", "marker:b"))
+    assert foreign_runs._trace_words(marked, None) == "explain,whole"
+    assert probe_words(marked, None) == "foreign"
+    assert foreign_runs._trace_words(ForeignRequest((), pid=own), own).startswith("explain,whole,calls_of=")
 
 
 def test_a_program_that_was_started_is_ended() -> None:

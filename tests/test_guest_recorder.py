@@ -9,6 +9,7 @@ import probe_guest
 import pytest
 from probe_guest import Guest
 
+from rtproof.experiment.stored_runs import open_run
 from rtproof.explain.budget import IN_GAP, IN_SECTION
 from rtproof.explain.causes import Cause
 from rtproof.explain.explanation import explain
@@ -19,11 +20,12 @@ from rtproof.summary import kernel_trace
 from rtproof.summary.trace_text import RawEvent
 
 SAMPLES = 300
+MARKED = 20
 FIRST = 20
 """The first windows: before, the trace may not have begun."""
 SCRIPT = f"""\
 T=/sys/kernel/tracing
-state() {{ ls $T/instances; cat $T/tracing_on $T/set_event $T/trace_clock; cat $T/synthetic_events; }}
+state() {{ ls $T/instances; cat $T/tracing_on $T/set_event $T/trace_clock; cat $T/synthetic_events $T/uprobe_events; }}
 state > /out/before 2> /dev/null
 run all --trace recorder,stacks --limit 1us --samples {SAMPLES}
 run kept --trace recorder,top=20,ordinary=10
@@ -36,10 +38,22 @@ until grep -q 1 $T/instances/rtproof-$agent-trace/tracing_on 2> /dev/null; do us
 kill -9 $agent
 wait
 for i in $(seq 200); do [ -z "$(ls $T/instances)" ] && break; usleep 10000; done
+cp /agent /other
+MARK="--probe foreign --trace explain,whole,keep_mib=16"
+/agent run -o /out/probed $MARK --begin uprobe:/other:0x1000 --end uretprobe:/other:0x1000 --duration 1h & agent=$!
+until grep -q 1 $T/instances/rtproof-$agent-trace/tracing_on 2> /dev/null; do usleep 10000; done
+cat $T/uprobe_events > /out/probed-during
+kill -9 $agent
+wait
+for i in $(seq 200); do [ -z "$(ls $T/instances)$(cat $T/uprobe_events)" ] && break; usleep 10000; done
 state > /out/killed-after 2> /dev/null
 mount -t tmpfs -o ro none $T/instances
 run top --trace recorder,top=5 --samples 200
 umount $T/instances
+/agent run -o /out/marked $MARK --begin 'marker:begin*' --end marker:end --duration 1s & agent=$!
+until grep -q . $T/set_event && grep -q 1 $T/tracing_on; do usleep 10000; done
+for i in $(seq {MARKED}); do echo begin $i > $T/trace_marker; usleep 1000; echo end > $T/trace_marker; done
+wait $agent
 echo global > $T/trace_clock
 state > /dev/null
 echo local > $T/trace_clock
@@ -171,6 +185,21 @@ def test_at_the_top_of_tracefs_it_works_too_and_all_is_put_back(guest: Guest) ->
     assert about(record)["place"] == "top"
     assert 0 < len(of_reason(record, SnapshotReason.TOP)) <= 5
     assert guest.text("before") == guest.text("after")
+
+
+def test_what_a_program_writes_is_measured_where_an_instance_has_no_copy_of_it(guest: Guest) -> None:
+    """The shell sleeps for a millisecond of virtual time between its marks. It has no real-time policy."""
+    record = open_run(guest.folder / "marked").record
+    assert about(record)["place"] == "top"
+    values = [int(value) for block in record.blocks(0) for value in block.values]
+    assert len(values) == MARKED
+    assert all(1_000_000 < value < 10_000_000 for value in values)
+    causes = Counter(each.first.cause for each in explain(record, 1_000_000).budgets)
+    assert causes[Cause.BLOCKED] >= MARKED - 1
+
+
+def test_uprobes_go_with_a_killed_agent(guest: Guest) -> None:
+    assert guest.text("probed-during").count("/other:0x0000000000001000") == 2
 
 
 def test_functions_of_timers_have_their_names(guest: Guest) -> None:
