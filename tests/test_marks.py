@@ -10,8 +10,9 @@ import pytest
 from analysis_records import fact
 from explain_cases import DUE_NS, HEADER_FIELDS, HOG, LITTLE, OTHER, VICTIM, Cpu, begun, check, late, shown, walked
 from test_elf_symbols import BASE, CODE_AT, FUNC, Elf
-from trace_dat_cases import sleeping, traced
+from trace_dat_cases import sleeping, traced, version_6
 
+from rtproof.cli.main import main
 from rtproof.core.errors import UserError
 from rtproof.experiment.mark_options import agent_marks, trace_marks
 from rtproof.explain.budget import System, budget
@@ -248,3 +249,20 @@ def test_a_trace_that_is_there_takes_what_it_can_have() -> None:
     for new in ("uprobe:app:cycle", "event:sched/sched_switch:next_pid == 3"):
         with pytest.raises(UserError, match="is for a new trace"):
             trace_marks(new, "marker:a")
+
+
+def test_a_trace_of_trace_cmd_is_measured_between_marks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "trace.dat"
+    path.write_bytes(version_6(traced(sleeping((0,) * 6))))
+    words = ["--begin", "event:raw_syscalls/sys_exit", "--end", "event:timer/hrtimer_start"]
+    assert main(["explain", str(path), *words, "--limit", "300us"]) == 0
+    said = capsys.readouterr().out
+    assert "5 activations above 300 us" in said
+    assert "The thread's own code, or a page fault that the trace has no event for: 100.0 %." in said
+    assert main(["explain", str(path), *words[:3], "event:irq/irq_handler_entry", "--thread", "victim"]) == 2
+    assert (
+        "event:raw_syscalls/sys_exit came 6 times, and event:irq/irq_handler_entry never came"
+        in capsys.readouterr().err
+    )
+    assert main(["explain", str(path), *words[:3], "event:no/such"]) == 2
+    assert "the trace has no event of the mark event:no/such" in capsys.readouterr().err
