@@ -256,7 +256,7 @@ def test_a_trace_of_trace_cmd_is_measured_between_marks(tmp_path: Path, capsys: 
     path.write_bytes(version_6(traced(sleeping((0,) * 6))))
     words = ["--begin", "event:raw_syscalls/sys_exit", "--end", "event:timer/hrtimer_start"]
     assert main(["explain", str(path), *words, "--limit", "300us"]) == 0
-    said = capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())
     assert "5 activations above 300 us" in said
     assert "The thread's own code, or a page fault that the trace has no event for: 100.0 %." in said
     assert main(["explain", str(path), *words[:3], "event:irq/irq_handler_entry", "--thread", "victim"]) == 2
