@@ -76,13 +76,13 @@ int marks_check(const char *const marks[MARKS], bool traced, char *why, size_t r
 	return 0;
 }
 
-static int define(struct undo *undo, const char *path, const char *mark, const char *name)
+/* kind: p where it is reached, r where a function is left. */
+static int define(struct undo *undo, const char *path, char kind, const char *place, const char *name)
 {
-	const char *place = place_of(mark);
 	char value[4200], taker[64];
 
 	snprintf(taker, sizeof(taker), "-:" TRACEFS_OURS_EVENTS "%d/%s", (int)getpid(), name);
-	snprintf(value, sizeof(value), "%c%s %.*s", behind(mark, LEFT) ? 'r' : 'p', taker + 1, (int)strcspn(place, " "), place);
+	snprintf(value, sizeof(value), "%c%s %.*s", kind, taker + 1, (int)strcspn(place, " "), place);
 	return undo_append(undo, path, value, taker);
 }
 
@@ -93,13 +93,15 @@ int marks_define(struct undo *undo, const char *root, const char *const marks[MA
 
 	snprintf(path, sizeof(path), "%s/uprobe_events", root);
 	for (int i = 0; i < MARKS && !err; i++) {
-		if (!place_of(marks[i]))
+		const char *place = place_of(marks[i]);
+
+		if (!place)
 			continue;
 		if (access(path, F_OK) < 0)
 			return text_refuse(why, room, -ENOTSUP, "this kernel has no uprobes (CONFIG_UPROBE_EVENTS), so a function can be no mark");
-		err = define(undo, path, marks[i], names[i]);
+		err = define(undo, path, behind(marks[i], LEFT) ? 'r' : 'p', place, names[i]);
 		if (err)
-			text_refuse(why, room, err, "the kernel takes no uprobe at '%.200s': %s", place_of(marks[i]), strerror(-err));
+			text_refuse(why, room, err, "the kernel takes no uprobe at '%.200s': %s", place, strerror(-err));
 	}
 	return err;
 }
