@@ -28,7 +28,7 @@ from rtproof.experiment.foreign_traces import open_trace
 from rtproof.experiment.stored_runs import read_run
 from rtproof.explain.causes import Cause
 from rtproof.explain.foreign_records import ALL_REAL_TIME, DEFINITION_EVENT, WantedThreads
-from rtproof.explain.thread_activations import LONGEST_NS, End, Start, Waking, WatchedThread, activations_of
+from rtproof.explain.thread_activations import LONGEST_NS, Ending, Start, Waking, WatchedThread, activations_of
 from rtproof.importers import _trace_dat
 from rtproof.record.contents import Record
 from rtproof.summary.imported_samples import IMPORTED_EVENT
@@ -171,7 +171,7 @@ def test_where_no_sleep_by_the_timer_returned_the_switch_is_the_end() -> None:
     timers = [woken(due, returns=False) for due in (100, 200, 300)]
     found = activations_of(WatchedThread(7, wakings=[*others, *timers], returns=len(others)), hex)
     assert found
-    assert (found.end, found.latency_ns, found.others) == (End.SWITCH, (60, 60, 60), 10)
+    assert (found.end, found.latency_ns, found.others) == (Ending.SWITCH, (60, 60, 60), 10)
 
 
 def test_due_times_that_go_back_or_are_far_off_are_left_out_and_counted() -> None:

@@ -9,7 +9,7 @@ from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import one_line
 from rtproof.explain.budget import FAIR_FROM
-from rtproof.explain.thread_activations import End, Start, ThreadActivations, period_ns_of
+from rtproof.explain.thread_activations import Ending, Start, ThreadActivations, period_ns_of
 from rtproof.explain.trace_events import LOST, VALUES, TraceEvent
 from rtproof.record.contents import Record
 
@@ -217,7 +217,7 @@ def marked_activations(thread: MarkedThread, marks: Marks) -> ThreadActivations 
         priority=thread.priority,
         cpus=tuple(sorted(thread.cpus)),
         start=Start.MARK,
-        end=End.MARK,
+        end=Ending.MARK,
         period_ns=period_ns_of(begins_ns),
         due_ns=tuple(begins_ns),
         latency_ns=tuple(end_ns - begin_ns for begin_ns, end_ns in spans),

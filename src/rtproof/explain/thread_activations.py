@@ -40,7 +40,7 @@ BY_MARKS = Start.MARK.name.lower()
 """The method of a series whose activations lie between marks."""
 
 
-class End(Enum):
+class Ending(Enum):
     """What ends an activation."""
 
     RETURN = "when its system call returned"
@@ -104,7 +104,7 @@ class ThreadActivations:
     priority: int
     cpus: tuple[int, ...]
     start: Start
-    end: End
+    end: Ending
     period_ns: int
     due_ns: tuple[int, ...]
     latency_ns: tuple[int, ...]
@@ -291,7 +291,7 @@ def activations_of(thread: WatchedThread, symbol: Callable[[int], str]) -> Threa
         priority=thread.priority,
         cpus=tuple(sorted(thread.cpus)),
         start=start,
-        end=End.RETURN if by_return else End.SWITCH,
+        end=Ending.RETURN if by_return else Ending.SWITCH,
         period_ns=period_ns,
         due_ns=tuple(due_ns),
         latency_ns=tuple(_end_ns(each, by_return) - _due_ns(each) for each in kept),

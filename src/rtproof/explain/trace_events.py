@@ -121,6 +121,12 @@ def values_of(known: EventFormat) -> tuple[str, ...] | None:
 
 NO_MARKS: Mapping[str, tuple[str, ...]] = {}
 Reader = Callable[[memoryview], Value]
+COMMON = ("common_flags", "common_preempt_count", "common_pid")
+
+
+def _least_size(fields: Iterable[Field]) -> int:
+    """The least length in bytes of an event with these fields. An array may be empty."""
+    return max(field.offset + max(field.size, 1) for field in fields if field.kind != "array")
 
 
 class EventDecoder:
@@ -145,23 +151,28 @@ class EventDecoder:
         self._kinds = {known.id: self._reader(known) for known in formats}
         self.skipped: Counter[str] = Counter()
 
+    def _wanted(self, known: EventFormat) -> tuple[str, tuple[str, ...]] | None:
+        """What an event is called here, and the names of its values; None: it is of no use."""
+        of_budget = values_of(known)
+        if of_budget is not None:
+            return known.full_name, of_budget
+        of_mark = self._marks.get(known.path)
+        return None if of_mark is None else (known.path, of_mark)
+
     def _reader(self, known: EventFormat) -> tuple[str, int, tuple[Field, ...], tuple[tuple[str, Reader], ...]] | None:
         """The name, the least length in bytes, the three common fields and the readers of the values of an event.
 
         None for one of no use.
         """
-        of_budget = values_of(known)
-        wanted = self._marks.get(known.path) if of_budget is None else of_budget
         by_name = {field.name: field for field in known.fields}
-        common = tuple(by_name.get(f"common_{what}") for what in ("flags", "preempt_count", "pid"))
-        if wanted is None or None in common:
+        common = [by_name[name] for name in COMMON if name in by_name]
+        wanted = self._wanted(known)
+        if wanted is None or len(common) < len(COMMON):
             return None
-        needed = [by_name[name] for name in wanted if name in by_name]
+        name, values = wanted
+        needed = [by_name[value] for value in values if value in by_name]
         readers = tuple((field.name, self._read(field)) for field in needed)
-        fixed = [field for field in (*common, *needed) if field and field.kind != "array"]
-        least = max(field.offset + max(field.size, 1) for field in fixed)
-        name = known.path if of_budget is None else known.full_name
-        return name, least, tuple(field for field in common if field), readers
+        return name, _least_size([*common, *needed]), tuple(common), readers
 
     def _read(self, field: Field) -> Reader:
         first, end = field.offset, field.offset + field.size
