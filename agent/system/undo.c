@@ -6,6 +6,7 @@
 #include "system/text.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,13 +49,14 @@ int undo_open(struct undo *undo)
 	int ends[2];
 
 	undo->keeper = 0;
-	if (pipe2(ends, O_CLOEXEC) < 0)
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
 		return -errno;
 	int err = spawn(&undo->keeper, ends[0]);
 
-	close(ends[0]);
+	undo->journal = ends[0];
 	undo->line = ends[1];
 	if (err) {
+		close(ends[0]);
 		close(ends[1]);
 		undo->keeper = 0;
 	}
@@ -129,13 +131,29 @@ int undo_semaphores(struct undo *undo, int key)
 	return announce(undo, semaphores, "\t", text);
 }
 
+/* One that somebody stopped goes on. False if it was killed. */
+static bool wait_for(pid_t keeper)
+{
+	int status = 0;
+
+	for (;;) {
+		pid_t ended = waitpid(keeper, &status, WUNTRACED);
+
+		if (ended == keeper && WIFSTOPPED(status))
+			kill(keeper, SIGCONT);
+		else if (ended >= 0 || errno != EINTR)
+			return ended != keeper || !WIFSIGNALED(status);
+	}
+}
+
 void undo_close(struct undo *undo)
 {
 	if (!undo->keeper)
 		return;
 	close(undo->line);
-	while (waitpid(undo->keeper, NULL, 0) < 0 && errno == EINTR)
-		;
+	if (!wait_for(undo->keeper) && !spawn(&undo->keeper, undo->journal))
+		wait_for(undo->keeper);
+	close(undo->journal);
 	undo->keeper = 0;
 }
 
@@ -170,10 +188,15 @@ static int put_back(const char *path, const char *before)
 	return err == -ENOENT ? 0 : err;
 }
 
+/* Not before the agent has ended or says that it is done: if this process is killed until then, another one can read the pipe. */
 static size_t read_journal(char *journal, size_t room)
 {
+	struct pollfd agent = { .fd = STDIN_FILENO };
 	size_t length = 0;
 	ssize_t n = 1;
+
+	while (poll(&agent, 1, -1) < 0 && errno == EINTR)
+		;
 
 	while (length < room && n) {
 		n = read(STDIN_FILENO, journal + length, room - length);

@@ -12,7 +12,7 @@
 
 struct undo {
 	pid_t keeper; /* 0: there is none */
-	int line;
+	int line, journal; /* the ends of the pipe that holds the changes until the agent ends */
 };
 
 /* 0 or -errno. */

@@ -136,6 +136,21 @@ static void a_killed_agent_is_cleaned_up_behind(void)
 	CHECK(holds("1000") && !is_there(made));
 }
 
+/* The changes stay in the pipe, so another process can put them back. */
+static void a_keeper_that_was_killed_or_stopped_does_no_harm(void)
+{
+	struct undo undo;
+
+	change_all(&undo);
+	CHECK(kill(undo.keeper, SIGKILL) == 0);
+	undo_close(&undo);
+	CHECK(holds("1000") && !is_there(made));
+	change_all(&undo);
+	CHECK(kill(undo.keeper, SIGSTOP) == 0);
+	undo_close(&undo);
+	CHECK(holds("1000") && !is_there(made));
+}
+
 static void kernel_objects_are_removed(void)
 {
 	const int key = getpid() | 0x51000000;
@@ -180,6 +195,7 @@ int main(int argc, char **argv)
 	one_of_several_values_is_taken_back();
 	the_value_in_brackets_is_the_present_one();
 	a_killed_agent_is_cleaned_up_behind();
+	a_keeper_that_was_killed_or_stopped_does_no_harm();
 	kernel_objects_are_removed();
 	what_cannot_be_changed_says_why();
 	return EXIT_SUCCESS;
