@@ -17,11 +17,13 @@ static int read_process(const char *name, struct process *process)
 	long long user, system, waited_user, waited_system, started, pages;
 
 	snprintf(path, sizeof(path), "/proc/%.20s/stat", name);
-	int err = text_read_line(path, text, sizeof(text));
-	const char *rest = err ? NULL : strrchr(text, ')');
+	int length = text_read_file(path, text, sizeof(text) - 1); /* a name may have several lines */
 
-	if (err)
-		return err;
+	if (length < 0)
+		return length;
+	text[length] = '\0';
+	const char *rest = strrchr(text, ')');
+
 	if (!rest || sscanf(rest, ") %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %lld %lld %lld %lld %*d %*d %*d %*d %lld %*u %lld",
 			    &process->state, &process->parent, &process->session, &user, &system, &waited_user, &waited_system,
 			    &started, &pages) != 9)
@@ -183,6 +185,8 @@ bool taskstat_parse(const char *text, struct taskstat *stat)
 	if (!name || !at)
 		return false;
 	snprintf(stat->name, sizeof(stat->name), "%.*s", (int)(at - name - 1), name + 1);
+	for (char *one = stat->name; *one; one++) /* a name stands in a line of its own */
+		*one = *one == '\n' ? '?' : *one;
 	while (n < POLICY && (at = strchr(at + 1, ' ')))
 		words[++n] = atol(at + 1);
 	stat->of_kernel = words[FLAGS] & OF_KERNEL;

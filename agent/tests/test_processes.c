@@ -7,6 +7,7 @@
 #include "check.h"
 
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 enum { PATIENCE_S = 60 };
@@ -104,6 +105,19 @@ static void a_name_may_be_anything(void)
 	CHECK(stat.priority == 0 && stat.policy == 3 && stat.cpu == 2 && stat.nice == 19);
 }
 
+/* In a list of threads each has one line, and a process of such a name can be found. */
+static void a_name_of_two_lines_is_one_word(void)
+{
+	struct process self;
+	char before[16];
+
+	CHECK(taskstat_parse("7 (a\nb) R 1 1 1 1 0 -1 4194304 0 0 0 0 0 0 0 0 20 19 1 0 70 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 2 0 3\n", &stat));
+	CHECK(!strcmp(stat.name, "a?b"));
+	CHECK(prctl(PR_GET_NAME, before) == 0 && prctl(PR_SET_NAME, "two\nlines") == 0);
+	CHECK(is_made_up() || (processes_self(&self) == 0 && self.pid == getpid()));
+	CHECK(prctl(PR_SET_NAME, before) == 0);
+}
+
 static void what_is_no_such_line_is_refused(void)
 {
 	CHECK(!taskstat_parse("", &stat) && !taskstat_parse("7 (name", &stat) && !taskstat_parse(")(", &stat));
@@ -126,6 +140,7 @@ int main(void)
 	alarm(PATIENCE_S);
 	a_thread_is_told_by_the_words_behind_its_name();
 	a_name_may_be_anything();
+	a_name_of_two_lines_is_one_word();
 	what_is_no_such_line_is_refused();
 	this_thread_is_where_it_is();
 	if (processes_self(&self))
