@@ -38,7 +38,7 @@ void marks_event(const char *const marks[MARKS], int which, char event[MARK_EVEN
 
 	*event = '\0';
 	if (place_of(marks[which]))
-		snprintf(event, MARK_EVENT, TRACEFS_OURS_EVENTS "%d:%s", (int)getpid(), names[which]);
+		snprintf(event, MARK_EVENT, TRACEFS_EVENTS "%d:%s", (int)getpid(), names[which]);
 	else if (slash)
 		snprintf(event, MARK_EVENT, "%.*s:%.*s", (int)(slash - told), told, (int)strcspn(slash + 1, ":"), slash + 1);
 }
@@ -81,7 +81,7 @@ static int define(struct undo *undo, const char *path, char kind, const char *pl
 {
 	char value[4200], taker[64];
 
-	snprintf(taker, sizeof(taker), "-:" TRACEFS_OURS_EVENTS "%d/%s", (int)getpid(), name);
+	snprintf(taker, sizeof(taker), "-:" TRACEFS_EVENTS "%d/%s", (int)getpid(), name);
 	snprintf(value, sizeof(value), "%c%s %.*s", kind, taker + 1, (int)strcspn(place, " "), place);
 	return undo_append(undo, path, value, taker);
 }

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAMES_ROOM = 512 * 1024, STACK_LATE_NS = 50000 };
+enum { NAMES_ROOM = 512 * 1024, STACK_LATE_NS = 50000, NAMES_TRIED = 100 };
 
 #define KALLSYMS "/proc/kallsyms"
 #define MODULES "/proc/modules"
@@ -76,18 +76,31 @@ static bool needs_the_top(const struct trace *trace)
 	return marks_are_written(trace->plan.marks) && access(path, F_OK) < 0;
 }
 
-/* Instances came with Linux 3.10. */
+/* In another container an agent may have the same process id. */
+static void name_a_place(struct trace *trace)
+{
+	int length = snprintf(trace->place, sizeof(trace->place), "%s/instances/" TRACEFS_OURS "%d-trace", trace->root, getpid());
+
+	for (int i = 2; i < NAMES_TRIED && !access(trace->place, F_OK); i++)
+		snprintf(trace->place + length, sizeof(trace->place) - (size_t)length, "-%d", i);
+}
+
+/* Instances came with Linux 3.10. One with an open file can't be removed by those who don't see that this process lives. */
 static int take_a_place(struct trace *trace)
 {
+	char path[TRACEFS_PATH + 128];
+
 	if (needs_the_top(trace))
 		return take_the_top(trace);
-	snprintf(trace->place, sizeof(trace->place), "%s/instances/" TRACEFS_OURS "%d-trace", trace->root, getpid());
+	name_a_place(trace);
 	int err = undo_mkdir(&trace->undo, trace->place);
 
 	trace->own = !err;
-	if (!err && marks_are_written(trace->plan.marks))
-		err = put(trace, COPY_OF_MARKERS, "1");
-	return err == -ENOENT || err == -EROFS ? take_the_top(trace) : err;
+	if (err == -ENOENT || err == -EROFS)
+		return take_the_top(trace);
+	path_of(trace, "tracing_on", path);
+	trace->hold = err ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	return !err && marks_are_written(trace->plan.marks) ? put(trace, COPY_OF_MARKERS, "1") : err;
 }
 
 static int set_buffer(struct trace *trace)
@@ -179,12 +192,12 @@ static int set_up(struct trace *trace, char *why, size_t room)
 	int at, err = undo_open(&trace->undo);
 
 	if (!err) {
-		what = "use the kernel's only trace, because another program does";
 		tracefs_in_use(trace->root, NULL);
 		err = marks_define(&trace->undo, trace->root, trace->plan.marks, why, room);
 		if (err)
 			return err;
 		err = take_a_place(trace);
+		what = err == -EBUSY ? "use the kernel's only trace, because another program does" : "have a place in tracefs";
 	}
 	if (!err) {
 		what = "be stopped before it starts";
@@ -248,12 +261,23 @@ static void open_symbols(struct trace *trace)
 	trace->symbols_error = err ? err : symbols_open(trace->symbols, layout.commit_size, KALLSYMS, MODULES);
 }
 
+/* The kernel's events have the thread ids of the first namespace, which links such as this one tell from Linux 3.8 on. */
+static bool in_a_pid_namespace(void)
+{
+	char link[32] = "";
+
+	return readlink("/proc/self/ns/pid", link, sizeof(link) - 1) > 0 && strcmp(link, "pid:[4026531836]") != 0;
+}
+
 static int open_all(struct trace *trace, char *why, size_t room)
 {
 	int at, err = tracefs_reach(&trace->root);
 
 	if (err)
 		return refuse_tracefs(err, why, room);
+	if ((trace->plan.recorder || trace->plan.whole) && in_a_pid_namespace())
+		return text_refuse(why, room, -EPERM,
+				   "the kernel's events have other thread ids than this container: share the host's (--pid=host), or measure outside");
 	err = set_up(trace, why, room);
 	if (!err)
 		open_symbols(trace);
@@ -382,6 +406,9 @@ void trace_stop(struct trace *trace)
 void trace_close(struct trace *trace)
 {
 	recorder_close(&trace->recorder); /* a place with open files can't go */
+	if (trace->own && trace->hold >= 0)
+		close(trace->hold);
+	trace->own = false;
 	if (trace->symbols)
 		symbols_close(trace->symbols);
 	free(trace->symbols);

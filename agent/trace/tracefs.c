@@ -73,18 +73,37 @@ int tracefs_reach(const char **root)
 	return tracefs_find(root);
 }
 
-/* number: of its process, and more behind it. */
+/*
+ * Whether the agent that made it lives. This one has made none yet. In a container, where process ids are others, it may be wrong:
+ * but an instance that somebody has open can't be removed. number: of its process, and more behind it.
+ */
 static bool is_alive(const char *number)
 {
 	pid_t agent = atoi(number);
 
-	return agent > 0 && (kill(agent, 0) == 0 || errno != ESRCH);
+	return agent > 0 && agent != getpid() && (kill(agent, 0) == 0 || errno != ESRCH);
+}
+
+/* Our synthetic events, of which everybody has the list. */
+static void remove_events(const char *root)
+{
+	char text[TRACEFS_TEXT], path[TRACEFS_PATH + 300], back[64], *rest = NULL;
+
+	if (tracefs_read(root, "synthetic_events", text))
+		return;
+	snprintf(path, sizeof(path), "%s/synthetic_events", root);
+	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		if (strncmp(line, TRACEFS_EVENTS, strlen(TRACEFS_EVENTS)) != 0 || is_alive(line + strlen(TRACEFS_EVENTS)))
+			continue;
+		snprintf(back, sizeof(back), "!%.*s", (int)strcspn(line, " \t"), line);
+		(void)text_append_file(path, back);
+	}
 }
 
 /* Those of agents that are gone, whose keeper was killed as well. */
 static void remove_uprobes(const char *root)
 {
-	static const char ours[] = ":" TRACEFS_OURS_EVENTS;
+	static const char ours[] = ":" TRACEFS_EVENTS;
 	char path[TRACEFS_PATH + 32], text[TRACEFS_TEXT], taker[80];
 
 	snprintf(path, sizeof(path), "%s/uprobe_events", root);
@@ -118,5 +137,6 @@ bool tracefs_in_use(const char *root, bool (*is_used)(const char *folder))
 	if (folder)
 		closedir(folder);
 	remove_uprobes(root); /* those that an instance uses can't go */
+	remove_events(root);
 	return used;
 }

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #define TRACEFS_OURS "rtproof-"
-#define TRACEFS_OURS_EVENTS "rtproof_"
+#define TRACEFS_EVENTS "rtproof_" /* as long */
 
 enum { TRACEFS_PATH = 160, TRACEFS_TEXT = 4096 };
 
@@ -25,7 +25,10 @@ bool has_word(const char *text, const char *word);
 /* The content of a file as a string, as far as it fits. 0 or -errno. */
 int tracefs_read(const char *folder, const char *file, char text[TRACEFS_TEXT]);
 
-/* Removes our instances and uprobes whose agent is gone. Whether any other one, or the top, is in use, which `is_used` tells; it may be NULL. */
+/*
+ * Removes our instances, synthetic events and uprobes whose agent is gone. Whether any other one, or the top, is in use, which
+ * `is_used` tells; it may be NULL.
+ */
 bool tracefs_in_use(const char *root, bool (*is_used)(const char *folder));
 
 #endif
