@@ -119,11 +119,26 @@ def test_the_words_of_the_trace() -> None:
 
 
 def test_a_program_that_was_started_is_ended() -> None:
-    with foreign_runs._program(("sleep", "1000")) as pid:
-        assert pid is not None
-        os.kill(pid, 0)
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
+    with foreign_runs._program(("sleep", "1000")) as process:
+        assert process is not None
+        assert process.poll() is None
+    assert foreign_runs._ending(process.returncode) == "SIGTERM"
+
+
+@pytest.mark.parametrize(
+    ("program", "filtered"),
+    [
+        ("/opt/motion", "motion"),
+        ("./sixteen-letters-and-more", "sixteen-letters"),
+        ("./äöü", "äöü"),
+        ("./äöüäöüäöü", "4711"),
+        ('./a,b+c"', "4711"),
+        ("./new\nline", "4711"),
+        ("./1234", "4711"),
+    ],
+)
+def test_a_program_whose_name_no_filter_can_have_is_filtered_by_its_number(program: str, filtered: str) -> None:
+    assert foreign_runs._calls_of(ForeignRequest((), program=(program,)), 4711) == [filtered]
 
 
 def _built(folder: Path) -> Path:

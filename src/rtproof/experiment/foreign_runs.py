@@ -2,11 +2,14 @@
 """Measure threads of the user's own application, by the kernel's trace alone: a run of the probe ``foreign``."""
 
 import os
+import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+import click
 
 from rtproof.core import units
 from rtproof.core.errors import UserError
@@ -58,14 +61,17 @@ def measure(asked: ForeignRequest) -> Path:
     """Measure, and return the new run folder. UserError for a process or a thread that there is not."""
     folder = run_request.new_folder(asked.output, "explained")
     marks = agent_marks(*asked.marks) if asked.marks else ()
-    with _program(asked.program) as pid:
-        words = ["--probe", probe_words(asked, pid or asked.pid), "--trace", _trace_words(asked, pid or asked.pid)]
+    with _program(asked.program) as process:
+        pid = process.pid if process else asked.pid
+        words = ["--probe", probe_words(asked, pid), "--trace", _trace_words(asked, pid)]
         words += [word for pair in zip(("--begin", "--end"), marks, strict=False) for word in pair]
         words += ["--duration", units.format_duration(asked.duration_ns)]
         wanted = Measurement(tuple(words), "foreign", clock_text(asked.duration_ns), asked.duration_ns, 0)
         limits = () if asked.limit_ns is None else (Requirement.usual(asked.limit_ns, Requirement.at_most_ns),)
         request = ExperimentRequest(asked.command, "local", limits, output=folder, report=False)
         target_runs.measure_folder(request, wanted)
+        if process and process.poll():
+            click.echo(f"rtproof: {one_line(asked.program[0])} ended with {_ending(process.returncode)}", err=True)
     return folder
 
 
@@ -76,9 +82,15 @@ def _trace_words(asked: ForeignRequest, pid: int | None) -> str:
     return ",".join(words + ([f"calls_of={'+'.join(calls)}"] if calls else []))
 
 
+def _ending(code: int) -> str:
+    """What is told of a program that failed: its exit code, or the signal that ended it."""
+    names = {each.value: each.name for each in signal.Signals}
+    return names.get(-code, f"signal {-code}") if code < 0 else f"exit code {code}"
+
+
 @contextmanager
-def _program(words: Sequence[str]) -> Iterator[int | None]:
-    """The number of a new process of this program, which ends with the block; None without a program."""
+def _program(words: Sequence[str]) -> Iterator["subprocess.Popen[bytes] | None"]:
+    """A new process of this program, which ends with the block; None without a program."""
     if not words:
         yield None
         return
@@ -87,7 +99,7 @@ def _program(words: Sequence[str]) -> Iterator[int | None]:
     except OSError as problem:
         raise UserError(f"cannot start {one_line(words[0])}: {problem.strerror}") from None
     try:
-        yield process.pid
+        yield process
     finally:
         process.terminate()
         try:
@@ -133,10 +145,17 @@ def _calls_of(asked: ForeignRequest, pid: int | None) -> list[str]:
     if asked.names:
         return list(asked.names)
     if asked.program:
-        return [Path(asked.program[0]).name[:NAME_BYTES]]
+        return [_filter_name(asked.program[0]) or str(pid)]
     found = _threads_of(pid or 0)
     chosen = [each for each in found if each.real_time] or found
     return [str(each.tid) for each in chosen[:MOST_CALLS]]
+
+
+def _filter_name(program: str) -> str:
+    """The name that the program's threads begin with; "" if a filter cannot have it."""
+    name = os.fsencode(Path(program).name)[:NAME_BYTES].decode(errors="replace")
+    usable = name.isprintable() and not name.isdecimal() and "\ufffd" not in name and not set(name) & NOT_IN_A_NAME
+    return name if usable else ""
 
 
 def _threads_of(pid: int) -> list[FoundThread]:
