@@ -18,7 +18,7 @@ enum { LOOK_NS = 200000000, PID_MOST = 1 << 22 };
 
 struct foreign {
 	struct process process; /* pid 0: none is watched */
-	int64_t end_ns;
+	int64_t end_ns;         /* of the run */
 };
 
 static const struct probe_option options[] = {
@@ -53,8 +53,8 @@ static int foreign_open(struct worker *worker, const struct method *method, int6
 	worker->state = foreign;
 	if (!foreign)
 		return -ENOMEM;
-	foreign->end_ns = worker->duration_ns == INT64_MAX ? INT64_MAX :
-		first_due_ns + worker->warmup_ns / period_ns * period_ns + worker->duration_ns;
+	first_due_ns += worker->warmup_ns / period_ns * period_ns;
+	foreign->end_ns = worker->duration_ns == INT64_MAX ? INT64_MAX : first_due_ns + worker->duration_ns;
 	worker->warmup_ns = 0;
 	worker->policy = POLICY_OTHER;
 	worker->priority = 0;
@@ -67,11 +67,12 @@ static int foreign_open(struct worker *worker, const struct method *method, int6
 static int foreign_take(struct worker *worker, struct activation *activation)
 {
 	const struct foreign *foreign = worker->state;
+	int64_t left_ns = foreign->end_ns - clock_now_ns();
 
 	(void)activation;
-	sys_sleep(CLOCK_MONOTONIC, 0, LOOK_NS);
+	sys_sleep(CLOCK_MONOTONIC, 0, left_ns < 0 ? 0 : left_ns < LOOK_NS ? left_ns : LOOK_NS);
 	if (clock_now_ns() >= foreign->end_ns)
-		worker->count = 0; /* there is no activation whose due time could tell that it is over */
+		word_store(&worker->stop, 1); /* nothing comes that would be due later */
 	if (!foreign->process.pid || processes_live(foreign->process.pid, foreign->process.started))
 		return -EINTR;
 	worker->ended = true;

@@ -2,8 +2,10 @@
 /* What every probe of the table promises, and how their options are taken apart. */
 #include "check.h"
 
+#include "measure/worker.h"
 #include "probes/common/cycles.h"
 #include "probes/probe.h"
+#include "system/clock.h"
 
 #include <errno.h>
 #include <string.h>
@@ -90,10 +92,34 @@ static void bounds_of_cycles_leave_the_period_between_them(void)
 	CHECK(strstr(refusal(NULL, "9ms", "ten"), "not 'ten'"));
 }
 
+/* No activation comes that could end it, and whoever waits for a thread that does not end waits for seconds. */
+static void the_foreign_probe_ends_with_the_run(void)
+{
+	static struct worker worker;
+	static struct cpus cpus;
+	const struct probe *foreign = probe_find("foreign");
+	const char *const none[PROBE_OPTIONS] = { NULL };
+	struct activation activation;
+
+	CHECK(cpus_get_affinity(0, &cpus) == 0);
+	worker.cpus = &cpus;
+	worker.options = none;
+	worker.duration_ns = PERIOD_NS;
+	CHECK(foreign->open(&worker, foreign->methods[0], clock_now_ns(), PERIOD_NS) == 0);
+	CHECK(foreign->take(&worker, &activation) == -EINTR && worker.stop == 1);
+	foreign->close(&worker);
+	worker.stop = 0;
+	worker.duration_ns = INT64_MAX;
+	CHECK(foreign->open(&worker, foreign->methods[0], clock_now_ns(), PERIOD_NS) == 0);
+	CHECK(foreign->take(&worker, &activation) == -EINTR && worker.stop == 0);
+	foreign->close(&worker);
+}
+
 int main(void)
 {
 	probes_keep_within_what_there_is_room_for();
 	options_are_found_by_their_names();
 	bounds_of_cycles_leave_the_period_between_them();
+	the_foreign_probe_ends_with_the_run();
 	return EXIT_SUCCESS;
 }
