@@ -354,6 +354,22 @@ def test_after_its_first_switch_a_thread_may_block_or_be_preempted() -> None:
     assert ("C", "blocked", "hog/200", 40_000) in parts
 
 
+def test_a_thread_that_another_one_had_stopped_waited_for_no_interrupt() -> None:
+    """SIGSTOP before the due time, SIGCONT behind it: the sleep goes on, and the timer is started when it is due long ago."""
+    cpu = begun().waking(-20_000).to_victim(-10_000).switch(-5_000, HOG, state=4)
+    cpu.waking(300_000).to_victim(304_000).timer(306_000)
+    parts = shown(budget_of(310_000, cpu))
+    assert parts[0] == ("A", "blocked", "hog/200", 300_000)
+    assert "irqoff-or-machine" not in {cause for _, cause, _, _ in parts}
+
+
+def test_a_softirq_that_wakes_a_thread_is_not_the_thread_that_it_hit() -> None:
+    cpu = begun().timer(1_000).to_victim(7_000).switch(50_000, HOG, state=2)
+    cpu.add(80_000, "softirq_entry", SOFTIRQ, vec=3).waking(90_000, SOFTIRQ)
+    cpu.add(99_000, "softirq_exit", SOFTIRQ, vec=3).to_victim(105_000)
+    assert ("C", "blocked", "an interrupt", 40_000) in shown(budget_of(110_000, cpu))
+
+
 def test_a_page_fault_and_own_code_of_the_thread_are_told_apart() -> None:
     cpu = begun().timer(1_000).to_victim(7_000).add(9_000, "syscalls/sys_exit_clock_nanosleep")
     cpu.add(12_000, "page_fault_user").add(62_000, "syscalls/sys_enter_read")

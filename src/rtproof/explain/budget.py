@@ -147,7 +147,10 @@ class _Mode(Enum):
 
 
 class _Step(NamedTuple):
-    """A part of the time in which the thread's own state does not change. moves: it will run on another CPU."""
+    """A part of the time in which the thread's own state does not change. moves: it will run on another CPU.
+
+    by_thread: it sleeps until another thread wakes it, for example from a stop.
+    """
 
     from_ns: int
     to_ns: int
@@ -156,6 +159,7 @@ class _Step(NamedTuple):
     cpu: int
     moves: bool
     waker: NamedCause
+    by_thread: bool = False
 
 
 def budget(
@@ -216,7 +220,7 @@ def _step(step: _Step, later: Sequence[Change]) -> _Step:
     run = next((change for change in later if change.what == "in"), None)
     waker = _waker(waking)
     if step.mode is _Mode.ASLEEP and waking:
-        return step._replace(cpu=waking.cpu, waker=waker)
+        return step._replace(cpu=waking.cpu, waker=waker, by_thread=waking.by is not None)
     if step.mode is _Mode.READY and run:
         known = step.cpu if step.cpu >= 0 else run.cpu
         return step._replace(cpu=known, moves=run.cpu != known, waker=waker)
@@ -319,7 +323,7 @@ class _Rules:
             yield BudgetPart(at_ns, step.to_ns, step.phase, unexplained, step.cpu)
 
     def _causes(self, step: _Step, stretches: Sequence[Stretch]) -> list[NamedCause]:
-        if step.mode is _Mode.ASLEEP and step.phase is Phase.C:
+        if step.mode is _Mode.ASLEEP and (step.phase is Phase.C or step.by_thread):
             return [step.waker] * len(stretches)
         if step.mode is _Mode.ASLEEP:
             self._own_timer = stretches[-1].top if stretches else None

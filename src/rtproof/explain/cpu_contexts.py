@@ -22,6 +22,7 @@ from rtproof.explain.trace_events import (
     IRQS_OFF,
     LOST,
     NMI,
+    SOFTIRQ,
     SYSTEM_CALL,
     VECTOR,
     TraceEvent,
@@ -105,7 +106,8 @@ class Change(NamedTuple):
     """What happened to a watched thread. what: waking, in, out (of the CPU) or migrate.
 
     cpu: where it happened; of a migration, where the thread goes. target_cpu: of a waking, where the thread shall run.
-    ready: of a thread that went out, whether it wants to go on. by: of a waking, who did it, or None for an interrupt.
+    ready: of a thread that went out, whether it wants to go on. by: of a waking, who did it, or None for an interrupt
+    or a softirq.
     priority: the thread's, as the kernel has it.
     """
 
@@ -374,7 +376,7 @@ class CpuWalk:
         if watched and not hard:  # the waking itself holds one lock
             self._evidence = TaskState(max(0, (event.depth & DEPTH_MASK) - 1), event.flags, event.time_ns)
         target = _number(event.values, "target_cpu") if "target_cpu" in event.values else self._cpu
-        by, priority = None if hard else self._task, _number(event.values, "prio")
+        by, priority = None if event.flags & (HARDIRQ | SOFTIRQ) else self._task, _number(event.values, "prio")
         change = Change(event.time_ns, "waking", self._cpu, target, True, by, priority)
         (self.changes if watched else self.wakings)[tid].append(change)
 
