@@ -51,14 +51,22 @@ run traced --trace on
 settings > /out/after
 cat $T/trace > /out/own-trace
 
-/agent run --trace on --duration 1h -o /out/killed & agent=$!
-until [ -d $T/instances/rtproof-$agent-trace ]; do usleep 10000; done
+/agent run --trace recorder,explain,stacks --duration 1h -o /out/killed & agent=$!
+until grep -q late_ns $T/instances/rtproof-$agent-trace/events/synthetic/rtproof_$agent/trigger; do usleep 10000; done
 keeper=$(ps | sed -n 's/^ *\\([0-9]*\\) .*rtproof-agent undo$/\\1/p')
 kill -9 $keeper $agent
 wait
-ls $T/instances > /out/left
+(ls $T/instances; cat $T/synthetic_events) > /out/left
 run next --trace on
-ls $T/instances > /out/cleared
+(ls $T/instances; cat $T/synthetic_events) > /out/cleared
+
+/agent run --trace recorder,explain,stacks --duration 1h -o /out/orphan & agent=$!
+until grep -q late_ns $T/instances/rtproof-$agent-trace/events/synthetic/rtproof_$agent/trigger; do usleep 10000; done
+kill -9 $(ps | sed -n 's/^ *\\([0-9]*\\) .*rtproof-agent undo$/\\1/p')
+date -s 2031-01-01 > /dev/null
+kill -INT $agent
+wait $agent
+(ls $T/instances; cat $T/synthetic_events) > /out/ended
 
 mkdir /small
 mount -t tmpfs -o size=600k none /small
@@ -108,8 +116,10 @@ def test_a_trace_of_the_users_own_goes_on_untouched(guest: Guest) -> None:
 
 def test_what_nobody_is_left_to_put_back_the_next_trace_removes(guest: Guest) -> None:
     left = guest.text("left").split()
-    assert [name.split("-")[0] for name in left if name != "mine"] == ["rtproof"]
+    assert [name[:8] for name in left if name not in ("mine", "s64", "late_ns")] == ["rtproof-", "rtproof_"]
     assert guest.text("cleared").split() == ["mine"]
+    assert guest.text("ended").split() == ["mine"], "after an agent that ended by itself, without what puts things back"
+    assert "late-timers" in kernel_trace.trace_information(guest.record("orphan"))["stacks"]
     assert kernel_trace.has_trace(guest.record("next"))
 
 
