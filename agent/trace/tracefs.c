@@ -84,6 +84,31 @@ static bool is_alive(const char *number)
 	return agent > 0 && agent != getpid() && (kill(agent, 0) == 0 || errno != ESRCH);
 }
 
+/* Histograms with variables hold their instance. The one that uses another's variable goes first. */
+static void remove_histograms(const char *instance)
+{
+	static const char *const files[] = { "events/timer/hrtimer_expire_entry/trigger", "events/timer/hrtimer_start/trigger" };
+	char text[TRACEFS_TEXT], path[TRACEFS_PATH + 400], back[512], *rest = NULL;
+
+	for (int i = 0; i < 2 && !tracefs_read(instance, files[i], text); i++) {
+		char *state = strstr(text, " ["); /* such as [active] */
+
+		if (state)
+			*state = '\0';
+		snprintf(path, sizeof(path), "%s/%s", instance, files[i]);
+		snprintf(back, sizeof(back), "!%.500s", strtok_r(text, "\n", &rest) ? text : "");
+		(void)text_append_file(path, back);
+	}
+}
+
+static void remove_instance(const char *instance)
+{
+	if (!rmdir(instance) || errno != EBUSY)
+		return;
+	remove_histograms(instance);
+	rmdir(instance);
+}
+
 /* Our synthetic events, of which everybody has the list. */
 static void remove_events(const char *root)
 {
@@ -130,7 +155,7 @@ bool tracefs_in_use(const char *root, bool (*is_used)(const char *folder))
 
 		snprintf(path, sizeof(path), "%s/instances/%s", root, entry->d_name);
 		if (ours && !is_alive(entry->d_name + strlen(TRACEFS_OURS)))
-			rmdir(path);
+			remove_instance(path);
 		else if (entry->d_name[0] != '.' && is_used && is_used(path))
 			used = true;
 	}
