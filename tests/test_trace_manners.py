@@ -60,13 +60,13 @@ wait
 run next --trace on
 (ls $T/instances; cat $T/synthetic_events) > /out/cleared
 
-/agent run --trace recorder,explain,stacks --duration 1h -o /out/orphan & agent=$!
+/agent run --trace recorder,explain,stacks --duration 1h -o /out/orphan 2> /out/orphan.said & agent=$!
 until grep -q late_ns $T/instances/rtproof-$agent-trace/events/synthetic/rtproof_$agent/trigger; do usleep 10000; done
-kill -9 $(ps | sed -n 's/^ *\\([0-9]*\\) .*rtproof-agent undo$/\\1/p')
+kill -9 $(ps | sed -n 's/^ *\\([0-9]*\\) .*rtproof-agent undo$/\\1/p') && echo killed > /out/ended
 date -s 2031-01-01 > /dev/null
 kill -INT $agent
 wait $agent
-(ls $T/instances; cat $T/synthetic_events) > /out/ended
+(ls $T/instances; cat $T/synthetic_events) >> /out/ended
 
 mkdir /small
 mount -t tmpfs -o size=600k none /small
@@ -118,7 +118,7 @@ def test_what_nobody_is_left_to_put_back_the_next_trace_removes(guest: Guest) ->
     left = guest.text("left").split()
     assert [name[:8] for name in left if name not in ("mine", "s64", "late_ns")] == ["rtproof-", "rtproof_"]
     assert guest.text("cleared").split() == ["mine"]
-    assert guest.text("ended").split() == ["mine"], "after an agent that ended by itself, without what puts things back"
+    assert guest.text("ended").split() == ["killed", "mine"], "after an agent that ended by itself, without what puts things back"
     assert "late-timers" in kernel_trace.trace_information(guest.record("orphan"))["stacks"]
     assert kernel_trace.has_trace(guest.record("next"))
 
