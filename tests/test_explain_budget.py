@@ -355,7 +355,7 @@ def test_after_its_first_switch_a_thread_may_block_or_be_preempted() -> None:
 
 
 def test_a_thread_that_another_one_had_stopped_waited_for_no_interrupt() -> None:
-    """SIGSTOP before the due time, SIGCONT behind it: the sleep goes on, and the timer is started when it is due long ago."""
+    """SIGSTOP before the due time, SIGCONT behind it: the sleep goes on, and its timer is due long ago."""
     cpu = begun().waking(-20_000).to_victim(-10_000).switch(-5_000, HOG, state=4)
     cpu.waking(300_000).to_victim(304_000).timer(306_000)
     parts = shown(budget_of(310_000, cpu))

@@ -118,7 +118,7 @@ def test_what_nobody_is_left_to_put_back_the_next_trace_removes(guest: Guest) ->
     left = guest.text("left").split()
     assert [name[:8] for name in left if name not in ("mine", "s64", "late_ns")] == ["rtproof-", "rtproof_"]
     assert guest.text("cleared").split() == ["mine"]
-    assert guest.text("ended").split() == ["killed", "mine"], "after an agent that ended by itself, without what puts things back"
+    assert guest.text("ended").split() == ["killed", "mine"], "by another keeper"
     assert "late-timers" in kernel_trace.trace_information(guest.record("orphan"))["stacks"]
     assert kernel_trace.has_trace(guest.record("next"))
 
