@@ -63,6 +63,9 @@ KERNEL_THREADS = re.compile(
 )
 """Names of threads that are no application. A thread that is asked for by its name or number is taken all the same."""
 
+MOST_NAMED = 3
+"""So many of the threads that a trace has not are named."""
+
 
 @dataclass(frozen=True)
 class WantedThreads:
@@ -218,7 +221,8 @@ def _refuse_missing(chosen: Sequence[WatchedThread], walk: ThreadWalk, wanted: W
     missing = [f"thread {name!r}" for name in wanted.names if name not in names]
     missing += [f"thread {tid}" for tid in wanted.tids if tid not in tids]
     if missing:
-        raise UserError(f"the trace has no {' and no '.join(missing)}{_others(walk)}")
+        more = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
+        raise UserError(f"the trace has no {' and no '.join(missing[:MOST_NAMED])}{more}{_others(walk)}")
 
 
 def _words(wanted: WantedThreads) -> str:
