@@ -298,3 +298,36 @@ def test_the_terminal_says_it_in_a_line_of_its_own() -> None:
 def with_recorder(of: SystemFile) -> SystemFile:
     lines = b"recorder top=0 ordinary=0 threshold_ns=1\n" if of.path == "trace/about" else b""
     return replace(of, content=of.content + lines)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("steal.cpu0", (50, 10, 52)),
+        ("steal.cpu0", (-1, 1)),
+        ("steal.cpu0", (-(1 << 63), (1 << 63) - 1)),
+        ("smi.cpu0", (0, (1 << 63) - 1)),
+        ("smi.cpu0", ((1 << 32) - 1, 0)),
+        ("steal.cpu" + "9" * 5000, (5, 7)),
+        ("steal.cpu\u0660", (5, 7)),
+    ],
+)
+def test_a_count_that_cannot_be_one_is_not_read(name: str, values: tuple[int, ...]) -> None:
+    gap = Gap(30 * SECOND + 400 * MS, 20 * MS)
+    clock, _ = counters(name, 60, (), 1)
+    times = np.array([10, 20, 31][-len(values) :], np.int64) * SECOND + 3 * MS
+    (of,), found = told([gap], (clock, Counter(1, True, name, "", times, np.array(values, np.int64))))
+    assert (of.first, verdicts(found)) == (OR_GONE, [Counted.NOT_READ])
+
+
+def test_a_rise_over_missing_seconds_is_held_against_times_as_long() -> None:
+    """A host that takes time each 40 seconds does so in many of all 16 seconds."""
+    gap = Gap(30 * SECOND + 400 * MS, 15 * MS)
+    every = counters("steal.cpu0", 400, [(at * SECOND, 15 * MS) for at in range(0, 400, 40)], STEAL_STEP_NS)
+    clock, count = (
+        replace(each, time_ns=each.time_ns[kept], value=each.value[kept])
+        for each in every
+        for kept in [(each.time_ns < 25 * SECOND) | (each.time_ns > 40 * SECOND)]
+    )
+    (of,), found = told([gap], (clock, count))
+    assert (of.first, verdicts(found)) == (OR_GONE, [Counted.ROSE])

@@ -6,6 +6,7 @@ the host's or the firmware's if such a count rose with it, by a like size, and s
 that did not rise excludes nothing: a host that stops a guest, or a hypervisor without such a clock, counts nothing.
 """
 
+import re
 from bisect import bisect_left
 from collections import Counter as Tally
 from collections import defaultdict
@@ -29,6 +30,10 @@ SETTLED_NS = 20_000_000
 """The kernel adds stolen time at the CPU's next tick, at most 10 ms later, and a reading may be late itself."""
 SELDOM = 0.05
 """A rise tells something if at most this share of the run's other seconds has one as large."""
+
+MOST_COUNTED = 1 << 53
+"""No CPU counts more hundredths of a second, or SMIs, in its life."""
+_CPU = re.compile(r"[0-9]{1,6}")
 
 GAPS = (Cause.IRQ_OFF_OR_GONE, Cause.IRQ_OFF_LIKELY, Cause.IDLE_EXIT, Cause.MACHINE)
 """Causes that leave open who took the time."""
@@ -91,6 +96,7 @@ class Count:
     def __init__(self, times: Int64Array, values: Int64Array) -> None:
         """times, values: of equal length, in order; ns from the origin."""
         self._times, self._values = times, values
+        self._usual_ns = max(1.0, float(np.median(np.diff(times)))) if times.size > 1 else 1.0
         self._taken = np.zeros(max(0, times.size - 1), bool)
         self._others: dict[int, Int64Array] = {}
 
@@ -117,8 +123,12 @@ class Count:
         return int(self._values[-1] - self._values[0]) if self._values.size else 0
 
     def share_of_others(self, places: tuple[int, int]) -> float:
-        """The share of times as long, without a gap, that have such a rise; this one counts as one of them."""
-        length = places[1] - places[0]
+        """The share of times as long, without a gap, that have such a rise; this one counts as one of them.
+
+        Where seconds have no reading, two readings lie as far apart as several others do.
+        """
+        span = self.span(places)
+        length = max(places[1] - places[0], round((span.to_ns - span.from_ns) / self._usual_ns))
         if length not in self._others:
             taken = np.concatenate([[0], np.cumsum(self._taken)])
             free = taken[length:] == taken[: taken.size - length]
@@ -143,17 +153,22 @@ class RecordCounts:
 
 
 def read_counts(record: Record) -> RecordCounts:
-    """The counts of a record. A reading that is not there was as the one before."""
+    """The counts of a record. A reading that is not there was as the one before.
+
+    A count that is below zero, falls or is too large for one is left out: nobody can tell by how much it rose.
+    """
     every = [counter.time_ns for counter in record.counters]
     ticks = np.unique(np.concatenate(every)) if every else np.zeros(0, np.int64)
     found: dict[str, dict[int, Count]] = {"steal": {}, "smi": {}}
     ever = False
     for counter in record.counters:
         kind, _, cpu = counter.name.partition(".cpu")
-        if kind not in found or not cpu.isdecimal() or not counter.value.size:
+        if kind not in found or not _CPU.fullmatch(cpu) or not counter.value.size:
             continue
         order = np.argsort(counter.time_ns, kind="stable")
-        times, values = counter.time_ns[order], np.maximum.accumulate(counter.value[order])
+        times, values = counter.time_ns[order], counter.value[order]
+        if values[0] < 0 or values[-1] > MOST_COUNTED or (values[1:] < values[:-1]).any():
+            continue
         since = ticks[ticks >= times[0]]
         found[kind][int(cpu)] = Count(since, values[np.searchsorted(times, since, "right") - 1])
         ever = ever or (kind == "steal" and int(values[-1]) > 0)
