@@ -2,6 +2,7 @@
 """Functions in program files: of both classes and byte orders, loaded anywhere or not, and files made to do harm."""
 
 import struct
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from rtproof.core.elf_symbols import checked_offset, function_offset
 from rtproof.core.errors import UserError
 
 X86, ARM, PPC64 = 62, 40, 21
-FUNC, OBJECT, TLS = 2, 1, 6
+FUNC, OBJECT, TLS, CHOOSES = 2, 1, 6, 10
 Symbol = tuple[str, int, int]
 """Name, address and type."""
 Symbols = tuple[Symbol, ...]
@@ -119,6 +120,9 @@ def both(first: int, second: int) -> Symbols:
         (Elf().of((("cycle", BASE + CODE_AT, OBJECT),)), "cycle", "has no function 'cycle'"),
         (Elf().of((("cycle", BASE + CODE_AT, TLS),)), "cycle", "has no function 'cycle'"),
         (Elf().of((("cycle", BASE + 0x9000, FUNC),)), "cycle", "cycle of .* is no function: no code is at its address"),
+        (Elf().of((("cycle", BASE + CODE_AT, CHOOSES),)), "cycle", r"cycle\(\) of .* only chooses another function"),
+        (Elf().of(CYCLE), "cycle\udcff", "has no function 'cycle.'$"),
+        (Elf().of(()), "cycle", "has no function 'cycle'$"),
         (Elf(wide=False, machine=ARM).of((("cycle", BASE + CODE_AT + 1, FUNC),)), "cycle", "is Thumb code"),
         (Elf(machine=PPC64, flags=1).of(CYCLE), "cycle", "are found through descriptors: give"),
         (Elf().of(CYCLE)[:0x120], "cycle", "is damaged: a part of it lies outside of the file"),
@@ -156,3 +160,17 @@ def test_a_damaged_file_is_read_or_refused(tmp_path: Path, changes: list[tuple[i
     except UserError as problem:
         found = str(problem)
     assert found.isdecimal() or "\n" not in found
+
+
+def test_a_file_that_is_made_to_be_slow_is_refused_at_once(tmp_path: Path) -> None:
+    """Names that are one long run of letters, and many symbols of one name: no loop goes over all pairs of them."""
+    names = b"\0cycle\0" + b"c" * 4_000_000 + b"\0"
+    content = Elf().of(tuple(("cycle", BASE + CODE_AT + at % 0x7F0, FUNC) for at in range(20_000)), names)
+    begin = time.process_time()
+    with pytest.raises(UserError, match="has 2032 functions 'cycle': give one by its place"):
+        function_offset(written(tmp_path, content), "cycle")
+    with pytest.raises(UserError, match=r"has no function 'c'; it has cycle$"):
+        function_offset(written(tmp_path, content), "c")
+    with pytest.raises(UserError, match=r"has no function 'ccc'$"):
+        function_offset(written(tmp_path, content), "ccc")
+    assert time.process_time() - begin < 20

@@ -94,6 +94,13 @@ def test_an_activation_with_missing_events_is_left_out() -> None:
     assert (walk.lost, walk.cut) == (1, 1)
 
 
+def test_a_text_may_be_the_name_of_an_event() -> None:
+    walk = walk_of(marks("marker:sched_switch", "marker:end"), (5, A, "end"))
+    walk.walk([TraceEvent(6, 0, "sched_switch", 0, 0, A, {})])
+    walk.walk([TraceEvent(7, 0, "ftrace/print", 0, 0, A, {"buf": "sched_switch"})])
+    assert [(each.begins, each.ends, each.open_ns) for each in walk.named()] == [(1, 1, 7)]
+
+
 def test_a_text_that_fits_both_marks_is_the_one_that_names_more_of_it() -> None:
     walk = walk_of(marks("marker:cycle*", "marker:cycle end"), (1, A, "cycle 7"), (4, A, "cycle end"))
     assert spans(walk) == {A: [(1, 4)]}
@@ -230,6 +237,9 @@ def test_the_agent_gets_the_place_of_a_function(tmp_path: Path, monkeypatch: pyt
         ("uprobe:app:", "is no mark: write uprobe:FILE:FUNCTION"),
         ("uprobe:app:cycle+x", "is no mark: write uprobe:FILE:FUNCTION"),
         ("uprobe:no such app:cycle", "the kernel's uprobes take no path with blanks"),
+        ("uprobe:no#:cycle", "the kernel's uprobes take no path with blanks or #"),
+        ("event:sched/sched_switch:a\x1b", "has characters that no filter of the kernel can have"),
+        ("event:sched/sched_switch:a\udcff", "has characters that no filter of the kernel can have"),
         ("uprobe:app:circle", "app has no function 'circle'"),
         ("uprobe:app:+0x10", "app has no code at 0x10"),
         ("uretprobe:app:cycle+4", "marks the return of a function, so it takes no"),

@@ -9,6 +9,7 @@ import os
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from struct import Struct
 
@@ -19,8 +20,8 @@ from rtproof.core.errors import UserError
 from rtproof.core.files import refuse_what_waits
 from rtproof.core.printable import one_line
 
-MOST_SECTION = 1 << 30
-"""No table of symbols or of names is larger; that of a large browser with debug symbols has a tenth of this."""
+MOST_SECTION = 1 << 28
+"""No table of symbols or of names is larger; that of a large browser with debug symbols has less than half of this."""
 MOST_HEADERS = 1 << 16
 EXECUTABLE_FILES = (2, 3)
 """``e_type`` of a program at fixed addresses, and of one that may be anywhere, which libraries are too."""
@@ -29,9 +30,15 @@ LOADED, MAY_RUN = 1, 1
 """``p_type`` and the bit in ``p_flags`` of a segment with code."""
 SYMBOL_TABLES = (2, 11)
 """``sh_type`` of the full table of symbols and of that which stays in a stripped file."""
-OF_CODE = (0, 2, 10)
-"""Types of symbols: none, as in assembler; a function; a function that chooses one when it is loaded."""
+CHOOSES = 10
+"""The type of a symbol whose code chooses a function when the file is loaded, and is not entered again."""
+OF_CODE = (0, 2, CHOOSES)
+"""Types of symbols: none, as in assembler; a function; CHOOSES."""
 MOST_NEAR = 5
+MOST_LOOKED_AT = 10_000
+"""So many places of a part of a name are looked at for names like it."""
+MOST_NAME = 4096
+"""A longer name is not shown. In bytes."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +52,12 @@ class Segment:
 
 @dataclass(frozen=True)
 class Symbol:
-    """A symbol with code. size: in bytes, 0 if the file does not tell. other: ``st_other``."""
+    """A symbol with code. size: in bytes, 0 if the file does not tell. other: ``st_other``. kind: its type."""
 
     address: int
     size: int
     other: int
+    kind: int
 
 
 @dataclass(frozen=True)
@@ -175,38 +183,44 @@ class ProgramFile:
             raise UserError(f"{self._path} is damaged: a part of it lies outside of the file") from None
 
     def _symbol(self, name: str) -> Symbol:
-        found: dict[int, Symbol] = {}
+        rows: list[NDArray[np.void]] = []
         near: dict[str, None] = {}
-        tables = list(self._symbol_tables())
-        for symbols, names in tables:
-            for one in _with_name(symbols, names, name.encode()):
-                found.setdefault(one.address, one)
-            near |= dict.fromkeys(_names_like(symbols, names, name.encode()))
-        if not tables:
+        for symbols, names in self._symbol_tables():
+            code = _of_code(symbols)
+            rows.append(_with_name(code, names, os.fsencode(name)))
+            near |= {} if rows[-1].size else dict.fromkeys(_names_like(code, names, os.fsencode(name)))
+        if not rows:
             raise UserError(f"{self._path} has no table of symbols: give +OFFSET, the place in the file")
-        if not found:
+        every = np.concatenate(rows)
+        firsts = np.sort(np.unique(every["value"], return_index=True)[1])
+        if not firsts.size:
             like = f"; it has {', '.join(map(one_line, list(near)[:MOST_NEAR]))}" if near else ""
             raise UserError(f"{self._path} has no function {one_line(name)!r}{like}")
-        if len(found) > 1:
-            places = ", ".join(f"+{self.offset_of(one.address, name):#x}" for one in list(found.values())[:MOST_NEAR])
+        found = [
+            Symbol(int(row["value"]), int(row["size"]), int(row["other"]), int(row["info"]) & 15)
+            for row in every[firsts[:MOST_NEAR]]
+        ]
+        if firsts.size > 1:
+            places = ", ".join(f"+{self.offset_of(one.address, name):#x}" for one in found)
             raise UserError(
-                f"{self._path} has {len(found)} functions {one_line(name)!r}: give one by its place, {places}"
+                f"{self._path} has {firsts.size} functions {one_line(name)!r}: give one by its place, {places}"
             )
-        return next(iter(found.values()))
+        return found[0]
 
     def _symbol_tables(self) -> Iterator[tuple[NDArray[np.void], bytes]]:
-        """Each table of symbols with its names."""
-        for kind, offset, size, link in self._sections:
-            if kind in SYMBOL_TABLES:
-                if link >= len(self._sections):
-                    raise ValueError
-                rows = np.frombuffer(
-                    self._read(offset, size - size % self._layout.symbol.itemsize), self._layout.symbol
-                )
-                yield rows, self._read(self._sections[link][1], self._sections[link][2])
+        """Each table of symbols with its names. A file has at most one of each kind."""
+        for kind, offset, size, link in {row[0]: row for row in self._sections if row[0] in SYMBOL_TABLES}.values():
+            if link >= len(self._sections):
+                raise ValueError(f"there is no section {link} for the names of the table of kind {kind}")
+            rows = np.frombuffer(self._read(offset, size - size % self._layout.symbol.itemsize), self._layout.symbol)
+            yield rows, self._read(self._sections[link][1], self._sections[link][2])
 
     def entry(self, symbol: Symbol, name: str) -> int:
         """The address at which a function is entered, however it is called. UserError where uprobes cannot be."""
+        if symbol.kind == CHOOSES:
+            raise UserError(
+                f"{one_line(name)}() of {self._path} only chooses another function when it is loaded: name that one"
+            )
         if self._machine == ARM and symbol.address & 1:
             raise UserError(
                 f"{one_line(name)}() of {self._path} is Thumb code, which has no uprobes: build it with -marm"
@@ -225,14 +239,13 @@ class ProgramFile:
         raise UserError(f"{one_line(name)} of {self._path} is no function: no code is at its address {address:#x}")
 
 
-def _with_name(symbols: NDArray[np.void], names: bytes, name: bytes) -> Iterator[Symbol]:
-    """The symbols of functions that have this name and are not those of another file.
-
-    A name may be the end of a longer one, so every place is looked for at which it ends.
-    """
-    places = list(_places(names, name + b"\0"))
-    for row in _of_code(symbols)[np.isin(_of_code(symbols)["name"], places)]:
-        yield Symbol(int(row["value"]), int(row["size"]), int(row["other"]))
+def _with_name(code: NDArray[np.void], names: bytes, name: bytes) -> NDArray[np.void]:
+    """The symbols that have this name, which may be the end of a longer one."""
+    letters, begins = np.frombuffer(names, np.uint8), code["name"].astype(np.int64)
+    places = np.flatnonzero(begins + len(name) < letters.size)
+    for step, letter in enumerate(name + b"\0"):
+        places = places[letters[begins[places] + step] == letter]
+    return code[places]
 
 
 def _of_code(symbols: NDArray[np.void]) -> NDArray[np.void]:
@@ -248,14 +261,16 @@ def _places(names: bytes, what: bytes) -> Iterator[int]:
         at = names.find(what, at + 1)
 
 
-def _names_like(symbols: NDArray[np.void], names: bytes, part: bytes) -> Sequence[str]:
+def _names_like(code: NDArray[np.void], names: bytes, part: bytes) -> Sequence[str]:
     """A few names of functions that have the part in them, such as the mangled one of a function of C++."""
-    known = set(_of_code(symbols)["name"].tolist())
+    known = np.unique(code["name"])
     found: dict[str, None] = {}
-    for at in _places(names, part):
-        begin, end = names.rfind(b"\0", 0, at) + 1, names.find(b"\0", at)
-        if begin in known:
-            found[names[begin : end if end >= 0 else None].decode(errors="replace")] = None
+    for at in islice(_places(names, part), MOST_LOOKED_AT):
+        begin = names.rfind(b"\0", max(0, at - MOST_NAME), at) + 1
+        end = names.find(b"\0", at, at + MOST_NAME)
+        place = int(np.searchsorted(known, begin))
+        if end >= 0 and place < known.size and known[place] == begin:
+            found[names[begin:end].decode(errors="replace")] = None
         if len(found) == MOST_NEAR:
             break
     return list(found)

@@ -42,6 +42,8 @@ def _agent_words(words: str) -> str:
         raise UserError(f"a mark has {MOST_CHARACTERS} characters at most, not {len(words):,}")
     if mark.kind == WRITTEN and (not mark.what.isprintable() or mark.what != mark.what.strip()):
         raise UserError(f"{mark.shown!r} is no text of one line without blanks around it")
+    if not words.isprintable() and mark.kind == EVENT:
+        raise UserError(f"{mark.shown!r} has characters that no filter of the kernel can have")
     if mark.kind in (REACHED, LEFT):
         return _uprobe(mark.kind, words.partition(":")[2])
     return words
@@ -56,8 +58,10 @@ def _uprobe(kind: str, words: str) -> str:
             f"{one_line(f'{kind}:{words}', 80)} is no mark: write {kind}:FILE:FUNCTION, maybe with +OFFSET behind it"
         )
     path = Path(file).absolute()
-    if any(letter.isspace() for letter in str(path)) or not str(path).isprintable():
-        raise UserError(f"the kernel's uprobes take no path with blanks, such as {one_line(str(path))!r}: make a link")
+    if any(letter.isspace() or letter == "#" for letter in str(path)) or not str(path).isprintable():
+        raise UserError(
+            f"the kernel's uprobes take no path with blanks or #, such as {one_line(str(path))!r}: make a link"
+        )
     plus, function = int(match["plus"] or "0", 0), match["function"]
     if kind == LEFT and (plus or not function):
         raise UserError(f"{kind} marks the return of a function, so it takes no +OFFSET")

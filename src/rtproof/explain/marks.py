@@ -129,6 +129,8 @@ class MarkWalk:
     def _by_event(self, events: Mapping[str, tuple[str, ...]]) -> Iterable[tuple[str, bool]]:
         """The names of the events that are marks themselves, and whether each is the one that begins."""
         for which, mark in zip(("begin", "end"), self._marks.kinds, strict=True):
+            if mark.kind == WRITTEN:  # its text may be the name of an event
+                continue
             own = (path for path in events if OWN_EVENT.fullmatch(path) and path.endswith(f"/{which}"))
             for path in own if mark.kind in (REACHED, LEFT) else (mark.what,):
                 name = path.rpartition("/")[2]
