@@ -26,6 +26,7 @@ from rtproof.explain.marks import (
     marked_activations,
     none_found,
     parse_mark,
+    sentences_on_all,
 )
 from rtproof.explain.trace_events import LOST, EventDecoder, TraceEvent, event_format
 from rtproof.record.contents import Moment, Record
@@ -92,6 +93,15 @@ def test_an_activation_with_missing_events_is_left_out() -> None:
     walk = walk_of(WRITTEN, (1, A, "begin"), (5, -1, LOST), (6, A, "end"), (7, A, "begin"), (9, A, "end"))
     assert spans(walk) == {A: [(7, 9)]}
     assert (walk.lost, walk.cut) == (1, 1)
+
+
+def test_a_thousand_threads_with_one_mark_are_a_few_sentences() -> None:
+    every = [(at, tid, "end") for at, tid in enumerate(range(1000, 2000))]
+    walk = walk_of(WRITTEN, (1, A, "begin"), (2, A, "end"), (3, A, "end"), *every)
+    said = list(sentences_on_all(walk.named()))
+    assert said[0] == f"/{A}: 1 end without a begin before it, which makes no activation"
+    assert said[-1] == "993 threads more had marks, and no activation between them"
+    assert len(said) == 9
 
 
 def test_a_text_may_be_the_name_of_an_event() -> None:

@@ -20,6 +20,8 @@ OWN_EVENT = re.compile(r"rtproof_[0-9]+/(begin|end)")
 FORK = "sched/sched_process_fork"
 """The event that tells who began a thread."""
 WRITTEN, REACHED, LEFT, EVENT = "marker", "uprobe", "uretprobe", "event"
+MOST_TOLD = 8
+"""A thread without an activation gets a sentence of its own as long as there are no more threads than this."""
 _MARK = re.compile(rf"({WRITTEN}|{REACHED}|{LEFT}|{EVENT}):(.+)", re.DOTALL)
 _EVENT = re.compile(r"(?P<path>[\w-]+/[\w-]+)(:(?P<filter>.+))?")
 
@@ -245,6 +247,18 @@ def mark_sentences(thread: MarkedThread) -> Iterable[str]:
         yield f"{name}: {quantity(thread.unbegun, 'end')} without a begin before it, which makes no activation"
     if thread.open_ns is not None:
         yield f"{name}: the last activation that began had not ended when the trace did"
+
+
+def sentences_on_all(threads: Iterable[MarkedThread]) -> Iterable[str]:
+    """The same of all threads. An application may have thousands with one of the marks: these are counted."""
+    untold = 0
+    for told, thread in enumerate(sorted(threads, key=lambda one: not one.spans)):
+        if thread.spans or told < MOST_TOLD:
+            yield from mark_sentences(thread)
+        else:
+            untold += 1
+    if untold:
+        yield f"{quantity(untold, 'thread')} more had marks, and no activation between them"
 
 
 def none_found(threads: Iterable[MarkedThread], marks: Marks, left_out: int) -> UserError:
