@@ -76,7 +76,7 @@ static void marks_are_events_of_the_kernel(void)
 
 static void marks_that_make_no_sense_are_refused(void)
 {
-	static const char *const wrong[] = { "marker:", "uprobe:app:0x1", "uprobe:/app", "event:sched", "sched", "" };
+	static const char *const wrong[] = { "marker:", "uprobe:app:0x1", "uprobe:/app", "event:sched", "sched", "", "uprobe:/a:0x1\np:b", "marker:a\tb" };
 
 	CHECK(mark("marker:a", NULL, "on") == -EINVAL && !strcmp(why, "--begin, --end and --trace go together"));
 	CHECK(mark(NULL, "marker:a", "on") == -EINVAL && mark("marker:a", "marker:b", NULL) == -EINVAL);

@@ -6,6 +6,7 @@
 #include "system/text.h"
 #include "trace/tracefs.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -59,6 +60,9 @@ static bool is_mark(const char *mark)
 {
 	const char *place = place_of(mark), *event = behind(mark, EVENT);
 
+	for (const char *letter = mark; *letter; letter++)
+		if (iscntrl((unsigned char)*letter)) /* the kernel takes a line for a definition of its own */
+			return false;
 	return behind(mark, WRITTEN) || (place && *place == '/' && strchr(place, ':')) || (event && strchr(event, '/'));
 }
 

@@ -74,14 +74,15 @@ int tracefs_reach(const char **root)
 }
 
 /*
- * Whether the agent that made it lives. This one has made none yet. In a container, where process ids are others, it may be wrong:
- * but an instance that somebody has open can't be removed. number: of its process, and more behind it.
+ * Whether the agent that made it is gone. This one has made none yet. In a container, where process ids are others, it may be wrong:
+ * but an instance that somebody has open can't be removed. number: of its process, and more behind it. What has none there is
+ * somebody else's.
  */
-static bool is_alive(const char *number)
+static bool is_gone(const char *number)
 {
 	pid_t agent = atoi(number);
 
-	return agent > 0 && agent != getpid() && (kill(agent, 0) == 0 || errno != ESRCH);
+	return agent > 0 && (agent == getpid() || (kill(agent, 0) < 0 && errno == ESRCH));
 }
 
 /* Histograms with variables hold their instance. The one that uses another's variable goes first. */
@@ -118,27 +119,43 @@ static void remove_events(const char *root)
 		return;
 	snprintf(path, sizeof(path), "%s/synthetic_events", root);
 	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-		if (strncmp(line, TRACEFS_EVENTS, strlen(TRACEFS_EVENTS)) != 0 || is_alive(line + strlen(TRACEFS_EVENTS)))
+		if (strncmp(line, TRACEFS_EVENTS, strlen(TRACEFS_EVENTS)) != 0 || !is_gone(line + strlen(TRACEFS_EVENTS)))
 			continue;
 		snprintf(back, sizeof(back), "!%.*s", (int)strcspn(line, " \t"), line);
 		(void)text_append_file(path, back);
 	}
 }
 
+/* Others may have uprobes of any number there. The kernel counts its lines as they are read, so one that goes hides another. */
+static bool remove_one_uprobe(const char *path)
+{
+	static const char ours[] = ":" TRACEFS_EVENTS;
+	char line[512], taker[80];
+	bool removed = false, begins = true;
+	FILE *file = fopen(path, "re");
+
+	while (file && !removed && fgets(line, sizeof(line), file)) {
+		const char *at = begins ? strchr(line, ':') : NULL;
+
+		begins = strchr(line, '\n');
+		if (!at || strncmp(at, ours, strlen(ours)) != 0 || !is_gone(at + strlen(ours)))
+			continue;
+		snprintf(taker, sizeof(taker), "-%.*s", (int)strcspn(at, " "), at);
+		removed = !text_append_file(path, taker);
+	}
+	if (file)
+		fclose(file);
+	return removed;
+}
+
 /* Those of agents that are gone, whose keeper was killed as well. */
 static void remove_uprobes(const char *root)
 {
-	static const char ours[] = ":" TRACEFS_EVENTS;
-	char path[TRACEFS_PATH + 32], text[TRACEFS_TEXT], taker[80];
+	char path[TRACEFS_PATH + 32];
 
 	snprintf(path, sizeof(path), "%s/uprobe_events", root);
-	if (tracefs_read(root, "uprobe_events", text))
-		return;
-	for (const char *at = text; (at = strstr(at, ours)); at++) {
-		snprintf(taker, sizeof(taker), "-%.*s", (int)strcspn(at, " "), at);
-		if (!is_alive(at + strlen(ours)))
-			text_append_file(path, taker);
-	}
+	while (remove_one_uprobe(path))
+		;
 }
 
 bool tracefs_in_use(const char *root, bool (*is_used)(const char *folder))
@@ -154,7 +171,7 @@ bool tracefs_in_use(const char *root, bool (*is_used)(const char *folder))
 		bool ours = !strncmp(entry->d_name, TRACEFS_OURS, strlen(TRACEFS_OURS));
 
 		snprintf(path, sizeof(path), "%s/instances/%s", root, entry->d_name);
-		if (ours && !is_alive(entry->d_name + strlen(TRACEFS_OURS)))
+		if (ours && is_gone(entry->d_name + strlen(TRACEFS_OURS)))
 			remove_instance(path);
 		else if (entry->d_name[0] != '.' && is_used && is_used(path))
 			used = true;
