@@ -94,7 +94,7 @@ def _layout(wide: bool, order: str) -> _Layout:
 
 def function_offset(path: Path, name: str, plus: int = 0) -> int:
     """Where a function, and ``plus`` bytes behind its begin, stands in the file. UserError if it cannot be told."""
-    with ProgramFile(path) as file:
+    with ElfFile(path) as file:
         symbol = file.symbol(name)
         if symbol.size and plus >= symbol.size:
             raise UserError(f"+{plus:#x} is not in {one_line(name)}() of {path}, which has {symbol.size} bytes")
@@ -103,13 +103,13 @@ def function_offset(path: Path, name: str, plus: int = 0) -> int:
 
 def checked_offset(path: Path, offset: int) -> int:
     """The same offset in the file. UserError if there is no code."""
-    with ProgramFile(path) as file:
+    with ElfFile(path) as file:
         if not any(one.offset <= offset < one.offset + one.size for one in file.segments):
             raise UserError(f"{path} has no code at {offset:#x}")
         return offset
 
 
-class ProgramFile:
+class ElfFile:
     """An ELF program or library. UserError, with one sentence, for a file that is none or cannot be read."""
 
     def __init__(self, path: Path) -> None:
@@ -130,7 +130,7 @@ class ProgramFile:
             os.close(self._fd)
             raise
 
-    def __enter__(self) -> "ProgramFile":
+    def __enter__(self) -> "ElfFile":
         return self
 
     def __exit__(self, *_: object) -> None:
