@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { HASHED = 4, LONGEST = 258, FARTHEST = 32768, NOWHERE = 65535, END_OF_BLOCK = 256 };
+enum { HASHED = 4, LONGEST = 258, END_OF_BLOCK = 256 };
 
 /* Bits wait here until they make a byte; the first one is the lowest. */
 struct bits {
@@ -76,43 +76,67 @@ static uint32_t hash_of(const uint8_t *at)
 	return four * 2654435761u >> 20; /* to 12 bits */
 }
 
-/* The length of the match with the last place that had the same hash, which is remembered as this one. 0: there is none. */
-static uint32_t find_match(const uint8_t *data, size_t at, size_t n, struct deflate_table *table, uint32_t *distance)
+static void remember(const uint8_t *data, size_t at, size_t n, struct deflate_table *table)
 {
 	if (n - at < HASHED)
-		return 0;
-	uint16_t *place = &table->place[hash_of(data + at)];
-	size_t before = *place, most = n - at < LONGEST ? n - at : LONGEST, length = 0;
+		return;
+	uint32_t *place = &table->place[hash_of(data + at)];
+	size_t back = *place ? at + 1 - *place : 0;
 
-	*place = (uint16_t)at;
-	if (before == NOWHERE || at - before > FARTHEST)
-		return 0;
-	while (length < most && data[before + length] == data[at + length])
+	table->before[at % DEFLATE_FARTHEST] = (uint16_t)(back < DEFLATE_FARTHEST ? back : 0);
+	*place = (uint32_t)at + 1;
+}
+
+static size_t length_of_match(const uint8_t *one, const uint8_t *other, size_t most)
+{
+	size_t length = 0;
+
+	while (length < most && one[length] == other[length])
 		length++;
-	*distance = (uint32_t)(at - before);
-	return length < HASHED ? 0 : (uint32_t)length;
+	return length;
+}
+
+/* The length of the longest match with a place before; 0: there is none. */
+static uint32_t find_match(const uint8_t *data, size_t at, size_t n, const struct deflate_table *table, uint32_t *distance)
+{
+	if (at >= n || n - at < HASHED)
+		return 0;
+	size_t place = table->place[hash_of(data + at)], longest = HASHED - 1, most = n - at < LONGEST ? n - at : LONGEST;
+	size_t back = place ? at + 1 - place : 0, step = back;
+
+	for (int tries = 0; step && back < DEFLATE_FARTHEST && longest < most && tries < DEFLATE_TRIES; tries++) {
+		size_t length = length_of_match(data + at - back, data + at, most);
+
+		if (length > longest) {
+			longest = length;
+			*distance = (uint32_t)back;
+		}
+		step = table->before[(at - back) % DEFLATE_FARTHEST];
+		back += step;
+	}
+	return longest < HASHED ? 0 : (uint32_t)longest;
 }
 
 void put_deflated(struct bytes *bytes, const uint8_t *data, size_t n, struct deflate_table *table)
 {
 	struct bits bits = { bytes, 0, 0 };
-	uint32_t distance = 0;
+	uint32_t distance = 0, farther;
 	size_t at = 0;
 
-	memset(table, 0xff, sizeof(*table)); /* NOWHERE */
-	put_bits(&bits, 1, 1);               /* the last block .. */
-	put_bits(&bits, 1, 2);               /* .. with the fixed codes */
+	memset(table->place, 0, sizeof(table->place));
+	put_bits(&bits, 1, 1); /* the last block .. */
+	put_bits(&bits, 1, 2); /* .. with the fixed codes */
 	while (at < n) {
 		uint32_t length = find_match(data, at, n, table, &distance);
 
-		if (!length) {
+		remember(data, at, n, table);
+		if (!length || find_match(data, at + 1, n, table, &farther) > length) {
 			put_symbol(&bits, data[at++]);
 			continue;
 		}
 		put_match(&bits, length, distance);
 		for (size_t end = at + length; ++at < end;)
-			if (n - at >= HASHED)
-				table->place[hash_of(data + at)] = (uint16_t)at;
+			remember(data, at, n, table);
 	}
 	put_symbol(&bits, END_OF_BLOCK);
 	put_bits(&bits, 0, 7); /* what is left of the last byte */

@@ -80,6 +80,6 @@ int record_content(struct record *record, int64_t time_ns, enum moment moment, c
 
 #define AGENT_VERSION "0.1.0"
 
-enum { RECORD_MAJOR = 1, RECORD_MINOR = 5 };
+enum { RECORD_MAJOR = 1, RECORD_MINOR = 6 };
 
 #endif

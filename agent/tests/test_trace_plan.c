@@ -184,7 +184,7 @@ static void the_flight_recorder_has_presets_and_bounds(void)
 	CHECK(trace->optional && trace->threshold_ns == 200000 && trace->top == 0 && trace->ordinary == 512);
 	CHECK(plan("events=sched_switch,recorder") == 0 && !strcmp(trace->patterns, "sched_switch"));
 	trace_memory(trace, &of_cpu, &held);
-	CHECK(of_cpu >= 64 * KIB && of_cpu <= 1024 * KIB && held >= 256 * KIB && held <= 4096 * KIB);
+	CHECK(of_cpu >= 64 * KIB && of_cpu <= 1024 * KIB && held >= 256 * KIB && held <= 8192 * KIB);
 	CHECK(trace_record_room(trace) == 3584 * KIB && trace_space(trace) == (3584 + 1024) * KIB);
 	trace->length_ns = 7200 * (int64_t)1000000000;
 	CHECK(trace_record_room(trace) == 2 * 3584 * KIB);

@@ -336,13 +336,12 @@ static void those_that_are_written_make_room(void)
 		struct window *first = windows_largest(windows, WINDOW_THRESHOLD);
 
 		CHECK(first && first->of.index == (uint64_t)(2 * i + 1) && windows->held == 6);
-		CHECK(!windows->slots[first->lanes[0].first].written);
+		windows_take(first);
+		CHECK(windows_largest(windows, WINDOW_THRESHOLD) != first && windows_fits_one_more(windows) == false);
 		windows_written(windows, first);
 		struct window *second = windows_largest(windows, WINDOW_THRESHOLD);
 
 		CHECK(second && second->of.index == (uint64_t)(2 * i) && windows->held == 4);
-		CHECK(!windows->slots[second->lanes[0].first].written);
-		CHECK(windows->slots[windows->slots[second->lanes[0].first].next].written);
 		windows_written(windows, second);
 		CHECK(!windows_largest(windows, WINDOW_THRESHOLD) && windows->held == 0);
 	}
@@ -365,6 +364,23 @@ static void a_window_without_room_keeps_nobody_out_for_ever(void)
 	want(4, 101, 102, 600, 500);
 	CHECK(list(order) == 3 && order[2]->of.value == 600 && lost() == 1);
 	CHECK(windows_count(windows, WINDOW_THRESHOLD) == 3 && windows_count(windows, WINDOW_TOP) == 0);
+}
+
+/* What is about to be written stays, even if a later window needs its memory. */
+static void a_window_that_is_taken_is_not_given_up(void)
+{
+	struct window *order[WINDOWS_MOST];
+
+	begin(4, 0);
+	read_pages(1, 9);
+	CHECK(windows_fits_one_more(windows));
+	want(1, 2, 4, 600, 500);
+	windows_take(windows_largest(windows, WINDOW_THRESHOLD));
+	want(2, 5, 8, 900, 500);
+	CHECK(list(order) == 1 && order[0]->of.index == 1 && windows->lost[LOST_MEMORY] == 1);
+	windows_written(windows, order[0]);
+	want(3, 5, 8, 901, 500);
+	CHECK(list(order) == 1 && order[0]->of.index == 3 && !order[0]->taken);
 }
 
 /* However long it is, it has room: of its pages the last ones, and it is not whole. */
@@ -454,6 +470,7 @@ int main(void)
 	those_that_are_written_make_room();
 	pages_of_a_kernel_of_32_bits_are_understood();
 	a_window_without_room_keeps_nobody_out_for_ever();
+	a_window_that_is_taken_is_not_given_up();
 	a_long_window_has_its_last_pages();
 	slots_are_neither_lost_nor_used_twice();
 	windows_close(windows);

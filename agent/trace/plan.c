@@ -20,7 +20,7 @@ enum {
 	NEWEST_MOST = 1024 * KIB,      /* of each CPU, with the flight recorder */
 	NEWEST_LEAST = 64 * KIB,
 	NEWEST_ALL_MOST = 64 * 1024 * KIB,
-	HELD_MOST = 4 * 1024 * KIB, /* of windows */
+	HELD_MOST = 8 * 1024 * KIB, /* of windows */
 	HELD_LEAST = 256 * KIB,
 	TOP_DEFAULT = 256,
 	ORDINARY_DEFAULT = 32,

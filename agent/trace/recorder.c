@@ -23,12 +23,13 @@ enum {
 	NICE = -10,              /* without that: as the writer */
 	ALL_CPUS_MOST = 4,       /* with more CPUs, a window has the pages of its own CPU only */
 	PAGE_MOST = 64 * 1024,
-	PART = DEFLATE_MOST,     /* of the pages in the record, before they are packed */
+	PACKED = 6,              /* a batch becomes about this part of its events */
 	LOOKS = 5,               /* at the clocks */
 };
 
 /* Of the room in the record: for windows above the threshold; and of that, what is there when the run begins. */
 #define RENEW_NS (10 * NS_PER_SECOND)
+#define BATCH_NS (10 * NS_PER_SECOND)
 #define LATE_SHARE 0.875
 #define FIRST_SHARE 0.25
 
@@ -92,6 +93,9 @@ static int plan_windows(struct recorder *recorder, const struct page_layout *lay
 	int64_t of_cpu, held;
 
 	trace_memory(plan, &of_cpu, &held);
+	recorder->columns = calloc(1, sizeof(*recorder->columns));
+	if (!recorder->columns)
+		return -ENOMEM;
 	windows.lane_pages = (int)(of_cpu / layout->size) + 1;
 	windows.held_pages = (int)(held / layout->size) + 1;
 	/* The ordinary ones leave room for the late ones. */
@@ -308,55 +312,96 @@ void recorder_see(struct recorder *recorder, int thread, const struct capture *c
 	pthread_mutex_unlock(&recorder->mutex);
 }
 
-static void put_lane(struct bytes *chunk, const struct windows *windows, int cpu, const struct window_lane *lane)
+/* From the last event before a window to the first one behind it. The trace may have a clock that drifts: then the whole page. */
+static void cut_page(const struct recorder *recorder, const struct window *window, uint32_t slot, struct page_cut *cut)
 {
+	const struct windows *windows = &recorder->windows;
+	const struct wanted *of = &window->of;
+	bool ours = !recorder->offset_ns;
+
+	page_cut(&windows->layout, windows_page(windows, slot), ours ? (uint64_t)of->from_ns : 0, ours ? (uint64_t)of->to_ns : UINT64_MAX, cut);
+}
+
+/* What was collected, as a part of the file. */
+static void put_part(struct recorder *recorder)
+{
+	if (!recorder->columns->n_pieces)
+		return;
+	recorder->part.length = recorder->packed.length = 0;
+	put_columns(&recorder->part, recorder->columns);
+	put_deflated(&recorder->packed, recorder->part.data, recorder->part.length, &recorder->table);
+	record_content(&recorder->run->record, run_time_ns(recorder->run), MOMENT_DURING, "trace/columns.deflate",
+		       recorder->part.failed || recorder->packed.failed ? -ENOMEM : 0, (const char *)recorder->packed.data,
+		       recorder->packed.length);
+}
+
+static void put_piece(struct recorder *recorder, const struct slot *slot, const uint8_t *page, const struct page_cut *of)
+{
+	const struct piece piece = {
+		.stamp = of->from.stamp, .cpu = slot->cpu, .lost = slot->lost && !of->from.at,
+		.data = page + recorder->windows.layout.data + of->from.at, .length = of->to.at - of->from.at,
+	};
+
+	symbols_see(recorder->symbols, piece.data, piece.length);
+	if (columns_add(recorder->columns, &piece))
+		return;
+	put_part(recorder);
+	columns_add(recorder->columns, &piece);
+}
+
+/* What of them no window before had. */
+static void put_pieces(struct recorder *recorder, const struct window *window, const struct window_lane *lane)
+{
+	struct windows *windows = &recorder->windows;
 	uint32_t number = lane->first;
+
+	for (int i = 0; i < lane->pages; i++) {
+		struct page_cut cut, whole, added[2];
+
+		if (i)
+			number = windows->slots[number].next;
+		const uint8_t *page = windows_page(windows, number);
+
+		cut_page(recorder, window, number, &cut);
+		page_cut(&windows->layout, page, 0, UINT64_MAX, &whole);
+		int n = pieces_add(&windows->slots[number].pieces, &cut, &whole, added);
+
+		for (int piece = 0; piece < n; piece++)
+			put_piece(recorder, &windows->slots[number], page, &added[piece]);
+	}
+}
+
+/* Says by which stamps the pieces of a window are named, or how many there are. */
+static uint16_t put_stamps(const struct recorder *recorder, const struct window *window, const struct window_lane *lane, struct bytes *chunk)
+{
+	const struct windows *windows = &recorder->windows;
+	uint32_t number = lane->first;
+	uint16_t n = 0;
+
+	for (int i = 0; i < lane->pages; i++) {
+		struct page_cut cut;
+
+		if (i) /* the recorder may be about to set what follows the last one */
+			number = windows->slots[number].next;
+		const struct page_pieces *pieces = &windows->slots[number].pieces;
+
+		cut_page(recorder, window, number, &cut);
+		for (int piece = pieces_first(pieces, &cut); piece < pieces_behind(pieces, &cut); piece++, n++)
+			if (chunk)
+				put_number(chunk, pieces->begins[piece].stamp, 8);
+	}
+	return n;
+}
+
+static void put_lane(const struct recorder *recorder, const struct window *window, int cpu, struct bytes *chunk)
+{
+	const struct window_lane *lane = &window->lanes[cpu];
 
 	put_u16(chunk, (uint16_t)cpu);
 	put_u8(chunk, lane->whole);
 	put_u8(chunk, 0);
-	put_u16(chunk, lane->pages);
-	for (int i = 0; i < lane->pages; i++) {
-		put_number(chunk, windows->slots[number].stamp, 8);
-		if (i + 1 < lane->pages) /* the recorder may be about to set what follows the last one */
-			number = windows->slots[number].next;
-	}
-}
-
-/* What was collected of a CPU, as a part of its file. */
-static void put_part(struct recorder *recorder, int cpu)
-{
-	char name[64];
-
-	if (!recorder->part.length)
-		return;
-	snprintf(name, sizeof(name), "trace/cpu%d/raw.deflate", cpu);
-	recorder->packed.length = 0;
-	put_deflated(&recorder->packed, recorder->part.data, recorder->part.length, &recorder->table);
-	record_content(&recorder->run->record, run_time_ns(recorder->run), MOMENT_DURING, name,
-		       recorder->part.failed || recorder->packed.failed ? -ENOMEM : 0, (const char *)recorder->packed.data,
-		       recorder->packed.length);
-	recorder->part.length = 0;
-}
-
-/* Those that no window before had. */
-static void put_pages(struct recorder *recorder, int cpu, const struct window_lane *lane)
-{
-	const struct windows *windows = &recorder->windows;
-	const size_t size = (size_t)windows->layout.size;
-	uint32_t number = lane->first;
-
-	for (int i = 0; i < lane->pages; i++) {
-		if (i)
-			number = windows->slots[number].next;
-		if (windows->slots[number].written)
-			continue;
-		if (recorder->part.length + size > PART)
-			put_part(recorder, cpu);
-		symbols_see(recorder->symbols, windows_page(windows, number), size);
-		put_bytes(&recorder->part, windows_page(windows, number), size);
-	}
-	put_part(recorder, cpu);
+	put_u16(chunk, put_stamps(recorder, window, lane, NULL));
+	put_stamps(recorder, window, lane, chunk);
 }
 
 static void put_snapshot(struct recorder *recorder, const struct window *window)
@@ -379,42 +424,76 @@ static void put_snapshot(struct recorder *recorder, const struct window *window)
 	put_u16(chunk, (uint16_t)lanes);
 	for (int cpu = 0; cpu < recorder->plan->cpus; cpu++)
 		if (window->lanes[cpu].asked)
-			put_lane(chunk, &recorder->windows, cpu, &window->lanes[cpu]);
+			put_lane(recorder, window, cpu, chunk);
 	chunk_end(&recorder->run->record);
 }
 
-/* Pages that a window has stay as they are until it is given up, so nobody is kept from the others meanwhile. */
-static void write_window(struct recorder *recorder, struct window *window)
+/* The windows of the batch are in the record from here on, and their memory is free. */
+static void write_batch(struct recorder *recorder)
 {
 	struct record *record = &recorder->run->record;
-	int64_t before = record->end, now_ns = clock_now_ns();
+	int64_t before = record->end;
+
+	put_part(recorder);
+	for (int i = 0; i < recorder->batched; i++) {
+		put_snapshot(recorder, recorder->batch[i]);
+		recorder->kept[recorder->batch[i]->of.reason]++;
+	}
+	recorder->written += record->end - before;
+	pthread_mutex_lock(&recorder->mutex);
+	for (int i = 0; i < recorder->batched; i++)
+		windows_written(&recorder->windows, recorder->batch[i]);
+	pthread_mutex_unlock(&recorder->mutex);
+	recorder->batched = 0;
+}
+
+/* Pages that a window has stay as they are until it is given up, so nobody is kept from the others meanwhile. */
+static void add_to_batch(struct recorder *recorder, struct window *window)
+{
+	int64_t before = recorder->run->record.end, now_ns = clock_now_ns();
 
 	if (now_ns - recorder->renewed_ns > RENEW_NS) { /* modules may have come */
 		symbols_renew(recorder->symbols, "/proc/modules");
 		recorder->renewed_ns = now_ns;
 	}
+	if (!recorder->batched)
+		recorder->batch_since_ns = now_ns;
+	recorder->batch[recorder->batched++] = window;
 	for (int cpu = 0; cpu < recorder->plan->cpus; cpu++)
-		put_pages(recorder, cpu, &window->lanes[cpu]);
-	put_snapshot(recorder, window);
-	recorder->kept[window->of.reason]++;
-	recorder->written += record->end - before;
-	pthread_mutex_lock(&recorder->mutex);
-	windows_written(&recorder->windows, window);
-	pthread_mutex_unlock(&recorder->mutex);
+		put_pieces(recorder, window, &window->lanes[cpu]);
+	recorder->written += recorder->run->record.end - before;
 }
 
-/* The largest ones, as long as there is room: so many bytes of all windows together, which the last one may exceed. */
+/* The more there are in a batch, the better they pack. The longest window must find room beside it, and a power cut not cost much. */
+static bool is_batch_full(const struct recorder *recorder)
+{
+	return recorder->batched == RECORDER_BATCH || !windows_fits_one_more(&recorder->windows) ||
+	       clock_now_ns() - recorder->batch_since_ns > BATCH_NS;
+}
+
+/* About what those that wait in the batch will take. */
+static int64_t batch_bytes(const struct recorder *recorder)
+{
+	return (int64_t)recorder->columns->length / PACKED;
+}
+
+/* The largest ones, as long as there is room: so many bytes of all windows together, which the last batch may exceed. */
 static void write_windows(struct recorder *recorder, enum window_reason reason, int64_t most)
 {
 	const struct record *record = &recorder->run->record;
 
-	while (recorder->written < most && !record->error && !record->no_space) {
+	while (recorder->written + batch_bytes(recorder) < most && !record->error && !record->no_space) {
 		struct window *window = windows_largest(&recorder->windows, reason);
 
 		if (!window)
-			return;
-		write_window(recorder, window);
+			break;
+		windows_take(window);
+		add_to_batch(recorder, window);
+		if (is_batch_full(recorder))
+			write_batch(recorder);
 	}
+	if (recorder->batched && is_batch_full(recorder))
+		write_batch(recorder);
 }
 
 /* A part of the room is there at once; the rest comes with the time, so that there is some for what happens late in the run. */
@@ -481,6 +560,7 @@ void recorder_keep(struct recorder *recorder, char *text, size_t room)
 	write_windows(recorder, WINDOW_THRESHOLD, (int64_t)(LATE_SHARE * (double)most));
 	write_windows(recorder, WINDOW_ORDINARY, most);
 	write_windows(recorder, WINDOW_TOP, most);
+	write_batch(recorder);
 	windows->lost[LOST_RECORD] = windows_count(windows, WINDOW_THRESHOLD);
 	run_fact(recorder->run, WHOLE_RUN, MOMENT_END, "recorder", "%s", recorder->about);
 	tell_end(recorder, text, room);
@@ -492,6 +572,8 @@ void recorder_close(struct recorder *recorder)
 		if (recorder->fds[cpu] >= 0)
 			close(recorder->fds[cpu]);
 	free(recorder->fds);
+	free(recorder->columns);
+	recorder->columns = NULL;
 	bytes_free(&recorder->part);
 	bytes_free(&recorder->packed);
 	recorder->fds = NULL;

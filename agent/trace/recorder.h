@@ -8,12 +8,15 @@
 
 #include "measure/shared.h"
 #include "record/deflate.h"
+#include "trace/columns.h"
 #include "trace/plan.h"
 #include "trace/spool.h"
 #include "trace/symbols.h"
 #include "trace/windows.h"
 
 #include <pthread.h>
+
+enum { RECORDER_BATCH = 32 };
 
 struct recorder {
 	bool open; /* it is the flight recorder */
@@ -29,6 +32,10 @@ struct recorder {
 
 	/* What is in the record, for the writer. */
 	struct symbols *symbols; /* take the addresses in the pages */
+	struct columns *columns; /* of the batch: windows whose pages are not all written yet, since when */
+	struct window *batch[RECORDER_BATCH];
+	int batched;
+	int64_t batch_since_ns;
 	struct bytes part, packed;
 	struct deflate_table table;
 	int64_t written, renewed_ns; /* bytes; when it was last looked where the code of modules lies */
@@ -59,7 +66,7 @@ void recorder_stop(struct recorder *recorder);
 
 /*
  * For the writer: the sample of a thread that comes next, before its capture counts it; and that all that there were for now have
- * been seen. Windows above the threshold are written then, as far as there is room for them.
+ * been seen. Windows above the threshold are written then, several at a time, as far as there is room for them.
  */
 void recorder_see(struct recorder *recorder, int thread, const struct capture *capture, int64_t value);
 void recorder_claim(struct recorder *recorder);

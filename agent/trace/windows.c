@@ -182,7 +182,7 @@ static struct window *smallest(const struct windows *windows, bool top_only)
 	for (int i = windows->plan.ordinary; i < windows->n_windows; i++) {
 		struct window *one = &windows->windows[i];
 
-		if (one->used && (!top_only || one->of.reason == WINDOW_TOP) && (!found || one->of.value < found->of.value))
+		if (one->used && !one->taken && (!top_only || one->of.reason == WINDOW_TOP) && (!found || one->of.value < found->of.value))
 			found = one;
 	}
 	return found;
@@ -294,6 +294,7 @@ static bool fill(struct windows *windows, struct window *window, const struct wa
 		use(windows, &window->lanes[cpu]);
 	window->of = *of;
 	window->used = true;
+	window->taken = false;
 	windows->tops += of->reason == WINDOW_TOP;
 	return true;
 }
@@ -413,7 +414,7 @@ struct window *windows_largest(const struct windows *windows, enum window_reason
 	for (int i = 0; i < windows->n_windows; i++) {
 		struct window *one = &windows->windows[i];
 
-		if (one->used && one->of.reason == reason && (!found || one->of.value > found->of.value))
+		if (one->used && !one->taken && one->of.reason == reason && (!found || one->of.value > found->of.value))
 			found = one;
 	}
 	return found;
@@ -428,14 +429,20 @@ uint64_t windows_count(const struct windows *windows, enum window_reason reason)
 	return n;
 }
 
+bool windows_fits_one_more(const struct windows *windows)
+{
+	int longest = windows->most_pages * (windows->plan.own_cpu_only ? 1 : windows->plan.cpus);
+
+	return windows->held + (uint32_t)longest <= (uint32_t)windows->plan.held_pages;
+}
+
+void windows_take(struct window *window)
+{
+	window->taken = true;
+}
+
 void windows_written(struct windows *windows, struct window *window)
 {
-	for (int cpu = 0; cpu < windows->plan.cpus; cpu++) {
-		uint32_t number = window->lanes[cpu].first;
-
-		for (int i = 0; i < window->lanes[cpu].pages; i++, number = windows->slots[number].next)
-			windows->slots[number].written = true;
-	}
 	release(windows, window);
 	windows->floor = windows->top_floor = INT64_MIN; /* there is room again */
 }

@@ -7,6 +7,7 @@
 #define RTPROOF_WINDOWS_H
 
 #include "trace/pages.h"
+#include "trace/pieces.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,7 +56,7 @@ struct window_lane {
 };
 
 struct window {
-	bool used;
+	bool used, taken; /* taken: it is about to be in the record, and is not given up any more */
 	struct wanted of;
 	struct window_lane *lanes; /* one for each CPU */
 };
@@ -67,7 +68,7 @@ struct slot {
 	uint32_t next; /* the page of the same CPU that was read after it */
 	uint16_t cpu, users;
 	bool lost, newest; /* lost: events before it are; newest: it is among the newest of its CPU */
-	bool written;      /* it is in the record */
+	struct page_pieces pieces; /* that are in the record */
 };
 
 /* The newest pages of a CPU, a ring. */
@@ -122,8 +123,14 @@ void windows_offer(struct windows *windows, const struct wanted *wanted, int64_t
 /* Gives pages to those that wait and whose pages have been read; in the end to all. */
 void windows_claim(struct windows *windows, bool end);
 
-/* The window with the largest value of those with this reason; NULL: there is none. */
+/* The window with the largest value of those with this reason that are not taken; NULL: there is none. */
 struct window *windows_largest(const struct windows *windows, enum window_reason reason);
+
+/* Whether the longest window there may be finds room beside those that there are. */
+bool windows_fits_one_more(const struct windows *windows);
+
+/* It and its pages stay as they are until windows_written(). */
+void windows_take(struct window *window);
 uint64_t windows_count(const struct windows *windows, enum window_reason reason);
 const uint8_t *windows_page(const struct windows *windows, uint32_t slot);
 

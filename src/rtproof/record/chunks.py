@@ -239,7 +239,7 @@ def _next_frame(window: FileWindow, at: int) -> int:
 
 
 MAJOR = 1
-MINOR = 5
+MINOR = 6
 
 BEGIN_FIELDS = struct.Struct("<HH16sqq")
 FACT_FIELDS = struct.Struct("<qHB")
@@ -312,5 +312,5 @@ def missing_sequences(sequences: list[int]) -> list[tuple[int, int, int]]:
 
 DEFLATED = ".deflate"
 """At the end of the path of a FILE whose content is one stream of raw DEFLATE (RFC 1951)."""
-DEFLATED_MOST = 65_536
+DEFLATED_MOST = 131_072
 """Bytes that such a stream holds at most."""

@@ -17,6 +17,7 @@ from struct import Struct
 from rtproof.core.errors import UserError
 from rtproof.core.units import whole_number
 from rtproof.record.contents import Record
+from rtproof.summary.trace_columns import Piece, page_of, pieces
 from rtproof.summary.trace_pages import PageLayout, page_events
 from rtproof.summary.trace_text import MARK, EventLayout, EventWriter, Functions, RawEvent, parse_layout, raw_events
 
@@ -115,8 +116,12 @@ def trace_clock(record: Record) -> str:
 
 def trace_cpus(record: Record) -> list[int]:
     """The CPUs whose buffer was kept, in increasing order."""
-    found = (re.fullmatch(r"cpu(\d+)/(?:stats|raw)", name) for name in trace_names(record))
-    return sorted({int(match[1]) for match in found if match})
+    names = trace_names(record)
+    found = {int(match[1]) for name in names if (match := re.fullmatch(r"cpu(\d+)/(?:stats|raw)", name))}
+    if COLUMNS in names and not any(name.endswith("/stats") for name in names):  # the record was cut off
+        big = trace_information(record).get("endian") == "big"
+        found |= {piece.cpu for piece in _columns(record, big)}
+    return sorted(found)
 
 
 def trace_statistics(record: Record, cpu: int) -> dict[str, str]:
@@ -181,9 +186,17 @@ def cpu_pages(record: Record, cpu: int, layout: PageLayout) -> bytes:
     if not has_recorder(record):
         return content
     pages = [content[at : at + layout.page] for at in range(0, len(content), layout.page)]
+    pages += [page_of(piece, layout) for piece in _columns(record, layout.big) if piece.cpu == cpu]
     stamp = Struct(f"{layout.order}Q")
     order = sorted((stamp.unpack_from(page.ljust(stamp.size, b"\0"))[0], page) for page in pages)
     return b"".join(page for _, page in order)
+
+
+def _columns(record: Record, big: bool) -> Iterator[Piece]:
+    """The pieces of pages that a flight recorder kept since format 1.6. Each part of the file stands alone."""
+    for file in record.files:
+        if file.path == TRACE_PREFIX + COLUMNS:
+            yield from pieces(file.content, big)
 
 
 def event_layouts(record: Record) -> dict[int, EventLayout]:
@@ -213,6 +226,8 @@ def event_kinds(found: list[TraceLine]) -> dict[str, int]:
 
 
 TEXT = "text"
+COLUMNS = "columns"
+"""The name of the file with pieces of pages of all CPUs."""
 FORMAT = re.compile(r"events/[^/]+/[^/]+/format")
 LONGEST_ID = 11
 STAMP_SIZE = 8

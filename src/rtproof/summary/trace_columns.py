@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Make pages of the kernel's trace from pieces of pages that a flight recorder laid out in columns.
+
+docs/record-format.md, "The columns of events", describes the bytes. What is damaged yields no page.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from struct import Struct, error
+
+from rtproof.summary.trace_pages import MISSED_EVENTS, TYPE_BITS, TYPE_SHIFT_BIG, PageLayout
+
+COUNT = Struct("<H")
+PIECE = Struct("<HBBHQ")
+"""CPU, 1 if events before it are lost, reserved, number of entries, time stamp."""
+KIND = Struct("<BH")
+"""The type of its entries, and how many words of four bytes each has behind its head."""
+COLUMN, DELTA_BYTES, STAMP_SIZE = 8, 4, 8
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a page. entries: as on the page, with their heads, in the byte order of the target."""
+
+    cpu: int
+    lost: bool
+    stamp: int
+    entries: bytes
+
+
+def pieces(content: bytes, big: bool) -> list[Piece]:
+    """The pieces in one part of the file; none if it is damaged. big: the byte order of the target."""
+    try:
+        return list(_pieces(content, big))
+    except (error, IndexError):
+        return []
+
+
+def _pieces(content: bytes, big: bool) -> Iterator[Piece]:
+    (count,) = COUNT.unpack_from(content)
+    at = COUNT.size
+    heads = [PIECE.unpack_from(content, at + PIECE.size * i) for i in range(count)]
+    at += PIECE.size * count
+    (n_kinds,) = COUNT.unpack_from(content, at)
+    at += COUNT.size
+    kinds = [KIND.unpack_from(content, at + KIND.size * i) for i in range(n_kinds)]
+    at += KIND.size * n_kinds
+    n = sum(head[3] for head in heads)
+    kind_of = content[at : at + n]
+    planes = [content[at + n * (i + 1) : at + n * (i + 2)] for i in range(DELTA_BYTES)]
+    bodies = _bodies(content, at + n * (1 + DELTA_BYTES), kind_of, [words for _, words in kinds])
+    shift = TYPE_SHIFT_BIG if big else 0
+    delta_shift = 0 if big else TYPE_BITS
+    word = Struct(">I" if big else "<I")
+    deltas = [a | b << 8 | c << 16 | d << 24 for a, b, c, d in zip(*planes, strict=True)]
+    entries = [
+        word.pack((kinds[kind][0] << shift | delta << delta_shift) & 0xFFFFFFFF) + next(bodies[kind])
+        for kind, delta in zip(kind_of, deltas, strict=True)
+    ]
+    first = 0
+    for cpu, lost, _, length, stamp in heads:
+        yield Piece(cpu, lost != 0, stamp, b"".join(entries[first : first + length]))
+        first += length
+
+
+def _bodies(content: bytes, at: int, kind_of: bytes, words: list[int]) -> list[Iterator[bytes]]:
+    """For each kind, what its entries have behind their heads, in order. IndexError if the content is too short."""
+    found = []
+    for kind, length in enumerate(words):
+        n = kind_of.count(kind)
+        columns = []
+        for first in range(0, 4 * length, COLUMN):
+            width = min(COLUMN, 4 * length - first)
+            columns.append([content[at + width * i : at + width * (i + 1)] for i in range(n)])
+            at += width * n
+        found.append(map(b"".join, zip(*columns, strict=True)) if columns else iter([b""] * n))
+    if at > len(content):
+        raise IndexError("the columns are cut off")
+    return found
+
+
+def page_of(piece: Piece, layout: PageLayout) -> bytes:
+    """A page that has the entries of a piece and no others."""
+    order = "big" if layout.big else "little"
+    length = len(piece.entries) | (MISSED_EVENTS if piece.lost else 0)
+    head = bytearray(layout.data)
+    head[:STAMP_SIZE] = piece.stamp.to_bytes(STAMP_SIZE, order)
+    head[layout.commit : layout.commit + layout.commit_size] = length.to_bytes(layout.commit_size, order)
+    return (bytes(head) + piece.entries).ljust(layout.page, b"\0")[: layout.page]
