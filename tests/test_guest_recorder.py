@@ -72,7 +72,7 @@ def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def stamps(record: Record, cpu: int) -> list[int]:
     layout = kernel_trace.page_layout(record)
-    pages = kernel_trace.trace_content(record, f"cpu{cpu}/raw")
+    pages = kernel_trace.cpu_pages(record, cpu, layout)
     return [struct.unpack_from(f"{layout.order}Q", pages, at)[0] for at in range(0, len(pages), layout.page)]
 
 

@@ -62,6 +62,7 @@ static int measure(struct measurement *all, int signal_fd, char *why, size_t roo
 		facts_close(&all->facts);
 		return err;
 	}
+	trace_prepare(&all->trace); /* tracefs may take longer than the warm-up, and is then in the way of who switches the trace on */
 	workers_release(run);
 	trace_start(&all->trace);
 

@@ -413,6 +413,7 @@ void trace_close(struct trace *trace)
 		symbols_close(trace->symbols);
 	free(trace->symbols);
 	trace->symbols = NULL;
+	bytes_free(&trace->prepared);
 	undo_close(&trace->undo);
 }
 
@@ -436,7 +437,13 @@ static void keep_part(struct trace *trace, const char *name, int err, const char
 	char kept[128];
 
 	snprintf(kept, sizeof(kept), "trace/%s", name);
-	record_content(&trace->run->record, run_time_ns(trace->run), trace->moment, kept, err, part, length);
+	if (trace->prepares) {
+		put_string(&trace->prepared, kept);
+		put_u32(&trace->prepared, (uint32_t)length);
+		put_bytes(&trace->prepared, part, length);
+		return;
+	}
+	record_content(&trace->run->record, run_time_ns(trace->run), MOMENT_END, kept, err, part, length);
 }
 
 /* The content of a file in parts under one name, up to a size. symbols: NULL, or those that take its addresses. */
@@ -544,17 +551,54 @@ static void keep_symbols(struct trace *trace)
 	bytes_free(&text);
 }
 
-void trace_describe(struct trace *trace)
+void trace_prepare(struct trace *trace)
 {
 	char text[TRACEFS_TEXT];
 
 	if (!trace->plan.asked)
 		return;
-	trace->moment = MOMENT_START;
+	trace->prepares = true;
 	tell(trace);
 	recorder_tell(&trace->recorder, text, sizeof(text));
 	keep_part(trace, "about", 0, text, strlen(text));
 	keep_formats(trace);
+	trace->prepares = false;
+}
+
+static uint32_t number_at(const uint8_t *at, int size)
+{
+	uint32_t value = 0;
+
+	while (size--)
+		value = value << 8 | at[size];
+	return value;
+}
+
+/* As keep_part() noted them: the name, the content. */
+static void keep_prepared(struct trace *trace)
+{
+	const struct bytes *prepared = &trace->prepared;
+	char name[128];
+
+	if (prepared->failed)
+		record_content(&trace->run->record, run_time_ns(trace->run), MOMENT_START, "trace/header_page", -ENOMEM, "", 0);
+	for (size_t at = 0; !prepared->failed && at < prepared->length;) {
+		size_t length = number_at(prepared->data + at, 2);
+
+		snprintf(name, sizeof(name), "%.*s", (int)length, (const char *)prepared->data + at + 2);
+		at += 2 + length;
+		length = number_at(prepared->data + at, 4);
+		record_content(&trace->run->record, run_time_ns(trace->run), MOMENT_START, name, 0, (const char *)prepared->data + at + 4, length);
+		at += 4 + length;
+	}
+	bytes_free(&trace->prepared);
+}
+
+void trace_describe(struct trace *trace)
+{
+	if (!trace->plan.asked)
+		return;
+	keep_prepared(trace);
 	for (int i = 0; i < trace->run->config->threads; i++) /* whom the trace is about; again with the others at the end */
 		run_fact_number(trace->run, i, MOMENT_START, "tid", worker_task(&trace->run->workers[i]));
 }
@@ -566,7 +610,6 @@ void trace_keep(struct trace *trace)
 
 	if (!trace->plan.asked)
 		return;
-	trace->moment = MOMENT_END;
 	keep(trace, MODULES, "modules", FORMATS_MOST, NULL);
 	keep_below(trace, trace->root, "saved_cmdlines", FORMATS_MOST);
 	if (trace->symbols && !trace->symbols_error)

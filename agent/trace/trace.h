@@ -36,7 +36,8 @@ struct trace {
 	struct recorder recorder;
 	struct symbols *symbols; /* of the functions whose addresses occur */
 	int symbols_error;
-	enum moment moment; /* of what is written */
+	bool prepares;         /* what is to be written is noted in .. */
+	struct bytes prepared; /* .. here: names and contents */
 	char stacks[64]; /* what could be had of them, in words */
 
 	char refused[256]; /* why there is no trace although one was asked for, if it may be so; empty: there is one */
@@ -48,6 +49,12 @@ struct trace {
  */
 int trace_open(struct trace *trace, struct run *run, char *why, size_t room);
 
+/*
+ * Reads how the trace is to be read, before the measuring threads are released: where tracefs is slow, whoever reads it holds a lock
+ * that the switching needs.
+ */
+void trace_prepare(struct trace *trace);
+
 /* Starts the thread that begins recording at the origin, and switches from block to block. */
 void trace_start(struct trace *trace);
 
@@ -55,7 +62,7 @@ void trace_start(struct trace *trace);
 void trace_stop(struct trace *trace);
 
 /*
- * Writes into the record how the trace is to be read, before anybody else writes; and at the end what was recorded. A flight recorder
+ * Writes into the record what was prepared, before anybody else writes; and at the end what was recorded. A flight recorder
  * writes between the two.
  */
 void trace_describe(struct trace *trace);

@@ -3,11 +3,12 @@
 
 import random
 import struct
+import zlib
 from collections.abc import Callable
 
 from fuzzing.mutations import mutated
 from rtproof.record import chunks
-from rtproof.record.chunks import CHUNK_HEADER, ChunkType
+from rtproof.record.chunks import CHUNK_HEADER, SHORT_COUNT, ChunkType
 from rtproof.record.encoding import MalformedError, decode_array, encode_array
 
 Chunk = tuple[int, bytes]
@@ -91,11 +92,26 @@ def mutated_trace(record: bytes, other: bytes, seed: int) -> bytes:
 
 def _changed_file(payload: bytes, dice: Dice) -> bytes:
     """The payload of a FILE whose content is damaged: as text, or as the words of ring-buffer pages."""
-    head = chunks.FILE_FIELDS.size + chunks.FILE_FIELDS.unpack_from(payload)[-1]
+    path = chunks.FILE_FIELDS.size + SHORT_COUNT.size
+    behind = path + SHORT_COUNT.unpack_from(payload, chunks.FILE_FIELDS.size)[0]
+    head = behind + chunks.LONG_COUNT.size
     content = payload[head:]
-    if payload[:head].endswith(b"/raw"):
+    if payload[:behind].endswith(b"/raw"):
         return payload[:head] + _odd_word(_odd_word(content, dice), dice)
+    if payload[:behind].endswith(chunks.DEFLATED.encode()) and dice.random() < 0.5:
+        return _changed_packed(payload[:behind], content, dice)
     return payload[:head] + mutated(content, dice.randrange(1 << 32))
+
+
+def _changed_packed(head: bytes, content: bytes, dice: Dice) -> bytes:
+    """The same for a packed file: what is packed is damaged, and is packed again."""
+    try:
+        plain = zlib.decompress(content, -zlib.MAX_WBITS)
+    except zlib.error:
+        plain = content
+    packing = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    packed = packing.compress(_odd_word(_odd_word(plain, dice), dice)) + packing.flush()
+    return head + chunks.LONG_COUNT.pack(len(packed)) + packed
 
 
 def _odd_word(payload: bytes, dice: Dice) -> bytes:

@@ -72,6 +72,7 @@ class Explanation:
     late: how many activations are late. outside: how many of them the trace does not hold. untraced: how many more came
     in turns without tracing, which measure what tracing adds; they count nowhere else.
     left_out: how many were too many to explain. blind: what the trace has no events for.
+    recorder: what a flight recorder kept and lost; None without one, or if the record was cut off.
     timelines: what each CPU did around these activations. clock_error_ns: of the trace's times, where they had to be
     brought to the record's clock; else 0. machine: what was counted of time in which the machine was gone.
     """
@@ -90,6 +91,7 @@ class Explanation:
     timelines: tuple[CpuTimeline, ...] = field(repr=False)
     clock_error_ns: int
     machine: MachineCounts = NOTHING_COUNTED
+    recorder: kernel_trace.RecorderWindows | None = None
 
     @property
     def total_ns(self) -> int:
@@ -130,6 +132,7 @@ def explain(record: Record, limit_ns: int | None = None, top: int = DEFAULT_TOP)
         timelines=tuple(trace.timelines.values()),
         clock_error_ns=trace.clock_error_ns,
         machine=machine,
+        recorder=kernel_trace.recorder_windows(record),
     )
 
 

@@ -6,7 +6,7 @@ meaning of a key changes or a key goes away.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from rtproof.compare.change_points import WeeklyPattern
@@ -60,7 +60,7 @@ from rtproof.schema.encoder import ITSELF, Json, Key, Scope, Shape, encode
 from rtproof.statistics import MIXING
 from rtproof.summary import moments
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
-from rtproof.summary.kernel_trace import TraceSummary, has_trace, trace_summary
+from rtproof.summary.kernel_trace import RecorderWindows, TraceSummary, has_trace, trace_summary
 from rtproof.summary.loops import (
     BAND_LEVEL,
     ApplicationLoops,
@@ -1218,6 +1218,23 @@ def _trace_refused(found: tuple[Coincidences, Record]) -> str | None:
     return found[1].fact("trace_refused")
 
 
+def _lost_for(reason: str) -> Callable[[RecorderWindows], int]:
+    def count(windows: RecorderWindows) -> int:
+        return windows.lost.get(reason, 0)
+
+    return count
+
+
+RECORDER = Shape("what the flight recorder kept", RecorderWindows) | {
+    "above_count": Key("activations above its threshold", "above"),
+    "kept_count": Key("how many of them have their events in the record", "kept"),
+    "lost_before_count": Key("how many came before the trace", _lost_for("before")),
+    "lost_queue_count": Key("how many came when too many waited", _lost_for("queue")),
+    "lost_memory_count": Key("how many found its memory full of larger ones", _lost_for("memory")),
+    "lost_record_count": Key("how many found no room in the record", _lost_for("record")),
+    "untold_count": Key("how many have none, and the record does not tell why", "untold"),
+    "room_bytes": Key("for events in the record; `null`: not told", "room"),
+}
 CAUSE = Shape("cause", NamedCause) | {
     "cause": "what it is, as `--explain-at-most` names it",
     "name": Key("of the thread, the interrupt, the softirq or the function; or `null`", or_null=True),
@@ -1299,6 +1316,7 @@ EXPLANATION = Shape("explanation", ExplanationDocument) | {
     "counts_preemption": Key("whether the kernel counts how often preemption is off", "0.counts_preemption"),
     "clock_error_ns": Key("of the trace's times; 0 if it has the record's clock", "0.clock_error_ns"),
     "blind": Key("classes of events that the trace lacks", _blind),
+    "recorder": Key("what the flight recorder kept, or `null`", "0.recorder", shape=RECORDER),
     "causes": Key("the largest share first", "0.rows", each=CAUSE_ROW),
     "observer": Key("what tracing adds, or `null`: not measured", "1", shape=OBSERVER),
     "exceeded": Key("sentences on causes that came more often than `--explain-at-most` allows", "2"),

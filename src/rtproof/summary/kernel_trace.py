@@ -71,6 +71,11 @@ class RecorderWindows:
     lost: dict[str, int]
     room: int | None
 
+    @property
+    def untold(self) -> int:
+        """How many are lost for a reason that the record does not tell."""
+        return max(0, self.above - self.kept - sum(self.lost.values()))
+
 
 RECORDER_LOSSES = {"before": "lost_before", "queue": "lost_queue", "memory": "lost_memory", "record": "lost_record"}
 

@@ -7,7 +7,9 @@ docs/record-format.md, "The columns of events", describes the bytes. What is dam
 from collections.abc import Iterator
 from dataclasses import dataclass
 from struct import Struct, error
+from typing import Literal
 
+from rtproof.record.encoding import MalformedError
 from rtproof.summary.trace_pages import MISSED_EVENTS, TYPE_BITS, TYPE_SHIFT_BIG, PageLayout
 
 COUNT = Struct("<H")
@@ -15,7 +17,7 @@ PIECE = Struct("<HBBHQ")
 """CPU, 1 if events before it are lost, reserved, number of entries, time stamp."""
 KIND = Struct("<BH")
 """The type of its entries, and how many words of four bytes each has behind its head."""
-COLUMN, DELTA_BYTES, STAMP_SIZE = 8, 4, 8
+COLUMN, DELTA_BYTES, STAMP_SIZE, KINDS_MOST = 8, 4, 8, 256
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ def pieces(content: bytes, big: bool) -> list[Piece]:
     """The pieces in one part of the file; none if it is damaged. big: the byte order of the target."""
     try:
         return list(_pieces(content, big))
-    except (error, IndexError):
+    except (error, MalformedError):
         return []
 
 
@@ -47,8 +49,10 @@ def _pieces(content: bytes, big: bool) -> Iterator[Piece]:
     at += KIND.size * n_kinds
     n = sum(head[3] for head in heads)
     kind_of = content[at : at + n]
+    lengths = [4 * words for _, words in kinds]
+    _check(content, at + n * (1 + DELTA_BYTES), kind_of, lengths)
     planes = [content[at + n * (i + 1) : at + n * (i + 2)] for i in range(DELTA_BYTES)]
-    bodies = _bodies(content, at + n * (1 + DELTA_BYTES), kind_of, [words for _, words in kinds])
+    bodies = _bodies(content, at + n * (1 + DELTA_BYTES), kind_of, lengths)
     shift = TYPE_SHIFT_BIG if big else 0
     delta_shift = 0 if big else TYPE_BITS
     word = Struct(">I" if big else "<I")
@@ -63,25 +67,31 @@ def _pieces(content: bytes, big: bool) -> Iterator[Piece]:
         first += length
 
 
-def _bodies(content: bytes, at: int, kind_of: bytes, words: list[int]) -> list[Iterator[bytes]]:
-    """For each kind, what its entries have behind their heads, in order. IndexError if the content is too short."""
+def _check(content: bytes, bodies_at: int, kind_of: bytes, lengths: list[int]) -> None:
+    """MalformedError if there are other columns than the kinds of the entries say."""
+    if len(lengths) > KINDS_MOST or (kind_of and max(kind_of) >= len(lengths)):
+        raise MalformedError("an entry is of no kind")
+    if bodies_at + sum(kind_of.count(kind) * length for kind, length in enumerate(lengths)) != len(content):
+        raise MalformedError("the columns end in the wrong place")
+
+
+def _bodies(content: bytes, at: int, kind_of: bytes, lengths: list[int]) -> list[Iterator[bytes]]:
+    """For each kind, what its entries have behind their heads, in order."""
     found = []
-    for kind, length in enumerate(words):
+    for kind, length in enumerate(lengths):
         n = kind_of.count(kind)
         columns = []
-        for first in range(0, 4 * length, COLUMN):
-            width = min(COLUMN, 4 * length - first)
+        for first in range(0, length, COLUMN):
+            width = min(COLUMN, length - first)
             columns.append([content[at + width * i : at + width * (i + 1)] for i in range(n)])
             at += width * n
         found.append(map(b"".join, zip(*columns, strict=True)) if columns else iter([b""] * n))
-    if at > len(content):
-        raise IndexError("the columns are cut off")
     return found
 
 
 def page_of(piece: Piece, layout: PageLayout) -> bytes:
     """A page that has the entries of a piece and no others."""
-    order = "big" if layout.big else "little"
+    order: Literal["big", "little"] = "big" if layout.big else "little"
     length = len(piece.entries) | (MISSED_EVENTS if piece.lost else 0)
     head = bytearray(layout.data)
     head[:STAMP_SIZE] = piece.stamp.to_bytes(STAMP_SIZE, order)

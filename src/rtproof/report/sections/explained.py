@@ -21,7 +21,7 @@ from rtproof.report.blocks import BarPart, Bars, Block, Table, Text
 from rtproof.report.coincidence_blocks import coincidence_blocks, coincidence_in_short
 from rtproof.report.machine_gone_sentences import counted_in_short, counted_sentences
 from rtproof.summary import kernel_trace
-from rtproof.summary.kernel_trace import has_trace, recorder_windows
+from rtproof.summary.kernel_trace import RecorderWindows, has_trace
 from rtproof.summary.tracing_effect import observer_line
 
 MOST_ROWS = 18
@@ -49,7 +49,7 @@ def explained_section(analysis: Analysis) -> list[Block]:
     return [
         Text((f"Why it was late: {sentence[:1].lower()}{sentence[1:]}", *counted), foremost=True),
         *first,
-        Text((" ".join((*_windows(analysis.record), f"{capitalised(observer_line(analysis.record))}.")),)),
+        Text((" ".join((*_windows(found.recorder), f"{capitalised(observer_line(analysis.record))}.")),)),
         *_details(found, analysis.record),
         *bars,
         *budget_blocks(found, SHOWN_BUDGETS, folded=True),
@@ -132,7 +132,7 @@ def _counts_on_screen(found: Explanation) -> tuple[str, ...]:
 def explained_blocks(found: Explanation, record: Record) -> list[Block]:
     """The sentence, what to know about it, and the table of causes."""
     first = f"{capitalised(_which(found))}; {observer_line(record)}."
-    return [Text((first, " ".join((_why(found), *_windows(record))))), *_details(found, record)]
+    return [Text((first, " ".join((_why(found), *_windows(found.recorder))))), *_details(found, record)]
 
 
 def _details(found: Explanation, record: Record) -> Iterator[Block]:
@@ -174,17 +174,15 @@ def _why(found: Explanation) -> str:
     return f"{capitalised(_kinds(found))}. These are shares of the time of {which}."
 
 
-def _windows(record: Record) -> tuple[str, ...]:
+def _windows(windows: RecorderWindows | None) -> tuple[str, ...]:
     """What the flight recorder lost, how many and why; nothing if it lost none."""
-    windows = recorder_windows(record)
     if windows is None or windows.kept >= windows.above:
         return ()
     above = quantity(windows.above, "activation")
     kept = f"The flight recorder kept {windows.kept:,} of {above} above its threshold"
     why = [f"{n:,} {_LOSSES[reason]}" for reason, n in windows.lost.items()]
-    told = sum(windows.lost.values())
-    if told < windows.above - windows.kept:
-        why.append(f"of {windows.above - windows.kept - told:,} the record does not tell why")
+    if windows.untold:
+        why.append(f"of {windows.untold:,} the record does not tell why")
     return (f"{kept}: {', '.join(why)}.",)
 
 
