@@ -17,7 +17,7 @@ from rtproof.agents import build
 from rtproof.agents.architectures import ARCHITECTURES, Architecture, host_architecture
 from rtproof.record.contents import WHOLE_RUN, EndReason, Event, Fact, Moment, Record, Series, SnapshotReason, View
 from rtproof.record.reading import open_record
-from rtproof.summary.kernel_trace import page_layout, trace_content
+from rtproof.summary.kernel_trace import cpu_pages, page_layout
 from rtproof.summary.per_second import off_grid_due_times, sample_stretches
 from rtproof.summary.trace_pages import trace_pages
 
@@ -193,7 +193,7 @@ def test_due_times_from_outside_are_read_as_the_version_has_them(name: str, mino
     recompute.check(record)
 
 
-@pytest.mark.parametrize(("minor", "kept", "before"), [(4, 4, 1), (5, 2, 0)], ids=["1.4", "1.5"])
+@pytest.mark.parametrize(("minor", "kept", "before"), [(4, 4, 1), (5, 2, 0), (6, 2, 0)], ids=["1.4", "1.5", "1.6"])
 def test_the_flight_recorders_windows_are_those_of_the_samples(minor: int, kept: int, before: int) -> None:
     """All above the limit but those that came before the trace; each with its page."""
     record = open_record(GOLDEN / f"recorder-1.{minor}.rtrec")
@@ -205,7 +205,7 @@ def test_the_flight_recorders_windows_are_those_of_the_samples(minor: int, kept:
     threshold = {one.index for one in record.snapshots if one.reason is SnapshotReason.THRESHOLD}
     assert late - threshold == set(sorted(late)[:before])
     layout = page_layout(record)
-    stamps = {page.time_ns for page in trace_pages(trace_content(record, "cpu0/raw"), layout)}
+    stamps = {page.time_ns for page in trace_pages(cpu_pages(record, 0, layout), layout)}
     for one in record.snapshots:
         assert (one.value, one.due_ns) == (ran.value[one.index], ran.due_ns[one.index])
         assert (one.from_ns, one.to_ns) == (one.due_ns - 2 * PERIOD_NS, one.due_ns + one.value + PERIOD_NS)

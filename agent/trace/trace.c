@@ -418,7 +418,7 @@ void trace_close(struct trace *trace)
 }
 
 /* A part of a file is a chunk. It fits into the reserve behind the end of the record, and holds whole pages of any buffer. */
-enum { PART = 64 * 1024, FORMATS_MOST = 16 * PART };
+enum { PART = 64 * 1024, FORMATS_MOST = 16 * PART, PACK_FROM = 512 };
 
 static int fill(int fd, char *part)
 {
@@ -432,6 +432,22 @@ static int fill(int fd, char *part)
 	return length;
 }
 
+/* Beside windows, texts would be a good part of the record. */
+static void put_content(struct trace *trace, enum moment moment, const char *name, int err, const char *part, size_t length)
+{
+	struct bytes *packed = &trace->recorder.packed;
+	char path[160];
+	bool packs = trace->plan.recorder && !err && length >= PACK_FROM;
+
+	packed->length = 0;
+	if (packs)
+		put_deflated(packed, (const uint8_t *)part, length, &trace->recorder.table);
+	packs = packs && !packed->failed;
+	snprintf(path, sizeof(path), "%s%s", name, packs ? ".deflate" : "");
+	record_content(&trace->run->record, run_time_ns(trace->run), moment, path, err, packs ? (const char *)packed->data : part,
+		       packs ? packed->length : length);
+}
+
 static void keep_part(struct trace *trace, const char *name, int err, const char *part, size_t length)
 {
 	char kept[128];
@@ -443,7 +459,7 @@ static void keep_part(struct trace *trace, const char *name, int err, const char
 		put_bytes(&trace->prepared, part, length);
 		return;
 	}
-	record_content(&trace->run->record, run_time_ns(trace->run), MOMENT_END, kept, err, part, length);
+	put_content(trace, MOMENT_END, kept, err, part, length);
 }
 
 /* The content of a file in parts under one name, up to a size. symbols: NULL, or those that take its addresses. */
@@ -588,7 +604,7 @@ static void keep_prepared(struct trace *trace)
 		snprintf(name, sizeof(name), "%.*s", (int)length, (const char *)prepared->data + at + 2);
 		at += 2 + length;
 		length = number_at(prepared->data + at, 4);
-		record_content(&trace->run->record, run_time_ns(trace->run), MOMENT_START, name, 0, (const char *)prepared->data + at + 4, length);
+		put_content(trace, MOMENT_START, name, 0, (const char *)prepared->data + at + 4, length);
 		at += 4 + length;
 	}
 	bytes_free(&trace->prepared);

@@ -7,8 +7,9 @@ have the kernel's text of the events too; for later ones the text is made from t
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from heapq import merge
 from math import ceil
 from operator import attrgetter
@@ -16,7 +17,7 @@ from struct import Struct
 
 from rtproof.core.errors import UserError
 from rtproof.core.units import whole_number
-from rtproof.record.contents import Record
+from rtproof.record.contents import Record, SystemFile
 from rtproof.summary.trace_columns import Piece, page_of, pieces
 from rtproof.summary.trace_pages import PageLayout, page_events
 from rtproof.summary.trace_text import MARK, EventLayout, EventWriter, Functions, RawEvent, parse_layout, raw_events
@@ -125,7 +126,7 @@ def trace_cpus(record: Record) -> list[int]:
     found = {int(match[1]) for name in names if (match := re.fullmatch(r"cpu(\d+)/(?:stats|raw)", name))}
     if COLUMNS in names and not any(name.endswith("/stats") for name in names):  # the record was cut off
         big = trace_information(record).get("endian") == "big"
-        found |= {piece.cpu for piece in _columns(record, big)}
+        found |= set(_columns(_SameFiles(record.files), big))
     return sorted(found)
 
 
@@ -191,17 +192,33 @@ def cpu_pages(record: Record, cpu: int, layout: PageLayout) -> bytes:
     if not has_recorder(record):
         return content
     pages = [content[at : at + layout.page] for at in range(0, len(content), layout.page)]
-    pages += [page_of(piece, layout) for piece in _columns(record, layout.big) if piece.cpu == cpu]
+    pages += [page_of(piece, layout) for piece in _columns(_SameFiles(record.files), layout.big).get(cpu, ())]
     stamp = Struct(f"{layout.order}Q")
     order = sorted((stamp.unpack_from(page.ljust(stamp.size, b"\0"))[0], page) for page in pages)
     return b"".join(page for _, page in order)
 
 
-def _columns(record: Record, big: bool) -> Iterator[Piece]:
-    """The pieces of pages that a flight recorder kept since format 1.6. Each part of the file stands alone."""
-    for file in record.files:
-        if file.path == TRACE_PREFIX + COLUMNS:
-            yield from pieces(file.content, big)
+class _SameFiles:
+    """The files of a record, which are the same if they are the same object: to compare them takes too long."""
+
+    def __init__(self, files: tuple[SystemFile, ...]) -> None:
+        self.files = files
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _SameFiles) and self.files is other.files
+
+    def __hash__(self) -> int:
+        return id(self.files)
+
+
+@lru_cache(maxsize=1)
+def _columns(of: _SameFiles, big: bool) -> Mapping[int, tuple[Piece, ...]]:
+    """The pieces of pages of each CPU that a flight recorder kept since format 1.6. Each part stands alone."""
+    found: dict[int, list[Piece]] = {}
+    for file in of.files:
+        for piece in pieces(file.content, big) if file.path == TRACE_PREFIX + COLUMNS else ():
+            found.setdefault(piece.cpu, []).append(piece)
+    return {cpu: tuple(each) for cpu, each in found.items()}
 
 
 def event_layouts(record: Record) -> dict[int, EventLayout]:
