@@ -41,7 +41,7 @@ static void put_event(uint32_t delta, uint16_t event, uint32_t words)
 		put_word(4 * words + 4);
 	}
 	for (uint32_t i = 0; i < words; i++)
-		put_word(i ? (uint32_t)n_events * 7919u + i : event);
+		put_word(i ? (uint32_t)n_events * 7919u + i : event | (uint32_t)event << 16);
 }
 
 static void put_time(uint32_t type, uint64_t value)

@@ -23,7 +23,8 @@ enum {
 	NICE = -10,              /* without that: as the writer */
 	ALL_CPUS_MOST = 4,       /* with more CPUs, a window has the pages of its own CPU only */
 	PAGE_MOST = 64 * 1024,
-	PACKED = 6,              /* a batch becomes about this part of its events */
+	PACKED = 6,              /* a batch becomes about this part of its events .. */
+	SNAPSHOT_ABOUT = 120,    /* .. and so many bytes for each window */
 	LOOKS = 5,               /* at the clocks */
 };
 
@@ -474,7 +475,7 @@ static bool is_batch_full(const struct recorder *recorder)
 /* About what those that wait in the batch will take. */
 static int64_t batch_bytes(const struct recorder *recorder)
 {
-	return (int64_t)recorder->columns->length / PACKED;
+	return (int64_t)recorder->columns->length / PACKED + recorder->batched * SNAPSHOT_ABOUT;
 }
 
 /* The largest ones, as long as there is room: so many bytes of all windows together, which the last batch may exceed. */
@@ -503,6 +504,18 @@ static int64_t room_now(const struct recorder *recorder)
 
 	share = FIRST_SHARE + (1 - FIRST_SHARE) * (share < 0 ? 0 : share > 1 ? 1 : share);
 	return (int64_t)(share * LATE_SHARE * (double)trace_record_room(recorder->plan));
+}
+
+/* At the end nothing waits. A batch that took less than was thought leaves room for more. */
+static void write_all(struct recorder *recorder, enum window_reason reason, int64_t most)
+{
+	uint64_t before;
+
+	do {
+		before = recorder->kept[reason];
+		write_windows(recorder, reason, most);
+		write_batch(recorder);
+	} while (recorder->kept[reason] > before);
 }
 
 void recorder_claim(struct recorder *recorder)
@@ -557,10 +570,9 @@ void recorder_keep(struct recorder *recorder, char *text, size_t room)
 	if (!recorder->open)
 		return;
 	windows_claim(windows, true);
-	write_windows(recorder, WINDOW_THRESHOLD, (int64_t)(LATE_SHARE * (double)most));
-	write_windows(recorder, WINDOW_ORDINARY, most);
-	write_windows(recorder, WINDOW_TOP, most);
-	write_batch(recorder);
+	write_all(recorder, WINDOW_THRESHOLD, (int64_t)(LATE_SHARE * (double)most));
+	write_all(recorder, WINDOW_ORDINARY, most);
+	write_all(recorder, WINDOW_TOP, most);
 	windows->lost[LOST_RECORD] = windows_count(windows, WINDOW_THRESHOLD);
 	run_fact(recorder->run, WHOLE_RUN, MOMENT_END, "recorder", "%s", recorder->about);
 	tell_end(recorder, text, room);
