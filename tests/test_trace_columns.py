@@ -7,7 +7,7 @@ from itertools import groupby
 
 import pytest
 
-from rtproof.summary.trace_columns import Piece, page_of, pieces
+from rtproof.summary.trace_columns import PIECES_MOST, Piece, page_of, pieces
 from rtproof.summary.trace_pages import TIME_EXTEND, PageLayout, timed_events, trace_pages
 
 LAYOUTS = [PageLayout("<", 4096, 8, 8, 16), PageLayout(">", 4096, 8, 4, 12)]
@@ -76,9 +76,10 @@ def test_pieces_come_back_as_they_were(layout: PageLayout) -> None:
 @each_layout
 def test_a_piece_becomes_a_page_with_its_events_at_their_times(layout: PageLayout) -> None:
     for (cpu, lost, stamp, entries), piece in zip(made(layout), pieces(columns(made(layout)), layout.big), strict=True):
-        page = page_of(piece, layout)
+        page = page_of(piece, layout, padded=True)
         (read,) = trace_pages(page, layout)
         assert len(page) == layout.page
+        assert page.startswith(page_of(piece, layout))
         assert (read.time_ns, read.lost, piece.cpu) == (stamp, None if lost else 0, cpu)
         times = [time_ns for time_ns, _ in timed_events(read, layout)]
         steps = [(is_event, [one[1] for one in group]) for is_event, group in groupby(entries, lambda one: one[0] < 29)]
@@ -101,4 +102,26 @@ def test_what_is_damaged_raises_nothing(layout: PageLayout) -> None:
         for _ in range(chance.randrange(1, 4)):
             damaged[chance.randrange(min(len(whole), 400))] = chance.randrange(256)
         for piece in pieces(bytes(damaged), layout.big):
-            assert len(page_of(piece, layout)) == layout.page
+            assert len(page_of(piece, layout)) <= layout.page
+            assert len(page_of(piece, layout, padded=True)) == layout.page
+
+
+@each_layout
+def test_more_pieces_or_types_than_there_can_be_are_damage(layout: PageLayout) -> None:
+    def empty(count: int, kind: int = 0) -> bytes:
+        heads = b"".join(struct.pack("<HBBHQ", 0, 0, 0, 0, stamp) for stamp in range(count))
+        return struct.pack("<H", count) + heads + struct.pack("<HBH", 1, kind, 2)
+
+    assert len(pieces(empty(PIECES_MOST), layout.big)) == PIECES_MOST
+    assert pieces(empty(PIECES_MOST + 1), layout.big) == []
+    assert len(pieces(empty(1, 31), layout.big)) == 1
+    assert pieces(empty(1, 32), layout.big) == []
+
+
+@each_layout
+def test_columns_of_unequal_length_are_damage(layout: PageLayout) -> None:
+    whole = columns(made(layout))
+    assert pieces(whole, layout.big)
+    for at in range(2, len(whole) - 1, 3):
+        assert pieces(whole[:at] + whole[at + 1 :], layout.big) == [], "a byte less"
+        assert pieces(whole[:at] + whole[at : at + 1] + whole[at:], layout.big) == [], "a byte more"

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from rtproof.record.contents import Record
 from rtproof.summary import kernel_trace
-from rtproof.summary.trace_pages import PageLayout, timed_events, trace_pages
+from rtproof.summary.trace_pages import PageLayout, Pages, timed_events, trace_pages
 from rtproof.summary.trace_text import Field, parse_fields, parse_symbols
 
 IRQS_OFF, HARDIRQ, SOFTIRQ, NMI, BH_OFF = 0x01, 0x08, 0x10, 0x40, 0x80
@@ -210,7 +210,7 @@ class EventDecoder:
         return self._text(bytes(content[first : first + (place >> 16)]))
 
     def events(
-        self, cpu: int, pages: bytes, following: Collection[tuple[int, int]] | None = None
+        self, cpu: int, pages: Pages, following: Collection[tuple[int, int]] | None = None
     ) -> Iterator[TraceEvent]:
         """Yield the events of a CPU's pages in order, and a LOST wherever some are missing.
 

@@ -49,7 +49,7 @@ class TraceSource:
         right = has_records_clock(self.record)
         decoder = EventDecoder(self.formats.values(), layout, -self.origin_ns if right else 0, self.marks)
         decoder.skipped = self.skipped
-        pages = kernel_trace.cpu_pages(self.record, cpu, layout)
+        pages = kernel_trace.cpu_page_list(self.record, cpu, layout)
         events = self._possible(decoder.events(cpu, pages, _following_pages(self.record, cpu)))
         return events if right else self._possible(self._aligned(list(events)))
 

@@ -182,20 +182,39 @@ def trace_events(record: Record) -> tuple[Iterable[RawEvent], EventWriter]:
     return merge(*of_cpus, key=attrgetter("time_ns")), EventWriter(layout, task_names(record), functions)
 
 
-def _pages(record: Record, cpu: int, layout: PageLayout) -> bytes:
-    return cpu_pages(record, cpu, layout) if layout != NO_PAGES else b""
+def _pages(record: Record, cpu: int, layout: PageLayout) -> list[bytes]:
+    return cpu_page_list(record, cpu, layout) if layout != NO_PAGES else []
+
+
+def cpu_page_list(record: Record, cpu: int, layout: PageLayout, padded: bool = False) -> list[bytes]:
+    """The pages of a CPU in the order of time. A flight recorder may have written them in another one.
+
+    A page that was made of a piece ends behind its events, unless it is padded to its full size.
+    """
+    content = trace_content(record, f"cpu{cpu}/raw")
+    if not has_recorder(record):
+        return [content] if content else []
+    pages = [content[at : at + layout.page] for at in range(0, len(content), layout.page)]
+    pages += [page_of(piece, layout, padded) for piece in _pieces(record, cpu, layout)]
+    stamp = Struct(f"{layout.order}Q")
+    return sorted(pages, key=lambda page: (stamp.unpack_from(page.ljust(stamp.size, b"\0"))[0], page))
 
 
 def cpu_pages(record: Record, cpu: int, layout: PageLayout) -> bytes:
-    """The pages of a CPU in the order of time. A flight recorder may have written them in another one."""
-    content = trace_content(record, f"cpu{cpu}/raw")
+    """The same pages one behind the other, all of full size. UserError if they are too many."""
+    size = len(_pieces(record, cpu, layout)) * layout.page
+    if size > PAGES_MOST:
+        raise UserError(
+            f"the pages of CPU {cpu} would take {size >> 20:,} MiB, and no more than {PAGES_MOST >> 20:,} MiB of a CPU "
+            "are written"
+        )
+    return b"".join(cpu_page_list(record, cpu, layout, padded=True))
+
+
+def _pieces(record: Record, cpu: int, layout: PageLayout) -> tuple[Piece, ...]:
     if not has_recorder(record):
-        return content
-    pages = [content[at : at + layout.page] for at in range(0, len(content), layout.page)]
-    pages += [page_of(piece, layout) for piece in _columns(_SameFiles(record.files), layout.big).get(cpu, ())]
-    stamp = Struct(f"{layout.order}Q")
-    order = sorted((stamp.unpack_from(page.ljust(stamp.size, b"\0"))[0], page) for page in pages)
-    return b"".join(page for _, page in order)
+        return ()
+    return _columns(_SameFiles(record.files), layout.big).get(cpu, ())
 
 
 class _SameFiles:
@@ -256,6 +275,8 @@ STAMP_SIZE = 8
 """Each page begins with its time, in so many bytes."""
 LARGEST_PAGE = 1 << 26
 """In bytes. Pages of kernels have 4 KiB to 64 KiB, or a size that somebody set."""
+PAGES_MOST = 1 << 29
+"""Bytes of one CPU's pages that are made of pieces. An hour's full record makes about 36 MiB of all CPUs."""
 FIELD_LINE = re.compile(r"field: *[\w ]*?(\w+)(?:\[\d*\])?;\s*offset:(\d{1,9});\s*size:(\d{1,9});")
 _ID = re.compile(r"(?m)^ID: *(\d{1,9})")
 PRINT = "events/ftrace/print/format"

@@ -10,14 +10,14 @@ from struct import Struct, error
 from typing import Literal
 
 from rtproof.record.encoding import MalformedError
-from rtproof.summary.trace_pages import MISSED_EVENTS, TYPE_BITS, TYPE_SHIFT_BIG, PageLayout
+from rtproof.summary.trace_pages import MISSED_EVENTS, TYPE_BITS, TYPE_MASK, TYPE_SHIFT_BIG, PageLayout
 
 COUNT = Struct("<H")
 PIECE = Struct("<HBBHQ")
 """CPU, 1 if events before it are lost, reserved, number of entries, time stamp."""
 KIND = Struct("<BH")
 """The type of its entries, and how many words of four bytes each has behind its head."""
-COLUMN, DELTA_BYTES, STAMP_SIZE, KINDS_MOST = 8, 4, 8, 256
+COLUMN, DELTA_BYTES, STAMP_SIZE, KINDS_MOST, PIECES_MOST = 8, 4, 8, 256, 256
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,16 @@ def pieces(content: bytes, big: bool) -> list[Piece]:
 
 def _pieces(content: bytes, big: bool) -> Iterator[Piece]:
     (count,) = COUNT.unpack_from(content)
+    if count > PIECES_MOST:
+        raise MalformedError("there are more pieces than a part has")
     at = COUNT.size
     heads = [PIECE.unpack_from(content, at + PIECE.size * i) for i in range(count)]
     at += PIECE.size * count
     (n_kinds,) = COUNT.unpack_from(content, at)
     at += COUNT.size
     kinds = [KIND.unpack_from(content, at + KIND.size * i) for i in range(n_kinds)]
+    if any(kind > TYPE_MASK for kind, _ in kinds):
+        raise MalformedError("a kind has no type that there is")
     at += KIND.size * n_kinds
     n = sum(head[3] for head in heads)
     kind_of = content[at : at + n]
@@ -89,11 +93,11 @@ def _bodies(content: bytes, at: int, kind_of: bytes, lengths: list[int]) -> list
     return found
 
 
-def page_of(piece: Piece, layout: PageLayout) -> bytes:
-    """A page that has the entries of a piece and no others."""
+def page_of(piece: Piece, layout: PageLayout, padded: bool = False) -> bytes:
+    """A page that has the entries of a piece and no others. padded: up to its full size; else it ends behind them."""
     order: Literal["big", "little"] = "big" if layout.big else "little"
     length = len(piece.entries) | (MISSED_EVENTS if piece.lost else 0)
     head = bytearray(layout.data)
     head[:STAMP_SIZE] = piece.stamp.to_bytes(STAMP_SIZE, order)
     head[layout.commit : layout.commit + layout.commit_size] = length.to_bytes(layout.commit_size, order)
-    return (bytes(head) + piece.entries).ljust(layout.page, b"\0")[: layout.page]
+    return (bytes(head) + piece.entries).ljust(layout.page if padded else 0, b"\0")[: layout.page]

@@ -56,8 +56,17 @@ class TracePage:
     content: memoryview
 
 
-def trace_pages(pages: bytes, layout: PageLayout) -> Iterator[TracePage]:
+Pages = bytes | list[bytes]
+"""Whole pages one behind the other, or a list of such. The last page of each may be cut off."""
+
+
+def trace_pages(pages: Pages, layout: PageLayout) -> Iterator[TracePage]:
     """Yield each page, in order. A page that was cut off at the end yields the events that are left."""
+    for part in pages if isinstance(pages, list) else (pages,):
+        yield from _pages_of(part, layout)
+
+
+def _pages_of(pages: bytes, layout: PageLayout) -> Iterator[TracePage]:
     whole = memoryview(pages)
     stamp = Struct(layout.order + "Q")
     commit = Struct(layout.order + ("I" if layout.commit_size == 4 else "Q"))
@@ -79,7 +88,7 @@ def _lost(behind: memoryview, commit: int, layout: PageLayout) -> int | None:
     return int.from_bytes(behind[: layout.commit_size], "big" if layout.big else "little") or None
 
 
-def page_events(pages: bytes, layout: PageLayout) -> Iterator[memoryview]:
+def page_events(pages: Pages, layout: PageLayout) -> Iterator[memoryview]:
     """Yield the content of each event, in order. The content begins with two bytes of the event's id."""
     for page in trace_pages(pages, layout):
         for _, content in timed_events(page, layout):

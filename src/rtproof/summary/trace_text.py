@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import NamedTuple
 
-from rtproof.summary.trace_pages import PageLayout, timed_events, trace_pages
+from rtproof.summary.trace_pages import PageLayout, Pages, timed_events, trace_pages
 
 MARK, STACK = "print", "kernel_stack"
 """The event of what a program writes into the trace, and that of the functions that were running, innermost first."""
@@ -112,7 +112,7 @@ def _split(arguments: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in parts)
 
 
-def raw_events(pages: bytes, cpu: int, layout: PageLayout, kinds: Mapping[int, EventLayout]) -> Iterator[RawEvent]:
+def raw_events(pages: Pages, cpu: int, layout: PageLayout, kinds: Mapping[int, EventLayout]) -> Iterator[RawEvent]:
     """Yield the events of a CPU's pages, in the order of the pages."""
     number = Struct(f"{layout.order}H")
     for page in trace_pages(pages, layout):
