@@ -103,7 +103,8 @@ def _records() -> list[bytes]:
 
 def _traces() -> list[bytes]:
     real = gzip.decompress((DATA / "trace" / "armhf.rtrec.gz").read_bytes())
-    return [real, (DATA / "golden" / "recorder-1.4.rtrec").read_bytes(), *kept_inputs("traces").values()]
+    recorders = [(DATA / "golden" / f"recorder-{version}.rtrec").read_bytes() for version in ("1.4", "1.6")]
+    return [real, *recorders, *kept_inputs("traces").values()]
 
 
 def _file(content: bytes, folder: Path, name: str) -> Path:
