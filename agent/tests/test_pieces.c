@@ -300,6 +300,38 @@ static void damaged_pages_end_early(void)
 	}
 }
 
+/* A damaged page with more kinds than there is room for ends early, and is in nobody's way. */
+static void too_many_kinds_end_a_page(void)
+{
+	static struct columns columns;
+	static uint8_t many[COLUMNS_MOST], plain[16];
+	const uint16_t one = 1;
+	const bool little = *(const char *)&one;
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < 260; i++) { /* 60 events, and 100 lengths of two types */
+		uint32_t type = i < 60 ? 1 : i % 2 ? 0 : ENTRY_PADDING, head = little ? type | 1u << 5 : type << 27 | 1;
+		uint32_t size = i < 60 ? 4 : 4 * (i / 2 - 29), told = i < 60 ? i | i << 16 : size;
+
+		CHECK(at + 4 + size <= sizeof(many));
+		memcpy(many + at, &head, 4);
+		memcpy(many + at + 4, &told, 4);
+		at += 4 + size;
+	}
+	uint32_t head = little ? 3 : 3u << 27;
+
+	memcpy(plain, &head, 4);
+	struct piece damaged = { 1, 0, false, many, at }, sound = { 2, 0, false, plain, sizeof(plain) };
+	struct bytes bytes = { NULL, 0, 0, false };
+
+	CHECK(columns_add(&columns, &damaged) && columns.n_kinds == COLUMNS_KINDS && columns.n_entries == COLUMNS_KINDS);
+	CHECK(!columns_add(&columns, &sound));
+	put_columns(&bytes, &columns);
+	CHECK(columns_add(&columns, &sound) && columns.n_kinds == 1 && columns.n_pieces == 1);
+	CHECK(!columns_add(&columns, &damaged) && columns.n_kinds == 1 && columns.n_entries == 1);
+	bytes_free(&bytes);
+}
+
 int main(void)
 {
 	a_cut_has_the_events_of_its_time_and_one_on_each_side();
@@ -307,5 +339,6 @@ int main(void)
 	pieces_have_each_event_once();
 	columns_come_out_as_they_went_in();
 	damaged_pages_end_early();
+	too_many_kinds_end_a_page();
 	return EXIT_SUCCESS;
 }

@@ -7,7 +7,8 @@
 
 /*
  * So many kinds know their event. The others are of one form each: there are 32 types, and of those that have a length of their own no
- * more than 160 lengths find room in COLUMNS_MOST, because they are longer than 28 words. Together they are fewer than COLUMNS_KINDS.
+ * more than 160 lengths find room in COLUMNS_MOST, because they are longer than 28 words. Together they are fewer than COLUMNS_KINDS,
+ * unless a page is damaged.
  */
 enum { KINDS_OF_EVENTS = 60, COLUMN = 8, HEAD = 4, LENGTH = 4, DELTA_BYTES = 4 };
 
@@ -42,6 +43,7 @@ static int find_kind(struct columns *columns, struct entry_kind wanted)
 bool columns_add(struct columns *columns, const struct piece *piece)
 {
 	const uint32_t before = columns->n_entries;
+	const int kinds_before = columns->n_kinds;
 
 	if (columns->n_pieces == COLUMNS_PIECES || columns->length + piece->length > COLUMNS_MOST)
 		return false;
@@ -53,8 +55,11 @@ bool columns_add(struct columns *columns, const struct piece *piece)
 			break; /* nobody can read on from here */
 		int kind = find_kind(columns, describe(&entry, data));
 
+		if (kind < 0 && !columns->n_pieces)
+			break; /* no kernel has so many on one page: what is left of it is damaged too */
 		if (kind < 0) {
 			columns->n_entries = before;
+			columns->n_kinds = kinds_before;
 			return false;
 		}
 		columns->entries[columns->n_entries] = data;
