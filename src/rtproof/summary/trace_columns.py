@@ -39,6 +39,23 @@ def pieces(content: bytes, big: bool) -> list[Piece]:
 
 
 def _pieces(content: bytes, big: bool) -> Iterator[Piece]:
+    heads, kinds, at = _heads(content)
+    n = sum(length for *_, length, _ in heads)
+    kind_of = content[at : at + n]
+    lengths = [4 * words for _, words in kinds]
+    bodies_at = at + n * (1 + DELTA_BYTES)
+    _check(content, bodies_at, kind_of, lengths)
+    words = _head_words([kinds[kind][0] for kind in kind_of], content[at + n : bodies_at], big)
+    bodies = _bodies(content, bodies_at, kind_of, lengths)
+    entries = [word + next(bodies[kind]) for word, kind in zip(words, kind_of, strict=True)]
+    first = 0
+    for cpu, lost, _, length, stamp in heads:
+        yield Piece(cpu, lost != 0, stamp, b"".join(entries[first : first + length]))
+        first += length
+
+
+def _heads(content: bytes) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]], int]:
+    """The fields of each piece and of each kind, and where the columns begin."""
     (count,) = COUNT.unpack_from(content)
     if count > PIECES_MOST:
         raise MalformedError("there are more pieces than a part has")
@@ -50,25 +67,18 @@ def _pieces(content: bytes, big: bool) -> Iterator[Piece]:
     kinds = [KIND.unpack_from(content, at + KIND.size * i) for i in range(n_kinds)]
     if any(kind > TYPE_MASK for kind, _ in kinds):
         raise MalformedError("a kind has no type that there is")
-    at += KIND.size * n_kinds
-    n = sum(head[3] for head in heads)
-    kind_of = content[at : at + n]
-    lengths = [4 * words for _, words in kinds]
-    _check(content, at + n * (1 + DELTA_BYTES), kind_of, lengths)
-    planes = [content[at + n * (i + 1) : at + n * (i + 2)] for i in range(DELTA_BYTES)]
-    bodies = _bodies(content, at + n * (1 + DELTA_BYTES), kind_of, lengths)
-    shift = TYPE_SHIFT_BIG if big else 0
-    delta_shift = 0 if big else TYPE_BITS
+    return heads, kinds, at + KIND.size * n_kinds
+
+
+def _head_words(types: list[int], planes: bytes, big: bool) -> Iterator[bytes]:
+    """The first four bytes of each entry. planes: the lowest bytes of all deltas, then the second ones ..."""
+    n = len(types)
     word = Struct(">I" if big else "<I")
-    deltas = [a | b << 8 | c << 16 | d << 24 for a, b, c, d in zip(*planes, strict=True)]
-    entries = [
-        word.pack((kinds[kind][0] << shift | delta << delta_shift) & 0xFFFFFFFF) + next(bodies[kind])
-        for kind, delta in zip(kind_of, deltas, strict=True)
-    ]
-    first = 0
-    for cpu, lost, _, length, stamp in heads:
-        yield Piece(cpu, lost != 0, stamp, b"".join(entries[first : first + length]))
-        first += length
+    type_shift, delta_shift = (TYPE_SHIFT_BIG, 0) if big else (0, TYPE_BITS)
+    bytes_of = (planes[n * i : n * (i + 1)] for i in range(DELTA_BYTES))
+    for kind, a, b, c, d in zip(types, *bytes_of, strict=True):
+        delta = a | b << 8 | c << 16 | d << 24
+        yield word.pack((kind << type_shift | delta << delta_shift) & 0xFFFFFFFF)
 
 
 def _check(content: bytes, bodies_at: int, kind_of: bytes, lengths: list[int]) -> None:
