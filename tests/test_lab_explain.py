@@ -2,6 +2,7 @@
 """``rtproof lab explain``: the same cell once more, with the plugin that records what the guest executes."""
 
 import json
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,7 +35,8 @@ def test_the_largest_latency_is_accounted_for_to_the_instruction(
     assert sum(phase["length_ns"] for phase in told["phases"]) == told["latency_ns"]
     longest = max(told["phases"], key=lambda phase: phase["length_ns"])
     assert longest["name"] == "from the wake-up until the scheduler came"
-    assert "__x64_sys_munmap" in longest["path"], "this load maps and unmaps memory, and preempt=none lets it finish"
+    own_work = {"__x64_sys_mmap", "__x64_sys_munmap", "handle_mm_fault"}  # which of them depends on the agent's code
+    assert own_work & set(longest["path"]), "this load maps, touches and unmaps memory, and preempt=none lets it finish"
     assert longest["start_ns"] <= told["marked_ns"] <= longest["start_ns"] + 1_000
     assert told["scheduled_by"][0] == "user code"
     assert told["reading_ns"] < 100
@@ -42,7 +44,7 @@ def test_the_largest_latency_is_accounted_for_to_the_instruction(
 
     assert main(["lab", "explain", *words]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "No switch: munmap()" in text
+    assert re.search(r"from the wake-up until the scheduler came\. No switch: \w+", text), text[:800]
     assert "whole latency" in text
 
 
