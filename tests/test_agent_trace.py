@@ -136,7 +136,9 @@ def test_the_trace_has_every_activation_and_nothing_from_outside_of_the_loop(tmp
     assert max(times_ns) <= ended.time_ns + CLOCKS_APART_NS
     ends_of_sleep = [line for line in lines if (line.task, line.event) == ("rtproof-0", "sys_exit_clock_nanosleep")]
     of_threads = Counter(line.pid for line in ends_of_sleep)
-    assert any(480 <= n <= 502 for n in of_threads.values()), "others may measure here too, but no thread has as many"
+    assert record.end
+    ran = record.end.totals[0].obtained  # a busy machine may miss some of the 500
+    assert any(ran - 20 <= n <= ran + 2 for n in of_threads.values()), "others may measure here too, but none as often"
 
 
 def test_marks_of_the_application_are_in_it(tmp_path: Path) -> None:
