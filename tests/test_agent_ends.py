@@ -15,7 +15,7 @@ import agent_process
 import numpy as np
 import pytest
 import recompute
-from agent_process import Running, eventually, needs_fifo, needs_root, policy, running, whole
+from agent_process import Running, eventually, may_use_fifo, needs_fifo, needs_root, policy, running, whole
 
 from rtproof.judge.analyse import analyse
 from rtproof.record.contents import EndReason, Record
@@ -26,8 +26,8 @@ from rtproof.summary.summary_model import Summary
 MS = 1_000_000
 SECOND = 1_000 * MS
 STALL_MS = 400
-# How far the number of missed activations may be off: in a guest, a thread with any policy may wait for its CPU.
-TOO_MANY = 100
+# How far the number of missed activations may be off: without a real-time policy a thread waits for its CPU as well.
+TOO_MANY = 2 if may_use_fifo() else 100
 TOO_FEW = 2
 LOADS = ("--load", "cpu:workers=1", "--load", "sched:groups=1,pairs=2")
 PM_QOS = Path("/dev/cpu_dma_latency")
@@ -63,15 +63,15 @@ def stall(one: Running, length_ms: int = STALL_MS) -> Stall:
     return Stall((times[0], times[1]), (times[2], times[3]))
 
 
-def missed_in_the_stall(record: Record, series: int) -> int:
-    """Activations missed behind the one sample that is hundreds of milliseconds late.
+def missed_in_the_stall(record: Record, series: int) -> tuple[int, int]:
+    """Activations missed behind the one sample that is hundreds of milliseconds late, and how many milliseconds it is.
 
     There are two of them where the stall came between the kernel's signal and the reading of the clock.
     """
     samples = recompute.ran(record, record.series[series])
     late = np.flatnonzero(samples.value > STALL_MS * MS // 2)
     assert late.size in (1, 2)
-    return int(samples.missed[late].sum()) + late.size - 1
+    return int(samples.missed[late].sum()) + late.size - 1, int(samples.value[late].max()) // MS
 
 
 def p99(summary: Summary) -> tuple[int, int]:
@@ -85,7 +85,10 @@ def p99(summary: Summary) -> tuple[int, int]:
 @pytest.mark.serial
 @pytest.mark.parametrize("method", ["clock_nanosleep", "posix_timer", "timerfd"])
 def test_a_stall_is_charged_with_all_that_it_hid(tmp_path: Path, method: str) -> None:
-    """At a period of 1 ms, as many activations are missed as the stall has milliseconds."""
+    """At a period of 1 ms, as many activations are missed as the stall has milliseconds.
+
+    A host that takes the CPU at its end makes it longer, and the late activation by as much.
+    """
     path = tmp_path / "record"
     with running("-o", path, *policy(), "--method", method, "--duration", "2s", "--threads", "2") as one:
         one.await_ns(300 * MS)
@@ -93,7 +96,8 @@ def test_a_stall_is_charged_with_all_that_it_hid(tmp_path: Path, method: str) ->
         assert one.end() == 0
     record = whole(path)
     for summary in analyse(record).summaries:
-        assert least - TOO_FEW <= missed_in_the_stall(record, summary.series.id) <= most + TOO_MANY
+        missed, late_ms = missed_in_the_stall(record, summary.series.id)
+        assert least - TOO_FEW <= missed <= max(most, late_ms) + TOO_MANY
         assert abs(summary.obtained + summary.missed - 2000) <= 1
         observed, schedule = p99(summary)
         assert observed < 100 * MS < schedule < STALL_MS * 2 * MS
@@ -116,7 +120,7 @@ def test_a_stall_across_the_end_of_the_warm_up_hides_nothing(tmp_path: Path) -> 
     for series in record.series:
         samples = recompute.ran(record, series)
         assert samples.index[0] == 0
-        assert least - TOO_FEW <= 1 + samples.missed[0] <= most + TOO_MANY
+        assert least - TOO_FEW <= 1 + samples.missed[0] <= max(most, samples.value[0] // MS) + TOO_MANY
     recompute.check(record)
 
 
