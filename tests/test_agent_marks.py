@@ -11,7 +11,7 @@ import agent_process
 import numpy as np
 import pytest
 from agent_process import eventually, running
-from test_agent_trace import OWN_MOUNTS, REACH, SECOND, SHORT, in_tracefs, left_behind
+from test_agent_trace import OWN_MOUNTS, REACH, SECOND, SHORT, in_tracefs, left_behind, skip_without_trace
 
 from rtproof.experiment.mark_options import agent_marks
 from rtproof.experiment.stored_runs import open_run
@@ -35,10 +35,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", autouse=True)
 def tracing(tmp_path_factory: pytest.TempPathFactory) -> None:
-    path = tmp_path_factory.mktemp("try") / "record"
-    done = agent_process.run("run", "-o", path, "--trace", "on", "--samples", "1", "--warmup", "0ms", *SHORT)
-    if done.returncode:
-        pytest.skip(done.stderr.strip())
+    skip_without_trace(tmp_path_factory.mktemp("try") / "record")
     if not in_tracefs("ls uprobe_events 2>/dev/null || true"):
         pytest.skip("this kernel has no uprobes")
 

@@ -36,8 +36,11 @@ REACH = "cd /sys/kernel/tracing && { mountpoint -q . || mount -t tracefs nodev $
 
 @pytest.fixture(scope="module", autouse=True)
 def tracing(tmp_path_factory: pytest.TempPathFactory) -> None:
+    skip_without_trace(tmp_path_factory.mktemp("try") / "record")
+
+
+def skip_without_trace(path: Path) -> None:
     """Skips where the kernel or a lack of privilege does not let anybody trace."""
-    path = tmp_path_factory.mktemp("try") / "record"
     done = agent_process.run("run", "-o", path, "--trace", "on", "--samples", "1", "--warmup", "0ms", *SHORT)
     if done.returncode:
         pytest.skip(done.stderr.strip())
