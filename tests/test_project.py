@@ -211,6 +211,16 @@ def test_the_readmes_rows_of_the_lab_are_those_of_its_page() -> None:
         assert cells.items() <= LAB[load].items()
 
 
+def test_the_readmes_table_of_causes_is_that_of_the_page_on_profiles() -> None:
+    heading = "| profile | largest, us | first cause | share |"
+    here, there = (
+        text.partition(heading)[2].partition("\n\n")[0]
+        for text in (README, (ROOT / "docs" / "profiles.md").read_text())
+    )
+    assert here == there
+    assert here.count("%") == 7
+
+
 def test_the_picture_is_small() -> None:
     assert (ROOT / "docs" / "report.png").stat().st_size <= 150_000
 
