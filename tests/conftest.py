@@ -15,6 +15,7 @@ import functools
 import os
 import re
 import signal
+import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, nullcontext
 from enum import IntEnum
@@ -32,6 +33,10 @@ settings.load_profile("any machine")
 # A shell that starts the tests in the background has them ignore Ctrl-C, which many of them send themselves.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Container images like to forbid it, and each of the many processes that tests start would compile all modules anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # A test with a cache of its own would otherwise have zig build the C library anew, which takes most of a minute.
 os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(Path.home() / ".cache" / "zig"))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who runs when and beside whom, also among several processes."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -46,11 +47,15 @@ def test_slow(n):
     assert "alone" not in kinds_beside(f"slow{n}")
 """
 ORDINARY = """
+import os
+import sys
 from common import kinds_beside, pytest
 
 @pytest.mark.parametrize("n", range(12))
 def test_ordinary(n):
     assert not kinds_beside(f"ordinary{n}") & {"alone", "ordinary"}  # those of a file share a process
+    assert not sys.dont_write_bytecode
+    assert "PYTHONDONTWRITEBYTECODE" not in os.environ  # of a process that a test starts
 """
 LOADS = """
 from common import kinds_beside, pytest
@@ -75,7 +80,8 @@ def session(tmp_path: Path) -> Path:
 
 def pytest_says(session: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
-    return subprocess.run(command, cwd=session, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(command, cwd=session, capture_output=True, text=True, check=False, env=environment)
 
 
 def test_nothing_runs_beside_a_serial_test_and_real_ones_do_together(session: Path) -> None:
