@@ -50,8 +50,8 @@ class Kind(IntEnum):
 
 LENGTHY = {
     "guests in QEMU": (
-        "agent_trace cli_guests cli_lab conftest guest_modules guest_traces guests lab_matrix probe_app probe_cycle "
-        "probe_gpio profiles_in_guests targets trace_manners vm_edges vm_guest"
+        "agent_trace cli_guests cli_lab conftest guest_modules guest_traces guests lab_matrix loads_in_guests "
+        "probe_app probe_cycle probe_gpio profiles_in_guests targets trace_manners vm_edges vm_guest"
     ),
     "compilers besides the agent's own": "agents golden packaging tools",
     "a browser": "report_browser",
