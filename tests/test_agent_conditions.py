@@ -46,7 +46,7 @@ def test_a_policy_taken_away_is_noticed_and_spoils_the_run(tmp_path: Path) -> No
     assert analyse(record).verdict.state is State.INVALID
 
 
-pytestmark = pytest.mark.serial
+pytestmark = pytest.mark.real
 SECOND = 1_000_000_000
 ASKED = ("--policy", "fifo", "--priority", "80", "--threads", "1", "--period", "1ms")
 LOOSE_NS = 5 * SECOND
@@ -176,6 +176,7 @@ def test_a_nice_value_that_was_changed_and_changed_back(tmp_path: Path) -> None:
     assert f"thread 0 had {before}, {before + 3}" in invalid(whole(path))["nice-changed"].what
 
 
+@pytest.mark.serial
 @needs_fifo
 def test_a_run_that_nobody_disturbs_has_none_of_these_doubts(tmp_path: Path) -> None:
     for number in range(RUNS):
@@ -251,6 +252,7 @@ def hog(cpu: int, priority: int, seconds: float, prefix: tuple[str, ...] = ()) -
     return process
 
 
+@pytest.mark.serial  # its hog takes a CPU
 @needs_root
 @needs_fifo
 def test_throttling_of_a_group_is_known_by_its_rhythm(tmp_path: Path) -> None:
@@ -265,6 +267,7 @@ def test_throttling_of_a_group_is_known_by_its_rhythm(tmp_path: Path) -> None:
     assert f"the throttling of the control group {place} may take up to 700 ms of each" in found
 
 
+@pytest.mark.serial  # its hogs take a CPU
 @needs_root
 @needs_fifo
 @pytest.mark.skipif(

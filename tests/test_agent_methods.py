@@ -13,7 +13,7 @@ from agent_process import measured, needs_fifo
 from rtproof.judge.analyse import analyse
 from rtproof.record.contents import Moment, Record, View
 
-pytestmark = pytest.mark.serial
+pytestmark = pytest.mark.real
 
 ON_GRID = ("clock_nanosleep", "setitimer", "posix_timer", "timerfd")
 OFF_GRID = ("clock_nanosleep_relative", "nanosleep")
@@ -64,6 +64,7 @@ def test_each_thread_may_have_a_period_of_its_own(tmp_path: Path, length: tuple[
     assert (analysis.pooled.expected, analysis.pooled.series.period_ns) == (770, round(4 / (77 / 30) * 1_000_000))
 
 
+@pytest.mark.serial  # its writer must get a CPU for each checkpoint
 @pytest.mark.parametrize("method", OFF_GRID)
 def test_methods_off_the_grid_count_from_each_wake_up(tmp_path: Path, method: str) -> None:
     """Each latency stretches the time to the next due time, which is why there are fewer in the end."""
@@ -97,6 +98,7 @@ def test_off_the_grid_the_number_of_samples_can_end_it_too(tmp_path: Path) -> No
     assert set(all_due(record)) == {100}
 
 
+@pytest.mark.serial  # all threads of policy deadline share what the kernel gives to it
 @pytest.mark.parametrize("policy", ["other", *(pytest.param(p, marks=needs_fifo) for p in ("fifo", "rr", "deadline"))])
 def test_threads_have_the_policy_that_was_asked_for(tmp_path: Path, policy: str) -> None:
     if policy == "deadline" and len(os.sched_getaffinity(0)) < (os.cpu_count() or 0):

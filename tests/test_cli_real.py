@@ -21,7 +21,7 @@ from rtproof.core.errors import RecordError
 from rtproof.record import run_folder
 from rtproof.record.contents import EndReason, Record
 
-pytestmark = pytest.mark.serial
+pytestmark = pytest.mark.real
 
 RUN = [sys.executable, "-m", "rtproof", "run", "--no-report", "--warmup", "20ms", "--checkpoint", "100ms"]
 

@@ -22,7 +22,7 @@ PERIOD_NS = 2_000_000
 SHORT = ("--period", "2ms", "--samples", str(SAMPLES))
 MS = 1_000_000
 
-pytestmark = pytest.mark.serial
+pytestmark = pytest.mark.real
 
 
 def reasons(listing: str) -> dict[str, str]:
@@ -123,6 +123,7 @@ def test_a_thread_that_waits_for_long_can_be_stopped(method: str, tmp_path: Path
     assert record.end.reason is EndReason.INTERRUPTED
 
 
+@pytest.mark.serial  # others have semaphores, too
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_no_semaphore_outlives_the_agent(number: signal.Signals, tmp_path: Path) -> None:
     if why := missing("sysv"):
