@@ -11,7 +11,7 @@
 # make fuzz    read damaged files of every kind for MINUTES=10, and fail if one breaks a promise (docs/fuzz.md)
 # make faults  let the n-th system call of the agent and of rtproof fail, and replay write logs (docs/faults.md)
 # PYTHON=... chooses the interpreter for .venv, JOBS=... the number of test processes.
-JOBS ?= auto
+JOBS ?= $(shell expr $$(nproc) + 1)
 MINUTES ?= 10
 export PYTHON
 LAB_PACKAGES := qemu-system-x86 qemu-system-arm make gcc libelf1 gnupg cpio
