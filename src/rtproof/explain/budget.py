@@ -14,7 +14,7 @@ from enum import Enum
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from rtproof.explain.causes import Cause, NamedCause
+from rtproof.explain.causes import Cause, NamedCause, missing_on
 from rtproof.explain.cpu_contexts import FAULT, USER, Change, Context, CpuTimeline, Layer, Stretch, Task
 from rtproof.explain.stacks import let_interrupts_in, unlocks
 from rtproof.explain.trace_events import BH_OFF, SOFTIRQ
@@ -149,7 +149,7 @@ class _Mode(Enum):
 class _Step(NamedTuple):
     """A part of the time in which the thread's own state does not change. moves: it will run on another CPU.
 
-    by_thread: it sleeps until another thread wakes it, for example from a stop.
+    by_thread: it sleeps until another thread wakes it, for example from a stop. unknown: why it has no mode, if known.
     """
 
     from_ns: int
@@ -160,6 +160,7 @@ class _Step(NamedTuple):
     moves: bool
     waker: NamedCause
     by_thread: bool = False
+    unknown: str = ""
 
 
 def budget(
@@ -204,14 +205,21 @@ def _steps(activation: LateActivation, changes: Sequence[Change]) -> Iterator[_S
     phase, cpu = Phase.A, changes[begin - 1].cpu if begin else -1
     if activation.marked:
         mode, phase, cpu = _Mode.RUNS, Phase.C, changes[max(0, begin - 1)].cpu if changes else -1
+    unknown = _unknown_before(changes, begin)
     edges = [activation.due_ns, *(change.time_ns for change in within), activation.end_ns]
     for at, (from_ns, to_ns) in enumerate(pairwise(edges)):
         later = changes[begin + at : begin + at + LOOK_AHEAD]
         if at:
             change = within[at - 1]
             mode, phase = _mode_after(mode, change), _phase_after(phase, mode, change)
-            cpu = change.target_cpu
-        yield _step(_Step(from_ns, to_ns, mode, phase, cpu, False, NamedCause(Cause.BLOCKED)), later)
+            cpu, unknown = change.target_cpu, _unknown_before(changes, begin + at)
+        yield _step(_Step(from_ns, to_ns, mode, phase, cpu, False, NamedCause(Cause.BLOCKED), unknown=unknown), later)
+
+
+def _unknown_before(changes: Sequence[Change], at: int) -> str:
+    """Why nobody knows whether the thread has the CPU, by the change before a place; "" if that does not tell."""
+    before = changes[at - 1] if at else None
+    return missing_on(before.cpu) if before and before.what == "gone" else ""
 
 
 def _step(step: _Step, later: Sequence[Change]) -> _Step:
@@ -279,7 +287,7 @@ def _mode_after(mode: _Mode | None, change: Change) -> _Mode | None:
         return _Mode.READY if change.ready else _Mode.ASLEEP
     if change.what == "waking":
         return mode if mode is _Mode.RUNS else _Mode.READY
-    return mode
+    return None if change.what == "gone" else mode
 
 
 def _phase_after(phase: Phase, mode: _Mode | None, change: Change) -> Phase:
@@ -323,6 +331,15 @@ class _Rules:
             yield BudgetPart(at_ns, step.to_ns, step.phase, unexplained, step.cpu)
 
     def _causes(self, step: _Step, stretches: Sequence[Stretch]) -> list[NamedCause]:
+        """The cause of each stretch. Who woke a thread that slept tells what it slept for, whoever had the CPU."""
+        missing = NamedCause(Cause.UNEXPLAINED, missing_on(step.cpu))
+        told = self._told(step, stretches)
+        return [
+            missing if stretch.missing and cause.cause is Cause.UNEXPLAINED else cause
+            for stretch, cause in zip(stretches, told, strict=True)
+        ]
+
+    def _told(self, step: _Step, stretches: Sequence[Stretch]) -> list[NamedCause]:
         if step.mode is _Mode.ASLEEP and (step.phase is Phase.C or step.by_thread):
             return [step.waker] * len(stretches)
         if step.mode is _Mode.ASLEEP:
@@ -330,7 +347,7 @@ class _Rules:
             return self._asleep(step, stretches)
         charge = self._runs if step.mode is _Mode.RUNS else self._ready
         if step.mode is None:
-            return [NamedCause(Cause.UNEXPLAINED)] * len(stretches)
+            return [NamedCause(Cause.UNEXPLAINED, step.unknown)] * len(stretches)
         return [self._on_top(stretch) or charge(step, stretch) for stretch in stretches]
 
     def _stack(self, cpu: int, stretch: Stretch, cause: NamedCause) -> tuple[str, ...]:

@@ -72,6 +72,11 @@ GONE_WORDS = {
 }
 
 
+def missing_on(cpu: int) -> str:
+    """The name of unexplained time in which a CPU has a switch without an event."""
+    return f"a switch is missing on CPU {cpu}"
+
+
 class Blind(Enum):
     """A class of events that a trace lacks, so that a cause may be another one."""
 
@@ -121,6 +126,8 @@ class NamedCause:
         """The cause in words; blind: the classes of events that the trace lacks."""
         who = self.who or "an unknown thread"
         words = GONE_WORDS.get(self.name) if self.cause is Cause.MACHINE else None
+        if self.cause is Cause.UNEXPLAINED and self.name:
+            words = f"unexplained: {self.name}"
         text = words or WORDS[self.cause].format(f"{who}, {self.function}()" if self.function else who)
         hidden = [each.value for each in MAY_HIDE.get(self.cause, ()) if each in blind]
         return f"{text}, or {' or '.join(hidden)} that the trace has no event for" if hidden else text

@@ -15,6 +15,7 @@ from enum import Enum
 from itertools import pairwise
 from typing import NamedTuple
 
+from rtproof.explain.missing_switches import MissingSwitch, SwitchCheck
 from rtproof.explain.stacks import HitStack, hit_functions
 from rtproof.explain.trace_events import (
     DEPTH_MASK,
@@ -31,6 +32,8 @@ from rtproof.explain.trace_events import (
 
 Values = Mapping[str, Value]
 
+LEAST_URGENT = 139
+"""The kernel's priority of the nicest thread."""
 IDLE_LEAVES = 0xFFFFFFFF
 """The state of ``cpu_idle`` that says that the CPU is idle no more."""
 
@@ -88,6 +91,7 @@ class Stretch(NamedTuple):
     task_since_ns: when the task got the CPU. evidence: of the latest interrupt that hit the task since then.
     irqs_off: exact, where the kernel traces it; else None. mode: of the task, if known.
     idle_state: of an idle CPU, or -1. irqs_off_at_end: what the closing event says, if it is one of the task itself.
+    missing: whether a switch without an event lies in it, so that it has no task.
     """
 
     from_ns: int
@@ -100,11 +104,13 @@ class Stretch(NamedTuple):
     mode: str
     idle_state: int
     irqs_off_at_end: bool | None
+    missing: bool = False
 
 
 class Change(NamedTuple):
-    """What happened to a watched thread. what: waking, in, out (of the CPU) or migrate.
+    """What happened to a watched thread. what: waking, in, out (of the CPU), migrate or gone.
 
+    gone: it lost the CPU at an unknown time behind this one, because its switch has no event.
     cpu: where it happened; of a migration, where the thread goes. target_cpu: of a waking, where the thread shall run.
     ready: of a thread that went out, whether it wants to go on. by: of a waking, who did it, or None for an interrupt
     or a softirq.
@@ -132,7 +138,7 @@ class CpuTimeline:
     """The stretches of one CPU within the windows, in order.
 
     times: of all its events. from_ns, to_ns: of the first event and the last; None without any.
-    stacks: of what interrupts hit, in order.
+    stacks: of what interrupts hit, in order. missing: where switches have no events, in the windows or not.
     """
 
     cpu: int
@@ -140,6 +146,7 @@ class CpuTimeline:
     times: Sequence[int]
     lost: tuple[Window, ...]
     stacks: tuple[HitStack, ...] = ()
+    missing: tuple[MissingSwitch, ...] = ()
 
     @property
     def from_ns(self) -> int | None:
@@ -212,6 +219,8 @@ class CpuWalk:
         self._stretches: list[Stretch] = []
         self._lost: list[Window] = []
         self._stacks: list[HitStack] = []
+        self._missing: list[MissingSwitch] = []
+        self._switches = SwitchCheck()
         self.changes: dict[int, list[Change]] = {tid: [] for tid in watched}
         self.wakings: dict[int, list[Change]] = defaultdict(list)
         self.deepest = 0  # preemption is off in every switch, so this stays 0 only where nobody counts
@@ -249,7 +258,6 @@ class CpuWalk:
         """Know nothing any more, as where events were lost."""
         self._task: Task | None = None
         self._task_since_ns = 0
-        self._before: int | None = None
         self._hard: list[Context] = []
         self._soft: list[Context] = []
         self._soft_of.clear()
@@ -267,14 +275,48 @@ class CpuWalk:
         for told in events:
             since_ns = told.time_ns if self._since_ns is None else self._since_ns
             event = told._replace(time_ns=since_ns) if told.time_ns < since_ns else told
+            missing = self._switches.see(event)
             if event.name == LOST:
+                self._lose_sight(missing)
                 self._gap(event)
                 continue
             self._times.append(event.time_ns)
             self._close(event)
+            self._lose_sight(missing, event)
             self._check(event)
             self._handle(event)
-        return CpuTimeline(self._cpu, tuple(self._stretches), self._times, tuple(self._lost), tuple(self._stacks))
+        self._lose_sight(self._switches.end())
+        return CpuTimeline(
+            self._cpu, tuple(self._stretches), self._times, tuple(self._lost), tuple(self._stacks), tuple(self._missing)
+        )
+
+    def _lose_sight(self, missing: MissingSwitch | None, shown_by: TraceEvent | None = None) -> None:
+        """Know nothing of a time in which a switch has no event. shown_by: the event of the thread that runs behind it.
+
+        Its stretches are the last ones.
+        """
+        if missing is None:
+            return
+        self._missing.append(missing)
+        first = bisect_left(self._stretches, missing.to_ns, key=lambda stretch: stretch.to_ns)
+        while first and self._stretches[first - 1].to_ns > missing.from_ns:
+            first -= 1
+        for at in range(first, len(self._stretches)):
+            self._stretches[at] = self._stretches[at]._replace(
+                top=None, task=None, evidence=None, irqs_off=None, mode="", irqs_off_at_end=None, missing=True
+            )
+        if self._task and self._task.tid in self._watched:
+            gone = Change(missing.from_ns, "gone", self._cpu, self._cpu, True, None, 0)
+            self.changes[self._task.tid].append(gone)
+        if shown_by and shown_by.pid in self._watched:
+            priority = self._known_priority(shown_by.pid)
+            change = Change(missing.to_ns, "in", self._cpu, self._cpu, True, None, priority)
+            self.changes[shown_by.pid].append(change)
+
+    def _known_priority(self, tid: int) -> int:
+        """The latest priority that an event told of a watched thread; the least urgent one if none did."""
+        told = (change.priority for change in reversed(self.changes[tid]) if change.what in ("waking", "in"))
+        return self._priorities.get(tid, next(told, LEAST_URGENT))
 
     def _handle(self, event: TraceEvent) -> None:
         handler = self._handlers.get(event.name)
@@ -323,10 +365,8 @@ class CpuWalk:
         """Put right what contradicts an event: another thread than noted, or no hard interrupt where one was noted."""
         if self._hard and self._hard[-1].hard and not event.flags & (HARDIRQ | NMI):
             self._hard.clear()
-        if self._task is not None and event.pid == self._task.tid:
+        if self._switches.between or (self._task is not None and event.pid == self._task.tid):
             return
-        if event.pid == self._before and event.flags & IRQS_OFF and event.name != "sched_switch":
-            return  # between the event of a switch and the switch itself
         if event.pid >= 0:
             self._take(Task(event.pid, self._name(event.pid), self._priorities.get(event.pid)), event.time_ns)
 
@@ -339,7 +379,6 @@ class CpuWalk:
         self._task, self._task_since_ns = task, time_ns
         self._soft = self._soft_of.pop(task.tid, [])
         self._evidence, self._mode = None, ""
-        self._before = None
 
     def _switch(self, event: TraceEvent) -> None:
         # Interrupts are off in every switch, so a kernel that does not say so here says it nowhere.
@@ -358,7 +397,6 @@ class CpuWalk:
                 change = Change(event.time_ns, what, self._cpu, self._cpu, ready, None, self._priorities[tid])
                 self.changes[tid].append(change)
         self._take(Task(after, self._name(after), self._priorities[after]), event.time_ns)
-        self._before = before
         self._irqs_off = self._irqs_off if self._irqs_off is None else True
 
     def _learn(self, tid: int, values: Values, which: str) -> None:

@@ -22,6 +22,7 @@ from rtproof.explain.stacks import CommonPath, common_path
 from rtproof.explain.thread_activations import BY_MARKS
 from rtproof.explain.trace_events import VECTOR
 from rtproof.explain.trace_source import TraceSource, trace_source
+from rtproof.explain.trace_windows import TraceWindows, trace_windows
 from rtproof.record.activations import NO_ACTIVATIONS, Activations, join_activations, number_activations
 from rtproof.record.contents import Int64Array, Moment, Record, Series, Snapshot, SnapshotReason
 from rtproof.summary import kernel_trace
@@ -75,6 +76,7 @@ class Explanation:
     recorder: what a flight recorder kept and lost; None without one, or if the record was cut off.
     timelines: what each CPU did around these activations. clock_error_ns: of the trace's times, where they had to be
     brought to the record's clock; else 0. machine: what was counted of time in which the machine was gone.
+    windows: which of the times that the trace was kept for lack events.
     """
 
     limit_ns: int | None
@@ -92,6 +94,7 @@ class Explanation:
     clock_error_ns: int
     machine: MachineCounts = NOTHING_COUNTED
     recorder: kernel_trace.RecorderWindows | None = None
+    windows: TraceWindows = field(default_factory=TraceWindows)
 
     @property
     def total_ns(self) -> int:
@@ -133,6 +136,7 @@ def explain(record: Record, limit_ns: int | None = None, top: int = DEFAULT_TOP)
         clock_error_ns=trace.clock_error_ns,
         machine=machine,
         recorder=kernel_trace.recorder_windows(record),
+        windows=trace_windows(record, trace.timelines, map(_span, [*inside, *chosen.ordinary])),
     )
 
 
@@ -294,16 +298,22 @@ class ReadTrace:
         changes = self.changes.get(activation.tid, [])
         first = bisect_left(changes, activation.due_ns, key=lambda change: change.time_ns)
         ran = next((changes[at] for at in range(first, len(changes)) if changes[at].what == "in"), None)
-        if ran is None or ran.time_ns > activation.end_ns:
+        if ran is None or (ran.time_ns > activation.end_ns and not self._switch_is_missing(activation, ran)):
             return self._ran_through(activation, changes)
         begin_ns = self.timelines[ran.cpu].from_ns if ran.cpu in self.timelines else None
         return begin_ns is not None and begin_ns <= activation.due_ns
 
+    def _switch_is_missing(self, activation: LateActivation, ran: Change) -> bool:
+        """Whether the thread got the CPU at an unknown time that may lie before the activation's end."""
+        missing = self.timelines[ran.cpu].missing if ran.cpu in self.timelines else ()
+        at = bisect_left(missing, ran.time_ns, key=lambda one: one.to_ns)
+        return at < len(missing) and missing[at].to_ns == ran.time_ns and missing[at].from_ns < activation.end_ns
+
     def _ran_through(self, activation: LateActivation, changes: Sequence[Change]) -> bool:
         """Whether the thread had the CPU from before the due time to the end: it never slept, so it never woke."""
         begin = bisect_right(changes, activation.due_ns, key=lambda change: change.time_ns)
-        before = next((each for each in reversed(changes[:begin]) if each.what in ("in", "out")), None)
-        if before is None or before.what == "out" or before.cpu not in self.timelines:
+        before = next((each for each in reversed(changes[:begin]) if each.what in ("in", "out", "gone")), None)
+        if before is None or before.what != "in" or before.cpu not in self.timelines:
             return False
         timeline = self.timelines[before.cpu]
         covered = timeline.to_ns is not None and timeline.to_ns >= activation.end_ns
@@ -315,9 +325,13 @@ class ReadTrace:
         return budget(activation, self.changes.get(activation.tid, []), self.timelines, self.system, self.wakings)
 
 
+def _span(activation: LateActivation) -> Window:
+    return Window(activation.due_ns - LOOK_BACK_NS, activation.end_ns)
+
+
 def _read_trace(source: TraceSource, activations: Sequence[LateActivation], counts: RecordCounts) -> ReadTrace:
     record = source.record
-    windows = joined(Window(each.due_ns - LOOK_BACK_NS, each.end_ns) for each in activations)
+    windows = joined(map(_span, activations))
     names = kernel_trace.task_names(record)
     watched = watched_threads(activations)
     timelines: dict[int, CpuTimeline] = {}

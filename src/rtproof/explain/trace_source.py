@@ -2,17 +2,18 @@
 """The events of a record's trace, CPU by CPU, by CLOCK_MONOTONIC, and what is needed to understand them."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from rtproof.core.errors import UserError
 from rtproof.explain.cpu_contexts import Meaning
 from rtproof.explain.trace_clock import ClockAnchors, clock_anchors
-from rtproof.explain.trace_events import EventDecoder, EventFormat, TraceEvent, event_formats
+from rtproof.explain.trace_events import LOST, EventDecoder, EventFormat, TraceEvent, event_formats
 from rtproof.record.contents import Record
 from rtproof.summary import kernel_trace
 from rtproof.summary.trace_text import Functions
+from rtproof.summary.tracing_effect import untraced_times
 
 SLEEPING_DEFAULT = 0xFF
 LAST_NS = 1 << 61
@@ -51,7 +52,8 @@ class TraceSource:
         decoder.skipped = self.skipped
         pages = kernel_trace.cpu_page_list(self.record, cpu, layout)
         events = self._possible(decoder.events(cpu, pages, _following_pages(self.record, cpu)))
-        return events if right else self._possible(self._aligned(list(events)))
+        untraced = untraced_times(self.record)
+        return with_holes(events if right else self._possible(self._aligned(list(events))), cpu, untraced)
 
     def _possible(self, events: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
         """The events whose times can be right. Others are damaged, and counted."""
@@ -67,6 +69,24 @@ class TraceSource:
             return iter(())
         self.clock_error_ns = max(self.clock_error_ns, anchors.error_ns)
         return (event._replace(time_ns=anchors.monotonic_ns(event.time_ns) - self.origin_ns) for event in events)
+
+
+def with_holes(
+    events: Iterable[TraceEvent], cpu: int, untraced: Sequence[tuple[int, int]]
+) -> Iterator[TraceEvent]:
+    """The events of a CPU, with a LOST behind each time in which nothing was traced. Events of that time are left out.
+
+    untraced: from when to when, in order.
+    """
+    at, last_ns = 0, None
+    for event in events:
+        while at < len(untraced) and untraced[at][1] <= event.time_ns:
+            values = {"from_ns": untraced[at][0] if last_ns is None else last_ns}
+            yield TraceEvent(event.time_ns, cpu, LOST, 0, 0, -1, values)
+            at += 1
+        if at == len(untraced) or event.time_ns < untraced[at][0]:
+            last_ns = event.time_ns
+            yield event
 
 
 def trace_source(record: Record, origin_ns: int) -> TraceSource:

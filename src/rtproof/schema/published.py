@@ -55,6 +55,7 @@ from rtproof.judge.episodes import LevelClusters, level_clusters
 from rtproof.judge.histogram_only import impossible_figures
 from rtproof.judge.objections import Objection, claim_of, objections
 from rtproof.judge.planning import DecisionChance, LengthPlan, NeededLength
+from rtproof.explain.trace_windows import TraceWindows
 from rtproof.record.contents import Record, Series, View
 from rtproof.schema.encoder import ITSELF, Json, Key, Scope, Shape, encode
 from rtproof.statistics import MIXING
@@ -1218,6 +1219,10 @@ def _trace_refused(found: tuple[Coincidences, Record]) -> str | None:
     return found[1].fact("trace_refused")
 
 
+def _torn_cpus(windows: TraceWindows) -> list[tuple[int, int]]:
+    return list(windows.missing_on.items())
+
+
 def _lost_for(reason: str) -> Callable[[RecorderWindows], int]:
     def count(windows: RecorderWindows) -> int:
         return windows.lost.get(reason, 0)
@@ -1234,6 +1239,18 @@ RECORDER = Shape("what the flight recorder kept", RecorderWindows) | {
     "lost_record_count": Key("how many found no room in the record", _lost_for("record")),
     "untold_count": Key("how many have none, and the record does not tell why", "untold"),
     "room_bytes": Key("for events in the record; `null`: not told", "room"),
+}
+TORN_CPU = Shape("CPU on which switches are missing", tuple[int, int]) | {
+    "cpu": Key("its number", "0"),
+    "windows_count": Key("windows in which a switch has no event there", "1"),
+}
+WINDOWS = Shape("windows of the trace", TraceWindows) | {
+    "windows_count": Key("of the flight recorder; without one, activations that were looked at", "count"),
+    "whole_count": Key("that lack no event", "whole"),
+    "lost_count": Key("that lack events which were lost", "lost"),
+    "untraced_count": Key("that reach into a turn without tracing", "untraced"),
+    "missing_switch_count": Key("in which the kernel wrote no event of a switch between threads", "missing"),
+    "missing_switches": Key("for each CPU that has any", _torn_cpus, each=TORN_CPU),
 }
 CAUSE = Shape("cause", NamedCause) | {
     "cause": "what it is, as `--explain-at-most` names it",
@@ -1317,6 +1334,7 @@ EXPLANATION = Shape("explanation", ExplanationDocument) | {
     "clock_error_ns": Key("of the trace's times; 0 if it has the record's clock", "0.clock_error_ns"),
     "blind": Key("classes of events that the trace lacks", _blind),
     "recorder": Key("what the flight recorder kept, or `null`", "0.recorder", shape=RECORDER),
+    "windows": Key("which parts of the trace lack events", "0.windows", shape=WINDOWS),
     "causes": Key("the largest share first", "0.rows", each=CAUSE_ROW),
     "observer": Key("what tracing adds, or `null`: not measured", "1", shape=OBSERVER),
     "exceeded": Key("sentences on causes that came more often than `--explain-at-most` allows", "2"),

@@ -18,6 +18,7 @@ from rtproof.core.units import whole_number
 from rtproof.record.activations import number_activations
 from rtproof.record.contents import WHOLE_RUN, Int64Array, Record, Series
 from rtproof.summary.fields import series_by_field
+from rtproof.summary.kernel_trace import has_recorder
 
 # The next functions estimate by how much pairs differ, by Hodges and Lehmann's estimate and Wilcoxon's signed-rank
 # test.
@@ -88,7 +89,7 @@ MOST_BLOCKS = 4_000
 MOST_SAMPLES = 20_000_000
 FOR_P99 = 100
 """A block needs this many values for its 99th percentile."""
-BLOCK = re.compile(r"block=(\d{1,9}); took_ns=\d+")
+BLOCK = re.compile(r"block=(\d{1,9}); took_ns=(\d{1,18})")
 EFFECT_METHOD = (
     "Hodges-Lehmann estimate over sets of four blocks, each two with and two without tracing, with the interval that "
     "inverts the signed-rank test; all intervals of a field hold together at 95 %"
@@ -185,6 +186,27 @@ def in_untraced_turns(record: Record, due_ns: Int64Array) -> NDArray[np.bool_]:
     matches = [BLOCK.fullmatch(event.text) for event in record.events if event.kind == "trace_off"]
     off = np.array([int(match[1]) for match in matches if match], np.int64)
     return np.isin(due_ns // block_ns, off)
+
+
+def untraced_times(record: Record) -> list[tuple[int, int]]:
+    """From when to when nothing was traced between turns with tracing, in ns from the origin, in order.
+
+    Where single events were switched and not the trace as a whole, some are missing while they were being switched, and
+    that is part of the time.
+    """
+    if not _block_ns(record):
+        return []
+    at_once = has_recorder(record)
+    found: list[tuple[int, int]] = []
+    off_ns: int | None = None
+    for event in record.events:
+        match = BLOCK.fullmatch(event.text) if event.kind in ("trace_on", "trace_off") else None
+        if match and event.kind == "trace_off" and off_ns is None:
+            off_ns = event.time_ns if at_once else event.time_ns - int(match[2])
+        elif match and event.kind == "trace_on" and off_ns is not None:
+            found.append((off_ns, event.time_ns - int(match[2]) if at_once else event.time_ns))
+            off_ns = None
+    return [each for each in found if each[0] < each[1]]
 
 
 def observer_line(record: Record) -> str:

@@ -14,6 +14,7 @@ from rtproof.explain.coincidence import Coincidences, coincidences
 from rtproof.explain.explanation import CauseRow, Explanation, explain
 from rtproof.explain.foreign_records import DEFINITION_EVENT
 from rtproof.explain.trace_clock import WORTH_TELLING_NS
+from rtproof.explain.trace_windows import TraceWindows
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Record
 from rtproof.report import number_format
@@ -226,8 +227,22 @@ def _not_explained(found: Explanation) -> list[str]:
     return doubts
 
 
+def _not_whole(windows: TraceWindows) -> list[str]:
+    """How many windows lack events, and why."""
+    why = []
+    if windows.missing:
+        cpus = ", ".join(f"CPU {cpu}: {n:,}" for cpu, n in windows.missing_on.items())
+        why.append(f"in {windows.missing:,} a switch between threads is missing ({cpus}), of which the kernel wrote no event")
+    if windows.untraced:
+        why.append(f"{windows.untraced:,} reach into a turn without tracing")
+    if windows.lost:
+        why.append(f"{windows.lost:,} lack events that were lost")
+    whole = f"{windows.whole:,} of {quantity(windows.count, 'window')} of the trace are whole"
+    return [f"{whole}: {', '.join(why)}."] if why else []
+
+
 def _doubts(found: Explanation) -> list[str]:
-    doubts = _not_explained(found)
+    doubts = [*_not_explained(found), *_not_whole(found.windows)]
     torn = sum(1 for each in found.budgets if not each.whole)
     if torn:
         share = _percent(found.share_of(Cause.UNEXPLAINED))
