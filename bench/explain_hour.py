@@ -47,6 +47,7 @@ def figures(path: Path) -> dict[str, Any]:
     if windows is None or record.end is None:
         raise RuntimeError("the run has no flight recorder, or did not end")
     late = [one for one in record.snapshots if one.reason is SnapshotReason.THRESHOLD]
+    found = explain(record)
     seconds = record.end.time_ns / 1e9
     return {
         "seconds": seconds,
@@ -60,12 +61,14 @@ def figures(path: Path) -> dict[str, Any]:
         "windows_whole_percent": percent(sum(one.whole for one in late), len(late)),
         "all_windows": dict(Counter(one.reason.name.lower() for one in record.snapshots)),
         "all_windows_whole_percent": percent(sum(one.whole for one in record.snapshots), len(record.snapshots)),
+        "windows_lacking_nothing_percent": percent(found.windows.whole, found.windows.count),
+        "windows_with_missing_switch": found.windows.missing,
         "recorder_cpu_percent": int(told["cpu_time_ns"]) / seconds / 1e7,
         "pages_read": int(told["pages_read"]),
         "events_lost_by_kernel": _lost(record),
         "record_bytes": path.stat().st_size,
         "window_bytes": int(told["record_used"]),
-        **explained_figures(explain(record)),
+        **explained_figures(found),
     }
 
 
@@ -101,6 +104,13 @@ def _figures_of(name: str, one: Details) -> list[Figure]:
         Figure(name, "late activations that kept a window", percent(kept, one["late"]), "%", one["late"]),
         Figure(name, "windows of late activations, whole", one["windows_whole_percent"], "%", kept, Bound(99.9)),
         Figure(name, "all windows, whole", one["all_windows_whole_percent"], "%", windows),
+        Figure(
+            name,
+            "all windows, without a missing switch or turn",
+            one.get("windows_lacking_nothing_percent"),
+            "%",
+            windows,
+        ),
         Figure(name, "recorder, of one CPU", one["recorder_cpu_percent"], "%", 1, Bound(most=0.5)),
         Figure(name, "record", one["record_bytes"] / 1e6, "MB", 1, Bound(most=5) if hour else None),
         Figure(name, "observer at the median", added.get("us"), "us", sets, Bound(most=5)),

@@ -382,7 +382,7 @@ def test_turns_without_tracing_are_no_part_of_what_is_explained() -> None:
     full = recorded(lambda at: True)
     off_ns = 10 * MS
     turns = tuple(
-        Event(DUE_NS + at * off_ns, WHOLE_RUN, f"trace_{'off' if at == 1 else 'on'}", f"block={at}; took_ns=9")
+        Event(at * off_ns, WHOLE_RUN, f"trace_{'off' if at == 1 else 'on'}", f"block={at}; took_ns=9")
         for at in range(4)
     )
     with_turns = replace(full, facts=(*full.facts, fact("trace_blocks_ns", off_ns)), events=turns)

@@ -225,6 +225,11 @@ def test_a_turn_without_tracing_is_a_hole_until_the_next_one_with() -> None:
 def test_behind_a_hole_nothing_is_known_any_more() -> None:
     events = [TraceEvent(at, 0, "sys_exit", 0, 0, HOG, {}) for at in (1, 5, 20, 25)]
     found = list(with_holes(events, 0, [(3, 10), (30, 40)]))
-    assert [(event.time_ns, event.name) for event in found] == [(1, "sys_exit"), (20, LOST), (20, "sys_exit"), (25, "sys_exit")]
+    assert [(event.time_ns, event.name) for event in found] == [
+        (1, "sys_exit"),
+        (20, LOST),
+        (20, "sys_exit"),
+        (25, "sys_exit"),
+    ]
     assert found[1].values["from_ns"] == 1
     assert list(with_holes(events, 0, [])) == events

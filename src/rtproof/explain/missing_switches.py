@@ -47,7 +47,7 @@ class SwitchCheck:
         return missing
 
     def end(self) -> MissingSwitch | None:
-        """The same at the end of the events, or where some were lost: nothing behind a switch shows that it was done."""
+        """The same at the end of the events, or where some were lost, if nothing shows that a switch was done."""
         missing = None if self._doubt_ns is None else MissingSwitch(self._sure_ns, self._doubt_ns)
         self._doubt_ns = None
         return missing

@@ -71,9 +71,7 @@ class TraceSource:
         return (event._replace(time_ns=anchors.monotonic_ns(event.time_ns) - self.origin_ns) for event in events)
 
 
-def with_holes(
-    events: Iterable[TraceEvent], cpu: int, untraced: Sequence[tuple[int, int]]
-) -> Iterator[TraceEvent]:
+def with_holes(events: Iterable[TraceEvent], cpu: int, untraced: Sequence[tuple[int, int]]) -> Iterator[TraceEvent]:
     """The events of a CPU, with a LOST behind each time in which nothing was traced. Events of that time are left out.
 
     untraced: from when to when, in order.

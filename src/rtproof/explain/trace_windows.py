@@ -38,21 +38,17 @@ def meets(span: Window, holes: Spans) -> bool:
     return at > 0 and holes[at - 1][1] > span.from_ns
 
 
-def trace_windows(
-    record: Record, timelines: Mapping[int, CpuTimeline], activations: Iterable[Window]
-) -> TraceWindows:
+def trace_windows(record: Record, timelines: Mapping[int, CpuTimeline], activations: Iterable[Window]) -> TraceWindows:
     """What the windows of a record lack. activations: the times of those that are explained."""
     kept = [(Window(one.from_ns, one.to_ns), not one.whole) for one in record.snapshots]
     if not has_recorder(record):
-        lost_ns = [[tuple(hole) for hole in each.lost] for each in timelines.values()]
+        lost_ns = [[(hole.from_ns, hole.to_ns) for hole in each.lost] for each in timelines.values()]
         kept = [(span, any(meets(span, holes) for holes in lost_ns)) for span in activations]
     return count_windows(kept, untraced_times(record), {cpu: each.missing for cpu, each in timelines.items()})
 
 
-def count_windows(
-    kept: Sequence[tuple[Window, bool]], untraced: Spans, missing: Mapping[int, Spans]
-) -> TraceWindows:
-    """kept: the windows, each with whether events of it were lost. missing: of each CPU where switches have no events."""
+def count_windows(kept: Sequence[tuple[Window, bool]], untraced: Spans, missing: Mapping[int, Spans]) -> TraceWindows:
+    """kept: windows, each with whether events of it were lost. missing: where CPUs have switches without an event."""
     on: Counter[int] = Counter()
     lost = reaching = torn = whole = 0
     for span, is_lost in kept:

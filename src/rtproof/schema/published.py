@@ -49,13 +49,13 @@ from rtproof.explain.coincidence import (
 from rtproof.explain.explanation import CauseRow, Explanation
 from rtproof.explain.machine_counts import Counted, CountedGap, MachineCounts
 from rtproof.explain.stacks import CommonPath
+from rtproof.explain.trace_windows import TraceWindows
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import NO_LONGEST, Analysis, Episode, Requirement, Verdict, several_stages, shares_of
 from rtproof.judge.episodes import LevelClusters, level_clusters
 from rtproof.judge.histogram_only import impossible_figures
 from rtproof.judge.objections import Objection, claim_of, objections
 from rtproof.judge.planning import DecisionChance, LengthPlan, NeededLength
-from rtproof.explain.trace_windows import TraceWindows
 from rtproof.record.contents import Record, Series, View
 from rtproof.schema.encoder import ITSELF, Json, Key, Scope, Shape, encode
 from rtproof.statistics import MIXING

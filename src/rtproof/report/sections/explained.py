@@ -232,7 +232,9 @@ def _not_whole(windows: TraceWindows) -> list[str]:
     why = []
     if windows.missing:
         cpus = ", ".join(f"CPU {cpu}: {n:,}" for cpu, n in windows.missing_on.items())
-        why.append(f"in {windows.missing:,} a switch between threads is missing ({cpus}), of which the kernel wrote no event")
+        why.append(
+            f"in {windows.missing:,} a switch between threads is missing ({cpus}), of which the kernel wrote no event"
+        )
     if windows.untraced:
         why.append(f"{windows.untraced:,} reach into a turn without tracing")
     if windows.lost:
