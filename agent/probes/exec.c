@@ -146,7 +146,8 @@ static void cut_words(struct tool *tool, char *text)
 	char *rest = NULL;
 
 	for (char *at = text; *at; at++)
-		*at = *at == ';' ? ',' : *at;
+		if (*at == ';')
+			*at = ',';
 	tool->words[0] = strtok_r(text, "+", &rest);
 	for (int i = 1; i < WORDS - 1 && (tool->words[i] = strtok_r(NULL, "+", &rest)); i++)
 		;
@@ -157,14 +158,16 @@ static int exec_open(struct worker *worker, const struct method *method, int64_t
 {
 	struct tool *tool = calloc(1, sizeof(*tool));
 	char *text = strdup(worker->options[RUN]);
-	int ends[STREAMS];
+	int ends[STREAMS] = { -1, -1 };
 
 	(void)method;
 	(void)first_due_ns;
 	(void)period_ns;
 	worker->state = tool;
-	if (!tool || !text)
+	if (!tool || !text) {
+		free(text);
 		return -ENOMEM;
+	}
 	cut_words(tool, text);
 	worker->warmup_ns = 0;
 	worker->policy = POLICY_OTHER;
@@ -191,7 +194,7 @@ static int exec_open(struct worker *worker, const struct method *method, int64_t
 static int exec_take(struct worker *worker, struct activation *activation)
 {
 	struct tool *tool = worker->state;
-	int status = tool->status;
+	int status;
 
 	(void)activation;
 	if (worker->options[ASK] && clock_now_ns() >= tool->ask_ns) {

@@ -186,7 +186,8 @@ bool taskstat_parse(const char *text, struct taskstat *stat)
 		return false;
 	snprintf(stat->name, sizeof(stat->name), "%.*s", (int)(at - name - 1), name + 1);
 	for (char *one = stat->name; *one; one++) /* a name stands in a line of its own */
-		*one = *one == '\n' ? '?' : *one;
+		if (*one == '\n')
+			*one = '?';
 	while (n < POLICY && (at = strchr(at + 1, ' ')))
 		words[++n] = atol(at + 1);
 	stat->of_kernel = words[FLAGS] & OF_KERNEL;

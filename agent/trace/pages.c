@@ -19,7 +19,7 @@ static int parse_field(const char *text, const char *name, int *offset, int *siz
 
 int page_layout_parse(const char *text, struct page_layout *layout)
 {
-	int size;
+	int size = 0;
 	int err = parse_field(text, " commit;", &layout->commit, &layout->commit_size);
 
 	if (!err)

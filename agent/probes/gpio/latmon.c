@@ -286,7 +286,7 @@ static void hear_client(struct latmon *latmon)
 
 static void accept_client(struct latmon *latmon)
 {
-	struct sockaddr_in address;
+	struct sockaddr_in address = { 0 };
 	socklen_t size = sizeof(address);
 	int fd = accept4(latmon->listener, (struct sockaddr *)&address, &size, SOCK_CLOEXEC);
 	char peer[ADDRESS_ROOM];
