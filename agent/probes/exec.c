@@ -27,6 +27,7 @@ struct tool {
 	size_t kept;
 	int64_t ask_ns;
 	struct pollfd streams[STREAMS];
+	char *text;                    /* holds the words */
 	char *words[WORDS], last[128]; /* last: the line that it printed last */
 };
 
@@ -141,14 +142,14 @@ static int open_streams(struct tool *tool, int *ends)
 	return 0;
 }
 
-static void cut_words(struct tool *tool, char *text)
+static void cut_words(struct tool *tool)
 {
 	char *rest = NULL;
 
-	for (char *at = text; *at; at++)
+	for (char *at = tool->text; *at; at++)
 		if (*at == ';')
 			*at = ',';
-	tool->words[0] = strtok_r(text, "+", &rest);
+	tool->words[0] = strtok_r(tool->text, "+", &rest);
 	for (int i = 1; i < WORDS - 1 && (tool->words[i] = strtok_r(NULL, "+", &rest)); i++)
 		;
 }
@@ -157,18 +158,17 @@ static void cut_words(struct tool *tool, char *text)
 static int exec_open(struct worker *worker, const struct method *method, int64_t first_due_ns, int64_t period_ns)
 {
 	struct tool *tool = calloc(1, sizeof(*tool));
-	char *text = strdup(worker->options[RUN]);
 	int ends[STREAMS] = { -1, -1 };
 
 	(void)method;
 	(void)first_due_ns;
 	(void)period_ns;
 	worker->state = tool;
-	if (!tool || !text) {
-		free(text);
+	if (tool)
+		tool->text = strdup(worker->options[RUN]);
+	if (!tool || !tool->text)
 		return -ENOMEM;
-	}
-	cut_words(tool, text);
+	cut_words(tool);
 	worker->warmup_ns = 0;
 	worker->policy = POLICY_OTHER;
 	worker->priority = 0;
@@ -235,7 +235,7 @@ static void exec_close(struct worker *worker)
 	for (int i = 0; i < STREAMS; i++)
 		if (tool->streams[i].fd > 0)
 			close(tool->streams[i].fd);
-	free(tool->words[0]);
+	free(tool->text);
 	free(tool);
 }
 
