@@ -2,7 +2,10 @@
 """``rtproof explain`` for the user's own application: what it asks of the agent, refusals, and a real run."""
 
 import os
+import select
 import subprocess
+import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +20,9 @@ from rtproof.experiment import foreign_runs
 from rtproof.experiment.foreign_runs import ForeignRequest, probe_words
 from rtproof.experiment.foreign_traces import is_foreign, with_threads
 from rtproof.experiment.stored_runs import open_run
+from rtproof.explain import foreign_records
 from rtproof.explain.foreign_records import WantedThreads, wanted_in
+from rtproof.explain.thread_activations import ThreadWalk, WatchedThread
 from rtproof.record.contents import WHOLE_RUN, Fact, Moment, Record, SystemFile
 from rtproof.summary.target_threads import REAL_TIME_PATH
 
@@ -50,7 +55,16 @@ def test_a_record_of_the_probe_gets_its_samples_when_it_is_opened() -> None:
 def test_of_a_process_the_real_time_threads_are_taken() -> None:
     threads = b"50 100 FF 80 0 900 0-1 victim\n50 101 RR 10 0 900 0-1 second\n60 102 FF 1 0 9 0-1 other\n"
     listed = SystemFile(0, Moment.START, REAL_TIME_PATH, 0, False, threads)
-    assert wanted_in(asked("pid=50", listed)) == WantedThreads((), (100, 101))
+    assert wanted_in(asked("pid=50", listed)) == WantedThreads(process=50)
+    assert with_threads(asked("pid=50", listed)).end == with_threads(asked("tid=100")).end
+    walk = ThreadWalk(0)
+    walk.threads = {tid: WatchedThread(tid, priority=19 if tid in (101, 71) else 120) for tid in (50, 101, 70, 71, 102)}
+    assert foreign_records._threads_of(50, walk, asked("pid=50", listed)) == (101,)
+    walk.parents = {70: 50, 71: 70}
+    assert foreign_records._threads_of(50, walk, asked("pid=50", listed)) == (71, 101)
+    assert foreign_records._threads_of(70, walk, asked("pid=70")) == (71,)
+    walk.threads[71].priority = 120
+    assert foreign_records._threads_of(70, walk, asked("pid=70")) == (70, 71)
     assert wanted_in(asked("pid=50,thread=victim", listed)) == WantedThreads(("victim",))
     assert wanted_in(asked("tid=7+8+x", listed)) == WantedThreads((), (7, 8))
 
@@ -118,11 +132,78 @@ def test_the_words_of_the_trace() -> None:
     assert foreign_runs._trace_words(ForeignRequest((), pid=own), own).startswith("explain,whole,calls_of=")
 
 
-def test_a_program_that_was_started_is_ended() -> None:
-    with foreign_runs._program(("sleep", "1000")) as process:
-        assert process is not None
-        assert process.poll() is None
-    assert foreign_runs._ending(process.returncode) == "SIGTERM"
+def _is_gone(pid: int) -> bool:
+    """Whether a process ends; it waits for that."""
+    with suppress(ProcessLookupError):
+        handle = os.pidfd_open(pid)
+        ready, _, _ = select.select([handle], [], [], 60)
+        os.close(handle)
+        return bool(ready)
+    return True
+
+
+FAMILY = "echo $$; sleep 1000 & echo $!; setsid sleep 1000 & echo $!; echo all; wait"
+"""A program with a child in its own session. It tells the numbers."""
+KEEPING = """
+import sys
+from rtproof.experiment import foreign_runs
+with foreign_runs._program(sys.argv[1:]) as program:
+    program.begin()
+    sys.stdin.read()
+    print("ends", flush=True)
+"""
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_a_program_ends_with_rtproof_and_so_does_what_it_started(killed: bool) -> None:
+    words = [sys.executable, "-c", KEEPING, "sh", "-c", FAMILY]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as rtproof:
+        assert rtproof.stdout is not None
+        out = rtproof.stdout
+        pids = [int(line) for line in iter(lambda: out.readline().strip(), "all")]
+        assert len(pids) == 3
+        assert all(Path(f"/proc/{pid}").exists() for pid in pids)
+        if killed:
+            rtproof.kill()
+        rtproof.communicate(timeout=60)
+    assert all(map(_is_gone, pids))
+
+
+def test_a_program_begins_when_it_is_told_to(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    begun = tmp_path / "begun"
+    with foreign_runs._program(("sh", "-c", f"echo $$ > {begun}; exit 3")) as program:
+        assert program is not None
+        assert Path(f"/proc/{program.pid}").exists()
+        assert not begun.exists()
+        program.begin()
+        assert _is_gone(program.pid)
+        assert begun.read_text() == f"{program.pid}\n"
+        program.tell_end()
+    assert capfd.readouterr().err == "rtproof: sh ended with exit code 3\n"
+    with foreign_runs._program(("sleep", "1000")) as program:
+        assert program is not None
+    assert _is_gone(program.pid)
+
+
+def test_a_program_that_cannot_be_started_is_told(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.write_bytes(b"\x7fELF")
+    broken.chmod(0o755)
+    with foreign_runs._program((str(broken),)) as program:
+        assert program is not None
+        program.begin()
+        assert _is_gone(program.pid)
+        with pytest.raises(UserError, match=r"cannot start .*: Exec format error"):
+            program.tell_end()
+    for name, why in ((tmp_path, "Is a directory"), (APP, "Permission denied"), ("no-such-program", "No such file")):
+        with pytest.raises(UserError, match=why), foreign_runs._program((str(name),)):
+            pass
+
+
+def test_what_a_program_ended_with_is_told() -> None:
+    assert foreign_runs._ending(-15) == "SIGTERM"
+    assert foreign_runs._ending(-60) == "signal 60"
+    assert foreign_runs._ending(3) == "exit code 3"
 
 
 @pytest.mark.parametrize(

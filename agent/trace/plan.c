@@ -278,7 +278,7 @@ static int add_marks(struct trace_plan *plan, const char *names, char *why, size
 {
 	char event[MARK_EVENT];
 
-	if (plan->marks[0])
+	if (plan->marks[0] || plan->whole)
 		(void)find_events(plan, "sched:sched_process_fork", names);
 	for (int i = 0; i < MARKS; i++) {
 		int before = plan->n_events;

@@ -372,6 +372,8 @@ static void *switch_by_time(void *argument)
 		return NULL;
 	record_now(trace, true, "loop=begins");
 	recorder_begin(&trace->recorder, clock_now_ns());
+	if (trace->plan.whole && trace->run->config->progress_ns) /* the desk lets the program begin that is to be traced */
+		fputs("tracing\n", stderr);
 	/* The block behind the last turn is on for good. */
 	while (block_ns && (!turns || trace->block <= turns) && wait_until(trace, trace->run->origin_ns + trace->block * block_ns))
 		begin_block(trace);

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure threads of the user's own application, by the kernel's trace alone: a run of the probe ``foreign``."""
 
+import errno
 import os
+import re
+import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -14,7 +18,7 @@ import click
 from rtproof.core import units
 from rtproof.core.errors import UserError
 from rtproof.core.printable import one_line
-from rtproof.experiment import run_request, target_runs
+from rtproof.experiment import program_keeper, run_request, target_runs
 from rtproof.experiment.mark_options import agent_marks
 from rtproof.experiment.run_request import ExperimentRequest, Measurement
 from rtproof.judge.analysis_model import Requirement
@@ -29,7 +33,7 @@ NAME_BYTES = 15
 NOT_IN_A_NAME = frozenset('+,;"\\')
 MOST_CALLS = 24
 """The filter of system calls has room for so many threads."""
-GRACE_S = 5
+KEEPER_S = 3 * (program_keeper.GRACE_S + program_keeper.LEFT_S)
 
 
 @dataclass(frozen=True)
@@ -67,11 +71,12 @@ def measure(asked: ForeignRequest) -> Path:
         words += [word for pair in zip(("--begin", "--end"), marks, strict=False) for word in pair]
         words += ["--duration", units.format_duration(asked.duration_ns)]
         wanted = Measurement(tuple(words), "foreign", clock_text(asked.duration_ns), asked.duration_ns, 0)
+        wanted = replace(wanted, when_traced=process.begin) if process else wanted
         limits = () if asked.limit_ns is None else (Requirement.usual(asked.limit_ns, Requirement.at_most_ns),)
         request = ExperimentRequest(asked.command, "local", limits, output=folder, report=False)
         target_runs.measure_folder(request, wanted)
-        if process and process.poll():
-            click.echo(f"rtproof: {one_line(asked.program[0])} ended with {_ending(process.returncode)}", err=True)
+        if process:
+            process.tell_end()
     return folder
 
 
@@ -82,6 +87,59 @@ def _trace_words(asked: ForeignRequest, pid: int | None) -> str:
     return ",".join(words + ([f"calls_of={'+'.join(calls)}"] if calls else []))
 
 
+class WaitingProgram:
+    """A program that waits until the trace is on. A keeper starts it, and ends it even if rtproof is killed."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        """UserError for a program that there is not."""
+        self._name = one_line(words[0])
+        theirs, self._control = os.pipe()
+        self._report, report = os.pipe()
+        keeper = [sys.executable, "-I", program_keeper.__file__, str(theirs), str(report), *words]
+        self._keeper = subprocess.Popen(keeper, pass_fds=(theirs, report))
+        os.close(theirs)
+        os.close(report)
+        self._begun = False
+        self._told = b""
+        if not (pid := self._awaited("PID")):
+            self.end()
+            raise UserError(f"cannot start {self._name}: the process that starts it ended")
+        self.pid = pid
+
+    def begin(self) -> None:
+        """Let the program begin."""
+        with suppress(BrokenPipeError):
+            os.write(self._control, b"g")
+        self._begun = True
+
+    def tell_end(self) -> None:
+        """Print how the program ended, if it did and failed. UserError if it could not be started."""
+        if not self._begun:
+            return
+        if why := self._awaited("BEGAN"):
+            raise UserError(f"cannot start {self._name}: {os.strerror(why)}")
+        if not (PROC / str(self.pid)).exists() and (code := self._awaited("ENDED")):
+            click.echo(f"rtproof: {self._name} ended with {_ending(code)}", err=True)
+
+    def end(self) -> None:
+        """End the program and all that it started."""
+        os.close(self._control)
+        try:
+            self._keeper.wait(KEEPER_S)
+        except subprocess.TimeoutExpired:
+            self._keeper.kill()
+            self._keeper.wait()
+        os.close(self._report)
+
+    def _awaited(self, word: str) -> int | None:
+        """What the keeper tells after this word; None if it ends without."""
+        while not (found := re.search(rf"(?m)^{word} (-?\d+)\n", self._told.decode())):
+            if not (more := os.read(self._report, 4096)):
+                return None
+            self._told += more
+        return int(found[1])
+
+
 def _ending(code: int) -> str:
     """What is told of a program that failed: its exit code, or the signal that ended it."""
     names = {each.value: each.name for each in signal.Signals}
@@ -89,24 +147,28 @@ def _ending(code: int) -> str:
 
 
 @contextmanager
-def _program(words: Sequence[str]) -> Iterator["subprocess.Popen[bytes] | None"]:
-    """A new process of this program, which ends with the block; None without a program."""
+def _program(words: Sequence[str]) -> Iterator[WaitingProgram | None]:
+    """A new process that becomes this program when it is told to, and ends with the block; None without a program."""
     if not words:
         yield None
         return
+    _refuse_unusable(words[0])
+    program = WaitingProgram(words)
     try:
-        process = subprocess.Popen(words)
-    except OSError as problem:
-        raise UserError(f"cannot start {one_line(words[0])}: {problem.strerror}") from None
-    try:
-        yield process
+        yield program
     finally:
-        process.terminate()
-        try:
-            process.wait(GRACE_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        program.end()
+
+
+def _refuse_unusable(name: str) -> None:
+    """UserError for a file that cannot be run, before the trace begins."""
+    if shutil.which(name):
+        return
+    path = Path(name)
+    why = os.strerror(errno.ENOENT)
+    if "/" in name and path.exists():
+        why = os.strerror(errno.EISDIR if path.is_dir() else errno.EACCES)
+    raise UserError(f"cannot start {one_line(name)}: {why}")
 
 
 def probe_words(asked: ForeignRequest, pid: int | None) -> str:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the user asks for: one run, a series of runs, or a profile; and the agent's arguments that follow from it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,6 +51,7 @@ class Measurement:
     """One measurement as the agent is asked for it.
 
     arguments: the agent's, without those of the limits. length: for people, "20 s" or "5000 activations".
+    when_traced: called once the trace is on, of a run that keeps the whole trace.
     """
 
     arguments: tuple[str, ...]
@@ -58,6 +59,7 @@ class Measurement:
     length: str
     length_ns: int
     warmup_ns: int
+    when_traced: Callable[[], None] = lambda: None
 
     @property
     def whole_ns(self) -> int:

@@ -177,7 +177,7 @@ def _measure(
     view.length_ns = wanted.length_ns
     view.silent = foreign_tools.TOLD_AT_THE_END if foreign_tools.is_tool(wanted.probe) else ""
     try:
-        return session.run_session(target, plan, view, watch)
+        return session.run_session(target, plan, view, watch, wanted.when_traced)
     except UserError as problem:
         raise local_runner.with_known_names(problem) from None
 

@@ -33,7 +33,7 @@ from rtproof.explain.thread_activations import (
     WatchedThread,
     activations_of,
 )
-from rtproof.explain.trace_events import TraceEvent
+from rtproof.explain.trace_events import FORK, FORK_VALUES, TraceEvent, ancestors
 from rtproof.explain.trace_source import TraceSource, trace_source
 from rtproof.record.contents import (
     WHOLE_RUN,
@@ -71,16 +71,18 @@ MOST_NAMED = 3
 class WantedThreads:
     """Which threads of a trace are measured: those of a name, those with a number, or else all real-time ones.
 
+    process: the real-time threads of this process and of those that it began, or all if none is real-time.
     marks: between which their activations lie, and then all threads that have them; None for wake-ups.
     """
 
     names: tuple[str, ...] = ()
     tids: tuple[int, ...] = ()
     marks: Marks | None = None
+    process: int | None = None
 
     @property
     def all_real_time(self) -> bool:
-        return not self.names and not self.tids
+        return not self.names and not self.tids and self.process is None
 
     def or_else(self, other: "WantedThreads") -> "WantedThreads":
         return replace(other if self.all_real_time else self, marks=self.marks or other.marks)
@@ -135,6 +137,7 @@ def _lost(places: int) -> Notes:
 
 def _by_wakings(source: TraceSource, wanted: WantedThreads) -> tuple[list[ThreadActivations], Notes]:
     """The activations that begin with what woke a thread."""
+    source.marks = {known.path: FORK_VALUES for known in source.formats.values() if known.path == FORK}
     walk = ThreadWalk(source.meaning.sleeping)
     walk.walk(_merged(source), by_wakeup="sched_waking" not in source.names)
     return _measured(walk, source, wanted), _lost(walk.lost)
@@ -162,7 +165,7 @@ def _between_marks(source: TraceSource, marks: Marks, wanted: WantedThreads) -> 
 
 
 def _may_be_marked(thread: MarkedThread, wanted: WantedThreads) -> bool:
-    if wanted.all_real_time:
+    if wanted.all_real_time or wanted.process is not None:
         return not KERNEL_THREADS.fullmatch(thread.name)
     return thread.tid in wanted.tids or thread.name in wanted.names
 
@@ -181,19 +184,21 @@ def _of_run(record: Record) -> Iterator[Fact]:
 
 
 def wanted_in(record: Record) -> WantedThreads:
-    """The threads that a run of the probe was asked for. Of a process, those that were real-time; or else all."""
+    """The threads that a run of the probe was asked for."""
     options, marks = probe_options(record), marks_in(record)
     names = tuple(name for name in options.get("thread", "").split("+") if name)
     tids = tuple(int(word) for word in options.get("tid", "").split("+") if _TID.fullmatch(word))
-    if "pid" in options and not names and not tids and not marks:
-        tids = _threads_of(record, options["pid"])
-    return WantedThreads(names, tids, marks)
+    alone = not names and not tids and not marks
+    return WantedThreads(names, tids, marks, whole_number(options.get("pid", "")) if alone else None)
 
 
-def _threads_of(record: Record, pid: str) -> tuple[int, ...]:
-    """The numbers of the threads of a process that were real-time, or of all its threads if none was."""
-    urgent = [each.id for each in every_real_time_thread(record) if str(each.process) == pid]
-    return tuple(dict.fromkeys(urgent or [each.id for each in target_threads(record) if str(each.process) == pid]))
+def _threads_of(pid: int, walk: ThreadWalk, record: Record) -> tuple[int, ...]:
+    """The threads of a process, as the record lists them and as the trace tells who began whom. Those that it has."""
+    family = {tid for tid in walk.threads if tid and pid in ancestors(tid, walk.parents)}
+    listed = {each.id for each in every_real_time_thread(record) if each.process == pid}
+    urgent = listed | {tid for tid in family if walk.threads[tid].real_time}
+    every = family | {each.id for each in target_threads(record) if each.process == pid}
+    return tuple(sorted((urgent or every) & walk.threads.keys())) or (pid,)
 
 
 def _merged(source: TraceSource) -> Iterator[TraceEvent]:
@@ -203,6 +208,8 @@ def _merged(source: TraceSource) -> Iterator[TraceEvent]:
 
 def _measured(walk: ThreadWalk, source: TraceSource, wanted: WantedThreads) -> list[ThreadActivations]:
     """The activations of the threads that are wanted, in the order of their numbers."""
+    if wanted.process is not None:
+        wanted = WantedThreads(tids=_threads_of(wanted.process, walk, source.record))
     chosen = [thread for tid, thread in sorted(walk.threads.items()) if tid and wanted.has(thread)]
     _refuse_missing(chosen, walk, wanted)
     found = [activations_of(thread, source.meaning.symbol) for thread in chosen]

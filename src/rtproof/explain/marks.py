@@ -10,14 +10,13 @@ from rtproof.core.phrases import quantity
 from rtproof.core.printable import one_line
 from rtproof.explain.budget import FAIR_FROM
 from rtproof.explain.thread_activations import Ending, Start, ThreadActivations, period_ns_of
-from rtproof.explain.trace_events import LOST, VALUES, TraceEvent
+from rtproof.explain.trace_events import FORK, FORK_VALUES, LOST, VALUES, TraceEvent, ancestors, note_fork
 from rtproof.record.contents import Record
 
 PRINT = "ftrace/print"
 """The event of what a program writes into ``trace_marker``."""
 OWN_EVENT = re.compile(r"rtproof_[0-9]+/(begin|end)")
 """The events of the agent's uprobes."""
-FORK = "sched/sched_process_fork"
 """The event that tells who began a thread."""
 WRITTEN, REACHED, LEFT, EVENT = "marker", "uprobe", "uretprobe", "event"
 MOST_TOLD = 8
@@ -84,7 +83,7 @@ def mark_events(marks: Marks, paths: Iterable[str]) -> dict[str, tuple[str, ...]
     """
     there = set(paths)
     own = {path.rpartition("/")[2]: path for path in there if OWN_EVENT.fullmatch(path)}
-    found: dict[str, tuple[str, ...]] = {FORK: ("parent_pid", "child_pid")} if FORK in there else {}
+    found: dict[str, tuple[str, ...]] = {FORK: FORK_VALUES} if FORK in there else {}
     for which, mark in zip(("begin", "end"), marks.kinds, strict=True):
         path = PRINT if mark.kind == WRITTEN else mark.what if mark.kind == EVENT else own.get(which, "")
         if path not in there:
@@ -146,7 +145,7 @@ class MarkWalk:
                 self._gap()
                 continue
             if event.name == FORK:
-                self._fork(event)
+                note_fork(event, self.parents)
             begins = self._meaning(event)
             if begins is not None:
                 self._mark(event, begins)
@@ -181,19 +180,9 @@ class MarkWalk:
             if isinstance(tid, int) and isinstance(priority, int):
                 self._names[tid] = str(event.values.get(f"{which}_comm", "")), priority
 
-    def _fork(self, event: TraceEvent) -> None:
-        """Learn who began a thread."""
-        parent, child = event.values.get("parent_pid"), event.values.get("child_pid")
-        if isinstance(parent, int) and isinstance(child, int):
-            self.parents[child] = parent
-
     def process_of(self, tid: int, listed: Mapping[int, int]) -> int | None:
         """The process of a thread, or that which began it; None if nothing tells. listed: the processes of threads."""
-        seen = {tid}
-        while tid in self.parents and self.parents[tid] not in seen:
-            tid = self.parents[tid]
-            seen.add(tid)
-        return listed.get(tid)
+        return listed.get(ancestors(tid, self.parents)[-1])
 
     def _gap(self) -> None:
         """Events are missing, and an end may be among them: what has begun counts no more."""

@@ -15,7 +15,7 @@ from statistics import median
 
 from rtproof.core.printable import one_line
 from rtproof.explain.budget import FAIR_FROM
-from rtproof.explain.trace_events import HARDIRQ, IRQS_OFF, LOST, SYSTEM_CALL, TraceEvent
+from rtproof.explain.trace_events import FORK, HARDIRQ, IRQS_OFF, LOST, SYSTEM_CALL, TraceEvent, note_fork
 
 FEWEST_WAKINGS = 3
 """A timer that woke a thread less often than this may have done so by chance."""
@@ -137,6 +137,7 @@ class ThreadWalk:
         self.threads: dict[int, WatchedThread] = {}
         self._functions: dict[int, int] = {}
         self.lost = 0
+        self.parents: dict[int, int] = {}
         self._timers: dict[int, _Timer] = {}
         self._clocks: dict[int, int] = {}
         self._expiring: dict[tuple[int, int, bool], int] = {}
@@ -150,6 +151,7 @@ class ThreadWalk:
             "sched_waking": self._waking,
             "sched_switch": self._switch,
             "sys_exit": self._returned,
+            FORK: lambda event: note_fork(event, self.parents),
             LOST: self._gap,
         }
 

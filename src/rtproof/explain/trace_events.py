@@ -48,6 +48,9 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "kernel_stack": ("caller",),
 }
 """The events that a budget can use, and their fields. Interrupt vectors and system calls come by their pattern."""
+FORK = "sched/sched_process_fork"
+FORK_VALUES = "parent_pid", "child_pid"
+"""It tells whose a new thread is. Budgets do not need it."""
 VECTOR = re.compile(r"irq_vectors/(?P<name>\w+)_(?P<way>entry|exit)")
 SYSTEM_CALL = re.compile(r"syscalls/sys_(?P<way>enter|exit)_\w+")
 
@@ -117,6 +120,21 @@ def values_of(known: EventFormat) -> tuple[str, ...] | None:
     if known.full_name == known.path:
         return ()
     return VALUES.get(known.name)
+
+
+def note_fork(event: TraceEvent, parents: dict[int, int]) -> None:
+    """Learn from an event ``FORK`` who began a thread."""
+    parent, child = (event.values.get(name) for name in FORK_VALUES)
+    if isinstance(parent, int) and isinstance(child, int):
+        parents[child] = parent
+
+
+def ancestors(tid: int, parents: Mapping[int, int]) -> list[int]:
+    """A thread, who began it, who began that one, and so on."""
+    found = [tid]
+    while (tid := parents.get(tid, tid)) not in found:
+        found.append(tid)
+    return found
 
 
 NO_MARKS: Mapping[str, tuple[str, ...]] = {}

@@ -23,6 +23,7 @@ from rtproof.run.live_view import LiveView, Progress, Watcher, parse_over, parse
 from rtproof.targets import Process, Target
 
 VOICE = "rtproof-agent: "
+TRACE_IS_ON = "tracing"
 LARGEST_LOG = 1 << 20
 """Number of characters of the agent's messages that are kept.
 
@@ -39,15 +40,22 @@ class AgentListener:
     """Takes the agent's lines. The newest sentence is shown when the next line arrives.
 
     If the run fails, the last sentence says why, and ``run_session`` reports it as the error. ``watcher``: also gets
-    the progress. ``stop``: called once, when the watcher says that the run may end.
+    the progress. ``stop``: called once, when the watcher says that the run may end. ``traced``: called when the agent
+    says that the trace is on, which it does for a run that keeps the whole trace.
     """
 
     def __init__(
-        self, view: LiveView, log_path: Path, watcher: Watcher | None = None, stop: Callable[[], None] = lambda: None
+        self,
+        view: LiveView,
+        log_path: Path,
+        watcher: Watcher | None = None,
+        stop: Callable[[], None] = lambda: None,
+        traced: Callable[[], None] = lambda: None,
     ) -> None:
         self._view = view
         self._watcher = watcher
         self._stop = stop
+        self._traced = traced
         self._log_path = log_path
         self._room = LARGEST_LOG
         self._waiting = ""
@@ -64,6 +72,8 @@ class AgentListener:
             elif (over := parse_over(line)) is not None:
                 if self._watcher:
                     self._watcher.over(over.thread, over.limit_ns, over.second, over.worst_ns)
+            elif line == TRACE_IS_ON:
+                self._traced()
             else:
                 self._take(printable_line(line))
 
@@ -221,7 +231,13 @@ class AgentOutcome:
             return f"signal {-self.exit_code}"
 
 
-def run_session(target: Target, plan: RunPlan, view: LiveView, watcher: Watcher | None = None) -> AgentOutcome:
+def run_session(
+    target: Target,
+    plan: RunPlan,
+    view: LiveView,
+    watcher: Watcher | None = None,
+    traced: Callable[[], None] = lambda: None,
+) -> AgentOutcome:
     """Measure into a new run folder. Ctrl-C asks the agent to finish, and so does the watcher once the run may end.
 
     If nothing was measured, the folder is removed, and UserError or TargetError says why.
@@ -229,7 +245,7 @@ def run_session(target: Target, plan: RunPlan, view: LiveView, watcher: Watcher 
     run_folder.create_run_folder(plan.folder)
     try:
         run_folder.write_run_info(plan.folder, plan.info)
-        outcome = _measure(target, plan, view, watcher)
+        outcome = _measure(target, plan, view, watcher, traced)
         if not _has_content(plan.folder / run_folder.RECORD_NAME):
             raise _nothing_measured(outcome)
     except BaseException:
@@ -238,14 +254,16 @@ def run_session(target: Target, plan: RunPlan, view: LiveView, watcher: Watcher 
     return outcome
 
 
-def _measure(target: Target, plan: RunPlan, view: LiveView, watcher: Watcher | None) -> AgentOutcome:
+def _measure(
+    target: Target, plan: RunPlan, view: LiveView, watcher: Watcher | None, traced: Callable[[], None]
+) -> AgentOutcome:
     record = plan.folder / run_folder.RECORD_NAME
     remote = target.place(record)
     with forwarding_signals() as forwarder:
         arguments = ("run", "-o", remote, *plan.arguments, "--progress", PROGRESS_INTERVAL, "--stop-on-eof")
         process = target.start((target.push(plan.agent), *arguments))
         forwarder.process = process
-        listener = AgentListener(view, plan.folder / LOG_NAME, watcher, process.interrupt)
+        listener = AgentListener(view, plan.folder / LOG_NAME, watcher, process.interrupt, traced)
         listener.listen(process.lines())
         outcome = AgentOutcome(process.wait(), listener.last, forwarder.received > 0, listener.stopped)
         listener.finish(outcome.failed)
