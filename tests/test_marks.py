@@ -18,7 +18,6 @@ from rtproof.experiment.mark_options import agent_marks, trace_marks
 from rtproof.explain.budget import System, budget
 from rtproof.explain.foreign_records import WantedThreads, wanted_in, with_activations
 from rtproof.explain.marks import (
-    FORK,
     Marks,
     MarkWalk,
     mark_events,
@@ -28,7 +27,7 @@ from rtproof.explain.marks import (
     parse_mark,
     sentences_on_all,
 )
-from rtproof.explain.trace_events import LOST, EventDecoder, TraceEvent, event_format
+from rtproof.explain.trace_events import FORK, LOST, EventDecoder, TraceEvent, event_format
 from rtproof.record.contents import Moment, Record
 
 A, B = VICTIM, OTHER
