@@ -80,6 +80,9 @@ def test_every_truncation(broken: Path) -> None:
     chunks = list(cases.chunks(short))
     content = b"".join(chunks)
     shortest = len(chunks[0])
+    true_rows = {number: cases.true_rows(part) for number, part in truth.items()}
+    for rows in true_rows.values():
+        assert [row[0] for row in rows] == sorted({row[0] for row in rows})  # so no sample comes twice below
     before = 0
     for length in range(len(content)):
         broken.write_bytes(content[:length])
@@ -90,10 +93,11 @@ def test_every_truncation(broken: Path) -> None:
         record = open_record(broken)
         assert record.end is None
         assert "cut off" in record.damage[-1].sentence
-        count = check_samples(record, truth)
+        count = 0
         for series in SERIES_BROKEN_RECORDS:
             rows = cases.sample_rows(record, series)
-            assert rows == cases.true_rows(truth[series.id])[: len(rows)]
+            assert rows == true_rows[series.id][: len(rows)]
+            count += len(rows)
         check_rest(record, truth)
         assert count >= before
         before = count
