@@ -141,7 +141,7 @@ def test_killed_it_leaves_a_record_up_to_the_last_checkpoint(tmp_path: Path) -> 
         assert sum(one.count for one in record.slices if one.series == series.id) > 0
 
 
-@pytest.mark.serial
+@pytest.mark.real
 def test_a_checkpoint_comes_every_ten_seconds_unless_asked_otherwise(tmp_path: Path) -> None:
     path = tmp_path / "record"
     with running("-o", path, *policy(), "--duration", "60s") as one:
@@ -175,7 +175,7 @@ def test_the_request_for_short_wake_ups_ends_with_the_agent(tmp_path: Path, numb
         assert eventually(lambda: pm_qos_us() == before)
 
 
-@pytest.mark.serial
+@pytest.mark.real
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_it_ends_properly(tmp_path: Path, number: signal.Signals) -> None:
     path = tmp_path / "record"
@@ -191,7 +191,7 @@ def test_interrupted_it_ends_properly(tmp_path: Path, number: signal.Signals) ->
     recompute.check(record)
 
 
-@pytest.mark.serial
+@pytest.mark.real
 def test_interrupted_in_the_warm_up_it_ends_properly_too(tmp_path: Path) -> None:
     path = tmp_path / "record"
     with running("-o", path, *policy(), "--duration", "60s", "--warmup", "60s") as one:
@@ -204,7 +204,7 @@ def test_interrupted_in_the_warm_up_it_ends_properly_too(tmp_path: Path) -> None
     assert {total.obtained for total in record.end.totals} == {0}
 
 
-@pytest.mark.serial
+@pytest.mark.real
 def test_when_the_host_goes_away_it_ends_properly(tmp_path: Path) -> None:
     path = tmp_path / "record"
     with running("-o", path, *policy(), "--duration", "60s", "--stop-on-eof", *LOADS) as one:
@@ -220,7 +220,7 @@ def test_when_the_host_goes_away_it_ends_properly(tmp_path: Path) -> None:
     recompute.check(record)
 
 
-@pytest.mark.serial
+@pytest.mark.real
 def test_input_that_does_not_end_is_no_reason_to_stop(tmp_path: Path) -> None:
     path = tmp_path / "record"
     with running("-o", path, *policy(), "--duration", "500ms", "--stop-on-eof") as one:
