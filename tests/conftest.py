@@ -12,12 +12,13 @@ single ``slow`` ones, is given out test by test.
 
 import fcntl
 import functools
+import importlib
 import os
 import re
 import signal
 import sys
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if _kind(item) is not Kind.ORDINARY or item.path.name in lengthy]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in set(left_out)]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Share the compilation of all test modules: each process imports a part before it collects everything.
+
+    Otherwise each of them compiles all of a new checkout at the same time, because none finds what another one is at.
+    """
+    here = Path(__file__).parent
+    told: dict[str, Any] = getattr(session.config, "workerinput", {})
+    if told and [Path(argument).resolve() for argument in session.config.args] == [here]:
+        number, count = int(told["workerid"].removeprefix("gw")), int(told["workercount"])
+        for path in sorted(here.glob("test_*.py"))[number::count]:
+            with suppress(Exception, pytest.skip.Exception):  # of which collecting it tells
+                importlib.import_module(path.stem)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
