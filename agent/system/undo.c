@@ -22,7 +22,7 @@
  */
 static const char queue[] = "queue", semaphores[] = "semaphores";
 
-enum { CHANGE_MOST = 512, JOURNAL_MOST = 16384, TRIES = 100 };
+enum { CHANGE_MOST = 512, JOURNAL_MOST = 256 * 1024, TRIES = 100 };
 
 #define PAUSE_NS 20000000
 
@@ -51,6 +51,7 @@ int undo_open(struct undo *undo)
 	undo->keeper = 0;
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
 		return -errno;
+	(void)fcntl(ends[1], F_SETPIPE_SZ, JOURNAL_MOST); /* else it has the usual size, and says so when it is full */
 	int err = spawn(&undo->keeper, ends[0]);
 
 	undo->journal = ends[0];
@@ -70,7 +71,14 @@ static int announce(const struct undo *undo, const char *path, const char *separ
 
 	if (length >= CHANGE_MOST)
 		return -ENAMETOOLONG;
-	return write(undo->line, change, (size_t)length) == length ? 0 : -EIO;
+	if (write(undo->line, change, (size_t)length) == length)
+		return 0;
+	return errno == EAGAIN ? -ENOBUFS : -EIO;
+}
+
+const char *undo_error(int err)
+{
+	return err == -ENOBUFS ? "there are more changes than can be noted so that they are put back" : strerror(-err);
 }
 
 int undo_replace(struct undo *undo, const char *path, const char *value, const char *before)
@@ -221,14 +229,17 @@ static char *last_change(char *journal, size_t *length)
 
 int undo_main(void)
 {
-	static char journal[JOURNAL_MOST];
+	static char few[16 * 1024];
+	char *journal = malloc(JOURNAL_MOST);
 	sigset_t all;
 	int err = 0;
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	setsid();
-	size_t length = read_journal(journal, sizeof(journal));
+	size_t length = read_journal(journal ? journal : few, journal ? JOURNAL_MOST : sizeof(few));
+
+	journal = journal ? journal : few;
 
 	for (char *change = last_change(journal, &length); change; change = last_change(journal, &length)) {
 		char *before = strchr(change, '\t');

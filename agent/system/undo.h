@@ -18,6 +18,9 @@ struct undo {
 /* 0 or -errno. */
 int undo_open(struct undo *undo);
 
+/* Why a change was refused, for people. */
+const char *undo_error(int err);
+
 /*
  * Writes a value into a file whose first line is the present one, or has it in brackets among others. Nothing is written if the
  * value is there already. 0 or -errno.

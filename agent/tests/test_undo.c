@@ -58,6 +58,35 @@ static void change_all(struct undo *undo)
 	CHECK(undo_mkdir(undo, made) == 0 && is_there(made));
 }
 
+static bool change(struct undo *undo, int *err)
+{
+	char before[240];
+
+	memset(before, 'b', sizeof(before) - 1);
+	before[sizeof(before) - 1] = '\0';
+	*err = undo_replace(undo, scratch_path, "after", before);
+	return !*err;
+}
+
+static void many_changes_are_put_back_and_one_too_many_is_refused(void)
+{
+	struct undo undo;
+	int err, n = 0;
+
+	CHECK(undo_open(&undo) == 0);
+	put("1000\n");
+	CHECK(undo_write(&undo, scratch_path, "first") == 0);
+	while (n < 80 && change(&undo, &err))
+		n++;
+	CHECK(n == 80 && undo_mkdir(&undo, made) == 0);
+	while (n < 10000 && change(&undo, &err))
+		n++;
+	CHECK(err == -ENOBUFS && strstr(undo_error(err), "more changes than can be noted"));
+	CHECK(!strcmp(undo_error(-ENOENT), strerror(ENOENT)));
+	undo_close(&undo);
+	CHECK(holds("1000") && !is_there(made));
+}
+
 static void all_is_put_back_last_first(void)
 {
 	struct undo undo;
@@ -191,6 +220,7 @@ int main(int argc, char **argv)
 	snprintf(made, sizeof(made), "%s.d", scratch_path);
 	skip_under_emulators();
 	all_is_put_back_last_first();
+	many_changes_are_put_back_and_one_too_many_is_refused();
 	another_file_takes_back_what_was_done();
 	one_of_several_values_is_taken_back();
 	the_value_in_brackets_is_the_present_one();

@@ -165,7 +165,7 @@ static int filter_marks(struct trace *trace, char *why, size_t room)
 		int err = replace(trace, file, filter, "0");
 
 		if (err)
-			return text_refuse(why, room, err, "the kernel does not take the filter of '%.200s': %s", trace->plan.marks[i], strerror(-err));
+			return text_refuse(why, room, err, "the kernel does not take the filter of '%.200s': %s", trace->plan.marks[i], undo_error(err));
 	}
 	return 0;
 }
@@ -212,7 +212,7 @@ static int set_up(struct trace *trace, char *why, size_t room)
 		err = set_clock(trace);
 	}
 	if (err)
-		return text_refuse(why, room, err, "the trace can't %s: %s", what, strerror(-err));
+		return text_refuse(why, room, err, "the trace can't %s: %s", what, undo_error(err));
 	err = choose_events(trace, why, room);
 	if (err)
 		return err;
@@ -221,9 +221,9 @@ static int set_up(struct trace *trace, char *why, size_t room)
 		return err;
 	err = filter_calls(trace);
 	if (err)
-		return text_refuse(why, room, err, "the system calls of the threads can't be told from others: %s", strerror(-err));
+		return text_refuse(why, room, err, "the system calls of the threads can't be told from others: %s", undo_error(err));
 	err = switch_events(trace, true, set, &at);
-	return err ? text_refuse(why, room, err, "the event %s can't be switched on: %s", trace->plan.events[at], strerror(-err)) : 0;
+	return err ? text_refuse(why, room, err, "the event %s can't be switched on: %s", trace->plan.events[at], undo_error(err)) : 0;
 }
 
 static int refuse_tracefs(int err, char *why, size_t room)
