@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAMES_ROOM = 512 * 1024, STACK_LATE_NS = 50000, NAMES_TRIED = 100 };
+enum { NAMES_ROOM = 512 * 1024, STACK_LATE_NS = 50000 };
 
 #define KALLSYMS "/proc/kallsyms"
 #define MODULES "/proc/modules"
@@ -76,15 +76,6 @@ static bool needs_the_top(const struct trace *trace)
 	return marks_are_written(trace->plan.marks) && access(path, F_OK) < 0;
 }
 
-/* In another container an agent may have the same process id. */
-static void name_a_place(struct trace *trace)
-{
-	int length = snprintf(trace->place, sizeof(trace->place), "%s/instances/" TRACEFS_OURS "%d-trace", trace->root, getpid());
-
-	for (int i = 2; i < NAMES_TRIED && !access(trace->place, F_OK); i++)
-		snprintf(trace->place + length, sizeof(trace->place) - (size_t)length, "-%d", i);
-}
-
 /* Instances came with Linux 3.10. One with an open file can't be removed by those who don't see that this process lives. */
 static int take_a_place(struct trace *trace)
 {
@@ -92,10 +83,11 @@ static int take_a_place(struct trace *trace)
 
 	if (needs_the_top(trace))
 		return take_the_top(trace);
-	name_a_place(trace);
+	tracefs_name_instance(trace->root, trace->place);
 	int err = undo_mkdir(&trace->undo, trace->place);
 
 	trace->own = !err;
+	tracefs_take(err ? NULL : trace->place);
 	if (err == -ENOENT || err == -EROFS)
 		return take_the_top(trace);
 	path_of(trace, "tracing_on", path);
@@ -411,6 +403,7 @@ void trace_close(struct trace *trace)
 	if (trace->own && trace->hold >= 0)
 		close(trace->hold);
 	trace->own = false;
+	tracefs_take(NULL);
 	if (trace->symbols)
 		symbols_close(trace->symbols);
 	free(trace->symbols);

@@ -15,6 +15,28 @@
 /* Before Linux 4.1 it was a part of debugfs. */
 static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing", NULL };
 
+static char own[TRACEFS_PATH];
+
+enum { NAMES_TRIED = 100 };
+
+void tracefs_name_instance(const char *root, char path[TRACEFS_PATH])
+{
+	int length = snprintf(path, TRACEFS_PATH, "%s/instances/" TRACEFS_OURS "%d-trace", root, getpid());
+
+	for (int i = 2; i < NAMES_TRIED && !access(path, F_OK); i++)
+		snprintf(path + length, (size_t)(TRACEFS_PATH - length), "-%d", i);
+}
+
+void tracefs_take(const char *path)
+{
+	snprintf(own, sizeof(own), "%s", path ? path : "");
+}
+
+const char *tracefs_own(void)
+{
+	return own;
+}
+
 bool has_word(const char *text, const char *word)
 {
 	size_t length = strlen(word);

@@ -19,6 +19,15 @@ int tracefs_find(const char **root);
  */
 int tracefs_reach(const char **root);
 
+/* A free name for the instance of this process: in another container an agent may have the same process id. */
+void tracefs_name_instance(const char *root, char path[TRACEFS_PATH]);
+
+/* This process has the instance from now on; NULL: no more. */
+void tracefs_take(const char *path);
+
+/* The instance that this process has; "" without one. */
+const char *tracefs_own(void);
+
 /* Whether a text has the word, between spaces and line ends. */
 bool has_word(const char *text, const char *word);
 

@@ -12,10 +12,10 @@
 /* Of the agent's own instance of tracefs first, where that is what traces. A descriptor or -errno. */
 static int open_marker(const char *root)
 {
-	char path[TRACEFS_PATH];
+	char path[TRACEFS_PATH + 16];
 
-	snprintf(path, sizeof(path), "%s/instances/" TRACEFS_OURS "%d-trace/trace_marker", root, (int)getpid());
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "%s/trace_marker", tracefs_own());
+	int fd = *tracefs_own() ? open(path, O_WRONLY | O_CLOEXEC) : -1;
 
 	snprintf(path, sizeof(path), "%s/trace_marker", root);
 	if (fd < 0)
