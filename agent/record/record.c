@@ -74,7 +74,7 @@ struct bytes *chunk_begin(struct record *record, enum chunk_type type)
 	return chunk;
 }
 
-static bool means_full(int err)
+bool means_full(int err)
 {
 	return err == -ENOSPC || err == -EDQUOT || err == -EFBIG;
 }
@@ -93,6 +93,16 @@ static void renew_reserve(struct record *record, size_t n)
 		record->no_space = means_full(-errno);
 		record->reserving = false;
 	}
+}
+
+void record_has_room_again(struct record *record)
+{
+	if (record->limited || record->error)
+		return;
+	record->was_full = true;
+	record->no_space = false;
+	record->reserving = record->seekable;
+	record->reserve = RECORD_RESERVE / 4;
 }
 
 /* A chunk that did not fit is taken back, so that the file ends with a whole one. */

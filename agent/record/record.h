@@ -45,6 +45,7 @@ struct record {
 	int64_t before;           /* bytes in the file before the record; -1: no regular file */
 	const char *unsynced_path; /* the file whose name is not on the medium yet; NULL: there is none */
 	bool no_space;            /* the reserve can't be renewed: end the run, the rest fits into the reserve */
+	bool was_full;            /* there was no space, and some came */
 	bool limited;             /* no_space comes from the limit on the size of files */
 	int error;                /* first error of a write, negative errno */
 	struct bytes chunk;
@@ -55,6 +56,15 @@ int record_open(struct record *record, const char *path);
 
 /* Bytes that a file may have at most (RLIMIT_FSIZE); INT64_MAX: there is no limit. */
 int64_t record_size_limit(void);
+
+/* Whether an error, a negative errno, says that there is no space. */
+bool means_full(int err);
+
+/*
+ * To be called behind the last checkpoint, when somebody gives up space of the same file system: what follows is tried again, with
+ * a smaller reserve, so that what comes needs no more than what goes.
+ */
+void record_has_room_again(struct record *record);
 
 /* The payload goes into the returned buffer until chunk_end(). */
 struct bytes *chunk_begin(struct record *record, enum chunk_type type);

@@ -98,7 +98,7 @@ static int measure(struct measurement *all, int signal_fd, char *why, size_t roo
 
 static int report_record_error(struct run *run, int err, char *why, size_t room)
 {
-	if (run->record.no_space) {
+	if (run->record.no_space || run->record.was_full) {
 		snprintf(why, room, "%s; the run ended early, what was written is whole",
 			 run->record.limited ? "the limit on the size of files left no room for the record" :
 					       "no space was left for the record");

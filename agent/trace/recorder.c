@@ -193,7 +193,9 @@ static bool keep_cpu(struct recorder *recorder, int cpu, int most)
 
 	for (; pages < most && read(recorder->fds[cpu], recorder->page, size) == (ssize_t)size; pages++)
 		if (!spool_add(&recorder->spool, cpu, recorder->page, size) && recorder->spool.dropped == 1)
-			run_ask_to_stop(recorder->run, END_NO_SPACE, "the trace has all the room that it may have (keep_mib of --trace)");
+			run_ask_to_stop(recorder->run, END_NO_SPACE,
+					recorder->spool.full ? "no space is left for the trace" :
+							       "the trace has all the room that it may have (keep_mib of --trace)");
 	return pages == most;
 }
 
@@ -552,6 +554,10 @@ static void tell_end(const struct recorder *recorder, char *text, size_t room)
 
 static void keep_whole(struct recorder *recorder, char *text, size_t room)
 {
+	struct record *record = &recorder->run->record;
+
+	if (record->no_space || recorder->spool.full)
+		record_has_room_again(record); /* each page gives its room back before it is written */
 	for (int cpu = 0; cpu < recorder->spool.cpus; cpu++)
 		spool_keep(&recorder->spool, recorder->run, cpu, recorder->symbols);
 	run_fact(recorder->run, WHOLE_RUN, MOMENT_END, "recorder", "%s", recorder->about);

@@ -48,7 +48,11 @@ int spool_open(struct spool *spool, const char *beside, int cpus, int64_t most)
 
 bool spool_add(struct spool *spool, int cpu, const uint8_t *page, size_t size)
 {
-	if (spool->left < (int64_t)size || write(spool->fds[cpu], page, size) != (ssize_t)size) {
+	bool room = spool->left >= (int64_t)size;
+	ssize_t written = room ? write(spool->fds[cpu], page, size) : 0;
+
+	if (written != (ssize_t)size) {
+		spool->full = spool->full || (room && (written >= 0 || means_full(-errno)));
 		spool->left = 0; /* what comes later would follow a hole */
 		spool->dropped++;
 		return false;
@@ -58,15 +62,18 @@ bool spool_add(struct spool *spool, int cpu, const uint8_t *page, size_t size)
 	return true;
 }
 
-void spool_keep(const struct spool *spool, struct run *run, int cpu, struct symbols *symbols)
+void spool_keep(struct spool *spool, struct run *run, int cpu, struct symbols *symbols)
 {
 	char name[64], *part = malloc(PART);
+	off_t at = 0;
 	ssize_t length;
 
 	snprintf(name, sizeof(name), "trace/cpu%d/raw", cpu);
 	if (part)
 		lseek(spool->fds[cpu], 0, SEEK_SET);
 	while (part && !run->record.no_space && (length = read(spool->fds[cpu], part, PART)) > 0) {
+		(void)fallocate(spool->fds[cpu], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, length);
+		at += length;
 		record_content(&run->record, run_time_ns(run), MOMENT_END, name, 0, part, (size_t)length);
 		if (symbols)
 			symbols_see(symbols, (const uint8_t *)part, (size_t)length);

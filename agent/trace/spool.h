@@ -18,6 +18,7 @@ struct spool {
 	int cpus;
 	int64_t left;       /* bytes that may still come */
 	uint64_t kept, dropped; /* pages */
+	bool full;              /* the file system had no room for one */
 };
 
 /* Beside the record at this path, or in /tmp where that is no file. 0 or -errno. */
@@ -26,8 +27,11 @@ int spool_open(struct spool *spool, const char *beside, int cpus, int64_t most);
 /* False if there is no room for the page: it is dropped. */
 bool spool_add(struct spool *spool, int cpu, const uint8_t *page, size_t size);
 
-/* Writes the pages of a CPU into the record, of which symbols takes the addresses. */
-void spool_keep(const struct spool *spool, struct run *run, int cpu, struct symbols *symbols);
+/*
+ * Writes the pages of a CPU into the record, of which symbols takes the addresses. What is written gives its room back, so that all
+ * fits on a disk that is full.
+ */
+void spool_keep(struct spool *spool, struct run *run, int cpu, struct symbols *symbols);
 
 void spool_close(struct spool *spool);
 

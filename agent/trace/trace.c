@@ -555,7 +555,7 @@ static void keep_symbols(struct trace *trace)
 
 	if (!trace->symbols_error)
 		symbols_tell(trace->symbols, KALLSYMS, &text);
-	for (size_t at = 0; at < text.length; at += PART)
+	for (size_t at = 0; at < text.length && !trace->run->record.no_space; at += PART)
 		keep_part(trace, "kallsyms", 0, (const char *)text.data + at, text.length - at < PART ? text.length - at : PART);
 	if (!text.length)
 		keep_part(trace, "kallsyms", trace->symbols_error, "", 0);
@@ -621,12 +621,12 @@ void trace_keep(struct trace *trace)
 
 	if (!trace->plan.asked)
 		return;
-	keep(trace, MODULES, "modules", FORMATS_MOST, NULL);
-	keep_below(trace, trace->root, "saved_cmdlines", FORMATS_MOST);
 	if (trace->symbols && !trace->symbols_error)
 		symbols_renew(trace->symbols, MODULES); /* some may have come during the run */
 	keep_cpus(trace, trace->symbols_error ? NULL : trace->symbols);
-	recorder_keep(&trace->recorder, text, sizeof(text));
+	recorder_keep(&trace->recorder, text, sizeof(text)); /* gives room back to a disk that is full */
 	keep_part(trace, "about", 0, text, strlen(text));
+	keep(trace, MODULES, "modules", FORMATS_MOST, NULL);
+	keep_below(trace, trace->root, "saved_cmdlines", FORMATS_MOST);
 	keep_symbols(trace);
 }

@@ -96,11 +96,14 @@ class CyclictestOutput:
     command: str
 
 
-def measure_folder(asked: ExperimentRequest, wanted: Measurement) -> Path:
-    """Measure once and return the run's folder. TargetError if the agent failed."""
+def measure_folder(asked: ExperimentRequest, wanted: Measurement) -> tuple[Path, TargetError | None]:
+    """Measure once. The run's folder, and why the agent failed although it left a record; None if it did not."""
     folder, _, outcome = _measure_once(asked, wanted, None)
-    _report_agent_failure(outcome)
-    return folder
+    try:
+        _report_agent_failure(outcome)
+    except TargetError as problem:
+        return folder, problem
+    return folder, None
 
 
 def run_as_cyclictest(asked: ExperimentRequest, wanted: Measurement, output: CyclictestOutput) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from rtproof.cli import parameter_types
+from rtproof.core.errors import UserError
 
 MOST_PID = 1 << 22
 MOST_KEEP_MIB = 16 * 1024
@@ -29,7 +30,13 @@ MOST_KEEP_MIB = 16 * 1024
     show_default=True,
     help="How many of the largest to explain where there is no limit.",
 )
-@click.option("--thread", "names", metavar="NAME", multiple=True, help="The thread of this name; may be repeated.")
+@click.option(
+    "--thread",
+    "names",
+    metavar="NAME",
+    multiple=True,
+    help="The thread of this name, or with this number (TID) if there is one; may be repeated.",
+)
 @click.option(
     "--pid",
     "pids",
@@ -98,9 +105,14 @@ def command(ctx: click.Context, /, words: tuple[str, ...], at_most: tuple[str, .
     allowed = explained_runs.parse_at_most(at_most)
     live = _live_request(ctx.obj or ("rtproof", "explain"), words, values)
     wanted = ALL_REAL_TIME if live else WantedThreads(values["names"], values["pids"], _marks_of_trace(values))
-    run = _measured(live) if live else Path(words[0])
-    result = explained_runs.explain_run(run, values["limit_ns"], values["top"], allowed, wanted)
+    run, failure = _measured(live) if live else (Path(words[0]), None)
+    try:
+        result = explained_runs.explain_run(run, values["limit_ns"], values["top"], allowed, wanted)
+    except UserError as problem:
+        raise failure or problem from None  # what was cut short lacks more than it tells
     explained_runs.print_explanation(result, values["as_json"], verbose=values["verbose"])
+    if failure:
+        raise failure
     ctx.exit(result.exit_code)
 
 
@@ -148,9 +160,9 @@ def _live_request(typed: tuple[str, ...], words: tuple[str, ...], values: Mappin
     )  # fmt: skip
 
 
-def _measured(live: Any) -> Path:
+def _measured(live: Any) -> tuple[Path, Exception | None]:
     from rtproof.experiment import foreign_runs
 
-    folder = foreign_runs.measure(live)
+    folder, failure = foreign_runs.measure(live)
     click.echo(f"rtproof: the run is {folder}", err=True)
-    return folder
+    return folder, failure
