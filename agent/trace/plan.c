@@ -250,17 +250,21 @@ static int add_event(struct trace_plan *plan, const char *event)
 /* How many events there are for a pattern; names have a zero behind each and one more behind the last. */
 static int find_events(struct trace_plan *plan, const char *pattern, const char *names)
 {
-	size_t length = strcspn(pattern, "|");
 	int found = 0;
 
-	for (const char *name = names; *name; name += strlen(name) + 1) {
-		if (!matches(pattern, length, name))
-			continue;
-		if (add_event(plan, name))
-			return -E2BIG;
-		found++;
+	for (const char *next = pattern; next && !found;) {
+		size_t length = strcspn(next, "|");
+
+		for (const char *name = names; *name; name += strlen(name) + 1) {
+			if (!matches(next, length, name))
+				continue;
+			if (add_event(plan, name))
+				return -E2BIG;
+			found++;
+		}
+		next = next[length] ? next + length + 1 : NULL;
 	}
-	return found || !pattern[length] ? found : find_events(plan, pattern + length + 1, names);
+	return found;
 }
 
 static void add_missing(struct trace_plan *plan, const char *pattern)
