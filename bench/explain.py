@@ -128,7 +128,10 @@ def _asked(arguments: list[str]) -> tuple[list[str], list[str]]:
     parser.add_argument("--parts", default="", help=f"of {', '.join(PARTS)}; default {usual}. {long}")
     parser.add_argument("items", nargs="*", help="of these parts, or of all if --parts is not given")
     asked = parser.parse_args(arguments)
-    return [name for name in asked.parts.split(",") if name], asked.items
+    names = [name.strip() for name in asked.parts.split(",")]
+    if asked.parts and not all(names):
+        raise UserError(f"--parts {asked.parts!r} has an empty name; there are: {', '.join(PARTS)}")
+    return [name for name in names if name], asked.items
 
 
 def chosen_work(names: Sequence[str], items: Sequence[str]) -> list[Work]:

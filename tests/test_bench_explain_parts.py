@@ -103,6 +103,7 @@ def test_an_item_chooses_its_part_and_the_others_keep_what_they_have(parts: Part
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["--parts", ","], "--parts ',' has an empty name; there are: first, second"),
         (["--parts", "third"], "there is no part 'third'; there are: first, second"),
         (["four"], "there is no 'four' in first, second; there are: one, two, three"),
         (["--parts", "second", "one"], "there is no 'one' in second; there are: three"),
