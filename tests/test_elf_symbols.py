@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rtproof.core import elf_symbols
 from rtproof.core.elf_symbols import checked_offset, function_offset
 from rtproof.core.errors import UserError
 
@@ -131,6 +132,14 @@ def both(first: int, second: int) -> Symbols:
 def test_what_has_no_such_function_is_refused(tmp_path: Path, content: bytes, name: str, said: str) -> None:
     with pytest.raises(UserError, match=said):
         function_offset(written(tmp_path, content), name)
+
+
+def test_a_table_that_is_too_large_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path, Elf().of(CYCLE))
+    with elf_symbols.ElfFile(path) as file:
+        monkeypatch.setattr(elf_symbols, "MOST_SECTION", 4)
+        with pytest.raises(UserError, match=r"has a table of 0 MiB, and no more than 0 MiB are read: give \+OFFSET"):
+            file.symbol("cycle")
 
 
 def test_what_is_no_file_or_no_code_is_refused(tmp_path: Path) -> None:

@@ -138,8 +138,13 @@ class ElfFile:
 
     def _read(self, offset: int, size: int) -> bytes:
         """So many bytes of the file. ValueError if it has not so many there."""
-        if size > MOST_SECTION or offset + size > self._size:
+        if offset + size > self._size:
             raise ValueError
+        if size > MOST_SECTION:
+            raise UserError(
+                f"{self._path} has a table of {size >> 20:,} MiB, and no more than {MOST_SECTION >> 20} MiB are read: "
+                "give +OFFSET, the place in the file, or strip its debug symbols"
+            )
         found = os.pread(self._fd, size, offset)
         if len(found) != size:
             raise ValueError
