@@ -8,14 +8,16 @@ import sys
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from threading import Event, Thread
 
 import agent_process
 import numpy as np
 import pytest
+from explain_cases import VICTIM
 from trace_dat_cases import RETURNED_NS, sleeping, traced
 
 from rtproof.cli.main import main
-from rtproof.core.errors import UserError
+from rtproof.core.errors import TargetError, UserError
 from rtproof.experiment import foreign_runs
 from rtproof.experiment.foreign_runs import ForeignRequest, probe_words
 from rtproof.experiment.foreign_traces import is_foreign, with_threads
@@ -23,7 +25,9 @@ from rtproof.experiment.stored_runs import open_run
 from rtproof.explain import foreign_records
 from rtproof.explain.foreign_records import WantedThreads, wanted_in
 from rtproof.explain.thread_activations import ThreadWalk, WatchedThread
+from rtproof.record import run_folder
 from rtproof.record.contents import WHOLE_RUN, Fact, Moment, Record, SystemFile
+from rtproof.summary import kernel_trace
 from rtproof.summary.target_threads import REAL_TIME_PATH
 
 APP = Path(__file__).parent / "foreign_app.c"
@@ -82,6 +86,41 @@ def test_of_a_process_the_real_time_threads_are_taken() -> None:
 def test_threads_that_are_not_there_are_refused(request_: ForeignRequest, words: str) -> None:
     with pytest.raises(UserError, match=words):
         probe_words(request_, request_.pid)
+
+
+def test_a_process_that_has_ended_and_a_thread_are_refused_before() -> None:
+    ended = os.posix_spawnp("true", ["true"], {})
+    os.waitid(os.P_PID, ended, os.WEXITED | os.WNOWAIT)
+    with pytest.raises(UserError, match=f"process {ended} has ended, and only waits for its parent"):
+        probe_words(ForeignRequest((), pid=ended), ended)
+    os.waitpid(ended, 0)
+    told, ends = Event(), Event()
+
+    def wait() -> None:
+        told.set()
+        ends.wait()
+
+    thread = Thread(target=wait)
+    thread.start()
+    told.wait()
+    tid = thread.native_id
+    with pytest.raises(UserError, match=f"{tid} is a thread of process {os.getpid()}: give --thread {tid}"):
+        probe_words(ForeignRequest((), pid=tid), tid)
+    numbered = ForeignRequest((), pid=os.getpid(), names=(str(tid),))
+    assert probe_words(numbered, os.getpid()) == f"foreign:pid={os.getpid()},tid={tid}"
+    assert foreign_runs._calls_of(numbered, os.getpid()) == [str(tid)]
+    ends.set()
+    thread.join()
+
+
+def test_digits_are_a_number_where_a_thread_has_it_and_else_a_name() -> None:
+    there = [foreign_runs.FoundThread(12, "1234", real_time=True)]
+    assert foreign_runs._numbers(("12", "1234"), there) == ["12"]
+    assert foreign_runs._calls_of_name("1234", there, None) == ["12"]
+    assert foreign_runs._calls_of_name("12", there, None) == ["12"]
+    assert probe_words(ForeignRequest((), program=("./app",), names=("12",)), 7) == "foreign:pid=7,thread=12"
+    assert WantedThreads(("12", "1234", "a"), (3,)).numbered({12, 5}) == WantedThreads(("1234", "a"), (3, 12))
+    assert with_threads(asked("pid=50"), WantedThreads((str(VICTIM),))).end == with_threads(asked("thread=victim")).end
 
 
 def test_what_is_asked_of_the_agent() -> None:
@@ -228,6 +267,50 @@ def _built(folder: Path) -> Path:
     if done.returncode:
         pytest.skip("there is no compiler here")
     return program
+
+
+FULL_DISK = """
+mount -t tmpfs -o size=14m none "$1" && cd "$1" || exit 77
+"$2" run -o r --probe foreign --trace explain,whole,keep_mib=5 --duration 60s --progress 500ms 2>told &
+while ! grep -q ^tracing told; do kill -0 $! || exit 77; sleep 0.1; done
+head -c 100m /dev/zero >fill 2>/dev/null
+wait $!
+code=$?
+tail -n 1 told
+rm fill
+cp r "$3"
+exit $code
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a trace needs root")
+def test_a_full_disk_is_told_and_what_was_traced_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    places = [str(each) for each in (tmp_path / "disk", agent_process.agent(), tmp_path / "r")]
+    words = ["unshare", "-m", "sh", "-c", FULL_DISK, "sh", *places]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=200)
+    if done.returncode == 77:
+        pytest.skip("there can be no trace or no small disk here")
+    assert (done.returncode, done.stdout) == (
+        2,
+        "rtproof-agent: no space was left for the record; the run ended early, what was written is whole\n",
+    )
+    record = run_folder.open_run(tmp_path / "r").record
+    assert record.end is not None
+    assert record.end.text == "no space is left for the trace"
+    pages = int(kernel_trace.trace_information(record)["whole"].partition(",")[0].removeprefix("pages="))
+    kept = [len(kernel_trace.trace_content(record, f"cpu{cpu}/raw")) for cpu in kernel_trace.trace_cpus(record)]
+    assert pages * 4096 == sum(kept) > 0
+    assert kernel_trace.task_names(record)
+
+
+def test_what_went_wrong_while_it_was_measured_comes_before_what_that_makes_unreadable(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failure = TargetError("no space was left for the record")
+    monkeypatch.setattr(foreign_runs, "measure", lambda live: (tmp_path / "nothing", failure))
+    assert main(["explain", "--pid", "1"]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == f"rtproof: {failure}"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a trace needs root")

@@ -16,7 +16,7 @@ from pathlib import Path
 import click
 
 from rtproof.core import units
-from rtproof.core.errors import UserError
+from rtproof.core.errors import TargetError, UserError
 from rtproof.core.printable import one_line
 from rtproof.experiment import program_keeper, run_request, target_runs
 from rtproof.experiment.mark_options import agent_marks
@@ -30,6 +30,8 @@ REAL_TIME = (os.SCHED_FIFO, os.SCHED_RR, 6)
 """Policies of real-time threads; 6 is SCHED_DEADLINE, for which Python has no name."""
 NAME_BYTES = 15
 """The kernel keeps so many of a thread's name."""
+ENDED = ("Z", "X")
+"""States of threads that run no more."""
 NOT_IN_A_NAME = frozenset('+,;"\\')
 MOST_CALLS = 24
 """The filter of system calls has room for so many threads."""
@@ -61,8 +63,8 @@ class FoundThread:
     real_time: bool
 
 
-def measure(asked: ForeignRequest) -> Path:
-    """Measure, and return the new run folder. UserError for a process or a thread that there is not."""
+def measure(asked: ForeignRequest) -> tuple[Path, TargetError | None]:
+    """Measure. The new run folder, and why not all could be measured. UserError for what there is not."""
     folder = run_request.new_folder(asked.output, "explained")
     marks = agent_marks(*asked.marks) if asked.marks else ()
     with _program(asked.program) as process:
@@ -74,10 +76,10 @@ def measure(asked: ForeignRequest) -> Path:
         wanted = replace(wanted, when_traced=process.begin) if process else wanted
         limits = () if asked.limit_ns is None else (Requirement.usual(asked.limit_ns, Requirement.at_most_ns),)
         request = ExperimentRequest(asked.command, "local", limits, output=folder, report=False)
-        target_runs.measure_folder(request, wanted)
+        _, failure = target_runs.measure_folder(request, wanted)
         if process:
             process.tell_end()
-    return folder
+    return folder, failure
 
 
 def _trace_words(asked: ForeignRequest, pid: int | None) -> str:
@@ -179,23 +181,46 @@ def probe_words(asked: ForeignRequest, pid: int | None) -> str:
                 f"{one_line(name)!r} is no name of a thread: the kernel keeps {NAME_BYTES} characters of it"
             )
     options = [f"pid={pid}"] if pid else []
+    if asked.pid:
+        _refuse_unmeasurable(asked.pid)
     if asked.names:
+        there = _there(asked, pid)
         if not asked.program:
-            _refuse_absent(asked.names, _threads_of(pid) if pid else _every_thread())
-        options.append(f"thread={'+'.join(asked.names)}")
-    elif pid and not asked.program:
-        _refuse_without_threads(pid)
+            _refuse_absent(asked.names, there)
+        tids = _numbers(asked.names, there)
+        names = [name for name in asked.names if name not in tids]
+        options += [f"tid={'+'.join(tids)}"] if tids else []
+        options += [f"thread={'+'.join(names)}"] if names else []
     return ":".join(filter(None, ("foreign", ",".join(options))))
 
 
-def _refuse_without_threads(pid: int) -> None:
-    if not _threads_of(pid):
-        raise UserError(f"there is no process {pid}, or it has ended")
+def _there(asked: ForeignRequest, pid: int | None) -> list[FoundThread]:
+    """The threads that may be named by their numbers: of a program that waits there are none yet."""
+    return [] if asked.program else _threads_of(pid) if pid else _every_thread()
+
+
+def _numbers(names: Sequence[str], there: Sequence[FoundThread]) -> list[str]:
+    """The words that are the number of a thread. Any other is a name."""
+    known = {str(each.tid) for each in there}
+    return [name for name in names if name in known]
+
+
+def _refuse_unmeasurable(pid: int) -> None:
+    """UserError for a process that there is not, that has ended, or that is a thread of another one."""
+    if _threads_of(pid):
+        with suppress(OSError):
+            told = re.search(r"(?m)^Tgid:\s*(\d+)$", (PROC / str(pid) / "status").read_text(errors="replace"))
+            if told and int(told[1]) != pid:
+                raise UserError(f"{pid} is a thread of process {told[1]}: give --thread {pid}, or --pid {told[1]}")
+        return
+    if (PROC / str(pid)).exists():
+        raise UserError(f"process {pid} has ended, and only waits for its parent: there is nothing to measure")
+    raise UserError(f"there is no process {pid}, or it has ended")
 
 
 def _refuse_absent(names: Sequence[str], there: Sequence[FoundThread]) -> None:
-    """UserError for a name that no thread has."""
-    missing = [name for name in names if name not in {each.name for each in there}]
+    """UserError for a word that is neither the name nor the number of a thread."""
+    missing = [name for name in names if name not in {each.name for each in there} | {str(each.tid) for each in there}]
     if missing:
         urgent = sorted({each.name for each in there if each.real_time})[:8]
         instead = f"; real-time threads are: {', '.join(map(one_line, urgent))}" if urgent else ""
@@ -205,12 +230,20 @@ def _refuse_absent(names: Sequence[str], there: Sequence[FoundThread]) -> None:
 def _calls_of(asked: ForeignRequest, pid: int | None) -> list[str]:
     """The threads whose system calls are traced, by name or by number."""
     if asked.names:
-        return list(asked.names)
+        there = _there(asked, pid)
+        return [word for name in asked.names for word in _calls_of_name(name, there, pid)]
     if asked.program:
         return [_filter_name(asked.program[0]) or str(pid)]
     found = _threads_of(pid or 0)
     chosen = [each for each in found if each.real_time] or found
     return [str(each.tid) for each in chosen[:MOST_CALLS]]
+
+
+def _calls_of_name(name: str, there: Sequence[FoundThread], pid: int | None) -> list[str]:
+    """The words of the filter, which takes digits for a number: a thread whose name they are has another number."""
+    if not name.isdecimal() or _numbers([name], there):
+        return [name]
+    return [str(each.tid) for each in there if each.name == name] or [str(pid)]
 
 
 def _filter_name(program: str) -> str:
@@ -221,13 +254,15 @@ def _filter_name(program: str) -> str:
 
 
 def _threads_of(pid: int) -> list[FoundThread]:
-    """The threads of a process; none if it has ended."""
+    """The threads of a process that live; none if it has ended."""
     found = []
     with suppress(OSError):
         for place in sorted((PROC / str(pid) / "task").iterdir()):
             with suppress(OSError):
                 tid = int(place.name)
                 name = (place / "comm").read_text(errors="replace").rstrip("\n")
+                if (place / "stat").read_text(errors="replace").rpartition(")")[2].split()[0] in ENDED:
+                    continue
                 policy = os.sched_getscheduler(tid) & ~os.SCHED_RESET_ON_FORK
                 found.append(FoundThread(tid, name, policy in REAL_TIME))
     return found

@@ -2,7 +2,7 @@
 """Threads of others as measured ones: a record with a trace gets the activations that the trace tells of as samples."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import chain
@@ -87,6 +87,12 @@ class WantedThreads:
     def or_else(self, other: "WantedThreads") -> "WantedThreads":
         return replace(other if self.all_real_time else self, marks=self.marks or other.marks)
 
+    def numbered(self, known: Container[int]) -> "WantedThreads":
+        """The same with each name that is a number of a known thread as that number."""
+        numbers = tuple(int(name) for name in self.names if _TID.fullmatch(name) and int(name) in known)
+        names = tuple(name for name in self.names if not _TID.fullmatch(name) or int(name) not in known)
+        return replace(self, names=names, tids=(*self.tids, *numbers))
+
     def has(self, thread: WatchedThread) -> bool:
         if self.all_real_time:
             return thread.real_time and not KERNEL_THREADS.fullmatch(thread.name)
@@ -149,6 +155,7 @@ def _between_marks(source: TraceSource, marks: Marks, wanted: WantedThreads) -> 
     walk = MarkWalk(marks, source.marks)
     walk.walk(_merged(source))
     every, is_elsewhere = walk.named(), _is_elsewhere(walk, source.record)
+    wanted = wanted.numbered(walk.threads)
     chosen = [one for one in every if _may_be_marked(one, wanted) and not is_elsewhere(one.tid)]
     found = [made for one in chosen if (made := marked_activations(one, marks))]
     if not found:
@@ -210,6 +217,7 @@ def _measured(walk: ThreadWalk, source: TraceSource, wanted: WantedThreads) -> l
     """The activations of the threads that are wanted, in the order of their numbers."""
     if wanted.process is not None:
         wanted = WantedThreads(tids=_threads_of(wanted.process, walk, source.record))
+    wanted = wanted.numbered(walk.threads)
     chosen = [thread for tid, thread in sorted(walk.threads.items()) if tid and wanted.has(thread)]
     _refuse_missing(chosen, walk, wanted)
     found = [activations_of(thread, source.meaning.symbol) for thread in chosen]
