@@ -3,12 +3,13 @@
  * A plugin for QEMU that records which code the guest ran between two passes of one address. The guest cannot notice it: in
  * virtual time each instruction takes 1 ns, however long the host needs for it.
  *
- * Arguments: mark=ADDRESS (hexadecimal), pass=N (from 0 on), before=K, blocks=N (how many blocks to keep), out=FILE. The
- * recording begins at pass N - K of the mark, or at the first block if there is no such pass, and ends at pass N.
+ * Arguments: mark=ADDRESS (hexadecimal), pass=N+N... (in increasing order, from 0 on), before=K, blocks=N (how many blocks to
+ * keep), out=FILE. There is a recording for each pass N. It begins at pass N - K of the mark, or at the first block if there is no
+ * such pass, and ends at pass N. Its file is FILE.N.
  *
- * The file, in the byte order of the host: "RTPB", u32 1, u64 blocks dropped, u64 instructions at the end, then for each block
+ * A file, in the byte order of the host: "RTPB", u32 1, u64 blocks dropped, u64 instructions at the end, then for each block
  * of code, in order: u64 address, u64 instructions that the guest had run before it. The address IDLE stands for a processor that
- * waits. Without the last pass there is no file.
+ * waits. A pass that never comes leaves no file.
  */
 #include "qemu_plugin_api.h"
 
@@ -44,9 +45,14 @@ struct block {
 	uint64_t length;
 };
 
+/*
+ * begins: the count of blocks at the last passes, at the number of the pass modulo before + 1. next: the place in passes of the
+ * recording that ends next.
+ */
 static struct {
-	uint64_t mark, pass, before, passed, instructions;
-	bool done;
+	uint64_t mark, before, passed, instructions;
+	uint64_t *passes, *begins;
+	size_t passes_count, next;
 	struct entry *entries;
 	uint64_t room, count;
 	const char *path;
@@ -59,41 +65,45 @@ static void keep(uint64_t address)
 	recorder.count++;
 }
 
-static bool write_entries(FILE *file)
+static bool write_entries(FILE *file, uint64_t first)
 {
-	uint64_t kept = recorder.count < recorder.room ? recorder.count : recorder.room;
-	uint64_t first = recorder.count - kept;
 	const uint32_t version = 1;
+	uint64_t oldest = recorder.count > recorder.room ? recorder.count - recorder.room : 0;
+	uint64_t dropped = oldest > first ? oldest - first : 0;
 	bool good = fwrite("RTPB", 4, 1, file) == 1 && fwrite(&version, sizeof(version), 1, file) == 1 &&
-		    fwrite(&first, sizeof(first), 1, file) == 1 &&
+		    fwrite(&dropped, sizeof(dropped), 1, file) == 1 &&
 		    fwrite(&recorder.instructions, sizeof(recorder.instructions), 1, file) == 1;
 
-	for (uint64_t i = first; good && i < recorder.count; i++)
+	for (uint64_t i = first + dropped; good && i < recorder.count; i++)
 		good = fwrite(&recorder.entries[i % recorder.room], sizeof(struct entry), 1, file) == 1;
 	return good;
 }
 
 /* A file that cannot be written whole is removed: the reader then says that there is none. */
-static void finish(void)
+static void finish(uint64_t pass)
 {
-	FILE *file = fopen(recorder.path, "wb");
+	char path[4096];
+	int length = snprintf(path, sizeof(path), "%s.%llu", recorder.path, (unsigned long long)pass);
+	FILE *file = length > 0 && (size_t)length < sizeof(path) ? fopen(path, "wb") : NULL;
 
-	recorder.recording = false;
-	recorder.done = true;
 	if (!file)
 		return;
-	bool good = write_entries(file);
+	uint64_t first = pass < recorder.before ? 0 : recorder.begins[(pass - recorder.before) % (recorder.before + 1)];
+	bool good = write_entries(file, first);
 
 	if (fclose(file) != 0 || !good)
-		remove(recorder.path);
+		remove(path);
 }
 
 static void pass_mark(void)
 {
-	if (recorder.passed == recorder.pass)
-		finish();
-	if (recorder.passed + recorder.before >= recorder.pass)
-		recorder.recording = !recorder.done;
+	recorder.begins[recorder.passed % (recorder.before + 1)] = recorder.count;
+	if (recorder.next < recorder.passes_count && recorder.passed == recorder.passes[recorder.next]) {
+		finish(recorder.passed);
+		recorder.next++;
+	}
+	recorder.recording = recorder.next < recorder.passes_count &&
+			     recorder.passed + recorder.before >= recorder.passes[recorder.next];
 	recorder.passed++;
 }
 
@@ -136,6 +146,27 @@ static const char *value_of(const char *argument, const char *name)
 	return strncmp(argument, name, length) == 0 && argument[length] == '=' ? argument + length + 1 : NULL;
 }
 
+/* Take numbers joined by "+". False if they do not increase, or if there is no memory for them. */
+static bool take_passes(const char *text)
+{
+	size_t most = 1;
+
+	for (const char *at = text; *at; at++)
+		most += *at == '+';
+	recorder.passes = calloc(most, sizeof(*recorder.passes));
+	recorder.passes_count = 0;
+	for (char *end; recorder.passes && recorder.passes_count < most; text = end + 1) {
+		uint64_t pass = strtoull(text, &end, 10);
+
+		if (end == text || (*end && *end != '+'))
+			return false;
+		if (recorder.passes_count && pass <= recorder.passes[recorder.passes_count - 1])
+			return false;
+		recorder.passes[recorder.passes_count++] = pass;
+	}
+	return recorder.passes != NULL;
+}
+
 static bool take_argument(const char *argument)
 {
 	const char *value;
@@ -143,7 +174,7 @@ static bool take_argument(const char *argument)
 	if ((value = value_of(argument, "mark")))
 		recorder.mark = strtoull(value, NULL, 16);
 	else if ((value = value_of(argument, "pass")))
-		recorder.pass = strtoull(value, NULL, 10);
+		return take_passes(value);
 	else if ((value = value_of(argument, "before")))
 		recorder.before = strtoull(value, NULL, 10);
 	else if ((value = value_of(argument, "blocks")))
@@ -160,15 +191,16 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int count,
 	(void)info;
 	for (int i = 0; i < count; i++)
 		if (!take_argument(arguments[i])) {
-			fprintf(stderr, "the recorder of instructions does not know the argument %s\n", arguments[i]);
+			fprintf(stderr, "the recorder of instructions cannot use the argument %s\n", arguments[i]);
 			return -1;
 		}
 	recorder.entries = recorder.room ? calloc(recorder.room, sizeof(struct entry)) : NULL;
-	if (!recorder.mark || !recorder.path || !recorder.entries) {
-		fprintf(stderr, "the recorder of instructions needs mark=, blocks= and out=, and memory for the blocks\n");
+	recorder.begins = calloc(recorder.before + 1, sizeof(*recorder.begins));
+	if (!recorder.mark || !recorder.passes_count || !recorder.path || !recorder.entries || !recorder.begins) {
+		fprintf(stderr, "the recorder of instructions needs mark=, pass=, blocks= and out=, and memory for the blocks\n");
 		return -1;
 	}
-	recorder.recording = recorder.pass < recorder.before;
+	recorder.recording = recorder.passes[0] < recorder.before;
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
 	qemu_plugin_register_vcpu_idle_cb(id, wait_idle);
 	return 0;

@@ -208,28 +208,52 @@ def _is_hexadecimal(*words: str) -> bool:
     return all(set(word) <= set("0123456789abcdef") for word in words)
 
 
+@dataclass(frozen=True)
+class WantedRecordings:
+    """What the plugin shall record: up to each of these passes of the mark, from ``before`` passes earlier on.
+
+    ``passes``: in increasing order, from 0 on. ``room``: for so many blocks in each recording; others are dropped.
+    """
+
+    mark: int
+    passes: tuple[int, ...]
+    before: int
+    room: int
+
+    def words(self, plugin: Path, file: Path) -> str:
+        """As QEMU takes them."""
+        passes = "+".join(map(str, self.passes))
+        told = {"mark": f"{self.mark:x}", "pass": passes, "before": self.before, "blocks": self.room, "out": file}
+        return ",".join((str(plugin), *(f"{name}={value}" for name, value in told.items())))
+
+
 def recorded_blocks(cell: GuestCell, folder: Path, mark: int, passes: int, latency_ns: int) -> ExecutedBlocks:
-    """Run the cell again with the plugin, and return what it recorded."""
+    """Run the cell again with the plugin, and return what it recorded up to this pass of the mark."""
     room = min(max(LEAST_BLOCKS, latency_ns), MOST_BLOCKS)
+    (blocks,) = recordings(cell, folder, WantedRecordings(mark, (passes,), ACTIVATIONS_BEFORE, room))
+    return blocks
+
+
+def recordings(cell: GuestCell, folder: Path, wanted: WantedRecordings) -> Iterator[ExecutedBlocks]:
+    """Run the cell again with the plugin, and give one recording after another, because each has millions of blocks.
+
+    TargetError if the second run has another record than the first, or if a recording is missing.
+    """
     timeout_s = BOOT_TIMEOUT_S + 2 * SLOWEST_GUEST_RATIO * cell.setting.virtual_ns(cell.shift) / 1e9
     plugin = build_plugin()
     with scratch_folder() as scratch:
         file = scratch / "blocks"
-        words = (
-            str(plugin),
-            f"mark={mark:x}",
-            f"pass={passes}",
-            f"before={ACTIVATIONS_BEFORE}",
-            f"blocks={room}",
-            f"out={file}",
-        )
-        run_job(cell.system.machine, cell.job(), scratch / "out", timeout_s, ("-plugin", ",".join(words)))
+        words = ("-plugin", wanted.words(plugin, file))
+        run_job(cell.system.machine, cell.job(), scratch / "out", timeout_s, words)
         again, first = (place / run_folder.RECORD_NAME for place in (scratch / "out", folder))
         if again.read_bytes() != first.read_bytes():
             raise TargetError(f"{cell.name}: the second run gave another record than the first, so it explains nothing")
-        if not file.exists():
-            raise TargetError(f"{cell.name}: the plugin recorded nothing; is the disk full?")
-        return executed_code.parse_blocks(file.read_bytes())
+        for number in wanted.passes:
+            recording = file.with_name(f"{file.name}.{number}")
+            if not recording.exists():
+                raise TargetError(f"{cell.name}: the plugin recorded nothing; is the disk full?")
+            yield executed_code.parse_blocks(recording.read_bytes())
+            recording.unlink()
 
 
 def build_plugin() -> Path:

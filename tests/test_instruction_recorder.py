@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""QEMU's plugin without QEMU: a small library stands in its place and says which blocks of code a guest runs."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rtproof.lab.cell_explanation import WantedRecordings, build_plugin
+from rtproof.lab.executed_code import parse_blocks
+
+MARK, LENGTH = 0x1000, 3
+STAND_IN = """
+#include "qemu_plugin_api.h"
+struct qemu_plugin_tb { uint64_t address; };
+static qemu_plugin_vcpu_tb_trans_cb_t translate;
+static qemu_plugin_vcpu_udata_cb_t run;
+static void *argument;
+void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_plugin_vcpu_tb_trans_cb_t call)
+{ (void)id; translate = call; }
+void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, qemu_plugin_vcpu_udata_cb_t call,
+    enum qemu_plugin_cb_flags flags, void *of)
+{ (void)tb; (void)flags; run = call; argument = of; }
+void qemu_plugin_register_vcpu_idle_cb(qemu_plugin_id_t id, qemu_plugin_vcpu_simple_cb_t call) { (void)id; (void)call; }
+size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb) { (void)tb; return 3; }
+uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb) { return tb->address; }
+void execute(uint64_t address)
+{ struct qemu_plugin_tb tb = { address }; translate(0, &tb); run(0, argument); }
+"""
+GUEST = """
+import ctypes, sys
+stand_in = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)
+words = [word.encode() for word in sys.argv[3:]]
+code = ctypes.CDLL(sys.argv[2]).qemu_plugin_install(0, None, len(words), (ctypes.c_char_p * len(words))(*words))
+stand_in.execute.argtypes = [ctypes.c_uint64]
+for turn in range(6 if code == 0 else 0):
+    for address in (0x1000, 0x2000 + turn, 0x3000 + turn):
+        stand_in.execute(address)
+sys.exit(-code)
+"""
+"""Six passes of the mark, each with two more blocks behind it. In a process of its own: a plugin is loaded once."""
+
+
+@pytest.fixture(scope="module")
+def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    compiler = shutil.which("cc")
+    if not compiler:
+        pytest.skip("there is no C compiler here")
+    folder = tmp_path_factory.mktemp("stand-in")
+    (folder / "qemu.c").write_text(STAND_IN)
+    headers = Path(__file__).parent.parent / "qemu_plugin"
+    words = [compiler, "-shared", "-fPIC", f"-I{headers}", str(folder / "qemu.c"), "-o", str(folder / "qemu.so")]
+    subprocess.run(words, check=True)
+    return folder / "qemu.so"
+
+
+def run_guest(stand_in: Path, words: list[str]) -> subprocess.CompletedProcess[str]:
+    python = [sys.executable, "-c", GUEST, str(stand_in), str(build_plugin())]
+    return subprocess.run([*python, *words], capture_output=True, text=True, check=False)
+
+
+def recorded(stand_in: Path, folder: Path, wanted: WantedRecordings) -> dict[str, tuple[list[int], list[int], int]]:
+    """The files: addresses and beginnings of the blocks, and how many were dropped."""
+    words = wanted.words(Path("plugin"), folder / "blocks").split(",")[1:]
+    done = run_guest(stand_in, words)
+    assert done.returncode == 0, done.stderr
+    found = {file.name: parse_blocks(file.read_bytes()) for file in folder.iterdir()}
+    return {name: (each.address.tolist(), each.start_ns.tolist(), each.dropped) for name, each in found.items()}
+
+
+def test_each_wanted_pass_has_a_recording_from_so_many_passes_earlier(stand_in: Path, tmp_path: Path) -> None:
+    """Pass 0 has nothing before it, passes 3 and 4 share a part, and pass 9 never comes."""
+    found = recorded(stand_in, tmp_path, WantedRecordings(MARK, (0, 3, 4, 9), 2, 100))
+    second = [MARK, 0x2001, 0x3001, MARK, 0x2002, 0x3002]
+    third = [MARK, 0x2002, 0x3002, MARK, 0x2003, 0x3003]
+    assert found == {
+        "blocks.0": ([], [], 0),
+        "blocks.3": (second, [LENGTH * at for at in range(3, 9)], 0),
+        "blocks.4": (third, [LENGTH * at for at in range(6, 12)], 0),
+    }
+
+
+def test_a_recording_that_is_longer_than_its_room_keeps_the_end(stand_in: Path, tmp_path: Path) -> None:
+    found = recorded(stand_in, tmp_path, WantedRecordings(MARK, (1, 5), 3, 4))
+    assert found == {
+        "blocks.1": ([MARK, 0x2000, 0x3000], [0, 3, 6], 0),
+        "blocks.5": ([0x3003, MARK, 0x2004, 0x3004], [33, 36, 39, 42], 5),
+    }
+
+
+@pytest.mark.parametrize("passes", ["", "x", "3+", "3+3", "4+3", "3,4"])
+def test_passes_that_cannot_be_are_refused(passes: str, stand_in: Path, tmp_path: Path) -> None:
+    done = run_guest(stand_in, ["mark=1000", f"pass={passes}", "before=1", "blocks=9", f"out={tmp_path / 'blocks'}"])
+    assert done.returncode == 1
+    assert done.stderr == f"the recorder of instructions cannot use the argument pass={passes}\n"
+
+
+def test_the_recorder_needs_a_pass(stand_in: Path, tmp_path: Path) -> None:
+    done = run_guest(stand_in, ["mark=1000", "before=1", "blocks=9", f"out={tmp_path / 'blocks'}"])
+    assert done.returncode == 1
+    assert "needs mark=, pass=, blocks= and out=" in done.stderr
