@@ -470,3 +470,42 @@ def test_whatever_happens_the_parts_add_up_and_do_not_overlap(
 def test_changes_on_several_cpus_are_in_order_of_time() -> None:
     _, changes, _ = walked([begun().timer(1_000), Cpu(1).waking(500)])
     assert [change.what for change in changes] == ["out", "waking", "waking"]
+
+
+CLOSE = [  # how long the thread held the CPU beyond the timer's 8 us, and who may then have taken the most
+    (-1_000, ["timer"]),
+    (1_000, ["no-preemption-point", "timer"]),
+    (2_900, ["no-preemption-point", "timer"]),
+    (3_100, ["no-preemption-point"]),
+]
+
+
+@pytest.mark.parametrize(("longer_ns", "firsts"), CLOSE)
+def test_a_thread_may_be_first_only_because_parts_of_an_interrupt_and_of_the_switch_are_charged_to_it(
+    longer_ns: int, firsts: list[str]
+) -> None:
+    """The thread is charged with too much, and never the interrupt: so it is left open in one direction only.
+
+    One edge of half a microsecond goes from the one to the other, and the switch takes 2 us from the thread.
+    """
+    cpu = begun().hard(-9_000, "irq_vectors/irq_work_entry").hard(-8_000, "irq_vectors/irq_work_exit")
+    cpu.timer(0).hard(4_000, "irq_vectors/local_timer_entry").hard(8_000, "irq_vectors/local_timer_exit")
+    held_ns = 8_000 + longer_ns
+    found = budget_of(16_500 + longer_ns, cpu.to_victim(8_000 + held_ns))
+    assert [(cause.cause.value, found.by_cause[cause]) for cause in found.possible_firsts] == [
+        (name, 8_000 if name == "timer" else held_ns) for name in firsts
+    ]
+    assert found.first == found.possible_firsts[0]
+
+
+def test_a_thread_that_no_interrupt_hit_is_too_long_by_the_switch_only() -> None:
+    cpu = begun().waking(1_000)
+    clear = budget_of(10_900, cpu.to_victim(8_000))
+    assert [cause.cause for cause in clear.possible_firsts] == [Cause.NO_POINT], "7 us against 2.9 us"
+    close = budget_of(12_500, begun().waking(1_000).to_victim(7_000))
+    assert [cause.cause for cause in close.possible_firsts] == [Cause.NO_POINT, Cause.RETURN]
+
+
+def test_what_is_long_has_one_first_cause_and_no_part_has_none() -> None:
+    assert len(budget_of(310_000, begun().timer(300_000).to_victim(308_000)).possible_firsts) == 1
+    assert replace(budget_of(10, begun()), parts=()).possible_firsts == (NamedCause(Cause.UNEXPLAINED),)

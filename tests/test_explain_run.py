@@ -40,7 +40,8 @@ from rtproof.record.contents import (
     SystemFile,
 )
 from rtproof.report.blocks import Bars, Table, Text
-from rtproof.report.sections.explained import explained_section
+from rtproof.report.sections.explained import budget_blocks, explained_blocks, explained_section
+from rtproof.schema.published import explanation_dict
 from rtproof.summary.kernel_trace import page_layout, trace_content
 from rtproof.summary.trace_pages import PageLayout
 
@@ -609,3 +610,40 @@ def test_a_file_of_advice_that_makes_no_sense_is_refused(text: str, why: str) ->
 def test_a_format_that_is_none_is_left_out() -> None:
     assert event_format("sched/x", "name: x\n") is None
     assert SERIES.period_ns == MS
+
+
+def test_causes_too_close_to_tell_apart_are_all_named() -> None:
+    """8 us each: until the timer's interrupt, and then with preemption off. The trace cannot tell which was longer."""
+    record = traced_run(*several(hog_ns=6_000))
+    found = explain(record, 22_000)
+    assert [cause.cause for cause in found.budgets[0].possible_firsts] == [Cause.IRQ_OFF_OR_GONE, Cause.PREEMPT_OFF]
+    assert found.open_count == len(found.budgets) == 4
+    counted = {row.cause.cause: (row.first_in, row.open_in) for row in found.rows}
+    assert (counted[Cause.IRQ_OFF_OR_GONE], counted[Cause.PREEMPT_OFF]) == ((4, 4), (0, 4))
+    assert counted[Cause.TIMER] == (0, 0)
+
+    plain = explanation_dict(found, record, ())
+    assert plain["open_count"] == 4
+    assert [one["cause"] for one in plain["budgets"][0]["possible_firsts"]] == ["irqoff-or-machine", "preemptoff"]
+    assert [one["open_in_count"] for one in plain["causes"] if one["cause"] == "preemptoff"] == [4]
+
+    (caption,) = (block.caption for block in budget_blocks(found, 1) if isinstance(block, Table))
+    assert ": 24 us. Too close to tell which took the most: interrupts off in hog/200, or the machine was" in caption
+    assert " (8.0 us); preemption off in hog/200" in caption
+    texts = [block for block in explained_blocks(found, record) if isinstance(block, Text)]
+    text = " ".join(paragraph for block in texts for paragraph in block.paragraphs)
+    assert "In 4 of 4 activations the largest causes are too close to each other to tell which took more" in text
+
+    assert explained_runs.exceeded(found, {Cause.PREEMPT_OFF: 4}) == []
+    (said,) = explained_runs.exceeded(found, {Cause.PREEMPT_OFF: 3})
+    assert said == "4 late activations had preemptoff first or too close to the first one to tell (4), and 3 may"
+
+
+def test_what_is_clear_is_not_said_to_be_close() -> None:
+    record = traced_run(*several())
+    found = explain(record, 100_000)
+    assert found.open_count == 0
+    assert [len(one["possible_firsts"]) for one in explanation_dict(found, record, ())["budgets"]] == [1] * 4
+    captions = [block.caption for block in budget_blocks(found, 4) if isinstance(block, Table)]
+    assert len(captions) == 4
+    assert "too close" not in " ".join(captions)

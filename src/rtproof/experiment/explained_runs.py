@@ -113,14 +113,19 @@ def _opened(path: Path, wanted: WantedThreads) -> Record:
 
 def exceeded(found: Explanation, at_most: Mapping[Cause, int]) -> list[str]:
     """A sentence for each cause that is the first one more often than it may be."""
+    possible = [{one.cause for one in each.possible_firsts} for each in found.budgets]
     first = Counter(each.first.cause for each in found.budgets)
     sentences = []
     for cause, most in at_most.items():
-        possible = [other for other in ALSO.get(cause, ()) if first[other]]
-        count = first[cause] + sum(first[other] for other in possible)
+        others = [other for other in ALSO.get(cause, ()) if any(other in some for some in possible)]
+        count = sum(not some.isdisjoint((cause, *others)) for some in possible)
         if count > most:
-            also = f", or {' or '.join(other.value for other in possible)}," if possible else ""
-            sentences.append(f"{quantity(count, 'late activation')} had {cause.value}{also} first, and {most} may")
+            also = f", or {' or '.join(other.value for other in others)}," if others else ""
+            clear = first[cause] + sum(first[other] for other in others)
+            close = f" or too close to the first one to tell ({count - clear})" if count > clear else ""
+            sentences.append(
+                f"{quantity(count, 'late activation')} had {cause.value}{also} first{close}, and {most} may"
+            )
     return sentences
 
 

@@ -38,6 +38,12 @@ IN_GAP = (Cause.IRQ_OFF, Cause.IRQ_OFF_LIKELY, Cause.IRQ_OFF_OR_GONE, Cause.MACH
 """Causes of a gap that an interrupt ended: its stack shows where it came."""
 IN_SECTION = (Cause.PREEMPT_OFF, Cause.SOFTIRQS_OFF, Cause.NO_POINT, Cause.PREEMPT_OFF_OR_NO_POINT)
 """Causes in which a less urgent thread ran: the stack is that of the latest interrupt that hit it."""
+INTERRUPTS = (Cause.TIMER, Cause.OTHER_TIMERS, Cause.HARDIRQ, Cause.NMI, Cause.SOFTIRQ)
+EDGE_NS, SWITCH_NS = 500, 2_000
+"""So much of an interrupt lies before its first event, as much behind its last, and so much of a switch before
+``sched_switch``. The thread that ran before is charged with it. Measured in virtual time, where an instruction takes
+1 ns: docs/explain.md, "Too close to tell apart".
+"""
 NO_WAKINGS: Mapping[int, Sequence[Change]] = {}
 
 
@@ -117,9 +123,36 @@ class TimeBudget:
         return next(iter(self.by_cause), NamedCause(Cause.UNEXPLAINED))
 
     @property
+    def possible_firsts(self) -> tuple[NamedCause, ...]:
+        """The causes that may have taken the most: ``first``, and those that its error may have made smaller."""
+        total = self.by_cause
+        less, more = _charging_errors(self.parts)
+        least_ns = total.get(self.first, 0) - less[self.first]
+        others = [cause for cause in total if cause != self.first and total[cause] + more[cause] > least_ns]
+        return self.first, *others
+
+    @property
     def whole(self) -> bool:
         """Whether the trace explains all of the time."""
         return all(part.cause.cause is not Cause.UNEXPLAINED for part in self.parts)
+
+
+def _charging_errors(parts: Sequence[BudgetPart]) -> tuple[Counter[NamedCause], Counter[NamedCause]]:
+    """By how many ns each cause may really have taken less, and more, than its parts say.
+
+    No event marks the beginning or the end of an interrupt, or the beginning of a switch, exactly.
+    """
+    less: Counter[NamedCause] = Counter()
+    more: Counter[NamedCause] = Counter()
+    for before, after in pairwise(parts):
+        outer, inner = (before, after) if after.cause.cause in INTERRUPTS else (after, before)
+        if before.phase is not Phase.C and after.phase is Phase.C:
+            less[before.cause] += SWITCH_NS
+            more[after.cause] += SWITCH_NS
+        elif inner.cause.cause in INTERRUPTS and before.cause != after.cause:
+            less[outer.cause] += EDGE_NS
+            more[inner.cause] += EDGE_NS
+    return less, more
 
 
 @dataclass(frozen=True)

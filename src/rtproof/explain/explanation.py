@@ -49,6 +49,7 @@ class CauseRow:
     median_ns, largest_ns: of its part in the activations that have one. typical_ns: median of the same kind of cause
     over ordinary activations. threads: how many threads it was; with one, the cause has its number.
     path: the functions of the kernel in which interrupts found it mostly; None without stacks.
+    open_in: in how many it is one of several causes that are too close to tell which took the most.
     """
 
     cause: NamedCause
@@ -61,6 +62,7 @@ class CauseRow:
     largest_ns: int
     typical_ns: int
     path: CommonPath | None = None
+    open_in: int = 0
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,11 @@ class Explanation:
     machine: MachineCounts = NOTHING_COUNTED
     recorder: kernel_trace.RecorderWindows | None = None
     windows: TraceWindows = field(default_factory=TraceWindows)
+
+    @property
+    def open_count(self) -> int:
+        """In how many late activations the first cause is not clear."""
+        return sum(len(each.possible_firsts) > 1 for each in self.budgets)
 
     @property
     def total_ns(self) -> int:
@@ -408,12 +415,15 @@ def cause_rows(budgets: Sequence[TimeBudget], ordinary: Sequence[TimeBudget]) ->
     for cause in (cause for each in budgets for cause in each.by_cause):
         threads[replace(cause, tid=None)].add(cause.tid)
     first = Counter(replace(each.first, tid=None) for each in budgets)
+    several = [found for each in budgets if len(found := each.possible_firsts) > 1]
+    left_open = Counter(cause for found in several for cause in {replace(one, tid=None) for one in found})
     late_ns = sum(each.activation.latency_ns for each in budgets)
     paths = _paths(budgets)
     rows = [
         replace(
             _row(cause, tids, [each[cause] for each in of_late if cause in each], (first[cause], late_ns), usual),
             path=paths.get(cause),
+            open_in=left_open[cause],
         )
         for cause, tids in threads.items()
     ]

@@ -1276,6 +1276,7 @@ CAUSE_ROW = Shape("cause of a run", CauseRow) | {
     "total_ns": "the time of all late activations that it took",
     "late_count": "how many late activations have it",
     "first_in_count": "in how many it took the most",
+    "open_in_count": "in how many it is one of several that are too close to each other to tell which took the most",
     "median_ns": "over those that have it",
     "largest_ns": "over those that have it",
     "typical_ns": "the median of the same kind of cause over ordinary activations",
@@ -1318,6 +1319,9 @@ BUDGET = Shape("budget", BudgetAndGap) | {
     "woken_ns": Key("when it was woken, or `null`", "0.woken_ns"),
     "ran_ns": Key("when it got the CPU, or `null`", "0.ran_ns"),
     "whole": Key("whether the trace explains all of its time", "0.whole"),
+    "possible_firsts": Key(
+        "what took the most, by the parts, and what is too close to it to tell apart", "0.possible_firsts", each=CAUSE
+    ),
     "counted": Key("where the machine may have been gone, what was counted, or `null`", "1", shape=COUNTED_GAP),
     "parts": Key("in order, without gaps", "0.parts", each=BUDGET_PART),
 }
@@ -1326,6 +1330,9 @@ EXPLANATION = Shape("explanation", ExplanationDocument) | {
     "limit_ns": Key("above which an activation is late; `null`: the largest were taken", "0.limit_ns"),
     "late_count": Key("late activations of the run", "0.late"),
     "explained_count": Key("how many of them have a budget", _explained),
+    "open_count": Key(
+        "in how many of these several causes are too close to each other to tell which is the first", "0.open_count"
+    ),
     "outside_count": Key("how many the trace does not hold", "0.outside"),
     "untraced_count": Key("how many more came in turns without tracing; counted nowhere else", "0.untraced"),
     "left_out_count": Key("how many were left out because there are too many", "0.left_out"),

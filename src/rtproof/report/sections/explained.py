@@ -249,6 +249,11 @@ def _doubts(found: Explanation) -> list[str]:
     if torn:
         share = _percent(found.share_of(Cause.UNEXPLAINED))
         doubts.append(f"{torn} of {len(found.budgets)} have unexplained time: {share} of the time.")
+    if found.open_count:
+        doubts.append(
+            f"In {found.open_count:,} of {quantity(len(found.budgets), 'activation')} the largest causes are too close "
+            "to each other to tell which took more; each budget names them."
+        )
     gone = found.share_of(Cause.IRQ_OFF_OR_GONE)
     if gone >= SMALL:
         doubts.append(
@@ -399,11 +404,20 @@ def _budget(of: TimeBudget, found: Explanation, folded: bool) -> Table:
         rows.append(("", "", f"{shorter_ns / 1_000:,.1f}", share, f"{rest} shorter parts"))
     caption = (
         f"Activation {activation.index:,} of thread {activation.thread}, due at {number_format.S(activation.due_ns)}: "
-        f"{value(activation.latency_ns)}"
+        f"{value(activation.latency_ns)}{_too_close(of, found)}"
     )
     us = number_format.US
     header = ("phase", *number_format.unit_headings(us, "from", "length"), "share", "cause")
     return Table(caption, header, tuple(rows), (1, 2, 3), folded=folded)
+
+
+def _too_close(of: TimeBudget, found: Explanation) -> str:
+    """The causes that are too close to each other to tell which took the most; nothing if one clearly did."""
+    causes = of.possible_firsts
+    if len(causes) == 1:
+        return ""
+    named = (f"{cause.words(found.blind)} ({of.by_cause[cause] / 1_000:,.1f} us)" for cause in causes)
+    return f". Too close to tell which took the most: {'; '.join(named)}"
 
 
 def _of_phase(parts: list[BudgetPart], phase: Phase) -> list[BudgetPart]:
