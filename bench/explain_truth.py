@@ -1,42 +1,64 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two explanations of the same activations: from the kernel's trace, and from what QEMU saw the guest execute.
 
-A cell is measured with the flight recorder. Then it runs again with the plugin, which changes no byte of the guest. So
-both tell of the same activations, and the plugin's account is a truth from outside.
+A cell is measured, and all of its trace is kept. Then it runs again with the plugin, which changes no byte of the
+guest. So both tell of the same activations, and the plugin's account is a truth from outside. The activations are
+chosen by their latency, before anybody looks at the trace.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from charging_error import (
+    SOFTIRQS,
+    ChargedInterrupt,
+    charged_interrupts,
+    charged_switches,
+    executed_interrupts,
+    innermost_context,
+    scheduler_begins,
+)
 from explain_parts import Bound, Details, Figure, Items, Part, percent, quantile
+from numpy.typing import NDArray
 
 from rtproof.core.errors import TargetError
 from rtproof.experiment import guest_runner
 from rtproof.explain.budget import TimeBudget
-from rtproof.explain.causes import Cause
+from rtproof.explain.causes import Cause, NamedCause
+from rtproof.explain.cpu_contexts import CpuTimeline
 from rtproof.explain.explanation import explain
 from rtproof.lab import cell_explanation, executed_code
-from rtproof.lab.cell_explanation import AFTER_SCHEDULER, BEFORE_INTERRUPT, BEFORE_SCHEDULER, IN_INTERRUPT
+from rtproof.lab.cell_explanation import (
+    AFTER_SCHEDULER,
+    BEFORE_INTERRUPT,
+    BEFORE_SCHEDULER,
+    IN_INTERRUPT,
+    WantedRecordings,
+)
 from rtproof.lab.executed_code import ExecutedBlocks, FunctionSpan, Symbols
 from rtproof.lab.guest_cell import GuestCell
 from rtproof.record import run_folder
 from rtproof.record.activations import number_activations
 from rtproof.record.contents import Record
-from rtproof.summary.trace_text import is_interrupt
 
 CELLS = ("dd", "mmap", "files", "timers")
 KERNEL, MODEL = "debian-6.1", "none"
-RECORDER = ("--trace", "recorder,top=256,ordinary=32,stacks", "--limit", "20us")
+TRACE = ("--trace", "explain,whole,keep_mib=48,stacks", "--limit", "20us")
+"""All events: where a load leaves the agent's writer no time, as timers does, the flight recorder has no events."""
 SETUP = ("mount -t tracefs none /sys/kernel/tracing",)
 OPTIONS = {"period": "1ms", "duration": "1s", "warmup": "1s", "probe": "timer", "module": (), "shifts": 1, "jobs": 1}
-KEPT_BLOCKS = 6_000_000
+LARGEST, LATE, OTHERS = 10, 50, 20
+"""So many activations of a cell are compared: the largest, and by chance of the other late ones and of the rest."""
+BEFORE = 1
+KEPT_BLOCKS = 8_000_000
+LEAD_NS = 100_000
+"""So much before the due time is looked at, to find what ran then."""
 CLOSE_US, AGREE_PERCENT = 1.0, 99.0
 LATE_NS = 20_000
-SOFTIRQS = ("__do_softirq", "handle_softirqs")
 SOFTIRQ_OF = {
     "run_timer_softirq": "TIMER", "net_rx_action": "NET_RX", "net_tx_action": "NET_TX", "rcu_core_si": "RCU",
     "tasklet_action": "TASKLET", "tasklet_hi_action": "HI", "run_rebalance_domains": "SCHED",
@@ -64,74 +86,121 @@ KIND_OF = {
 
 @dataclass(frozen=True)
 class Compared:
-    """One activation: what each of the two says took the longest, with its length. function: where most of it was."""
+    """One activation: what the executed code says took the longest, and what the trace says, each with its ns.
 
-    cell: str
+    by_trace: more than one where the trace leaves it open; empty if the trace does not hold the activation.
+    cause: the first one by the trace in words. path: the functions in which most of the time was, where the two differ.
+    interrupts, switches_ns: what the trace charges to the thread before it, of those within the activation.
+    """
+
     index: int
     latency_ns: int
-    by_trace: tuple[str, int]
+    by_trace: tuple[tuple[str, int], ...]
     by_code: tuple[str, int]
     cause: str
     path: tuple[str, ...]
-
-    @property
-    def agrees(self) -> bool:
-        return self.by_trace[0] == self.by_code[0]
-
-    @property
-    def difference_ns(self) -> int:
-        return self.by_trace[1] - self.by_code[1]
+    interrupts: tuple[ChargedInterrupt, ...]
+    switches_ns: tuple[int, ...]
 
 
 def measure(name: str) -> dict[str, Any]:
-    """The activations of a cell that both can explain."""
-    (found,) = (list(compare_cell(cell, folder)) for cell, folder in traced_cells([name]))
-    return {"kernel": f"{KERNEL} preempt={MODEL}", "activations": [_row(each) for each in found]}
-
-
-def _row(of: Compared) -> dict[str, Any]:
+    """The chosen activations of a cell, and how many there were to choose from."""
+    ((cell, folder),) = traced_cells([name])
+    record = run_folder.open_run(folder).record
+    values = np.concatenate([block.values for block in record.blocks(record.series[-1].id)])
+    found = list(compare_cell(cell, folder, chosen_places(values)))
     return {
-        "index": of.index,
-        "latency_ns": of.latency_ns,
-        "agrees": of.agrees,
-        "difference_ns": of.difference_ns,
-        "trace": {"kind": of.by_trace[0], "length_ns": of.by_trace[1], "cause": of.cause},
-        "code": {"kind": of.by_code[0], "length_ns": of.by_code[1], "path": list(of.path)},
+        "kernel": f"{KERNEL} preempt={MODEL}",
+        "activations_in_all": len(values),
+        "late_in_all": int((values > LATE_NS).sum()),
+        "activations": [asdict(each) for each in found],
     }
 
 
+def chosen_places(values: NDArray[np.int64]) -> list[int]:
+    """Which activations are compared, by their latencies only: those that LARGEST, LATE and OTHERS ask for, in order.
+
+    The first ones are never among them, because nothing was recorded before.
+    """
+    chance = np.random.default_rng(0)
+    places = np.arange(BEFORE + 1, len(values))
+    places = places[np.argsort(-values[places], kind="stable")]
+    largest, rest = places[:LARGEST], places[LARGEST:]
+    late, others = rest[values[rest] > LATE_NS], rest[values[rest] <= LATE_NS]
+    some = (chance.choice(of, min(most, len(of)), replace=False) for of, most in ((late, LATE), (others, OTHERS)))
+    return sorted(np.concatenate([largest, *some]).tolist())
+
+
 def figures(items: Items) -> list[Figure]:
-    """How often the two name the same, of all activations and of the late ones, and how far the lengths differ."""
+    """How often the two name the same, what the trace leaves open, and what it charges to the wrong one."""
     rows = {name: list(one["activations"]) for name, one in items.items()}
     together = [each for some in rows.values() for each in some]
-    return [figure for name, some in (*rows.items(), ("", together)) for figure in _agreement(name, some)]
+    parts = (*rows.items(), ("", together))
+    return [figure for name, some in parts for figure in (*_agreement(name, some), *_charging(name, some))]
 
 
 def _agreement(name: str, rows: Sequence[Details]) -> list[Figure]:
     late = [each for each in rows if each["latency_ns"] > LATE_NS]
-    agree = [each for each in rows if each["agrees"]]
-    apart_us = [abs(each["difference_ns"]) / 1000 for each in agree]
-    close = sum(us <= CLOSE_US for us in apart_us)
+    clear, clear_late = _clear(rows), _clear(late)
+    left_open = _open(rows)
+    right = [each for each in clear if _is_right(each)]
+    apart_us = [abs(each["by_trace"][0][1] - each["by_code"][1]) / 1000 for each in right]
+    close, above = sum(us <= CLOSE_US for us in apart_us), f"above {LATE_NS / 1000:g} us"
     return [
-        Figure(name, "same first cause", percent(len(agree), len(rows)), "%", len(rows), Bound(AGREE_PERCENT)),
-        Figure(name, f"the same above {LATE_NS / 1000:g} us", percent(_agreeing(late), len(late)), "%", len(late)),
-        Figure(name, f"its length within {CLOSE_US:g} us", percent(close, len(agree)), "%", len(agree)),
-        Figure(name, "the lengths apart, median", quantile(apart_us, 0.5), "us", len(agree)),
-        Figure(name, "the same, 95 %", quantile(apart_us, 0.95), "us", len(agree), Bound(most=CLOSE_US)),
-        Figure(name, "the same, largest", quantile(apart_us, 1.0), "us", len(agree)),
+        Figure(name, "same first cause", _right_percent(clear), "%", len(clear), Bound(AGREE_PERCENT)),
+        Figure(name, f"the same {above}", _right_percent(clear_late), "%", len(clear_late), Bound(AGREE_PERCENT)),
+        Figure(name, "left open", percent(len(left_open), len(rows)), "%", len(rows)),
+        Figure(
+            name, f"left open {above}", percent(sum(len(x["by_trace"]) > 1 for x in late), len(late)), "%", len(late)
+        ),
+        Figure(name, "the truth is among those left open", _right_percent(left_open), "%", len(left_open)),
+        Figure(name, "not in the trace", percent(sum(not x["by_trace"] for x in rows), len(rows)), "%", len(rows)),
+        Figure(name, "its length within 1 us", percent(close, len(right)), "%", len(right)),
+        Figure(name, "the lengths apart, median", quantile(apart_us, 0.5), "us", len(right)),
+        Figure(name, "the same, 95 %", quantile(apart_us, 0.95), "us", len(right), Bound(most=CLOSE_US)),
+        Figure(name, "the same, largest", quantile(apart_us, 1.0), "us", len(right)),
     ]
 
 
-def _agreeing(rows: Sequence[Details]) -> int:
-    return sum(each["agrees"] for each in rows)
+def _clear(rows: Sequence[Details]) -> list[Details]:
+    """Those of which the trace names one cause."""
+    return [each for each in rows if len(each["by_trace"]) == 1]
+
+
+def _open(rows: Sequence[Details]) -> list[Details]:
+    """Those of which the trace names several."""
+    return [each for each in rows if len(each["by_trace"]) > 1]
+
+
+def _is_right(row: Details) -> bool:
+    return row["by_code"][0] in [kind for kind, _ in row["by_trace"]]
+
+
+def _right_percent(rows: Sequence[Details]) -> float | None:
+    return percent(sum(map(_is_right, rows)), len(rows))
+
+
+def _charging(name: str, rows: Sequence[Details]) -> list[Figure]:
+    interrupts = [one for each in rows for one in each["interrupts"]]
+    kinds = {
+        "charged to the thread of an interrupt, before it": [one["before_ns"] for one in interrupts],
+        "charged to the thread of an interrupt, in all": [one["in_all_ns"] for one in interrupts],
+        "charged to the thread before a switch": [ns for each in rows for ns in each["switches_ns"]],
+    }
+    shares = (("median", 0.5), ("95 %", 0.95), ("largest", 1.0))
+    return [
+        Figure(name, f"{words}, {at}", quantile((ns / 1000 for ns in some), share), "us", len(some))
+        for words, some in kinds.items()
+        for at, share in shares
+    ]
 
 
 def traced_cells(names: Sequence[str]) -> Iterator[tuple[GuestCell, Path]]:
-    """Each cell, measured with the flight recorder, and its folder."""
+    """Each cell, measured with a trace, and its folder."""
     options = {**OPTIONS, "method": None, "policy": None, "priority": None}
     matrix = guest_runner.kernel_matrix(guest_runner.MatrixRequest([KERNEL], [MODEL], [""], names, options))
     cells = [
-        replace(cell, setting=replace(cell.setting, more=(*cell.setting.more, *RECORDER), setup=SETUP))
+        replace(cell, setting=replace(cell.setting, more=(*cell.setting.more, *TRACE), setup=SETUP))
         for cell in matrix.cells()
     ]
     for result in guest_runner.run_guest_cells(cells, 1, ("make", "bench-explain")).results:
@@ -140,96 +209,127 @@ def traced_cells(names: Sequence[str]) -> Iterator[tuple[GuestCell, Path]]:
         yield result.cell, result.kept.folder
 
 
-def compare_cell(cell: GuestCell, folder: Path) -> Iterator[Compared]:
-    """The activations around the largest one that both can explain."""
+def compare_cell(cell: GuestCell, folder: Path, places: Sequence[int]) -> Iterator[Compared]:
+    """These activations, by their places among those that ran. TargetError if a recording is too short."""
     record = run_folder.open_run(folder).record
-    budgets = _budgets(record)
-    values = np.concatenate([block.values for block in record.blocks(record.series[-1].id)])
-    largest = int(values.argmax())
+    traced = _traced(record)
     marks = cell_explanation.agent_marks(cell)
-    passes = cell_explanation.passes_before(record, largest)
-    blocks = cell_explanation.recorded_blocks(cell, folder, marks[cell_explanation.MARK], passes, KEPT_BLOCKS)
+    first = cell_explanation.passes_before(record, 0)
+    passes = tuple(place + first for place in places)
+    wanted = WantedRecordings(marks[cell_explanation.MARK], passes, BEFORE, KEPT_BLOCKS)
     symbols = cell_explanation.kernel_symbols(cell.system.machine)
-    spans = executed_code.function_spans(blocks, symbols)
-    for back, until in enumerate(reversed(_passes(blocks, marks[cell_explanation.MARK]))):
-        place = largest - back
-        read_ns, _ = cell_explanation.clock_reading(until, symbols.kernel, marks["from"], marks["to"])
-        due_ns = read_ns - int(values[place])
-        if place < 0 or due_ns < spans[0].start_ns:
-            return
-        if place in budgets:
-            yield _compared(cell, budgets[place], executed_code.within(spans, due_ns, read_ns), symbols, due_ns)
+    recordings = cell_explanation.recordings(cell, folder, wanted)
+    for place, blocks in zip(places, recordings, strict=True):
+        read_ns, _ = cell_explanation.clock_reading(blocks, symbols.kernel, marks["from"], marks["to"])
+        due_ns = read_ns - traced.latencies_ns[place]
+        spans = executed_code.function_spans(from_on(blocks, due_ns - LEAD_NS), symbols)
+        if not spans or spans[0].start_ns > due_ns:
+            raise TargetError(f"{cell.name}: the recording of activation {place} does not reach back to its due time")
+        yield compared(traced, place, executed_code.within(spans, due_ns, read_ns), symbols)
 
 
-def _budgets(record: Record) -> dict[int, TimeBudget]:
-    """The budgets by the place of their activation among those that ran."""
-    found = explain(record, 1)
-    places = {index: place for place, index in enumerate(_indices(record))}
-    return {places[each.activation.index]: each for each in (*found.budgets, *found.ordinary)}
+def from_on(blocks: ExecutedBlocks, from_ns: int) -> ExecutedBlocks:
+    """The blocks that end after this time."""
+    at = max(0, int(np.searchsorted(blocks.start_ns, from_ns, "right")) - 1)
+    return ExecutedBlocks(blocks.address[at:], blocks.start_ns[at:], blocks.end_ns, blocks.dropped + at)
 
 
-def _indices(record: Record) -> list[int]:
-    """The index of each activation that ran, in order: those that were missed have one too."""
+@dataclass(frozen=True)
+class Traced:
+    """What the record and its trace tell, by the place of an activation among those that ran."""
+
+    latencies_ns: Sequence[int]
+    indices: Sequence[int]
+    budgets: Mapping[int, TimeBudget]
+    timeline: CpuTimeline
+
+
+def _traced(record: Record) -> Traced:
+    latencies_ns: list[int] = []
     indices: list[int] = []
     for block in record.blocks(record.series[-1].id):
         missed = np.zeros(block.values.size, np.int64)
         missed[block.gap_position] = block.gap_missed
         some = number_activations(record.series[-1], block.first_index, block.first_due_ns, block.values, missed)
         indices += some.index.tolist()
-    return indices
+        latencies_ns += block.values.tolist()
+    found = explain(record, 1)
+    place_of = {index: place for place, index in enumerate(indices)}
+    budgets = {place_of[each.activation.index]: each for each in found.budgets}
+    (timeline,) = found.timelines
+    return Traced(latencies_ns, indices, budgets, timeline)
 
 
-def _passes(blocks: ExecutedBlocks, mark: int) -> list[ExecutedBlocks]:
-    """The blocks up to each pass of the mark; those up to the last one end the recording."""
-    places = [*np.flatnonzero(blocks.address == np.uint64(mark)).tolist(), len(blocks.address)]
-    if len(places) > 1 and places[-2] == places[-1] - 1:
-        del places[-2]  # the recording ends with the mark itself
-    return [_until(blocks, place) for place in places]
-
-
-def _until(blocks: ExecutedBlocks, place: int) -> ExecutedBlocks:
-    end_ns = int(blocks.start_ns[place]) if place < len(blocks.start_ns) else blocks.end_ns
-    return ExecutedBlocks(blocks.address[:place], blocks.start_ns[:place], end_ns, blocks.dropped)
-
-
-def _compared(
-    cell: GuestCell, budget: TimeBudget, spans: Sequence[FunctionSpan], symbols: Symbols, due_ns: int
-) -> Compared:
-    by_trace: Counter[str] = Counter()
-    for cause, length_ns in budget.by_cause.items():
-        by_trace[_named(KIND_OF.get(cause.cause, cause.cause.value), cause.name)] += length_ns
+def compared(traced: Traced, place: int, spans: Sequence[FunctionSpan], symbols: Symbols) -> Compared:
+    """spans: from the due time to the reading of the clock."""
+    due_ns, budget = spans[0].start_ns, traced.budgets.get(place)
     kinds = list(_kinds(spans, symbols, due_ns))
     by_code = Counter[str]()
     for kind, span in kinds:
         by_code[kind] += span.end_ns - span.start_ns
-    first = _first(by_code)
-    path = executed_code.main_path([span for kind, span in kinds if kind == first[0]])
-    activation = budget.activation
+    first, named = _largest(by_code), kinds_by_trace(budget) if budget else ()
+    differs = [kind for kind, _ in named] != [first[0]]
+    path = executed_code.main_path([span for kind, span in kinds if kind == first[0]]) if differs else ()
+    index, latency_ns = traced.indices[place], traced.latencies_ns[place]
+    if budget is None:
+        return Compared(index, latency_ns, (), first, "", path, (), ())
+    later_ns = budget.activation.due_ns - due_ns
     return Compared(
-        cell.load.name, activation.index, activation.latency_ns, _first(by_trace), first, budget.first.words(), path
-    )
+        index, latency_ns, named, first, budget.first.words(), path,
+        tuple(charged_in(traced.timeline, spans, later_ns)), tuple(switches_in(traced.timeline, spans, later_ns)),
+    )  # fmt: skip
 
 
-def _first(times: Mapping[str, int]) -> tuple[str, int]:
+def kinds_by_trace(budget: TimeBudget) -> tuple[tuple[str, int], ...]:
+    """The kinds of causes that may have taken the most by the trace, with their ns; the largest first."""
+    total: Counter[str] = Counter()
+    for cause, length_ns in budget.by_cause.items():
+        total[_kind(cause)] += length_ns
+    named = dict.fromkeys((_largest(total)[0], *map(_kind, budget.possible_firsts)))
+    return tuple((kind, total[kind]) for kind in named)
+
+
+def _kind(cause: NamedCause) -> str:
+    kind = KIND_OF.get(cause.cause, cause.cause.value)
+    return f"{kind} {cause.name}" if kind == "softirq" else kind
+
+
+def charged_in(timeline: CpuTimeline, spans: Sequence[FunctionSpan], later_ns: int) -> Iterator[ChargedInterrupt]:
+    """later_ns: how much later the trace's clock is than that of the spans."""
+    interrupts = [
+        replace(each, from_ns=each.from_ns + later_ns, to_ns=each.to_ns + later_ns)
+        for each in executed_interrupts(spans)
+    ]
+    stretches = timeline.between(spans[0].start_ns + later_ns, spans[-1].end_ns + later_ns)
+    return charged_interrupts(interrupts, stretches)
+
+
+def switches_in(timeline: CpuTimeline, spans: Sequence[FunctionSpan], later_ns: int) -> Iterator[int]:
+    """How long before each switch in the trace the scheduler had begun, in ns."""
+    begins_ns = [begin_ns + later_ns for begin_ns in scheduler_begins(spans)]
+    stretches = timeline.between(spans[0].start_ns + later_ns, spans[-1].end_ns + later_ns)
+    switches_ns = [one.from_ns for one in stretches if one.from_ns == one.task_since_ns]
+    return charged_switches(begins_ns, switches_ns)
+
+
+def _largest(times: Mapping[str, int]) -> tuple[str, int]:
     return max(times.items(), key=lambda item: (item[1], item[0]))
-
-
-def _named(kind: str, name: str) -> str:
-    return f"{kind} {name}" if kind == "softirq" else kind
 
 
 def _kinds(spans: Sequence[FunctionSpan], symbols: Symbols, due_ns: int) -> Iterator[tuple[str, FunctionSpan]]:
     """Each span, cut at the phases, with what it was by the trace's words."""
-    phases, _, _ = cell_explanation.divide_latency(spans, symbols, due_ns)
-    for phase in phases:
-        start_ns = due_ns + phase.start_ns
-        for span in executed_code.within(spans, start_ns, start_ns + phase.length_ns):
-            yield kind_of_span(phase.name, span.call.stack()), span
+    for phase, start_ns, stop_ns in cell_explanation.phase_bounds(spans, symbols, due_ns):
+        known: dict[int, str] = {}
+        for span in executed_code.within(spans, start_ns, stop_ns):
+            call = id(span.call)
+            if call not in known:
+                known[call] = kind_of_span(phase, span.call.stack())
+            yield known[call], span
 
 
 def kind_of_span(phase: str, stack: Sequence[str]) -> str:
     """What a function did in a phase: by the innermost interrupt or softirq above it."""
-    inner = next((at for at in range(len(stack) - 1, -1, -1) if _is_context(stack[at])), None)
+    inner = innermost_context(stack)
     if phase == IN_INTERRUPT:
         return "the timer's interrupt"
     if inner is not None and stack[inner] in SOFTIRQS:
@@ -241,11 +341,6 @@ def kind_of_span(phase: str, stack: Sequence[str]) -> str:
     return {BEFORE_INTERRUPT: "no interrupt", BEFORE_SCHEDULER: "another thread", AFTER_SCHEDULER: "the switch"}.get(
         phase, phase
     )
-
-
-def _is_context(name: str) -> bool:
-    """Whether a function begins an interrupt or the softirqs. An exception is the thread's own."""
-    return name in SOFTIRQS or (is_interrupt(name) and not name.startswith("asm_exc"))
 
 
 PART = Part(

@@ -302,18 +302,40 @@ def divide_latency(
 
     ``spans``: all functions from the due time to the reading of the clock, without a hole.
     """
+    switched = _switched(spans, symbols)
+    phases = tuple(_phase(name, spans, due_ns, *bounds) for name, *bounds in phase_bounds(spans, symbols, due_ns))
+    if switched is None:
+        return phases, None, ()
+    before, came, woken = switched
+    came_ns = came.start_ns if came else before[-1].start_ns
+    return phases, _marked_ns(within(before, due_ns, came_ns), woken, due_ns), _callers(came)
+
+
+def phase_bounds(spans: Sequence[FunctionSpan], symbols: Symbols, due_ns: int) -> list[tuple[str, int, int]]:
+    """The name of each phase of a latency, and from when to when it lasts. spans: as for ``divide_latency``."""
     end_ns = spans[-1].end_ns
+    switched = _switched(spans, symbols)
+    if switched is None:
+        return [(WITHOUT_SWITCH, due_ns, end_ns)]
+    before, came, woken = switched
+    came_ns = came.start_ns if came else before[-1].start_ns
+    ends = [*_ends_before_wake_up(before, woken), (BEFORE_SCHEDULER, came_ns), (AFTER_SCHEDULER, end_ns)]
+    starts_ns = [due_ns, *(stop_ns for _, stop_ns in ends)]
+    return [(name, start_ns, stop_ns) for start_ns, (name, stop_ns) in zip(starts_ns, ends, strict=False)]
+
+
+_Switch = tuple[list[FunctionSpan], FunctionSpan | None, FunctionSpan | None]
+
+
+def _switched(spans: Sequence[FunctionSpan], symbols: Symbols) -> _Switch | None:
+    """The spans up to the last switch of tasks, where the scheduler came for it, and where a task was woken before."""
     switched = last_begun(spans, lambda name: name == symbols.task_switch)
     if switched is None:
-        return (_phase(WITHOUT_SWITCH, spans, due_ns, due_ns, end_ns),), None, ()
+        return None
     before = [span for span in spans if span.start_ns <= switched.start_ns]
     came = last_begun(before, lambda name: name.partition(".")[0] == SCHEDULER)
     came_ns = came.start_ns if came else switched.start_ns
-    woken = last_begun([span for span in before if span.start_ns < came_ns], _is_enqueue)
-    ends = [*_ends_before_wake_up(before, woken), (BEFORE_SCHEDULER, came_ns), (AFTER_SCHEDULER, end_ns)]
-    starts_ns = [due_ns, *(stop_ns for _, stop_ns in ends)]
-    phases = [_phase(name, spans, due_ns, start, stop) for start, (name, stop) in zip(starts_ns, ends, strict=False)]
-    return tuple(phases), _marked_ns(within(before, due_ns, came_ns), woken, due_ns), _callers(came)
+    return before, came, last_begun([span for span in before if span.start_ns < came_ns], _is_enqueue)
 
 
 def _marked_ns(before: Sequence[FunctionSpan], woken: FunctionSpan | None, due_ns: int) -> int | None:
