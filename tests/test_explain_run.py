@@ -42,7 +42,7 @@ from rtproof.record.contents import (
 from rtproof.report.blocks import Bars, Table, Text
 from rtproof.report.sections.explained import budget_blocks, explained_blocks, explained_section
 from rtproof.schema.published import explanation_dict
-from rtproof.summary.kernel_trace import page_layout, trace_content
+from rtproof.summary.kernel_trace import page_layout, recorder_windows, trace_content
 from rtproof.summary.trace_pages import PageLayout
 
 MS = 1_000_000
@@ -344,6 +344,18 @@ def test_between_pages_of_different_windows_nothing_is_known() -> None:
     full = recorded(lambda at: True)
     torn = replace(full, snapshots=tuple(_torn(each) for each in full.snapshots))
     assert explain(torn).share_of(Cause.UNEXPLAINED) > 0
+
+
+def test_windows_that_lost_all_their_events_are_not_called_kept() -> None:
+    """A load may leave the agent's writer no time, so that the events are gone when it asks for them."""
+    said = b"endian little\nrecorder top=4\nwindows_threshold 5\nwindows_kept 4\nlost_before 1\n"
+    for keep, kept, gone in ((lambda at: True, 4, {}), (lambda at: False, 0, {"gone": 4})):
+        record = recorded(keep)
+        files = [replace(file, content=said) if file.path == "trace/about" else file for file in record.files]
+        windows = recorder_windows(replace(record, files=tuple(files)))
+        assert windows is not None
+        assert (windows.above, windows.kept, windows.lost) == (5, kept, {"before": 1, **gone})
+        assert windows.untold == 0
 
 
 def _torn(snapshot: Snapshot) -> Snapshot:

@@ -1236,6 +1236,7 @@ RECORDER = Shape("what the flight recorder kept", RecorderWindows) | {
     "lost_before_count": Key("how many came before the trace", _lost_for("before")),
     "lost_queue_count": Key("how many came when too many waited", _lost_for("queue")),
     "lost_memory_count": Key("how many found its memory full of larger ones", _lost_for("memory")),
+    "lost_gone_count": Key("how many had no events any more when the agent came to write them", _lost_for("gone")),
     "lost_record_count": Key("how many found no room in the record", _lost_for("record")),
     "untold_count": Key("how many have none, and the record does not tell why", "untold"),
     "room_bytes": Key("for events in the record; `null`: not told", "room"),

@@ -17,7 +17,7 @@ from struct import Struct
 
 from rtproof.core.errors import UserError
 from rtproof.core.units import whole_number
-from rtproof.record.contents import Record, SystemFile
+from rtproof.record.contents import Record, Snapshot, SnapshotReason, SystemFile
 from rtproof.summary.trace_columns import Piece, page_of, pieces
 from rtproof.summary.trace_pages import PageLayout, page_events
 from rtproof.summary.trace_text import MARK, EventLayout, EventWriter, Functions, RawEvent, parse_layout, raw_events
@@ -63,8 +63,9 @@ def has_recorder(record: Record) -> bool:
 class RecorderWindows:
     """How many activations were above the flight recorder's threshold, and what became of their windows.
 
-    kept: they are in the record. lost: for each reason how many are not, without reasons that none had; empty in
-    records before format 1.5, which do not tell why. room: bytes for windows in the record, if it is told.
+    kept: they are in the record with their events. lost: for each reason how many are not, without reasons that none
+    had; empty in records before format 1.5, which do not tell why. room: bytes for windows in the record, if it is
+    told.
     """
 
     above: int
@@ -88,9 +89,14 @@ def recorder_windows(record: Record) -> RecorderWindows | None:
     if above is None or kept is None:
         return None
     lost = {reason: whole_number(told.get(key, "")) or 0 for reason, key in RECORDER_LOSSES.items()}
-    return RecorderWindows(
-        above, kept, {key: n for key, n in lost.items() if n}, whole_number(told.get("record_room", ""))
-    )
+    lost["gone"] = sum(map(_has_lost_all, record.snapshots))
+    room = whole_number(told.get("record_room", ""))
+    return RecorderWindows(above, kept - lost["gone"], {key: n for key, n in lost.items() if n}, room)
+
+
+def _has_lost_all(window: Snapshot) -> bool:
+    """Whether a window above the threshold has no events, because its writer came when they had been overwritten."""
+    return window.reason is SnapshotReason.THRESHOLD and not any(lane.stamps for lane in window.pages)
 
 
 def trace_names(record: Record) -> list[str]:

@@ -191,6 +191,7 @@ _LOSSES = {
     "before": "came before the trace",
     "queue": "came when too many waited",
     "memory": "found its memory full of larger ones",
+    "gone": "had no events any more when the agent came to write them",
     "record": "found no room in the record (record_kib=)",
 }
 
