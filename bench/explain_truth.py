@@ -37,6 +37,7 @@ from rtproof.lab.cell_explanation import (
     BEFORE_INTERRUPT,
     BEFORE_SCHEDULER,
     IN_INTERRUPT,
+    SCHEDULER,
     WantedRecordings,
 )
 from rtproof.lab.executed_code import ExecutedBlocks, FunctionSpan, Symbols
@@ -327,10 +328,15 @@ def _kinds(spans: Sequence[FunctionSpan], symbols: Symbols, due_ns: int) -> Iter
             yield known[call], span
 
 
+def _in_timer_handler(stack: Sequence[str]) -> bool:
+    """Whether a timer's interrupt runs of which the beginning was not recorded."""
+    return "hrtimer_interrupt" in stack and SCHEDULER not in stack
+
+
 def kind_of_span(phase: str, stack: Sequence[str]) -> str:
     """What a function did in a phase: by the innermost interrupt or softirq above it."""
     inner = innermost_context(stack)
-    if phase == IN_INTERRUPT:
+    if phase == IN_INTERRUPT or (inner is None and _in_timer_handler(stack)):
         return "the timer's interrupt"
     if inner is not None and stack[inner] in SOFTIRQS:
         called = stack[inner + 1] if inner + 1 < len(stack) else ""

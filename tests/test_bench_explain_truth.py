@@ -18,7 +18,13 @@ from charging_error import (
 from explain_parts import Figure
 
 from rtproof.explain.cpu_contexts import Context, Layer, Stretch
-from rtproof.lab.cell_explanation import AFTER_SCHEDULER, BEFORE_INTERRUPT, BEFORE_SCHEDULER, IN_INTERRUPT
+from rtproof.lab.cell_explanation import (
+    AFTER_SCHEDULER,
+    BEFORE_INTERRUPT,
+    BEFORE_SCHEDULER,
+    BEFORE_WAKE_UP,
+    IN_INTERRUPT,
+)
 from rtproof.lab.executed_code import CalledFunction, ExecutedBlocks, FunctionSpan
 
 TIMER = "asm_sysvec_apic_timer_interrupt"
@@ -101,6 +107,7 @@ def test_the_scheduler_begins_before_the_event_of_a_switch() -> None:
         (BEFORE_SCHEDULER, ("user", "ksys_read"), "another thread"),
         (BEFORE_SCHEDULER, (TIMER, "__do_softirq", "rcu_core_si"), "softirq RCU"),
         (BEFORE_SCHEDULER, (TIMER, "hrtimer_interrupt"), "the timer's interrupt"),
+        (BEFORE_WAKE_UP, ("hrtimer_interrupt", "__hrtimer_run_queues"), "the timer's interrupt"),
         (AFTER_SCHEDULER, ("user", TIMER, "irqentry_exit", "schedule", "__schedule"), "the switch"),
         (AFTER_SCHEDULER, ("user", "schedule"), "the switch"),
     ],
