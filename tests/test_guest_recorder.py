@@ -35,6 +35,7 @@ run few --trace recorder,top=0,ordinary=0,threshold=1h
 run turns --trace recorder,top=0,ordinary=200 --trace-blocks 100ms --samples 1000
 /agent run -o /out/killed --trace recorder,stacks --duration 1h & agent=$!
 until grep -q 1 $T/instances/rtproof-$agent-trace/tracing_on 2> /dev/null; do usleep 10000; done
+cat $T/instances/rtproof-$agent-trace/events/exceptions/page_fault_*/filter > /out/faults
 kill -9 $agent
 wait
 for i in $(seq 200); do [ -z "$(ls $T/instances)" ] && break; usleep 10000; done
@@ -115,6 +116,13 @@ def test_a_window_has_the_activation_from_its_timer_to_its_thread(guest: Guest) 
     assert len(record.snapshots) > 20
     for one in record.snapshots:
         assert any(one.due_ns <= time_ns <= one.due_ns + one.value for time_ns in runs), one
+
+
+def test_page_faults_are_recorded_of_the_measured_thread_only(guest: Guest) -> None:
+    """As the kernel reads its filters back: of faults in user code and in the kernel's."""
+    assert (guest.folder / "faults").read_text() == 'comm == "rtproof-0"\n' * 2
+    faults = [one for one in events(guest.record("loaded")) if one.layout and "page_fault" in one.layout.name]
+    assert faults == [], "those of dd are not"
 
 
 def test_pages_are_kept_once_and_only_where_a_window_names_them(guest: Guest) -> None:

@@ -142,6 +142,24 @@ static int filter_calls(struct trace *trace)
 	return replace(trace, file, trace->plan.calls_of, "0");
 }
 
+/* Those of other threads explain nothing. All are recorded where the kernel cannot filter by name, or the names are too many. */
+static void filter_faults(struct trace *trace)
+{
+	const struct trace_plan *plan = &trace->plan;
+	char filter[512], file[128];
+	size_t used = 0;
+
+	if (!plan->recorder || plan->given)
+		return;
+	for (int i = 0; i < trace->run->config->threads && used < sizeof(filter); i++)
+		used += (size_t)snprintf(filter + used, sizeof(filter) - used, "%scomm == \"rtproof-%d\"", i ? " || " : "", i);
+	for (int i = 0; i < plan->n_events && used < sizeof(filter); i++) {
+		snprintf(file, sizeof(file), "events/%s/filter", plan->events[i]);
+		if (strstr(file, "/page_fault_"))
+			(void)replace(trace, file, filter, "0");
+	}
+}
+
 static int filter_marks(struct trace *trace, char *why, size_t room)
 {
 	char file[MARK_EVENT + 32], event[MARK_EVENT];
@@ -214,6 +232,7 @@ static int set_up(struct trace *trace, char *why, size_t room)
 	err = filter_calls(trace);
 	if (err)
 		return text_refuse(why, room, err, "the system calls of the threads can't be told from others: %s", undo_error(err));
+	filter_faults(trace);
 	err = switch_events(trace, true, set, &at);
 	return err ? text_refuse(why, room, err, "the event %s can't be switched on: %s", trace->plan.events[at], undo_error(err)) : 0;
 }
