@@ -108,6 +108,25 @@ static void a_window_has_the_pages_of_its_time_and_waits_for_the_last(void)
 	}
 }
 
+static void a_window_begins_later_on_cpus_that_its_thread_never_uses(void)
+{
+	struct window *order[WINDOWS_MOST];
+	struct wanted wanted = { .cpu = 0, .value = 100, .from_ns = 3 * MS + MS / 2, .to_ns = 6 * MS + MS / 2, .others_from_ns = 5 * MS + MS / 2 };
+
+	begin(4, 0);
+	read_pages(1, 7);
+	windows_offer(windows, &wanted, 50);
+	windows_claim(windows, false);
+	CHECK(list(order) == 1 && stamp_ms(order[0], 0, 0) == 3 && stamp_ms(order[0], 1, 0) == 5);
+	CHECK(order[0]->lanes[0].pages == 4 && order[0]->lanes[1].pages == 2 && order[0]->lanes[1].whole);
+	CHECK(wanted_from_ns(&wanted, 0) == wanted.from_ns && wanted_from_ns(&wanted, 1) == wanted.others_from_ns);
+	wanted.cpu = -1; /* it may run anywhere */
+	CHECK(wanted_from_ns(&wanted, 1) == wanted.from_ns);
+	wanted.cpu = 0;
+	wanted.others_from_ns = 2 * MS;
+	CHECK(wanted_from_ns(&wanted, 1) == wanted.from_ns);
+}
+
 /* All that a window has stays, whatever is read later; two windows have the pages between them but once. */
 static void pages_of_windows_outlive_all_others(void)
 {
@@ -453,6 +472,7 @@ static void slots_are_neither_lost_nor_used_twice(void)
 int main(void)
 {
 	a_window_has_the_pages_of_its_time_and_waits_for_the_last();
+	a_window_begins_later_on_cpus_that_its_thread_never_uses();
 	pages_of_windows_outlive_all_others();
 	what_is_not_there_any_more_is_told();
 	events_that_the_kernel_lost_are_told_where_they_matter();

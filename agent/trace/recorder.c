@@ -307,7 +307,7 @@ void recorder_see(struct recorder *recorder, int thread, const struct capture *c
 	const struct wanted wanted = {
 		.series = capture->series, .cpu = run->workers[thread].cpu, .index = capture->index, .due_ns = capture->due_ns, .value = value,
 		.from_ns = due_ns - (before_ns < WINDOW_BEFORE_NS ? before_ns : WINDOW_BEFORE_NS),
-		.to_ns = due_ns + value + WINDOW_AFTER_NS,
+		.to_ns = due_ns + value + WINDOW_AFTER_NS, .others_from_ns = due_ns - WINDOW_OTHERS_BEFORE_NS,
 	};
 
 	pthread_mutex_lock(&recorder->mutex);
@@ -320,9 +320,10 @@ static void cut_page(const struct recorder *recorder, const struct window *windo
 {
 	const struct windows *windows = &recorder->windows;
 	const struct wanted *of = &window->of;
+	int64_t from_ns = wanted_from_ns(of, windows->slots[slot].cpu);
 	bool ours = !recorder->offset_ns;
 
-	page_cut(&windows->layout, windows_page(windows, slot), ours ? (uint64_t)of->from_ns : 0, ours ? (uint64_t)of->to_ns : UINT64_MAX, cut);
+	page_cut(&windows->layout, windows_page(windows, slot), ours ? (uint64_t)from_ns : 0, ours ? (uint64_t)of->to_ns : UINT64_MAX, cut);
 }
 
 /* What was collected, as a part of the file. */

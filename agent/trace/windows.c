@@ -210,11 +210,17 @@ static int last_before(const struct windows *windows, const struct lane *lane, i
 	return i;
 }
 
-/* Which pages of a CPU have the events of a window. */
-static struct window_lane find_pages(const struct windows *windows, const struct lane *lane, const struct wanted *of)
+int64_t wanted_from_ns(const struct wanted *of, int cpu)
 {
+	return of->cpu < 0 || of->cpu == cpu || of->others_from_ns < of->from_ns ? of->from_ns : of->others_from_ns;
+}
+
+/* Which pages of a CPU have the events of a window. */
+static struct window_lane find_pages(const struct windows *windows, int cpu, const struct wanted *of)
+{
+	const struct lane *lane = &windows->lanes[cpu];
 	struct window_lane found = { .asked = true };
-	int from = last_before(windows, lane, of->from_ns), last = last_before(windows, lane, of->to_ns);
+	int from = last_before(windows, lane, wanted_from_ns(of, cpu)), last = last_before(windows, lane, of->to_ns);
 	int first = from > 0 ? from : 0;
 
 	found.whole = (from >= 0 || !lane->forgot) && lane->read_to_ns >= of->to_ns;
@@ -280,7 +286,7 @@ static bool fill(struct windows *windows, struct window *window, const struct wa
 	memset(window->lanes, 0, (size_t)windows->plan.cpus * sizeof(*window->lanes));
 	for (int cpu = 0; cpu < windows->plan.cpus; cpu++)
 		if (is_asked(windows, of, cpu))
-			window->lanes[cpu] = find_pages(windows, &windows->lanes[cpu], of);
+			window->lanes[cpu] = find_pages(windows, cpu, of);
 	do {
 		needed = 0;
 		for (int cpu = 0; cpu < windows->plan.cpus; cpu++)

@@ -16,6 +16,7 @@ enum { WINDOWS_MOST = 1024, WINDOWS_WAITING = 256, WINDOW_PAGES = 256 };
 
 #define WINDOW_BEFORE_NS 10000000 /* at most */
 #define WINDOW_AFTER_NS 1000000
+#define WINDOW_OTHERS_BEFORE_NS 1000000 /* a due time, on other CPUs than that of a thread that is bound to one */
 
 enum window_reason { WINDOW_THRESHOLD, WINDOW_TOP, WINDOW_ORDINARY };
 
@@ -44,6 +45,7 @@ struct wanted {
 	uint64_t index;
 	int64_t due_ns, value; /* as in the record */
 	int64_t from_ns, to_ns;
+	int64_t others_from_ns; /* if later than from_ns: the same for CPUs that its thread never uses */
 	enum window_reason reason;
 	int place; /* ordinary: which one of them it is */
 };
@@ -106,6 +108,9 @@ struct windows {
 /* 0 or -ENOMEM. */
 int windows_open(struct windows *windows, const struct windows_plan *plan, const struct page_layout *layout, uint64_t seed);
 void windows_close(struct windows *windows);
+
+/* From when on a window has the events of a CPU. */
+int64_t wanted_from_ns(const struct wanted *of, int cpu);
 
 /* Bytes that a plan needs. */
 int64_t windows_space(const struct windows_plan *plan, const struct page_layout *layout);
