@@ -55,7 +55,7 @@ def figures(path: Path) -> dict[str, Any]:
         "activations": sum(total.obtained for total in record.end.totals),
         "missed": sum(total.missed for total in record.end.totals),
         "load_average": os.getloadavg(),
-        "late": windows.above,
+        "above_limit": windows.above,
         "windows_kept": windows.kept,
         "windows_lost": windows.lost,
         "windows_whole_percent": percent(sum(one.whole for one in late), len(late)),
@@ -101,7 +101,7 @@ def _figures_of(name: str, one: Details) -> list[Figure]:
     sets = one["observer"].get("sets", 0)
     return [
         Figure(name, "length", one["seconds"], "s", 1, Bound(3600)),
-        Figure(name, "late activations that kept a window", percent(kept, one["late"]), "%", one["late"]),
+        Figure(name, "late activations that kept a window", percent(kept, one["above_limit"]), "%", one["above_limit"]),
         Figure(name, "windows of late activations, whole", one["windows_whole_percent"], "%", kept, Bound(99.9)),
         Figure(name, "all windows, whole", one["all_windows_whole_percent"], "%", windows),
         Figure(
