@@ -5,6 +5,7 @@ import os
 import select
 import subprocess
 import sys
+from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +14,8 @@ from threading import Event, Thread
 import agent_process
 import numpy as np
 import pytest
-from explain_cases import VICTIM
-from trace_dat_cases import RETURNED_NS, sleeping, traced
+from explain_cases import DUE_NS, VICTIM
+from trace_dat_cases import PERIOD_NS, RETURNED_NS, sleeping, traced
 
 from rtproof.cli.main import main
 from rtproof.core.errors import TargetError, UserError
@@ -23,8 +24,9 @@ from rtproof.experiment.foreign_runs import ForeignRequest, probe_words
 from rtproof.experiment.foreign_traces import is_foreign, with_threads
 from rtproof.experiment.stored_runs import open_run
 from rtproof.explain import foreign_records
-from rtproof.explain.foreign_records import WantedThreads, wanted_in
-from rtproof.explain.thread_activations import ThreadWalk, WatchedThread
+from rtproof.explain.foreign_records import WantedThreads, sentences_on, wanted_in
+from rtproof.explain.thread_activations import ThreadWalk, WatchedThread, activations_of
+from rtproof.explain.trace_events import TraceEvent
 from rtproof.record import run_folder
 from rtproof.record.contents import WHOLE_RUN, Fact, Moment, Record, SystemFile
 from rtproof.summary import kernel_trace
@@ -347,3 +349,44 @@ def test_the_trace_tells_what_the_application_tells(tmp_path: Path) -> None:
     assert abs(traced_ns.size - own_ns.size) <= 2
     assert np.median(own_ns) > np.median(traced_ns) > 0
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".rtproof")]
+
+
+def slept(number: int, *, began: bool = False, called: str = "victim") -> list[TraceEvent]:
+    """Four sleeps of the thread with that number, from this period on, behind the event of a new thread."""
+    cpu = sleeping((0, 0, 0, 0))
+    shift_ns = number * 10 * PERIOD_NS
+    new = [TraceEvent(DUE_NS - PERIOD_NS, 0, "sched_wakeup_new", 0, 0, 1, {"comm": called, "pid": VICTIM, "prio": 19})]
+    renamed = [
+        event._replace(
+            time_ns=event.time_ns + shift_ns,
+            values={
+                key: called if value == "victim" else value + shift_ns if key in ("softexpires", "now") else value
+                for key, value in event.values.items()
+            },
+        )
+        for event in [*(new if began else ()), *cpu.events]
+    ]
+    return sorted(renamed, key=lambda event: event.time_ns)
+
+
+def test_a_number_that_the_kernel_gives_again_is_another_thread() -> None:
+    walk = ThreadWalk(0xFF)
+    walk.walk([*slept(0), *slept(1, began=True, called="stranger")])
+    first, second = (thread for thread in walk.every() if thread.tid == VICTIM)
+    assert (first.name, len(first.wakings), second.name, len(second.wakings)) == ("victim", 4, "stranger", 4)
+    wanted = WantedThreads(("victim",))
+    assert wanted.has(first)
+    assert not wanted.has(second)
+
+
+def test_a_thread_is_found_by_a_name_that_it_had_for_some_time() -> None:
+    """As one that executes another program; a name that it only inherited is none."""
+    walk = ThreadWalk(0xFF)
+    walk.walk([*slept(0), *slept(1, called="stranger")])
+    (only,) = (thread for thread in walk.every() if thread.tid == VICTIM)
+    assert WantedThreads(("victim",)).has(only)
+    assert WantedThreads(("stranger",)).has(only)
+    found = activations_of(only, str)
+    assert found is not None
+    assert "stranger/100: it was also called victim" in list(sentences_on(found))
+    assert not WatchedThread(1, "new", names=Counter(old=2)).was_called("old")

@@ -18,6 +18,7 @@ from rtproof.experiment.mark_options import agent_marks, trace_marks
 from rtproof.explain.budget import System, budget
 from rtproof.explain.foreign_records import WantedThreads, wanted_in, with_activations
 from rtproof.explain.marks import (
+    MarkedThread,
     Marks,
     MarkWalk,
     mark_events,
@@ -134,7 +135,21 @@ def test_a_new_thread_is_of_the_process_of_who_began_it() -> None:
     walk = MarkWalk(WRITTEN, mark_events(WRITTEN, PATHS))
     for parent, child in ((50, 60), (60, 70), (80, 90), (90, 80)):
         walk.walk([TraceEvent(1, 0, FORK, 0, 0, parent, {"parent_pid": parent, "child_pid": child})])
-    assert [walk.process_of(tid, {50: 50}) for tid in (50, 60, 70, 80, 99)] == [50, 50, 50, None, None]
+    threads = [MarkedThread(tid, begun_by=walk.parents.get(tid)) for tid in (50, 60, 70, 80, 99)]
+    assert [walk.process_of(thread, {50: 50}) for thread in threads] == [50, 50, 50, None, None]
+
+
+def test_a_number_that_the_kernel_gives_again_is_another_thread() -> None:
+    """The first one ended before its end came, and the next one is of another process."""
+    walk = MarkWalk(WRITTEN, mark_events(WRITTEN, PATHS))
+    walk.walk([_event(1, A, "begin 1"), _event(5, A, "end"), _event(10, A, "begin 2")])
+    walk.walk([TraceEvent(20, 0, FORK, 0, 0, B, {"parent_pid": B, "child_pid": A})])
+    walk.walk([_event(30, A, "end"), _event(40, A, "begin 1"), _event(45, A, "end")])
+    first, second = walk.named()
+    assert (first.spans, second.spans) == ([(1, 5)], [(40, 45)])
+    assert (second.again, second.unbegun) == (0, 1)
+    assert "had not ended when the trace did" in "".join(mark_sentences(first))
+    assert [walk.process_of(thread, {A: A, B: B}) for thread in (first, second)] == [A, B]
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ class WantedThreads:
     def has(self, thread: WatchedThread) -> bool:
         if self.all_real_time:
             return thread.real_time and not KERNEL_THREADS.fullmatch(thread.name)
-        return thread.tid in self.tids or thread.name in self.names
+        return thread.tid in self.tids or any(map(thread.was_called, self.names))
 
 
 ALL_REAL_TIME = WantedThreads()
@@ -156,7 +156,7 @@ def _between_marks(source: TraceSource, marks: Marks, wanted: WantedThreads) -> 
     walk.walk(_merged(source))
     every, is_elsewhere = walk.named(), _is_elsewhere(walk, source.record)
     wanted = wanted.numbered(walk.threads)
-    chosen = [one for one in every if _may_be_marked(one, wanted) and not is_elsewhere(one.tid)]
+    chosen = [one for one in every if _may_be_marked(one, wanted) and not is_elsewhere(one)]
     found = [made for one in chosen if (made := marked_activations(one, marks))]
     if not found:
         raise none_found(chosen, marks, len(every) - len(chosen))
@@ -177,12 +177,12 @@ def _may_be_marked(thread: MarkedThread, wanted: WantedThreads) -> bool:
     return thread.tid in wanted.tids or thread.name in wanted.names
 
 
-def _is_elsewhere(walk: MarkWalk, record: Record) -> Callable[[int], bool]:
+def _is_elsewhere(walk: MarkWalk, record: Record) -> Callable[[MarkedThread], bool]:
     """Whether a thread is of another process than the one that a run was asked for, as far as anything tells."""
     pid = whole_number(probe_options(record).get("pid", ""))
     listed = {each.id: each.process for each in target_threads(record)}
     listed |= {each.id: each.process for each in every_real_time_thread(record)}
-    return lambda tid: pid is not None and walk.process_of(tid, listed) not in (None, pid)
+    return lambda thread: pid is not None and walk.process_of(thread, listed) not in (None, pid)
 
 
 def _of_run(record: Record) -> Iterator[Fact]:
@@ -218,7 +218,7 @@ def _measured(walk: ThreadWalk, source: TraceSource, wanted: WantedThreads) -> l
     if wanted.process is not None:
         wanted = WantedThreads(tids=_threads_of(wanted.process, walk, source.record))
     wanted = wanted.numbered(walk.threads)
-    chosen = [thread for tid, thread in sorted(walk.threads.items()) if tid and wanted.has(thread)]
+    chosen = [thread for thread in walk.every() if thread.tid and wanted.has(thread)]
     _refuse_missing(chosen, walk, wanted)
     found = [activations_of(thread, source.meaning.symbol) for thread in chosen]
     told = [each for each in found if each and (len(each.due_ns) >= FEWEST_WAKINGS or not wanted.all_real_time)]
@@ -232,8 +232,8 @@ def _measured(walk: ThreadWalk, source: TraceSource, wanted: WantedThreads) -> l
 
 
 def _refuse_missing(chosen: Sequence[WatchedThread], walk: ThreadWalk, wanted: WantedThreads) -> None:
-    names, tids = {each.name for each in chosen}, {each.tid for each in chosen}
-    missing = [f"thread {name!r}" for name in wanted.names if name not in names]
+    tids = {each.tid for each in chosen}
+    missing = [f"thread {name!r}" for name in wanted.names if not any(each.was_called(name) for each in chosen)]
     missing += [f"thread {tid}" for tid in wanted.tids if tid not in tids]
     if missing:
         more = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
@@ -248,7 +248,7 @@ def _words(wanted: WantedThreads) -> str:
 
 def _others(walk: ThreadWalk) -> str:
     """What the trace has instead: the threads that were woken most often."""
-    often = sorted((each for each in walk.threads.values() if each.tid), key=lambda each: -len(each.wakings))[:5]
+    often = sorted((each for each in walk.every() if each.tid), key=lambda each: -len(each.wakings))[:5]
     named = ", ".join(f"{one_line(each.name)}/{each.tid}" for each in often if each.wakings)
     return f"; most often it woke {named}: name one with --thread or --pid" if named else ""
 
@@ -313,6 +313,8 @@ def sentences_on(of: ThreadActivations) -> Iterator[str]:
     if of.start is Start.TIMER and of.period_ns:
         grid = "all due times are a whole number of it apart" if of.on_grid else "the median; due times are no grid"
         yield f"{name}: its period is {value(of.period_ns)}, learned from its due times ({grid})"
+    if of.former_names:
+        yield f"{name}: it was also called {', '.join(of.former_names[:MOST_NAMED])}"
     if of.others:
         yield f"{name}: something else woke it {quantity(of.others, 'time')}, which counts as no activation"
     if of.undue:

@@ -99,7 +99,7 @@ class MarkedThread:
     """What the trace tells of a thread with marks.
 
     spans: begin and end of each activation, in ns. again: begins before the last one had ended, each of which takes its
-    place. unbegun: ends without a begin. begins, ends: how many marks there were.
+    place. unbegun: ends without a begin. begins, ends: how many marks there were. begun_by: the thread that began it.
     """
 
     tid: int
@@ -112,6 +112,7 @@ class MarkedThread:
     unbegun: int = 0
     begins: int = 0
     ends: int = 0
+    begun_by: int | None = None
 
 
 class MarkWalk:
@@ -122,6 +123,7 @@ class MarkWalk:
         self._marks = marks
         self._which = dict(self._by_event(events))
         self.threads: dict[int, MarkedThread] = {}
+        self._ended: list[MarkedThread] = []
         self._names: dict[int, tuple[str, int]] = {}
         self.parents: dict[int, int] = {}
         self.lost = 0
@@ -145,7 +147,7 @@ class MarkWalk:
                 self._gap()
                 continue
             if event.name == FORK:
-                note_fork(event, self.parents)
+                self._fork(event)
             begins = self._meaning(event)
             if begins is not None:
                 self._mark(event, begins)
@@ -180,9 +182,19 @@ class MarkWalk:
             if isinstance(tid, int) and isinstance(priority, int):
                 self._names[tid] = str(event.values.get(f"{which}_comm", "")), priority
 
-    def process_of(self, tid: int, listed: Mapping[int, int]) -> int | None:
+    def _fork(self, event: TraceEvent) -> None:
+        """Learn who began a thread. The one that had its number before has ended."""
+        child = event.values.get("child_pid")
+        before = self.threads.pop(child, None) if isinstance(child, int) else None
+        if before:
+            self._ended.append(self._named(before))
+        note_fork(event, self.parents)
+
+    def process_of(self, thread: MarkedThread, listed: Mapping[int, int]) -> int | None:
         """The process of a thread, or that which began it; None if nothing tells. listed: the processes of threads."""
-        return listed.get(ancestors(tid, self.parents)[-1])
+        if thread.begun_by is None:
+            return listed.get(thread.tid)
+        return listed.get(ancestors(thread.begun_by, self.parents)[-1])
 
     def _gap(self) -> None:
         """Events are missing, and an end may be among them: what has begun counts no more."""
@@ -193,9 +205,13 @@ class MarkWalk:
 
     def named(self) -> list[MarkedThread]:
         """The threads with marks, by their numbers, with their names."""
-        for thread in self.threads.values():
-            thread.name, thread.priority = self._names.get(thread.tid, ("", FAIR_FROM))
-        return [self.threads[tid] for tid in sorted(self.threads)]
+        every = [*self._ended, *map(self._named, self.threads.values())]
+        return sorted(every, key=lambda thread: thread.tid)
+
+    def _named(self, thread: MarkedThread) -> MarkedThread:
+        thread.name, thread.priority = self._names.get(thread.tid, ("", FAIR_FROM))
+        thread.begun_by = self.parents.get(thread.tid)
+        return thread
 
 
 def marked_activations(thread: MarkedThread, marks: Marks) -> ThreadActivations | None:

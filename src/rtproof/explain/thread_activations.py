@@ -72,6 +72,7 @@ class Waking:
 class WatchedThread:
     """What the trace tells of a thread. priority: of the kernel, the most urgent at a waking; below 100 is real-time.
 
+    name: the last one. names: how often it was woken by each name that it had.
     runs: whether it has a CPU now. returns: how many of its wakings have a system call that returned.
     """
 
@@ -82,10 +83,19 @@ class WatchedThread:
     wakings: list[Waking] = field(default_factory=list)
     runs: bool = False
     returns: int = 0
+    names: Counter[str] = field(default_factory=Counter)
 
     @property
     def real_time(self) -> bool:
         return self.priority < FAIR_FROM
+
+    def was_called(self, name: str) -> bool:
+        """Whether it has this name, or had it for some time. A new thread has the name of its parent at first."""
+        return name == self.name or self.names[name] >= FEWEST_WAKINGS
+
+    @property
+    def former_names(self) -> tuple[str, ...]:
+        return tuple(name for name in self.names if name != self.name and self.was_called(name))
 
 
 @dataclass(frozen=True)
@@ -96,7 +106,7 @@ class ThreadActivations:
     period_ns: learned from the due times; 0 if they have none. missed: behind each activation, how many due times
     passed for which the thread did not run. function: of the timer, or the mark
     that begins; "" if it is not known. ended_by: the mark that ends. others: wakings that are
-    no activation. undue: wakings by the timer without a due time.
+    no activation. undue: wakings by the timer without a due time. former_names: other names that the thread had.
     """
 
     tid: int
@@ -114,6 +124,7 @@ class ThreadActivations:
     ended_by: str = ""
     others: int = 0
     undue: int = 0
+    former_names: tuple[str, ...] = ()
 
     @property
     def on_grid(self) -> bool:
@@ -135,6 +146,7 @@ class ThreadWalk:
         """sleeping: the bits of ``prev_state`` of a thread that wants to run no more."""
         self._sleeping = sleeping
         self.threads: dict[int, WatchedThread] = {}
+        self._ended: list[WatchedThread] = []
         self._functions: dict[int, int] = {}
         self.lost = 0
         self.parents: dict[int, int] = {}
@@ -149,6 +161,7 @@ class ThreadWalk:
             "irq_handler_entry": self._interrupt_entry,
             "irq_handler_exit": self._interrupt_exit,
             "sched_waking": self._waking,
+            "sched_wakeup_new": self._new,
             "sched_switch": self._switch,
             "sys_exit": self._returned,
             FORK: lambda event: note_fork(event, self.parents),
@@ -167,6 +180,16 @@ class ThreadWalk:
                 handler(event)
             elif (call := SYSTEM_CALL.fullmatch(event.name)) and call["way"] == "exit":
                 self._returned(event)
+
+    def every(self) -> list[WatchedThread]:
+        """All threads by their numbers. The kernel gives the number of one that has ended to another."""
+        return sorted([*self._ended, *self.threads.values()], key=lambda thread: thread.tid)
+
+    def _new(self, event: TraceEvent) -> None:
+        """A thread begins, so the one that had its number before has ended."""
+        before = self.threads.pop(_number(event, "pid"), None)
+        if before and before.wakings:
+            self._ended.append(before)
 
     def _thread(self, tid: int) -> WatchedThread:
         return self.threads.setdefault(tid, WatchedThread(tid))
@@ -202,6 +225,7 @@ class ThreadWalk:
         thread = self._thread(_number(event, "pid"))
         thread.priority = min(thread.priority, _number(event, "prio"))
         thread.name = str(event.values.get("comm", thread.name))
+        thread.names[thread.name] += 1
         waking = self._cause(event)
         last = thread.wakings[-1] if thread.wakings else None
         if last and last.start is Start.TIMER and waking.start is not Start.TIMER and self._in_call(thread, last):
@@ -302,6 +326,7 @@ def activations_of(thread: WatchedThread, symbol: Callable[[int], str]) -> Threa
         function=_cause_words(start, kept, symbol),
         others=len(ran) - len(own),
         undue=undue + len(ended) - len(kept),
+        former_names=tuple(map(one_line, thread.former_names)),
     )
 
 

@@ -26,6 +26,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "sched_switch": ("prev_comm", "prev_pid", "prev_prio", "prev_state", "next_comm", "next_pid", "next_prio"),
     "sched_waking": ("comm", "pid", "prio", "target_cpu"),
     "sched_wakeup": ("comm", "pid", "prio", "target_cpu"),
+    "sched_wakeup_new": ("comm", "pid", "prio"),
     "sched_migrate_task": ("pid", "orig_cpu", "dest_cpu"),
     "sched_pi_setprio": ("pid", "newprio"),
     "irq_handler_entry": ("irq", "name"),
