@@ -14,9 +14,9 @@ from trace_dat_cases import sleeping, traced, version_6
 
 from rtproof.cli.main import main
 from rtproof.core.errors import UserError
-from rtproof.experiment.mark_options import agent_marks, trace_marks
+from rtproof.experiment.mark_options import agent_marks, refuse_replaced, trace_marks
 from rtproof.explain.budget import System, budget
-from rtproof.explain.foreign_records import WantedThreads, wanted_in, with_activations
+from rtproof.explain.foreign_records import WantedThreads, _between_marks, _definitions, wanted_in, with_activations
 from rtproof.explain.marks import (
     MarkedThread,
     Marks,
@@ -29,6 +29,7 @@ from rtproof.explain.marks import (
     sentences_on_all,
 )
 from rtproof.explain.trace_events import FORK, LOST, EventDecoder, TraceEvent, event_format
+from rtproof.explain.trace_source import trace_source
 from rtproof.record.contents import Moment, Record
 
 A, B = VICTIM, OTHER
@@ -265,6 +266,7 @@ def test_the_agent_gets_the_place_of_a_function(tmp_path: Path, monkeypatch: pyt
         ("event:sched/sched_switch:a\x1b", "has characters that no filter of the kernel can have"),
         ("event:sched/sched_switch:a\udcff", "has characters that no filter of the kernel can have"),
         ("uprobe:app:circle", "app has no function 'circle'"),
+        ("uprobe:app:ns::A::cycle", "app:ns::A::cycle: names of C\\+\\+ are the mangled ones"),
         ("uprobe:app:+0x10", "app has no code at 0x10"),
         ("uretprobe:app:cycle+4", "marks the return of a function, so it takes no"),
     ],
@@ -276,6 +278,26 @@ def test_marks_that_make_no_sense_are_refused(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match=said):
         agent_marks(begin, "marker:end")
+
+
+def test_a_file_that_was_replaced_under_its_process_is_refused(tmp_path: Path) -> None:
+    """The kernel would put the probe into the new file, which the process does not run."""
+    path, maps = tmp_path / "app", tmp_path / "maps"
+    marks = (f"uprobe:{path}:0x1014 cycle+4", "marker:end (deleted)")
+    maps.write_text(f"55d0-55d1 r-xp 00001000 fe:00 12   {path}\n")
+    refuse_replaced(marks, maps)
+    refuse_replaced(marks, tmp_path / "gone")
+    maps.write_text(f"55d0-55d1 r-xp 00001000 fe:00 12   {path} (deleted)\n")
+    refuse_replaced(("marker:begin", "marker:end"), maps)
+    with pytest.raises(UserError, match="app was replaced after the process had begun, which runs the old one"):
+        refuse_replaced(marks, maps)
+
+
+def test_many_threads_with_the_same_marks_are_one_sentence() -> None:
+    record = asked(probe="foreign", begin_mark="event:raw_syscalls/sys_exit", end_mark="event:timer/hrtimer_start")
+    (only,) = _between_marks(trace_source(record, 0), wanted_in(record).marks or WRITTEN, WantedThreads())[0]
+    (sentence,) = _definitions([replace(only, tid=tid) for tid in range(1, 6)])
+    assert sentence.startswith("victim/1, victim/2, victim/3 and 2 threads more: an activation begins with event:raw_")
 
 
 def test_a_trace_that_is_there_takes_what_it_can_have() -> None:

@@ -28,7 +28,8 @@ EXECUTABLE_FILES = (2, 3)
 ARM, PPC64 = 40, 21
 LOADED, MAY_RUN = 1, 1
 """``p_type`` and the bit in ``p_flags`` of a segment with code."""
-SYMBOL_TABLES = (2, 11)
+FULL_TABLE = 2
+SYMBOL_TABLES = (FULL_TABLE, 11)
 """``sh_type`` of the full table of symbols and of that which stays in a stripped file."""
 CHOOSES = 10
 """The type of a symbol whose code chooses a function when the file is loaded, and is not entered again."""
@@ -199,8 +200,7 @@ class ElfFile:
         every = np.concatenate(rows)
         firsts = np.sort(np.unique(every["value"], return_index=True)[1])
         if not firsts.size:
-            like = f"; it has {', '.join(map(one_line, list(near)[:MOST_NEAR]))}" if near else ""
-            raise UserError(f"{self._path} has no function {one_line(name)!r}{like}")
+            raise UserError(f"{self._path} has no function {one_line(name)!r}{self._instead(list(near))}")
         found = [
             Symbol(int(row["value"]), int(row["size"]), int(row["other"]), int(row["info"]) & 15)
             for row in every[firsts[:MOST_NEAR]]
@@ -211,6 +211,13 @@ class ElfFile:
                 f"{self._path} has {firsts.size} functions {one_line(name)!r}: give one by its place, {places}"
             )
         return found[0]
+
+    def _instead(self, near: Sequence[str]) -> str:
+        """What the file has in place of a function, as the end of a sentence."""
+        if near:
+            return f"; it has {', '.join(map(one_line, near[:MOST_NEAR]))}"
+        stripped = all(kind != FULL_TABLE for kind, *_ in self._sections)
+        return "; it is stripped: give +OFFSET, the place in the file, or keep its symbols" if stripped else ""
 
     def _symbol_tables(self) -> Iterator[tuple[NDArray[np.void], bytes]]:
         """Each table of symbols with its names. A file has at most one of each kind."""

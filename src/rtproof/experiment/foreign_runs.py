@@ -19,7 +19,7 @@ from rtproof.core import units
 from rtproof.core.errors import TargetError, UserError
 from rtproof.core.printable import one_line
 from rtproof.experiment import program_keeper, run_request, target_runs
-from rtproof.experiment.mark_options import agent_marks
+from rtproof.experiment.mark_options import agent_marks, refuse_replaced
 from rtproof.experiment.run_request import ExperimentRequest, Measurement
 from rtproof.judge.analysis_model import Requirement
 from rtproof.run.live_view import clock_text
@@ -67,6 +67,8 @@ def measure(asked: ForeignRequest) -> tuple[Path, TargetError | None]:
     """Measure. The new run folder, and why not all could be measured. UserError for what there is not."""
     folder = run_request.new_folder(asked.output, "explained")
     marks = agent_marks(*asked.marks) if asked.marks else ()
+    if asked.pid:
+        refuse_replaced(marks, PROC / str(asked.pid) / "maps")
     with _program(asked.program) as process:
         pid = process.pid if process else asked.pid
         words = ["--probe", probe_words(asked, pid), "--trace", _trace_words(asked, pid)]

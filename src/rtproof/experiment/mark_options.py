@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The marks of the user's own application, from the words of the command line to those that the agent takes."""
 
+import os
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from rtproof.core.elf_symbols import checked_offset, function_offset
@@ -22,6 +24,23 @@ def agent_marks(begin: str, end: str) -> tuple[str, str]:
             f"--begin and --end are the same mark, {both.begin.shown}, so an activation would have no length"
         )
     return words
+
+
+def refuse_replaced(marks: tuple[str, ...], maps: Path) -> None:
+    """UserError if a process runs an older file than that in which the kernel would look for its marks.
+
+    marks: as the agent takes them. maps: the process's file of this name below /proc.
+    """
+    places = [words.partition(" ")[0].split(":", 1)[1].rpartition(":")[0] for words in marks if _is_in_file(words)]
+    with suppress(OSError):
+        loaded = maps.read_text(errors="replace").splitlines()
+        for path in places:
+            if any(line.endswith(f" {os.path.realpath(path)} (deleted)") for line in loaded):
+                raise UserError(f"{path} was replaced after the process had begun, which runs the old one: restart it")
+
+
+def _is_in_file(words: str) -> bool:
+    return words.startswith((f"{REACHED}:", f"{LEFT}:"))
 
 
 def trace_marks(begin: str, end: str) -> Marks:
@@ -58,6 +77,10 @@ def _uprobe(kind: str, words: str) -> str:
             f"{one_line(f'{kind}:{words}', 80)} is no mark: write {kind}:FILE:FUNCTION, maybe with +OFFSET behind it"
         )
     path = Path(file).absolute()
+    if "::" in words and not path.exists():
+        raise UserError(
+            f"{one_line(f'{kind}:{words}', 80)}: names of C++ are the mangled ones, as nm shows them, without ::"
+        )
     if any(letter.isspace() or letter == "#" for letter in str(path)) or not str(path).isprintable():
         raise UserError(
             f"the kernel's uprobes take no path with blanks or #, such as {one_line(str(path))!r}: make a link"

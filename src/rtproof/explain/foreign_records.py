@@ -110,7 +110,7 @@ def with_activations(record: Record, wanted: WantedThreads) -> Record:
     series = tuple(_series(number, each, origin_ns) for number, each in enumerate(found))
     blocks = tuple(chain.from_iterable(_blocks(one, each, origin_ns) for one, each in zip(series, found, strict=True)))
     end_ns = max(each.due_ns[-1] + max(each.latency_ns[-1], 0) for each in found) - origin_ns + 1
-    notes = [(DEFINITION_EVENT, sentence) for each in found for sentence in sentences_on(each)]
+    notes = [(DEFINITION_EVENT, sentence) for sentence in _definitions(found)]
     notes += told
     totals = tuple(_totals(*pair) for pair in enumerate(found))
     return replace(
@@ -302,12 +302,21 @@ def _totals(number: int, of: ThreadActivations) -> SeriesTotals:
     return SeriesTotals(number, len(of.due_ns), sum(of.missed), 0)
 
 
-def sentences_on(of: ThreadActivations) -> Iterator[str]:
-    """What the latency of a thread means, and its response time."""
-    name = f"{of.name}/{of.tid}"
-    if of.start is Start.MARK:
-        yield f"{name}: an activation begins with {of.function}, and ends with {of.ended_by}"
+def _definitions(found: Sequence[ThreadActivations]) -> Iterator[str]:
+    """What the latency of each thread means. All threads have the same marks, so one sentence tells it of them all."""
+    first = found[0]
+    if first.start is not Start.MARK:
+        for each in found:
+            yield from sentences_on(each)
         return
+    names = ", ".join(f"{each.name}/{each.tid}" for each in found[:MOST_NAMED])
+    more = f" and {quantity(len(found) - MOST_NAMED, 'thread')} more" if len(found) > MOST_NAMED else ""
+    yield f"{names}{more}: an activation begins with {first.function}, and ends with {first.ended_by}"
+
+
+def sentences_on(of: ThreadActivations) -> Iterator[str]:
+    """What the latency of a thread means that has no marks, and its response time."""
+    name = f"{of.name}/{of.tid}"
     by = f" ({of.function})" if of.function else ""
     yield f"{name}: an activation is due {of.start.value}{by}, and ends {of.end.value}"
     if of.start is Start.TIMER and of.period_ns:
