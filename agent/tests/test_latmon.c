@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-enum { PERIOD_US = 1000, TIMEOUT_MS = 20000, PORT_TRIES = 100 };
+enum { PERIOD_US = 1000, TIMEOUT_MS = 20000, PORT_TRIES = 100, AT_ONCE = 1000 };
 
 /* What latmus sends: its structures as they go over the wire, in the order of its header file. */
 static const uint8_t start[] = { 0, 0, 3, 0xe8, 0, 0, 0, 5 }, stop[8];
@@ -372,6 +372,40 @@ static void a_latmon_that_vanishes_ends_it(void)
 	EXPECT_ACCOUNT("outcome latmon vanished\n", "samples 3\n");
 }
 
+static uint32_t enough;
+
+/* More at once than the other side reads at once, so that there is always more. */
+static bool send_many(int fd)
+{
+	const struct latmon_bulk bulk = { INT64_MAX, INT32_MIN, INT32_MAX, UINT32_MAX, UINT32_MAX };
+	uint8_t bytes[AT_ONCE * LATMON_BULK_BYTES];
+
+	for (size_t i = 0; i < AT_ONCE; i++)
+		latmon_write_bulk(&bulk, bytes + i * LATMON_BULK_BYTES);
+	return send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL) > 0;
+}
+
+static void *send_without_end(void *fd)
+{
+	while (!word_load(&enough) && send_many(*(int *)fd))
+		;
+	return NULL;
+}
+
+/* Its figures add up to more than any number holds, and there is always one more when the run ends. */
+static void a_latmon_that_sends_without_end_is_left(void)
+{
+	pthread_t sender;
+	int fd = be_asked();
+
+	CHECK(send_many(fd));
+	CHECK(pthread_create(&sender, NULL, send_without_end, &fd) == 0);
+	EXPECT_ACCOUNT("outcome latmon did not send its last figures within 1.5 s\n", "max_ns 2147483647\n", "min_ns -2147483648\n");
+	word_store(&enough, 1);
+	CHECK(pthread_join(sender, NULL) == 0);
+	close(fd);
+}
+
 static void nudge(int signal)
 {
 	(void)signal;
@@ -396,5 +430,6 @@ int main(void)
 	figures_of_a_latmon_are_kept();
 	a_latmon_that_is_silent_at_the_end_is_left();
 	a_latmon_that_vanishes_ends_it();
+	a_latmon_that_sends_without_end_is_left();
 	return EXIT_SUCCESS;
 }

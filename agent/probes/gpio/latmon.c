@@ -23,6 +23,9 @@ enum { QUEUE = 16384, ADDRESS_ROOM = 24, ACCOUNT_MOST = 1024 + 24 * LATMON_CELLS
 /* The run leaves a thread behind that needs more than two seconds to end, so goodbyes are short. */
 enum { LOOK_MS = 20, REQUEST_MS = 5000, CONNECT_MS = 3000, SEND_MS = 1000, GOODBYE_MS = 1500 };
 
+/* A latmon that sends without end must not keep the thread from its end. */
+enum { FRAMES_AT_ONCE = 64 };
+
 /* Blocks that are thrown away at an end; one that goes on for ever gets its reset. */
 enum { UNREAD_MOST = 16 };
 
@@ -209,7 +212,7 @@ static void add_up(struct latmon *latmon, const struct latmon_bulk *bulk)
 		latmon->min_ns = bulk->min_ns;
 	if (!latmon->samples || bulk->max_ns > latmon->max_ns)
 		latmon->max_ns = bulk->max_ns;
-	latmon->sum_ns += bulk->sum_ns;
+	latmon->sum_ns = (int64_t)((uint64_t)latmon->sum_ns + (uint64_t)bulk->sum_ns); /* the other side's may be anything */
 	latmon->samples += bulk->samples;
 	latmon->bulks++;
 }
@@ -381,7 +384,7 @@ static void hear_figures(struct latmon *latmon)
 {
 	int news = 1;
 
-	while (news > 0 && latmon->fd >= 0 && word_load(&latmon->state) == RUNS) {
+	for (int n = 0; n < FRAMES_AT_ONCE && news > 0 && latmon->fd >= 0 && word_load(&latmon->state) == RUNS; n++) {
 		bool cells = latmon->cells_are_next;
 
 		news = collect(latmon, cells ? sizeof(latmon->in) : LATMON_BULK_BYTES);
