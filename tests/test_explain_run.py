@@ -659,3 +659,10 @@ def test_what_is_clear_is_not_said_to_be_close() -> None:
     captions = [block.caption for block in budget_blocks(found, 4) if isinstance(block, Table)]
     assert len(captions) == 4
     assert "too close" not in " ".join(captions)
+
+
+def test_of_a_cause_that_is_given_twice_the_smaller_number_holds() -> None:
+    assert explained_runs.parse_at_most(["irqoff:5", "irqoff:2", "irqoff:9", "machine:0"]) == {
+        Cause.IRQ_OFF: 2,
+        Cause.MACHINE: 0,
+    }

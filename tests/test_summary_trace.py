@@ -14,7 +14,7 @@ from trace_cases import FILES, HEADER_PAGE, LAYOUTS, PRINT_FORMAT, TEXT, entry, 
 
 from rtproof.core.errors import UserError
 from rtproof.judge.analyse import analyse
-from rtproof.record.contents import WHOLE_RUN, Block, ChunkRef, Event, Int64Array, Moment, Record
+from rtproof.record.contents import WHOLE_RUN, Block, ChunkRef, Event, Int64Array, Moment, Record, SystemFile
 from rtproof.summary import kernel_trace
 from rtproof.summary.kernel_trace import (
     lost_trace_events,
@@ -344,3 +344,24 @@ def test_what_is_gone_is_known_without_the_text() -> None:
     assert [doubt.code for doubt in analyse(made(**whole)).doubts if doubt.code == "trace-lost"] == []
     (told,) = (doubt for doubt in analyse(made()).doubts if doubt.code == "trace-lost")
     assert "4 events were overwritten by later ones and 1 event was dropped" in told.what
+
+
+class LookedThrough(tuple[SystemFile, ...]):
+    """Files that count how often somebody looks through them all."""
+
+    times = 0
+
+    def __iter__(self) -> Iterator[SystemFile]:
+        self.times += 1
+        return super().__iter__()
+
+
+def test_the_files_of_a_trace_are_not_looked_through_for_each_of_them() -> None:
+    """A machine of a thousand CPUs has thousands of files, and each is asked for several times."""
+    whole = made()
+    files = LookedThrough(whole.files)
+    names = [each.path.removeprefix("trace/") for each in files if each.path.startswith("trace/")]
+    files.times = 0
+    contents = [kernel_trace.trace_content(replace(whole, files=files), name) for name in names]
+    assert files.times == 1
+    assert contents == [kernel_trace.trace_content(whole, name) for name in names]

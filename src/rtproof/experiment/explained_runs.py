@@ -60,7 +60,10 @@ class CoincidingRun:
 
 
 def parse_at_most(words: Sequence[str]) -> dict[Cause, int]:
-    """How often each cause may be the first one, from words such as irqoff:0. UserError for any other word."""
+    """How often each cause may be the first one, from words such as irqoff:0. UserError for any other word.
+
+    Of a cause that is given twice, the smaller number holds.
+    """
     found: dict[Cause, int] = {}
     known = {cause.value: cause for cause in Cause}
     for word in words:
@@ -70,7 +73,8 @@ def parse_at_most(words: Sequence[str]) -> dict[Cause, int]:
             raise UserError(f"--explain-at-most {word}: write a cause and a number, such as irqoff:0")
         if name not in known:
             raise UserError(unknown_name("cause", name, known))
-        found[known[name]] = most
+        cause = known[name]
+        found[cause] = min(most, found.get(cause, most))
     return found
 
 

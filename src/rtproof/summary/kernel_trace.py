@@ -107,7 +107,7 @@ def trace_names(record: Record) -> list[str]:
 
 def trace_content(record: Record, name: str) -> bytes:
     """The content of a file, put together from its parts; empty if it was not kept."""
-    return b"".join(file.content for file in record.files if file.path == TRACE_PREFIX + name)
+    return b"".join(_parts(_SameFiles(record.files)).get(name, ()))
 
 
 def trace_text(record: Record, name: str) -> str:
@@ -234,6 +234,16 @@ class _SameFiles:
 
     def __hash__(self) -> int:
         return id(self.files)
+
+
+@lru_cache(maxsize=1)
+def _parts(of: _SameFiles) -> Mapping[str, list[bytes]]:
+    """The parts of each file of the trace. A machine of a thousand CPUs has thousands of files."""
+    found: dict[str, list[bytes]] = {}
+    for file in of.files:
+        if file.path.startswith(TRACE_PREFIX):
+            found.setdefault(file.path.removeprefix(TRACE_PREFIX), []).append(file.content)
+    return found
 
 
 @lru_cache(maxsize=1)
