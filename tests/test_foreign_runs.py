@@ -58,6 +58,15 @@ def test_a_record_of_the_probe_gets_its_samples_when_it_is_opened() -> None:
         with_threads(record, WantedThreads(("other",)))
 
 
+def test_a_record_that_was_cut_off_before_its_events_says_so() -> None:
+    """As of an agent that was killed: what it measured may have come often."""
+    cut = asked("thread=victim")
+    files = tuple(each for each in cut.files if not each.path.startswith("trace/cpu"))
+    cut = replace(cut, files=files, end=None, begin=replace(cut.begin, agent_version="1"))
+    with pytest.raises(UserError, match="cut off before it had the events of its trace"):
+        with_threads(cut)
+
+
 def test_of_a_process_the_real_time_threads_are_taken() -> None:
     threads = b"50 100 FF 80 0 900 0-1 victim\n50 101 RR 10 0 900 0-1 second\n60 102 FF 1 0 9 0-1 other\n"
     listed = SystemFile(0, Moment.START, REAL_TIME_PATH, 0, False, threads)

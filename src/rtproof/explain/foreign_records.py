@@ -105,6 +105,10 @@ ALL_REAL_TIME = WantedThreads()
 def with_activations(record: Record, wanted: WantedThreads) -> Record:
     """The record with the activations of the threads as its samples. UserError if the trace has none of them."""
     source = trace_source(record, 0)
+    if not source.cpus and record.end is None and record.begin.agent_version:
+        raise UserError(
+            "the record was cut off before it had the events of its trace, which the agent writes at the end"
+        )
     found, told = _between_marks(source, wanted.marks, wanted) if wanted.marks else _by_wakings(source, wanted)
     origin_ns = record.begin.origin_monotonic_ns or min(each.due_ns[0] for each in found)
     series = tuple(_series(number, each, origin_ns) for number, each in enumerate(found))
