@@ -4,6 +4,8 @@
 import struct
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -44,6 +46,7 @@ from rtproof.lab.executed_code import (
 from rtproof.report.pages import cell_explanation_page
 from rtproof.report.pages.cell_explanation_page import first_cause
 from rtproof.summary import trace_text
+from rtproof.vm.machine import Machine
 
 KERNEL = 0xFFFF_0000
 STEP = 0x100
@@ -410,3 +413,33 @@ def test_the_json_has_every_phase() -> None:
     assert told["first_cause"] == first_cause(found)
     assert cell_explanation.SCHEDULER == "__schedule"
     assert trace_text.is_interrupt("el1h_64_irq")
+
+
+def test_lines_that_are_no_functions_are_left_out_of_a_damaged_table() -> None:
+    assert parse_kallsyms("zz T a\n-1 T b\n1_0 T c\n" + KALLSYMS) == parse_kallsyms(KALLSYMS)
+
+
+def test_a_kernel_without_the_function_that_reads_its_clock_is_refused() -> None:
+    found = ExecutedBlocks(np.array([KERNEL], np.uint64), np.array([1], np.int64), 2, 0)
+    for names in (("other", "source_commit"), ("other", "ktime_get")):
+        with pytest.raises(UserError, match=r"does not tell where ktime_get\(\) is"):
+            kernel_clock_reading(found, Symbols((KERNEL, KERNEL + STEP), names, KERNEL))
+
+
+def test_a_damaged_table_of_symbols_in_the_cache_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "symbols" / "machine"
+    place.parent.mkdir()
+    place.write_bytes(b"\xff\xfe")
+    machine = cast(Machine, object())
+
+    def run_job(machine: Machine, job: object, out: Path) -> None:
+        out.mkdir()
+        (out / "kallsyms").write_text(KALLSYMS)
+
+    monkeypatch.setattr(cell_explanation, "lab_cache", lambda: tmp_path)
+    monkeypatch.setattr(cell_explanation, "machine_identity", lambda machine: "machine")
+    monkeypatch.setattr(cell_explanation, "run_job", run_job)
+    assert cell_explanation.kernel_symbols(machine) == parse_kallsyms(KALLSYMS)
+    assert place.read_text() == KALLSYMS
+    monkeypatch.setattr(cell_explanation, "run_job", None)
+    assert cell_explanation.kernel_symbols(machine) == parse_kallsyms(KALLSYMS)

@@ -7,6 +7,7 @@ kernel that ran in it. So the budget closes to the instruction.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -179,11 +180,13 @@ def _kernel_reading(
 def kernel_symbols(machine: Machine) -> Symbols:
     """The functions of the kernel that the machine runs, from a guest of it; kept in the cache."""
     place = lab_cache() / "symbols" / machine_identity(machine)
-    if not place.exists():
-        with scratch_folder() as folder:
-            run_job(machine, Job("cat /proc/kallsyms >/out/kallsyms\n"), folder / "out")
-            write_cache_file(place, (folder / "out" / "kallsyms").read_bytes())
-    return executed_code.parse_kallsyms(place.read_text())
+    with suppress(OSError, UserError):  # it is not there yet, or a damaged one is made again
+        return executed_code.parse_kallsyms(place.read_text(errors="replace"))
+    with scratch_folder() as folder:
+        run_job(machine, Job("cat /proc/kallsyms >/out/kallsyms\n"), folder / "out")
+        told = (folder / "out" / "kallsyms").read_bytes()
+    write_cache_file(place, told)
+    return executed_code.parse_kallsyms(told.decode(errors="replace"))
 
 
 def agent_marks(cell: GuestCell) -> dict[str, int]:
@@ -267,6 +270,8 @@ def build_plugin() -> Path:
 
 def kernel_clock_reading(blocks: ExecutedBlocks, symbols: Symbols) -> tuple[int, int]:
     """When the kernel had read its clock the last time, and how long the last block is in which it did, in ns."""
+    if KERNEL_CLOCK not in symbols.names[:-1]:
+        raise UserError(f"the guest's kernel does not tell where {KERNEL_CLOCK}() is, which reads its clock")
     place = symbols.names.index(KERNEL_CLOCK)
     low, high = symbols.addresses[place], symbols.addresses[place + 1]
     found = np.flatnonzero((blocks.address >= np.uint64(low)) & (blocks.address < np.uint64(high)))

@@ -7,6 +7,7 @@ switches of tasks on every architecture, without a look at an instruction.
 """
 
 import bisect
+import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ IDLE = "idle"
 USER = "user code"
 ENTRY = "entry of the kernel"
 """The assembler code through which every way into and out of the kernel leads."""
+_ADDRESS = re.compile(r"[0-9a-f]{1,16}")
 _TASK_SWITCHES = ("__switch_to_asm", "cpu_switch_to", "__switch_to")
 """The function that changes the stack: of x86, of 64-bit ARM, of 32-bit ARM. A kernel has the first of these."""
 _THUNKS = ("__x86_indirect_thunk_", "__x86_return_thunk", "__SCT__", "srso_", "retbleed_")
@@ -90,7 +92,7 @@ def parse_kallsyms(text: str) -> Symbols:
     places: dict[str, int] = {}
     for line in text.splitlines():
         words = line.split()
-        if len(words) < 3 or words[1] not in "tTwW":
+        if len(words) < 3 or words[1] not in "tTwW" or not _ADDRESS.fullmatch(words[0]):
             continue
         address = int(words[0], 16)
         places.setdefault(words[2], address)

@@ -64,8 +64,13 @@ def write_cache_file(path: Path, content: bytes) -> None:
     """Write a file of the cache whole, so that no other process ever reads half a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        file.write(content)
-    Path(file.name).replace(path)
+        try:
+            file.write(content)
+            file.flush()
+            Path(file.name).replace(path)
+        except OSError:
+            Path(file.name).unlink(missing_ok=True)
+            raise
 
 
 def _sweep(base: Path) -> None:
