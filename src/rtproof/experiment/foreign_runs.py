@@ -122,7 +122,7 @@ class WaitingProgram:
             return
         if why := self._awaited("BEGAN"):
             raise UserError(f"cannot start {self._name}: {os.strerror(why)}")
-        if not (PROC / str(self.pid)).exists() and (code := self._awaited("ENDED")):
+        if not _threads_of(self.pid) and (code := self._awaited("ENDED")):
             click.echo(f"rtproof: {self._name} ended with {_ending(code)}", err=True)
 
     def end(self) -> None:
