@@ -2,6 +2,7 @@
 """A trace.dat of trace-cmd: both versions, both byte orders, cut short, damaged; and the activations found in it."""
 
 import random
+import zlib
 from contextlib import suppress
 from pathlib import Path
 
@@ -224,6 +225,19 @@ def test_what_cannot_be_read_is_refused_in_a_sentence(tmp_path: Path) -> None:
     ):
         with pytest.raises(UserError, match=words):
             opened(tmp_path, content)
+
+
+@pytest.mark.parametrize("compression", ["none", "zlib"])
+def test_cpus_that_share_their_events_are_refused(tmp_path: Path, compression: str) -> None:
+    """Otherwise a small file asks for a time and a memory without bound."""
+    record = traced(sleeping(LATES_NS))
+    for copies, words in ((4000, "the events of its CPUs are more than the file"), (5000, "a trace of 5,001 CPUs")):
+        with pytest.raises(UserError, match=words):
+            opened(tmp_path, version_7(record, compression, copies=copies))
+
+
+def test_a_chunk_that_is_to_have_no_bytes_unpacks_to_none() -> None:
+    assert _trace_dat._unpacked(memoryview(zlib.compress(bytes(1_000_000))), 0, "a chunk") == b""
 
 
 def test_a_file_that_was_cut_short_gives_what_is_left(tmp_path: Path) -> None:

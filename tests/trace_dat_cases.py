@@ -58,8 +58,11 @@ def version_6(record: Record) -> bytes:
     return trace_dat.header(record, [len(each) for each in pages], layout) + b"".join(pages)
 
 
-def version_7(record: Record, compression: str = "none", *, instances: int = 1) -> bytes:
-    """As trace-cmd.dat.v7(5) says: sections in any order, and the options that tell where they begin."""
+def version_7(record: Record, compression: str = "none", *, instances: int = 1, copies: int = 0) -> bytes:
+    """As trace-cmd.dat.v7(5) says: sections in any order, and the options that tell where they begin.
+
+    copies: so many more CPUs have the place of the last one, as no sound file says.
+    """
     layout = kernel_trace.page_layout(record)
     words = trace_dat.Words(layout.order)
     packed = compression != "none"
@@ -79,12 +82,14 @@ def version_7(record: Record, compression: str = "none", *, instances: int = 1) 
         whole += words.number(3, 2) + words.number(packed, 2) + bytes(4) + bytes(8)
         told = words.number(at, 8) + (b"" if not number else b"other") + b"\0mono\0" + words.number(4096, 4)
         cpus = kernel_trace.trace_cpus(record)
-        told += words.number(len(cpus), 4)
+        told += words.number(len(cpus) + copies, 4)
         for cpu in cpus:
             pages = kernel_trace.cpu_pages(record, cpu, layout)[: 4096 if number else None]
             body = words.number(1, 4) + _packed(words, pages) if packed else pages
-            told += words.number(cpu, 4) + words.number(len(whole), 8) + words.number(len(body), 8)
+            there = words.number(len(whole), 8) + words.number(len(body), 8)
+            told += words.number(cpu, 4) + there
             whole += body
+        told += b"".join(words.number(cpu + 1 + more, 4) + there for more in range(copies))
         options += words.number(3, 2) + words.sized(told, 4)
     options += words.number(5, 2) + words.sized(b"Linux host 6.1.0 armv7l\0", 4)
     options += words.number(0, 2) + words.number(8, 4) + bytes(8)

@@ -21,6 +21,8 @@ MAGIC = b"\x17\x08\x44tracing"
 LARGEST_BYTES = 1 << 30
 """Of a file, and of what it holds once it is uncompressed."""
 MOST_CPUS = 4096
+CHUNK_HEAD = 8
+"""Bytes before a compressed chunk: its two sizes."""
 COMPRESSED = 1
 VERSIONS = (b"6", b"7")
 OPTIONS, STATISTICS, BUFFER, CLOCK, UNAME, HEADER, OWN_FORMATS, FORMATS, SYMBOLS, PRINTS, NAMES = (
@@ -196,9 +198,15 @@ def _options_of_version_6(cursor: _Cursor, found: _Found, cpus: int) -> None:
             _common_option(number, option, found)
 
 
-def _places(cursor: _Cursor, buffer: _Buffer, cpus: int) -> None:
+def _refuse_many(cpus: int) -> None:
     if cpus > MOST_CPUS:
-        raise _CutShortError(cursor.what)
+        raise UserError(
+            f"a trace of {cpus:,} CPUs is damaged, or too large for rtproof: it reads {MOST_CPUS:,} at most"
+        )
+
+
+def _places(cursor: _Cursor, buffer: _Buffer, cpus: int) -> None:
+    _refuse_many(cpus)
     for cpu in range(cpus):
         buffer.cpus.append((cpu, cursor.number(8), cursor.number(8)))
     if cursor.at + 8 < len(cursor.content):
@@ -254,8 +262,7 @@ def _buffer_of_version_7(option: _Cursor, whole: _Cursor) -> _Buffer:
     buffer.clock = option.text()
     option.number(4)
     count = option.number(4)
-    if count > MOST_CPUS:
-        raise _CutShortError(option.what)
+    _refuse_many(count)
     for _ in range(count):
         buffer.cpus.append((option.number(4), option.number(8), option.number(8)))
     return buffer
@@ -280,6 +287,8 @@ def _unpacked(packed: memoryview, size: int, what: str) -> bytes:
     """The bytes of a piece that zlib packed, of a size that the file states."""
     if size > LARGEST_BYTES:
         raise _CutShortError(what)
+    if not size:
+        return b""  # zlib takes 0 for no bound
     try:
         return zlib.decompressobj().decompress(packed, size)
     except zlib.error:
@@ -367,27 +376,44 @@ def _take_pages(cursor: _Cursor, found: _Found, name: str) -> None:
         named = ", ".join(one_line(each.name) or "the one at the top" for each in others)
         found.missing.append(f"{name} has {quantity(len(others), 'other buffer')}, which are not used: {named}")
     found.clock = buffer.clock or found.clock
+    room = _Room(len(cursor.content), LARGEST_BYTES)
     for cpu, at, size in buffer.cpus:
-        pages = b"".join(_pages(cursor, buffer, at, size))
+        pages = b"".join(_pages(cursor, buffer, at, size, room))
         found.files.setdefault(f"cpu{cpu}/stats", b"")
         found.files[f"cpu{cpu}/raw"] = pages
         if len(pages) < size and not buffer.compressed:
             found.missing.append(f"{name} has only {len(pages):,} of {size:,} bytes of the events of CPU {cpu}")
 
 
-def _pages(cursor: _Cursor, buffer: _Buffer, at: int, size: int) -> Iterator[bytes]:
+@dataclass
+class _Room:
+    """What the pages of all CPUs may take: bytes of the file, and bytes in memory. Places that overlap take more."""
+
+    packed: int
+    unpacked: int
+
+    def take(self, packed: int, unpacked: int) -> None:
+        self.packed -= packed
+        self.unpacked -= unpacked
+        if self.packed < 0 or self.unpacked < 0:
+            raise UserError(
+                "the trace is damaged, or too large for rtproof: the events of its CPUs are more than the file"
+            )
+
+
+def _pages(cursor: _Cursor, buffer: _Buffer, at: int, size: int, room: _Room) -> Iterator[bytes]:
     """The pages of a CPU, as far as they are there."""
     if not buffer.compressed:
-        yield bytes(cursor.content[max(at, 0) : max(at, 0) + size])
+        pages = bytes(cursor.content[max(at, 0) : max(at, 0) + size])
+        room.take(len(pages), len(pages))
+        yield pages
         return
     place = cursor.elsewhere(at)
-    place.what, total = "the events", 0
+    place.what = "the events"
     try:
         for _ in range(place.number(4) if size else 0):
             packed, unpacked = place.number(4), place.number(4)
-            total += unpacked
-            if total > LARGEST_BYTES:
-                return
+            room.take(CHUNK_HEAD + packed, unpacked)
             yield _unpacked(place.take(packed), unpacked, place.what)
     except _CutShortError:
         return
