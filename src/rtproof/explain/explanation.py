@@ -17,12 +17,12 @@ from rtproof.core.units import whole_number
 from rtproof.explain.budget import LateActivation, System, TimeBudget, budget, watched_threads
 from rtproof.explain.causes import Blind, Cause, NamedCause
 from rtproof.explain.cpu_contexts import Change, CpuTimeline, CpuWalk, Window, joined
+from rtproof.explain.incomplete_windows import TraceWindows, trace_windows
 from rtproof.explain.machine_counts import NOTHING_COUNTED, MachineCounts, RecordCounts, read_counts, with_counts
 from rtproof.explain.stacks import CommonPath, common_path
 from rtproof.explain.thread_activations import BY_MARKS
 from rtproof.explain.trace_events import VECTOR
 from rtproof.explain.trace_source import TraceSource, trace_source
-from rtproof.explain.trace_windows import TraceWindows, trace_windows
 from rtproof.record.activations import NO_ACTIVATIONS, Activations, join_activations, number_activations
 from rtproof.record.contents import Int64Array, Moment, Record, Series, Snapshot, SnapshotReason
 from rtproof.summary import kernel_trace

@@ -47,9 +47,9 @@ from rtproof.explain.coincidence import (
     WaitedForCpu,
 )
 from rtproof.explain.explanation import CauseRow, Explanation
+from rtproof.explain.incomplete_windows import TraceWindows
 from rtproof.explain.machine_counts import Counted, CountedGap, MachineCounts
 from rtproof.explain.stacks import CommonPath
-from rtproof.explain.trace_windows import TraceWindows
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import NO_LONGEST, Analysis, Episode, Requirement, Verdict, several_stages, shares_of
 from rtproof.judge.episodes import LevelClusters, level_clusters

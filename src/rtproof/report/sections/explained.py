@@ -13,8 +13,8 @@ from rtproof.explain.causes import Blind, Cause
 from rtproof.explain.coincidence import Coincidences, coincidences
 from rtproof.explain.explanation import CauseRow, Explanation, explain
 from rtproof.explain.foreign_records import DEFINITION_EVENT
+from rtproof.explain.incomplete_windows import TraceWindows
 from rtproof.explain.trace_clock import WORTH_TELLING_NS
-from rtproof.explain.trace_windows import TraceWindows
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Record
 from rtproof.report import number_format

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from rtproof.explain.cpu_contexts import CpuWalk, Window
 from rtproof.explain.explanation import explain
+from rtproof.explain.incomplete_windows import TraceWindows, count_windows, meets
 from rtproof.explain.missing_switches import SWITCH, missing_switches
 from rtproof.explain.trace_events import IRQS_OFF, LOST, TraceEvent
 from rtproof.explain.trace_source import with_holes
-from rtproof.explain.trace_windows import TraceWindows, count_windows, meets
 from rtproof.judge.analyse import analyse
 from rtproof.record.contents import WHOLE_RUN, Event
 from rtproof.report.blocks import Text
