@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
@@ -109,7 +110,7 @@ class TimeBudget:
     woken_ns: int | None
     ran_ns: int | None
 
-    @property
+    @cached_property
     def by_cause(self) -> dict[NamedCause, int]:
         """How many ns each cause took, the largest first."""
         total: Counter[NamedCause] = Counter()
@@ -122,14 +123,14 @@ class TimeBudget:
         """The cause that took the most."""
         return next(iter(self.by_cause), NamedCause(Cause.UNEXPLAINED))
 
-    @property
+    @cached_property
     def possible_firsts(self) -> tuple[NamedCause, ...]:
         """The causes that may have taken the most: ``first``, and those that its error may have made smaller."""
-        total = self.by_cause
+        total, first = self.by_cause, self.first
         less, more = _charging_errors(self.parts)
-        least_ns = total.get(self.first, 0) - less[self.first]
-        others = [cause for cause in total if cause != self.first and total[cause] + more[cause] > least_ns]
-        return self.first, *others
+        least_ns = total.get(first, 0) - less[first]
+        others = [cause for cause in total if cause != first and total[cause] + more[cause] > least_ns]
+        return first, *others
 
     @property
     def whole(self) -> bool:
