@@ -99,11 +99,7 @@ class CyclictestOutput:
 def measure_folder(asked: ExperimentRequest, wanted: Measurement) -> tuple[Path, TargetError | None]:
     """Measure once. The run's folder, and why the agent failed although it left a record; None if it did not."""
     folder, _, outcome = _measure_once(asked, wanted, None)
-    try:
-        _report_agent_failure(outcome)
-    except TargetError as problem:
-        return folder, problem
-    return folder, None
+    return folder, _agent_failure(outcome)
 
 
 def run_as_cyclictest(asked: ExperimentRequest, wanted: Measurement, output: CyclictestOutput) -> int:
@@ -255,7 +251,14 @@ def _coloured(text: str, analysis: Analysis) -> str:
 
 def _report_agent_failure(outcome: AgentOutcome) -> None:
     """What the user must know of an agent that did not end well, after what was measured has been shown."""
+    if failure := _agent_failure(outcome):
+        raise failure
+
+
+def _agent_failure(outcome: AgentOutcome) -> TargetError | None:
+    """Why the agent failed. One that was killed has not failed, and that is printed."""
     if outcome.failed:
-        raise TargetError(outcome.said or f"the agent ended with exit code {outcome.exit_code}")
+        return TargetError(outcome.said or f"the agent ended with exit code {outcome.exit_code}")
     if outcome.killed_by:
         click.echo(f"rtproof: {local_runner.killed_sentence(outcome)}", err=True)
+    return None
