@@ -68,7 +68,7 @@ def write_cache_file(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             Path(file.name).replace(path)
-        except OSError:
+        except BaseException:
             Path(file.name).unlink(missing_ok=True)
             raise
 
