@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from rtproof.explain.cpu_contexts import Stretch
-from rtproof.lab.cell_explanation import SCHEDULER
+from rtproof.lab.cell_explanation import is_scheduler
 from rtproof.lab.executed_code import FunctionSpan
 from rtproof.summary.trace_text import is_interrupt
 
@@ -28,7 +28,7 @@ def innermost_context(stack: Sequence[str]) -> int | None:
     The scheduler that comes at the end of an interrupt belongs to none, and neither does what it calls.
     """
     for at in range(len(stack) - 1, -1, -1):
-        if stack[at].partition(".")[0] == SCHEDULER:
+        if is_scheduler(stack[at]):
             return None
         if is_context(stack[at]):
             return at
@@ -94,7 +94,7 @@ def charged_interrupts(
 
 def scheduler_begins(spans: Sequence[FunctionSpan]) -> list[int]:
     """When the scheduler began, in ns."""
-    return [span.start_ns for span in spans if span.began and span.name.partition(".")[0] == SCHEDULER]
+    return [span.start_ns for span in spans if span.began and is_scheduler(span.name)]
 
 
 def charged_switches(begins_ns: Sequence[int], switches_ns: Sequence[int]) -> Iterator[int]:

@@ -151,12 +151,10 @@ def _agreement(name: str, rows: Sequence[Details]) -> list[Figure]:
         Figure(name, "same first cause", _right_percent(clear), "%", len(clear), Bound(AGREE_PERCENT)),
         Figure(name, f"the same {above}", _right_percent(clear_late), "%", len(clear_late), Bound(AGREE_PERCENT)),
         Figure(name, "left open", percent(len(left_open), len(rows)), "%", len(rows)),
-        Figure(
-            name, f"left open {above}", percent(sum(len(x["by_trace"]) > 1 for x in late), len(late)), "%", len(late)
-        ),
+        Figure(name, f"left open {above}", percent(len(_open(late)), len(late)), "%", len(late)),
         Figure(name, "the truth is among those left open", _right_percent(left_open), "%", len(left_open)),
         Figure(name, "not in the trace", percent(sum(not x["by_trace"] for x in rows), len(rows)), "%", len(rows)),
-        Figure(name, "its length within 1 us", percent(close, len(right)), "%", len(right)),
+        Figure(name, f"its length within {CLOSE_US:g} us", percent(close, len(right)), "%", len(right)),
         Figure(name, "the lengths apart, median", quantile(apart_us, 0.5), "us", len(right)),
         Figure(name, "the same, 95 %", quantile(apart_us, 0.95), "us", len(right), Bound(most=CLOSE_US)),
         Figure(name, "the same, largest", quantile(apart_us, 1.0), "us", len(right)),

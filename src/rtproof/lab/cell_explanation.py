@@ -329,6 +329,11 @@ def phase_bounds(spans: Sequence[FunctionSpan], symbols: Symbols, due_ns: int) -
     return [(name, start_ns, stop_ns) for start_ns, (name, stop_ns) in zip(starts_ns, ends, strict=False)]
 
 
+def is_scheduler(name: str) -> bool:
+    """Whether a function is the scheduler, or a part that the compiler made of it."""
+    return name.partition(".")[0] == SCHEDULER
+
+
 _Switch = tuple[list[FunctionSpan], FunctionSpan | None, FunctionSpan | None]
 
 
@@ -338,7 +343,7 @@ def _switched(spans: Sequence[FunctionSpan], symbols: Symbols) -> _Switch | None
     if switched is None:
         return None
     before = [span for span in spans if span.start_ns <= switched.start_ns]
-    came = last_begun(before, lambda name: name.partition(".")[0] == SCHEDULER)
+    came = last_begun(before, is_scheduler)
     came_ns = came.start_ns if came else switched.start_ns
     return before, came, last_begun([span for span in before if span.start_ns < came_ns], _is_enqueue)
 
