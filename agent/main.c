@@ -2,6 +2,7 @@
 /* rtproof-agent: measures how late a Linux system reacts, on the system itself, and writes the record. */
 #include "system/sys.h"
 
+#include "background_command.h"
 #include "load_command.h"
 #include "loads/common/program.h"
 #include "options.h"
@@ -19,6 +20,7 @@ enum { EXIT_REFUSED = 2 };
 static const char usage[] =
 	"usage: rtproof-agent run -o FILE --duration TIME [option ...]\n"
 	"       rtproof-agent load NAME[:K=V,..] ... [--program ...] [--duration TIME] [--stop-on-eof]\n"
+	"       rtproof-agent background start | follow | signal | remove ...\n"
 	"       rtproof-agent list | version | help\n"
 	"\n";
 
@@ -86,6 +88,13 @@ static int load(int argc, char **argv)
 	return loading_main(argc, argv, why, sizeof(why)) ? say(why) : EXIT_SUCCESS;
 }
 
+static int background(int argc, char **argv)
+{
+	char why[512] = "";
+
+	return background_main(argc, argv, why, sizeof(why)) ? say(why) : EXIT_SUCCESS;
+}
+
 int main(int argc, char **argv)
 {
 	const char *command = argc > 1 ? argv[1] : "help";
@@ -96,6 +105,8 @@ int main(int argc, char **argv)
 		return run(argc - 1, argv + 1);
 	if (!strcmp(command, "load"))
 		return load(argc - 1, argv + 1);
+	if (!strcmp(command, "background"))
+		return background(argc - 1, argv + 1);
 	if (!strcmp(command, "list"))
 		return list();
 	if (!strcmp(command, "undo")) /* for this program's own use, see undo.h */

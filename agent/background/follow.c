@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "system/sys.h"
+
+#include "background/follow.h"
+
+#include "background/background_folder.h"
+#include "background/frames.h"
+#include "system/clock.h"
+#include "system/text.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+/* Two looks a second: as often as the agent tells its progress. */
+enum { LOOK_MS = 500 };
+
+#define SILENT_NS (30 * NS_PER_SECOND)
+#define BEAT_NS (5 * NS_PER_SECOND)
+
+/* A file that the host gets piece by piece. */
+struct source {
+	char type;
+	const char *name;
+	bool wanted;
+	int64_t at;
+};
+
+enum { LOG, RECORD, SOURCES };
+
+struct following {
+	const char *folder;
+	struct background background;
+	struct source sources[SOURCES];
+	struct frames frames;
+	int lock;
+	bool done, told_end;
+	int64_t heard_ns, beat_ns;
+	char line[128]; /* what the host has sent of a line */
+	size_t length;
+};
+
+static int64_t file_size(const char *folder, const char *name)
+{
+	char path[BACKGROUND_PATH];
+	struct stat file;
+
+	return background_path(path, folder, name) && stat(path, &file) == 0 ? (int64_t)file.st_size : -1;
+}
+
+/* How the run stands, and how long its files are; -1: there is none. */
+static int send_standing(struct following *following, const char *words)
+{
+	char boot[BOOT_ID_ROOM], text[256];
+
+	background_boot_id(boot);
+	int length = snprintf(text, sizeof(text), "%s; boot %s; now %s; log %lld; record %lld", words, following->background.boot,
+			      boot, (long long)file_size(following->folder, "log"),
+			      (long long)file_size(following->folder, "run.rtrec"));
+
+	following->beat_ns = clock_now_ns();
+	return frame_send(&following->frames, 'S', 0, (const uint8_t *)text, (size_t)length);
+}
+
+/* One piece of a file. How many bytes, 0 at its end, or -errno. */
+static int send_piece(struct following *following, const struct source *source, int64_t offset, size_t most)
+{
+	static uint8_t piece[FRAME_BYTES];
+	char path[BACKGROUND_PATH];
+
+	if (!background_path(path, following->folder, source->name))
+		return -ENAMETOOLONG;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	ssize_t n = pread(fd, piece, most < frame_most(&following->frames) ? most : frame_most(&following->frames), offset);
+	int err = n < 0 ? -errno : 0;
+
+	close(fd);
+	if (n > 0)
+		err = frame_send(&following->frames, source->type, offset, piece, (size_t)n);
+	return err ? err : (int)n;
+}
+
+static struct source *source_of(struct following *following, char type)
+{
+	for (int i = 0; i < SOURCES; i++)
+		if (following->sources[i].type == type)
+			return &following->sources[i];
+	return NULL;
+}
+
+static int send_again(struct following *following, const char *words)
+{
+	char type;
+	long long offset, length;
+	struct source *source;
+
+	if (sscanf(words, "%c %lld %lld", &type, &offset, &length) != 3 || offset < 0 || !(source = source_of(following, type)))
+		return 0;
+	while (length > 0) {
+		int n = send_piece(following, source, offset, (size_t)length);
+
+		if (n <= 0)
+			return n;
+		offset += n;
+		length -= n;
+	}
+	return 0;
+}
+
+static int obey(struct following *following, const char *line)
+{
+	long long offset;
+
+	if (sscanf(line, "record %lld", &offset) == 1 && offset >= 0) {
+		following->sources[RECORD].wanted = true;
+		following->sources[RECORD].at = offset;
+		following->told_end = false;
+	}
+	if (!strcmp(line, "done"))
+		following->done = true;
+	return !strncmp(line, "again ", 6) ? send_again(following, line + 6) : 0;
+}
+
+static int take_lines(struct following *following)
+{
+	char received[256];
+	ssize_t n = read(STDIN_FILENO, received, sizeof(received));
+	int err = 0;
+
+	if (n < 0)
+		return errno == EINTR || errno == EAGAIN ? 0 : -errno;
+	following->done = following->done || n == 0;
+	following->heard_ns = clock_now_ns();
+	for (ssize_t i = 0; i < n && !err; i++) {
+		if (received[i] != '\n' && received[i] != '\r') {
+			if (following->length < sizeof(following->line) - 1)
+				following->line[following->length++] = received[i];
+			continue;
+		}
+		following->line[following->length] = '\0';
+		following->length = 0;
+		err = obey(following, following->line);
+	}
+	return err;
+}
+
+/* Of each wanted file one piece. How many bytes went, or -errno. */
+static int send_news(struct following *following)
+{
+	int sent = 0;
+
+	for (int i = 0; i < SOURCES; i++) {
+		struct source *source = &following->sources[i];
+		int n = source->wanted ? send_piece(following, source, source->at, FRAME_BYTES) : 0;
+
+		if (n < 0)
+			return n;
+		source->at += n;
+		sent += n;
+	}
+	return sent;
+}
+
+/* The host has taken over from another process: the file that this one has locked has no name any more. */
+static bool replaced(const struct following *following)
+{
+	struct stat file;
+
+	return fstat(following->lock, &file) < 0 || file.st_nlink == 0;
+}
+
+static int step(struct following *following)
+{
+	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+	char words[40];
+
+	/* First how it stands, then the files: what a run wrote that has ended by then is sent before its end is told. */
+	background_standing(following->folder, &following->background, words, sizeof(words));
+	bool ended = strcmp(words, "running") != 0;
+	int sent = send_news(following);
+	int err = sent < 0 ? sent : 0;
+
+	if (!err && !sent && ended && !following->told_end) {
+		following->told_end = true;
+		err = send_standing(following, words);
+	}
+	if (!err && clock_now_ns() - following->beat_ns > BEAT_NS)
+		err = send_standing(following, ended && sent ? "sending" : words);
+	if (!err && poll(&input, 1, sent ? 0 : LOOK_MS) > 0)
+		err = take_lines(following);
+	return err;
+}
+
+static int lock_for(struct following *following, const char *host, char *why, size_t room)
+{
+	char path[BACKGROUND_PATH], other[80] = "";
+
+	if (!background_path(path, following->folder, "follower"))
+		return text_refuse(why, room, -ENAMETOOLONG, "%s is too long", following->folder);
+	if (text_read_line(path, other, sizeof(other)) == 0 && !strcmp(other, host))
+		unlink(path);
+	following->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (following->lock < 0)
+		return text_refuse(why, room, -errno, "%s cannot be written: %s", path, strerror(errno));
+	if (flock(following->lock, LOCK_EX | LOCK_NB) < 0)
+		return text_refuse(why, room, -EBUSY, "%s follows this run", other[0] ? other : "another host");
+	if (ftruncate(following->lock, 0) < 0 || write(following->lock, host, strlen(host)) < 0)
+		return text_refuse(why, room, -errno, "%s cannot be written: %s", path, strerror(errno));
+	return 0;
+}
+
+int follow(const char *folder, const char *host, int64_t log_from, bool as_text, char *why, size_t room)
+{
+	static struct following following;
+	char words[40];
+
+	following = (struct following){
+		.folder = folder,
+		.sources = { { 'L', "log", true, log_from }, { 'R', "run.rtrec", false, 0 } },
+		.frames = { .fd = STDOUT_FILENO, .as_text = as_text },
+		.heard_ns = clock_now_ns(),
+	};
+	int err = background_read(folder, &following.background);
+
+	if (err)
+		return text_refuse(why, room, err, "there is no run in %s: %s", folder, strerror(-err));
+	err = lock_for(&following, host, why, room);
+	if (err)
+		return err;
+	signal(SIGPIPE, SIG_IGN);
+	background_standing(folder, &following.background, words, sizeof(words));
+	err = send_standing(&following, words);
+	while (!err && !following.done && !replaced(&following) && clock_now_ns() - following.heard_ns < SILENT_NS)
+		err = step(&following);
+	close(following.lock);
+	/* A connection that broke is the usual end, and there is nobody who could be told. */
+	return 0;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "system/sys.h"
+
+#include "background/waiter.h"
+
+#include "background/background_folder.h"
+#include "system/processes.h"
+#include "system/text.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+enum { INHERITED_MOST = 256, EXIT_NOT_STARTED = 126 };
+
+/* The standard files lead to the connection, which would stay open as long as one of them is held. */
+static int leave_connection(const char *folder, int line)
+{
+	char path[BACKGROUND_PATH];
+	int nothing = open("/dev/null", O_RDWR);
+	int log = background_path(path, folder, "log") ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, 0600) : -1;
+
+	if (nothing < 0 || log < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(log, STDOUT_FILENO) < 0 ||
+	    dup2(log, STDERR_FILENO) < 0)
+		return -errno;
+	for (int fd = STDERR_FILENO + 1; fd < INHERITED_MOST; fd++)
+		if (fd != line)
+			close(fd);
+	return setsid() < 0 ? -errno : 0;
+}
+
+/* What the terminal would send to end programs is for the agent alone; the waiter ends after it. */
+static void ignore_signals(void (*disposition)(int))
+{
+	signal(SIGHUP, disposition);
+	signal(SIGINT, disposition);
+	signal(SIGTERM, disposition);
+	signal(SIGPIPE, disposition);
+}
+
+static pid_t start_agent(char **arguments)
+{
+	pid_t pid = fork();
+	sigset_t none;
+
+	if (pid)
+		return pid;
+	ignore_signals(SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	execv("/proc/self/exe", arguments);
+	fprintf(stderr, "rtproof-agent: the agent cannot be started: %s\n", strerror(errno));
+	_exit(EXIT_NOT_STARTED);
+}
+
+static int write_state(const char *folder, pid_t agent)
+{
+	char boot[BOOT_ID_ROOM], state[160];
+	struct process self, other;
+	int err = processes_self(&self);
+
+	/* An agent that has ended already is not waited for yet, so it still has its number. */
+	if (!err)
+		err = processes_look(agent, &other);
+	if (err)
+		return err;
+	background_boot_id(boot);
+	snprintf(state, sizeof(state), "%d %lld %d %lld %s\n", (int)self.pid, (long long)self.started, (int)agent,
+		 (long long)other.started, boot);
+	return background_write(folder, "state", state);
+}
+
+static void write_end(const char *folder, pid_t agent)
+{
+	char end[40];
+	int status = 0;
+
+	while (waitpid(agent, &status, 0) < 0 && errno == EINTR)
+		;
+	if (WIFSIGNALED(status))
+		snprintf(end, sizeof(end), "signal %d\n", WTERMSIG(status));
+	else
+		snprintf(end, sizeof(end), "exit %d\n", WEXITSTATUS(status));
+	/* Without room for the word the run is told as one that vanished. */
+	(void)background_write(folder, "exit", end);
+}
+
+static _Noreturn void keep(const char *folder, char **arguments, int line)
+{
+	pid_t agent = -1;
+	int err = leave_connection(folder, line);
+
+	ignore_signals(SIG_IGN);
+	if (!err) {
+		fcntl(line, F_SETFD, FD_CLOEXEC);
+		agent = start_agent(arguments);
+		err = agent < 0 ? -errno : write_state(folder, agent);
+	}
+	if (err && agent > 0)
+		kill(agent, SIGTERM);
+	if (write(line, &err, sizeof(err)) != (ssize_t)sizeof(err))
+		err = -EIO;
+	close(line);
+	if (agent > 0)
+		write_end(folder, agent);
+	_exit(err != 0);
+}
+
+static int answer_of_waiter(int line)
+{
+	int err = 0;
+	ssize_t n;
+
+	while ((n = read(line, &err, sizeof(err))) < 0 && errno == EINTR)
+		;
+	return n == (ssize_t)sizeof(err) ? err : -ECHILD;
+}
+
+int background_start(const char *folder, char **arguments, char *why, size_t room)
+{
+	int line[2];
+
+	if (mkdir(folder, 0700) < 0)
+		return text_refuse(why, room, -errno, "the folder %s cannot be made: %s", folder, strerror(errno));
+	if (pipe(line) < 0)
+		return text_refuse(why, room, -errno, "no run can be started in the background: %s", strerror(errno));
+	pid_t waiter = fork();
+
+	if (waiter == 0)
+		keep(folder, arguments, line[1]);
+	int err = waiter < 0 ? -errno : 0;
+
+	close(line[1]);
+	if (!err)
+		err = answer_of_waiter(line[0]);
+	close(line[0]);
+	return err ? text_refuse(why, room, err, "no run can be started in %s: %s", folder, strerror(-err)) : 0;
+}
+
+int background_signal(const char *folder, int number, char *why, size_t room)
+{
+	struct background background;
+	char words[40];
+	int err = background_read(folder, &background);
+
+	if (err)
+		return text_refuse(why, room, err, "there is no run in %s: %s", folder, strerror(-err));
+	background_standing(folder, &background, words, sizeof(words));
+	if (strcmp(words, "running") != 0 || !processes_live(background.agent, background.agent_started))
+		return 0;
+	if (kill(background.agent, number) < 0 && errno != ESRCH)
+		return text_refuse(why, room, -errno, "the agent cannot be told to end: %s", strerror(errno));
+	return 0;
+}
