@@ -11,19 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static int send_signal(const char *folder, const char *name, char *why, size_t room)
-{
-	static const struct {
-		const char *name;
-		int number;
-	} known[] = { { "int", SIGINT }, { "term", SIGTERM }, { "kill", SIGKILL } };
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (!strcmp(known[i].name, name))
-			return background_signal(folder, known[i].number, why, room);
-	return text_refuse(why, room, -EINVAL, "'%s' is none of int, term and kill", name);
-}
-
 static int follow_as_asked(char **words, int n, char *why, size_t room)
 {
 	int64_t from;
@@ -56,7 +43,7 @@ int background_main(int argc, char **argv, char *why, size_t room)
 	if (!strcmp(what, "follow") && (n == 3 || n == 4))
 		return follow_as_asked(argv + 2, n, why, room);
 	if (!strcmp(what, "signal") && n == 2)
-		return send_signal(argv[2], argv[3], why, room);
+		return background_signal(argv[2], argv[3], why, room);
 	if (!strcmp(what, "remove") && n == 1)
 		return remove_folder(argv[2], why, room);
 	return text_refuse(why, room, -EINVAL,

@@ -5,6 +5,7 @@
 
 #include "background/background_folder.h"
 #include "background/frames.h"
+#include "background/waiter.h"
 #include "system/clock.h"
 #include "system/text.h"
 
@@ -39,6 +40,7 @@ struct following {
 	int lock;
 	bool done, told_end;
 	int64_t heard_ns, beat_ns;
+	char why[256];
 	char line[128]; /* what the host has sent of a line */
 	size_t length;
 };
@@ -124,6 +126,8 @@ static int obey(struct following *following, const char *line)
 	}
 	if (!strcmp(line, "done"))
 		following->done = true;
+	if (!strncmp(line, "signal ", 7))
+		return background_signal(following->folder, line + 7, following->why, sizeof(following->why));
 	return !strncmp(line, "again ", 6) ? send_again(following, line + 6) : 0;
 }
 

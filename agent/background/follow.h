@@ -5,7 +5,7 @@
  *
  * Frames (frames.h): S how the run stands, at the begin, every few seconds and at the end; L the log; R the record.
  * Lines that the host sends: "alive"; "record OFFSET": send the record from there on, as far as it is written;
- * "again TYPE OFFSET LENGTH"; "done". A host that sends nothing for long is gone, and so the follower ends.
+ * "again TYPE OFFSET LENGTH"; "signal NAME"; "done". A host that sends nothing for long is gone, and so the follower ends.
  */
 #ifndef RTPROOF_FOLLOW_H
 #define RTPROOF_FOLLOW_H

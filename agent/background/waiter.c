@@ -139,12 +139,28 @@ int background_start(const char *folder, char **arguments, char *why, size_t roo
 	return err ? text_refuse(why, room, err, "no run can be started in %s: %s", folder, strerror(-err)) : 0;
 }
 
-int background_signal(const char *folder, int number, char *why, size_t room)
+static int signal_number(const char *name)
+{
+	static const struct {
+		const char *name;
+		int number;
+	} known[] = { { "int", SIGINT }, { "term", SIGTERM }, { "kill", SIGKILL } };
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strcmp(known[i].name, name))
+			return known[i].number;
+	return -EINVAL;
+}
+
+int background_signal(const char *folder, const char *name, char *why, size_t room)
 {
 	struct background background;
+	int number = signal_number(name);
 	char words[40];
 	int err = background_read(folder, &background);
 
+	if (number < 0)
+		return text_refuse(why, room, number, "'%s' is none of int, term and kill", name);
 	if (err)
 		return text_refuse(why, room, err, "there is no run in %s: %s", folder, strerror(-err));
 	background_standing(folder, &background, words, sizeof(words));

@@ -12,7 +12,10 @@
  */
 int background_start(const char *folder, char **arguments, char *why, size_t room);
 
-/* A signal to the agent of that run; never to another process that has got its number. 0, or a negative errno and why. */
-int background_signal(const char *folder, int number, char *why, size_t room);
+/*
+ * A signal, one of int, term and kill, to the agent of that run; never to another process that has got its number. 0, or a
+ * negative errno and why.
+ */
+int background_signal(const char *folder, const char *name, char *why, size_t room);
 
 #endif

@@ -77,6 +77,16 @@ def architecture_of_machine(machine: str) -> Architecture:
     raise UserError(f"there is no agent for a machine that calls itself {machine!r}")
 
 
+OLDER = {"x86_64": ("i386",), "aarch64": ("armv7", "arm926"), "armv7": ("arm926",), "arm926": ("arm920t",)}
+"""Builds that may run where the first does not: a kernel can refuse 64-bit programs, and a name can promise too much."""
+
+
+def candidates_for(machine: str) -> tuple[Architecture, ...]:
+    """The builds to try on a machine, the most fitting first; UserError if there is none."""
+    first = architecture_of_machine(machine)
+    return (first, *(architecture(name) for name in OLDER.get(first.name, ())))
+
+
 def host_architecture() -> Architecture:
     """The architecture of this machine."""
     return architecture_of_machine(platform.machine())

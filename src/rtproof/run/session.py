@@ -260,7 +260,8 @@ def _measure(
     record = plan.folder / run_folder.RECORD_NAME
     remote = target.place(record)
     with forwarding_signals() as forwarder:
-        arguments = ("run", "-o", remote, *plan.arguments, "--progress", PROGRESS_INTERVAL, "--stop-on-eof")
+        with_host = () if getattr(target, "outlives_host", False) else ("--stop-on-eof",)
+        arguments = ("run", "-o", remote, *plan.arguments, "--progress", PROGRESS_INTERVAL, *with_host)
         process = target.start((target.push(plan.agent), *arguments))
         forwarder.process = process
         listener = AgentListener(view, plan.folder / LOG_NAME, watcher, process.interrupt, traced)

@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run that goes on while nobody is connected: follow what it prints, tell it to end, and fetch its record.
+
+The other side is ``agent/background/`` on the board. Offsets into the board's files are all that must be known to go on
+after the connection broke, so any host that knows the folder can take a run up.
+"""
+
+import re
+import shlex
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rtproof.boards.frames import Frame, FrameReader, FrameType
+from rtproof.boards.shell import Channel, LinkError, Shell, ask
+from rtproof.core.errors import TargetError
+from rtproof.core.printable import clean
+
+BEAT_S = 5
+"""How often either side says that it is there."""
+SILENT_S = 20
+"""A board that says nothing for so long is not connected any more."""
+PAUSES_S = (1, 2, 4, 8, 15)
+"""Between two tries to connect; the last one again and again."""
+BUSY_S = 45
+"""How long a board may take to notice that the host before is gone: it waits 30 s for it."""
+ASK_AGAIN_S = 5
+STANDING = re.compile(r"(.+); boot (\S+); now (\S+); log (-?\d+); record (-?\d+)")
+RUNNING = ("running", "sending")
+
+
+class BusyError(TargetError):
+    """Another host follows the run."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run goes on. agent: its path on the board; folder: of the run; before: words such as ``sudo -n``."""
+
+    agent: str
+    folder: str
+    before: tuple[str, ...] = ()
+
+    def command(self, verb: str, *words: str) -> str:
+        """The command line of the agent on the board that deals with runs in the background."""
+        return shlex.join((*self.before, self.agent, "background", verb, self.folder, *words))
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a run stands. words: as the agent says it. log, record: how long the files are, in bytes; -1: none.
+
+    boot, now: the id of the boot in which it was started, and of the present one.
+    """
+
+    words: str
+    boot: str
+    now: str
+    log: int
+    record: int
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether more may be printed or measured."""
+        return self.words in RUNNING
+
+    @classmethod
+    def read(cls, content: bytes) -> "Standing | None":
+        """What a frame says; None if it cannot be read."""
+        found = STANDING.fullmatch(content.decode(errors="replace"))
+        return cls(found[1], found[2], found[3], int(found[4]), int(found[5])) if found else None
+
+
+@dataclass
+class Assembly:
+    """A file of the board that arrives in pieces, some of them twice or late. at: the bytes that have arrived in order."""
+
+    type: FrameType
+    take: Callable[[bytes], None]
+    at: int = 0
+    _later: dict[int, bytes] = field(default_factory=dict)
+    _asked: tuple[int, float] = (-1, 0.0)
+
+    def add(self, frame: Frame) -> None:
+        """Take a frame, and what was waiting for it."""
+        if frame.offset + len(frame.content) > self.at:
+            self._later[frame.offset] = frame.content
+        while ready := [offset for offset in self._later if offset <= self.at]:
+            for offset in ready:
+                content = self._later.pop(offset)[self.at - offset :]
+                if content:
+                    self.take(content)
+                    self.at += len(content)
+
+    def missing(self, length: int, now: float) -> str:
+        """The line that asks for the first hole again; "" without a hole, or if that was asked a moment ago.
+
+        length: of the whole file as far as it was sent.
+        """
+        until = min((offset for offset in self._later), default=length)
+        if until <= self.at or (self._asked[0] == self.at and now - self._asked[1] < ASK_AGAIN_S):
+            return ""
+        self._asked = self.at, now
+        return f"again {self.type.value} {self.at} {until - self.at}\n"
+
+
+class BackgroundRun:
+    """A run in the background, as the process of a target. host: says for whom it is followed; patience_s: of ``lines``."""
+
+    def __init__(self, shell: Shell, place: Place, host: str, patience_s: float) -> None:
+        self._shell = shell
+        self._place = place
+        self._host = host
+        self._patience_s = patience_s
+        self._rest = b""
+        self._lines: list[str] = []
+        self._log = Assembly(FrameType.LOG, self._take_log)
+        self._channel: Channel | None = None
+        self._signals: list[str] = []
+        self._given_up = False
+        self.standing: Standing | None = None
+
+    # What a target's process does.
+
+    def lines(self) -> Iterator[str]:
+        """What the agent prints, also what it printed while the connection was broken; and a sentence for each break.
+
+        LinkError if the board cannot be reached for longer than the patience. The run may go on there.
+        """
+        for frame in self._frames(self._follow_to_end):
+            if isinstance(frame, str):
+                yield frame
+            else:
+                yield from self._new_lines()
+        yield from self._new_lines()
+        if self._rest:
+            yield self._rest.decode(errors="replace")
+
+    def interrupt(self) -> None:
+        self._signal("int")
+
+    def terminate(self) -> None:
+        self._signal("term")
+
+    def kill(self) -> None:
+        """End the agent there. If there is no connection, give the connection up instead."""
+        self._given_up = self._channel is None
+        self._signal("kill")
+
+    def wait(self) -> int:
+        """The agent's exit code or signal; that of a kill if nobody could see it end."""
+        found = re.fullmatch(r"(exit|signal) (\d+)", self.standing.words if self.standing else "")
+        if not found:
+            return -signal.SIGKILL
+        return int(found[2]) if found[1] == "exit" else -int(found[2])
+
+    def ended_how(self) -> str:
+        """What happened to a run whose end nobody saw, in a sentence; "" if it ended by itself."""
+        standing = self.standing
+        if standing and standing.words == "other-boot":
+            return f"the board was booted anew during the run (boot id {standing.boot} before, {standing.now} now)"
+        return "the agent and its keeper were killed" if standing and standing.words == "vanished" else ""
+
+    # The connection.
+
+    def _signal(self, name: str) -> None:
+        """Also called by a signal handler: it may write into the channel, and does nothing else."""
+        self._signals.append(name)
+        if self._channel:
+            with suppress(LinkError):
+                self._send_signals(self._channel)
+
+    def _send_signals(self, channel: Channel) -> None:
+        while self._signals:
+            channel.send(f"signal {self._signals[0]}\n".encode())
+            self._signals.pop(0)
+
+    def _frames(self, work: Callable[[Channel], Iterator[Frame]]) -> Iterator[Frame | str]:
+        """The frames of as many connections as it takes, and a sentence when one is lost or found again."""
+        lost_at: float | None = None
+        tries = 0
+        while True:
+            try:
+                for frame in self._connected(work):
+                    if lost_at is not None:
+                        yield f"rtproof: connected to {self._shell.name} again after {time.monotonic() - lost_at:.0f} s"
+                        lost_at, tries = None, 0
+                    yield frame
+                return
+            except LinkError as problem:
+                now = time.monotonic()
+                if lost_at is None:
+                    lost_at = now
+                    yield f"rtproof: no connection to {self._shell.name} ({problem}); the run goes on there"
+                if self._given_up or now - lost_at > self._patience_s:
+                    raise LinkError(f"no connection to {self._shell.name}: {problem}") from problem
+                time.sleep(PAUSES_S[min(tries, len(PAUSES_S) - 1)])
+                tries += 1
+
+    def _connected(self, work: Callable[[Channel], Iterator[Frame]]) -> Iterator[Frame]:
+        text = () if self._shell.binary else ("text",)
+        channel = self._shell.start(self._place.command("follow", self._host, str(self._log.at), *text))
+        self._channel = channel
+        try:
+            self._send_signals(channel)
+            yield from work(channel)
+        finally:
+            self._channel = None
+            channel.close()
+
+    def _received(self, channel: Channel) -> Iterator[Frame]:
+        """The frames of this connection. LinkError when it breaks, BusyError if another host has the run."""
+        reader = FrameReader()
+        heard = beat = time.monotonic()
+        while True:
+            piece = channel.receive(1.0)
+            now = time.monotonic()
+            if piece == b"":
+                self._explain_end(channel)
+            if piece:
+                heard = now
+                yield from reader.feed(piece)
+            if now - heard > SILENT_S:
+                raise LinkError(f"nothing came for {SILENT_S} s")
+            if now - beat > BEAT_S:
+                channel.send(b"alive\n")
+                beat = now
+
+    def _explain_end(self, channel: Channel) -> None:
+        answer = channel.finish(10)
+        words = answer.words()
+        if "follows this run" in words:
+            raise BusyError(f"{self._shell.name}: {words.rpartition(': ')[2]}")
+        if "there is no run in" in words:
+            raise TargetError(f"{self._shell.name}: {words.removeprefix('rtproof-agent: ')}")
+        raise LinkError(words if answer.status else "the board ended the connection")
+
+    def _follow_to_end(self, channel: Channel) -> Iterator[Frame]:
+        for frame in self._received(channel):
+            if frame.type is FrameType.LOG:
+                self._log.add(frame)
+            elif frame.type is FrameType.STANDING:
+                self.standing = Standing.read(frame.content) or self.standing
+            yield frame
+            standing = self.standing
+            until = standing.log if standing and not standing.goes_on else 0
+            if standing and not standing.goes_on and self._log.at >= standing.log:
+                return
+            if line := self._log.missing(until, time.monotonic()):
+                channel.send(line.encode())
+
+    def _take_log(self, content: bytes) -> None:
+        *lines, self._rest = (self._rest + content).split(b"\n")
+        self._lines += [line.decode(errors="replace") for line in lines]
+
+    def _new_lines(self) -> Iterator[str]:
+        lines, self._lines = self._lines, []
+        yield from lines
+
+    # The record.
+
+    def fetch(self, file: Path) -> Iterator[str]:
+        """Append to the file what it lacks of the record; yields a sentence for each break of the connection."""
+        have = file.stat().st_size if file.exists() else 0
+        with file.open("ab") as writing:
+            record = Assembly(FrameType.RECORD, lambda content: _write(writing.write, content), have)
+            for frame in self._frames(lambda channel: self._fetch_rest(channel, record)):
+                if isinstance(frame, str):
+                    yield frame
+
+    def _fetch_rest(self, channel: Channel, record: Assembly) -> Iterator[Frame]:
+        channel.send(f"record {record.at}\n".encode())
+        for frame in self._received(channel):
+            if frame.type is FrameType.RECORD:
+                record.add(frame)
+            elif frame.type is FrameType.STANDING:
+                self.standing = Standing.read(frame.content) or self.standing
+            yield frame
+            length = self.standing.record if self.standing else -1
+            told_now = frame.type is FrameType.STANDING and self.standing is not None and not self.standing.goes_on
+            if told_now and record.at >= length:
+                channel.send(b"done\n")
+                return
+            if line := record.missing(length if told_now else 0, time.monotonic()):
+                channel.send(line.encode())
+
+    def remove(self) -> None:
+        """Remove the run from the board. TargetError if it goes on or cannot be removed."""
+        answer = ask(self._shell, self._place.command("remove"))
+        if answer.status:
+            raise TargetError(f"{self._shell.name}: {clean(answer.words())}")
+
+
+def _write(write: Callable[[bytes], int], content: bytes) -> None:
+    write(content)
+
+
+def start(shell: Shell, place: Place, arguments: tuple[str, ...]) -> None:
+    """Start the agent there. TargetError with its reason if it does not start."""
+    answer = ask(shell, place.command("start", *arguments))
+    if answer.status:
+        raise TargetError(f"{shell.name}: {answer.words().removeprefix('rtproof-agent: ')}")

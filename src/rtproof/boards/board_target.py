@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A board as a target: the agent that fits it is brought there, and its runs go on without this host."""
+
+import platform
+import secrets
+import shlex
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rtproof.agents.architectures import candidates_for
+from rtproof.agents.build import find_agent
+from rtproof.boards import background_run, upload
+from rtproof.boards.background_run import BackgroundRun, Place
+from rtproof.boards.shell import Answer, Shell, ask
+from rtproof.core.errors import TargetError
+from rtproof.core.printable import clean
+
+CANNOT_RUN = (126, 127, 128 + 4, 128 + 11)
+"""Exit statuses of a program for another processor: not executable, not found, SIGILL, SIGSEGV."""
+RECORD = "run.rtrec"
+
+
+class BoardTarget:
+    """A machine behind a shell. before: words before the agent's command, such as ``sudo -n``. asked: see own_folder."""
+
+    outlives_host = True
+
+    def __init__(self, shell: Shell, before: tuple[str, ...] = (), folder: str = "", patience_s: float = 600) -> None:
+        self._shell = shell
+        self._before = before
+        self._folder = upload.own_folder(shell, folder)
+        self._patience_s = patience_s
+        self._machine, self._host_name = _names(shell)
+        self._run: BackgroundRun | None = None
+        self._agent = ""
+
+    def machine(self) -> str:
+        return self._machine
+
+    def host_name(self) -> str:
+        return self._host_name
+
+    def own_agent(self) -> Path:
+        """The first agent that runs there, of those that may fit the machine. It is there afterwards."""
+        refused = []
+        for architecture in candidates_for(self._machine):
+            program = find_agent(architecture.name)
+            answer = self._try(program)
+            if answer.status == 0:
+                return program
+            refused.append(f"{architecture.name} ({answer.words()})")
+        raise TargetError(f"{self._shell.name}: no agent runs on a {self._machine}: {', '.join(refused)}")
+
+    def _try(self, program: Path) -> Answer:
+        arrived = upload.bring(self._shell, program, self._folder)
+        return ask(self._shell, shlex.join((*self._before, arrived.path, "version")))
+
+    def push(self, program: Path) -> str:
+        self._agent = upload.bring(self._shell, program, self._folder).path
+        return self._agent
+
+    def place(self, file: Path) -> str:
+        started = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+        return f"{self._folder}/run-{started}-{secrets.token_hex(3)}/{RECORD}"
+
+    def start(self, arguments: Sequence[str]) -> BackgroundRun:
+        agent, *words = arguments
+        remote = words[words.index("-o") + 1]
+        place = Place(agent, remote.rpartition("/")[0], self._before)
+        background_run.start(self._shell, place, tuple(words))
+        self._run = BackgroundRun(self._shell, place, _this_host(), self._patience_s)
+        return self._run
+
+    def pull(self, remote: str, file: Path) -> None:
+        """Fetch the record, and then remove the run from the board."""
+        assert self._run
+        for sentence in self._run.fetch(file):
+            print(sentence, file=sys.stderr)
+        self._run.remove()
+
+
+def _names(shell: Shell) -> tuple[str, str]:
+    """What ``uname`` says of the machine and its name."""
+    answer = ask(shell, "uname -m && uname -n")
+    words = [clean(word) for word in answer.output.decode(errors="replace").split()]
+    if answer.status or len(words) < 2:
+        raise TargetError(f"{shell.name} does not say what machine it is: {answer.words()}")
+    return words[-2], words[-1]
+
+
+def _this_host() -> str:
+    return f"{platform.node() or 'localhost'}-{secrets.token_hex(4)}"

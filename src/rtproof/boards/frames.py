@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pieces of a board's files on their way to the host, as ``agent/background/frames.c`` sends them.
+
+A frame is a line ``=rtproof TYPE OFFSET LENGTH CRC`` and the bytes behind it; as text, base64 in the same line. What
+stands between frames is from others, such as the kernel's messages on a console, and is skipped.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+START = b"=rtproof "
+LONGEST_HEAD = 64
+LARGEST = 16384
+HEAD = re.compile(rb"=rtproof ([SLR]) (\d{1,19}) (\d{1,6}) ([0-9a-f]{8})([ \n])")
+TEXT = re.compile(rb"([A-Za-z0-9+/]*={0,2})\r?\n")
+
+
+class FrameType(Enum):
+    """What a frame carries: how the run stands, a piece of its log, a piece of its record."""
+
+    STANDING = "S"
+    LOG = "L"
+    RECORD = "R"
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A piece of a file, from this offset in bytes on."""
+
+    type: FrameType
+    offset: int
+    content: bytes
+
+
+class FrameReader:
+    """Finds the whole frames in what a connection brings. ``damaged``: how many began and were not what they say."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self.damaged = 0
+
+    def feed(self, content: bytes) -> Iterator[Frame]:
+        """The frames that are whole now. Only a frame whose CRC fits is given."""
+        self._rest += content
+        while (frame := self._next()) is not None:
+            if isinstance(frame, Frame):
+                yield frame
+
+    def _next(self) -> Frame | bool | None:
+        """A frame; False if something was skipped; None if more must come first."""
+        at = self._rest.find(START)
+        if at < 0:
+            self._rest = self._rest[-len(START) :]
+            return None
+        self._rest = self._rest[at:]
+        head = HEAD.match(self._rest)
+        if not head:
+            return None if len(self._rest) < LONGEST_HEAD else self._skip()
+        length = int(head[3])
+        found = self._bytes(head, length) if length <= LARGEST else b""
+        if found is None:
+            return None
+        content, end = found if found else (b"", 0)
+        if not end or len(content) != length or binascii.crc32(content) != int(head[4], 16):
+            return self._skip()
+        self._rest = self._rest[end:]
+        return Frame(FrameType(head[1].decode()), int(head[2]), content)
+
+    def _bytes(self, head: re.Match[bytes], length: int) -> tuple[bytes, int] | bytes | None:
+        """The content and where it ends; b"" if it is damaged; None if more must come first."""
+        begin = head.end()
+        if head[5] == b"\n":
+            end = begin + length
+            return (self._rest[begin:end], end) if len(self._rest) >= end else None
+        most = 4 * -(-length // 3)
+        text = TEXT.match(self._rest, begin)
+        if not text:
+            return None if len(self._rest) < begin + most + 2 else b""
+        try:
+            return base64.b64decode(text[1], validate=True), text.end()
+        except binascii.Error:
+            return b""
+
+    def _skip(self) -> bool:
+        self.damaged += 1
+        self._rest = self._rest[1:]
+        return False

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one thing that is asked of a board: run a command line, with standard input and output, and an exit status."""
+
+import os
+import select
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Protocol
+
+from rtproof.core.errors import TargetError
+from rtproof.core.printable import clean
+
+PIECE = 65536
+LONGEST_COMPLAINT = 65536
+LONGEST_STALL_S = 60
+LAST_WORDS_S = 1
+"""How long a program may take to end once its files are closed. What it started may hold standard error longer."""
+
+
+class LinkError(TargetError):
+    """The connection to the board could not be made, or broke. What runs on the board may go on."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command line printed, and its exit status."""
+
+    status: int
+    output: bytes
+    complaint: bytes
+
+    def words(self) -> str:
+        """The last line of standard error, else of standard output, for a message."""
+        lines = (self.complaint.strip() or self.output.strip()).decode(errors="replace").splitlines()
+        return clean(lines[-1]) if lines else "it said nothing"
+
+
+class Channel(Protocol):
+    """A command line that runs on the board."""
+
+    def send(self, content: bytes) -> None:
+        """Bytes for its standard input. LinkError if the connection is gone."""
+
+    def end_input(self) -> None:
+        """Close its standard input."""
+
+    def receive(self, timeout_s: float) -> bytes | None:
+        """What it printed on standard output; None if nothing came in time, and b"" once no more will come."""
+
+    def finish(self, timeout_s: float) -> Answer:
+        """Wait for its end. The answer has what ``receive`` has not taken. LinkError if it does not come in time."""
+
+    def close(self) -> None:
+        """Give the connection up. Whether the command goes on is the board's affair."""
+
+
+class Shell(Protocol):
+    """How command lines get to a board. ``name``: of the board in messages. ``binary``: it changes no byte on the way."""
+
+    name: str
+    binary: bool
+
+    def start(self, command: str) -> Channel:
+        """Begin a command line of POSIX's sh. LinkError if the board cannot be reached."""
+
+
+def ask(shell: Shell, command: str, given: bytes = b"", timeout_s: float = 60) -> Answer:
+    """Run a command line to its end. LinkError if the connection breaks, or it takes longer than the time."""
+    channel = shell.start(command)
+    try:
+        if given:
+            channel.send(given)
+        channel.end_input()
+        return channel.finish(timeout_s)
+    finally:
+        channel.close()
+
+
+class ProgramChannel:
+    """A program of this host whose standard files are those of a command line on the board.
+
+    It has a session of its own: the terminal's Ctrl-C is for the run, and must not break the connection. ``link_lost``
+    turns an exit status and standard error into the sentence that says why there is no connection, or "".
+    """
+
+    def __init__(self, arguments: Sequence[str], link_lost: Callable[[Answer], str]) -> None:
+        try:
+            self._popen = subprocess.Popen(
+                arguments,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise LinkError(f"{arguments[0]} cannot be started: {error.strerror}") from error
+        assert self._popen.stdin and self._popen.stdout and self._popen.stderr
+        self._input, self._output, self._error = self._popen.stdin, self._popen.stdout, self._popen.stderr
+        os.set_blocking(self._input.fileno(), False)
+        self._link_lost = link_lost
+        self._complaint = bytearray()
+        self._listener = threading.Thread(target=self._take_complaint, daemon=True)
+        self._listener.start()
+
+    def _take_complaint(self) -> None:
+        """Take standard error all the time, so that a program that complains much never waits."""
+        while piece := os.read(self._error.fileno(), PIECE):
+            self._complaint += piece
+            del self._complaint[:-LONGEST_COMPLAINT]
+
+    def send(self, content: bytes) -> None:
+        rest = memoryview(content)
+        while rest:
+            if not select.select([], [self._input], [], LONGEST_STALL_S)[1]:
+                raise LinkError(f"nothing went through for {LONGEST_STALL_S} s")
+            try:
+                rest = rest[os.write(self._input.fileno(), rest[: select.PIPE_BUF]) :]
+            except BrokenPipeError:
+                raise LinkError(self._ended(LONGEST_STALL_S, b"").words()) from None
+
+    def end_input(self) -> None:
+        self._input.close()
+
+    def receive(self, timeout_s: float) -> bytes | None:
+        if not select.select([self._output], [], [], timeout_s)[0]:
+            return None
+        return os.read(self._output.fileno(), PIECE)
+
+    def finish(self, timeout_s: float) -> Answer:
+        end = time.monotonic() + timeout_s
+        output = bytearray()
+        while (piece := self.receive(max(0.0, end - time.monotonic()))) != b"":
+            if piece is None:
+                raise LinkError(f"no answer within {timeout_s:g} s")
+            output += piece
+        return self._ended(max(0.1, end - time.monotonic()), bytes(output))
+
+    def _ended(self, timeout_s: float, output: bytes) -> Answer:
+        try:
+            status = self._popen.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            raise LinkError(f"no answer within {timeout_s:g} s") from None
+        self._listener.join(LAST_WORDS_S)
+        answer = Answer(status, output, bytes(self._complaint))
+        if lost := self._link_lost(answer):
+            raise LinkError(lost)
+        return answer
+
+    def close(self) -> None:
+        self._input.close()
+        self._output.close()
+        try:
+            self._popen.wait(LAST_WORDS_S)
+        except subprocess.TimeoutExpired:
+            with suppress(ProcessLookupError):
+                os.killpg(self._popen.pid, signal.SIGKILL)
+            self._popen.wait()
+        self._listener.join(LAST_WORDS_S)
+        if not self._listener.is_alive():
+            self._error.close()

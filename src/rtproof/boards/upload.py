@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bring a program to a board whose shell has ``cat``, ``chmod`` and ``mv``, and find out whether it arrived whole.
+
+A board may lack mktemp, base64, stat and every checksum. Then the length alone is compared, and ``Arrived`` says so.
+"""
+
+import hashlib
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rtproof.boards.shell import Answer, Shell, ask
+from rtproof.core.errors import TargetError
+
+UPLOAD_TIMEOUT_S = 600
+CHECK = "{ sha256sum %s || md5sum %s || cksum %s || wc -c < %s; } 2>/dev/null"
+"""Prints what the first of these tools that is there says of a file."""
+USUAL_FOLDERS = ('"${HOME:-/nonexistent}/.cache"', "/var/tmp", "/tmp", "/dev/shm", "/run")
+"""Where the agent and its runs may go, in order. The first two outlive a reboot on most boards."""
+_SIXTEEN = set("0123456789abcdef")
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """A program on the board. checked: by which tool it was compared, such as ``sha256sum``."""
+
+    path: str
+    checked: str
+
+
+def own_folder(shell: Shell, asked: str) -> str:
+    """A folder on the board for this user's agent and runs. TargetError with what the board said if none can be had.
+
+    asked: the folder to take, or "" for the first of USUAL_FOLDERS in which files can be written and programs run.
+    """
+    places = (shlex.quote(asked),) if asked else USUAL_FOLDERS
+    answer = ask(shell, _folder_script(places))
+    found = [line for line in answer.output.decode(errors="replace").splitlines() if line.startswith("/")]
+    if not found:
+        where = asked or "a folder for temporary files"
+        raise TargetError(f"{shell.name}: nothing can be kept or run in {where}: {answer.words()}")
+    return found[-1]
+
+
+def _folder_script(places: Sequence[str]) -> str:
+    """Try the places. A folder that another user has made is not ours, whatever its mode."""
+    return (
+        f"umask 077; for place in {' '.join(places)}; do "
+        'own=$place/rtproof-$(id -u 2>/dev/null || echo 0); mkdir -p "$own" || continue; '
+        '[ -O "$own" ] || { echo "$own belongs to another user" >&2; continue; }; '
+        '(printf "#!/bin/sh\\nexit 0\\n" > "$own/try") && chmod 700 "$own/try" && "$own/try" || continue; '
+        'rm -f "$own/try"; cd "$own" && pwd -P && exit 0; done'
+    )
+
+
+def bring(shell: Shell, program: Path, folder: str) -> Arrived:
+    """The program on the board, from an earlier upload if that is whole. TargetError if it does not arrive whole."""
+    content = program.read_bytes()
+    place = f"{folder}/agents/{hashlib.sha256(content).hexdigest()[:16]}/{program.name}"
+    quoted = shlex.quote(place)
+    check = CHECK % ((quoted,) * 4)
+    there = ask(shell, f"[ -x {quoted} ] && {check}")
+    if there.status == 0 and (tool := _fits(there, content)):
+        return Arrived(place, tool)
+    new = shlex.quote(f"{place}.new")
+    answer = ask(
+        shell,
+        f"umask 077; mkdir -p {shlex.quote(place.rpartition('/')[0])} && cat > {new} && chmod 700 {new} && "
+        f"mv -f {new} {quoted} && {check} || {{ rm -f {new}; exit 1; }}",
+        content,
+        UPLOAD_TIMEOUT_S,
+    )
+    tool = _fits(answer, content) if answer.status == 0 else ""
+    if not tool:
+        why = answer.words() if answer.status else "what arrived is not what was sent"
+        raise TargetError(f"{shell.name}: the agent cannot be kept in {folder}: {why}")
+    return Arrived(place, tool)
+
+
+def _fits(answer: Answer, content: bytes) -> str:
+    """The tool whose word for the file is right; "" if it is wrong."""
+    words = answer.output.decode(errors="replace").split()
+    first = words[0] if words else ""
+    if len(first) == 64 and set(first) <= _SIXTEEN:
+        return "sha256sum" if first == hashlib.sha256(content).hexdigest() else ""
+    if len(first) == 32 and set(first) <= _SIXTEEN:
+        return "md5sum" if first == hashlib.md5(content, usedforsecurity=False).hexdigest() else ""
+    if len(words) >= 3:
+        return "cksum" if words[:2] == [str(posix_checksum(content)), str(len(content))] else ""
+    return "wc" if first == str(len(content)) else ""
+
+
+def posix_checksum(content: bytes) -> int:
+    """What ``cksum`` prints (POSIX.1-2017, cksum): a CRC of the bytes and then of their number."""
+    length, count = len(content), bytearray()
+    while length:
+        count.append(length & 255)
+        length >>= 8
+    crc = 0
+    for byte in content + bytes(count):
+        crc = (crc << 8 & 0xFFFFFFFF) ^ _CRC_TABLE[crc >> 24 ^ byte]
+    return crc ^ 0xFFFFFFFF
+
+
+def _crc_row(byte: int) -> int:
+    crc = byte << 24
+    for _ in range(8):
+        crc = crc << 1 ^ (0x104C11DB7 if crc & 0x80000000 else 0)
+    return crc
+
+
+_CRC_TABLE = [_crc_row(byte) for byte in range(256)]

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A machine that OpenSSH reaches: the user's own ssh, with its configuration, keys, agents and jump hosts.
+
+The board needs a shell with cat, chmod and mv; neither sftp nor scp. The run goes on there if the connection breaks.
+"""
+
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rtproof.boards.board_target import BoardTarget
+from rtproof.boards.shell import Answer, Channel, ProgramChannel
+from rtproof.core.errors import UserError
+from rtproof.core.printable import clean
+from rtproof.core.units import parse_duration
+
+OPTIONS: dict[str, str] = {
+    "host": "name or address, as ssh takes it",
+    "user": "user there",
+    "port": "port of sshd or dropbear",
+    "config": "another file in place of ~/.ssh/config",
+    "sudo": "words before the agent's command, such as 'sudo -n' or doas",
+    "dir": "folder there for the agent and its runs (default: ~/.cache, /var/tmp, /tmp, /dev/shm or /run)",
+    "patience": "how long to go on trying to connect again before giving up (10min)",
+}
+SSH_FAILED = 255
+ALIVE = ("-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3", "-o", "ConnectTimeout=15")
+PERSIST_S = 60
+"""A master connection whose rtproof was killed ends after this time without a command."""
+
+
+class SshShell:
+    """Command lines over one master connection, which is made anew when it has broken."""
+
+    binary = True
+
+    def __init__(self, options: dict[str, str], socket: Path) -> None:
+        self.name = options["host"]
+        self._options = (
+            *(("-F", options["config"]) if "config" in options else ()),
+            *(("-l", options["user"]) if "user" in options else ()),
+            *(("-p", options["port"]) if "port" in options else ()),
+            *("-o", f"ControlPath={socket}", "-o", "ControlMaster=auto", "-o", f"ControlPersist={PERSIST_S}"),
+            *ALIVE,
+            "-T",
+        )
+
+    def first_connection(self) -> None:
+        """Connect while ssh may still ask the user on the terminal: for a password, a key's PIN, or a new host."""
+        done = subprocess.run(
+            ["ssh", *self._options, "--", self.name, "true"], stdin=subprocess.DEVNULL, capture_output=True, check=False
+        )
+        if said := _ssh_failed(Answer(done.returncode, done.stdout, done.stderr)):
+            raise UserError(f"ssh cannot reach {self.name}: {said}")
+
+    def start(self, command: str) -> Channel:
+        arguments = (
+            "ssh",
+            *self._options,
+            "-o",
+            "BatchMode=yes",
+            "--",
+            self.name,
+            f"exec sh -c {shlex.quote(command)}",
+        )
+        return ProgramChannel(arguments, _ssh_failed)
+
+    def close(self) -> None:
+        """End the master connection."""
+        subprocess.run(
+            ["ssh", *self._options, "-O", "exit", "--", self.name],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+
+
+def _ssh_failed(answer: Answer) -> str:
+    return clean(answer.words()) if answer.status == SSH_FAILED else ""
+
+
+@contextmanager
+def open_target(options: dict[str, str]) -> Iterator[BoardTarget]:
+    """The machine, once ssh has reached it."""
+    if not options.get("host"):
+        raise UserError("the target ssh needs a host: --target-option host=NAME")
+    patience_s = parse_duration(options.get("patience", "10min")) / 1e9
+    with tempfile.TemporaryDirectory(prefix="rtproof-") as folder:
+        shell = SshShell(options, Path(folder) / "s")
+        shell.first_connection()
+        try:
+            yield BoardTarget(shell, tuple(shlex.split(options.get("sudo", ""))), options.get("dir", ""), patience_s)
+        finally:
+            shell.close()
