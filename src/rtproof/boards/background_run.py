@@ -9,14 +9,14 @@ import re
 import shlex
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rtproof.boards.frames import Frame, FrameReader, FrameType
 from rtproof.boards.shell import Channel, LinkError, Shell, ask
-from rtproof.core.errors import TargetError
+from rtproof.core.errors import TargetError, UserError
 from rtproof.core.printable import clean
 
 BEAT_S = 5
@@ -29,6 +29,8 @@ BUSY_S = 45
 """How long a board may take to notice that the host before is gone: it waits 30 s for it."""
 ASK_AGAIN_S = 5
 STANDING = re.compile(r"(.+); boot (\S+); now (\S+); log (-?\d+); record (-?\d+)")
+RECORD = "run.rtrec"
+"""The agent's name for the record in the run's folder on the board."""
 RUNNING = ("running", "sending")
 
 
@@ -43,6 +45,19 @@ class Place:
     agent: str
     folder: str
     before: tuple[str, ...] = ()
+
+    def words(self) -> dict[str, str]:
+        """The same as text, and the path of the record; ``read`` is the way back."""
+        record = f"{self.folder}/{RECORD}"
+        return {"agent": self.agent, "folder": self.folder, "before": shlex.join(self.before), "record": record}
+
+    @classmethod
+    def read(cls, words: Mapping[str, str]) -> "Place":
+        """UserError if a word is missing."""
+        try:
+            return cls(words["agent"], words["folder"], tuple(shlex.split(words["before"])))
+        except (KeyError, ValueError) as problem:
+            raise UserError(f"what is stored of the run does not say where it goes on ({problem})") from None
 
     def command(self, verb: str, *words: str) -> str:
         """The command line of the agent on the board that deals with runs in the background."""
@@ -156,6 +171,9 @@ class BackgroundRun:
         if not found:
             return -signal.SIGKILL
         return int(found[2]) if found[1] == "exit" else -int(found[2])
+
+    def where(self) -> dict[str, str]:
+        return self._place.words()
 
     def ended_how(self) -> str:
         """What happened to a run whose end nobody saw, in a sentence; "" if it ended by itself."""

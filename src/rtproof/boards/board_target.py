@@ -5,27 +5,24 @@ import platform
 import secrets
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from rtproof.agents.architectures import candidates_for
 from rtproof.agents.build import find_agent
 from rtproof.boards import background_run, upload
-from rtproof.boards.background_run import BackgroundRun, Place
+from rtproof.boards.background_run import RECORD, BackgroundRun, Place
 from rtproof.boards.shell import Answer, Shell, ask
 from rtproof.core.errors import TargetError
 from rtproof.core.printable import clean
 
 CANNOT_RUN = (126, 127, 128 + 4, 128 + 11)
 """Exit statuses of a program for another processor: not executable, not found, SIGILL, SIGSEGV."""
-RECORD = "run.rtrec"
 
 
 class BoardTarget:
     """A machine behind a shell. before: words before the agent's command, such as ``sudo -n``. asked: see own_folder."""
-
-    outlives_host = True
 
     def __init__(self, shell: Shell, before: tuple[str, ...] = (), folder: str = "", patience_s: float = 600) -> None:
         self._shell = shell
@@ -70,6 +67,12 @@ class BoardTarget:
         remote = words[words.index("-o") + 1]
         place = Place(agent, remote.rpartition("/")[0], self._before)
         background_run.start(self._shell, place, tuple(words))
+        return self._following(place)
+
+    def take_up(self, where: Mapping[str, str]) -> BackgroundRun:
+        return self._following(Place.read(where))
+
+    def _following(self, place: Place) -> BackgroundRun:
         self._run = BackgroundRun(self._shell, place, _this_host(), self._patience_s)
         return self._run
 

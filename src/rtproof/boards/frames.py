@@ -15,6 +15,7 @@ from enum import Enum
 START = b"=rtproof "
 LONGEST_HEAD = 64
 LARGEST = 16384
+LINE_END = len(b"\r\n")
 HEAD = re.compile(rb"=rtproof ([SLR]) (\d{1,19}) (\d{1,6}) ([0-9a-f]{8})([ \n])")
 TEXT = re.compile(rb"([A-Za-z0-9+/]*={0,2})\r?\n")
 
@@ -60,32 +61,38 @@ class FrameReader:
         head = HEAD.match(self._rest)
         if not head:
             return None if len(self._rest) < LONGEST_HEAD else self._skip()
-        length = int(head[3])
-        found = self._bytes(head, length) if length <= LARGEST else b""
-        if found is None:
+        end = self._end(head)
+        if end is None:
             return None
-        content, end = found if found else (b"", 0)
-        if not end or len(content) != length or binascii.crc32(content) != int(head[4], 16):
+        content = _decoded(self._rest[head.end() : end], is_text=head[5] == b" ")
+        if len(content) != int(head[3]) or binascii.crc32(content) != int(head[4], 16):
             return self._skip()
         self._rest = self._rest[end:]
         return Frame(FrameType(head[1].decode()), int(head[2]), content)
 
-    def _bytes(self, head: re.Match[bytes], length: int) -> tuple[bytes, int] | bytes | None:
-        """The content and where it ends; b"" if it is damaged; None if more must come first."""
-        begin = head.end()
+    def _end(self, head: re.Match[bytes]) -> int | None:
+        """Where the frame ends, or a little behind its head if it is damaged; None if more must come first."""
+        begin, length = head.end(), int(head[3])
+        if length > LARGEST:
+            return begin
         if head[5] == b"\n":
-            end = begin + length
-            return (self._rest[begin:end], end) if len(self._rest) >= end else None
-        most = 4 * -(-length // 3)
+            return begin + length if len(self._rest) >= begin + length else None
         text = TEXT.match(self._rest, begin)
-        if not text:
-            return None if len(self._rest) < begin + most + 2 else b""
-        try:
-            return base64.b64decode(text[1], validate=True), text.end()
-        except binascii.Error:
-            return b""
+        if text:
+            return text.end()
+        most = 4 * -(-length // 3)
+        return None if len(self._rest) < begin + most + LINE_END else begin
 
     def _skip(self) -> bool:
         self.damaged += 1
         self._rest = self._rest[1:]
         return False
+
+
+def _decoded(content: bytes, *, is_text: bool) -> bytes:
+    if not is_text:
+        return content
+    try:
+        return base64.b64decode(content.strip(), validate=True)
+    except binascii.Error:
+        return b""

@@ -94,7 +94,8 @@ class LocalRunner:
     def plan(self, folder: Path, arguments: Sequence[str], note: str) -> RunPlan:
         """The plan of a run that begins now: its folder stores the time."""
         info = describe_run(replace(self.asked, note=note), self.target.machine(), self.agent)
-        return RunPlan(folder, self.agent, (*arguments, *limit_arguments(self.asked.requirements)), info)
+        words = (*arguments, *limit_arguments(self.asked.requirements))
+        return RunPlan(folder, self.agent, words, info, dict(self.asked.target_options))
 
     def _run_cell(self, cell: Cell) -> CellEnd:
         if cell.announcement:
@@ -132,7 +133,7 @@ def _cell_end(cell: Cell, way: int, refused: tuple[str, ...], outcome: AgentOutc
 
 def killed_sentence(outcome: AgentOutcome) -> str:
     """What the user must know of an agent that was killed; its record was read up to its last checkpoint."""
-    return f"the agent was killed by {outcome.killed_by}; {PART_IS_KEPT}"
+    return f"{outcome.vanished or f'the agent was killed by {outcome.killed_by}'}; {PART_IS_KEPT}"
 
 
 def _no_way_sentence(cell: Cell, refused: Sequence[str]) -> str:

@@ -43,11 +43,12 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.verdict_sentences import claim_answer
 from rtproof.judge.watch import Watch
 from rtproof.report.pages import run_summary
-from rtproof.run import session
+from rtproof.record.run_folder import read_run_info
+from rtproof.run import session, unfinished_run
 from rtproof.run.live_view import LiveView, can_redraw, shows_colours
 from rtproof.run.session import AgentOutcome, RunPlan
 from rtproof.summary.kernel_trace import has_recorder
-from rtproof.targets import Target
+from rtproof.targets import LastingTarget, Target
 
 HTML = "html"
 
@@ -100,6 +101,41 @@ def measure_folder(asked: ExperimentRequest, wanted: Measurement) -> tuple[Path,
     """Measure once. The run's folder, and why the agent failed although it left a record; None if it did not."""
     folder, _, outcome = _measure_once(asked, wanted, None)
     return folder, _agent_failure(outcome)
+
+
+def start_detached(asked: ExperimentRequest, wanted: Measurement) -> int:
+    """Start a run on a board, leave it there, and say how to take it up; the exit code."""
+    with _open_target(asked, lambda options: options) as target:
+        if not isinstance(target, LastingTarget):
+            raise UserError(f"a run on the target {asked.target} ends with rtproof, so it cannot be left running")
+        folder = asked.output or _usual_folder(target.host_name())
+        plan = _runner(asked, target).plan(folder, wanted.arguments, asked.note)
+        session.start_and_leave(target, plan, wanted.length, wanted.length_ns)
+    name = shlex.quote(str(folder))
+    click.echo(
+        f"the run goes on there; {program_name()} attach {name} takes it up, {program_name()} stop {name} ends it"
+    )
+    return 0
+
+
+def attach(folder: Path, *, stop: bool, report: bool) -> int:
+    """Take up a run that goes on on a board, until it ends, and print what was found; the exit code."""
+    unfinished = unfinished_run.read(folder)
+    info = read_run_info(folder)
+    requirements = stored_runs.requirements_of(info) if info else ()
+    asked = ExperimentRequest(
+        command=("rtproof", "attach", str(folder)),
+        target=unfinished.target,
+        requirements=requirements,
+        target_options=tuple(unfinished.target_options.items()),
+    )
+    with _open_target(asked, lambda options: options) as target:
+        if not isinstance(target, LastingTarget):
+            raise UserError(f"a run on the target {unfinished.target} cannot be taken up")
+        view = LiveView(sys.stderr, unfinished.goal, can_redraw(sys.stderr))
+        view.length_ns = unfinished.length_ns
+        outcome = session.attach_session(target, folder, view, stop=stop)
+    return _print_result(asked, folder, stored_runs.report_path(folder, HTML) if report else None, outcome)
 
 
 def run_as_cyclictest(asked: ExperimentRequest, wanted: Measurement, output: CyclictestOutput) -> int:

@@ -297,7 +297,7 @@ class LiveView:
         more: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self._out = out
-        self._goal = goal
+        self.goal = goal
         self._on_terminal = on_terminal
         self._now = now
         self._more = more
@@ -350,20 +350,20 @@ class LiveView:
         if not self.threads:
             return
         if self.silent:
-            lines = [f"{clock_text(max(row.time_ns for row in self.threads.values()))} of {self._goal}: {self.silent}"]
+            lines = [f"{clock_text(max(row.time_ns for row in self.threads.values()))} of {self.goal}: {self.silent}"]
         elif self._on_terminal:
             if self.threads != self._before:
                 self._rates = thread_rates(self._before, self.threads)
             self._before = dict(self.threads)
             lines = self._table(() if last else self._more())
         else:
-            lines = [progress_sentence(self.threads, self._goal, self._more())]
+            lines = [progress_sentence(self.threads, self.goal, self._more())]
         self._write(self._erase() + "".join(line + "\n" for line in lines))
         self._drawn_rows = len(lines)
         self._drawn_at = self._now()
 
     def _table(self, more: Sequence[str]) -> list[str]:
-        goal, size = self._goal + time_left_text(self.threads, self.length_ns), _terminal_size(self._out)
+        goal, size = self.goal + time_left_text(self.threads, self.length_ns), _terminal_size(self._out)
         lines = progress_table(self.threads, goal, size, more, Trends(self._known_maxima, self._rates))
         return [_coloured(line) for line in lines] if shows_colours(self._out) else lines
 

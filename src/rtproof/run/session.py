@@ -10,17 +10,19 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
 from rtproof.core import files
 from rtproof.core.errors import RtproofError, TargetError, UserError
 from rtproof.record import run_folder
+from rtproof.run import unfinished_run
 from rtproof.run.live_view import LiveView, Progress, Watcher, parse_over, parse_progress
-from rtproof.targets import Process, Target
+from rtproof.run.unfinished_run import UnfinishedRun
+from rtproof.targets import LastingProcess, LastingTarget, Process, Target
 
 VOICE = "rtproof-agent: "
 TRACE_IS_ON = "tracing"
@@ -201,19 +203,22 @@ class RunPlan:
     agent: Path
     arguments: tuple[str, ...]
     info: run_folder.RunInfo
+    target_options: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class AgentOutcome:
     """How the agent ended. ``said``: the agent's last sentence, or "". ``interrupted``: the user ended the run.
 
-    ``decided``: the watcher ended the run, because every limit was decided.
+    ``decided``: the watcher ended the run, because every limit was decided. ``vanished``: what happened to a run on a
+    board whose end nobody saw.
     """
 
     exit_code: int
     said: str
     interrupted: bool = False
     decided: bool = False
+    vanished: str = ""
 
     @property
     def failed(self) -> bool:
@@ -254,24 +259,85 @@ def run_session(
     return outcome
 
 
+def start_and_leave(target: LastingTarget, plan: RunPlan, goal: str, length_ns: int) -> None:
+    """Start a run on a board and leave it there. ``attach_session`` takes it up."""
+    run_folder.create_run_folder(plan.folder)
+    try:
+        run_folder.write_run_info(plan.folder, plan.info)
+        _start(target, plan, goal, length_ns)
+    except BaseException:
+        _remove_if_nothing_measured(plan.folder)
+        raise
+
+
+def attach_session(
+    target: LastingTarget, folder: Path, view: LiveView, watcher: Watcher | None = None, *, stop: bool = False
+) -> AgentOutcome:
+    """Take up a run that goes on on a board, until its record is in the folder. stop: ask the agent to finish.
+
+    UserError if the folder has no such run.
+    """
+    process = target.take_up(unfinished_run.read(folder).where)
+    (folder / LOG_NAME).unlink(missing_ok=True)
+    if stop:
+        process.interrupt()
+    with forwarding_signals() as forwarder:
+        listener = AgentListener(view, folder / LOG_NAME, watcher, process.interrupt)
+        outcome = _follow(process, listener, forwarder)
+        _bring_home(target, process.where()["record"], folder)
+    return outcome
+
+
 def _measure(
     target: Target, plan: RunPlan, view: LiveView, watcher: Watcher | None, traced: Callable[[], None]
 ) -> AgentOutcome:
-    record = plan.folder / run_folder.RECORD_NAME
-    remote = target.place(record)
     with forwarding_signals() as forwarder:
-        with_host = () if getattr(target, "outlives_host", False) else ("--stop-on-eof",)
-        arguments = ("run", "-o", remote, *plan.arguments, "--progress", PROGRESS_INTERVAL, *with_host)
-        process = target.start((target.push(plan.agent), *arguments))
-        forwarder.process = process
+        process, remote = _start(target, plan, view.goal, view.length_ns)
         listener = AgentListener(view, plan.folder / LOG_NAME, watcher, process.interrupt, traced)
-        listener.listen(process.lines())
-        outcome = AgentOutcome(process.wait(), listener.last, forwarder.received > 0, listener.stopped)
-        listener.finish(outcome.failed)
-        target.pull(remote, record)
+        outcome = _follow(process, listener, forwarder)
+        _bring_home(target, remote, plan.folder)
+    return outcome
+
+
+def _start(target: Target, plan: RunPlan, goal: str, length_ns: int) -> tuple[Process, str]:
+    """Start the agent; the process, and the record's place on the target.
+
+    Where it goes on without this host, the folder says how to find it again.
+    """
+    lasts = isinstance(target, LastingTarget)
+    remote = target.place(plan.folder / run_folder.RECORD_NAME)
+    with_host = () if lasts else ("--stop-on-eof",)
+    words = ("run", "-o", remote, *plan.arguments, "--progress", PROGRESS_INTERVAL, *with_host)
+    process = target.start((target.push(plan.agent), *words))
+    if isinstance(process, LastingProcess):
+        unfinished = UnfinishedRun(
+            target=plan.info.target,
+            target_options=dict(plan.target_options),
+            where=process.where(),
+            goal=goal,
+            length_ns=length_ns,
+        )
+        unfinished_run.write(plan.folder, unfinished)
+    return process, remote
+
+
+def _follow(process: Process, listener: AgentListener, forwarder: SignalForwarder) -> AgentOutcome:
+    forwarder.process = process
+    listener.listen(process.lines())
+    code = process.wait()
+    vanished = process.ended_how() if isinstance(process, LastingProcess) else ""
+    outcome = AgentOutcome(code, listener.last, forwarder.received > 0, listener.stopped, vanished)
+    listener.finish(outcome.failed)
+    return outcome
+
+
+def _bring_home(target: Target, remote: str, folder: Path) -> None:
+    record = folder / run_folder.RECORD_NAME
+    target.pull(remote, record)
     if _has_content(record):
         _flush_record(record)
-    return outcome
+    if unfinished_run.is_there(folder):
+        unfinished_run.remove(folder)
 
 
 def _flush_record(record: Path) -> None:
@@ -295,7 +361,7 @@ def _has_content(file: Path) -> bool:
 
 def _remove_if_nothing_measured(folder: Path) -> None:
     """Remove rtproof's own files if there is no record. Files of others stay, and so does their folder."""
-    if _has_content(folder / run_folder.RECORD_NAME):
+    if _has_content(folder / run_folder.RECORD_NAME) or unfinished_run.is_there(folder):
         return
     for name in (run_folder.RECORD_NAME, run_folder.INFO_NAME, LOG_NAME):
         (folder / name).unlink(missing_ok=True)

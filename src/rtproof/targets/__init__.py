@@ -7,9 +7,9 @@ TargetError when the target misbehaves, and UserError for an option that makes n
 agent can run has a method ``own_agent() -> Path``, which returns the program file to use as the agent.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 class Process(Protocol):
@@ -29,6 +29,17 @@ class Process(Protocol):
 
     def wait(self) -> int:
         """Wait for the program's end. Its exit code, or the negative number of the signal that killed it."""
+
+
+@runtime_checkable
+class LastingProcess(Process, Protocol):
+    """A program that goes on when this host is gone. Its standard input is empty, and does not end it."""
+
+    def where(self) -> dict[str, str]:
+        """What ``LastingTarget.take_up`` needs to find it again, also from another host."""
+
+    def ended_how(self) -> str:
+        """What happened to it in a sentence, if nobody could see how it ended; otherwise ""."""
 
 
 class Target(Protocol):
@@ -51,3 +62,14 @@ class Target(Protocol):
 
     def start(self, arguments: Sequence[str]) -> Process:
         """Start a program. TargetError if the target cannot run the program."""
+
+
+@runtime_checkable
+class LastingTarget(Target, Protocol):
+    """A machine whose programs go on when this host is gone."""
+
+    def start(self, arguments: Sequence[str]) -> LastingProcess:
+        """As in ``Target``."""
+
+    def take_up(self, where: Mapping[str, str]) -> LastingProcess:
+        """A program that was started before, perhaps by another host."""

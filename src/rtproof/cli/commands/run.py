@@ -62,6 +62,11 @@ PATH = click.Path(path_type=Path)
 @click.option(
     "--target-option", type=parameter_types.KEY_VALUE, multiple=True, help="An option of the target; may be repeated."
 )
+@click.option(
+    "--detach",
+    is_flag=True,
+    help="Leave the run on the board and return at once; 'rtproof attach' takes it up, 'rtproof stop' ends it.",
+)
 @click.pass_context
 def command(ctx: click.Context, /, **values: Any) -> None:
     """Measure how late a system reacts, and judge it.
@@ -88,6 +93,7 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     typed = ctx.obj or ("rtproof", "run")
     virtual = values["target"] == option_values.VIRTUAL_TARGET
     asked = option_values.take_host_options(values, typed, requirements, until_decided=watch is not None)
+    detach = values.pop("detach")
     observer, explain = values.pop("observer"), values.pop("explain")
     wanted = option_values.take_profile_options(values)
     several = option_values.take_repeat_options(values, requirements)
@@ -101,4 +107,6 @@ def command(ctx: click.Context, /, **values: Any) -> None:
         ctx.exit(target_runs.run_profile(asked, wanted))
     if several:
         ctx.exit(target_runs.run_several(asked, several))
+    if detach:
+        ctx.exit(target_runs.start_detached(asked, run_request.measurement(values)))
     ctx.exit(target_runs.run_once(asked, run_request.measurement(values), watch))

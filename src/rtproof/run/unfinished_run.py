@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run folder holds while its run goes on on a board, so that any host with the folder can take the run up."""
+
+from pathlib import Path
+
+import msgspec
+
+from rtproof.core import files
+from rtproof.core.errors import UserError
+
+NAME = "unfinished.json"
+
+
+class UnfinishedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of ``unfinished.json``. It is removed when the record has arrived.
+
+    target: name of its plug-in, and target_options for it. where: what the target needs to find the run again.
+    goal: how long it measures, for people; length_ns: the same.
+    """
+
+    target: str
+    target_options: dict[str, str]
+    where: dict[str, str]
+    goal: str
+    length_ns: int
+
+
+def write(folder: Path, run: UnfinishedRun) -> None:
+    """Write it whole. UserError if it cannot be written."""
+    try:
+        files.write_whole(folder / NAME, msgspec.json.format(msgspec.json.encode(run)) + b"\n")
+    except OSError as problem:
+        raise UserError(f"cannot write {folder / NAME}: {problem.strerror}") from None
+
+
+def read(folder: Path) -> UnfinishedRun:
+    """UserError if the folder has no unfinished run, or what it has cannot be read."""
+    place = folder / NAME
+    try:
+        return msgspec.json.decode(place.read_bytes(), type=UnfinishedRun)
+    except (FileNotFoundError, NotADirectoryError):
+        raise UserError(f"{folder} is no run that goes on on a board: it has no {NAME}") from None
+    except OSError as problem:
+        raise UserError(f"cannot read {place}: {problem.strerror}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+        raise UserError(f"{place} is not a file that a run writes: {problem}") from None
+
+
+def is_there(folder: Path) -> bool:
+    """Whether the folder has an unfinished run."""
+    return (folder / NAME).exists()
+
+
+def remove(folder: Path) -> None:
+    """The record has arrived."""
+    (folder / NAME).unlink(missing_ok=True)
+    files.flush_folder(folder)

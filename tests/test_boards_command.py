@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The target command, with stand-ins for programs that differ in quoting, exit statuses and bytes."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from rtproof.boards.program_shell import open_program_shell
+from rtproof.boards.shell import LinkError, ask
+from rtproof.core.errors import UserError
+
+STAND_INS = {
+    "docker": 'shift 3; exec "$@"',
+    "kubectl": 'while [ "$1" != -- ]; do shift; done; shift; "$@"; s=$?; '
+    '[ $s = 0 ] || echo "command terminated with exit code $s" >&2; exit $s',
+    "adb": 'shift; sh -c "$*"',
+    "adb of old": "shift; sh -c \"$*\" 2>&1 | sed 's/$/\\r/'; exit 0",
+}
+WORDS = {
+    "docker": ("exec", "-i", "name"),
+    "kubectl": ("exec", "-i", "pod", "-c", "rt", "--"),
+    "adb": ("shell",),
+    "adb of old": ("shell",),
+}
+
+
+def stand_in(folder: Path, name: str, body: str = "") -> list[str]:
+    """A program that passes a command on as this one does."""
+    program = folder / name.replace(" ", "-")
+    program.write_text(f"#!/bin/sh\n{body or STAND_INS[name]}\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    return [str(program), *WORDS.get(name, ())]
+
+
+@pytest.mark.parametrize(
+    ("name", "manner", "told", "binary"),
+    [
+        ("docker", "words", True, True),
+        ("kubectl", "words", True, True),
+        ("adb", "one line", True, True),
+        ("adb of old", "one line", False, False),
+    ],
+)
+def test_how_a_program_passes_things_on_is_found(
+    tmp_path: Path, name: str, manner: str, told: bool, binary: bool
+) -> None:
+    shell = open_program_shell(stand_in(tmp_path, name))
+    assert (shell._manner.name, shell._told, shell.binary) == (manner, told, binary)
+    answer = ask(shell, "printf '%s\\n' 'a  b' \"$(( 1 + 1 ))\"; exit 3")
+    assert answer.status == 3
+    assert answer.output.replace(b"\r", b"") == b"a  b\n2\n"
+    assert ask(shell, "tr a-z A-Z", b"given\n").output.replace(b"\r", b"") == b"GIVEN\n"
+
+
+def test_programs_that_run_nothing_are_refused_in_a_sentence(tmp_path: Path) -> None:
+    for body, words in (
+        ("echo 'no such container' >&2; exit 1", "no such container"),
+        ("exit 0", "it said nothing"),
+        ('shift 3; exec "$@" < /dev/null', "passes no standard input on"),
+    ):
+        with pytest.raises(UserError, match=words) as refused:
+            open_program_shell([*stand_in(tmp_path, "docker", body), "exec", "-i", "name"][:4])
+        assert "\n" not in str(refused.value)
+    with pytest.raises(UserError, match="cannot be started"):
+        open_program_shell([str(tmp_path / "nothing")])
+
+
+def test_a_command_that_never_ends_is_given_up(tmp_path: Path) -> None:
+    shell = open_program_shell(stand_in(tmp_path, "docker"))
+    with pytest.raises(LinkError, match="no answer within 0.2 s"):
+        ask(shell, "sleep 60", timeout_s=0.2)

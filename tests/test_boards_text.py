@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What carries a board's bytes: frames with a checksum, files in pieces, checksums of tools, and text for consoles."""
+
+import base64
+import binascii
+import shutil
+import subprocess
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtproof.boards.background_run import Assembly, Place, Standing
+from rtproof.boards.frames import LARGEST, Frame, FrameReader, FrameType
+from rtproof.boards.text_upload import DECODERS
+from rtproof.boards.upload import posix_checksum
+from rtproof.core.errors import UserError
+
+FRAMES = st.builds(Frame, st.sampled_from(FrameType), st.integers(0, 2**63 - 1), st.binary(max_size=600))
+
+
+def written(frame: Frame, *, as_text: bool) -> bytes:
+    """The frame as the agent sends it."""
+    head = f"\n=rtproof {frame.type.value} {frame.offset} {len(frame.content)} {binascii.crc32(frame.content):08x}".encode()
+    if as_text:
+        return head + b" " + base64.b64encode(frame.content) + b"\n"
+    return head + b"\n" + frame.content
+
+
+def read(pieces: Sequence[bytes]) -> tuple[list[Frame], int]:
+    reader = FrameReader()
+    return [frame for piece in pieces for frame in reader.feed(piece)], reader.damaged
+
+
+@given(st.lists(st.tuples(FRAMES, st.booleans()), max_size=6), st.integers(1, 97))
+def test_frames_arrive_however_they_are_cut(frames: list[tuple[Frame, bool]], size: int) -> None:
+    whole = b"login: \n" + b"".join(written(frame, as_text=text) for frame, text in frames)
+    found, _ = read([whole[at : at + size] for at in range(0, len(whole), size)])
+    assert found == [frame for frame, _ in frames]
+
+
+@given(st.lists(FRAMES, min_size=1, max_size=5), st.data())
+def test_a_spoilt_frame_is_left_out_and_the_others_arrive(frames: list[Frame], data: st.DataObject) -> None:
+    """The kernel prints into one of them. What is given is what was sent, whatever was spoilt."""
+    at = data.draw(st.integers(0, len(frames) - 1))
+    texts = [written(frame, as_text=True) for frame in frames]
+    cut = data.draw(st.integers(1, len(texts[at]) - 1))
+    texts[at] = texts[at][:cut] + b"\r\n[   12.345678] a message of the kernel\r\n" + texts[at][cut:]
+    found, _ = read([b"".join(texts)])
+    others = [frame for n, frame in enumerate(frames) if n != at]
+    assert found in (others, frames)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"=rtproof L 0 999999 00000000\n",
+        b"=rtproof L 0 4 00000000\nabcd",
+        b"=rtproof X 0 4 00000000\nabcd",
+        b"=rtproof L -1 4 00000000\nabcd",
+        b"=rtproof L 0 4 00000000 !!!!\n",
+        b"=rtproof =rtproof =rtproof ",
+    ],
+)
+def test_what_is_no_frame_is_skipped(text: bytes) -> None:
+    good = Frame(FrameType.LOG, 7, b"here")
+    found, _ = read([text + b"x" * 100, written(good, as_text=False)])
+    assert found == [good]
+
+
+@given(st.binary(max_size=2 * LARGEST), st.data())
+def test_a_file_is_put_together_from_pieces_that_come_twice_late_or_again(content: bytes, data: st.DataObject) -> None:
+    taken = bytearray()
+    file = Assembly(FrameType.RECORD, taken.extend)
+    cuts = sorted({0, len(content), *data.draw(st.lists(st.integers(0, len(content)), max_size=8))})
+    pieces = [Frame(FrameType.RECORD, a, content[a:b]) for a, b in zip(cuts, cuts[1:], strict=False)]
+    kept = data.draw(st.lists(st.sampled_from(pieces), max_size=12)) if pieces else []
+    for piece in kept:
+        file.add(piece)
+    now = 0.0
+    while line := file.missing(len(content), now):
+        _, kind, offset, length = line.split()
+        assert kind == "R"
+        assert int(offset) == file.at
+        file.add(Frame(FrameType.RECORD, int(offset), content[int(offset) : int(offset) + int(length)]))
+        now += 10
+    assert bytes(taken) == content
+
+
+def test_a_hole_is_not_asked_for_at_every_frame() -> None:
+    file = Assembly(FrameType.LOG, lambda _: None)
+    file.add(Frame(FrameType.LOG, 100, b"later"))
+    assert file.missing(0, 1.0) == "again L 0 100\n"
+    assert file.missing(0, 2.0) == ""
+    assert file.missing(0, 60.0) == "again L 0 100\n"
+
+
+def test_how_a_run_stands_is_read() -> None:
+    standing = Standing.read(b"exit 0; boot aa; now bb; log 12; record -1")
+    assert standing == Standing("exit 0", "aa", "bb", 12, -1)
+    assert not standing.goes_on
+    assert Standing.read(b"exit 0; boot aa") is None
+
+
+def test_where_a_run_is_can_be_stored_and_read_again() -> None:
+    place = Place("/tmp/a b/agent", "/tmp/run", ("sudo", "-n", "with space"))
+    assert Place.read(place.words()) == place
+    assert place.command("signal", "int") == "sudo -n 'with space' '/tmp/a b/agent' background signal /tmp/run int"
+    with pytest.raises(UserError, match="does not say where it goes on"):
+        Place.read({"agent": "/tmp/agent"})
+
+
+@pytest.mark.parametrize("content", [b"", b"a", b"rtproof\n" * 1000, bytes(range(256)) * 300])
+def test_the_checksum_is_that_of_cksum(content: bytes) -> None:
+    if not shutil.which("cksum"):
+        pytest.skip("there is no cksum")
+    told = subprocess.run(["cksum"], input=content, capture_output=True, check=True).stdout.split()
+    assert told[:2] == [str(posix_checksum(content)).encode(), str(len(content)).encode()]
+
+
+@pytest.mark.parametrize("decoder", DECODERS, ids=[each.name for each in DECODERS])
+@pytest.mark.parametrize("shell", [("sh",), ("busybox", "sh")], ids=["sh", "busybox"])
+def test_every_byte_comes_back_from_text(decoder, shell: tuple[str, ...]) -> None:  # type: ignore[no-untyped-def]
+    if not shutil.which(shell[0]):
+        pytest.skip(f"there is no {shell[0]}")
+    content = bytes(range(256)) * 5 + b"\0\0%d\\n'\"$HOME`"
+    done = subprocess.run(
+        [*shell, "-c", decoder.command], input=decoder.encode(content), capture_output=True, check=False
+    )
+    if done.returncode == 127:
+        pytest.skip(f"there is no {decoder.name}")
+    assert done.stdout == content
