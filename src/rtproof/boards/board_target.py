@@ -16,9 +16,18 @@ from rtproof.boards.background_run import RECORD, BackgroundRun, Place
 from rtproof.boards.shell import Answer, Shell, ask
 from rtproof.core.errors import TargetError
 from rtproof.core.printable import clean
+from rtproof.core.units import parse_duration
 
-CANNOT_RUN = (126, 127, 128 + 4, 128 + 11)
-"""Exit statuses of a program for another processor: not executable, not found, SIGILL, SIGSEGV."""
+PATIENCE = "10min"
+
+
+def board_options() -> dict[str, str]:
+    """The options of every board: the words after them are their help."""
+    return {
+        "sudo": "words before the agent's command, such as 'sudo -n' or doas",
+        "dir": "folder there for the agent and its runs (default: ~/.cache, /var/tmp, /tmp, /dev/shm or /run)",
+        "patience": f"how long to go on trying to connect again before giving up ({PATIENCE})",
+    }
 
 
 class BoardTarget:
@@ -32,6 +41,12 @@ class BoardTarget:
         self._machine, self._host_name = _names(shell)
         self._run: BackgroundRun | None = None
         self._agent = ""
+
+    @classmethod
+    def with_options(cls, shell: Shell, options: Mapping[str, str]) -> "BoardTarget":
+        """A board with the options of ``board_options``. UserError for a value that makes no sense."""
+        patience_s = parse_duration(options.get("patience", PATIENCE)) / 1e9
+        return cls(shell, tuple(shlex.split(options.get("sudo", ""))), options.get("dir", ""), patience_s)
 
     def machine(self) -> str:
         return self._machine

@@ -11,20 +11,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rtproof.boards.board_target import BoardTarget
+from rtproof.boards.board_target import BoardTarget, board_options
 from rtproof.boards.shell import Answer, Channel, ProgramChannel
 from rtproof.core.errors import UserError
 from rtproof.core.printable import clean
-from rtproof.core.units import parse_duration
 
 OPTIONS: dict[str, str] = {
     "host": "name or address, as ssh takes it",
     "user": "user there",
     "port": "port of sshd or dropbear",
     "config": "another file in place of ~/.ssh/config",
-    "sudo": "words before the agent's command, such as 'sudo -n' or doas",
-    "dir": "folder there for the agent and its runs (default: ~/.cache, /var/tmp, /tmp, /dev/shm or /run)",
-    "patience": "how long to go on trying to connect again before giving up (10min)",
+    **board_options(),
 }
 SSH_FAILED = 255
 ALIVE = ("-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3", "-o", "ConnectTimeout=15")
@@ -87,11 +84,10 @@ def open_target(options: dict[str, str]) -> Iterator[BoardTarget]:
     """The machine, once ssh has reached it."""
     if not options.get("host"):
         raise UserError("the target ssh needs a host: --target-option host=NAME")
-    patience_s = parse_duration(options.get("patience", "10min")) / 1e9
     with tempfile.TemporaryDirectory(prefix="rtproof-") as folder:
         shell = SshShell(options, Path(folder) / "s")
         shell.first_connection()
         try:
-            yield BoardTarget(shell, tuple(shlex.split(options.get("sudo", ""))), options.get("dir", ""), patience_s)
+            yield BoardTarget.with_options(shell, options)
         finally:
             shell.close()

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A board's shell behind a program of this host that runs one command there, such as ``docker exec -i NAME``.
+
+Such programs differ. Some pass their words on as they are (docker, kubectl); others join them with spaces and give them
+to a shell there (adb, ssh). Some lose the exit status, or change bytes because there is a terminal on the way. So this
+is tried before anything else is done.
+"""
+
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rtproof.boards.shell import Answer, Channel, LinkError, ProgramChannel
+from rtproof.core.errors import UserError
+from rtproof.core.printable import clean
+
+TRIAL = "printf '%s\\n' \"rt  proof\" '$HOME'; exit 7"
+TRIAL_OUTPUT, TRIAL_STATUS = b"rt  proof\n$HOME\n", 7
+TRIAL_TIMEOUT_S = 30
+EVERY_BYTE = bytes(range(256)) * 3
+STATUS_MARK = re.compile(rb"\r?\n=rtproof-status (\d{1,3})\r?\n?\Z")
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How a program wants a command line. arguments: the program's, for a command line."""
+
+    name: str
+    arguments: Callable[[str], list[str]]
+
+
+MANNERS = (
+    Manner("words", lambda command: ["sh", "-c", command]),
+    Manner("one line", lambda command: [f"sh -c {shlex.quote(command)}"]),
+    Manner("a shell's line", lambda command: [command]),
+)
+
+
+class StatusChannel(ProgramChannel):
+    """A channel whose command prints its own exit status at the end, because the program loses it."""
+
+    def finish(self, timeout_s: float) -> Answer:
+        answer = super().finish(timeout_s)
+        found = STATUS_MARK.search(answer.output)
+        if not found:
+            raise LinkError(f"the connection ended early: {answer.words()}")
+        return Answer(int(found[1]), answer.output[: found.start()], answer.complaint)
+
+
+class ProgramShell:
+    """Command lines through a program. told: whether the program's exit status is that of the command."""
+
+    def __init__(self, words: Sequence[str], manner: Manner, *, told: bool, binary: bool) -> None:
+        self.name = shlex.join(words)
+        self.binary = binary
+        self._words = tuple(words)
+        self._manner = manner
+        self._told = told
+
+    def start(self, command: str) -> Channel:
+        if self._told:
+            return ProgramChannel((*self._words, *self._manner.arguments(command)), _never_lost)
+        with_status = f"( {command} ); printf '\\n=rtproof-status %d\\n' $?"
+        return StatusChannel((*self._words, *self._manner.arguments(with_status)), _never_lost)
+
+
+def _never_lost(_: Answer) -> str:
+    return ""
+
+
+def open_program_shell(words: Sequence[str]) -> ProgramShell:
+    """The shell behind a program, once it is known how it passes things on. UserError if no manner works."""
+    refused = ""
+    for manner in MANNERS:
+        try:
+            answer = _tried(words, manner.arguments(TRIAL), b"")
+        except LinkError as problem:
+            raise UserError(f"{words[0]}: {problem}") from None
+        if answer.output.replace(b"\r\n", b"\n") == TRIAL_OUTPUT:
+            told = answer.status == TRIAL_STATUS
+            return ProgramShell(words, manner, told=told, binary=_keeps_bytes(words, manner))
+        refused = refused or answer.words()
+    raise UserError(f"{shlex.join(words)} runs no command there: {clean(refused)}")
+
+
+def _tried(words: Sequence[str], arguments: Sequence[str], given: bytes) -> Answer:
+    channel = ProgramChannel((*words, *arguments), _never_lost)
+    try:
+        if given:
+            channel.send(given)
+        channel.end_input()
+        return channel.finish(TRIAL_TIMEOUT_S)
+    finally:
+        channel.close()
+
+
+def _keeps_bytes(words: Sequence[str], manner: Manner) -> bool:
+    """Whether every byte comes back as it was sent. UserError if none comes back."""
+    try:
+        answer = _tried(words, manner.arguments("cat"), EVERY_BYTE)
+    except LinkError:
+        return False
+    if not answer.output:
+        raise UserError(f"{shlex.join(words)} passes no standard input on; docker and kubectl need -i for it")
+    return answer.output == EVERY_BYTE
