@@ -66,11 +66,11 @@ class BoardTarget:
         raise TargetError(f"{self._shell.name}: no agent runs on a {self._machine}: {', '.join(refused)}")
 
     def _try(self, program: Path) -> Answer:
-        arrived = upload.bring(self._shell, program, self._folder)
+        arrived = upload.bring(self._shell, program, self._folder, _say)
         return ask(self._shell, shlex.join((*self._before, arrived.path, "version")))
 
     def push(self, program: Path) -> str:
-        self._agent = upload.bring(self._shell, program, self._folder).path
+        self._agent = upload.bring(self._shell, program, self._folder, _say).path
         return self._agent
 
     def place(self, file: Path) -> str:
@@ -95,8 +95,12 @@ class BoardTarget:
         """Fetch the record, and then remove the run from the board."""
         assert self._run
         for sentence in self._run.fetch(file):
-            print(sentence, file=sys.stderr)
+            _say(sentence)
         self._run.remove()
+
+
+def _say(sentence: str) -> None:
+    print(sentence, file=sys.stderr)
 
 
 def _names(shell: Shell) -> tuple[str, str]:

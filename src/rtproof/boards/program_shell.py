@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rtproof.boards.shell import Answer, Channel, LinkError, ProgramChannel
+from rtproof.boards.shell import Answer, Channel, LinkError, ProgramChannel, ask_through_channel
 from rtproof.core.errors import UserError
 from rtproof.core.printable import clean
 
@@ -63,6 +63,9 @@ class ProgramShell:
             return ProgramChannel((*self._words, *self._manner.arguments(command)), _never_lost)
         with_status = f"( {command} ); printf '\\n=rtproof-status %d\\n' $?"
         return StatusChannel((*self._words, *self._manner.arguments(with_status)), _never_lost)
+
+    def ask(self, command: str, given: bytes, timeout_s: float) -> Answer:
+        return ask_through_channel(self, command, given, timeout_s)
 
 
 def _never_lost(_: Answer) -> str:

@@ -68,9 +68,17 @@ class Shell(Protocol):
     def start(self, command: str) -> Channel:
         """Begin a command line of POSIX's sh. LinkError if the board cannot be reached."""
 
+    def ask(self, command: str, given: bytes, timeout_s: float) -> Answer:
+        """Run a command line to its end. LinkError if the connection breaks, or it takes longer than the time."""
+
 
 def ask(shell: Shell, command: str, given: bytes = b"", timeout_s: float = 60) -> Answer:
-    """Run a command line to its end. LinkError if the connection breaks, or it takes longer than the time."""
+    """The same with the usual time, and with nothing on its standard input."""
+    return shell.ask(command, given, timeout_s)
+
+
+def ask_through_channel(shell: Shell, command: str, given: bytes, timeout_s: float) -> Answer:
+    """``Shell.ask`` for shells whose channels are separate from each other."""
     channel = shell.start(command)
     try:
         if given:

@@ -6,10 +6,11 @@ A board may lack mktemp, base64, stat and every checksum. Then the length alone 
 
 import hashlib
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rtproof.boards import text_upload
 from rtproof.boards.shell import Answer, Shell, ask
 from rtproof.core.errors import TargetError
 
@@ -54,8 +55,11 @@ def _folder_script(places: Sequence[str]) -> str:
     )
 
 
-def bring(shell: Shell, program: Path, folder: str) -> Arrived:
-    """The program on the board, from an earlier upload if that is whole. TargetError if it does not arrive whole."""
+def bring(shell: Shell, program: Path, folder: str, say: Callable[[str], None]) -> Arrived:
+    """The program on the board, from an earlier upload if that is whole. TargetError if it does not arrive whole.
+
+    say: takes a sentence about how far a slow upload is.
+    """
     content = program.read_bytes()
     place = f"{folder}/agents/{hashlib.sha256(content).hexdigest()[:16]}/{program.name}"
     quoted = shlex.quote(place)
@@ -64,13 +68,15 @@ def bring(shell: Shell, program: Path, folder: str) -> Arrived:
     if there.status == 0 and (tool := _fits(there, content)):
         return Arrived(place, tool)
     new = shlex.quote(f"{place}.new")
-    answer = ask(
-        shell,
-        f"umask 077; mkdir -p {shlex.quote(place.rpartition('/')[0])} && cat > {new} && chmod 700 {new} && "
-        f"mv -f {new} {quoted} && {check} || {{ rm -f {new}; exit 1; }}",
-        content,
-        UPLOAD_TIMEOUT_S,
-    )
+    ready = f"chmod 700 {new} && mv -f {new} {quoted} && {check} || {{ rm -f {new}; exit 1; }}"
+    made = ask(shell, f"umask 077; mkdir -p {shlex.quote(place.rpartition('/')[0])}")
+    if made.status:
+        raise TargetError(f"{shell.name}: the agent cannot be kept in {folder}: {made.words()}")
+    if shell.binary:
+        answer = ask(shell, f"umask 077; cat > {new} && {ready}", content, UPLOAD_TIMEOUT_S)
+    else:
+        text_upload.send_as_text(shell, content, f"{place}.new", say)
+        answer = ask(shell, ready)
     tool = _fits(answer, content) if answer.status == 0 else ""
     if not tool:
         why = answer.words() if answer.status else "what arrived is not what was sent"

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rtproof.boards.board_target import BoardTarget, board_options
-from rtproof.boards.shell import Answer, Channel, ProgramChannel
+from rtproof.boards.shell import Answer, Channel, ProgramChannel, ask_through_channel
 from rtproof.core.errors import UserError
 from rtproof.core.printable import clean
 
@@ -64,6 +64,9 @@ class SshShell:
             f"exec sh -c {shlex.quote(command)}",
         )
         return ProgramChannel(arguments, _ssh_failed)
+
+    def ask(self, command: str, given: bytes, timeout_s: float) -> Answer:
+        return ask_through_channel(self, command, given, timeout_s)
 
     def close(self) -> None:
         """End the master connection."""

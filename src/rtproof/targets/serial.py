@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A board's console: a serial port, a terminal server, or a program that shows one.
+
+    device=/dev/ttyUSB0 baud=115200    address=ser2net:2001    exec='socat - UNIX:/tmp/console'
+
+The kernel may print into it at any time. The agent is brought as text, with what the board has for it.
+"""
+
+import os
+import shlex
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from rtproof.boards.board_target import BoardTarget, board_options
+from rtproof.boards.console_line import ConsoleLine, ProgramLine, SocketLine, TtyLine
+from rtproof.boards.console_shell import PASSWORD_VARIABLE, Console, Credentials, logged_in
+from rtproof.core.errors import UserError
+
+OPTIONS: dict[str, str] = {
+    "device": "a serial port of this machine",
+    "baud": "its speed (115200)",
+    "address": "HOST:PORT of a terminal server, raw or telnet",
+    "exec": "a program whose standard input and output are the console",
+    "user": "who logs in, if the board asks",
+    "password-file": f"file with the password; without it the variable {PASSWORD_VARIABLE} has it",
+    **board_options(),
+}
+WAYS = ("device", "address", "exec")
+
+
+@contextmanager
+def open_target(options: dict[str, str]) -> Iterator[BoardTarget]:
+    """The board, once somebody is logged in on its console."""
+    (way,) = _only_one(options)
+    who = Credentials(options.get("user", ""), _password(options))
+    with closing(_line(way, options)) as line:
+        yield BoardTarget.with_options(logged_in(Console(line), who, options[way]), options)
+
+
+def _only_one(options: dict[str, str]) -> list[str]:
+    given = [way for way in WAYS if options.get(way)]
+    if len(given) != 1:
+        raise UserError(f"the target serial needs one of the options {', '.join(WAYS)}")
+    return given
+
+
+def _line(way: str, options: dict[str, str]) -> ConsoleLine:
+    if way == "address":
+        return SocketLine(options["address"])
+    if way == "exec":
+        return ProgramLine(shlex.split(options["exec"]))
+    baud = options.get("baud", "115200")
+    if not baud.isascii() or not baud.isdecimal():
+        raise UserError(f"baud={baud} is not a number")
+    return TtyLine(Path(options["device"]), int(baud))
+
+
+def _password(options: dict[str, str]) -> str:
+    if "password-file" not in options:
+        return os.environ.get(PASSWORD_VARIABLE, "")
+    try:
+        return Path(options["password-file"]).read_text(encoding="utf-8").rstrip("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"the password cannot be read from {options['password-file']}: {error}") from None
