@@ -20,6 +20,7 @@ PASSWORD = re.compile(rb"password[^\n]*: *$", re.IGNORECASE)
 NEW_PASSWORD = re.compile(rb"new (unix )?password[^\n]*: *$|must change your password", re.IGNORECASE)
 REFUSED = re.compile(rb"incorrect|denied|failure", re.IGNORECASE)
 ANSWER_S = 10
+BEGIN_S = 3
 LOGIN_S = 60
 TRIES = 5
 
@@ -53,6 +54,18 @@ class Console:
             seen += piece
         return seen, True
 
+    def begin(self, command: str, token: str) -> bytes:
+        """Send a command line and wait until it runs; what came behind the word for that.
+
+        Before, a shell that edits its line has the terminal in another mode, in which control-D does not end an input.
+        The echo of the line has no sum. If the kernel cut both words for it, waiting was enough.
+        """
+        running = re.compile(rf"=go-{token}-42\r*\n".encode())
+        go = f"echo =go-{token}-$((40 + 2))"
+        self.line.send(f"{go}; {go}; {command}\n".encode())
+        seen, _ = self.read_until(running, BEGIN_S)
+        return running.split(seen)[-1]
+
     def drain(self, quiet_s: float) -> bytes:
         """What comes until nothing has come for so long, or the kernel has talked for ten times that."""
         seen, end = b"", time.monotonic() + 10 * quiet_s
@@ -68,9 +81,11 @@ class ConsoleChannel:
         self._console = console
         token = console.token()
         self._over = re.compile(rf"=over {token} (\d+)".encode())
-        self._tail = b""
         self._status: int | None = None
-        console.line.send(f"{command}; echo; echo =over {token} $?\n".encode())
+        self._first = console.begin(
+            f"{command}; status_of=$?; echo; echo =over {token} $status_of; echo =over {token} $status_of", token
+        )
+        self._tail = b""
 
     def send(self, content: bytes) -> None:
         self._console.line.send(content)
@@ -82,7 +97,7 @@ class ConsoleChannel:
     def receive(self, timeout_s: float) -> bytes | None:
         if self._status is not None:
             return b""
-        piece = self._console.line.receive(timeout_s)
+        piece, self._first = self._first or self._console.line.receive(timeout_s), b""
         if piece:
             self._tail = (self._tail + piece)[-256:]
             if over := self._over.search(self._tail):
@@ -127,25 +142,25 @@ class ConsoleShell:
         token = self._console.token()
         show = (
             f'for i in 1 2; do echo; echo =answer {token} $i $status_of; echo "$answer_of"; echo =end {token} $i; done; '
-            f"echo; echo =over {token} 0"
+            f"for i in 1 2; do echo; echo =over {token} 0; done"
         )
         over = re.compile(rf"=over {token} 0".encode())
-        self._console.line.send(f"answer_of=$( ( {command} ) 2>&1 ); status_of=$?; {show}\n".encode())
+        first = self._console.begin(f"answer_of=$( ( {command} ) 2>&1 ); status_of=$?; {show}", token)
         for start in range(0, len(given), _PACE):
             self._console.line.send(given[start : start + _PACE])
         if given:
             self._console.line.send(b"\x04")
         for _ in range(TRIES):
-            seen, came = self._console.read_until(over, timeout_s)
+            seen, came = self._console.read_until(over, timeout_s, first)
             if came and (answer := _twice_the_same(seen, token)):
                 return answer
-            if not came:
+            if not came and not is_shell(self._console):
                 self._console.line.send(b"\x03\n")
                 raise LinkError(f"no answer within {timeout_s:g} s")
             token = self._console.token()
             over = re.compile(rf"=over {token} 0".encode())
             show = re.sub(r"rt\d+x", token, show)
-            self._console.line.send(f"{show}\n".encode())
+            first = self._console.begin(show, token)
         raise LinkError("the console is too noisy: no answer came twice the same")
 
 
@@ -174,7 +189,7 @@ def logged_in(console: Console, who: Credentials, name: str) -> ConsoleShell:
         said = console.drain(1.0)
         if LOGIN.search(said.rstrip(b"\r\n")):
             _log_in(console, who, name)
-        if _is_shell(console):
+        if is_shell(console):
             console.line.send(b"stty -echo 2>/dev/null; PS1=; PS2=\n")
             console.drain(0.5)
             return ConsoleShell(console, name)
@@ -184,10 +199,10 @@ def logged_in(console: Console, who: Credentials, name: str) -> ConsoleShell:
     )
 
 
-def _is_shell(console: Console) -> bool:
+def is_shell(console: Console) -> bool:
     """Whether something computes. The echo of the line has no sum."""
     token = console.token()
-    console.line.send(f"echo ={token}-$((40 + 2))\n".encode())
+    console.line.send(f"echo ={token}-$((40 + 2)); echo ={token}-$((40 + 2))\n".encode())
     return console.read_until(re.compile(rf"={token}-42".encode()), 3.0)[1]
 
 
