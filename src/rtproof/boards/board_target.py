@@ -56,6 +56,7 @@ class BoardTarget:
 
     def own_agent(self) -> Path:
         """The first agent that runs there, of those that may fit the machine. It is there afterwards."""
+        self._check_words_before()
         refused = []
         for architecture in candidates_for(self._machine):
             program = find_agent(architecture.name)
@@ -64,6 +65,12 @@ class BoardTarget:
                 return program
             refused.append(f"{architecture.name} ({answer.words()})")
         raise TargetError(f"{self._shell.name}: no agent runs on a {self._machine}: {', '.join(refused)}")
+
+    def _check_words_before(self) -> None:
+        """TargetError if sudo, or what stands in its place, runs nothing."""
+        answer = ask(self._shell, shlex.join((*self._before, "true")))
+        if answer.status:
+            raise TargetError(f"{self._shell.name}: {shlex.join(self._before)} runs nothing there: {answer.words()}")
 
     def _try(self, program: Path) -> Answer:
         arrived = upload.bring(self._shell, program, self._folder, _say)

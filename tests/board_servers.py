@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boards on this machine: OpenSSH's server and dropbear in a network namespace, whose cable can be pulled.
+
+The servers run in a mount namespace too. There the user ``rtboard`` exists, with a home of its own and the right to use
+sudo, and root has another ``.ssh``; nothing of this machine's files is changed.
+"""
+
+import itertools
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+USER, USER_ID = "rtboard", 64_321
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True)
+class Cable:
+    """A pair of virtual network devices, one of them in the namespace. address: of the board's end."""
+
+    namespace: str
+    device: str
+    address: str
+
+    def pull(self) -> None:
+        """No packet passes any more, and nobody is told."""
+        _run("ip", "link", "set", self.device, "down")
+
+    def plug(self) -> None:
+        """Packets pass again."""
+        _run("ip", "link", "set", self.device, "up")
+
+
+@dataclass(frozen=True)
+class Board:
+    """A server that runs. options: those of the target ssh; home: of ``rtboard``."""
+
+    cable: Cable
+    options: tuple[str, ...]
+    home: Path
+
+    def as_user(self) -> tuple[str, ...]:
+        """The same for ``rtboard``."""
+        return (*self.options, "--target-option", f"user={USER}")
+
+
+def _run(*words: str) -> None:
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, f"{' '.join(words)}: {done.stderr}"
+
+
+def need(*programs: str) -> None:
+    """Skip the test unless these programs are here and this user may make namespaces."""
+    for program in programs:
+        if not shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin"):
+            pytest.skip(f"there is no {program}")
+    if os.geteuid() != 0:
+        pytest.skip("only root can make a network namespace")
+    if subprocess.run(["unshare", "--net", "--mount", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("namespaces cannot be made here")
+
+
+@contextmanager
+def cable() -> Iterator[Cable]:
+    """A namespace with one cable to it."""
+    need("ip", "unshare")
+    number = os.getpid() % 40_000 * 4 + next(_numbers) % 4
+    name, device = f"rtproof-{number}", f"rtb{number}"
+    network = f"10.{64 + number // 65_536 % 64}.{number // 256 % 256}."
+    low = number % 64 * 4
+    with ExitStack() as stack:
+        _run("ip", "netns", "add", name)
+        stack.callback(_run, "ip", "netns", "del", name)
+        _run("ip", "link", "add", device, "type", "veth", "peer", "name", f"{device}p", "netns", name)
+        for words in (
+            ("addr", "add", f"{network}{low + 1}/30", "dev", device),
+            ("link", "set", device, "up"),
+            ("-n", name, "addr", "add", f"{network}{low + 2}/30", "dev", f"{device}p"),
+            ("-n", name, "link", "set", f"{device}p", "up"),
+            ("-n", name, "link", "set", "lo", "up"),
+        ):
+            _run("ip", *words)
+        yield Cable(name, device, f"{network}{low + 2}")
+
+
+PREPARE = """
+set -e
+mount --bind "$1/passwd" /etc/passwd
+mount --bind "$1/ssh" /root/.ssh
+[ ! -e /etc/sudoers ] || mount --bind "$1/sudoers" /etc/sudoers
+shift
+exec "$@"
+"""
+
+
+def _prepare(folder: Path) -> Path:
+    """The files of the board, and the user's home in it."""
+    home = folder / "home"
+    for place in (home / ".ssh", folder / "ssh"):
+        place.mkdir(parents=True, mode=0o700)
+    Path("/root/.ssh").mkdir(mode=0o700, exist_ok=True)
+    _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "key"))
+    for place in (home / ".ssh", folder / "ssh"):
+        shutil.copy(folder / "key.pub", place / "authorized_keys")
+    passwd = Path("/etc/passwd").read_text() + f"{USER}:*:{USER_ID}:{USER_ID}::{home}:/bin/sh\n"
+    (folder / "passwd").write_text(passwd)
+    (folder / "sudoers").write_text(f"{USER} ALL=(ALL) NOPASSWD: ALL\n")
+    (folder / "sudoers").chmod(0o440)
+    for path in (home, home / ".ssh", home / ".ssh" / "authorized_keys"):
+        os.chown(path, USER_ID, USER_ID)
+    folder.chmod(0o755)
+    return home
+
+
+@contextmanager
+def board(folder: Path, server: str) -> Iterator[Board]:
+    """A board with the server ``sshd`` or ``dropbear``."""
+    need("ssh", "ssh-keygen", server)
+    home = _prepare(folder)
+    with cable() as wire:
+        command = _sshd(folder, wire) if server == "sshd" else _dropbear(folder, wire)
+        (folder / "config").write_text(
+            f"Host board\n HostName {wire.address}\n Port 22\n User root\n IdentityFile {folder / 'key'}\n"
+            f" IdentitiesOnly yes\n StrictHostKeyChecking accept-new\n UserKnownHostsFile {folder / 'known'}\n"
+        )
+        entered = ("ip", "netns", "exec", wire.namespace, "unshare", "--mount", "sh", "-c", PREPARE, "sh", str(folder))
+        with (folder / "log").open("wb") as log:
+            process = subprocess.Popen([*entered, *command], stdout=log, stderr=log, start_new_session=True)
+        try:
+            _wait_for_port(wire.address, process, folder / "log")
+            options = ("--target", "ssh", "--target-option", "host=board", "--target-option", f"config={folder}/config")
+            yield Board(wire, options, home)
+        finally:
+            process.terminate()
+            process.wait(30)
+            _end_all(wire.namespace)
+
+
+def _end_all(namespace: str) -> None:
+    """Kill what still runs in the namespace, such as a run that was left there."""
+    found = subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, text=True, check=True)
+    for pid in found.stdout.split():
+        with suppress(ProcessLookupError):
+            os.kill(int(pid), 9)
+
+
+def processes(namespace: str) -> list[str]:
+    """The command lines of what runs in the namespace."""
+    found = subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, text=True, check=True)
+    lines = []
+    for pid in found.stdout.split():
+        with suppress(OSError):
+            lines.append(Path("/proc", pid, "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return lines
+
+
+def _sshd(folder: Path, wire: Cable) -> Sequence[str]:
+    _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "host"))
+    Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+    words = (
+        f"ListenAddress={wire.address}", f"HostKey={folder}/host", "StrictModes=no", "UsePAM=no", "PidFile=none",
+        "PasswordAuthentication=no", "MaxStartups=100",
+    )  # fmt: skip
+    sshd = shutil.which("sshd", path="/usr/sbin:/sbin")
+    return (str(sshd), "-D", "-e", "-f", "/dev/null", *(word for each in words for word in ("-o", each)))
+
+
+def _dropbear(folder: Path, wire: Cable) -> Sequence[str]:
+    _run("dropbearkey", "-t", "ed25519", "-f", str(folder / "host"))
+    dropbear = shutil.which("dropbear", path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
+    return (str(dropbear), "-F", "-E", "-r", f"{folder}/host", "-p", f"{wire.address}:22", "-P", f"{folder}/pid")
+
+
+def _wait_for_port(address: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
+    import socket
+
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        assert process.poll() is None, log.read_text()
+        with suppress(OSError), socket.create_connection((address, 22), 5):
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"the server does not answer: {log.read_text()}")

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs over ssh, on real servers: the same record as here, links that break, hosts that are killed, and refusals."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from board_servers import Board, board, processes
+
+from rtproof.record.reading import open_record
+
+pytestmark = pytest.mark.slow
+ROOT_OF_BOARD = ".cache/rtproof-0"
+
+
+def rtproof(*words: str, **more: object) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "rtproof", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, **more)  # type: ignore[call-overload,no-any-return]
+
+
+@pytest.fixture(scope="module", params=["sshd", "dropbear"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
+    with board(tmp_path_factory.mktemp(request.param), request.param) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
+    """Where the server does not matter."""
+    with board(tmp_path_factory.mktemp("machine"), "sshd") as made:
+        yield made
+
+
+def contents(folder: Path) -> dict[str, object]:
+    """What a record has, without the numbers that differ between any two runs."""
+    record = open_record(folder / "run.rtrec")
+    assert record.end is not None
+    return {
+        "facts": {(fact.moment, fact.key) for fact in record.facts if not fact.key.startswith("thread")},
+        "series": [(each.thread, each.cpu) for each in record.series],
+        "files": {(each.moment, each.path) for each in record.files},
+    }
+
+
+def test_a_run_over_ssh_leaves_what_a_run_here_leaves(server: Board, tmp_path: Path) -> None:
+    words = ("--duration", "2s", "--load", "mem", "--no-report", "-q")
+    done = rtproof("run", *server.options, *words, "-o", str(tmp_path / "there"))
+    assert done.returncode == 0, done.stderr
+    assert rtproof("run", *words, "-o", str(tmp_path / "here")).returncode == 0
+    there, here = contents(tmp_path / "there"), contents(tmp_path / "here")
+    assert there["series"] == here["series"]
+    assert there["facts"] == here["facts"]
+    assert not (tmp_path / "there" / "unfinished.json").exists()
+    assert json.loads((tmp_path / "there" / "run.json").read_text())["target"] == "ssh"
+    assert not [line for line in processes(server.cable.namespace) if "rtproof-agent" in line]
+
+
+def started(server: Board, *words: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "rtproof", "run", *server.options, *words, "--no-report", "-q"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_until_measured(folder: Path) -> None:
+    """Until the agent runs there: its place is stored then."""
+    end = time.monotonic() + 120
+    while not (folder / "unfinished.json").exists():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def assert_whole(folder: Path, seconds: int) -> None:
+    """Every due time of the run is accounted for, and it ended as asked."""
+    record = open_record(folder / "run.rtrec")
+    assert record.end is not None
+    assert not record.damage
+    assert record.end.reason.name == "AS_ASKED"
+    for total in record.end.totals:
+        assert total.obtained + total.missed >= seconds * 1000
+        assert total.lost == 0
+
+
+def test_a_user_without_privileges_measures_too_and_with_sudo_as_root_does(machine: Board, tmp_path: Path) -> None:
+    words = ("--duration", "1s", "--no-report", "-q")
+    without = rtproof("run", *machine.as_user(), *words, "-o", str(tmp_path / "plain"))
+    assert without.returncode == 2
+    assert "--allow-unprivileged" in without.stderr
+    assert len(without.stderr.splitlines()) == 1
+    plain = rtproof("run", *machine.as_user(), *words, "--allow-unprivileged", "-o", str(tmp_path / "allowed"))
+    assert plain.returncode == 0, plain.stderr
+    sudo = rtproof("run", *machine.as_user(), "--target-option", "sudo=sudo -n", *words, "-o", str(tmp_path / "sudo"))
+    assert sudo.returncode == 0, sudo.stderr
+    users = {
+        name: {fact.value for fact in open_record(tmp_path / name / "run.rtrec").facts if fact.key == "policy"}
+        for name in ("allowed", "sudo")
+    }
+    assert users["sudo"] == {"fifo"}
+
+
+def test_a_broken_link_costs_nothing(machine: Board, tmp_path: Path) -> None:
+    run = started(machine, "--duration", "20s", "-o", str(tmp_path / "run"))
+    wait_until_measured(tmp_path / "run")
+    machine.cable.pull()
+    time.sleep(5)
+    machine.cable.plug()
+    _, said = run.communicate(timeout=200)
+    assert run.returncode == 0, said
+    assert_whole(tmp_path / "run", 20)
+
+
+def test_the_run_of_a_killed_host_is_taken_up_by_another(machine: Board, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    run = started(machine, "--duration", "10s", "-o", str(folder))
+    wait_until_measured(folder)
+    run.kill()
+    run.communicate()
+    attached = rtproof("attach", str(folder), "--no-report")
+    assert attached.returncode == 0, attached.stderr
+    assert_whole(folder, 10)
+    assert not (folder / "unfinished.json").exists()
+    again = rtproof("attach", str(folder))
+    assert again.returncode == 2
+    assert "goes on on a board" in again.stderr
+
+
+def test_a_detached_run_is_stopped_early_and_keeps_what_it_measured(machine: Board, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    left = rtproof("run", *machine.options, "--duration", "1h", "--detach", "-o", str(folder))
+    assert left.returncode == 0, left.stderr
+    assert "rtproof attach" in left.stdout
+    stopped = rtproof("stop", str(folder), "--no-report")
+    assert stopped.returncode == 0, stopped.stderr
+    record = open_record(folder / "run.rtrec")
+    assert record.end is not None
+    assert record.end.reason.name == "INTERRUPTED"
+    assert not [line for line in processes(machine.cable.namespace) if "rtproof-agent" in line]
+
+
+def test_a_second_host_is_refused_while_the_first_follows(machine: Board, tmp_path: Path) -> None:
+    run = started(machine, "--duration", "1h", "-o", str(tmp_path / "run"))
+    wait_until_measured(tmp_path / "run")
+    time.sleep(2)
+    refused = rtproof("attach", str(tmp_path / "run"))
+    assert refused.returncode == 2
+    assert "follows this run" in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+    run.send_signal(signal.SIGINT)
+    _, said = run.communicate(timeout=120)
+    assert run.returncode == 0, said
+    assert (tmp_path / "run" / "run.rtrec").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (("--target-option", "port=1"), "Connection refused"),
+        (("--target-option", "user=nobody-here"), "Permission denied"),
+        (("--target-option", "dir=/proc/nothing"), "nothing can be kept or run in /proc/nothing"),
+        (("--target-option", "sudo=no-such-sudo"), "no-such-sudo"),
+    ],
+)
+def test_what_cannot_work_is_one_sentence(machine: Board, tmp_path: Path, more: tuple[str, ...], sentence: str) -> None:
+    refused = rtproof("run", *machine.options, *more, "--duration", "1s", "-o", str(tmp_path / "run"))
+    assert refused.returncode == 2
+    assert sentence in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1, refused.stderr
+    assert not (tmp_path / "run").exists()
