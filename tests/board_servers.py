@@ -9,6 +9,7 @@ import itertools
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -102,9 +103,9 @@ exec "$@"
 
 def _prepare(folder: Path) -> Path:
     """The files of the board, and the user's home in it."""
-    home = folder / "home"
+    home = Path(tempfile.mkdtemp(prefix="rtproof-home-"))  # pytest's own folders are closed to other users
     for place in (home / ".ssh", folder / "ssh"):
-        place.mkdir(parents=True, mode=0o700)
+        place.mkdir(mode=0o700)
     Path("/root/.ssh").mkdir(mode=0o700, exist_ok=True)
     _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "key"))
     for place in (home / ".ssh", folder / "ssh"):
@@ -141,6 +142,7 @@ def board(folder: Path, server: str) -> Iterator[Board]:
             process.terminate()
             process.wait(30)
             _end_all(wire.namespace)
+            shutil.rmtree(home)
 
 
 def _end_all(namespace: str) -> None:
