@@ -22,7 +22,8 @@ FRAMES = st.builds(Frame, st.sampled_from(FrameType), st.integers(0, 2**63 - 1),
 
 def written(frame: Frame, *, as_text: bool) -> bytes:
     """The frame as the agent sends it."""
-    head = f"\n=rtproof {frame.type.value} {frame.offset} {len(frame.content)} {binascii.crc32(frame.content):08x}".encode()
+    crc = f"{binascii.crc32(frame.content):08x}"
+    head = f"\n=rtproof {frame.type.value} {frame.offset} {len(frame.content)} {crc}".encode()
     if as_text:
         return head + b" " + base64.b64encode(frame.content) + b"\n"
     return head + b"\n" + frame.content

@@ -78,7 +78,7 @@ def architecture_of_machine(machine: str) -> Architecture:
 
 
 OLDER = {"x86_64": ("i386",), "aarch64": ("armv7", "arm926"), "armv7": ("arm926",), "arm926": ("arm920t",)}
-"""Builds that may run where the first does not: a kernel can refuse 64-bit programs, and a name can promise too much."""
+"""Builds that may run where the first does not: a kernel can refuse 64-bit programs, or a name promise too much."""
 
 
 def candidates_for(machine: str) -> tuple[Architecture, ...]:

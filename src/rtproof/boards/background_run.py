@@ -91,7 +91,7 @@ class Standing:
 
 @dataclass
 class Assembly:
-    """A file of the board that arrives in pieces, some of them twice or late. at: the bytes that have arrived in order."""
+    """A file of the board that arrives in pieces, some twice or late. at: the bytes that have arrived in order."""
 
     type: FrameType
     take: Callable[[bytes], None]
@@ -123,7 +123,7 @@ class Assembly:
 
 
 class BackgroundRun:
-    """A run in the background, as the process of a target. host: says for whom it is followed; patience_s: of ``lines``."""
+    """A run in the background, as a target's process. host: for whom it is followed; patience_s: of ``lines``."""
 
     def __init__(self, shell: Shell, place: Place, host: str, patience_s: float) -> None:
         self._shell = shell

@@ -31,7 +31,7 @@ def board_options() -> dict[str, str]:
 
 
 class BoardTarget:
-    """A machine behind a shell. before: words before the agent's command, such as ``sudo -n``. asked: see own_folder."""
+    """A machine behind a shell. before: words before the agent's command; folder: as ``own_folder`` takes it."""
 
     def __init__(self, shell: Shell, before: tuple[str, ...] = (), folder: str = "", patience_s: float = 600) -> None:
         self._shell = shell

@@ -66,7 +66,7 @@ class FileLine:
 
 
 class TtyLine(FileLine):
-    """A serial port (termios(3)), raw, eight bits, at this speed. Its settings from before come back when it is closed."""
+    """A serial port (termios(3)), raw, eight bits, at this speed. Closing it brings its settings from before back."""
 
     def __init__(self, device: Path, baud: int) -> None:
         speed = getattr(termios, f"B{baud}", None)
@@ -98,7 +98,7 @@ def _raw(before: list[int | list[bytes | int]], speed: int) -> list[int | list[b
 
 
 class SocketLine:
-    """A TCP connection to a terminal server such as ser2net: raw, or telnet, whose commands are refused and taken out."""
+    """A TCP connection to a terminal server such as ser2net: raw, or telnet, whose commands are refused."""
 
     def __init__(self, address: str) -> None:
         host, _, port = address.rpartition(":")
@@ -138,9 +138,9 @@ class SocketLine:
             plain.append(IAC)
         elif kind in (DO, WILL) and len(self._command) == 3:
             self.send(bytes((IAC, WONT if kind == DO else DONT, byte)))
-        elif kind == SB and self._command[-2:] != bytes((IAC, SE)):
-            return
-        elif kind in (DO, DONT, WILL, WONT) and len(self._command) < 3:
+        elif (kind == SB and self._command[-2:] != bytes((IAC, SE))) or (
+            kind in (DO, DONT, WILL, WONT) and len(self._command) < 3
+        ):
             return
         self._command.clear()
 
@@ -149,7 +149,7 @@ class SocketLine:
 
 
 class ProgramLine(FileLine):
-    """A program whose standard input and output are the console, such as ``socat - /dev/ttyS0`` or ``virsh console``."""
+    """A program whose standard input and output are the console, such as ``virsh console NAME``."""
 
     def __init__(self, words: Sequence[str]) -> None:
         try:

@@ -181,7 +181,7 @@ def _twice_the_same(seen: bytes, token: str) -> Answer | None:
 
 
 def logged_in(console: Console, who: Credentials, name: str) -> ConsoleShell:
-    """A shell on the console, after a login if the board asks for one. UserError if it refuses, TargetError if silent."""
+    """A shell on the console, after a login if one is asked for. UserError if it is refused, TargetError if silent."""
     end = time.monotonic() + LOGIN_S
     said = b""
     while time.monotonic() < end:
@@ -222,4 +222,4 @@ def _log_in(console: Console, who: Credentials, name: str) -> None:
         raise UserError(f"{name} refuses the user {who.user} or the password")
 
 
-PASSWORD_VARIABLE = "RTPROOF_BOARD_PASSWORD"
+PASSWORD_VARIABLE = "RTPROOF_BOARD_PASSWORD"  # noqa: S105 - the name of a variable

@@ -60,7 +60,7 @@ class Channel(Protocol):
 
 
 class Shell(Protocol):
-    """How command lines get to a board. ``name``: of the board in messages. ``binary``: it changes no byte on the way."""
+    """How command lines get to a board. ``name``: for messages. ``binary``: it changes no byte on the way."""
 
     name: str
     binary: bool

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bring bytes through a connection that carries text only, with what the board has: base64, openssl, uudecode or printf.
+"""Bring bytes through a connection that carries text only, with what the board has, such as base64 or printf.
 
 The file goes in blocks, so that a block that was spoilt on the way is sent again, and nothing else. gzip makes it
 shorter where the board has it.
@@ -94,9 +94,7 @@ def send_as_text(shell: Shell, content: bytes, place: str, say: Callable[[str], 
     _ask_well(shell, f"rm -f {part}")
     if packed:
         _ask_well(shell, f"gzip -dc < {arrived} > {new} && rm -f {arrived}")
-    say(
-        f"rtproof: the agent is there after {time.monotonic() - begun:.1f} s ({decoder.name}{', gzip' if packed else ''})"
-    )
+    say(f"rtproof: the agent is there after {time.monotonic() - begun:.1f} s, by {decoder.name}{' and gzip' * packed}")
 
 
 def _send_block(shell: Shell, decoder: Decoder, block: bytes, part: str) -> None:

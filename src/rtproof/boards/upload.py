@@ -17,7 +17,7 @@ from rtproof.core.errors import TargetError
 UPLOAD_TIMEOUT_S = 600
 CHECK = "{ sha256sum %s || md5sum %s || cksum %s || wc -c < %s; } 2>/dev/null"
 """Prints what the first of these tools that is there says of a file."""
-USUAL_FOLDERS = ('"${HOME:-/nonexistent}/.cache"', "/var/tmp", "/tmp", "/dev/shm", "/run")
+USUAL_FOLDERS = ('"${HOME:-/nonexistent}/.cache"', "/var/tmp", "/tmp", "/dev/shm", "/run")  # noqa: S108 - the shell of the board makes a folder of its own there
 """Where the agent and its runs may go, in order. The first two outlive a reboot on most boards."""
 _SIXTEEN = set("0123456789abcdef")
 

@@ -42,8 +42,8 @@ from rtproof.experiment.run_request import (
 from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.verdict_sentences import claim_answer
 from rtproof.judge.watch import Watch
-from rtproof.report.pages import run_summary
 from rtproof.record.run_folder import read_run_info
+from rtproof.report.pages import run_summary
 from rtproof.run import session, unfinished_run
 from rtproof.run.live_view import LiveView, can_redraw, shows_colours
 from rtproof.run.session import AgentOutcome, RunPlan
