@@ -3,6 +3,7 @@
 
 import base64
 import binascii
+import itertools
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -75,7 +76,7 @@ def test_a_file_is_put_together_from_pieces_that_come_twice_late_or_again(conten
     taken = bytearray()
     file = Assembly(FrameType.RECORD, taken.extend)
     cuts = sorted({0, len(content), *data.draw(st.lists(st.integers(0, len(content)), max_size=8))})
-    pieces = [Frame(FrameType.RECORD, a, content[a:b]) for a, b in zip(cuts, cuts[1:], strict=False)]
+    pieces = [Frame(FrameType.RECORD, a, content[a:b]) for a, b in itertools.pairwise(cuts)]
     kept = data.draw(st.lists(st.sampled_from(pieces), max_size=12)) if pieces else []
     for piece in kept:
         file.add(piece)

@@ -108,7 +108,9 @@ class ProgramChannel:
             )
         except OSError as error:
             raise LinkError(f"{arguments[0]} cannot be started: {error.strerror}") from error
-        assert self._popen.stdin and self._popen.stdout and self._popen.stderr
+        assert self._popen.stdin
+        assert self._popen.stdout
+        assert self._popen.stderr
         self._input, self._output, self._error = self._popen.stdin, self._popen.stdout, self._popen.stderr
         os.set_blocking(self._input.fileno(), False)
         self._link_lost = link_lost
