@@ -138,11 +138,14 @@ class SocketLine:
             plain.append(IAC)
         elif kind in (DO, WILL) and len(self._command) == 3:
             self.send(bytes((IAC, WONT if kind == DO else DONT, byte)))
-        elif (kind == SB and self._command[-2:] != bytes((IAC, SE))) or (
-            kind in (DO, DONT, WILL, WONT) and len(self._command) < 3
-        ):
+        elif not self._is_whole(kind):
             return
         self._command.clear()
+
+    def _is_whole(self, kind: int) -> bool:
+        if kind == SB:
+            return self._command[-2:] == bytes((IAC, SE))
+        return kind not in (DO, DONT, WILL, WONT) or len(self._command) == 3
 
     def close(self) -> None:
         self._socket.close()

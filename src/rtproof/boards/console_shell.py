@@ -141,7 +141,8 @@ class ConsoleShell:
         """Run a command, and read its output as often as it takes to have it twice the same."""
         token = self._console.token()
         show = (
-            f'for i in 1 2; do echo; echo =answer {token} $i $status_of; echo "$answer_of"; echo =end {token} $i; done; '
+            f"for i in 1 2; do echo; echo =answer {token} $i $status_of; "
+            f'echo "$answer_of"; echo =end {token} $i; done; '
             f"for i in 1 2; do echo; echo =over {token} 0; done"
         )
         over = re.compile(rf"=over {token} 0".encode())
