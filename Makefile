@@ -18,6 +18,7 @@ LAB_PACKAGES := qemu-system-x86 qemu-system-arm make gcc libelf1 gnupg cpio
 CROSS_PACKAGES := gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf
 AGENT_PACKAGES := gcc libc6-dev qemu-user-static chromium trace-cmd
 LOAD_PACKAGES := stress-ng rt-tests iperf3 iputils-ping
+BOARD_PACKAGES := openssh-server dropbear-bin busybox-static sudo iproute2
 TOGETHER = $(MAKE) --silent --jobs=$(shell nproc) --output-sync=target
 
 .PHONY: demo lab-demo test test-quick test-agent environment agent-checks check-plain check-memory check-threads lint bench \
@@ -30,7 +31,7 @@ lab-demo:
 	@sh tools/lab-demo.sh
 
 test:
-	@sh tools/apt.sh $(AGENT_PACKAGES) $(LAB_PACKAGES) $(LOAD_PACKAGES)
+	@sh tools/apt.sh $(AGENT_PACKAGES) $(LAB_PACKAGES) $(LOAD_PACKAGES) $(BOARD_PACKAGES)
 	@sh tools/parts.sh \
 		'$(TOGETHER) --keep-going agent-checks environment' \
 		'.venv/bin/python -m pytest -q -n $(JOBS)'

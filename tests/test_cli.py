@@ -12,7 +12,7 @@ import pytest
 from click.shell_completion import BashComplete
 from run_folders import latencies, write_run
 
-from rtproof import __version__
+from rtproof import __version__, targets
 from rtproof.agents import build
 from rtproof.agents.architectures import host_architecture
 from rtproof.agents.build import AGENT_NAME, cache_dir
@@ -55,8 +55,9 @@ def test_the_version() -> None:
         (["--nope"], "rtproof: No such option '--nope' (see 'rtproof --help')\n"),
         (
             ["nope"],
-            "rtproof: there is no command 'nope'; there are: agent, compare, completion, cyclictest, explain, export, "
-            "history, judge, lab, loads, matrix, plan, profiles, report, run, show, watch (see 'rtproof --help')\n",
+            "rtproof: there is no command 'nope'; there are: agent, attach, compare, completion, cyclictest, explain, "
+            "export, history, judge, lab, loads, matrix, plan, profiles, report, run, show, stop, watch "
+            "(see 'rtproof --help')\n",
         ),
         (
             ["lab", "nope"],
@@ -183,11 +184,11 @@ def test_another_shell_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "incomplete", "words"),
     [
-        ([], "s", ["show"]),
+        ([], "s", ["show", "stop"]),
         ([], "re", ["report"]),
         (["run"], "--dura", ["--duration"]),
         (["run", "--policy"], "f", ["fifo"]),
-        (["run", "--target"], "", ["local", "qemu", "simulated"]),
+        (["run", "--target"], "", plugins.plugin_names(targets)),
         (["report", "--format"], "h", ["html"]),
         (["export", "--format"], "c", ["csv", "cyclictest", "cyclictest-json", "cyclictest-lines"]),
     ],

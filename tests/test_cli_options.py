@@ -100,7 +100,7 @@ def test_refusals(words: str, sentence: str, tmp_path: Path, capsys: pytest.Capt
         ("run --load", "Option '--load' requires an argument; there are: "),
         (
             "run --target",
-            "Option '--target' requires an argument; there are: local, qemu, simulated (see 'rtproof run --help')",
+            "Option '--target' requires an argument; there are: command, local, ",
         ),
         ("run --duration", "Option '--duration' requires an argument (see 'rtproof run --help')"),
         ("export a", "Missing option '--format'; there are: "),
