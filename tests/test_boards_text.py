@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtproof.boards.background_run import Assembly, Place, Standing
-from rtproof.boards.frames import LARGEST, Frame, FrameReader, FrameType
+from rtproof.boards.background_run import Assembly, Place, RunStanding
+from rtproof.boards.frames import LARGEST, FrameReader, FrameType, LinkFrame
+from rtproof.boards.posix_checksum import posix_checksum
 from rtproof.boards.text_upload import DECODERS
-from rtproof.boards.upload import posix_checksum
 from rtproof.core.errors import UserError
 
-FRAMES = st.builds(Frame, st.sampled_from(FrameType), st.integers(0, 2**63 - 1), st.binary(max_size=600))
+FRAMES = st.builds(LinkFrame, st.sampled_from(FrameType), st.integers(0, 2**63 - 1), st.binary(max_size=600))
 
 
-def written(frame: Frame, *, as_text: bool) -> bytes:
+def written(frame: LinkFrame, *, as_text: bool) -> bytes:
     """The frame as the agent sends it."""
     crc = f"{binascii.crc32(frame.content):08x}"
     head = f"\n=rtproof {frame.type.value} {frame.offset} {len(frame.content)} {crc}".encode()
@@ -30,20 +30,20 @@ def written(frame: Frame, *, as_text: bool) -> bytes:
     return head + b"\n" + frame.content
 
 
-def read(pieces: Sequence[bytes]) -> tuple[list[Frame], int]:
+def read(pieces: Sequence[bytes]) -> tuple[list[LinkFrame], int]:
     reader = FrameReader()
     return [frame for piece in pieces for frame in reader.feed(piece)], reader.damaged
 
 
 @given(st.lists(st.tuples(FRAMES, st.booleans()), max_size=6), st.integers(1, 97))
-def test_frames_arrive_however_they_are_cut(frames: list[tuple[Frame, bool]], size: int) -> None:
+def test_frames_arrive_however_they_are_cut(frames: list[tuple[LinkFrame, bool]], size: int) -> None:
     whole = b"login: \n" + b"".join(written(frame, as_text=text) for frame, text in frames)
     found, _ = read([whole[at : at + size] for at in range(0, len(whole), size)])
     assert found == [frame for frame, _ in frames]
 
 
 @given(st.lists(FRAMES, min_size=1, max_size=5), st.data())
-def test_a_spoilt_frame_is_left_out_and_the_others_arrive(frames: list[Frame], data: st.DataObject) -> None:
+def test_a_spoilt_frame_is_left_out_and_the_others_arrive(frames: list[LinkFrame], data: st.DataObject) -> None:
     """The kernel prints into one of them. What is given is what was sent, whatever was spoilt."""
     at = data.draw(st.integers(0, len(frames) - 1))
     texts = [written(frame, as_text=True) for frame in frames]
@@ -66,7 +66,7 @@ def test_a_spoilt_frame_is_left_out_and_the_others_arrive(frames: list[Frame], d
     ],
 )
 def test_what_is_no_frame_is_skipped(text: bytes) -> None:
-    good = Frame(FrameType.LOG, 7, b"here")
+    good = LinkFrame(FrameType.LOG, 7, b"here")
     found, _ = read([text + b"x" * 100, written(good, as_text=False)])
     assert found == [good]
 
@@ -76,7 +76,7 @@ def test_a_file_is_put_together_from_pieces_that_come_twice_late_or_again(conten
     taken = bytearray()
     file = Assembly(FrameType.RECORD, taken.extend)
     cuts = sorted({0, len(content), *data.draw(st.lists(st.integers(0, len(content)), max_size=8))})
-    pieces = [Frame(FrameType.RECORD, a, content[a:b]) for a, b in itertools.pairwise(cuts)]
+    pieces = [LinkFrame(FrameType.RECORD, a, content[a:b]) for a, b in itertools.pairwise(cuts)]
     kept = data.draw(st.lists(st.sampled_from(pieces), max_size=12)) if pieces else []
     for piece in kept:
         file.add(piece)
@@ -85,24 +85,24 @@ def test_a_file_is_put_together_from_pieces_that_come_twice_late_or_again(conten
         _, kind, offset, length = line.split()
         assert kind == "R"
         assert int(offset) == file.at
-        file.add(Frame(FrameType.RECORD, int(offset), content[int(offset) : int(offset) + int(length)]))
+        file.add(LinkFrame(FrameType.RECORD, int(offset), content[int(offset) : int(offset) + int(length)]))
         now += 10
     assert bytes(taken) == content
 
 
 def test_a_hole_is_not_asked_for_at_every_frame() -> None:
     file = Assembly(FrameType.LOG, lambda _: None)
-    file.add(Frame(FrameType.LOG, 100, b"later"))
+    file.add(LinkFrame(FrameType.LOG, 100, b"later"))
     assert file.missing(0, 1.0) == "again L 0 100\n"
     assert file.missing(0, 2.0) == ""
     assert file.missing(0, 60.0) == "again L 0 100\n"
 
 
 def test_how_a_run_stands_is_read() -> None:
-    standing = Standing.read(b"exit 0; boot aa; now bb; log 12; record -1")
-    assert standing == Standing("exit 0", "aa", "bb", 12, -1)
+    standing = RunStanding.read(b"exit 0; boot aa; now bb; log 12; record -1")
+    assert standing == RunStanding("exit 0", "aa", "bb", 12, -1)
     assert not standing.goes_on
-    assert Standing.read(b"exit 0; boot aa") is None
+    assert RunStanding.read(b"exit 0; boot aa") is None
 
 
 def test_where_a_run_is_can_be_stored_and_read_again() -> None:

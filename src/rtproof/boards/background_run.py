@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rtproof.boards.frames import Frame, FrameReader, FrameType
+from rtproof.boards.frames import FrameReader, FrameType, LinkFrame
 from rtproof.boards.shell import Channel, LinkError, Shell, ask
 from rtproof.core.errors import TargetError, UserError
 from rtproof.core.printable import clean
@@ -65,7 +65,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Standing:
+class RunStanding:
     """How a run stands. words: as the agent says it. log, record: how long the files are, in bytes; -1: none.
 
     boot, now: the id of the boot in which it was started, and of the present one.
@@ -83,7 +83,7 @@ class Standing:
         return self.words in RUNNING
 
     @classmethod
-    def read(cls, content: bytes) -> "Standing | None":
+    def read(cls, content: bytes) -> "RunStanding | None":
         """What a frame says; None if it cannot be read."""
         found = STANDING.fullmatch(content.decode(errors="replace"))
         return cls(found[1], found[2], found[3], int(found[4]), int(found[5])) if found else None
@@ -99,7 +99,7 @@ class Assembly:
     _later: dict[int, bytes] = field(default_factory=dict)
     _asked: tuple[int, float] = (-1, 0.0)
 
-    def add(self, frame: Frame) -> None:
+    def add(self, frame: LinkFrame) -> None:
         """Take a frame, and what was waiting for it."""
         if frame.offset + len(frame.content) > self.at:
             self._later[frame.offset] = frame.content
@@ -136,7 +136,7 @@ class BackgroundRun:
         self._channel: Channel | None = None
         self._signals: list[str] = []
         self._given_up = False
-        self.standing: Standing | None = None
+        self.standing: RunStanding | None = None
 
     # What a target's process does.
 
@@ -196,7 +196,7 @@ class BackgroundRun:
             channel.send(f"signal {self._signals[0]}\n".encode())
             self._signals.pop(0)
 
-    def _frames(self, work: Callable[[Channel], Iterator[Frame]]) -> Iterator[Frame | str]:
+    def _frames(self, work: Callable[[Channel], Iterator[LinkFrame]]) -> Iterator[LinkFrame | str]:
         """The frames of as many connections as it takes, and a sentence when one is lost or found again."""
         lost_at: float | None = None
         tries = 0
@@ -218,7 +218,7 @@ class BackgroundRun:
                 time.sleep(PAUSES_S[min(tries, len(PAUSES_S) - 1)])
                 tries += 1
 
-    def _connected(self, work: Callable[[Channel], Iterator[Frame]]) -> Iterator[Frame]:
+    def _connected(self, work: Callable[[Channel], Iterator[LinkFrame]]) -> Iterator[LinkFrame]:
         text = () if self._shell.binary else ("text",)
         channel = self._shell.start(self._place.command("follow", self._host, str(self._log.at), *text))
         self._channel = channel
@@ -229,7 +229,7 @@ class BackgroundRun:
             self._channel = None
             channel.close()
 
-    def _received(self, channel: Channel) -> Iterator[Frame]:
+    def _received(self, channel: Channel) -> Iterator[LinkFrame]:
         """The frames of this connection. LinkError when it breaks, BusyError if another host has the run."""
         reader = FrameReader()
         heard = beat = time.monotonic()
@@ -256,12 +256,12 @@ class BackgroundRun:
             raise TargetError(f"{self._shell.name}: {words.removeprefix('rtproof-agent: ')}")
         raise LinkError(words if answer.status else "the board ended the connection")
 
-    def _follow_to_end(self, channel: Channel) -> Iterator[Frame]:
+    def _follow_to_end(self, channel: Channel) -> Iterator[LinkFrame]:
         for frame in self._received(channel):
             if frame.type is FrameType.LOG:
                 self._log.add(frame)
             elif frame.type is FrameType.STANDING:
-                self.standing = Standing.read(frame.content) or self.standing
+                self.standing = RunStanding.read(frame.content) or self.standing
             yield frame
             standing = self.standing
             until = standing.log if standing and not standing.goes_on else 0
@@ -289,13 +289,13 @@ class BackgroundRun:
                 if isinstance(frame, str):
                     yield frame
 
-    def _fetch_rest(self, channel: Channel, record: Assembly) -> Iterator[Frame]:
+    def _fetch_rest(self, channel: Channel, record: Assembly) -> Iterator[LinkFrame]:
         channel.send(f"record {record.at}\n".encode())
         for frame in self._received(channel):
             if frame.type is FrameType.RECORD:
                 record.add(frame)
             elif frame.type is FrameType.STANDING:
-                self.standing = Standing.read(frame.content) or self.standing
+                self.standing = RunStanding.read(frame.content) or self.standing
             yield frame
             length = self.standing.record if self.standing else -1
             told_now = frame.type is FrameType.STANDING and self.standing is not None and not self.standing.goes_on

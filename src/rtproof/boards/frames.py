@@ -29,7 +29,7 @@ class FrameType(Enum):
 
 
 @dataclass(frozen=True)
-class Frame:
+class LinkFrame:
     """A piece of a file, from this offset in bytes on."""
 
     type: FrameType
@@ -44,14 +44,14 @@ class FrameReader:
         self._rest = b""
         self.damaged = 0
 
-    def feed(self, content: bytes) -> Iterator[Frame]:
+    def feed(self, content: bytes) -> Iterator[LinkFrame]:
         """The frames that are whole now. Only a frame whose CRC fits is given."""
         self._rest += content
         while (frame := self._next()) is not None:
-            if isinstance(frame, Frame):
+            if isinstance(frame, LinkFrame):
                 yield frame
 
-    def _next(self) -> Frame | bool | None:
+    def _next(self) -> LinkFrame | bool | None:
         """A frame; False if something was skipped; None if more must come first."""
         at = self._rest.find(START)
         if at < 0:
@@ -68,7 +68,7 @@ class FrameReader:
         if len(content) != int(head[3]) or binascii.crc32(content) != int(head[4], 16):
             return self._skip()
         self._rest = self._rest[end:]
-        return Frame(FrameType(head[1].decode()), int(head[2]), content)
+        return LinkFrame(FrameType(head[1].decode()), int(head[2]), content)
 
     def _end(self, head: re.Match[bytes]) -> int | None:
         """Where the frame ends, or a little behind its head if it is damaged; None if more must come first."""

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from rtproof.boards.posix_checksum import posix_checksum
 from rtproof.boards.shell import Shell, ask
 from rtproof.core.errors import TargetError
 
@@ -98,8 +99,6 @@ def send_as_text(shell: Shell, content: bytes, place: str, say: Callable[[str], 
 
 
 def _send_block(shell: Shell, decoder: Decoder, block: bytes, part: str) -> None:
-    from rtproof.boards.upload import posix_checksum
-
     text = decoder.encode(block)
     for _ in range(TRIES):
         answer = ask(shell, f"{decoder.command} > {part}; cksum < {part} || wc -c < {part}", text, BLOCK_TIMEOUT_S)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rtproof.boards import text_upload
+from rtproof.boards.posix_checksum import posix_checksum
 from rtproof.boards.shell import Answer, Shell, ask
 from rtproof.core.errors import TargetError
 
@@ -88,32 +89,14 @@ def _fits(answer: Answer, content: bytes) -> str:
     """The tool whose word for the file is right; "" if it is wrong."""
     words = answer.output.decode(errors="replace").split()
     first = words[0] if words else ""
-    if len(first) == 64 and set(first) <= _SIXTEEN:
-        return "sha256sum" if first == hashlib.sha256(content).hexdigest() else ""
-    if len(first) == 32 and set(first) <= _SIXTEEN:
-        return "md5sum" if first == hashlib.md5(content, usedforsecurity=False).hexdigest() else ""
+    for tool, length, digest in (("sha256sum", 64, hashlib.sha256), ("md5sum", 32, _md5)):
+        if len(first) == length and set(first) <= _SIXTEEN:
+            return tool if first == digest(content).hexdigest() else ""
     if len(words) >= 3:
         return "cksum" if words[:2] == [str(posix_checksum(content)), str(len(content))] else ""
     return "wc" if first == str(len(content)) else ""
 
 
-def posix_checksum(content: bytes) -> int:
-    """What ``cksum`` prints (POSIX.1-2017, cksum): a CRC of the bytes and then of their number."""
-    length, count = len(content), bytearray()
-    while length:
-        count.append(length & 255)
-        length >>= 8
-    crc = 0
-    for byte in content + bytes(count):
-        crc = (crc << 8 & 0xFFFFFFFF) ^ _CRC_TABLE[crc >> 24 ^ byte]
-    return crc ^ 0xFFFFFFFF
-
-
-def _crc_row(byte: int) -> int:
-    crc = byte << 24
-    for _ in range(8):
-        crc = crc << 1 ^ (0x104C11DB7 if crc & 0x80000000 else 0)
-    return crc
-
-
-_CRC_TABLE = [_crc_row(byte) for byte in range(256)]
+def _md5(content: bytes) -> "hashlib._Hash":
+    """It is to find what went wrong on the way, so it need not keep out an attacker."""
+    return hashlib.md5(content, usedforsecurity=False)
