@@ -9,6 +9,7 @@ is tried before anything else is done.
 import re
 import shlex
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from rtproof.boards.shell import Answer, Channel, LinkError, ProgramChannel, ask_through_channel
@@ -90,9 +91,11 @@ def open_program_shell(words: Sequence[str]) -> ProgramShell:
 def _tried(words: Sequence[str], arguments: Sequence[str], given: bytes) -> Answer:
     channel = ProgramChannel((*words, *arguments), _never_lost)
     try:
-        if given:
-            channel.send(given)
-        channel.end_input()
+        # A program that ends without reading breaks the pipe; what it printed says more than that.
+        with suppress(LinkError):
+            if given:
+                channel.send(given)
+            channel.end_input()
         return channel.finish(TRIAL_TIMEOUT_S)
     finally:
         channel.close()
