@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rtproof.boards.program_shell import open_program_shell
-from rtproof.boards.shell import LinkError, ask
-from rtproof.core.errors import UserError
+from rtproof.boards.shell import ask
+from rtproof.core.errors import LinkError, UserError
 
 STAND_INS = {
     "docker": 'shift 3; exec "$@"',

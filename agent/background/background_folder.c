@@ -102,6 +102,12 @@ void background_standing(const char *folder, const struct background *background
 		snprintf(words, room, lives ? "running" : "vanished");
 }
 
+/* The file by which a run's folder is known goes last, so that a removal that was cut off can be done again. */
+static bool goes_first(const char *name)
+{
+	return strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && strcmp(name, "state") != 0;
+}
+
 static int remove_files(const char *folder)
 {
 	DIR *files = opendir(folder);
@@ -110,8 +116,10 @@ static int remove_files(const char *folder)
 	if (!files)
 		return -errno;
 	for (struct dirent *each; (each = readdir(files)) && !err;)
-		if (strcmp(each->d_name, ".") != 0 && strcmp(each->d_name, "..") != 0 && unlinkat(dirfd(files), each->d_name, 0) < 0)
+		if (goes_first(each->d_name) && unlinkat(dirfd(files), each->d_name, 0) < 0)
 			err = -errno;
+	if (!err && unlinkat(dirfd(files), "state", 0) < 0)
+		err = -errno;
 	closedir(files);
 	return err;
 }
@@ -122,6 +130,9 @@ int background_remove(const char *folder)
 	char words[40] = "";
 	int err = background_read(folder, &background);
 
+	/* The answer to an earlier removal may have been lost on its way. */
+	if (err == -ENOENT && (rmdir(folder) == 0 || errno == ENOENT))
+		return 0;
 	if (err)
 		return err;
 	background_standing(folder, &background, words, sizeof(words));

@@ -15,12 +15,16 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 
 /* Two looks a second: as often as the agent tells its progress. */
 enum { LOOK_MS = 500 };
 
 #define SILENT_NS (30 * NS_PER_SECOND)
 #define BEAT_NS (5 * NS_PER_SECOND)
+
+/* A host says something every 5 s. One that has said nothing for longer may be gone. */
+enum { QUIET_S = 12 };
 
 /* A file that the host gets piece by piece. */
 struct source {
@@ -141,6 +145,7 @@ static int take_lines(struct following *following)
 		return errno == EINTR || errno == EAGAIN ? 0 : -errno;
 	following->done = following->done || n == 0;
 	following->heard_ns = clock_now_ns();
+	(void)futimens(following->lock, NULL);
 	for (ssize_t i = 0; i < n && !err; i++) {
 		if (received[i] != '\n' && received[i] != '\r') {
 			if (following->length < sizeof(following->line) - 1)
@@ -201,6 +206,32 @@ static int step(struct following *following)
 	return err;
 }
 
+static bool may_be_gone(int lock)
+{
+	struct stat file;
+
+	return fstat(lock, &file) < 0 || time(NULL) - file.st_mtime > QUIET_S;
+}
+
+/* The follower of a host that was killed does not miss it at once, and has the lock until then. */
+static int wait_for_lock(struct following *following)
+{
+	int64_t end_ns = clock_now_ns() + SILENT_NS + BEAT_NS;
+	char words[40];
+	int err = 0;
+
+	while (!err && flock(following->lock, LOCK_EX | LOCK_NB) < 0) {
+		if (!may_be_gone(following->lock) || clock_now_ns() > end_ns)
+			return -EBUSY;
+		if (clock_now_ns() - following->beat_ns > BEAT_NS) {
+			background_standing(following->folder, &following->background, words, sizeof(words));
+			err = send_standing(following, words);
+		}
+		poll(NULL, 0, LOOK_MS);
+	}
+	return err;
+}
+
 static int lock_for(struct following *following, const char *host, char *why, size_t room)
 {
 	char path[BACKGROUND_PATH], other[80] = "";
@@ -212,7 +243,7 @@ static int lock_for(struct following *following, const char *host, char *why, si
 	following->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (following->lock < 0)
 		return text_refuse(why, room, -errno, "%s cannot be written: %s", path, strerror(errno));
-	if (flock(following->lock, LOCK_EX | LOCK_NB) < 0)
+	if (wait_for_lock(following) < 0)
 		return text_refuse(why, room, -EBUSY, "%s follows this run", other[0] ? other : "another host");
 	if (ftruncate(following->lock, 0) < 0 || write(following->lock, host, strlen(host)) < 0)
 		return text_refuse(why, room, -errno, "%s cannot be written: %s", path, strerror(errno));
@@ -234,10 +265,10 @@ int follow(const char *folder, const char *host, int64_t log_from, bool as_text,
 
 	if (err)
 		return text_refuse(why, room, err, "there is no run in %s: %s", folder, strerror(-err));
+	signal(SIGPIPE, SIG_IGN);
 	err = lock_for(&following, host, why, room);
 	if (err)
 		return err;
-	signal(SIGPIPE, SIG_IGN);
 	background_standing(folder, &following.background, words, sizeof(words));
 	err = send_standing(&following, words);
 	while (!err && !following.done && !replaced(&following) && clock_now_ns() - following.heard_ns < SILENT_NS)

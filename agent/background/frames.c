@@ -5,8 +5,12 @@
 
 #include "record/bytes.h"
 
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { STALL_MS = 30000 };
 
 void base64(char *text, const uint8_t *bytes, size_t length)
 {
@@ -27,10 +31,21 @@ size_t frame_most(const struct frames *frames)
 	return frames->as_text ? FRAME_TEXT_BYTES : FRAME_BYTES;
 }
 
+/* A connection that is broken takes no more, and a write into it could wait for a quarter of an hour. */
 static int send_all(int fd, const char *from, size_t length)
 {
+	struct pollfd output = { .fd = fd, .events = POLLOUT };
+
 	while (length) {
-		ssize_t n = write(fd, from, length);
+		int ready = poll(&output, 1, STALL_MS);
+
+		if (ready == 0)
+			return -ETIMEDOUT;
+		if (ready < 0 && errno != EINTR)
+			return -errno;
+		if (ready < 0)
+			continue;
+		ssize_t n = write(fd, from, length < PIPE_BUF ? length : PIPE_BUF);
 
 		if (n < 0 && errno != EINTR)
 			return -errno;

@@ -15,18 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rtproof.boards.frames import FrameReader, FrameType, LinkFrame
-from rtproof.boards.shell import Channel, LinkError, Shell, ask
-from rtproof.core.errors import TargetError, UserError
+from rtproof.boards.shell import Channel, Shell, ask
+from rtproof.core.errors import LinkError, NoSuchRunError, TargetError, UserError
+from rtproof.core.patience import Patience
 from rtproof.core.printable import clean
 
 BEAT_S = 5
 """How often either side says that it is there."""
 SILENT_S = 20
 """A board that says nothing for so long is not connected any more."""
-PAUSES_S = (1, 2, 4, 8, 15)
-"""Between two tries to connect; the last one again and again."""
-BUSY_S = 45
-"""How long a board may take to notice that the host before is gone: it waits 30 s for it."""
 ASK_AGAIN_S = 5
 STANDING = re.compile(r"(.+); boot (\S+); now (\S+); log (-?\d+); record (-?\d+)")
 RECORD = "run.rtrec"
@@ -198,25 +195,15 @@ class BackgroundRun:
 
     def _frames(self, work: Callable[[Channel], Iterator[LinkFrame]]) -> Iterator[LinkFrame | str]:
         """The frames of as many connections as it takes, and a sentence when one is lost or found again."""
-        lost_at: float | None = None
-        tries = 0
+        patience = Patience(self._shell.name, self._patience_s)
         while True:
             try:
                 for frame in self._connected(work):
-                    if lost_at is not None:
-                        yield f"rtproof: connected to {self._shell.name} again after {time.monotonic() - lost_at:.0f} s"
-                        lost_at, tries = None, 0
+                    yield from patience.found()
                     yield frame
                 return
             except LinkError as problem:
-                now = time.monotonic()
-                if lost_at is None:
-                    lost_at = now
-                    yield f"rtproof: no connection to {self._shell.name} ({problem}); the run goes on there"
-                if self._given_up or now - lost_at > self._patience_s:
-                    raise LinkError(f"no connection to {self._shell.name}: {problem}") from problem
-                time.sleep(PAUSES_S[min(tries, len(PAUSES_S) - 1)])
-                tries += 1
+                yield from patience.lost(problem, give_up=self._given_up)
 
     def _connected(self, work: Callable[[Channel], Iterator[LinkFrame]]) -> Iterator[LinkFrame]:
         text = () if self._shell.binary else ("text",)
@@ -253,7 +240,7 @@ class BackgroundRun:
         if "follows this run" in words:
             raise BusyError(f"{self._shell.name}: {words.rpartition(': ')[2]}")
         if "there is no run in" in words:
-            raise TargetError(f"{self._shell.name}: {words.removeprefix('rtproof-agent: ')}")
+            raise NoSuchRunError(f"{self._shell.name}: {words.removeprefix('rtproof-agent: ')}")
         raise LinkError(words if answer.status else "the board ended the connection")
 
     def _follow_to_end(self, channel: Channel) -> Iterator[LinkFrame]:
@@ -305,11 +292,19 @@ class BackgroundRun:
             if line := record.missing(length if told_now else 0, time.monotonic()):
                 channel.send(line.encode())
 
-    def remove(self) -> None:
-        """Remove the run from the board. TargetError if it goes on or cannot be removed."""
-        answer = ask(self._shell, self._place.command("remove"))
-        if answer.status:
-            raise TargetError(f"{self._shell.name}: {clean(answer.words())}")
+    def remove(self) -> Iterator[str]:
+        """Remove the run from the board; sentences as ``fetch``. TargetError if it goes on or cannot be removed."""
+        patience = Patience(self._shell.name, self._patience_s, "the record is here")
+        while True:
+            try:
+                answer = ask(self._shell, self._place.command("remove"))
+            except LinkError as problem:
+                yield from patience.lost(problem)
+                continue
+            yield from patience.found()
+            if answer.status:
+                raise TargetError(f"{self._shell.name}: {clean(answer.words())}")
+            return
 
 
 def _write(write: Callable[[bytes], int], content: bytes) -> None:

@@ -14,11 +14,10 @@ from rtproof.agents.build import find_agent
 from rtproof.boards import background_run, upload
 from rtproof.boards.background_run import RECORD, BackgroundRun, Place
 from rtproof.boards.shell import Answer, Shell, ask
+from rtproof.core import patience
 from rtproof.core.errors import TargetError
 from rtproof.core.printable import clean
 from rtproof.core.units import parse_duration
-
-PATIENCE = "10min"
 
 
 def board_options() -> dict[str, str]:
@@ -26,7 +25,7 @@ def board_options() -> dict[str, str]:
     return {
         "sudo": "words before the agent's command, such as 'sudo -n' or doas",
         "dir": "folder there for the agent and its runs (default: ~/.cache, /var/tmp, /tmp, /dev/shm or /run)",
-        "patience": f"how long to go on trying to connect again before giving up ({PATIENCE})",
+        "patience": f"how long to go on trying to connect again before giving up ({patience.USUAL})",
     }
 
 
@@ -45,7 +44,7 @@ class BoardTarget:
     @classmethod
     def with_options(cls, shell: Shell, options: Mapping[str, str]) -> "BoardTarget":
         """A board with the options of ``board_options``. UserError for a value that makes no sense."""
-        patience_s = parse_duration(options.get("patience", PATIENCE)) / 1e9
+        patience_s = parse_duration(options.get("patience", patience.USUAL)) / 1e9
         return cls(shell, tuple(shlex.split(options.get("sudo", ""))), options.get("dir", ""), patience_s)
 
     def machine(self) -> str:
@@ -103,7 +102,8 @@ class BoardTarget:
         assert self._run
         for sentence in self._run.fetch(file):
             _say(sentence)
-        self._run.remove()
+        for sentence in self._run.remove():
+            _say(sentence)
 
 
 def _say(sentence: str) -> None:

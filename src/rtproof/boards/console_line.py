@@ -11,8 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from rtproof.boards.shell import LinkError
-from rtproof.core.errors import UserError
+from rtproof.core.errors import LinkError, UserError
 
 PIECE = 4096
 CONNECT_S = 15

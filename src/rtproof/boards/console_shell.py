@@ -11,8 +11,8 @@ import time
 from dataclasses import dataclass
 
 from rtproof.boards.console_line import ConsoleLine
-from rtproof.boards.shell import Answer, Channel, LinkError
-from rtproof.core.errors import TargetError, UserError
+from rtproof.boards.shell import Answer, Channel
+from rtproof.core.errors import LinkError, TargetError, UserError
 from rtproof.core.printable import clean
 
 LOGIN = re.compile(rb"login: *$", re.IGNORECASE)

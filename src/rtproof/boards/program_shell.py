@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from rtproof.boards.shell import Answer, Channel, LinkError, ProgramChannel, ask_through_channel
-from rtproof.core.errors import UserError
+from rtproof.boards.shell import Answer, Channel, ProgramChannel, ask_through_channel
+from rtproof.core.errors import LinkError, UserError
 from rtproof.core.printable import clean
 
 TRIAL = "printf '%s\\n' \"rt  proof\" '$HOME'; exit 7"

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
-from rtproof.core.errors import TargetError
+from rtproof.core.errors import LinkError
 from rtproof.core.printable import clean
 
 PIECE = 65536
@@ -20,10 +20,6 @@ LONGEST_COMPLAINT = 65536
 LONGEST_STALL_S = 60
 LAST_WORDS_S = 1
 """How long a program may take to end once its files are closed. What it started may hold standard error longer."""
-
-
-class LinkError(TargetError):
-    """The connection to the board could not be made, or broke. What runs on the board may go on."""
 
 
 @dataclass(frozen=True)

@@ -24,3 +24,11 @@ class NoRecordError(RecordError):
 
 class TargetError(RtproofError):
     """The target misbehaved: the agent died, the board vanished, the disk filled up. Trying again may help."""
+
+
+class LinkError(TargetError):
+    """The connection to the target could not be made, or broke. What runs there may go on."""
+
+
+class NoSuchRunError(TargetError):
+    """The target knows nothing of the run: it was fetched and removed, or the target's memory was cleared."""

@@ -4,8 +4,8 @@
 import shlex
 import shutil
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from io import StringIO
@@ -14,10 +14,11 @@ from pathlib import Path
 import click
 
 from rtproof import targets
-from rtproof.core import files, plugins
-from rtproof.core.errors import TargetError, UserError
+from rtproof.core import files, patience, plugins
+from rtproof.core.errors import LinkError, TargetError, UserError
 from rtproof.core.phrases import quantity
 from rtproof.core.plugins import checked_options
+from rtproof.core.units import format_duration, parse_duration
 from rtproof.experiment import (
     exported_files,
     foreign_tools,
@@ -129,7 +130,7 @@ def attach(folder: Path, *, stop: bool, report: bool) -> int:
         requirements=requirements,
         target_options=tuple(unfinished.target_options.items()),
     )
-    with _open_target(asked, lambda options: options) as target:
+    with _open_when_reached(asked, unfinished.target_options) as target:
         if not isinstance(target, LastingTarget):
             raise UserError(f"a run on the target {unfinished.target} cannot be taken up")
         view = LiveView(sys.stderr, unfinished.goal, can_redraw(sys.stderr))
@@ -195,6 +196,26 @@ def _open_target(
     options = completed(checked_options(f"the target {asked.target}", module.OPTIONS, asked.target_options))
     opened: AbstractContextManager[Target] = module.open_target(options)
     return opened
+
+
+@contextmanager
+def _open_when_reached(asked: ExperimentRequest, options: Mapping[str, str]) -> Iterator[Target]:
+    """The target of a run that goes on there. It may be starting up, or its link may be cut just now."""
+    longest_ns = parse_duration(options.get("patience", patience.USUAL))
+    meanwhile = f"trying for {format_duration(longest_ns)}"
+    trying = patience.Patience(f"the target {asked.target}", longest_ns / 1e9, meanwhile)
+    with ExitStack() as stack:
+        while True:
+            try:
+                target = stack.enter_context(_open_target(asked, dict))
+            except LinkError as problem:
+                for sentence in trying.lost(problem):
+                    click.echo(sentence, err=True)
+                continue
+            for sentence in trying.found():
+                click.echo(sentence, err=True)
+            yield target
+            return
 
 
 def _usual_folder(host_name: str) -> Path:

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 
 from rtproof.core import files
-from rtproof.core.errors import RtproofError, TargetError, UserError
+from rtproof.core.errors import NoSuchRunError, RtproofError, TargetError, UserError
 from rtproof.record import run_folder
 from rtproof.run import unfinished_run
 from rtproof.run.live_view import LiveView, Progress, Watcher, parse_over, parse_progress
@@ -278,14 +278,28 @@ def attach_session(
     UserError if the folder has no such run.
     """
     process = target.take_up(unfinished_run.read(folder).where)
-    (folder / LOG_NAME).unlink(missing_ok=True)
+    log = folder / LOG_NAME
+    before = log.read_bytes() if log.exists() else b""
+    log.unlink(missing_ok=True)
     if stop:
         process.interrupt()
     with forwarding_signals() as forwarder:
-        listener = AgentListener(view, folder / LOG_NAME, watcher, process.interrupt)
-        outcome = _follow(process, listener, forwarder)
-        _bring_home(target, process.where()["record"], folder)
+        listener = AgentListener(view, log, watcher, process.interrupt)
+        try:
+            outcome = _follow(process, listener, forwarder)
+            _bring_home(target, process.where()["record"], folder)
+        except NoSuchRunError as problem:
+            log.write_bytes(before)
+            outcome = _fetched_before(folder, problem)
     return outcome
+
+
+def _fetched_before(folder: Path, problem: NoSuchRunError) -> AgentOutcome:
+    """How a run ended whose host was killed after it had removed the run from the board."""
+    if not _has_content(folder / run_folder.RECORD_NAME):
+        raise problem
+    unfinished_run.remove(folder)
+    return AgentOutcome(-signal.SIGKILL, "", vanished=str(problem))
 
 
 def _measure(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rtproof.boards.board_target import BoardTarget, board_options
 from rtproof.boards.shell import Answer, Channel, ProgramChannel, ask_through_channel
-from rtproof.core.errors import UserError
+from rtproof.core.errors import LinkError, UserError
 from rtproof.core.printable import clean
 
 OPTIONS: dict[str, str] = {
@@ -25,6 +25,8 @@ OPTIONS: dict[str, str] = {
 }
 SSH_FAILED = 255
 ALIVE = ("-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3", "-o", "ConnectTimeout=15")
+TRYING_HELPS = ("timed out", "refused", "No route to host", "unreachable", "Connection reset", "closed by")
+"""What ssh says of a board that is off or starts up. All else, such as a wrong key, stays as it is."""
 PERSIST_S = 60
 """A master connection whose rtproof was killed ends after this time without a command."""
 
@@ -46,12 +48,16 @@ class SshShell:
         )
 
     def first_connection(self) -> None:
-        """Connect while ssh may still ask the user on the terminal: for a password, a key's PIN, or a new host."""
+        """Connect while ssh may still ask the user on the terminal: for a password, a key's PIN, or a new host.
+
+        LinkError if the board may be there later, and otherwise UserError.
+        """
         done = subprocess.run(
             ["ssh", *self._options, "--", self.name, "true"], stdin=subprocess.DEVNULL, capture_output=True, check=False
         )
         if said := _ssh_failed(Answer(done.returncode, done.stdout, done.stderr)):
-            raise UserError(f"ssh cannot reach {self.name}: {said}")
+            problem = LinkError if any(words in said for words in TRYING_HELPS) else UserError
+            raise problem(f"ssh cannot reach {self.name}: {said}")
 
     def start(self, command: str) -> Channel:
         arguments = (
