@@ -80,6 +80,7 @@ class Host:
         self._said = (folder.parent / f"{folder.name}.said").open("w+")
         words = ("--duration", f"{length_s}s", "--no-report", "-q", "-o", str(folder))
         self._process = self._start("run", *board.options, *words)
+        self._killed_late = False
 
     def _start(self, *words: str) -> "subprocess.Popen[bytes]":
         command = [sys.executable, "-m", "rtproof", *words]
@@ -98,13 +99,15 @@ class Host:
             return
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
-        if unfinished_run.is_there(self._folder):
+        self._killed_late = not unfinished_run.is_there(self._folder)
+        if not self._killed_late:
             self._process = self._start("attach", "--no-report", str(self._folder))
 
     def wait(self, until: float) -> int:
-        """The exit code. AssertionError if it takes too long."""
+        """The exit code; 0 if it was killed once the record was at home. AssertionError if it takes too long."""
         try:
-            return self._process.wait(max(1.0, until - time.monotonic()))
+            code = self._process.wait(max(1.0, until - time.monotonic()))
+            return 0 if self._killed_late else code
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
