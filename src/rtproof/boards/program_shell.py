@@ -81,7 +81,7 @@ def open_program_shell(words: Sequence[str]) -> ProgramShell:
             answer = _tried(words, manner.arguments(TRIAL), b"")
         except LinkError as problem:
             raise UserError(f"{words[0]}: {problem}") from None
-        if answer.output.replace(b"\r\n", b"\n") == TRIAL_OUTPUT:
+        if answer.output.replace(b"\r\n", b"\n").endswith(TRIAL_OUTPUT):
             told = answer.status == TRIAL_STATUS
             return ProgramShell(words, manner, told=told, binary=_keeps_bytes(words, manner))
         refused = refused or answer.words()
@@ -109,4 +109,4 @@ def _keeps_bytes(words: Sequence[str], manner: Manner) -> bool:
         return False
     if not answer.output:
         raise UserError(f"{shlex.join(words)} passes no standard input on; docker and kubectl need -i for it")
-    return answer.output == EVERY_BYTE
+    return answer.output.endswith(EVERY_BYTE)

@@ -18,6 +18,8 @@ from rtproof.core.printable import clean
 PIECE = 65536
 LONGEST_COMPLAINT = 65536
 LONGEST_STALL_S = 60
+BEGIN = b"=rtproof-begin"
+"""Printed before what a command prints, because some shells greet everybody first."""
 LAST_WORDS_S = 1
 """How long a program may take to end once its files are closed. What it started may hold standard error longer."""
 
@@ -75,14 +77,20 @@ def ask(shell: Shell, command: str, given: bytes = b"", timeout_s: float = 60) -
 
 def ask_through_channel(shell: Shell, command: str, given: bytes, timeout_s: float) -> Answer:
     """``Shell.ask`` for shells whose channels are separate from each other."""
-    channel = shell.start(command)
+    channel = shell.start(f"echo {BEGIN.decode()}; {command}")
     try:
         if given:
             channel.send(given)
         channel.end_input()
-        return channel.finish(timeout_s)
+        answer = channel.finish(timeout_s)
     finally:
         channel.close()
+    return Answer(answer.status, _without_greeting(answer.output), answer.complaint)
+
+
+def _without_greeting(output: bytes) -> bytes:
+    _, begin, own = output.partition(BEGIN)
+    return own.partition(b"\n")[2] if begin else output
 
 
 class ProgramChannel:
