@@ -61,7 +61,7 @@ def test_the_lengths_are_those_of_the_truth(disturbed: Disturbed) -> None:
 
 def test_hardly_any_time_is_unexplained(disturbed: Disturbed) -> None:
     assert disturbed.unexplained <= 0.01
-    assert disturbed.explanation.outside == 0
+    assert disturbed.explanation.outside <= 1  # the trace may begin between a due time and its wake-up
     assert len(disturbed.alone) <= 0.05 * len(disturbed.met)
     for each in (*disturbed.explanation.budgets, *disturbed.explanation.ordinary, *disturbed.of_victim):
         assert sum(part.length_ns for part in each.parts) == each.activation.latency_ns
