@@ -8,11 +8,14 @@
 # make profile-table  measure the table of docs/profiles.md anew, in virtual time
 # make bench-explain  whether the causes of lateness are right; PARTS=matrix,foreign SYSTEMS=6.1-rt choose some
 # make bench-stats  whether the statements hold as often as they say, by simulation
+# make bench-boards  cut links and kill hosts at random (CASES=100, SEED=1), and look for what is missing
 # make fuzz    read damaged files of every kind for MINUTES=10, and fail if one breaks a promise (docs/fuzz.md)
 # make faults  let the n-th system call of the agent and of rtproof fail, and replay write logs (docs/faults.md)
 # PYTHON=... chooses the interpreter for .venv, JOBS=... the number of test processes.
 JOBS ?= $(shell expr $$(nproc) + 1)
 MINUTES ?= 10
+CASES ?= 100
+SEED ?= 1
 export PYTHON
 LAB_PACKAGES := qemu-system-x86 qemu-system-arm make gcc libelf1 gnupg cpio
 CROSS_PACKAGES := gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf
@@ -22,7 +25,7 @@ BOARD_PACKAGES := openssh-server dropbear-bin busybox-static sudo iproute2
 TOGETHER = $(MAKE) --silent --jobs=$(shell nproc) --output-sync=target
 
 .PHONY: demo lab-demo test test-quick test-agent environment agent-checks check-plain check-memory check-threads lint bench \
-	profile-table bench-explain bench-stats fuzz faults clean
+	profile-table bench-explain bench-stats bench-boards fuzz faults clean
 
 demo:
 	@sh tools/demo.sh
@@ -90,6 +93,11 @@ bench-stats:
 	@sh tools/apt.sh gcc libc6-dev make
 	@sh tools/venv.sh dev
 	.venv/bin/python bench/stats.py
+
+bench-boards:
+	@sh tools/apt.sh $(BOARD_PACKAGES)
+	@sh tools/venv.sh dev
+	PYTHONPATH=tests .venv/bin/python bench/board_cuts.py --cases $(CASES) --seed $(SEED)
 
 fuzz:
 	@sh tools/venv.sh dev

@@ -127,6 +127,46 @@ def test_the_run_of_a_killed_host_is_taken_up_by_another(machine: Board, tmp_pat
     assert "goes on on a board" in again.stderr
 
 
+def test_a_host_that_was_killed_at_the_very_end_is_followed_by_one_that_has_all(machine: Board, tmp_path: Path) -> None:
+    """The record is here and the run is removed from the board; the folder alone does not know it."""
+    folder, unfinished = tmp_path / "run", tmp_path / "run" / "unfinished.json"
+    run = started(machine, "--duration", "1s", "-o", str(folder))
+    wait_until_measured(folder)
+    before = unfinished.read_bytes()
+    _, said = run.communicate(timeout=120)
+    assert run.returncode == 0, said
+    log = (folder / "agent.log").read_bytes() if (folder / "agent.log").exists() else None
+    unfinished.write_bytes(before)
+    attached = rtproof("attach", str(folder), "--no-report")
+    assert attached.returncode == 0, attached.stderr
+    assert "there is no run in" in attached.stderr
+    assert_whole(folder, 1)
+    assert not unfinished.exists()
+    assert ((folder / "agent.log").read_bytes() if log is not None else None) == log
+    (folder / "run.rtrec").unlink()
+    unfinished.write_bytes(before)
+    lost = rtproof("attach", str(folder))
+    assert lost.returncode == 2
+    assert "there is no run in" in lost.stderr
+    assert len(lost.stderr.splitlines()) == 1
+
+
+def test_a_run_is_taken_up_once_its_board_can_be_reached(machine: Board, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    left = rtproof("run", *machine.options, "--duration", "2s", "--detach", "-o", str(folder))
+    assert left.returncode == 0, left.stderr
+    machine.cable.pull()
+    command = [sys.executable, "-m", "rtproof", "attach", str(folder), "--no-report"]
+    attach = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert attach.stderr
+    assert "trying for 10min" in attach.stderr.readline()
+    machine.cable.plug()
+    _, said = attach.communicate(timeout=120)
+    assert attach.returncode == 0, said
+    assert "again after" in said
+    assert_whole(folder, 2)
+
+
 def test_a_detached_run_is_stopped_early_and_keeps_what_it_measured(machine: Board, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     left = rtproof("run", *machine.options, "--duration", "1h", "--detach", "-o", str(folder))
