@@ -167,6 +167,24 @@ def test_a_run_is_taken_up_once_its_board_can_be_reached(machine: Board, tmp_pat
     assert_whole(folder, 2)
 
 
+def test_a_link_that_is_gone_for_good_costs_nothing_either(machine: Board, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    run = started(machine, "--duration", "5s", "--target-option", "patience=2s", "-o", str(folder))
+    wait_until_measured(folder)
+    machine.cable.pull()
+    try:
+        _, said = run.communicate(timeout=200)
+    finally:
+        machine.cable.plug()
+    assert run.returncode == 2
+    assert "rtproof: no connection to board" in said.splitlines()[-1]
+    assert "Traceback" not in said
+    assert f"rtproof attach {folder} takes the run up" in said
+    attached = rtproof("attach", str(folder), "--no-report")
+    assert attached.returncode == 0, attached.stderr
+    assert_whole(folder, 5)
+
+
 def test_a_detached_run_is_stopped_early_and_keeps_what_it_measured(machine: Board, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     left = rtproof("run", *machine.options, "--duration", "1h", "--detach", "-o", str(folder))

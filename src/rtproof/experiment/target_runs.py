@@ -135,7 +135,10 @@ def attach(folder: Path, *, stop: bool, report: bool) -> int:
             raise UserError(f"a run on the target {unfinished.target} cannot be taken up")
         view = LiveView(sys.stderr, unfinished.goal, can_redraw(sys.stderr))
         view.length_ns = unfinished.length_ns
-        outcome = session.attach_session(target, folder, view, stop=stop)
+        try:
+            outcome = session.attach_session(target, folder, view, stop=stop)
+        except LinkError as problem:
+            raise _with_way_back(problem, folder) from None
     return _print_result(asked, folder, stored_runs.report_path(folder, HTML) if report else None, outcome)
 
 
@@ -236,6 +239,15 @@ def _measure(
         return session.run_session(target, plan, view, watch, wanted.when_traced)
     except UserError as problem:
         raise local_runner.with_known_names(problem) from None
+    except LinkError as problem:
+        raise _with_way_back(problem, plan.folder) from None
+
+
+def _with_way_back(problem: LinkError, folder: Path) -> LinkError:
+    """The same, and how to have what was measured: the run goes on without its host."""
+    if not unfinished_run.is_there(folder):
+        return problem
+    return LinkError(f"{problem}; {program_name()} attach {shlex.quote(str(folder))} takes the run up")
 
 
 def _print_result(asked: ExperimentRequest, folder: Path, report: Path | None, outcome: AgentOutcome) -> int:
