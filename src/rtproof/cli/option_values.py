@@ -9,6 +9,7 @@ completion may last. UsageError for options that do not go together.
 import secrets
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -265,6 +266,38 @@ def take_host_options(
         agent=values.pop("agent"),
         shown=values.pop("shown"),
     )
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What the options of ``rtproof run`` ask for: a profile, a series, or one measurement by the agent's values."""
+
+    asked: ExperimentRequest
+    profile: ProfileRequest | None
+    series: SeriesRequest | None
+    watch: Watch | None
+    detach: bool
+    values: Mapping[str, Any]
+
+
+def take_run_request(values: dict[str, Any], typed: tuple[str, ...]) -> RunRequest:
+    """The request that the values of the options of ``rtproof run`` make. typed: the command, kept with the run."""
+    requirements = take_requirements(values)
+    refuse_virtual_time(values)
+    if values["profile"] is None and values["abba"] is None:
+        refuse_short_gaps(requirements, values)
+    watch = take_until_options(values, requirements)
+    virtual = values["target"] == VIRTUAL_TARGET
+    asked = take_host_options(values, typed, requirements, until_decided=watch is not None)
+    detach = values.pop("detach")
+    observer, explain = values.pop("observer"), values.pop("explain")
+    profile = take_profile_options(values)
+    series = take_repeat_options(values, requirements)
+    if series:
+        refuse_with_repeat({"--profile": bool(profile), "--observer": bool(observer), "--explain": explain is not None})
+    values = with_trace_options(values, explain, observer, of_profile=bool(profile), virtual=virtual)
+    refuse_for_several(asked, bool(profile or series))
+    return RunRequest(asked, profile, series, watch, detach, values)
 
 
 def refuse_for_several(asked: ExperimentRequest, several: bool) -> None:

@@ -85,28 +85,12 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     from rtproof.cli import option_values
     from rtproof.experiment import run_request, target_runs
 
-    requirements = option_values.take_requirements(values)
-    option_values.refuse_virtual_time(values)
-    if values["profile"] is None and values["abba"] is None:
-        option_values.refuse_short_gaps(requirements, values)
-    watch = option_values.take_until_options(values, requirements)
-    typed = ctx.obj or ("rtproof", "run")
-    virtual = values["target"] == option_values.VIRTUAL_TARGET
-    asked = option_values.take_host_options(values, typed, requirements, until_decided=watch is not None)
-    detach = values.pop("detach")
-    observer, explain = values.pop("observer"), values.pop("explain")
-    wanted = option_values.take_profile_options(values)
-    several = option_values.take_repeat_options(values, requirements)
-    if several:
-        option_values.refuse_with_repeat(
-            {"--profile": bool(wanted), "--observer": bool(observer), "--explain": explain is not None}
-        )
-    values = option_values.with_trace_options(values, explain, observer, of_profile=bool(wanted), virtual=virtual)
-    option_values.refuse_for_several(asked, bool(wanted or several))
-    if wanted:
-        ctx.exit(target_runs.run_profile(asked, wanted))
-    if several:
-        ctx.exit(target_runs.run_several(asked, several))
-    if detach:
-        ctx.exit(target_runs.start_detached(asked, run_request.measurement(values)))
-    ctx.exit(target_runs.run_once(asked, run_request.measurement(values), watch))
+    request = option_values.take_run_request(values, ctx.obj or ("rtproof", "run"))
+    if request.profile:
+        ctx.exit(target_runs.run_profile(request.asked, request.profile))
+    if request.series:
+        ctx.exit(target_runs.run_several(request.asked, request.series))
+    measurement = run_request.measurement(request.values)
+    if request.detach:
+        ctx.exit(target_runs.start_detached(request.asked, measurement))
+    ctx.exit(target_runs.run_once(request.asked, measurement, request.watch))
