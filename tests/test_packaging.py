@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wheel, as a user gets it: made from the checkout, installed somewhere else, run from there."""
 
+import configparser
 import os
 import re
 import shutil
@@ -131,6 +132,18 @@ def test_the_wheel_has_the_sources_for_targets_and_what_the_report_needs(wheel: 
     assert wanted <= names
     for folder in ("articles", "loads", "profiles"):
         assert any(name.startswith(f"rtproof/{folder}/") and name.endswith(".toml") for name in wanted)
+
+
+def test_pytest_finds_the_plugin_in_the_wheel_and_does_not_come_with_it(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/entry_points.txt"))
+    points = configparser.ConfigParser()
+    points.read_string(archive.read(name).decode())
+    assert dict(points["pytest11"]) == {"rtproof": "rtproof.cli.pytest_plugin"}
+    assert "rtproof/cli/pytest_plugin.py" in archive.namelist()
+    (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+    needed = Metadata.from_email(archive.read(name), validate=True).requires_dist or []
+    assert "pytest" not in {each.name for each in needed}
 
 
 @pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler here")

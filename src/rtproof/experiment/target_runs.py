@@ -74,13 +74,51 @@ def _measure_once(
     asked: ExperimentRequest, wanted: Measurement, watch: Watch | None, *, quiet: bool = False
 ) -> tuple[Path, Path | None, AgentOutcome]:
     """The new run folder, the place of its page if one is asked, and how the agent ended."""
-    with _open_target(asked, lambda options: with_lab_kernel(asked.target, options, wanted.probe)) as target:
-        folder = asked.output or _usual_folder(target.host_name())
-        plan = _runner(asked, target).plan(folder, wanted.arguments, asked.note)
-        report = stored_runs.report_path(folder, HTML) if asked.report else None
-        with files.removing_empty_folders(folder):
-            outcome = _measure(target, plan, wanted, watch, quiet=quiet)
+    with open_target_for(asked, wanted) as target:
+        return _measure_on(target, asked, wanted, watch, quiet=quiet)
+
+
+def open_target_for(asked: ExperimentRequest, wanted: Measurement) -> AbstractContextManager[Target]:
+    """The target that the request names, open within the context, with what this measurement needs of it."""
+    return _open_target(asked, lambda options: with_lab_kernel(asked.target, options, wanted.probe))
+
+
+def _measure_on(
+    target: Target, asked: ExperimentRequest, wanted: Measurement, watch: Watch | None, *, quiet: bool = False
+) -> tuple[Path, Path | None, AgentOutcome]:
+    folder = asked.output or _usual_folder(target.host_name())
+    plan = _runner(asked, target).plan(folder, wanted.arguments, asked.note)
+    report = stored_runs.report_path(folder, HTML) if asked.report else None
+    with files.removing_empty_folders(folder):
+        outcome = _measure(target, plan, wanted, watch, quiet=quiet)
     return folder, report, outcome
+
+
+@dataclass(frozen=True)
+class MeasuredRun:
+    """A run that was measured and judged. page: None if none was asked. interrupted: Ctrl-C ended it early.
+
+    failure: why the agent failed although it left a record; None if it did not.
+    """
+
+    folder: Path
+    page: Path | None
+    analysis: Analysis
+    interrupted: bool
+    failure: TargetError | None
+
+
+def measure_and_judge(
+    target: Target, asked: ExperimentRequest, wanted: Measurement, watch: Watch | None
+) -> MeasuredRun:
+    """Measure once on an open target, write the page if one is asked, and print no result."""
+    folder, page, outcome = _measure_on(target, asked, wanted, watch or _onlooker(asked, wanted))
+    result = stored_runs.read_run(folder, percentiles=asked.percentiles)
+    if page:
+        stored_runs.write_new_file(page, result.report(HTML))
+    for sentence in _trace_sentences(asked, folder, result.analysis):
+        click.echo(sentence, err=True)
+    return MeasuredRun(folder, page, result.analysis, outcome.interrupted, _agent_failure(outcome))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,461 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plugin for pytest, in runs of pytest of their own: what they count, print, and write into JUnit's file."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import fake_agent
+import lab_kernels
+import pytest
+from analyses_by_verdict import invalid, lost_values, not_asked, proven, refuted, undecided
+from board_servers import board
+
+from rtproof.cli import pytest_runs
+from rtproof.core.errors import UserError
+from rtproof.experiment.run_request import ExperimentRequest
+from rtproof.judge.analysis_model import Analysis
+from rtproof.record.contents import EndReason
+from rtproof.record.reading import open_record
+from rtproof.record.run_folder import read_run_info
+
+SIMULATED = ("--rtproof-target", "simulated", "--rtproof-target-option", "episodes=0/h")
+STILL = """
+name = "still"
+help = "stands still, so a run under it is INVALID"
+[[parts]]
+program = ["sleep", "1000"]
+count = "lines"
+"""
+ONE_OF_EACH = """
+def test_proven(rtproof):
+    run = rtproof.run(limit="10s", at_most="1/s", duration="5s")
+    assert run.proven
+    assert run.worst_us < 10_000_000
+    assert run.page.exists()
+
+def test_refuted(rtproof):
+    assert rtproof.run(limit="1ns", at_most="1/h", duration="1s").proven
+
+def test_undecided(rtproof):
+    assert rtproof.run(limit="10s", at_most="1/h", duration="1s").proven
+"""
+INVALID = """
+def test_invalid(rtproof):
+    assert rtproof.run(limit="10s", load="./still.toml", duration="4s").proven
+"""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A run of pytest. cases: the test cases of JUnit's file by their names."""
+
+    code: int
+    said: str
+    cases: Mapping[str, ET.Element]
+
+    def counted(self, name: str) -> str:
+        """What JUnit counts a test as: passed, failure, error."""
+        found = [each.tag for each in self.cases[name] if each.tag != "properties"]
+        return found[0] if found else "passed"
+
+    def message(self, name: str) -> str:
+        (problem,) = (each for each in self.cases[name] if each.tag in ("failure", "error"))
+        return problem.attrib["message"]
+
+    def properties(self, name: str) -> dict[str, str]:
+        return {each.attrib["name"]: each.attrib["value"] for each in self.cases[name].iter("property")}
+
+
+def command(*words: str) -> list[str]:
+    return [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--junitxml=junit.xml", *words]
+
+
+def environment() -> dict[str, str]:
+    """Without what the outer pytest tells its own processes."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+
+
+def run_pytest(folder: Path, tests: str, *words: str, ini: str = "") -> Ended:
+    (folder / "test_board.py").write_text(tests)
+    (folder / "pytest.ini").write_text(f"[pytest]\n{ini}")
+    (folder / "still.toml").write_text(STILL)
+    done = subprocess.run(
+        command(*words), cwd=folder, env=environment(), capture_output=True, text=True, check=False, timeout=500
+    )
+    root = ET.parse(folder / "junit.xml").getroot()
+    return Ended(
+        done.returncode, done.stdout + done.stderr, {each.attrib["name"]: each for each in root.iter("testcase")}
+    )
+
+
+def assert_one_of_each(ended: Ended, folder: Path) -> None:
+    """Passing, failing and undecided, with the verdict's sentence, the page's path and the figures."""
+    assert ended.code == pytest.ExitCode.TESTS_FAILED, ended.said
+    for name, counted, verdict in (
+        ("test_proven", "passed", "PROVEN"),
+        ("test_refuted", "failure", "REFUTED"),
+        ("test_undecided", "failure", "UNDECIDED"),
+    ):
+        assert ended.counted(name) == counted, ended.said
+        told = ended.properties(name)
+        assert told["rtproof_verdict"] == verdict
+        assert float(told["rtproof_worst_us"]) > 0
+        assert int(told["rtproof_n"]) > 100
+        assert Path(told["rtproof_page"]).read_text().startswith("<!doctype html>")
+        assert Path(told["rtproof_run"]).parent == folder / "runs"
+        assert (Path(told["rtproof_run"]) / "run.rtrec").exists()
+        if counted == "failure":
+            assert ended.message(name).startswith(f"{verdict}: ")
+            assert ended.message(name) == told["rtproof_sentence"]
+            assert f"{told['rtproof_sentence']}\npage: {told['rtproof_page']}\n" in ended.said
+    assert "Episodes above 1 ns come more often" in ended.message("test_refuted")
+    assert re.search(r"3 h \d+ min more if nothing exceeds 10 s", ended.message("test_undecided"))
+    assert float(ended.properties("test_undecided")["rtproof_more_s"]) > 10_000
+    assert "rtproof_more_s" not in ended.properties("test_refuted")
+
+
+def assert_invalid_is_an_error(ended: Ended) -> None:
+    assert ended.counted("test_invalid") == "error", ended.said
+    told = ended.properties("test_invalid")
+    assert told["rtproof_verdict"] == "INVALID"
+    assert "INVALID: The run did not measure what was asked" in ended.message("test_invalid")
+    assert f"page: {told['rtproof_page']}" in ended.said
+    assert "2 failed, 1 passed, 1 error in" in ended.said
+
+
+def test_a_simulated_target(tmp_path: Path) -> None:
+    ended = run_pytest(tmp_path, ONE_OF_EACH, *SIMULATED)
+    assert_one_of_each(ended, tmp_path)
+    assert "2 failed, 1 passed in" in ended.said
+
+
+@pytest.mark.real
+def test_this_machine(tmp_path: Path) -> None:
+    ended = run_pytest(tmp_path, ONE_OF_EACH + INVALID)
+    assert_one_of_each(ended, tmp_path)
+    assert_invalid_is_an_error(ended)
+    info = read_run_info(Path(ended.properties("test_proven")["rtproof_run"]))
+    assert info is not None
+    words = ("--limit=10s", "--at-most=1/s", "--duration=5s", "--target=local")
+    assert info.command == ["rtproof", "run", *words]
+
+
+@pytest.mark.slow
+def test_a_board_over_ssh(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    with board(tmp_path_factory.mktemp("board"), "sshd") as server:
+        options = "".join(f"  {each}\n" for each in server.options if "=" in each)
+        ini = f"rtproof_target = ssh\nrtproof_target_options =\n{options}"
+        ended = run_pytest(tmp_path, ONE_OF_EACH + INVALID, ini=ini)
+    assert_one_of_each(ended, tmp_path)
+    assert_invalid_is_an_error(ended)
+
+
+LAB = """
+targets:
+  main:
+    resources:
+      NetworkService:
+        address: "{address}"
+        username: root
+    drivers:
+      SSHDriver:
+        keyfile: "{key}"
+"""
+
+
+@pytest.mark.slow
+def test_the_board_of_labgrids_fixture(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    pytest.importorskip("labgrid", reason="labgrid is not installed")
+    place = tmp_path_factory.mktemp("board")
+    with board(place, "sshd") as server:
+        (tmp_path / "lab.yaml").write_text(LAB.format(address=server.cable.address, key=place / "key"))
+        tests = ONE_OF_EACH + INVALID
+        ini = "rtproof_target = labgrid-fixture\n"
+        ended = run_pytest(tmp_path, tests, "--lg-env", "lab.yaml", ini=ini)
+        without = run_pytest(tmp_path, "def test_it(rtproof):\n    rtproof.run()\n", ini=ini)
+    assert_one_of_each(ended, tmp_path)
+    assert_invalid_is_an_error(ended)
+    info = read_run_info(Path(ended.properties("test_proven")["rtproof_run"]))
+    assert info is not None
+    assert info.target == "labgrid"
+    assert without.counted("test_it") == "skipped"
+
+
+@pytest.mark.slow
+def test_a_guest(tmp_path: Path) -> None:
+    kernel = lab_kernels.kernel("debian-6.1")
+    options = (f"kernel={kernel.image}", "mode=wall-clock")
+    words = (word for option in options for word in ("--rtproof-target-option", option))
+    ended = run_pytest(tmp_path, ONE_OF_EACH + INVALID, "--rtproof-target", "qemu", *words)
+    assert_one_of_each(ended, tmp_path)
+    assert_invalid_is_an_error(ended)
+
+
+def test_a_run_that_cannot_begin_leaves_nothing(tmp_path: Path) -> None:
+    words = ("--rtproof-target", "qemu", "--rtproof-target-option", "kernel=/absent")
+    ended = run_pytest(tmp_path, "def test_it(rtproof):\n    rtproof.run(limit='1ms')\n", *words)
+    assert ended.counted("test_it") == "error"
+    assert "'/absent' is neither a file nor the name of a kernel" in ended.message("test_it")
+    assert not (tmp_path / "runs").exists()
+
+
+REFUSED = {
+    'limit="soon"': "rtproof.run(): Invalid value for '--limit': 'soon' is not a duration",
+    'limits="1ms"': "there is no argument of rtproof.run() 'limits' (did you mean 'limit'?)",
+    'target="ssh"': "rtproof.run() takes no target: give pytest --rtproof-target",
+    'output="here"': "rtproof.run() takes no output: give pytest --rtproof-output",
+    'profile="akamina"': "rtproof.run() takes no profile: it measures one run",
+    'duration=["1s", "2s"]': "rtproof.run(duration=...) takes one value and no list",
+    "duration=True": "rtproof.run(duration=True): it takes a value",
+    'until_decided="yes"': "rtproof.run(until_decided='yes'): it takes True or False",
+    "duration={}": "rtproof.run(duration=...) takes text or a number, and no dict",
+    'at_most="1/h"': "rtproof.run(): --at-most, --confidence, --gap, --longest and --bunches need a --limit",
+    'probe="timer", duration="1s", samples=3': "--duration and --samples exclude each other",
+}
+
+
+def test_what_cannot_be_measured_is_an_error_in_a_sentence(tmp_path: Path) -> None:
+    tests = "".join(f"def test_{at}(rtproof):\n    rtproof.run({words})\n" for at, words in enumerate(REFUSED))
+    ended = run_pytest(tmp_path, tests, *SIMULATED)
+    assert f"{len(REFUSED)} errors in" in ended.said
+    for at, sentence in enumerate(REFUSED.values()):
+        assert ended.counted(f"test_{at}") == "error"
+        assert sentence in ended.message(f"test_{at}")
+        assert ended.properties(f"test_{at}") == {}
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--rtproof-target", "simulate"), "there is no target 'simulate' (did you mean 'simulated'?)"),
+        (("--rtproof-target", "local", "--rtproof-target-option", "a=b"), "the target local has no option 'a'"),
+        (("--rtproof-target", "simulated", "--rtproof-target-option", "seed"), "'seed' is not of the form key=value"),
+        (("--rtproof-target", "labgrid-fixture"), "needs labgrid's fixture 'target': install labgrid"),
+    ],
+)
+def test_a_target_that_there_is_not_is_an_error_in_a_sentence(
+    words: tuple[str, ...], sentence: str, tmp_path: Path
+) -> None:
+    test = "def test_it(rtproof):\n    rtproof.run(limit='1ms', duration='1s')\n"
+    ended = run_pytest(tmp_path, test, *words, "-p", "no:labgrid", ini="rtproof_target_options = seed=1\n")
+    assert ended.counted("test_it") == "error"
+    assert sentence in ended.message("test_it")
+    assert "1 error in" in ended.said
+
+
+def test_a_board_that_does_not_answer_is_an_error(tmp_path: Path) -> None:
+    if not shutil.which("ssh"):
+        pytest.skip("there is no ssh")
+    options = ("host=127.0.0.1", "port=1", "config=/dev/null")
+    words = (word for option in options for word in ("--rtproof-target-option", option))
+    test = "def test_it(rtproof):\n    rtproof.run(limit='1ms', duration='1s')\n"
+    ended = run_pytest(tmp_path, test, "--rtproof-target", "ssh", *words)
+    assert ended.counted("test_it") == "error"
+    assert "ssh cannot reach 127.0.0.1" in ended.message("test_it")
+    assert "Traceback" not in ended.said
+
+
+def test_an_expected_failure_does_not_hide_an_error_if_it_says_what_it_expects(tmp_path: Path) -> None:
+    test = (
+        "import pytest\n"
+        "@pytest.mark.xfail(raises=AssertionError)\n"
+        "def test_error(rtproof):\n"
+        "    rtproof.run(limit='soon')\n"
+        "@pytest.mark.xfail(raises=AssertionError)\n"
+        "def test_undecided(rtproof):\n"
+        "    assert rtproof.run(limit='1ms', duration='2s').proven\n"
+    )
+    ended = run_pytest(tmp_path, test, *SIMULATED)
+    assert ended.counted("test_error") == "error"
+    assert ended.counted("test_undecided") == "skipped"
+    assert ended.properties("test_undecided")["rtproof_verdict"] == "UNDECIDED"
+
+
+@pytest.mark.real
+def test_a_load_that_dies_makes_the_run_invalid(tmp_path: Path) -> None:
+    (tmp_path / "short.toml").write_text(STILL.replace("still", "short").replace("1000", "2"))
+    ended = run_pytest(tmp_path, "def test_it(rtproof):\n    rtproof.run(load='./short.toml', duration='30s')\n")
+    assert ended.counted("test_it") == "error"
+    assert "A load died" in ended.message("test_it")
+
+
+def test_an_agent_that_fails_is_an_error_and_what_it_measured_is_kept(tmp_path: Path) -> None:
+    agent = fake_agent.install(tmp_path, "runs_out_of_space")
+    ended = run_pytest(tmp_path, f"def test_it(rtproof):\n    rtproof.run(agent={str(agent)!r}, limit='1s')\n")
+    assert ended.counted("test_it") == "error"
+    assert "no space left for the record; what it measured: " in ended.message("test_it")
+    assert (Path(ended.properties("test_it")["rtproof_run"]) / "run.rtrec").exists()
+
+
+def test_the_figures_of_a_second_run_have_names_of_their_own(tmp_path: Path) -> None:
+    test = (
+        "def test_it(rtproof):\n"
+        "    rtproof.run(duration='2s')\n"
+        "    assert rtproof.run(duration='3s', report=False).proven\n"
+    )
+    ended = run_pytest(tmp_path, test, *SIMULATED, "--rtproof-output", "kept")
+    told = ended.properties("test_it")
+    assert (told["rtproof_measured_s"], told["rtproof_2_measured_s"]) == ("2", "3")
+    assert told["rtproof_verdict"] == "NOT ASKED"
+    assert Path(told["rtproof_run"]).parent == tmp_path / "kept"
+    assert "rtproof_2_page" not in told
+    assert f"run: {told['rtproof_2_run']}" in ended.said
+    assert "no limit was given" in ended.message("test_it")
+
+
+def test_an_assertion_about_something_else_keeps_its_message(tmp_path: Path) -> None:
+    test = (
+        "def test_it(rtproof):\n"
+        "    assert rtproof.run(limit='1ms', at_most='1/s', duration='10s').proven\n"
+        "    assert 1 + 1 == 3\n"
+        "def test_other(rtproof):\n"
+        "    rtproof.run(duration='2s')\n"
+        "    {}['x']\n"
+    )
+    ended = run_pytest(tmp_path, test, *SIMULATED)
+    assert ended.message("test_it") == "assert (1 + 1) == 3"
+    assert "PROVEN: Episodes above 1,000 us come less often" in ended.said
+    assert (ended.counted("test_other"), ended.message("test_other")) == ("failure", "KeyError: 'x'")
+
+
+@pytest.mark.real
+def test_ctrl_c_ends_the_run_and_the_session(tmp_path: Path) -> None:
+    test = "def test_it(rtproof):\n    rtproof.run(duration='10min')\ndef test_next():\n    pass\n"
+    (tmp_path / "test_board.py").write_text(test)
+    process = subprocess.Popen(
+        command("-v"), cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    try:
+        end = time.monotonic() + 120
+        while not [each for each in tmp_path.glob("runs/*/run.rtrec") if each.stat().st_size > 4_096]:
+            assert process.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=120)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == pytest.ExitCode.INTERRUPTED, said
+    assert "KeyboardInterrupt" in said
+    assert "test_next" not in said
+    (record,) = tmp_path.glob("runs/*/run.rtrec")
+    end_of_run = open_record(record).end
+    assert end_of_run is not None
+    assert end_of_run.reason is EndReason.INTERRUPTED
+    assert len(list(tmp_path.glob("runs/*.html"))) == 1
+
+
+@pytest.mark.real
+def test_tests_that_run_at_the_same_time_measure_one_board_in_turn(tmp_path: Path) -> None:
+    tests = "".join(f"def test_{at}(rtproof):\n    rtproof.run(duration='1s', report=False)\n" for at in range(4))
+    ended = run_pytest(tmp_path, tests, "-n", "2")
+    assert ended.code == pytest.ExitCode.OK, ended.said
+    folders = [Path(ended.properties(f"test_{at}")["rtproof_run"]) for at in range(4)]
+    assert len(set(folders)) == 4
+    spans = sorted(
+        ((each / "run.json").stat().st_mtime_ns, (each / "run.rtrec").stat().st_mtime_ns) for each in folders
+    )
+    assert all(begin < end for begin, end in spans)
+    assert all(end < begin for (_, end), (begin, _) in pairwise(spans))
+
+
+def test_who_waits_for_whom() -> None:
+    def key(target: str, *options: tuple[str, str]) -> str:
+        return pytest_runs.board_key(ExperimentRequest((), target, target_options=options), None)
+
+    board = key("ssh", ("host", "board"), ("port", "22"))
+    assert board == key("ssh", ("port", "22"), ("host", "board"), ("user", "root"), ("sudo", "sudo -n"))
+    assert board != key("ssh", ("host", "other"), ("port", "22"))
+    assert board != key("serial", ("host", "board"), ("port", "22"))
+
+
+def test_a_run_of_pytest_that_measures_nothing_is_not_disturbed(tmp_path: Path) -> None:
+    test = (
+        "import sys\n"
+        "def test_modules():\n"
+        "    ours = {name for name in sys.modules if name.partition('.')[0] == 'rtproof'}\n"
+        "    assert ours == {'rtproof', 'rtproof.cli', 'rtproof.cli.pytest_plugin'}\n"
+        "    assert not {'numpy', 'duckdb', 'click', 'msgspec'} & set(sys.modules)\n"
+        "def test_fails():\n"
+        "    assert 1 == 2\n"
+    )
+    ended = run_pytest(tmp_path, test, "-p", "no:hypothesispytest")
+    assert ended.counted("test_modules") == "passed", ended.said
+    assert ended.message("test_fails") == "assert 1 == 2"
+    assert "rtproof ---" not in ended.said
+    assert not (tmp_path / "runs").exists()
+
+
+def test_the_options_and_the_fixture_are_described(tmp_path: Path) -> None:
+    for words, found in ((("--help",), "--rtproof-target=NAME"), (("--fixtures",), "rtproof -- ")):
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *words], cwd=tmp_path, env=environment(), capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        assert found in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"limit": ["1ms", "2ms"], "at_most": "1/h"}, ["--limit=1ms", "--limit=2ms", "--at-most=1/h"]),
+        ({"load": ("sched", "mem"), "samples": 5}, ["--load=sched", "--load=mem", "--samples=5"]),
+        ({"explain": True, "observer": False}, ["--explain", "--no-observer"]),
+        ({"explain": "top=5", "note": None, "report": True}, ["--explain=top=5", "--report"]),
+        ({"no_lock_memory": False, "allow_unprivileged": True}, ["--allow-unprivileged"]),
+        ({"confidence": 0.99, "agent": Path("/a")}, ["--confidence=0.99", "--agent=/a"]),
+    ],
+)
+def test_arguments_are_the_options_of_rtproof_run(options: dict[str, Any], words: list[str]) -> None:
+    assert pytest_runs.option_words(options) == words
+
+
+def test_an_option_that_is_false_is_left_out_and_one_for_the_shell_refused() -> None:
+    assert pytest_runs.option_words({"explain": False}) == []
+    with pytest.raises(UserError, match="takes no json: it measures one run and prints nothing"):
+        pytest_runs.option_words({"json": True})
+
+
+@pytest.mark.parametrize(
+    ("case", "sentence", "more"),
+    [
+        (proven, "PROVEN: Episodes above 500 us come less often than once per 1.0 s. Not exceeded in 6.0 s", False),
+        (refuted, "REFUTED: Episodes above 500 us come more often than once per 1 min 40 s. Exceeded in 3 ", False),
+        (undecided, "more if nothing exceeds 500 us", True),
+        (invalid, "so it says nothing about latencies above 500 us. ", False),
+        (not_asked, "NOT ASKED: The run was measured; no limit was given to judge it by.", False),
+        (lost_values, "values are missing from this run", False),
+    ],
+)
+def test_a_result_says_its_verdict_and_how_much_longer_it_takes(
+    case: Callable[[], Analysis], sentence: str, more: bool
+) -> None:
+    run = pytest_runs.RunResult(Path("/runs/a"), None, case())
+    assert sentence in run.sentence
+    assert run.lines() == [run.sentence, "run: /runs/a"]
+    assert (run.more_s is not None) == more
+    told = dict(run.properties())
+    assert (told["verdict"], told["sentence"]) == (run.verdict, run.sentence)
+    assert ("more_s" in told) == more
+    states = [name for name in ("proven", "refuted", "undecided", "invalid") if getattr(run, name)]
+    assert states == [name for name in [run.verdict.lower()] if name != "not asked"]
+
+
+def test_a_run_in_virtual_time_is_not_told_to_measure_longer() -> None:
+    analysis = undecided()
+    virtual = replace(analysis, verdict=replace(analysis.verdict, deterministic=True, more_ns=None))
+    run = pytest_runs.RunResult(Path("/runs/a"), None, virtual)
+    assert "A longer run in virtual time proves no limit" in run.sentence
