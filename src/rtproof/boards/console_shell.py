@@ -137,6 +137,11 @@ class ConsoleShell:
     def start(self, command: str) -> Channel:
         return ConsoleChannel(self._console, command)
 
+    def restore(self) -> None:
+        """Give the shell its prompts and its echo back, for whoever has the console next."""
+        self._console.line.send(b"stty echo 2>/dev/null; PS1=$rt_ps1; PS2=$rt_ps2; unset rt_ps1 rt_ps2\n")
+        self._console.drain(0.5)
+
     def ask(self, command: str, given: bytes, timeout_s: float) -> Answer:
         """Run a command, and read its output as often as it takes to have it twice the same."""
         token = self._console.token()
@@ -191,7 +196,7 @@ def logged_in(console: Console, who: Credentials, name: str) -> ConsoleShell:
         if LOGIN.search(said.rstrip(b"\r\n")):
             _log_in(console, who, name)
         if is_shell(console):
-            console.line.send(b"stty -echo 2>/dev/null; PS1=; PS2=\n")
+            console.line.send(b"stty -echo 2>/dev/null; rt_ps1=${rt_ps1-$PS1} rt_ps2=${rt_ps2-$PS2}; PS1=; PS2=\n")
             console.drain(0.5)
             return ConsoleShell(console, name)
     last = said.decode(errors="replace").strip().splitlines()
