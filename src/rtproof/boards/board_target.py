@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Self
 
 from rtproof.agents.architectures import candidates_for
 from rtproof.agents.build import find_agent
@@ -42,7 +43,7 @@ class BoardTarget:
         self._agent = ""
 
     @classmethod
-    def with_options(cls, shell: Shell, options: Mapping[str, str]) -> "BoardTarget":
+    def with_options(cls, shell: Shell, options: Mapping[str, str]) -> Self:
         """A board with the options of ``board_options``. UserError for a value that makes no sense."""
         patience_s = parse_duration(options.get("patience", patience.USUAL)) / 1e9
         return cls(shell, tuple(shlex.split(options.get("sudo", ""))), options.get("dir", ""), patience_s)

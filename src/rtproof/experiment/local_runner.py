@@ -33,7 +33,7 @@ from rtproof.record.run_folder import RequirementInfo, RunInfo
 from rtproof.run import session
 from rtproof.run.live_view import LiveView, can_redraw
 from rtproof.run.session import AgentOutcome, RunPlan
-from rtproof.targets import Target
+from rtproof.targets import LentTarget, Target
 
 CANNOT_RUN_HERE = "can't run here"
 """The agent says this of a method or load that the machine lacks the means for."""
@@ -95,7 +95,10 @@ class LocalRunner:
         """The plan of a run that begins now: its folder stores the time."""
         info = describe_run(replace(self.asked, note=note), self.target.machine(), self.agent)
         words = (*arguments, *limit_arguments(self.asked.requirements))
-        return RunPlan(folder, self.agent, words, info, dict(self.asked.target_options))
+        options = dict(self.asked.target_options)
+        if isinstance(self.target, LentTarget):
+            options = self.target.options_to_find_it(options)
+        return RunPlan(folder, self.agent, words, info, options)
 
     def _run_cell(self, cell: Cell) -> CellEnd:
         if cell.announcement:

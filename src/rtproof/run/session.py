@@ -22,7 +22,7 @@ from rtproof.record import run_folder
 from rtproof.run import unfinished_run
 from rtproof.run.live_view import LiveView, Progress, Watcher, parse_over, parse_progress
 from rtproof.run.unfinished_run import UnfinishedRun
-from rtproof.targets import LastingProcess, LastingTarget, Process, Target
+from rtproof.targets import LastingProcess, LastingTarget, LentTarget, Process, Target
 
 VOICE = "rtproof-agent: "
 TRACE_IS_ON = "tracing"
@@ -265,6 +265,8 @@ def start_and_leave(target: LastingTarget, plan: RunPlan, goal: str, length_ns: 
     try:
         run_folder.write_run_info(plan.folder, plan.info)
         _start(target, plan, goal, length_ns)
+        if isinstance(target, LentTarget):
+            target.keep()
     except BaseException:
         _remove_if_nothing_measured(plan.folder)
         raise

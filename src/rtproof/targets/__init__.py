@@ -73,3 +73,14 @@ class LastingTarget(Target, Protocol):
 
     def take_up(self, where: Mapping[str, str]) -> LastingProcess:
         """A program that was started before, perhaps by another host."""
+
+
+@runtime_checkable
+class LentTarget(Target, Protocol):
+    """A machine that others use too, so that this host has it for a time."""
+
+    def options_to_find_it(self, options: dict[str, str]) -> dict[str, str]:
+        """The options that find this very machine. They are stored for whoever takes a run up."""
+
+    def keep(self) -> None:
+        """Do not give the machine back when its context ends, because a run goes on there."""

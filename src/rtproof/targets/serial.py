@@ -33,7 +33,7 @@ WAYS = ("device", "address", "exec")
 def open_target(options: dict[str, str]) -> Iterator[BoardTarget]:
     """The board, once somebody is logged in on its console."""
     (way,) = _only_one(options)
-    who = Credentials(options.get("user", ""), _password(options))
+    who = Credentials(options.get("user", ""), password_of(options))
     with closing(_line(way, options)) as line:
         yield BoardTarget.with_options(logged_in(Console(line), who, options[way]), options)
 
@@ -56,7 +56,8 @@ def _line(way: str, options: dict[str, str]) -> ConsoleLine:
     return TtyLine(Path(options["device"]), int(baud))
 
 
-def _password(options: dict[str, str]) -> str:
+def password_of(options: dict[str, str]) -> str:
+    """The password from its file, or from the variable. UserError if the file cannot be read."""
     if "password-file" not in options:
         return os.environ.get(PASSWORD_VARIABLE, "")
     try:

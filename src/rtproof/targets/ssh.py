@@ -7,7 +7,7 @@ The board needs a shell with cat, chmod and mv; neither sftp nor scp. The run go
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,13 +32,20 @@ PERSIST_S = 60
 
 
 class SshShell:
-    """Command lines over one master connection, which is made anew when it has broken."""
+    """Command lines over one master connection, which is made anew when it has broken.
+
+    program: ssh, and words before it; more: options of ssh that go before all others.
+    """
 
     binary = True
 
-    def __init__(self, options: dict[str, str], socket: Path) -> None:
+    def __init__(
+        self, options: dict[str, str], socket: Path, program: Sequence[str] = ("ssh",), more: Sequence[str] = ()
+    ) -> None:
         self.name = options["host"]
+        self._program = tuple(program)
         self._options = (
+            *more,
             *(("-F", options["config"]) if "config" in options else ()),
             *(("-l", options["user"]) if "user" in options else ()),
             *(("-p", options["port"]) if "port" in options else ()),
@@ -53,7 +60,10 @@ class SshShell:
         LinkError if the board may be there later, and otherwise UserError.
         """
         done = subprocess.run(
-            ["ssh", *self._options, "--", self.name, "true"], stdin=subprocess.DEVNULL, capture_output=True, check=False
+            [*self._program, *self._options, "--", self.name, "true"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
         )
         if said := _ssh_failed(Answer(done.returncode, done.stdout, done.stderr)):
             problem = LinkError if any(words in said for words in TRYING_HELPS) else UserError
@@ -61,7 +71,7 @@ class SshShell:
 
     def start(self, command: str) -> Channel:
         arguments = (
-            "ssh",
+            *self._program,
             *self._options,
             "-o",
             "BatchMode=yes",
@@ -77,7 +87,7 @@ class SshShell:
     def close(self) -> None:
         """End the master connection."""
         subprocess.run(
-            ["ssh", *self._options, "-O", "exit", "--", self.name],
+            [*self._program, *self._options, "-O", "exit", "--", self.name],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,

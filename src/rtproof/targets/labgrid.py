@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A board that labgrid shares: a place of its coordinator, or a target of an environment file.
+
+    place=rpi4-1    place=+ reserve='board=rpi4'    config=lab.yaml role=main state=shell
+
+The place is acquired, the board switched on, and the place released at the end, also if rtproof is killed. A run that
+is left there keeps the place acquired until somebody takes it up. Needs the package labgrid.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from rtproof.boards.board_target import BoardTarget, board_options
+from rtproof.boards.labgrid_coordinator import Coordinator, labgrid_fails, require_labgrid
+from rtproof.boards.labgrid_place import ANY, Held, Wish, holding
+from rtproof.core.errors import TargetError, UserError
+from rtproof.core.printable import one_line
+from rtproof.core.units import parse_duration
+from rtproof.targets import serial
+from rtproof.targets._labgrid_shell import shell_of
+
+OPTIONS: dict[str, str] = {
+    "place": "name or alias of a place; + for one that a reservation finds",
+    "reserve": "tags of the place to reserve for place=+, such as 'board=rpi4 ram=4g'",
+    "config": "an environment file of labgrid, in place of place",
+    "role": "the target in it (main)",
+    "state": "the state into which the environment's strategy brings the board, such as shell",
+    "coordinator": "its address (default: what the environment file or LG_COORDINATOR says, or 127.0.0.1:20408)",
+    "wait": "how long to wait for a place that somebody else holds (0s)",
+    "release-after": "how long after rtproof was killed the place is released (60s)",
+    "acquisition": "of a run that was left there; rtproof attach sets it",
+    "key": "file with the key for ssh",
+    "user": "who logs in on a console, if the board asks",
+    "password-file": serial.OPTIONS["password-file"],
+    **board_options(),
+}
+DEFAULT_COORDINATOR = "127.0.0.1:20408"
+POWER_DRIVERS = {
+    "NetworkPowerPort": "NetworkPowerDriver",
+    "NetworkUSBPowerPort": "USBPowerDriver",
+    "NetworkSiSPMPowerPort": "SiSPMPowerDriver",
+    "NetworkYKUSHPowerPort": "YKUSHPowerDriver",
+    "PDUDaemonPort": "PDUDaemonDriver",
+    "TasmotaPowerPort": "TasmotaPowerDriver",
+}
+"""By the class of the place's resource; labgrid-client has the same table. An environment names its driver itself."""
+BOOT_S = 90
+"""How long a board that was switched on may take until ssh reaches it."""
+
+
+class LabgridBoard(BoardTarget):
+    """The board of a place. found: options that find it again; kept: the place stays acquired at the end."""
+
+    found: Mapping[str, str]
+    kept = False
+
+    def options_to_find_it(self, options: dict[str, str]) -> dict[str, str]:
+        return {**{name: text for name, text in options.items() if name not in ("reserve", "state")}, **self.found}
+
+    def keep(self) -> None:
+        self.kept = True
+
+
+@contextmanager
+def open_target(options: dict[str, str]) -> Iterator[BoardTarget]:
+    """The board, once its place is acquired and a shell is reached there."""
+    require_labgrid()
+    wish = _wish(options)
+    with ExitStack() as stack:
+        environment = _environment(options)
+        if environment:
+            wish = _with_place_of(environment, options, wish)
+        held = None
+        if wish.name:
+            coordinator = stack.enter_context(closing(Coordinator(_address(options, environment))))
+            held = stack.enter_context(holding(coordinator, wish))
+            _use_session(coordinator)
+        with labgrid_fails("the board"):
+            target = _target(environment, options, held)
+        stack.callback(_clean_up, target)
+        switched = not wish.mark and _switch_on(target, options)
+        board = stack.enter_context(_board(target, options, BOOT_S if switched else 0))
+        board.found = _found(options, held)
+        yield board
+        if held:
+            held.left = board.kept
+
+
+@contextmanager
+def _board(target: Any, options: dict[str, str], boot_s: float) -> Iterator[LabgridBoard]:
+    with shell_of(target, options, boot_s) as shell:
+        yield LabgridBoard.with_options(shell, options)
+
+
+@contextmanager
+def board_of(labgrid_target: Any, options: dict[str, str]) -> Iterator[BoardTarget]:
+    """A board behind a Target of labgrid, such as its pytest fixture's, which others have acquired and booted."""
+    with _board(labgrid_target, options, 0) as board:
+        board.found = {}
+        yield board
+
+
+# What is asked.
+
+
+def _wish(options: dict[str, str]) -> Wish:
+    name = options.get("place", "")
+    if bool(name) == bool(options.get("config")):
+        raise UserError("the target labgrid needs either place=NAME or config=FILE: --target-option place=NAME")
+    if options.get("reserve") and name != ANY:
+        raise UserError("reserve= goes with place=+")
+    if options.get("state") and name:
+        raise UserError("state= needs the strategy of an environment file: config=FILE")
+    wait_s, release_after_s = (
+        parse_duration(options.get(key, usual)) / 1e9 for key, usual in (("wait", "0s"), ("release-after", "60s"))
+    )
+    return Wish(name, _tags(options.get("reserve", "")), wait_s, release_after_s, options.get("acquisition", ""))
+
+
+def _tags(text: str) -> dict[str, str]:
+    tags = dict(word.partition("=")[::2] for word in text.split())
+    if not all(tags) or not all(tags.values()):
+        raise UserError(f"reserve={text} is not KEY=VALUE, or several of them with blanks between")
+    return tags
+
+
+def _environment(options: dict[str, str]) -> Any:
+    """labgrid's Environment; None without a file. UserError if it cannot be read."""
+    if not options.get("config"):
+        return None
+    import labgrid
+
+    try:
+        return labgrid.Environment(options["config"])
+    except Exception as error:
+        raise UserError(f"{options['config']} is no environment of labgrid: {one_line(str(error), 300)}") from None
+
+
+def _with_place_of(environment: Any, options: dict[str, str], wish: Wish) -> Wish:
+    """The wish with the place of the role. A role without one is a board of this machine: nothing is acquired."""
+    from dataclasses import replace
+
+    from labgrid.factory import target_factory
+
+    role = options.get("role", "main")
+    with labgrid_fails(options["config"]):
+        roles = environment.config.get_targets()
+        resources = target_factory.normalize_config(roles[role])[0] if role in roles else None
+    if resources is None:
+        raise UserError(f"{options['config']} has no target {role}; there are: {', '.join(map(str, roles)) or 'none'}")
+    names = list(resources.get("RemotePlace", {}))
+    if len(names) > 1:
+        raise UserError(f"the target {role} has several places ({', '.join(names)}): rtproof measures on one")
+    return replace(wish, name=names[0] if names else "")
+
+
+def _address(options: dict[str, str], environment: Any) -> str:
+    usual = os.environ.get("LG_COORDINATOR", DEFAULT_COORDINATOR)
+    stored = environment.config.get_option("coordinator_address", usual) if environment else usual
+    return options.get("coordinator", stored)
+
+
+def _found(options: dict[str, str], held: Held | None) -> dict[str, str]:
+    """What finds the board again: where the environment lies from any folder, and in which acquisition."""
+    found = {"config": str(Path(options["config"]).absolute())} if "config" in options else {}
+    if held and "place" in options:
+        found["place"] = held.name
+    return {**found, "acquisition": held.mark or "by hand"} if held else found
+
+
+# labgrid's objects.
+
+
+def _use_session(coordinator: Coordinator) -> None:
+    """Give labgrid's places our connection, as labgrid-client does."""
+    from labgrid.resource.remote import RemotePlaceManager
+
+    coordinator.refresh()
+    manager = RemotePlaceManager.get()
+    manager.session, manager.loop = coordinator.session, coordinator.loop
+
+
+def _target(environment: Any, options: dict[str, str], held: Held | None) -> Any:
+    """The Target of the role, or one with the resources of the place and no driver."""
+    if environment:
+        return environment.get_target(options.get("role", "main"))
+    import labgrid
+    from labgrid.resource.remote import RemotePlace
+
+    assert held
+    target = labgrid.Target(held.name)
+    RemotePlace(target, name=held.name)
+    return target
+
+
+def _clean_up(target: Any) -> None:
+    """Switch labgrid's drivers off. What was measured counts more than one that fails at that."""
+    with suppress(TargetError), labgrid_fails("the end"):
+        target.cleanup()
+
+
+def _switch_on(target: Any, options: dict[str, str]) -> bool:
+    """Bring the board into the wished state, or give it power. Whether it may have been off before."""
+    if "state" in options:
+        with labgrid_fails(f"the strategy does not reach the state {options['state']}"):
+            target.get_strategy().transition(options["state"])
+        return True
+    with labgrid_fails("the board's power"):
+        driver = _power_driver(target)
+        if driver:
+            driver.on()
+    return driver is not None
+
+
+def _power_driver(target: Any) -> Any:
+    """The target's own driver, or a new one for its resource; None if labgrid does not have the power."""
+    from labgrid.exceptions import NoDriverFoundError
+    from labgrid.factory import target_factory
+    from labgrid.protocol import PowerProtocol
+
+    try:
+        return target.get_driver(PowerProtocol)
+    except NoDriverFoundError:
+        names = (POWER_DRIVERS.get(type(resource).__name__) for resource in target.resources)
+        found = next((name for name in names if name), None)
+    if not found:
+        return None
+    driver = target_factory.class_from_string(found)(target, name=None)
+    target.activate(driver)
+    return driver
