@@ -15,11 +15,12 @@ from forecast_cases import HOUR, smooth
 from record_cases import BEGIN
 from trace_cases import TEXT, traced
 
-from rtproof import loads, profiles
+from rtproof import loads, profiles, targets
 from rtproof.cli import option_values
 from rtproof.cli.main import main
 from rtproof.cli.option_values import take_requirements
 from rtproof.core.errors import UserError
+from rtproof.core.plugins import plugin_names
 from rtproof.experiment import exported_files
 from rtproof.experiment.profile_setup import agent_abilities, profile_requirements, what_profile_lacks
 from rtproof.judge.analyse import analyse
@@ -100,7 +101,7 @@ def test_refusals(words: str, sentence: str, tmp_path: Path, capsys: pytest.Capt
         ("run --load", "Option '--load' requires an argument; there are: "),
         (
             "run --target",
-            "Option '--target' requires an argument; there are: command, local, ",
+            f"Option '--target' requires an argument; there are: {', '.join(plugin_names(targets))}",
         ),
         ("run --duration", "Option '--duration' requires an argument (see 'rtproof run --help')"),
         ("export a", "Missing option '--format'; there are: "),

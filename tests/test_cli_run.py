@@ -16,7 +16,7 @@ from pathlib import Path
 import fake_agent
 import pytest
 
-from rtproof import exporters
+from rtproof import exporters, targets
 from rtproof.cli.main import main
 from rtproof.core import plugins
 from rtproof.core.errors import UserError
@@ -233,7 +233,7 @@ def test_a_page_that_nobody_named_takes_the_next_free_name(capsys: pytest.Captur
         (["--limit", "1ms", "--confidence", "nan"], "is not a confidence"),
         (["--at-most", "1/h"], "need a --limit"),
         (["--confidence", "0.9"], "need a --limit"),
-        (["--target", "moon"], "there is no target 'moon'; there are: command, local"),
+        (["--target", "moon"], f"there is no target 'moon'; there are: {', '.join(plugins.plugin_names(targets))}"),
         (["--target-option", "host=x"], "the target local has no option 'host'; it has none"),
         (["--target-option", "host"], "is not of the form key=value"),
         (["--agent", "nowhere"], "the agent nowhere cannot be read: No such file or directory"),

@@ -312,7 +312,10 @@ def _write(write: Callable[[bytes], int], content: bytes) -> None:
 
 
 def start(shell: Shell, place: Place, arguments: tuple[str, ...]) -> None:
-    """Start the agent there. TargetError with its reason if it does not start."""
+    """Start the agent there. TargetError with its reason if it does not start.
+
+    A folder that is there already is this run's: the answer to an earlier try was lost on its way.
+    """
     answer = ask(shell, place.command("start", *arguments))
-    if answer.status:
+    if answer.status and "File exists" not in answer.words():
         raise TargetError(f"{shell.name}: {answer.words().removeprefix('rtproof-agent: ')}")

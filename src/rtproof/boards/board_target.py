@@ -14,6 +14,7 @@ from rtproof.agents.architectures import candidates_for
 from rtproof.agents.build import find_agent
 from rtproof.boards import background_run, upload
 from rtproof.boards.background_run import RECORD, BackgroundRun, Place
+from rtproof.boards.patient_shell import PatientShell
 from rtproof.boards.shell import Answer, Shell, ask
 from rtproof.core import patience
 from rtproof.core.errors import TargetError
@@ -39,6 +40,7 @@ class BoardTarget:
         self._folder = upload.own_folder(shell, folder)
         self._patience_s = patience_s
         self._machine, self._host_name = _names(shell)
+        self._patient = PatientShell(shell, patience_s, _say)
         self._run: BackgroundRun | None = None
         self._agent = ""
 
@@ -77,7 +79,7 @@ class BoardTarget:
         return ask(self._shell, shlex.join((*self._before, arrived.path, "version")))
 
     def push(self, program: Path) -> str:
-        self._agent = upload.bring(self._shell, program, self._folder, _say).path
+        self._agent = upload.bring(self._patient, program, self._folder, _say).path
         return self._agent
 
     def place(self, file: Path) -> str:
@@ -88,7 +90,7 @@ class BoardTarget:
         agent, *words = arguments
         remote = words[words.index("-o") + 1]
         place = Place(agent, remote.rpartition("/")[0], self._before)
-        background_run.start(self._shell, place, tuple(words))
+        background_run.start(self._patient, place, tuple(words))
         return self._following(place)
 
     def take_up(self, where: Mapping[str, str]) -> BackgroundRun:
