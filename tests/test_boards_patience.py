@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens between two runs when the board is out of reach: the shell's commands wait, and nothing is started twice."""
+"""A board out of reach between two runs: the commands wait for it, and nothing is started twice."""
 
 import pytest
 
@@ -62,5 +62,5 @@ def test_a_run_whose_first_answer_was_lost_is_not_started_twice() -> None:
 
 def test_a_run_that_cannot_be_started_says_why() -> None:
     full = Answer(1, b"", b"rtproof-agent: the folder /runs/1 cannot be made: No space left on device\n")
-    with pytest.raises(TargetError, match="^board: the folder /runs/1 cannot be made: No space left on device$"):
+    with pytest.raises(TargetError, match=r"^board: the folder /runs/1 cannot be made: No space left on device$"):
         background_run.start(FlakyShell(full), PLACE, ("run",))
