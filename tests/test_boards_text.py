@@ -4,17 +4,20 @@
 import base64
 import binascii
 import itertools
+import random
 import shutil
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtproof.boards.background_run import Assembly, Place, RunStanding
+from rtproof.boards.background_run import Assembly, BackgroundRun, Place, RunStanding
 from rtproof.boards.frames import LARGEST, FrameReader, FrameType, LinkFrame
 from rtproof.boards.posix_checksum import posix_checksum
+from rtproof.boards.shell import Answer
 from rtproof.boards.text_upload import DECODERS
 from rtproof.core.errors import UserError
 
@@ -52,6 +55,67 @@ def test_a_spoilt_frame_is_left_out_and_the_others_arrive(frames: list[LinkFrame
     found, _ = read([b"".join(texts)])
     others = [frame for n, frame in enumerate(frames) if n != at]
     assert found in (others, frames)
+
+
+STAMPED = b"[   12.345678] a message of the kernel\r\n"
+PLAIN = b"random: crng init done\r\n"
+
+
+@given(st.lists(FRAMES, min_size=1, max_size=5), st.data(), st.sampled_from([STAMPED, PLAIN]), st.integers(1, 97))
+@settings(max_examples=200)
+def test_a_frame_is_mended_in_whose_text_the_kernel_printed(
+    frames: list[LinkFrame], data: st.DataObject, message: bytes, size: int
+) -> None:
+    """A message in the base64 of each frame; one with its time also anywhere behind the word that begins a frame."""
+    whole = b""
+    for frame in frames:
+        text = written(frame, as_text=True).replace(b"\n", b"\r\n")
+        first = text.index(b"=") + len(b"=rtproof ") if message == STAMPED else text.rindex(b" ") + 1
+        at = data.draw(st.integers(first, len(text) - len(b"\r\n")))
+        whole += text[:at] + message + text[at:]
+    whole += written(LinkFrame(FrameType.STANDING, 0, b"the next"), as_text=True)
+    found, _ = read([whole[at : at + size] for at in range(0, len(whole), size)])
+    assert found[:-1] == frames
+
+
+class NoisyBoard:
+    """A board that sends a file as ``follow`` does in text. The kernel prints into it."""
+
+    def __init__(self, content: bytes, chance: random.Random) -> None:
+        self._content, self._random = content, chance
+        self.sent = 0
+
+    def frames(self, offset: int, length: int) -> bytes:
+        pieces = range(offset, offset + length, 576)
+        frames = (LinkFrame(FrameType.RECORD, at, self._content[at : min(at + 576, offset + length)]) for at in pieces)
+        return b"".join(self._cut(written(frame, as_text=True)) for frame in frames)
+
+    def _cut(self, text: bytes) -> bytes:
+        self.sent += 1
+        for _ in range(self._random.choice((0, 1, 1, 2))):
+            at = self._random.randrange(len(text))
+            message = self._random.choice((STAMPED, PLAIN, b"[   1", b"oops", b"\x00\xff\n"))
+            text = text[:at] + message + text[at:]
+        return text
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_what_the_kernel_spoils_is_asked_for_again_until_the_file_is_whole(seed: int) -> None:
+    chance = random.Random(seed)
+    content = chance.randbytes(chance.randrange(1, 20_000))
+    board, reader, taken = NoisyBoard(content, chance), FrameReader(), bytearray()
+    file = Assembly(FrameType.RECORD, taken.extend)
+    coming, now = board.frames(0, len(content)), 0.0
+    beat = written(LinkFrame(FrameType.STANDING, 0, b"every few seconds"), as_text=True)
+    while file.at < len(content):
+        for frame in reader.feed(coming + beat):
+            if frame.type is FrameType.RECORD:
+                file.add(frame)
+        now += 10
+        assert now < 10_000
+        line = file.missing(len(content), now)
+        coming = board.frames(*(int(word) for word in line.split()[2:])) if line else b""
+    assert bytes(taken) == content
 
 
 @pytest.mark.parametrize(
@@ -133,3 +197,47 @@ def test_every_byte_comes_back_from_text(decoder, shell: tuple[str, ...]) -> Non
     if done.returncode == 127:
         pytest.skip(f"there is no {decoder.name}")
     assert done.stdout == content
+
+
+class ScriptedChannel:
+    """A run that has ended, whose end is told before the host's line is read and again behind the record."""
+
+    def __init__(self, record: bytes) -> None:
+        standing = f"exit 0; boot a; now a; log 0; record {len(record)}".encode()
+        end = written(LinkFrame(FrameType.STANDING, 0, standing), as_text=True)
+        self._coming = [end, written(LinkFrame(FrameType.RECORD, 0, record), as_text=True), end]
+        self.sent: list[bytes] = []
+
+    def send(self, content: bytes) -> None:
+        self.sent.append(content)
+
+    def end_input(self) -> None: ...
+
+    def receive(self, timeout_s: float) -> bytes | None:
+        return self._coming.pop(0) if self._coming else None
+
+    def finish(self, timeout_s: float) -> Answer:
+        raise AssertionError("it does not end by itself")
+
+    def close(self) -> None: ...
+
+
+class ScriptedShell:
+    name, binary = "board", False
+
+    def __init__(self, channel: ScriptedChannel) -> None:
+        self._channel = channel
+
+    def start(self, command: str) -> ScriptedChannel:
+        return self._channel
+
+    def ask(self, command: str, given: bytes, timeout_s: float) -> Answer:
+        raise AssertionError("nothing is asked")
+
+
+def test_a_record_is_not_brought_twice_because_its_end_was_told_first(tmp_path: Path) -> None:
+    channel = ScriptedChannel(b"the record")
+    run = BackgroundRun(ScriptedShell(channel), Place("/tmp/agent", "/tmp/run"), "host", 1)
+    assert list(run.fetch(tmp_path / "record")) == []
+    assert (tmp_path / "record").read_bytes() == b"the record"
+    assert channel.sent == [b"record 0\n", b"done\n"]

@@ -144,7 +144,6 @@ static int take_lines(struct following *following)
 	if (n < 0)
 		return errno == EINTR || errno == EAGAIN ? 0 : -errno;
 	following->done = following->done || n == 0;
-	following->heard_ns = clock_now_ns();
 	(void)futimens(following->lock, NULL);
 	for (ssize_t i = 0; i < n && !err; i++) {
 		if (received[i] != '\n' && received[i] != '\r') {
@@ -156,6 +155,8 @@ static int take_lines(struct following *following)
 		following->length = 0;
 		err = obey(following, following->line);
 	}
+	/* Only now, because what is sent again may take longer on a slow line than a host may be silent. */
+	following->heard_ns = clock_now_ns();
 	return err;
 }
 

@@ -278,9 +278,12 @@ class BackgroundRun:
 
     def _fetch_rest(self, channel: Channel, record: Assembly) -> Iterator[LinkFrame]:
         channel.send(f"record {record.at}\n".encode())
+        # The board may tell its end before it reads this line. Asking for holes then would bring all of it twice.
+        asked, comes = time.monotonic(), False
         for frame in self._received(channel):
             if frame.type is FrameType.RECORD:
                 record.add(frame)
+                comes = True
             elif frame.type is FrameType.STANDING:
                 self.standing = RunStanding.read(frame.content) or self.standing
             yield frame
@@ -289,7 +292,8 @@ class BackgroundRun:
             if told_now and record.at >= length:
                 channel.send(b"done\n")
                 return
-            if line := record.missing(length if told_now else 0, time.monotonic()):
+            all_sent = told_now and (comes or time.monotonic() - asked > ASK_AGAIN_S)
+            if line := record.missing(length if all_sent else 0, time.monotonic()):
                 channel.send(line.encode())
 
     def remove(self) -> Iterator[str]:

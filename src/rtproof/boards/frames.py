@@ -15,9 +15,13 @@ from enum import Enum
 START = b"=rtproof "
 LONGEST_HEAD = 64
 LARGEST = 16384
-LINE_END = len(b"\r\n")
+LONGEST_MESSAGE = 1024
+"""What the kernel prints into a frame at most, as far as frames are mended."""
+MESSAGES_IN_FRAME = 8
 HEAD = re.compile(rb"=rtproof ([SLR]) (\d{1,19}) (\d{1,6}) ([0-9a-f]{8})([ \n])")
 TEXT = re.compile(rb"([A-Za-z0-9+/]*={0,2})\r?\n")
+MESSAGE = re.compile(rb"\[ *\d+\.\d{6}\][^\n]*\n")
+"""Of the kernel, with its time."""
 
 
 class FrameType(Enum):
@@ -38,7 +42,10 @@ class LinkFrame:
 
 
 class FrameReader:
-    """Finds the whole frames in what a connection brings. ``damaged``: how many began and were not what they say."""
+    """Finds the whole frames in what a connection brings. ``damaged``: how many began and were not what they say.
+
+    A frame into which the kernel printed is mended if it can be: the CRC says whether it could.
+    """
 
     def __init__(self) -> None:
         self._rest = b""
@@ -58,41 +65,77 @@ class FrameReader:
             self._rest = self._rest[-len(START) :]
             return None
         self._rest = self._rest[at:]
-        head = HEAD.match(self._rest)
-        if not head:
-            return None if len(self._rest) < LONGEST_HEAD else self._skip()
-        end = self._end(head)
-        if end is None:
+        for text, removed in _without_messages(self._rest):
+            if found := _read(text):
+                frame, end = found
+                self._rest = self._rest[end + removed :]
+                return frame
+        if self._may_become_whole():
             return None
-        content = _decoded(self._rest[head.end() : end], is_text=head[5] == b" ")
-        if len(content) != int(head[3]) or binascii.crc32(content) != int(head[4], 16):
-            return self._skip()
-        self._rest = self._rest[end:]
-        return LinkFrame(FrameType(head[1].decode()), int(head[2]), content)
-
-    def _end(self, head: re.Match[bytes]) -> int | None:
-        """Where the frame ends, or a little behind its head if it is damaged; None if more must come first."""
-        begin, length = head.end(), int(head[3])
-        if length > LARGEST:
-            return begin
-        if head[5] == b"\n":
-            return begin + length if len(self._rest) >= begin + length else None
-        text = TEXT.match(self._rest, begin)
-        if text:
-            return text.end()
-        most = 4 * -(-length // 3)
-        return None if len(self._rest) < begin + most + LINE_END else begin
-
-    def _skip(self) -> bool:
         self.damaged += 1
         self._rest = self._rest[1:]
         return False
 
+    def _may_become_whole(self) -> bool:
+        head = HEAD.match(self._rest)
+        length = int(head[3]) if head else 0
+        if length > LARGEST:
+            return False
+        if head and head[5] == b"\n":
+            return len(self._rest) < head.end() + length
+        # The board sends one frame behind the other, so nothing of the first comes after the next one's beginning.
+        if self._rest.find(START, len(START)) >= 0:
+            return False
+        return len(self._rest) < LONGEST_HEAD + _characters(length) + LONGEST_MESSAGE
 
-def _decoded(content: bytes, *, is_text: bool) -> bytes:
-    if not is_text:
-        return content
+
+def _characters(length: int) -> int:
+    """How long so many bytes are in base64."""
+    return 4 * -(-length // 3)
+
+
+def _without_messages(text: bytes) -> Iterator[tuple[bytes, int]]:
+    """The text as it is, and without the first, the first two ... of the kernel's messages; how much was removed."""
+    yield text, 0
+    left, removed = text, 0
+    for _ in range(MESSAGES_IN_FRAME):
+        message = MESSAGE.search(left)
+        if not message or left.find(START, len(START), message.start()) >= 0:
+            return
+        removed += len(message[0])
+        left = left[: message.start()] + left[message.end() :]
+        yield left, removed
+
+
+def _read(text: bytes) -> tuple[LinkFrame, int] | None:
+    """The frame at the beginning of a text, and where it ends; None if it is not whole or damaged."""
+    head = HEAD.match(text)
+    if not head or int(head[3]) > LARGEST:
+        return None
+    begin, length, crc = head.end(), int(head[3]), int(head[4], 16)
+    bodies = [(text[begin : begin + length], begin + length)] if head[5] == b"\n" else _texts(text, begin, length)
+    for content, end in bodies:
+        if len(content) == length and binascii.crc32(content) == crc:
+            return LinkFrame(FrameType(head[1].decode()), int(head[2]), content), end
+    return None
+
+
+def _texts(text: bytes, begin: int, length: int) -> Iterator[tuple[bytes, int]]:
+    """What a frame's base64 may be: the line as it is, or the line that something was printed into.
+
+    What was printed ends with a line. How much of the frame comes after that, and how long it is, say where it began.
+    """
+    if whole := TEXT.match(text, begin):
+        yield _decoded(whole[1]), whole.end()
+    line_end = text.find(b"\n", begin) + 1
+    rest = TEXT.match(text, line_end) if line_end else None
+    if rest and len(rest[1]) <= _characters(length):
+        first = text[begin : begin + _characters(length) - len(rest[1])]
+        yield _decoded(first + rest[1]), rest.end()
+
+
+def _decoded(text: bytes) -> bytes:
     try:
-        return base64.b64decode(content.strip(), validate=True)
+        return base64.b64decode(text, validate=True)
     except binascii.Error:
         return b""
