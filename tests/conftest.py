@@ -65,7 +65,7 @@ LENGTHY = {
         "bench_stats claim_attacked comparison_tests core_files fuzz objections_injected record_damaged record_packed "
         "native_scan report_campaign report_campaign_rows report_formats summary_series watch"
     ),
-    "many processes": "campaign_files cli_compare checks_loads export_text export_tools pytest_plugin",
+    "many processes": "campaign_files cli_compare checks_loads export_text export_tools pytest_plugin boards_serial",
 }
 """Files that ``--quick`` leaves out, by what takes their time; names without ``test_`` and ``.py``."""
 MARKED = re.compile(r"@pytest\.mark\.slow\b|\bmark\.(real|serial)\b")

@@ -6,18 +6,19 @@ import secrets
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
 from rtproof.agents.architectures import candidates_for
-from rtproof.agents.build import find_agent
+from rtproof.agents.build import build_agent, find_agent, packaged_agent
 from rtproof.boards import background_run, upload
 from rtproof.boards.background_run import RECORD, BackgroundRun, Place
 from rtproof.boards.patient_shell import PatientShell
 from rtproof.boards.shell import Answer, Shell, ask
 from rtproof.core import patience
-from rtproof.core.errors import TargetError
+from rtproof.core.errors import TargetError, UserError
 from rtproof.core.printable import clean
 from rtproof.core.units import parse_duration
 
@@ -61,7 +62,7 @@ class BoardTarget:
         self._check_words_before()
         refused = []
         for architecture in candidates_for(self._machine):
-            program = find_agent(architecture.name)
+            program = find_agent(architecture.name) if self._shell.binary else _smallest_agent(architecture.name)
             answer = self._try(program)
             if answer.status == 0:
                 return program
@@ -107,6 +108,14 @@ class BoardTarget:
             _say(sentence)
         for sentence in self._run.remove():
             _say(sentence)
+
+
+def _smallest_agent(architecture: str) -> Path:
+    """The agent for a slow link. That of this machine's own compiler is four times as large as that of zig."""
+    if not packaged_agent(architecture).exists():
+        with suppress(UserError):
+            return build_agent(architecture, "zig")
+    return find_agent(architecture)
 
 
 def _say(sentence: str) -> None:

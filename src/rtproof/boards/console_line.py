@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bytes of a console: a tty of this host, a socket of a terminal server, or a program such as socat."""
 
+import fcntl
 import os
 import select
 import socket
@@ -16,7 +17,7 @@ from rtproof.core.errors import LinkError, UserError
 PIECE = 4096
 CONNECT_S = 15
 LONGEST_STALL_S = 60
-IAC, DONT, DO, WONT, WILL, SB, SE = 255, 254, 253, 252, 251, 250, 240
+IAC, DO_NOT, DO, WILL_NOT, WILL, SB, SE = 255, 254, 253, 252, 251, 250, 240
 """Telnet's commands (RFC 854)."""
 
 
@@ -46,6 +47,8 @@ class FileLine:
                 raise LinkError(f"nothing went through for {LONGEST_STALL_S} s")
             try:
                 rest = rest[os.write(self._writing, rest[:PIECE]) :]
+            except BlockingIOError:
+                continue
             except OSError as error:
                 raise LinkError(f"the console is gone: {error.strerror}") from None
 
@@ -54,6 +57,8 @@ class FileLine:
             return None
         try:
             content = os.read(self._reading, PIECE)
+        except BlockingIOError:
+            return None
         except OSError as error:
             raise LinkError(f"the console is gone: {error.strerror}") from None
         if not content:
@@ -65,11 +70,14 @@ class FileLine:
 
 
 class TtyLine(FileLine):
-    """A serial port (termios(3)), raw, eight bits, at this speed. Closing it brings its settings from before back."""
+    """A serial port (termios(3)), raw, eight bits, at this speed. Closing it brings its settings from before back.
+
+    Other programs that lock what they open, such as picocom, are kept out meanwhile.
+    """
 
     def __init__(self, device: Path, baud: int) -> None:
         speed = getattr(termios, f"B{baud}", None)
-        if speed is None:
+        if not speed:
             raise UserError(f"baud={baud} is no speed of a serial port here")
         try:
             self._file = os.open(device, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
@@ -78,10 +86,17 @@ class TtyLine(FileLine):
         super().__init__(self._file, self._file)
         try:
             self._before = termios.tcgetattr(self._file)
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             termios.tcsetattr(self._file, termios.TCSANOW, _raw(self._before, speed))
         except termios.error:
             os.close(self._file)
             raise UserError(f"{device} is no serial port") from None
+        except OSError:
+            os.close(self._file)
+            raise UserError(f"another program uses the serial port {device}") from None
+        if termios.tcgetattr(self._file)[5] != speed:
+            self.close()
+            raise UserError(f"the serial port {device} cannot do {baud} baud")
 
     def close(self) -> None:
         with suppress(termios.error):
@@ -108,6 +123,7 @@ class SocketLine:
         except (OSError, OverflowError) as error:
             why = getattr(error, "strerror", None) or str(error)
             raise LinkError(f"the console at {address} cannot be reached: {why}") from None
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, PIECE)  # what waits here cannot be taken back
         self._files = FileLine(self._socket.fileno(), self._socket.fileno())
         self._command = bytearray()
 
@@ -136,7 +152,7 @@ class SocketLine:
         if kind == IAC:
             plain.append(IAC)
         elif kind in (DO, WILL) and len(self._command) == 3:
-            self.send(bytes((IAC, WONT if kind == DO else DONT, byte)))
+            self.send(bytes((IAC, WILL_NOT if kind == DO else DO_NOT, byte)))
         elif not self._is_whole(kind):
             return
         self._command.clear()
@@ -144,7 +160,7 @@ class SocketLine:
     def _is_whole(self, kind: int) -> bool:
         if kind == SB:
             return self._command[-2:] == bytes((IAC, SE))
-        return kind not in (DO, DONT, WILL, WONT) or len(self._command) == 3
+        return kind not in (DO, DO_NOT, WILL, WILL_NOT) or len(self._command) == 3
 
     def close(self) -> None:
         self._socket.close()

@@ -7,6 +7,7 @@ shorter where the board has it.
 
 import base64
 import gzip
+import hashlib
 import shlex
 import time
 from collections.abc import Callable
@@ -16,14 +17,14 @@ from rtproof.boards.posix_checksum import posix_checksum
 from rtproof.boards.shell import Shell, ask
 from rtproof.core.errors import TargetError
 
-BLOCK = 12_288
-"""Bytes of a block, before they become text."""
+BLOCK = 24_576
+"""Bytes of a block, before they become text. One that does not arrive is sent again in parts of a quarter."""
+SMALLEST_BLOCK = 512
 LINE = 57
 """Bytes of a line, which are 76 characters of base64."""
 TRIES = 4
 BLOCK_TIMEOUT_S = 120
 TRIAL = b"rt\x00\xffproof\n"
-TRIAL_OCTAL = r"162 164 000 377 160 162 157 157 146 012"
 SAY_EVERY_S = 2
 
 
@@ -62,11 +63,8 @@ DECODERS = (
 def decoder_of(shell: Shell) -> Decoder:
     """The first that gives back what was encoded. TargetError if none does."""
     for decoder in DECODERS:
-        answer = ask(shell, f"{decoder.command} | cksum", decoder.encode(TRIAL))
-        counted = ask(shell, f"{decoder.command} | wc -c", decoder.encode(TRIAL)) if not answer.output.strip() else None
-        if answer.output.split()[1:2] == [str(len(TRIAL)).encode()]:
-            return decoder
-        if counted and counted.output.strip() == str(len(TRIAL)).encode():
+        answer = ask(shell, _if_whole(f"{decoder.command} | {_CHECK}", TRIAL, "echo whole"), decoder.encode(TRIAL))
+        if b"whole" in answer.output.split():
             return decoder
     raise TargetError(f"{shell.name} has nothing that turns text into bytes: base64, openssl, uudecode or printf")
 
@@ -79,35 +77,46 @@ def send_as_text(shell: Shell, content: bytes, place: str, say: Callable[[str], 
     decoder = decoder_of(shell)
     packed = ask(shell, "echo | gzip -c | gzip -dc").status == 0
     sent = gzip.compress(content, mtime=0) if packed else content
-    new, part = shlex.quote(place), shlex.quote(f"{place}.part")
-    arrived = shlex.quote(f"{place}.gz") if packed else new
+    new, arrived = shlex.quote(place), shlex.quote(f"{place}.text" if packed else place)
     _ask_well(shell, f"umask 077; : > {arrived}")
     begun = said = time.monotonic()
     for at in range(0, len(sent), BLOCK):
-        _send_block(shell, decoder, sent[at : at + BLOCK], part)
-        _ask_well(shell, f"cat {part} >> {arrived}")
+        _send_block(shell, decoder, sent[at : at + BLOCK], arrived, BLOCK)
         now = time.monotonic()
         if now - said > SAY_EVERY_S:
             done = min(at + BLOCK, len(sent))
             left_s = (now - begun) / done * (len(sent) - done)
             say(f"rtproof: bringing the agent: {done // 1000} of {len(sent) // 1000} kB, {left_s:.0f} s left")
             said = now
-    _ask_well(shell, f"rm -f {part}")
     if packed:
         _ask_well(shell, f"gzip -dc < {arrived} > {new} && rm -f {arrived}")
     say(f"rtproof: the agent is there after {time.monotonic() - begun:.1f} s, by {decoder.name}{' and gzip' * packed}")
 
 
-def _send_block(shell: Shell, decoder: Decoder, block: bytes, part: str) -> None:
-    text = decoder.encode(block)
-    for _ in range(TRIES):
-        answer = ask(shell, f"{decoder.command} > {part}; cksum < {part} || wc -c < {part}", text, BLOCK_TIMEOUT_S)
-        words = answer.output.split()
-        if words[:2] == [str(posix_checksum(block)).encode(), str(len(block)).encode()]:
+def _send_block(shell: Shell, decoder: Decoder, block: bytes, arrived: str, size: int) -> None:
+    """Append a block to the file. The board compares it, so that only one answer must come back."""
+    part = f"{arrived}.part"
+    keep = f"cat {part} >> {arrived} && rm -f {part} && echo whole"
+    append = f"umask 077; {decoder.command} > {part}; {_if_whole(f'{_CHECK} < {part}', block, keep)}"
+    for _ in range(TRIES if size <= SMALLEST_BLOCK else 1):
+        answer = ask(shell, append, decoder.encode(block), BLOCK_TIMEOUT_S)
+        if b"whole" in answer.output.split():
             return
-        if words == [str(len(block)).encode()]:
-            return
-    raise TargetError(f"{shell.name}: a block of the agent does not arrive whole: {answer.words()}")
+    if size <= SMALLEST_BLOCK:
+        raise TargetError(f"{shell.name}: a block of the agent does not arrive whole: {answer.words()}")
+    for at in range(0, len(block), size // 4):
+        _send_block(shell, decoder, block[at : at + size // 4], arrived, size // 4)
+
+
+_CHECK = "{ sha256sum || md5sum || cksum || echo =$(wc -c); }"
+"""A tool that is not there leaves its input to the next one."""
+
+
+def _if_whole(check: str, content: bytes, then: str) -> str:
+    """A command line that does something if the check says that it read this content."""
+    sha256, md5 = hashlib.sha256(content).hexdigest(), hashlib.md5(content, usedforsecurity=False).hexdigest()
+    sums = f'{sha256}*|{md5}*|"{posix_checksum(content)} {len(content)}"*|={len(content)}'
+    return f'case "$({check} 2>/dev/null)" in {sums}) {then};; esac'
 
 
 def _ask_well(shell: Shell, command: str) -> None:

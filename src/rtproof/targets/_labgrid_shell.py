@@ -5,13 +5,15 @@ import shlex
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from rtproof.boards.console import Console
 from rtproof.boards.console_line import ConsoleLine, SocketLine, TtyLine
-from rtproof.boards.console_shell import Console, Credentials, logged_in
+from rtproof.boards.console_login import Credentials
+from rtproof.boards.console_shell import ConsoleShell
 from rtproof.boards.labgrid_coordinator import labgrid_fails, without_log
 from rtproof.boards.shell import Shell
 from rtproof.core.errors import LinkError, TargetError
@@ -117,17 +119,18 @@ def _by_console(target: Any, options: dict[str, str]) -> Iterator[Shell]:
     user = options.get("user") or (shell_driver.username if shell_driver else "")
     password = serial.password_of(options) or (shell_driver.password if shell_driver else "") or ""
     who = Credentials(user, password)
-    with _console_line(target) as line:
-        shell = logged_in(Console(line), who, f"the console of {target.name}")
-        try:
-            yield shell
-        finally:
-            with suppress(LinkError):
-                shell.restore()
+    name = f"the console of {target.name}"
+    with (
+        _console_line(target) as open_line,
+        closing(Console(open_line)) as console,
+        closing(ConsoleShell(console, who, name)) as shell,
+    ):
+        yield shell
 
 
 @contextmanager
-def _console_line(target: Any) -> Iterator[ConsoleLine]:
+def _console_line(target: Any) -> Iterator[Callable[[], ConsoleLine]]:
+    """What opens the console's line, as often as it is gone."""
     from labgrid.protocol import ConsoleProtocol
 
     port = _resource(target, "NetworkSerialPort", "RawSerialPort", "USBSerialPort")
@@ -137,12 +140,11 @@ def _console_line(target: Any) -> Iterator[ConsoleLine]:
     # A driver that is the console itself stays on: QEMU's would end the guest.
     with _silenced(target, consoles if port else [user for console in consoles for user in console.clients]):
         if port:
-            with closing(_port_line(port)) as line:
-                yield line
+            yield lambda: _port_line(port)
         else:
             with labgrid_fails("the console"):
                 target.activate(consoles[0])
-            yield DriverLine(consoles[0])
+            yield lambda: DriverLine(consoles[0])
 
 
 @contextmanager

@@ -13,8 +13,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from rtproof.boards.board_target import BoardTarget, board_options
+from rtproof.boards.console import Console
 from rtproof.boards.console_line import ConsoleLine, ProgramLine, SocketLine, TtyLine
-from rtproof.boards.console_shell import PASSWORD_VARIABLE, Console, Credentials, logged_in
+from rtproof.boards.console_login import PASSWORD_VARIABLE, Credentials
+from rtproof.boards.console_shell import ConsoleShell
 from rtproof.core.errors import UserError
 
 OPTIONS: dict[str, str] = {
@@ -34,8 +36,11 @@ def open_target(options: dict[str, str]) -> Iterator[BoardTarget]:
     """The board, once somebody is logged in on its console."""
     (way,) = _only_one(options)
     who = Credentials(options.get("user", ""), password_of(options))
-    with closing(_line(way, options)) as line:
-        yield BoardTarget.with_options(logged_in(Console(line), who, options[way]), options)
+    with (
+        closing(Console(lambda: _line(way, options))) as console,
+        closing(ConsoleShell(console, who, options[way])) as shell,
+    ):
+        yield BoardTarget.with_options(shell, options)
 
 
 def _only_one(options: dict[str, str]) -> list[str]:

@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The target serial on terminals of this machine: shells, noise, logins that refuse, lines that break."""
+
+import fcntl
+import os
+import pty
+import select
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import termios
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from console_boards import ConsoleBoard, Manners, console, login_board, need_setsid, wait_for
+
+from rtproof.boards import console_login, text_upload
+from rtproof.boards.console import Console
+from rtproof.boards.console_line import ConsoleLine, FileLine, SocketLine
+from rtproof.boards.console_shell import LONGEST_LINE, ConsoleShell, as_lines
+from rtproof.boards.shell import ask
+from rtproof.boards.text_upload import DECODERS
+from rtproof.core.errors import LinkError, RtproofError, TargetError, UserError
+from rtproof.targets import serial
+
+SHELLS = ("busybox sh -i", "dash -i", "bash -i", "bash --norc --noediting -i")
+NOISY = Manners(noise_s=0.1, bytes_per_s=11520)
+
+
+@pytest.fixture(autouse=True)
+def password(monkeypatch: pytest.MonkeyPatch) -> None:
+    need_setsid()
+    monkeypatch.setenv(console_login.PASSWORD_VARIABLE, "secret")
+
+
+@contextmanager
+def shell_on(board: ConsoleBoard, home: Path, **more: str) -> Iterator[ConsoleShell]:
+    options = {"address": board.address, "user": "root", "dir": str(home / "board"), **more}
+    with serial.open_target(options) as target:
+        shell = target._shell
+        assert isinstance(shell, ConsoleShell)
+        yield shell
+
+
+@pytest.mark.parametrize("program", SHELLS)
+@pytest.mark.parametrize("manners", [Manners(), NOISY], ids=["quiet", "noisy"])
+def test_commands_run_whatever_shell_the_login_starts(tmp_path: Path, program: str, manners: Manners) -> None:
+    with login_board(tmp_path, program, manners) as board:
+        with shell_on(board, tmp_path) as shell:
+            for number in range(5):
+                answer = ask(shell, f"printf '%s\\n' 'a  b' '{number} \\n'; exit {number}")
+                assert (answer.status, answer.output) == (number, f"a  b\n{number} \\n\n".encode())
+            assert ask(shell, "tr a-z A-Z", b"given\nand more\n").output == b"GIVEN\nAND MORE\n"
+            assert ask(shell, "cat").output == b""
+            assert ask(shell, "no-such-program here").status == 127
+            long = "x" * 3 * LONGEST_LINE
+            assert ask(shell, f"echo '{long}\n  it''s'").output == f"{long}\n  its\n".encode()
+            assert ask(shell, "printf '%s' 'grün'").output == "grün\n".encode()
+        # The one who logged in logs out.
+        wait_for(lambda: board.shown.rstrip().endswith(b"board login:") or bool(manners.noise_s))
+
+
+def test_a_shell_that_was_there_is_left_as_it_was(tmp_path: Path) -> None:
+    with console(["busybox", "sh", "-i"], tmp_path) as board:
+        with shell_on(board, tmp_path) as shell:
+            assert ask(shell, "echo here").output == b"here\n"
+            assert not termios.tcgetattr(board.master)[3] & termios.ECHO
+        wait_for(lambda: console_login.plain(board.shown).endswith((b"# ", b"$ ")))
+
+
+def test_a_line_that_loses_bytes_is_sent_again(tmp_path: Path) -> None:
+    with console(["dash", "-i"], tmp_path) as board, shell_on(board, tmp_path) as shell:
+        board.manners.lost_per_byte = 0.002
+        for number in range(20):
+            assert ask(shell, f"echo number {number}", timeout_s=10).output == f"number {number}\n".encode()
+
+
+@pytest.mark.parametrize("decoder", DECODERS, ids=[each.name for each in DECODERS])
+@pytest.mark.parametrize("packed", [True, False], ids=["gzip", "plain"])
+def test_each_decoder_brings_bytes_to_a_board_with_it_alone(tmp_path: Path, decoder, packed: bool) -> None:  # type: ignore[no-untyped-def]
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("stty", "cat", "rm", "wc", "uname", "id", "mkdir", "chmod", "sha256sum"):
+        (programs / name).symlink_to(str(shutil.which("busybox")))
+    # BusyBox's own shell runs all its applets, whether they are in PATH or not.
+    (programs / "sh").symlink_to(str(shutil.which("dash")))
+    if decoder.name != "printf":
+        _give(programs, decoder.name)
+    if packed:
+        _give(programs, "gzip")
+    content = os.urandom(3000) + bytes(range(256)) * 200
+    said: list[str] = []
+    start = f"PATH={programs}; export PATH; cd {programs}; exec sh -i"
+    with console(["sh", "-c", start], tmp_path, NOISY_FAST) as board, shell_on(board, tmp_path) as shell:
+        text_upload.send_as_text(shell, content, f"{tmp_path}/arrived", said.append)
+    assert (tmp_path / "arrived").read_bytes() == content
+    assert not list(tmp_path.glob("arrived.*"))
+    assert f"by {decoder.name}{' and gzip' if packed else ''}" in said[-1]
+
+
+NOISY_FAST = Manners(noise_s=0.1, bytes_per_s=200_000)
+
+
+def _give(programs: Path, name: str) -> None:
+    """BusyBox's applet, or the real program of which there is none."""
+    real = shutil.which(name if name == "openssl" else "busybox")
+    if not real:
+        pytest.skip(f"there is no {name}")
+    (programs / name).symlink_to(real)
+
+
+def test_a_block_that_is_spoilt_is_sent_again(tmp_path: Path) -> None:
+    content = os.urandom(40_000)
+    with console(["dash", "-i"], tmp_path) as board, shell_on(board, tmp_path) as shell:
+        board.manners.lost_per_byte = 0.00005
+        text_upload.send_as_text(shell, content, f"{tmp_path}/arrived", lambda _: None)
+    assert (tmp_path / "arrived").read_bytes() == content
+
+
+# Refusals.
+
+
+def refused(options: dict[str, str], kind: type[RtproofError] = UserError) -> str:
+    with pytest.raises(kind) as problem, serial.open_target(options):
+        raise AssertionError("it was opened")
+    said = str(problem.value)
+    assert "\n" not in said
+    assert "secret" not in said
+    return said
+
+
+def test_a_login_that_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with login_board(tmp_path) as board:
+        assert "asks for a user" in refused({"address": board.address})
+        monkeypatch.setenv(console_login.PASSWORD_VARIABLE, "wrong")
+        assert "refuses the user root or the password" in refused({"address": board.address, "user": "root"})
+    with login_board(tmp_path) as board:
+        monkeypatch.delenv(console_login.PASSWORD_VARIABLE)
+        assert "RTPROOF_BOARD_PASSWORD" in refused({"address": board.address, "user": "root"})
+        nothing = str(tmp_path / "nothing")
+        missing = refused({"address": board.address, "user": "root", "password-file": nothing})
+        assert "cannot be read" in missing
+    with login_board(tmp_path) as board:
+        (tmp_path / "word").write_text("secret\n")
+        with shell_on(board, tmp_path, **{"password-file": str(tmp_path / "word")}) as shell:
+            assert ask(shell, "echo in").output == b"in\n"
+
+
+@pytest.mark.parametrize("words", ["New password: ", "Current password: ", "(current) UNIX password: "])
+def test_a_login_that_wants_a_new_password(tmp_path: Path, words: str) -> None:
+    shell = f"echo 'You must change it now.'; printf '{words}'; read -r new; exit"
+    with login_board(tmp_path, shell) as board:
+        assert "asks for a new password" in refused({"address": board.address, "user": "root"})
+
+
+def test_a_console_that_says_nothing_or_nothing_readable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, seconds in (("LOGIN_S", 3), ("LISTEN_S", 0.3), ("PROMPT_S", 0.5), ("READY_S", 0.5)):
+        monkeypatch.setattr(console_login, name, seconds)
+    with console(["sh", "-c", "stty -echo raw; exec sleep 600"], tmp_path) as board:
+        assert "says nothing within 3 s" in refused({"address": board.address}, TargetError)
+    garbage = Manners(noise_s=0.05, noise=bytes(range(128, 250)))
+    with console(["sh", "-c", "stty -echo raw; exec sleep 600"], tmp_path, garbage) as board:
+        assert "cannot be read: is its speed" in refused({"address": board.address}, TargetError)
+    with console(
+        ["sh", "-c", "trap : INT; while :; do read -r line && echo 'Unknown command'; done"], tmp_path
+    ) as board:
+        assert "the last line is 'Unknown command'" in refused({"address": board.address}, TargetError)
+
+
+def test_a_boot_loader_is_not_stopped(tmp_path: Path) -> None:
+    boot = (
+        "stty -echo -icanon min 0 time 5; keys=; for n in 9 8 7 6 5 4 3 2 1 0; do "
+        "printf '\\rHit any key to stop autoboot: %d ' $n; keys=$keys$(dd bs=1 count=1 2>/dev/null | wc -c); done; "
+        'stty sane; echo; echo "keys $keys"; exec dash -i'
+    )
+    with console(["sh", "-c", boot], tmp_path) as board:
+        wait_for(lambda: b"autoboot" in board.shown)
+        with shell_on(board, tmp_path) as shell:
+            assert ask(shell, "echo up").output == b"up\n"
+        assert b"keys 0000000000" in board.shown
+
+
+@pytest.mark.parametrize("late_s", [0.5, 1.0])
+def test_a_console_that_is_late(tmp_path: Path, late_s: float) -> None:
+    with login_board(tmp_path, manners=Manners(late_s=late_s)) as board, shell_on(board, tmp_path) as shell:
+        assert ask(shell, "cat", b"late\n").output == b"late\n"
+
+
+@contextmanager
+def device_of(board: ConsoleBoard) -> Iterator[str]:
+    """The board's console as a serial port of this machine: a terminal whose other side is the board's socket."""
+    master, slave = pty.openpty()
+    line = socket.create_connection(board.address.split(":"))  # type: ignore[arg-type]
+    over = threading.Event()
+
+    def pass_on() -> None:
+        while not over.is_set():
+            waiting: list[int | socket.socket] = [master, line]
+            readable, _, _ = select.select(waiting, [], [], 0.02)
+            if line in readable:
+                os.write(master, line.recv(4096))
+            if master in readable:
+                line.sendall(os.read(master, 4096))
+
+    thread = threading.Thread(target=pass_on, daemon=True)
+    thread.start()
+    try:
+        yield os.ttyname(slave)
+    finally:
+        over.set()
+        thread.join(10)
+        line.close()
+        os.close(slave)
+        os.close(master)
+
+
+def test_a_serial_port_is_used_alone_and_given_back_as_it_was(tmp_path: Path) -> None:
+    with login_board(tmp_path, "dash -i", Manners(noise_s=0.1)) as board, device_of(board) as device:
+        before = settings_of(device)
+        options = {"device": device, "baud": "460800", "user": "root", "dir": str(tmp_path / "board")}
+        with serial.open_target(options) as target:
+            assert target.host_name() == os.uname().nodename
+            during = settings_of(device)
+            assert during[4] == during[5] == termios.B460800
+            assert not during[3] & (termios.ECHO | termios.ICANON | termios.ISIG)
+            assert "another program uses the serial port" in refused(options)
+        assert settings_of(device) == before
+
+
+def settings_of(device: str) -> list[Any]:
+    file = os.open(device, os.O_RDWR | os.O_NOCTTY)
+    try:
+        return termios.tcgetattr(file)
+    finally:
+        os.close(file)
+
+
+def test_a_program_shows_the_console(tmp_path: Path) -> None:
+    terminal = "import pty; pty.spawn(['dash', '-i'])"
+    options = {"exec": shlex.join([sys.executable, "-c", terminal]), "dir": str(tmp_path / "board")}
+    with serial.open_target(options) as target:
+        assert target.host_name() == os.uname().nodename
+
+
+def test_a_terminal_server_may_speak_telnet() -> None:
+    """Its wishes are refused (RFC 854), and its doubled 255 is one byte."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        line = SocketLine(f"127.0.0.1:{server.getsockname()[1]}")
+        peer, _ = server.accept()
+        with peer, closing(line):
+            peer.sendall(b"ab\xff\xfd\x01cd\xff\xfb\x03\xff\xfa\x18\x01x\xff\xf0ef\xff\xff\xff\xf1gh")
+            came = b""
+            while not came.endswith(b"gh"):
+                came += line.receive(5) or b""
+            assert came == b"abcdef\xffgh"
+            assert peer.recv(16) == b"\xff\xfc\x01\xff\xfe\x03"
+
+
+def test_a_line_that_cannot_be_opened_again_is_a_broken_link() -> None:
+    """A USB adapter that was pulled out comes back, so it is waited for."""
+    opened = iter([SocketpairLine()])
+
+    def open_line() -> ConsoleLine:
+        try:
+            return next(opened)
+        except StopIteration:
+            raise UserError("the serial port /dev/ttyUSB0 cannot be opened: No such file") from None
+
+    board = Console(open_line)
+    with pytest.raises(LinkError, match="cannot be opened"):
+        board.reopen()
+    with pytest.raises(LinkError, match="not connected"):
+        board.send(b"x")
+
+
+class SocketpairLine(FileLine):
+    """A line that nobody is at the end of."""
+
+    def __init__(self) -> None:
+        self._both = socket.socketpair()
+        super().__init__(self._both[0].fileno(), self._both[0].fileno())
+
+    def close(self) -> None:
+        for each in self._both:
+            each.close()
+
+
+def test_long_commands_go_in_parts_that_the_loop_takes() -> None:
+    parts = as_lines("echo 'it''s'\n" + "x" * 5000)
+    assert all(len(part) < 1024 for part in parts)
+    assert parts[0] == "=2 c=\n"
+    assert as_lines("echo ä") == ["=0 echo ä\n"]
+
+
+def test_what_is_no_console(tmp_path: Path) -> None:
+    assert "needs one of the options" in refused({})
+    assert "needs one of the options" in refused({"device": "/dev/ttyS0", "address": "a:1"})
+    assert "is not HOST:PORT" in refused({"address": "nowhere"})
+    assert "cannot be reached: Connection refused" in refused({"address": "127.0.0.1:1"}, TargetError)
+    assert "cannot be opened: No such file" in refused({"device": str(tmp_path / "ttyUSB7")})
+    assert "is no serial port" in refused({"device": "/dev/null"})
+    assert "cannot be started" in refused({"exec": str(tmp_path / "nothing")})
+    assert "the console is gone" in refused({"exec": "true"}, TargetError)
+    master, slave = pty.openpty()
+    try:
+        name = os.ttyname(slave)
+        for speed in ("fast", "-1", "0", "12345"):
+            assert f"baud={speed}" in refused({"device": name, "baud": speed})
+        fcntl.flock(slave, fcntl.LOCK_EX)
+        assert f"another program uses the serial port {name}" in refused({"device": name})
+    finally:
+        os.close(master)
+        os.close(slave)
+
+
+def test_a_refused_login_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
+    with login_board(tmp_path) as board:
+        words = ("--target-option", f"address={board.address}", "--target-option", "user=nobody")
+        command = [sys.executable, "-m", "rtproof", "run", "--target", "serial", *words, "-o", str(tmp_path / "run")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [f"rtproof: {board.address} refuses the user nobody or the password"]
+    assert not (tmp_path / "run").exists()
