@@ -20,12 +20,12 @@ bool background_path(char path[BACKGROUND_PATH], const char *folder, const char 
 void background_boot_id(char id[BOOT_ID_ROOM])
 {
 	if (text_read_line("/proc/sys/kernel/random/boot_id", id, BOOT_ID_ROOM) || !id[0])
-		strcpy(id, "none");
+		snprintf(id, BOOT_ID_ROOM, "none");
 }
 
-static int flush_folder(const char *folder)
+int background_flush(const char *path)
 {
-	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
 		return -errno;
@@ -63,7 +63,7 @@ int background_write(const char *folder, const char *name, const char *text)
 		err = -errno;
 	if (err)
 		unlink(path);
-	return err ? err : flush_folder(folder);
+	return err ? err : background_flush(folder);
 }
 
 int background_read(const char *folder, struct background *background)
@@ -91,7 +91,9 @@ int background_read(const char *folder, struct background *background)
 void background_standing(const char *folder, const struct background *background, char *words, size_t room)
 {
 	char path[BACKGROUND_PATH], boot[BOOT_ID_ROOM];
-	bool lives = processes_live(background->waiter, background->waiter_started);
+	/* An agent whose waiter was killed goes on all the same. */
+	bool lives = processes_live(background->waiter, background->waiter_started) ||
+		     processes_live(background->agent, background->agent_started);
 
 	background_boot_id(boot);
 	if (background_path(path, folder, "exit") && text_read_line(path, words, room) == 0)

@@ -34,6 +34,9 @@ void background_boot_id(char id[BOOT_ID_ROOM]);
 /* Replaces a file of the folder as a whole, on the medium too. 0 or -errno. */
 int background_write(const char *folder, const char *name, const char *text);
 
+/* Flushes a file or a folder to its medium. 0, or -errno if it cannot be opened. */
+int background_flush(const char *path);
+
 /* What `state` says. 0, or -errno; -EINVAL: it is damaged. */
 int background_read(const char *folder, struct background *background);
 

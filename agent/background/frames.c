@@ -21,7 +21,7 @@ void base64(char *text, const uint8_t *bytes, size_t length)
 		uint32_t three = (uint32_t)bytes[i] << 16 | (n > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) | (n > 2 ? bytes[i + 2] : 0);
 
 		for (size_t at = 0; at < 4; at++)
-			*text++ = at <= n ? digits[three >> (18 - 6 * at) & 63] : '=';
+			*text++ = (char)(at <= n ? digits[three >> (18 - 6 * at) & 63] : '=');
 	}
 	*text = '\0';
 }

@@ -8,12 +8,14 @@
 #include "system/text.h"
 
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-enum { INHERITED_MOST = 256, EXIT_NOT_STARTED = 126 };
+/* NEW_FOLDERS: of the host's own folder there, what is above a program or a run, and what that is in. */
+enum { INHERITED_MOST = 256, EXIT_NOT_STARTED = 126, NEW_FOLDERS = 4 };
 
 /* The standard files lead to the connection, which would stay open as long as one of them is held. */
 static int leave_connection(const char *folder, int line)
@@ -118,12 +120,42 @@ static int answer_of_waiter(int line)
 	return n == (ssize_t)sizeof(err) ? err : -ECHILD;
 }
 
+/* A file or folder, and the folders above it that may be as new. */
+static void flush_with_folders(const char *path)
+{
+	char copy[BACKGROUND_PATH];
+	const char *each = copy;
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	for (int i = 0; i <= NEW_FOLDERS; i++) {
+		(void)background_flush(each);
+		each = dirname(copy);
+	}
+}
+
+/*
+ * After a power cut the record is fetched by this program. Both may have been brought a moment ago, and then neither the
+ * program nor the names of their folders need be on the medium yet.
+ */
+static void outlive_power_cut(const char *folder)
+{
+	char program[BACKGROUND_PATH];
+	ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
+
+	if (length > 0) {
+		program[length] = '\0';
+		flush_with_folders(program);
+	}
+	flush_with_folders(folder);
+}
+
 int background_start(const char *folder, char **arguments, char *why, size_t room)
 {
 	int line[2];
 
 	if (mkdir(folder, 0700) < 0)
 		return text_refuse(why, room, -errno, "the folder %s cannot be made: %s", folder, strerror(errno));
+	outlive_power_cut(folder);
 	if (pipe(line) < 0)
 		return text_refuse(why, room, -errno, "no run can be started in the background: %s", strerror(errno));
 	pid_t waiter = fork();
