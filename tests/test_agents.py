@@ -300,6 +300,13 @@ def test_the_packaged_agent_comes_first(tmp_path: Path, monkeypatch: pytest.Monk
     assert build.find_agent() == tmp_path / "agent"
 
 
+def test_which_architecture_an_agent_is_for_is_known_by_its_place(tmp_path: Path) -> None:
+    for found in (build.cache_dir() / "arm926-0123456789abcdef", build.packaged_agent("arm926").parent):
+        assert build.architecture_of_agent(found / build.AGENT_NAME) == "arm926"
+    for other in (tmp_path / "arm926-0" / build.AGENT_NAME, build.cache_dir() / "other-0" / build.AGENT_NAME):
+        assert build.architecture_of_agent(other) == ""
+
+
 @needs_zig
 @pytest.mark.slow
 @each_architecture

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import rtproof
-from rtproof.agents.architectures import Architecture, architecture, host_architecture
+from rtproof.agents.architectures import ARCHITECTURES, Architecture, architecture, host_architecture
 from rtproof.core.errors import UserError
 
 HOW_TO_GET_ONE = (
@@ -296,6 +296,13 @@ def find_agent(arch: str = "") -> Path:
     name = (architecture(arch) if arch else host_architecture()).name
     path = packaged_agent(name)
     return path if path.exists() else build_agent(name)
+
+
+def architecture_of_agent(agent: Path) -> str:
+    """The name of the architecture that ``find_agent`` has found this for; "" for a program of the user's own."""
+    name, folder = agent.parent.name.partition("-")[0], agent.parent.parent
+    known = name in (each.name for each in ARCHITECTURES)
+    return name if known and folder in (cache_dir(), packaged_agent(name).parent.parent) else ""
 
 
 def find_scanner() -> Path:

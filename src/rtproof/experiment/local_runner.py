@@ -22,7 +22,7 @@ import click
 
 from rtproof import __version__, loads
 from rtproof.agents.architectures import architecture_of_machine
-from rtproof.agents.build import agent_prints, find_agent, listed_rows
+from rtproof.agents.build import agent_prints, architecture_of_agent, find_agent, listed_rows
 from rtproof.core.errors import RtproofError, UserError
 from rtproof.core.phrases import names_instead, unknown_name
 from rtproof.core.printable import clean
@@ -134,9 +134,13 @@ def _cell_end(cell: Cell, way: int, refused: tuple[str, ...], outcome: AgentOutc
     return CellEnd(cell, way, refused, outcome, failure, outcome.interrupted)
 
 
-def killed_sentence(outcome: AgentOutcome) -> str:
-    """What the user must know of an agent that was killed; its record was read up to its last checkpoint."""
-    return f"{outcome.vanished or f'the agent was killed by {outcome.killed_by}'}; {PART_IS_KEPT}"
+def killed_sentence(outcome: AgentOutcome, lacks: str = "") -> str:
+    """What the user must know of an agent that was killed; its record was read up to its last checkpoint.
+
+    lacks: how much of what was asked the record has.
+    """
+    how = outcome.vanished or f"the agent was killed by {outcome.killed_by}"
+    return "; ".join(part for part in (how, lacks, PART_IS_KEPT) if part)
 
 
 def _no_way_sentence(cell: Cell, refused: Sequence[str]) -> str:
@@ -159,7 +163,7 @@ def describe_run(asked: ExperimentRequest, machine: str, agent: Path) -> RunInfo
         user=_user_name(),
         rtproof_version=__version__,
         agent_sha256=_sha256(agent),
-        agent_arch=_architecture(machine),
+        agent_arch=architecture_of_agent(agent) or _architecture(machine),
         target=asked.target,
         requirements=[_requirement_info(each) for each in asked.requirements],
         until_decided=asked.until_decided,

@@ -52,6 +52,8 @@ from rtproof.summary.kernel_trace import has_recorder
 from rtproof.targets import LastingTarget, Target
 
 HTML = "html"
+CUT_OFF = "truncated"
+"""The doubt about a record without an end; it says how much of what was asked the record covers."""
 
 
 def run_once(asked: ExperimentRequest, wanted: Measurement, watch: Watch | None) -> int:
@@ -200,7 +202,7 @@ def run_as_cyclictest(asked: ExperimentRequest, wanted: Measurement, output: Cyc
         exported_files.write_export("cyclictest-json", output.json_file, result.analysis, options)
     if report:
         stored_runs.write_new_file(report, result.report(HTML))
-    _report_agent_failure(outcome)
+    _report_agent_failure(outcome, result.analysis)
     return result.exit_code
 
 
@@ -306,7 +308,7 @@ def _print_result(asked: ExperimentRequest, folder: Path, report: Path | None, o
             click.echo(f"report: {report}", err=asked.as_json)
     for sentence in _trace_sentences(asked, folder, result.analysis):
         click.echo(sentence, err=asked.as_json)
-    _report_agent_failure(outcome)
+    _report_agent_failure(outcome, result.analysis)
     return result.exit_code
 
 
@@ -356,16 +358,17 @@ def _coloured(text: str, analysis: Analysis) -> str:
     return text.replace(word, click.style(word, fg=colour, bold=True), 1)
 
 
-def _report_agent_failure(outcome: AgentOutcome) -> None:
+def _report_agent_failure(outcome: AgentOutcome, analysis: Analysis) -> None:
     """What the user must know of an agent that did not end well, after what was measured has been shown."""
-    if failure := _agent_failure(outcome):
+    cut_off = (doubt.what for doubt in analysis.doubts if doubt.code == CUT_OFF)
+    if failure := _agent_failure(outcome, next(cut_off, "")):
         raise failure
 
 
-def _agent_failure(outcome: AgentOutcome) -> TargetError | None:
-    """Why the agent failed. One that was killed has not failed, and that is printed."""
+def _agent_failure(outcome: AgentOutcome, lacks: str = "") -> TargetError | None:
+    """Why the agent failed. One that was killed has not failed, and that is printed, with what its record lacks."""
     if outcome.failed:
         return TargetError(outcome.said or f"the agent ended with exit code {outcome.exit_code}")
     if outcome.killed_by:
-        click.echo(f"rtproof: {local_runner.killed_sentence(outcome)}", err=True)
+        click.echo(f"rtproof: {local_runner.killed_sentence(outcome, lacks)}", err=True)
     return None
