@@ -237,7 +237,7 @@ class ScriptedShell:
 
 def test_a_record_is_not_brought_twice_because_its_end_was_told_first(tmp_path: Path) -> None:
     channel = ScriptedChannel(b"the record")
-    run = BackgroundRun(ScriptedShell(channel), Place("/tmp/agent", "/tmp/run"), "host", 1)
+    run = BackgroundRun(ScriptedShell(channel), Place("/tmp/agent", "/tmp/run"), "host", 1, lambda: "/tmp/agent")
     assert list(run.fetch(tmp_path / "record")) == []
     assert (tmp_path / "record").read_bytes() == b"the record"
     assert channel.sent == [b"record 0\n", b"done\n"]

@@ -11,7 +11,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rtproof.boards.frames import FrameReader, FrameType, LinkFrame
@@ -29,6 +29,7 @@ STANDING = re.compile(r"(.+); boot (\S+); now (\S+); log (-?\d+); record (-?\d+)
 RECORD = "run.rtrec"
 """The agent's name for the record in the run's folder on the board."""
 RUNNING = ("running", "sending")
+HERE, GONE = "run-is-here", "run-is-gone"
 
 
 class BusyError(TargetError):
@@ -55,6 +56,14 @@ class Place:
             return cls(words["agent"], words["folder"], tuple(shlex.split(words["before"])))
         except (KeyError, ValueError) as problem:
             raise UserError(f"what is stored of the run does not say where it goes on ({problem})") from None
+
+    def what_is_left(self) -> str:
+        """A command line that prints HERE or GONE, for the run, and the id of the present boot."""
+        state = shlex.quote(f"{self.folder}/state")
+        boot = "read -r boot < /proc/sys/kernel/random/boot_id"
+        return shlex.join(
+            (*self.before, "sh", "-c", f"[ -f {state} ] && left={HERE} || left={GONE}; {boot}; echo $left $boot")
+        )
 
     def command(self, verb: str, *words: str) -> str:
         """The command line of the agent on the board that deals with runs in the background."""
@@ -120,13 +129,20 @@ class Assembly:
 
 
 class BackgroundRun:
-    """A run in the background, as a target's process. host: for whom it is followed; patience_s: of ``lines``."""
+    """A run in the background, as a target's process.
 
-    def __init__(self, shell: Shell, place: Place, host: str, patience_s: float) -> None:
+    host: for whom it is followed; patience_s: of ``lines``; bring_agent: brings the agent to the board once more and
+    answers its path there, for a board that has lost it, such as by a power cut.
+    """
+
+    def __init__(
+        self, shell: Shell, place: Place, host: str, patience_s: float, bring_agent: Callable[[], str]
+    ) -> None:
         self._shell = shell
         self._place = place
         self._host = host
         self._patience_s = patience_s
+        self._bring_agent = bring_agent
         self._rest = b""
         self._lines: list[str] = []
         self._log = Assembly(FrameType.LOG, self._take_log)
@@ -220,13 +236,14 @@ class BackgroundRun:
         """The frames of this connection. LinkError when it breaks, BusyError if another host has the run."""
         reader = FrameReader()
         heard = beat = time.monotonic()
+        spoke = False
         while True:
             piece = channel.receive(1.0)
             now = time.monotonic()
             if piece == b"":
-                self._explain_end(channel)
+                self._explain_end(channel, spoke=spoke)
             if piece:
-                heard = now
+                heard, spoke = now, True
                 yield from reader.feed(piece)
             if now - heard > SILENT_S:
                 raise LinkError(f"nothing came for {SILENT_S} s")
@@ -234,14 +251,38 @@ class BackgroundRun:
                 channel.send(b"alive\n")
                 beat = now
 
-    def _explain_end(self, channel: Channel) -> None:
+    def _explain_end(self, channel: Channel, *, spoke: bool) -> None:
         answer = channel.finish(10)
         words = answer.words()
         if "follows this run" in words:
             raise BusyError(f"{self._shell.name}: {words.rpartition(': ')[2]}")
         if "there is no run in" in words:
             raise NoSuchRunError(f"{self._shell.name}: {words.removeprefix('rtproof-agent: ')}")
+        if not spoke and not words.startswith("rtproof-agent: "):
+            self._look_what_is_left()
         raise LinkError(words if answer.status else "the board ended the connection")
+
+    def _look_what_is_left(self) -> None:
+        """See to it that the agent there is whole: it may have been lost with the board's power.
+
+        NoSuchRunError if the run is gone, too, which a folder in memory is then.
+        """
+        answer = ask(self._shell, self._place.what_is_left())
+        run, _, now = answer.output.decode(errors="replace").strip().partition(" ")
+        if run == GONE:
+            raise NoSuchRunError(
+                f"{self._shell.name}: {self._booted(now)}there is no run in {self._place.folder} any more"
+            )
+        if run == HERE:
+            try:
+                self._place = replace(self._place, agent=self._bring_agent())
+            except TargetError as problem:
+                raise LinkError(str(problem)) from problem
+
+    def _booted(self, now: str) -> str:
+        """The begin of a sentence, if the board was booted since it was heard."""
+        before = self.standing.boot if self.standing else now
+        return "" if before == now else f"the board was booted anew (boot id {before} before, {now} now), and "
 
     def _follow_to_end(self, channel: Channel) -> Iterator[LinkFrame]:
         for frame in self._received(channel):

@@ -43,7 +43,7 @@ class BoardTarget:
         self._machine, self._host_name = _names(shell)
         self._patient = PatientShell(shell, patience_s, _say)
         self._run: BackgroundRun | None = None
-        self._agent = ""
+        self._program: Path | None = None
 
     @classmethod
     def with_options(cls, shell: Shell, options: Mapping[str, str]) -> Self:
@@ -80,8 +80,12 @@ class BoardTarget:
         return ask(self._shell, shlex.join((*self._before, arrived.path, "version")))
 
     def push(self, program: Path) -> str:
-        self._agent = upload.bring(self._patient, program, self._folder, _say).path
-        return self._agent
+        self._program = program
+        return upload.bring(self._patient, program, self._folder, _say).path
+
+    def _bring_again(self) -> str:
+        """The agent's path on a board that has lost it."""
+        return upload.bring(self._shell, self._program or self.own_agent(), self._folder, _say).path
 
     def place(self, file: Path) -> str:
         started = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
@@ -98,7 +102,7 @@ class BoardTarget:
         return self._following(Place.read(where))
 
     def _following(self, place: Place) -> BackgroundRun:
-        self._run = BackgroundRun(self._shell, place, _this_host(), self._patience_s)
+        self._run = BackgroundRun(self._shell, place, _this_host(), self._patience_s, self._bring_again)
         return self._run
 
     def pull(self, remote: str, file: Path) -> None:
