@@ -21,7 +21,7 @@ LAB_PACKAGES := qemu-system-x86 qemu-system-arm make gcc libelf1 gnupg cpio
 CROSS_PACKAGES := gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf
 AGENT_PACKAGES := gcc libc6-dev qemu-user-static chromium trace-cmd
 LOAD_PACKAGES := stress-ng rt-tests iperf3 iputils-ping
-BOARD_PACKAGES := openssh-server dropbear-bin busybox-static sudo iproute2
+BOARD_PACKAGES := openssh-server dropbear-bin busybox-static sudo iproute2 e2fsprogs
 TOGETHER = $(MAKE) --silent --jobs=$(shell nproc) --output-sync=target
 
 .PHONY: demo lab-demo test test-quick test-agent environment agent-checks check-plain check-memory check-threads lint bench \

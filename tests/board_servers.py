@@ -57,11 +57,16 @@ def _run(*words: str) -> None:
     assert done.returncode == 0, f"{' '.join(words)}: {done.stderr}"
 
 
-def need(*programs: str) -> None:
-    """Skip the test unless these programs are here and this user may make namespaces."""
+def need_programs(*programs: str) -> None:
+    """Skip the test unless these programs are here."""
     for program in programs:
         if not shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin"):
             pytest.skip(f"there is no {program}")
+
+
+def need(*programs: str) -> None:
+    """Skip the test unless these programs are here and this user may make namespaces."""
+    need_programs(*programs)
     if os.geteuid() != 0:
         pytest.skip("only root can make a network namespace")
     if subprocess.run(["unshare", "--net", "--mount", "true"], capture_output=True, check=False).returncode:

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Guests as boards: Debian's kernels and packages in QEMU, behind dropbear on a port of this machine's loopback.
+
+A guest may have a disk, which outlives it as flash does a power cut: ``cut_power`` ends QEMU at once, and with it all
+that the guest had not given to the disk. What QEMU has taken for the disk is not lost, so a disk that loses what it was
+not told to flush is not imitated.
+"""
+
+import socket
+import stat
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import debian_roots
+import lab_kernels
+import pytest
+from board_servers import need_programs
+from debian_roots import BUSYBOX_ROOT, DEBIAN_ROOT
+
+from rtproof.core.errors import UserError
+from rtproof.vm.initramfs import CpioEntry, cpio_archive, cpio_file, cpio_folder
+from rtproof.vm.kernel_files import Kernel, in_load_order
+from rtproof.vm.machine import arch_of
+
+BOOT_S = 240
+"""How long a guest may take until dropbear answers, while others use this machine."""
+DISK = "/disk"
+DISK_MIB = 64
+SHARED_NETWORK = "user,id=n,restrict=on,hostfwd=tcp:127.0.0.1:{port}-:22"
+"""Nothing that the guest sends leaves QEMU, except answers to what comes in through the port."""
+INIT = """#!/bin/busybox sh
+/bin/busybox mkdir -p /proc /sys /dev /tmp /run /disk /var/tmp
+/bin/busybox mount -t proc proc /proc
+/bin/busybox mount -t sysfs sysfs /sys
+/bin/busybox mount -t devtmpfs dev /dev
+/bin/busybox mount -t tmpfs tmp /tmp
+/bin/busybox --install -s /usr/local/bin
+export PATH=/usr/sbin:/usr/bin:/usr/local/bin
+[ -e /bin/sh ] || ln -s busybox /bin/sh
+hostname NAME
+for module in /modules/*; do insmod "$module"; done
+for try in $(seq 100); do
+	for net in /sys/class/net/*; do
+		case ${net##*/} in lo | sit0) ;; *) device=${net##*/} ;; esac
+	done
+	[ -z "$device" ] || break
+	usleep 100000
+done
+ip link set lo up
+ip addr add 10.0.2.15/24 dev "$device" && ip link set "$device" up && ip route add default via 10.0.2.2
+[ ! -b /dev/vda ] || mount -t ext4 /dev/vda /disk
+exec init
+"""
+INITTAB = "::respawn:/usr/sbin/dropbear -F -E -r /etc/dropbear/key -p 22\n"
+HOSTS = "127.0.0.1 localhost\n"
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """A machine of QEMU, and how its network is had.
+
+    network: QEMU's device for it; modules: what the kernel needs for it; boot: more arguments of the kernel.
+    """
+
+    emulator: str
+    options: tuple[str, ...]
+    network: str
+    modules: tuple[str, ...]
+    console: str
+    boot: str = ""
+
+
+VIRTIO = ("virtio_pci", "virtio_net")
+PC = Hardware("qemu-system-x86_64", ("-M", "pc", "-m", "256"), "virtio-net-pci", VIRTIO, "ttyS0")
+PC_OF_OLD = Hardware("qemu-system-x86_64", ("-M", "pc", "-m", "256"), "e1000", ("e1000",), "ttyS0")
+ARM64 = Hardware(
+    "qemu-system-aarch64", ("-M", "virt", "-cpu", "cortex-a53", "-m", "256"), "virtio-net-pci", VIRTIO, "ttyAMA0"
+)
+ARMV7 = Hardware(
+    "qemu-system-arm",
+    ("-M", "virt,highmem=off", "-cpu", "cortex-a15", "-m", "256"),
+    "virtio-net-pci",
+    VIRTIO,
+    "ttyAMA0",
+)
+# QEMU's has no power manager, and the kernel's driver for it crashes without one. Its timer never fires if it is set a
+# moment too late, which counted instructions prevent.
+RASPBERRY_PI = Hardware(
+    *("qemu-system-arm", ("-M", "raspi1ap", "-icount", "shift=3"), "usb-net", ("cdc_ether",), "ttyAMA0"),
+    boot="initcall_blacklist=bcm2835_pm_driver_init",
+)
+DISK_MODULES = ("virtio_blk", "crc32c_generic", "ext4")
+
+
+@dataclass(frozen=True)
+class GuestKind:
+    """A guest to boot. root: Debian's architecture and packages. machine, agent: what is expected of it.
+
+    machine: what ``uname -m`` says there; agent: the name of the build of the agent that is to be chosen.
+    """
+
+    name: str
+    hardware: Hardware
+    kernel: str
+    root: tuple[str, tuple[str, ...]]
+    machine: str
+    agent: str
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        GuestKind("x86", PC, "debian-6.1", ("amd64", BUSYBOX_ROOT), "x86_64", "x86_64"),
+        GuestKind("x86-debian", PC_OF_OLD, "debian-6.1-rt", ("amd64", DEBIAN_ROOT), "x86_64", "x86_64"),
+        GuestKind("x86-32bit-root", PC, "debian-6.1", ("i386", BUSYBOX_ROOT), "x86_64", "x86_64"),
+        GuestKind("arm64", ARM64, "debian-6.1-arm64", ("arm64", BUSYBOX_ROOT), "aarch64", "aarch64"),
+        GuestKind("arm64-32bit-root", ARM64, "debian-6.1-arm64", ("armhf", BUSYBOX_ROOT), "aarch64", "aarch64"),
+        GuestKind("armhf", ARMV7, "debian-6.1-armhf", ("armhf", BUSYBOX_ROOT), "armv7l", "armv7"),
+        GuestKind("armv5-root", ARMV7, "debian-6.1-armhf", ("armel", BUSYBOX_ROOT), "armv7l", "armv7"),
+        GuestKind("armv6", RASPBERRY_PI, "rpi", ("armel", BUSYBOX_ROOT), "armv6l", "arm926"),
+    )
+}
+
+
+@dataclass
+class GuestBoard:
+    """A guest that boots and is cut off from its power. options: those of ``rtproof run``."""
+
+    kind: GuestKind
+    folder: Path
+    arguments: list[str]
+    port: int
+    options: tuple[str, ...]
+    _qemu: "subprocess.Popen[bytes] | None" = field(default=None)
+
+    def boot(self) -> None:
+        """Until dropbear answers."""
+        with (self.folder / "qemu.log").open("ab") as log:
+            self._qemu = subprocess.Popen(self.arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        end = time.monotonic() + BOOT_S
+        while not self._answers():
+            assert self._qemu.poll() is None, (self.folder / "qemu.log").read_text()
+            assert time.monotonic() < end, f"no answer: {self.console()}"
+
+    def _answers(self) -> bool:
+        """QEMU takes the connection at once; dropbear greets."""
+        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 5) as connection:
+            connection.settimeout(5)
+            if connection.recv(4) == b"SSH-":
+                return True
+        time.sleep(0.2)
+        return False
+
+    def cut_power(self) -> None:
+        """End QEMU between two of its instructions."""
+        assert self._qemu
+        self._qemu.kill()
+        self._qemu.wait()
+
+    def console(self) -> str:
+        """The end of what the kernel and the first program said."""
+        return (self.folder / "console").read_text(errors="replace")[-3000:]
+
+    def ask(self, command: str) -> str:
+        """What a command line prints there."""
+        words = ("ssh", "-F", f"{self.folder}/config", "-o", "BatchMode=yes", "board", command)
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=120)
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+        return done.stdout
+
+
+def _kernel(kind: GuestKind) -> tuple[Kernel, tuple[str, ...]]:
+    """The kernel, and QEMU's options for its device tree."""
+    if kind.kernel != "rpi":
+        return lab_kernels.kernel(kind.kernel), ()
+    kernel, trees = debian_roots.raspberry_pi_kernel()
+    return kernel, ("-dtb", str(trees / "bcm2835-rpi-a-plus.dtb"))
+
+
+def _first_file_system(kind: GuestKind, kernel: Kernel, folder: Path, *, disk: bool) -> bytes:
+    wanted = (*kind.hardware.modules, *(DISK_MODULES if disk else ()))
+    loaded = in_load_order(kernel, wanted)
+    links = (("bin", "usr/bin"), ("sbin", "usr/sbin"), ("lib", "usr/lib"), ("lib64", "usr/lib64"))
+    return cpio_archive(
+        (
+            *debian_roots.entries(debian_roots.root(*kind.root)),
+            *(CpioEntry(name, stat.S_IFLNK | 0o777, to.encode()) for name, to in links),
+            *(cpio_folder(name) for name in ("usr/sbin", "usr/lib", "usr/local/bin", "dev", "modules", "root")),
+            *(cpio_file(f"modules/{at:02d}-{each.name}.ko", each.content) for at, each in enumerate(loaded)),
+            cpio_file("init", INIT.replace("NAME", kind.name).encode(), executable=True),
+            cpio_file("etc/inittab", INITTAB.encode()),
+            cpio_file("etc/hosts", HOSTS.encode()),
+            cpio_file("etc/passwd", b"root:*:0:0:root:/root:/bin/sh\n"),
+            cpio_file("etc/group", b"root:x:0:\n"),
+            cpio_file("etc/shells", b"/bin/sh\n"),
+            cpio_file("etc/dropbear/key", (folder / "host").read_bytes()),
+            cpio_file("root/.ssh/authorized_keys", (folder / "key.pub").read_bytes()),
+        )
+    )
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def _run(*words: str | Path) -> None:
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, f"{words}: {done.stderr}"
+
+
+def _new_disk(folder: Path) -> tuple[str, ...]:
+    """QEMU's options for an empty disk."""
+    with (folder / "disk").open("wb") as image:
+        image.truncate(DISK_MIB << 20)
+    _run("mkfs.ext4", "-q", "-F", folder / "disk")
+    return ("-drive", f"if=virtio,format=raw,file={folder}/disk")
+
+
+def _arguments(kind: GuestKind, folder: Path, port: int, *, disk: bool) -> list[str]:
+    """QEMU's command line, and the files that it names."""
+    hardware = kind.hardware
+    kernel, tree = _kernel(kind)
+    try:
+        (folder / "initrd").write_bytes(_first_file_system(kind, kernel, folder, disk=disk))
+    except UserError as problem:
+        pytest.fail(str(problem))
+    return [
+        *("setpriv", "--pdeathsig", "KILL"),  # it does not outlive a test that is killed
+        *(hardware.emulator, *hardware.options, *tree, *(_new_disk(folder) if disk else ())),
+        *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-accel", "tcg"),
+        *("-netdev", SHARED_NETWORK.format(port=port), "-device", f"{hardware.network},netdev=n"),
+        *("-kernel", str(arch_of(kernel).bootable(kernel)), "-initrd", str(folder / "initrd")),
+        *("-append", f"console={hardware.console} quiet panic=-1 {hardware.boot}"),
+        *("-serial", f"file:{folder}/console"),
+    ]
+
+
+def _make(kind: GuestKind, folder: Path, *, disk: bool) -> GuestBoard:
+    """A guest with all its files in a folder."""
+    need_programs(
+        kind.hardware.emulator, "setpriv", "ssh", "ssh-keygen", "dropbearkey", *(("mkfs.ext4",) if disk else ())
+    )
+    _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / "key")
+    _run("dropbearkey", "-t", "ed25519", "-f", folder / "host")
+    port = _free_port()
+    (folder / "config").write_text(
+        f"Host board\n HostName 127.0.0.1\n Port {port}\n User root\n IdentityFile {folder}/key\n"
+        f" IdentitiesOnly yes\n StrictHostKeyChecking accept-new\n UserKnownHostsFile {folder}/known\n"
+    )
+    options = ("--target", "ssh", "--target-option", "host=board", "--target-option", f"config={folder}/config")
+    return GuestBoard(kind, folder, _arguments(kind, folder, port, disk=disk), port, options)
+
+
+@contextmanager
+def guest_board(name: str, folder: Path, *, disk: bool = False) -> Iterator[GuestBoard]:
+    """A guest of KINDS that has booted. disk: it has one, mounted at DISK."""
+    made = _make(KINDS[name], folder, disk=disk)
+    try:
+        made.boot()
+        yield made
+    finally:
+        if made._qemu:
+            made.cut_power()
