@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PERIOD_LEAST_NS = 10000, DMA_LATENCY_MOST_US = 1000000, TENTH_NS = 100000000 };
+enum { PERIOD_LEAST_NS = 10000, DMA_LATENCY_MOST_US = 1000000, TENTH_NS = 100000000, STREAM_LEAST = 1 << 20 };
 
 struct parser {
 	struct config *config;
@@ -163,6 +163,8 @@ static const struct row rows[] = {
 	{ "program", "NAME[:K=V,..] COMMAND", "(one argument) a program as a load; see list", OWN, .parse = parse_program, .of_load = true },
 	{ "allow-unprivileged", NULL, "measure without the real-time policy if it is refused", YES, PLACE(allow_unprivileged) },
 	{ "limit", "TIME", "latency to stay below; larger ones are kept; may be given again", OWN, .parse = parse_limit },
+	{ "stream", "BYTES", "the record is in RAM and fetched meanwhile: what waits may take this much", NUMBER, PLACE(stream_bytes),
+	  .least = STREAM_LEAST, .most = INT64_MAX / 4 },
 	{ "progress", "TIME", "a line for each thread on standard error, this often", DURATION, PLACE(progress_ns), .least = TENTH_NS },
 	{ "stop-on-eof", NULL, "end when standard input ends", YES, PLACE(stop_on_eof), .of_load = true },
 	{ "until-decided", NULL, "note that the host ends the run (SIGINT) when its limits are decided", YES, PLACE(until_decided) },

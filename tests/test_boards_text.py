@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtproof.boards.background_run import Assembly, BackgroundRun, Place, RunStanding
+from rtproof.boards.background_run import Assembly, BackgroundRun, Following, Place, RunStanding
 from rtproof.boards.frames import LARGEST, FrameReader, FrameType, LinkFrame
 from rtproof.boards.posix_checksum import posix_checksum
 from rtproof.boards.shell import Answer
@@ -167,6 +167,8 @@ def test_how_a_run_stands_is_read() -> None:
     assert standing == RunStanding("exit 0", "aa", "bb", 12, -1)
     assert not standing.goes_on
     assert RunStanding.read(b"exit 0; boot aa") is None
+    streamed = RunStanding.read(b"running; boot aa; now aa; log 12; record 90; given 80 7")
+    assert streamed == RunStanding("running", "aa", "aa", 12, 90, given=80, given_log=7)
 
 
 def test_where_a_run_is_can_be_stored_and_read_again() -> None:
@@ -237,7 +239,9 @@ class ScriptedShell:
 
 def test_a_record_is_not_brought_twice_because_its_end_was_told_first(tmp_path: Path) -> None:
     channel = ScriptedChannel(b"the record")
-    run = BackgroundRun(ScriptedShell(channel), Place("/tmp/agent", "/tmp/run"), "host", 1, lambda: "/tmp/agent")
+    run = BackgroundRun(
+        ScriptedShell(channel), Place("/tmp/agent", "/tmp/run"), Following("host", 1), lambda: "/tmp/agent"
+    )
     assert list(run.fetch(tmp_path / "record")) == []
     assert (tmp_path / "record").read_bytes() == b"the record"
     assert channel.sent == [b"record 0\n", b"done\n"]

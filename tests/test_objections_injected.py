@@ -217,7 +217,7 @@ def test_a_run_judged_by_none_seen_is_objected_to() -> None:
 
 
 def test_every_rule_is_tried() -> None:
-    alone = {"unequal-load", "not-unloaded", "sums", "zero-is-no-bound", "backlog", *PLANTED_CODES}
+    alone = {"own-link", "unequal-load", "not-unloaded", "sums", "zero-is-no-bound", "backlog", *PLANTED_CODES}
     assert {rule.CODE for rule in plugins.load_plugins(rules)} == {*DEFECTS, *alone}
 
 

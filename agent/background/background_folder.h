@@ -8,6 +8,8 @@
  *   exit        "exit CODE" or "signal NUMBER", once the agent has ended
  *   follower    locked by the process that follows the run for a host; its content says for whom
  *   run.rtrec   the record
+ *   measured    of a run that is streamed: the CPUs that it measures
+ *   delivery    of a run that is streamed: what the host has, and what the link has cost (record/delivery.h)
  */
 #ifndef RTPROOF_BACKGROUND_FOLDER_H
 #define RTPROOF_BACKGROUND_FOLDER_H

@@ -5,7 +5,9 @@
 
 #include "background/background_folder.h"
 #include "background/frames.h"
+#include "background/link_cost.h"
 #include "background/waiter.h"
+#include "record/delivery.h"
 #include "system/clock.h"
 #include "system/text.h"
 
@@ -43,6 +45,10 @@ struct following {
 	struct frames frames;
 	int lock;
 	bool done, told_end;
+	bool elsewhere; /* it has left the measured CPUs, if others are allowed */
+	bool streams; /* the host takes the record while it is measured, and what it has is freed */
+	struct delivery delivery;
+	struct link_cost cost;
 	int64_t heard_ns, beat_ns;
 	char why[256];
 	char line[128]; /* what the host has sent of a line */
@@ -67,6 +73,9 @@ static int send_standing(struct following *following, const char *words)
 			      boot, (long long)file_size(following->folder, "log"),
 			      (long long)file_size(following->folder, "run.rtrec"));
 
+	if (following->streams)
+		length += snprintf(text + length, sizeof(text) - (size_t)length, "; given %lld %lld",
+				   (long long)following->delivery.record, (long long)following->delivery.log);
 	following->beat_ns = clock_now_ns();
 	return frame_send(&following->frames, 'S', 0, (const uint8_t *)text, (size_t)length);
 }
@@ -90,6 +99,58 @@ static int send_piece(struct following *following, const struct source *source, 
 	if (n > 0)
 		err = frame_send(&following->frames, source->type, offset, piece, (size_t)n);
 	return err ? err : (int)n;
+}
+
+/* What the host has of a file takes no room in RAM any more; the file keeps its length. */
+static void free_begin(const char *folder, const char *name, int64_t bytes)
+{
+	char path[BACKGROUND_PATH];
+	int64_t whole_pages = bytes - bytes % sysconf(_SC_PAGESIZE);
+	int fd = background_path(path, folder, name) ? open(path, O_WRONLY | O_CLOEXEC) : -1;
+
+	if (fd < 0)
+		return;
+	/* The agent has tried at the start whether this kernel can do it. */
+	if (whole_pages)
+		(void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)whole_pages);
+	close(fd);
+}
+
+static int64_t larger_of(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* The agent writes which they are when it begins to measure, which may be after the follower began. */
+static void leave_measured_cpus(struct following *following)
+{
+	char path[BACKGROUND_PATH], measured[CPUS_TEXT];
+
+	if (following->elsewhere || !background_path(path, following->folder, "measured") ||
+	    text_read_line(path, measured, sizeof(measured)))
+		return;
+	link_leave_cpus(measured);
+	/* Where it ran before anything was measured is nothing to doubt. */
+	memset(&following->cost.cpus, 0, sizeof(following->cost.cpus));
+	following->elsewhere = true;
+}
+
+/* No more than there is may be freed, whatever a host says. */
+static int take_receipt(struct following *following, long long record, long long log)
+{
+	struct delivery *delivery = &following->delivery;
+	const char *folder = following->folder;
+
+	if (record < 0 || log < 0 || record > file_size(folder, "run.rtrec") || log > file_size(folder, "log"))
+		return 0;
+	following->streams = true;
+	leave_measured_cpus(following);
+	delivery->record = larger_of(delivery->record, record);
+	delivery->log = larger_of(delivery->log, log);
+	free_begin(folder, "run.rtrec", delivery->record);
+	free_begin(folder, "log", delivery->log);
+	link_cost_tell(&following->cost, following->frames.sent, delivery);
+	return delivery_write(folder, delivery);
 }
 
 static struct source *source_of(struct following *following, char type)
@@ -121,9 +182,12 @@ static int send_again(struct following *following, const char *words)
 
 static int obey(struct following *following, const char *line)
 {
-	long long offset;
+	long long offset, log;
 
-	if (sscanf(line, "record %lld", &offset) == 1 && offset >= 0) {
+	if (sscanf(line, "have %lld %lld", &offset, &log) == 2)
+		return take_receipt(following, offset, log);
+	/* A host that has less than another one before it is told so by S. */
+	if (sscanf(line, "record %lld", &offset) == 1 && offset >= following->delivery.record) {
 		following->sources[RECORD].wanted = true;
 		following->sources[RECORD].at = offset;
 		following->told_end = false;
@@ -190,6 +254,7 @@ static int step(struct following *following)
 	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
 	char words[40];
 
+	link_cost_look(&following->cost);
 	/* First how it stands, then the files: what a run wrote that has ended by then is sent before its end is told. */
 	background_standing(following->folder, &following->background, words, sizeof(words));
 	bool ended = strcmp(words, "running") != 0;
@@ -233,6 +298,17 @@ static int wait_for_lock(struct following *following)
 	return err;
 }
 
+/* A run that is streamed may have had another follower before. */
+static void begin_stream(struct following *following)
+{
+	struct delivery *delivery = &following->delivery;
+
+	following->streams = delivery_read(following->folder, delivery) == 0;
+	leave_measured_cpus(following);
+	link_cost_open(&following->cost, delivery);
+	following->sources[LOG].at = larger_of(following->sources[LOG].at, delivery->log);
+}
+
 static int lock_for(struct following *following, const char *host, char *why, size_t room)
 {
 	char path[BACKGROUND_PATH], other[80] = "";
@@ -270,6 +346,7 @@ int follow(const char *folder, const char *host, int64_t log_from, bool as_text,
 	err = lock_for(&following, host, why, room);
 	if (err)
 		return err;
+	begin_stream(&following);
 	background_standing(folder, &following.background, words, sizeof(words));
 	err = send_standing(&following, words);
 	while (!err && !following.done && !replaced(&following) && clock_now_ns() - following.heard_ns < SILENT_NS)

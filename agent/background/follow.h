@@ -6,6 +6,8 @@
  * Frames (frames.h): S how the run stands, at the begin, every few seconds and at the end; L the log; R the record.
  * Lines that the host sends: "alive"; "record OFFSET": send the record from there on, as far as it is written;
  * "again TYPE OFFSET LENGTH"; "signal NAME"; "done". A host that sends nothing for long is gone, and so the follower ends.
+ * "have RECORD LOG": the host has so many bytes of both files safely. They are freed here, and from then on S says so
+ * (record/delivery.h). Of what is freed nothing is sent again.
  */
 #ifndef RTPROOF_FOLLOW_H
 #define RTPROOF_FOLLOW_H

@@ -73,5 +73,6 @@ int frame_send(struct frames *frames, char type, int64_t offset, const uint8_t *
 		memcpy(at, bytes, length);
 		at += length;
 	}
+	frames->sent += at - frames->buffer;
 	return send_all(frames->fd, frames->buffer, (size_t)(at - frames->buffer));
 }

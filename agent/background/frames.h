@@ -16,6 +16,7 @@ enum { FRAME_BYTES = 16384, FRAME_TEXT_BYTES = 576 };
 struct frames {
 	int fd;
 	bool as_text;
+	int64_t sent; /* bytes, so far */
 	char buffer[FRAME_BYTES + 128];
 };
 

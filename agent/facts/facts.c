@@ -181,6 +181,8 @@ static void facts_asked(struct run *run, const struct granted *granted)
 		run_fact_number(run, WHOLE_RUN, MOMENT_ASKED, numbers[i].key, numbers[i].value);
 	if (config->period_step_ns)
 		run_fact_number(run, WHOLE_RUN, MOMENT_ASKED, "period_step_ns", config->period_step_ns);
+	if (config->stream_bytes)
+		run_fact_number(run, WHOLE_RUN, MOMENT_ASKED, "stream_bytes", config->stream_bytes);
 	facts_of_lists(run);
 	if (!config->trace)
 		return;

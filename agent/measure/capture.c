@@ -5,6 +5,7 @@
 
 #include "record/bytes.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,33 @@ void capture_close(struct capture *capture)
 	free(capture->above);
 }
 
+/* A stretch has ended: the next samples are kept, or there are no more. */
+static void tell_dropped(struct capture *capture, struct record *record)
+{
+	char text[160];
+
+	if (!capture->dropped)
+		return;
+	snprintf(text, sizeof(text), "series=%u first_index=%llu samples=%llu from_ns=%lld to_ns=%lld", (unsigned int)capture->series,
+		 (unsigned long long)capture->dropped_index, (unsigned long long)capture->dropped,
+		 (long long)capture->dropped_from_ns, (long long)capture->dropped_to_ns);
+	capture->dropped = 0;
+	record_event(record, capture->dropped_to_ns, WHOLE_RUN, "samples_dropped", text);
+}
+
+static void drop_samples(struct capture *capture)
+{
+	if (!capture->dropped) {
+		capture->dropped_index = capture->block_index;
+		capture->dropped_from_ns = capture->block_due_ns;
+	}
+	capture->dropped += capture->n;
+	capture->unkept += capture->n;
+	capture->dropped_to_ns = capture->last_due_ns;
+	capture->n = 0;
+	capture->gaps = 0;
+}
+
 static int write_samples(struct capture *capture, struct record *record)
 {
 	if (!capture->n)
@@ -42,9 +70,16 @@ static int write_samples(struct capture *capture, struct record *record)
 	put_packed(chunk, capture->values, capture->n);
 	put_packed(chunk, capture->gap_position, capture->gaps);
 	put_packed(chunk, capture->gap_missed, capture->gaps);
+	if (chunk_is_dropped(record)) {
+		drop_samples(capture);
+		return record->error;
+	}
 	capture->n = 0;
 	capture->gaps = 0;
-	return chunk_end(record);
+	int err = chunk_end(record);
+
+	tell_dropped(capture, record);
+	return err;
 }
 
 static void put_seconds_column(struct bytes *chunk, const struct capture *capture, size_t offset)
@@ -173,6 +208,7 @@ static void add_to_block(struct capture *capture, int64_t value, uint32_t missed
 		capture->gap_missed[capture->gaps++] = missed;
 	}
 	capture->values[capture->n++] = value;
+	capture->last_due_ns = capture->due_ns;
 }
 
 static void add_to_totals(struct capture *capture, int64_t value, uint32_t missed)
@@ -229,6 +265,11 @@ static int add_lost(struct capture *capture, struct record *record, int64_t lost
 	capture->has_before = false;
 	capture->has_cycle_before = false;
 	return err;
+}
+
+void capture_end(struct capture *capture, struct record *record)
+{
+	tell_dropped(capture, record);
 }
 
 int capture_add(struct capture *capture, struct record *record, const struct ring_entry *entry)

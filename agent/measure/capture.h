@@ -37,7 +37,7 @@ struct capture {
 	int64_t values[CAPTURE_BLOCK], gap_position[CAPTURE_GAPS], gap_missed[CAPTURE_GAPS];
 	uint32_t n, gaps;
 	uint64_t block_index;
-	int64_t block_due_ns;
+	int64_t block_due_ns, last_due_ns; /* of the block's first sample, and of its last */
 	int64_t first_second;
 	struct second seconds[CAPTURE_SECONDS];
 	uint32_t n_seconds;
@@ -45,8 +45,12 @@ struct capture {
 	struct summary observed, charged;
 	struct above *above; /* its own, from malloc(); NULL: this field is not judged */
 
+	/* Samples that were not kept because they would have had to wait for the host too long, of one stretch. */
+	uint64_t dropped, dropped_index;
+	int64_t dropped_from_ns, dropped_to_ns; /* due times of the first and the last */
+
 	/* Of the whole run, for END and for people watching. */
-	uint64_t obtained, missed, lost;
+	uint64_t obtained, missed, lost, unkept; /* unkept: samples that were dropped; all else of them is in the record */
 	int64_t min, max, last;
 	double sum;
 	/* Of what ran since the last line for people watching. */
@@ -64,5 +68,8 @@ int capture_add(struct capture *capture, struct record *record, const struct rin
 
 /* Writes what is pending: part of a checkpoint. The summary only if the slice ends with it. */
 int capture_flush(struct capture *capture, struct record *record, bool slice_ends);
+
+/* After the last flush of the run. */
+void capture_end(struct capture *capture, struct record *record);
 
 #endif

@@ -34,6 +34,7 @@ struct config {
 	bool lock_memory, keep_samples, allow_unprivileged, stop_on_eof;
 	bool until_decided; /* by who watches; for the record only */
 	int64_t checkpoint_ns, progress_ns;
+	int64_t stream_bytes; /* of RAM for what a host has not fetched yet; 0: it fetches the record after the run */
 	int64_t limits_ns[ABOVE_LIMITS]; /* what the reaction is to stay below, in the order given */
 	int n_limits;
 	const char *trace;       /* what of the kernel's events to record, see trace.h; NULL: nothing */

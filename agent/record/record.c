@@ -59,6 +59,28 @@ static void check_size_limit(struct record *record, size_t n)
 		record->no_space = record->limited = true;
 }
 
+/* What waits for a host, with a chunk of n bytes. */
+static int64_t waiting(const struct record *record, size_t n)
+{
+	return record->end - record->delivered + (int64_t)n;
+}
+
+static void check_buffer(struct record *record, size_t n)
+{
+	if (record->buffer && waiting(record, n) + record->reserve > record->buffer)
+		record->no_space = record->overrun = true;
+}
+
+bool chunk_is_dropped(struct record *record)
+{
+	int64_t room = record->buffer - record->reserve;
+
+	if (!record->buffer)
+		return false;
+	record->behind = waiting(record, record->chunk.length) > (record->behind ? room / 2 : room - room / 4);
+	return record->behind;
+}
+
 struct bytes *chunk_begin(struct record *record, enum chunk_type type)
 {
 	struct bytes *chunk = &record->chunk;
@@ -97,7 +119,7 @@ static void renew_reserve(struct record *record, size_t n)
 
 void record_has_room_again(struct record *record)
 {
-	if (record->limited || record->error)
+	if (record->limited || record->overrun || record->error)
 		return;
 	record->was_full = true;
 	record->no_space = false;
@@ -150,6 +172,7 @@ int chunk_end(struct record *record)
 	set_number(chunk->data + CHUNK_CRC_AT, crc, 4);
 	renew_reserve(record, chunk->length);
 	check_size_limit(record, chunk->length);
+	check_buffer(record, chunk->length);
 
 	int err = write_all(record);
 

@@ -47,6 +47,10 @@ struct record {
 	bool no_space;            /* the reserve can't be renewed: end the run, the rest fits into the reserve */
 	bool was_full;            /* there was no space, and some came */
 	bool limited;             /* no_space comes from the limit on the size of files */
+	int64_t buffer;           /* bytes in RAM that what no host has yet may take, with the reserve; 0: there is no such limit */
+	int64_t delivered;        /* bytes that a host has safely */
+	bool behind;              /* so much waits for the host that samples are not kept */
+	bool overrun;             /* no_space comes from this buffer */
 	int error;                /* first error of a write, negative errno */
 	struct bytes chunk;
 };
@@ -69,6 +73,12 @@ void record_has_room_again(struct record *record);
 /* The payload goes into the returned buffer until chunk_end(). */
 struct bytes *chunk_begin(struct record *record, enum chunk_type type);
 int chunk_end(struct record *record);
+
+/*
+ * Instead of chunk_end(), for chunks that can be done without: true if the buffer has no room to spare for it, so that it is not
+ * written. A quarter of the buffer, beside the reserve, is kept for all other chunks. Once it is so, half must be free again.
+ */
+bool chunk_is_dropped(struct record *record);
 
 /* Flushes the file to the medium, and the first time also its name. 0 or -errno. */
 int record_flush(struct record *record);

@@ -6,6 +6,7 @@
 #include "facts/real_time.h"
 #include "measure/capture.h"
 #include "measure/config.h"
+#include "run/streaming.h"
 #include "system/clock.h"
 
 #include <libgen.h>
@@ -125,5 +126,7 @@ int preflight(struct config *config, struct trace_plan *trace, char *why, size_t
 	if (!err)
 		err = trace_plan(trace, config->trace, config->trace_blocks_ns, why, room);
 	trace->length_ns = (int64_t)config_length_ns(config);
-	return err ? err : check_space(config, trace, why, room);
+	if (err)
+		return err;
+	return config->stream_bytes ? streaming_check(config, why, room) : check_space(config, trace, why, room);
 }

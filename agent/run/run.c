@@ -100,6 +100,7 @@ static int report_record_error(struct run *run, int err, char *why, size_t room)
 {
 	if (run->record.no_space || run->record.was_full) {
 		snprintf(why, room, "%s; the run ended early, what was written is whole",
+			 run->record.overrun ? "the link brought too little to the host, and the buffer was full" :
 			 run->record.limited ? "the limit on the size of files left no room for the record" :
 					       "no space was left for the record");
 		return -ENOSPC;
@@ -118,6 +119,7 @@ static int open_and_measure(struct measurement *all, int signal_fd, char *why, s
 		err = record_open(&run->record, run->config->output);
 		if (err)
 			snprintf(why, room, "'%s' can't be written: %s", run->config->output, strerror(-err));
+		run->record.buffer = run->config->stream_bytes;
 		run->record.reserve += (int64_t)run->config->threads * run->config->fields * CAPTURE_RESERVE;
 	}
 	if (err) {

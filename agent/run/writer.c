@@ -118,7 +118,9 @@ static void checkpoint(struct writer *writer, bool last)
 
 static void check_record(struct run *run)
 {
-	if (run->record.no_space)
+	if (run->record.overrun)
+		run_ask_to_stop(run, END_NO_SPACE, "the buffer is full of what the link has not brought to the host");
+	else if (run->record.no_space)
 		run_ask_to_stop(run, END_NO_SPACE,
 				run->record.limited ? "the limit on the size of files leaves no room for the record" :
 						      "no space is left for the record");
@@ -167,9 +169,10 @@ static void *writer_main(struct writer *writer)
 
 		drain(writer);
 		write_events(run);
+		streaming_look(&writer->streaming, run);
 		if (is_time(&tick_ns, NS_PER_SECOND, now_ns))
 			facts_each_second(writer->facts);
-		if (is_time(&progress_ns, config->progress_ns, now_ns))
+		if (is_time(&progress_ns, config->progress_ns, now_ns) && !streaming_log_is_full(&writer->streaming))
 			print_progress(run);
 		if (is_time(&checkpoint_ns, config->checkpoint_ns, now_ns))
 			checkpoint(writer, false);
@@ -181,6 +184,9 @@ static void *writer_main(struct writer *writer)
 	if (config->progress_ns) /* what came since the last, for those who decide by it */
 		print_progress(run);
 	checkpoint(writer, true);
+	for (int i = 0; i < config->threads * config->fields; i++)
+		capture_end(&run->captures[i], &run->record);
+	streaming_end(&writer->streaming, run);
 	return NULL;
 }
 
@@ -200,6 +206,7 @@ int writer_start(struct writer *writer, struct run *run, struct facts *facts, st
 	writer->run = run;
 	writer->facts = facts;
 	writer->recorder = recorder;
+	streaming_begin(&writer->streaming, run);
 	return thread_start(&writer->thread, writer_enter, writer);
 }
 

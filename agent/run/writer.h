@@ -8,6 +8,7 @@
 
 #include "facts/facts.h"
 #include "measure/shared.h"
+#include "run/streaming.h"
 #include "trace/recorder.h"
 
 struct writer {
@@ -16,6 +17,7 @@ struct writer {
 	struct recorder *recorder;
 	pthread_t thread;
 	uint32_t stop; /* a word that is read and written whole */
+	struct streaming streaming;
 	int64_t checkpoints, slice_began; /* written, and written before the slice that has not ended */
 };
 

@@ -5,6 +5,7 @@ The other side is ``agent/background/`` on the board. Offsets into the board's f
 after the connection broke, so any host that knows the folder can take a run up.
 """
 
+import os
 import re
 import shlex
 import signal
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import BinaryIO
 
 from rtproof.boards.frames import FrameReader, FrameType, LinkFrame
 from rtproof.boards.shell import Channel, Shell, ask
@@ -25,7 +27,9 @@ BEAT_S = 5
 SILENT_S = 20
 """A board that says nothing for so long is not connected any more."""
 ASK_AGAIN_S = 5
-STANDING = re.compile(r"(.+); boot (\S+); now (\S+); log (-?\d+); record (-?\d+)")
+RECEIPT_S = 1
+"""A host that streams the record says this often what it has safely, so that the board can free it."""
+STANDING = re.compile(r"(.+?); boot (\S+); now (\S+); log (-?\d+); record (-?\d+)(?:; given (\d+) (\d+))?")
 RECORD = "run.rtrec"
 """The agent's name for the record in the run's folder on the board."""
 RUNNING = ("running", "sending")
@@ -74,7 +78,8 @@ class Place:
 class RunStanding:
     """How a run stands. words: as the agent says it. log, record: how long the files are, in bytes; -1: none.
 
-    boot, now: the id of the boot in which it was started, and of the present one.
+    boot, now: the id of the boot in which it was started, and of the present one. given, given_log: of a run that is
+    streamed, the bytes of both files that some host has already, and that are not there any more.
     """
 
     words: str
@@ -82,6 +87,8 @@ class RunStanding:
     now: str
     log: int
     record: int
+    given: int = 0
+    given_log: int = 0
 
     @property
     def goes_on(self) -> bool:
@@ -92,7 +99,9 @@ class RunStanding:
     def read(cls, content: bytes) -> "RunStanding | None":
         """What a frame says; None if it cannot be read."""
         found = STANDING.fullmatch(content.decode(errors="replace"))
-        return cls(found[1], found[2], found[3], int(found[4]), int(found[5])) if found else None
+        if not found:
+            return None
+        return cls(found[1], found[2], found[3], *(int(number or 0) for number in found.groups()[3:]))
 
 
 @dataclass
@@ -128,27 +137,39 @@ class Assembly:
         return f"again {self.type.value} {self.at} {until - self.at}\n"
 
 
+@dataclass(frozen=True)
+class Following:
+    """How a run is followed. host: for whom; patience_s: how long to try to connect again.
+
+    streams: whether the record is fetched while it is measured.
+    """
+
+    host: str
+    patience_s: float
+    streams: bool = False
+
+
 class BackgroundRun:
     """A run in the background, as a target's process.
 
-    host: for whom it is followed; patience_s: of ``lines``; bring_agent: brings the agent to the board once more and
-    answers its path there, for a board that has lost it, such as by a power cut.
+    bring_agent: brings the agent to the board once more and answers its path there, for a board that has lost it, such
+    as by a power cut.
     """
 
-    def __init__(
-        self, shell: Shell, place: Place, host: str, patience_s: float, bring_agent: Callable[[], str]
-    ) -> None:
+    def __init__(self, shell: Shell, place: Place, manner: Following, bring_agent: Callable[[], str]) -> None:
         self._shell = shell
         self._place = place
-        self._host = host
-        self._patience_s = patience_s
+        self._host = manner.host
+        self._patience_s = manner.patience_s
         self._bring_agent = bring_agent
         self._rest = b""
         self._lines: list[str] = []
         self._log = Assembly(FrameType.LOG, self._take_log)
         self._channel: Channel | None = None
         self._signals: list[str] = []
-        self._given_up = False
+        self._given_up = self._gone = False
+        self._streams = manner.streams
+        self._stream: RecordStream | None = None
         self.standing: RunStanding | None = None
 
     # What a target's process does.
@@ -158,11 +179,17 @@ class BackgroundRun:
 
         LinkError if the board cannot be reached for longer than the patience. The run may go on there.
         """
-        for frame in self._frames(self._follow_to_end):
-            if isinstance(frame, str):
-                yield frame
-            else:
-                yield from self._new_lines()
+        try:
+            for frame in self._frames(self._follow_to_end):
+                if isinstance(frame, str):
+                    yield frame
+                else:
+                    yield from self._new_lines()
+        except NoSuchRunError:
+            # What was in RAM is gone after a reboot. What was streamed is here, and a record like any that was cut off.
+            if not self._stream or not self._stream.record.at:
+                raise
+            self._gone = True
         yield from self._new_lines()
         if self._rest:
             yield self._rest.decode(errors="replace")
@@ -188,9 +215,16 @@ class BackgroundRun:
     def where(self) -> dict[str, str]:
         return self._place.words()
 
+    def stream_into(self, record: Path) -> bool:
+        if self._streams:
+            self._stream = RecordStream(record)
+        return self._streams
+
     def ended_how(self) -> str:
         """What happened to a run whose end nobody saw, in a sentence; "" if it ended by itself."""
         standing = self.standing
+        if self._gone:
+            return "the board has it no more: it was booted anew, or the run was removed; what was streamed is kept"
         if standing and standing.words == "other-boot":
             return f"the board was booted anew during the run (boot id {standing.boot} before, {standing.now} now)"
         return "the agent and its keeper were killed" if standing and standing.words == "vanished" else ""
@@ -285,18 +319,41 @@ class BackgroundRun:
         return "" if before == now else f"the board was booted anew (boot id {before} before, {now} now), and "
 
     def _follow_to_end(self, channel: Channel) -> Iterator[LinkFrame]:
+        if self._stream:
+            self._stream.ask(channel)
         for frame in self._received(channel):
-            if frame.type is FrameType.LOG:
-                self._log.add(frame)
-            elif frame.type is FrameType.STANDING:
-                self.standing = RunStanding.read(frame.content) or self.standing
+            self._take(frame, self._log)
+            if self._stream:
+                self._stream.take(channel, frame, self._log.at)
             yield frame
-            standing = self.standing
-            until = standing.log if standing and not standing.goes_on else 0
-            if standing and not standing.goes_on and self._log.at >= standing.log:
+            final = self._final()
+            if final and self._log.at >= final.log:
                 return
-            if line := self._log.missing(until, time.monotonic()):
+            if line := self._log.missing(final.log if final else 0, time.monotonic()):
                 channel.send(line.encode())
+
+    def _take(self, frame: LinkFrame, file: Assembly) -> None:
+        """A piece of the file, or how the run stands."""
+        if frame.type is file.type:
+            file.add(frame)
+        elif frame.type is FrameType.STANDING:
+            self._take_standing(frame)
+
+    def _final(self) -> RunStanding | None:
+        """How the run stands if it has ended; the files do not grow any more then."""
+        return None if not self.standing or self.standing.goes_on else self.standing
+
+    def _take_standing(self, frame: LinkFrame) -> None:
+        """How it stands. TargetError if this host lacks what the board no longer has."""
+        self.standing = RunStanding.read(frame.content) or self.standing
+        if not self.standing:
+            return
+        self._log.at = max(self._log.at, self.standing.given_log)
+        if self._stream and self._stream.record.at < self.standing.given:
+            raise TargetError(
+                f"{self._shell.name}: {self.standing.given:,} bytes of the record were streamed to another folder, and "
+                f"are only there; {self._stream.file} has {self._stream.record.at:,}"
+            )
 
     def _take_log(self, content: bytes) -> None:
         *lines, self._rest = (self._rest + content).split(b"\n")
@@ -310,9 +367,13 @@ class BackgroundRun:
 
     def fetch(self, file: Path) -> Iterator[str]:
         """Append to the file what it lacks of the record; yields a sentence for each break of the connection."""
+        if self._stream:
+            self._stream.close()
+        if self._gone:
+            return
         have = file.stat().st_size if file.exists() else 0
         with file.open("ab") as writing:
-            record = Assembly(FrameType.RECORD, lambda content: _write(writing.write, content), have)
+            record = Assembly(FrameType.RECORD, lambda content: _write(writing, content), have)
             for frame in self._frames(lambda channel: self._fetch_rest(channel, record)):
                 if isinstance(frame, str):
                     yield frame
@@ -322,23 +383,21 @@ class BackgroundRun:
         # The board may tell its end before it reads this line. Asking for holes then would bring all of it twice.
         asked, comes = time.monotonic(), False
         for frame in self._received(channel):
-            if frame.type is FrameType.RECORD:
-                record.add(frame)
-                comes = True
-            elif frame.type is FrameType.STANDING:
-                self.standing = RunStanding.read(frame.content) or self.standing
+            self._take(frame, record)
             yield frame
-            length = self.standing.record if self.standing else -1
-            told_now = frame.type is FrameType.STANDING and self.standing is not None and not self.standing.goes_on
-            if told_now and record.at >= length:
+            comes = comes or frame.type is FrameType.RECORD
+            told = self._final() if frame.type is FrameType.STANDING else None
+            if told and record.at >= told.record:
                 channel.send(b"done\n")
                 return
-            all_sent = told_now and (comes or time.monotonic() - asked > ASK_AGAIN_S)
-            if line := record.missing(length if all_sent else 0, time.monotonic()):
+            all_sent = comes or time.monotonic() - asked > ASK_AGAIN_S
+            if line := record.missing(told.record if told and all_sent else 0, time.monotonic()):
                 channel.send(line.encode())
 
     def remove(self) -> Iterator[str]:
         """Remove the run from the board; sentences as ``fetch``. TargetError if it goes on or cannot be removed."""
+        if self._gone:
+            return
         patience = Patience(self._shell.name, self._patience_s, "the record is here")
         while True:
             try:
@@ -352,8 +411,58 @@ class BackgroundRun:
             return
 
 
-def _write(write: Callable[[bytes], int], content: bytes) -> None:
-    write(content)
+class RecordStream:
+    """The record of a run that goes on, as far as this host has it in a file."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        try:
+            self._writing = file.open("ab")
+            have = os.fstat(self._writing.fileno()).st_size
+        except OSError as problem:
+            raise UserError(f"cannot write {file}: {problem.strerror}") from None
+        self.record = Assembly(FrameType.RECORD, lambda content: _write(self._writing, content), have)
+        self._told = (-1, -1)
+        self._told_at = 0.0
+
+    def ask(self, channel: Channel) -> None:
+        """Ask for all that is not here yet, on a new connection."""
+        self._told = (-1, -1)
+        channel.send(f"record {self.record.at}\n".encode())
+
+    def take(self, channel: Channel, frame: LinkFrame, log_at: int) -> None:
+        """Take a frame of any type. What is here is told once a second, when it is safe on this host's medium.
+
+        log_at: bytes that are here of the log.
+        """
+        if frame.type is FrameType.RECORD:
+            self.record.add(frame)
+        now = time.monotonic()
+        if line := self.record.missing(0, now):
+            channel.send(line.encode())
+        have = (self.record.at, log_at)
+        if have != self._told and now - self._told_at > RECEIPT_S:
+            self._flush()
+            channel.send("have {} {}\n".format(*have).encode())
+            self._told, self._told_at = have, now
+
+    def close(self) -> None:
+        """No more comes."""
+        self._writing.close()
+
+    def _flush(self) -> None:
+        try:
+            self._writing.flush()
+            os.fsync(self._writing.fileno())
+        except OSError as problem:
+            raise UserError(f"cannot write {self.file}: {problem.strerror}; the run goes on there") from None
+
+
+def _write(writing: BinaryIO, content: bytes) -> None:
+    try:
+        writing.write(content)
+    except OSError as problem:
+        raise UserError(f"cannot write the record: {problem.strerror}; the run goes on there") from None
 
 
 def start(shell: Shell, place: Place, arguments: tuple[str, ...]) -> None:

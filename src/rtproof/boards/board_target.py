@@ -2,6 +2,7 @@
 """A board as a target: the agent that fits it is brought there, and its runs go on without this host."""
 
 import platform
+import re
 import secrets
 import shlex
 import sys
@@ -14,13 +15,16 @@ from typing import Self
 from rtproof.agents.architectures import candidates_for
 from rtproof.agents.build import build_agent, find_agent, packaged_agent
 from rtproof.boards import background_run, upload
-from rtproof.boards.background_run import RECORD, BackgroundRun, Place
+from rtproof.boards.background_run import RECORD, BackgroundRun, Following, Place
 from rtproof.boards.patient_shell import PatientShell
 from rtproof.boards.shell import Answer, Shell, ask
+from rtproof.boards.stream_option import STREAM, USUAL_BUFFER
 from rtproof.core import patience
 from rtproof.core.errors import TargetError, UserError
 from rtproof.core.printable import clean
 from rtproof.core.units import parse_duration
+
+BUFFER = re.compile(r"([1-9][0-9]{0,5})MiB")
 
 
 def board_options() -> dict[str, str]:
@@ -28,17 +32,30 @@ def board_options() -> dict[str, str]:
     return {
         "sudo": "words before the agent's command, such as 'sudo -n' or doas",
         "dir": "folder there for the agent and its runs (default: ~/.cache, /var/tmp, /tmp, /dev/shm or /run)",
+        STREAM: f"RAM there for what was not fetched yet, such as 4MiB, with --stream ({USUAL_BUFFER})",
         "patience": f"how long to go on trying to connect again before giving up ({patience.USUAL})",
     }
 
 
 class BoardTarget:
-    """A machine behind a shell. before: words before the agent's command; folder: as ``own_folder`` takes it."""
+    """A machine behind a shell. before: words before the agent's command; folder: as ``own_folder`` takes it.
 
-    def __init__(self, shell: Shell, before: tuple[str, ...] = (), folder: str = "", patience_s: float = 600) -> None:
+    stream_bytes: nothing is written but in RAM, the record is fetched while it is measured, and so much of it may wait
+    there; 0: it is fetched afterwards.
+    """
+
+    def __init__(
+        self,
+        shell: Shell,
+        before: tuple[str, ...] = (),
+        folder: str = "",
+        patience_s: float = 600,
+        stream_bytes: int = 0,
+    ) -> None:
         self._shell = shell
         self._before = before
-        self._folder = upload.own_folder(shell, folder)
+        self._stream_bytes = stream_bytes
+        self._folder = upload.own_folder(shell, folder, in_ram=stream_bytes > 0)
         self._patience_s = patience_s
         self._machine, self._host_name = _names(shell)
         self._patient = PatientShell(shell, patience_s, _say)
@@ -49,7 +66,8 @@ class BoardTarget:
     def with_options(cls, shell: Shell, options: Mapping[str, str]) -> Self:
         """A board with the options of ``board_options``. UserError for a value that makes no sense."""
         patience_s = parse_duration(options.get("patience", patience.USUAL)) / 1e9
-        return cls(shell, tuple(shlex.split(options.get("sudo", ""))), options.get("dir", ""), patience_s)
+        before = tuple(shlex.split(options.get("sudo", "")))
+        return cls(shell, before, options.get("dir", ""), patience_s, _buffer_bytes(options.get(STREAM)))
 
     def machine(self) -> str:
         return self._machine
@@ -95,6 +113,8 @@ class BoardTarget:
         agent, *words = arguments
         remote = words[words.index("-o") + 1]
         place = Place(agent, remote.rpartition("/")[0], self._before)
+        if self._stream_bytes:
+            words += ["--stream", str(self._stream_bytes)]
         background_run.start(self._patient, place, tuple(words))
         return self._following(place)
 
@@ -102,7 +122,8 @@ class BoardTarget:
         return self._following(Place.read(where))
 
     def _following(self, place: Place) -> BackgroundRun:
-        self._run = BackgroundRun(self._shell, place, _this_host(), self._patience_s, self._bring_again)
+        manner = Following(_this_host(), self._patience_s, streams=self._stream_bytes > 0)
+        self._run = BackgroundRun(self._shell, place, manner, self._bring_again)
         return self._run
 
     def pull(self, remote: str, file: Path) -> None:
@@ -120,6 +141,16 @@ def _smallest_agent(architecture: str) -> Path:
         with suppress(UserError):
             return build_agent(architecture, "zig")
     return find_agent(architecture)
+
+
+def _buffer_bytes(text: str | None) -> int:
+    """Of the option ``stream``; 0 without it."""
+    if text is None:
+        return 0
+    found = BUFFER.fullmatch(text)
+    if not found:
+        raise UserError(f"the option {STREAM!r} takes a whole number of MiB, such as {USUAL_BUFFER}, not {text!r}")
+    return int(found[1]) << 20
 
 
 def _say(sentence: str) -> None:

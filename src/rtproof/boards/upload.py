@@ -20,6 +20,19 @@ CHECK = "{ sha256sum %s || md5sum %s || cksum %s || wc -c < %s; } 2>/dev/null"
 """Prints what the first of these tools that is there says of a file."""
 USUAL_FOLDERS = ('"${HOME:-/nonexistent}/.cache"', "/var/tmp", "/tmp", "/dev/shm", "/run")  # noqa: S108 - the shell of the board makes a folder of its own there
 """Where the agent and its runs may go, in order. The first two outlive a reboot on most boards."""
+FOLDERS_IN_RAM = ('"${XDG_RUNTIME_DIR:-/run}"', "/dev/shm", "/run", "/tmp")  # noqa: S108 - as above
+IS_IN_RAM = (
+    'is_in_ram() { near=$1; until [ -z "$near" ] || [ -d "$near" ]; do near=${near%/*}; done; '
+    'real=$(cd "${near:-/}" && pwd -P) || return 1; longest=-1; kind=; '
+    "while read -r _ mount type _; do "
+    'case "$real/" in "${mount%/}"/*) '
+    "[ ${#mount} -lt $longest ] || { longest=${#mount}; kind=$type; };; esac; "
+    'done < /proc/mounts; [ "$kind" = tmpfs ]; }; '
+)
+"""A function of the shell: whether a path is or would be on a tmpfs.
+
+Of several mounts the one with the longest path holds, and of those the last.
+"""
 _SIXTEEN = set("0123456789abcdef")
 
 
@@ -31,24 +44,26 @@ class Arrived:
     checked: str
 
 
-def own_folder(shell: Shell, asked: str) -> str:
+def own_folder(shell: Shell, asked: str, *, in_ram: bool = False) -> str:
     """A folder on the board for this user's agent and runs. TargetError with what the board said if none can be had.
 
     asked: the folder to take, or "" for the first of USUAL_FOLDERS in which files can be written and programs run.
+    in_ram: only a folder on a tmpfs, by what /proc/mounts says; nothing is written anywhere else.
     """
-    places = (shlex.quote(asked),) if asked else USUAL_FOLDERS
-    answer = ask(shell, _folder_script(places))
+    places = (shlex.quote(asked),) if asked else FOLDERS_IN_RAM if in_ram else USUAL_FOLDERS
+    answer = ask(shell, (IS_IN_RAM if in_ram else "") + _folder_script(places, in_ram=in_ram))
     found = [line for line in answer.output.decode(errors="replace").splitlines() if line.startswith("/")]
     if not found:
-        where = asked or "a folder for temporary files"
+        where = asked or ("a folder in RAM (a tmpfs)" if in_ram else "a folder for temporary files")
         raise TargetError(f"{shell.name}: nothing can be kept or run in {where}: {answer.words()}")
     return found[-1]
 
 
-def _folder_script(places: Sequence[str]) -> str:
+def _folder_script(places: Sequence[str], *, in_ram: bool) -> str:
     """Try the places. A folder that another user has made is not ours, whatever its mode."""
+    asked_first = 'is_in_ram "$place" || { echo "$place is not in RAM (tmpfs)" >&2; continue; }; ' if in_ram else ""
     return (
-        f"umask 077; for place in {' '.join(places)}; do "
+        f"umask 077; for place in {' '.join(places)}; do {asked_first}"
         'own=$place/rtproof-$(id -u 2>/dev/null || echo 0); mkdir -p "$own" || continue; '
         '[ -O "$own" ] || { echo "$own belongs to another user" >&2; continue; }; '
         '(printf "#!/bin/sh\\nexit 0\\n" > "$own/try") && chmod 700 "$own/try" && "$own/try" || continue; '

@@ -248,6 +248,13 @@ def refuse_with_repeat(options: Mapping[str, bool]) -> None:
             raise click.UsageError(f"--repeat and --abba are for plain runs: leave {name} out")
 
 
+def refuse_with_stream(options: Mapping[str, bool]) -> None:
+    """UsageError for what does not go with --stream, which somebody has to fetch and has no room for a trace."""
+    for name, is_given in options.items():
+        if is_given:
+            raise click.UsageError(f"--stream fetches one plain run while it is measured: leave {name} out")
+
+
 def take_host_options(
     values: dict[str, Any], command: tuple[str, ...], requirements: tuple[Requirement, ...], *, until_decided: bool
 ) -> ExperimentRequest:
@@ -289,7 +296,7 @@ def take_run_request(values: dict[str, Any], typed: tuple[str, ...]) -> RunReque
     watch = take_until_options(values, requirements)
     virtual = values["target"] == VIRTUAL_TARGET
     asked = take_host_options(values, typed, requirements, until_decided=watch is not None)
-    detach = values.pop("detach")
+    detach, stream = values.pop("detach"), values.pop("stream")
     observer, explain = values.pop("observer"), values.pop("explain")
     profile = take_profile_options(values)
     series = take_repeat_options(values, requirements)
@@ -297,6 +304,11 @@ def take_run_request(values: dict[str, Any], typed: tuple[str, ...]) -> RunReque
         refuse_with_repeat({"--profile": bool(profile), "--observer": bool(observer), "--explain": explain is not None})
     values = with_trace_options(values, explain, observer, of_profile=bool(profile), virtual=virtual)
     refuse_for_several(asked, bool(profile or series))
+    if stream:
+        traced = "--explain, --observer and --trace"
+        given = {"--profile": profile, "--repeat and --abba": series, "--detach": detach, traced: values["trace"]}
+        refuse_with_stream({name: bool(one) for name, one in given.items()})
+        asked = run_request.streamed(asked)
     return RunRequest(asked, profile, series, watch, detach, values)
 
 

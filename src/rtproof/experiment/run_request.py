@@ -2,22 +2,24 @@
 """What the user asks for: one run, a series of runs, or a profile; and the agent's arguments that follow from it."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
-from rtproof import loads
+from rtproof import loads, targets
 from rtproof.agents import DURATION_DEFAULT, PERIOD_DEFAULT, WARMUP_DEFAULT
 from rtproof.agents.build import probe_due_from_outside
-from rtproof.core import files, units
+from rtproof.core import files, plugins, units
+from rtproof.core.errors import UserError
 from rtproof.core.units import LEAST_AT_MOST_NS
 from rtproof.experiment import foreign_tools
 from rtproof.judge.analysis_model import Requirement, usual_longest_ns
 from rtproof.profiles.profile import option_words
 from rtproof.run.live_view import clock_text
+from rtproof.targets import STREAM, USUAL_BUFFER
 
 SUMMARY, TABLES, VERDICT_ONLY = "summary", "tables", "verdict"
 """What a single run prints when it has ended."""
@@ -44,6 +46,15 @@ class ExperimentRequest:
     report: bool = True
     agent: Path | None = None
     shown: str = SUMMARY
+
+
+def streamed(asked: ExperimentRequest) -> ExperimentRequest:
+    """The same, with the record fetched while it is measured. UserError if the target keeps it on this host anyway."""
+    if STREAM not in plugins.load_plugin(targets, asked.target).OPTIONS:
+        raise UserError(f"--stream is for boards: the target {asked.target} has no flash that a run would write to")
+    if STREAM in dict(asked.target_options):
+        return asked
+    return replace(asked, target_options=(*asked.target_options, (STREAM, USUAL_BUFFER)))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rtproof.judge.analysis_model import Analysis, Requirement
-from rtproof.judge.checks import counting, load_work, measuring_threads, rival_threads_and_budgets, target_state
+from rtproof.judge.checks import counting, link, load_work, measuring_threads, rival_threads_and_budgets, target_state
 from rtproof.judge.checks.case import Check, CheckedRun
 from rtproof.judge.episodes import with_stalls_to_the_end
 from rtproof.judge.evidence import gather_evidence
@@ -29,7 +29,7 @@ from rtproof.tail.forecast_model import NOWHERE, ForecastHorizon
 
 LOSS_CODES = (
     *("lost", "damage", "truncated", "ended-early", "late-start", "totals", "stages-differ", "source-differs"),
-    *("events-dropped", "trace-lost", "trace-refused"),
+    *("events-dropped", "trace-lost", "trace-refused", "samples-dropped"),
 )
 """Doubts about missing data. The figures do not show that data are missing, so these come before other warnings."""
 FOREMOST_CODES = ("in-band", "core-unseen")
@@ -44,6 +44,7 @@ CHECKS: tuple[Check, ...] = (
     *target_state.SYSTEM_CHECKS,
     *rival_threads_and_budgets.RIVAL_CHECKS,
     *load_work.LOAD_CHECKS,
+    *link.LINK_CHECKS,
 )
 
 

@@ -282,7 +282,8 @@ def attach_session(
     process = target.take_up(unfinished_run.read(folder).where)
     log = folder / LOG_NAME
     before = log.read_bytes() if log.exists() else b""
-    log.unlink(missing_ok=True)
+    if not process.stream_into(folder / run_folder.RECORD_NAME):
+        log.unlink(missing_ok=True)
     if stop:
         process.interrupt()
     with forwarding_signals() as forwarder:
@@ -334,6 +335,7 @@ def _start(target: Target, plan: RunPlan, goal: str, length_ns: int) -> tuple[Pr
             length_ns=length_ns,
         )
         unfinished_run.write(plan.folder, unfinished)
+        process.stream_into(plan.folder / run_folder.RECORD_NAME)
     return process, remote
 
 

@@ -11,6 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from rtproof.boards.stream_option import STREAM as STREAM
+from rtproof.boards.stream_option import USUAL_BUFFER as USUAL_BUFFER
+
 
 class Process(Protocol):
     """A program that runs on a target. Its standard input stays open until the program ends or this host is gone."""
@@ -37,6 +40,9 @@ class LastingProcess(Process, Protocol):
 
     def where(self) -> dict[str, str]:
         """What ``LastingTarget.take_up`` needs to find it again, also from another host."""
+
+    def stream_into(self, record: Path) -> bool:
+        """Bring the record there while it is measured. False: this target brings it afterwards."""
 
     def ended_how(self) -> str:
         """What happened to it in a sentence, if nobody could see how it ended; otherwise ""."""

@@ -67,6 +67,11 @@ PATH = click.Path(path_type=Path)
     is_flag=True,
     help="Leave the run on the board and return at once; 'rtproof attach' takes it up, 'rtproof stop' ends it.",
 )
+@click.option(
+    "--stream",
+    is_flag=True,
+    help="Write nothing to the board's flash: fetch the record from its RAM while it is measured.",
+)
 @click.pass_context
 def command(ctx: click.Context, /, **values: Any) -> None:
     """Measure how late a system reacts, and judge it.

@@ -2,8 +2,6 @@
 """Sections on the evidence: settings asked and in force, loads, interrupts, and how to repeat the run."""
 
 import shlex
-from dataclasses import dataclass
-from itertools import takewhile
 from pathlib import PurePath
 
 import numpy as np
@@ -14,7 +12,7 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import WHOLE_RUN, Counter, EndReason, Moment, Record
 from rtproof.report import number_format
 from rtproof.report.blocks import Block, Table, Text
-from rtproof.summary import recorded_facts
+from rtproof.summary.cpu_counts import WHOLE_MACHINE, CountRise, count_rises
 
 EFFECTIVE = ("policy", "priority", "affinity", "cpu", "timer_slack_ns")
 INSIDE = (
@@ -24,7 +22,7 @@ INSIDE = (
 MOMENTS = (Moment.START, Moment.DURING, Moment.END)
 WORDS = {("phase_ns", "-1"): "even: spread over a period", ("samples", "0"): "no limit"}
 NOT_HERE = ("args",)
-MEASURED_TIMES = ("cpu_time_ns", "clock_read_ns", "timer_slack_ns")
+MEASURED_TIMES = ("cpu_time_ns", "clock_read_ns", "timer_slack_ns", "link_cpu_ns")
 """Times that are rounded. All other times are settings, so the report shows them exactly as they were given."""
 
 
@@ -226,76 +224,6 @@ def _read(record: Record) -> list[Text]:
     run = shlex.quote(record.path) if record.path else "RUN"
     commands = (f"rtproof show {run}", f"rtproof report {run}", f"rtproof export {run} --help")
     return [Text(("To read the record again:",)), Text(commands, "code")]
-
-
-WHOLE_MACHINE = -1
-"""Stands for the CPU of a count that the kernel does not keep for each CPU."""
-
-
-@dataclass(frozen=True)
-class CpuCountRow:
-    """A line of /proc/interrupts or /proc/softirqs: its label, its counts by CPU, and the words after the counts."""
-
-    label: str
-    counts: dict[int, int]
-    words: str
-
-
-@dataclass(frozen=True)
-class CountRise:
-    """How much the counts of one line rose during the run, by CPU."""
-
-    label: str
-    per_cpu: dict[int, int]
-    words: str
-
-    @property
-    def total(self) -> int:
-        return sum(self.per_cpu.values())
-
-
-def per_cpu_counts(text: str) -> dict[str, CpuCountRow]:
-    """The lines of the file by label.
-
-    The first line names the CPUs. A line with fewer numbers than CPUs has one count for the WHOLE_MACHINE.
-    """
-    lines = text.splitlines()
-    names = lines[0].split() if lines else []
-    cpus = [cpu for name in names if (cpu := units.whole_number(name.removeprefix("CPU"))) is not None]
-    rows = {}
-    for line in lines[1:]:
-        label, colon, rest = line.partition(":")
-        if colon:
-            row = _count_row(label.strip(), rest, cpus)
-            rows[row.label] = row
-    return rows
-
-
-def _count_row(label: str, rest: str, cpus: list[int]) -> CpuCountRow:
-    fields = rest.split()
-    numbers = [units.whole_number(field) for field in fields[: len(cpus)]]
-    counts = list(takewhile(lambda number: number is not None, numbers))
-    names = cpus if len(counts) == len(cpus) else [WHOLE_MACHINE]
-    per_cpu = {cpu: number for cpu, number in zip(names, counts, strict=False) if number is not None}
-    return CpuCountRow(label, per_cpu, " ".join(fields[len(counts) :]))
-
-
-def count_rises(record: Record, path: str) -> list[CountRise] | None:
-    """The lines that rose between start and end, largest rise first; None if the record lacks one of the readings."""
-    start, end = (recorded_facts.file_text(record, path, moment) for moment in (Moment.START, Moment.END))
-    if start is None or end is None:
-        return None
-    before = per_cpu_counts(start)
-    found = [_rise(before.get(label), row) for label, row in per_cpu_counts(end).items()]
-    return sorted((rise for rise in found if rise.total > 0), key=lambda rise: (-rise.total, rise.label))
-
-
-def _rise(before: CpuCountRow | None, after: CpuCountRow) -> CountRise:
-    """The rise of a line. It allows for a counter of 32 bits that overflowed once."""
-    earlier = before.counts if before else {}
-    return CountRise(
-        after.label, {cpu: (n - earlier.get(cpu, 0)) % 2**32 for cpu, n in after.counts.items()}, after.words
-    )
 
 
 SHOWN = 15

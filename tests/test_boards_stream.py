@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs whose record is streamed from a board's RAM, over a real sshd: whole, bounded, and what was lost is told."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from board_servers import Board, board, processes
+
+from rtproof.agents.build import find_agent
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Requirement
+from rtproof.record.contents import Moment, Record
+from rtproof.record.reading import open_record
+from rtproof.summary.per_second import SECOND_NS
+from rtproof.summary.streaming import dropped_samples, link_share, times_away
+
+pytestmark = pytest.mark.slow
+MIB = 1 << 20
+IN_RAM = Path("/dev/shm/rtproof-0")
+"""The board of these tests is this machine, with another root's home."""
+
+
+def rtproof(*words: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "rtproof", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+
+
+@contextmanager
+def started(machine: Board, folder: Path, *words: str) -> "Iterator[subprocess.Popen[str]]":
+    """A streamed run, which is killed if the test ends before it does."""
+    command = [sys.executable, "-m", "rtproof", "run", *machine.options, *words, "--stream", "--no-report", "-q"]
+    with subprocess.Popen(
+        [*command, "-o", str(folder)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
+    """A board that keeps its folder in /dev/shm, whatever else is a tmpfs here."""
+    if subprocess.run(["findmnt", "-t", "tmpfs", "/dev/shm"], capture_output=True, check=False).returncode:
+        pytest.skip("/dev/shm is no tmpfs here")
+    find_agent()  # built now, not while a test waits
+    with board(tmp_path_factory.mktemp("machine"), "sshd") as made:
+        yield Board(made.cable, (*made.options, "--target-option", "dir=/dev/shm"), made.home)
+
+
+def wait_for(what: str, true: Callable[[], bool], timeout_s: float = 120) -> None:
+    """Until the function says so."""
+    end = time.monotonic() + timeout_s
+    while not true():
+        assert time.monotonic() < end, what
+        time.sleep(0.05)
+
+
+def run_on_board() -> Path:
+    (found,) = IN_RAM.glob("run-*")
+    return found
+
+
+def bytes_there(folder: Path) -> int:
+    """RAM that the files of the run take, as the kernel counts it."""
+    total = 0
+    for file in folder.iterdir():
+        try:
+            total += file.stat().st_blocks * 512
+        except FileNotFoundError:
+            continue
+    return total
+
+
+def size(file: Path) -> int:
+    return file.stat().st_size if file.exists() else 0
+
+
+def agents(machine: Board) -> list[int]:
+    """The agent's processes on the board."""
+    words = ("ip", "netns", "pids", machine.cable.namespace)
+    pids = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+    return [int(pid) for pid in pids if b"rtproof-agent" in command(pid)]
+
+
+def command(pid: str) -> bytes:
+    """The program that a process runs; empty if it has ended."""
+    try:
+        return Path("/proc", pid, "cmdline").read_bytes().split(b"\0")[0]
+    except FileNotFoundError:
+        return b""
+
+
+def has_samples(folder: Path) -> bool:
+    """Whether the record is here as far as its first samples."""
+    return size(folder / "run.rtrec") > 0 and bool(open_record(folder / "run.rtrec").chunk_refs)
+
+
+def kept_by_second(record: Record, series: int) -> dict[int, int]:
+    """How many samples of each second the record has."""
+    refs = tuple(ref for ref in record.chunk_refs if ref.series == series)
+    (one,) = (each for each in record.series if each.id == series)
+    counts: dict[int, int] = {}
+    for block in record.read_blocks(refs):
+        gaps = np.zeros(block.values.size, dtype=np.int64)
+        gaps[block.gap_position] = block.gap_missed
+        index = np.concatenate(([0], np.cumsum(1 + gaps)[:-1]))
+        due = block.first_due_ns + index * one.period_ns
+        for second, count in zip(*np.unique(due // SECOND_NS, return_counts=True), strict=True):
+            counts[int(second)] = counts.get(int(second), 0) + int(count)
+    return counts
+
+
+def ran_by_second(record: Record, series: int) -> dict[int, int]:
+    seconds = record.seconds[series]
+    return {int(s): int(n) for s, n in zip(seconds.second, seconds.obtained, strict=True) if n}
+
+
+def assert_whole(folder: Path, seconds: int) -> Record:
+    record = open_record(folder / "run.rtrec")
+    assert record.end is not None
+    assert not record.damage
+    assert record.end.reason.name == "AS_ASKED"
+    for total in record.end.totals:
+        assert total.obtained + total.missed >= seconds * 1000
+        assert total.lost == 0
+    return record
+
+
+def test_a_streamed_record_is_whole_and_nothing_is_written_outside_of_ram(machine: Board, tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    marker.write_text("")
+    home = Path.home() / ".cache"
+    before = set(home.glob("rtproof-*/**/*"))
+    with started(machine, tmp_path / "run", "--duration", "6s") as run:
+        wait_for("the record arrives while it is measured", lambda: size(tmp_path / "run" / "run.rtrec") > 0)
+        assert run.poll() is None
+        told, said = run.communicate(timeout=120)
+    assert run.returncode == 0, told + said
+    record = assert_whole(tmp_path / "run", 6)
+    for series in record.series:
+        assert kept_by_second(record, series.id) == ran_by_second(record, series.id)
+    assert dropped_samples(record) == ()
+    assert set(home.glob("rtproof-*/**/*")) == before
+    for place in (Path("/var/tmp"), Path("/tmp")):
+        newer = [each for each in place.glob("rtproof-0/**/*") if each.stat().st_mtime > marker.stat().st_mtime]
+        assert newer == []
+    assert list(IN_RAM.glob("run-*")) == []
+    assert not [line for line in processes(machine.cable.namespace) if "rtproof-agent" in line]
+
+
+def test_the_share_of_the_link_is_stated_and_doubted_on_a_measured_cpu(machine: Board, tmp_path: Path) -> None:
+    done = rtproof(
+        "run", *machine.options, "--stream", "--duration", "4s", "--no-report", "-q", "-o", str(tmp_path / "run")
+    )
+    assert done.returncode == 0, done.stderr
+    record = open_record(tmp_path / "run" / "run.rtrec")
+    share = link_share(record)
+    assert share is not None
+    assert share.bytes > 0
+    assert share.wakeups > 0
+    assert 0 < share.cpu_ns < 4 * SECOND_NS
+    assert share.cpus
+    assert share.device == f"{machine.cable.device}p"
+    assert share.interrupts is None  # a veth has none
+    doubts = {doubt.code: doubt.what for doubt in analyse(record).doubts}
+    measured = {series.cpu for series in record.series}
+    assert ("link-load" in doubts) == bool(share.cpus & measured or share.cpu_ns >= 0.01 * 4 * SECOND_NS)
+
+
+def test_a_link_that_is_away_for_too_long_costs_samples_that_are_told(machine: Board, tmp_path: Path) -> None:
+    """Threads at 10 kHz soon fill the smallest buffer. What the agent counted is in the record all the same."""
+    folder = tmp_path / "run"
+    words = ("--duration", "60s", "--period", "100us", "--limit", "50ms", "--at-most", "1/s")
+    with started(machine, folder, *words, "--target-option", "stream=1MiB") as run:
+        wait_for("samples arrive while it is measured", lambda: has_samples(folder))
+        there = run_on_board()
+        assert bytes_there(there) < MIB
+        machine.cable.pull()
+        largest, end = 0, time.monotonic() + 20
+        while time.monotonic() < end:
+            largest = max(largest, bytes_there(there))
+            time.sleep(0.2)
+        length = size(there / "run.rtrec")
+        machine.cable.plug()
+        told, said = run.communicate(timeout=200)
+    assert run.returncode == 0, told + said
+    record = assert_whole(folder, 60 * 10)
+    assert largest < MIB + 128 * 1024  # the log, and what rounds up to pages, come on top of the record
+    assert length < size(folder / "run.rtrec")
+    lost = dropped_samples(record)
+    assert lost
+    for series in record.series:
+        ran, kept = ran_by_second(record, series.id), kept_by_second(record, series.id)
+        missing = {second: n - kept.get(second, 0) for second, n in ran.items() if n != kept.get(second, 0)}
+        mine = [each for each in lost if each.series == series.id]
+        assert sum(missing.values()) == sum(each.samples for each in mine)
+        lacking = {
+            second
+            for each in mine
+            for second in range(each.from_ns // SECOND_NS, each.to_ns // SECOND_NS + 1)
+            if ran.get(second)
+        }
+        assert set(missing) == lacking
+    ((since, until),) = times_away(record)
+    assert until is not None
+    assert until - since > 20 * SECOND_NS
+    assert int(record.fact("samples_dropped", Moment.END) or 0) == sum(each.samples for each in lost)
+    found = analyse(record, Requirement(50_000_000))
+    assert "samples-dropped" in {doubt.code for doubt in found.doubts}
+    assert "lost" not in {doubt.code for doubt in found.doubts}
+    assert record.end is not None
+    assert found.pooled.observed.count == sum(total.obtained for total in record.end.totals)
+
+
+def test_the_run_of_a_killed_host_is_taken_up_where_it_was(machine: Board, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with started(machine, folder, "--duration", "15s") as run:
+        wait_for("samples arrive while it is measured", lambda: has_samples(folder))
+        wait_for("some of it is freed", (run_on_board() / "delivery").exists)
+        run.kill()
+        run.communicate()
+    stale = tmp_path / "stale"
+    stale.mkdir()
+    for name in ("unfinished.json", "run.json"):
+        (stale / name).write_bytes((folder / name).read_bytes())
+    refused = rtproof("attach", str(stale), "--no-report")
+    assert refused.returncode == 2
+    assert "were streamed to another folder" in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1, refused.stderr
+    attached = rtproof("attach", str(folder), "--no-report")
+    assert attached.returncode == 0, attached.stderr
+    record = assert_whole(folder, 15)
+    assert dropped_samples(record) == ()
+    assert list(IN_RAM.glob("run-*")) == []
+
+
+def test_of_a_board_that_loses_its_ram_what_was_streamed_is_kept(machine: Board, tmp_path: Path) -> None:
+    """As after a reboot: neither the run's processes nor its folder nor the agent is there any more."""
+    with started(machine, tmp_path / "run", "--duration", "1h") as run:
+        wait_for("samples arrive while it is measured", lambda: has_samples(tmp_path / "run"))
+        for pid in agents(machine):
+            os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(IN_RAM)
+        told, said = run.communicate(timeout=120)
+    assert run.returncode in (0, 3, 4), told + said
+    assert "booted anew, or the run was removed; what was streamed is kept" in said
+    record = open_record(tmp_path / "run" / "run.rtrec")
+    assert record.end is None
+    assert record.chunk_refs
+    assert not (tmp_path / "run" / "unfinished.json").exists()
+
+
+def test_a_run_ends_early_and_whole_when_it_is_interrupted(machine: Board, tmp_path: Path) -> None:
+    with started(machine, tmp_path / "run", "--duration", "1h") as run:
+        wait_for("samples arrive while it is measured", lambda: has_samples(tmp_path / "run"))
+        run.send_signal(signal.SIGINT)
+        told, said = run.communicate(timeout=120)
+    assert run.returncode == 0, told + said
+    record = open_record(tmp_path / "run" / "run.rtrec")
+    assert record.end is not None
+    assert record.end.reason.name == "INTERRUPTED"
+    assert not record.damage
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (("--target-option", "dir=/var/lib"), "/var/lib is not in RAM (tmpfs)"),
+        (("--target-option", "stream=100"), "takes a whole number of MiB"),
+        (("--threads", "40", "--target-option", "stream=1MiB"), "too small for this run"),
+        (("--target-option", "stream=900000MiB"), "does not fit"),
+        (("--detach",), "leave --detach out"),
+        (("--profile", "akamina"), "leave --profile out"),
+        (("--explain", "--limit", "1ms"), "leave --explain"),
+    ],
+)
+def test_what_cannot_be_streamed_is_one_sentence(
+    machine: Board, tmp_path: Path, more: tuple[str, ...], sentence: str
+) -> None:
+    options = machine.options[:-2] if "dir=" in more[-1] else machine.options
+    refused = rtproof("run", *options, *more, "--stream", "--duration", "1s", "-o", str(tmp_path / "run"))
+    assert refused.returncode == 2
+    assert sentence in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert not (tmp_path / "run").exists()
+    assert list(IN_RAM.glob("run-*")) == []
+
+
+def test_only_boards_stream(tmp_path: Path) -> None:
+    refused = rtproof("run", "--stream", "--duration", "1s", "-o", str(tmp_path / "run"))
+    assert refused.returncode == 2
+    assert "--stream is for boards" in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+    assert os.listdir(tmp_path) == []  # noqa: PTH208 - as short as it can be
