@@ -7,6 +7,7 @@
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -171,6 +172,22 @@ def until_interrupted(job: Job) -> int:
     _ready()
     signals.wait_for(signal.SIGINT, signal.SIGTERM)
     job.write(EndReason.INTERRUPTED)
+    return 0
+
+
+def says_nothing_until_interrupted(job: Job) -> int:
+    signals = Signals()
+    signals.wait_for(signal.SIGINT, signal.SIGTERM)
+    job.write(EndReason.INTERRUPTED)
+    return 0
+
+
+def dies_after_a_moment(job: Job) -> int:
+    """When it has measured for half a second."""
+    job.write(reason=None)
+    _ready()
+    time.sleep(0.5)
+    os.kill(os.getpid(), signal.SIGKILL)
     return 0
 
 

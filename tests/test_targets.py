@@ -30,6 +30,7 @@ def test_options_describe_the_machine(tmp_path: Path) -> None:
         "memory": "1024",
         "insert": "dummy,/some/own.ko",
         "files": f"/etc/extra={extra}, /b={extra}",
+        "serial": str(tmp_path / "a,b"),
     }
     with qemu.open_target(options) as target:
         machine = target._machine
@@ -38,6 +39,7 @@ def test_options_describe_the_machine(tmp_path: Path) -> None:
     assert (machine.cpus, machine.memory_mib) == (2, 1024)
     assert machine.modules == ("dummy", Path("/some/own.ko"))
     assert machine.files == (("/etc/extra", extra), ("/b", extra))
+    assert machine.serial == tmp_path / "a,b"
 
 
 @pytest.mark.parametrize(
@@ -48,6 +50,7 @@ def test_options_describe_the_machine(tmp_path: Path) -> None:
         ({"mode": "fast"}, "mode 'fast' is neither virtual-time nor wall-clock"),
         ({"cpus": "0"}, "cpus=0 is not a whole number of at least 1"),
         ({"edges": "some"}, "edges=some is neither yes nor no"),
+        ({"serial": "/s"}, "serial= needs mode=wall-clock"),
         ({"memory": "lots"}, "memory=lots is not a whole number of at least 1"),
         ({"files": "somewhere"}, "'somewhere' is not PLACE=FILE"),
         ({"files": "relative=/x"}, "'relative=/x' is not PLACE=FILE"),

@@ -183,6 +183,15 @@ def test_in_wall_clock_time_the_clock_is_the_hosts(accelerator: str, words: str,
     assert words in said
     assert "icount" not in said
     assert "-rtc" not in said
+    assert "id=serial" not in said
+
+
+def test_a_second_serial_port_is_a_socket_of_the_host(tmp_path: Path) -> None:
+    machine = replace(vm_cases.machine(tmp_path), mode=Mode.WALL_CLOCK, serial=Path("/a,b/s"))
+    words = qemu_arguments(machine, Path("kernel"), "tcg")
+    at = words.index("socket,id=serial,path=/a,,b/s")
+    assert words[at - 1 : at + 3] == ["-chardev", words[at], "-serial", "chardev:serial"]
+    assert words.index("chardev:console") < at
 
 
 @pytest.mark.parametrize(

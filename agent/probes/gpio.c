@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHIP, IN, OUT, BACK, EDGE, LISTEN, PEER };
+enum { CHIP, IN, OUT, BACK, EDGE, LISTEN, PEER, PATTERN };
 enum { LINE_MOST = 65535, ACCOUNT_MOST = 512 };
 
 enum { CALL_MS = 50, WIRE_TRIES = 3, CONTACT_TRIES = 100 };
@@ -43,6 +43,7 @@ struct role {
 	bool gives_edges, own_wire;
 	bool by_protocol; /* of latmon: edges of one kind, answers that fall */
 	const struct role *by_sysfs;
+	const struct role *by_pattern; /* pattern=yes: every due time to the nanosecond, so that two records can be paired */
 };
 
 struct response {
@@ -53,6 +54,8 @@ struct response {
 	uint64_t edges, lost;  /* respond: seen; those that the kernel lost */
 	struct latmon *latmon; /* by protocol */
 	int64_t from_ns;       /* edges before are the warm-up's */
+	uint64_t seed, random; /* pattern: what it begins with, and its state; a seed of 0: none */
+	int64_t apart_ns;      /* pattern: from the due time to the next edge */
 };
 
 static const char *unsupported(void)
@@ -71,19 +74,30 @@ static const struct role respond_by_sysfs = {
 		    .help = "respond without the edge's time: from the task's first instruction to the output",
 		    .external = true, .from_outside = true, .single = true, .no_timer = true, .fields = answer_fields },
 };
+static const struct role respond_by_pattern = {
+	.method = { .name = "respond_pattern",
+		    .help = "respond, with the time of every edge to the nanosecond",
+		    .external = true, .from_outside = true, .exact = true, .single = true, .no_timer = true, .fields = respond_fields },
+};
 static const struct role respond = {
 	.method = { .name = "respond",
 		    .help = "answer each edge on `in` by giving `out` its level (edge=rising, falling: by changing it); --period is "
 			    "the generator's; sysfs has no times of edges: with it only from the task to the output",
 		    .external = true, .from_outside = true, .single = true, .no_timer = true, .fields = respond_fields,
 		    .unsupported = unsupported },
-	.by_sysfs = &respond_by_sysfs,
+	.by_sysfs = &respond_by_sysfs, .by_pattern = &respond_by_pattern,
+};
+static const struct role generate_by_pattern = {
+	.method = { .name = "generate_pattern",
+		    .help = "generate, with edges that are unevenly apart, each with its time",
+		    .external = true, .exact = true, .single = true, .no_timer = true },
+	.gives_edges = true,
 };
 static const struct role generate = {
 	.method = { .name = "generate",
 		    .help = "for the second board: from an edge on `out` at each due time to the first board's answer (respond) on `in`",
 		    .on_grid = true, .single = true, .no_timer = true, .unsupported = unsupported },
-	.gives_edges = true,
+	.gives_edges = true, .by_pattern = &generate_by_pattern,
 };
 static const struct role wire_by_sysfs = {
 	.method = { .name = "wire_sysfs",
@@ -132,6 +146,7 @@ static const struct probe_option options[] = {
 	{ "edge", "which edges count: both, rising or falling (both; of latmon and latmus falling)" },
 	{ "listen", "latmon: this machine's IPv4 address to listen at, and maybe :PORT (127.0.0.1:2306)" },
 	{ "peer", "latmus: the other board's IPv4 address, and maybe :PORT (2306)" },
+	{ "pattern", "yes, on both boards: edges unevenly apart, and the record has the time of each, so the records can be paired (no)" },
 	{ NULL, NULL },
 };
 
@@ -214,6 +229,20 @@ static const char *read_address(const struct role *role, const char *const *valu
 				   "peer= of probe gpio takes the IPv4 address of one host, as in peer=192.168.1.2 or with :2306";
 }
 
+/* Which of the options makes no sense, or NULL. */
+static const char *read_pattern(const struct role *role, const char *const *values)
+{
+	const char *text = values[PATTERN];
+
+	if (!text || !strcmp(text, "no"))
+		return NULL;
+	if (strcmp(text, "yes"))
+		return "pattern= of probe gpio is yes or no";
+	if (!role->by_pattern && role != &respond_by_pattern && role != &generate_by_pattern)
+		return "pattern=yes of probe gpio is for --method respond and generate";
+	return values[CHIP] ? NULL : "pattern=yes of probe gpio needs the times of edges, which sysfs does not tell: say chip=";
+}
+
 static int gpio_check(const struct method *method, const char *const *values, int64_t period_ns, char *why, size_t room)
 {
 	struct gpio_order order;
@@ -223,6 +252,8 @@ static int gpio_check(const struct method *method, const char *const *values, in
 	if (!wrong)
 		wrong = read_address(role_of(method), values, period_ns, &address);
 	if (!wrong)
+		wrong = read_pattern(role_of(method), values);
+	if (!wrong)
 		return gpio_look(&order, why, room) ? -EINVAL : 0;
 	snprintf(why, room, "%s", wrong);
 	return -EINVAL;
@@ -230,9 +261,20 @@ static int gpio_check(const struct method *method, const char *const *values, in
 
 static const struct method *gpio_adapt(const struct method *method, const char *const *values)
 {
-	const struct role *other = role_of(method)->by_sysfs;
+	const struct role *role = role_of(method);
 
-	return other && !values[CHIP] ? &other->method : method;
+	if (role->by_pattern && values[PATTERN] && !strcmp(values[PATTERN], "yes"))
+		return &role->by_pattern->method;
+	return role->by_sysfs && !values[CHIP] ? &role->by_sysfs->method : method;
+}
+
+/* From the due time to the edge, evenly from 0 to half a period: the generator of Knuth's MMIX, whose high bits are the better ones. */
+static void draw_distance(struct response *response)
+{
+	if (!response->seed)
+		return;
+	response->random = response->random * 6364136223846793005ULL + 1442695040888963407ULL;
+	response->apart_ns = (int64_t)(((response->random >> 32) * ((uint64_t)response->stimulus.period_ns / 2)) >> 32);
 }
 
 static int give_edge(struct response *response)
@@ -323,6 +365,9 @@ static int gpio_probe_open(struct worker *worker, const struct method *method, i
 	response->stimulus = (struct stimulus){ .due_ns = first_due_ns, .period_ns = period_ns, .both = response->both,
 						.level = order.edges != GPIO_FALLING };
 	order.period_ns = period_ns;
+	if (response->role == &generate_by_pattern)
+		response->seed = response->random = (uint64_t)clock_now_ns() | 1;
+	draw_distance(response);
 	arrange(response, &order);
 	int err = gpio_open(&response->gpio, &order, worker->why, sizeof(worker->why));
 
@@ -360,6 +405,17 @@ static void tell_latmon(const struct response *response, const struct activation
 		latmon_put(response->latmon, activation->values[0], answered);
 }
 
+/* With a pattern the activation tells when the edge was given, and not when it was due. */
+static void end_edge(struct response *response, int64_t value_ns, bool answered, struct activation *activation)
+{
+	int64_t given_ns = response->stimulus.given_ns;
+
+	stimulus_end(&response->stimulus, value_ns, answered, activation);
+	if (response->seed)
+		activation->due_ns = given_ns;
+	draw_distance(response);
+}
+
 /* What is known is that the answer takes longer. */
 static int give_up(struct worker *worker, struct activation *activation)
 {
@@ -368,7 +424,7 @@ static int give_up(struct worker *worker, struct activation *activation)
 
 	for (int i = 0; i < FIELDS_MOST; i++)
 		activation->values[i] = waited_ns;
-	stimulus_end(&response->stimulus, waited_ns, false, activation);
+	end_edge(response, waited_ns, false, activation);
 	tell_latmon(response, activation, false);
 	return gpio_drive(&response->gpio, !response->stimulus.level);
 }
@@ -396,7 +452,8 @@ static int take_answer(struct worker *worker, struct activation *activation)
 	struct stimulus *stimulus = &response->stimulus;
 	int64_t *value = activation->values;
 	struct gpio_edge edge;
-	int err = stimulus->given_ns ? 0 : sys_sleep(CLOCK_MONOTONIC, TIMER_ABSTIME, stimulus->due_ns);
+	int err = stimulus->given_ns ? 0 : sys_sleep(CLOCK_MONOTONIC, TIMER_ABSTIME,
+							 stimulus->due_ns + response->apart_ns);
 
 	if (!err && !stimulus->given_ns)
 		err = give_edge(response);
@@ -408,7 +465,7 @@ static int take_answer(struct worker *worker, struct activation *activation)
 		*value++ = edge.edge_ns - stimulus->given_ns;
 	if (!edge.edge_ns || response->role->own_wire)
 		*value++ = edge.woken_ns - stimulus->given_ns;
-	stimulus_end(stimulus, value[-1], true, activation);
+	end_edge(response, value[-1], true, activation);
 	tell_latmon(response, activation, true);
 	return response->both ? 0 : gpio_drive(&response->gpio, !stimulus->level);
 }
@@ -480,11 +537,11 @@ static void leave_account(struct worker *worker)
 	snprintf(file->path, sizeof(file->path), "gpio/thread%d", worker->number);
 	file->length = (size_t)snprintf(file->content, ACCOUNT_MOST,
 		"interface %s\nchip %s\nlabel %s\nin %u\nout %u\nedges %llu\nlost %llu\ngiven %llu\nanswered %llu\n"
-		"unanswered %llu\nstrays %llu\n",
+		"unanswered %llu\nstrays %llu\nseed %llu\n",
 		gpio_interface_name(gpio->interface), gpio->chip.name, gpio->chip.label, gpio->order.in, gpio->order.out,
 		(unsigned long long)response->edges, (unsigned long long)response->lost, (unsigned long long)stimulus->given,
 		(unsigned long long)stimulus->answered, (unsigned long long)stimulus->unanswered,
-		(unsigned long long)stimulus->strays);
+		(unsigned long long)stimulus->strays, (unsigned long long)response->seed);
 	worker->n_files++;
 }
 

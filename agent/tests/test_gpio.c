@@ -198,6 +198,34 @@ static void options_must_make_sense(void)
 		CHECK(strstr(refusal(NULL, "3", "2", "sysfs", NULL), "/sys/class/gpio"));
 }
 
+/* Of a pattern for a method. */
+static const char *pattern_refusal(const char *method, const char *chip, const char *pattern)
+{
+	const char *const given[PROBE_OPTIONS] = { chip, "3", "2", NULL, NULL, NULL, NULL, pattern };
+
+	*why = '\0';
+	CHECK((probe->check(probe_method(probe, method), given, 1000000, why, sizeof(why)) == -EINVAL) == !!*why);
+	return why;
+}
+
+static void a_pattern_is_for_two_boards(void)
+{
+	static const char *const with[PROBE_OPTIONS] = { "0", "3", "2", NULL, NULL, NULL, NULL, "yes" };
+	static const char *const without[PROBE_OPTIONS] = { "0", "3", "2", NULL, NULL, NULL, NULL, "no" };
+	static const char *const methods[] = { "respond", "generate" };
+
+	CHECK(strstr(pattern_refusal("respond", "0", "some"), "pattern= of probe gpio is yes or no"));
+	CHECK(strstr(pattern_refusal("wire", "0", "yes"), "for --method respond and generate"));
+	for (size_t i = 0; i < sizeof(methods) / sizeof(*methods); i++) {
+		const struct method *method = probe_method(probe, methods[i]), *other = probe->adapt(method, with);
+
+		CHECK(probe->adapt(method, without) == method);
+		CHECK(other->exact && other->external && other->single && !other->on_grid);
+		CHECK(other->from_outside == method->from_outside && method_fields(other) == method_fields(method));
+		CHECK(!strncmp(other->name, methods[i], strlen(methods[i])) && strstr(other->name, "_pattern"));
+	}
+}
+
 static void without_times_there_are_fewer_fields(void)
 {
 	static const char *const with_chip[PROBE_OPTIONS] = { "0" }, *const without[PROBE_OPTIONS] = { NULL };
@@ -229,6 +257,7 @@ int main(void)
 	probe = probe_find("gpio");
 	CHECK(probe);
 	options_must_make_sense();
+	a_pattern_is_for_two_boards();
 	without_times_there_are_fewer_fields();
 	return EXIT_SUCCESS;
 }

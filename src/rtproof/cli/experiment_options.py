@@ -55,6 +55,27 @@ PROFILE_OPTIONS = (
 )
 
 
+GENERATOR_OPTIONS = (
+    click.option(
+        "--generator",
+        metavar="NAME",
+        shell_complete=shell_completion.complete_targets,
+        help="The target that gives the edges which --probe gpio answers; both records are paired.",
+    ),
+    click.option(
+        "--generator-option",
+        type=parameter_types.KEY_VALUE,
+        multiple=True,
+        help="An option of the generator's target; may be repeated.",
+    ),
+    click.option(
+        "--generator-lines",
+        metavar="LINES",
+        help="Lines of the generator's board, as those of --probe gpio: chip=0,in=5,out=6.",
+    ),
+)
+
+
 def page_options(beside: str) -> Callable[[Command], Command]:
     """output, form, report and as_json. beside: the name of the argument that the page goes beside."""
     return with_options(

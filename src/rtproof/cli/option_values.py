@@ -9,7 +9,7 @@ completion may last. UsageError for options that do not go together.
 import secrets
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
@@ -21,9 +21,11 @@ from rtproof.cli.parameter_types import with_options
 from rtproof.core import units
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import duration
-from rtproof.experiment import run_request
+from rtproof.experiment import paired_runs, run_request
 from rtproof.experiment.run_request import (
     ExperimentRequest,
+    GeneratorRequest,
+    Measurement,
     ProfileRequest,
     SeriesRequest,
     SeriesSide,
@@ -255,6 +257,32 @@ def refuse_with_stream(options: Mapping[str, bool]) -> None:
             raise click.UsageError(f"--stream fetches one plain run while it is measured: leave {name} out")
 
 
+Generator = tuple[str, tuple[tuple[str, str], ...], str | None]
+"""Name of a target, its options, and the lines of its board."""
+
+
+def take_generator(values: dict[str, Any]) -> Generator | None:
+    """Take the options of the board that gives edges out of a command's values; None without one.
+
+    UsageError for options that do not go with it.
+    """
+    name, options, lines = (values.pop(key) for key in ("generator", "generator_option", "generator_lines"))
+    if name is None:
+        if options or lines:
+            raise click.UsageError("--generator-option and --generator-lines need a --generator")
+        return None
+    paired_runs.refuse_others(values)
+    return name, options, lines
+
+
+def both_sides(generator: Generator, values: dict[str, Any]) -> tuple[Measurement, GeneratorRequest]:
+    """What the two boards are asked for. values: those of the agent."""
+    measured = run_request.measurement(values)
+    responder = run_request.measurement(paired_runs.responder_values(values))
+    measured = replace(measured, arguments=responder.arguments)
+    return measured, paired_runs.generator_request(*generator, values)
+
+
 def take_host_options(
     values: dict[str, Any], command: tuple[str, ...], requirements: tuple[Requirement, ...], *, until_decided: bool
 ) -> ExperimentRequest:
@@ -277,18 +305,23 @@ def take_host_options(
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What the options of ``rtproof run`` ask for: a profile, a series, or one measurement by the agent's values."""
+    """What the options of ``rtproof run`` ask for: a profile, a series, or one measurement by the agent's values.
+
+    generator: the second board of that measurement, which gives the edges.
+    """
 
     asked: ExperimentRequest
     profile: ProfileRequest | None
     series: SeriesRequest | None
     watch: Watch | None
     detach: bool
-    values: Mapping[str, Any]
+    values: dict[str, Any]
+    generator: Generator | None = None
 
 
 def take_run_request(values: dict[str, Any], typed: tuple[str, ...]) -> RunRequest:
     """The request that the values of the options of ``rtproof run`` make. typed: the command, kept with the run."""
+    generator = take_generator(values)
     requirements = take_requirements(values)
     refuse_virtual_time(values)
     if values["profile"] is None and values["abba"] is None:
@@ -306,10 +339,16 @@ def take_run_request(values: dict[str, Any], typed: tuple[str, ...]) -> RunReque
     refuse_for_several(asked, bool(profile or series))
     if stream:
         traced = "--explain, --observer and --trace"
-        given = {"--profile": profile, "--repeat and --abba": series, "--detach": detach, traced: values["trace"]}
+        given = {
+            "--profile": profile,
+            "--repeat and --abba": series,
+            "--detach": detach,
+            "--generator": generator,
+            traced: values["trace"],
+        }
         refuse_with_stream({name: bool(one) for name, one in given.items()})
         asked = run_request.streamed(asked)
-    return RunRequest(asked, profile, series, watch, detach, values)
+    return RunRequest(asked, profile, series, watch, detach, values, generator)
 
 
 def refuse_for_several(asked: ExperimentRequest, several: bool) -> None:

@@ -38,8 +38,11 @@ BOUND = {
     "output": "give pytest --rtproof-output, or set rtproof_output in its ini file",
 }
 """Options that a test may not give, because they are of the board and not of the test; and where they belong."""
-FOR_THE_SHELL = ("json", "verbose", "quiet", "detach", "profile", "set", "given", "repeat", "abba")
-"""Options about what is printed, or that measure more than one run."""
+FOR_THE_SHELL = (
+    *("json", "verbose", "quiet", "detach", "profile", "set", "given", "repeat", "abba"),
+    *("generator", "generator_option", "generator_lines"),
+)
+"""Options about what is printed, or that measure more than one run on one board."""
 LABGRID = "labgrid"
 SHARES = (0.5, 0.99, 0.999)
 MOST_OF_NAME = 100

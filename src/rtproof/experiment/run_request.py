@@ -58,6 +58,18 @@ def streamed(asked: ExperimentRequest) -> ExperimentRequest:
 
 
 @dataclass(frozen=True)
+class GeneratorRequest:
+    """The board that gives the edges. target: name of its plug-in, and target_options for it.
+
+    arguments: of its agent. The length of the run is its own.
+    """
+
+    target: str
+    target_options: tuple[tuple[str, str], ...]
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Measurement:
     """One measurement as the agent is asked for it.
 

@@ -30,10 +30,10 @@ from rtproof.importers import _jitterdebugger_samples as timed_samples
 from rtproof.judge.analyse import Requirements, analyse, requirement_tuple
 from rtproof.judge.analysis_model import NO_LONGEST, Analysis, Requirement
 from rtproof.judge.histogram_only import analyse_histogram
+from rtproof.judge.paired import analyse_pair
 from rtproof.judge.verdict import chosen_after_the_data, ended_when_decided, limits_of_the_record, stated_by_the_user
 from rtproof.record import file_kinds, run_folder
 from rtproof.record.chunks import is_record
-from rtproof.record.contents import Record
 from rtproof.record.run_folder import RECORD_NAME, Run, RunInfo
 from rtproof.report import compose, formats, render, title
 from rtproof.report.text_table import fitted_to_terminal
@@ -80,6 +80,7 @@ class AnalysedRun:
             "host",
             "user",
             "target",
+            "generator",
             "rtproof_version",
             "agent_arch",
             "agent_sha256",
@@ -105,7 +106,7 @@ def read_run(
     found = open_run(run)
     fixed = _limits_fixed_before(found)
     asked = requirement_tuple(later) or fixed
-    analysis = replace(_analyse(found.record, asked, workers, horizon, limits=len(fixed)), shares=percentiles)
+    analysis = replace(_analyse(found, asked, workers, horizon, limits=len(fixed)), shares=percentiles)
     analysis = _with_early_end(analysis, found.info)
     if found.info is None and fixed:
         analysis = limits_of_the_record(analysis, fixed)
@@ -121,19 +122,22 @@ def read_run_with_stated_limits(run: Path, stated: tuple[Requirement, ...], work
     fixed = _limits_fixed_before(found)
     told = {each.limit_ns for each in stated} if found.info is None else set()
     limits = len({*stated, *(each for each in fixed if each.limit_ns not in told)})
-    analysis = _with_early_end(_analyse(found.record, stated, workers, limits=limits), found.info)
+    analysis = _with_early_end(_analyse(found, stated, workers, limits=limits), found.info)
     return AnalysedRun(analysis if set(stated) <= set(fixed) else stated_by_the_user(analysis, fixed), found.info)
 
 
 def _analyse(
-    record: Record,
+    run: Run,
     asked: Requirements,
     workers: int | None = None,
     horizon: ForecastHorizon | None = None,
     *,
     limits: int = 0,
 ) -> Analysis:
-    """Of the agent's own samples, or of what another tool printed."""
+    """Of the agent's own samples, of those of two boards, or of what another tool printed."""
+    record = run.record
+    if run.generator:
+        return analyse_pair(run, asked, workers, horizon, limits)
     if foreign_tools.is_tool_run(record):
         return foreign_tools.analyse_tool_record(record, requirement_tuple(asked), limits)
     return analyse(record, asked, workers, horizon, limits=limits)

@@ -12,6 +12,7 @@ from io import StringIO
 from pathlib import Path
 
 import click
+import msgspec
 
 from rtproof import targets
 from rtproof.core import files, patience, plugins
@@ -36,6 +37,7 @@ from rtproof.experiment.run_request import (
     TABLES,
     VERDICT_ONLY,
     ExperimentRequest,
+    GeneratorRequest,
     Measurement,
     ProfileRequest,
     SeriesRequest,
@@ -43,10 +45,11 @@ from rtproof.experiment.run_request import (
 from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.verdict_sentences import claim_answer
 from rtproof.judge.watch import Watch
-from rtproof.record.run_folder import read_run_info
+from rtproof.record.run_folder import GENERATOR_NAME, RECORD_NAME, read_run_info
 from rtproof.report.pages import run_summary
-from rtproof.run import session, unfinished_run
+from rtproof.run import pair_session, session, unfinished_run
 from rtproof.run.live_view import LiveView, can_redraw, shows_colours
+from rtproof.run.pair_session import PairOutcome
 from rtproof.run.session import AgentOutcome, RunPlan
 from rtproof.summary.kernel_trace import has_recorder
 from rtproof.targets import LastingTarget, Target
@@ -144,6 +147,47 @@ def measure_folder(asked: ExperimentRequest, wanted: Measurement) -> tuple[Path,
     return folder, _agent_failure(outcome)
 
 
+def run_pair(asked: ExperimentRequest, wanted: Measurement, generator: GeneratorRequest) -> int:
+    """Measure once on two boards, one of which gives the edges that the other answers; the exit code."""
+    giving = replace(asked, target=generator.target, target_options=generator.target_options, agent=None)
+    with (
+        _open_target(asked, lambda options: with_lab_kernel(asked.target, options, wanted.probe)) as target,
+        _open_target(giving, lambda options: with_lab_kernel(giving.target, options, wanted.probe)) as other,
+    ):
+        folder = asked.output or _usual_folder(target.host_name())
+        plan = _runner(replace(asked, requirements=()), target).plan(folder, wanted.arguments, asked.note)
+        info = local_runner.describe_run(asked, target.machine(), plan.agent)
+        plan = replace(plan, info=msgspec.structs.replace(info, generator=generator.target))
+        other_plan = replace(
+            _runner(giving, other).plan(folder, generator.arguments, asked.note),
+            record_name=GENERATOR_NAME,
+        )
+        report = stored_runs.report_path(folder, HTML) if asked.report else None
+        view = LiveView(sys.stderr, wanted.length, can_redraw(sys.stderr))
+        view.length_ns = wanted.length_ns
+        sides = (pair_session.Side(target, plan), pair_session.Side(other, other_plan))
+        with files.removing_empty_folders(folder):
+            outcome = pair_session.run_pair(*sides, view)
+    return _print_pair(asked, folder, report, outcome)
+
+
+def _print_pair(asked: ExperimentRequest, folder: Path, report: Path | None, outcome: PairOutcome) -> int:
+    """Print and write what was found; the exit code. TargetError if a record is still on its board."""
+    attach_it = f"{program_name()} attach {shlex.quote(str(folder))}"
+    left = [name for name in (GENERATOR_NAME, RECORD_NAME) if unfinished_run.is_there(folder, name)]
+    if left:
+        why = "; ".join(outcome.lost)
+        raise TargetError(f"{why}; not both records are here yet: {attach_it} fetches the rest")
+    for sentence in outcome.lost:
+        click.echo(f"rtproof: {sentence}", err=True)
+    if not (folder / RECORD_NAME).exists():
+        raise TargetError(f"the responder left no record; the generator's is {folder / GENERATOR_NAME}")
+    code = _print_result(asked, folder, report, outcome.generator or AgentOutcome(0, ""))
+    if outcome.responder and (failure := _agent_failure(outcome.responder)):
+        raise failure
+    return code
+
+
 def start_detached(asked: ExperimentRequest, wanted: Measurement) -> int:
     """Start a run on a board, leave it there, and say how to take it up; the exit code."""
     with _open_target(asked, lambda options: options) as target:
@@ -160,26 +204,38 @@ def start_detached(asked: ExperimentRequest, wanted: Measurement) -> int:
 
 
 def attach(folder: Path, *, stop: bool, report: bool) -> int:
-    """Take up a run that goes on on a board, until it ends, and print what was found; the exit code."""
-    unfinished = unfinished_run.read(folder)
+    """Take up a run that goes on on a board, until it ends, and print what was found; the exit code.
+
+    Of a run on two boards the generator is followed to its end, and then the responder is asked to finish.
+    """
+    left = [name for name in (GENERATOR_NAME, RECORD_NAME) if unfinished_run.is_there(folder, name)]
+    paired = GENERATOR_NAME in left or (folder / GENERATOR_NAME).exists()
     info = read_run_info(folder)
-    requirements = stored_runs.requirements_of(info) if info else ()
     asked = ExperimentRequest(
         command=("rtproof", "attach", str(folder)),
-        target=unfinished.target,
-        requirements=requirements,
-        target_options=tuple(unfinished.target_options.items()),
+        target=info.target if info else "",
+        requirements=stored_runs.requirements_of(info) if info else (),
     )
+    outcomes = [
+        _take_up(asked, folder, name, stop=stop or (paired and name == RECORD_NAME)) for name in left or [RECORD_NAME]
+    ]
+    page = stored_runs.report_path(folder, HTML) if report else None
+    return _print_result(asked, folder, page, outcomes[0])
+
+
+def _take_up(asked: ExperimentRequest, folder: Path, record_name: str, *, stop: bool) -> AgentOutcome:
+    """Follow one agent until its record is here."""
+    unfinished = unfinished_run.read(folder, record_name)
+    asked = replace(asked, target=unfinished.target, target_options=tuple(unfinished.target_options.items()))
     with _open_when_reached(asked, unfinished.target_options) as target:
         if not isinstance(target, LastingTarget):
             raise UserError(f"a run on the target {unfinished.target} cannot be taken up")
         view = LiveView(sys.stderr, unfinished.goal, can_redraw(sys.stderr))
         view.length_ns = unfinished.length_ns
         try:
-            outcome = session.attach_session(target, folder, view, stop=stop)
+            return session.attach_session(target, folder, view, stop=stop, record_name=record_name)
         except LinkError as problem:
             raise _with_way_back(problem, folder) from None
-    return _print_result(asked, folder, stored_runs.report_path(folder, HTML) if report else None, outcome)
 
 
 def run_as_cyclictest(asked: ExperimentRequest, wanted: Measurement, output: CyclictestOutput) -> int:
@@ -285,7 +341,7 @@ def _measure(
 
 def _with_way_back(problem: LinkError, folder: Path) -> LinkError:
     """The same, and how to have what was measured: the run goes on without its host."""
-    if not unfinished_run.is_there(folder):
+    if not any(unfinished_run.is_there(folder, name) for name in unfinished_run.OF_RECORD):
         return problem
     return LinkError(f"{problem}; {program_name()} attach {shlex.quote(str(folder))} takes the run up")
 

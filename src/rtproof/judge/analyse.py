@@ -5,9 +5,9 @@ The list of checks is closed: docs/json-schema.md names the code of every doubt,
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from rtproof.judge.analysis_model import Analysis, Requirement
+from rtproof.judge.analysis_model import Analysis, Requirement, Verdict
 from rtproof.judge.checks import counting, link, load_work, measuring_threads, rival_threads_and_budgets, target_state
 from rtproof.judge.checks.case import Check, CheckedRun
 from rtproof.judge.episodes import with_stalls_to_the_end
@@ -22,7 +22,7 @@ from rtproof.summary.series import pooled, summarise
 from rtproof.summary.summary_model import Cycles, Doubt, Severity, Summary, Switch
 from rtproof.tail import forecast_sentences
 from rtproof.tail.forecast import forecast, open_length_forecast
-from rtproof.tail.forecast_model import NOWHERE, ForecastHorizon
+from rtproof.tail.forecast_model import NOWHERE, Forecast, ForecastHorizon
 
 # Doubts: reasons not to believe a number, each with what to do about it. The report shows them before the numbers.
 
@@ -87,34 +87,71 @@ def analyse(
     of error, if more than those given do. Raises RecordError if samples cannot be read or have values that no clock can
     show.
     """
-    asked = requirement_tuple(requirement) or (None,)
     every = with_stalls_to_the_end(record, summarise(record, workers))
     fields = series_by_field(record)
     summaries = summaries_of_field(every, judged_series(record))
     together = pooled(summaries)
     between = stage_switches(record, fields)
     found = doubts_about_run(record, every, requirement_tuple(requirement), between)
-    predicted = None if horizon == NOWHERE or virtual_time_clock(record) else forecast(record, together, found, horizon)
-    gathered = [(each, gather_evidence(record, each, summaries, together, found)) for each in asked]
-    if not length_was_fixed(gathered[0][1]):
-        predicted = open_length_forecast(predicted)
-    told = forecast_sentences.forecast_lines(predicted)
-    verdicts = tuple(
-        judge_requirement(each, replace(one, forecast=told), limits or len(asked)) for each, one in gathered
-    )
+    judged = _judge(_Measured(record, summaries, together, found), requirement, horizon, limits)
     return Analysis(
         record,
         summaries,
         together,
         found,
-        deciding_verdict(verdicts),
+        deciding_verdict(judged.verdicts),
         every=every,
         stages=tuple(pooled(summaries_of_field(every, field)) for field in fields),
         switches=between,
         cycles=_cycles_of_loop(record),
-        forecast=predicted,
-        verdicts=verdicts,
+        forecast=judged.forecast,
+        verdicts=judged.verdicts,
     )
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """What a verdict rests on."""
+
+    record: Record
+    summaries: tuple[Summary, ...]
+    pooled: Summary
+    doubts: tuple[Doubt, ...]
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """What follows from it."""
+
+    verdicts: tuple[Verdict, ...]
+    forecast: Forecast | None
+
+
+def _judge(measured: _Measured, requirement: Requirements, horizon: ForecastHorizon | None, limits: int) -> _Judged:
+    asked = requirement_tuple(requirement) or (None,)
+    record, together, found = measured.record, measured.pooled, measured.doubts
+    predicted = None if horizon == NOWHERE or virtual_time_clock(record) else forecast(record, together, found, horizon)
+    gathered = [(each, gather_evidence(record, each, measured.summaries, together, found)) for each in asked]
+    if not length_was_fixed(gathered[0][1]):
+        predicted = open_length_forecast(predicted)
+    told = forecast_sentences.forecast_lines(predicted)
+    verdicts = (judge_requirement(each, replace(one, forecast=told), limits or len(asked)) for each, one in gathered)
+    return _Judged(tuple(verdicts), predicted)
+
+
+def with_more_doubts(
+    analysis: Analysis,
+    more: Sequence[Doubt],
+    requirement: Requirements,
+    horizon: ForecastHorizon | None,
+    limits: int,
+) -> Analysis:
+    """The analysis, judged again with doubts about what the verdict rests on besides the record."""
+    found = tuple(sorted(dict.fromkeys((*analysis.doubts, *more)), key=rank_of_doubt))
+    measured = _Measured(analysis.record, analysis.summaries, analysis.pooled, found)
+    judged = _judge(measured, requirement, horizon, limits)
+    verdict = deciding_verdict(judged.verdicts)
+    return replace(analysis, doubts=found, verdict=verdict, verdicts=judged.verdicts, forecast=judged.forecast)
 
 
 def requirement_tuple(requirement: Requirements) -> tuple[Requirement, ...]:

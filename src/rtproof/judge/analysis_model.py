@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from rtproof.record.contents import Record
+from rtproof.summary.edge_pairs import EdgePairs
 from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.summary.quantiles import USUAL_SHARES
 from rtproof.summary.summary_model import Cycles, Doubt, Summary, Switch
@@ -204,6 +205,8 @@ class Analysis:
     forecast: Forecast | None = None
     verdicts: tuple[Verdict, ...] = ()
     imported: ImportedHistogram | None = None
+    edges: EdgePairs | None = None
+    """Of a run on two boards: the edges of both records. Verdict and forecast are then of the generator's record."""
 
 
 def several_stages(analysis: Analysis) -> tuple[Summary, ...]:

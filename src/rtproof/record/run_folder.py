@@ -14,6 +14,8 @@ from rtproof.record.contents import Record
 from rtproof.record.reading import open_record
 
 RECORD_NAME = "run.rtrec"
+GENERATOR_NAME = "generator.rtrec"
+"""The record of the board that gave the edges, in the folder of the run that answered them."""
 INFO_NAME = "run.json"
 SCHEMA_VERSION = 3
 
@@ -46,7 +48,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     ``started``: ISO 8601 with the offset from UTC. ``command``: as typed. ``note``: free text of the user.
     ``requirements``: those fixed before the run, in the order given; schema 1 had a single ``requirement``.
-    ``until_decided``: whether the run should end as soon as all requirements were decided.
+    ``until_decided``: whether the run should end as soon as all requirements were decided. ``generator``: target of the
+    board that gave the edges, of a run on two boards; "" of any other.
     """
 
     command: list[str]
@@ -60,6 +63,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     requirements: list[RequirementInfo] = []
     until_decided: bool = False
     note: str = ""
+    generator: str = ""
     schema_version: int = SCHEMA_VERSION
 
 
@@ -75,10 +79,14 @@ class _RequirementOfSchema1(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Run:
-    """A record, and what the host wrote beside it. ``info`` is None for a record without a ``run.json``."""
+    """A record, and what the host wrote beside it. ``info`` is None for a record without a ``run.json``.
+
+    ``generator``: the record of the board that gave the edges, of a run on two boards.
+    """
 
     record: Record
     info: RunInfo | None
+    generator: Record | None = None
 
 
 def create_run_folder(path: str | os.PathLike[str]) -> Path:
@@ -119,7 +127,15 @@ def open_run(path: str | os.PathLike[str]) -> Run:
         return Run(open_record(place), None)
     if not (place / RECORD_NAME).exists():
         raise RecordError(f"{place} is not a run folder: it has no {RECORD_NAME}")
-    return Run(open_record(place / RECORD_NAME), _read_info(place / INFO_NAME))
+    info = _read_info(place / INFO_NAME)
+    giving = place / GENERATOR_NAME
+    there = giving.exists() and giving.stat().st_size > 0
+    if info and info.generator and not there:
+        raise UserError(
+            f"the record of the board that gave the edges is not in {place}: rtproof attach {place} fetches it, if it "
+            f"is on that board; {place / RECORD_NAME} alone has the responder's part of the times"
+        )
+    return Run(open_record(place / RECORD_NAME), info, open_record(giving) if there else None)
 
 
 def _read_info(place: Path) -> RunInfo | None:

@@ -8,6 +8,7 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.report.blocks import Block
 from rtproof.report.sections import (
     distribution,
+    edges,
     evidence,
     explained,
     forecast,
@@ -44,6 +45,7 @@ SECTIONS = (
     ReportSection("virtual_time", "Virtual time", verdict.virtual_time_section, short=True, recorded=True),
     ReportSection("verdict", "Verdict", verdict.verdict_section, short=True, untimed=True),
     ReportSection("doubts", "Doubts", verdict.doubts_section, short=True, untimed=True),
+    ReportSection("edges", "Edges of two boards", edges.edges_section, short=True),
     ReportSection("numbers", "Numbers per thread", numbers.numbers_section, short=True),
     ReportSection("stages", "Stages", stages.stages_section, short=True),
     ReportSection("preemption", "Context switch", stages.preemption_section),

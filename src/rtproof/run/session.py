@@ -185,6 +185,8 @@ def _wake_main_thread(receiving: int, thread: int) -> None:
 
 
 LOG_NAME = "agent.log"
+LOG_NAMES = {run_folder.RECORD_NAME: LOG_NAME, run_folder.GENERATOR_NAME: "generator.log"}
+"""What an agent said, beside the record that it wrote."""
 PROGRESS_INTERVAL = "500ms"
 REFUSED = 2
 AGENT_LIST = "see rtproof-agent list"
@@ -196,7 +198,7 @@ DESK_LIST = "see 'rtproof agent list' and 'rtproof loads'"
 class RunPlan:
     """What one run does. ``arguments``: the agent's arguments, without its name and those that the session adds.
 
-    ``info``: written to ``run.json`` before the run starts.
+    ``info``: written to ``run.json`` before the run starts. ``record_name``: of the record in the folder.
     """
 
     folder: Path
@@ -204,6 +206,12 @@ class RunPlan:
     arguments: tuple[str, ...]
     info: run_folder.RunInfo
     target_options: Mapping[str, str] = field(default_factory=dict)
+    record_name: str = run_folder.RECORD_NAME
+
+    @property
+    def record(self) -> Path:
+        """Where the record goes."""
+        return self.folder / self.record_name
 
 
 @dataclass(frozen=True)
@@ -251,10 +259,10 @@ def run_session(
     try:
         run_folder.write_run_info(plan.folder, plan.info)
         outcome = _measure(target, plan, view, watcher, traced)
-        if not _has_content(plan.folder / run_folder.RECORD_NAME):
-            raise _nothing_measured(outcome)
+        if not has_content(plan.folder / run_folder.RECORD_NAME):
+            raise nothing_measured(outcome)
     except BaseException:
-        _remove_if_nothing_measured(plan.folder)
+        remove_if_nothing_measured(plan.folder)
         raise
     return outcome
 
@@ -264,44 +272,49 @@ def start_and_leave(target: LastingTarget, plan: RunPlan, goal: str, length_ns: 
     run_folder.create_run_folder(plan.folder)
     try:
         run_folder.write_run_info(plan.folder, plan.info)
-        _start(target, plan, goal, length_ns)
+        start_agent(target, plan, goal, length_ns)
         if isinstance(target, LentTarget):
             target.keep()
     except BaseException:
-        _remove_if_nothing_measured(plan.folder)
+        remove_if_nothing_measured(plan.folder)
         raise
 
 
 def attach_session(
-    target: LastingTarget, folder: Path, view: LiveView, watcher: Watcher | None = None, *, stop: bool = False
+    target: LastingTarget,
+    folder: Path,
+    view: LiveView,
+    *,
+    stop: bool = False,
+    record_name: str = run_folder.RECORD_NAME,
 ) -> AgentOutcome:
     """Take up a run that goes on on a board, until its record is in the folder. stop: ask the agent to finish.
 
     UserError if the folder has no such run.
     """
-    process = target.take_up(unfinished_run.read(folder).where)
-    log = folder / LOG_NAME
+    process = target.take_up(unfinished_run.read(folder, record_name).where)
+    log = folder / LOG_NAMES[record_name]
     before = log.read_bytes() if log.exists() else b""
-    if not process.stream_into(folder / run_folder.RECORD_NAME):
+    if not process.stream_into(folder / record_name):
         log.unlink(missing_ok=True)
     if stop:
         process.interrupt()
     with forwarding_signals() as forwarder:
-        listener = AgentListener(view, log, watcher, process.interrupt)
+        listener = AgentListener(view, log, stop=process.interrupt)
         try:
             outcome = _follow(process, listener, forwarder)
-            _bring_home(target, process.where()["record"], folder)
+            bring_home(target, process.where()["record"], folder / record_name)
         except NoSuchRunError as problem:
             log.write_bytes(before)
-            outcome = _fetched_before(folder, problem)
+            outcome = _fetched_before(folder / record_name, problem)
     return outcome
 
 
-def _fetched_before(folder: Path, problem: NoSuchRunError) -> AgentOutcome:
+def _fetched_before(record: Path, problem: NoSuchRunError) -> AgentOutcome:
     """How a run ended whose host was killed after it had removed the run from the board."""
-    if not _has_content(folder / run_folder.RECORD_NAME):
+    if not has_content(record):
         raise problem
-    unfinished_run.remove(folder)
+    unfinished_run.remove(record.parent, record.name)
     return AgentOutcome(-signal.SIGKILL, "", vanished=str(problem))
 
 
@@ -309,20 +322,20 @@ def _measure(
     target: Target, plan: RunPlan, view: LiveView, watcher: Watcher | None, traced: Callable[[], None]
 ) -> AgentOutcome:
     with forwarding_signals() as forwarder:
-        process, remote = _start(target, plan, view.goal, view.length_ns)
+        process, remote = start_agent(target, plan, view.goal, view.length_ns)
         listener = AgentListener(view, plan.folder / LOG_NAME, watcher, process.interrupt, traced)
         outcome = _follow(process, listener, forwarder)
-        _bring_home(target, remote, plan.folder)
+        bring_home(target, remote, plan.record)
     return outcome
 
 
-def _start(target: Target, plan: RunPlan, goal: str, length_ns: int) -> tuple[Process, str]:
+def start_agent(target: Target, plan: RunPlan, goal: str, length_ns: int) -> tuple[Process, str]:
     """Start the agent; the process, and the record's place on the target.
 
     Where it goes on without this host, the folder says how to find it again.
     """
     lasts = isinstance(target, LastingTarget)
-    remote = target.place(plan.folder / run_folder.RECORD_NAME)
+    remote = target.place(plan.record)
     with_host = () if lasts else ("--stop-on-eof",)
     words = ("run", "-o", remote, *plan.arguments, "--progress", PROGRESS_INTERVAL, *with_host)
     process = target.start((target.push(plan.agent), *words))
@@ -334,28 +347,33 @@ def _start(target: Target, plan: RunPlan, goal: str, length_ns: int) -> tuple[Pr
             goal=goal,
             length_ns=length_ns,
         )
-        unfinished_run.write(plan.folder, unfinished)
-        process.stream_into(plan.folder / run_folder.RECORD_NAME)
+        unfinished_run.write(plan.folder, unfinished, plan.record_name)
+        process.stream_into(plan.folder / plan.record_name)
     return process, remote
 
 
 def _follow(process: Process, listener: AgentListener, forwarder: SignalForwarder) -> AgentOutcome:
     forwarder.process = process
+    return follow(process, listener, lambda: forwarder.received > 0)
+
+
+def follow(process: Process, listener: AgentListener, interrupted: Callable[[], bool]) -> AgentOutcome:
+    """Listen until the process ends. interrupted: whether the user ended the run."""
     listener.listen(process.lines())
     code = process.wait()
     vanished = process.ended_how() if isinstance(process, LastingProcess) else ""
-    outcome = AgentOutcome(code, listener.last, forwarder.received > 0, listener.stopped, vanished)
+    outcome = AgentOutcome(code, listener.last, interrupted(), listener.stopped, vanished)
     listener.finish(outcome.failed)
     return outcome
 
 
-def _bring_home(target: Target, remote: str, folder: Path) -> None:
-    record = folder / run_folder.RECORD_NAME
+def bring_home(target: Target, remote: str, record: Path) -> None:
+    """Fetch a record, and then forget that it was on a board."""
     target.pull(remote, record)
-    if _has_content(record):
+    if has_content(record):
         _flush_record(record)
-    if unfinished_run.is_there(folder):
-        unfinished_run.remove(folder)
+    if unfinished_run.is_there(record.parent, record.name):
+        unfinished_run.remove(record.parent, record.name)
 
 
 def _flush_record(record: Path) -> None:
@@ -365,7 +383,8 @@ def _flush_record(record: Path) -> None:
         raise TargetError(f"cannot flush {record} to its medium: {error.strerror}") from error
 
 
-def _nothing_measured(outcome: AgentOutcome) -> RtproofError:
+def nothing_measured(outcome: AgentOutcome) -> RtproofError:
+    """Why there is no record."""
     if outcome.exit_code == REFUSED and outcome.said:
         return UserError(outcome.said.replace(AGENT_LIST, DESK_LIST))
     how = f"was killed by {outcome.killed_by}" if outcome.killed_by else f"ended with exit code {outcome.exit_code}"
@@ -373,15 +392,17 @@ def _nothing_measured(outcome: AgentOutcome) -> RtproofError:
     return TargetError(f"the agent {how} before it measured anything{reason}")
 
 
-def _has_content(file: Path) -> bool:
+def has_content(file: Path) -> bool:
+    """Whether there is such a file with anything in it."""
     return file.exists() and file.stat().st_size > 0
 
 
-def _remove_if_nothing_measured(folder: Path) -> None:
+def remove_if_nothing_measured(folder: Path) -> None:
     """Remove rtproof's own files if there is no record. Files of others stay, and so does their folder."""
-    if _has_content(folder / run_folder.RECORD_NAME) or unfinished_run.is_there(folder):
-        return
-    for name in (run_folder.RECORD_NAME, run_folder.INFO_NAME, LOG_NAME):
+    for name in unfinished_run.OF_RECORD:
+        if has_content(folder / name) or unfinished_run.is_there(folder, name):
+            return
+    for name in (*LOG_NAMES, *LOG_NAMES.values(), run_folder.INFO_NAME):
         (folder / name).unlink(missing_ok=True)
     with contextlib.suppress(OSError):
         folder.rmdir()

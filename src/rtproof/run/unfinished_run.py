@@ -7,8 +7,11 @@ import msgspec
 
 from rtproof.core import files
 from rtproof.core.errors import UserError
+from rtproof.record import run_folder
 
 NAME = "unfinished.json"
+OF_RECORD = {run_folder.RECORD_NAME: NAME, run_folder.GENERATOR_NAME: "generator-unfinished.json"}
+"""The file for each record of the folder that is still on a board."""
 
 
 class UnfinishedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,17 +28,18 @@ class UnfinishedRun(msgspec.Struct, frozen=True, kw_only=True):
     length_ns: int
 
 
-def write(folder: Path, run: UnfinishedRun) -> None:
-    """Write it whole. UserError if it cannot be written."""
+def write(folder: Path, run: UnfinishedRun, record: str = run_folder.RECORD_NAME) -> None:
+    """Write it whole. UserError if it cannot be written. record: what its record is called in the folder."""
+    place = folder / OF_RECORD[record]
     try:
-        files.write_whole(folder / NAME, msgspec.json.format(msgspec.json.encode(run)) + b"\n")
+        files.write_whole(place, msgspec.json.format(msgspec.json.encode(run)) + b"\n")
     except OSError as problem:
-        raise UserError(f"cannot write {folder / NAME}: {problem.strerror}") from None
+        raise UserError(f"cannot write {place}: {problem.strerror}") from None
 
 
-def read(folder: Path) -> UnfinishedRun:
+def read(folder: Path, record: str = run_folder.RECORD_NAME) -> UnfinishedRun:
     """UserError if the folder has no unfinished run, or what it has cannot be read."""
-    place = folder / NAME
+    place = folder / OF_RECORD[record]
     try:
         return msgspec.json.decode(place.read_bytes(), type=UnfinishedRun)
     except (FileNotFoundError, NotADirectoryError):
@@ -46,12 +50,12 @@ def read(folder: Path) -> UnfinishedRun:
         raise UserError(f"{place} is not a file that a run writes: {problem}") from None
 
 
-def is_there(folder: Path) -> bool:
-    """Whether the folder has an unfinished run."""
-    return (folder / NAME).exists()
+def is_there(folder: Path, record: str = run_folder.RECORD_NAME) -> bool:
+    """Whether the folder has an unfinished run for this record."""
+    return (folder / OF_RECORD[record]).exists()
 
 
-def remove(folder: Path) -> None:
+def remove(folder: Path, record: str = run_folder.RECORD_NAME) -> None:
     """The record has arrived."""
-    (folder / NAME).unlink(missing_ok=True)
+    (folder / OF_RECORD[record]).unlink(missing_ok=True)
     files.flush_folder(folder)

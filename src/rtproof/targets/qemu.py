@@ -30,9 +30,11 @@ OPTIONS: dict[str, str] = {
     "memory": "MiB of memory (512)",
     "files": "files for the guest: PLACE=FILE, separated by commas",
     "setup": "commands for the guest's shell before the program",
+    "serial": "a Unix socket of this host, which the guest's second serial port is; only with mode=wall-clock",
     "edges": "yes: edges come on line 0 of the board's GPIO chip, each after line 1 has answered the one before (no)",
 }
 BOOT_TIMEOUT_S = 300
+GENERATOR = "generator"
 _POLL_S = 0.05
 _LAST_SECONDS = 10
 _MOST_DIGITS = 9
@@ -116,8 +118,11 @@ class QemuTarget:
         return place
 
     def place(self, file: Path) -> str:
-        """A path in /out, the folder whose files come back."""
-        self._log = file.parent / CONSOLE_LOG
+        """A path in /out, the folder whose files come back.
+
+        Two guests may have their records in one folder: that of the edges' generator has another name there.
+        """
+        self._log = file.parent / (f"{file.stem}-{CONSOLE_LOG}" if file.stem == GENERATOR else CONSOLE_LOG)
         return f"/out/{file.name}"
 
     def pull(self, remote: str, file: Path) -> None:
@@ -160,17 +165,22 @@ def _machine(options: dict[str, str]) -> Machine:
     if not options.get("kernel"):
         raise UserError("the target qemu needs a kernel: --target-option kernel=FILE")
     modules = options.get("modules")
+    mode = _mode(options.get("mode", Mode.VIRTUAL_TIME.value))
+    serial = options.get("serial")
+    if serial and mode is Mode.VIRTUAL_TIME:
+        raise UserError("serial= needs mode=wall-clock: what comes from this host has no place in virtual time")
     kernel = open_kernel(Path(options["kernel"]), Path(modules) if modules else None)
     if kernel.arch not in _MACHINES:
         raise TargetError(f"there is no guest for {kernel.arch}")
     return Machine(
         kernel,
         boot=tuple(options.get("boot", "").split()),
-        mode=_mode(options.get("mode", Mode.VIRTUAL_TIME.value)),
+        mode=mode,
         cpus=_number(options, "cpus", 1),
         memory_mib=_number(options, "memory", 512),
         files=tuple(_place_and_file(text) for text in _listed(options, "files")),
         modules=tuple(Path(text) if "/" in text or ".ko" in text else text for text in _listed(options, "insert")),
+        serial=Path(serial) if serial else None,
     )
 
 

@@ -190,11 +190,19 @@ def qemu_arguments(machine: "Machine", kernel: Path, accelerator: str) -> list[s
         *("-smp", str(machine.cpus), "-m", str(machine.memory_mib)),
         *("-kernel", str(kernel), "-initrd", INITRD_FILE, "-append", boot),
         *("-chardev", f"pipe,id=console,path={CONSOLE}", "-serial", "chardev:console"),
+        *_second_serial_port(machine.serial),
         *("-object", f"memory-backend-file,id=mail,mem-path={MAIL_FILE},size={MAILBOX_BYTES},share=on"),
         *("-device", "ivshmem-plain,memdev=mail,master=on"),
         # With the watchdog the guest can stop its own machine at an instant that it chooses.
         *("-device", "i6300esb", "-action", "watchdog=pause"),
     ]
+
+
+def _second_serial_port(socket: Path | None) -> tuple[str, ...]:
+    if not socket:
+        return ()
+    place = str(socket.absolute()).replace(",", ",,")
+    return "-chardev", f"socket,id=serial,path={place}", "-serial", "chardev:serial"
 
 
 def _clock(in_virtual_time: bool, accelerator: str) -> tuple[str, ...]:
@@ -236,7 +244,7 @@ class Machine:
     ``files``: pairs of a path in the guest and a file on this host; they are there when the guest boots. ``modules``:
     names of modules in ``kernel.modules``, or .ko files. They are loaded in this order, after their dependencies.
     ``busybox``: a static BusyBox for the guest; None takes the one of the lab or of this machine. ``loud``: the kernel
-    prints its messages on the console.
+    prints its messages on the console. ``serial``: a Unix socket of this host to which the second serial port connects.
     """
 
     kernel: Kernel
@@ -248,6 +256,7 @@ class Machine:
     modules: tuple[str | Path, ...] = ()
     busybox: Path | None = None
     loud: bool = False
+    serial: Path | None = None
 
     @property
     def in_virtual_time(self) -> bool:

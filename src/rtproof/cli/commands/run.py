@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from rtproof.cli import parameter_types, shell_completion
-from rtproof.cli.experiment_options import PROFILE_OPTIONS, REPEAT_OPTIONS
+from rtproof.cli.experiment_options import GENERATOR_OPTIONS, PROFILE_OPTIONS, REPEAT_OPTIONS
 from rtproof.cli.measurement_options import (
     AGENT_OPTIONS,
     EXPLAIN_OPTION,
@@ -72,6 +72,7 @@ PATH = click.Path(path_type=Path)
     is_flag=True,
     help="Write nothing to the board's flash: fetch the record from its RAM while it is measured.",
 )
+@with_options(*GENERATOR_OPTIONS)
 @click.pass_context
 def command(ctx: click.Context, /, **values: Any) -> None:
     """Measure how late a system reacts, and judge it.
@@ -86,6 +87,8 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     rtproof run --until-decided --max-duration 12h --limit 500us --at-most 1/h
     rtproof run --profile akamina --duration 20s
     rtproof run --abba '--policy fifo' '--policy rr' --repeat 5 --duration 60s
+    rtproof run --target ssh --target-option host=BOARD --probe gpio:chip=0,in=3,out=2 --period 30ms \\
+        --generator ssh --generator-option host=OTHER --generator-lines chip=0,in=5,out=6
     """
     from rtproof.cli import option_values
     from rtproof.experiment import run_request, target_runs
@@ -96,6 +99,8 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     if request.series:
         ctx.exit(target_runs.run_several(request.asked, request.series))
     measurement = run_request.measurement(request.values)
+    if request.generator:
+        ctx.exit(target_runs.run_pair(request.asked, *option_values.both_sides(request.generator, request.values)))
     if request.detach:
         ctx.exit(target_runs.start_detached(request.asked, measurement))
     ctx.exit(target_runs.run_once(request.asked, measurement, request.watch))

@@ -19,8 +19,9 @@ from rtproof.report import number_format
 from rtproof.report.number_format import PrintedUnit, ReportStream
 from rtproof.report.sections.explained import why_in_short
 from rtproof.report.sections.verdict import loop_answer, run_objections
+from rtproof.summary.edge_pairs import EdgePairs, edge_times
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart, scale_end_ns
-from rtproof.summary.quantiles import quantiles
+from rtproof.summary.quantiles import quantile, quantiles
 from rtproof.summary.summary_model import Severity, Summary
 
 MOST_LINES = 18
@@ -125,6 +126,8 @@ def _thread_lines(analysis: Analysis, width: int, most: int) -> list[str]:
     """A table with a row for each thread; the ones with the largest maxima if there are more than fit."""
     if analysis.imported:
         return _imported_lines(analysis, analysis.imported, most)
+    if analysis.edges:
+        return _edge_lines(analysis.edges)
     threads = [stream for stream in number_format.report_streams(analysis) if not stream.pooled]
     shown = _worst(threads, most)
     unit = number_format.latency_unit(analysis)
@@ -135,6 +138,20 @@ def _thread_lines(analysis: Analysis, width: int, most: int) -> list[str]:
         lines = [f"{line}  {more}".rstrip() for line, more in zip(lines, _over_time(shown, cells), strict=True)]
     left_out = len(threads) - len(shown)
     return [*lines, *([f"and {quantity(left_out, 'more thread')}, none later"] if left_out else [])]
+
+
+def _edge_lines(pairs: EdgePairs) -> list[str]:
+    """The response times of a run on two boards, and their parts; and how many edges had an answer."""
+    never, us = pairs.never_answered_ns.size, number_format.US.ns
+    found = f"{quantity(pairs.edges, 'edge')}, {never:,} never answered, {pairs.given.size:,} paired"
+    rows = []
+    for each in edge_times(pairs):
+        shares = [quantile(each.counts, share, ends=each.moments).value for share in SHARES]
+        figures = (each.moments.min, *shares, each.moments.max)
+        shown = ("-" if ns is None else f"{ns / us:,.1f}" for ns in figures)
+        rows.append((each.name, f"{each.moments.count:,}", *shown))
+    header = ("time", "n", "min", "median", "99 %", "99.9 %", "max us")
+    return [*_right_aligned([header, *rows]), found]
 
 
 def _imported_lines(analysis: Analysis, imported: ImportedHistogram, most: int) -> list[str]:

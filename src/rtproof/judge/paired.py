@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Make an ``Analysis`` of the records of two boards, one of which gave the edges that the other answered.
+
+The claim is about the response, which only the generator's clock can tell. So it is judged by the generator's record,
+and an edge that was never answered is late. All else is of the responder, because it is the system that is measured;
+what speaks against either record speaks against the verdict.
+"""
+
+from dataclasses import replace
+
+from rtproof.judge.analyse import Requirements, analyse, rank_of_doubt, with_more_doubts
+from rtproof.judge.analysis_model import Analysis
+from rtproof.record.contents import EndReason, Record
+from rtproof.record.run_folder import Run
+from rtproof.summary.edge_pairs import edges_of_records
+from rtproof.summary.summary_model import Doubt, Severity
+from rtproof.tail.forecast_model import NOWHERE, ForecastHorizon
+
+WAITING = "stalled"
+"""The event of a responder that waited for edges when it was told to finish: the generator had ended."""
+TOLD_TO_FINISH = "ended-early"
+UNPAIRED = Doubt(
+    "edges-unpaired",
+    Severity.WARNING,
+    "",
+    "measure 300 edges or more; see that both boards use the lines that are wired",
+)
+
+
+def analyse_pair(
+    run: Run,
+    requirement: Requirements = None,
+    workers: int | None = None,
+    horizon: ForecastHorizon | None = None,
+    limits: int = 0,
+) -> Analysis:
+    """As ``analyse``. The verdict and the forecast are of the response times by the generator's clock."""
+    generator = run.generator
+    assert generator
+    responder = replace(run.record, events=tuple(event for event in run.record.events if event.kind != WAITING))
+    answering = analyse(responder, None, workers, NOWHERE)
+    pairs = edges_of_records(responder, generator)
+    more = [each for each in answering.doubts if not _finished_with_generator(each, responder)]
+    if pairs.refused:
+        more.append(replace(UNPAIRED, what=f"the edges of the two records are not paired: {pairs.refused}"))
+    giving = with_more_doubts(analyse(generator, None, workers, NOWHERE), more, requirement, horizon, limits)
+    own = [each for each in giving.doubts if each not in more]
+    doubts = [*(replace(each, what=f"the generator: {each.what}") for each in own), *more]
+    return replace(
+        answering,
+        doubts=tuple(sorted(doubts, key=rank_of_doubt)),
+        verdict=giving.verdict,
+        verdicts=giving.verdicts,
+        forecast=giving.forecast,
+        edges=pairs,
+    )
+
+
+def _finished_with_generator(doubt: Doubt, responder: Record) -> bool:
+    """A responder is always asked to finish, once the generator has ended."""
+    end = responder.end
+    return doubt.code == TOLD_TO_FINISH and end is not None and end.reason is EndReason.INTERRUPTED

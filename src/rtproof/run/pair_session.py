@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Carry out one run on two boards: one gives edges, the other answers them. Both records come into one run folder.
+
+The responder begins first and ends last, so that no edge finds nobody. Whichever of the two ends early ends the other.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from io import StringIO
+
+from rtproof.core.errors import RecordError, RtproofError, TargetError
+from rtproof.record import run_folder
+from rtproof.record.reading import open_record
+from rtproof.run import session, unfinished_run
+from rtproof.run.live_view import LiveView, Watcher
+from rtproof.run.session import LOG_NAMES, AgentListener, AgentOutcome, RunPlan, SignalForwarder, forwarding_signals
+from rtproof.targets import LastingProcess, Process, Target
+
+READY_S = 120.0
+"""How long the responder may take until it says that it measures. The generator finds out whether it does."""
+LEAVE_S = 20.0
+"""How long the responder may take to end after each of the three signals, once the generator has ended."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two boards, and what its agent is asked for."""
+
+    target: Target
+    plan: RunPlan
+
+
+@dataclass(frozen=True)
+class PairOutcome:
+    """How the two agents ended; None if nobody could follow one to its end.
+
+    lost: for each record that could not be fetched, why.
+    """
+
+    responder: AgentOutcome | None
+    generator: AgentOutcome | None
+    lost: tuple[str, ...] = ()
+
+
+def run_pair(responder: Side, generator: Side, view: LiveView, watcher: Watcher | None = None) -> PairOutcome:
+    """Measure on both boards into a new run folder. Ctrl-C asks the generator to finish, and then the responder.
+
+    view, watcher: of what the generator measures. If it measured nothing, the folder is removed, and UserError or
+    TargetError says why. A record that is still on a board can be fetched later.
+    """
+    folder = responder.plan.folder
+    run_folder.create_run_folder(folder)
+    try:
+        run_folder.write_run_info(folder, responder.plan.info)
+        with forwarding_signals() as forwarder:
+            outcome = _PairRun(responder, generator, view, watcher, forwarder).measure()
+        if _measured_nothing(generator.plan):
+            raise _why_nothing(outcome)
+    except BaseException:
+        if _measured_nothing(generator.plan):
+            _remove_records(generator.plan, responder.plan)
+        session.remove_if_nothing_measured(folder)
+        raise
+    return outcome
+
+
+def _measured_nothing(plan: RunPlan) -> bool:
+    """Whether no edge is recorded, neither here nor on the board. A record that cannot be read may have some."""
+    if unfinished_run.is_there(plan.folder, plan.record_name):
+        return False
+    try:
+        return not session.has_content(plan.record) or not open_record(plan.record).chunk_refs
+    except RecordError:
+        return False
+
+
+def _remove_records(*plans: RunPlan) -> None:
+    """Without an edge of the generator, neither record has anything that is worth keeping, nor a guest's console."""
+    for plan in plans:
+        plan.record.unlink(missing_ok=True)
+        for log in plan.folder.glob("*console.log"):
+            log.unlink()
+
+
+def _why_nothing(outcome: PairOutcome) -> RtproofError:
+    if outcome.generator is None:
+        return TargetError("; ".join(outcome.lost))
+    return session.nothing_measured(outcome.generator)
+
+
+class _Begun:
+    """Watches a responder until it says for the first time that it measures."""
+
+    def __init__(self, begun: threading.Event) -> None:
+        self._begun = begun
+
+    def over(self, thread: int, limit_ns: int, second: int, worst_ns: int) -> None:
+        """Nothing: the limits are those of the generator's times."""
+
+    def progress(self, thread: int, due_ns: int, lost: int = 0, time_ns: int = 0) -> bool:
+        self._begun.set()
+        return False
+
+    def lines(self) -> Sequence[str]:
+        return ()
+
+
+class _Both:
+    """What a signal of the user reaches. The last one that was started is asked to finish, the generator if it runs."""
+
+    def __init__(self) -> None:
+        self.running: list[Process] = []
+
+    def lines(self) -> Iterator[str]:
+        return iter(())
+
+    def wait(self) -> int:
+        return 0
+
+    def interrupt(self) -> None:
+        for process in self.running[-1:]:
+            process.interrupt()
+
+    def terminate(self) -> None:
+        for process in self.running:
+            process.terminate()
+
+    def kill(self) -> None:
+        for process in self.running:
+            process.kill()
+
+
+class _Follower:
+    """Follows an agent in a thread of its own. outcome: None until it has ended, and if it could not be followed."""
+
+    def __init__(self, process: Process, listener: AgentListener, over: Callable[[], None]) -> None:
+        self.outcome: AgentOutcome | None = None
+        self.problem = ""
+        self._process = process
+        self._listener = listener
+        self._over = over
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+        self._thread.start()
+
+    @property
+    def over(self) -> bool:
+        """Whether the agent has ended, or cannot be followed any more."""
+        return not self._thread.is_alive()
+
+    def _follow(self) -> None:
+        try:
+            self.outcome = session.follow(self._process, self._listener, lambda: False)
+        except (RtproofError, OSError) as problem:
+            self.problem = str(problem)
+        finally:
+            self._over()
+
+    def end(self) -> None:
+        """Ask the agent to finish, each time more firmly."""
+        for ask in (self._process.interrupt, self._process.terminate, self._process.kill):
+            if self.over:
+                return
+            ask()
+            self._thread.join(LEAVE_S)
+
+
+class _PairRun:
+    """One run of the two, step by step."""
+
+    def __init__(
+        self, responder: Side, generator: Side, view: LiveView, watcher: Watcher | None, forwarder: SignalForwarder
+    ) -> None:
+        self._responder = responder
+        self._generator = generator
+        self._view = view
+        self._watcher = watcher
+        self._forwarder = forwarder
+        self._both = _Both()
+        self._begun = threading.Event()
+        self._ended_first = threading.Event()
+
+    def measure(self) -> PairOutcome:
+        """Start the responder, then the generator; end the responder when the generator has ended; fetch both."""
+        side = self._responder
+        self._forwarder.process = self._both
+        process, remote = session.start_agent(side.target, side.plan, self._view.goal, self._view.length_ns)
+        self._both.running.append(process)
+        follower = _Follower(process, self._listener_of_responder(), self._responder_is_over)
+        generator, problem, given = None, "", ""
+        try:
+            self._wait_until_begun(follower)
+            generator, given, problem = self._follow_generator(follower)
+        finally:
+            follower.end()
+            lost = [follower.problem] if follower.problem else _fetched(side, remote)
+        lost = [*([problem] if problem else _fetched(self._generator, given)), *lost]
+        return PairOutcome(follower.outcome, generator, tuple(lost))
+
+    def _listener_of_responder(self) -> AgentListener:
+        """Nothing of it is shown, because the view is of the generator's times. All is in its log."""
+        plan = self._responder.plan
+        unseen = LiveView(StringIO(), self._view.goal, False)
+        return AgentListener(unseen, plan.folder / LOG_NAMES[plan.record_name], _Begun(self._begun))
+
+    def _responder_is_over(self) -> None:
+        self._ended_first.set()
+        self._begun.set()
+        for process in self._both.running[1:]:
+            process.interrupt()
+
+    def _wait_until_begun(self, follower: _Follower) -> None:
+        """TargetError or UserError if the responder ends before the generator began."""
+        self._begun.wait(READY_S)
+        if not self._ended_first.is_set():
+            return
+        if follower.outcome is None:
+            raise TargetError(follower.problem or "the responder could not be followed")
+        raise session.nothing_measured(follower.outcome)
+
+    def _follow_generator(self, follower: _Follower) -> tuple[AgentOutcome | None, str, str]:
+        """How it ended, where its record is, and why it could not be followed to its end."""
+        side = self._generator
+        process, remote = session.start_agent(side.target, side.plan, self._view.goal, self._view.length_ns)
+        self._both.running.append(process)
+        if follower.over:
+            process.interrupt()
+        log = side.plan.folder / LOG_NAMES[side.plan.record_name]
+        listener = AgentListener(self._view, log, self._watcher, process.interrupt)
+        try:
+            return session.follow(process, listener, lambda: self._forwarder.received > 0), remote, ""
+        except (RtproofError, OSError) as problem:
+            if not isinstance(process, LastingProcess):
+                process.kill()
+            return None, remote, str(problem)
+
+
+def _fetched(side: Side, remote: str) -> list[str]:
+    """Bring a record home. Why that failed, if it did."""
+    try:
+        session.bring_home(side.target, remote, side.plan.record)
+    except (RtproofError, OSError) as problem:
+        return [str(problem)]
+    return []

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rtproof run --generator``: what it refuses, what it asks of the two agents, and what it leaves."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from rtproof.cli.main import main
+from rtproof.experiment import paired_runs, target_runs
+from rtproof.experiment.run_request import ExperimentRequest, GeneratorRequest, Measurement
+from rtproof.record import run_folder
+from rtproof.run import unfinished_run
+
+PROBE = ("--probe", "gpio:chip=0,in=3,out=2")
+PAIR = ("--generator", "local", "--generator-lines", "chip=0,in=5,out=6")
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def run(*words: str) -> int:
+    return main(["run", "--output", "r", *words])
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ((*PROBE, "--generator", "local"), "--generator needs the lines of that board: --generator-lines"),
+        ((*PROBE, "--generator-lines", "chip=0"), "--generator-option and --generator-lines need a --generator"),
+        (PAIR, "--generator needs --probe gpio with the lines that answer"),
+        ((*PAIR, "--probe", "timer"), "--generator needs --probe gpio with the lines that answer"),
+        ((*PAIR, "--probe", "gpio"), "--generator needs --probe gpio with the lines that answer"),
+        ((*PAIR, "--probe", "gpio:in=3,out=2,pattern=no"), "leave pattern= out"),
+        ((*PROBE, *PAIR[:3], "chip=0,in=5,out=6,pattern=no"), "leave pattern= out of --generator-lines"),
+        ((*PROBE, *PAIR, "--method", "wire"), "with --generator the method is respond"),
+        ((*PROBE, *PAIR, "--detach"), "--detach leaves one run on one board"),
+        ((*PROBE, *PAIR, "--profile", "akamina"), "--profile measures one board"),
+        ((*PROBE, *PAIR, "--repeat", "3"), "--repeat measures one board"),
+        ((*PROBE, *PAIR, "--abba", "--policy fifo", "--policy rr"), "--abba measures one board"),
+        ((*PROBE, *PAIR, "--until-decided", "--limit", "1ms"), "--until-decided ends one agent"),
+        ((*PROBE, *PAIR, "--explain"), "--explain needs the whole time of an activation in one trace"),
+        ((*PROBE, *PAIR, "--observer"), "--observer compares activations of one board"),
+        ((*PROBE, *PAIR, "--trace", "on"), "--trace follows activations of one board"),
+        ((*PROBE, *PAIR, "--duration", "1s", "--samples", "3"), "--duration and --samples exclude each other"),
+        ((*PROBE, "--generator", "nowhere", *PAIR[2:]), "nowhere"),
+        ((*PROBE, *PAIR, "--generator-option", "host=x"), "host"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_a_sentence(
+    words: Sequence[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*words) == 2
+    assert sentence in " ".join(capsys.readouterr().err.split())
+    assert not Path("r").exists()
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[ExperimentRequest, Measurement, GeneratorRequest]]:
+    """What the command asks for, instead of a run."""
+    seen: list[tuple[ExperimentRequest, Measurement, GeneratorRequest]] = []
+
+    def note(request: ExperimentRequest, wanted: Measurement, generator: GeneratorRequest) -> int:
+        seen.append((request, wanted, generator))
+        return 0
+
+    monkeypatch.setattr(target_runs, "run_pair", note)
+    return seen
+
+
+def value_of(arguments: Sequence[str], option: str) -> str:
+    return arguments[arguments.index(option) + 1]
+
+
+def test_each_side_gets_its_own_options(
+    asked: list[tuple[ExperimentRequest, Measurement, GeneratorRequest]],
+) -> None:
+    words = (*PAIR, "--generator-option", "host=x", "--period", "30ms", "--duration", "1min", "--load", "sched")
+    assert run(*PROBE, *words, "--priority", "70", "--warmup", "2s") == 0
+    ((_, responder, generator),) = asked
+    assert value_of(responder.arguments, "--probe") == "gpio:chip=0,in=3,out=2,pattern=yes"
+    assert value_of(generator.arguments, "--probe") == "gpio:chip=0,in=5,out=6,pattern=yes"
+    assert (value_of(responder.arguments, "--method"), value_of(generator.arguments, "--method")) == (
+        "respond",
+        "generate",
+    )
+    assert value_of(responder.arguments, "--priority") == "70"
+    assert "--load" in responder.arguments
+    assert not {"--load", "--priority"} & set(generator.arguments)
+    for side in (responder.arguments, generator.arguments):
+        assert (value_of(side, "--period"), value_of(side, "--warmup")) == ("30ms", "2s")
+    assert value_of(generator.arguments, "--duration") == "1min"
+    assert generator.target_options == (("host", "x"),)
+    assert responder.length_ns == 60_000_000_000
+
+
+def test_the_responder_is_asked_for_longer_than_the_generator(
+    asked: list[tuple[ExperimentRequest, Measurement, GeneratorRequest]],
+) -> None:
+    """So it cannot end first, and ends by itself where nobody is left to tell it."""
+    assert run(*PROBE, *PAIR, "--period", "30ms", "--samples", "1000") == 0
+    ((_, responder, generator),) = asked
+    assert value_of(generator.arguments, "--samples") == "1000"
+    assert "--samples" not in responder.arguments
+    longest_ns = 2 * 1000 * 30_000_000 + 1_000_000_000 + paired_runs.LONGER_NS
+    assert value_of(responder.arguments, "--duration") == f"{longest_ns // 1_000_000_000}s"
+
+
+def test_a_board_without_lines_is_a_sentence_and_leaves_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    """This machine as both boards: it has no such chip."""
+    assert run("--probe", "gpio:chip=absent,in=3,out=2", *PAIR, "--duration", "1s") == 2
+    said = capsys.readouterr().err
+    assert "GPIO" in said
+    assert "Traceback" not in said
+    assert list(Path().iterdir()) == []
+
+
+def test_attach_takes_up_the_generator_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    """A target that cannot take a run up says so; the file stays."""
+    unfinished = unfinished_run.UnfinishedRun(
+        target="local", target_options={}, where={"record": "/x"}, goal="1 s", length_ns=1
+    )
+    Path(run_folder.RECORD_NAME).write_bytes(b"x")
+    unfinished_run.write(Path(), unfinished, run_folder.GENERATOR_NAME)
+    assert main(["attach", "."]) == 2
+    assert "a run on the target local cannot be taken up" in capsys.readouterr().err
+    assert json.loads(Path("generator-unfinished.json").read_text())["where"] == {"record": "/x"}

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is said of a run on two boards: the records of two guests, whose relay delayed 11 edges and dropped one."""
+
+import json
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+from test_run_session import INFO
+
+from rtproof.core.errors import UserError
+from rtproof.experiment import stored_runs
+from rtproof.experiment.stored_runs import AnalysedRun
+from rtproof.judge.analysis_model import Requirement, State
+from rtproof.record import run_folder
+from rtproof.record.contents import EndReason
+from rtproof.report.pages import run_summary
+
+RECORDS = Path(__file__).parent / "data" / "two_boards"
+MS = 1_000_000
+PAIRS, EDGES, DROPPED_AT_S = 216, 217, 7.884
+DELAYED = range(81, 92)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "run"
+    shutil.copytree(RECORDS, place)
+    return place
+
+
+def limited(folder: Path, limit_ns: int) -> AnalysedRun:
+    """Judged by a limit of which the user states that it was fixed before."""
+    return stored_runs.read_run_with_stated_limits(folder, (Requirement(limit_ns, 60_000 * MS),))
+
+
+def text(result: AnalysedRun, form: str = "text") -> str:
+    return " ".join(result.report(form).decode().split())
+
+
+def test_the_edges_of_both_records_are_paired(folder: Path) -> None:
+    pairs = stored_runs.read_run(folder).analysis.edges
+    assert pairs is not None
+    assert (pairs.refused, pairs.edges, pairs.given.size, pairs.unseen) == ("", EDGES, PAIRS, 0)
+    assert [round(ns / 1e9, 3) for ns in pairs.never_answered_ns.tolist()] == [DROPPED_AT_S]
+    assert (pairs.rest_ns > 0).all()
+    assert set(pairs.given[pairs.latest].tolist()) < set(DELAYED)
+
+
+def test_the_verdict_is_of_the_generators_times(folder: Path) -> None:
+    """The responder's own part was never above 10 ms. The dropped edge was waited for longer than 5 s."""
+    analysis = limited(folder, 20 * MS).analysis
+    assert analysis.pooled.observed.max < 10 * MS
+    assert analysis.pooled.series.method == "respond_pattern"
+    assert analysis.verdict.exceedances_observed is not None
+    assert analysis.verdict.exceedances_observed >= len(DELAYED) + 1
+    assert limited(folder, 1_000 * MS).analysis.verdict.exceedances_observed == 1
+    assert limited(folder, 6_000 * MS).analysis.verdict.exceedances_observed == 0
+
+
+def test_doubts_are_of_both_records_and_say_of_which(folder: Path) -> None:
+    found = stored_runs.read_run(folder).analysis.doubts
+    rivals = [doubt.what for doubt in found if doubt.code == "rt-threads"]
+    assert len(rivals) == 2
+    assert sum(what.startswith("the generator: ") for what in rivals) == 1
+
+
+def test_the_responder_is_not_doubted_for_ending_with_the_generator(folder: Path) -> None:
+    analysis = stored_runs.read_run(folder).analysis
+    assert analysis.record.end is not None
+    assert analysis.record.end.reason is EndReason.INTERRUPTED
+    assert not {"ended-early", "stalled", "edges-unpaired"} & {doubt.code for doubt in analysis.doubts}
+
+
+def test_the_report_has_the_edges(folder: Path) -> None:
+    said = text(stored_runs.read_run(folder))
+    for words in ("Edges of two boards", "responder's own", "Never answered: 1 edge, given at 7.884 s.", "ppm"):
+        assert words in said
+    assert "Edges of two boards" in text(stored_runs.read_run(folder), "html")
+
+
+def test_the_screen_has_three_times(folder: Path) -> None:
+    lines = run_summary.summary_text(stored_runs.read_run(folder).analysis, (("more", "x"),)).splitlines()
+    assert [
+        line.strip().split("  ")[0] for line in lines if line.strip().startswith(("response ", "responder", "the rest"))
+    ] == [
+        "response",
+        "responder's own",
+        "the rest",
+    ]
+    assert f"{EDGES} edges, 1 never answered, {PAIRS} paired" in lines
+    assert len(lines) <= run_summary.MOST_LINES
+
+
+def test_the_json_has_the_edges(folder: Path) -> None:
+    found = json.loads(stored_runs.read_run(folder).as_json())["edges"]
+    assert (found["refused"], found["edges_count"], found["paired_count"]) == ("", EDGES, PAIRS)
+    assert [each["name"] for each in found["times"]] == ["response", "responder's own", "the rest"]
+    assert [each["values_count"] for each in found["times"]] == [PAIRS] * 3
+    longest = found["latest"][0]
+    assert longest["response_ns"] == found["times"][0]["max_ns"]
+    assert longest["own_ns"] < longest["response_ns"]
+
+
+def test_a_run_on_one_board_has_none(folder: Path) -> None:
+    result = stored_runs.read_run(folder / "run.rtrec")
+    assert json.loads(result.as_json())["edges"] is None
+    assert "Edges of two boards" not in text(result)
+
+
+def test_records_that_do_not_belong_together_are_refused_and_still_judged(folder: Path) -> None:
+    """The responder's own record in the generator's place: it has edges, and gave none."""
+    shutil.copy(folder / "generator.rtrec", folder / "run.rtrec")
+    result = limited(folder, 1_000 * MS)
+    analysis = result.analysis
+    assert analysis.edges is not None
+    assert "has no edges of the method respond_pattern" in analysis.edges.refused
+    assert analysis.edges.given.size == 0
+    assert [doubt.code for doubt in analysis.doubts].count("edges-unpaired") == 1
+    assert "are not paired" in text(result)
+    assert json.loads(result.as_json())["edges"]["rate_ppm"] is None
+    assert analysis.verdict.exceedances_observed == 1
+    assert analysis.verdict.state is not State.NOT_ASKED
+
+
+def test_what_is_wrong_with_the_generators_record_is_a_sentence(folder: Path) -> None:
+    (folder / "generator.rtrec").write_bytes(b"nothing of the kind")
+    with pytest.raises(UserError, match=r"generator\.rtrec is not a record"):
+        stored_runs.read_run(folder)
+
+
+@pytest.mark.parametrize("empty", [True, False])
+def test_without_the_generators_record_nothing_is_judged(folder: Path, empty: bool) -> None:
+    """The limits are about the response, which the responder's record does not have."""
+    run_folder.write_run_info(folder, msgspec.structs.replace(INFO, generator="ssh"))
+    (folder / "generator.rtrec").unlink()
+    if empty:
+        (folder / "generator.rtrec").touch()
+    with pytest.raises(UserError, match=r"of the board that gave the edges is not in .*: rtproof attach .* fetches it"):
+        stored_runs.read_run(folder)
+
+
+def test_a_generators_record_that_was_cut_off_is_used_as_far_as_it_goes(folder: Path) -> None:
+    place = folder / "generator.rtrec"
+    content = place.read_bytes()
+    place.write_bytes(content[: len(content) * 2 // 3])
+    analysis = stored_runs.read_run(folder).analysis
+    assert any(doubt.code == "truncated" and doubt.what.startswith("the generator: ") for doubt in analysis.doubts)
+    assert analysis.edges is not None
+    assert 0 <= analysis.edges.given.size < PAIRS
