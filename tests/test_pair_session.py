@@ -161,6 +161,9 @@ class LostProcess(LocalProcess):
     def ended_how(self) -> str:
         return ""
 
+    def stream_into(self, record: Path) -> bool:
+        return False
+
 
 class Lost(Counted):
     """A board with such a link."""
