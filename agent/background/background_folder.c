@@ -126,6 +126,20 @@ static int remove_files(const char *folder)
 	return err;
 }
 
+void background_discard(const char *folder)
+{
+	(void)remove_files(folder);
+	(void)rmdir(folder);
+}
+
+int background_no_run(const char *folder, int err, char *why, size_t room)
+{
+	if (err == -ENOENT)
+		return text_refuse(why, room, err, "there is no run in %s: %s", folder, strerror(-err));
+	return text_refuse(why, room, err, "the run in %s cannot be told: its file state %s%s", folder,
+			   err == -EINVAL ? "is damaged" : "cannot be read: ", err == -EINVAL ? "" : strerror(-err));
+}
+
 int background_remove(const char *folder)
 {
 	struct background background;

@@ -48,6 +48,12 @@ int background_read(const char *folder, struct background *background);
  */
 void background_standing(const char *folder, const struct background *background, char *words, size_t room);
 
+/* Removes what is left of a run that did not start. */
+void background_discard(const char *folder);
+
+/* Why background_read() has failed: the run is gone (-ENOENT), or it is there and cannot be read. Returns err. */
+int background_no_run(const char *folder, int err, char *why, size_t room);
+
 /* Removes all files of the folder, and the folder. -EBUSY: the run goes on. 0 or -errno. */
 int background_remove(const char *folder);
 

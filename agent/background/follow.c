@@ -276,7 +276,12 @@ static bool may_be_gone(int lock)
 {
 	struct stat file;
 
-	return fstat(lock, &file) < 0 || time(NULL) - file.st_mtime > QUIET_S;
+	if (fstat(lock, &file) < 0)
+		return true;
+	int64_t quiet_s = (int64_t)time(NULL) - file.st_mtime;
+
+	/* The board's clock may have been set meanwhile, also back. */
+	return quiet_s > QUIET_S || quiet_s < -QUIET_S;
 }
 
 /* The follower of a host that was killed does not miss it at once, and has the lock until then. */
@@ -318,12 +323,17 @@ static int lock_for(struct following *following, const char *host, char *why, si
 	if (text_read_line(path, other, sizeof(other)) == 0 && !strcmp(other, host))
 		unlink(path);
 	following->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	/* The disk may be full, or the board may have made it read-only after an error. The record can be read all the same. */
 	if (following->lock < 0)
-		return text_refuse(why, room, -errno, "%s cannot be written: %s", path, strerror(errno));
+		following->lock = open(following->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (following->lock < 0)
+		return text_refuse(why, room, -errno, "%s cannot be read: %s", following->folder, strerror(errno));
 	if (wait_for_lock(following) < 0)
 		return text_refuse(why, room, -EBUSY, "%s follows this run", other[0] ? other : "another host");
-	if (ftruncate(following->lock, 0) < 0 || write(following->lock, host, strlen(host)) < 0)
-		return text_refuse(why, room, -errno, "%s cannot be written: %s", path, strerror(errno));
+	/* The name is for messages alone, so it does no harm if there is no room for it. */
+	ssize_t written = ftruncate(following->lock, 0) < 0 ? -1 : write(following->lock, host, strlen(host));
+
+	(void)written;
 	return 0;
 }
 
@@ -341,7 +351,7 @@ int follow(const char *folder, const char *host, int64_t log_from, bool as_text,
 	int err = background_read(folder, &following.background);
 
 	if (err)
-		return text_refuse(why, room, err, "there is no run in %s: %s", folder, strerror(-err));
+		return background_no_run(folder, err, why, room);
 	signal(SIGPIPE, SIG_IGN);
 	err = lock_for(&following, host, why, room);
 	if (err)

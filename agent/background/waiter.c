@@ -168,6 +168,12 @@ int background_start(const char *folder, char **arguments, char *why, size_t roo
 	if (!err)
 		err = answer_of_waiter(line[0]);
 	close(line[0]);
+	if (err) {
+		/* Without a state nobody can find this run again, so nothing of it may stay. */
+		while (waiter > 0 && waitpid(waiter, NULL, 0) < 0 && errno == EINTR)
+			;
+		background_discard(folder);
+	}
 	return err ? text_refuse(why, room, err, "no run can be started in %s: %s", folder, strerror(-err)) : 0;
 }
 
@@ -194,7 +200,7 @@ int background_signal(const char *folder, const char *name, char *why, size_t ro
 	if (number < 0)
 		return text_refuse(why, room, number, "'%s' is none of int, term and kill", name);
 	if (err)
-		return text_refuse(why, room, err, "there is no run in %s: %s", folder, strerror(-err));
+		return background_no_run(folder, err, why, room);
 	background_standing(folder, &background, words, sizeof(words));
 	if (strcmp(words, "running") != 0 || !processes_live(background.agent, background.agent_started))
 		return 0;

@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 from rtproof.boards.frames import FrameReader, FrameType, LinkFrame
 from rtproof.boards.shell import Channel, Shell, ask
-from rtproof.core.errors import LinkError, NoSuchRunError, TargetError, UserError
+from rtproof.core.errors import LinkError, NoSuchRunError, RecordStaysError, TargetError, UserError
 from rtproof.core.patience import Patience
 from rtproof.core.printable import clean
 
@@ -32,6 +32,11 @@ RECEIPT_S = 1
 STANDING = re.compile(r"(.+?); boot (\S+); now (\S+); log (-?\d+); record (-?\d+)(?:; given (\d+) (\d+))?")
 RECORD = "run.rtrec"
 """The agent's name for the record in the run's folder on the board."""
+KEEPER_GONE = "nobody saw how the agent ended: its keeper was killed, or the board's disk is full"
+AGENT_SAYS = "rtproof-agent: "
+"""Before the agent's own sentences. What begins otherwise comes from the connection."""
+LONGEST_LINE = 1 << 16
+"""Of the agent, in bytes. A longer one is cut, because what never ends must not fill the memory."""
 RUNNING = ("running", "sending")
 HERE, GONE = "run-is-here", "run-is-gone"
 
@@ -201,9 +206,12 @@ class BackgroundRun:
         self._signal("term")
 
     def kill(self) -> None:
-        """End the agent there. If there is no connection, give the connection up instead."""
-        self._given_up = self._channel is None
+        """End the agent there. If there is no connection, or the agent has ended, give the connection up instead."""
+        ended = self.standing is not None and not self.standing.goes_on
+        self._given_up = self._channel is None or ended
         self._signal("kill")
+        if ended:
+            raise LinkError("given up, as asked")
 
     def wait(self) -> int:
         """The agent's exit code or signal; that of a kill if nobody could see it end."""
@@ -226,8 +234,9 @@ class BackgroundRun:
         if self._gone:
             return "the board has it no more: it was booted anew, or the run was removed; what was streamed is kept"
         if standing and standing.words == "other-boot":
-            return f"the board was booted anew during the run (boot id {standing.boot} before, {standing.now} now)"
-        return "the agent and its keeper were killed" if standing and standing.words == "vanished" else ""
+            boots = f"boot id {clean(standing.boot)} before, {clean(standing.now)} now"
+            return f"the board was booted anew during the run ({boots})"
+        return KEEPER_GONE if standing and standing.words == "vanished" else ""
 
     # The connection.
 
@@ -291,8 +300,10 @@ class BackgroundRun:
         if "follows this run" in words:
             raise BusyError(f"{self._shell.name}: {words.rpartition(': ')[2]}")
         if "there is no run in" in words:
-            raise NoSuchRunError(f"{self._shell.name}: {words.removeprefix('rtproof-agent: ')}")
-        if not spoke and not words.startswith("rtproof-agent: "):
+            raise NoSuchRunError(f"{self._shell.name}: {words.removeprefix(AGENT_SAYS)}")
+        if answer.status and words.startswith(AGENT_SAYS):
+            raise TargetError(f"{self._shell.name}: {words.removeprefix(AGENT_SAYS)}")
+        if not spoke:
             self._look_what_is_left()
         raise LinkError(words if answer.status else "the board ended the connection")
 
@@ -357,6 +368,8 @@ class BackgroundRun:
 
     def _take_log(self, content: bytes) -> None:
         *lines, self._rest = (self._rest + content).split(b"\n")
+        if len(self._rest) > LONGEST_LINE:
+            lines, self._rest = [*lines, self._rest], b""
         self._lines += [line.decode(errors="replace") for line in lines]
 
     def _new_lines(self) -> Iterator[str]:
@@ -403,7 +416,7 @@ class BackgroundRun:
             try:
                 answer = ask(self._shell, self._place.command("remove"))
             except LinkError as problem:
-                yield from patience.lost(problem)
+                yield from patience.lost(problem, give_up=self._given_up)
                 continue
             yield from patience.found()
             if answer.status:
@@ -455,14 +468,16 @@ class RecordStream:
             self._writing.flush()
             os.fsync(self._writing.fileno())
         except OSError as problem:
-            raise UserError(f"cannot write {self.file}: {problem.strerror}; the run goes on there") from None
+            raise RecordStaysError(f"cannot write {self.file}: {problem.strerror}; the run goes on there") from None
 
 
 def _write(writing: BinaryIO, content: bytes) -> None:
     try:
         writing.write(content)
     except OSError as problem:
-        raise UserError(f"cannot write the record: {problem.strerror}; the run goes on there") from None
+        raise RecordStaysError(
+            f"cannot write the record: {problem.strerror}; the record is still on the board"
+        ) from None
 
 
 def start(shell: Shell, place: Place, arguments: tuple[str, ...]) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A board as a target: the agent that fits it is brought there, and its runs go on without this host."""
 
+import functools
 import platform
 import re
 import secrets
@@ -19,8 +20,8 @@ from rtproof.boards.background_run import RECORD, BackgroundRun, Following, Plac
 from rtproof.boards.patient_shell import PatientShell
 from rtproof.boards.shell import Answer, Shell, ask
 from rtproof.boards.stream_option import STREAM, USUAL_BUFFER
-from rtproof.core import patience
-from rtproof.core.errors import TargetError, UserError
+from rtproof.core import files, patience
+from rtproof.core.errors import LinkError, RecordStaysError, TargetError, UserError
 from rtproof.core.printable import clean
 from rtproof.core.units import parse_duration
 
@@ -35,6 +36,10 @@ def board_options() -> dict[str, str]:
         STREAM: f"RAM there for what was not fetched yet, such as 4MiB, with --stream ({USUAL_BUFFER})",
         "patience": f"how long to go on trying to connect again before giving up ({patience.USUAL})",
     }
+
+
+VERSION = re.compile(rb"\d+\.\d+\.\d+ record \d+")
+"""What an agent says of itself. Words before it such as echo end well and run nothing."""
 
 
 class BoardTarget:
@@ -55,19 +60,30 @@ class BoardTarget:
         self._shell = shell
         self._before = before
         self._stream_bytes = stream_bytes
-        self._folder = upload.own_folder(shell, folder, in_ram=stream_bytes > 0)
+        self._asked_folder = folder
         self._patience_s = patience_s
         self._machine, self._host_name = _names(shell)
         self._patient = PatientShell(shell, patience_s, _say)
         self._run: BackgroundRun | None = None
         self._program: Path | None = None
 
+    @functools.cached_property
+    def _folder(self) -> str:
+        """Looked for only when something must be kept there: a run is taken up from a board that is full, too."""
+        return upload.own_folder(self._shell, self._asked_folder, in_ram=self._stream_bytes > 0)
+
     @classmethod
     def with_options(cls, shell: Shell, options: Mapping[str, str]) -> Self:
         """A board with the options of ``board_options``. UserError for a value that makes no sense."""
         patience_s = parse_duration(options.get("patience", patience.USUAL)) / 1e9
-        before = tuple(shlex.split(options.get("sudo", "")))
-        return cls(shell, before, options.get("dir", ""), patience_s, _buffer_bytes(options.get(STREAM)))
+        folder = options.get("dir", "")
+        if not folder.isprintable():
+            raise UserError(f"dir={folder} cannot be the board's folder: there is a control character in its name")
+        try:
+            before = tuple(shlex.split(options.get("sudo", "")))
+        except ValueError as error:
+            raise UserError(f"sudo={options['sudo']} cannot be split into words: {error}") from None
+        return cls(shell, before, folder, patience_s, _buffer_bytes(options.get(STREAM)))
 
     def machine(self) -> str:
         return self._machine
@@ -82,7 +98,7 @@ class BoardTarget:
         for architecture in candidates_for(self._machine):
             program = find_agent(architecture.name) if self._shell.binary else _smallest_agent(architecture.name)
             answer = self._try(program)
-            if answer.status == 0:
+            if answer.status == 0 and VERSION.search(answer.output):
                 return program
             refused.append(f"{architecture.name} ({answer.words()})")
         raise TargetError(f"{self._shell.name}: no agent runs on a {self._machine}: {', '.join(refused)}")
@@ -110,13 +126,18 @@ class BoardTarget:
         return f"{self._folder}/run-{started}-{secrets.token_hex(3)}/{RECORD}"
 
     def start(self, arguments: Sequence[str]) -> BackgroundRun:
-        agent, *words = arguments
-        remote = words[words.index("-o") + 1]
-        place = Place(agent, remote.rpartition("/")[0], self._before)
+        place, words = self._place_of(arguments), arguments[1:]
         if self._stream_bytes:
-            words += ["--stream", str(self._stream_bytes)]
+            words = (*words, "--stream", str(self._stream_bytes))
         background_run.start(self._patient, place, tuple(words))
         return self._following(place)
+
+    def where(self, arguments: Sequence[str]) -> dict[str, str]:
+        return self._place_of(arguments).words()
+
+    def _place_of(self, arguments: Sequence[str]) -> Place:
+        remote = arguments[arguments.index("-o") + 1]
+        return Place(arguments[0], remote.rpartition("/")[0], self._before)
 
     def take_up(self, where: Mapping[str, str]) -> BackgroundRun:
         return self._following(Place.read(where))
@@ -129,10 +150,19 @@ class BoardTarget:
     def pull(self, remote: str, file: Path) -> None:
         """Fetch the record, and then remove the run from the board."""
         assert self._run
-        for sentence in self._run.fetch(file):
-            _say(sentence)
-        for sentence in self._run.remove():
-            _say(sentence)
+        try:
+            for sentence in self._run.fetch(file):
+                _say(sentence)
+            files.flush_file(file)  # only what is on the medium here may be removed there
+        except OSError as error:
+            raise RecordStaysError(f"cannot write {file}: {error.strerror}; the record is still on the board") from None
+        try:
+            for sentence in self._run.remove():
+                _say(sentence)
+        except LinkError:
+            raise
+        except TargetError as problem:
+            _say(f"rtproof: the record is here, and this stays on the board: {problem}")
 
 
 def _smallest_agent(architecture: str) -> Path:
@@ -154,7 +184,7 @@ def _buffer_bytes(text: str | None) -> int:
 
 
 def _say(sentence: str) -> None:
-    print(sentence, file=sys.stderr)
+    print(clean(sentence), file=sys.stderr)
 
 
 def _names(shell: Shell) -> tuple[str, str]:

@@ -5,6 +5,7 @@ A board may lack mktemp, base64, stat and every checksum. Then the length alone 
 """
 
 import hashlib
+import re
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ IS_IN_RAM = (
 
 Of several mounts the one with the longest path holds, and of those the last.
 """
+OWN_FOLDER = re.compile(r"^/.*/rtproof-\d+$", re.MULTILINE)
+"""A name with a line end in it fits only in part, and is not taken."""
 _SIXTEEN = set("0123456789abcdef")
 
 
@@ -52,22 +55,26 @@ def own_folder(shell: Shell, asked: str, *, in_ram: bool = False) -> str:
     """
     places = (shlex.quote(asked),) if asked else FOLDERS_IN_RAM if in_ram else USUAL_FOLDERS
     answer = ask(shell, (IS_IN_RAM if in_ram else "") + _folder_script(places, in_ram=in_ram))
-    found = [line for line in answer.output.decode(errors="replace").splitlines() if line.startswith("/")]
-    if not found:
+    found: list[str] = OWN_FOLDER.findall(answer.output.decode(errors="replace").replace("\r", ""))
+    if answer.status or not found:
         where = asked or ("a folder in RAM (a tmpfs)" if in_ram else "a folder for temporary files")
         raise TargetError(f"{shell.name}: nothing can be kept or run in {where}: {answer.words()}")
     return found[-1]
 
 
 def _folder_script(places: Sequence[str], *, in_ram: bool) -> str:
-    """Try the places. A folder that another user has made is not ours, whatever its mode."""
+    """Try the places. A folder that another user has made is not ours, whatever its mode.
+
+    A login shell that is a csh takes an exclamation mark before a letter as a word of its history, even in quotes.
+    """
     asked_first = 'is_in_ram "$place" || { echo "$place is not in RAM (tmpfs)" >&2; continue; }; ' if in_ram else ""
     return (
         f"umask 077; for place in {' '.join(places)}; do {asked_first}"
         'own=$place/rtproof-$(id -u 2>/dev/null || echo 0); mkdir -p "$own" || continue; '
+        '[ ! -h "$own" ] || { echo "$own is a link, which another user may have made" >&2; continue; }; '
         '[ -O "$own" ] || { echo "$own belongs to another user" >&2; continue; }; '
-        '(printf "#!/bin/sh\\nexit 0\\n" > "$own/try") && chmod 700 "$own/try" && "$own/try" || continue; '
-        'rm -f "$own/try"; cd "$own" && pwd -P && exit 0; done'
+        '(printf "#\\041/bin/sh\\nexit 0\\n" > "$own/try") && chmod 700 "$own/try" && "$own/try"; fit=$?; '
+        'rm -f "$own/try"; [ $fit = 0 ] && cd "$own" && pwd -P && exit 0; done; exit 1'
     )
 
 

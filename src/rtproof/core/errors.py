@@ -30,5 +30,9 @@ class LinkError(TargetError):
     """The connection to the target could not be made, or broke. What runs there may go on."""
 
 
+class RecordStaysError(TargetError):
+    """The record could not be kept here. It is still on the target, so the run can be taken up again."""
+
+
 class NoSuchRunError(TargetError):
     """The target knows nothing of the run: it was fetched and removed, or the target's memory was cleared."""

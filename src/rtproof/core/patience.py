@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rtproof.core.errors import LinkError
+from rtproof.core.printable import clean
 
 USUAL = "10min"
 PAUSES_S = (1, 2, 4, 8, 15)
@@ -27,7 +28,7 @@ class Patience:
         now = time.monotonic()
         if self._lost_at is None:
             self._lost_at = now
-            yield f"rtproof: no connection to {self.name} ({problem}); {self.meanwhile}"
+            yield clean(f"rtproof: no connection to {self.name} ({problem}); {self.meanwhile}")
         if give_up or now - self._lost_at > self.seconds:
             raise LinkError(f"no connection to {self.name}: {problem}") from problem
         time.sleep(PAUSES_S[min(self._tries, len(PAUSES_S) - 1)])
@@ -36,5 +37,5 @@ class Patience:
     def found(self) -> Iterator[str]:
         """A sentence if the target was out of reach before."""
         if self._lost_at is not None:
-            yield f"rtproof: connected to {self.name} again after {time.monotonic() - self._lost_at:.0f} s"
+            yield f"rtproof: connected to {clean(self.name)} again after {time.monotonic() - self._lost_at:.0f} s"
         self._lost_at, self._tries = None, 0

@@ -16,9 +16,10 @@ import msgspec
 
 from rtproof import targets
 from rtproof.core import files, patience, plugins
-from rtproof.core.errors import LinkError, TargetError, UserError
+from rtproof.core.errors import LinkError, RecordStaysError, TargetError, UserError
 from rtproof.core.phrases import quantity
 from rtproof.core.plugins import checked_options
+from rtproof.core.printable import clean
 from rtproof.core.units import format_duration, parse_duration
 from rtproof.experiment import (
     exported_files,
@@ -57,6 +58,8 @@ from rtproof.targets import LastingTarget, Target
 HTML = "html"
 CUT_OFF = "truncated"
 """The doubt about a record without an end; it says how much of what was asked the record covers."""
+LONGEST_NAME = 64
+"""Of a machine, in a folder's name. It comes from the target, which may say anything."""
 
 
 def run_once(asked: ExperimentRequest, wanted: Measurement, watch: Watch | None) -> int:
@@ -195,7 +198,8 @@ def start_detached(asked: ExperimentRequest, wanted: Measurement) -> int:
             raise UserError(f"a run on the target {asked.target} ends with rtproof, so it cannot be left running")
         folder = asked.output or _usual_folder(target.host_name())
         plan = _runner(asked, target).plan(folder, wanted.arguments, asked.note)
-        session.start_and_leave(target, plan, wanted.length, wanted.length_ns)
+        with _telling_the_way_back(folder):
+            session.start_and_leave(target, plan, wanted.length, wanted.length_ns)
     name = shlex.quote(str(folder))
     click.echo(
         f"the run goes on there; {program_name()} attach {name} takes it up, {program_name()} stop {name} ends it"
@@ -230,12 +234,10 @@ def _take_up(asked: ExperimentRequest, folder: Path, record_name: str, *, stop: 
     with _open_when_reached(asked, unfinished.target_options) as target:
         if not isinstance(target, LastingTarget):
             raise UserError(f"a run on the target {unfinished.target} cannot be taken up")
-        view = LiveView(sys.stderr, unfinished.goal, can_redraw(sys.stderr))
+        view = LiveView(sys.stderr, clean(unfinished.goal), can_redraw(sys.stderr))
         view.length_ns = unfinished.length_ns
-        try:
+        with _telling_the_way_back(folder):
             return session.attach_session(target, folder, view, stop=stop, record_name=record_name)
-        except LinkError as problem:
-            raise _with_way_back(problem, folder) from None
 
 
 def run_as_cyclictest(asked: ExperimentRequest, wanted: Measurement, output: CyclictestOutput) -> int:
@@ -319,7 +321,8 @@ def _open_when_reached(asked: ExperimentRequest, options: Mapping[str, str]) -> 
 
 def _usual_folder(host_name: str) -> Path:
     """A folder named by the time; with a number behind it if another run began in the same second."""
-    return files.free_path(Path("runs") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{host_name}")
+    name = clean(host_name).replace("/", "-")[:LONGEST_NAME]
+    return files.free_path(Path("runs") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{name}")
 
 
 def _measure(
@@ -332,18 +335,22 @@ def _measure(
     view.length_ns = wanted.length_ns
     view.silent = foreign_tools.TOLD_AT_THE_END if foreign_tools.is_tool(wanted.probe) else ""
     try:
-        return session.run_session(target, plan, view, watch, wanted.when_traced)
+        with _telling_the_way_back(plan.folder):
+            return session.run_session(target, plan, view, watch, wanted.when_traced)
     except UserError as problem:
         raise local_runner.with_known_names(problem) from None
-    except LinkError as problem:
-        raise _with_way_back(problem, plan.folder) from None
 
 
-def _with_way_back(problem: LinkError, folder: Path) -> LinkError:
-    """The same, and how to have what was measured: the run goes on without its host."""
-    if not any(unfinished_run.is_there(folder, name) for name in unfinished_run.OF_RECORD):
-        return problem
-    return LinkError(f"{problem}; {program_name()} attach {shlex.quote(str(folder))} takes the run up")
+@contextmanager
+def _telling_the_way_back(folder: Path) -> Iterator[None]:
+    """Add to an error how to have what was measured: the run goes on without its host."""
+    try:
+        yield
+    except (LinkError, RecordStaysError, KeyboardInterrupt) as problem:
+        if not any(unfinished_run.is_there(folder, name) for name in unfinished_run.OF_RECORD):
+            raise
+        why = str(problem) or "interrupted, and the run may go on there"
+        raise LinkError(f"{why}; {program_name()} attach {shlex.quote(str(folder))} takes the run up") from None
 
 
 def _print_result(asked: ExperimentRequest, folder: Path, report: Path | None, outcome: AgentOutcome) -> int:

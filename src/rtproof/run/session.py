@@ -17,8 +17,9 @@ from pathlib import Path
 from types import FrameType
 
 from rtproof.core import files
-from rtproof.core.errors import NoSuchRunError, RtproofError, TargetError, UserError
+from rtproof.core.errors import LinkError, NoSuchRunError, RtproofError, TargetError, UserError
 from rtproof.record import run_folder
+from rtproof.record.reading import open_record
 from rtproof.run import unfinished_run
 from rtproof.run.live_view import LiveView, Progress, Watcher, parse_over, parse_progress
 from rtproof.run.unfinished_run import UnfinishedRun
@@ -118,17 +119,24 @@ _END_OF_SIGNALS = b"\0"
 
 
 class SignalForwarder:
-    """Forwards signals of this process to the agent: the first as SIGINT, the second as SIGTERM, then SIGKILL."""
+    """Forwards signals of this process to the agent: the first as SIGINT, the second as SIGTERM, then SIGKILL.
+
+    starting: the agent may be running, and cannot be told yet. The first signal then waits for it, because an agent on
+    a board that nobody knows of would go on alone. The second gives up.
+    """
 
     def __init__(self) -> None:
         self.process: Process | None = None
+        self.starting = False
         self.received = 0
 
     def handle(self, number: int, frame: FrameType | None) -> None:
         """Handle a signal. The handler prints nothing, because it may have interrupted a print."""
-        if self.process is None:
-            raise KeyboardInterrupt
         self.received += 1
+        if self.process is None:
+            if self.starting and self.received == 1:
+                return
+            raise KeyboardInterrupt
         firmness = (self.process.interrupt, self.process.terminate, self.process.kill)
         firmness[min(self.received, len(firmness)) - 1]()
 
@@ -292,27 +300,54 @@ def attach_session(
 
     UserError if the folder has no such run.
     """
+    record = folder / record_name
     process = target.take_up(unfinished_run.read(folder, record_name).where)
-    log = folder / LOG_NAMES[record_name]
-    before = log.read_bytes() if log.exists() else b""
-    if not process.stream_into(folder / record_name):
-        log.unlink(missing_ok=True)
+    streams = process.stream_into(record)
     if stop:
         process.interrupt()
-    with forwarding_signals() as forwarder:
+    with forwarding_signals() as forwarder, _new_log(folder / LOG_NAMES[record_name], goes_on=streams) as log:
         listener = AgentListener(view, log, stop=process.interrupt)
         try:
             outcome = _follow(process, listener, forwarder)
-            bring_home(target, process.where()["record"], folder / record_name)
+            bring_home(target, process.where()["record"], record)
         except NoSuchRunError as problem:
-            log.write_bytes(before)
-            outcome = _fetched_before(folder / record_name, problem)
+            if not streams:
+                log.unlink(missing_ok=True)
+            return _fetched_before(record, problem)
+    if not any(
+        has_content(folder / name) or unfinished_run.is_there(folder, name) for name in unfinished_run.OF_RECORD
+    ):
+        remove_if_nothing_measured(folder)
+        raise nothing_measured(outcome)
     return outcome
 
 
+@contextmanager
+def _new_log(log: Path, *, goes_on: bool) -> Iterator[Path]:
+    """Where the agent's messages go. They replace an earlier log only once all are here.
+
+    Another process may follow the run into the same folder, and then this one is refused. goes_on: only those come that
+    have not come before, so they are appended.
+    """
+    if goes_on:
+        yield log
+        return
+    new = log.with_name(f".{log.name}.{os.getpid()}")
+    try:
+        yield new
+        if new.exists():
+            new.replace(log)
+    finally:
+        with contextlib.suppress(OSError):
+            new.unlink()
+
+
 def _fetched_before(record: Path, problem: NoSuchRunError) -> AgentOutcome:
-    """How a run ended whose host was killed after it had removed the run from the board."""
-    if not has_content(record):
+    """How a run ended whose host was killed after it had removed the run from the board.
+
+    A part of a record is not all of it: another board may have got the name.
+    """
+    if not has_content(record) or open_record(record).end is None:
         raise problem
     unfinished_run.remove(record.parent, record.name)
     return AgentOutcome(-signal.SIGKILL, "", vanished=str(problem))
@@ -322,38 +357,59 @@ def _measure(
     target: Target, plan: RunPlan, view: LiveView, watcher: Watcher | None, traced: Callable[[], None]
 ) -> AgentOutcome:
     with forwarding_signals() as forwarder:
-        process, remote = start_agent(target, plan, view.goal, view.length_ns)
+        process, remote = start_agent(target, plan, view.goal, view.length_ns, forwarder)
         listener = AgentListener(view, plan.folder / LOG_NAME, watcher, process.interrupt, traced)
         outcome = _follow(process, listener, forwarder)
         bring_home(target, remote, plan.record)
     return outcome
 
 
-def start_agent(target: Target, plan: RunPlan, goal: str, length_ns: int) -> tuple[Process, str]:
+def start_agent(
+    target: Target, plan: RunPlan, goal: str, length_ns: int, forwarder: SignalForwarder | None = None
+) -> tuple[Process, str]:
     """Start the agent; the process, and the record's place on the target.
 
-    Where it goes on without this host, the folder says how to find it again.
+    Where it goes on without this host, the folder says how to find it, before it starts: this host may be killed, or
+    its disk be full, at any moment.
     """
     lasts = isinstance(target, LastingTarget)
     remote = target.place(plan.record)
     with_host = () if lasts else ("--stop-on-eof",)
     words = ("run", "-o", remote, *plan.arguments, "--progress", PROGRESS_INTERVAL, *with_host)
-    process = target.start((target.push(plan.agent), *words))
-    if isinstance(process, LastingProcess):
+    arguments = (target.push(plan.agent), *words)
+    if isinstance(target, LastingTarget):
         unfinished = UnfinishedRun(
             target=plan.info.target,
             target_options=dict(plan.target_options),
-            where=process.where(),
+            where=target.where(arguments),
             goal=goal,
             length_ns=length_ns,
         )
         unfinished_run.write(plan.folder, unfinished, plan.record_name)
+    try:
+        with _starting(forwarder):
+            process = target.start(arguments)
+    except LinkError:
+        raise  # it may have started
+    except RtproofError:
+        unfinished_run.remove(plan.folder, plan.record_name)
+        raise
+    if isinstance(process, LastingProcess):
         process.stream_into(plan.folder / plan.record_name)
     return process, remote
 
 
+@contextmanager
+def _starting(forwarder: SignalForwarder | None) -> Iterator[None]:
+    if forwarder:
+        forwarder.starting = True
+    yield
+
+
 def _follow(process: Process, listener: AgentListener, forwarder: SignalForwarder) -> AgentOutcome:
     forwarder.process = process
+    if forwarder.received:
+        process.interrupt()
     return follow(process, listener, lambda: forwarder.received > 0)
 
 
@@ -388,7 +444,8 @@ def nothing_measured(outcome: AgentOutcome) -> RtproofError:
     if outcome.exit_code == REFUSED and outcome.said:
         return UserError(outcome.said.replace(AGENT_LIST, DESK_LIST))
     how = f"was killed by {outcome.killed_by}" if outcome.killed_by else f"ended with exit code {outcome.exit_code}"
-    reason = f": {outcome.said}" if outcome.said else ""
+    said = outcome.said or outcome.vanished
+    reason = f": {said}" if said else ""
     return TargetError(f"the agent {how} before it measured anything{reason}")
 
 

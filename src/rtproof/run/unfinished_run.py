@@ -41,13 +41,18 @@ def read(folder: Path, record: str = run_folder.RECORD_NAME) -> UnfinishedRun:
     """UserError if the folder has no unfinished run, or what it has cannot be read."""
     place = folder / OF_RECORD[record]
     try:
-        return msgspec.json.decode(place.read_bytes(), type=UnfinishedRun)
+        files.refuse_what_waits(place)
+        run = msgspec.json.decode(place.read_bytes(), type=UnfinishedRun)
     except (FileNotFoundError, NotADirectoryError):
         raise UserError(f"{folder} is no run that goes on on a board: it has no {NAME}") from None
     except OSError as problem:
         raise UserError(f"cannot read {place}: {problem.strerror}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         raise UserError(f"{place} is not a file that a run writes: {problem}") from None
+    words = (*run.target_options.values(), *run.where.values())
+    if any("\0" in word for word in words):
+        raise UserError(f"{place} is not a file that a run writes: it has a NUL in a word")
+    return run
 
 
 def is_there(folder: Path, record: str = run_folder.RECORD_NAME) -> bool:

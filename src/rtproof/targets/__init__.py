@@ -77,6 +77,9 @@ class LastingTarget(Target, Protocol):
     def start(self, arguments: Sequence[str]) -> LastingProcess:
         """As in ``Target``."""
 
+    def where(self, arguments: Sequence[str]) -> dict[str, str]:
+        """What ``take_up`` will need once ``start`` has been called with these arguments, however that ends."""
+
     def take_up(self, where: Mapping[str, str]) -> LastingProcess:
         """A program that was started before, perhaps by another host."""
 
