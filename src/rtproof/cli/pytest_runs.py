@@ -19,7 +19,7 @@ from rtproof.boards.board_target import board_options
 from rtproof.cli import option_values
 from rtproof.cli.commands.run import command
 from rtproof.cli.option_values import RunRequest
-from rtproof.cli.pytest_plugin import LABGRID_FIXTURE
+from rtproof.cli.pytest_plugin import LABGRID_FIXTURE, MeasurementError
 from rtproof.core import files, plugins
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import capitalised, unknown_name
@@ -135,6 +135,12 @@ class RunResult:
         """The sentence, and where the rest is."""
         return [self.sentence, f"page: {self.page}" if self.page else f"run: {self.folder}"]
 
+    def __bool__(self) -> bool:
+        """``assert rtproof.run(...)`` without ``.proven`` would pass whatever the verdict is."""
+        raise MeasurementError(
+            f"a run is neither true nor false: assert run.proven, for example; this one is {self.verdict}"
+        )
+
     def __repr__(self) -> str:
         """Short enough for an assertion that pytest explains. The whole sentence stands below it."""
         return f"<{self.verdict}, {self.page or self.folder}>"
@@ -211,6 +217,8 @@ def _request(words: Sequence[str]) -> RunRequest:
 
 def usage_sentence(error: Exception) -> str:
     """Of an option that click refuses; "" for any other error."""
+    if isinstance(error, click.exceptions.Exit):  # click takes --explain=--help for --help
+        return "rtproof.run() takes no help"
     if not isinstance(error, click.ClickException):
         return ""
     return f"rtproof.run(): {one_line(error.format_message().rstrip('.'))}"
