@@ -135,6 +135,23 @@ def refused(options: dict[str, str], kind: type[RtproofError] = UserError) -> st
     return said
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"exec": "socat 'never closed"}, "exec=socat 'never closed cannot be split into words"),
+        ({"exec": " "}, "needs one of the options device, address, exec"),
+    ],
+)
+def test_words_that_are_none(options: dict[str, str], sentence: str) -> None:
+    assert sentence in refused(options)
+
+
+def test_words_before_the_agent_that_are_none(tmp_path: Path) -> None:
+    with console(["dash", "-i"], tmp_path) as board:
+        said = refused({"address": board.address, "dir": str(tmp_path), "sudo": "sudo '"})
+    assert "sudo=sudo ' cannot be split into words" in said
+
+
 def test_a_login_that_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with login_board(tmp_path) as board:
         assert "asks for a user" in refused({"address": board.address})

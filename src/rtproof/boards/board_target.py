@@ -37,6 +37,14 @@ def board_options() -> dict[str, str]:
     }
 
 
+def option_words(options: Mapping[str, str], name: str) -> tuple[str, ...]:
+    """The words of an option's value, as a shell would take them. UserError if a quote is not closed."""
+    try:
+        return tuple(shlex.split(options.get(name, "")))
+    except ValueError as error:
+        raise UserError(f"{name}={options[name]} cannot be split into words: {error}") from None
+
+
 class BoardTarget:
     """A machine behind a shell. before: words before the agent's command; folder: as ``own_folder`` takes it.
 
@@ -66,7 +74,7 @@ class BoardTarget:
     def with_options(cls, shell: Shell, options: Mapping[str, str]) -> Self:
         """A board with the options of ``board_options``. UserError for a value that makes no sense."""
         patience_s = parse_duration(options.get("patience", patience.USUAL)) / 1e9
-        before = tuple(shlex.split(options.get("sudo", "")))
+        before = option_words(options, "sudo")
         return cls(shell, before, options.get("dir", ""), patience_s, _buffer_bytes(options.get(STREAM)))
 
     def machine(self) -> str:
