@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from console_boards import ConsoleBoard, Manners, console, login_board, need_setsid, wait_for
 
-from rtproof.boards import console_login, text_upload
+from rtproof.boards import console_login, console_shell, text_upload
 from rtproof.boards.console import Console
 from rtproof.boards.console_line import ConsoleLine, FileLine, SocketLine
 from rtproof.boards.console_shell import LONGEST_LINE, ConsoleShell, as_lines
@@ -188,6 +188,25 @@ def test_a_console_that_says_nothing_or_nothing_readable(tmp_path: Path, monkeyp
         ["sh", "-c", "trap : INT; while :; do read -r line && echo 'Unknown command'; done"], tmp_path
     ) as board:
         assert "the last line is 'Unknown command'" in refused({"address": board.address}, TargetError)
+
+
+def test_a_boot_loader_that_waits_for_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console_login, "LOGIN_S", 3)
+    prompt = "trap : INT; while :; do printf '=> '; read -r line && echo 'Unknown command'; done"
+    with console(["sh", "-c", prompt], tmp_path) as board:
+        assert "a boot loader waits there for commands (its prompt is '=>')" in refused(
+            {"address": board.address}, TargetError
+        )
+
+
+def test_a_shell_that_does_not_answer_any_more_is_left_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console_shell, "GO_S", 0)
+    with console(["dash", "-i"], tmp_path) as board:
+        assert "no answer within 0 s" in refused({"address": board.address}, TargetError)
+        wait_for(lambda: bool(termios.tcgetattr(board.master)[3] & termios.ECHO))
+        wait_for(lambda: console_login.plain(board.shown).endswith((b"# ", b"$ ")))
 
 
 def test_a_boot_loader_is_not_stopped(tmp_path: Path) -> None:

@@ -122,10 +122,15 @@ class ConsoleShell:
     def __init__(self, console: Console, who: Credentials, name: str) -> None:
         self.name, self.console, self.ready = name, console, False
         self._who = who
-        self._connect(again=False)
+        ours = log_in(console, who, name, again=False)
+        try:
+            self._teach(ours)
+        except BaseException:
+            self.close()  # nobody else will, and the loop on the board has no prompt and no echo
+            raise
 
-    def _connect(self, *, again: bool) -> None:
-        ours = log_in(self.console, self._who, self.name, again=again)
+    def _teach(self, ours: bool) -> None:
+        """Tell the loop on the board its functions, and whether this program had to log in for it."""
         self.ready = True
         with self.using():
             for line in (*FUNCTIONS, "ours=yes" if ours else ":"):
@@ -147,7 +152,7 @@ class ConsoleShell:
             return
         self.console.reopen()
         try:
-            self._connect(again=True)
+            self._teach(log_in(self.console, self._who, self.name, again=True))
         except UserError as problem:
             raise LinkError(str(problem)) from None
 
