@@ -152,6 +152,11 @@ def test_words_before_the_agent_that_are_none(tmp_path: Path) -> None:
     assert "sudo=sudo ' cannot be split into words" in said
 
 
+def test_a_shell_without_a_terminal(tmp_path: Path) -> None:
+    said = refused({"exec": "sh -i", "dir": str(tmp_path)})
+    assert said == "sh -i shows a shell without a terminal: use --target command or --target ssh"
+
+
 def test_a_login_that_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with login_board(tmp_path) as board:
         assert "asks for a user" in refused({"address": board.address})

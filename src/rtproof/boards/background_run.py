@@ -294,7 +294,7 @@ class BackgroundRun:
             raise NoSuchRunError(f"{self._shell.name}: {words.removeprefix('rtproof-agent: ')}")
         if not spoke and not words.startswith("rtproof-agent: "):
             self._look_what_is_left()
-        raise LinkError(words if answer.status else "the board ended the connection")
+        raise LinkError(words if answer.status and _is_sentence(words) else "the board ended the connection")
 
     def _look_what_is_left(self) -> None:
         """See to it that the agent there is whole: it may have been lost with the board's power.
@@ -411,6 +411,7 @@ class BackgroundRun:
             return
 
 
+<<<<<<< HEAD
 class RecordStream:
     """The record of a run that goes on, as far as this host has it in a file."""
 
@@ -463,6 +464,15 @@ def _write(writing: BinaryIO, content: bytes) -> None:
         writing.write(content)
     except OSError as problem:
         raise UserError(f"cannot write the record: {problem.strerror}; the run goes on there") from None
+=======
+def _is_sentence(words: str) -> bool:
+    """Whether a person can read it. On a console, the last thing before a break is often a piece of a frame."""
+    return " " in words and not words.startswith("=rtproof")
+
+
+def _write(write: Callable[[bytes], int], content: bytes) -> None:
+    write(content)
+>>>>>>> 07bdb56 (boards: refuse a shell without a terminal as a console)
 
 
 def start(shell: Shell, place: Place, arguments: tuple[str, ...]) -> None:

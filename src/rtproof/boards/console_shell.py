@@ -28,6 +28,7 @@ FUNCTIONS = (
     'show() { for i in 1 2; do echo; echo "=answer $1 $i $s"; printf "%s\\n" "$a"; echo "=end $1 $i"; done; '
     "over $1 0; }",
     'over() { for i in 1 2; do echo; echo "=over $1 $2"; done; }; go() { for i in 1 2; do echo; echo "=go $1"; done; }',
+    "[ -t 0 ] && tty=yes || tty=no",
 )
 """What the loop is taught first. show: prints the answer $a, whose status is $s."""
 LEAVE = 'stty echo 2>/dev/null; for i in 1 2; do echo; echo "=left ${ours:-no}"; done; exit'
@@ -135,7 +136,9 @@ class ConsoleShell:
         with self.using():
             for line in (*FUNCTIONS, "ours=yes" if ours else ":"):
                 self.console.send(_with_length(line).encode())
-            self._asked(":", b"", GO_S)
+            if self._asked("echo $tty", b"", GO_S).output == b"no\n":
+                # Without a terminal there is no Control-D, so the board would wait for more for ever.
+                raise UserError(f"{self.name} shows a shell without a terminal: use --target command or --target ssh")
 
     @contextmanager
     def using(self) -> Iterator[None]:
