@@ -449,6 +449,16 @@ def test_tests_that_run_at_the_same_time_measure_one_board_in_turn(tmp_path: Pat
     assert all(end < begin for (_, end), (begin, _) in pairwise(spans))
 
 
+def test_a_lock_that_cannot_be_made_is_an_error_that_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    ended = run_pytest(tmp_path, "def test_it(rtproof):\n    rtproof.run(duration='1s')\n")
+    assert ended.counted("test_it") == "error"
+    assert "the lock that keeps other tests off this board: Not a directory; set XDG_CACHE_HOME" in ended.message(
+        "test_it"
+    )
+
+
 def test_who_waits_for_whom() -> None:
     def key(target: str, *options: tuple[str, str]) -> str:
         return pytest_runs.board_key(ExperimentRequest((), target, target_options=options), None)

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TextIO
 
 import click
 
@@ -287,14 +287,24 @@ def _board_for_this_test(asked: ExperimentRequest, labgrid_target: Any) -> Itera
         yield
         return
     place = cache_dir().parent / "boards" / f"{board_key(asked, labgrid_target)}.lock"
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with place.open("w") as lock:
+    with _open_lock(place) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             click.echo(f"waits for another test that measures the target {asked.target}", err=True)
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def _open_lock(place: Path) -> TextIO:
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        return place.open("w")
+    except OSError as error:
+        raise UserError(
+            f"cannot make {place}, the lock that keeps other tests off this board: {error.strerror}; "
+            "set XDG_CACHE_HOME to a folder in which files can be written"
+        ) from None
 
 
 def board_key(asked: ExperimentRequest, labgrid_target: Any) -> str:
