@@ -7,6 +7,7 @@ import pty
 import select
 import shlex
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from rtproof.boards import console_login, console_shell, text_upload
 from rtproof.boards.console import Console
 from rtproof.boards.console_line import ConsoleLine, FileLine, SocketLine
 from rtproof.boards.console_shell import LONGEST_LINE, ConsoleShell, as_lines
+from rtproof.boards.ending_signals import ended_by_signals
 from rtproof.boards.shell import ask
 from rtproof.boards.text_upload import DECODERS
 from rtproof.core.errors import LinkError, RtproofError, TargetError, UserError
@@ -72,6 +74,27 @@ def test_a_shell_that_was_there_is_left_as_it_was(tmp_path: Path) -> None:
             assert ask(shell, "echo here").output == b"here\n"
             assert not termios.tcgetattr(board.master)[3] & termios.ECHO
         wait_for(lambda: console_login.plain(board.shown).endswith((b"# ", b"$ ")))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_console_is_left_as_it_was_when_rtproof_is_told_to_end(tmp_path: Path, number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with console(["dash", "-i"], tmp_path) as board:
+        with pytest.raises(KeyboardInterrupt), shell_on(board, tmp_path) as shell:
+            ask(shell, f"kill -s {number.name[3:]} {os.getpid()}; sleep 1")
+        wait_for(lambda: bool(termios.tcgetattr(board.master)[3] & termios.ECHO))
+        wait_for(lambda: console_login.plain(board.shown).endswith((b"# ", b"$ ")))
+    assert signal.getsignal(number) is before
+
+
+def test_a_signal_that_is_ignored_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with ended_by_signals():
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_line_that_loses_bytes_is_sent_again(tmp_path: Path) -> None:

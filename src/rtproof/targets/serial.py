@@ -16,6 +16,7 @@ from rtproof.boards.console import Console
 from rtproof.boards.console_line import ConsoleLine, ProgramLine, SocketLine, TtyLine
 from rtproof.boards.console_login import PASSWORD_VARIABLE, Credentials
 from rtproof.boards.console_shell import ConsoleShell
+from rtproof.boards.ending_signals import ended_by_signals
 from rtproof.core.errors import UserError
 
 OPTIONS: dict[str, str] = {
@@ -32,10 +33,14 @@ WAYS = ("device", "address", "exec")
 
 @contextmanager
 def open_target(options: dict[str, str]) -> Iterator[BoardTarget]:
-    """The board, once somebody is logged in on its console."""
+    """The board, once somebody is logged in on its console.
+
+    SIGTERM and SIGHUP end the work as Ctrl-C does, so that the console gets its prompt and echo back.
+    """
     (way,) = _only_one(options)
     who = Credentials(options.get("user", ""), password_of(options))
     with (
+        ended_by_signals(),
         closing(Console(lambda: _line(way, options))) as console,
         closing(ConsoleShell(console, who, options[way])) as shell,
     ):
