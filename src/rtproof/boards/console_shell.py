@@ -19,6 +19,9 @@ from rtproof.core.errors import LinkError, UserError
 GO_S = 10
 FAREWELL_S = 3
 LEAVE_S = 10
+ENDS = b"\x04\x04\x04"
+"""The end of the input for a command, which may need two, as openssl does, and for what follows it. The loop bears what
+is left."""
 TRIES = 8
 LONGEST_LINE = 900
 """Characters. A terminal takes 4095, and some shells' editors 1024."""
@@ -193,7 +196,7 @@ class ConsoleShell:
             keep = f"a=$( {{ ( {command} ) 2>&1; s=$?; cat >/dev/null; exit $s; }} ); s=$?; show {token}"
             line, seen = "", self.begin(f"go {token}; {keep}", token)
             self.console.send_much(given)
-            self.console.send(b"\x04\x04")
+            self.console.send(ENDS)
         else:
             line, seen = f"a=$( ( {command} ) 2>&1 </dev/null ); s=$?; show {token}", b""
         for _ in range(TRIES):
