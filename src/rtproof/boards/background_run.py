@@ -411,7 +411,11 @@ class BackgroundRun:
             return
 
 
-<<<<<<< HEAD
+def _is_sentence(words: str) -> bool:
+    """Whether a person can read it. On a console, the last thing before a break is often a piece of a frame."""
+    return " " in words and not words.startswith("=rtproof")
+
+
 class RecordStream:
     """The record of a run that goes on, as far as this host has it in a file."""
 
@@ -464,15 +468,6 @@ def _write(writing: BinaryIO, content: bytes) -> None:
         writing.write(content)
     except OSError as problem:
         raise UserError(f"cannot write the record: {problem.strerror}; the run goes on there") from None
-=======
-def _is_sentence(words: str) -> bool:
-    """Whether a person can read it. On a console, the last thing before a break is often a piece of a frame."""
-    return " " in words and not words.startswith("=rtproof")
-
-
-def _write(write: Callable[[bytes], int], content: bytes) -> None:
-    write(content)
->>>>>>> 07bdb56 (boards: refuse a shell without a terminal as a console)
 
 
 def start(shell: Shell, place: Place, arguments: tuple[str, ...]) -> None:
