@@ -252,10 +252,8 @@ class BrokenChannel(ScriptedChannel):
 
     def __init__(self, last_words: bytes) -> None:
         super().__init__(b"")
+        self._coming = [written(LinkFrame(FrameType.STANDING, 0, b"running"), as_text=True), b""]
         self._last_words = last_words
-
-    def receive(self, timeout_s: float) -> bytes | None:
-        return b""
 
     def finish(self, timeout_s: float) -> Answer:
         return Answer(1, self._last_words, b"")
@@ -270,5 +268,10 @@ class BrokenChannel(ScriptedChannel):
     ],
 )
 def test_a_piece_of_a_frame_is_no_reason(tmp_path: Path, last_words: bytes, told: str) -> None:
-    run = BackgroundRun(ScriptedShell(BrokenChannel(last_words)), Place("/tmp/agent", "/tmp/run"), "host", 1)
+    run = BackgroundRun(
+        ScriptedShell(BrokenChannel(last_words)),
+        Place("/tmp/agent", "/tmp/run"),
+        Following("host", 1),
+        lambda: "/tmp/agent",
+    )
     assert next(run.fetch(tmp_path / "record")) == f"rtproof: no connection to board ({told}); the run goes on there"
