@@ -7,6 +7,7 @@ import pty
 import select
 import shlex
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -20,10 +21,11 @@ from typing import Any
 import pytest
 from console_boards import ConsoleBoard, Manners, console, login_board, need_setsid, wait_for
 
-from rtproof.boards import console_login, text_upload
+from rtproof.boards import console_login, console_shell, text_upload
 from rtproof.boards.console import Console
 from rtproof.boards.console_line import ConsoleLine, FileLine, SocketLine
 from rtproof.boards.console_shell import LONGEST_LINE, ConsoleShell, as_lines
+from rtproof.boards.ending_signals import ended_by_signals
 from rtproof.boards.shell import ask
 from rtproof.boards.text_upload import DECODERS
 from rtproof.core.errors import LinkError, RtproofError, TargetError, UserError
@@ -72,6 +74,27 @@ def test_a_shell_that_was_there_is_left_as_it_was(tmp_path: Path) -> None:
             assert ask(shell, "echo here").output == b"here\n"
             assert not termios.tcgetattr(board.master)[3] & termios.ECHO
         wait_for(lambda: console_login.plain(board.shown).endswith((b"# ", b"$ ")))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_console_is_left_as_it_was_when_rtproof_is_told_to_end(tmp_path: Path, number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with console(["dash", "-i"], tmp_path) as board:
+        with pytest.raises(KeyboardInterrupt), shell_on(board, tmp_path) as shell:
+            ask(shell, f"kill -s {number.name[3:]} {os.getpid()}; sleep 1")
+        wait_for(lambda: bool(termios.tcgetattr(board.master)[3] & termios.ECHO))
+        wait_for(lambda: console_login.plain(board.shown).endswith((b"# ", b"$ ")))
+    assert signal.getsignal(number) is before
+
+
+def test_a_signal_that_is_ignored_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with ended_by_signals():
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_line_that_loses_bytes_is_sent_again(tmp_path: Path) -> None:
@@ -135,6 +158,28 @@ def refused(options: dict[str, str], kind: type[RtproofError] = UserError) -> st
     return said
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"exec": "socat 'never closed"}, "exec=socat 'never closed cannot be split into words"),
+        ({"exec": " "}, "needs one of the options device, address, exec"),
+    ],
+)
+def test_words_that_are_none(options: dict[str, str], sentence: str) -> None:
+    assert sentence in refused(options)
+
+
+def test_words_before_the_agent_that_are_none(tmp_path: Path) -> None:
+    with console(["dash", "-i"], tmp_path) as board:
+        said = refused({"address": board.address, "dir": str(tmp_path), "sudo": "sudo '"})
+    assert "sudo=sudo ' cannot be split into words" in said
+
+
+def test_a_shell_without_a_terminal(tmp_path: Path) -> None:
+    said = refused({"exec": "sh -i", "dir": str(tmp_path)})
+    assert said == "sh -i shows a shell without a terminal: use --target command or --target ssh"
+
+
 def test_a_login_that_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with login_board(tmp_path) as board:
         assert "asks for a user" in refused({"address": board.address})
@@ -171,6 +216,25 @@ def test_a_console_that_says_nothing_or_nothing_readable(tmp_path: Path, monkeyp
         ["sh", "-c", "trap : INT; while :; do read -r line && echo 'Unknown command'; done"], tmp_path
     ) as board:
         assert "the last line is 'Unknown command'" in refused({"address": board.address}, TargetError)
+
+
+def test_a_boot_loader_that_waits_for_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console_login, "LOGIN_S", 3)
+    prompt = "trap : INT; while :; do printf '=> '; read -r line && echo 'Unknown command'; done"
+    with console(["sh", "-c", prompt], tmp_path) as board:
+        assert "a boot loader waits there for commands (its prompt is '=>')" in refused(
+            {"address": board.address}, TargetError
+        )
+
+
+def test_a_shell_that_does_not_answer_any_more_is_left_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console_shell, "GO_S", 0)
+    with console(["dash", "-i"], tmp_path) as board:
+        assert "no answer within 0 s" in refused({"address": board.address}, TargetError)
+        wait_for(lambda: bool(termios.tcgetattr(board.master)[3] & termios.ECHO))
+        wait_for(lambda: console_login.plain(board.shown).endswith((b"# ", b"$ ")))
 
 
 def test_a_boot_loader_is_not_stopped(tmp_path: Path) -> None:

@@ -245,3 +245,33 @@ def test_a_record_is_not_brought_twice_because_its_end_was_told_first(tmp_path: 
     assert list(run.fetch(tmp_path / "record")) == []
     assert (tmp_path / "record").read_bytes() == b"the record"
     assert channel.sent == [b"record 0\n", b"done\n"]
+
+
+class BrokenChannel(ScriptedChannel):
+    """A console on which something ended the command in the middle of a frame."""
+
+    def __init__(self, last_words: bytes) -> None:
+        super().__init__(b"")
+        self._coming = [written(LinkFrame(FrameType.STANDING, 0, b"running"), as_text=True), b""]
+        self._last_words = last_words
+
+    def finish(self, timeout_s: float) -> Answer:
+        return Answer(1, self._last_words, b"")
+
+
+@pytest.mark.parametrize(
+    ("last_words", "told"),
+    [
+        (b"NlZD05IGxvc3Q9MCBsYXN0X25zPTI4ODkyCg==\n", "the board ended the connection"),
+        (b"=rtproof L 0 20 1f2e3d4c NlZD05I", "the board ended the connection"),
+        (b"rtproof-agent: no space left\n", "rtproof-agent: no space left"),
+    ],
+)
+def test_a_piece_of_a_frame_is_no_reason(tmp_path: Path, last_words: bytes, told: str) -> None:
+    run = BackgroundRun(
+        ScriptedShell(BrokenChannel(last_words)),
+        Place("/tmp/agent", "/tmp/run"),
+        Following("host", 1),
+        lambda: "/tmp/agent",
+    )
+    assert next(run.fetch(tmp_path / "record")) == f"rtproof: no connection to board ({told}); the run goes on there"

@@ -221,6 +221,7 @@ REFUSED = {
     'until_decided="yes"': "rtproof.run(until_decided='yes'): it takes True or False",
     "duration={}": "rtproof.run(duration=...) takes text or a number, and no dict",
     'at_most="1/h"': "rtproof.run(): --at-most, --confidence, --gap, --longest and --bunches need a --limit",
+    'explain="--help"': "rtproof.run() takes no help",
     'probe="timer", duration="1s", samples=3': "--duration and --samples exclude each other",
 }
 
@@ -330,6 +331,82 @@ def test_an_assertion_about_something_else_keeps_its_message(tmp_path: Path) -> 
     assert (ended.counted("test_other"), ended.message("test_other")) == ("failure", "KeyError: 'x'")
 
 
+def test_the_message_of_an_assertion_with_a_reason_is_kept(tmp_path: Path) -> None:
+    test = (
+        "def test_figure(rtproof):\n"
+        "    run = rtproof.run(duration='2s', report=False)\n"
+        "    assert run.n == 1\n"
+        "def test_own(rtproof):\n"
+        "    assert rtproof.run(limit='1s', duration='2s', report=False).proven, 'the board is slow'\n"
+    )
+    ended = run_pytest(tmp_path, test, *SIMULATED)
+    assert ended.message("test_figure").startswith("assert 2000 == 1")
+    assert ended.message("test_own").startswith("AssertionError: the board is slow")
+    assert "NOT ASKED: " in ended.said
+    assert "UNDECIDED: " in ended.said
+
+
+def test_a_run_has_no_truth_value(tmp_path: Path) -> None:
+    """Who forgets .proven must not pass."""
+    test = "def test_it(rtproof):\n    assert rtproof.run(limit='1ns', duration='2s', report=False)\n"
+    ended = run_pytest(tmp_path, test, *SIMULATED)
+    assert ended.counted("test_it") == "error"
+    assert "a run is neither true nor false: assert run.proven, for example; this one is REFUTED" in ended.said
+
+
+def test_a_fixture_that_measures_tells_the_verdict_too(tmp_path: Path) -> None:
+    test = (
+        "import pytest\n"
+        "MEASURE = dict(limit='1ns', duration='2s', report=False)\n"
+        "@pytest.fixture\n"
+        "def before(rtproof):\n"
+        "    assert rtproof.run(**MEASURE).proven\n"
+        "@pytest.fixture\n"
+        "def after(rtproof):\n"
+        "    yield\n"
+        "    assert rtproof.run(**MEASURE).proven\n"
+        "@pytest.fixture\n"
+        "def wrong(rtproof):\n"
+        "    rtproof.run(limit='5')\n"
+        "def test_before(before):\n    pass\n"
+        "def test_after(after):\n    pass\n"
+        "def test_wrong(wrong):\n    pass\n"
+    )
+    ended = run_pytest(tmp_path, test, *SIMULATED)
+    for name, words in (("before", "REFUTED: "), ("after", "REFUTED: "), ("wrong", "has no unit")):
+        assert ended.counted(f"test_{name}") == "error"
+        assert words in ended.message(f"test_{name}")
+    assert "1 passed, 3 errors in" in ended.said
+
+
+AGAIN = """
+from _pytest.runner import runtestprotocol
+
+def pytest_runtest_protocol(item, nextitem):
+    runtestprotocol(item, nextitem=nextitem, log=False)
+    for report in runtestprotocol(item, nextitem=nextitem, log=False):
+        item.ihook.pytest_runtest_logreport(report=report)
+    return True
+"""
+"""What pytest-rerunfailures does: the same item again, of which the first attempt is not reported."""
+
+
+def test_a_second_attempt_reports_its_own_runs_only(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(AGAIN)
+    test = (
+        "limits = ['1ns', '10s']\n"
+        "def test_it(rtproof):\n"
+        "    assert rtproof.run(limit=limits.pop(0), at_most='1/s', duration='5s', report=False).proven\n"
+        "    assert not 'a reason of its own'\n"
+    )
+    ended = run_pytest(tmp_path, test, *SIMULATED)
+    told = ended.properties("test_it")
+    assert told["rtproof_verdict"] == "PROVEN"
+    assert "rtproof_2_verdict" not in told
+    assert "a reason of its own" in ended.message("test_it")
+    assert "REFUTED: " not in ended.said
+
+
 @pytest.mark.real
 def test_ctrl_c_ends_the_run_and_the_session(tmp_path: Path) -> None:
     test = "def test_it(rtproof):\n    rtproof.run(duration='10min')\ndef test_next():\n    pass\n"
@@ -370,6 +447,16 @@ def test_tests_that_run_at_the_same_time_measure_one_board_in_turn(tmp_path: Pat
     )
     assert all(begin < end for begin, end in spans)
     assert all(end < begin for (_, end), (begin, _) in pairwise(spans))
+
+
+def test_a_lock_that_cannot_be_made_is_an_error_that_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    ended = run_pytest(tmp_path, "def test_it(rtproof):\n    rtproof.run(duration='1s')\n")
+    assert ended.counted("test_it") == "error"
+    assert "the lock that keeps other tests off this board: Not a directory; set XDG_CACHE_HOME" in ended.message(
+        "test_it"
+    )
 
 
 def test_who_waits_for_whom() -> None:

@@ -60,6 +60,14 @@ def test_run_json_can_be_read_by_anybody(folder: Path) -> None:
     assert content["command"] == INFO.command
 
 
+def test_words_that_are_no_characters_are_kept_as_far_as_they_are(folder: Path) -> None:
+    command = ["rtproof", "run", "--note", "gr\udcfcn"]
+    run_folder.write_run_info(folder, msgspec.structs.replace(INFO, command=command, note=command[-1]))
+    info = run_folder.read_run_info(folder)
+    assert info is not None
+    assert (info.command[-1], info.note) == ("gr?n", "gr?n")
+
+
 def test_the_requirement_of_schema_1_is_read(folder: Path) -> None:
     run_folder.write_run_info(folder, INFO)
     place = folder / run_folder.INFO_NAME

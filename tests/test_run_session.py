@@ -567,3 +567,22 @@ def test_the_view_on_a_terminal_says_how_much_time_is_left() -> None:
     view.feed(replace(ROW, thread=0, time_ns=5_000_000_000))
     view.draw()
     assert "0:00:05 of 0:00:20, 0:00:15 left   latency in us" in out.getvalue()
+
+
+def test_a_sentence_about_the_connection_is_shown_before_the_next_line_comes(tmp_path: Path) -> None:
+    """The next line comes once the connection is there again, which may take minutes."""
+    seen = Seen()
+    listener = session.AgentListener(LiveView(seen, "0:00:01", False), tmp_path / "log")
+    lost = "rtproof: no connection to board (no route); the run goes on there"
+
+    def lines() -> Iterator[str]:
+        yield "rtproof-agent: measured as asked"
+        yield lost
+        assert lost in seen.getvalue()
+        yield "rtproof-agent: no space left for the record"
+        assert "no space" not in seen.getvalue()
+
+    listener.listen(lines())
+    assert seen.getvalue().count(lost) == 1
+    assert (tmp_path / "log").read_text().count(lost) == 1
+    assert listener.last == "no space left for the record"

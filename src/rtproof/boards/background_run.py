@@ -305,7 +305,7 @@ class BackgroundRun:
             raise TargetError(f"{self._shell.name}: {words.removeprefix(AGENT_SAYS)}")
         if not spoke:
             self._look_what_is_left()
-        raise LinkError(words if answer.status else "the board ended the connection")
+        raise LinkError(words if answer.status and _is_sentence(words) else "the board ended the connection")
 
     def _look_what_is_left(self) -> None:
         """See to it that the agent there is whole: it may have been lost with the board's power.
@@ -422,6 +422,11 @@ class BackgroundRun:
             if answer.status:
                 raise TargetError(f"{self._shell.name}: {clean(answer.words())}")
             return
+
+
+def _is_sentence(words: str) -> bool:
+    """Whether a person can read it. On a console, the last thing before a break is often a piece of a frame."""
+    return " " in words and not words.startswith("=rtproof")
 
 
 class RecordStream:

@@ -42,6 +42,14 @@ VERSION = re.compile(rb"\d+\.\d+\.\d+ record \d+")
 """What an agent says of itself. Words before it such as echo end well and run nothing."""
 
 
+def option_words(options: Mapping[str, str], name: str) -> tuple[str, ...]:
+    """The words of an option's value, as a shell would take them. UserError if a quote is not closed."""
+    try:
+        return tuple(shlex.split(options.get(name, "")))
+    except ValueError as error:
+        raise UserError(f"{name}={options[name]} cannot be split into words: {error}") from None
+
+
 class BoardTarget:
     """A machine behind a shell. before: words before the agent's command; folder: as ``own_folder`` takes it.
 
@@ -79,10 +87,7 @@ class BoardTarget:
         folder = options.get("dir", "")
         if not folder.isprintable():
             raise UserError(f"dir={folder} cannot be the board's folder: there is a control character in its name")
-        try:
-            before = tuple(shlex.split(options.get("sudo", "")))
-        except ValueError as error:
-            raise UserError(f"sudo={options['sudo']} cannot be split into words: {error}") from None
+        before = option_words(options, "sudo")
         return cls(shell, before, folder, patience_s, _buffer_bytes(options.get(STREAM)))
 
     def machine(self) -> str:

@@ -17,6 +17,8 @@ LOGIN = re.compile(rb"(?<!last )\blogin: *\Z", re.IGNORECASE)
 PASSWORD = re.compile(rb"password[^\n]*: *\Z", re.IGNORECASE)
 PROMPT = re.compile(rb"[#$%>] ?\Z")
 REFUSED = re.compile(rb"incorrect|denied|failure|invalid|maximum number of tries", re.IGNORECASE)
+WAITING_BOOT_LOADER = re.compile(r"(=>|U-Boot>|(barebox|grub|grub rescue)[^\n]*>|ok)", re.IGNORECASE)
+"""The whole prompt of U-Boot, Barebox, GRUB or Open Firmware."""
 BOOT_LOADER = re.compile(rb"(autoboot|\bU-Boot )[^\n]*\Z", re.IGNORECASE)
 """A key would stop it, and the board would not start."""
 LOGIN_S = 60
@@ -125,5 +127,7 @@ def _why_no_shell(said: bytes, name: str) -> str:
     strange = sum(byte > 126 or (byte < 32 and byte not in b"\r\n\t\b\x07\x1b") for byte in said)
     if 4 * strange > len(said):
         return f"{name} prints only what cannot be read: is its speed another one (--target-option baud=NUMBER)?"
-    last = plain(said).decode(errors="replace").strip().splitlines()
-    return f"{name}: there is no shell within {LOGIN_S} s; the last line is {clean(last[-1][:100]) if last else ''!r}"
+    last = clean(plain(said).decode(errors="replace").strip().splitlines()[-1][:100])
+    if WAITING_BOOT_LOADER.fullmatch(last):
+        return f"{name}: a boot loader waits there for commands (its prompt is {last!r}): boot the board first"
+    return f"{name}: there is no shell within {LOGIN_S} s; the last line is {last!r}"

@@ -19,6 +19,9 @@ from rtproof.core.errors import LinkError, UserError
 GO_S = 10
 FAREWELL_S = 3
 LEAVE_S = 10
+ENDS = b"\x04\x04\x04"
+"""The end of the input for a command, which may need two, as openssl does, and for what follows it. The loop bears what
+is left."""
 TRIES = 8
 LONGEST_LINE = 900
 """Characters. A terminal takes 4095, and some shells' editors 1024."""
@@ -28,6 +31,7 @@ FUNCTIONS = (
     'show() { for i in 1 2; do echo; echo "=answer $1 $i $s"; printf "%s\\n" "$a"; echo "=end $1 $i"; done; '
     "over $1 0; }",
     'over() { for i in 1 2; do echo; echo "=over $1 $2"; done; }; go() { for i in 1 2; do echo; echo "=go $1"; done; }',
+    "[ -t 0 ] && tty=yes || tty=no",
 )
 """What the loop is taught first. show: prints the answer $a, whose status is $s."""
 LEAVE = 'stty echo 2>/dev/null; for i in 1 2; do echo; echo "=left ${ours:-no}"; done; exit'
@@ -122,15 +126,22 @@ class ConsoleShell:
     def __init__(self, console: Console, who: Credentials, name: str) -> None:
         self.name, self.console, self.ready = name, console, False
         self._who = who
-        self._connect(again=False)
+        ours = log_in(console, who, name, again=False)
+        try:
+            self._teach(ours)
+        except BaseException:
+            self.close()  # nobody else will, and the loop on the board has no prompt and no echo
+            raise
 
-    def _connect(self, *, again: bool) -> None:
-        ours = log_in(self.console, self._who, self.name, again=again)
+    def _teach(self, ours: bool) -> None:
+        """Tell the loop on the board its functions, and whether this program had to log in for it."""
         self.ready = True
         with self.using():
             for line in (*FUNCTIONS, "ours=yes" if ours else ":"):
                 self.console.send(_with_length(line).encode())
-            self._asked(":", b"", GO_S)
+            if self._asked("echo $tty", b"", GO_S).output == b"no\n":
+                # Without a terminal there is no Control-D, so the board would wait for more for ever.
+                raise UserError(f"{self.name} shows a shell without a terminal: use --target command or --target ssh")
 
     @contextmanager
     def using(self) -> Iterator[None]:
@@ -147,7 +158,7 @@ class ConsoleShell:
             return
         self.console.reopen()
         try:
-            self._connect(again=True)
+            self._teach(log_in(self.console, self._who, self.name, again=True))
         except UserError as problem:
             raise LinkError(str(problem)) from None
 
@@ -185,7 +196,7 @@ class ConsoleShell:
             keep = f"a=$( {{ ( {command} ) 2>&1; s=$?; cat >/dev/null; exit $s; }} ); s=$?; show {token}"
             line, seen = "", self.begin(f"go {token}; {keep}", token)
             self.console.send_much(given)
-            self.console.send(b"\x04\x04")
+            self.console.send(ENDS)
         else:
             line, seen = f"a=$( ( {command} ) 2>&1 </dev/null ); s=$?; show {token}", b""
         for _ in range(TRIES):

@@ -2,13 +2,12 @@
 """Hold a labgrid place while rtproof runs there, by name or as the reservation finds one, and give it back."""
 
 import os
-import signal
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
+from rtproof.boards.ending_signals import ended_by_signals
 from rtproof.boards.labgrid_coordinator import OVER, Coordinator, Place, RefusedError, SilentError, last_mark, new_mark
 from rtproof.boards.labgrid_keeper import Acquisition, Keeper
 from rtproof.core.errors import TargetError, UserError
@@ -52,7 +51,7 @@ def holding(coordinator: Coordinator, wish: Wish) -> Iterator[Held]:
 
     SIGTERM and SIGHUP end the work as Ctrl-C does, so that the place is released.
     """
-    with _ended_by_signals(), _found(coordinator, wish) as (name, reservation):
+    with ended_by_signals(), _found(coordinator, wish) as (name, reservation):
         place = _free_place(coordinator, wish, name)
         if place.acquired and not last_mark(place.allowed):
             yield Held(name, "")
@@ -201,18 +200,3 @@ def _released(coordinator: Coordinator, held: Held) -> bool:
             coordinator.release(held.name)
         return True
     return False
-
-
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Only the main thread can have handlers of signals."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    numbers = (signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

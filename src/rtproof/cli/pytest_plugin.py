@@ -5,6 +5,7 @@ Only pytest imports this module, by the package's entry point. It imports nothin
 because it is loaded into every run of pytest wherever rtproof is installed. docs/pytest.md is its manual.
 """
 
+import re
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,9 @@ class InvalidRunError(MeasurementError):
 
 
 _results = pytest.StashKey[list["RunResult"]]()
+_PROPERTY = "rtproof"
+_SAYS_NOTHING = re.compile(r"(AssertionError(: )?)?(assert False|assert not True|False is not true|True is not false)?")
+"""The first line of an assertion's message that says no more than that it does not hold."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -94,12 +98,13 @@ class Rtproof:
         results = self._item.stash.setdefault(_results, [])
         results.append(result)
         which = f"_{len(results)}" if len(results) > 1 else ""
-        self._item.user_properties.extend((f"rtproof{which}_{name}", text) for name, text in result.properties())
+        self._item.user_properties.extend((f"{_PROPERTY}{which}_{name}", text) for name, text in result.properties())
 
 
 @pytest.fixture
 def rtproof(request: pytest.FixtureRequest) -> Rtproof:
     """Measures the target that --rtproof-target or the ini file names, and judges it: see docs/pytest.md of rtproof."""
+    _forget_earlier_attempt(request.node)
     config = request.config
     asked, given = config.getoption("--rtproof-target"), config.getoption("--rtproof-target-option")
     target = asked or config.getini("rtproof_target") or USUAL_TARGET
@@ -109,6 +114,13 @@ def rtproof(request: pytest.FixtureRequest) -> Rtproof:
     output = config.invocation_params.dir / typed if typed else config.rootpath / stored
     board = _labgrid_target(request) if target == LABGRID_FIXTURE else None
     return Rtproof(request.node, target, options, output, board)
+
+
+def _forget_earlier_attempt(item: pytest.Item) -> None:
+    """Plugins such as pytest-rerunfailures run the same item again. Each attempt reports its own runs only."""
+    item.stash[_results] = []
+    others = (each for each in item.user_properties if not each[0].startswith(f"{_PROPERTY}_"))
+    item.user_properties[:] = others
 
 
 def _labgrid_target(request: pytest.FixtureRequest) -> Any:
@@ -121,28 +133,34 @@ def _labgrid_target(request: pytest.FixtureRequest) -> Any:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
-    """Say of a test that failed what its runs showed, and turn the failure of a measurement into an error."""
+    """Say of a test that failed what its runs showed, and turn the failure of a measurement into an error.
+
+    A fixture of the test may have measured as well, before the test or after it.
+    """
     outcome = yield
-    if call.excinfo is None or call.when != "call":
+    if call.excinfo is None:
         return
     report: pytest.TestReport = outcome.get_result()
     if not report.failed:
         return
     results = item.stash.get(_results, [])
     if isinstance(call.excinfo.value, MeasurementError):
-        # The phase is what pytest and JUnit's file tell an error of the test's surroundings by.
-        report.when = "setup"
+        if report.when == "call":
+            # The phase is what pytest and JUnit's file tell an error of the test's surroundings by.
+            report.when = "setup"
         _set_message(report, str(call.excinfo.value))
     elif results and isinstance(call.excinfo.value, AssertionError):
         if others := [each for each in results if not each.proven]:
-            _set_message(report, others[-1].sentence)
+            _set_message(report, others[-1].sentence, only_if_empty=True)
         _add_section(report, "\n".join(line for each in results for line in each.lines()))
 
 
-def _set_message(report: pytest.TestReport, message: str) -> None:
-    """The line that the summary and JUnit's file show."""
+def _set_message(report: pytest.TestReport, message: str, *, only_if_empty: bool = False) -> None:
+    """The line that the summary and JUnit's file show. only_if_empty: keep a message that gives a reason."""
     place = getattr(report.longrepr, "reprcrash", None)
-    if place is not None:
+    if place is None:
+        return
+    if not only_if_empty or _SAYS_NOTHING.fullmatch(place.message.partition("\n")[0]):
         place.message = message
 
 

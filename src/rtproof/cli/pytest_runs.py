@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TextIO
 
 import click
 
@@ -19,7 +19,7 @@ from rtproof.boards.board_target import board_options
 from rtproof.cli import option_values
 from rtproof.cli.commands.run import command
 from rtproof.cli.option_values import RunRequest
-from rtproof.cli.pytest_plugin import LABGRID_FIXTURE
+from rtproof.cli.pytest_plugin import LABGRID_FIXTURE, MeasurementError
 from rtproof.core import files, plugins
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import capitalised, unknown_name
@@ -135,6 +135,12 @@ class RunResult:
         """The sentence, and where the rest is."""
         return [self.sentence, f"page: {self.page}" if self.page else f"run: {self.folder}"]
 
+    def __bool__(self) -> bool:
+        """``assert rtproof.run(...)`` without ``.proven`` would pass whatever the verdict is."""
+        raise MeasurementError(
+            f"a run is neither true nor false: assert run.proven, for example; this one is {self.verdict}"
+        )
+
     def __repr__(self) -> str:
         """Short enough for an assertion that pytest explains. The whole sentence stands below it."""
         return f"<{self.verdict}, {self.page or self.folder}>"
@@ -211,6 +217,8 @@ def _request(words: Sequence[str]) -> RunRequest:
 
 def usage_sentence(error: Exception) -> str:
     """Of an option that click refuses; "" for any other error."""
+    if isinstance(error, click.exceptions.Exit):  # click takes --explain=--help for --help
+        return "rtproof.run() takes no help"
     if not isinstance(error, click.ClickException):
         return ""
     return f"rtproof.run(): {one_line(error.format_message().rstrip('.'))}"
@@ -279,14 +287,24 @@ def _board_for_this_test(asked: ExperimentRequest, labgrid_target: Any) -> Itera
         yield
         return
     place = cache_dir().parent / "boards" / f"{board_key(asked, labgrid_target)}.lock"
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with place.open("w") as lock:
+    with _open_lock(place) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             click.echo(f"waits for another test that measures the target {asked.target}", err=True)
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def _open_lock(place: Path) -> TextIO:
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        return place.open("w")
+    except OSError as error:
+        raise UserError(
+            f"cannot make {place}, the lock that keeps other tests off this board: {error.strerror}; "
+            "set XDG_CACHE_HOME to a folder in which files can be written"
+        ) from None
 
 
 def board_key(asked: ExperimentRequest, labgrid_target: Any) -> str:

@@ -26,6 +26,8 @@ from rtproof.run.unfinished_run import UnfinishedRun
 from rtproof.targets import LastingProcess, LastingTarget, LentTarget, Process, Target
 
 VOICE = "rtproof-agent: "
+OWN_VOICE = "rtproof: "
+"""Begins a sentence of the target, such as that the connection is lost. The next line may come much later."""
 TRACE_IS_ON = "tracing"
 LARGEST_LOG = 1 << 20
 """Number of characters of the agent's messages that are kept.
@@ -40,7 +42,7 @@ def printable_line(line: str) -> str:
 
 
 class AgentListener:
-    """Takes the agent's lines. The newest sentence is shown when the next line arrives.
+    """Takes the lines of the agent and the target. The agent's newest sentence is shown when the next line arrives.
 
     If the run fails, the last sentence says why, and ``run_session`` reports it as the error. ``watcher``: also gets
     the progress. ``stop``: called once, when the watcher says that the run may end. ``traced``: called when the agent
@@ -100,6 +102,8 @@ class AgentListener:
         if self._room >= 0:
             self._waiting = text
             self._log(text)
+        if text.startswith(OWN_VOICE):
+            self._show_waiting()
 
     def _log(self, text: str) -> None:
         """Append a line to the log. A full disk must not end the run here, because the agent handles a full disk."""

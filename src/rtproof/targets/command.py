@@ -6,11 +6,10 @@
 How the program passes words, exit statuses and bytes on is tried first.
 """
 
-import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rtproof.boards.board_target import BoardTarget, board_options
+from rtproof.boards.board_target import BoardTarget, board_options, option_words
 from rtproof.boards.program_shell import open_program_shell
 from rtproof.core.errors import UserError
 
@@ -23,10 +22,7 @@ OPTIONS: dict[str, str] = {
 @contextmanager
 def open_target(options: dict[str, str]) -> Iterator[BoardTarget]:
     """The machine, once a command has run there. UserError if the program runs none."""
-    try:
-        words = shlex.split(options.get("exec", ""))
-    except ValueError as error:
-        raise UserError(f"exec={options['exec']} cannot be split into words: {error}") from None
+    words = option_words(options, "exec")
     if not words:
         raise UserError("the target command needs a program: --target-option exec='docker exec -i NAME'")
     yield BoardTarget.with_options(open_program_shell(words), options)

@@ -7,16 +7,16 @@ The kernel may print into it at any time. The agent is brought as text, with wha
 """
 
 import os
-import shlex
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from rtproof.boards.board_target import BoardTarget, board_options
+from rtproof.boards.board_target import BoardTarget, board_options, option_words
 from rtproof.boards.console import Console
 from rtproof.boards.console_line import ConsoleLine, ProgramLine, SocketLine, TtyLine
 from rtproof.boards.console_login import PASSWORD_VARIABLE, Credentials
 from rtproof.boards.console_shell import ConsoleShell
+from rtproof.boards.ending_signals import ended_by_signals
 from rtproof.core.errors import UserError
 
 OPTIONS: dict[str, str] = {
@@ -33,10 +33,14 @@ WAYS = ("device", "address", "exec")
 
 @contextmanager
 def open_target(options: dict[str, str]) -> Iterator[BoardTarget]:
-    """The board, once somebody is logged in on its console."""
+    """The board, once somebody is logged in on its console.
+
+    SIGTERM and SIGHUP end the work as Ctrl-C does, so that the console gets its prompt and echo back.
+    """
     (way,) = _only_one(options)
     who = Credentials(options.get("user", ""), password_of(options))
     with (
+        ended_by_signals(),
         closing(Console(lambda: _line(way, options))) as console,
         closing(ConsoleShell(console, who, options[way])) as shell,
     ):
@@ -44,7 +48,7 @@ def open_target(options: dict[str, str]) -> Iterator[BoardTarget]:
 
 
 def _only_one(options: dict[str, str]) -> list[str]:
-    given = [way for way in WAYS if options.get(way)]
+    given = [way for way in WAYS if options.get(way, "").strip()]
     if len(given) != 1:
         raise UserError(f"the target serial needs one of the options {', '.join(WAYS)}")
     return given
@@ -54,7 +58,7 @@ def _line(way: str, options: dict[str, str]) -> ConsoleLine:
     if way == "address":
         return SocketLine(options["address"])
     if way == "exec":
-        return ProgramLine(shlex.split(options["exec"]))
+        return ProgramLine(option_words(options, "exec"))
     baud = options.get("baud", "115200")
     if not baud.isascii() or not baud.isdecimal():
         raise UserError(f"baud={baud} is not a number")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``rtproof attach``: take up a run that goes on on a board."""
+"""``rtproof attach``: follow a run on a board again."""
 
 from pathlib import Path
 
@@ -11,11 +11,11 @@ import click
 @click.option("--report/--no-report", default=True, help="Write an HTML report beside the run folder (default).")
 @click.pass_context
 def command(ctx: click.Context, /, run: Path, *, report: bool) -> None:
-    """Take up a run that goes on on a board, until it ends.
+    """Follow a run on a board again, until it ends, and fetch it.
 
-    RUN is the folder of a run that was begun with 'rtproof run --detach', or whose connection or host was lost. Its
-    record is fetched, and the result is printed as 'rtproof run' would. The folder may have been copied to another
-    host. The exit code is that of the verdict.
+    RUN is the folder of a run that was begun with 'rtproof run --detach', or that lost its connection or its host. The
+    run has gone on meanwhile. Its result is printed as 'rtproof run' prints it, and the exit code is that of the
+    verdict. The folder may have been copied to another host.
 
     \b
     rtproof run --target ssh --target-option host=board --duration 12h --detach

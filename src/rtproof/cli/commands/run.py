@@ -65,7 +65,7 @@ PATH = click.Path(path_type=Path)
 @click.option(
     "--detach",
     is_flag=True,
-    help="Leave the run on the board and return at once; 'rtproof attach' takes it up, 'rtproof stop' ends it.",
+    help="Leave the run on the board and return at once; 'rtproof attach' follows it, 'rtproof stop' ends it.",
 )
 @click.option(
     "--stream",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``rtproof stop``: end a run that goes on on a board."""
+"""``rtproof stop``: end a run that a board still measures."""
 
 from pathlib import Path
 
@@ -11,9 +11,10 @@ import click
 @click.option("--report/--no-report", default=True, help="Write an HTML report beside the run folder (default).")
 @click.pass_context
 def command(ctx: click.Context, /, run: Path, *, report: bool) -> None:
-    """End a run that goes on on a board, and fetch what it has measured.
+    """End a run on a board early, and fetch what it has measured.
 
-    RUN is the folder of the run. The agent is asked to finish, as with Ctrl-C, and the result is printed.
+    RUN is the folder of a run that was begun with 'rtproof run --detach', or that lost its connection or its host. It
+    ends as with Ctrl-C, and its result is printed.
 
     \b
     rtproof stop runs/20261124T170000Z-board
