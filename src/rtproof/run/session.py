@@ -347,8 +347,13 @@ def start_agent(target: Target, plan: RunPlan, goal: str, length_ns: int) -> tup
             goal=goal,
             length_ns=length_ns,
         )
-        unfinished_run.write(plan.folder, unfinished, plan.record_name)
-        process.stream_into(plan.folder / plan.record_name)
+        try:
+            unfinished_run.write(plan.folder, unfinished, plan.record_name)
+            process.stream_into(plan.folder / plan.record_name)
+        except BaseException:
+            process.abandon()
+            unfinished_run.remove(plan.folder, plan.record_name)
+            raise
     return process, remote
 
 

@@ -44,6 +44,9 @@ class LastingProcess(Process, Protocol):
     def stream_into(self, record: Path) -> bool:
         """Bring the record there while it is measured. False: this target brings it afterwards."""
 
+    def abandon(self) -> None:
+        """End it and remove what it wrote, because nobody could find it again. What fails of that is left there."""
+
     def ended_how(self) -> str:
         """What happened to it in a sentence, if nobody could see how it ended; otherwise ""."""
 
