@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A board out of reach between two runs: the commands wait for it, and nothing is started twice."""
 
+from collections.abc import Callable
+
 import pytest
+from test_boards_text import ScriptedChannel
 
 from rtproof.boards import background_run
-from rtproof.boards.background_run import Place
+from rtproof.boards.background_run import BackgroundRun, Following, Place
 from rtproof.boards.patient_shell import PatientShell
 from rtproof.boards.shell import Answer, Channel, ask
 from rtproof.core import patience
@@ -51,6 +54,60 @@ def test_a_command_waits_for_the_link_and_says_so_once() -> None:
 def test_a_link_that_stays_away_ends_it() -> None:
     with pytest.raises(LinkError, match="no connection to board: no route"):
         ask(PatientShell(FlakyShell(*[None] * 100_000), 0.01, lambda _: None), "uname -n")
+
+
+class LostChannel:
+    """One that is lost at once. It takes what is sent, as a program does that still tries to connect."""
+
+    def __init__(self, then: Callable[[], None]) -> None:
+        self._then = then
+
+    def send(self, content: bytes) -> None: ...
+
+    def end_input(self) -> None: ...
+
+    def receive(self, timeout_s: float) -> bytes | None:
+        self._then()
+        raise LinkError("no route")
+
+    def finish(self, timeout_s: float) -> Answer:
+        raise AssertionError("it is lost")
+
+    def close(self) -> None: ...
+
+
+class ChannelShell(FlakyShell):
+    """Has these channels, one after the other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.channels: list[Channel] = []
+
+    def start(self, command: str) -> Channel:
+        return self.channels.pop(0)
+
+
+def followed(shell: ChannelShell) -> BackgroundRun:
+    return BackgroundRun(shell, PLACE, Following("host", 60), lambda: PLACE.agent)
+
+
+def test_a_signal_that_was_lost_with_its_connection_is_sent_again() -> None:
+    shell = ChannelShell()
+    run = followed(shell)
+    end = ScriptedChannel(b"")
+    shell.channels = [LostChannel(run.interrupt), LostChannel(lambda: None), end]
+    assert len(list(run.lines())) == 2  # the link was lost, and found again
+    assert end.sent == [b"signal int\n"]
+    assert run.wait() == 0
+
+
+def test_a_kill_while_it_connects_gives_the_connection_up() -> None:
+    shell = ChannelShell()
+    run = followed(shell)
+    shell.channels = [LostChannel(run.kill), ScriptedChannel(b"")]
+    with pytest.raises(LinkError, match="no connection to board: no route"):
+        list(run.lines())
+    assert len(shell.channels) == 1
 
 
 def test_a_run_whose_first_answer_was_lost_is_not_started_twice() -> None:

@@ -46,6 +46,7 @@ def run(*words: str) -> int:
         ((*PROBE, *PAIR, "--observer"), "--observer compares activations of one board"),
         ((*PROBE, *PAIR, "--trace", "on"), "--trace follows activations of one board"),
         ((*PROBE, *PAIR, "--duration", "1s", "--samples", "3"), "--duration and --samples exclude each other"),
+        ((*PROBE, *PAIR, "--limit", "5s", "--at-most", "1/h"), "a limit of 5s cannot be judged with --generator"),
         ((*PROBE, "--generator", "nowhere", *PAIR[2:]), "nowhere"),
         ((*PROBE, *PAIR, "--generator-option", "host=x"), "host"),
     ],

@@ -132,6 +132,29 @@ def test_the_rate_of_a_clock_may_change() -> None:
     assert wrong(world) == 0
 
 
+def test_the_level_of_an_edge_that_was_given_up_is_not_the_next_edge() -> None:
+    """It comes late, while the next one, that is never answered either, waits."""
+    world = make(np.random.default_rng(10), Circumstances(dropped=(150, 151)))
+    place = int((world.truth <= 151).sum())
+    at = int(world.given.sent_ns[151]) + 5 * MS + Circumstances.offset_ns
+    seen = Seen(np.insert(world.seen.seen_ns, place, at), np.insert(world.seen.own_ns, place, 1000))
+    world = replace(world, seen=seen, truth=np.insert(world.truth, place, -1))
+    found = pair_edges(world.given, world.seen)
+    assert wrong(world) == 0
+    assert (found.given.size, found.unseen, found.unknown) == (398, 0, 1)
+
+
+@pytest.mark.parametrize("jump", [0.3, 0.5, 1.4, 2.5, 10.0])
+def test_where_a_clock_jumps_edges_are_left_out(jump: float) -> None:
+    """As that of a board that slept. No edge before or behind has another's partner."""
+    for seed in range(4):
+        world = make(np.random.default_rng(20 + seed), Circumstances(edges=700, delay_ns=20_000.0))
+        seen = world.seen.seen_ns.copy()
+        seen[500 + 7 * seed :] += int(jump * PERIOD_NS)
+        world = replace(world, seen=Seen(seen, world.seen.own_ns))
+        assert wrong(world) == 0, seed
+
+
 def test_even_edges_are_refused() -> None:
     """Without the pattern each place fits as well as its neighbour."""
     found = pair_edges(*_two(make(np.random.default_rng(6), Circumstances(before=20, after=20), pattern=False)))

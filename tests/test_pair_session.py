@@ -173,6 +173,9 @@ class Lost(Counted):
         self.processes.append(process)
         return process
 
+    def where(self, arguments: Sequence[str]) -> dict[str, str]:
+        return {"record": "/there/run.rtrec"}
+
     def take_up(self, where: Mapping[str, str]) -> LostProcess:
         raise AssertionError(where)
 
@@ -195,6 +198,21 @@ def test_a_generator_whose_link_is_lost_can_be_fetched_later(tmp_path: Path, mac
     assert not unfinished_run.is_there(tmp_path / "run")
     kept = unfinished_run.read(tmp_path / "run", run_folder.GENERATOR_NAME)
     assert kept.where == {"record": "/there/run.rtrec"}
+
+
+def test_a_run_that_nobody_could_find_again_is_not_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when this host's disk is full."""
+
+    def full(*_: object) -> None:
+        raise UserError("no space left")
+
+    monkeypatch.setattr(unfinished_run, "write", full)
+    lost = Lost()
+    plan = sides(tmp_path, "until_terminated", "good", lost)[0].plan
+    plan.folder.mkdir()
+    with pytest.raises(UserError, match="no space left"):
+        session.start_agent(lost, plan, "0:00:01", 1)
+    assert lost.processes == []
 
 
 def test_a_folder_that_exists_is_left_alone(tmp_path: Path, machine: Counted) -> None:

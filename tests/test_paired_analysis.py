@@ -3,6 +3,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -14,8 +15,10 @@ from rtproof.experiment import stored_runs
 from rtproof.experiment.stored_runs import AnalysedRun
 from rtproof.judge.analysis_model import Requirement, State
 from rtproof.record import run_folder
-from rtproof.record.contents import EndReason
+from rtproof.record.contents import EndReason, Record
+from rtproof.record.reading import open_record
 from rtproof.report.pages import run_summary
+from rtproof.summary.edge_pairs import given_edges
 
 RECORDS = Path(__file__).parent / "data" / "two_boards"
 MS = 1_000_000
@@ -56,7 +59,39 @@ def test_the_verdict_is_of_the_generators_times(folder: Path) -> None:
     assert analysis.verdict.exceedances_observed is not None
     assert analysis.verdict.exceedances_observed >= len(DELAYED) + 1
     assert limited(folder, 1_000 * MS).analysis.verdict.exceedances_observed == 1
-    assert limited(folder, 6_000 * MS).analysis.verdict.exceedances_observed == 0
+
+
+def test_a_limit_that_no_unanswered_edge_is_above_is_refused(folder: Path) -> None:
+    """The dropped edge was given up after 5 s. A limit of 6 s would hold."""
+    assert limited(folder, 4_999 * MS).analysis.verdict.exceedances_observed == 1
+    with pytest.raises(UserError, match=r"^a limit of 5s cannot be judged with --generator"):
+        limited(folder, 5_000 * MS)
+
+
+def test_the_record_of_another_board_is_not_judged(folder: Path) -> None:
+    """As when the two were swapped, or one was copied over the other."""
+    shutil.copy(folder / run_folder.RECORD_NAME, folder / run_folder.GENERATOR_NAME)
+    with pytest.raises(UserError, match="a board that gave the edges: its method is respond_pattern"):
+        stored_runs.read_run(folder)
+
+
+def account_with(record: Record, line: str) -> Record:
+    """The record, with one more line in the account of its lines."""
+    changed = [
+        replace(each, content=each.content + line.encode()) if each.path == "gpio/thread0" else each
+        for each in record.files
+    ]
+    return replace(record, files=tuple(changed))
+
+
+def test_the_last_edge_is_unanswered_only_if_the_agent_says_so(folder: Path) -> None:
+    """An edge of the warm-up without an answer is counted too, and is not in the record."""
+    record = open_record(folder / run_folder.GENERATOR_NAME)
+    assert int((~given_edges(record).answered).sum()) == 1
+    assert given_edges(account_with(record, "unanswered 2\n")).answered[-1]
+    cut_off = given_edges(account_with(record, "cut_off 1\n"))
+    assert not cut_off.answered[-1]
+    assert int((~cut_off.answered).sum()) == 2
 
 
 def test_doubts_are_of_both_records_and_say_of_which(folder: Path) -> None:

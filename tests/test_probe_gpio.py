@@ -194,6 +194,7 @@ def test_an_edge_that_is_never_answered_is_worth_the_time_it_was_waited_for(gues
         (got,) = values(generator).values()
         assert (obtained + missed, lost) == (EDGES, 0), kind
         assert account(generator)["unanswered"] == "1"
+        assert account(generator)["cut_off"] == str(int(got[-1] < 5_000 * MS))
         assert (got[:-1] < PERIOD_NS).all(), kind
         assert got[-1] >= missed * PERIOD_NS > 0, kind
 

@@ -51,6 +51,7 @@ struct response {
 	struct gpio gpio;
 	struct stimulus stimulus;
 	bool both, level;      /* respond: of the line that is driven */
+	bool cut_off;          /* the last edge had no answer when the run ended, before an answer was too late */
 	uint64_t edges, lost;  /* respond: seen; those that the kernel lost */
 	struct latmon *latmon; /* by protocol */
 	int64_t from_ns;       /* edges before are the warm-up's */
@@ -416,12 +417,18 @@ static void end_edge(struct response *response, int64_t value_ns, bool answered,
 	draw_distance(response);
 }
 
+static int64_t patience_of(const struct response *response)
+{
+	return response->latmon ? LATMON_PATIENCE_NS : PATIENCE_NS;
+}
+
 /* What is known is that the answer takes longer. */
 static int give_up(struct worker *worker, struct activation *activation)
 {
 	struct response *response = worker->state;
 	int64_t waited_ns = clock_now_ns() - response->stimulus.given_ns;
 
+	response->cut_off = waited_ns < patience_of(response);
 	for (int i = 0; i < FIELDS_MOST; i++)
 		activation->values[i] = waited_ns;
 	end_edge(response, waited_ns, false, activation);
@@ -433,11 +440,10 @@ static int give_up(struct worker *worker, struct activation *activation)
 static int await_answer(struct worker *worker, struct gpio_edge *edge)
 {
 	struct response *response = worker->state;
-	int64_t patience_ns = response->latmon ? LATMON_PATIENCE_NS : PATIENCE_NS;
 	int err;
 
 	do {
-		int64_t left_ns = response->stimulus.given_ns + patience_ns - clock_now_ns();
+		int64_t left_ns = response->stimulus.given_ns + patience_of(response) - clock_now_ns();
 
 		if (word_load(&worker->stop) || left_ns <= 0)
 			return 1;
@@ -537,10 +543,10 @@ static void leave_account(struct worker *worker)
 	snprintf(file->path, sizeof(file->path), "gpio/thread%d", worker->number);
 	file->length = (size_t)snprintf(file->content, ACCOUNT_MOST,
 		"interface %s\nchip %s\nlabel %s\nin %u\nout %u\nedges %llu\nlost %llu\ngiven %llu\nanswered %llu\n"
-		"unanswered %llu\nstrays %llu\nseed %llu\n",
+		"unanswered %llu\ncut_off %d\nstrays %llu\nseed %llu\n",
 		gpio_interface_name(gpio->interface), gpio->chip.name, gpio->chip.label, gpio->order.in, gpio->order.out,
 		(unsigned long long)response->edges, (unsigned long long)response->lost, (unsigned long long)stimulus->given,
-		(unsigned long long)stimulus->answered, (unsigned long long)stimulus->unanswered,
+		(unsigned long long)stimulus->answered, (unsigned long long)stimulus->unanswered, response->cut_off,
 		(unsigned long long)stimulus->strays, (unsigned long long)response->seed);
 	worker->n_files++;
 }

@@ -27,6 +27,8 @@ BEAT_S = 5
 SILENT_S = 20
 """A board that says nothing for so long is not connected any more."""
 ASK_AGAIN_S = 5
+SURE_S = 2
+"""What was sent so long before something came over the same connection has arrived, too."""
 RECEIPT_S = 1
 """A host that streams the record says this often what it has safely, so that the board can free it."""
 STANDING = re.compile(r"(.+?); boot (\S+); now (\S+); log (-?\d+); record (-?\d+)(?:; given (\d+) (\d+))?")
@@ -172,6 +174,7 @@ class BackgroundRun:
         self._log = Assembly(FrameType.LOG, self._take_log)
         self._channel: Channel | None = None
         self._signals: list[str] = []
+        self._unsure: list[tuple[str, float]] = []
         self._given_up = self._gone = False
         self._streams = manner.streams
         self._stream: RecordStream | None = None
@@ -206,9 +209,9 @@ class BackgroundRun:
         self._signal("term")
 
     def kill(self) -> None:
-        """End the agent there. If there is no connection, or the agent has ended, give the connection up instead."""
+        """End the agent there. Without a connection, or once it breaks or the agent has ended, give it up instead."""
         ended = self.standing is not None and not self.standing.goes_on
-        self._given_up = self._channel is None or ended
+        self._given_up = True
         self._signal("kill")
         if ended:
             raise LinkError("given up, as asked")
@@ -248,9 +251,22 @@ class BackgroundRun:
                 self._send_signals(self._channel)
 
     def _send_signals(self, channel: Channel) -> None:
-        while self._signals:
-            channel.send(f"signal {self._signals[0]}\n".encode())
-            self._signals.pop(0)
+        """Each may be interrupted by a signal handler that does the same, and may never arrive."""
+        with suppress(IndexError):
+            while True:
+                name = self._signals.pop(0)
+                self._unsure.append((name, time.monotonic()))
+                channel.send(f"signal {name}\n".encode())
+
+    def _repeat_signals(self) -> None:
+        """Send again what may have been lost with the last connection: the agent takes a signal twice as once."""
+        self._signals[:0] = [name for name, _ in self._unsure]
+        self._unsure.clear()
+
+    def _forget_signals(self, now: float) -> None:
+        """Those that have surely arrived."""
+        while self._unsure and now - self._unsure[0][1] > SURE_S:
+            del self._unsure[0]
 
     def _frames(self, work: Callable[[Channel], Iterator[LinkFrame]]) -> Iterator[LinkFrame | str]:
         """The frames of as many connections as it takes, and a sentence when one is lost or found again."""
@@ -267,6 +283,7 @@ class BackgroundRun:
     def _connected(self, work: Callable[[Channel], Iterator[LinkFrame]]) -> Iterator[LinkFrame]:
         text = () if self._shell.binary else ("text",)
         channel = self._shell.start(self._place.command("follow", self._host, str(self._log.at), *text))
+        self._repeat_signals()
         self._channel = channel
         try:
             self._send_signals(channel)
@@ -287,6 +304,7 @@ class BackgroundRun:
                 self._explain_end(channel, spoke=spoke)
             if piece:
                 heard, spoke = now, True
+                self._forget_signals(now)
                 yield from reader.feed(piece)
             if now - heard > SILENT_S:
                 raise LinkError(f"nothing came for {SILENT_S} s")

@@ -44,6 +44,7 @@ from rtproof.experiment.run_request import (
     SeriesRequest,
 )
 from rtproof.judge.analysis_model import Analysis
+from rtproof.judge.paired import refuse_long_limits
 from rtproof.judge.verdict_sentences import claim_answer
 from rtproof.judge.watch import Watch
 from rtproof.record.run_folder import GENERATOR_NAME, RECORD_NAME, read_run_info
@@ -152,6 +153,7 @@ def measure_folder(asked: ExperimentRequest, wanted: Measurement) -> tuple[Path,
 
 def run_pair(asked: ExperimentRequest, wanted: Measurement, generator: GeneratorRequest) -> int:
     """Measure once on two boards, one of which gives the edges that the other answers; the exit code."""
+    refuse_long_limits(asked.requirements)
     giving = replace(asked, target=generator.target, target_options=generator.target_options, agent=None)
     with (
         _open_target(asked, lambda options: with_lab_kernel(asked.target, options, wanted.probe)) as target,

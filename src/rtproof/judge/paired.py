@@ -8,11 +8,13 @@ what speaks against either record speaks against the verdict.
 
 from dataclasses import replace
 
-from rtproof.judge.analyse import Requirements, analyse, rank_of_doubt, with_more_doubts
+from rtproof.core import units
+from rtproof.core.errors import RecordError, UserError
+from rtproof.judge.analyse import Requirements, analyse, rank_of_doubt, requirement_tuple, with_more_doubts
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import EndReason, Record
 from rtproof.record.run_folder import Run
-from rtproof.summary.edge_pairs import edges_of_records
+from rtproof.summary.edge_pairs import GENERATED, PATIENCE_NS, edges_of_records
 from rtproof.summary.summary_model import Doubt, Severity
 from rtproof.tail.forecast_model import NOWHERE, ForecastHorizon
 
@@ -34,9 +36,14 @@ def analyse_pair(
     horizon: ForecastHorizon | None = None,
     limits: int = 0,
 ) -> Analysis:
-    """As ``analyse``. The verdict and the forecast are of the response times by the generator's clock."""
+    """As ``analyse``. The verdict and the forecast are of the response times by the generator's clock.
+
+    RecordError if the record is of no generator, UserError for a limit that an edge without an answer is not above.
+    """
     generator = run.generator
     assert generator
+    _refuse_other_records(generator)
+    refuse_long_limits(requirement)
     responder = replace(run.record, events=tuple(event for event in run.record.events if event.kind != WAITING))
     answering = analyse(responder, None, workers, NOWHERE)
     pairs = edges_of_records(responder, generator)
@@ -54,6 +61,23 @@ def analyse_pair(
         forecast=giving.forecast,
         edges=pairs,
     )
+
+
+def refuse_long_limits(requirement: Requirements) -> None:
+    """UserError for a limit at which an edge that was never answered would not count."""
+    longest_ns = max((each.limit_ns for each in requirement_tuple(requirement)), default=0)
+    if longest_ns >= PATIENCE_NS:
+        raise UserError(
+            f"a limit of {units.format_duration(longest_ns)} cannot be judged with --generator: an answer is waited "
+            f"for {units.format_duration(PATIENCE_NS)}, so an edge that was never answered would not be above the limit"
+        )
+
+
+def _refuse_other_records(generator: Record) -> None:
+    """The verdict is of the generator's times; those of any other record would be taken for them."""
+    if {series.method for series in generator.series} - {GENERATED}:
+        methods = " and ".join(sorted({series.method for series in generator.series}))
+        raise RecordError(f"{generator.path} is not the record of a board that gave the edges: its method is {methods}")
 
 
 def _finished_with_generator(doubt: Doubt, responder: Record) -> bool:

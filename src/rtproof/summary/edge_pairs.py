@@ -23,6 +23,10 @@ GENERATED, ANSWERED = "generate_pattern", "respond_pattern"
 """The methods whose records can be paired."""
 TRACKED_TO = 100
 """The clocks are surely followed to this part of a period."""
+BESIDE = 64
+"""So many edges before and so many behind tell whether the clocks are followed: ..."""
+FOLLOWED_SHARE = 0.7
+"""... so many of each are in place. By chance a quarter would be."""
 MOST_LATEST = 10
 NOTHING: Int64Array = np.zeros(0, dtype=np.int64)
 
@@ -132,11 +136,34 @@ def _waited_for(given: Given, seen: Seen, at_ns: Float64Array) -> tuple[Int64Arr
     outside = np.array([_outside(given, seen, np.clip(each, 0, given.sent_ns.size - 1), at_ns) for each in near])
     outside = np.where(known, outside, np.inf)
     least, other = np.sort(outside, axis=0)[:2]
-    theirs = np.flatnonzero((least < given.period_ns / NEAR) & (other - least > sure_ns))
+    followed = _followed(given, at_ns)
+    theirs = np.flatnonzero(followed & (least < given.period_ns / NEAR) & (other - least > sure_ns))
     mine = near[np.argmin(outside, axis=0), np.arange(at_ns.size)][theirs]
-    once = _met_once(mine)
+    once = _met_once(mine) & ~_may_be_given_up(given, mine)
     mine, theirs = mine[once], theirs[once]
     return _with_enclosed(given, seen, at_ns, mine.astype(np.int64), theirs.astype(np.int64))
+
+
+def _followed(given: Given, at_ns: Float64Array) -> NDArray[np.bool_]:
+    """Where the clocks are surely followed: most edges just before and just behind are in place.
+
+    A clock that jumps, as that of a board that slept, is followed again only after some edges. What lies between would
+    be at any edge's place by chance.
+    """
+    near = np.abs(at_ns - given.sent_ns[nearest_edge(given.sent_ns, at_ns)]) < given.period_ns / NEAR
+    known = (at_ns > given.sent_ns[0] - given.period_ns) & (at_ns < given.sent_ns[-1] + given.period_ns)
+    counted, there = (np.concatenate(([0], np.cumsum(each))) for each in (near & known, known))
+    index = np.arange(at_ns.size)
+    begin, end = np.maximum(index - BESIDE, 0), np.minimum(index + BESIDE, at_ns.size - 1) + 1
+    before = counted[index + 1] - counted[begin], there[index + 1] - there[begin]
+    behind = counted[end] - counted[index], there[end] - there[index]
+    followed: NDArray[np.bool_] = np.logical_and(*(n + 1 >= FOLLOWED_SHARE * of for n, of in (before, behind)))
+    return followed
+
+
+def _may_be_given_up(given: Given, mine: Int64Array) -> NDArray[np.bool_]:
+    """Which edges of the generator had no answer, like the one before: what came then may be that one's level, late."""
+    return np.asarray(~given.answered[mine] & ~given.answered[np.maximum(mine - 1, 0)] & (mine > 0))
 
 
 def _met_once(mine: Int64Array) -> NDArray[np.bool_]:
@@ -206,11 +233,9 @@ def edges_of_records(responder: Record, generator: Record) -> EdgePairs:
 def given_edges(record: Record) -> Given:
     """The edges of a generator's record. An answer that had not come at the end, or in time, is none."""
     sent, (response,) = _columns(record)
-    account = _account(record)
     answered = np.ones(sent.size, dtype=np.bool_)
     answered[response >= PATIENCE_NS] = False
-    unanswered = account.get("unanswered", 0)
-    if sent.size and unanswered > int((~answered).sum()):
+    if sent.size and _account(record).get("cut_off"):
         answered[-1] = False
     return Given(sent, response, answered, record.series[0].period_ns)
 
