@@ -12,17 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rtproof.cli.pytest_errors import LABGRID_FIXTURE, MeasurementError
+
 if TYPE_CHECKING:
     from rtproof.cli.pytest_runs import RunResult
 
-LABGRID_FIXTURE = "labgrid-fixture"
-"""The name of a target that stands for labgrid's own fixture ``target``."""
 USUAL_TARGET = "local"
 USUAL_FOLDER = "runs"
-
-
-class MeasurementError(Exception):
-    """Nothing was measured that could be judged: a bad option, a board that is gone. pytest reports it as an error."""
 
 
 class InvalidRunError(MeasurementError):
@@ -143,15 +139,20 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     report: pytest.TestReport = outcome.get_result()
     if not report.failed:
         return
-    results = item.stash.get(_results, [])
     if isinstance(call.excinfo.value, MeasurementError):
         if report.when == "call":
             # The phase is what pytest and JUnit's file tell an error of the test's surroundings by.
             report.when = "setup"
         _set_message(report, str(call.excinfo.value))
-    elif results and isinstance(call.excinfo.value, AssertionError):
-        if others := [each for each in results if not each.proven]:
-            _set_message(report, others[-1].sentence, only_if_empty=True)
+    elif isinstance(call.excinfo.value, AssertionError):
+        _tell(report, item.stash.get(_results, []))
+
+
+def _tell(report: pytest.TestReport, results: Sequence["RunResult"]) -> None:
+    """What the runs of a failed test showed."""
+    if others := [each for each in results if not each.proven]:
+        _set_message(report, others[-1].sentence, only_if_empty=True)
+    if results:
         _add_section(report, "\n".join(line for each in results for line in each.lines()))
 
 

@@ -19,7 +19,7 @@ from rtproof.boards.board_target import board_options
 from rtproof.cli import option_values
 from rtproof.cli.commands.run import command
 from rtproof.cli.option_values import RunRequest
-from rtproof.cli.pytest_plugin import LABGRID_FIXTURE, MeasurementError
+from rtproof.cli.pytest_errors import LABGRID_FIXTURE, MeasurementError
 from rtproof.core import files, plugins
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import capitalised, unknown_name
@@ -255,14 +255,18 @@ def _words_of(name: str, value: object, option: click.Option) -> list[str]:
     if value is None:
         return []
     if isinstance(value, bool):
-        if not option.is_flag and not isinstance(option.flag_value, str):
-            raise UserError(f"rtproof.run({name}={value}): it takes a value, such as {name}={option.metavar or '...'}")
-        return [word] if value else list(option.secondary_opts)
+        return _words_of_flag(name, option, value=value)
     if option.is_flag:
         raise UserError(f"rtproof.run({name}={value!r}): it takes True or False")
     if not isinstance(value, (str, int, float, Path)):
         raise UserError(f"rtproof.run({name}=...) takes text or a number, and no {type(value).__name__}")
     return [f"{word}={value}"]
+
+
+def _words_of_flag(name: str, option: click.Option, *, value: bool) -> list[str]:
+    if not option.is_flag and not isinstance(option.flag_value, str):
+        raise UserError(f"rtproof.run({name}={value}): it takes a value, such as {name}={option.metavar or '...'}")
+    return ["--" + name.replace("_", "-")] if value else list(option.secondary_opts)
 
 
 def _new_folder(output: Path, test: str) -> Path:
