@@ -148,7 +148,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         _tell(report, item.stash.get(_results, []))
 
 
-def _tell(report: pytest.TestReport, results: Sequence["RunResult"]) -> None:
+def _tell(report: pytest.TestReport, results: list["RunResult"]) -> None:
     """What the runs of a failed test showed."""
     if others := [each for each in results if not each.proven]:
         _set_message(report, others[-1].sentence, only_if_empty=True)
