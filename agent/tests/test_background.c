@@ -168,7 +168,7 @@ static void a_damaged_state_is_no_run(void)
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
 		CHECK(background_write(folder, "state", states[i]) == 0);
 		CHECK(background_read(folder, &background) == -EINVAL);
-		CHECK(background_signal(folder, "int", why, sizeof(why)) == -EINVAL && strstr(why, "there is no run in"));
+		CHECK(background_signal(folder, "int", why, sizeof(why)) == -EINVAL && strstr(why, "is damaged"));
 		CHECK(background_remove(folder) == -EINVAL);
 	}
 	char path[BACKGROUND_PATH];
