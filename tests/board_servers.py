@@ -2,7 +2,7 @@
 """Boards on this machine: OpenSSH's server and dropbear in a network namespace, whose cable can be pulled.
 
 The servers run in a mount namespace too. There the user ``rtboard`` exists, with a home of its own and the right to use
-sudo, and root has another ``.ssh``; nothing of this machine's files is changed.
+sudo, and root has another ``.ssh`` and ``.cache``; nothing of this machine's files is changed.
 """
 
 import itertools
@@ -41,11 +41,12 @@ class Cable:
 
 @dataclass(frozen=True)
 class Board:
-    """A server that runs. options: those of the target ssh; home: of ``rtboard``."""
+    """A server that runs. options: those of the target ssh; home: of ``rtboard``; cache: of root."""
 
     cable: Cable
     options: tuple[str, ...]
     home: Path
+    cache: Path
 
     def as_user(self) -> tuple[str, ...]:
         """The same for ``rtboard``."""
@@ -100,6 +101,7 @@ PREPARE = """
 set -e
 mount --bind "$1/passwd" /etc/passwd
 mount --bind "$1/ssh" /root/.ssh
+mount --bind "$1/cache" /root/.cache
 [ ! -e /etc/sudoers ] || mount --bind "$1/sudoers" /etc/sudoers
 shift
 exec "$@"
@@ -111,7 +113,9 @@ def _prepare(folder: Path) -> Path:
     home = Path(tempfile.mkdtemp(prefix="rtproof-home-"))  # pytest's own folders are closed to other users
     for place in (home / ".ssh", folder / "ssh"):
         place.mkdir(mode=0o700)
-    Path("/root/.ssh").mkdir(mode=0o700, exist_ok=True)
+    (folder / "cache").mkdir(mode=0o700)
+    for place in (Path("/root/.ssh"), Path("/root/.cache")):
+        place.mkdir(mode=0o700, exist_ok=True)
     _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "key"))
     for place in (home / ".ssh", folder / "ssh"):
         shutil.copy(folder / "key.pub", place / "authorized_keys")
@@ -142,7 +146,7 @@ def board(folder: Path, server: str) -> Iterator[Board]:
         try:
             _wait_for_port(wire.address, process, folder / "log")
             options = ("--target", "ssh", "--target-option", "host=board", "--target-option", f"config={folder}/config")
-            yield Board(wire, options, home)
+            yield Board(wire, options, home, folder / "cache")
         finally:
             process.terminate()
             process.wait(30)

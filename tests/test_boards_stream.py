@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,8 @@ from rtproof.summary.streaming import dropped_samples, link_share, times_away
 
 pytestmark = pytest.mark.slow
 MIB = 1 << 20
-IN_RAM = Path("/dev/shm/rtproof-0")
+RAM = Path(f"/dev/shm/rtproof-tests-{os.getpid()}")
+IN_RAM = RAM / "rtproof-0"
 """The board of these tests is this machine, with another root's home."""
 
 
@@ -54,7 +56,9 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
         pytest.skip("/dev/shm is no tmpfs here")
     find_agent()  # built now, not while a test waits
     with board(tmp_path_factory.mktemp("machine"), "sshd") as made:
-        yield Board(made.cable, (*made.options, "--target-option", "dir=/dev/shm"), made.home)
+        RAM.mkdir()
+        yield replace(made, options=(*made.options, "--target-option", f"dir={RAM}"))
+        shutil.rmtree(RAM)
 
 
 def wait_for(what: str, true: Callable[[], bool], timeout_s: float = 120) -> None:
@@ -139,8 +143,7 @@ def assert_whole(folder: Path, seconds: int) -> Record:
 def test_a_streamed_record_is_whole_and_nothing_is_written_outside_of_ram(machine: Board, tmp_path: Path) -> None:
     marker = tmp_path / "marker"
     marker.write_text("")
-    home = Path.home() / ".cache"
-    before = set(home.glob("rtproof-*/**/*"))
+    before = set(machine.cache.glob("**/*"))
     with started(machine, tmp_path / "run", "--duration", "6s") as run:
         wait_for("the record arrives while it is measured", lambda: size(tmp_path / "run" / "run.rtrec") > 0)
         assert run.poll() is None
@@ -150,7 +153,7 @@ def test_a_streamed_record_is_whole_and_nothing_is_written_outside_of_ram(machin
     for series in record.series:
         assert kept_by_second(record, series.id) == ran_by_second(record, series.id)
     assert dropped_samples(record) == ()
-    assert set(home.glob("rtproof-*/**/*")) == before
+    assert set(machine.cache.glob("**/*")) == before
     for place in (Path("/var/tmp"), Path("/tmp")):
         newer = [each for each in place.glob("rtproof-0/**/*") if each.stat().st_mtime > marker.stat().st_mtime]
         assert newer == []
