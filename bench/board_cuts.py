@@ -87,9 +87,9 @@ class Host:
         return subprocess.Popen(command, stdout=self._said, stderr=self._said, stdin=subprocess.DEVNULL)
 
     def wait_until_started(self) -> None:
-        """Until the folder says where the run goes on."""
+        """Until the run goes on there, and is followed."""
         end = time.monotonic() + SURE_S
-        while not unfinished_run.is_there(self._folder) and self._process.poll() is None:
+        while not board_servers.is_followed(self._folder) and self._process.poll() is None:
             assert time.monotonic() < end
             time.sleep(0.02)
 

@@ -6,6 +6,7 @@ sudo, and root has another ``.ssh`` and ``.cache``; nothing of this machine's fi
 """
 
 import itertools
+import json
 import os
 import shutil
 import subprocess
@@ -170,6 +171,21 @@ def processes(namespace: str) -> list[str]:
         with suppress(OSError):
             lines.append(Path("/proc", pid, "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
     return lines
+
+
+def is_followed(folder: Path) -> bool:
+    """Whether the run of this folder goes on on a board that is on this machine, and some host follows it."""
+    with suppress(FileNotFoundError):
+        there = json.loads((folder / "unfinished.json").read_text())["where"]["folder"]
+        wanted = b"\0".join((b"background", b"follow", there.encode(), b""))
+        return any(wanted in words for words in _command_lines())
+    return False
+
+
+def _command_lines() -> Iterator[bytes]:
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            yield place.read_bytes()
 
 
 def _sshd(folder: Path, wire: Cable) -> Sequence[str]:

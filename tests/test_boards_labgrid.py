@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from board_servers import Board, board, processes
+from board_servers import Board, board, is_followed, processes
 from labgrid_lab import PROMPT, Lab, console_port, lab, wait_until
 
 from rtproof.boards import labgrid_coordinator
@@ -75,7 +75,7 @@ def started(*words: str) -> "Iterator[subprocess.Popen[str]]":
 def wait_until_measured(process: "subprocess.Popen[str]", folder: Path) -> None:
     def measures() -> bool:
         assert process.poll() is None, process.communicate()
-        return (folder / "unfinished.json").exists()
+        return is_followed(folder)
 
     wait_until(measures, "the run does not begin", 120)
 

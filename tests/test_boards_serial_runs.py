@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from board_servers import need
+from board_servers import is_followed, need
 from console_boards import ConsoleBoard, Manners, login_board, need_setsid, wait_for
 from console_guest import PASSWORD, USER, guest_console
 
@@ -57,7 +57,7 @@ def run(board: ConsoleBoard, home: Path, *more: str, seconds: int = 6) -> "subpr
 
 
 def wait_until_measured(process: "subprocess.Popen[str]", folder: Path) -> None:
-    wait_for(lambda: (folder / "unfinished.json").exists() or process.poll() is not None, 120)
+    wait_for(lambda: is_followed(folder) or process.poll() is not None, 120)
     assert process.poll() is None, process.communicate()[1]
 
 

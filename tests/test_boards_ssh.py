@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from board_servers import Board, board, processes
+from board_servers import Board, board, is_followed, processes
 
 from rtproof.record.reading import open_record
 
@@ -66,9 +66,9 @@ def started(server: Board, *words: str) -> "subprocess.Popen[str]":
 
 
 def wait_until_measured(folder: Path) -> None:
-    """Until the agent runs there: its place is stored then."""
+    """Until the agent runs there, and this host follows it."""
     end = time.monotonic() + 120
-    while not (folder / "unfinished.json").exists():
+    while not is_followed(folder):
         assert time.monotonic() < end
         time.sleep(0.05)
 

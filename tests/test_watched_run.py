@@ -19,8 +19,10 @@ import pytest
 from agent_process import eventually, running, whole
 from record_cases import MS, write_small
 
+from rtproof import targets
 from rtproof.cli.main import main
 from rtproof.core.errors import UserError
+from rtproof.core.plugins import plugin_names
 from rtproof.experiment import watched_run
 from rtproof.judge.analysis_model import Requirement
 from rtproof.judge.watch import Watch
@@ -230,7 +232,10 @@ def test_a_finished_run_is_told_at_once(tmp_path: Path, capsys: pytest.CaptureFi
         (lambda place: place.mkdir(), "is not a run folder: it has no run.rtrec"),
         (lambda place: place.write_bytes(b""), "is empty"),
         (lambda place: place.write_bytes(b"no record" * 9), "is not a record"),
-        (lambda place: None, "is no run folder, no record and no target; there are: command, local, "),
+        (
+            lambda place: None,
+            f"is no run folder, no record and no target; there are: {', '.join(plugin_names(targets))}",
+        ),
     ],
 )
 def test_what_is_no_run(
