@@ -33,6 +33,8 @@ from rtproof.run import running_records
 from rtproof.run.live_view import can_redraw
 from rtproof.run.running_records import MaximaBySecond, RecordFollower
 
+TARGETS = ", ".join(plugin_names(targets))
+
 MINUTE_NS = 60 * SECOND_NS
 
 
@@ -234,7 +236,7 @@ def test_a_finished_run_is_told_at_once(tmp_path: Path, capsys: pytest.CaptureFi
         (lambda place: place.write_bytes(b"no record" * 9), "is not a record"),
         (
             lambda place: None,
-            f"is no run folder, no record and no target; there are: {', '.join(plugin_names(targets))}",
+            f"is no run folder, no record and no target; there are: {TARGETS}",
         ),
     ],
 )
