@@ -15,6 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from board_runs import rtproof
 from board_servers import Board, board, is_followed, processes
 from labgrid_lab import PROMPT, Lab, console_port, lab, wait_until
 
@@ -42,11 +43,6 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
 def desk(machine: Board, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with lab(tmp_path_factory.mktemp("lab"), machine) as made:
         yield made
-
-
-def rtproof(*words: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "rtproof", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
 
 def keepers_of(pid: int) -> list[int]:

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from board_runs import assert_whole
 from board_servers import is_followed, need
 from console_boards import ConsoleBoard, Manners, login_board, need_setsid, wait_for
 from console_guest import PASSWORD, USER, guest_console
 
 from rtproof.boards.console_login import PASSWORD_VARIABLE
 from rtproof.boards.shell import ask
-from rtproof.record.reading import open_record
 from rtproof.targets import serial
 
 pytestmark = pytest.mark.slow
@@ -59,17 +59,6 @@ def run(board: ConsoleBoard, home: Path, *more: str, seconds: int = 6) -> "subpr
 def wait_until_measured(process: "subprocess.Popen[str]", folder: Path) -> None:
     wait_for(lambda: is_followed(folder) or process.poll() is not None, 120)
     assert process.poll() is None, process.communicate()[1]
-
-
-def assert_whole(folder: Path, seconds: int) -> None:
-    """Every due time of the run is accounted for, and it ended as asked."""
-    record = open_record(folder / "run.rtrec")
-    assert record.end is not None
-    assert not record.damage
-    assert record.end.reason.name == "AS_ASKED"
-    for total in record.end.totals:
-        assert total.obtained + total.missed >= seconds * 1000
-        assert total.lost == 0
 
 
 def assert_nothing_left(home: Path) -> None:

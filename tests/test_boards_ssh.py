@@ -10,17 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from board_runs import assert_whole, rtproof
 from board_servers import Board, board, is_followed, processes
 
 from rtproof.record.reading import open_record
 
 pytestmark = pytest.mark.slow
-ROOT_OF_BOARD = ".cache/rtproof-0"
-
-
-def rtproof(*words: str, **more: object) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "rtproof", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, **more)  # type: ignore[call-overload,no-any-return]
 
 
 @pytest.fixture(scope="module", params=["sshd", "dropbear"])
@@ -71,17 +66,6 @@ def wait_until_measured(folder: Path) -> None:
     while not is_followed(folder):
         assert time.monotonic() < end
         time.sleep(0.05)
-
-
-def assert_whole(folder: Path, seconds: int) -> None:
-    """Every due time of the run is accounted for, and it ended as asked."""
-    record = open_record(folder / "run.rtrec")
-    assert record.end is not None
-    assert not record.damage
-    assert record.end.reason.name == "AS_ASKED"
-    for total in record.end.totals:
-        assert total.obtained + total.missed >= seconds * 1000
-        assert total.lost == 0
 
 
 def test_a_user_without_privileges_measures_too_and_with_sudo_as_root_does(machine: Board, tmp_path: Path) -> None:

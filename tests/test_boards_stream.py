@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from board_runs import assert_whole, rtproof
 from board_servers import Board, board, processes
 
 from rtproof.agents.build import find_agent
@@ -29,11 +30,6 @@ MIB = 1 << 20
 RAM = Path(f"/dev/shm/rtproof-tests-{os.getpid()}")
 IN_RAM = RAM / "rtproof-0"
 """The board of these tests is this machine, with another root's home."""
-
-
-def rtproof(*words: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "rtproof", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
 
 @contextmanager
@@ -127,17 +123,6 @@ def kept_by_second(record: Record, series: int) -> dict[int, int]:
 def ran_by_second(record: Record, series: int) -> dict[int, int]:
     seconds = record.seconds[series]
     return {int(s): int(n) for s, n in zip(seconds.second, seconds.obtained, strict=True) if n}
-
-
-def assert_whole(folder: Path, seconds: int) -> Record:
-    record = open_record(folder / "run.rtrec")
-    assert record.end is not None
-    assert not record.damage
-    assert record.end.reason.name == "AS_ASKED"
-    for total in record.end.totals:
-        assert total.obtained + total.missed >= seconds * 1000
-        assert total.lost == 0
-    return record
 
 
 def test_a_streamed_record_is_whole_and_nothing_is_written_outside_of_ram(machine: Board, tmp_path: Path) -> None:

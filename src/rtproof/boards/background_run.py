@@ -43,10 +43,6 @@ RUNNING = ("running", "sending")
 HERE, GONE = "run-is-here", "run-is-gone"
 
 
-class BusyError(TargetError):
-    """Another host follows the run."""
-
-
 @dataclass(frozen=True)
 class Place:
     """Where a run goes on. agent: its path on the board; folder: of the run; before: words such as ``sudo -n``."""
@@ -293,7 +289,7 @@ class BackgroundRun:
             channel.close()
 
     def _received(self, channel: Channel) -> Iterator[LinkFrame]:
-        """The frames of this connection. LinkError when it breaks, BusyError if another host has the run."""
+        """The frames of this connection. LinkError when it breaks, TargetError if another host has the run."""
         reader = FrameReader()
         heard = beat = time.monotonic()
         spoke = False
@@ -316,7 +312,7 @@ class BackgroundRun:
         answer = channel.finish(10)
         words = answer.words()
         if "follows this run" in words:
-            raise BusyError(f"{self._shell.name}: {words.rpartition(': ')[2]}")
+            raise TargetError(f"{self._shell.name}: {words.rpartition(': ')[2]}")
         if "there is no run in" in words:
             raise NoSuchRunError(f"{self._shell.name}: {words.removeprefix(AGENT_SAYS)}")
         if answer.status and words.startswith(AGENT_SAYS):
@@ -510,4 +506,4 @@ def start(shell: Shell, place: Place, arguments: tuple[str, ...]) -> None:
     """
     answer = ask(shell, place.command("start", *arguments))
     if answer.status and "File exists" not in answer.words():
-        raise TargetError(f"{shell.name}: {answer.words().removeprefix('rtproof-agent: ')}")
+        raise TargetError(f"{shell.name}: {answer.words().removeprefix(AGENT_SAYS)}")
