@@ -156,8 +156,8 @@ def run_pair(asked: ExperimentRequest, wanted: Measurement, generator: Generator
     refuse_long_limits(asked.requirements)
     giving = replace(asked, target=generator.target, target_options=generator.target_options, agent=None)
     with (
-        _open_target(asked, lambda options: with_lab_kernel(asked.target, options, wanted.probe)) as target,
-        _open_target(giving, lambda options: with_lab_kernel(giving.target, options, wanted.probe)) as other,
+        open_target_for(asked, wanted) as target,
+        open_target_for(giving, wanted) as other,
     ):
         folder = asked.output or _usual_folder(target.host_name())
         plan = _runner(replace(asked, requirements=()), target).plan(folder, wanted.arguments, asked.note)
