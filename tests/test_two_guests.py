@@ -28,7 +28,7 @@ KERNEL = "debian-6.1-rt"
 BRIDGE = Path(__file__).parent / "data" / "gpio_bridge"
 LINES = "chip=rtproof-loop,in=7,out=0"
 SAMPLES = 330
-DELAYED, DELAY_S = range(100, 111), 0.08
+DELAYED, DELAY_S = range(100, 111), 0.2
 DROPPED = 150
 TIMEOUT_S = 230
 
@@ -92,7 +92,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
                 f"gpio:{LINES}",
             ),
             *("--generator", "qemu", *guest_options("--generator-option", relay.generator)),
-            *("--generator-lines", LINES, "--period", "100ms", "--samples", str(SAMPLES)),
+            *("--generator-lines", LINES, "--period", "250ms", "--samples", str(SAMPLES)),
             *("--limit", "1s", "--at-most", "1/min", "--json", "-o", str(place / "run")),
         )
         done = subprocess.run(
