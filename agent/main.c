@@ -3,6 +3,7 @@
 #include "system/sys.h"
 
 #include "background_command.h"
+#include "facts_command.h"
 #include "load_command.h"
 #include "loads/common/program.h"
 #include "options.h"
@@ -21,6 +22,7 @@ static const char usage[] =
 	"usage: rtproof-agent run -o FILE --duration TIME [option ...]\n"
 	"       rtproof-agent load NAME[:K=V,..] ... [--program ...] [--duration TIME] [--stop-on-eof]\n"
 	"       rtproof-agent background start | follow | signal | remove ...\n"
+	"       rtproof-agent facts -o FILE [--pid PID] [--between TIME] | facts --list\n"
 	"       rtproof-agent list | version | help\n"
 	"\n";
 
@@ -95,6 +97,13 @@ static int background(int argc, char **argv)
 	return background_main(argc, argv, why, sizeof(why)) ? say(why) : EXIT_SUCCESS;
 }
 
+static int facts(int argc, char **argv)
+{
+	char why[512] = "";
+
+	return facts_main(argc, argv, why, sizeof(why)) ? say(why) : EXIT_SUCCESS;
+}
+
 int main(int argc, char **argv)
 {
 	const char *command = argc > 1 ? argv[1] : "help";
@@ -107,6 +116,8 @@ int main(int argc, char **argv)
 		return load(argc - 1, argv + 1);
 	if (!strcmp(command, "background"))
 		return background(argc - 1, argv + 1);
+	if (!strcmp(command, "facts"))
+		return facts(argc - 1, argv + 1);
 	if (!strcmp(command, "list"))
 		return list();
 	if (!strcmp(command, "undo")) /* for this program's own use, see undo.h */

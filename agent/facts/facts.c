@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/utsname.h>
 
 enum { KERNEL_LINES_MOST = 200 };
 
@@ -78,28 +77,6 @@ static void fact_of_resolution(struct run *run)
 
 	if (clock_getres(CLOCK_MONOTONIC, &t) == 0)
 		run_fact_number(run, WHOLE_RUN, MOMENT_START, "clock_resolution_ns", t.tv_sec * NS_PER_SECOND + t.tv_nsec);
-}
-
-static void facts_begin(struct run *run)
-{
-	struct bytes *chunk = chunk_begin(&run->record, CHUNK_BEGIN);
-	struct utsname name;
-	uint8_t id[16] = { 0 };
-
-	memset(&name, 0, sizeof(name));
-	uname(&name);
-	/* Without a source of randomness two runs can still be told apart by their times. */
-	text_read_file("/dev/urandom", (char *)id, sizeof(id));
-	put_u16(chunk, RECORD_MAJOR);
-	put_u16(chunk, RECORD_MINOR);
-	put_bytes(chunk, id, sizeof(id));
-	put_i64(chunk, clock_wall_ns() + run->origin_ns - clock_now_ns());
-	put_i64(chunk, run->origin_ns);
-	put_string(chunk, AGENT_VERSION);
-	put_string(chunk, name.machine);
-	put_string(chunk, name.release);
-	put_string(chunk, name.version);
-	chunk_end(&run->record);
 }
 
 static void facts_series(struct run *run)
@@ -201,7 +178,7 @@ void facts_at_start(struct facts *facts, const struct granted *granted)
 {
 	struct run *run = facts->run;
 
-	facts_begin(run);
+	record_begin(&run->record, run->origin_ns);
 	facts_series(run);
 	facts_asked(run, granted);
 	facts_announce_counters(facts);

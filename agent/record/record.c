@@ -4,6 +4,7 @@
 #include "record/record.h"
 
 #include "record/bytes.h"
+#include "system/clock.h"
 #include "system/text.h"
 
 #include <fcntl.h>
@@ -14,12 +15,12 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 
 enum {
 	CHUNK_MAGIC = 0x1a505452, /* "RTP", SUB */
 	CHUNK_HEADER = 20,
 	CHUNK_CRC_AT = 16,
-	FILE_MOST = 64 * 1024,
 	CONTENT_MOST = 1024 * 1024,
 };
 
@@ -256,9 +257,8 @@ int record_event(struct record *record, int64_t time_ns, int thread, const char 
 	return chunk_end(record);
 }
 
-/* What is beyond most is left out, and the chunk says that something was. */
-static int write_file(struct record *record, int64_t time_ns, enum moment moment, const char *path, int err,
-		      const char *content, size_t length, size_t most)
+int record_content_at_most(struct record *record, int64_t time_ns, enum moment moment, const char *path, int err,
+			   const char *content, size_t length, size_t most)
 {
 	bool cut = length > most;
 	struct bytes *chunk = chunk_begin(record, CHUNK_FILE);
@@ -275,14 +275,14 @@ static int write_file(struct record *record, int64_t time_ns, enum moment moment
 
 int record_file(struct record *record, int64_t time_ns, enum moment moment, const char *path)
 {
-	char *content = malloc(FILE_MOST + 1);
+	char *content = malloc(RECORD_FILE_MOST + 1);
 
 	if (!content)
 		return give_up(record, -ENOMEM);
 
-	int length = text_read_file(path, content, FILE_MOST + 1);
-	int err = write_file(record, time_ns, moment, path, length < 0 ? length : 0, content, length < 0 ? 0 : (size_t)length,
-			     FILE_MOST);
+	int length = text_read_file(path, content, RECORD_FILE_MOST + 1);
+	int err = record_content_at_most(record, time_ns, moment, path, length < 0 ? length : 0, content,
+					 length < 0 ? 0 : (size_t)length, RECORD_FILE_MOST);
 
 	free(content);
 	return err;
@@ -291,5 +291,27 @@ int record_file(struct record *record, int64_t time_ns, enum moment moment, cons
 int record_content(struct record *record, int64_t time_ns, enum moment moment, const char *path, int err,
 		   const char *content, size_t length)
 {
-	return write_file(record, time_ns, moment, path, err, content, length, CONTENT_MOST);
+	return record_content_at_most(record, time_ns, moment, path, err, content, length, CONTENT_MOST);
+}
+
+int record_begin(struct record *record, int64_t origin_ns)
+{
+	struct bytes *chunk = chunk_begin(record, CHUNK_BEGIN);
+	struct utsname name;
+	uint8_t id[16] = { 0 };
+
+	memset(&name, 0, sizeof(name));
+	uname(&name);
+	/* Without a source of randomness two records can still be told apart by their times. */
+	text_read_file("/dev/urandom", (char *)id, sizeof(id));
+	put_u16(chunk, RECORD_MAJOR);
+	put_u16(chunk, RECORD_MINOR);
+	put_bytes(chunk, id, sizeof(id));
+	put_i64(chunk, clock_wall_ns() + origin_ns - clock_now_ns());
+	put_i64(chunk, origin_ns);
+	put_string(chunk, AGENT_VERSION);
+	put_string(chunk, name.machine);
+	put_string(chunk, name.release);
+	put_string(chunk, name.version);
+	return chunk_end(record);
 }

@@ -34,7 +34,7 @@ enum moment { MOMENT_ASKED, MOMENT_START, MOMENT_DURING, MOMENT_END };
 
 enum end_reason { END_AS_ASKED, END_INTERRUPTED, END_NO_SPACE, END_HOST_GONE, END_LOAD_DIED, END_GUARD, END_ERROR };
 
-enum { WHOLE_RUN = 0xFFFF, RECORD_RESERVE = 256 * 1024 };
+enum { WHOLE_RUN = 0xFFFF, RECORD_RESERVE = 256 * 1024, RECORD_FILE_MOST = 64 * 1024 };
 
 struct record {
 	int fd;
@@ -95,6 +95,13 @@ int record_file(struct record *record, int64_t time_ns, enum moment moment, cons
 /* The same for what was had otherwise (err: 0, or -errno), under a name of ours; cut at 1 MiB. */
 int record_content(struct record *record, int64_t time_ns, enum moment moment, const char *path, int err,
 		   const char *content, size_t length);
+
+/* The same, cut at most; the chunk says that something was left out. */
+int record_content_at_most(struct record *record, int64_t time_ns, enum moment moment, const char *path, int err,
+			   const char *content, size_t length, size_t most);
+
+/* BEGIN: the format, a random number, the time, and the machine. origin_ns: by CLOCK_MONOTONIC, from where all times count. */
+int record_begin(struct record *record, int64_t origin_ns);
 
 /* Of the agent, and of the record that it writes (docs/record-format.md). */
 

@@ -3,6 +3,7 @@
 
 #include "run/run.h"
 
+#include "collect/collect.h"
 #include "facts/facts.h"
 #include "loads/common/start.h"
 #include "measure/guard.h"
@@ -25,7 +26,8 @@ struct measurement {
 	struct facts facts;
 	struct writer writer;
 	struct trace trace;
-	int dma_latency_fd; /* or -errno */
+	struct collection collection; /* what an audit judges: of the system as it is without this run */
+	int dma_latency_fd;           /* or -errno */
 };
 
 /* Held open for the length of the run; the kernel takes the request back when it is closed, however that comes. */
@@ -43,6 +45,13 @@ static int hold_dma_latency(int64_t latency_us)
 		return err;
 	}
 	return fd;
+}
+
+/* Only the difference of what is counted says something. */
+static void write_counts_again(struct measurement *all)
+{
+	collect_again(&all->collection, 0);
+	collect_write(&all->collection, &all->run.record, run_time_ns(&all->run));
 }
 
 /* Between the open record and its end. */
@@ -75,6 +84,7 @@ static int measure(struct measurement *all, int signal_fd, char *why, size_t roo
 	};
 
 	facts_at_start(&all->facts, &granted);
+	collect_write(&all->collection, &run->record, run_time_ns(run));
 	trace_describe(&all->trace);
 	err = writer_start(&all->writer, run, &all->facts, &all->trace.recorder);
 	if (err) {
@@ -88,8 +98,10 @@ static int measure(struct measurement *all, int signal_fd, char *why, size_t roo
 	if (!err)
 		writer_finish(&all->writer);
 	supervise_loads(run);
-	if (!run->record.no_space)
+	if (!run->record.no_space) {
 		facts_at_end(&all->facts);
+		write_counts_again(all);
+	}
 	trace_keep(&all->trace);
 	facts_finish(run);
 	facts_close(&all->facts);
@@ -180,11 +192,13 @@ int run_measure(struct config *config, char *why, size_t room)
 
 	if (err)
 		return err;
+	collect_start(&all.collection, 0); /* before there is a load, a request for the CPUs or a real-time thread of ours */
 	err = allocate(&all.run);
 	if (err)
 		snprintf(why, room, "the run can't be prepared: %s", strerror(-err));
 	else
 		err = measure_under_load(&all, why, room);
 	workers_close(&all.run);
+	collect_free(&all.collection);
 	return err;
 }

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "system/sys.h"
+
+#include "facts_command.h"
+
+#include "collect/collect.h"
+#include "facts/machine.h"
+#include "facts/real_time.h"
+#include "record/record.h"
+#include "system/clock.h"
+#include "system/processes.h"
+#include "system/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { BETWEEN_MOST_S = 60, PID_MOST = 1 << 22 };
+
+struct facts_request {
+	const char *output;
+	int64_t between_ns; /* from the first look at what is counted to the second */
+	int64_t pid;        /* the process that the audit is about; 0: none */
+	bool list;
+};
+
+static const char usage[] = "usage: rtproof-agent facts -o FILE [--pid PID] [--between TIME] | facts --list";
+
+static int parse_one(struct facts_request *request, const char *name, const char *value)
+{
+	if (!strcmp(name, "-o"))
+		request->output = value;
+	else if (!strcmp(name, "--pid"))
+		return text_number(value, 1, PID_MOST, &request->pid);
+	else if (strcmp(name, "--between") != 0 || text_duration_ns(value, &request->between_ns) || request->between_ns > BETWEEN_MOST_S * NS_PER_SECOND)
+		return -EINVAL;
+	return 0;
+}
+
+static int parse(int argc, char **argv, struct facts_request *request, char *why, size_t room)
+{
+	request->list = argc == 2 && !strcmp(argv[1], "--list");
+	for (int i = 1; i < argc && !request->list; i++) {
+		if (!strcmp(argv[i], "--stop-on-eof") || (!strcmp(argv[i], "--progress") && ++i < argc))
+			continue; /* it ends soon anyway, and says nothing meanwhile */
+		if (i + 1 == argc || parse_one(request, argv[i], argv[i + 1]))
+			return text_refuse(why, room, -EINVAL, "%s %s makes no sense; %s", argv[i], i + 1 < argc ? argv[i + 1] : "", usage);
+		i++;
+	}
+	if (!request->list && !request->output)
+		return text_refuse(why, room, -EINVAL, "-o FILE is missing; %s", usage);
+	return 0;
+}
+
+static void write_system(struct record *record)
+{
+	struct system_part parts[SYSTEM_PARTS];
+	struct rt_threads seen = { .next_ns = 0 };
+	struct bytes lines = { NULL, 0, 0, false };
+
+	memset(parts, 0, sizeof(parts));
+	system_collect(parts);
+	for (int i = 0; i < SYSTEM_PARTS; i++)
+		record_content(record, 0, MOMENT_START, parts[i].path, parts[i].err, (const char *)parts[i].content.data,
+			       parts[i].content.length);
+	system_free(parts);
+	rt_threads_collect(&seen, true, &lines);
+	record_content(record, 0, MOMENT_START, "rt-threads", 0, (const char *)lines.data, lines.length);
+	bytes_free(&lines);
+	rt_threads_free(&seen);
+}
+
+static void write_end(struct record *record, int64_t time_ns)
+{
+	struct bytes *chunk = chunk_begin(record, CHUNK_END);
+
+	put_i64(chunk, time_ns);
+	put_u8(chunk, END_AS_ASKED);
+	put_string(chunk, "");
+	put_u16(chunk, 0);
+	chunk_end(record);
+}
+
+static void wait_ns(int64_t ns)
+{
+	const struct timespec length = { ns / NS_PER_SECOND, (long)(ns % NS_PER_SECOND) };
+
+	nanosleep(&length, NULL);
+}
+
+static int write_facts(const struct facts_request *request, struct record *record)
+{
+	struct collection collection = { { NULL, 0, 0, false }, 0 };
+	int64_t begun_ns = clock_now_ns();
+
+	record_begin(record, begun_ns);
+	record_fact(record, 0, WHOLE_RUN, MOMENT_ASKED, "collected", "facts");
+	record_fact(record, 0, WHOLE_RUN, MOMENT_ASKED, "agent_pid", "%d", (int)getpid());
+	if (request->pid)
+		record_fact(record, 0, WHOLE_RUN, MOMENT_ASKED, "pid", "%lld", (long long)request->pid);
+	int err = collect_start(&collection, (int)request->pid);
+
+	if (!err)
+		err = collect_write(&collection, record, 0);
+	write_system(record);
+	if (!err) {
+		wait_ns(request->between_ns);
+		err = collect_again(&collection, (int)request->pid);
+	}
+	if (!err)
+		err = collect_write(&collection, record, clock_now_ns() - begun_ns);
+	collect_free(&collection);
+	record_fact(record, clock_now_ns() - begun_ns, WHOLE_RUN, MOMENT_END, "reads_hung", "%d", collection.hung);
+	write_end(record, clock_now_ns() - begun_ns);
+	return err;
+}
+
+int facts_main(int argc, char **argv, char *why, size_t room)
+{
+	struct facts_request request = { .between_ns = NS_PER_SECOND };
+	struct process process;
+	struct record record;
+
+	if (parse(argc, argv, &request, why, room))
+		return -EINVAL;
+	if (request.list) {
+		collect_list();
+		return ferror(stdout) ? text_refuse(why, room, -EIO, "the list cannot be written") : 0;
+	}
+	if (request.pid && processes_look((pid_t)request.pid, &process))
+		return text_refuse(why, room, -ESRCH, "there is no process %lld", (long long)request.pid);
+	int err = record_open(&record, request.output);
+
+	if (err)
+		return text_refuse(why, room, err, "'%s' can't be written: %s", request.output, strerror(-err));
+	err = write_facts(&request, &record);
+	int written = record_close(&record);
+
+	if (written)
+		return text_refuse(why, room, written, "the facts could not be written: %s", strerror(-written));
+	return err ? text_refuse(why, room, err, "the system could not be read: %s", strerror(-err)) : 0;
+}

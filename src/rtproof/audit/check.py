@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A check as data: what it reads, what is good, how severe it is otherwise, why, who says so, and what to change.
+
+``checks/SUBJECT.toml`` has a list ``check`` of these. ``docs/audit.md`` explains each key.
+"""
+
+from enum import Enum
+
+import msgspec
+
+
+class Severity(Enum):
+    """How much a finding may cost, from the most."""
+
+    FATAL = "fatal"
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+    INFO = "info"
+
+    @property
+    def rank(self) -> int:
+        """0 for the most severe."""
+        return list(Severity).index(self)
+
+
+class Form(Enum):
+    """How a text is understood. WORD: without white space around it. BRACKETED: the word in brackets of a list."""
+
+    WORD = "word"
+    NUMBER = "number"
+    BRACKETED = "bracketed"
+    CPU_LIST = "cpu-list"
+    CPU_MASK = "cpu-mask"
+    TEXT = "text"
+
+
+class IfAbsent(Enum):
+    """What it means that the system has none of what a check reads."""
+
+    GOOD = "good"
+    FINDING = "finding"
+    NOT_APPLICABLE = "not applicable"
+    UNKNOWN = "unknown"
+
+
+class Good(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a value must be to be good; all that is given must hold.
+
+    one_of: one of these words. none_of: none of these. at_least, at_most: for numbers. lacks: a pattern that no part of
+    the text fits. has: a pattern that some part fits. cpus: "housekeeping": no CPU that shall be isolated is among them.
+    """
+
+    one_of: tuple[str, ...] = ()
+    none_of: tuple[str, ...] = ()
+    at_least: int | None = None
+    at_most: int | None = None
+    lacks: str = ""
+    has: str = ""
+    cpus: str = ""
+
+
+class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How to change it: a command now, a word of the kernel's command line, options of its build, or elsewhere.
+
+    {path} in ``now`` is the file that was read. risk: what may go wrong, in a sentence.
+    """
+
+    now: str = ""
+    boot: str = ""
+    build: str = ""
+    application: str = ""
+    firmware: str = ""
+    risk: str = ""
+
+
+class Effect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An effect that somebody published. text: with its numbers and units. source: where."""
+
+    text: str
+    source: str
+
+
+class Measured(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What rtproof's lab measured of the advice. contradicts: the advice did not help there, or made it worse.
+
+    command: the command that measures it again.
+    """
+
+    text: str
+    command: str
+    contradicts: bool = False
+
+
+class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One check. The docstring of the module's TOML keys is docs/audit.md.
+
+    read: paths, patterns, ``config:OPTION`` or ``boot:PARAMETER``. The first that is there is judged; with ``every``,
+    all of them. form: how its text is understood. function: a function of ``functions/SUBJECT.py`` in place of ``good``.
+    needs: conditions of ``conditions.py`` that must hold for the check to apply. explains: causes of lateness, as
+    ``rtproof explain`` names them, that the finding would explain.
+    """
+
+    id: str
+    title: str
+    read: tuple[str, ...]
+    severity: Severity
+    why: str
+    source: tuple[str, ...]
+    advice: str
+    form: Form = Form.WORD
+    good: Good | None = None
+    function: str = ""
+    every: bool = False
+    finding: str = ""
+    if_absent: IfAbsent = IfAbsent.UNKNOWN
+    absent_means: str = ""
+    needs: tuple[str, ...] = ()
+    since: str = ""
+    until: str = ""
+    severity_for: dict[str, Severity] = {}
+    good_for: dict[str, Good] = {}
+    change: Change = Change()
+    effect: tuple[Effect, ...] = ()
+    measured: tuple[Measured, ...] = ()
+    explains: tuple[str, ...] = ()
+    subject: str = ""
+
+
+class CheckFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file of ``checks/``. title: of the subject, for a page."""
+
+    title: str
+    check: tuple[Check, ...] = ()

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conditions under which a check applies, by the name that ``needs`` of a check gives.
+
+Each answers whether it holds, and in a sentence why not, or why nobody knows.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rtproof.audit.facts import Facts
+from rtproof.summary import measured_kernel, system_facts
+
+
+@dataclass(frozen=True)
+class Holds:
+    """holds: None if nobody knows. sentence: why it does not hold, or is not known."""
+
+    holds: bool | None
+    sentence: str
+
+
+def _real_time_kernel(facts: Facts) -> Holds:
+    built = facts.preemption.built.value
+    if built is None:
+        return Holds(None, "It is not known whether the kernel is built with PREEMPT_RT.")
+    return Holds(built == measured_kernel.RT, "The kernel is not built with PREEMPT_RT.")
+
+
+def _stock_kernel(facts: Facts) -> Holds:
+    holds = _real_time_kernel(facts).holds
+    if holds is None:
+        return Holds(None, "It is not known whether the kernel is built with PREEMPT_RT.")
+    return Holds(not holds, "The kernel is built with PREEMPT_RT, which does this by itself.")
+
+
+def _several_cpus(facts: Facts) -> Holds:
+    online = facts.cpus("/sys/devices/system/cpu/online")
+    if not online:
+        return Holds(None, "It is not known how many CPUs there are.")
+    return Holds(len(online) > 1, "There is only one CPU.")
+
+
+def isolated_cpus(facts: Facts) -> frozenset[int] | None:
+    """The CPUs that shall be isolated: those that the user named, or else those that the kernel isolates; None if unknown."""
+    if facts.request.cpus is not None:
+        return facts.request.cpus
+    lists = [facts.cpus(f"/sys/devices/system/cpu/{name}") for name in ("isolated", "nohz_full")]
+    known = [cpus for cpus in lists if cpus is not None]
+    return frozenset().union(*known) if known else None
+
+
+def _isolation(facts: Facts) -> Holds:
+    cpus = isolated_cpus(facts)
+    if cpus is None:
+        return Holds(None, "It is not known which CPUs shall be isolated; name them with --cpus.")
+    return Holds(bool(cpus), "No CPU is isolated, and none was named with --cpus.")
+
+
+def _virtual_machine(facts: Facts) -> Holds:
+    cpu = facts.read("/proc/cpuinfo")
+    if not cpu.here:
+        return Holds(None, f"It is not known whether this is a virtual machine: /proc/cpuinfo: {cpu.reason}.")
+    return Holds(system_facts.is_guest(facts.record), "Nothing says that this is a virtual machine.")
+
+
+def _bare_metal(facts: Facts) -> Holds:
+    found = _virtual_machine(facts)
+    if found.holds is None:
+        return found
+    return Holds(not found.holds, "This is a virtual machine, in which this shows nothing of the hardware.")
+
+
+def _machine(pattern: str, name: str) -> Callable[[Facts], Holds]:
+    def judge(facts: Facts) -> Holds:
+        machine = facts.record.begin.machine
+        return Holds(bool(re.fullmatch(pattern, machine)), f"A {machine} is no {name}.")
+
+    return judge
+
+
+def _intel(facts: Facts) -> Holds:
+    cpu = facts.read("/proc/cpuinfo")
+    if not cpu.here:
+        return Holds(None, f"The maker of the CPU is not known: /proc/cpuinfo: {cpu.reason}.")
+    return Holds("GenuineIntel" in cpu.text, "The CPU is not made by Intel.")
+
+
+def _process(facts: Facts) -> Holds:
+    return Holds(facts.record.fact("pid") is not None, "No application was named with --pid.")
+
+
+CONDITIONS: dict[str, Callable[[Facts], Holds]] = {
+    "real-time-kernel": _real_time_kernel,
+    "stock-kernel": _stock_kernel,
+    "several-cpus": _several_cpus,
+    "isolated-cpus": _isolation,
+    "virtual-machine": _virtual_machine,
+    "bare-metal": _bare_metal,
+    "x86": _machine(r"x86_64|i[3-6]86", "x86"),
+    "arm": _machine(r"aarch64|arm.*", "Arm"),
+    "intel": _intel,
+    "process": _process,
+}

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a record holds of the system, for checks: the text of a file, or why it is not known.
+
+A file that is missing is told apart from one that could not be seen: a folder such as /sys may not be mounted, or may
+be hidden in a container. Only what can be seen can be absent.
+"""
+
+import errno as errno_names
+import fnmatch
+import os
+import re
+import shlex
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+
+from rtproof.core.errors import UserError
+from rtproof.core.units import parse_cpus
+from rtproof.record.contents import Moment, Record, SystemFile
+from rtproof.summary import measured_kernel
+
+
+class State(Enum):
+    """HERE: the text is known. ABSENT: the system has no such file. UNREADABLE: it may have one, and nobody knows.
+
+    NOT_COLLECTED: the agent that wrote the record did not look for it.
+    """
+
+    HERE = "here"
+    ABSENT = "absent"
+    UNREADABLE = "unreadable"
+    NOT_COLLECTED = "not collected"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One thing that was read, or why it was not. text: "" unless it is HERE. reason: a clause, "" if it is HERE."""
+
+    path: str
+    state: State
+    text: str = ""
+    reason: str = ""
+
+    @property
+    def here(self) -> bool:
+        return self.state is State.HERE
+
+    @property
+    def absent(self) -> bool:
+        return self.state is State.ABSENT
+
+    @property
+    def word(self) -> str:
+        """The text without the white space around it."""
+        return self.text.strip()
+
+    def number(self) -> int | None:
+        """The whole number that the text is, also in hexadecimal with 0x; None if it is none."""
+        try:
+            return int(self.word, 16 if self.word.lower().startswith("0x") else 10) if self.here else None
+        except ValueError:
+            return None
+
+
+@dataclass(frozen=True)
+class KernelVersion:
+    """The first two numbers of a release, such as 6.12. Distributions bring later changes into earlier versions."""
+
+    major: int
+    minor: int
+
+    @classmethod
+    def read(cls, release: str) -> "KernelVersion | None":
+        """None if the text does not begin with two numbers."""
+        found = re.match(r"(\d{1,3})\.(\d{1,4})", release)
+        return cls(int(found[1]), int(found[2])) if found else None
+
+    def is_before(self, other: "KernelVersion") -> bool:
+        return (self.major, self.minor) < (other.major, other.minor)
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}"
+
+
+PURPOSES = ("default", "control-loop", "audio", "telecom")
+
+
+@dataclass(frozen=True)
+class AuditRequest:
+    """What the user says of the system. cpus: those that shall be isolated, None if nobody said. purpose: of PURPOSES.
+
+    pid: the user's own application, None if the audit is not about one.
+    """
+
+    cpus: frozenset[int] | None = None
+    pid: int | None = None
+    purpose: str = "default"
+
+
+_WITNESSES = (
+    ("/sys/kernel/debug/", "debugfs"),
+    ("/sys/kernel/tracing/", "tracefs"),
+    ("/sys/kernel/security/", "securityfs"),
+    ("/sys/fs/cgroup/", "cgroup"),
+    ("/sys/fs/resctrl/", "resctrl"),
+    ("/sys/", "sysfs"),
+    ("/proc/", "proc"),
+)
+"""Below each folder, a file can be missed only if a file system of this kind is mounted there."""
+_ABSENT = (errno_names.ENOENT, errno_names.ENOTDIR, errno_names.ENXIO, errno_names.ENODEV)
+_MOUNT = re.compile(r"^\S+ (\S+) (\S+) ", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The facts in a record, and what the user asks about them."""
+
+    record: Record
+    request: AuditRequest = field(default_factory=AuditRequest)
+
+    @cached_property
+    def _files(self) -> dict[tuple[Moment, str], SystemFile]:
+        """The first of each path and moment."""
+        found: dict[tuple[Moment, str], SystemFile] = {}
+        for file in self.record.files:
+            found.setdefault((file.moment, file.path), file)
+        return found
+
+    def read(self, path: str, moment: Moment = Moment.START) -> Reading:
+        """A file, or the text of a probe of the agent."""
+        file = self._files.get((moment, path))
+        if file is None:
+            return self._nothing_of(path, moment)
+        if file.errno:
+            return self._failed(path, file.errno)
+        text = file.content.decode(errors="replace")
+        if file.cut:
+            return Reading(path, State.UNREADABLE, "", "it is longer than what the agent keeps of a file")
+        over = self._mounted_over(path)
+        if over:
+            return Reading(path, State.UNREADABLE, "", over)
+        if "\0" in text and not text.strip("\0 \n\t"):
+            return Reading(path, State.UNREADABLE, "", "it holds nothing but zeros")
+        return Reading(path, State.HERE, text)
+
+    def _nothing_of(self, path: str, moment: Moment) -> Reading:
+        for (at, pattern), file in self._files.items():
+            if at is moment and "*" in pattern and fits(path, pattern) and file.errno:
+                return self._failed(path, file.errno)
+        return Reading(path, State.NOT_COLLECTED, "", "the agent that wrote this record did not look for it")
+
+    def _failed(self, path: str, number: int) -> Reading:
+        if number not in _ABSENT:
+            return Reading(path, State.UNREADABLE, "", _why(number))
+        hidden = self._why_hidden(path)
+        return (
+            Reading(path, State.UNREADABLE, "", hidden)
+            if hidden
+            else Reading(path, State.ABSENT, "", "it is not there")
+        )
+
+    def _why_hidden(self, path: str) -> str:
+        """Why a file may be there although it was not seen; "" if nothing hides it."""
+        kind = next((kind for folder, kind in _WITNESSES if path.startswith(folder)), None)
+        if kind is None:
+            return ""
+        if self._mounts is None:
+            return "it was not seen, and it is not known what is mounted"
+        if not any(found.startswith(kind) for _, found in self._mounts):
+            return f"{kind} is not mounted"
+        return self._mounted_over(path)
+
+    @cached_property
+    def _mounts(self) -> tuple[tuple[str, str], ...] | None:
+        """Place and kind of each file system; None if they are not known."""
+        mounts = self._files.get((Moment.START, "/proc/mounts"))
+        if mounts is None or mounts.errno or mounts.cut:
+            return None
+        return tuple(_MOUNT.findall(mounts.content.decode(errors="replace")))
+
+    def _mounted_over(self, path: str) -> str:
+        """Says that a container hides the file behind a file system of another kind; "" if none does."""
+        over = next((place for place, found in self._mounts or () if _hides(place, found, path)), None)
+        return f"something else is mounted at {over}" if over else ""
+
+    def match(self, pattern: str, moment: Moment = Moment.START) -> tuple[Reading, ...]:
+        """All files whose path fits, in the order of the record; if none, one reading of the pattern that says why."""
+        if "*" not in pattern and "[" not in pattern:
+            return (self.read(pattern, moment),)
+        paths = [path for at, path in self._files if at is moment and path != pattern and fits(path, pattern)]
+        return tuple(self.read(path, moment) for path in paths) or (self.read(pattern, moment),)
+
+    @cached_property
+    def config(self) -> measured_kernel.KernelConfig | None:
+        """The running kernel's configuration; None if it is not known, or is that of another kernel."""
+        return measured_kernel.kernel_config(self.record)
+
+    def option(self, name: str) -> Reading:
+        """The value of an option of the kernel's configuration, such as y, m or 250; absent if it is not set."""
+        path = f"CONFIG_{name}"
+        config = self.config
+        if config is None:
+            return Reading(path, State.UNREADABLE, "", "no configuration of this kernel was found")
+        path = f"CONFIG_{name} in {config.path}"
+        value = config.options.get(name, "n")
+        return Reading(path, State.ABSENT, "", "it is not set") if value == "n" else Reading(path, State.HERE, value)
+
+    @cached_property
+    def boot_words(self) -> tuple[str, ...] | None:
+        """The kernel's own words of its command line, without those for init; None if it is not known."""
+        line = self.read("/proc/cmdline")
+        if not line.here:
+            return None
+        try:
+            words = shlex.split(line.word, posix=True)
+        except ValueError:
+            words = line.word.split()
+        return tuple(words[: words.index("--")] if "--" in words else words)
+
+    def parameter(self, name: str) -> Reading:
+        """The last value of a parameter of the command line; "" for one without a value. - and _ mean the same."""
+        path = f"{name} in /proc/cmdline"
+        if self.boot_words is None:
+            line = self.read("/proc/cmdline")
+            return Reading(path, State.UNREADABLE, "", line.reason)
+        found = [value for key, value in map(_split_word, self.boot_words) if key == name.replace("-", "_")]
+        return Reading(path, State.HERE, found[-1]) if found else Reading(path, State.ABSENT, "", "it is not given")
+
+    @cached_property
+    def kernel(self) -> KernelVersion | None:
+        """The version of the kernel that the record is of."""
+        return KernelVersion.read(self.record.begin.kernel_release)
+
+    @cached_property
+    def preemption(self) -> measured_kernel.PreemptionModel:
+        """The preemption model, with the evidence for it."""
+        return measured_kernel.preemption_model(self.record)
+
+    def cpus(self, path: str) -> frozenset[int] | None:
+        """The CPUs in a file that lists them, such as 0-3,8; an empty list has none. None if they are not known."""
+        reading = self.read(path)
+        if not reading.here:
+            return frozenset() if reading.absent else None
+        return parse_cpu_list(reading.word)
+
+
+def parse_cpu_list(text: str) -> frozenset[int] | None:
+    """The CPUs of a list such as 0-3,8; None if it is no list of CPUs."""
+    if text.strip("\0 \n") in ("", "(null)"):
+        return frozenset()  # as the kernel writes a mask that was never set
+    try:
+        return frozenset(parse_cpus(text.strip()))
+    except UserError:
+        return None
+
+
+def parse_cpu_mask(text: str) -> frozenset[int] | None:
+    """The CPUs of a mask in hexadecimal, such as 00000000,0000000f; None if it is no mask."""
+    digits = text.strip().replace(",", "")
+    if not re.fullmatch(r"[0-9a-fA-F]{1,4096}", digits):
+        return None
+    bits = int(digits, 16)
+    return frozenset(cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1)
+
+
+def fits(path: str, pattern: str) -> bool:
+    """Whether a path fits a pattern, in which a star stands for any part of one name."""
+    parts, wanted = path.split("/"), pattern.split("/")
+    return len(parts) == len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))
+
+
+def _hides(place: str, kind: str, path: str) -> bool:
+    """Whether a mount that is no file system of the kernel's own covers the path."""
+    return (
+        kind in ("tmpfs", "devtmpfs", "overlay")
+        and place.startswith(("/proc/", "/sys/"))
+        and (path == place or path.startswith(f"{place}/"))
+    )
+
+
+def _split_word(word: str) -> tuple[str, str]:
+    key, _, value = word.partition("=")
+    return key.replace("-", "_"), value
+
+
+def _why(number: int) -> str:
+    name = errno_names.errorcode.get(number, str(number))
+    return f"{os.strerror(number)} ({name})"

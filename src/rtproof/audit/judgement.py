@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judge the checks: a pure function of the facts and of what the user asks."""
+
+import re
+from collections.abc import Sequence
+
+from rtproof.audit import check_file, conditions, functions, readings
+from rtproof.audit.audit_model import Audit, CheckResult, Judgement, Outcome
+from rtproof.audit.check import Check, Form, Good
+from rtproof.audit.facts import Facts, KernelVersion, Reading, parse_cpu_list, parse_cpu_mask
+
+COLLECTED_MARK = "/proc/self/status"
+"""Only an agent that collects what an audit needs reads this file."""
+
+
+def audit(facts: Facts, checks: Sequence[Check] | None = None) -> Audit:
+    """Judge all checks, or these."""
+    begin = facts.record.begin
+    results = tuple(judge_check(facts, check) for check in (check_file.all_checks() if checks is None else checks))
+    collected = any(file.path == COLLECTED_MARK for file in facts.record.files)
+    kernel = f"{begin.kernel_release} {begin.kernel_version}".strip()
+    return Audit(results, facts.request.purpose, begin.machine, kernel, begin.origin_realtime_ns, collected)
+
+
+def judge_check(facts: Facts, check: Check) -> CheckResult:
+    """Judge one check."""
+    found = _why_not_applicable(facts, check) or _judge(facts, check)
+    severity = check.severity_for.get(facts.request.purpose, found.severity or check.severity)
+    return CheckResult(check, found.outcome, severity, found.sentence, found.read)
+
+
+def _judge(facts: Facts, check: Check) -> Judgement:
+    if not check.function:
+        return _judge_values(facts, check)
+    function = functions.find(check.subject, check.function)
+    assert function
+    return function(facts, check)
+
+
+def _why_not_applicable(facts: Facts, check: Check) -> Judgement | None:
+    """NOT_APPLICABLE or UNKNOWN, if a condition of the check or its versions say so; None if it applies."""
+    doubt = None
+    for need in check.needs:
+        holds = conditions.CONDITIONS[need](facts)
+        if holds.holds is False:
+            return Judgement(Outcome.NOT_APPLICABLE, holds.sentence, ())
+        if holds.holds is None:
+            doubt = doubt or Judgement(Outcome.UNKNOWN, holds.sentence, ())
+    return _why_not_of_version(facts.kernel, check) or doubt
+
+
+def _why_not_of_version(kernel: KernelVersion | None, check: Check) -> Judgement | None:
+    since, until = KernelVersion.read(check.since), KernelVersion.read(check.until)
+    if not since and not until:
+        return None
+    if kernel is None:
+        return Judgement(Outcome.UNKNOWN, "The version of the kernel is not known.", ())
+    if since and kernel.is_before(since):
+        return Judgement(Outcome.NOT_APPLICABLE, f"Kernels have this since {since}, and this one is {kernel}.", ())
+    if until and until.is_before(kernel):
+        return Judgement(Outcome.NOT_APPLICABLE, f"Kernels have this until {until}, and this one is {kernel}.", ())
+    return None
+
+
+def _judge_values(facts: Facts, check: Check) -> Judgement:
+    """Every file that was read must be good. What cannot be read makes it UNKNOWN, unless a finding is certain."""
+    found = [reading for source in check.read for reading in readings.read_source(facts, source)]
+    here = [reading for reading in found if reading.here]
+    if not check.every and here:
+        first = next(source for source in check.read if any(one.here for one in readings.read_source(facts, source)))
+        found = list(readings.read_source(facts, first))
+        here = [reading for reading in found if reading.here]
+    if not here:
+        return readings.missing(check, found)
+    good = check.good_for.get(facts.request.purpose, check.good)
+    assert good
+    verdicts = [(reading, is_good(facts, check.form, good, reading)) for reading in here]
+    bad = [reading for reading, verdict in verdicts if verdict is False]
+    unclear = [reading for reading, verdict in verdicts if verdict is None]
+    if bad:
+        return Judgement(Outcome.FINDING, _finding(check, bad), readings.read_values(bad))
+    if unclear:
+        sentence = f"{readings.read_value(unclear[0]).path} holds what this version does not understand."
+        return Judgement(Outcome.UNKNOWN, sentence, readings.read_values(unclear))
+    hidden = [reading for reading in found if not reading.here and not reading.absent]
+    if hidden:
+        return readings.unknown(hidden)
+    return Judgement(Outcome.GOOD, "", readings.read_values(here))
+
+
+def _finding(check: Check, bad: Sequence[Reading]) -> str:
+    value = readings.read_value(bad[0])
+    more = f" So are {len(bad) - 1} more." if len(bad) > 1 else ""
+    sentence = check.finding or "{path} is {value}."
+    return sentence.replace("{path}", value.path).replace("{value}", value.value) + more
+
+
+def is_good(facts: Facts, form: Form, good: Good, reading: Reading) -> bool | None:
+    """Whether a value is good; None if it cannot be understood."""
+    if form is Form.NUMBER:
+        number = reading.number()
+        return None if number is None else _number_is_good(good, number)
+    if form in (Form.CPU_LIST, Form.CPU_MASK):
+        cpus = (parse_cpu_list if form is Form.CPU_LIST else parse_cpu_mask)(reading.text)
+        isolated = conditions.isolated_cpus(facts)
+        return None if cpus is None or isolated is None else not cpus & isolated
+    word = reading.word
+    if form is Form.BRACKETED:
+        chosen = re.search(r"[\[(]([^\])]+)[\])]", word)
+        if not chosen:
+            return None
+        word = chosen[1]
+    return _word_is_good(good, word)
+
+
+def _number_is_good(good: Good, number: int) -> bool:
+    return (
+        (good.at_least is None or number >= good.at_least)
+        and (good.at_most is None or number <= good.at_most)
+        and (not good.one_of or str(number) in good.one_of)
+        and str(number) not in good.none_of
+    )
+
+
+def _word_is_good(good: Good, word: str) -> bool:
+    return (
+        (not good.one_of or word in good.one_of)
+        and word not in good.none_of
+        and not (good.lacks and re.search(good.lacks, word))
+        and (not good.has or bool(re.search(good.has, word)))
+    )

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What checks say of what they read: values shortened for people, and judgements of what is missing."""
+
+from collections.abc import Iterable, Sequence
+
+from rtproof.audit.audit_model import Judgement, Outcome, ReadValue
+from rtproof.audit.check import Check, IfAbsent
+from rtproof.audit.facts import Facts, Reading
+from rtproof.core.printable import clean
+
+LONGEST_VALUE = 200
+
+
+def read_value(reading: Reading) -> ReadValue:
+    """The reading as the result shows it."""
+    text = clean(" ".join(reading.word.split())) if reading.here else f"({reading.reason})"
+    return ReadValue(clean(reading.path), text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}...")
+
+
+def read_values(readings: Iterable[Reading]) -> tuple[ReadValue, ...]:
+    """The same of several."""
+    return tuple(map(read_value, readings))
+
+
+def unknown(readings: Sequence[Reading], sentence: str = "") -> Judgement:
+    """UNKNOWN, because of the first of the readings that is not known."""
+    bad = next((reading for reading in readings if not reading.here), readings[0])
+    return Judgement(
+        Outcome.UNKNOWN, sentence or f"{clean(bad.path)} could not be read: {bad.reason}.", read_values(readings)
+    )
+
+
+def absent(check: Check, readings: Sequence[Reading]) -> Judgement:
+    """What it means for the check that the system has none of these."""
+    outcome = {
+        IfAbsent.GOOD: Outcome.GOOD,
+        IfAbsent.FINDING: Outcome.FINDING,
+        IfAbsent.NOT_APPLICABLE: Outcome.NOT_APPLICABLE,
+        IfAbsent.UNKNOWN: Outcome.UNKNOWN,
+    }[check.if_absent]
+    return Judgement(
+        outcome, check.absent_means or f"The system has no {clean(readings[0].path)}.", read_values(readings)
+    )
+
+
+def missing(check: Check, readings: Sequence[Reading]) -> Judgement:
+    """The judgement of readings of which none is HERE: ABSENT only if all are, else UNKNOWN."""
+    hidden = [reading for reading in readings if not reading.absent]
+    return (
+        unknown([*hidden, *(reading for reading in readings if reading.absent)]) if hidden else absent(check, readings)
+    )
+
+
+def read_source(facts: Facts, source: str) -> tuple[Reading, ...]:
+    """What ``read`` of a check names: ``config:OPTION``, ``boot:PARAMETER``, or the files of a path or a pattern."""
+    kind, colon, name = source.partition(":")
+    if colon and kind == "config":
+        return (facts.option(name),)
+    if colon and kind == "boot":
+        return (facts.parameter(name),)
+    return facts.match(source)

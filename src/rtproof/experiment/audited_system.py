@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Get the facts of a system for an audit: from a target, or from a file that holds them."""
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rtproof import targets
+from rtproof.core import files, plugins
+from rtproof.core.errors import TargetError, UserError
+from rtproof.core.plugins import checked_options
+from rtproof.experiment.guest_runner import with_lab_kernel
+from rtproof.experiment.local_runner import agent_of
+from rtproof.record import reading
+from rtproof.record.contents import Record
+from rtproof.record.run_folder import RECORD_NAME
+from rtproof.run import session
+from rtproof.targets import Target
+
+NO_PROBE = "timer"
+"""A probe that needs nothing of a guest."""
+
+
+@dataclass(frozen=True)
+class CollectRequest:
+    """Where to collect facts. pid: the application that the audit is about. keep: where the file stays, None: nowhere."""
+
+    target: str = "local"
+    target_options: Mapping[str, str] = field(default_factory=dict)
+    pid: int | None = None
+    keep: Path | None = None
+    agent: Path | None = None
+
+
+def collect(asked: CollectRequest) -> Record:
+    """Collect the facts of a target. UserError or TargetError says why there are none."""
+    module = plugins.load_plugin(targets, asked.target)
+    options = checked_options(f"the target {asked.target}", module.OPTIONS, dict(asked.target_options))
+    with tempfile.TemporaryDirectory(prefix="rtproof-audit-") as folder:
+        file = asked.keep or Path(folder) / RECORD_NAME
+        if asked.keep and asked.keep.exists():
+            raise UserError(f"{asked.keep} exists already")
+        with module.open_target(with_lab_kernel(asked.target, options, NO_PROBE)) as target:
+            _collect_on(target, asked, file)
+        return read_facts(file)
+
+
+def _collect_on(target: Target, asked: CollectRequest, file: Path) -> None:
+    remote = target.place(file)
+    words = ["facts", "-o", remote, *(("--pid", str(asked.pid)) if asked.pid else ())]
+    process = target.start((target.push(asked.agent or agent_of(target)), *words))
+    said = ""
+    try:
+        for line in process.lines():
+            said = line.removeprefix(session.COMPLAINT)
+    except BaseException:
+        process.kill()
+        raise
+    code = process.wait()
+    if code:
+        raise (UserError if code == session.REFUSED else TargetError)(said or f"the agent ended with exit code {code}")
+    target.pull(remote, file)
+
+
+def read_facts(path: Path) -> Record:
+    """The record in a file of facts, a record of a run, or a run folder. UserError if it is none."""
+    file = path / RECORD_NAME if path.is_dir() else path
+    files.refuse_what_waits(file)
+    return reading.open_record(file)
