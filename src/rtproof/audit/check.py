@@ -48,7 +48,7 @@ class Good(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a value must be to be good; all that is given must hold.
 
     one_of: one of these words. none_of: none of these. at_least, at_most: for numbers. lacks: a pattern that no part of
-    the text fits. has: a pattern that some part fits. cpus: "housekeeping": no CPU that shall be isolated is among them.
+    the text fits. has: a pattern that some part fits. cpus: "housekeeping": no isolated CPU is among them.
     """
 
     one_of: tuple[str, ...] = ()
@@ -96,8 +96,8 @@ class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One check. The docstring of the module's TOML keys is docs/audit.md.
 
     read: paths, patterns, ``config:OPTION`` or ``boot:PARAMETER``. The first that is there is judged; with ``every``,
-    all of them. form: how its text is understood. function: a function of ``functions/SUBJECT.py`` in place of ``good``.
-    needs: conditions of ``conditions.py`` that must hold for the check to apply. explains: causes of lateness, as
+    all of them. form: how its text is understood. function: of ``functions/SUBJECT.py``, in place of ``good``. needs: conditions of
+    ``conditions.py`` that must hold for the check to apply. explains: causes of lateness, as
     ``rtproof explain`` names them, that the finding would explain.
     """
 

@@ -42,7 +42,10 @@ def _several_cpus(facts: Facts) -> Holds:
 
 
 def isolated_cpus(facts: Facts) -> frozenset[int] | None:
-    """The CPUs that shall be isolated: those that the user named, or else those that the kernel isolates; None if unknown."""
+    """The CPUs that shall be isolated: those that the user named, or else those that the kernel isolates.
+
+    None if they are not known.
+    """
     if facts.request.cpus is not None:
         return facts.request.cpus
     lists = [facts.cpus(f"/sys/devices/system/cpu/{name}") for name in ("isolated", "nohz_full")]

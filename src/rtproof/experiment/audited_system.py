@@ -2,8 +2,7 @@
 """Get the facts of a system for an audit: from a target, or from a file that holds them."""
 
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from rtproof import targets
@@ -24,10 +23,10 @@ NO_PROBE = "timer"
 
 @dataclass(frozen=True)
 class CollectRequest:
-    """Where to collect facts. pid: the application that the audit is about. keep: where the file stays, None: nowhere."""
+    """Where to collect facts. pid: the application that the audit is about. keep: where the file stays, or None."""
 
     target: str = "local"
-    target_options: Mapping[str, str] = field(default_factory=dict)
+    target_options: tuple[tuple[str, str], ...] = ()
     pid: int | None = None
     keep: Path | None = None
     agent: Path | None = None
@@ -36,7 +35,7 @@ class CollectRequest:
 def collect(asked: CollectRequest) -> Record:
     """Collect the facts of a target. UserError or TargetError says why there are none."""
     module = plugins.load_plugin(targets, asked.target)
-    options = checked_options(f"the target {asked.target}", module.OPTIONS, dict(asked.target_options))
+    options = checked_options(f"the target {asked.target}", module.OPTIONS, asked.target_options)
     with tempfile.TemporaryDirectory(prefix="rtproof-audit-") as folder:
         file = asked.keep or Path(folder) / RECORD_NAME
         if asked.keep and asked.keep.exists():

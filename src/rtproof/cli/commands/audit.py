@@ -60,9 +60,7 @@ def command(ctx: click.Context, /, file: Path | None, **values: Any) -> None:
         record = read_facts(file)
     else:
         record = collect(
-            CollectRequest(
-                values["target"], dict(values["target_option"]), values["pid"], values["output"], values["agent"]
-            )
+            CollectRequest(values["target"], values["target_option"], values["pid"], values["output"], values["agent"])
         )
     cpus = frozenset(parse_cpus(values["cpus"])) if values["cpus"] else None
     result = judgement.audit(Facts(record, AuditRequest(cpus, values["pid"], values["purpose"])))

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a record holds of the system: known, absent, or unknown with the reason."""
+
+import errno
+
+import pytest
+from audit_cases import MISSING, MOUNTS, REFUSED, judged, made_facts
+
+from rtproof.audit.audit_model import Outcome
+from rtproof.audit.facts import State, parse_cpu_list, parse_cpu_mask
+
+THP = "/sys/kernel/mm/transparent_hugepage/enabled"
+
+
+def test_a_missing_file_is_absent_only_if_its_file_system_is_mounted() -> None:
+    assert made_facts({THP: MISSING}).read(THP).state is State.ABSENT
+    hidden = made_facts({THP: MISSING, "/proc/mounts": MOUNTS.replace("sysfs /sys sysfs rw 0 0\n", "")}).read(THP)
+    assert (hidden.state, hidden.reason) == (State.UNREADABLE, "sysfs is not mounted")
+
+
+def test_a_file_behind_a_mount_of_a_container_is_not_known() -> None:
+    covered = made_facts({THP: "never\n", "/proc/mounts": MOUNTS + "tmpfs /sys/kernel/mm tmpfs ro 0 0\n"}).read(THP)
+    assert covered.state is State.UNREADABLE
+    assert "/sys/kernel/mm" in covered.reason
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EACCES, errno.EIO, errno.ETIMEDOUT])
+def test_a_refused_file_is_unknown_and_never_good(number: int) -> None:
+    found = judged("mem.thp", made_facts({THP: number}))
+    assert found.outcome is Outcome.UNKNOWN
+    assert errno.errorcode[number] in found.sentence
+
+
+def test_a_file_that_no_agent_looked_for_is_unknown() -> None:
+    assert judged("mem.thp", made_facts()).outcome is Outcome.UNKNOWN
+
+
+def test_a_value_that_nobody_understands_is_unknown() -> None:
+    assert judged("mem.thp", made_facts({THP: "sometimes\n"})).outcome is Outcome.UNKNOWN
+
+
+def test_values_are_judged() -> None:
+    assert judged("mem.thp", made_facts({THP: "always madvise [never]\n"})).outcome is Outcome.GOOD
+    bad = judged("mem.thp", made_facts({THP: "[always] madvise never\n"}))
+    assert bad.outcome is Outcome.FINDING
+    assert bad.read[0].path == THP
+
+
+def test_the_last_of_a_parameter_counts_and_words_of_init_do_not() -> None:
+    facts = made_facts({"/proc/cmdline": "isolcpus=1 a-b=2 isolcpus=2-3 -- isolcpus=4\n"})
+    assert facts.parameter("isolcpus").text == "2-3"
+    assert facts.parameter("a_b").text == "2"
+    assert facts.parameter("nohz_full").absent
+    assert not made_facts({"/proc/cmdline": REFUSED}).parameter("isolcpus").absent
+
+
+def test_lists_and_masks_of_cpus() -> None:
+    assert parse_cpu_list("0-2,8\n") == frozenset({0, 1, 2, 8})
+    assert parse_cpu_list("  (null)\n") == frozenset()
+    assert parse_cpu_mask("00000001,0000000f\n") == frozenset({0, 1, 2, 3, 32})
+    assert parse_cpu_mask("many") is None
+    assert parse_cpu_list("many") is None
