@@ -96,9 +96,9 @@ class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One check. The docstring of the module's TOML keys is docs/audit.md.
 
     read: paths, patterns, ``config:OPTION`` or ``boot:PARAMETER``. The first that is there is judged; with ``every``,
-    all of them. form: how its text is understood. function: of ``functions/SUBJECT.py``, in place of ``good``. needs: conditions of
-    ``conditions.py`` that must hold for the check to apply. explains: causes of lateness, as
-    ``rtproof explain`` names them, that the finding would explain.
+    all of them. form: how its text is understood. function: of ``functions/SUBJECT.py``, in place of ``good``. needs:
+    names in ``conditions.py`` that must hold. explains: causes of lateness, as ``rtproof explain`` names
+    them, that the finding would explain.
     """
 
     id: str
