@@ -3,36 +3,53 @@
 
 #include "collect/permissions.h"
 
+#include "collect/lines.h"
 #include "system/threads.h"
 
-#include <sched.h>
-#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
-int collect_rt_permitted(struct bytes *text, int pid)
+static int try_policy(void)
 {
-	char line[128];
+	return -sys_set_policy(0, POLICY_FIFO, 1);
+}
+
+static int try_lock(void)
+{
+	return mlockall(MCL_CURRENT | MCL_FUTURE) ? errno : 0;
+}
+
+/* The child's exit code is the errno, because the kernel's numbers of these calls are below 128 on every architecture but MIPS. */
+static int try_in_child(struct bytes *text, int (*attempt)(void))
+{
 	int status;
 	pid_t child = fork();
 
-	(void)pid;
 	if (child < 0)
 		return -errno;
-	if (!child) {
-		const struct sched_param lowest = { .sched_priority = 1 };
-
-		_exit(syscall(SYS_sched_setscheduler, 0, SCHED_FIFO, &lowest) ? errno : 0);
-	}
+	if (!child)
+		_exit(attempt());
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
 			return -errno;
 	if (!WIFEXITED(status))
 		return -ECHILD;
 	if (WEXITSTATUS(status))
-		snprintf(line, sizeof(line), "no: %d %s\n", WEXITSTATUS(status), strerror(WEXITSTATUS(status)));
+		put_format(text, "no: %d %s\n", WEXITSTATUS(status), strerror(WEXITSTATUS(status)));
 	else
-		snprintf(line, sizeof(line), "yes\n");
-	put_bytes(text, line, strlen(line));
+		put_format(text, "yes\n");
 	return 0;
+}
+
+int collect_rt_permitted(struct bytes *text, int pid)
+{
+	(void)pid;
+	return try_in_child(text, try_policy);
+}
+
+int collect_lock_permitted(struct bytes *text, int pid)
+{
+	(void)pid;
+	return try_in_child(text, try_lock);
 }

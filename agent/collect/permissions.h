@@ -5,7 +5,10 @@
 
 #include "record/bytes.h"
 
-/* Tries SCHED_FIFO in a child that then ends: "yes", or "no: ERRNO-NAME-OR-NUMBER words". Never fails for that. */
+/* Tries SCHED_FIFO in a child that then ends: "yes", or "no: ERRNO words". Never fails for that. */
 int collect_rt_permitted(struct bytes *text, int pid);
+
+/* The same of locking memory, all that a small process has. */
+int collect_lock_permitted(struct bytes *text, int pid);
 
 #endif

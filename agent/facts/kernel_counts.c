@@ -3,7 +3,7 @@
 
 #include "facts/kernel_counts.h"
 
-#include "facts/smi.h"
+#include "system/smi.h"
 #include "system/text.h"
 
 #include <ctype.h>

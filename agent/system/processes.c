@@ -172,7 +172,7 @@ int processes_kill(pid_t root)
 }
 
 /* Words behind the name, which may have anything in it, from 1: the field's number in proc(5) less two. */
-enum { FLAGS = 7, NICE = 17, CPU = 37, PRIORITY, POLICY };
+enum { PARENT = 2, FLAGS = 7, MINOR = 8, MAJOR = 10, NICE = 17, CPU = 37, PRIORITY, POLICY };
 
 enum { OF_KERNEL = 0x00200000 };
 
@@ -189,8 +189,12 @@ bool taskstat_parse(const char *text, struct taskstat *stat)
 		if (*one == '\n')
 			*one = '?';
 	while (n < POLICY && (at = strchr(at + 1, ' ')))
-		words[++n] = atol(at + 1);
+		words[++n] = (long)strtoul(at + 1, NULL, 10); /* flags may have the highest bit */
 	stat->of_kernel = words[FLAGS] & OF_KERNEL;
+	stat->parent = (int)words[PARENT];
+	stat->flags = (uint32_t)words[FLAGS];
+	stat->minor_faults = words[MINOR];
+	stat->major_faults = words[MAJOR];
 	stat->nice = (int)words[NICE];
 	stat->cpu = (int)words[CPU];
 	stat->priority = (int)words[PRIORITY];

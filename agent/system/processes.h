@@ -51,6 +51,9 @@ struct taskstat {
 	char name[64];
 	bool of_kernel;
 	int nice, cpu, priority, policy; /* priority: real-time, 0 without; policy by its kernel number */
+	int parent;
+	uint32_t flags; /* the kernel's PF_ bits */
+	long minor_faults, major_faults;
 };
 
 /* Reads such a text; false: it is none. Pure. */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "system/sys.h"
 
-#include "system/sys.h"
+#include <string.h>
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
 
 bool sys_time64_works = !SYS_HAS_TIME32;
 
@@ -55,3 +58,31 @@ int sys_timerfd_arm(int fd, int64_t first_ns, int64_t period_ns)
 {
 	return arm(SYS_TIMERFD_SETTIME64, SYS_TIMERFD_SETTIME32, fd, first_ns, period_ns);
 }
+
+#if defined(__x86_64__) || defined(__i386__)
+
+enum { HYPERVISOR_BIT = 31, HYPERVISOR_LEAF = 0x40000000 };
+
+void sys_hypervisor_name(char name[13])
+{
+	unsigned int a, b, c, d;
+
+	memset(name, 0, 13);
+	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c >> HYPERVISOR_BIT & 1))
+		return;
+	__cpuid(HYPERVISOR_LEAF, a, b, c, d);
+	memcpy(name, &b, sizeof(b));
+	memcpy(name + 4, &c, sizeof(c));
+	memcpy(name + 8, &d, sizeof(d));
+	if (!*name)
+		strcpy(name, "unnamed");
+}
+
+#else
+
+void sys_hypervisor_name(char name[13])
+{
+	memset(name, 0, 13);
+}
+
+#endif

@@ -107,6 +107,12 @@ struct sys_interval32 {
 
 #define SYS_SIGSET_BYTES (_NSIG / 8)
 
+#ifdef SYS_bpf
+#define SYS_BPF SYS_bpf
+#else
+#define SYS_BPF (-1) /* ENOSYS: libc's headers are older than Linux 3.18 */
+#endif
+
 /* sched_setattr() came with Linux 3.14 and libc headers with it later. */
 struct sys_sched_attr {
 	uint32_t size, policy;
@@ -133,6 +139,9 @@ void sys_init(void);
 int sys_sleep(clockid_t clock, int flags, int64_t time_ns);
 int sys_timer_arm(int timer, int64_t first_ns, int64_t period_ns);
 int sys_timerfd_arm(int fd, int64_t first_ns, int64_t period_ns);
+
+/* What the hypervisor calls itself by CPUID, of at most 12 letters; "" if there is none, or no such instruction. */
+void sys_hypervisor_name(char name[13]);
 
 static inline int sys_gettid(void)
 {

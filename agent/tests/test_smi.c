@@ -2,7 +2,7 @@
 /* The counter of SMIs: read where it is, and a sentence for every reason why it can't be. */
 #include "system/sys.h"
 
-#include "facts/smi.h"
+#include "system/smi.h"
 
 #include "check.h"
 

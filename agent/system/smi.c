@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "system/sys.h"
 
-#include "facts/smi.h"
+#include "system/smi.h"
 
 #include "system/text.h"
 
