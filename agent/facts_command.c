@@ -87,30 +87,73 @@ static void wait_ns(int64_t ns)
 	nanosleep(&length, NULL);
 }
 
-static int write_facts(const struct facts_request *request, struct record *record)
+/* Both looks at the system come first, so that what ends this process leaves no half of a file behind. */
+struct looks {
+	struct collection first, second;
+	int64_t first_ns, second_ns; /* when they were done */
+};
+
+static int look(const struct facts_request *request, struct looks *looks, int64_t begun_ns)
 {
-	struct collection collection = { { NULL, 0, 0, false }, 0 };
+	const int pid = (int)request->pid;
+	int err = collect_system(&looks->first, &collect_for_facts, MOMENT_START, pid);
+
+	looks->first_ns = clock_now_ns() - begun_ns;
+	if (err)
+		return err;
+	wait_ns(request->between_ns);
+	err = collect_system(&looks->second, &collect_for_facts, MOMENT_END, pid);
+	looks->second_ns = clock_now_ns() - begun_ns;
+	return err;
+}
+
+static int write_facts(const struct facts_request *request, struct looks *looks, int64_t begun_ns)
+{
+	struct record record;
+	int err = record_open(&record, request->output);
+
+	if (err)
+		return err;
+	record_begin(&record, begun_ns);
+	record_fact(&record, 0, WHOLE_RUN, MOMENT_ASKED, "collected", "facts");
+	record_fact(&record, 0, WHOLE_RUN, MOMENT_ASKED, "agent_pid", "%d", (int)getpid());
+	if (request->pid)
+		record_fact(&record, 0, WHOLE_RUN, MOMENT_ASKED, "pid", "%lld", (long long)request->pid);
+	collect_write(&looks->first, &record, looks->first_ns, MOMENT_START);
+	write_system(&record);
+	collect_write(&looks->second, &record, looks->second_ns, MOMENT_END);
+	write_end(&record, clock_now_ns() - begun_ns);
+	bool made = record.seekable;
+
+	err = record_close(&record);
+	if (err && made)
+		unlink(request->output);
+	return err;
+}
+
+static int refuse_output(const char *output, int err, char *why, size_t room)
+{
+	if (err == -EEXIST)
+		return text_refuse(why, room, err, "'%s' exists already; facts are never overwritten", output);
+	return text_refuse(why, room, err, "'%s' can't be written: %s", output, strerror(-err));
+}
+
+static int collect_and_write(const struct facts_request *request, char *why, size_t room)
+{
+	struct looks looks;
 	int64_t begun_ns = clock_now_ns();
 
-	record_begin(record, begun_ns);
-	record_fact(record, 0, WHOLE_RUN, MOMENT_ASKED, "collected", "facts");
-	record_fact(record, 0, WHOLE_RUN, MOMENT_ASKED, "agent_pid", "%d", (int)getpid());
-	if (request->pid)
-		record_fact(record, 0, WHOLE_RUN, MOMENT_ASKED, "pid", "%lld", (long long)request->pid);
-	int err = collect_start(&collection, (int)request->pid);
+	memset(&looks, 0, sizeof(looks));
+	int err = look(request, &looks, begun_ns);
 
-	if (!err)
-		err = collect_write(&collection, record, 0);
-	write_system(record);
-	if (!err) {
-		wait_ns(request->between_ns);
-		err = collect_again(&collection, (int)request->pid);
-	}
-	if (!err)
-		err = collect_write(&collection, record, clock_now_ns() - begun_ns);
-	collect_free(&collection);
-	record_fact(record, clock_now_ns() - begun_ns, WHOLE_RUN, MOMENT_END, "reads_hung", "%d", collection.hung);
-	write_end(record, clock_now_ns() - begun_ns);
+	if (err)
+		text_refuse(why, room, err, "the system could not be read: %s", strerror(-err));
+	else
+		err = write_facts(request, &looks, begun_ns);
+	if (err && !*why)
+		refuse_output(request->output, err, why, room);
+	collect_free(&looks.first);
+	collect_free(&looks.second);
 	return err;
 }
 
@@ -118,8 +161,8 @@ int facts_main(int argc, char **argv, char *why, size_t room)
 {
 	struct facts_request request = { .between_ns = NS_PER_SECOND };
 	struct process process;
-	struct record record;
 
+	*why = '\0';
 	if (parse(argc, argv, &request, why, room))
 		return -EINVAL;
 	if (request.list) {
@@ -128,14 +171,9 @@ int facts_main(int argc, char **argv, char *why, size_t room)
 	}
 	if (request.pid && processes_look((pid_t)request.pid, &process))
 		return text_refuse(why, room, -ESRCH, "there is no process %lld", (long long)request.pid);
-	int err = record_open(&record, request.output);
-
-	if (err)
-		return text_refuse(why, room, err, "'%s' can't be written: %s", request.output, strerror(-err));
-	err = write_facts(&request, &record);
-	int written = record_close(&record);
-
-	if (written)
-		return text_refuse(why, room, written, "the facts could not be written: %s", strerror(-written));
-	return err ? text_refuse(why, room, err, "the system could not be read: %s", strerror(-err)) : 0;
+	if (strcmp(request.output, "-") != 0 && access(request.output, F_OK) == 0)
+		return refuse_output(request.output, -EEXIST, why, room);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	return collect_and_write(&request, why, room);
 }

@@ -3,50 +3,27 @@
 
 #include "collect/collect.h"
 
-#include "collect/paths.h"
-#include "collect/probes.h"
-#include "system/clock.h"
-#include "system/text.h"
+#include "collect/lines.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 enum {
-	PROBE_MOST = 1024 * 1024,
-	ENTRIES_MOST = 16384,
-	NAMES_MOST = 1024, /* of one pattern in one folder */
-	TOTAL_MOST = 16 * 1024 * 1024,
-	PATH_ROOM = 512,
-	PATIENCE_MS = 5000, /* a read that takes longer hangs */
-	HUNG_MOST = 8,
+	PATIENCE_MS = 5000,
+	HUNG_MOST = 4,
+	READERS_MOST = 16,
+	FILES_CLOSED = 256,
+	KILL_TRIES = 100,
+	FACT_MOST = 1900,
 };
 
-/*
- * The reader's lines to the collector, in the machine's own order of bytes: a head, the path, the content. An entry without
- * content announces what is read next, so that the collector can name what hangs.
- */
-struct entry {
-	uint8_t announced, moment;
-	uint16_t path;
-	int32_t err;
-	uint32_t content;
-};
-
-struct reader {
-	int to;
-	enum moment moment;
-	int pid, skip; /* so many entries were read by an earlier reader */
-	int entries;
-	size_t total;
-	char *buffer;
-};
+const struct collect_plan collect_for_run = { audit_paths, NULL, audit_probes, PATIENCE_MS };
+const struct collect_plan collect_for_facts = { audit_paths, run_paths, audit_probes, PATIENCE_MS };
 
 static void send_all(int to, const void *data, size_t n)
 {
@@ -64,183 +41,96 @@ static void send_all(int to, const void *data, size_t n)
 	}
 }
 
-static void send_entry(struct reader *reader, bool announced, const char *path, int err, const void *content, size_t length)
+/* The way of a separate reader: through a pipe. */
+static void send_to_collector(struct reader *reader, const struct audit_entry *head, const char *path, const void *content)
 {
-	struct entry head = {
-		.announced = announced,
-		.moment = (uint8_t)reader->moment,
-		.path = (uint16_t)strlen(path),
-		.err = err,
-		.content = (uint32_t)length,
-	};
+	const int to = *(const int *)reader->to;
 
-	send_all(reader->to, &head, sizeof(head));
-	send_all(reader->to, path, head.path);
-	if (length)
-		send_all(reader->to, content, length);
+	send_all(to, head, sizeof(*head));
+	send_all(to, path, head->path);
+	if (head->content)
+		send_all(to, content, head->content);
 }
 
-/* True if it is this reader's turn to read the path, which it has announced then. */
-static bool begin_entry(struct reader *reader, const char *path)
+static void keep_left_out(struct collection *collection, const char *what, const char *why, size_t length)
 {
-	if (reader->entries >= ENTRIES_MOST || reader->total >= TOTAL_MOST || reader->entries++ < reader->skip)
-		return false;
-	send_entry(reader, true, path, 0, NULL, 0);
-	return true;
+	char line[PATH_ROOM + 128];
+	struct bytes *all = &collection->left_out;
+	int n = snprintf(line, sizeof(line), "%s: %.*s; ", what, (int)(length < 100 ? length : 100), why);
+
+	if (!all->length || !memmem(all->data, all->length, line, (size_t)n)) /* each new reader says it again */
+		put_bytes(all, line, (size_t)n);
 }
 
-static void end_entry(struct reader *reader, const char *path, int err, const void *content, size_t length)
+/* path: ends with a zero. */
+static void keep(struct collection *collection, const struct audit_entry *head, const char *path, const void *content)
 {
-	reader->total += length;
-	send_entry(reader, false, path, err, content, length);
-}
-
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* The names of a folder that fit the pattern, sorted, from malloc(). How many, or -errno. */
-static int list_names(const char *folder, const char *pattern, char ***names)
-{
-	DIR *open_folder = opendir(*folder ? folder : "/");
-	struct dirent *entry;
-	int n = 0;
-
-	*names = open_folder ? calloc(NAMES_MOST, sizeof(**names)) : NULL;
-	if (!open_folder || !*names) {
-		int err = open_folder ? -ENOMEM : -errno;
-
-		if (open_folder)
-			closedir(open_folder);
-		return err;
-	}
-	while (n < NAMES_MOST && (entry = readdir(open_folder))) {
-		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") || fnmatch(pattern, entry->d_name, FNM_PERIOD))
-			continue;
-		(*names)[n] = strdup(entry->d_name);
-		if (!(*names)[n])
-			break;
-		n++;
-	}
-	closedir(open_folder);
-	qsort(*names, (size_t)n, sizeof(**names), compare_names);
-	return n;
-}
-
-static void free_names(char **names, int n)
-{
-	for (int i = 0; i < n; i++)
-		free(names[i]);
-	free(names);
-}
-
-static void read_folder(struct reader *reader, const char *path)
-{
-	struct bytes text = { NULL, 0, 0, false };
-	char **names;
-	int n = list_names(path, "*", &names);
-
-	for (int i = 0; i < n; i++) {
-		put_bytes(&text, names[i], strlen(names[i]));
-		put_u8(&text, '\n');
-	}
-	end_entry(reader, path, n < 0 ? n : 0, text.data, text.length);
-	free_names(n < 0 ? NULL : names, n);
-	bytes_free(&text);
-}
-
-static void read_one(struct reader *reader, const char *path, enum path_kind kind)
-{
-	int length;
-
-	if (!begin_entry(reader, path))
+	if (head->kind == ENTRY_LEFT_OUT)
+		keep_left_out(collection, path, content, head->content);
+	if (head->kind != ENTRY_CONTENT)
 		return;
-	if (kind == FOLDER_NAMES) {
-		read_folder(reader, path);
-		return;
-	}
-	if (kind == LINK_TARGET) {
-		length = (int)readlink(path, reader->buffer, PATH_ROOM);
-		length = length < 0 ? -errno : length;
-	} else {
-		length = text_read_file(path, reader->buffer, RECORD_FILE_MOST + 1);
-	}
-	end_entry(reader, path, length < 0 ? length : 0, reader->buffer, length < 0 ? 0 : (size_t)length);
+	put_bytes(&collection->entries, head, sizeof(*head));
+	put_bytes(&collection->entries, path, head->path);
+	if (head->content)
+		put_bytes(&collection->entries, content, head->content);
 }
 
-/* path: what of the pattern has been found; rest: what of it is still a pattern. */
-static void read_pattern(struct reader *reader, const char *path, const char *rest, enum path_kind kind)
+/* The way of a reader that is this process. */
+static void keep_at_once(struct reader *reader, const struct audit_entry *head, const char *path, const void *content)
 {
-	const char *star = strpbrk(rest, "*[");
-	char found[PATH_ROOM], folder[PATH_ROOM], part[PATH_ROOM], **names;
+	char copy[PATH_ROOM];
 
-	if (!star) {
-		snprintf(found, sizeof(found), "%s%s", path, rest);
-		read_one(reader, found, kind);
-		return;
+	snprintf(copy, sizeof(copy), "%.*s", (int)head->path, path);
+	keep(reader->to, head, copy, content);
+}
+
+/* The entry at a place of what was kept, and the place of the next. */
+static const uint8_t *next_entry(const uint8_t *at, struct audit_entry *head, char path[PATH_ROOM], const char **content)
+{
+	memcpy(head, at, sizeof(*head));
+	memcpy(path, at + sizeof(*head), head->path);
+	path[head->path] = '\0';
+	*content = (const char *)at + sizeof(*head) + head->path;
+	return at + sizeof(*head) + head->path + head->content;
+}
+
+static void skip_kept(struct reader *reader, const struct collection *collection)
+{
+	const uint8_t *at = collection->entries.data, *end = at + collection->entries.length;
+	struct audit_entry head;
+	char path[PATH_ROOM];
+	const char *content;
+
+	while (at < end) {
+		at = next_entry(at, &head, path, &content);
+		reader_skip(reader, path, head.content);
 	}
-	const char *begin = star;
-
-	while (begin > rest && begin[-1] != '/')
-		begin--;
-	size_t length = strcspn(begin, "/");
-
-	snprintf(folder, sizeof(folder), "%s%.*s", path, (int)(begin - rest), rest);
-	snprintf(part, sizeof(part), "%.*s", (int)length, begin);
-	int n = list_names(folder, part, &names);
-
-	for (int i = 0; i < n; i++) {
-		snprintf(found, sizeof(found), "%s%s", folder, names[i]);
-		read_pattern(reader, found, begin + length, kind);
-	}
-	free_names(n < 0 ? NULL : names, n);
 }
 
-/* A pattern that fits nothing stands in the record itself, so that the host can tell it from one that was not looked for. */
-static void read_path(struct reader *reader, const struct audit_path *path)
+/*
+ * A reader that hangs outlives the agent. It must not keep a pipe of the host open, a record or a lock, and must not die of what
+ * concerns the agent alone. A signal that the agent has blocked or ignored would change what the probes see.
+ */
+static void become_reader(int to)
 {
-	int before = reader->entries;
-	char **names, folder[PATH_ROOM];
+	sigset_t none;
 
-	read_pattern(reader, "", path->pattern, path->kind);
-	if (reader->entries > before || !begin_entry(reader, path->pattern))
-		return;
-	const char *star = strpbrk(path->pattern, "*[");
+	static const int reset[] = { SIGCHLD, SIGALRM, SIGINT, SIGTERM, SIGHUP, SIGXFSZ };
 
-	snprintf(folder, sizeof(folder), "%.*s", (int)(star - path->pattern), path->pattern);
-	*(strrchr(folder, '/') + 1) = '\0';
-	int n = list_names(folder, "*", &names);
-
-	free_names(n < 0 ? NULL : names, n);
-	end_entry(reader, path->pattern, n < 0 ? n : -ENOENT, NULL, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (size_t i = 0; i < sizeof(reset) / sizeof(*reset); i++)
+		signal(reset[i], SIG_DFL);
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	for (int fd = 0; fd < FILES_CLOSED; fd++)
+		if (fd != to)
+			close(fd);
+	for (int i = 0; i < 3; i++)
+		(void)open("/dev/null", O_RDWR); /* what a library writes to 1 or 2 must not reach a file of the system */
 }
 
-static void ask_probe(struct reader *reader, const struct audit_probe *probe)
-{
-	struct bytes text = { NULL, 0, 0, false };
-
-	if (!begin_entry(reader, probe->name))
-		return;
-	int err = probe->collect(&text, reader->pid);
-
-	end_entry(reader, probe->name, text.failed ? -ENOMEM : err, text.data, text.length < PROBE_MOST ? text.length : PROBE_MOST);
-	bytes_free(&text);
-}
-
-static void read_everything(struct reader *reader)
-{
-	bool again = reader->moment == MOMENT_END;
-
-	for (const struct audit_path *path = audit_paths; path->pattern; path++)
-		if (!again || path->kind == FILE_COUNTS)
-			read_path(reader, path);
-	for (const struct audit_probe *probe = audit_probes; probe->name; probe++)
-		if ((!again || probe->counts) && (!probe->of_process || reader->pid))
-			ask_probe(reader, probe);
-}
-
-static int start_reader(struct reader *reader, pid_t *child)
+static int start_reader(struct reader *reader, const struct collection *collection, pid_t *child)
 {
 	int ends[2];
 
@@ -255,26 +145,27 @@ static int start_reader(struct reader *reader, pid_t *child)
 		return err;
 	}
 	if (!*child) {
-		close(ends[0]);
-		signal(SIGPIPE, SIG_IGN);
-		reader->to = ends[1];
-		reader->buffer = malloc(RECORD_FILE_MOST + 1);
-		if (reader->buffer)
-			read_everything(reader);
-		_exit(reader->buffer ? 0 : 1);
+		become_reader(ends[1]);
+		reader->to = &ends[1];
+		reader->send = send_to_collector;
+		if (reader_open(reader))
+			_exit(1);
+		skip_kept(reader, collection);
+		reader_read(reader);
+		_exit(0);
 	}
 	close(ends[1]);
 	return ends[0];
 }
 
-/* Exactly n bytes. 0: the reader has ended; -ETIMEDOUT: it says nothing any more. */
-static int receive(int from, void *data, size_t n)
+/* Exactly n bytes. 1; 0: the reader has ended; -ETIMEDOUT: it says nothing any more. */
+static int receive(int from, void *data, size_t n, int patience_ms)
 {
 	char *at = data;
 
 	while (n) {
 		struct pollfd source = { .fd = from, .events = POLLIN };
-		int ready = poll(&source, 1, PATIENCE_MS);
+		int ready = poll(&source, 1, patience_ms);
 
 		if (ready < 0 && errno == EINTR)
 			continue;
@@ -292,114 +183,148 @@ static int receive(int from, void *data, size_t n)
 	return 1;
 }
 
-static void keep(struct bytes *entries, const struct entry *head, const char *path, const void *content)
+/* 0: the reader is done; -EPIPE: it ended before; -ETIMEDOUT: it hangs. current: what it was reading, or "". */
+static int listen_to(int from, struct collection *collection, int patience_ms, char *buffer, char *current)
 {
-	put_bytes(entries, head, sizeof(*head));
-	put_bytes(entries, path, head->path);
-	if (head->content)
-		put_bytes(entries, content, head->content);
-}
-
-/* Until the reader ends or hangs. current: what it was reading. How many entries came whole, in read. */
-static int listen_to(int from, struct collection *collection, char *buffer, char *current, int *read)
-{
-	struct entry head;
-	int answer;
+	struct audit_entry head;
+	char path[PATH_ROOM];
 
 	*current = '\0';
-	while ((answer = receive(from, &head, sizeof(head))) > 0) {
-		char path[PATH_ROOM];
+	for (;;) {
+		int answer = receive(from, &head, sizeof(head), patience_ms);
 
-		if (head.path >= PATH_ROOM || head.content > PROBE_MOST)
+		if (answer > 0 && (head.path >= PATH_ROOM || head.content > PROBE_MOST))
 			return -EPROTO;
-		answer = receive(from, path, head.path);
-		path[head.path] = '\0';
-		if (answer > 0 && head.content)
-			answer = receive(from, buffer, head.content);
+		if (answer > 0)
+			answer = receive(from, path, head.path, patience_ms);
+		if (answer > 0)
+			answer = receive(from, buffer, head.content, patience_ms);
 		if (answer <= 0)
-			break;
-		snprintf(current, PATH_ROOM, "%s", head.announced ? path : "");
-		if (head.announced)
-			continue;
-		keep(&collection->entries, &head, path, buffer);
-		(*read)++;
+			return answer ? answer : -EPIPE;
+		if (head.kind == ENTRY_DONE)
+			return 0;
+		path[head.path] = '\0';
+		keep(collection, &head, path, buffer);
+		if (head.kind != ENTRY_LEFT_OUT)
+			snprintf(current, PATH_ROOM, "%s", head.kind == ENTRY_ANNOUNCED ? path : "");
 	}
-	return answer;
 }
 
 static void end_reader(pid_t child)
 {
 	/* One that waits for a driver cannot be killed, so it is not waited for. */
-	for (int i = 0; i < 100 && waitpid(child, NULL, WNOHANG) == 0; i++) {
+	for (int i = 0; i < KILL_TRIES && waitpid(child, NULL, WNOHANG) == 0; i++) {
 		kill(child, SIGKILL);
 		usleep(1000);
 	}
 }
 
-static void keep_hung(struct collection *collection, enum moment moment, const char *path)
+static int read_in_place(struct collection *collection, struct reader *reader, int why)
 {
-	const struct entry head = { .moment = (uint8_t)moment, .path = (uint16_t)strlen(path), .err = -ETIMEDOUT };
+	int err = reader_open(reader);
 
-	collection->hung++;
-	keep(&collection->entries, &head, path, NULL);
+	collection->in_place = why;
+	if (!err) {
+		skip_kept(reader, collection);
+		reader->send = keep_at_once;
+		reader->to = collection;
+		reader_read(reader);
+	}
+	reader_close(reader);
+	return err;
 }
 
-static int collect(struct collection *collection, enum moment moment, int pid)
+/* What a reader was at when it hung, or died, will not be tried by the next. */
+static void keep_failed(struct collection *collection, enum moment moment, const char *path, int err)
 {
-	struct reader reader = { .moment = moment, .pid = pid };
-	char *buffer = malloc(PROBE_MOST), current[PATH_ROOM];
-	int answer = buffer ? -ETIMEDOUT : -ENOMEM;
+	const struct audit_entry head = { .kind = ENTRY_CONTENT, .moment = (uint8_t)moment, .path = (uint16_t)strlen(path), .err = err };
 
-	for (int i = 0; buffer && i < HUNG_MOST && answer == -ETIMEDOUT; i++) {
+	keep(collection, &head, path, NULL);
+}
+
+static void keep_given_up(struct collection *collection, const char *why)
+{
+	keep_left_out(collection, "all that was not read yet", why, strlen(why));
+}
+
+/* Readers, one after the other, until one is done. */
+static int read_apart(struct collection *collection, struct reader *reader, char *buffer)
+{
+	char current[PATH_ROOM];
+
+	for (int i = 0; i < READERS_MOST; i++) {
 		pid_t child = 0;
-		int from = start_reader(&reader, &child), read = 0;
+		int from = start_reader(reader, collection, &child);
 
-		if (from < 0) {
-			answer = from;
-			break;
-		}
-		answer = listen_to(from, collection, buffer, current, &read);
+		if (from < 0)
+			return read_in_place(collection, reader, from);
+		int answer = listen_to(from, collection, reader->plan->patience_ms, buffer, current);
+
 		close(from);
 		end_reader(child);
-		reader.skip += read;
-		if (answer != -ETIMEDOUT && *current && !answer)
-			answer = -ETIMEDOUT; /* it died of what it read */
-		if (answer == -ETIMEDOUT && *current) {
-			keep_hung(collection, moment, current);
-			reader.skip++;
+		if (!answer || collection->entries.failed)
+			return 0;
+		collection->hung += answer == -ETIMEDOUT;
+		collection->died += answer != -ETIMEDOUT;
+		if (*current)
+			keep_failed(collection, reader->moment, current, answer == -ETIMEDOUT ? answer : -EIO);
+		if (collection->hung >= HUNG_MOST) {
+			keep_given_up(collection, "too many reads hung");
+			return 0;
 		}
 	}
+	keep_given_up(collection, "the process that reads died again and again");
+	return collection->entries.length ? 0 : -EIO;
+}
+
+int collect_system(struct collection *collection, const struct collect_plan *plan, enum moment moment, int pid)
+{
+	struct reader reader = { .plan = plan, .moment = moment, .pid = pid };
+	char *buffer = malloc(PROBE_MOST);
+
+	collection->err = buffer ? read_apart(collection, &reader, buffer) : -ENOMEM;
 	free(buffer);
-	return collection->entries.failed ? -ENOMEM : answer == -ETIMEDOUT ? 0 : answer;
+	if (collection->entries.failed) { /* what is there may end within an entry */
+		bytes_free(&collection->entries);
+		collection->err = -ENOMEM;
+	}
+	return collection->err;
 }
 
-int collect_start(struct collection *collection, int pid)
+static void write_facts(const struct collection *collection, struct record *record, int64_t time_ns, enum moment moment)
 {
-	return collect(collection, MOMENT_START, pid);
+	if (collection->err)
+		record_fact(record, time_ns, WHOLE_RUN, moment, "not_collected", "%s", strerror(-collection->err));
+	record_fact(record, time_ns, WHOLE_RUN, moment, "reads_hung", "%d", collection->hung);
+	if (collection->died)
+		record_fact(record, time_ns, WHOLE_RUN, moment, "readers_died", "%d", collection->died);
+	if (collection->in_place)
+		record_fact(record, time_ns, WHOLE_RUN, moment, "collected_in_place", "no process could be made to read: %s",
+			    strerror(-collection->in_place));
+	const struct bytes *left_out = &collection->left_out;
+
+	if (left_out->length > 2) /* without the last "; " */
+		record_fact(record, time_ns, WHOLE_RUN, moment, "left_out", "%.*s%s",
+			    left_out->length < FACT_MOST ? (int)left_out->length - 2 : FACT_MOST, (const char *)left_out->data,
+			    left_out->length < FACT_MOST ? "" : "... and more");
 }
 
-int collect_again(struct collection *collection, int pid)
-{
-	return collect(collection, MOMENT_END, pid);
-}
-
-int collect_write(struct collection *collection, struct record *record, int64_t time_ns)
+int collect_write(struct collection *collection, struct record *record, int64_t time_ns, enum moment moment)
 {
 	const uint8_t *at = collection->entries.data, *end = at + collection->entries.length;
 	int err = 0;
 
 	while (at < end && !err) {
-		struct entry head;
+		struct audit_entry head;
 		char path[PATH_ROOM];
+		const char *content;
 
-		memcpy(&head, at, sizeof(head));
-		memcpy(path, at + sizeof(head), head.path);
-		path[head.path] = '\0';
-		at += sizeof(head) + head.path;
-		err = record_content_at_most(record, time_ns, (enum moment)head.moment, path, head.err, (const char *)at,
-					     head.content, *path == '/' ? RECORD_FILE_MOST : PROBE_MOST);
-		at += head.content;
+		at = next_entry(at, &head, path, &content);
+		/* What was cut is said to be cut, at the cost of its last byte. */
+		err = record_content_at_most(record, time_ns, (enum moment)head.moment, path, head.err, content, head.content,
+					     head.cut && head.content ? head.content - 1 : head.content);
 	}
+	write_facts(collection, record, time_ns, moment);
 	collect_free(collection);
 	return err;
 }
@@ -407,14 +332,22 @@ int collect_write(struct collection *collection, struct record *record, int64_t 
 void collect_free(struct collection *collection)
 {
 	bytes_free(&collection->entries);
+	bytes_free(&collection->left_out);
+	memset(collection, 0, sizeof(*collection));
+}
+
+static void list_paths(const struct audit_path *path)
+{
+	static const char *const kinds[] = { "file", "counts", "folder", "link" };
+
+	for (; path->pattern; path++)
+		printf("%s\t%s\n", kinds[path->kind], path->pattern);
 }
 
 void collect_list(void)
 {
-	static const char *const kinds[] = { "file", "counts", "folder", "link" };
-
-	for (const struct audit_path *path = audit_paths; path->pattern; path++)
-		printf("%s\t%s\n", kinds[path->kind], path->pattern);
+	list_paths(audit_paths);
+	list_paths(run_paths);
 	for (const struct audit_probe *probe = audit_probes; probe->name; probe++)
 		printf("probe\t%s\t%s\n", probe->name, probe->help);
 }

@@ -4,8 +4,8 @@
 #include "collect/paths.h"
 
 /*
- * Never list here what waits or acts when it is read: /proc/kmsg, trace_pipe, /proc/kcore, reset, rescan, NVRAM. What `run` reads
- * for itself anyway stays in facts/files.c.
+ * Never list here what waits or acts when it is read: /proc/kmsg, trace_pipe, /proc/kcore, reset, rescan, NVRAM. What changes while a
+ * run measures stands in run_paths instead.
  */
 const struct audit_path audit_paths[] = {
 	/* What shows whether the rest can be seen at all. */
@@ -16,6 +16,35 @@ const struct audit_path audit_paths[] = {
 	{ "/proc/self/status", FILE_CONTENT },
 	{ "/proc/sys/kernel/osrelease", FILE_CONTENT },
 	{ "/sys/devices/system/cpu/online", FILE_CONTENT },
+
+	/* What the summary of every run reads. */
+	{ "/proc/meminfo", FILE_CONTENT },
+	{ "/proc/modules", FILE_CONTENT },
+	{ "/proc/sys/kernel/sched_rt_period_us", FILE_CONTENT },
+	{ "/proc/sys/kernel/printk", FILE_CONTENT },
+	{ "/proc/sys/vm/overcommit_memory", FILE_CONTENT },
+	{ "/proc/sys/vm/overcommit_ratio", FILE_CONTENT },
+	{ "/proc/timer_list", FILE_CONTENT },
+	{ "/proc/xenomai", FILE_CONTENT }, /* a folder, if it is there: EISDIR */
+	{ "/proc/xenomai/version", FILE_CONTENT },
+	{ "/proc/ipipe/version", FILE_CONTENT },
+	{ "/proc/rtai", FILE_CONTENT },
+	{ "/sys/class/evl", FILE_CONTENT },
+	{ "/proc/fb", FILE_CONTENT },
+	{ "/sys/class/drm/version", FILE_CONTENT },
+	{ "/proc/device-tree/model", FILE_CONTENT },
+	{ "/sys/class/dmi/id/sys_vendor", FILE_CONTENT },
+	{ "/sys/class/dmi/id/product_name", FILE_CONTENT },
+	{ "/sys/hypervisor/type", FILE_CONTENT },
+	{ "/sys/kernel/security/lockdown", FILE_CONTENT },
+	{ "/sys/kernel/realtime", FILE_CONTENT },
+	{ "/sys/devices/system/cpu/isolated", FILE_CONTENT },
+	{ "/sys/devices/system/cpu/nohz_full", FILE_CONTENT },
+	{ "/sys/devices/system/cpu/smt/active", FILE_CONTENT },
+	{ "/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver", FILE_CONTENT },
+	{ "/sys/devices/system/cpu/cpuidle/current_driver", FILE_CONTENT },
+	{ "/sys/devices/system/clocksource/clocksource0/available_clocksource", FILE_CONTENT },
+	{ "/proc/self/limits", FILE_CONTENT },
 
 	/* kernel */
 	{ "/proc/sys/kernel/tainted", FILE_CONTENT },
@@ -42,4 +71,21 @@ const struct audit_path audit_paths[] = {
 	/* hardware */
 
 	{ 0, FILE_CONTENT },
+};
+
+const struct audit_path run_paths[] = {
+	{ "/proc/stat", FILE_COUNTS },
+	{ "/proc/interrupts", FILE_COUNTS },
+	{ "/proc/softirqs", FILE_COUNTS },
+	{ "/proc/loadavg", FILE_COUNTS },
+	{ "/proc/vmstat", FILE_COUNTS },
+	{ "/proc/xenomai/stat", FILE_COUNTS }, /* mode switches, version 2 and 3 */
+	{ "/proc/xenomai/sched/stat", FILE_COUNTS },
+	{ "/proc/xenomai/sched", FILE_COUNTS }, /* threads and priorities, version 2; a folder in version 3 */
+	{ "/proc/xenomai/sched/threads", FILE_COUNTS },
+	{ "/proc/sys/kernel/sched_rt_runtime_us", FILE_COUNTS },
+	{ "/sys/kernel/debug/sched/preempt", FILE_COUNTS },
+	{ "/sys/devices/system/clocksource/clocksource0/current_clocksource", FILE_COUNTS },
+
+	{ 0, FILE_COUNTS },
 };

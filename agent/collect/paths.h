@@ -16,7 +16,10 @@ struct audit_path {
 	enum path_kind kind;
 };
 
-/* Ends with a pattern that is NULL. */
+/* Both end with a pattern that is NULL. What stands in both is read once. */
 extern const struct audit_path audit_paths[];
+
+/* What a run reads for itself right before and right after it measures, and `facts` with the rest. No patterns. */
+extern const struct audit_path run_paths[];
 
 #endif

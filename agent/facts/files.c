@@ -3,70 +3,19 @@
 
 #include "facts/kinds.h"
 
+#include "collect/paths.h"
+
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { EVL_MOST = 64 };
 
-static const char *const files_at_start[] = {
-	"/proc/version",
-	"/proc/cmdline",
-	"/proc/cpuinfo",
-	"/proc/meminfo",
-	"/proc/modules",
-	"/proc/mounts",
-	"/proc/sys/kernel/sched_rt_period_us",
-	"/proc/sys/kernel/printk",
-	"/proc/sys/kernel/osrelease",
-	"/proc/sys/vm/overcommit_memory",
-	"/proc/timer_list",
-	"/proc/sys/kernel/tainted",
-	"/proc/sys/vm/overcommit_ratio",
-	"/proc/xenomai", /* a folder, if it is there: EISDIR */
-	"/proc/xenomai/version",
-	"/proc/ipipe/version",
-	"/proc/rtai",
-	"/sys/class/evl",
-	"/proc/fb",
-	"/sys/class/drm/version",
-	"/proc/device-tree/model",
-	"/sys/class/dmi/id/sys_vendor",
-	"/sys/class/dmi/id/product_name",
-	"/sys/hypervisor/type",
-	"/sys/kernel/security/lockdown",
-	"/sys/kernel/realtime",
-	"/sys/devices/system/cpu/isolated",
-	"/sys/devices/system/cpu/nohz_full",
-	"/sys/devices/system/cpu/online",
-	"/sys/devices/system/cpu/smt/active",
-	"/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver",
-	"/sys/devices/system/cpu/cpuidle/current_driver",
-	"/sys/devices/system/clocksource/clocksource0/available_clocksource",
-	NULL,
-};
-
-/* What may change while measuring is read at both ends. */
-static const char *const files_at_both_ends[] = {
-	"/proc/stat",
-	"/proc/interrupts",
-	"/proc/softirqs",
-	"/proc/loadavg",
-	"/proc/vmstat",
-	"/proc/xenomai/stat", /* mode switches, version 2 and 3 */
-	"/proc/xenomai/sched/stat",
-	"/proc/xenomai/sched", /* threads and priorities, version 2; a folder in version 3 */
-	"/proc/xenomai/sched/threads",
-	"/proc/sys/kernel/sched_rt_runtime_us",
-	"/sys/kernel/debug/sched/preempt",
-	"/sys/devices/system/clocksource/clocksource0/current_clocksource",
-	NULL,
-};
-
-static void write_files(struct run *run, enum moment moment, const char *const *paths)
+/* What may change while measuring is read at both ends. All else is collected before the run. */
+static void write_files(struct run *run, enum moment moment)
 {
-	for (; *paths; paths++)
-		record_file(&run->record, run_time_ns(run), moment, *paths);
+	for (const struct audit_path *path = run_paths; path->pattern; path++)
+		record_file(&run->record, run_time_ns(run), moment, path->pattern);
 }
 
 /* Each has how often it left the co-kernel EVL for Linux, and its priority there. */
@@ -122,8 +71,7 @@ void facts_files_at_start(struct facts *facts)
 	struct run *run = facts->run;
 
 	write_system(facts);
-	write_files(run, MOMENT_START, files_at_start);
-	write_files(run, MOMENT_START, files_at_both_ends);
+	write_files(run, MOMENT_START);
 	write_evl_threads(run, MOMENT_START);
 	facts_rt_threads(facts, MOMENT_START);
 }
@@ -132,7 +80,7 @@ void facts_files_at_end(struct facts *facts)
 {
 	struct run *run = facts->run;
 
-	write_files(run, MOMENT_END, files_at_both_ends);
+	write_files(run, MOMENT_END);
 	write_evl_threads(run, MOMENT_END);
 	facts_rt_threads(facts, MOMENT_END);
 }

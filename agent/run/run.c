@@ -50,8 +50,8 @@ static int hold_dma_latency(int64_t latency_us)
 /* Only the difference of what is counted says something. */
 static void write_counts_again(struct measurement *all)
 {
-	collect_again(&all->collection, 0);
-	collect_write(&all->collection, &all->run.record, run_time_ns(&all->run));
+	collect_system(&all->collection, &collect_for_run, MOMENT_END, 0);
+	collect_write(&all->collection, &all->run.record, run_time_ns(&all->run), MOMENT_END);
 }
 
 /* Between the open record and its end. */
@@ -84,7 +84,7 @@ static int measure(struct measurement *all, int signal_fd, char *why, size_t roo
 	};
 
 	facts_at_start(&all->facts, &granted);
-	collect_write(&all->collection, &run->record, run_time_ns(run));
+	collect_write(&all->collection, &run->record, run_time_ns(run), MOMENT_START);
 	trace_describe(&all->trace);
 	err = writer_start(&all->writer, run, &all->facts, &all->trace.recorder);
 	if (err) {
@@ -192,7 +192,7 @@ int run_measure(struct config *config, char *why, size_t room)
 
 	if (err)
 		return err;
-	collect_start(&all.collection, 0); /* before there is a load, a request for the CPUs or a real-time thread of ours */
+	collect_system(&all.collection, &collect_for_run, MOMENT_START, 0); /* before there is a load, a request for the CPUs or a real-time thread of ours */
 	err = allocate(&all.run);
 	if (err)
 		snprintf(why, room, "the run can't be prepared: %s", strerror(-err));
