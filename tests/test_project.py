@@ -34,16 +34,17 @@ MAY_IMPORT = {
     "explain": "core record statistics summary",
     "tail": "core record statistics summary",
     "judge": "core record statistics summary tail",
-    "compare": "core record statistics summary judge",
-    "schema": "record statistics summary explain tail judge compare",
+    "audit": "core record summary",
+    "compare": "core record statistics summary judge audit",
+    "schema": "record statistics summary explain tail judge compare audit",
     "articles": "core judge",
     "importers": "core summary",
     "exporters": "core record summary explain judge",
     "lab": "core record agents loads vm summary judge",
-    "report": "core record statistics profiles summary explain tail judge compare schema articles lab",
+    "report": "core record statistics profiles summary explain tail judge compare schema articles lab audit",
     "run": "core record targets",
     "experiment": "core record agents profiles loads targets summary explain tail judge compare schema articles "
-    "importers exporters report run lab vm",
+    "importers exporters report run lab vm audit",
     "cli": "everything",
 }
 

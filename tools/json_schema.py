@@ -12,6 +12,7 @@ from rtproof.report.pages.campaign_json import CAMPAIGN
 from rtproof.schema.encoder import Shape, keys_table, shapes_within
 from rtproof.schema.published import (
     ANALYSIS,
+    AUDIT,
     COINCIDENCES,
     COMPARISON,
     COUNTED_ABOVE,
@@ -23,7 +24,19 @@ from rtproof.schema.published import (
 )
 
 PAGE = Path(__file__).parent.parent / "docs" / "json-schema.md"
-DOCUMENTS = (ANALYSIS, PLAN, COMPARISON, RUNS, HISTORY, EXPLANATION, COINCIDENCES, CAMPAIGN, IMPORTED, COUNTED_ABOVE)
+DOCUMENTS = (
+    ANALYSIS,
+    PLAN,
+    COMPARISON,
+    RUNS,
+    HISTORY,
+    EXPLANATION,
+    COINCIDENCES,
+    CAMPAIGN,
+    IMPORTED,
+    COUNTED_ABOVE,
+    AUDIT,
+)
 
 
 def tables(document: Shape) -> str:

@@ -6,6 +6,9 @@ from enum import Enum
 
 from rtproof.audit.check import Check, Severity
 
+FOUND_CODE, NOT_DECIDED_CODE = 1, 4
+"""Exit codes: the same as those of a verdict that is REFUTED or UNDECIDED."""
+
 
 class Outcome(Enum):
     """What a check found. UNKNOWN: what it reads could not be read. CONFLICTING: what it reads contradicts itself."""
@@ -39,21 +42,40 @@ class Judgement:
 
 
 @dataclass(frozen=True)
+class OwnExperiment:
+    """What the user's own runs say of the advice of a check: runs that differ in nothing else that the audit reads.
+
+    sentence: with the figures. contradicts: the runs that follow the advice are clearly worse.
+    """
+
+    sentence: str
+    contradicts: bool
+
+
+@dataclass(frozen=True)
 class CheckResult:
-    """A check and its judgement. severity: for the user's purpose."""
+    """A check and its judgement. severity: for the user's purpose. own_runs: what the user's own runs say of it."""
 
     check: Check
     outcome: Outcome
     severity: Severity
     sentence: str
     read: tuple[ReadValue, ...]
+    own_runs: tuple[OwnExperiment, ...] = ()
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the lab or the user's own runs contradict the advice."""
+        measured = any(one.contradicts for one in self.check.measured)
+        return measured or any(one.contradicts for one in self.own_runs)
 
 
 @dataclass(frozen=True)
 class Audit:
     """Every check of an audit, in the order of the subjects. taken: the machine and kernel that the facts are of.
 
-    collected: whether the record has the facts of an audit at all; a record of an old agent has only some.
+    collected: whether the record has the facts of an audit at all; a record of an old agent has only some. notes:
+    sentences on what the machine is, such as a guest of a host that the audit does not see.
     """
 
     results: tuple[CheckResult, ...]
@@ -62,8 +84,21 @@ class Audit:
     kernel: str
     realtime_ns: int
     collected: bool
+    notes: tuple[str, ...] = ()
 
     def of(self, outcome: Outcome) -> tuple[CheckResult, ...]:
         """The results with this outcome, the most severe first."""
         found = [result for result in self.results if result.outcome is outcome]
         return tuple(sorted(found, key=lambda result: result.severity.rank))
+
+    @property
+    def worst(self) -> CheckResult | None:
+        """The most severe finding; None if there is none."""
+        return next(iter(self.of(Outcome.FINDING)), None)
+
+    def exit_code(self, fail_on: Severity) -> int:
+        """1 for a finding at or above this severity, 4 if there is none but such a check is not decided, else 0."""
+        severe = {result.outcome for result in self.results if result.severity.rank <= fail_on.rank}
+        if Outcome.FINDING in severe:
+            return FOUND_CODE
+        return NOT_DECIDED_CODE if severe & {Outcome.UNKNOWN, Outcome.CONFLICTING} else 0

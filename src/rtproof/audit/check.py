@@ -98,7 +98,8 @@ class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     read: paths, patterns, ``config:OPTION`` or ``boot:PARAMETER``. The first that is there is judged; with ``every``,
     all of them. form: how its text is understood. function: of ``functions/SUBJECT.py``, in place of ``good``. needs:
     names in ``conditions.py`` that must hold. explains: causes of lateness, as ``rtproof explain`` names
-    them, that the finding would explain.
+    them, that the finding would explain. volatile: what it reads changes by itself, so that two records are compared
+    by the outcome only.
     """
 
     id: str
@@ -124,6 +125,7 @@ class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     effect: tuple[Effect, ...] = ()
     measured: tuple[Measured, ...] = ()
     explains: tuple[str, ...] = ()
+    volatile: bool = False
     subject: str = ""
 
 

@@ -2,12 +2,13 @@
 """Judge the checks: a pure function of the facts and of what the user asks."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rtproof.audit import check_file, conditions, functions, readings
 from rtproof.audit.audit_model import Audit, CheckResult, Judgement, Outcome
 from rtproof.audit.check import Check, Form, Good
 from rtproof.audit.facts import Facts, KernelVersion, Reading, parse_cpu_list, parse_cpu_mask
+from rtproof.summary import recorded_facts, system_facts
 
 COLLECTED_MARK = "/proc/self/status"
 """Only an agent that collects what an audit needs reads this file."""
@@ -19,7 +20,25 @@ def audit(facts: Facts, checks: Sequence[Check] | None = None) -> Audit:
     results = tuple(judge_check(facts, check) for check in (check_file.all_checks() if checks is None else checks))
     collected = any(file.path == COLLECTED_MARK for file in facts.record.files)
     kernel = f"{begin.kernel_release} {begin.kernel_version}".strip()
-    return Audit(results, facts.request.purpose, begin.machine, kernel, begin.origin_realtime_ns, collected)
+    return Audit(
+        results,
+        facts.request.purpose,
+        begin.machine,
+        kernel,
+        begin.origin_realtime_ns,
+        collected,
+        tuple(_notes(facts, collected)),
+    )
+
+
+def _notes(facts: Facts, collected: bool) -> Iterator[str]:
+    """What a reader must know of the machine before the results."""
+    if not collected:
+        yield "This record has no facts for an audit: its agent is older than the audit, or another tool measured."
+    if recorded_facts.virtual_time_clock(facts.record):
+        yield "This is a guest of the lab in virtual time: what the audit says of its hardware is true of no machine."
+    elif system_facts.is_guest(facts.record):
+        yield "This is a virtual machine: its host has settings of its own, and the audit does not see them."
 
 
 def judge_check(facts: Facts, check: Check) -> CheckResult:

@@ -1,19 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Get the facts of a system for an audit: from a target, or from a file that holds them."""
+"""Get the facts of a system for an audit, from a target or from a file that holds them; judge them, and print that."""
 
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
+
 from rtproof import targets
+from rtproof.audit import judgement
+from rtproof.audit.audit_model import Audit
+from rtproof.audit.check import Severity
+from rtproof.audit.facts import AuditRequest, Facts
 from rtproof.core import files, plugins
 from rtproof.core.errors import TargetError, UserError
 from rtproof.core.plugins import checked_options
+from rtproof.core.units import format_cpus, parse_cpus, whole_number
 from rtproof.experiment.guest_runner import with_lab_kernel
 from rtproof.experiment.local_runner import agent_of
 from rtproof.record import reading
 from rtproof.record.contents import Record
 from rtproof.record.run_folder import RECORD_NAME
+from rtproof.report.pages.audit_page import audit_text
+from rtproof.report.text_table import fitted_to_terminal
 from rtproof.run import session
 from rtproof.targets import Target
 
@@ -67,3 +76,33 @@ def read_facts(path: Path) -> Record:
     file = path / RECORD_NAME if path.is_dir() else path
     files.refuse_what_waits(file)
     return reading.open_record(file)
+
+
+CPU_LISTS = ("/sys/devices/system/cpu/possible", "/sys/devices/system/cpu/online")
+
+
+def audit_of(record: Record, purpose: str, cpus: str | None = None, runs: Path | None = None) -> Audit:
+    """Judge the facts in a record. cpus: the list of those that shall be isolated, or None.
+
+    runs: a folder of the user's own runs, which may support or contradict an advice. UserError for a CPU that the
+    machine does not have.
+    """
+    pid = whole_number(record.fact("pid") or "")
+    isolated = frozenset(parse_cpus(cpus)) if cpus else None
+    facts = Facts(record, AuditRequest(isolated, pid, purpose))
+    _refuse_missing_cpus(facts)
+    return judgement.audit(facts)
+
+
+def _refuse_missing_cpus(facts: Facts) -> None:
+    there = next((cpus for path in CPU_LISTS if (cpus := facts.cpus(path))), None)
+    missing = (facts.request.cpus or frozenset()) - (there or frozenset())
+    if there and missing:
+        named, known = (format_cpus(tuple(sorted(cpus))) for cpus in (missing, there))
+        raise UserError(f"--cpus: the machine has no CPU {named}: it has {known}")
+
+
+def print_audit(result: Audit, fail_on: Severity, *, verbose: bool = False) -> None:
+    """Print the result as text."""
+    with fitted_to_terminal():
+        click.echo(audit_text(result, fail_on, verbose=verbose), nl=False)

@@ -9,6 +9,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from rtproof.audit.audit_model import Audit, CheckResult, Outcome, OwnExperiment, ReadValue
+from rtproof.audit.check import Change, Effect, Measured, Severity
 from rtproof.compare.change_points import WeeklyPattern
 from rtproof.compare.comparison_model import (
     Comparison,
@@ -103,6 +105,7 @@ HISTORY_SCHEMA, HISTORY_VERSION = "rtproof.history", 1
 PLAN_SCHEMA, PLAN_VERSION = "rtproof.plan", 2
 EXPLANATION_SCHEMA, EXPLANATION_VERSION = "rtproof.explanation", 1
 COINCIDENCE_SCHEMA, COINCIDENCE_VERSION = "rtproof.coincidence", 1
+AUDIT_SCHEMA, AUDIT_VERSION = "rtproof.audit", 1
 
 MANY = ("config ", "module ")
 """How the facts begin that no run is published with: the options and modules of the kernel are thousands."""
@@ -1433,3 +1436,87 @@ def coincidences_dict(found: Coincidences, record: Record) -> Json:
 def explanation_dict(found: Explanation, record: Record, exceeded: tuple[str, ...] = ()) -> Json:
     """Return an explanation as plain data."""
     return encode((found, tracing_effects(record), exceeded), EXPLANATION)
+
+
+# What is wrong with a system.
+
+
+AuditDocument = tuple[Audit, Severity]
+
+
+def _outcome_counts(found: AuditDocument) -> dict[str, int]:
+    return {outcome.value: len(found[0].of(outcome)) for outcome in Outcome}
+
+
+def _worst_finding(found: AuditDocument) -> str | None:
+    worst = found[0].worst
+    return worst.check.id if worst else None
+
+
+def _audit_exit_code(found: AuditDocument) -> int:
+    return found[0].exit_code(found[1])
+
+
+READ_VALUE = Shape("read value", ReadValue) | {
+    "path": "the file, the kernel's option or the parameter",
+    "value": "its text, shortened; in brackets why there is none",
+}
+CHANGE_OF_SYSTEM = Shape("how to change it", Change) | {
+    "now": Key("a command; {path} is the file that was read", or_null=True),
+    "boot": Key("for the kernel's command line", or_null=True),
+    "build": Key("options of the kernel's build", or_null=True),
+    "application": Key("in the program or its service", or_null=True),
+    "firmware": Key("in the firmware", or_null=True),
+    "risk": Key("what may go wrong", or_null=True),
+}
+PUBLISHED_EFFECT = Shape("published effect", Effect) | {"text": "with its numbers", "source": "who published it"}
+MEASURED_ADVICE = Shape("measured advice", Measured) | {
+    "text": "what rtproof's lab measured of the advice",
+    "command": "measures it again",
+    "contradicts": "the advice did not help there, or made it worse",
+}
+OWN_EXPERIMENT = Shape("own experiment", OwnExperiment) | {
+    "sentence": "what the user's own runs say of the advice",
+    "contradicts": "the runs that follow it are clearly worse",
+}
+CHECK_RESULT = Shape("check", CheckResult) | {
+    "id": Key("its name", "check.id"),
+    "subject": Key("what it is about", "check.subject"),
+    "title": Key("its title", "check.title"),
+    "outcome": "what it found; only `good` means that all was read and is good",
+    "severity": "for the purpose; of an outcome that is no finding, how severe a finding would be",
+    "sentence": Key("what the outcome rests on", or_null=True),
+    "read": Key("what was read", each=READ_VALUE),
+    "source": Key("who says so", "check.source"),
+    "why": Key("why it matters", "check.why"),
+    "advice": Key("what to do about a finding", "check.advice"),
+    "change": Key("how to change it", "check.change", shape=CHANGE_OF_SYSTEM),
+    "effect": Key("effects that were published", "check.effect", each=PUBLISHED_EFFECT),
+    "measured": Key("what the lab measured", "check.measured", each=MEASURED_ADVICE),
+    "own_runs": Key("what the user's own runs say (`--runs`)", each=OWN_EXPERIMENT),
+    "contradicted": "whether the lab or the own runs contradict the advice",
+    "explains": Key(
+        "causes of lateness that a finding would explain, by the names of an explanation", "check.explains"
+    ),
+    "since": Key("the first kernel that has it", "check.since", or_null=True),
+    "until": Key("the last kernel that has it", "check.until", or_null=True),
+}
+AUDIT = Shape("audit", AuditDocument) | {
+    **document(AUDIT_SCHEMA, AUDIT_VERSION),
+    "machine": Key("what the facts are of", "0.machine"),
+    "kernel": Key("its release and version", "0.kernel"),
+    "realtime_ns": Key("when the record began, on the machine's own clock", "0.realtime_ns"),
+    "purpose": Key("what the system is for", "0.purpose"),
+    "collected": Key("whether the record has the facts of an audit", "0.collected"),
+    "notes": Key("sentences on what the machine is", "0.notes"),
+    "counts": Key("how many checks have each outcome", _outcome_counts),
+    "worst": Key("the id of the most severe finding", _worst_finding),
+    "fail_on": Key("the severity from which on a finding makes the exit code 1", "1"),
+    "exit_code": Key("of `rtproof audit`", _audit_exit_code),
+    "checks": Key("every check, by subject", "0.results", each=CHECK_RESULT),
+}
+
+
+def audit_dict(found: Audit, fail_on: Severity = Severity.HIGH) -> Json:
+    """Return the result of an audit as plain data."""
+    return encode((found, fail_on), AUDIT)

@@ -5,15 +5,25 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from rtproof.cli import parameter_types, shell_completion
 
 MOST_PID = 1 << 22
+PATH = click.Path(path_type=Path)
+SEVERITIES = ("fatal", "high", "medium", "low", "info")
+FOR_COLLECTING = {
+    "target": "--target says where to collect facts, and FILE has them already: give one of the two",
+    "target_option": "--target-option is for a target, and FILE has the facts already: give one of the two",
+    "agent": "--agent collects facts, and FILE has them already: give one of the two",
+    "output": "-o keeps the facts that are collected, and FILE is such a file already: give one of the two",
+    "pid": "--pid is for facts that are collected: the application of a stored file is the one that the file tells of",
+}
 PURPOSES = ("default", "control-loop", "audio", "telecom")
 
 
 @click.command("audit")
-@click.argument("file", type=click.Path(path_type=Path), metavar="[FILE]", required=False)
+@click.argument("file", type=PATH, metavar="[FILE]", required=False)
 @click.option("--cpus", type=parameter_types.CPUS, help="The CPUs that shall be isolated for real-time threads.")
 @click.option("--pid", type=parameter_types.count_up_to(MOST_PID), metavar="PID", help="Audit this application, too.")
 @click.option(
@@ -34,35 +44,64 @@ PURPOSES = ("default", "control-loop", "audio", "telecom")
 @click.option(
     "--target-option", type=parameter_types.KEY_VALUE, multiple=True, help="An option of the target; may be repeated."
 )
-@click.option("--agent", type=click.Path(path_type=Path), metavar="FILE", help="Use this agent.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="NEW", help="Keep the facts in a new file.")
+@click.option("--agent", type=PATH, metavar="FILE", help="Use this agent.")
+@click.option("-o", "--output", type=PATH, metavar="NEW", help="Keep the facts in a new file.")
+@click.option("--runs", type=PATH, metavar="FOLDER", help="Say what the runs in this folder show of each advice.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(SEVERITIES),
+    default="high",
+    show_default=True,
+    help="The least severity at which a finding makes the exit code 1.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("--junit", type=PATH, metavar="FILE", help="New file for the checks as JUnit XML.")
+@click.option("-v", "--verbose", is_flag=True, help="Also print the checks that are good or do not apply, and sources.")
 @click.pass_context
 def command(ctx: click.Context, /, file: Path | None, **values: Any) -> None:
     """Say what is wrong with a system for real time, why, who says so, and how to change it.
 
     Without FILE, the facts of --target are collected and judged. FILE is a file of facts, a run folder or a record; it
-    may be of another machine. The exit code is 1 if there is a finding of severity high or fatal, 4 if there is none
-    but such a check is unknown, and 0 otherwise.
+    may be of another machine. The exit code is 1 if there is a finding of at least the severity --fail-on, 4 if there
+    is none but such a check is unknown or has conflicting evidence, 2 for an error, and 0 otherwise.
 
     \b
     rtproof audit
     rtproof audit --cpus 2-3 --for telecom
     rtproof audit --target ssh --target-option host=board -o board.rtrec
-    rtproof audit board.rtrec
+    rtproof audit board.rtrec --junit audit.xml --fail-on medium
     """
-    from rtproof.audit import judgement
-    from rtproof.audit.facts import AuditRequest, Facts
-    from rtproof.core.units import parse_cpus
-    from rtproof.experiment.audited_system import CollectRequest, collect, read_facts
-    from rtproof.report.pages.audit_page import audit_text
+    from rtproof.audit.check import Severity
+    from rtproof.core.files import refuse_existing
+    from rtproof.experiment import audited_system
+    from rtproof.experiment.stored_runs import write_new_file
+    from rtproof.report.pages import audit_verdicts
 
     if file:
-        record = read_facts(file)
+        _refuse_what_is_for_collecting(ctx)
+    if values["junit"]:
+        refuse_existing(values["junit"])
+    if file:
+        record = audited_system.read_facts(file)
     else:
-        record = collect(
-            CollectRequest(values["target"], values["target_option"], values["pid"], values["output"], values["agent"])
+        record = audited_system.collect(
+            audited_system.CollectRequest(
+                values["target"], values["target_option"], values["pid"], values["output"], values["agent"]
+            )
         )
-    cpus = frozenset(parse_cpus(values["cpus"])) if values["cpus"] else None
-    result = judgement.audit(Facts(record, AuditRequest(cpus, values["pid"], values["purpose"])))
-    click.echo(audit_text(result), nl=False)
-    ctx.exit(0)
+    result = audited_system.audit_of(record, values["purpose"], values["cpus"], values["runs"])
+    fail_on = Severity(values["fail_on"])
+    if values["junit"]:
+        write_new_file(values["junit"], audit_verdicts.audit_junit(result, fail_on))
+    if values["as_json"]:
+        click.echo(audit_verdicts.audit_json(result, fail_on), nl=False)
+    else:
+        audited_system.print_audit(result, fail_on, verbose=values["verbose"])
+    ctx.exit(result.exit_code(fail_on))
+
+
+def _refuse_what_is_for_collecting(ctx: click.Context) -> None:
+    """UsageError for an option that says what to collect, where the facts are stored already."""
+    for name, why in FOR_COLLECTING.items():
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(why, ctx)

@@ -223,9 +223,14 @@ def ci_junit(rows: Sequence[CiRow], *, strict: bool = False) -> bytes:
     for row in rows:
         for claim in row.claims or (None,):
             _case(suite, row, claim, strict)
+    return junit_document(suite, sum(row.measured_ns or 0 for row in rows))
+
+
+def junit_document(suite: ET.Element, ns: int = 0) -> bytes:
+    """Return a whole document in UTF-8 with this suite, whose test cases are counted. ns: how long they took."""
     for attribute, number in _counts(suite).items():
         suite.set(attribute, str(number))
-    suite.set("time", _seconds(sum(row.measured_ns or 0 for row in rows)))
+    suite.set("time", _seconds(ns))
     root = ET.Element("testsuites", {"name": "rtproof", **_counts_as_text(suite)})
     root.append(suite)
     ET.indent(root)
