@@ -75,22 +75,29 @@ NAMES_OF_THE_MACHINE = (
 def virtual_machine(facts: Facts) -> Holds:
     """Whether the system is a guest of a hypervisor, with what says so."""
     cpu = facts.read("/proc/cpuinfo")
-    names = [reading for reading in map(facts.read, NAMES_OF_THE_MACHINE) if reading.here]
-    told = facts.read("hypervisor")
-    if system_facts.is_guest(facts.record):
-        return Holds(True, "The processor, the kernel's log or /sys/hypervisor says that this is a virtual machine.")
-    if told.here and told.word:
-        return Holds(True, f"The hypervisor says what it is: {clean(' '.join(told.word.split()))}.")
-    for name in names:
-        if _VIRTUAL_NAMES.search(name.text):
-            return Holds(True, f"{name.path} is that of a virtual machine: {clean(name.word.strip(chr(0)))}.")
-    if facts.read("/proc/device-tree/hypervisor/compatible").here:
-        return Holds(True, "The device tree has a hypervisor.")
+    sign = _sign_of_hypervisor(facts)
+    if sign:
+        return Holds(True, sign)
     if not cpu.here:
         return Holds(None, f"It is not known whether this is a virtual machine: /proc/cpuinfo: {cpu.reason}.")
-    if not names and not re.search(r"(?m)^flags\s*:", cpu.text):
+    named = any(facts.read(path).here for path in NAMES_OF_THE_MACHINE)
+    if not named and not re.search(r"(?m)^flags\s*:", cpu.text):
         return Holds(None, "It is not known whether this is a virtual machine: nothing names the machine.")
     return Holds(False, "Nothing says that this is a virtual machine.")
+
+
+def _sign_of_hypervisor(facts: Facts) -> str:
+    """What says that the system is a guest; "" if nothing does."""
+    if system_facts.is_guest(facts.record):
+        return "The processor, the kernel's log or /sys/hypervisor says that this is a virtual machine."
+    told = facts.read("hypervisor")
+    if told.here and told.word:
+        return f"The hypervisor says what it is: {clean(' '.join(told.word.split()))}."
+    for name in map(facts.read, NAMES_OF_THE_MACHINE):
+        if name.here and _VIRTUAL_NAMES.search(name.text):
+            return f"{name.path} is that of a virtual machine: {clean(' '.join(name.text.split(chr(0))).strip())}."
+    in_tree = facts.read("/proc/device-tree/hypervisor/compatible").here
+    return "The device tree has a hypervisor." if in_tree else ""
 
 
 def _bare_metal(facts: Facts) -> Holds:

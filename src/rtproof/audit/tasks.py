@@ -15,6 +15,7 @@ _LINE = re.compile(
     r"(\d{1,9}) (\d{1,9}) (\d{1,9}) (\S+) (\d{1,3}|-) (-?\d{1,3}|-) (\d{1,9}|-) ([\d,-]+) ([0-9a-f]{1,16}) (.*)"
 )
 _OF_KERNEL = 0x00200000
+CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")
 _FIRST_PID_NAMESPACE = "pid:[4026531836]"
 """The number that the kernel gives the namespace in which all processes are seen, since 3.8."""
 
@@ -62,6 +63,14 @@ def tasks(facts: Facts) -> Tasks:
         why = "no thread of the kernel was seen, so that other processes are hidden, too, as in a container"
         return Tasks(seen, why)
     return Tasks(seen, "")
+
+
+def in_container(facts: Facts) -> bool:
+    """Whether anything says that the agent ran in a container."""
+    namespace = facts.read("/proc/self/ns/pid")
+    if namespace.here:
+        return namespace.word != _FIRST_PID_NAMESPACE
+    return any(facts.read(mark).here for mark in CONTAINER_MARKS)
 
 
 def _task(match: re.Match[str]) -> Task:

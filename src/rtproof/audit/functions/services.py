@@ -4,10 +4,10 @@
 from collections.abc import Sequence
 
 from rtproof.audit.audit_model import Judgement, Outcome, ReadValue
-from rtproof.audit.check import Check, Severity
-from rtproof.audit.facts import Facts, KernelVersion, Reading
+from rtproof.audit.check import Check
+from rtproof.audit.facts import Facts, KernelVersion, Reading, State
 from rtproof.audit.readings import read_values
-from rtproof.audit.tasks import PATH, Task, Tasks, tasks
+from rtproof.audit.tasks import CONTAINER_MARKS, PATH, Task, Tasks, tasks
 
 _TUNERS = {
     "frequency and idle states": ("tuned", "tuned-ppd", "power-profiles-daemon", "tlp", "auto-cpufreq", "cpufreqd"),
@@ -18,14 +18,30 @@ _TUNERS = {
 """What sets values of the kernel while the system runs, by what it sets."""
 _REWRITES = ("frequency and idle states", "temperature")
 """Both set the frequency."""
-_NOISE = ("cron", "crond", "anacron", "atd", "snapd", "unattended-upgrades", "packagekitd", "auditd", "updatedb", "fstrim")
+_NOISE = (
+    "cron",
+    "crond",
+    "anacron",
+    "atd",
+    "snapd",
+    "unattended-upgrades",
+    "packagekitd",
+    "auditd",
+    "updatedb",
+    "fstrim",
+)
 _NOISY_TIMERS = (
     *("apt-daily.timer", "apt-daily-upgrade.timer", "fstrim.timer", "logrotate.timer", "updatedb.timer"),
     *("plocate-updatedb.timer", "mlocate-updatedb.timer", "man-db.timer", "e2scrub_all.timer", "dnf-makecache.timer"),
-    *("unattended-upgrades.timer", "snapd.refresh.timer", "raid-check.timer", "mdcheck_start.timer", "btrfs-scrub.timer"),
+    *(
+        "unattended-upgrades.timer",
+        "snapd.refresh.timer",
+        "raid-check.timer",
+        "mdcheck_start.timer",
+        "btrfs-scrub.timer",
+    ),
 )
 _TIMERS = ("/etc/systemd/system/timers.target.wants/", "/usr/lib/systemd/system/timers.target.wants/")
-_MARKS = ("/.dockerenv", "/run/.containerenv")
 _GROUPS = ("docker", "kubepods", "containerd", "lxc", "libpod", "machine.slice")
 FAIR_SERVER_SINCE = KernelVersion(6, 12)
 
@@ -81,7 +97,7 @@ def container(facts: Facts, _: Check) -> Judgement:
     """Whether the facts are those of a container, whose settings are the host's."""
     namespace = facts.read("/proc/self/ns/pid")
     groups = facts.read("/proc/1/cgroup")
-    marks = [reading for reading in map(facts.read, _MARKS) if reading.here]
+    marks = [reading for reading in map(facts.read, CONTAINER_MARKS) if reading.here]
     named = [name for name in _GROUPS if groups.here and name in groups.text]
     read = read_values([*marks, groups, namespace])
     seen = tasks(facts)
@@ -90,13 +106,17 @@ def container(facts: Facts, _: Check) -> Judgement:
     if named:
         return Judgement(Outcome.FINDING, f"The control group of process 1 is that of a container: {named[0]}.", read)
     if marks and not seen.hidden:
-        sentence = f"{marks[0].path} is that of a container, but all threads of the kernel can be seen, as outside of one."
+        sentence = (
+            f"{marks[0].path} is that of a container, but all threads of the kernel can be seen, as outside of one."
+        )
         return Judgement(Outcome.CONFLICTING, sentence, read)
     if marks:
         return Judgement(Outcome.FINDING, f"{marks[0].path} is that of a container.", read)
     if namespace.here or (groups.here and not seen.hidden):
         return Judgement(Outcome.GOOD, "Nothing says that this is a container.", read)
-    return Judgement(Outcome.UNKNOWN, f"Neither its namespace nor its control group is known: {namespace.reason}.", read)
+    return Judgement(
+        Outcome.UNKNOWN, f"Neither its namespace nor its control group is known: {namespace.reason}.", read
+    )
 
 
 def _timers(facts: Facts, seen: Tasks) -> Sequence[Reading]:
@@ -104,6 +124,9 @@ def _timers(facts: Facts, seen: Tasks) -> Sequence[Reading]:
     first = next((task for task in seen.seen if task.process == 1 and task.leads), None)
     if first and first.name != "systemd":
         return ()
+    if any(facts.read(mark).here for mark in CONTAINER_MARKS):
+        why = "it is the container's own folder, not that of the system"
+        return tuple(Reading(path, State.UNREADABLE, "", why) for path in _TIMERS)
     return tuple(map(facts.read, _TIMERS))
 
 
@@ -116,7 +139,7 @@ def _if_whole(seen: Tasks, found: Sequence[Task], sentence: str) -> Judgement:
     if seen.hidden:
         return Judgement(Outcome.UNKNOWN, f"Not every process is known: {seen.hidden}.", _read(found))
     also = f" Seen: {_names(found)}." if found else ""
-    return Judgement(Outcome.GOOD, sentence + also, _read(found), Severity.LOW if found else None)
+    return Judgement(Outcome.GOOD, sentence + also, _read(found))
 
 
 def _names(found: Sequence[Task]) -> str:
