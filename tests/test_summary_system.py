@@ -230,6 +230,11 @@ def test_a_guest_is_told_by_any_sign(path: str, text: str, guest: str) -> None:
     assert says(target("x", system_file(path, text)))["virtual machine"] == guest
 
 
+def test_bare_hardware_is_no_guest_although_the_kernel_names_it_in_the_same_words() -> None:
+    told = says(target("x", system_file("kernel-log", "<6>[0.0] Booting paravirtualized kernel on bare hardware\n")))
+    assert told["virtual machine"] == "nothing says that it is a guest"
+
+
 def test_timers_that_are_coarse_are_not_active() -> None:
     assert (
         says(target("x", system_file("/proc/timer_list", "  .hres_active    : 0\n")))["high-resolution timers"]

@@ -6,6 +6,7 @@
 #include "collect/clock_adjust.h"
 #include "collect/dma_latency.h"
 #include "collect/firmware.h"
+#include "collect/kernel_log.h"
 #include "collect/network_devices.h"
 #include "collect/observers.h"
 #include "collect/permissions.h"
@@ -34,5 +35,6 @@ const struct audit_probe audit_probes[] = {
 	{ "process/threads", "its threads, as tasks, with the timer slack in ns", collect_process_threads, false, true },
 	{ "process/faults", "page faults of its threads: TID MINFLT MAJFLT", collect_process_faults, true, true },
 	{ "process/numa_maps", "its file numa_maps", collect_process_numa_maps, false, true },
+	{ "log-messages", "how many messages the kernel has logged", collect_log_messages, true, false },
 	{ 0, 0, 0, false, false },
 };

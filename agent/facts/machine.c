@@ -22,14 +22,15 @@ static const char *const options[] = {
 	"CONFIG_HZ", "CONFIG_XENO", "CONFIG_IPIPE", "CONFIG_DOVETAIL", "CONFIG_IRQ_PIPELINE", "CONFIG_EVL", "CONFIG_RTAI",
 	"CONFIG_ARM_FCSE", "CONFIG_ATMEL_TC", "CONFIG_RT_GROUP_SCHED", "CONFIG_CPU_FREQ", "CONFIG_CPU_IDLE", "CONFIG_SMP",
 	"CONFIG_IRQ_FORCED_THREADING", "CONFIG_RCU_BOOST", "CONFIG_RCU_NOCB", "CONFIG_LOCALVERSION", "CONFIG_LOCKDEP",
-	"CONFIG_DEBUG_PREEMPT", "CONFIG_CMDLINE=", "CONFIG_FB=", "CONFIG_DRM=", "CONFIG_FTRACE", NULL,
+	"CONFIG_DEBUG_PREEMPT", "CONFIG_CMDLINE=", "CONFIG_FB=", "CONFIG_DRM=", "CONFIG_FTRACE", "CONFIG_BPF_SYSCALL", NULL,
 };
 
 /* Lines of the kernel's log that tell how it schedules, or that it had trouble with it. */
 static const char *const messages[] = {
 	"scheduling while atomic", "sleeping function called", "RT throttling", "Dynamic Preempt", "Xenomai", "I-pipe", "Adeos",
 	"RTAI", "EVL", "IRQ pipeline", "Unknown kernel command line", "interrupt took", "took too long", "unstable", "detected stall", "soft lockup",
-	"Lockdown:", "DL replenish", "Hypervisor detected", "Booting paravirtualized", NULL,
+	"Lockdown:", "DL replenish", "Hypervisor detected", "Booting paravirtualized",
+	"stealtime", NULL,
 };
 
 static bool has_word(const char *line, const char *end, const char *word, bool in_line)

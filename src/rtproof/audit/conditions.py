@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rtproof.audit.facts import Facts
+from rtproof.core.printable import clean
 from rtproof.summary import measured_kernel, system_facts
 
 
@@ -60,15 +61,47 @@ def _isolation(facts: Facts) -> Holds:
     return Holds(bool(cpus), "No CPU is isolated, and none was named with --cpus.")
 
 
-def _virtual_machine(facts: Facts) -> Holds:
+_VIRTUAL_NAMES = re.compile(
+    r"QEMU|KVM|VMware|VirtualBox|innotek|Bochs|Parallels|\bXen\b|HVM domU|Virtual Machine|Firecracker|dummy-virt"
+)
+NAMES_OF_THE_MACHINE = (
+    "/sys/class/dmi/id/sys_vendor",
+    "/sys/class/dmi/id/product_name",
+    "/proc/device-tree/model",
+    "/proc/device-tree/compatible",
+)
+
+
+def virtual_machine(facts: Facts) -> Holds:
+    """Whether the system is a guest of a hypervisor, with what says so."""
     cpu = facts.read("/proc/cpuinfo")
+    sign = _sign_of_hypervisor(facts)
+    if sign:
+        return Holds(True, sign)
     if not cpu.here:
         return Holds(None, f"It is not known whether this is a virtual machine: /proc/cpuinfo: {cpu.reason}.")
-    return Holds(system_facts.is_guest(facts.record), "Nothing says that this is a virtual machine.")
+    named = any(facts.read(path).here for path in NAMES_OF_THE_MACHINE)
+    if not named and not re.search(r"(?m)^flags\s*:", cpu.text):
+        return Holds(None, "It is not known whether this is a virtual machine: nothing names the machine.")
+    return Holds(False, "Nothing says that this is a virtual machine.")
+
+
+def _sign_of_hypervisor(facts: Facts) -> str:
+    """What says that the system is a guest; "" if nothing does."""
+    if system_facts.is_guest(facts.record):
+        return "The processor, the kernel's log or /sys/hypervisor says that this is a virtual machine."
+    told = facts.read("hypervisor")
+    if told.here and told.word:
+        return f"The hypervisor says what it is: {clean(' '.join(told.word.split()))}."
+    for name in map(facts.read, NAMES_OF_THE_MACHINE):
+        if name.here and _VIRTUAL_NAMES.search(name.text):
+            return f"{name.path} is that of a virtual machine: {clean(' '.join(name.text.split(chr(0))).strip())}."
+    in_tree = facts.read("/proc/device-tree/hypervisor/compatible").here
+    return "The device tree has a hypervisor." if in_tree else ""
 
 
 def _bare_metal(facts: Facts) -> Holds:
-    found = _virtual_machine(facts)
+    found = virtual_machine(facts)
     if found.holds is None:
         return found
     return Holds(not found.holds, "This is a virtual machine, in which this shows nothing of the hardware.")
@@ -98,7 +131,7 @@ CONDITIONS: dict[str, Callable[[Facts], Holds]] = {
     "stock-kernel": _stock_kernel,
     "several-cpus": _several_cpus,
     "isolated-cpus": _isolation,
-    "virtual-machine": _virtual_machine,
+    "virtual-machine": virtual_machine,
     "bare-metal": _bare_metal,
     "x86": _machine(r"x86_64|i[3-6]86", "x86"),
     "arm": _machine(r"aarch64|arm.*", "Arm"),

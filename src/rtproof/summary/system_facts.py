@@ -19,7 +19,7 @@ TROUBLE = re.compile(
 )
 """Lines of the kernel's log that tell of late tasks before the run."""
 _OVERCOMMIT = {"0": "as far as it seems possible", "1": "always", "2": "never"}
-_GUEST = re.compile(r"Hypervisor detected: (.+)|Booting paravirtualized kernel on (.+)")
+_GUEST = re.compile(r"Hypervisor detected: (.+)|Booting paravirtualized kernel on (?!bare hardware)(.+)")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions for the checks of hardware, firmware and virtual machines."""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from rtproof.audit import conditions
+from rtproof.audit.audit_model import Judgement, Outcome, ReadValue
+from rtproof.audit.check import Check, Severity
+from rtproof.audit.facts import Facts, Reading
+from rtproof.audit.readings import missing, read_value, read_values, two_moments, unknown
+from rtproof.audit.tasks import Task, in_container, tasks
+from rtproof.core.printable import clean
+
+_STAT = "/proc/stat"
+_STEAL_COLUMN = 7
+_REPORTS_STEAL = re.compile(r"stealtime|stolen time", re.IGNORECASE)
+_OLD_FIRMWARE_YEARS = 5
+_HOST_SETTINGS = {
+    "/sys/module/kvm_intel/parameters/ple_gap": ("0",),
+    "/sys/module/kvm/parameters/kvmclock_periodic_sync": ("N", "0"),
+}
+"""As tuned's profile for a host of real-time guests has them."""
+_VCPU = re.compile(r"CPU \d+/KVM")
+_REAL_TIME = ("FF", "RR", "DLN")
+_ON_USB = re.compile(r"/\d+-\d+(\.\d+)*:\d+\.\d+(/|$)|/usb\d+/")
+_SHARES_MEMORY = (
+    *("i915", "xe", "amdgpu", "radeon", "msm", "msm_dpu", "panfrost", "panthor", "lima", "etnaviv", "galcore"),
+    *("v3d", "vc4-drm", "vc4", "v3d-drm", "mali", "tegra-drm", "nouveau", "imx-drm"),
+)
+"""Drivers of graphics processors that usually have the processor's memory."""
+
+
+def virtual_machine(facts: Facts, _: Check) -> Judgement:
+    """Whether a hypervisor decides when a CPU runs."""
+    found = conditions.virtual_machine(facts)
+    names = [facts.read(path) for path in ("/proc/cpuinfo", *conditions.NAMES_OF_THE_MACHINE)]
+    read = read_values(reading for reading in names[1:] if reading.here)
+    if found.holds is None:
+        return Judgement(Outcome.UNKNOWN, found.sentence, read_values(names))
+    return Judgement(Outcome.FINDING if found.holds else Outcome.GOOD, found.sentence, read)
+
+
+def stolen_time(facts: Facts, check: Check) -> Judgement:
+    """Time that the hypervisor took from the CPUs of the guest."""
+    found = two_moments(facts, _STAT)
+    if not found.pairs:
+        return unknown(found.missing)
+    (start, end), *_ = found.pairs
+    before, after = _steal(start.text), _steal(end.text)
+    if not before or before.keys() != after.keys():
+        return unknown([start], f"{_STAT} tells of no stolen time that could be compared.")
+    taken = {cpu: after[cpu] - before[cpu] for cpu in before if after[cpu] > before[cpu]}
+    read = (ReadValue(_STAT, "steal of " + ", ".join(f"{cpu}: {ticks}" for cpu, ticks in after.items())),)
+    if taken:
+        sentence = f"While the facts were read, the host took {sum(taken.values())} ticks from {', '.join(taken)}."
+        return Judgement(Outcome.FINDING, sentence, read)
+    if sum(after.values()):
+        sentence = f"Since the start the host has taken {sum(after.values())} ticks, and none just now."
+        return Judgement(Outcome.FINDING, sentence, read, Severity.LOW)
+    log = facts.read("kernel-log")
+    if log.here and _REPORTS_STEAL.search(log.text):
+        return Judgement(Outcome.GOOD, "The host has taken no time, and says that it would tell.", read)
+    sentence = "No stolen time is told since the start. A hypervisor that does not tell any says the same."
+    return Judgement(Outcome.UNKNOWN, sentence, read)
+
+
+def _steal(text: str) -> dict[str, int]:
+    """The ticks that were taken from each CPU."""
+    rows = [line.split() for line in text.splitlines() if re.match(r"cpu\d+ ", line)]
+    return {row[0]: int(row[_STEAL_COLUMN + 1]) for row in rows if len(row) > _STEAL_COLUMN + 1 and row[8].isdecimal()}
+
+
+def host_of_guests(facts: Facts, _: Check) -> Judgement:
+    """Whether a host gives its guests' CPUs what real time needs."""
+    module, seen = facts.read("/sys/module/kvm/parameters/halt_poll_ns"), tasks(facts)
+    guests = [task for task in seen.seen if _VCPU.fullmatch(task.name)]
+    if not guests:
+        if module.absent:
+            return Judgement(
+                Outcome.NOT_APPLICABLE, "The kernel hosts no guests: KVM is not there.", read_values([module])
+            )
+        if seen.hidden:
+            return Judgement(Outcome.UNKNOWN, f"It is not known whether guests run: {seen.hidden}.", ())
+        return Judgement(Outcome.NOT_APPLICABLE, "No guest of KVM runs here.", ())
+    readings = [facts.read(path) for path in _HOST_SETTINGS]
+    wrong = [reading for reading in readings if reading.here and reading.word not in _HOST_SETTINGS[reading.path]]
+    says = [*_of_guests(facts, guests), *(f"{value.path} is {value.value}" for value in read_values(wrong))]
+    if says:
+        return Judgement(Outcome.FINDING, f"{'; '.join(says)}.", read_values(wrong))
+    hidden = [reading for reading in readings if not reading.here and not reading.absent]
+    return unknown(hidden) if hidden else Judgement(Outcome.GOOD, "", read_values(readings))
+
+
+def _of_guests(facts: Facts, guests: Sequence[Task]) -> list[str]:
+    online = facts.cpus("/sys/devices/system/cpu/online")
+    ordinary = [task for task in guests if task.policy not in _REAL_TIME]
+    free = [task for task in guests if task.cpus is not None and online and len(task.cpus & online) > 1]
+    says = [f"{len(ordinary)} CPUs of guests have no real-time policy"] if ordinary else []
+    return [*says, *([f"{len(free)} CPUs of guests may move from CPU to CPU"] if free else [])]
+
+
+def management_interrupts(facts: Facts, check: Check) -> Judgement:
+    """Interrupts of the firmware, which Intel's processors count."""
+    maker = conditions.CONDITIONS["intel"](facts)
+    if not maker.holds:
+        sentence = f"{maker.sentence} Only Intel's processors count interrupts of the firmware where they can be read."
+        return Judgement(Outcome.UNKNOWN, sentence, ())
+    found = two_moments(facts, "smi")
+    if not found.pairs:
+        return missing(check, found.missing)
+    (start, end), *_ = found.pairs
+    before, after = _counts(start), _counts(end)
+    if not before or before.keys() != after.keys():
+        return unknown([start, end], "The counts of the two moments do not belong together.")
+    more = {cpu: after[cpu] - before[cpu] for cpu in before if after[cpu] != before[cpu]}
+    read = read_values([start, end])
+    if more:
+        sentence = f"The firmware interrupted the CPUs up to {max(more.values())} times while the facts were read."
+        return Judgement(Outcome.FINDING, sentence, read)
+    return Judgement(Outcome.GOOD, "The firmware interrupted no CPU while the facts were read.", read)
+
+
+def _counts(reading: Reading) -> dict[str, int]:
+    return {name: int(count) for name, count in re.findall(r"(?m)^(cpu\d+) (\d{1,20})$", reading.text)}
+
+
+def hardware_latency(facts: Facts, _: Check) -> Judgement:
+    """Gaps that the tracer hwlat has found, if it runs. An audit stops no CPU to look for them."""
+    tracers, current = (facts.read(f"/sys/kernel/tracing/{name}") for name in ("available_tracers", "current_tracer"))
+    largest = facts.read("/sys/kernel/tracing/tracing_max_latency")
+    if current.here and current.word == "hwlat":
+        gap, read = largest.number(), read_values([current, largest])
+        if gap is None:
+            return unknown([largest], f"The tracer hwlat runs, and {largest.path} tells no gap.")
+        if gap:
+            return Judgement(Outcome.FINDING, f"The tracer hwlat found a gap of {gap} us.", read)
+        return Judgement(Outcome.GOOD, "The tracer hwlat runs, and has found no gap so far.", read)
+    if not tracers.here:
+        return unknown(
+            [tracers], f"Nothing has measured it, and whether a tracer could is not known: {tracers.reason}."
+        )
+    can = [name for name in ("hwlat", "osnoise", "timerlat") if name in tracers.word.split()]
+    sentence = (
+        f"Nothing has measured it; the kernel has the tracer {can[0]}."
+        if can
+        else "The kernel has no tracer to measure it."
+    )
+    return Judgement(Outcome.UNKNOWN, sentence, read_values([tracers]))
+
+
+def firmware(facts: Facts, _: Check) -> Judgement:
+    """How old the firmware is. Its settings cannot be read."""
+    folder = "/sys/class/dmi/id"
+    names = [facts.read(f"{folder}/{name}") for name in ("bios_date", "bios_vendor", "bios_version")]
+    date, *others = names
+    read = read_values(names)
+    match = re.fullmatch(r"(\d\d)/(\d\d)/(\d{4})", date.word) if date.here else None
+    if not match:
+        return unknown([date], "" if not date.here else f"{date.path} holds no date.")
+    taken = datetime.fromtimestamp(facts.record.begin.origin_realtime_ns / 1e9, UTC).year
+    what = clean(" ".join(reading.word for reading in others if reading.here)) or "The firmware"
+    if taken - int(match[3]) >= _OLD_FIRMWARE_YEARS:
+        return Judgement(Outcome.FINDING, f"{what} is of {match[3]}.", read)
+    return Judgement(Outcome.GOOD, f"{what} is of {match[3]}. Its settings cannot be read.", read)
+
+
+def corrected_errors(facts: Facts, check: Check) -> Judgement:
+    """Errors of the memory that hardware corrected, each of which may interrupt all CPUs."""
+    found = two_moments(facts, check.read[0])
+    pairs = [(start, end, start.number(), end.number()) for start, end in found.pairs]
+    wrong = [start for start, _, before, after in pairs if before is None or after is None]
+    more = sum(after - before for _, _, before, after in pairs if before is not None and after is not None)
+    total = sum(after for _, _, _, after in pairs if after is not None)
+    read = read_values(end for _, end, _, _ in pairs)
+    if more > 0:
+        return Judgement(Outcome.FINDING, f"{more} errors were corrected while the facts were read.", read)
+    if total:
+        return Judgement(Outcome.FINDING, f"{total} errors were corrected since the start.", read, Severity.LOW)
+    if wrong:
+        return unknown(wrong, f"{wrong[0].path} holds what this version does not understand.")
+    if found.missing or not pairs:
+        return missing(check, found.missing)
+    return Judgement(Outcome.GOOD, "No error was corrected since the start.", read)
+
+
+def devices_on_usb(facts: Facts, check: Check) -> Judgement:
+    """Devices that a real-time thread might wait for, and that are on USB."""
+    links = [reading for pattern in check.read[:-1] for reading in facts.match(pattern)]
+    otg = facts.read(check.read[-1])
+    on_usb = [reading for reading in links if reading.here and _ON_USB.search(reading.text)]
+    on_usb += [otg] if otg.here else []
+    if on_usb:
+        names = ", ".join(sorted({_device(reading.path) for reading in on_usb}))
+        return Judgement(Outcome.FINDING, f"These are on USB: {clean(names)}.", read_values(on_usb))
+    hidden = [reading for reading in links if not reading.here and not reading.absent]
+    if hidden:
+        return unknown(hidden)
+    if in_container(facts):
+        return Judgement(
+            Outcome.UNKNOWN, "A container sees only the devices that it was given.", read_values(links[:1])
+        )
+    return Judgement(Outcome.GOOD, "No device of the network, of sound or of a serial line is on USB.", ())
+
+
+def _device(path: str) -> str:
+    return path.split("/")[4] if path.startswith("/sys/class/") else "the driver dwc_otg"
+
+
+def one_cpu(facts: Facts, check: Check) -> Judgement:
+    """Whether there is only one CPU."""
+    reading, online = facts.read(check.read[0]), facts.cpus(check.read[0])
+    if not online:
+        return unknown([reading], "" if not reading.here else f"{reading.path} holds no list of CPUs.")
+    if len(online) == 1:
+        return Judgement(
+            Outcome.FINDING, "There is only one CPU, so that nothing can be isolated.", read_values([reading])
+        )
+    return Judgement(Outcome.GOOD, f"There are {len(online)} CPUs.", read_values([reading]))
+
+
+def shared_memory_devices(facts: Facts, check: Check) -> Judgement:
+    """Graphics processors that share memory and cache with the CPUs."""
+    links = facts.match(check.read[0])
+    here = [reading for reading in links if reading.here]
+    sharing = [reading for reading in here if reading.word.rsplit("/", 1)[-1] in _SHARES_MEMORY]
+    if sharing:
+        value = read_value(sharing[0])
+        driver = value.value.rsplit("/", 1)[-1]
+        return Judgement(Outcome.FINDING, f"A graphics processor shares the memory: {driver}.", read_values(sharing))
+    if not here:
+        return missing(check, links)
+    return Judgement(Outcome.GOOD, "No graphics processor is known to share the memory.", read_values(here))

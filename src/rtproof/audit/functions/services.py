@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions for the checks of services. A process is known by its name only; a user's program may have the same."""
+
+from collections.abc import Sequence
+
+from rtproof.audit.audit_model import Judgement, Outcome, ReadValue
+from rtproof.audit.check import Check
+from rtproof.audit.facts import Facts, KernelVersion, Reading, State
+from rtproof.audit.readings import read_values
+from rtproof.audit.tasks import CONTAINER_MARKS, PATH, Task, Tasks, tasks
+
+_TUNERS = {
+    "frequency and idle states": ("tuned", "tuned-ppd", "power-profiles-daemon", "tlp", "auto-cpufreq", "cpufreqd"),
+    "affinity of interrupts": ("irqbalance", "irqd"),
+    "real-time priorities": ("stalld", "rtkit-daemon"),
+    "temperature": ("thermald",),
+}
+"""What sets values of the kernel while the system runs, by what it sets."""
+_REWRITES = ("frequency and idle states", "temperature")
+"""Both set the frequency."""
+_NOISE = (
+    "cron",
+    "crond",
+    "anacron",
+    "atd",
+    "snapd",
+    "unattended-upgrades",
+    "packagekitd",
+    "auditd",
+    "updatedb",
+    "fstrim",
+)
+_NOISY_TIMERS = (
+    *("apt-daily.timer", "apt-daily-upgrade.timer", "fstrim.timer", "logrotate.timer", "updatedb.timer"),
+    *("plocate-updatedb.timer", "mlocate-updatedb.timer", "man-db.timer", "e2scrub_all.timer", "dnf-makecache.timer"),
+    *(
+        "unattended-upgrades.timer",
+        "snapd.refresh.timer",
+        "raid-check.timer",
+        "mdcheck_start.timer",
+        "btrfs-scrub.timer",
+    ),
+)
+_TIMERS = ("/etc/systemd/system/timers.target.wants/", "/usr/lib/systemd/system/timers.target.wants/")
+_GROUPS = ("docker", "kubepods", "containerd", "lxc", "libpod", "machine.slice")
+FAIR_SERVER_SINCE = KernelVersion(6, 12)
+
+
+def tuners(facts: Facts, _: Check) -> Judgement:
+    """Programs that change the kernel's settings: two that set the same one, or one."""
+    seen = tasks(facts)
+    found = {what: seen.processes(names) for what, names in _TUNERS.items()}
+    of_frequency = tuple(task for what in _REWRITES for task in found[what])
+    rivals = next((of for of in (of_frequency, *found.values()) if len({task.name for task in of}) > 1), ())
+    if rivals:
+        return Judgement(Outcome.FINDING, f"{_names(rivals)} run, and set the same things.", _read(rivals))
+    return _if_whole(seen, tuple(task for of in found.values() for task in of), "No two programs set the same things.")
+
+
+def noise(facts: Facts, _: Check) -> Judgement:
+    """Programs and timers of systemd that make work from time to time."""
+    seen = tasks(facts)
+    found = seen.processes(_NOISE)
+    timers = _timers(facts, seen)
+    names = [name for reading in timers if reading.here for name in reading.text.split() if name in _NOISY_TIMERS]
+    if found or names:
+        what = ", ".join(filter(None, (_names(found), *sorted(set(names)))))
+        return Judgement(
+            Outcome.FINDING, f"These make work from time to time: {what}.", _read(found) + read_values(_here(timers))
+        )
+    unread = [reading for reading in timers if not reading.here and not reading.absent]
+    if unread and not seen.hidden:
+        sentence = f"The timers are not known: {unread[0].path}: {unread[0].reason}."
+        return Judgement(Outcome.UNKNOWN, sentence, read_values(unread))
+    return _if_whole(seen, (), "No such program was seen, and no such timer.")
+
+
+def stalld(facts: Facts, _: Check) -> Judgement:
+    """Stalld beside the kernel's own server for ordinary threads."""
+    seen = tasks(facts)
+    found = seen.processes(("stalld",))
+    if not found:
+        return _if_whole(seen, (), "No process is named stalld.")
+    server = facts.read("fair-server")
+    if server.here and server.word:
+        sentence = f"{_names(found)} runs, and the kernel has its fair server, which does the same."
+        return Judgement(Outcome.FINDING, sentence, _read(found) + read_values([server]))
+    if facts.kernel is None:
+        return Judgement(Outcome.UNKNOWN, "It is not known whether the kernel has a fair server.", _read(found))
+    if facts.kernel.is_before(FAIR_SERVER_SINCE):
+        return Judgement(Outcome.GOOD, f"{_names(found)} runs, and this kernel has no fair server.", _read(found))
+    sentence = f"{_names(found)} runs, and kernels have the fair server since {FAIR_SERVER_SINCE}."
+    return Judgement(Outcome.FINDING, sentence, _read(found) + read_values([server]))
+
+
+def container(facts: Facts, _: Check) -> Judgement:
+    """Whether the facts are those of a container, whose settings are the host's."""
+    namespace = facts.read("/proc/self/ns/pid")
+    groups = facts.read("/proc/1/cgroup")
+    marks = [reading for reading in map(facts.read, CONTAINER_MARKS) if reading.here]
+    named = [name for name in _GROUPS if groups.here and name in groups.text]
+    read = read_values([*marks, groups, namespace])
+    seen = tasks(facts)
+    if namespace.here and seen.hidden.startswith("this is a container"):
+        return Judgement(Outcome.FINDING, f"The processes have a namespace of their own: {namespace.word}.", read)
+    if named:
+        return Judgement(Outcome.FINDING, f"The control group of process 1 is that of a container: {named[0]}.", read)
+    if marks and not seen.hidden:
+        sentence = (
+            f"{marks[0].path} is that of a container, but all threads of the kernel can be seen, as outside of one."
+        )
+        return Judgement(Outcome.CONFLICTING, sentence, read)
+    if marks:
+        return Judgement(Outcome.FINDING, f"{marks[0].path} is that of a container.", read)
+    if namespace.here or (groups.here and not seen.hidden):
+        return Judgement(Outcome.GOOD, "Nothing says that this is a container.", read)
+    return Judgement(
+        Outcome.UNKNOWN, f"Neither its namespace nor its control group is known: {namespace.reason}.", read
+    )
+
+
+def _timers(facts: Facts, seen: Tasks) -> Sequence[Reading]:
+    """The folders of enabled timers. None where systemd is not process 1, which is the one to run them."""
+    first = next((task for task in seen.seen if task.process == 1 and task.leads), None)
+    if first and first.name != "systemd":
+        return ()
+    if any(facts.read(mark).here for mark in CONTAINER_MARKS):
+        why = "it is the container's own folder, not that of the system"
+        return tuple(Reading(path, State.UNREADABLE, "", why) for path in _TIMERS)
+    return tuple(map(facts.read, _TIMERS))
+
+
+def _here(readings: Sequence[Reading]) -> list[Reading]:
+    return [reading for reading in readings if reading.here]
+
+
+def _if_whole(seen: Tasks, found: Sequence[Task], sentence: str) -> Judgement:
+    """GOOD if no process was hidden from the agent."""
+    if seen.hidden:
+        return Judgement(Outcome.UNKNOWN, f"Not every process is known: {seen.hidden}.", _read(found))
+    also = f" Seen: {_names(found)}." if found else ""
+    return Judgement(Outcome.GOOD, sentence + also, _read(found))
+
+
+def _names(found: Sequence[Task]) -> str:
+    return ", ".join(f"{task.name} (process {task.process})" for task in found)
+
+
+def _read(found: Sequence[Task]) -> tuple[ReadValue, ...]:
+    return (ReadValue(PATH, _names(found) or "(no process of such a name)"),)

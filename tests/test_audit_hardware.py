@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The checks of hardware, firmware and virtual machines."""
+
+import dataclasses
+
+import pytest
+from audit_cases import MISSING, REFUSED, judged, made_facts
+
+from rtproof.audit.audit_model import CheckResult, Outcome
+from rtproof.audit.check import Severity
+from rtproof.audit.facts import AuditRequest, Facts
+
+INTEL = "processor\t: 0\nvendor_id\t: GenuineIntel\nflags\t\t: fpu tsc\n"
+AMD = INTEL.replace("GenuineIntel", "AuthenticAMD")
+GUEST = INTEL.replace("tsc", "tsc hypervisor")
+BARE = "Booting paravirtualized kernel on bare hardware\n"
+ARM = "processor\t: 0\nBogoMIPS\t: 50.00\nFeatures\t: fp asimd\n"
+FIRST, OWN = "pid:[4026531836]", "pid:[4026532201]"
+TASKS = "PID TID PPID CLS RTPRIO NICE CPU CPUS FLAGS COMM\n2 2 0 TS - 0 0 0-3 208040 [kthreadd]\n"
+ONLINE: dict[str, str | int] = {"/sys/devices/system/cpu/online": "0-3\n"}
+
+
+def outcome(check: str, files: dict[str, str | int], machine: str = "x86_64") -> Outcome:
+    return judged(check, made_facts(files, machine=machine)).outcome
+
+
+@pytest.mark.parametrize(
+    ("files", "machine", "expected"),
+    [
+        ({"/proc/cpuinfo": GUEST}, "x86_64", Outcome.FINDING),
+        ({"/proc/cpuinfo": INTEL}, "x86_64", Outcome.GOOD),
+        ({"/proc/cpuinfo": INTEL, "hypervisor": "KVMKVMKVM\n"}, "x86_64", Outcome.FINDING),
+        ({"/proc/cpuinfo": INTEL, "/sys/class/dmi/id/sys_vendor": "QEMU\n"}, "x86_64", Outcome.FINDING),
+        ({"/proc/cpuinfo": INTEL, "kernel-log": BARE}, "x86_64", Outcome.GOOD),
+        ({"/proc/cpuinfo": ARM, "/proc/device-tree/model": "linux,dummy-virt\0"}, "aarch64", Outcome.FINDING),
+        ({"/proc/cpuinfo": ARM, "/proc/device-tree/model": "Toradex Apalis iMX6Q\0"}, "armv7l", Outcome.GOOD),
+        ({"/proc/cpuinfo": ARM}, "aarch64", Outcome.UNKNOWN),
+        ({"/proc/cpuinfo": REFUSED}, "x86_64", Outcome.UNKNOWN),
+    ],
+)
+def test_a_virtual_machine_is_told_by_any_sign(files: dict[str, str | int], machine: str, expected: Outcome) -> None:
+    assert outcome("hw.virt", files, machine) is expected
+
+
+def test_a_virtual_machine_is_fatal_for_a_control_loop() -> None:
+    facts = made_facts({"/proc/cpuinfo": GUEST}, request=AuditRequest(purpose="control-loop"))
+    assert judged("hw.virt", facts).severity is Severity.FATAL
+    assert judged("hw.virt", made_facts({"/proc/cpuinfo": GUEST})).severity is Severity.HIGH
+
+
+def stat(*steal: int) -> str:
+    rows = [f"cpu{cpu} 1 2 3 4 5 6 7 {ticks} 0 0\n" for cpu, ticks in enumerate(steal)]
+    return f"cpu  1 2 3 4 5 6 7 {sum(steal)} 0 0\n{''.join(rows)}intr 5\n"
+
+
+def stolen(start: str | int, end: str | int | None, log: str = "", cpu: str = GUEST) -> CheckResult:
+    files = {"/proc/cpuinfo": cpu, "/proc/stat": start, "kernel-log": log}
+    return judged("hw.steal", made_facts(files, end={} if end is None else {"/proc/stat": end}))
+
+
+def test_stolen_time_is_compared_between_two_moments() -> None:
+    now = stolen(stat(5, 5), stat(5, 9))
+    assert (now.outcome, now.severity) == (Outcome.FINDING, Severity.HIGH)
+    assert "4 ticks from cpu1" in now.sentence
+    before = stolen(stat(5, 5), stat(5, 5))
+    assert (before.outcome, before.severity) == (Outcome.FINDING, Severity.LOW)
+
+
+def test_no_stolen_time_is_good_only_if_the_host_would_tell() -> None:
+    assert stolen(stat(0), stat(0)).outcome is Outcome.UNKNOWN
+    assert stolen(stat(0), stat(0), "kvm-guest: stealtime: cpu 0, msr 1fb\n").outcome is Outcome.GOOD
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [(REFUSED, REFUSED), (stat(0), None), (stat(0), REFUSED), (stat(0), "cpu\n"), ("cpu0 1\n", "cpu0 1\n")],
+)
+def test_stolen_time_that_cannot_be_compared_is_unknown(start: str | int, end: str | int | None) -> None:
+    assert stolen(start, end, "stealtime\n").outcome is Outcome.UNKNOWN
+
+
+def test_nobody_steals_from_bare_metal() -> None:
+    assert stolen(stat(9), stat(99), cpu=INTEL).outcome is Outcome.NOT_APPLICABLE
+
+
+HOST: dict[str, str | int] = {
+    **ONLINE,
+    "/sys/module/kvm/parameters/halt_poll_ns": "200000\n",
+    "/sys/module/kvm/parameters/kvmclock_periodic_sync": "N\n",
+    "/sys/module/kvm_intel/parameters/ple_gap": "0\n",
+    "/proc/self/ns/pid": FIRST,
+    "tasks": TASKS + "900 901 1 FF 1 - 2 2 400040 CPU 0/KVM\n",
+}
+
+
+def test_a_host_pins_its_guests_and_gives_them_a_policy() -> None:
+    assert outcome("hw.host", HOST) is Outcome.GOOD
+    moving = judged("hw.host", made_facts({**HOST, "tasks": TASKS + "900 901 1 TS - 0 2 0-3 400040 CPU 0/KVM\n"}))
+    assert moving.outcome is Outcome.FINDING
+    assert "1 CPUs of guests have no real-time policy; 1 CPUs of guests may move" in moving.sentence
+    assert outcome("hw.host", {**HOST, "/sys/module/kvm_intel/parameters/ple_gap": "128\n"}) is Outcome.FINDING
+    assert outcome("hw.host", {**HOST, "/sys/module/kvm_intel/parameters/ple_gap": REFUSED}) is Outcome.UNKNOWN
+
+
+def test_a_machine_without_guests_is_no_host() -> None:
+    assert outcome("hw.host", {**HOST, "tasks": TASKS}) is Outcome.NOT_APPLICABLE
+    assert outcome("hw.host", {"/sys/module/kvm/parameters/halt_poll_ns": MISSING}) is Outcome.NOT_APPLICABLE
+    assert outcome("hw.host", {**HOST, "tasks": TASKS, "/proc/self/ns/pid": OWN}) is Outcome.UNKNOWN
+
+
+def firmware_interrupts(start: str | int, end: str | int, cpu: str = INTEL) -> Outcome:
+    return judged("hw.smi", made_facts({"/proc/cpuinfo": cpu, "smi": start}, end={"smi": end})).outcome
+
+
+def test_interrupts_of_the_firmware_are_counted_on_bare_metal() -> None:
+    assert firmware_interrupts("cpu0 12\ncpu1 12\n", "cpu0 12\ncpu1 12\n") is Outcome.GOOD
+    assert firmware_interrupts("cpu0 12\ncpu1 12\n", "cpu0 13\ncpu1 13\n") is Outcome.FINDING
+    assert firmware_interrupts("cpu0 0\n", "cpu0 0\n", GUEST) is Outcome.NOT_APPLICABLE
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [(MISSING, MISSING), (REFUSED, REFUSED), ("cpu0 1\n", "cpu1 1\n"), ("", ""), ("cpu0 1\n", REFUSED)],
+)
+def test_interrupts_that_cannot_be_counted_are_unknown(start: str | int, end: str | int) -> None:
+    assert firmware_interrupts(start, end) is Outcome.UNKNOWN
+
+
+def test_other_makers_do_not_count_interrupts_of_the_firmware() -> None:
+    assert firmware_interrupts("cpu0 1\n", "cpu0 1\n", AMD) is Outcome.UNKNOWN
+
+
+TRACING = "/sys/kernel/tracing"
+
+
+@pytest.mark.parametrize(
+    ("current", "largest", "tracers", "expected"),
+    [
+        ("hwlat\n", "37\n", "hwlat nop\n", Outcome.FINDING),
+        ("hwlat\n", "0\n", "hwlat nop\n", Outcome.GOOD),
+        ("hwlat\n", REFUSED, "hwlat nop\n", Outcome.UNKNOWN),
+        ("nop\n", "37\n", "hwlat nop\n", Outcome.UNKNOWN),
+        ("nop\n", "0\n", "function nop\n", Outcome.UNKNOWN),
+        (REFUSED, REFUSED, REFUSED, Outcome.UNKNOWN),
+    ],
+)
+def test_gaps_of_the_hardware_are_known_only_while_their_tracer_runs(
+    current: str | int, largest: str | int, tracers: str | int, expected: Outcome
+) -> None:
+    names = ("current_tracer", "tracing_max_latency", "available_tracers")
+    files = {f"{TRACING}/{name}": text for name, text in zip(names, (current, largest, tracers), strict=True)}
+    assert outcome("hw.hwlat", {**files, "/proc/cpuinfo": INTEL}) is expected
+
+
+def dated(date: str | int, taken: int) -> Outcome:
+    facts = made_facts({"/proc/cpuinfo": INTEL, "/sys/class/dmi/id/bios_date": date})
+    begin = dataclasses.replace(facts.record.begin, origin_realtime_ns=(taken - 1970) * 31_557_600 * 10**9)
+    return judged("hw.bios", Facts(dataclasses.replace(facts.record, begin=begin), facts.request)).outcome
+
+
+def test_firmware_is_old_by_the_time_of_the_record() -> None:
+    assert dated("04/01/2014\n", 2026) is Outcome.FINDING
+    assert dated("04/01/2014\n", 2016) is Outcome.GOOD
+    for unknown in (MISSING, REFUSED, "spring\n"):
+        assert dated(unknown, 2026) is Outcome.UNKNOWN
+
+
+ERRORS = "/sys/devices/system/edac/mc/mc0/ce_count"
+ANY_ERRORS = "/sys/devices/system/edac/mc/mc[0-9]*/ce_count"
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [
+        ("0\n", "0\n", Outcome.GOOD),
+        ("3\n", "4\n", Outcome.FINDING),
+        ("3\n", "3\n", Outcome.FINDING),
+        ("0\n", "some\n", Outcome.UNKNOWN),
+        ("0\n", REFUSED, Outcome.UNKNOWN),
+        (REFUSED, REFUSED, Outcome.UNKNOWN),
+    ],
+)
+def test_corrected_errors(start: str | int, end: str | int, expected: Outcome) -> None:
+    assert judged("hw.edac", made_facts({ERRORS: start}, end={ERRORS: end})).outcome is expected
+
+
+def test_errors_that_nothing_counts_are_not_applicable() -> None:
+    assert outcome("hw.edac", {ANY_ERRORS: MISSING}) is Outcome.NOT_APPLICABLE
+
+
+def test_a_secure_system_is_told_by_the_device_tree() -> None:
+    tree, device = "/proc/device-tree/firmware/optee/compatible", "/sys/class/tee/tee0/dev"
+    assert outcome("hw.optee", {tree: "linaro,optee-tz\0"}, "aarch64") is Outcome.FINDING
+    assert outcome("hw.optee", {tree: MISSING, device: MISSING}, "aarch64") is Outcome.GOOD
+    assert outcome("hw.optee", {tree: REFUSED, device: MISSING}, "aarch64") is Outcome.UNKNOWN
+    assert outcome("hw.optee", {tree: "linaro,optee-tz\0"}) is Outcome.NOT_APPLICABLE
+
+
+PCI = "../../devices/pci0000:00/0000:00:1f.6/net/eno1"
+USB = "../../devices/pci0000:00/0000:00:14.0/usb1/1-2/1-2:1.0/net/enx1"
+NO_USB: dict[str, str | int] = {
+    "/sys/class/net/eno1": PCI,
+    "/sys/class/sound/card[0-9]*": MISSING,
+    "/sys/class/tty/tty[UA][SC][BM]*": MISSING,
+    "/sys/module/dwc_otg/parameters/fiq_enable": MISSING,
+    "/proc/self/ns/pid": FIRST,
+}
+
+
+def test_devices_on_usb_are_told_by_their_place() -> None:
+    assert outcome("hw.usb", NO_USB) is Outcome.GOOD
+    found = judged("hw.usb", made_facts({**NO_USB, "/sys/class/net/enx1": USB, "/sys/class/tty/ttyUSB0": USB}))
+    assert found.outcome is Outcome.FINDING
+    assert found.sentence == "These are on USB: enx1, ttyUSB0."
+    dwc = {**NO_USB, "/sys/module/dwc_otg/parameters/fiq_enable": "Y\n"}
+    assert "dwc_otg" in judged("hw.usb", made_facts(dwc)).sentence
+    assert outcome("hw.usb", {**NO_USB, "/sys/class/net/eno1": REFUSED}) is Outcome.UNKNOWN
+    assert outcome("hw.usb", {**NO_USB, "/proc/self/ns/pid": OWN}) is Outcome.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("online", "expected"),
+    [
+        ("0\n", Outcome.FINDING),
+        ("0-3\n", Outcome.GOOD),
+        ("many\n", Outcome.UNKNOWN),
+        (REFUSED, Outcome.UNKNOWN),
+        (MISSING, Outcome.UNKNOWN),
+    ],
+)
+def test_a_single_cpu(online: str | int, expected: Outcome) -> None:
+    assert outcome("hw.single", {"/sys/devices/system/cpu/online": online}) is expected
+
+
+def test_graphics_that_share_the_memory() -> None:
+    driver = "/sys/class/drm/card0/device/driver"
+    assert outcome("hw.smp.quirk", {driver: "../../../bus/pci/drivers/i915"}) is Outcome.FINDING
+    assert outcome("hw.smp.quirk", {driver: "../../../bus/pci/drivers/bochs-drm"}) is Outcome.GOOD
+    assert outcome("hw.smp.quirk", {"/sys/class/drm/card[0-9]/device/driver": MISSING}) is Outcome.GOOD
+    assert outcome("hw.smp.quirk", {driver: REFUSED}) is Outcome.UNKNOWN
