@@ -14,8 +14,9 @@ MOST_NAMES = 5
 
 
 def good(sentence: str, *readings: Reading) -> Judgement:
-    """GOOD. At least one of the readings must be HERE."""
-    assert any(reading.here or reading.absent for reading in readings)
+    """GOOD; UNKNOWN if none of the readings is HERE, because nothing is good that was not read."""
+    if not any(reading.here for reading in readings):
+        return unknown("Nothing was read.", *readings)
     return Judgement(Outcome.GOOD, sentence, read_values(readings))
 
 
