@@ -79,21 +79,19 @@ def partition(facts: Facts, check: Check) -> Judgement:
     if invalid:
         return finding(f"A partition of control groups is not valid: {invalid[0].word}.", *invalid)
     isolated, partitioned = facts.read(ISOLATED), facts.read(PARTITIONED)
-    known = [parse_cpu_list(reading.word) for reading in (isolated, partitioned) if reading.here]
+    valid = [facts.read(one.path.replace("partition", "effective")) for one in partitions if one.word == "isolated"]
+    here = [reading for reading in (isolated, partitioned, *valid) if reading.here]
+    known = [parse_cpu_list(reading.word) for reading in here]
     free = wanted - frozenset[int]().union(*(cpus for cpus in known if cpus is not None))
     if not free:
-        return good(
-            "The scheduler moves no thread to or from these CPUs.", *(r for r in (isolated, partitioned) if r.here)
-        )
-    hidden = first_missing([isolated, *partitions, partitioned])
-    balanced = facts.read(f"{_CGROUP}/cpuset/cpuset.sched_load_balance")
-    if None in known or hidden or balanced.word == "0":
-        why = (
-            f"{hidden.path} could not be read: {hidden.reason}."
-            if hidden
-            else "A control group of version 1 may isolate them."
-        )
+        return good("The scheduler moves no thread to or from these CPUs.", *here)
+    hidden = first_missing([isolated, *partitions, partitioned, *valid])
+    if None in known or hidden:
+        why = f"{hidden.path} could not be read: {hidden.reason}." if hidden else "A list of CPUs is not understood."
         return unknown(f"It is not known whether {cpu_words(free)} are isolated. {why}", isolated, partitioned)
+    balanced = facts.read(f"{_CGROUP}/cpuset/cpuset.sched_load_balance")
+    if balanced.word == "0":
+        return unknown("A control group of version 1 may isolate the CPUs: the root has no load balancing.", balanced)
     return finding(f"The scheduler moves threads to {cpu_words(free)} as to all others.", isolated, partitioned)
 
 
