@@ -336,8 +336,8 @@ def last_level_cache(facts: Facts, check: Check) -> Judgement:
         return good("No other CPU shares the last cache of the isolated ones.", *here)
     if divided.here and len(facts.match("/sys/fs/resctrl/*/schemata")) > 1:
         return good("Groups of resctrl divide the cache.", divided)
-    text = f"The isolated CPUs share their last cache with {cpu_words((parse_cpu_list(sharing[0].word) or wanted) - wanted)}."
-    return finding(text, *sharing[:2])
+    others = (parse_cpu_list(sharing[0].word) or wanted) - wanted
+    return finding(f"The isolated CPUs share their last cache with {cpu_words(others)}.", *sharing[:2])
 
 
 def _cpu_of(path: str) -> int | None:
