@@ -16,9 +16,10 @@ from rtproof.record.contents import Moment
 
 LITTLE_SLACK_NS = 1000
 _GROUP_LINE = re.compile(
-    r"(?m)^(\S.*?/?)(cpu\.max|cpu\.cfs_quota_us|cpu\.rt_runtime_us|cpuset\.cpus\.effective|cpu\.stat|nr_throttled)"
-    r"[ /:](.*)$"
+    r"(?m)^(/.*/)(cpu\.max|cpu\.cfs_quota_us|cpuset\.cpus\.effective|cpuset\.effective_cpus|cpu\.stat)"
+    r" (.*)$"
 )
+_MAPPING = re.compile(r"(?m)^.+ (heap|anonymous|stack|file) \d{1,15} (\d{1,15}) (\d{1,15}|-)$")
 
 
 def policy(facts: Facts, check: Check) -> Judgement:
@@ -94,10 +95,10 @@ def locked(facts: Facts, check: Check) -> Judgement:
 
 def _heap(maps: Reading) -> tuple[int, int] | None:
     """How many kB of the heap are in memory, and how many of them are locked; None if not known."""
-    rows = re.findall(r"(?m)^.* ?(heap|anonymous) (\d{1,15}) (\d{1,15}) (\d{1,15})$", maps.text)
-    if not rows:
+    rows = [(resident, held) for kind, resident, held in _MAPPING.findall(maps.text) if kind in ("heap", "anonymous")]
+    if not rows or any(held == "-" for _, held in rows):
         return None
-    return sum(int(row[2]) for row in rows), sum(int(row[3]) for row in rows)
+    return sum(int(resident) for resident, _ in rows), sum(int(held) for _, held in rows)
 
 
 def heap(facts: Facts, check: Check) -> Judgement:
@@ -105,10 +106,12 @@ def heap(facts: Facts, check: Check) -> Judgement:
     maps = facts.read("process/maps")
     if not maps.here:
         return readings.missing(check, [maps])
-    sizes = _heap(maps)
+    sizes, rows = _heap(maps), _MAPPING.findall(maps.text)
     if sizes is None:
-        if re.search(r"(?m) (stack|file) \d+ \d+ \d+$", maps.text):
+        if rows and all(kind in ("stack", "file") for kind, *_ in rows):
             return not_applicable("It has no heap.", Reading(maps.path, maps.state, "no heap"))
+        if rows:
+            return unknown("This kernel does not tell which memory is locked.", Reading(maps.path, maps.state, "-"))
         return not_understood(maps)
     resident, held = sizes
     shown = Reading(maps.path, maps.state, f"heap: {resident} kB in memory, {held} kB locked")
@@ -167,18 +170,20 @@ def quota(facts: Facts, check: Check) -> Judgement:
     if not files.here:
         return readings.missing(check, [files])
     lines = _group_files(files)
-    if not lines:
-        if not files.word:
-            return not_applicable("No control group limits the CPUs of the application.", files)
+    if any(not re.match(r"/\S.* \S", line) for line in files.word.splitlines()):
         return not_understood(files)
-    limits = [f"{path} {value}" for path, value in lines["cpu.max"] if not value.startswith("max")]
-    limits += [f"{path} {value}" for path, value in lines["cpu.cfs_quota_us"] if not value.startswith("-1")]
-    throttled = [f"{path} {value}" for path, value in lines["nr_throttled"] if (_last_number(value) or 0) > 0]
+    quotas = lines["cpu.max"] + lines["cpu.cfs_quota_us"]
+    if not quotas and not lines["cpuset.cpus.effective"] + lines["cpuset.effective_cpus"]:
+        return not_applicable("No control group limits the CPUs of the application.", files)
+    if any(not re.match(r"(max|-1|\d+)( \d+)?$", value) for _, value in quotas):
+        return not_understood(files)
+    limits = [f"{path} {value}" for path, value in quotas if value[0].isdigit()]
+    throttled = [f"{path} {value}" for path, value in lines["cpu.stat"] if (_last_number(value) or 0) > 0]
     shown = Reading(files.path, files.state, first_names(limits + throttled) or "no quota")
     if limits:
         more = " It was throttled." if throttled else ""
         return finding(f"A quota limits the CPU time of its control group: {first_names(limits)}.{more}", shown)
-    return _allowed(facts, lines["cpuset.cpus.effective"], shown)
+    return _allowed(facts, lines["cpuset.cpus.effective"] + lines["cpuset.effective_cpus"], shown)
 
 
 def _allowed(facts: Facts, lists: list[tuple[str, str]], shown: Reading) -> Judgement:
@@ -201,5 +206,5 @@ def _group_files(files: Reading) -> dict[str, list[tuple[str, str]]]:
     """Path and value of each file, by the file's name."""
     found = defaultdict(list)
     for folder, name, value in _GROUP_LINE.findall(files.text):
-        found["nr_throttled" if name == "cpu.stat" else name].append((f"{folder}{name}", value.strip()))
+        found[name].append((f"{folder}{name}", value.strip()))
     return found
