@@ -14,7 +14,13 @@ from rtproof.audit.facts import AuditRequest
 
 CPUS = "/sys/devices/system/cpu"
 ONLINE, PRESENT, ISOLATED = f"{CPUS}/online", f"{CPUS}/present", f"{CPUS}/isolated"
-FOUR = {ONLINE: "0-3\n", PRESENT: "0-3\n", ISOLATED: "2-3\n", "/proc/cpuinfo": "processor : 0\nflags : fpu\n"}
+FOUR: dict[str, str | int] = {
+    ONLINE: "0-3\n",
+    PRESENT: "0-3\n",
+    ISOLATED: "2-3\n",
+    "/proc/cpuinfo": "processor : 0\nflags : fpu\n",
+}
+FOUR["/proc/sys/net/core/rps_default_mask"] = MISSING
 """A machine of four CPUs, of which two are isolated."""
 HEAD = "PID TID PPID CLS RTPRIO NICE CPU CPUS FLAGS COMM\n"
 INIT = "1 1 0 TS - 0 0 {} 0x00400100 systemd\n"
@@ -69,9 +75,9 @@ def test_declared_cpus() -> None:
 
 def test_the_kernel_isolates_by_boot_words_and_partitions() -> None:
     old = made_facts({ISOLATED: MISSING, "/proc/cmdline": "isolcpus=managed_irq,domain,2-3\n"})
-    assert conditions.kernel_isolated_cpus(old) == {2, 3}
+    assert conditions.kernel_isolated_cpus(old) == frozenset({2, 3})
     partition = {ISOLATED: "\n", "/sys/fs/cgroup/cpuset.cpus.isolated": "1\n", f"{CPUS}/nohz_full": "70\n"}
-    assert conditions.kernel_isolated_cpus(made_facts(partition)) == {1, 70}
+    assert conditions.kernel_isolated_cpus(made_facts(partition)) == frozenset({1, 70})
     assert conditions.kernel_isolated_cpus(made_facts({ISOLATED: REFUSED})) is None
 
 
@@ -92,7 +98,12 @@ def test_partitions() -> None:
     refused = _judged("iso.partition", {state: "isolated invalid (Cpu list in cpuset.cpus not exclusive)\n"})
     assert refused.outcome is Outcome.FINDING
     assert "not exclusive" in refused.sentence
-    plain = {ISOLATED: "\n", whole: MISSING, none: MISSING, "/sys/fs/cgroup/*/*/cpuset.cpus.partition": MISSING}
+    plain: dict[str, str | int] = {
+        ISOLATED: "\n",
+        whole: MISSING,
+        none: MISSING,
+        "/sys/fs/cgroup/*/*/cpuset.cpus.partition": MISSING,
+    }
     plain["/sys/fs/cgroup/unified/cpuset.cpus.partition"] = MISSING
     named = _judged("iso.partition", plain, asked)
     assert named.outcome is Outcome.FINDING, named
@@ -172,9 +183,8 @@ def test_interrupts_are_judged_by_where_they_are_served() -> None:
 def test_old_kernels_only_tell_where_interrupts_may_be_served() -> None:
     assert _outcome("iso.irq.eff", _interrupt(24, "eth0", "0-1")) is Outcome.GOOD
     assert _outcome("iso.irq.eff", _interrupt(24, "eth0", "0-3")) is Outcome.FINDING
-    table = {
-        "/proc/interrupts": "      CPU0   CPU1\n 24:    5      7   PCI-MSI   1-edge   eth0\n 25:   0   0   PCI-MSI   2-edge\n"
-    }
+    text = "      CPU0   CPU1\n 24:    5      7   PCI-MSI   1-edge   eth0\n 25:   0   0   PCI-MSI   2-edge\n"
+    table: dict[str, str | int] = {"/proc/interrupts": text}
     masks: dict[str, str | int] = {"/proc/irq/24/smp_affinity": "3\n", "/proc/irq/25/smp_affinity": "f\n"}
     assert _outcome("iso.irq.eff", table | masks) is Outcome.GOOD
     found = _judged("iso.irq.eff", table | masks | {"/proc/irq/24/smp_affinity": "f\n"})
@@ -232,7 +242,8 @@ def test_names_that_begin_alike_and_shared_interrupts() -> None:
 
 
 def test_what_isolated_cpus_served_between_the_looks() -> None:
-    interrupts = "      CPU0   CPU1   CPU2   CPU3\n 24:  {}  0  {}  0  PCI-MSI  1-edge  eth0\nLOC:  5  5  {}  5   Local timer interrupts\n"
+    head = "      CPU0   CPU1   CPU2   CPU3\n"
+    interrupts = head + " 24:  {}  0  {}  0  PCI-MSI  1-edge  eth0\nLOC:  5  5  {}  5   Local timer interrupts\n"
     softirqs = "      CPU0   CPU1   CPU2   CPU3\n  NET_RX:  {}  0  0  {}\n   TIMER:  0  0  {}  0\n"
 
     def outcome(hard: tuple[int, ...], soft: tuple[int, ...], **more: str | int) -> CheckResult:
@@ -305,9 +316,8 @@ def test_the_last_cache() -> None:
 def test_polling_for_corrected_errors() -> None:
     def polls(interval: str, *ignored: int) -> dict[str, str | int]:
         folder = "/sys/devices/system/machinecheck/machinecheck"
-        return {f"{folder}{cpu}/check_interval": interval for cpu in range(4)} | {
-            f"{folder}{cpu}/ignore_ce": "1" if cpu in ignored else "0" for cpu in range(4)
-        }
+        files: dict[str, str | int] = {f"{folder}{cpu}/check_interval": interval for cpu in range(4)}
+        return files | {f"{folder}{cpu}/ignore_ce": "1" if cpu in ignored else "0" for cpu in range(4)}
 
     assert _outcome("iso.mce", polls("300")) is Outcome.FINDING
     assert "CPU 3 " in _judged("iso.mce", polls("300", 2)).sentence

@@ -64,7 +64,8 @@ def test_throttling_since_6_12_depends_on_group_scheduling() -> None:
 
 
 def test_throttling_that_was_not_read_is_unknown() -> None:
-    for files in ({RUNTIME: REFUSED, PERIOD: "1000000"}, {RUNTIME: "many", PERIOD: "1000000"}, {}):
+    cases: list[dict[str, str | int]] = [{RUNTIME: REFUSED, PERIOD: "1000000"}, {RUNTIME: "many", PERIOD: "1"}, {}]
+    for files in cases:
         assert judged("sched.rt_throttle", made_facts(files, kernel=OLD)).outcome is Outcome.UNKNOWN
     odd = made_facts({RUNTIME: "950000", PERIOD: "1000000"}, kernel=("custom", "#1"))
     assert judged("sched.rt_throttle", odd).outcome is Outcome.UNKNOWN
@@ -92,7 +93,9 @@ def test_the_fair_server_is_judged_on_the_isolated_cpus() -> None:
 
 
 def test_a_fair_server_behind_lockdown_is_unknown() -> None:
-    for refused in ({SERVER_0: REFUSED, SERVER_1: REFUSED}, {SERVER: MISSING}, {SERVER_0: "0", SERVER_1: errno.EIO}):
+    half: dict[str, str | int] = {SERVER_0: "0", SERVER_1: errno.EIO}
+    cases: list[dict[str, str | int]] = [{SERVER_0: REFUSED, SERVER_1: REFUSED}, {SERVER: MISSING}, half]
+    for refused in cases:
         assert judged("sched.fair_server", made_facts(refused, kernel=NEW)).outcome is Outcome.UNKNOWN
     assert "50 ms" in judged("sched.fair_server", made_facts({SERVER_0: REFUSED}, kernel=NEW)).sentence
     assert judged("sched.fair_server", made_facts({SERVER: MISSING}, kernel=OLD)).outcome is Outcome.NOT_APPLICABLE
@@ -197,7 +200,7 @@ def test_interrupt_threads_are_compared_with_the_application() -> None:
     assert judged("sched.irqprio", made_facts(system, request=request)).outcome is Outcome.UNKNOWN
     none = made_facts({"tasks": HEAD + KERNEL_THREAD + DAEMON} | weak, request=request)
     assert judged("sched.irqprio", none).outcome is Outcome.NOT_APPLICABLE
-    assert judged("sched.irqprio", made_facts({"tasks": REFUSED} | weak, request=request)).outcome is Outcome.UNKNOWN
+    assert judged("sched.irqprio", made_facts({"tasks": REFUSED, **weak}, request=request)).outcome is Outcome.UNKNOWN
 
 
 def test_threads_with_deadlines_are_named() -> None:
