@@ -15,7 +15,7 @@ const struct audit_path audit_paths[] = {
 	{ "/proc/mounts", FILE_CONTENT },
 	{ "/proc/self/status", FILE_CONTENT },
 	{ "/proc/sys/kernel/osrelease", FILE_CONTENT },
-	{ "/sys/devices/system/cpu/online", FILE_CONTENT },
+	{ "/sys/devices/system/cpu/online", FILE_COUNTS },
 
 	/* What the summary of every run reads. */
 	{ "/proc/meminfo", FILE_CONTENT },
@@ -51,11 +51,56 @@ const struct audit_path audit_paths[] = {
 
 	/* boot */
 
-	/* scheduler */
+	/* scheduler; what it judges besides is in the probes and in facts/machine.c */
+	{ "/proc/sys/kernel/sched_rt_runtime_us", FILE_CONTENT },
+	{ "/proc/sys/kernel/sched_rt_period_us", FILE_CONTENT },
+	{ "/sys/kernel/debug/sched/features", FILE_CONTENT },
+	{ "/sys/kernel/debug/sched_features", FILE_CONTENT }, /* before 5.13 */
+	{ "/sys/kernel/debug/sched/fair_server/cpu*/runtime", FILE_CONTENT },
+	{ "/sys/kernel/debug/sched/fair_server/cpu*/period", FILE_CONTENT },
+	{ "/sys/kernel/sched_ext/state", FILE_CONTENT },
+	{ "/proc/sys/kernel/timer_migration", FILE_CONTENT },
+	{ "/proc/sys/kernel/numa_balancing", FILE_CONTENT },
+	{ "/proc/sys/kernel/sched_autogroup_enabled", FILE_CONTENT },
 
-	/* application */
+	/* application: the probes of a process have all of it */
 
 	/* isolation */
+	{ "/sys/devices/system/cpu/present", FILE_CONTENT },
+	{ "/sys/devices/system/cpu/isolated", FILE_CONTENT },
+	{ "/sys/devices/system/cpu/nohz_full", FILE_CONTENT },
+	{ "/sys/devices/system/cpu/smt/active", FILE_CONTENT },
+	{ "/sys/devices/system/cpu/cpu*/topology/thread_siblings_list", FILE_CONTENT },
+	{ "/sys/devices/system/cpu/cpu*/cache/index3/shared_cpu_list", FILE_CONTENT },
+	{ "/sys/devices/system/cpu/cpu*/cpu_capacity", FILE_CONTENT },
+	{ "/sys/devices/cpu_core/cpus", FILE_CONTENT },
+	{ "/sys/devices/cpu_atom/cpus", FILE_CONTENT },
+	{ "/sys/devices/system/node/node*/cpulist", FILE_CONTENT },
+	{ "/sys/devices/system/machinecheck/machinecheck*/check_interval", FILE_CONTENT },
+	{ "/sys/devices/system/machinecheck/machinecheck*/ignore_ce", FILE_CONTENT },
+	{ "/sys/devices/virtual/workqueue/cpumask", FILE_CONTENT },
+	{ "/sys/devices/virtual/workqueue/*/cpumask", FILE_CONTENT },
+	{ "/sys/fs/cgroup/cpuset.cpus.isolated", FILE_CONTENT },
+	{ "/sys/fs/cgroup/*/cpuset.cpus.partition", FILE_CONTENT },
+	{ "/sys/fs/cgroup/*/*/cpuset.cpus.partition", FILE_CONTENT },
+	{ "/sys/fs/cgroup/*/cpuset.cpus.effective", FILE_CONTENT },
+	{ "/sys/fs/cgroup/*/*/cpuset.cpus.effective", FILE_CONTENT },
+	{ "/sys/fs/cgroup/cpuset/cpuset.sched_load_balance", FILE_CONTENT },
+	{ "/sys/fs/resctrl/schemata", FILE_CONTENT },
+	{ "/sys/fs/resctrl/*/schemata", FILE_CONTENT },
+	{ "/proc/interrupts", FILE_COUNTS },
+	{ "/proc/softirqs", FILE_COUNTS },
+	{ "/proc/irq/default_smp_affinity", FILE_CONTENT },
+	{ "/proc/irq/*/smp_affinity", FILE_CONTENT },
+	{ "/proc/irq/*/smp_affinity_list", FILE_CONTENT },
+	{ "/proc/irq/*/effective_affinity_list", FILE_CONTENT },
+	{ "/sys/kernel/irq/*/actions", FILE_CONTENT },
+	{ "/sys/kernel/debug/irq/irqs/*", FILE_CONTENT },
+	{ "/etc/default/irqbalance", FILE_CONTENT },
+	{ "/etc/sysconfig/irqbalance", FILE_CONTENT },
+	{ "/etc/irqbalance.env", FILE_CONTENT },
+	{ "/sys/class/net/*/queues/rx-*/rps_cpus", FILE_CONTENT },
+	{ "/proc/sys/net/core/rps_default_mask", FILE_CONTENT },
 
 	/* power */
 

@@ -8,9 +8,12 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rtproof.audit.facts import Facts
+from rtproof.audit.facts import Facts, parse_cpu_list
 from rtproof.core.printable import clean
 from rtproof.summary import measured_kernel, system_facts
+
+ISOLATED, PARTITIONED = "/sys/devices/system/cpu/isolated", "/sys/fs/cgroup/cpuset.cpus.isolated"
+"""The CPUs of isolcpus=, and those of the isolated partitions of control groups."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +52,25 @@ def isolated_cpus(facts: Facts) -> frozenset[int] | None:
     """
     if facts.request.cpus is not None:
         return facts.request.cpus
-    lists = [facts.cpus(f"/sys/devices/system/cpu/{name}") for name in ("isolated", "nohz_full")]
-    known = [cpus for cpus in lists if cpus is not None]
-    return frozenset().union(*known) if known else None
+    return kernel_isolated_cpus(facts)
+
+
+def kernel_isolated_cpus(facts: Facts) -> frozenset[int] | None:
+    """The CPUs that the kernel isolates in any way: isolcpus, nohz_full, or a partition. None if they are not known."""
+    isolated = facts.cpus(ISOLATED) if facts.read(ISOLATED).here else _named_at_boot(facts)
+    lists = [isolated, facts.cpus("/sys/devices/system/cpu/nohz_full"), facts.cpus(PARTITIONED)]
+    union = frozenset[int]().union(*(cpus for cpus in lists if cpus is not None))
+    return union if union or isolated is not None else None
+
+
+def _named_at_boot(facts: Facts) -> frozenset[int] | None:
+    """The CPUs of isolcpus= on kernels before 4.2, which have no file for them."""
+    if not facts.read(ISOLATED).absent:
+        return None
+    words = facts.parameter("isolcpus")
+    if not words.here:
+        return frozenset() if words.absent else None
+    return parse_cpu_list(",".join(word for word in words.word.split(",") if word[:1].isdigit()))
 
 
 def _isolation(facts: Facts) -> Holds:

@@ -179,9 +179,13 @@ class Facts:
         return tuple(_MOUNT.findall(mounts.content.decode(errors="replace")))
 
     def _mounted_over(self, path: str) -> str:
-        """Says that a container hides the file behind a file system of another kind; "" if none does."""
-        over = next((place for place, found in self._mounts or () if _hides(place, found, path)), None)
-        return f"something else is mounted at {over}" if over else ""
+        """Says that a container hides the file behind a file system of another kind; "" if none does.
+
+        The deepest of the mounts that cover the path shows the file, and of several at one place the last.
+        """
+        covering = [(place, kind) for place, kind in reversed(self._mounts or ()) if _covers(place, path)]
+        deepest = max(covering, key=lambda mount: len(mount[0]), default=("", ""))
+        return f"something else is mounted at {deepest[0]}" if _hides(*deepest) else ""
 
     def match(self, pattern: str, moment: Moment = Moment.START) -> tuple[Reading, ...]:
         """All files whose path fits, in the order of the record; if none, one reading of the pattern that says why."""
@@ -269,13 +273,17 @@ def fits(path: str, pattern: str) -> bool:
     return len(parts) == len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))
 
 
-def _hides(place: str, kind: str, path: str) -> bool:
-    """Whether a mount that is no file system of the kernel's own covers the path."""
-    return (
-        kind in ("tmpfs", "devtmpfs", "overlay")
-        and place.startswith(("/proc/", "/sys/"))
-        and (path == place or path.startswith(f"{place}/"))
-    )
+_CGROUPS = "/sys/fs/cgroup"
+"""The folders of version 1 of the control groups stand in a tmpfs on every system."""
+
+
+def _covers(place: str, path: str) -> bool:
+    return place.startswith(("/proc/", "/sys/")) and (path == place or path.startswith(f"{place}/"))
+
+
+def _hides(place: str, kind: str) -> bool:
+    """Whether a mount is no file system of the kernel's own."""
+    return kind in ("tmpfs", "devtmpfs", "overlay") and place != _CGROUPS
 
 
 def _split_word(word: str) -> tuple[str, str]:

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Short ways for a function of a check to answer, and to name what it found."""
+
+from collections.abc import Collection, Iterable, Sequence
+
+from rtproof.audit.audit_model import Judgement, Outcome
+from rtproof.audit.check import Severity
+from rtproof.audit.facts import Reading
+from rtproof.audit.readings import read_values
+from rtproof.core.printable import clean
+from rtproof.core.units import format_cpus
+
+MOST_NAMES = 5
+
+
+def good(sentence: str, *readings: Reading) -> Judgement:
+    """GOOD; UNKNOWN if none of the readings is HERE, because nothing is good that was not read."""
+    if not any(reading.here for reading in readings):
+        return unknown("Nothing was read.", *readings)
+    return Judgement(Outcome.GOOD, sentence, read_values(readings))
+
+
+def finding(sentence: str, *readings: Reading, severity: Severity | None = None) -> Judgement:
+    """FINDING; severity: None for that of the check."""
+    return Judgement(Outcome.FINDING, sentence, read_values(readings), severity)
+
+
+def not_applicable(sentence: str, *readings: Reading) -> Judgement:
+    """NOT_APPLICABLE."""
+    return Judgement(Outcome.NOT_APPLICABLE, sentence, read_values(readings))
+
+
+def unknown(sentence: str, *readings: Reading) -> Judgement:
+    """UNKNOWN."""
+    return Judgement(Outcome.UNKNOWN, sentence, read_values(readings))
+
+
+def not_understood(reading: Reading) -> Judgement:
+    """UNKNOWN, because a text means nothing to this version."""
+    return unknown(f"{clean(reading.path)} holds what this version does not understand.", reading)
+
+
+def first_names(names: Iterable[str]) -> str:
+    """The first few of the names, each once, and how many more there are."""
+    once = list(dict.fromkeys(map(clean, names)))
+    more = len(once) - MOST_NAMES
+    return ", ".join(once[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def cpu_words(cpus: Collection[int]) -> str:
+    """CPU 3, or CPUs 2-3,8."""
+    return f"CPU{'s' if len(cpus) != 1 else ''} {format_cpus(tuple(sorted(cpus)))}"
+
+
+def first_missing(readings: Sequence[Reading]) -> Reading | None:
+    """The first reading that says nothing of the system: neither HERE nor ABSENT."""
+    return next((reading for reading in readings if not reading.here and not reading.absent), None)

@@ -1,0 +1,463 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of the isolation of CPUs, and of where interrupts are served.
+
+The CPUs that shall be isolated are those that the user names, or else those that the kernel isolates.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from rtproof.audit import readings
+from rtproof.audit.answers import (
+    cpu_words,
+    finding,
+    first_missing,
+    first_names,
+    good,
+    not_applicable,
+    not_understood,
+    unknown,
+)
+from rtproof.audit.audit_model import Judgement
+from rtproof.audit.check import Check, Severity
+from rtproof.audit.conditions import ISOLATED, PARTITIONED, isolated_cpus, kernel_isolated_cpus
+from rtproof.audit.facts import Facts, Reading, parse_cpu_list, parse_cpu_mask
+from rtproof.audit.interrupts import SOFTIRQS, TABLE, Interrupt, counted, read_interrupts
+from rtproof.audit.system_threads import AuditedThread, all_threads, application_threads, measuring_processes
+from rtproof.record.contents import Moment
+
+ONLINE, PRESENT = "/sys/devices/system/cpu/online", "/sys/devices/system/cpu/present"
+_NOISY_SOFTIRQS = ("NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "BLOCK_IOPOLL", "TASKLET", "HI")
+_CGROUP = "/sys/fs/cgroup"
+
+
+def _wanted(facts: Facts) -> frozenset[int]:
+    """The CPUs that shall be isolated. The condition isolated-cpus of the checks says that there are some."""
+    return isolated_cpus(facts) or frozenset()
+
+
+def _shown(reading: Reading, text: str) -> Reading:
+    return Reading(reading.path, reading.state, text, reading.reason)
+
+
+def declared(facts: Facts, check: Check) -> Judgement:
+    """Whether CPUs shall be isolated, and the named ones exist and leave some for the rest."""
+    online = facts.read(ONLINE)
+    cpus, wanted = facts.cpus(ONLINE), isolated_cpus(facts)
+    if cpus is None or not cpus:
+        return readings.missing(check, [online]) if not online.here else not_understood(online)
+    if wanted is None:
+        return unknown("It is not known which CPUs are isolated; name them with --cpus.", facts.read(ISOLATED))
+    return _declared(facts, wanted, cpus, online)
+
+
+def _declared(facts: Facts, wanted: frozenset[int], online: frozenset[int], shown: Reading) -> Judgement:
+    present = facts.cpus(PRESENT) or online
+    if wanted - present:
+        return finding(f"There is no {_singular(wanted - present)}.", shown, severity=Severity.MEDIUM)
+    if wanted - online:
+        return finding(f"{cpu_words(wanted - online)}: not on line.", shown, severity=Severity.MEDIUM)
+    if wanted >= online and len(online) > 1:
+        text = "All CPUs shall be isolated, and none is left for the rest of the system."
+        return finding(text, shown, severity=Severity.MEDIUM)
+    if not wanted:
+        return finding("No CPU is isolated, and none was named with --cpus.", shown)
+    return good(f"Isolated: {cpu_words(wanted)}; for the rest of the system: {cpu_words(online - wanted)}.", shown)
+
+
+def _singular(cpus: frozenset[int]) -> str:
+    return cpu_words(cpus) if len(cpus) == 1 else f"CPU of {cpu_words(cpus).removeprefix('CPUs ')}"
+
+
+def partition(facts: Facts, check: Check) -> Judgement:
+    """Whether the scheduler leaves the CPUs alone: by isolcpus=, or by a valid partition of control groups."""
+    wanted = _wanted(facts)
+    patterns = [f"{_CGROUP}{depth}/cpuset.cpus.partition" for depth in ("/*", "/*/*", "/unified/*")]
+    partitions = [reading for pattern in patterns for reading in facts.match(pattern)]
+    invalid = [reading for reading in partitions if reading.here and "invalid" in reading.word]
+    if invalid:
+        return finding(f"A partition of control groups is not valid: {invalid[0].word}.", *invalid)
+    isolated, partitioned = facts.read(ISOLATED), facts.read(PARTITIONED)
+    valid = [facts.read(one.path.replace("partition", "effective")) for one in partitions if one.word == "isolated"]
+    here = [reading for reading in (isolated, partitioned, *valid) if reading.here]
+    known = [parse_cpu_list(reading.word) for reading in here]
+    free = wanted - frozenset[int]().union(*(cpus for cpus in known if cpus is not None))
+    if not free:
+        return good("The scheduler moves no thread to or from these CPUs.", *here)
+    hidden = first_missing([isolated, *partitions, partitioned, *valid])
+    if None in known or hidden:
+        why = f"{hidden.path} could not be read: {hidden.reason}." if hidden else "A list of CPUs is not understood."
+        return unknown(f"It is not known whether {cpu_words(free)} are isolated. {why}", isolated, partitioned)
+    balanced = facts.read(f"{_CGROUP}/cpuset/cpuset.sched_load_balance")
+    if balanced.word == "0":
+        return unknown("A control group of version 1 may isolate the CPUs: the root has no load balancing.", balanced)
+    return finding(f"The scheduler moves threads to {cpu_words(free)} as to all others.", isolated, partitioned)
+
+
+def kernel_threads(facts: Facts, check: Check) -> Judgement:
+    """Threads of the kernel that may run on isolated CPUs although they can be moved."""
+    found = all_threads(facts)
+    if found.threads is None:
+        return _no_threads(check, found.reading)
+    movable = [
+        one
+        for one in found.threads
+        if one.of_kernel and not one.bound and not one.name.startswith("irq/") and one.name != "kthreadd"
+    ]
+    return _judge_threads(facts, found.reading, movable, "threads of the kernel")
+
+
+def _no_threads(check: Check, reading: Reading) -> Judgement:
+    return not_understood(reading) if reading.here else readings.missing(check, [reading])
+
+
+def _judge_threads(facts: Facts, reading: Reading, threads: Sequence[AuditedThread], what: str) -> Judgement:
+    wanted = _wanted(facts)
+    bad = [one for one in threads if one.cpus and one.cpus & wanted]
+    if not bad:
+        hidden = [one for one in threads if one.cpus is None]
+        if hidden:
+            return unknown(f"It is not known where {hidden[0].label} may run.", _shown(reading, hidden[0].label))
+        return good(f"None of {len(threads)} movable {what} may run on {cpu_words(wanted)}.", _shown(reading, "none"))
+    names = first_names(one.name for one in bad)
+    balanced = facts.read(ISOLATED)
+    unbalanced = parse_cpu_list(balanced.word) if balanced.here else None
+    seldom = unbalanced is not None and wanted <= unbalanced and not any(one.cpu in wanted for one in bad)
+    more = " None of them ran there last, and the scheduler moves none there." if seldom else ""
+    text = f"{len(bad)} {what} may run on {cpu_words(wanted)}: {names}.{more}"
+    return finding(text, _shown(reading, names), severity=Severity.LOW if seldom else None)
+
+
+def tasks(facts: Facts, check: Check) -> Judgement:
+    """Threads of other programs that may run on isolated CPUs."""
+    found = all_threads(facts)
+    if found.threads is None:
+        return _no_threads(check, found.reading)
+    own, wanted = measuring_processes(facts), _wanted(facts)
+    others = [
+        one
+        for one in found.threads
+        if not one.of_kernel
+        and one.pid not in own
+        and one.parent not in own
+        and not _is_application(facts, one, wanted)
+    ]
+    return _judge_threads(facts, found.reading, others, "threads of programs")
+
+
+def _is_application(facts: Facts, thread: AuditedThread, wanted: frozenset[int]) -> bool:
+    """Whether a thread belongs there: of the named application; if none is named, bound there with a policy for it."""
+    if facts.request.pid is not None:
+        return thread.pid == facts.request.pid
+    return thread.real_time and thread.cpus is not None and thread.cpus <= wanted
+
+
+def interrupts(facts: Facts, check: Check) -> Judgement:
+    """Interrupts of devices that isolated CPUs serve."""
+    found = read_interrupts(facts)
+    movable = [one for one in found.interrupts if not one.per_cpu and not one.managed]
+    return _judge_interrupts(facts, check, movable, found.readings)
+
+
+def _judge_interrupts(facts: Facts, check: Check, chosen: Sequence[Interrupt], read: Sequence[Reading]) -> Judgement:
+    wanted = _wanted(facts)
+    if not any(reading.here for reading in read):
+        return readings.missing(check, list(read))
+    own = _application_cpus(facts)
+    bad = [one for one in chosen if (one.serving or frozenset()) & wanted and not _is_its_own(one, own)]
+    if not bad:
+        hidden = [one for one in chosen if one.serving is None]
+        if hidden:
+            return unknown(f"It is not known which CPUs serve the interrupt {hidden[0].label}.", *read[:1])
+        return good(f"None of {len(chosen)} such interrupts is served by {cpu_words(wanted)}.", _shown(read[0], "none"))
+    numbers = {one.number for one in bad}
+    shown = [reading for reading in read if int(reading.path.split("/")[3]) in numbers]
+    names = first_names(f"{one.label} on {cpu_words(one.serving or ())}" for one in bad)
+    return finding(f"{cpu_words(wanted)}: {_interrupts(len(bad))}: {names}.", *shown[:5])
+
+
+def _interrupts(number: int) -> str:
+    return "1 interrupt is served there" if number == 1 else f"{number} interrupts are served there"
+
+
+def _application_cpus(facts: Facts) -> frozenset[int]:
+    """The isolated CPUs to which the application is bound; none if it is bound to none."""
+    threads = application_threads(facts).threads or ()
+    bound = [one.cpus for one in threads if one.cpus and one.cpus <= _wanted(facts)]
+    return frozenset[int]().union(*bound)
+
+
+def _is_its_own(interrupt: Interrupt, cpus: frozenset[int]) -> bool:
+    """Whether somebody bound the interrupt to the application's CPUs, as one does with that of its device."""
+    return bool(interrupt.wanted) and (interrupt.wanted or frozenset()) <= cpus
+
+
+def managed(facts: Facts, check: Check) -> Judgement:
+    """Interrupts that only the kernel places, and that serve isolated CPUs and others."""
+    found = read_interrupts(facts)
+    if not any(reading.here for reading in found.readings):
+        return readings.missing(check, list(found.readings))
+    chosen = [one for one in found.interrupts if one.managed]
+    if not chosen:
+        return not_applicable(
+            "No driver of this system is known to let the kernel place its interrupts.", found.readings[0]
+        )
+    wanted = _wanted(facts)
+    shared = [one for one in chosen if (one.wanted or frozenset()) - wanted]
+    return _judge_interrupts(facts, check, shared, found.readings)
+
+
+def alike(facts: Facts, check: Check) -> Judgement:
+    """Interrupts whose names begin alike, so that a tool that looks for a name hits several."""
+    found = read_interrupts(facts)
+    if not any(reading.here for reading in found.readings):
+        return readings.missing(check, list(found.readings))
+    names = sorted({name for one in found.interrupts for name in one.actions})
+    pairs = [f"{a} and {b}" for a, b in pairwise(names) if b.startswith(a) and b[len(a)].isdigit()]
+    if pairs:
+        return finding(f"Names of interrupts begin alike: {first_names(pairs)}.", _shown(found.readings[0], pairs[0]))
+    return good(
+        "No name of an interrupt is the beginning of another.", _shown(found.readings[0], f"{len(names)} names")
+    )
+
+
+def shared(facts: Facts, check: Check) -> Judgement:
+    """Interrupts with several handlers."""
+    found = read_interrupts(facts)
+    if not any(reading.here for reading in found.readings):
+        return readings.missing(check, list(found.readings))
+    bad = [one for one in found.interrupts if len(one.actions) > 1 and not one.per_cpu]
+    if bad:
+        labels = first_names(one.label for one in bad)
+        return finding(f"Several devices share an interrupt: {labels}.", _shown(found.readings[0], labels))
+    if not any(one.actions for one in found.interrupts):
+        return unknown("The names of the interrupts' handlers are not known.", facts.read(TABLE))
+    return good(
+        "Each device has an interrupt of its own.", _shown(found.readings[0], f"{len(found.interrupts)} interrupts")
+    )
+
+
+def flood(facts: Facts, check: Check) -> Judgement:
+    """What isolated CPUs served between the two looks: interrupts of devices, and work that is put off to softirqs."""
+    wanted, hard, soft = _wanted(facts), counted(facts, TABLE), counted(facts, SOFTIRQS)
+    for missing in (hard, soft):
+        if isinstance(missing, Reading):
+            return not_understood(missing) if missing.here else readings.missing(check, [missing])
+    assert isinstance(hard, dict)
+    assert isinstance(soft, dict)
+    known = {str(one.number): one for one in read_interrupts(facts).interrupts}
+    own = _application_cpus(facts)
+    served = {
+        f"interrupt {known[name].label if name in known else name}": count
+        for name, count in _on(hard, wanted).items()
+        if name.isdigit() and not (name in known and (known[name].per_cpu or _is_its_own(known[name], own)))
+    }
+    put_off = {f"softirq {name}": count for name, count in _on(soft, wanted).items() if name in _NOISY_SOFTIRQS}
+    found = {name: count for name, count in (served | put_off).items() if count > 0}
+    table = facts.read(TABLE, Moment.END)
+    if not found:
+        return good(f"{cpu_words(wanted)} served none of a device between the two looks.", _shown(table, "0"))
+    names = first_names(f"{name} {count} times" for name, count in sorted(found.items(), key=lambda item: -item[1]))
+    severity = None if any(count > 0 for count in served.values()) else Severity.MEDIUM
+    text = f"{cpu_words(wanted)} served between the two looks: {names}."
+    return finding(text, _shown(table, names), severity=severity)
+
+
+def _on(counts: dict[str, dict[int, int]], cpus: frozenset[int]) -> dict[str, int]:
+    return {name: sum(count for cpu, count in row.items() if cpu in cpus) for name, row in counts.items()}
+
+
+def balancer(facts: Facts, check: Check) -> Judgement:
+    """Whether irqbalance moves interrupts, and to which CPUs."""
+    found = all_threads(facts)
+    if found.threads is None:
+        return _no_threads(check, found.reading)
+    if not any(one.name == "irqbalance" and not one.of_kernel for one in found.threads):
+        return good("irqbalance does not run.", _shown(found.reading, "no irqbalance"))
+    wanted, seen = isolated_cpus(facts), _shown(found.reading, "irqbalance")
+    if not wanted:
+        return finding("irqbalance runs, and moves interrupts at any time.", seen, severity=Severity.LOW)
+    files = [facts.read(path) for path in check.read[1:]]
+    banned, where = _banned(files)
+    if banned is None and where is None:
+        banned = kernel_isolated_cpus(facts)
+    if banned is not None and wanted <= banned:
+        text = f"irqbalance runs, and leaves out {cpu_words(wanted)}; still it moves interrupts that you place."
+        return finding(text, seen, *([where] if where else []), severity=Severity.LOW)
+    return finding(
+        f"irqbalance runs, and may move interrupts to {cpu_words(wanted)}.", seen, *([where] if where else [])
+    )
+
+
+def _banned(files: Iterable[Reading]) -> tuple[frozenset[int] | None, Reading | None]:
+    """The CPUs that the configuration of irqbalance leaves out, and the file that says so."""
+    for reading in files:
+        found = re.findall(r'(?m)^\s*(?:export )?IRQBALANCE_BANNED_CPU(LIST|S)="?([0-9a-fA-F,\-]+)"?\s*$', reading.text)
+        if found:
+            kind, value = found[-1]
+            return (parse_cpu_list if kind == "LIST" else parse_cpu_mask)(value), _shown(reading, value)
+    return None, None
+
+
+def siblings(facts: Facts, check: Check) -> Judgement:
+    """Whether another hardware thread shares the core of an isolated CPU."""
+    wanted, online = _wanted(facts), facts.cpus(ONLINE)
+    active = facts.read("/sys/devices/system/cpu/smt/active")
+    if active.word == "0":
+        return good("No core runs more than one hardware thread.", active)
+    found = []
+    for cpu in sorted(wanted):
+        reading = facts.read(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+        cpus = parse_cpu_list(reading.word) if reading.here else None
+        if cpus is None:
+            return not_understood(reading) if reading.here else readings.missing(check, [reading])
+        found.append((cpu, cpus - {cpu}, reading))
+    busy = [(cpu, others, reading) for cpu, others, reading in found if others & (online or others)]
+    if not busy:
+        return good("Each isolated CPU has its core for itself.", *(reading for _, _, reading in found))
+    cpu, others, _ = busy[0]
+    severity = Severity.LOW if all(others <= wanted for _, others, _ in busy) else None
+    text = f"CPU {cpu} shares its core with {cpu_words(others)}."
+    return finding(text, *(reading for _, _, reading in busy), severity=severity)
+
+
+def last_level_cache(facts: Facts, check: Check) -> Judgement:
+    """Whether isolated CPUs share a cache with others and nothing divides it."""
+    wanted = _wanted(facts)
+    pattern = "/sys/devices/system/cpu/cpu*/cache/index3/shared_cpu_list"
+    lists = [reading for reading in facts.match(pattern) if _cpu_of(reading.path) in wanted | {None}]
+    here = [reading for reading in lists if reading.here]
+    if not here:
+        return readings.missing(check, lists or list(facts.match(pattern)))
+    divided = facts.read("/sys/fs/resctrl/schemata")
+    sharing = [reading for reading in here if (parse_cpu_list(reading.word) or frozenset()) - wanted]
+    if not sharing:
+        return good("No other CPU shares the last cache of the isolated ones.", *here)
+    if divided.here and len(facts.match("/sys/fs/resctrl/*/schemata")) > 1:
+        return good("Groups of resctrl divide the cache.", divided)
+    others = (parse_cpu_list(sharing[0].word) or wanted) - wanted
+    return finding(f"The isolated CPUs share their last cache with {cpu_words(others)}.", *sharing[:2])
+
+
+def _cpu_of(path: str) -> int | None:
+    number = re.search(r"/(?:cpu|machinecheck)(\d{1,6})/", path)
+    return int(number[1]) if number else None
+
+
+def machine_checks(facts: Facts, check: Check) -> Judgement:
+    """Whether isolated CPUs look for corrected errors of the hardware from time to time."""
+    wanted = _wanted(facts)
+    ignored, interval = (
+        facts.match(f"/sys/devices/system/machinecheck/machinecheck*/{name}")
+        for name in ("ignore_ce", "check_interval")
+    )
+    here = [reading for reading in interval if reading.here]
+    if not here:
+        return readings.missing(check, list(interval))
+    if any(reading.number() is None for reading in here):
+        return not_understood(here[0])
+    if all(reading.number() == 0 for reading in here):
+        return good("No CPU looks for corrected errors.", here[0])
+    off = {_cpu_of(reading.path) for reading in ignored if reading.number() == 1}
+    if wanted <= off:
+        return good("Isolated CPUs ignore corrected errors.", *(one for one in ignored if _cpu_of(one.path) in wanted))
+    left = sorted(wanted - off)
+    return finding(f"{cpu_words(left)} look for corrected errors every {here[0].word} s.", here[0])
+
+
+def numa(facts: Facts, check: Check) -> Judgement:
+    """Whether the isolated CPUs, and the memory of the application, are in one node."""
+    lists = facts.match("/sys/devices/system/node/node*/cpulist")
+    here = [reading for reading in lists if reading.here]
+    if not here:
+        return readings.missing(check, list(lists))
+    if len(here) == 1:
+        return not_applicable("All memory is in one node.", here[0])
+    wanted = _wanted(facts)
+    near = [reading for reading in here if (parse_cpu_list(reading.word) or frozenset()) & wanted]
+    if len(near) > 1:
+        return finding(f"{cpu_words(wanted)} are in {len(near)} nodes, and memory is near to only one of them.", *near)
+    if not near:
+        return unknown(f"It is not known in which node {cpu_words(wanted)} are.", *here)
+    return _memory_of_application(facts, near[0])
+
+
+def _memory_of_application(facts: Facts, near: Reading) -> Judgement:
+    maps = facts.read("process/numa_maps")
+    pages: dict[str, int] = {}
+    for node, count in re.findall(r"\bN(\d{1,4})=(\d{1,15})\b", maps.text):
+        pages[node] = pages.get(node, 0) + int(count)
+    node = re.sub(r"\D", "", near.path.split("/")[-2])
+    far, total = sum(count for name, count in pages.items() if name != node), sum(pages.values())
+    if facts.request.pid is not None and not pages:
+        return unknown(f"The nodes of the application's memory are not known: {maps.reason or 'no pages'}.", near, maps)
+    if far * 10 > total:
+        text = f"{far} of the {total} pages of the application are not in node {node}, where its CPUs are."
+        return finding(text, near, _shown(maps, f"{far} of {total} pages"))
+    return good(f"The isolated CPUs are all in node {node}.", near)
+
+
+def hybrid(facts: Facts, check: Check) -> Judgement:
+    """Whether CPUs of different strength shall do the same work."""
+    wanted = _wanted(facts)
+    kinds = [facts.read(f"/sys/devices/cpu_{kind}/cpus") for kind in ("core", "atom")]
+    capacities = [one for one in facts.match("/sys/devices/system/cpu/cpu*/cpu_capacity") if one.here]
+    mixed = [one for one in kinds if one.here and (parse_cpu_list(one.word) or frozenset()) & wanted]
+    if len(mixed) > 1:
+        return finding(f"{cpu_words(wanted)} are cores of both kinds of this processor.", *mixed)
+    strengths = {one.word: one for one in capacities if _cpu_of(one.path) in wanted}
+    if len(strengths) > 1:
+        text = f"{cpu_words(wanted)} have different capacities: {', '.join(sorted(strengths))}."
+        return finding(text, *strengths.values())
+    if mixed or strengths:
+        return good("The isolated CPUs are all of one kind.", *mixed, *strengths.values())
+    hidden = first_missing([*kinds, *facts.match("/sys/devices/system/cpu/cpu*/cpu_capacity")])
+    if hidden:
+        return readings.unknown([hidden])
+    return not_applicable("The kernel knows no kinds of CPUs on this machine.", kinds[0])
+
+
+def hotplug(facts: Facts, check: Check) -> Judgement:
+    """Whether the same CPUs were on line at both looks."""
+    first, again = facts.read(ONLINE), facts.read(ONLINE, Moment.END)
+    for reading in (first, again):
+        if not reading.here:
+            return readings.missing(check, [reading])
+        if not parse_cpu_list(reading.word):
+            return not_understood(reading)
+    if first.word != again.word:
+        text = f"CPUs {first.word} were on line at the first look, and CPUs {again.word} at the second."
+        return finding(text, first, again)
+    return good("The same CPUs were on line at both looks.", first)
+
+
+def services(facts: Facts, check: Check) -> Judgement:
+    """Whether systemd keeps the services that it starts away from isolated CPUs."""
+    found, wanted = all_threads(facts), _wanted(facts)
+    if found.threads is None:
+        return _no_threads(check, found.reading)
+    first = next((one for one in found.threads if one.tid == 1), None)
+    if first is None:
+        return unknown("The process 1 was not seen, as in a container.", found.reading)
+    if first.name != "systemd":
+        return not_applicable("The first process is not systemd.", _shown(found.reading, first.label))
+    return _of_slices(facts, wanted) or _of_first_process(found.reading, first, wanted)
+
+
+def _of_slices(facts: Facts, wanted: frozenset[int]) -> Judgement | None:
+    """GOOD if systemd's groups of services and of users are kept away from the CPUs; else None."""
+    slices = [facts.read(f"{_CGROUP}/{name}.slice/cpuset.cpus.effective") for name in ("system", "user")]
+    allowed = [parse_cpu_list(reading.word) for reading in slices if reading.here]
+    if len(allowed) == len(slices) and all(cpus and not cpus & wanted for cpus in allowed):
+        return good("The slices of systemd are kept to other CPUs.", *slices)
+    return None
+
+
+def _of_first_process(reading: Reading, first: AuditedThread, wanted: frozenset[int]) -> Judgement:
+    if first.cpus is None:
+        return unknown("It is not known where systemd may run.", reading)
+    shown = _shown(reading, f"systemd/1 on {cpu_words(first.cpus)}")
+    if not first.cpus & wanted:
+        return good("systemd and what it starts are kept to other CPUs.", shown)
+    return finding(f"Services that systemd starts may run on {cpu_words(first.cpus & wanted)}.", shown)

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The interrupts of the audited system: each by its number, its actions, and the CPUs that serve it."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rtproof.audit.facts import Facts, Reading, parse_cpu_list, parse_cpu_mask
+from rtproof.core.units import whole_number
+from rtproof.record.contents import Moment
+
+TABLE, SOFTIRQS = "/proc/interrupts", "/proc/softirqs"
+_PER_CPU = re.compile(
+    r"arch_timer|arch_mem_timer|(kvm|vgic|kvm guest)\b.*|arm-pmu|riscv-(timer|pmu).*|sbi-timer|local_timer|twd"
+    r"|mct_tick\d+|IPI.*|ipi.*|xen-percpu.*|timer\d+|cpu-timer"
+)
+"""Actions of interrupts of which each CPU has one of its own."""
+_MANAGED = re.compile(
+    r"nvme\d+q[1-9]\d*|virtio\d+-req(uests)?\.\d+|megasas\d*-msix\d+|mpt\dsas\d+-msix\d+|hisi_sas.*cq.*"
+)
+"""Actions of drivers that let the kernel spread their interrupts over all CPUs."""
+_NO_ACTION = re.compile(r"\S*-(edge|level|fasteoi)|Edge|Level|\d+|None")
+
+
+@dataclass(frozen=True)
+class Interrupt:
+    """An interrupt. wanted: the CPUs that may serve it; effective: those that do; None if not known.
+
+    per_cpu: each CPU has its own, so that nobody can move it. managed: the kernel alone places it.
+    """
+
+    number: int
+    actions: tuple[str, ...]
+    wanted: frozenset[int] | None
+    effective: frozenset[int] | None
+    per_cpu: bool
+    managed: bool
+
+    @property
+    def serving(self) -> frozenset[int] | None:
+        """The CPUs that serve it, as far as is known. Old kernels, and some chips, only tell which may."""
+        return self.effective or self.wanted
+
+    @property
+    def label(self) -> str:
+        return f"{self.number} ({', '.join(self.actions) or 'no name'})"
+
+
+@dataclass(frozen=True)
+class InterruptsRead:
+    """interrupts: those with a handler. readings: what was read of them all, or why nothing was."""
+
+    interrupts: tuple[Interrupt, ...]
+    readings: tuple[Reading, ...]
+
+
+def read_interrupts(facts: Facts) -> InterruptsRead:
+    """The interrupts that have a handler, in the order of their numbers."""
+    lists, masks = (_by_number(facts, f"/proc/irq/*/smp_affinity{kind}") for kind in ("_list", ""))
+    effective = _by_number(facts, "/proc/irq/*/effective_affinity_list")
+    actions = _actions(facts)
+    details = _by_number(facts, "/sys/kernel/debug/irq/irqs/*")
+    readings = tuple(lists[number] for number in sorted(lists)) or tuple(masks[number] for number in sorted(masks))
+    if not readings:
+        return InterruptsRead((), facts.match("/proc/irq/*/smp_affinity_list"))
+    found = []
+    for number in sorted(lists.keys() | masks.keys()):
+        names = actions.get(number, ()) if actions is not None else ("",)
+        if names:
+            wanted = _wanted(lists.get(number), masks.get(number))
+            found.append(
+                _interrupt(number, tuple(filter(None, names)), (wanted, _cpus(effective.get(number))), details)
+            )
+    return InterruptsRead(tuple(found), readings)
+
+
+def _interrupt(
+    number: int,
+    names: tuple[str, ...],
+    cpus: tuple[frozenset[int] | None, frozenset[int] | None],
+    details: Mapping[int, Reading],
+) -> Interrupt:
+    flags = details[number].text if number in details else ""
+    per_cpu = "IRQD_PER_CPU" in flags or (bool(names) and all(_PER_CPU.fullmatch(name) for name in names))
+    managed = "IRQD_AFFINITY_MANAGED" in flags or (not flags and any(_MANAGED.fullmatch(name) for name in names))
+    return Interrupt(number, names, *cpus, per_cpu, managed)
+
+
+def _wanted(listed: Reading | None, masked: Reading | None) -> frozenset[int] | None:
+    """The kernel has the list since 2.6.38, and the mask always."""
+    if listed and listed.here:
+        return parse_cpu_list(listed.word)
+    return parse_cpu_mask(masked.word) if masked and masked.here else None
+
+
+def _cpus(reading: Reading | None) -> frozenset[int] | None:
+    return parse_cpu_list(reading.word) if reading and reading.here else None
+
+
+def _by_number(facts: Facts, pattern: str) -> dict[int, Reading]:
+    """The files of a pattern by the number of the interrupt in its path."""
+    found = {}
+    for reading in facts.match(pattern):
+        number = re.search(r"/(?:irq|irqs)/(\d{1,6})(?:/|$)", reading.path)
+        if number and reading.path != pattern:
+            found[int(number[1])] = reading
+    return found
+
+
+def _actions(facts: Facts) -> dict[int, tuple[str, ...]] | None:
+    """The names of the handlers of each interrupt that has any; None if nothing tells."""
+    files = {
+        number: reading for number, reading in _by_number(facts, "/sys/kernel/irq/*/actions").items() if reading.here
+    }
+    if files:
+        named = {number: tuple(filter(None, reading.word.split(","))) for number, reading in files.items()}
+        return {number: names for number, names in named.items() if names}
+    table = read_table(facts.read(TABLE))
+    return None if table is None else table.actions
+
+
+@dataclass(frozen=True)
+class CountTable:
+    """/proc/interrupts or /proc/softirqs. counts: by the row's name and CPU. actions: of rows with a number."""
+
+    counts: dict[str, dict[int, int]]
+    actions: dict[int, tuple[str, ...]]
+
+
+def read_table(reading: Reading) -> CountTable | None:
+    """The table in a reading; None if it is not HERE, or is no table."""
+    lines = reading.text.splitlines() if reading.here else []
+    cpus = re.findall(r"CPU(\d{1,5})", lines[0]) if lines else []
+    if not cpus:
+        return None
+    counts: dict[str, dict[int, int]] = {}
+    actions: dict[int, tuple[str, ...]] = {}
+    for line in lines[1:]:
+        name, colon, rest = line.strip().partition(":")
+        if not colon:
+            continue
+        words = rest.split(maxsplit=len(cpus))
+        numbers = [whole_number(word) for word in words[: len(cpus)]]
+        counts[name] = {int(cpu): number for cpu, number in zip(cpus, numbers, strict=False) if number is not None}
+        if name.isdigit() and len(words) > len(cpus):
+            names = re.split(r"\s{2,}", words[-1].strip())[-1]
+            if not _NO_ACTION.fullmatch(names):
+                actions[int(name)] = tuple(names.split(", "))
+    return CountTable(counts, actions)
+
+
+def counted(facts: Facts, path: str) -> dict[str, dict[int, int]] | Reading:
+    """How much each row of a table grew on each CPU between the two looks; or the reading that is missing."""
+    tables = []
+    for moment in (Moment.START, Moment.END):
+        reading = facts.read(path, moment)
+        table = read_table(reading)
+        if table is None:
+            return reading
+        tables.append(table.counts)
+    start, end = tables
+    return {
+        name: {cpu: number - start[name][cpu] for cpu, number in row.items() if cpu in start[name]}
+        for name, row in end.items()
+        if name in start
+    }

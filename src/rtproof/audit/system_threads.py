@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The threads of the audited system, and those of the application that the audit is about."""
+
+import re
+from dataclasses import dataclass
+
+from rtproof.audit.facts import Facts, Reading, parse_cpu_list
+from rtproof.core.units import whole_number
+
+REAL_TIME = ("FF", "RR", "DLN")
+"""The short names of the policies that come before all others."""
+BOUND, OF_KERNEL = 0x04000000, 0x00200000
+"""Flags of a thread: the kernel lets nobody move it; it is a thread of the kernel."""
+_KNOWN = ("PID", "TID", "PPID", "CLS", "RTPRIO", "NICE", "CPU", "CPUS", "FLAGS", "COMM")
+
+
+@dataclass(frozen=True)
+class AuditedThread:
+    """A thread. policy: as TS, FF, RR, DLN. priority: 0 without a real-time policy.
+
+    cpus: where it may run, None if not known. slack_ns: None if not known. name: without brackets.
+    """
+
+    pid: int
+    tid: int
+    parent: int
+    policy: str
+    priority: int
+    cpu: int | None
+    cpus: frozenset[int] | None
+    flags: int
+    slack_ns: int | None
+    name: str
+    of_kernel: bool
+
+    @property
+    def real_time(self) -> bool:
+        return self.policy in REAL_TIME
+
+    @property
+    def bound(self) -> bool:
+        """Whether nobody can move it."""
+        return bool(self.flags & BOUND)
+
+    @property
+    def label(self) -> str:
+        """Its name and number."""
+        return f"{self.name}/{self.tid}"
+
+
+@dataclass(frozen=True)
+class ThreadsRead:
+    """What was read. threads: None if it could not be read or understood."""
+
+    reading: Reading
+    threads: tuple[AuditedThread, ...] | None
+
+
+def all_threads(facts: Facts) -> ThreadsRead:
+    """All threads of the system."""
+    return _read(facts.read("tasks"))
+
+
+def application_threads(facts: Facts) -> ThreadsRead:
+    """The threads of the application."""
+    return _read(facts.read("process/threads"))
+
+
+def measuring_processes(facts: Facts) -> frozenset[int]:
+    """The numbers of the processes that collected the facts. They are no part of the audited system."""
+    status = dict(re.findall(r"(?m)^(P?Pid):\s+(\d{1,10})$", facts.read("/proc/self/status").text))
+    own = {status.get("Pid"), status.get("PPid") if "Pid" in status else None, facts.record.fact("agent_pid")}
+    return frozenset(int(number) for number in own if number and number.isdigit() and int(number) > 1)
+
+
+def parse_threads(text: str) -> tuple[AuditedThread, ...] | None:
+    """The threads in a table with a line of titles; None if any line of it cannot be understood."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    titles = lines[0].split() if lines else []
+    if len(lines) < 2 or titles[-1] != "COMM" or not {"PID", "TID", "CLS"} <= set(titles):
+        return None
+    threads = [_parse_thread(line.split(maxsplit=len(titles) - 1), titles) for line in lines[1:]]
+    return None if None in threads else tuple(thread for thread in threads if thread)
+
+
+def _parse_thread(words: list[str], titles: list[str]) -> AuditedThread | None:
+    if len(words) not in (len(titles) - 1, len(titles)):
+        return None
+    row = dict(zip(titles, words, strict=False))
+    pid, tid = whole_number(row["PID"]), whole_number(row["TID"])
+    if pid is None or tid is None:
+        return None
+    name, flags = row.get("COMM", ""), _hexadecimal(row.get("FLAGS", ""))
+    slack = next((row.get(title, "") for title in titles if title not in _KNOWN), "")
+    brackets = name.startswith("[") and name.endswith("]")
+    return AuditedThread(
+        pid,
+        tid,
+        whole_number(row.get("PPID", "")) or 0,
+        row["CLS"],
+        whole_number(row.get("RTPRIO", "")) or 0,
+        whole_number(row.get("CPU", "")),
+        parse_cpu_list(row["CPUS"]) or None if "CPUS" in row else None,
+        flags,
+        whole_number(slack),
+        name[1:-1] if brackets else name,
+        bool(flags & OF_KERNEL) or (brackets and not flags),
+    )
+
+
+def _hexadecimal(text: str) -> int:
+    return int(text, 16) if re.fullmatch(r"(0x)?[0-9a-fA-F]{1,16}", text) else 0
+
+
+def _read(reading: Reading) -> ThreadsRead:
+    return ThreadsRead(reading, parse_threads(reading.text) if reading.here else None)
