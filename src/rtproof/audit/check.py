@@ -48,7 +48,8 @@ class Good(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a value must be to be good; all that is given must hold.
 
     one_of: one of these words. none_of: none of these. at_least, at_most: for numbers. lacks: a pattern that no part of
-    the text fits. has: a pattern that some part fits. cpus: "housekeeping": no isolated CPU is among them.
+    the text fits. has: a pattern that some part fits. cpus: "housekeeping": no isolated CPU is among them. known: the
+    words that can stand there besides those of one_of and none_of; if given, nobody understands any other word.
     """
 
     one_of: tuple[str, ...] = ()
@@ -58,6 +59,7 @@ class Good(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lacks: str = ""
     has: str = ""
     cpus: str = ""
+    known: tuple[str, ...] = ()
 
 
 class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

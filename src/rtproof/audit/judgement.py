@@ -141,7 +141,9 @@ def _number_is_good(good: Good, number: int) -> bool:
     )
 
 
-def _word_is_good(good: Good, word: str) -> bool:
+def _word_is_good(good: Good, word: str) -> bool | None:
+    if good.known and word not in (*good.known, *good.one_of, *good.none_of):
+        return None
     return (
         (not good.one_of or word in good.one_of)
         and word not in good.none_of

@@ -2,11 +2,13 @@
 """What checks say of what they read: values shortened for people, and judgements of what is missing."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from rtproof.audit.audit_model import Judgement, Outcome, ReadValue
 from rtproof.audit.check import Check, IfAbsent
-from rtproof.audit.facts import Facts, Reading
+from rtproof.audit.facts import Facts, Reading, State
 from rtproof.core.printable import clean
+from rtproof.record.contents import Moment
 
 LONGEST_VALUE = 200
 
@@ -59,3 +61,29 @@ def read_source(facts: Facts, source: str) -> tuple[Reading, ...]:
     if colon and kind == "boot":
         return (facts.parameter(name),)
     return facts.match(source)
+
+
+@dataclass(frozen=True)
+class TwoMoments:
+    """What was read at the start and again at the end. pairs: the readings of both moments, HERE at both.
+
+    missing: readings, at either moment, of what was not HERE, and a file of which there is only the first reading.
+    """
+
+    pairs: tuple[tuple[Reading, Reading], ...]
+    missing: tuple[Reading, ...]
+
+
+def two_moments(facts: Facts, source: str) -> TwoMoments:
+    """The files of a path or a pattern at both moments."""
+    start = facts.match(source)
+    pairs = tuple((reading, _again(facts, reading)) for reading in start if reading.here)
+    lost = [end for _, end in pairs if not end.here]
+    return TwoMoments(tuple(pair for pair in pairs if pair[1].here), (*(one for one in start if not one.here), *lost))
+
+
+def _again(facts: Facts, reading: Reading) -> Reading:
+    end = facts.read(reading.path, Moment.END)
+    if end.state is not State.NOT_COLLECTED:
+        return end
+    return Reading(reading.path, State.NOT_COLLECTED, "", "it was read at one moment only, so that no change shows")
