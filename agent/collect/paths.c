@@ -59,7 +59,6 @@ const struct audit_path audit_paths[] = {
 
 	/* power */
 	{ "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor", FILE_CONTENT },
-	{ "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor", FILE_CONTENT },
 	{ "/sys/devices/system/cpu/cpufreq/policy*/scaling_min_freq", FILE_CONTENT },
 	{ "/sys/devices/system/cpu/cpufreq/policy*/scaling_max_freq", FILE_CONTENT },
 	{ "/sys/devices/system/cpu/cpufreq/policy*/scaling_cur_freq", FILE_COUNTS },
@@ -97,7 +96,6 @@ const struct audit_path audit_paths[] = {
 	/* clocks */
 	{ "/sys/devices/system/clocksource/clocksource0/current_clocksource", FILE_COUNTS },
 	{ "/sys/devices/system/clocksource/clocksource0/available_clocksource", FILE_CONTENT },
-	{ "/proc/timer_list", FILE_CONTENT },
 	{ "/sys/devices/system/node/online", FILE_CONTENT },
 
 	/* memory */

@@ -92,9 +92,10 @@ _BROADCAST = re.compile(r"^tick_broadcast_mask:\s*([0-9a-f,]{1,4096})$", re.MULT
 
 def timer_devices(facts: Facts, check: Check) -> Judgement:
     """Each CPU that matters has a timer of its own, and needs no other device while it sleeps."""
-    found = facts.read(check.read[0])
-    if not found.here:
-        return readings.missing(check, [found])
+    both = [facts.read(source) for source in check.read]
+    found = next((one for one in both if one.here), None)
+    if found is None:
+        return readings.missing(check, [one for one in both if one.state is not State.NOT_COLLECTED] or both)
     timers = {int(cpu): name.strip() for _, cpu, name in _DEVICE.findall(found.text) if cpu}
     if not timers:
         return readings.unknown([found], f"{found.path} names no timer of a CPU.")

@@ -68,9 +68,9 @@ def _offline(reading: Reading, online: frozenset[int] | None) -> bool:
 
 
 def _nothing(check: Check, found: Sequence[Reading]) -> Judgement:
-    """The judgement if none is HERE. A file that was listed and then vanished was not absent."""
-    vanished = [one for one in found if one.absent and "*" not in one.path]
-    if vanished and any("*" in source for source in check.read):
+    """The judgement if none is HERE. A policy that was listed and then vanished was not absent."""
+    vanished = [one for one in found if one.absent and re.search(r"/policy\d", one.path)]
+    if vanished:
         return _vanished(vanished)
     return readings.missing(check, found)
 
@@ -180,7 +180,7 @@ def turbo(facts: Facts, check: Check) -> Judgement:
     found = [one for source in check.read for one in facts.match(source)]
     here = [one for one in found if one.here]
     if not here:
-        return _nothing(check, found)
+        return readings.missing(check, found)
     states = {_boosts(one) for one in here}
     if None in states:
         return readings.unknown(here, f"{clean(here[0].path)} holds what this version does not understand.")
@@ -482,7 +482,8 @@ def _links_of_firmware(policy: Reading, found: Sequence[Reading]) -> Judgement:
         return readings.unknown(lost)
     if any(one.here for one in found):
         return _good([policy, *(one for one in found if one.here)])
-    return readings.unknown([policy], "The firmware decided which links may sleep, and the kernel does not show it.")
+    sentence = "The firmware decided which links may sleep, and the kernel does not show it."
+    return _finding(sentence, [policy], Severity.LOW, Outcome.UNKNOWN)
 
 
 def _device(reading: Reading) -> str:
@@ -550,6 +551,7 @@ def throttling(facts: Facts, check: Check) -> Judgement:
             sentence = f"The firmware slows the CPU down now, or has since the first look: {end.word}."
         return _finding(clean(sentence) + _others(len(grown)), [one for pair in grown for one in pair])
     lost = [one for one in missing if not one.absent]
+    lost += [one for count in counts if count.pairs for one in _lost(facts, count.missing)]
     if lost:
         return _vanished(lost)
     if not pairs:
