@@ -246,7 +246,8 @@ class _Request:
 def _request(facts: Facts) -> _Request:
     reading = facts.read("dma-latency")
     if not reading.here:
-        return _Request(reading, None, reading.absent)
+        hidden = not reading.absent or not facts.read(f"{CPU}/cpuidle/current_driver").absent
+        return _Request(reading, None, not hidden)
     us = reading.number()
     if us is None or us < 0 or us >= NO_REQUEST_US:
         return _Request(reading, None, us is not None and us >= 0)
@@ -333,7 +334,8 @@ def _judge_states(facts: Facts, check: Check, states: Sequence[_IdleState]) -> J
     if certain and request.known:
         return _deep_finding(facts, check, certain, request)
     if certain:
-        sentence = f"{clean(request.reading.path)} could not be read: {request.reading.reason or 'it is no number'}."
+        why = request.reading.reason or "it is no number"
+        sentence = f"It is not known whether some process forbids deep states: {clean(request.reading.path)}: {why}."
         return readings.unknown([request.reading, certain[0].reading], sentence)
     if unclear or deep:
         bad = (unclear or deep)[0].reading
@@ -376,19 +378,27 @@ def _shallow(facts: Facts, check: Check, states: Sequence[_IdleState]) -> Judgem
 def latency_request(facts: Facts, check: Check) -> Judgement:
     """Whether a request of this moment distorts what the audit shows."""
     request = _request(facts)
-    holders = facts.read("dma-latency-holders")
-    found = [request.reading, holders]
-    if not request.known:
-        return _nothing(check, found[:1]) if not request.reading.here else _not_understood(request.reading)
+    found = [request.reading, facts.read("dma-latency-holders")]
+    if not request.known or not request.reading.here:
+        return _unknown_request(check, request)
     if request.us is None:
-        return _good([request.reading], "Nobody asks for anything, so that the idle states are those of production.")
+        return _good(found[:1], "Nobody asks for anything, so that the idle states are those of production.")
     if request.measuring:
         sentence = f"{clean(request.holders[0])} asks for at most {request.us} us while it measures; without it, "
         return _finding(sentence + "CPUs may sleep deeper than what was measured.", found)
     if request.holders:
         return _good(found, f"{clean(request.holders[0])} asks for at most {request.us} us, as long as it runs.")
     sentence = f"Something asks for at most {request.us} us; no process was seen that does, so perhaps a driver does."
-    return readings.unknown([holders if not holders.here else request.reading], sentence)
+    return readings.unknown(found, sentence)
+
+
+def _unknown_request(check: Check, request: _Request) -> Judgement:
+    if request.reading.absent and not request.known:
+        sentence = (
+            "/dev/cpu_dma_latency is not there, although this kernel has idle states: perhaps a container hides it."
+        )
+        return readings.unknown([request.reading], sentence)
+    return _not_understood(request.reading) if request.reading.here else readings.missing(check, [request.reading])
 
 
 def _not_understood(reading: Reading) -> Judgement:
