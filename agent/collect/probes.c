@@ -13,6 +13,7 @@
 #include "collect/process.h"
 #include "collect/process_groups.h"
 #include "collect/tasks.h"
+#include "collect/timer_devices.h"
 
 const struct audit_probe audit_probes[] = {
 	{ "tasks", "all threads: PID TID PPID CLS RTPRIO NICE CPU CPUS FLAGS COMM", collect_tasks, false, false },
@@ -26,6 +27,7 @@ const struct audit_probe audit_probes[] = {
 	{ "hypervisor", "what CPUID or the device tree tell of a hypervisor", collect_hypervisor, false, false },
 	{ "smi", "system management interrupts: cpuN COUNT", collect_smi, true, false },
 	{ "clock-adjust", "how the wall clock is disciplined, and how long the machine slept", collect_clock_adjust, true, false },
+	{ "timer-devices", "the lines of /proc/timer_list that name the device of each CPU's timer", collect_timer_devices, false, false },
 	{ "process/status", "of the process of --pid: its file status", collect_process_status, false, true },
 	{ "process/stat", "its file stat", collect_process_stat, true, true },
 	{ "process/limits", "its file limits", collect_process_limits, false, true },

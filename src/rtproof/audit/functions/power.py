@@ -1,0 +1,588 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judge power: frequencies, idle states and the requests against them, links, network devices, throttling."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from rtproof.audit import conditions, readings
+from rtproof.audit.audit_model import Judgement, Outcome
+from rtproof.audit.check import Check, Severity
+from rtproof.audit.facts import Facts, Reading, State
+from rtproof.core.phrases import quantity
+from rtproof.core.printable import clean
+
+CPU = "/sys/devices/system/cpu"
+_GOVERNORS = ("performance", "powersave", "userspace", "ondemand", "conservative", "schedutil", "interactive")
+_ROUNDED = 0.02
+"""Two frequencies that differ by less than this share are one. Kernel and hardware round them."""
+
+
+def _finding(
+    sentence: str, found: Iterable[Reading], severity: Severity | None = None, outcome: Outcome = Outcome.FINDING
+) -> Judgement:
+    return Judgement(outcome, sentence, readings.read_values(found), severity)
+
+
+def _good(found: Iterable[Reading], sentence: str = "") -> Judgement:
+    return _finding(sentence, found, None, Outcome.GOOD)
+
+
+def _not_applicable(sentence: str, found: Iterable[Reading] = ()) -> Judgement:
+    return _finding(sentence, found, None, Outcome.NOT_APPLICABLE)
+
+
+def _folder(reading: Reading) -> str:
+    return reading.path.rpartition("/")[0]
+
+
+def _name(reading: Reading) -> str:
+    """The name of the folder of a file, such as policy0."""
+    return clean(_folder(reading).rpartition("/")[2])
+
+
+def _number_in(pattern: str, path: str) -> int | None:
+    found = re.search(pattern, path)
+    return int(found[1]) if found else None
+
+
+def _others(n: int) -> str:
+    return f" The same holds of {quantity(n - 1, 'other')}." if n > 1 else ""
+
+
+def _concerned(facts: Facts, found: Sequence[Reading]) -> list[Reading]:
+    """Of files of single CPUs, those of the isolated CPUs; all files if no CPU is isolated, or nobody knows."""
+    isolated = conditions.isolated_cpus(facts)
+    return [one for one in found if not isolated or _number_in(r"/cpu(\d{1,6})/", one.path) in isolated]
+
+
+def _lost(facts: Facts, found: Sequence[Reading]) -> list[Reading]:
+    """Files that were listed and could not be read. A CPU that is offline has none to read."""
+    online = facts.cpus(f"{CPU}/online")
+    return [one for one in found if not one.here and not _offline(one, online)]
+
+
+def _offline(reading: Reading, online: frozenset[int] | None) -> bool:
+    cpu = _number_in(r"/(?:cpu|policy)(\d{1,6})/", reading.path)
+    return online is not None and cpu is not None and cpu not in online
+
+
+def _nothing(check: Check, found: Sequence[Reading]) -> Judgement:
+    """The judgement if none is HERE. A policy that was listed and then vanished was not absent."""
+    vanished = [one for one in found if one.absent and re.search(r"/policy\d", one.path)]
+    if vanished:
+        return _vanished(vanished)
+    return readings.missing(check, found)
+
+
+def _vanished(lost: Sequence[Reading]) -> Judgement:
+    first = lost[0]
+    if first.absent:
+        return readings.unknown(lost, f"{clean(first.path)} vanished while it was read; perhaps a CPU went offline.")
+    return readings.unknown(lost)
+
+
+@dataclass(frozen=True)
+class _Policy:
+    """The governor of some CPUs, and the limits of their frequency."""
+
+    governor: Reading
+    low: Reading
+    high: Reading
+
+    @property
+    def name(self) -> str:
+        return _name(self.governor) if "/" in self.governor.path else clean(self.governor.path)
+
+    @property
+    def fixed(self) -> bool | None:
+        low, high = self.low.number(), self.high.number()
+        return None if low is None or high is None else low == high
+
+    @property
+    def limits(self) -> str:
+        low, high = self.low.number(), self.high.number()
+        return "" if low is None or high is None else f", between {low:,} and {high:,} kHz"
+
+
+def _policies(facts: Facts) -> tuple[list[_Policy], list[Reading]]:
+    """The policies, and what of them could not be read; kernels before 4.3 have their files at each CPU."""
+    found = facts.match(f"{CPU}/cpufreq/policy*/scaling_governor")
+    if any(one.here for one in found):
+        policies = [
+            _Policy(one, *(facts.read(f"{_folder(one)}/scaling_{limit}_freq") for limit in ("min", "max")))
+            for one in found
+            if one.here
+        ]
+        return policies, _lost(facts, found)
+    rows = [row.split() for row in facts.read("frequencies").text.splitlines()]
+    made = [
+        _Policy(*(Reading(f"{what} of {row[0]}", State.HERE, word) for what, word in zip(_ROW, row[1:4], strict=True)))
+        for row in rows
+        if len(row) == 5
+    ]
+    return made, [] if made else list(found)
+
+
+_ROW = ("governor", "lowest frequency", "highest frequency")
+
+
+def governor(facts: Facts, check: Check) -> Judgement:
+    """Every policy has the governor performance, or a frequency that is fixed."""
+    policies, lost = _policies(facts)
+    if not policies:
+        return _nothing(check, lost)
+    loose = [one for one in policies if one.governor.word != "performance" and not one.fixed]
+    strange = [one.governor for one in policies if one.governor.word not in _GOVERNORS]
+    if strange:
+        return readings.unknown(strange, f"{clean(strange[0].path)} names a governor that rtproof does not know.")
+    if loose:
+        first = loose[0]
+        sentence = f"The governor {first.governor.word} changes the frequency of {first.name}{first.limits}."
+        return _finding(sentence + _others(len(loose)), [one.governor for one in loose])
+    return _vanished(lost) if lost else _good(one.governor for one in policies)
+
+
+def fixed_frequency(facts: Facts, check: Check) -> Judgement:
+    """The limits of the frequency are one, and the frequency did not move between two moments."""
+    policies, lost = _policies(facts)
+    if not policies:
+        return _nothing(check, lost)
+    moved = _moved_frequency(facts)
+    if moved:
+        return moved
+    loose = [one for one in policies if one.fixed is False]
+    if loose:
+        first = loose[0]
+        held = all(one.governor.word == "performance" for one in loose)
+        sentence = f"The frequency of {first.name} is not fixed{first.limits}; its governor is {first.governor.word}."
+        found = [reading for one in loose for reading in (one.low, one.high)]
+        return _finding(clean(sentence) + _others(len(loose)), found, Severity.LOW if held else None)
+    lost += [reading for one in policies for reading in (one.low, one.high) if reading.number() is None]
+    lost += readings.two_moments(facts, f"{CPU}/cpufreq/policy*/scaling_cur_freq").missing
+    if lost:
+        return _vanished(lost)
+    return _good([policies[0].low, policies[0].high])
+
+
+def _moved_frequency(facts: Facts) -> Judgement | None:
+    for file in ("scaling_cur_freq", "cpuinfo_avg_freq"):
+        for start, end in readings.two_moments(facts, f"{CPU}/cpufreq/policy*/{file}").pairs:
+            before, after = start.number(), end.number()
+            if before and after and abs(after - before) > _ROUNDED * max(before, after):
+                sentence = f"The frequency of {_name(start)} went from {before:,} to {after:,} kHz between two looks."
+                return _finding(sentence, [start, end])
+    return None
+
+
+def turbo(facts: Facts, check: Check) -> Judgement:
+    """Whether the CPU may run faster than its rated frequency. What is good depends on the purpose."""
+    found = [one for source in check.read for one in facts.match(source)]
+    here = [one for one in found if one.here]
+    if not here:
+        return readings.missing(check, found)
+    states = {_boosts(one) for one in here}
+    if None in states:
+        return readings.unknown(here, f"{clean(here[0].path)} holds what this version does not understand.")
+    wanted = check.good_for.get(facts.request.purpose)
+    state = "on" if True in states else "off"
+    if state == "off" or (wanted and state in wanted.one_of):
+        lost = [one for one in found if one.state is State.UNREADABLE]
+        return readings.unknown(lost) if lost else _good(here, f"The boost of the frequency is {state}.")
+    return _finding("The CPU may exceed its rated frequency, as heat and its neighbours allow.", here)
+
+
+def _boosts(reading: Reading) -> bool | None:
+    number = reading.number()
+    if number not in (0, 1):
+        return None
+    return number == 0 if reading.path.endswith("no_turbo") else number == 1
+
+
+def uncore(facts: Facts, check: Check) -> Judgement:
+    """The frequency of cache and mesh is fixed on every die."""
+    low = facts.match(f"{CPU}/intel_uncore_frequency/*/min_freq_khz")
+    here = [one for one in low if one.here]
+    if not here:
+        return _nothing(check, low)
+    pairs = [(one, facts.read(f"{_folder(one)}/max_freq_khz")) for one in here]
+    loose = [pair for pair in pairs if None not in _numbers(pair) and len(set(_numbers(pair))) > 1]
+    if loose:
+        least, most = _numbers(loose[0])
+        sentence = f"The clock of cache and mesh of {_name(loose[0][0])} moves between {least:,} and {most:,} kHz."
+        return _finding(sentence + _others(len(loose)), [one for pair in loose for one in pair])
+    lost = [one for pair in pairs for one in pair if one.number() is None] + _lost(facts, low)
+    return _vanished(lost) if lost else _good(here)
+
+
+def _numbers(found: Sequence[Reading]) -> list[int | None]:
+    return [one.number() for one in found]
+
+
+# Idle states, and the requests that shut them.
+
+BUDGET_US = 50
+"""How long it may take to leave an idle state, unless ``good_for`` of the check has another number for the purpose."""
+NO_REQUEST_US = 2_000_000_000
+"""What /dev/cpu_dma_latency grants if nobody asks for anything."""
+_MEASURING = re.compile(r"(cyclictest|rtproof.*|rtla.*|oslat|timerlat|hwlatdetect|jitterdebugger|latency)$")
+"""Programs that ask for short latencies only while they measure."""
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What all processes together ask of all CPUs. us: None if nobody asks. known: False if nobody knows.
+
+    holders: who asks; () if that is not known, or if it is a driver. measuring: only programs that measure ask.
+    """
+
+    reading: Reading
+    us: int | None
+    known: bool
+    holders: tuple[str, ...] = ()
+    measuring: bool = False
+
+
+def _request(facts: Facts) -> _Request:
+    reading = facts.read("dma-latency")
+    if not reading.here:
+        hidden = not reading.absent or not facts.read(f"{CPU}/cpuidle/current_driver").absent
+        return _Request(reading, None, not hidden)
+    us = reading.number()
+    if us is None or us < 0 or us >= NO_REQUEST_US:
+        return _Request(reading, None, us is not None and us >= 0)
+    rows = [row.split(maxsplit=1) for row in facts.read("dma-latency-holders").text.splitlines()]
+    names = tuple(row[1] for row in rows if len(row) == 2)
+    return _Request(reading, us, True, names, bool(names) and all(map(_MEASURING.match, names)))
+
+
+def _budget(facts: Facts, check: Check) -> int:
+    own = check.good_for.get(facts.request.purpose)
+    return own.at_most if own and own.at_most is not None else BUDGET_US
+
+
+def _budget_words(facts: Facts, check: Check) -> str:
+    purpose = facts.request.purpose
+    return f"the budget of {_budget(facts, check)} us" + ("" if purpose == "default" else f" for {purpose}")
+
+
+@dataclass(frozen=True)
+class _IdleState:
+    """latency: how long it takes to leave it. enabled: None if that is not known. allowed: by a limit of the CPU."""
+
+    reading: Reading
+    name: str
+    us: int | None
+    enabled: bool | None
+    allowed: bool
+
+    @property
+    def cpu(self) -> int | None:
+        return _number_in(r"/cpu(\d{1,6})/", self.reading.path)
+
+
+def _idle_state(facts: Facts, latency: Reading) -> _IdleState:
+    folder = _folder(latency)
+    name, disable = facts.read(f"{folder}/name"), facts.read(f"{folder}/disable")
+    us, number = latency.number(), disable.number()
+    limit = _own_limit_us(facts.read(f"{folder.split('/cpuidle/')[0]}/power/pm_qos_resume_latency_us"))
+    enabled = True if disable.absent else None if number is None else number == 0
+    return _IdleState(
+        latency,
+        clean(name.word or folder.rpartition("/")[2]),
+        us if us is not None and us >= 0 else None,
+        enabled,
+        limit is None or us is None or us <= limit,
+    )
+
+
+def _own_limit_us(reading: Reading) -> int | None:
+    """What a CPU's own limit allows: 0 in the file allows anything, and n/a allows nothing. None: anything."""
+    return 0 if reading.word == "n/a" else reading.number() or None
+
+
+def idle_states_but_arm(facts: Facts, check: Check) -> Judgement:
+    """As ``idle_states``; the states of Arm have a check of their own."""
+    arm = conditions.CONDITIONS["arm"](facts)
+    return _not_applicable("On Arm, pm.idle.arm judges the idle states.") if arm.holds else idle_states(facts, check)
+
+
+def idle_states(facts: Facts, check: Check) -> Judgement:
+    """No CPU that matters can enter an idle state that takes longer to leave than the budget."""
+    found = facts.match(f"{CPU}/cpu[0-9]*/cpuidle/state*/latency")
+    here = [one for one in found if one.here]
+    driver = facts.read(f"{CPU}/cpuidle/current_driver")
+    if driver.word == "haltpoll" or any(_idle_state(facts, one).name.startswith("haltpoll") for one in here):
+        return _not_applicable("In this virtual machine the host decides how an idle CPU sleeps.", [driver])
+    if not here:
+        return _nothing(check, found)
+    concerned = _concerned(facts, here)
+    lost = _lost(facts, _concerned(facts, [one for one in found if not one.here]))
+    if not concerned:
+        return readings.unknown(here, "No idle state of the isolated CPUs was read.")
+    states = [_idle_state(facts, one) for one in concerned]
+    return _judge_states(facts, check, states) or (_vanished(lost) if lost else _shallow(facts, check, states))
+
+
+def _judge_states(facts: Facts, check: Check, states: Sequence[_IdleState]) -> Judgement | None:
+    """A finding or UNKNOWN; None if every state that can be entered is within the budget."""
+    request, budget = _request(facts), _budget(facts, check)
+    unclear = [one for one in states if one.us is None]
+    deep = [one for one in states if one.us is not None and one.us > budget and one.enabled is not False]
+    deep = [one for one in deep if one.allowed and not _shut(one, request)]
+    certain = [one for one in deep if one.enabled]
+    if certain and request.known:
+        return _deep_finding(facts, check, certain, request)
+    if certain:
+        why = request.reading.reason or "it is no number"
+        sentence = f"It is not known whether some process forbids deep states: {clean(request.reading.path)}: {why}."
+        return readings.unknown([request.reading, certain[0].reading], sentence)
+    if unclear or deep:
+        bad = (unclear or deep)[0].reading
+        return readings.unknown([bad], f"It is not known whether {clean(_folder(bad))} can be entered.")
+    return None
+
+
+def _shut(state: _IdleState, request: _Request) -> bool:
+    """Whether a request that outlasts the audit shuts the state."""
+    return request.us is not None and not request.measuring and state.us is not None and state.us > request.us
+
+
+def _deep_finding(facts: Facts, check: Check, deep: Sequence[_IdleState], request: _Request) -> Judgement:
+    worst = max(deep, key=lambda one: one.us or 0)
+    sentence = f"CPU {worst.cpu} may enter {worst.name}, which takes {worst.us} us to leave; that is more than "
+    sentence += f"{_budget_words(facts, check)}."
+    cpus = {one.cpu for one in deep}
+    if len(cpus) > 1:
+        sentence += f" So may {quantity(len(cpus) - 1, 'other CPU')}."
+    if request.measuring:
+        sentence += f" {clean(request.holders[0])} forbids it now, but only while it measures."
+    return _finding(sentence, [worst.reading])
+
+
+def _shallow(facts: Facts, check: Check, states: Sequence[_IdleState]) -> Judgement:
+    request, budget = _request(facts), _budget(facts, check)
+    needed = [one for one in states if one.enabled is not False and one.allowed and (one.us or 0) > budget]
+    if needed and not request.holders:
+        sentence = (
+            f"Something asks for at most {request.us} us of all CPUs, but nobody knows what, nor how long it will."
+        )
+        return readings.unknown([request.reading, needed[0].reading], sentence)
+    if needed:
+        sentence = f"{clean(request.holders[0])} asks for at most {request.us} us of all CPUs, as long as it runs."
+        return _good([request.reading, needed[0].reading], sentence)
+    deepest = max(states, key=lambda one: (one.enabled is not False and one.allowed, one.us or 0))
+    return _good([deepest.reading], f"Every state that a CPU may enter is within {_budget_words(facts, check)}.")
+
+
+def latency_request(facts: Facts, check: Check) -> Judgement:
+    """Whether a request of this moment distorts what the audit shows."""
+    request = _request(facts)
+    found = [request.reading, facts.read("dma-latency-holders")]
+    if not request.known or not request.reading.here:
+        return _unknown_request(check, request)
+    if request.us is None:
+        return _good(found[:1], "Nobody asks for anything, so that the idle states are those of production.")
+    if request.measuring:
+        sentence = f"{clean(request.holders[0])} asks for at most {request.us} us while it measures; without it, "
+        return _finding(sentence + "CPUs may sleep deeper than what was measured.", found)
+    if request.holders:
+        return _good(found, f"{clean(request.holders[0])} asks for at most {request.us} us, as long as it runs.")
+    sentence = f"Something asks for at most {request.us} us; no process was seen that does, so perhaps a driver does."
+    return readings.unknown(found, sentence)
+
+
+def _unknown_request(check: Check, request: _Request) -> Judgement:
+    if request.reading.absent and not request.known:
+        sentence = (
+            "/dev/cpu_dma_latency is not there, although this kernel has idle states: perhaps a container hides it."
+        )
+        return readings.unknown([request.reading], sentence)
+    return _not_understood(request.reading) if request.reading.here else readings.missing(check, [request.reading])
+
+
+def _not_understood(reading: Reading) -> Judgement:
+    return readings.unknown([reading], f"{clean(reading.path)} holds what this version does not understand.")
+
+
+def own_limits(facts: Facts, check: Check) -> Judgement:
+    """Limits of single CPUs: 0 allows any latency, n/a allows none."""
+    found = facts.match(check.read[0])
+    here = _concerned(facts, [one for one in found if one.here])
+    if not here:
+        return _nothing(check, found)
+    strange = [one for one in here if one.word != "n/a" and (one.number() is None or (one.number() or 0) < 0)]
+    if strange:
+        return _not_understood(strange[0])
+    open_ones = [one for one in here if one.word != "n/a" and not one.number()]
+    if len(open_ones) == len(here):
+        return _not_applicable("No CPU has a limit of its own: 0 means any latency, and n/a means none.", here[:1])
+    if open_ones:
+        sentence = f"{clean(open_ones[0].path)} is 0, which allows any latency; other CPUs have a limit."
+        return _finding(sentence, open_ones)
+    wide = [one for one in here if (one.number() or 0) > _budget(facts, check)]
+    if wide:
+        return _finding(f"{clean(wide[0].path)} allows more than {_budget_words(facts, check)}.", wide)
+    lost = _lost(facts, _concerned(facts, [one for one in found if not one.here]))
+    return _vanished(lost) if lost else _good(here)
+
+
+def idle_words(facts: Facts, check: Check) -> Judgement:
+    """What the command line says of idle states does what it seems to do."""
+    intel, acpi = facts.parameter("intel_idle.max_cstate"), facts.parameter("processor.max_cstate")
+    both = [intel, acpi]
+    if not all(one.here or one.absent for one in both):
+        return readings.unknown(both)
+    given = [one for one in both if one.here]
+    if not given:
+        return _not_applicable("The command line says nothing of idle states.", both)
+    strange = [one for one in given if one.number() is None]
+    if strange:
+        return _not_understood(strange[0])
+    if intel.number() == 0 and (acpi.number() is None or (acpi.number() or 0) > 1):
+        sentence = "intel_idle.max_cstate=0 only puts another driver, acpi_idle, in its place; deep states remain."
+        return _finding(sentence, both)
+    return _good(given)
+
+
+def halt_polling(facts: Facts, check: Check) -> Judgement:
+    """An idle CPU of a virtual machine polls for some time before it leaves the machine."""
+    if facts.parameter("idle").word == "poll":
+        return _good([facts.parameter("idle")], "An idle CPU polls and never leaves the virtual machine.")
+    found = facts.read(check.read[0])
+    governors = [facts.read(f"{CPU}/cpuidle/current_governor{end}") for end in ("", "_ro")]
+    governor_here = next((one for one in governors if one.here), governors[0])
+    if not found.here and not found.absent:
+        return readings.unknown([found])
+    if found.absent or (governor_here.here and governor_here.word != "haltpoll"):
+        sentence = "Each time a CPU is idle it leaves the virtual machine, and the host must schedule it to wake up."
+        return _finding(sentence, [found, governor_here], Severity.LOW)
+    ns = found.number()
+    if ns is None:
+        return _not_understood(found)
+    if ns == 0:
+        return _finding("An idle CPU does not poll, and leaves the virtual machine at once.", [found])
+    return _good([found]) if governor_here.here else readings.unknown([governor_here])
+
+
+# Devices, and heat.
+
+
+def links(facts: Facts, check: Check) -> Judgement:
+    """No link of a PCIe device sleeps."""
+    policy = facts.read(check.read[0])
+    if not policy.here:
+        return readings.missing(check, [policy])
+    chosen = re.search(r"\[(performance|default|powersave|powersupersave)\]", policy.word)
+    if not chosen:
+        return _not_understood(policy)
+    if "save" in chosen[1]:
+        return _finding(f"The links of PCIe devices may sleep: the policy is {chosen[1]}.", [policy])
+    found = [one for name in ("l0s", "l1") for one in facts.match(f"/sys/bus/pci/devices/*/link/{name}_aspm")]
+    asleep = [one for one in found if one.word == "1"]
+    if asleep:
+        sentence = f"The link of PCIe device {_device(asleep[0])} may sleep.{_others(len(asleep))}"
+        return _finding(sentence, asleep, Severity.LOW)
+    return _good([policy]) if chosen[1] == "performance" else _links_of_firmware(policy, found)
+
+
+def _links_of_firmware(policy: Reading, found: Sequence[Reading]) -> Judgement:
+    lost = [one for one in found if not one.here and not one.absent]
+    if lost:
+        return readings.unknown(lost)
+    if any(one.here for one in found):
+        return _good([policy, *(one for one in found if one.here)])
+    sentence = "The firmware decided which links may sleep, and the kernel does not show it."
+    return _finding(sentence, [policy], Severity.LOW, Outcome.UNKNOWN)
+
+
+def _device(reading: Reading) -> str:
+    return clean(reading.path.split("/devices/")[1].split("/")[0])
+
+
+def suspended_devices(facts: Facts, check: Check) -> Judgement:
+    """No device on a bus may be suspended while it is idle."""
+    found = [one for source in check.read for one in facts.match(source)]
+    here = [one for one in found if one.here]
+    if not here:
+        return readings.missing(check, found)
+    able = [one for one in here if facts.read(f"{_folder(one)}/runtime_status").word != "unsupported"]
+    auto = [one for one in able if one.word == "auto"]
+    if auto:
+        sentence = f"Device {_device(auto[0])} may be suspended while it is idle.{_others(len(auto))}"
+        return _finding(sentence, auto)
+    strange = [one for one in here if one.word not in ("on", "auto")]
+    if strange:
+        return _not_understood(strange[0])
+    lost = [one for one in found if not one.here and not one.absent]
+    return readings.unknown(lost) if lost else _good(here[:4])
+
+
+def network_devices(facts: Facts, check: Check) -> Judgement:
+    """No network device waits for more packets, or lets its link sleep, before it interrupts."""
+    found = facts.read(check.read[0])
+    if not found.here:
+        return readings.missing(check, [found])
+    rows = [row.split() for row in found.text.splitlines() if row.strip()]
+    if not rows:
+        return _not_applicable("No network device is up.", [found])
+    settings = {row[0]: dict(part.split("=", 1) for part in row[1:] if "=" in part) for row in rows}
+    told = {name: row for name, row in settings.items() if any(key in row for key in _NIC)}
+    faults = [f"{clean(name)} {words}" for name, row in told.items() for words in _nic_faults(row)]
+    if faults:
+        return _finding(f"{'; '.join(faults[:4])}.", [found])
+    if not told:
+        return _not_applicable("No network device that is up tells how long it holds interrupts back.", [found])
+    strange = [value for row in told.values() for key in _NIC if not (value := row.get(key, "0")).isdecimal()]
+    return _not_understood(found) if strange else _good([found])
+
+
+_NIC: dict[str, Callable[[str], str]] = {
+    "rx-usecs": lambda value: f"holds interrupts back for {value} us",
+    "adaptive-rx": lambda _: "decides by itself how long it holds interrupts back",
+    "eee": lambda _: "lets its link sleep (Energy-Efficient Ethernet)",
+}
+
+
+def _nic_faults(row: dict[str, str]) -> list[str]:
+    return [word(row[key]) for key, word in _NIC.items() if row.get(key, "0").isdecimal() and int(row.get(key, "0"))]
+
+
+def throttling(facts: Facts, check: Check) -> Judgement:
+    """No CPU was slowed down for heat or supply between the two moments."""
+    counts = [readings.two_moments(facts, source) for source in check.read]
+    pairs = [pair for count in counts for pair in count.pairs]
+    missing = [one for count in counts for one in count.missing]
+    grown = [pair for pair in pairs if _throttled(pair)]
+    if grown:
+        start, end = grown[0]
+        sentence = f"The CPU was slowed down: {clean(start.path)} went from {start.word} to {end.word}."
+        if start.path == check.read[-1]:
+            sentence = f"The firmware slows the CPU down now, or has since the first look: {end.word}."
+        return _finding(clean(sentence) + _others(len(grown)), [one for pair in grown for one in pair])
+    lost = [one for one in missing if not one.absent]
+    lost += [one for count in counts if count.pairs for one in _lost(facts, count.missing)]
+    if lost:
+        return _vanished(lost)
+    if not pairs:
+        return _nothing(check, missing)
+    strange = [one for pair in pairs for one in pair if _count(one) is None]
+    return _not_understood(strange[0]) if strange else _good(pairs[0], "No count of throttling moved.")
+
+
+_FIRMWARE_NOW = 0xF
+"""Bits of get_throttled: under-voltage, capped, throttled, soft limit. The same 16 bits higher: since boot."""
+
+
+def _count(reading: Reading) -> int | None:
+    if not reading.path.endswith("get_throttled"):
+        return reading.number()
+    return int(reading.word, 16) if re.fullmatch(r"(0x)?[0-9a-fA-F]{1,8}", reading.word) else None
+
+
+def _throttled(pair: tuple[Reading, Reading]) -> bool:
+    before, after = map(_count, pair)
+    if before is None or after is None:
+        return False
+    now = pair[0].path.endswith("get_throttled") and bool((before | after) & _FIRMWARE_NOW)
+    return now or after > before
