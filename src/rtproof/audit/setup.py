@@ -6,7 +6,7 @@ counts and tables, only the outcome of the check is compared.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rtproof.audit import check_file, judgement, readings
@@ -23,11 +23,14 @@ MOST_SHOWN = 3
 
 @dataclass(frozen=True)
 class CheckSetup:
-    """What one record says of one check. settings: the text of each setting that it reads, by its path."""
+    """What one record says of one check.
+
+    settings: the text of each setting that it reads, by its path; None for what is no setting.
+    """
 
     outcome: Outcome
     severity: Severity
-    settings: Mapping[str, str]
+    settings: Mapping[str, str | None]
 
 
 Setup = Mapping[str, CheckSetup]
@@ -35,35 +38,40 @@ Setup = Mapping[str, CheckSetup]
 
 
 def setup_of(record: Record, checks: Sequence[Check] | None = None) -> Setup:
-    """Return what a record says of all checks, or of these; {} for a record without the facts of an audit."""
+    """Return what a record says of all checks, or of these; {} for a record without the facts of an audit.
+
+    A check is left out if the agent looked for nothing that it reads: another agent may have.
+    """
     if not any(file.path == judgement.COLLECTED_MARK for file in record.files):
         return {}
     facts = Facts(record)
     found = {}
     for check in check_file.all_checks() if checks is None else checks:
+        read = [(source, reading) for source in check.read for reading in readings.read_source(facts, source)]
+        if read and all(reading.state is State.NOT_COLLECTED for _, reading in read):
+            continue
         judged = judgement.judge_check(facts, check)
-        found[check.id] = CheckSetup(judged.outcome, judged.severity, dict(_settings(facts, check)))
+        found[check.id] = CheckSetup(
+            judged.outcome,
+            judged.severity,
+            {_name(source, reading): _setting_of(facts, check, reading) for source, reading in read},
+        )
     return found
 
 
-def _settings(facts: Facts, check: Check) -> Iterator[tuple[str, str]]:
-    """Yield path and text of each setting that a check reads. A volatile check has none."""
-    for source in () if check.volatile else check.read:
-        for reading in readings.read_source(facts, source):
-            if reading.state is not State.NOT_COLLECTED and not _changes_by_itself(facts, reading):
-                yield _name(source, reading), readings.read_value(reading).value
+def _setting_of(facts: Facts, check: Check, reading: Reading) -> str | None:
+    """The text of a setting, or why there is none; None for a table, and for what changes by itself."""
+    later = facts.read(reading.path, Moment.END)
+    moved = reading.here and later.here and later.word != reading.word
+    if check.volatile or moved or "\n" in reading.word or reading.state is State.NOT_COLLECTED:
+        return None
+    return readings.read_value(reading).value
 
 
 def _name(source: str, reading: Reading) -> str:
     """The path, without the name of the file that holds the kernel's options or its command line."""
     kind, colon, name = source.partition(":")
     return {"config": f"CONFIG_{name}", "boot": name}.get(kind, reading.path) if colon else clean(reading.path)
-
-
-def _changes_by_itself(facts: Facts, reading: Reading) -> bool:
-    """Whether a text is a table, or was another one at the end of the run."""
-    later = facts.read(reading.path, Moment.END)
-    return "\n" in reading.word or (reading.here and later.here and later.word != reading.word)
 
 
 @dataclass(frozen=True)
@@ -132,9 +140,11 @@ def _change(check: str, title: str, sides: Sequence[Sequence[Setup]]) -> SetupCh
     return SetupChange(check, title, severity, _words(outcomes[0]), _words(outcomes[1]), settings)
 
 
-def _setting(path: str, sides: Iterable[Sequence[CheckSetup]]) -> SettingChange | None:
-    a, b = (Counter(one.settings.get(path, NOT_THERE) for one in side) for side in sides)
-    return None if set(a) == set(b) else SettingChange(path, _words(a), _words(b))
+def _setting(path: str, sides: Sequence[Sequence[CheckSetup]]) -> SettingChange | None:
+    """A setting that differs; None if it does not, or if it is no setting in one of the runs."""
+    texts = [[one.settings.get(path, NOT_THERE) for one in side] for side in sides]
+    a, b = (Counter(text for text in side if text is not None) for side in texts)
+    return None if None in (*texts[0], *texts[1]) or set(a) == set(b) else SettingChange(path, _words(a), _words(b))
 
 
 def _words(texts: Counter[str]) -> str:

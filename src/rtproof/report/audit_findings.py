@@ -86,9 +86,10 @@ def causes_with_findings(found: Explanation, record: Record) -> tuple[ExplainedC
     told = []
     for row in found.rows:
         kind = row.cause.cause
-        findings = dict.fromkeys(one for cause in (kind, *_MAY_BE.get(kind, ())) for one in by_cause.get(cause, ()))
+        causes = (kind, *_MAY_BE.get(kind, ()))
+        findings = {one.check.id: one for cause in causes for one in by_cause.get(cause, ())}
         if findings:
-            told.append(ExplainedCause(row.cause, row.late, row.first_in, tuple(findings)))
+            told.append(ExplainedCause(row.cause, row.late, row.first_in, tuple(findings.values())))
     return tuple(told)
 
 
@@ -113,8 +114,4 @@ def audit_in_short(record: Record) -> str:
     found = () if virtual_time_clock(record) else findings_of(record, Severity.HIGH)
     if not found:
         return ""
-    worst = found[0]
-    return (
-        f"{quantity(len(found), 'finding')} of severity {Severity.HIGH.value} or above, "
-        f"the worst: {worst.check.id}: {worst.sentence}"
-    )
+    return f"{quantity(len(found), 'severe finding')}, the worst: {found[0].check.id}; see rtproof audit RUN"

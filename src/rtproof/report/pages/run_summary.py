@@ -237,8 +237,7 @@ def _why_lines(analysis: Analysis, width: int) -> list[str]:
 def _audit_lines(analysis: Analysis, width: int) -> list[str]:
     """One line if the run's own record has a finding of the audit that is fatal or high."""
     short = audit_in_short(analysis.record)
-    more = "; see rtproof audit RUN"
-    return [_labelled("audit", short, width - len(more), 1)[0] + more] if short else []
+    return _labelled("audit", short, width, 1) if short else []
 
 
 def _doubt_lines(analysis: Analysis, width: int, *, short: bool = False) -> list[str]:
