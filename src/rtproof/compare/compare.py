@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from rtproof.audit.setup import lacking_sentence, setup_changes
 from rtproof.compare.comparison_model import (
     WHY,
     Comparison,
@@ -84,6 +85,7 @@ def compare_sides(
     reference, no_level = reference_levels(*sides, levels)
     asked, impossible = compared_metrics(*sides, reference)
     taken = run_turns(*sides)
+    setups = [run.setup for run in sides[0]], [run.setup for run in sides[1]]
     found = effects_in_turns(metric_effects(asked), taken.interleaved) if asked else ()
     made = Comparison(
         a=_side(names[0], sides[0]),
@@ -99,6 +101,8 @@ def compare_sides(
         differences=fact_differences(*sides, although),
         left_out=(*_left_out(a, names[0]), *_left_out(b, names[1])),
         turns=taken,
+        setup=setup_changes(*setups),
+        setup_unknown=lacking_sentence(*setups, names),
     )
     made = without_chance(made) if deterministic_comparison(made) else made
     return replace(made, sentences=comparison_sentences(made))

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
+from rtproof.audit.setup import SetupChange
 from rtproof.compare.run_metrics import RunFigures
 from rtproof.summary.counts import Counts
 
@@ -204,7 +205,8 @@ class Comparison:
 
     sentences: label and text of each line; an empty label continues the line before. levels: the share of values above
     each of them is a metric. differences: the facts in which the sides differ, those with a known effect on latency
-    first; the facts that the user named are marked.
+    first; the facts that the user named are marked. setup: the checks of an audit whose settings or outcomes differ.
+    setup_unknown: why these cannot be compared, "" if they can.
     """
 
     a: ComparisonSide
@@ -220,6 +222,8 @@ class Comparison:
     differences: tuple[FactDifference, ...]
     left_out: tuple[LeftOutRun, ...]
     turns: RunTurns
+    setup: tuple[SetupChange, ...] = ()
+    setup_unknown: str = ""
 
 
 # A comparison of runs in virtual time has no interval, no p-value and no power.

@@ -7,6 +7,7 @@ from collections.abc import Sequence as Runs
 from dataclasses import dataclass
 from itertools import pairwise
 
+from rtproof.audit.setup import SetupStep, setup_steps
 from rtproof.compare.change_points import (
     MeanChange,
     WeeklyPattern,
@@ -65,11 +66,15 @@ class FoundChange:
 
 @dataclass(frozen=True)
 class ChangePlace:
-    """Changes of one or more metrics that lie within NEAR runs of each other. at: the place of the surest change."""
+    """Changes of one or more metrics that lie within NEAR runs of each other. at: the place of the surest change.
+
+    setup: what the checks of an audit read that changed there.
+    """
 
     at: int
     found: tuple[FoundChange, ...]
     facts: tuple[FactChange, ...]
+    setup: tuple[SetupStep, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -300,7 +305,9 @@ def _places(runs: tuple[RunFigures, ...], metrics: tuple[MetricHistory, ...]) ->
         surest = min(group, key=lambda one: one.p)
         since, until = max(one.runs[0] for one in group), min(one.runs[1] for one in group)
         facts = fact_changes(runs, min(since, surest.at - 1), surest.at, max(until, surest.at + 1))
-        yield ChangePlace(surest.at, tuple(sorted(group, key=lambda one: one.p)), facts)
+        near = range(max(since, surest.at - NEAR) + 1, min(until, surest.at + NEAR + 1))
+        setup = setup_steps([run.setup for run in runs], near)
+        yield ChangePlace(surest.at, tuple(sorted(group, key=lambda one: one.p)), facts, setup)
 
 
 def _found(metric: MetricHistory, change: MeanChange) -> FoundChange:

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from rtproof.audit.setup import Setup, setup_of
 from rtproof.compare.tail_crossing import tail_sample
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import value
@@ -174,9 +175,12 @@ def _modules(record: Record) -> Iterator[tuple[str, str]]:
 
 
 def _files(record: Record) -> Iterator[tuple[str, str]]:
-    """Yield the files of one line, as they were at the start of the run."""
+    """Yield the files of one line, as they were at the start of the run. One that changed during the run is a count."""
+    later = {file.path: file.content for file in record.files if file.moment is Moment.END}
     for file in record.files:
         text = file.content.strip(b" \t\n\0")
+        if later.get(file.path, file.content) != file.content:
+            continue
         if file.moment is not Moment.START or file.errno or b"\n" in text or len(text) > LONGEST_FACT:
             continue
         if file.path.startswith("/") and not _OWN.fullmatch(file.path):
@@ -259,7 +263,7 @@ class RunFigures:
     booted_ns is the boot of the kernel, exact to a few seconds. invalid: why the run did not measure what was asked;
     a run with such reasons is not compared. effective: the number of independent values that the run is worth, by the
     correlation of neighbours. missed, lost: None where the file does not count them. unclear: sentences on what else
-    the file does not tell.
+    the file does not tell. setup: what the checks of an audit read in the record; {} if it has no facts for them.
     """
 
     name: str
@@ -279,6 +283,7 @@ class RunFigures:
     invalid: tuple[str, ...] = ()
     unclear: tuple[str, ...] = ()
     blocks: TimeBlocks = field(default=NO_TIME_BLOCKS, repr=False)
+    setup: Setup = field(default_factory=dict, repr=False)
 
     @property
     def core(self) -> str | None:
@@ -372,6 +377,7 @@ def figures_of(analysis: Analysis, name: str = "", view: View = View.OBSERVED, *
         booted_ns=realtime - monotonic if realtime and monotonic else None,
         invalid=tuple(doubt.what for doubt in analysis.doubts if doubt.severity is Severity.INVALID),
         blocks=time_blocks(record, view) if blocks else NO_TIME_BLOCKS,
+        setup=setup_of(record),
     )
 
 
@@ -384,6 +390,7 @@ def _of_record(found: RunFigures, analysis: Analysis) -> RunFigures:
         run_id=begin.run_id.hex() if any(begin.run_id) else "",
         booted_ns=begin.origin_realtime_ns - begin.origin_monotonic_ns if begin.origin_monotonic_ns else None,
         invalid=tuple(doubt.what for doubt in analysis.doubts if doubt.severity is Severity.INVALID),
+        setup=setup_of(analysis.record),
     )
 
 

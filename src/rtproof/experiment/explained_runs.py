@@ -23,6 +23,7 @@ from rtproof.record.contents import Record
 from rtproof.report import render
 from rtproof.report.blocks import Block, Section, Text
 from rtproof.report.coincidence_blocks import coincidence_blocks
+from rtproof.report.sections.audit import causes_blocks
 from rtproof.report.sections.explained import SHOWN_BUDGETS, budget_blocks, explained_blocks, trace_refused
 from rtproof.report.text_table import fitted_to_terminal
 from rtproof.schema.published import coincidences_dict, explanation_dict
@@ -152,6 +153,7 @@ def print_explanation(result: ExplainedRun | CoincidingRun, as_json: bool, *, ve
 
 def _explanation_blocks(result: ExplainedRun, verbose: bool) -> list[Block]:
     blocks = explained_blocks(result.explanation, result.record)
+    blocks += causes_blocks(result.explanation, result.record)
     if verbose:
         blocks += budget_blocks(result.explanation, SHOWN_BUDGETS)
     if result.exceeded:

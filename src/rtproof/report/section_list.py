@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from rtproof.judge.analysis_model import Analysis
 from rtproof.report.blocks import Block
 from rtproof.report.sections import (
+    audit,
     distribution,
     edges,
     evidence,
@@ -65,6 +66,7 @@ SECTIONS = (
     ReportSection("timeline", "Over time", timeline.timeline_section),
     ReportSection("outliers", "Largest latencies", numbers.outliers_section),
     ReportSection("explained", "Why it was late", explained.explained_section),
+    ReportSection("audit", "Audit", audit.audit_section, recorded=True),
     ReportSection("levels", "Above limits and levels", timeline.levels_section),
     ReportSection("forecast", "Forecast", forecast.forecast_section),
     ReportSection("evidence", "Evidence: asked and effective", evidence.evidence_section),

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from rtproof.audit.audit_model import Audit, CheckResult, Outcome, OwnExperiment, ReadValue
 from rtproof.audit.check import Change, Effect, Measured, Severity
+from rtproof.audit.setup import SettingChange, SetupChange, SetupStep
 from rtproof.compare.change_points import WeeklyPattern
 from rtproof.compare.comparison_model import (
     Comparison,
@@ -1084,6 +1085,19 @@ DIFFERENCE = Shape("difference", FactDifference) | {
     "source": Key("who says so", or_null=True),
     "said": "the user named it",
 }
+SETTING_CHANGE = Shape("setting", SettingChange) | {
+    "path": "the file, the kernel's option or the parameter",
+    "a": "what it is on side A, or before",
+    "b": "what it is on side B, or after",
+}
+SETUP_CHANGE = Shape("check that differs", SetupChange) | {
+    "check": "its id",
+    "title": "its title",
+    "severity": "how severe a finding is",
+    "outcome_a": "on side A, or before",
+    "outcome_b": "on side B, or after",
+    "settings": Key("the settings that differ; empty if only the outcome does", each=SETTING_CHANGE),
+}
 LEFT_OUT = Shape("run left out", LeftOutRun) | {"side": "`A` or `B`", "run": "its name", "why": "a sentence"}
 ComparisonDocument = tuple[Comparison, tuple[str, ...], str, tuple[str, ...]]
 
@@ -1108,6 +1122,8 @@ COMPARISON = Shape("comparison", ComparisonDocument, unit="0.unit") | {
         "0.differences",
         each=DIFFERENCE,
     ),
+    "setup": Key("checks of the audit that differ, the most severe first", "0.setup", each=SETUP_CHANGE),
+    "setup_unknown": Key("why the checks cannot be compared", "0.setup_unknown", or_null=True),
     "left_out": Key("runs that are INVALID or empty", "0.left_out", each=LEFT_OUT),
     "command": Key("as typed", "2", or_null=True),
     "not_read": Key("sentences on files that could not be read", "3"),
@@ -1188,10 +1204,15 @@ FACT_CHANGE = Shape("change of a fact", FactChange) | {
     "why": Key("why it matters", or_null=True),
     "source": Key("who says so", or_null=True),
 }
+SETUP_STEP = Shape("change of the setup", SetupStep) | {
+    "run": Key("the first run with the new setup", "at"),
+    "change": Key("the check that differs from the run before", shape=SETUP_CHANGE),
+}
 CHANGE_PLACE = Shape("place of a change", ChangePlace) | {
     "run": Key("the run at which it is surest", "at"),
     "metrics": Key("the metrics that changed near it", "found", each=FOUND_CHANGE),
     "facts": Key("the facts that changed near it", each=FACT_CHANGE),
+    "setup": Key("the checks of the audit that changed near it, the most severe first", each=SETUP_STEP),
 }
 SEQUENCE = Shape("sequence", RunSequence) | {
     "name": "how its runs differ from those of other sequences; empty if there is one only",

@@ -200,6 +200,25 @@ def _varying(side: ComparisonSide) -> list[Block]:
     ]
 
 
+def setup_section(found: Comparison, *, short: bool) -> Section:
+    """Return what the checks of an audit read that differs. short: only the first of them."""
+    if found.setup_unknown:
+        return Section("setup", "What differs in the setup", (Text((found.setup_unknown,)),))
+    most = SHORT if short else len(found.setup)
+    rows = tuple(
+        (one.severity.value, one.check, f"{found.a.name} -> {found.b.name}: {one.outcomes}", one.shown)
+        for one in found.setup[:most]
+    )
+    blocks: list[Block] = [Table(SETUP, SETUP_HEADER, rows)] if rows else []
+    if len(found.setup) > most:
+        blocks.append(Text((f"{quantity(len(found.setup) - most, 'more check')}: on the page.",)))
+    return Section("setup", "What differs in the setup", tuple(blocks))
+
+
+SETUP = "Checks of the audit (rtproof audit) whose settings or outcomes differ, the most severe first"
+SETUP_HEADER = ("severity", "check", "outcome", "what it read")
+
+
 # The next functions show how much runs of the same thing differ.
 
 
@@ -255,6 +274,7 @@ def comparison_sections(found: Comparison, told: ComparisonContext, *, short: bo
         outcome_section(found, told),
         comparison_figures.metrics_section(found, short=short),
         *([] if short else [comparison_figures.curves_section(found), comparison_figures.shift_section(found)]),
+        setup_section(found, short=short),
         differences_section(found, short=short),
         runs_section(found, told, short=short),
     ]

@@ -27,7 +27,7 @@ from rtproof.core.phrases import instant, quantity
 from rtproof.report.blocks import Block, Curve, Marker, Plot, Section, Table, Text
 from rtproof.report.number_format import number_text, unit_for
 from rtproof.report.pages import comparison_page
-from rtproof.report.pages.comparison_page import ComparisonContext
+from rtproof.report.pages.comparison_page import SETUP, SETUP_HEADER, ComparisonContext
 from rtproof.schema.published import history_dict
 
 __all__ = ["history_sections", "history_title"]
@@ -45,6 +45,7 @@ def place_blocks(sequence: RunSequence) -> Iterator[Block]:
     """Yield the changes first, then the figures that were not searched for changes."""
     for place in sequence.places:
         yield _table(place, sequence)
+        yield from _setup(place)
         yield from _facts(place)
     if sequence.judged and not sequence.places:
         yield Text(("No change is shown, which is not the same as none.",))
@@ -73,6 +74,16 @@ def _row(found: FoundChange) -> tuple[str, ...]:
         str(found.at - since),
         str(until - found.at),
     )
+
+
+def _setup(place: ChangePlace) -> Iterator[Block]:
+    """Yield what the checks of an audit read that changed there."""
+    rows = tuple(
+        (step.change.severity.value, step.change.check, step.change.outcomes, step.change.shown, str(step.at + 1))
+        for step in place.setup
+    )
+    if rows:
+        yield Table(f"{SETUP}, near the change", (*SETUP_HEADER, "at run"), rows, (4,))
 
 
 def _facts(place: ChangePlace) -> Iterator[Block]:
@@ -191,6 +202,7 @@ def _place(place: ChangePlace, sequence: RunSequence) -> str:
     run = sequence.runs[place.at]
     what = ", ".join(f"{found.label} {place_ratio(found.ratio)}" for found in place.found)
     facts = [f"{fact.key}: {fact.before} to {fact.after}" for fact in place.facts if fact.steady][:2]
+    facts = [*(f"{step.change.check}: {step.change.shown}" for step in place.setup[:1]), *facts]
     with_it = f"; with it changed {', '.join(facts)}" if facts else "; no recorded fact changed with it"
     return f"At run {place.at + 1} ({run.name}, {start_text(run)}): {what}{with_it}."
 

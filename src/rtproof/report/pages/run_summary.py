@@ -16,6 +16,7 @@ from rtproof.judge import verdict_sentences
 from rtproof.judge.analyse import FOREMOST_CODES
 from rtproof.judge.analysis_model import Analysis, State, Verdict
 from rtproof.report import number_format
+from rtproof.report.audit_findings import audit_in_short
 from rtproof.report.number_format import PrintedUnit, ReportStream
 from rtproof.report.sections.explained import why_in_short
 from rtproof.report.sections.verdict import loop_answer, run_objections
@@ -51,7 +52,7 @@ def summary_text(analysis: Analysis, where: Sequence[tuple[str, str]], width: in
     width = min(max(width, NARROWEST), WIDEST)
     why = _why_lines(analysis, width)
     verdict = _verdict_lines(analysis, width, short=bool(why))
-    doubts = _doubt_lines(analysis, width, short=bool(why))
+    doubts = [*_doubt_lines(analysis, width, short=bool(why)), *_audit_lines(analysis, width)]
     places = [f"{label:<{LABEL}}{clean(place)}" for label, place in where]
     rows = (MOST_EXPLAINED if why else MOST_LINES) - len(verdict) - len(why) - len(doubts) - len(places) - 3
     parts = (verdict, _thread_lines(analysis, width, max(rows, 1)), [*why, *doubts, *places])
@@ -231,6 +232,12 @@ def _why_lines(analysis: Analysis, width: int) -> list[str]:
     """The first causes of an explained run, and what tracing adds."""
     causes = why_in_short(analysis)
     return [line for at, text in enumerate(causes) for line in _labelled("" if at else "why", text, width, 2 - at)]
+
+
+def _audit_lines(analysis: Analysis, width: int) -> list[str]:
+    """One line if the run's own record has a finding of the audit that is fatal or high."""
+    short = audit_in_short(analysis.record)
+    return _labelled("audit", short, width, 1) if short else []
 
 
 def _doubt_lines(analysis: Analysis, width: int, *, short: bool = False) -> list[str]:

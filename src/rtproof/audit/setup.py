@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the checks read in a record, in a small form, and what changed in it between records.
+
+Only settings are compared: texts of one line that a machine does not change by itself. Of everything else, such as
+counts and tables, only the outcome of the check is compared.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rtproof.audit import check_file, judgement, readings
+from rtproof.audit.audit_model import Outcome
+from rtproof.audit.check import Check, Severity
+from rtproof.audit.facts import Facts, Reading, State
+from rtproof.core.phrases import quantity
+from rtproof.core.printable import clean
+from rtproof.record.contents import Moment, Record
+
+NOT_THERE = "not there"
+MOST_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class CheckSetup:
+    """What one record says of one check.
+
+    settings: the text of each setting that it reads, by its path; None for what is no setting.
+    """
+
+    outcome: Outcome
+    severity: Severity
+    settings: Mapping[str, str | None]
+
+
+Setup = Mapping[str, CheckSetup]
+"""What one record says of every check, by the id of the check."""
+
+
+def setup_of(record: Record, checks: Sequence[Check] | None = None) -> Setup:
+    """Return what a record says of all checks, or of these; {} for a record without the facts of an audit.
+
+    A check is left out if the agent looked for nothing that it reads: another agent may have.
+    """
+    if not any(file.path == judgement.COLLECTED_MARK for file in record.files):
+        return {}
+    facts = Facts(record)
+    found = {}
+    for check in check_file.all_checks() if checks is None else checks:
+        read = [(source, reading) for source in check.read for reading in readings.read_source(facts, source)]
+        if read and all(reading.state is State.NOT_COLLECTED for _, reading in read):
+            continue
+        judged = judgement.judge_check(facts, check)
+        found[check.id] = CheckSetup(
+            judged.outcome,
+            judged.severity,
+            {_name(source, reading): _setting_of(facts, check, reading) for source, reading in read},
+        )
+    return found
+
+
+def _setting_of(facts: Facts, check: Check, reading: Reading) -> str | None:
+    """The text of a setting, or why there is none; None for a table, and for what changes by itself."""
+    later = facts.read(reading.path, Moment.END)
+    moved = reading.here and later.here and later.word != reading.word
+    if check.volatile or moved or "\n" in reading.word or reading.state is State.NOT_COLLECTED:
+        return None
+    return readings.read_value(reading).value
+
+
+def _name(source: str, reading: Reading) -> str:
+    """The path, without the name of the file that holds the kernel's options or its command line."""
+    kind, colon, name = source.partition(":")
+    return {"config": f"CONFIG_{name}", "boot": name}.get(kind, reading.path) if colon else clean(reading.path)
+
+
+@dataclass(frozen=True)
+class SettingChange:
+    """A setting that differs. a, b: what it is on each side; of several runs, each text with its number of runs."""
+
+    path: str
+    a: str
+    b: str
+
+
+@dataclass(frozen=True)
+class SetupChange:
+    """A check whose settings or outcome differ between two sides. outcome_a, outcome_b: in words, as for a setting."""
+
+    check: str
+    title: str
+    severity: Severity
+    outcome_a: str
+    outcome_b: str
+    settings: tuple[SettingChange, ...]
+
+    @property
+    def outcomes(self) -> str:
+        """The outcome before and after, or the one that stayed."""
+        a, b = self.outcome_a, self.outcome_b
+        return a if a == b else f"{a} -> {b}"
+
+    @property
+    def shown(self) -> str:
+        """The settings that differ in a line. Those that changed alike, such as one of each CPU, are told once."""
+        alike: dict[tuple[str, str], list[str]] = {}
+        for one in self.settings:
+            alike.setdefault((one.a, one.b), []).append(one.path)
+        told = [f"{_several(paths)}: {a} -> {b}" for (a, b), paths in alike.items()]
+        more = [f"{len(told) - MOST_SHOWN} more"] if len(told) > MOST_SHOWN else []
+        return "; ".join([*told[:MOST_SHOWN], *more])
+
+
+def _several(paths: Sequence[str]) -> str:
+    return paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} like it"
+
+
+def setup_changes(a: Sequence[Setup], b: Sequence[Setup]) -> tuple[SetupChange, ...]:
+    """Return the checks that differ between two sides, the most severe first.
+
+    Runs whose records have no facts of an audit are left out; () where no run of a side has any.
+    """
+    sides = [[setup for setup in side if setup] for side in (a, b)]
+    if not all(sides):
+        return ()
+    titles = {check.id: check.title for check in check_file.all_checks()}
+    ids = [name for name in sides[0][0] if all(name in setup for side in sides for setup in side)]
+    found = [_change(name, titles.get(name, ""), sides) for name in ids]
+    return tuple(sorted((one for one in found if one), key=lambda one: one.severity.rank))
+
+
+def _change(check: str, title: str, sides: Sequence[Sequence[Setup]]) -> SetupChange | None:
+    of_check = [[setup[check] for setup in side] for side in sides]
+    outcomes = [Counter(one.outcome.value for one in side) for side in of_check]
+    paths = dict.fromkeys(path for side in of_check for one in side for path in one.settings)
+    settings = tuple(filter(None, (_setting(path, of_check) for path in paths)))
+    if set(outcomes[0]) == set(outcomes[1]) and not settings:
+        return None
+    severity = min((one.severity for side in of_check for one in side), key=lambda one: one.rank)
+    return SetupChange(check, title, severity, _words(outcomes[0]), _words(outcomes[1]), settings)
+
+
+def _setting(path: str, sides: Sequence[Sequence[CheckSetup]]) -> SettingChange | None:
+    """A setting that differs; None if it does not, or if it is no setting in one of the runs."""
+    texts = [[one.settings.get(path, NOT_THERE) for one in side] for side in sides]
+    a, b = (Counter(text for text in side if text is not None) for side in texts)
+    return None if None in (*texts[0], *texts[1]) or set(a) == set(b) else SettingChange(path, _words(a), _words(b))
+
+
+def _words(texts: Counter[str]) -> str:
+    if len(texts) == 1:
+        return next(iter(texts))
+    return "; ".join(f"{text} ({quantity(n, 'run')})" for text, n in texts.most_common())
+
+
+@dataclass(frozen=True)
+class SetupStep:
+    """A change of the setup from one run of a series to the next. at: the first run with the new setup."""
+
+    at: int
+    change: SetupChange
+
+
+def setup_steps(setups: Sequence[Setup], places: range) -> tuple[SetupStep, ...]:
+    """Return what changed at each of these runs against the run before it, the most severe first."""
+    found = [
+        SetupStep(at, change)
+        for at in places
+        if 0 < at < len(setups)
+        for change in setup_changes([setups[at - 1]], [setups[at]])
+    ]
+    return tuple(sorted(found, key=lambda one: (one.change.severity.rank, one.at)))
+
+
+def lacking_sentence(a: Sequence[Setup], b: Sequence[Setup], names: tuple[str, str] = ("A", "B")) -> str:
+    """Return which side has no facts of an audit where the other has some; "" if both have some, or none."""
+    known = [any(side) for side in (a, b)]
+    if known[0] == known[1]:
+        return ""
+    without = names[0] if known[1] else names[1]
+    return f"The setups cannot be compared: no record of {without} has the facts of an audit."

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The audit of a run's own record: which findings it has, and which of them would explain why the run was late."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from rtproof.audit import judgement
+from rtproof.audit.audit_model import Audit, CheckResult, Outcome
+from rtproof.audit.check import Severity
+from rtproof.audit.facts import Facts
+from rtproof.core.phrases import quantity
+from rtproof.explain.causes import Cause, NamedCause
+from rtproof.explain.explanation import Explanation
+from rtproof.record.contents import Record
+from rtproof.summary.recorded_facts import virtual_time_clock
+
+MOST_NAMED = 4
+OF_A_MACHINE = ("hardware",)
+"""Subjects of checks that say nothing of a guest of the lab in virtual time."""
+
+
+class _SameRecord:
+    """A record as a key: only the very same one is equal."""
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _SameRecord) and self.record is other.record
+
+    def __hash__(self) -> int:
+        return id(self.record)
+
+
+@lru_cache(maxsize=2)
+def _audit_once(of: _SameRecord) -> Audit:
+    return judgement.audit(Facts(of.record))
+
+
+def audit_of_run(record: Record) -> Audit | None:
+    """The audit of a run's record, for no purpose in particular; None if the record has no facts for one.
+
+    The last one is kept, because the screen and the page of a run both have it.
+    """
+    if not any(file.path == judgement.COLLECTED_MARK for file in record.files):
+        return None
+    return _audit_once(_SameRecord(record))
+
+
+def findings_of(record: Record, least: Severity) -> tuple[CheckResult, ...]:
+    """The findings at or above a severity, the most severe first; of a guest in virtual time, without its hardware."""
+    found = audit_of_run(record)
+    virtual = bool(virtual_time_clock(record))
+    return tuple(
+        one
+        for one in (found.of(Outcome.FINDING) if found else ())
+        if one.severity.rank <= least.rank and not (virtual and one.check.subject in OF_A_MACHINE)
+    )
+
+
+@dataclass(frozen=True)
+class ExplainedCause:
+    """A cause of late activations, and the findings that would explain it.
+
+    late: how many late activations have a part of it. first_in: in how many it took the most.
+    """
+
+    cause: NamedCause
+    late: int
+    first_in: int
+    findings: tuple[CheckResult, ...]
+
+
+_MAY_BE = {
+    Cause.IRQ_OFF_LIKELY: (Cause.IRQ_OFF, Cause.MACHINE),
+    Cause.IRQ_OFF_OR_GONE: (Cause.IRQ_OFF, Cause.MACHINE),
+    Cause.PREEMPT_OFF_OR_NO_POINT: (Cause.PREEMPT_OFF, Cause.NO_POINT),
+}
+"""A cause that may be one of several is explained by what explains any of them."""
+
+
+def causes_with_findings(found: Explanation, record: Record) -> tuple[ExplainedCause, ...]:
+    """The causes that some finding of the run's audit would explain, in the order of the explanation."""
+    by_cause = _by_cause(findings_of(record, Severity.INFO))
+    told = []
+    for row in found.rows:
+        kind = row.cause.cause
+        causes = (kind, *_MAY_BE.get(kind, ()))
+        findings = {one.check.id: one for cause in causes for one in by_cause.get(cause, ())}
+        if findings:
+            told.append(ExplainedCause(row.cause, row.late, row.first_in, tuple(findings.values())))
+    return tuple(told)
+
+
+def _by_cause(findings: tuple[CheckResult, ...]) -> Mapping[Cause, list[CheckResult]]:
+    by_name = {cause.value: cause for cause in Cause}
+    found: dict[Cause, list[CheckResult]] = {}
+    for one in findings:
+        for name in one.check.explains:
+            if name in by_name:
+                found.setdefault(by_name[name], []).append(one)
+    return found
+
+
+def named_findings(findings: tuple[CheckResult, ...]) -> str:
+    """The ids of findings in a line, such as kern.preempt.rt (high), mem.thp (medium)."""
+    named = ", ".join(f"{one.check.id} ({one.severity.value})" for one in findings[:MOST_NAMED])
+    return f"{named} and {len(findings) - MOST_NAMED} more" if len(findings) > MOST_NAMED else named
+
+
+def audit_in_short(record: Record) -> str:
+    """A line on the findings that are fatal or high; "" if there is none, and for a guest in virtual time."""
+    found = () if virtual_time_clock(record) else findings_of(record, Severity.HIGH)
+    if not found:
+        return ""
+    return f"{quantity(len(found), 'severe finding')}, the worst: {found[0].check.id}; see rtproof audit RUN"

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What changed in the setup between two records, in a comparison and in a history."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+import compared_runs
+import history_cases
+import msgspec
+import pytest
+from audit_checks import CHECKS, COUNT, LOUD, SPEED, THP, audited, few_checks
+from report_cases import LIMIT, tables, whole_record, words
+
+from rtproof import report
+from rtproof.audit import check_file
+from rtproof.audit.check import Severity
+from rtproof.audit.setup import SettingChange, Setup, lacking_sentence, setup_changes, setup_of
+from rtproof.compare.compare import compare_sides
+from rtproof.compare.comparison_model import Comparison
+from rtproof.compare.history import analyse_history
+from rtproof.compare.run_metrics import facts_of, figures_of
+from rtproof.judge.analyse import analyse
+from rtproof.report.pages.comparison_page import ComparisonContext, comparison_sections, encode_comparison
+from rtproof.report.pages.history_page import encode_history, history_sections
+
+__all__ = ["few_checks"]
+pytestmark = pytest.mark.usefixtures("few_checks")
+BASE = whole_record(1, 30)
+CONTEXT = ComparisonContext(("this", "that"))
+
+
+def setup(files: Mapping[str, str] | None = None, end: Mapping[str, str] | None = None) -> Setup:
+    return setup_of(audited(BASE, files, end))
+
+
+def test_a_setting_that_differs_is_named_with_both_texts() -> None:
+    (change,) = setup_changes([setup()], [setup({THP: "always\n"})])
+    assert (change.check, change.severity, change.outcomes) == ("memory.thp", Severity.HIGH, "good -> finding")
+    assert change.settings == (SettingChange(THP, "never", "always"),)
+    assert change.shown == f"{THP}: never -> always"
+
+
+def test_nothing_differs_between_equal_records() -> None:
+    assert setup_changes([setup()], [setup()]) == ()
+
+
+def test_a_setting_counts_also_where_the_outcome_stays() -> None:
+    (change,) = setup_changes([setup({LOUD: "4\n"})], [setup({LOUD: "7\n"})])
+    assert (change.outcomes, change.shown) == ("finding", f"{LOUD}: 4 -> 7")
+
+
+def test_the_most_severe_comes_first() -> None:
+    other = setup({LOUD: "7\n", COUNT: "1\n", THP: "always\n", SPEED.replace("*", "0"): "slow\n"})
+    found = setup_changes([setup()], [other])
+    assert [one.check for one in found] == ["hardware.count", "memory.thp", "power.speed", "console.loud"]
+
+
+def test_settings_that_changed_alike_are_told_once() -> None:
+    slow = {SPEED.replace("*", str(cpu)): "slow\n" for cpu in range(2)}
+    (change,) = setup_changes([setup()], [setup(slow)])
+    assert change.shown == f"{SPEED.replace('*', '0')} and 1 like it: fast -> slow"
+
+
+def test_what_changes_by_itself_is_no_setting() -> None:
+    """A count differs in every run; only whether the check is a finding is compared."""
+    assert setup_changes([setup({COUNT: "3\n"}, {COUNT: "5\n"})], [setup({COUNT: "9\n"}, {COUNT: "11\n"})]) == ()
+    (change,) = setup_changes([setup()], [setup({COUNT: "3\n"}, {COUNT: "5\n"})])
+    assert (change.outcomes, change.shown) == ("good -> finding", "")
+
+
+def test_a_volatile_check_is_compared_by_its_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = (*CHECKS[:3], msgspec.structs.replace(CHECKS[3], volatile=True))
+    monkeypatch.setattr(check_file, "all_checks", lambda: checks)
+    assert setup_changes([setup({COUNT: "3\n"})], [setup({COUNT: "9\n"})]) == ()
+    assert [one.shown for one in setup_changes([setup({COUNT: "0\n"})], [setup({COUNT: "9\n"})])] == [""]
+
+
+def test_a_table_is_no_setting() -> None:
+    assert setup_changes([setup({LOUD: "4\n5\n"})], [setup({LOUD: "7\n8\n"})]) == ()
+
+
+def test_runs_of_a_side_that_differ_are_counted() -> None:
+    sides = [setup(), setup()], [setup(), setup({THP: "always\n"}), setup({THP: "always\n"})]
+    (change,) = setup_changes(*sides)
+    assert change.settings[0].b == "always (2 runs); never (1 run)"
+    assert change.outcome_b == "finding (2 runs); good (1 run)"
+
+
+def test_a_record_without_facts_is_not_compared() -> None:
+    assert setup_of(BASE) == {}
+    assert setup_changes([{}], [setup()]) == ()
+    assert lacking_sentence([{}], [setup()], ("old", "new")).endswith("no record of old has the facts of an audit.")
+    assert lacking_sentence([{}], [{}]) == lacking_sentence([setup()], [setup()]) == ""
+
+
+def test_a_file_that_the_other_agent_did_not_look_for_is_no_change() -> None:
+    older = audited(BASE)
+    older = replace(older, files=tuple(file for file in older.files if file.path != LOUD))
+    assert setup_changes([setup_of(older)], [setup()]) == ()
+    assert [one.check for one in setup_changes([setup_of(older)], [setup({THP: "always\n", LOUD: "7\n"})])] == [
+        "memory.thp"
+    ]
+
+
+def compared(a: Setup, b: Setup) -> Comparison:
+    sides = [
+        [replace(run, setup=found) for run in compared_runs.side(first, 5, factor)]
+        for first, factor, found in ((0, 1.0, a), (5, 2.0, b))
+    ]
+    return compare_sides(sides[0], sides[1], ("calm", "loud"))
+
+
+def test_a_comparison_lists_what_differs_in_every_form() -> None:
+    found = compared(setup(), setup({THP: "always\n", LOUD: "7\n"}))
+    sections = {section.name: section for section in comparison_sections(found, CONTEXT)}
+    (table,) = tables(sections["setup"].blocks).values()
+    assert table.rows[0] == ("high", "memory.thp", "calm -> loud: good -> finding", f"{THP}: never -> always")
+    assert [row[1] for row in table.rows] == ["memory.thp", "console.loud"]
+    for form in ("text", "html", "markdown", "json"):
+        page = report.render(form, "t", list(sections.values())).decode()
+        assert "memory.thp" in page, form
+    plain = json.loads(encode_comparison(found, CONTEXT))
+    assert [one["check"] for one in plain["setup"]] == ["memory.thp", "console.loud"]
+    assert plain["setup"][0]["settings"] == [{"path": THP, "a": "never", "b": "always"}]
+    assert plain["setup_unknown"] is None
+
+
+def test_a_comparison_says_which_side_has_no_facts() -> None:
+    sections = {one.name: one for one in comparison_sections(compared({}, setup()), CONTEXT)}
+    assert "no record of calm has the facts" in words(list(sections["setup"].blocks))
+    neither = {one.name for one in comparison_sections(compared({}, {}), CONTEXT)}
+    assert "setup" not in neither
+
+
+def test_a_run_brings_its_setup_along() -> None:
+    found = figures_of(analyse(audited(whole_record(1), {THP: "always\n"}), LIMIT, 1))
+    assert found.setup["memory.thp"].settings == {THP: "always"}
+    assert figures_of(analyse(whole_record(1), LIMIT, 1)).setup == {}
+
+
+def test_a_count_is_no_fact_of_a_run() -> None:
+    """It would differ between any two runs."""
+    told = facts_of(audited(BASE, {COUNT: "3\n"}, {COUNT: "5\n"}))
+    assert COUNT not in told
+    assert facts_of(audited(BASE, {COUNT: "3\n"}, {COUNT: "3\n"}))[COUNT] == "3"
+
+
+def test_a_history_names_the_setup_that_changed_with_the_latency() -> None:
+    calm, loud = setup(), setup({THP: "always\n"})
+    runs = [replace(run, setup=calm if at < 25 else loud) for at, run in enumerate(history_cases.stepped())]
+    found = analyse_history(runs)
+    (sequence,) = found.sequences
+    (place,) = sequence.places
+    assert [(step.at, step.change.check) for step in place.setup] == [(25, "memory.thp")]
+    told = ComparisonContext(())
+    text = report.render("text", "t", history_sections(found, told, short=True)).decode()
+    assert f"memory.thp: {THP}: never -> always" in " ".join(text.split())
+    plain = json.loads(encode_history(found, told))
+    (step,) = plain["sequences"][0]["changes"][0]["setup"]
+    assert (step["run"], step["change"]["check"]) == (25, "memory.thp")
+
+
+def test_a_setup_that_changed_elsewhere_is_not_blamed() -> None:
+    calm, loud = setup(), setup({THP: "always\n"})
+    runs = [replace(run, setup=calm if at < 10 else loud) for at, run in enumerate(history_cases.stepped())]
+    (place,) = analyse_history(runs).sequences[0].places
+    assert place.setup == ()

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The audit of a run's own record: in its report, beside what was late, and on the screen when it ends."""
+
+from dataclasses import replace
+
+import pytest
+from analysis_records import fact
+from audit_checks import CHECKS, COUNT, LOUD, SPEED, THP, audited, few_checks, made_check
+from explain_cases import HOG, begun, traced_run
+from report_cases import FORMATS_WITH_WORDS, LIMIT, normal, sections_of, tables, whole_record, words
+
+from rtproof import report
+from rtproof.audit import check_file
+from rtproof.explain.explanation import explain
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Requirement
+from rtproof.record.contents import Moment, Record
+from rtproof.report.audit_findings import audit_in_short, causes_with_findings
+from rtproof.report.pages.run_summary import summary_text
+from rtproof.report.sections.audit import audit_section, causes_blocks
+
+__all__ = ["few_checks"]
+pytestmark = pytest.mark.usefixtures("few_checks")
+VIRTUAL = fact("virtual_time", "icount of QEMU", Moment.START)
+
+
+def late_by_softirqs(files: dict[str, str]) -> Record:
+    """One activation that waited, while a hog had softirqs off on a stock kernel."""
+    cpu = begun().hard(-9_000, "irq_vectors/irq_work_entry", depth=1).hard(-8_000, "irq_vectors/irq_work_exit")
+    made = traced_run([118_000], cpu.timer(8_000, depth=1).to_victim(114_000).switch(130_000, HOG, state=1))
+    return audited(made, files)
+
+
+def test_a_record_without_facts_has_no_such_section() -> None:
+    assert "audit" not in sections_of(normal())
+    assert audit_in_short(normal().record) == ""
+    assert "audit" not in summary_text(normal(), [("more", "rtproof show x")])
+
+
+def test_findings_above_low_are_a_table_and_each_is_explained() -> None:
+    bad = {THP: "always\n", SPEED.replace("*", "1"): "slow\n", LOUD: "7\n"}
+    blocks = audit_section(analyse(audited(whole_record(), bad), LIMIT, 1))
+    found = tables(blocks)
+    assert found["Findings above low"].rows == (
+        ("high", "memory.thp", f"{THP} is always.", f"{THP} = always"),
+        ("medium", "power.speed", "/sys/devices/system/cpu/cpu1/speed is slow.", f"{SPEED.replace('*', '1')} = slow"),
+    )
+    explained = found["Each finding explained"]
+    assert explained.folded
+    assert [row for row in explained.rows if row[0] == "memory.thp"] == [("memory.thp", "why", "Why of memory.thp.")]
+    assert ("", "advice", "Mend memory.thp.") in explained.rows
+    assert ("", "source", "source of memory.thp") in explained.rows
+    assert "3 findings (1 high, 1 medium, 1 low), 1 good; of 4 checks." in words(blocks)
+
+
+def test_a_system_without_findings_says_how_many_checks_are_good() -> None:
+    blocks = audit_section(analyse(audited(whole_record()), LIMIT, 1))
+    assert tables(blocks) == {}
+    assert "no finding, 4 good; of 4 checks" in words(blocks)
+
+
+def test_what_could_not_be_decided_is_told_with_its_reason() -> None:
+    made = audited(whole_record())
+    hidden = tuple(replace(file, errno=1, content=b"") if file.path == THP else file for file in made.files)
+    found = tables(audit_section(analyse(replace(made, files=hidden), LIMIT, 1)))
+    assert found["1 check that could not be decided"].rows == (
+        ("high", "memory.thp", "Operation not permitted (EPERM)"),
+    )
+
+
+@pytest.mark.parametrize("form", FORMATS_WITH_WORDS)
+def test_every_format_has_the_section(form: str) -> None:
+    analysis = analyse(audited(whole_record(), {THP: "always\x1b[31m\n"}), LIMIT, 1)
+    text = report.render(form, "t", report.compose(analysis)).decode()
+    assert "memory.thp" in text
+    assert "\x1b" not in text
+
+
+def test_each_cause_has_its_findings_and_how_many_activations_it_made_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = late_by_softirqs({THP: "always\n", LOUD: "7\n"})
+    kind = explain(record, 100_000).budgets[0].first.cause
+    checks = (*CHECKS[1:], made_check("memory.thp", THP, "never", explains=(kind.value,)))
+    monkeypatch.setattr(check_file, "all_checks", lambda: checks)
+    found = explain(record, 100_000)
+    (beside,) = [one for one in causes_with_findings(found, record) if one.cause.cause is kind]
+    assert [one.check.id for one in beside.findings] == ["memory.thp"]
+    assert (beside.late, beside.first_in) == (1, 1)
+    (table,) = tables(causes_blocks(found, record)).values()
+    assert [row[1:] for row in table.rows if "memory.thp" in row[3]] == [("1", "1", "memory.thp (high)")]
+    section = sections_of(analyse(record, Requirement(100_000), 1))["audit"]
+    assert "Findings that would explain why 1 activation came late" in tables(section.blocks)
+    sound = late_by_softirqs({})
+    assert causes_blocks(explain(sound, 100_000), sound) == []
+
+
+def test_a_finding_that_is_fatal_or_high_is_one_line_on_the_screen() -> None:
+    bad = analyse(audited(whole_record(), {THP: "always\n", COUNT: "3\n"}), LIMIT, 1)
+    lines = summary_text(bad, [("more", "rtproof show x")]).splitlines()
+    (line,) = [line for line in lines if line.startswith("audit")]
+    assert line == "audit     2 severe findings, the worst: hardware.count; see rtproof audit RUN"
+    assert len(lines) <= 20
+    lesser = analyse(audited(whole_record(), {SPEED.replace("*", "0"): "slow\n", LOUD: "7\n"}), LIMIT, 1)
+    assert "audit" not in summary_text(lesser, [("more", "rtproof show x")])
+
+
+def test_a_guest_in_virtual_time_is_called_one_and_its_hardware_is_left_out() -> None:
+    whole = whole_record()
+    made = replace(whole, facts=(*whole.facts, VIRTUAL))
+    guest = analyse(audited(made, {COUNT: "3\n", THP: "always\n"}), LIMIT, 1)
+    blocks = audit_section(guest)
+    assert [row[1] for row in tables(blocks)["Findings above low"].rows] == ["memory.thp"]
+    assert "guest of the lab in virtual time" in words(blocks)
+    assert "Findings about hardware are left out." in words(blocks)
+    assert audit_in_short(guest.record) == ""
