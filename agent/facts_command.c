@@ -36,12 +36,20 @@ static int parse_one(struct facts_request *request, const char *name, const char
 	return 0;
 }
 
+/* What a host gives every program there: this one ends soon anyway, says nothing meanwhile, and writes at once. */
+static bool is_for_runs(const char *name)
+{
+	return !strcmp(name, "--stop-on-eof") || !strcmp(name, "--progress") || !strcmp(name, "--stream");
+}
+
 static int parse(int argc, char **argv, struct facts_request *request, char *why, size_t room)
 {
 	request->list = argc == 2 && !strcmp(argv[1], "--list");
 	for (int i = 1; i < argc && !request->list; i++) {
-		if (!strcmp(argv[i], "--stop-on-eof") || (!strcmp(argv[i], "--progress") && ++i < argc))
-			continue; /* it ends soon anyway, and says nothing meanwhile */
+		if (is_for_runs(argv[i])) {
+			i += strcmp(argv[i], "--stop-on-eof") != 0;
+			continue;
+		}
 		if (i + 1 == argc || parse_one(request, argv[i], argv[i + 1]))
 			return text_refuse(why, room, -EINVAL, "%s %s makes no sense; %s", argv[i], i + 1 < argc ? argv[i + 1] : "", usage);
 		i++;

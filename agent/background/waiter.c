@@ -11,11 +11,12 @@
 #include <libgen.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 /* NEW_FOLDERS: of the host's own folder there, what is above a program or a run, and what that is in. */
-enum { INHERITED_MOST = 256, EXIT_NOT_STARTED = 126, NEW_FOLDERS = 4 };
+enum { INHERITED_MOST = 256, EXIT_NOT_STARTED = 126, NEW_FOLDERS = 4, FORGET_AFTER_S = 900 };
 
 /* The standard files lead to the connection, which would stay open as long as one of them is held. */
 static int leave_connection(const char *folder, int line)
@@ -89,6 +90,32 @@ static void write_end(const char *folder, pid_t agent)
 	(void)background_write(folder, "exit", end);
 }
 
+static bool is_followed(const char *folder)
+{
+	char path[BACKGROUND_PATH];
+	int lock = background_path(path, folder, "follower") ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	bool followed = lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) < 0;
+
+	if (lock >= 0)
+		close(lock);
+	return followed;
+}
+
+/* Nobody takes up facts later, so those that no host has fetched, because it was killed or cut off, do not stay for ever. */
+static void forget_facts(const char *folder)
+{
+	char path[BACKGROUND_PATH];
+
+	if (!background_path(path, folder, "state"))
+		return;
+	for (int left_s = FORGET_AFTER_S; left_s && access(path, F_OK) == 0; left_s--) {
+		sleep(1);
+		if (is_followed(folder))
+			left_s = FORGET_AFTER_S;
+	}
+	(void)background_remove(folder);
+}
+
 static _Noreturn void keep(const char *folder, char **arguments, int line)
 {
 	pid_t agent = -1;
@@ -107,6 +134,8 @@ static _Noreturn void keep(const char *folder, char **arguments, int line)
 	close(line);
 	if (agent > 0)
 		write_end(folder, agent);
+	if (agent > 0 && !err && arguments[1] && !strcmp(arguments[1], "facts"))
+		forget_facts(folder);
 	_exit(err != 0);
 }
 

@@ -2,6 +2,7 @@
 """Get the facts of a system for an audit, from a target or from a file that holds them; judge them, and print that."""
 
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from rtproof.record.run_folder import RECORD_NAME
 from rtproof.report.pages.audit_page import audit_text
 from rtproof.report.text_table import fitted_to_terminal
 from rtproof.run import session
-from rtproof.targets import Target
+from rtproof.targets import Process, Target
 
 NO_PROBE = "timer"
 """A probe that needs nothing of a guest."""
@@ -45,13 +46,34 @@ def collect(asked: CollectRequest) -> Record:
     """Collect the facts of a target. UserError or TargetError says why there are none."""
     module = plugins.load_plugin(targets, asked.target)
     options = checked_options(f"the target {asked.target}", module.OPTIONS, asked.target_options)
+    _refuse_output(asked.keep)
     with tempfile.TemporaryDirectory(prefix="rtproof-audit-") as folder:
-        file = asked.keep or Path(folder) / RECORD_NAME
-        if asked.keep and asked.keep.exists():
-            raise UserError(f"{asked.keep} exists already")
+        file = Path(folder) / RECORD_NAME
         with module.open_target(with_lab_kernel(asked.target, options, NO_PROBE)) as target:
             _collect_on(target, asked, file)
-        return read_facts(file)
+        record = read_facts(file)
+        if record.end is None:
+            raise TargetError("what came from the target ends before its end: it was cut off")
+        _keep(file, asked.keep)
+        return record
+
+
+def _refuse_output(keep: Path | None) -> None:
+    if keep and keep.exists():
+        raise UserError(f"{keep} exists already")
+    if keep and not keep.parent.is_dir():
+        raise UserError(f"there is no folder {keep.parent}")
+
+
+def _keep(file: Path, keep: Path | None) -> None:
+    """Only whole facts get the name that the user gave."""
+    if not keep:
+        return
+    try:
+        with keep.open("xb") as kept:
+            kept.write(file.read_bytes())
+    except OSError as problem:
+        raise UserError(f"cannot write {keep}: {problem.strerror}") from None
 
 
 def _collect_on(target: Target, asked: CollectRequest, file: Path) -> None:
@@ -62,13 +84,29 @@ def _collect_on(target: Target, asked: CollectRequest, file: Path) -> None:
     try:
         for line in process.lines():
             said = line.removeprefix(session.COMPLAINT)
+        code = process.wait()
     except BaseException:
-        process.kill()
+        _end(process)
+        _clear(target, remote, file)
         raise
-    code = process.wait()
     if code:
+        _clear(target, remote, file)
         raise (UserError if code == session.REFUSED else TargetError)(said or f"the agent ended with exit code {code}")
     target.pull(remote, file)
+
+
+def _end(process: Process) -> None:
+    """End the agent there, if it can be reached."""
+    with suppress(TargetError):
+        process.kill()
+        for _ in process.lines():
+            pass
+
+
+def _clear(target: Target, remote: str, file: Path) -> None:
+    """A board keeps what an agent left until it was fetched."""
+    with suppress(TargetError, UserError):
+        target.pull(remote, file.with_name("left.rtrec"))
 
 
 def read_facts(path: Path) -> Record:

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rtproof-agent facts``: what it reads is all named, what it cannot write is a sentence, and nothing stays behind."""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from agent_process import agent, needs_root, run, whole
+
+from rtproof.record.contents import Moment, Record
+from rtproof.record.reading import open_record
+
+QUICK = ("--between", "1ms")
+
+
+def facts(path: Path, *arguments: str) -> Record:
+    """The facts of this machine, without damage."""
+    done = run("facts", "-o", path, *QUICK, *arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    return whole(path)
+
+
+def contents(record: Record, moment: Moment) -> dict[str, str]:
+    """The texts by path."""
+    return {file.path: file.content.decode(errors="replace") for file in record.files if file.moment is moment}
+
+
+def listed() -> list[list[str]]:
+    """Kind and name of everything that is collected."""
+    done = run("facts", "--list")
+    assert done.returncode == 0
+    return [line.split("\t") for line in done.stdout.splitlines()]
+
+
+def test_everything_that_is_listed_is_in_the_facts_or_said_to_be_missing(tmp_path: Path) -> None:
+    record = facts(tmp_path / "facts.rtrec", "--pid", str(os.getpid()))
+    at_start = [file.path for file in record.files if file.moment is Moment.START]
+    plain = [words[1] for words in listed() if "*" not in words[1] and "[" not in words[1]]
+    assert len(plain) > 40
+    assert set(plain) <= set(at_start)
+    assert len(at_start) == len(set(at_start))
+    counts = {words[1] for words in listed() if words[0] == "counts"}
+    assert counts <= {file.path for file in record.files if file.moment is Moment.END}
+    assert record.fact("left_out", Moment.START) is None
+
+
+def test_a_process_is_described(tmp_path: Path) -> None:
+    record = facts(tmp_path / "facts.rtrec", "--pid", str(os.getpid()))
+    texts = contents(record, Moment.START)
+    assert f"Pid:\t{os.getpid()}\n" in texts["process/status"]
+    head, first, *_ = texts["process/threads"].splitlines()
+    assert head.split() == "PID TID PPID CLS RTPRIO NICE CPU CPUS FLAGS SLACK COMM".split()
+    words = dict(zip(head.split(), first.split(maxsplit=10), strict=True))
+    assert (words["PID"], words["PPID"]) == (str(os.getpid()), str(os.getppid()))
+    assert int(words["FLAGS"], 16) & 0x00200000 == 0
+    kinds = {line.split()[-4] for line in texts["process/maps"].splitlines()}
+    assert {"heap", "stack", "file", "anonymous"} == kinds
+    again = contents(record, Moment.END)
+    assert int(again["process/faults"].split()[1]) >= int(texts["process/faults"].split()[1]) > 0
+
+
+def test_every_thread_of_the_system_is_a_task_with_its_cpus(tmp_path: Path) -> None:
+    record = facts(tmp_path / "facts.rtrec")
+    text = next(file.content.decode() for file in record.files if file.path == "tasks")
+    head, *lines = text.splitlines()
+    assert head == "PID TID PPID CLS RTPRIO NICE CPU CPUS FLAGS COMM"
+    mine = next(line.split() for line in lines if line.startswith(f"{os.getpid()} {os.getpid()} "))
+    cpus = sorted(os.sched_getaffinity(0))
+    assert mine[2:5] == [str(os.getppid()), "TS", "-"]
+    assert mine[7] in (f"{cpus[0]}-{cpus[-1]}", ",".join(map(str, cpus)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("-o", "{new}", "--pid", "4194303"), "there is no process 4194303"),
+        (("-o", "{new}", "--pid", "0"), "--pid 0 makes no sense"),
+        (("-o", "{new}", "--between", "61s"), "--between 61s makes no sense"),
+        (("-o", "{old}"), "exists already; facts are never overwritten"),
+        (("-o", "{new}/facts"), "can't be written: No such file or directory"),
+        ((), "-o FILE is missing"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(tmp_path: Path, arguments: tuple[str, ...], sentence: str) -> None:
+    (tmp_path / "old").write_text("mine")
+    words = [word.format(new=tmp_path / "new", old=tmp_path / "old") for word in arguments]
+    done = run("facts", *words)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert (tmp_path / "old").read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["old"]
+
+
+def test_facts_can_go_to_standard_output(tmp_path: Path) -> None:
+    done = subprocess.run([agent(), "facts", "-o", "-", *QUICK], capture_output=True, timeout=60, check=True)
+    (tmp_path / "facts.rtrec").write_bytes(done.stdout)
+    assert whole(tmp_path / "facts.rtrec").fact("collected") == "facts"
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([agent(), "facts", "-o", "-", *QUICK], stdout=full, stderr=-1, timeout=60, check=False)
+    assert done.returncode == 2
+    assert b"No space left on device" in done.stderr
+
+
+def test_a_full_disk_is_a_sentence_and_leaves_no_file(tmp_path: Path) -> None:
+    done = run("facts", "-o", tmp_path / "facts.rtrec", *QUICK, prefix=("prlimit", "--fsize=20000"))
+    assert done.returncode == 2
+    assert "can't be written: File too large" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("after_s", [0, 0.3], ids=["at once", "while it waits"])
+def test_who_is_interrupted_leaves_no_file(tmp_path: Path, after_s: float) -> None:
+    process = subprocess.Popen([agent(), "facts", "-o", str(tmp_path / "facts.rtrec"), "--between", "50s"])
+    time.sleep(after_s)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == -signal.SIGINT
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_root
+def test_who_may_make_no_process_reads_for_itself_and_says_so() -> None:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        folder = Path(name)
+        folder.chmod(0o777)
+        shutil.copy(agent(), folder / "agent")
+        user = ("prlimit", "--nproc=0", "setpriv", "--reuid=61235", "--regid=61235", "--clear-groups")
+        command = [*user, str(folder / "agent"), "facts", "-o", str(folder / "facts.rtrec"), *QUICK]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        record = whole(folder / "facts.rtrec")
+    assert "Resource temporarily unavailable" in (record.fact("collected_in_place", Moment.START) or "")
+    assert contents(record, Moment.START)["/proc/version"]
+
+
+@needs_root
+def test_a_system_without_proc_and_sys_has_facts_too(tmp_path: Path) -> None:
+    shutil.copy(agent(), tmp_path / "agent")
+    done = subprocess.run(
+        ["chroot", str(tmp_path), "/agent", "facts", "-o", "/facts.rtrec", *QUICK],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    record = open_record(tmp_path / "facts.rtrec")
+    assert record.end is not None
+    read = [file for file in record.files if file.path.startswith("/") and not file.errno]
+    assert read == []
+    assert next(file for file in record.files if file.path == "tasks").errno
+
+
+def test_a_run_has_what_the_audit_reads_once(tmp_path: Path) -> None:
+    path = tmp_path / "run.rtrec"
+    done = run("run", "-o", path, "--samples", "20", "--period", "1ms", "--warmup", "20ms", "--policy", "other")
+    assert (done.returncode, done.stderr) == (0, "")
+    record = whole(path)
+    for moment in (Moment.START, Moment.END):
+        names = [file.path for file in record.files if file.moment is moment]
+        assert len(names) == len(set(names))
+    start = {file.path for file in record.files if file.moment is Moment.START}
+    assert {words[1] for words in listed() if "*" not in words[1] and not words[1].startswith("process/")} <= start
