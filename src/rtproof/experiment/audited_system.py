@@ -25,10 +25,12 @@ from rtproof.record.run_folder import RECORD_NAME
 from rtproof.report.pages.audit_page import audit_text
 from rtproof.report.text_table import fitted_to_terminal
 from rtproof.run import session
-from rtproof.targets import Process, Target
+from rtproof.targets import LastingTarget, Process, Target
 
 NO_PROBE = "timer"
 """A probe that needs nothing of a guest."""
+FORGET_AFTER = "15min"
+"""How long a board keeps the facts if this host is killed or cut off: nobody takes them up later."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,8 @@ def _keep(file: Path, keep: Path | None) -> None:
 def _collect_on(target: Target, asked: CollectRequest, file: Path) -> None:
     remote = target.place(file)
     words = ["facts", "-o", remote, *(("--pid", str(asked.pid)) if asked.pid else ())]
+    if isinstance(target, LastingTarget):
+        words += ["--forget", FORGET_AFTER]
     process = target.start((target.push(asked.agent or agent_of(target)), *words))
     said = ""
     try:
