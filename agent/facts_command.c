@@ -36,17 +36,17 @@ static int parse_one(struct facts_request *request, const char *name, const char
 	return 0;
 }
 
-/* What a host gives every program there: this one ends soon anyway, says nothing meanwhile, and writes at once. */
-static bool is_for_runs(const char *name)
+/* What a host gives a program there, for runs or for who keeps them: this one ends soon anyway, and writes at once. */
+static bool is_for_others(const char *name)
 {
-	return !strcmp(name, "--stop-on-eof") || !strcmp(name, "--progress") || !strcmp(name, "--stream");
+	return !strcmp(name, "--stop-on-eof") || !strcmp(name, "--progress") || !strcmp(name, "--stream") || !strcmp(name, "--forget");
 }
 
 static int parse(int argc, char **argv, struct facts_request *request, char *why, size_t room)
 {
 	request->list = argc == 2 && !strcmp(argv[1], "--list");
 	for (int i = 1; i < argc && !request->list; i++) {
-		if (is_for_runs(argv[i])) {
+		if (is_for_others(argv[i])) {
 			i += strcmp(argv[i], "--stop-on-eof") != 0;
 			continue;
 		}

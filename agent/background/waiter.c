@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 
 /* NEW_FOLDERS: of the host's own folder there, what is above a program or a run, and what that is in. */
-enum { INHERITED_MOST = 256, EXIT_NOT_STARTED = 126, NEW_FOLDERS = 4, FORGET_AFTER_S = 900 };
+enum { INHERITED_MOST = 256, EXIT_NOT_STARTED = 126, NEW_FOLDERS = 4 };
 
 /* The standard files lead to the connection, which would stay open as long as one of them is held. */
 static int leave_connection(const char *folder, int line)
@@ -101,17 +101,27 @@ static bool is_followed(const char *folder)
 	return followed;
 }
 
-/* Nobody takes up facts later, so those that no host has fetched, because it was killed or cut off, do not stay for ever. */
-static void forget_facts(const char *folder)
+/* What a host gives that will not come back for the files: after this time without one that follows, they go. 0: they stay. */
+static int64_t forget_after_ns(char **arguments)
+{
+	int64_t ns;
+
+	for (; arguments[0] && arguments[1]; arguments++)
+		if (!strcmp(arguments[0], "--forget") && !text_duration_ns(arguments[1], &ns))
+			return ns;
+	return 0;
+}
+
+static void forget(const char *folder, int64_t after_ns)
 {
 	char path[BACKGROUND_PATH];
 
-	if (!background_path(path, folder, "state"))
+	if (!after_ns || !background_path(path, folder, "state"))
 		return;
-	for (int left_s = FORGET_AFTER_S; left_s && access(path, F_OK) == 0; left_s--) {
+	for (int64_t left_s = (after_ns + NS_PER_SECOND - 1) / NS_PER_SECOND, s = left_s; s && access(path, F_OK) == 0; s--) {
 		sleep(1);
 		if (is_followed(folder))
-			left_s = FORGET_AFTER_S;
+			s = left_s + 1;
 	}
 	(void)background_remove(folder);
 }
@@ -134,8 +144,8 @@ static _Noreturn void keep(const char *folder, char **arguments, int line)
 	close(line);
 	if (agent > 0)
 		write_end(folder, agent);
-	if (agent > 0 && !err && arguments[1] && !strcmp(arguments[1], "facts"))
-		forget_facts(folder);
+	if (agent > 0 && !err)
+		forget(folder, forget_after_ns(arguments));
 	_exit(err != 0);
 }
 

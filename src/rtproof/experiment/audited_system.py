@@ -2,6 +2,7 @@
 """Get the facts of a system for an audit, from a target or from a file that holds them; judge them, and print that."""
 
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,10 +26,12 @@ from rtproof.record.run_folder import RECORD_NAME
 from rtproof.report.pages.audit_page import audit_text
 from rtproof.report.text_table import fitted_to_terminal
 from rtproof.run import session
-from rtproof.targets import Process, Target
+from rtproof.targets import LastingTarget, Process, Target
 
 NO_PROBE = "timer"
 """A probe that needs nothing of a guest."""
+FORGET_AFTER = "15min"
+"""How long a board keeps the facts if this host is killed or cut off: nobody takes them up later."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,8 @@ def collect(asked: CollectRequest) -> Record:
         file = Path(folder) / RECORD_NAME
         with module.open_target(with_lab_kernel(asked.target, options, NO_PROBE)) as target:
             _collect_on(target, asked, file)
+        if not file.exists():
+            raise TargetError("the agent wrote no facts")
         record = read_facts(file)
         if record.end is None:
             raise TargetError("what came from the target ends before its end: it was cut off")
@@ -79,28 +84,41 @@ def _keep(file: Path, keep: Path | None) -> None:
 def _collect_on(target: Target, asked: CollectRequest, file: Path) -> None:
     remote = target.place(file)
     words = ["facts", "-o", remote, *(("--pid", str(asked.pid)) if asked.pid else ())]
-    process = target.start((target.push(asked.agent or agent_of(target)), *words))
+    if isinstance(target, LastingTarget):
+        words += ["--forget", FORGET_AFTER]
+    arguments = (target.push(asked.agent or agent_of(target)), *words)
     said = ""
+    process = None
     try:
+        process = target.start(arguments)
         for line in process.lines():
             said = line.removeprefix(session.COMPLAINT)
         code = process.wait()
     except BaseException:
-        _end(process)
+        _end(target, process, arguments)
         _clear(target, remote, file)
         raise
     if code:
         _clear(target, remote, file)
-        raise (UserError if code == session.REFUSED else TargetError)(said or f"the agent ended with exit code {code}")
+        raise (UserError if code == session.REFUSED else TargetError)(_why(said, code))
     target.pull(remote, file)
 
 
-def _end(process: Process) -> None:
-    """End the agent there, if it can be reached."""
-    with suppress(TargetError):
-        process.kill()
-        for _ in process.lines():
-            pass
+def _why(said: str, code: int) -> str:
+    if "unknown command" in said:
+        return "this agent is older than the audit, and collects no facts"
+    return said or (f"the agent was ended by signal {-code}" if code < 0 else f"the agent ended with exit code {code}")
+
+
+def _end(target: Target, process: Process | None, arguments: Sequence[str]) -> None:
+    """End the agent there, if it can be reached. process: None if nobody knows whether it was started."""
+    with suppress(TargetError, UserError):
+        if process is None and isinstance(target, LastingTarget):
+            process = target.take_up(target.where(arguments))
+        if process:
+            process.kill()
+            for _ in process.lines():
+                pass
 
 
 def _clear(target: Target, remote: str, file: Path) -> None:
