@@ -142,6 +142,11 @@ class Facts:
             return Reading(path, State.UNREADABLE, "", "it holds nothing but zeros")
         return Reading(path, State.HERE, text)
 
+    def begin_of(self, path: str) -> str:
+        """As much of a file's text as the agent kept, also of one that is too long for it; "" if there is none."""
+        file = self._files.get((Moment.START, path))
+        return file.content.decode(errors="replace") if file and not file.errno else ""
+
     def _nothing_of(self, path: str, moment: Moment) -> Reading:
         for (at, pattern), file in self._files.items():
             if at is moment and "*" in pattern and fits(path, pattern) and file.errno:
