@@ -8,7 +8,7 @@ from rtproof.audit import conditions, kernel_bugs
 from rtproof.audit.audit_model import Judgement, Outcome, ReadValue
 from rtproof.audit.check import Check, Severity
 from rtproof.audit.facts import Facts, Reading, State, parse_cpu_list, parse_cpu_mask
-from rtproof.audit.readings import missing, read_source, read_values, unknown
+from rtproof.audit.readings import finding, good, hidden, missing, not_applicable, read_source, unknown
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
 from rtproof.record.contents import Moment
@@ -16,23 +16,6 @@ from rtproof.summary import measured_kernel
 from rtproof.summary.measured_kernel import Confidence, PreemptionStatement
 
 ROOT = re.compile(r"(?m)^Uid:\s*\d+\s+0\s")
-
-
-def _found(sentence: str, read: Sequence[Reading], severity: Severity | None = None) -> Judgement:
-    return Judgement(Outcome.FINDING, sentence, read_values(read), severity)
-
-
-def _good(sentence: str, read: Sequence[Reading]) -> Judgement:
-    return Judgement(Outcome.GOOD, sentence, read_values(read))
-
-
-def _not_applicable(sentence: str, read: Sequence[Reading]) -> Judgement:
-    return Judgement(Outcome.NOT_APPLICABLE, sentence, read_values(read))
-
-
-def _hidden(read: Sequence[Reading]) -> list[Reading]:
-    """Those that nobody knows."""
-    return [reading for reading in read if not reading.here and not reading.absent]
 
 
 # The preemption model
@@ -104,15 +87,15 @@ def high_resolution(facts: Facts, check: Check) -> Judgement:
     active = re.findall(r"\.hres_active\s*:\s*(\d)", facts.begin_of(timers.path))
     resolution = facts.record.fact("clock_resolution_ns", Moment.START)
     if "0" in active:
-        return _found("High-resolution timers are not active on every CPU.", (_shown(timers, "hres_active", "0"),))
+        return finding("High-resolution timers are not active on every CPU.", (_shown(timers, "hres_active", "0"),))
     if active:
-        return _good("", (_shown(timers, "hres_active", "1"),))
+        return good("", (_shown(timers, "hres_active", "1"),))
     if option.absent:
-        return _found("The kernel is built without high-resolution timers.", (option,))
+        return finding("The kernel is built without high-resolution timers.", (option,))
     if asked.here and asked.word == "off":
-        return _found("The command line turns high-resolution timers off.", (asked,))
+        return finding("The command line turns high-resolution timers off.", (asked,))
     if resolution == "1":
-        return _good("The clock has a resolution of 1 ns.", (_shown(timers, "clock_resolution_ns", "1"),))
+        return good("The clock has a resolution of 1 ns.", (_shown(timers, "clock_resolution_ns", "1"),))
     return unknown(
         (timers, option), "Nothing shows whether high-resolution timers are active, even if they are built in."
     )
@@ -126,18 +109,18 @@ def idle_tick(facts: Facts, check: Check) -> Judgement:
     """Whether the tick stops on an idle CPU."""
     asked = facts.parameter("nohz")
     if asked.here and asked.word == "off":
-        return _good("The command line keeps the tick on.", (asked,))
+        return good("The command line keeps the tick on.", (asked,))
     stops = [facts.option(name) for name in ("NO_HZ_IDLE", "NO_HZ_FULL", "NO_HZ")]
     periodic = facts.option("HZ_PERIODIC")
     on = [option for option in stops if option.here]
     if periodic.here and not on:
-        return _good("", (periodic,))
+        return good("", (periodic,))
     if not on:
-        return unknown(_hidden(stops)) if _hidden(stops) else _good("The kernel never stops its tick.", stops)
+        return unknown(hidden(stops)) if hidden(stops) else good("The kernel never stops its tick.", stops)
     if not asked.here and not asked.absent:
         return unknown((asked,))
     sentence = "The tick stops on idle CPUs, and its restart is part of the way out of idle."
-    return _found(sentence, (on[0], asked))
+    return finding(sentence, (on[0], asked))
 
 
 def tick_rate(facts: Facts, check: Check) -> Judgement:
@@ -146,11 +129,11 @@ def tick_rate(facts: Facts, check: Check) -> Judgement:
     if not rate.here:
         return missing(check, (rate,))
     number = rate.number()
-    if number is None or _hidden((precise,)):
-        return unknown(_hidden((precise,)) or (rate,), f"{clean(rate.path)} is no number." if number is None else "")
+    if number is None or hidden((precise,)):
+        return unknown(hidden((precise,)) or (rate,), f"{clean(rate.path)} is no number." if number is None else "")
     if precise.here:
-        return _good(f"It is {number}. Timers of threads do not depend on it.", (rate, precise))
-    return _found(f"Without high-resolution timers, every sleep is rounded to {1000 / number:g} ms.", (rate, precise))
+        return good(f"It is {number}. Timers of threads do not depend on it.", (rate, precise))
+    return finding(f"Without high-resolution timers, every sleep is rounded to {1000 / number:g} ms.", (rate, precise))
 
 
 # Real-time groups, threads of interrupts, RCU
@@ -161,33 +144,29 @@ def real_time_groups(facts: Facts, check: Check) -> Judgement:
     built, off = facts.option("RT_GROUP_SCHED"), facts.option("RT_GROUP_SCHED_DEFAULT_DISABLED")
     asked, group = facts.parameter("rt_group_sched"), facts.read("rt-group")
     if built.absent:
-        return _good("", (built,))
+        return good("", (built,))
     if not built.here:
         shows = group.here and group.word
         sentence = "The control group has a budget for real-time threads, so the kernel has RT_GROUP_SCHED."
-        return _found(sentence, (group,)) if shows else unknown((built,))
-    if _hidden((asked,)):
-        return unknown((asked,))
-    if asked.here and asked.word.lower() in ("0", "off", "n", "no", "false"):
-        return _good("It is built in, and the command line turns it off.", (built, asked))
-    if asked.absent and off.here:
-        return _good("It is built in, and off unless the command line turns it on.", (built, off))
-    if asked.absent and not off.absent:
-        return unknown((off,))
-    return _found("Control groups divide the time of real-time threads: RT_GROUP_SCHED is on.", (built, asked))
+        return finding(sentence, (group,)) if shows else unknown((built,))
+    if hidden((asked,)) or (asked.absent and hidden((off,))):
+        return unknown(hidden((asked, off)))
+    if asked.word.lower() in ("0", "off", "n", "no", "false") if asked.here else off.here:
+        return good("It is built in, and turned off at boot.", (built, asked, off))
+    return finding("Control groups divide the time of real-time threads: RT_GROUP_SCHED is on.", (built, asked))
 
 
 def interrupt_threads(facts: Facts, check: Check) -> Judgement:
     """Whether a kernel without PREEMPT_RT runs interrupt handlers in threads."""
     asked, can = facts.parameter("threadirqs"), facts.option("IRQ_FORCED_THREADING")
-    if _hidden((asked,)):
+    if hidden((asked,)):
         return unknown((asked,))
     if asked.absent:
         hint = " This kernel cannot do it, either." if can.absent else ""
-        return _found(f"Interrupt handlers do not run in threads: threadirqs is not given.{hint}", (asked, can))
+        return finding(f"Interrupt handlers do not run in threads: threadirqs is not given.{hint}", (asked, can))
     if can.absent:
-        return _found("threadirqs is given, but the kernel is built without IRQ_FORCED_THREADING.", (asked, can))
-    return _good("", (asked, can)) if can.here else unknown((can,))
+        return finding("threadirqs is given, but the kernel is built without IRQ_FORCED_THREADING.", (asked, can))
+    return good("", (asked, can)) if can.here else unknown((can,))
 
 
 def offloaded_callbacks(facts: Facts, check: Check) -> Judgement:
@@ -196,18 +175,18 @@ def offloaded_callbacks(facts: Facts, check: Check) -> Judgement:
     built, every = facts.option("RCU_NOCB_CPU"), facts.option("RCU_NOCB_CPU_DEFAULT_ALL")
     asked = [facts.parameter(name) for name in ("rcu_nocbs", "nohz_full")]
     if built.absent:
-        return _found("The kernel is built without RCU_NOCB_CPU, so no callback can be moved away.", (built,))
-    if _hidden((built, *asked)):
-        return unknown(_hidden((built, *asked)))
+        return finding("The kernel is built without RCU_NOCB_CPU, so no callback can be moved away.", (built,))
+    if hidden((built, *asked)):
+        return unknown(hidden((built, *asked)))
     lists = [_kernel_list(facts, reading.word) for reading in asked if reading.here and reading.word]
     if None in lists:
         return unknown([reading for reading in asked if reading.here], "A list of CPUs on the line is not understood.")
     offloaded = frozenset().union(*(cpus for cpus in lists if cpus))
     left = isolated - offloaded
     if not left or (every.here and asked[0].absent):
-        return _good("", (built, *asked))
+        return good("", (built, *asked))
     sentence = f"RCU runs callbacks on {quantity(len(left), 'isolated CPU')}: {_listed(left)}."
-    return _found(sentence, (built, *asked))
+    return finding(sentence, (built, *asked))
 
 
 def _kernel_list(facts: Facts, text: str) -> frozenset[int] | None:
@@ -224,8 +203,8 @@ def boosted_readers(facts: Facts, check: Check) -> Judgement:
     if not built.here:
         return missing(check, (built,))
     if priority.here and priority.number() == 0:
-        return _found("RCU_BOOST is built in, but RCU's threads have no real-time priority.", (built, priority))
-    return _good("", (built, priority))
+        return finding("RCU_BOOST is built in, but RCU's threads have no real-time priority.", (built, priority))
+    return good("", (built, priority))
 
 
 def lazy_callbacks(facts: Facts, check: Check) -> Judgement:
@@ -233,16 +212,16 @@ def lazy_callbacks(facts: Facts, check: Check) -> Judgement:
     built, now = facts.option("RCU_LAZY"), facts.read("/sys/module/rcutree/parameters/enable_rcu_lazy")
     asked, off = facts.parameter("rcutree.enable_rcu_lazy"), facts.option("RCU_LAZY_DEFAULT_OFF")
     if built.absent:
-        return _good("", (built,))
+        return good("", (built,))
     if not built.here:
         return unknown((built,))
     if now.here and now.word in ("Y", "N", "1", "0"):
         on = now.word in ("Y", "1")
-    elif _hidden((asked, off)):
-        return unknown(_hidden((asked, off)))
+    elif hidden((asked, off)):
+        return unknown(hidden((asked, off)))
     else:
         on = asked.word.lower() in ("1", "y", "on") if asked.here else off.absent
-    return _found("RCU may hold callbacks back for seconds and then run many at once.", (built, now)) if on else _good(
+    return finding("RCU may hold callbacks back for seconds and then run many at once.", (built, now)) if on else good(
         "It is built in, and off.", (built, now)
     )  # fmt: skip
 
@@ -255,15 +234,14 @@ def lockup_detectors(facts: Facts, check: Check) -> Judgement:
     built = [facts.option(name) for name in ("SOFTLOCKUP_DETECTOR", "HARDLOCKUP_DETECTOR", "LOCKUP_DETECTOR")]
     now = facts.read("/proc/sys/kernel/watchdog")
     if now.here and now.number() == 0:
-        return _good("They are built in, and off now.", (now,))
+        return good("They are built in, and off now.", (now,))
     if now.here and now.number() is not None:
-        return _found("The detectors of lockups run on the CPUs.", (now, *(one for one in built if one.here)))
+        return finding("The detectors of lockups run on the CPUs.", (now, *(one for one in built if one.here)))
     if all(option.absent for option in built):
-        return _good("", built)
-    hidden = _hidden((now, *built))
-    if hidden:
-        return unknown(hidden)
-    return _found("Detectors of lockups are built in.", [option for option in built if option.here])
+        return good("", built)
+    if hidden((now, *built)):
+        return unknown(hidden((now, *built)))
+    return finding("Detectors of lockups are built in.", [option for option in built if option.here])
 
 
 _OFF: dict[str, Callable[[Facts], bool]] = {
@@ -295,11 +273,11 @@ def costly_options(facts: Facts, check: Check) -> Judgement:
         severities = [_severity_of(facts, name, check) for name, _ in on]
         names = ", ".join(name or clean(reading.path) for name, reading in on)
         worst = min(severities, key=lambda severity: severity.rank)
-        return _found(f"The kernel is built with what costs time: {names}.", [one for _, one in on], worst)
-    if _hidden(read):
-        return unknown(_hidden(read))
+        return finding(f"The kernel is built with what costs time: {names}.", [one for _, one in on], worst)
+    if hidden(read):
+        return unknown(hidden(read))
     off = [name for name, reading in named if reading.here]
-    return _good(f"Built in, but off: {', '.join(off)}." if off else "", read[:3])
+    return good(f"Built in, but off: {', '.join(off)}." if off else "", read[:3])
 
 
 def _severity_of(facts: Facts, name: str, check: Check) -> Severity:
@@ -312,14 +290,14 @@ def leak_detector(facts: Facts, check: Check) -> Judgement:
     built, off = facts.option("DEBUG_KMEMLEAK"), facts.option("DEBUG_KMEMLEAK_DEFAULT_OFF")
     asked = facts.parameter("kmemleak")
     if built.absent:
-        return _good("", (built,))
-    if _hidden((built, asked)):
-        return unknown(_hidden((built, asked)))
+        return good("", (built,))
+    if hidden((built, asked)):
+        return unknown(hidden((built, asked)))
     if asked.word == "off" or (asked.absent and off.here):
-        return _good("It is built in, and off since the boot.", (built, asked))
+        return good("It is built in, and off since the boot.", (built, asked))
     if asked.absent and not off.absent:
         return unknown((off,))
-    return _found("The kernel looks for leaked memory with kmemleak.", (built, asked))
+    return finding("The kernel looks for leaked memory with kmemleak.", (built, asked))
 
 
 def slab_debugging(facts: Facts, check: Check) -> Judgement:
@@ -328,17 +306,17 @@ def slab_debugging(facts: Facts, check: Check) -> Judgement:
     asked = [facts.parameter(name) for name in ("slub_debug", "slab_debug")]
     given = [reading for reading in asked if reading.here]
     if any(reading.word != "-" for reading in given):
-        return _found("The command line has the allocator's objects checked.", given)
+        return finding("The command line has the allocator's objects checked.", given)
     if always.here and not given:
-        return _found("The allocator checks each object.", (always,))
+        return finding("The allocator checks each object.", (always,))
     if counts.here:
-        return _found("The allocator counts what it does.", (counts,))
-    if _hidden((always, counts, *asked)):
-        return unknown(_hidden((always, counts, *asked)))
+        return finding("The allocator counts what it does.", (counts,))
+    if hidden((always, counts, *asked)):
+        return unknown(hidden((always, counts, *asked)))
     if able.here:
         sentence = "SLUB_DEBUG is built in and not active. realtime-linux.org advises against it, the kernel does not."
-        return _found(sentence, (able,), Severity.INFO)
-    return _good("", (always, counts, able)) if able.absent else unknown((able,))
+        return finding(sentence, (able,), Severity.INFO)
+    return good("", (always, counts, able)) if able.absent else unknown((able,))
 
 
 def scheduler_statistics(facts: Facts, check: Check) -> Judgement:
@@ -348,14 +326,14 @@ def scheduler_statistics(facts: Facts, check: Check) -> Judgement:
     if now.here and now.number() not in (0, 1):
         return unknown((now,), f"{now.path} holds what this version does not understand.")
     if now.here and now.number() == 1:
-        return _found("The scheduler keeps statistics at each switch.", (now,))
+        return finding("The scheduler keeps statistics at each switch.", (now,))
     if latency.here:
-        return _found("The kernel is built with LATENCYTOP.", (latency,))
-    if _hidden((latency,)) or (not now.here and _hidden((now, built))):
-        return unknown(_hidden((latency, now, built)))
+        return finding("The kernel is built with LATENCYTOP.", (latency,))
+    if hidden((latency,)) or (not now.here and hidden((now, built))):
+        return unknown(hidden((latency, now, built)))
     if now.absent and built.here:
-        return _found("The kernel is built with SCHEDSTATS, and has no switch for it.", (built, now))
-    return _good("", (now if now.here else built, latency))
+        return finding("The kernel is built with SCHEDSTATS, and has no switch for it.", (built, now))
+    return good("", (now if now.here else built, latency))
 
 
 TRACERS = ("/sys/kernel/tracing/available_tracers", "/sys/kernel/debug/tracing/available_tracers")
@@ -372,10 +350,10 @@ def irqs_off_tracers(facts: Facts, check: Check) -> Judgement:
     there = {"irqsoff", "preemptoff", "preemptirqsoff"} & set(tracers.text.split())
     on = [option for option in options if option.here]
     if on or there:
-        return _found("Tracers of disabled interrupts or preemption are built in.", on or (tracers,))
+        return finding("Tracers of disabled interrupts or preemption are built in.", on or (tracers,))
     if tracers.here:
-        return _good("", (tracers,))
-    return unknown(_hidden(options)) if _hidden(options) else _good("", options)
+        return good("", (tracers,))
+    return unknown(hidden(options)) if hidden(options) else good("", options)
 
 
 def tracers_for_diagnosis(facts: Facts, check: Check) -> Judgement:
@@ -385,12 +363,12 @@ def tracers_for_diagnosis(facts: Facts, check: Check) -> Judgement:
     if tracers.here:
         gone = [name for name in wanted if name not in tracers.text.split()]
         read: Sequence[Reading] = (tracers,)
-    elif _hidden(options):
-        return unknown([tracers, *_hidden(options)])
+    elif hidden(options):
+        return unknown([tracers, *hidden(options)])
     else:
         gone = [name for name, option in zip(wanted, options, strict=True) if not option.here]
         read = options
-    return _found(f"The kernel lacks tracers that explain latencies: {', '.join(gone)}.", read) if gone else _good(
+    return finding(f"The kernel lacks tracers that explain latencies: {', '.join(gone)}.", read) if gone else good(
         "", read
     )  # fmt: skip
 
@@ -403,19 +381,19 @@ def firmware_calls(facts: Facts, check: Check) -> Judgement:
     folder, asked = facts.read("/sys/firmware/efi/"), facts.parameter("efi")
     built_off = facts.option("EFI_DISABLE_RUNTIME")
     if folder.absent:
-        return _not_applicable("The machine was not started by EFI.", (folder,))
-    if _hidden((folder, asked)):
-        return unknown(_hidden((folder, asked)))
+        return not_applicable("The machine was not started by EFI.", (folder,))
+    if hidden((folder, asked)):
+        return unknown(hidden((folder, asked)))
     words = asked.word.split(",")
     if "noruntime" in words or (built_off.here and "runtime" not in words):
-        return _good("The kernel does not call the firmware.", (asked, built_off))
+        return good("The kernel does not call the firmware.", (asked, built_off))
     mask = facts.read("/sys/devices/virtual/workqueue/efi_runtime/cpumask")
     cpus, isolated = parse_cpu_mask(mask.word) if mask.here else None, conditions.isolated_cpus(facts)
     if cpus and isolated and not cpus & isolated:
-        return _good("The kernel calls the firmware on housekeeping CPUs only.", (mask,))
-    if _hidden((built_off,)) and "runtime" not in words:
+        return good("The kernel calls the firmware on housekeeping CPUs only.", (mask,))
+    if hidden((built_off,)) and "runtime" not in words:
         return unknown((built_off,))
-    return _found("The kernel may call the firmware, on isolated CPUs too.", (asked, built_off, mask))
+    return finding("The kernel may call the firmware, on isolated CPUs too.", (asked, built_off, mask))
 
 
 def graphics(facts: Facts, check: Check) -> Judgement:
@@ -424,30 +402,30 @@ def graphics(facts: Facts, check: Check) -> Judgement:
     if not folder.here:
         return missing(check, (folder,))
     cards = [name for name in folder.text.split() if re.fullmatch(r"card\d+", name)]
-    return _found(f"The kernel drives a display: {', '.join(cards)}.", (folder,)) if cards else _good("", (folder,))
+    return finding(f"The kernel drives a display: {', '.join(cards)}.", (folder,)) if cards else good("", (folder,))
 
 
 def default_governor(facts: Facts, check: Check) -> Judgement:
     """Whether frequencies are fixed from the boot on."""
     folder, able = facts.read("/sys/devices/system/cpu/cpufreq/"), facts.option("CPU_FREQ")
     if folder.here and not re.search(r"(?m)^policy\d+$", folder.text):
-        return _not_applicable("The kernel changes the frequency of no CPU here.", (folder,))
+        return not_applicable("The kernel changes the frequency of no CPU here.", (folder,))
     if able.absent:
-        return _not_applicable("The kernel is built without CPU_FREQ, so it changes no frequency.", (able,))
+        return not_applicable("The kernel is built without CPU_FREQ, so it changes no frequency.", (able,))
     asked = facts.parameter("cpufreq.default_governor")
     if asked.here:
         sentence = f"The command line chooses the governor {clean(asked.word)}."
-        return _good("", (asked,)) if asked.word == "performance" else _found(sentence, (asked,))
+        return good("", (asked,)) if asked.word == "performance" else finding(sentence, (asked,))
     return _built_in_governor(facts, asked)
 
 
 def _built_in_governor(facts: Facts, asked: Reading) -> Judgement:
     fixed = facts.option("CPU_FREQ_DEFAULT_GOV_PERFORMANCE")
-    if _hidden((asked, fixed)):
-        return unknown(_hidden((asked, fixed)))
+    if hidden((asked, fixed)):
+        return unknown(hidden((asked, fixed)))
     if fixed.here:
-        return _good("", (fixed,))
-    return _found("The default governor changes the frequency.", (fixed, asked))
+        return good("", (fixed,))
+    return finding("The default governor changes the frequency.", (fixed, asked))
 
 
 # What the kernel says about itself
@@ -464,11 +442,11 @@ def open_bugs(facts: Facts, check: Check) -> Judgement:
     has = [bug for bug, state in states if state is kernel_bugs.BugState.OPEN]
     if has:
         worst = min((bug.severity for bug in has), key=lambda severity: severity.rank)
-        return _found(" ".join(f"{bug.effect} ({bug.fix})" for bug in has), read, worst)
+        return finding(" ".join(f"{bug.effect} ({bug.fix})" for bug in has), read, worst)
     maybe = [bug for bug, state in states if state is kernel_bugs.BugState.UNKNOWN]
     if maybe:
         return unknown(read, f"{kernel_bugs.MAY_BE_FIXED} {' '.join(bug.effect for bug in maybe)}")
-    return _good("No bug of the list is in this version.", read)
+    return good("No bug of the list is in this version.", read)
 
 
 def lockdown(facts: Facts, check: Check) -> Judgement:
@@ -477,18 +455,18 @@ def lockdown(facts: Facts, check: Check) -> Judgement:
     chosen = re.search(r"\[(\w+)\]", file.text)
     if chosen:
         sentence = f"The kernel is locked down: {chosen[1]}."
-        return _good("", (file,)) if chosen[1] == "none" else _found(sentence, (file,))
+        return good("", (file,)) if chosen[1] == "none" else finding(sentence, (file,))
     if "Lockdown:" in facts.log.text:
         line = next(line for line in facts.log.text.splitlines() if "Lockdown:" in line)
-        return _found("The kernel's log says that it is locked down.", (_shown(facts.log, "Lockdown", line),))
+        return finding("The kernel's log says that it is locked down.", (_shown(facts.log, "Lockdown", line),))
     refused = facts.read("/sys/kernel/debug/sched/preempt")
     root = ROOT.search(facts.read("/proc/self/status").text)
     if root and "(EPERM)" in refused.reason:
-        return _found("Root may not read files of debugfs, as in a kernel that is locked down.", (refused,))
+        return finding("Root may not read files of debugfs, as in a kernel that is locked down.", (refused,))
     if asked.here and asked.word in ("integrity", "confidentiality"):
-        return _found("The command line locks the kernel down.", (asked,))
+        return finding("The command line locks the kernel down.", (asked,))
     if file.absent:
-        return _good("This kernel has no lockdown.", (file,))
+        return good("This kernel has no lockdown.", (file,))
     return unknown((file,))
 
 
@@ -515,12 +493,12 @@ def taint(facts: Facts, check: Check) -> Judgement:
         sentence = f"{file.path} holds what this version does not understand." if file.here else ""
         return unknown((file,), sentence)
     if not bits:
-        return _good("", (file,))
+        return good("", (file,))
     reasons = [_TAINTS.get(bit, (f"bit {bit}", Severity.LOW)) for bit in range(bits.bit_length()) if bits >> bit & 1]
     modules = [one.path.split("/")[3] for one in facts.match("/sys/module/*/taint") if one.here and one.word]
     names = f" Modules: {', '.join(map(clean, modules))}." if modules else ""
     worst = min((severity for _, severity in reasons), key=lambda severity: severity.rank)
-    return _found(f"The kernel is tainted: {', '.join(text for text, _ in reasons)}.{names}", (file,), worst)
+    return finding(f"The kernel is tainted: {', '.join(text for text, _ in reasons)}.{names}", (file,), worst)
 
 
 _EVENTS = (
@@ -531,6 +509,11 @@ _EVENTS = (
     (r"clocksource .*unstable|hogged CPU", Severity.MEDIUM),
     (r"perf: interrupt took too long", Severity.LOW),
 )
+
+
+def _message(line: str) -> str:
+    """A line of the log without the level in front."""
+    return re.sub(r"^<\d+>", "", line.strip())
 
 
 def logged_events(facts: Facts, check: Check) -> Judgement:
@@ -547,10 +530,10 @@ def logged_events(facts: Facts, check: Check) -> Judgement:
         lines.sort(key=lambda found: found[1].rank)
         worst, severity = lines[0]
         more = f" There are {len(lines) - 1} more such lines." if len(lines) > 1 else ""
-        sentence = f"The kernel's log says: {clean(worst.strip())}.{more}"
-        return _found(sentence, [_shown(facts.log, "a line", line.strip()) for line, _ in lines[:5]], severity)
+        sentence = f"The kernel's log says: {clean(_message(worst))}.{more}"
+        return finding(sentence, [_shown(facts.log, "a line", _message(line)) for line, _ in lines[:5]], severity)
     if facts.log_is_whole:
-        return _good("There is no such message since the boot.", (_shown(facts.log, "messages", "none"),))
+        return good("There is no such message since the boot.", (_shown(facts.log, "messages", "none"),))
     return unknown((facts.log,), "What is left of the log has no such message, but it does not reach back to the boot.")
 
 
@@ -562,5 +545,5 @@ def mitigations(facts: Facts, check: Check) -> Judgement:
         return missing(check, files)
     active = [file.path.rpartition("/")[2] for file in here if file.word.startswith("Mitigation")]
     if active:
-        return _found(f"{quantity(len(active), 'protection')} of the CPU: {', '.join(active)}.", here[:3])
-    return unknown(_hidden(files)) if _hidden(files) else _good("No protection costs time.", here[:3])
+        return finding(f"{quantity(len(active), 'protection')} of the CPU: {', '.join(active)}.", here[:3])
+    return unknown(hidden(files)) if hidden(files) else good("No protection costs time.", here[:3])
