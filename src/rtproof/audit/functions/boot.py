@@ -151,8 +151,7 @@ def contradictions(facts: Facts, check: Check) -> Judgement:
     seen = _Line(facts, words, online or None, possible or None)
     said = [sentence for look in _CONTRADICTIONS for sentence in look(seen)]
     if said:
-        text = "; ".join(said)
-        return finding(f"{text[0].upper()}{text[1:]}.", (line, facts.read(ONLINE)))
+        return finding(f"The command line does not make sense: {'; '.join(said)}.", (line, facts.read(ONLINE)))
     if words and not online:
         return unknown((facts.read(ONLINE), line), "The line names CPUs, and it is not known which there are.")
     if facts.parameter("idle").word == "poll" and not (smt := facts.read(SMT)).here and not smt.absent:
@@ -183,13 +182,10 @@ def drift(facts: Facts, check: Check) -> Judgement:
     line = facts.read(LINE)
     if facts.boot_words is None:
         return unknown((line,))
-    told, hidden = _all_told(facts)
+    told, unread = _all_told(facts)
     if not told:
-        return (
-            unknown(hidden)
-            if hidden
-            else missing(check, (Reading("/etc/default/grub", State.ABSENT, "", "it is not there"),))
-        )
+        nothing = Reading("/etc/default/grub", State.ABSENT, "", "it is not there")
+        return unknown(unread) if unread else missing(check, (nothing,))
     lost = [(one, _lost(facts.boot_words, one.words)) for one in told]
     fitting = [one for one, words in lost if not words]
     if not fitting:
@@ -226,7 +222,7 @@ def _added(facts: Facts, fitting: Sequence[_Told]) -> list[str] | None:
 def _all_told(facts: Facts) -> tuple[list[_Told], list[Reading]]:
     """What the files tell, and the files that could not be read."""
     told: list[_Told] = []
-    hidden: list[Reading] = []
+    unread: list[Reading] = []
     grub = [reading for pattern in _GRUB_FILES for reading in facts.match(pattern)]
     if any(reading.here for reading in grub):
         told += _of_grub([reading for reading in grub if reading.here])
@@ -235,8 +231,8 @@ def _all_told(facts: Facts) -> tuple[list[_Told], list[Reading]]:
             if reading.here:
                 told += read(facts, reading)
             elif not reading.absent:
-                hidden.append(reading)
-    return told, hidden + hidden(grub)
+                unread.append(reading)
+    return told, unread + hidden(grub)
 
 
 def _told(reading: Reading, text: str) -> _Told:
