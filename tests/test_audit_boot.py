@@ -19,7 +19,17 @@ GOOD, FINDING, UNKNOWN = Outcome.GOOD, Outcome.FINDING, Outcome.UNKNOWN
 NOT_APPLICABLE, CONFLICTING = Outcome.NOT_APPLICABLE, Outcome.CONFLICTING
 ISOLATED = AuditRequest(cpus=frozenset({2, 3}))
 GRUB, BLS = "/etc/default/grub", "/boot/loader/entries/fedora.conf"
-LOADERS: dict[str, str | int] = dict.fromkeys((GRUB, "/etc/default/grub.d/*.cfg", "/etc/kernel/cmdline", "/boot/loader/entries/*.conf", "/boot/efi/loader/entries/*.conf", "/efi/loader/entries/*.conf", "/boot/extlinux/extlinux.conf", "/boot/firmware/cmdline.txt", "/boot/cmdline.txt"), MISSING)  # fmt: skip
+LOADERS: dict[str, str | int] = {
+    GRUB: MISSING,
+    "/etc/default/grub.d/*.cfg": MISSING,
+    "/etc/kernel/cmdline": MISSING,
+    "/boot/loader/entries/*.conf": MISSING,
+    "/boot/efi/loader/entries/*.conf": MISSING,
+    "/efi/loader/entries/*.conf": MISSING,
+    "/boot/extlinux/extlinux.conf": MISSING,
+    "/boot/firmware/cmdline.txt": MISSING,
+    "/boot/cmdline.txt": MISSING,
+}
 NODES, BALANCING = "/sys/devices/system/node/online", "/proc/sys/kernel/numa_balancing"
 MASK, PRESSURE = "/proc/irq/default_smp_affinity", "/proc/pressure/cpu"
 WATCHDOGS = tuple(f"/proc/sys/kernel/{name}" for name in ("watchdog", "soft_watchdog", "nmi_watchdog"))
