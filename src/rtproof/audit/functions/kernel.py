@@ -8,7 +8,7 @@ from rtproof.audit import conditions, kernel_bugs
 from rtproof.audit.audit_model import Judgement, Outcome, ReadValue
 from rtproof.audit.check import Check, Severity
 from rtproof.audit.facts import Facts, Reading, State, parse_cpu_list, parse_cpu_mask
-from rtproof.audit.readings import finding, good, hidden, missing, not_applicable, read_source, unknown
+from rtproof.audit.readings import finding, good, hidden, missing, not_applicable, read_source, read_values, unknown
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
 from rtproof.record.contents import Moment
@@ -431,6 +431,10 @@ def _built_in_governor(facts: Facts, asked: Reading) -> Judgement:
 # What the kernel says about itself
 
 
+def _worst(bugs: Sequence[kernel_bugs.Bug]) -> Severity:
+    return min((bug.severity for bug in bugs), key=lambda severity: severity.rank)
+
+
 def open_bugs(facts: Facts, check: Check) -> Judgement:
     """Whether the kernel's version has a bug that delays real-time threads."""
     begin = facts.record.begin
@@ -441,11 +445,11 @@ def open_bugs(facts: Facts, check: Check) -> Judgement:
     states = [(bug, bug.state_in(version)) for bug in kernel_bugs.known_bugs()]
     has = [bug for bug, state in states if state is kernel_bugs.BugState.OPEN]
     if has:
-        worst = min((bug.severity for bug in has), key=lambda severity: severity.rank)
-        return finding(" ".join(f"{bug.effect} ({bug.fix})" for bug in has), read, worst)
+        return finding(" ".join(f"{bug.effect} ({bug.fix})" for bug in has), read, _worst(has))
     maybe = [bug for bug, state in states if state is kernel_bugs.BugState.UNKNOWN]
     if maybe:
-        return unknown(read, f"{kernel_bugs.MAY_BE_FIXED} {' '.join(bug.effect for bug in maybe)}")
+        sentence = f"{kernel_bugs.MAY_BE_FIXED} {' '.join(bug.effect for bug in maybe)}"
+        return Judgement(Outcome.UNKNOWN, sentence, read_values(read), _worst(maybe))
     return good("No bug of the list is in this version.", read)
 
 
