@@ -3,6 +3,8 @@
 
 import errno
 import gzip
+import re
+from pathlib import Path
 
 import pytest
 from audit_cases import MISSING, REFUSED, judged, made_facts
@@ -10,7 +12,7 @@ from audit_cases import MISSING, REFUSED, judged, made_facts
 from rtproof.audit import check_file, kernel_bugs
 from rtproof.audit.audit_model import Outcome
 from rtproof.audit.check import Check, Severity
-from rtproof.audit.facts import AuditRequest, Facts, State
+from rtproof.audit.facts import AuditRequest, Facts, State, fits
 from rtproof.explain.causes import Cause
 from rtproof.record.contents import Moment, SystemFile
 
@@ -319,3 +321,51 @@ def test_a_stable_version_with_the_fix_is_not_named() -> None:
 def test_nothing_read_is_never_good(check: Check) -> None:
     facts = made_facts({"/proc/cmdline": REFUSED}, kernel=("", ""), request=ISOLATED)
     assert judged(check.id, facts).outcome in (UNKNOWN, NOT_APPLICABLE)
+
+
+_AGENT = Path(__file__).parent.parent / "agent"
+_NAMED = re.compile(r'(?:\boption\(f?"|config:)([A-Z][A-Z0-9_]+)\b')
+
+
+def _code(subject: str) -> str:
+    """The checks and functions of a subject."""
+    folder = Path(check_file.__file__).parent
+    files = [folder / "checks" / f"{subject}.toml", folder / "functions" / f"{subject}.py"]
+    return "\n".join(file.read_text() for file in files if file.exists())
+
+
+@pytest.mark.parametrize("subject", check_file.SUBJECTS)
+def test_the_agent_keeps_every_option_that_a_check_reads(subject: str) -> None:
+    table = (_AGENT / "facts" / "machine.c").read_text().partition("options[] = {")[2].partition("};")[0]
+    kept = tuple(name.removesuffix("=") for name in re.findall(r'"(CONFIG_[A-Z0-9_]+=?)"', table))
+    assert len(kept) > 20
+    for name in _NAMED.findall(_code(subject)):
+        assert f"CONFIG_{name}".startswith(kept), name
+
+
+@pytest.mark.parametrize("subject", ["kernel", "boot"])
+def test_the_agent_reads_every_file_that_a_check_reads(subject: str) -> None:
+    table = (_AGENT / "collect" / "paths.c").read_text()
+    listed = re.findall(r'\{ "([^"]+)"', table)
+    for path in re.findall(r'"(/(?:proc|sys|etc|boot|efi)/[^"{}]*)"', _code(subject)):
+        assert path in listed or any(fits(path, pattern) for pattern in listed), path
+
+
+_KERNELS = Path("~/.cache/rtproof/lab/kernels").expanduser()
+_DEBIAN = [*_KERNELS.glob("debian-*/boot/config-*")]
+
+
+@pytest.mark.skipif(not _DEBIAN, reason="the lab has downloaded no kernel of Debian")
+@pytest.mark.parametrize("file", _DEBIAN, ids=lambda file: file.name)
+def test_kernels_of_debian_have_no_finding_that_does_not_hold(file: Path) -> None:
+    release = file.name.removeprefix("config-")
+    model = "PREEMPT_RT" if "-rt-" in release else "PREEMPT_DYNAMIC" if "amd64" in release else ""
+    text = file.read_text()
+    found = re.search(r"Linux/\S+ (\S+) Kernel", text)
+    assert found
+    kernel = (release, f"#1 SMP {model} Debian {found[1]}-1")
+    facts = made_facts({f"/boot/{file.name}": text, "kernel-log": BOOTED, WATCHDOG: "1\n"}, kernel=kernel)
+    results = [judged(check.id, facts) for check in check_file.check_files()["kernel"].check]
+    severe = {r.check.id for r in results if r.outcome is FINDING and r.severity.rank <= Severity.MEDIUM.rank}
+    assert not [result.check.id for result in results if result.outcome is CONFLICTING]
+    assert severe <= (set() if "-rt-" in release else {"kern.preempt.rt", "kern.preempt.mode", "kern.irq.thread"})

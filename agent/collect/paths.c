@@ -65,7 +65,6 @@ const struct audit_path audit_paths[] = {
 
 	/* boot */
 	{ "/sys/devices/system/cpu/possible", FILE_CONTENT },
-	{ "/sys/devices/system/node/online", FILE_CONTENT },
 	{ "/proc/pressure/cpu", FILE_CONTENT },
 	{ "/proc/self/loginuid", FILE_CONTENT },
 	{ "/proc/bootconfig", FILE_CONTENT },
