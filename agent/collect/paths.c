@@ -48,8 +48,36 @@ const struct audit_path audit_paths[] = {
 
 	/* kernel */
 	{ "/proc/sys/kernel/tainted", FILE_CONTENT },
+	{ "/sys/module/*/taint", FILE_CONTENT },
+	{ "/sys/kernel/debug/tracing/available_tracers", FILE_CONTENT },
+	{ "/proc/lockdep_stats", FILE_CONTENT },
+	{ "/proc/sys/kernel/sched_schedstats", FILE_CONTENT },
+	{ "/proc/sys/kernel/soft_watchdog", FILE_CONTENT },
+	{ "/proc/sys/kernel/nmi_watchdog", FILE_CONTENT },
+	{ "/sys/module/kfence/parameters/sample_interval", FILE_CONTENT },
+	{ "/sys/firmware/efi/", FOLDER_NAMES },
+	{ "/sys/devices/virtual/workqueue/efi_runtime/cpumask", FILE_CONTENT },
+	{ "/sys/class/drm/", FOLDER_NAMES },
+	{ "/sys/devices/system/cpu/vulnerabilities/*", FILE_CONTENT },
+	{ "/sys/devices/system/cpu/cpufreq/", FOLDER_NAMES },
+	{ "/sys/module/rcutree/parameters/kthread_prio", FILE_CONTENT },
+	{ "/sys/module/rcutree/parameters/enable_rcu_lazy", FILE_CONTENT },
 
 	/* boot */
+	{ "/sys/devices/system/cpu/possible", FILE_CONTENT },
+	{ "/proc/pressure/cpu", FILE_CONTENT },
+	{ "/proc/self/loginuid", FILE_CONTENT },
+	{ "/proc/bootconfig", FILE_CONTENT },
+	{ "/etc/default/grub", FILE_CONTENT },
+	{ "/etc/default/grub.d/*.cfg", FILE_CONTENT },
+	{ "/etc/kernel/cmdline", FILE_CONTENT },
+	{ "/boot/loader/entries/*.conf", FILE_CONTENT },
+	{ "/boot/efi/loader/entries/*.conf", FILE_CONTENT },
+	{ "/efi/loader/entries/*.conf", FILE_CONTENT },
+	{ "/boot/extlinux/extlinux.conf", FILE_CONTENT },
+	{ "/boot/firmware/cmdline.txt", FILE_CONTENT },
+	{ "/boot/cmdline.txt", FILE_CONTENT },
+	{ "/etc/tuned/bootcmdline", FILE_CONTENT },
 
 	/* scheduler; what it judges besides is in the probes and in facts/machine.c */
 	{ "/proc/sys/kernel/sched_rt_runtime_us", FILE_CONTENT },

@@ -23,7 +23,13 @@ static const char *const options[] = {
 	"CONFIG_ARM_FCSE", "CONFIG_ATMEL_TC", "CONFIG_RT_GROUP_SCHED", "CONFIG_CPU_FREQ", "CONFIG_CPU_IDLE", "CONFIG_SMP",
 	"CONFIG_IRQ_FORCED_THREADING", "CONFIG_RCU_BOOST", "CONFIG_RCU_NOCB", "CONFIG_LOCALVERSION", "CONFIG_LOCKDEP",
 	"CONFIG_DEBUG_PREEMPT", "CONFIG_CMDLINE=", "CONFIG_FB=", "CONFIG_DRM=", "CONFIG_FTRACE", "CONFIG_BPF_SYSCALL",
-	"CONFIG_CLOCKSOURCE", NULL,
+	"CONFIG_CLOCKSOURCE",
+	/* For the audit, too: what costs time, and the last options, which show that the file is whole. */
+	"CONFIG_DEBUG_", "CONFIG_PROVE_", "CONFIG_LOCK_STAT", "CONFIG_SLUB", "CONFIG_KASAN", "CONFIG_KCSAN", "CONFIG_KMSAN", "CONFIG_UBSAN",
+	"CONFIG_KFENCE", "CONFIG_LATENCYTOP", "CONFIG_SCHEDSTATS", "CONFIG_IRQSOFF_TRACER", "CONFIG_PREEMPT_TRACER", "CONFIG_TRACING",
+	"CONFIG_HWLAT", "CONFIG_OSNOISE", "CONFIG_TIMERLAT", "CONFIG_RCU_", "CONFIG_LOCKUP_DETECTOR", "CONFIG_SOFTLOCKUP", "CONFIG_HARDLOCKUP",
+	"CONFIG_EFI=", "CONFIG_EFI_DISABLE_RUNTIME", "CONFIG_PSI", "CONFIG_RUNTIME_TESTING_MENU", "CONFIG_HAS_DMA", "CONFIG_IKCONFIG",
+	"CONFIG_AUDIT=", "CONFIG_NUMA", NULL,
 };
 
 /* Lines of the kernel's log that tell how it schedules, or that it had trouble with it. */
@@ -31,7 +37,8 @@ static const char *const messages[] = {
 	"scheduling while atomic", "sleeping function called", "RT throttling", "Dynamic Preempt", "Xenomai", "I-pipe", "Adeos",
 	"RTAI", "EVL", "IRQ pipeline", "Unknown kernel command line", "interrupt took", "took too long", "unstable", "detected stall", "soft lockup",
 	"Lockdown:", "DL replenish", "Hypervisor detected", "Booting paravirtualized",
-	"stealtime", NULL,
+	"] Linux version ", /* the first line since the boot */
+	"detected expedited stall", "hogged CPU", "blocked for more than", "Kernel command line:", "stealtime", NULL,
 };
 
 static bool has_word(const char *line, const char *end, const char *word, bool in_line)
@@ -63,6 +70,17 @@ void system_filter(struct bytes *kept, const char *text, const char *const *word
 static void put_line(struct bytes *bytes, const char *line)
 {
 	put_bytes(bytes, line, strlen(line));
+}
+
+/* So that the host can tell an option that is not set from a line that was not kept. */
+static void put_kept(struct bytes *bytes, const char *const *words)
+{
+	put_line(bytes, "# rtproof kept lines that begin with:");
+	for (; *words; words++) {
+		put_u8(bytes, ' ');
+		put_line(bytes, *words);
+	}
+	put_u8(bytes, '\n');
 }
 
 static void put_thread(struct bytes *bytes, int process, int thread)
@@ -113,7 +131,11 @@ static int collect_threads(struct system_part *part)
 static int collect_config(struct system_part *part)
 {
 	static const char *const places[][2] = {
-		{ "/boot/config-", "" }, { "/lib/modules/", "/config" }, { "/lib/modules/", "/build/.config" },
+		{ "/boot/config-", "" },
+		{ "/lib/modules/", "/config" },
+		{ "/usr/lib/ostree-boot/config-", "" },
+		{ "/lib/modules/", "/build/.config" },
+		{ "/usr/src/linux-headers-", "/.config" },
 	};
 	char *text = malloc(READ_MOST + 1);
 	struct utsname name;
@@ -131,6 +153,7 @@ static int collect_config(struct system_part *part)
 			continue;
 		text[length] = '\0';
 		snprintf(part->path, sizeof(part->path), "%s", path);
+		put_kept(&part->content, options);
 		system_filter(&part->content, text, options, false);
 	}
 	free(text);

@@ -9,7 +9,6 @@ import errno as errno_names
 import fnmatch
 import os
 import re
-import shlex
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -143,6 +142,11 @@ class Facts:
             return Reading(path, State.UNREADABLE, "", "it holds nothing but zeros")
         return Reading(path, State.HERE, text)
 
+    def begin_of(self, path: str) -> str:
+        """As much of a file's text as the agent kept, also of one that is too long for it; "" if there is none."""
+        file = self._files.get((Moment.START, path))
+        return file.content.decode(errors="replace") if file and not file.errno else ""
+
     def _nothing_of(self, path: str, moment: Moment) -> Reading:
         for (at, pattern), file in self._files.items():
             if at is moment and "*" in pattern and fits(path, pattern) and file.errno:
@@ -197,17 +201,45 @@ class Facts:
     @cached_property
     def config(self) -> measured_kernel.KernelConfig | None:
         """The running kernel's configuration; None if it is not known, or is that of another kernel."""
+        return None if self.why_no_config else self._found_config
+
+    @cached_property
+    def _found_config(self) -> measured_kernel.KernelConfig | None:
         return measured_kernel.kernel_config(self.record)
 
+    @cached_property
+    def why_no_config(self) -> str:
+        """Why the configuration of the running kernel is not known; "" if it is."""
+        if self._found_config is None:
+            return "no configuration of this kernel was found; 'modprobe configs' may show one in /proc/config.gz"
+        return measured_kernel.of_another_kernel(self._found_config, self.record.begin.kernel_release)
+
     def option(self, name: str) -> Reading:
-        """The value of an option of the kernel's configuration, such as y, m or 250; absent if it is not set."""
+        """The value of an option of the kernel's configuration, such as y, m or 250; absent if it is not set.
+
+        An option that the configuration does not name is absent only if the whole configuration is known.
+        """
         path = f"CONFIG_{name}"
         config = self.config
         if config is None:
-            return Reading(path, State.UNREADABLE, "", "no configuration of this kernel was found")
+            return Reading(path, State.UNREADABLE, "", self.why_no_config)
         path = f"CONFIG_{name} in {config.path}"
-        value = config.options.get(name, "n")
-        return Reading(path, State.ABSENT, "", "it is not set") if value == "n" else Reading(path, State.HERE, value)
+        value = config.options.get(name)
+        if value is None and not config.is_known(name):
+            return Reading(path, State.UNREADABLE, "", "the part of the configuration that is known does not name it")
+        if value in (None, "n"):
+            return Reading(path, State.ABSENT, "", "it is not set")
+        return Reading(path, State.HERE, value)
+
+    @cached_property
+    def log(self) -> Reading:
+        """The kept lines of the kernel's log. They may not reach back to the boot: see log_is_whole."""
+        return self.read(measured_kernel.LOG)
+
+    @property
+    def log_is_whole(self) -> bool:
+        """Whether the log reaches back to the boot. A log that has wrapped cannot show that a message never came."""
+        return "] Linux version " in self.log.text
 
     @cached_property
     def boot_words(self) -> tuple[str, ...] | None:
@@ -215,11 +247,13 @@ class Facts:
         line = self.read("/proc/cmdline")
         if not line.here:
             return None
-        try:
-            words = shlex.split(line.word, posix=True)
-        except ValueError:
-            words = line.word.split()
+        words = split_command_line(line.word)
         return tuple(words[: words.index("--")] if "--" in words else words)
+
+    def parameters(self, name: str) -> tuple[str, ...]:
+        """All values of a parameter of the command line, in its order; empty also if the line is not known."""
+        wanted = name.replace("-", "_")
+        return tuple(value for key, value in map(split_word, self.boot_words or ()) if key == wanted)
 
     def parameter(self, name: str) -> Reading:
         """The last value of a parameter of the command line; "" for one without a value. - and _ mean the same."""
@@ -227,8 +261,18 @@ class Facts:
         if self.boot_words is None:
             line = self.read("/proc/cmdline")
             return Reading(path, State.UNREADABLE, "", line.reason)
-        found = [value for key, value in map(_split_word, self.boot_words) if key == name.replace("-", "_")]
-        return Reading(path, State.HERE, found[-1]) if found else Reading(path, State.ABSENT, "", "it is not given")
+        found = self.parameters(name)
+        if found:
+            return Reading(path, State.HERE, found[-1])
+        if self._is_built_in(name):
+            reason = "CONFIG_CMDLINE gives it, and the line does not show whether the kernel uses that"
+            return Reading(path, State.UNREADABLE, "", reason)
+        return Reading(path, State.ABSENT, "", "it is not given")
+
+    def _is_built_in(self, name: str) -> bool:
+        """Whether the words that were built into the kernel give a parameter."""
+        words = split_command_line(self.config.options.get("CMDLINE", "")) if self.config else []
+        return name.replace("-", "_") in [split_word(word)[0] for word in words]
 
     @cached_property
     def kernel(self) -> KernelVersion | None:
@@ -286,7 +330,14 @@ def _hides(place: str, kind: str) -> bool:
     return kind in ("tmpfs", "devtmpfs", "overlay") and place != _CGROUPS
 
 
-def _split_word(word: str) -> tuple[str, str]:
+def split_command_line(line: str) -> list[str]:
+    """The words of a command line as the kernel splits it: only double quotes hold a word together."""
+    words = re.findall(r'(?:"[^"]*(?:"|$)|[^\s"])+', line)
+    return [word.replace('"', "") for word in words]
+
+
+def split_word(word: str) -> tuple[str, str]:
+    """The name of a parameter, with _ for -, and its value, which is "" if it has none."""
     key, _, value = word.partition("=")
     return key.replace("-", "_"), value
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rtproof.audit.audit_model import Judgement, Outcome, ReadValue
-from rtproof.audit.check import Check, IfAbsent
+from rtproof.audit.check import Check, IfAbsent, Severity
 from rtproof.audit.facts import Facts, Reading, State
 from rtproof.core.printable import clean
 from rtproof.record.contents import Moment
@@ -43,6 +43,26 @@ def absent(check: Check, readings: Sequence[Reading]) -> Judgement:
     return Judgement(
         outcome, check.absent_means or f"The system has no {clean(readings[0].path)}.", read_values(readings)
     )
+
+
+def finding(sentence: str, read: Sequence[Reading], severity: Severity | None = None) -> Judgement:
+    """A finding. severity: None for that of the check."""
+    return Judgement(Outcome.FINDING, sentence, read_values(read), severity)
+
+
+def good(sentence: str, read: Sequence[Reading]) -> Judgement:
+    """GOOD; the sentence may be "" if the readings say all."""
+    return Judgement(Outcome.GOOD, sentence, read_values(read))
+
+
+def not_applicable(sentence: str, read: Sequence[Reading]) -> Judgement:
+    """NOT_APPLICABLE, because of what the sentence says."""
+    return Judgement(Outcome.NOT_APPLICABLE, sentence, read_values(read))
+
+
+def hidden(read: Iterable[Reading]) -> list[Reading]:
+    """Those of the readings that nobody knows."""
+    return [reading for reading in read if not reading.here and not reading.absent]
 
 
 def missing(check: Check, readings: Sequence[Reading]) -> Judgement:

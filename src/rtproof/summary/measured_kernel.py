@@ -4,7 +4,7 @@
 import re
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import pairwise
 
@@ -29,9 +29,12 @@ NAMED_CONFIG = (
 )
 """Options that articles on real-time Linux tell the reader to look at, in the order in which they are shown."""
 _GZIP = 16 + zlib.MAX_WBITS
-_PLACES = re.compile(r"/boot/config-.*|/lib/modules/.*config")
+_PLACES = re.compile(
+    r"/boot/config-.*|/lib/modules/.*config|/usr/lib/ostree-boot/config-.*|/usr/src/linux-headers-.*config"
+)
 _SET = re.compile(r"CONFIG_(\w+)=(.*)")
 _UNSET = re.compile(r"# CONFIG_(\w+) is not set")
+_KEPT = re.compile(r"# rtproof kept lines that begin with: (.+)")
 _RELEASE = re.compile(r"# Linux/\S+ (\S+) Kernel Configuration")
 
 
@@ -42,11 +45,19 @@ class KernelConfig:
     path: where it was found.
     release: of the kernel that it says it is for, "" if it does not say.
     options: by name, without CONFIG_. An option that is left out is "n". The configuration does not name the others.
+    whole: whether the text has its end. kept: what the names begin with of which lines were kept; None for all.
     """
 
     path: str
     release: str
     options: Mapping[str, str]
+    whole: bool = True
+    kept: tuple[str, ...] | None = None
+
+    def is_known(self, option: str) -> bool:
+        """Whether an option that has no line is not set. Otherwise, its line may be missing here only."""
+        kept = self.kept is None or f"CONFIG_{option}".startswith(self.kept)
+        return option in self.options or (self.whole and kept)
 
     def named(self) -> dict[str, str]:
         """The options of NAMED_CONFIG that this configuration names, with their values."""
@@ -63,25 +74,52 @@ def kernel_config(record: Record) -> KernelConfig | None:
     for path in paths:
         file = recorded_facts.find_file(record, path)
         content = file.content if file and file.errno == 0 else b""
-        text = _inflate(content) if path == COMPRESSED_CONFIG else content.decode(errors="replace")
+        if path == COMPRESSED_CONFIG:
+            text, whole = _inflate(content)
+        else:
+            text, whole = content.decode(errors="replace"), True
         if text:
-            return parse_kernel_config(path, text)
+            config = parse_kernel_config(path, text)
+            ends = path == COMPRESSED_CONFIG or _ends(config)
+            return replace(config, whole=whole and ends and not (file and file.cut))
     return None
+
+
+def _ends(config: KernelConfig) -> bool:
+    """Whether a text has an option that stands at its end. Since 4.20, the menu of the tests is the last one."""
+    found = re.match(r"(\d{1,3})\.(\d{1,4})", config.release)
+    old = found is not None and (int(found[1]), int(found[2])) < (4, 20)
+    return ("HAS_DMA" if old else "RUNTIME_TESTING_MENU") in config.options
 
 
 def parse_kernel_config(path: str, text: str) -> KernelConfig:
     """The configuration in a text. Lines that are no option are skipped."""
     options = {match[1]: "n" for match in _UNSET.finditer(text)}
     options |= {match[1]: match[2].strip('"') for match in _SET.finditer(text)}
-    release = _RELEASE.search(text)
-    return KernelConfig(path, release[1] if release else "", options)
+    release, kept = _RELEASE.search(text), _KEPT.search(text)
+    names = tuple(kept[1].split()) if kept else None
+    return KernelConfig(path, release[1] if release else "", options, kept=names)
 
 
-def _inflate(content: bytes) -> str | None:
+def of_another_kernel(config: KernelConfig, release: str) -> str:
+    """Says that a configuration is for another kernel than the one of this release; "" if it is not.
+
+    The kernel's own copy is always its own. Of a file, only the branch is compared: a distribution's third number is
+    not that of the sources.
+    """
+    if config.path == COMPRESSED_CONFIG or _branch(config.release) == _branch(release):
+        return ""
+    return f"{config.path} is for {config.release or 'an unknown kernel'}, and {release} runs"
+
+
+def _inflate(content: bytes) -> tuple[str, bool]:
+    """The text, as far as it can be unpacked, and whether that is all."""
+    unpack = zlib.decompressobj(_GZIP)
     try:
-        return zlib.decompressobj(_GZIP).decompress(content, LARGEST_CONFIG).decode(errors="replace")
+        text = unpack.decompress(content, LARGEST_CONFIG).decode(errors="replace")
     except zlib.error:
-        return None
+        return "", False
+    return text, unpack.eof
 
 
 XENOMAI_STATISTICS = ("/proc/xenomai/sched/stat", "/proc/xenomai/stat")
@@ -457,8 +495,8 @@ def disagreements(sources: Sources, built: PreemptionStatement) -> Iterator[str]
     """Yield a sentence for each pair of sources that contradict each other."""
     named, config = model_of_version(sources.version), sources.config
     configured = model_of_config(config)
-    if config and config.path != COMPRESSED_CONFIG and _branch(config.release) != _branch(sources.release):
-        yield f"{config.path} is for {config.release or 'an unknown kernel'}, and {sources.release} runs"
+    if config and (other := of_another_kernel(config, sources.release)):
+        yield other
     elif config and configured and named and configured != named and (named, configured) not in _SAID_ALIKE:
         yield f"uname -v says {named}, and {config.path} says {configured}"
     if sources.realtime == "1" and named not in (RT, None):

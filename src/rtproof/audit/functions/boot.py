@@ -1,0 +1,477 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judgements of the kernel's command line: words that mean nothing, contradict each other, or are lost."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rtproof.audit import boot_words, conditions
+from rtproof.audit.audit_model import Judgement, Outcome
+from rtproof.audit.boot_lists import CpuWord, read_cpu_word
+from rtproof.audit.check import Check, Severity
+from rtproof.audit.facts import Facts, Reading, State, parse_cpu_mask, split_word
+from rtproof.audit.readings import finding, good, hidden, missing, not_applicable, read_values, unknown
+from rtproof.core.printable import clean
+
+ONLINE = "/sys/devices/system/cpu/online"
+POSSIBLE = "/sys/devices/system/cpu/possible"
+SMT = "/sys/devices/system/cpu/smt/active"
+LINE = "/proc/cmdline"
+_UNKNOWN_WORDS = re.compile(r'Unknown kernel command line parameters "(.*?)", will be passed')
+_OF_CPUS = ("isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity", "kthread_cpus")
+_OFF = ("0", "off", "n", "no", "false", "disable")
+
+
+def _listed(cpus: frozenset[int]) -> str:
+    return ", ".join(str(cpu) for cpu in sorted(cpus)[:16]) + (", ..." if len(cpus) > 16 else "")
+
+
+# Unknown words
+
+
+def unknown_words(facts: Facts, check: Check) -> Judgement:
+    """Whether a word of the line is a misspelt real-time parameter, or one that this kernel does not know."""
+    if facts.boot_words is None:
+        return unknown((facts.read(LINE),))
+    line = facts.read(LINE)
+    names = list(dict.fromkeys(split_word(word)[0] for word in facts.boot_words))
+    meant = {name: right for name in names if (right := boot_words.meant_name(name))}
+    if meant:
+        said = "; ".join(f"{clean(name)} is no parameter, and {right} may be meant" for name, right in meant.items())
+        return finding(f"{said}.", (line,))
+    refused = [
+        split_word(word)[0] for words in _UNKNOWN_WORDS.findall(facts.log.text) for word in words.split() if word
+    ]
+    lost = [name for name in dict.fromkeys(refused) if boot_words.is_real_time(name)]
+    if lost:
+        return finding(f"This kernel does not know {', '.join(map(clean, lost))}.", (line, facts.log))
+    return good("No word is like a real-time parameter and is none.", (line,))
+
+
+# Contradictions
+
+
+@dataclass(frozen=True)
+class _Line:
+    """What contradictions are looked for in. cpus: the lists of CPUs, by name."""
+
+    facts: Facts
+    words: dict[str, CpuWord]
+    online: frozenset[int] | None
+    possible: frozenset[int] | None
+
+    def cpus(self, name: str) -> frozenset[int]:
+        return self.words[name].cpus or frozenset() if name in self.words else frozenset()
+
+    @property
+    def isolated(self) -> frozenset[int]:
+        """CPUs that shall be isolated, by the line or by the user."""
+        return self.cpus("isolcpus") | self.cpus("nohz_full") | (self.facts.request.cpus or frozenset())
+
+    def has(self, name: str, value: str) -> bool:
+        reading = self.facts.parameter(name)
+        return reading.here and reading.word == value
+
+
+def _lists(line: _Line) -> Iterator[str]:
+    for name, word in line.words.items():
+        if word.trouble:
+            yield f"{name}={clean(word.text)}: {word.trouble}"
+        cpus = word.cpus or frozenset()
+        gone = cpus - line.possible if line.possible else frozenset()
+        asleep = cpus - line.online - gone if line.online else frozenset()
+        if gone:
+            yield f"{name} names CPUs that the machine has not: {_listed(gone)}"
+        if asleep:
+            yield f"{name} names CPUs that are offline: {_listed(asleep)}"
+
+
+def _overlaps(line: _Line) -> Iterator[str]:
+    for name, what in (("irqaffinity", "interrupts"), ("kthread_cpus", "threads of the kernel")):
+        both = line.cpus(name) & line.isolated
+        if both:
+            yield f"{name} sends {what} to isolated CPUs: {_listed(both)}"
+
+
+def _everything(line: _Line) -> Iterator[str]:
+    for name in ("isolcpus", "nohz_full"):
+        if line.online and line.cpus(name) >= line.online:
+            yield f"{name} names every CPU, so that none is left for the rest of the system"
+
+
+def _ticks(line: _Line) -> Iterator[str]:
+    wanted = line.cpus("nohz_full") or (line.words["isolcpus"].has_flag("nohz") if "isolcpus" in line.words else False)
+    if wanted and line.has("nohz", "off"):
+        yield "nohz=off takes away what nohz_full needs"
+
+
+def _flags(line: _Line) -> Iterator[str]:
+    word = line.words.get("isolcpus")
+    if word and word.flags and not word.has_flag("domain") and not word.has_flag("nohz"):
+        yield f"isolcpus has the flag {', '.join(word.flags)} but not domain, so the scheduler still uses these CPUs"
+    values = set(line.facts.parameters("isolcpus"))
+    if len(values) > 1:
+        yield f"isolcpus is given with different lists: {clean(' and '.join(sorted(values)))}"
+
+
+def _idle(line: _Line) -> Iterator[str]:
+    if line.has("idle", "poll") and line.facts.read(SMT).word == "1":
+        yield "idle=poll keeps each idle thread of a core busy, which slows down the other one"
+    limit = line.facts.parameter("processor.max_cstate")
+    if line.has("intel_idle.max_cstate", "0") and limit.absent and not line.has("idle", "poll"):
+        yield "intel_idle.max_cstate=0 only makes another driver choose idle states: processor.max_cstate is missing"
+    if line.facts.parameter("irqpoll").here:
+        yield "irqpoll has every interrupt call the handlers of all devices"
+
+
+def _length(line: _Line) -> Iterator[str]:
+    """A line as long as the kernel's buffer may have lost its end."""
+    most = 1024 if line.facts.record.begin.machine.startswith("armv") else 2048
+    text = line.facts.read(LINE).text.rstrip("\n")
+    if len(text.encode()) in (most - 1, 4095):
+        yield f"the line has {len(text.encode())} characters, the most that the kernel keeps, so its end may be lost"
+
+
+_CONTRADICTIONS: tuple[Callable[[_Line], Iterator[str]], ...] = (
+    _lists, _overlaps, _everything, _ticks, _flags, _idle, _length,
+)  # fmt: skip
+
+
+def contradictions(facts: Facts, check: Check) -> Judgement:
+    """Whether words of the line contradict each other or the machine."""
+    line = facts.read(LINE)
+    if facts.boot_words is None:
+        return unknown((line,))
+    online, possible = facts.cpus(ONLINE), facts.cpus(POSSIBLE)
+    words = {
+        name: read_cpu_word(name, reading.word, possible, facts.kernel)
+        for name in _OF_CPUS
+        if (reading := facts.parameter(name)).here
+    }
+    seen = _Line(facts, words, online or None, possible or None)
+    said = [sentence for look in _CONTRADICTIONS for sentence in look(seen)]
+    if said:
+        return finding(f"The command line does not make sense: {'; '.join(said)}.", (line, facts.read(ONLINE)))
+    if words and not online:
+        return unknown((facts.read(ONLINE), line), "The line names CPUs, and it is not known which there are.")
+    if facts.parameter("idle").word == "poll" and not (smt := facts.read(SMT)).here and not smt.absent:
+        return unknown((smt, line))
+    return good("", (line,))
+
+
+# What boot loaders are told
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What a file tells a boot loader. words: None if the file uses variables, so that nobody knows all of them."""
+
+    reading: Reading
+    words: tuple[str, ...]
+    whole: bool
+
+
+_GRUB = re.compile(r"""(?m)^\s*(GRUB_CMDLINE_LINUX(?:_DEFAULT)?)(\+?)=(?:"([^"\n]*)"|'([^'\n]*)'|(\S*))""")
+_NOT_COMPARED = re.compile(
+    r"BOOT_IMAGE|root|rootflags|rootfstype|rootwait|ro|rw|initrd|resume|resume_offset|console|rd\..*|cryptdevice|zfs"
+)
+
+
+def drift(facts: Facts, check: Check) -> Judgement:
+    """Whether the running kernel was started with the words that the boot loader's files have."""
+    line = facts.read(LINE)
+    if facts.boot_words is None:
+        return unknown((line,))
+    told, unread = _all_told(facts)
+    if not told:
+        nothing = Reading("/etc/default/grub", State.ABSENT, "", "it is not there")
+        return unknown(unread) if unread else missing(check, (nothing,))
+    lost = [(one, _lost(facts.boot_words, one.words)) for one in told]
+    fitting = [one for one, words in lost if not words]
+    if not fitting:
+        one, words = min(lost, key=lambda pair: len(pair[1]))
+        said = f"{clean(one.reading.path)} has {clean(', '.join(words))}, and the kernel was not started with it."
+        return finding(said, (one.reading, line))
+    added = _added(facts, fitting)
+    if added is None:
+        return unknown(
+            [fitting[0].reading], f"{clean(fitting[0].reading.path)} uses variables, whose values it does not tell."
+        )
+    if added:
+        said = f"The kernel runs with {clean(', '.join(added))}, which {clean(fitting[0].reading.path)} does not have."
+        return finding(said, (fitting[0].reading, line))
+    return good("", (fitting[0].reading, line))
+
+
+def _lost(running: Sequence[str], words: Sequence[str]) -> list[str]:
+    there = set(running)
+    return [word for word in words if word not in there and not _NOT_COMPARED.fullmatch(word.partition("=")[0])]
+
+
+def _added(facts: Facts, fitting: Sequence[_Told]) -> list[str] | None:
+    """The real-time words that no file has; None if a file may have them in a variable."""
+    told = {word for one in fitting for word in one.words}
+    words = [
+        word
+        for word in facts.boot_words or ()
+        if boot_words.is_real_time(split_word(word)[0]) and word not in told and not word.startswith("console=")
+    ]
+    return None if words and not all(one.whole for one in fitting) else words
+
+
+def _all_told(facts: Facts) -> tuple[list[_Told], list[Reading]]:
+    """What the files tell, and the files that could not be read."""
+    told: list[_Told] = []
+    unread: list[Reading] = []
+    grub = [reading for pattern in _GRUB_FILES for reading in facts.match(pattern)]
+    if any(reading.here for reading in grub):
+        told += _of_grub([reading for reading in grub if reading.here])
+    for pattern, read in _LOADERS:
+        for reading in facts.match(pattern):
+            if reading.here:
+                told += read(facts, reading)
+            elif not reading.absent:
+                unread.append(reading)
+    return told, unread + hidden(grub)
+
+
+def _told(reading: Reading, text: str) -> _Told:
+    words = [word.replace('"', "") for word in text.split()]
+    own = words[: words.index("--")] if "--" in words else words
+    return _Told(reading, tuple(word for word in own if "$" not in word), "$" not in text)
+
+
+def _of_grub(files: Sequence[Reading]) -> list[_Told]:
+    """The words of all files together: a later file overrides an earlier one."""
+    values: dict[str, str] = {}
+    last = files[0]
+    for reading in files:
+        for name, more, *texts in _GRUB.findall(reading.text):
+            text, before, last = "".join(texts), values.get(name, ""), reading
+            text = text.replace(f"${{{name}}}", before)
+            values[name] = f"{before} {text}" if more else text
+    return [_told(last, " ".join(values.values()))] if values else []
+
+
+def _of_whole_text(_: Facts, reading: Reading) -> list[_Told]:
+    text = " ".join(line for line in reading.text.splitlines() if not line.lstrip().startswith("#"))
+    return [_told(reading, text)]
+
+
+def _of_entry(facts: Facts, reading: Reading) -> list[_Told]:
+    """An entry of the Boot Loader Specification, if it is for the running kernel or does not say for which."""
+    lines = [line.split(None, 1) for line in reading.text.splitlines()]
+    keys = [(words[0], words[1]) for words in lines if len(words) == 2]
+    release = facts.record.begin.kernel_release
+    for_running = any(key in ("version", "linux") and release in value for key, value in keys)
+    if not for_running and any(key == "version" for key, _ in keys):
+        return []
+    options = [value for key, value in keys if key == "options"]
+    return [_told(reading, " ".join(options))] if options else []
+
+
+def _of_extlinux(_: Facts, reading: Reading) -> list[_Told]:
+    found = re.findall(r"(?im)^\s*append\s+(.*)$", reading.text)
+    return [_told(reading, text) for text in found]
+
+
+_GRUB_FILES = ("/etc/default/grub", "/etc/default/grub.d/*.cfg")
+_LOADERS: tuple[tuple[str, Callable[[Facts, Reading], list[_Told]]], ...] = (
+    ("/etc/kernel/cmdline", _of_whole_text),
+    ("/boot/loader/entries/*.conf", _of_entry),
+    ("/boot/efi/loader/entries/*.conf", _of_entry),
+    ("/efi/loader/entries/*.conf", _of_entry),
+    ("/boot/extlinux/extlinux.conf", _of_extlinux),
+    ("/boot/firmware/cmdline.txt", _of_whole_text),
+    ("/boot/cmdline.txt", _of_whole_text),
+)
+
+
+# Single parameters
+
+
+def isolation(facts: Facts, check: Check) -> Judgement:
+    """Whether the CPUs that shall be isolated are, and in which way."""
+    asked, file = facts.parameter("isolcpus"), facts.read("/sys/devices/system/cpu/isolated")
+    if hidden((asked, file)):
+        return unknown(hidden((asked, file)))
+    now = facts.cpus(file.path)
+    if file.here and now is None:
+        return unknown((file,), f"{file.path} holds what this version does not understand.")
+    word = read_cpu_word("isolcpus", asked.word, facts.cpus(POSSIBLE), facts.kernel) if asked.here else None
+    scheduled = word is None or (word.flags and not word.has_flag("domain"))
+    if word and word.cpus and not scheduled and file.here and not word.cpus & (now or frozenset()):
+        sentence = f"The line isolates CPUs {_listed(word.cpus)}, and the kernel isolates none of them."
+        return Judgement(Outcome.CONFLICTING, sentence, read_values((asked, file)))
+    wanted = facts.request.cpus or frozenset()
+    left = wanted - (now or frozenset())
+    if left:
+        return finding(f"The scheduler uses CPUs that shall be isolated: {_listed(left)}.", (asked, file))
+    if word and not word.has_flag("managed_irq"):
+        return finding(
+            "isolcpus does not keep managed interrupts away: managed_irq is missing.", (asked,), Severity.LOW
+        )
+    return good("", (asked, file))
+
+
+def full_dynticks(facts: Facts, check: Check) -> Judgement:
+    """Whether CPUs run without a tick, and whether enough are left with one."""
+    file, asked = facts.read("/sys/devices/system/cpu/nohz_full"), facts.parameter("nohz_full")
+    if hidden((file, asked)):
+        return unknown(hidden((file, asked)))
+    now = facts.cpus(file.path)
+    if file.here and now is None:
+        return unknown((file,), f"{file.path} holds what this version does not understand.")
+    if asked.here and not now:
+        return finding("nohz_full is given, but no CPU runs without its tick.", (asked, file))
+    if not now:
+        return good("No CPU runs without its tick.", (file,))
+    others = (facts.cpus(ONLINE) or frozenset()) - now
+    if len(others) == 1 and len(now) > 1:
+        sentence = f"Only CPU {_listed(others)} keeps the time and does the work that the others give away."
+        return finding(sentence, (file, facts.read(ONLINE)))
+    cost = "which makes each way into the kernel longer. It helps only threads that never sleep."
+    sentence = f"CPUs {_listed(now)} run without a tick, {cost}"
+    return finding(sentence, (file,), Severity.INFO)
+
+
+def default_interrupts(facts: Facts, check: Check) -> Judgement:
+    """Whether new interrupts stay away from the isolated CPUs."""
+    mask, asked = facts.read("/proc/irq/default_smp_affinity"), facts.parameter("irqaffinity")
+    isolated = conditions.isolated_cpus(facts) or frozenset()
+    if not mask.here:
+        return unknown((mask, asked))
+    cpus = parse_cpu_mask(mask.word)
+    if cpus is None:
+        return unknown((mask,), f"{mask.path} holds what this version does not understand.")
+    both = cpus & isolated
+    return finding(f"New interrupts may go to isolated CPUs: {_listed(both)}.", (mask, asked)) if both else good(
+        "", (mask, asked)
+    )  # fmt: skip
+
+
+def kernel_threads(facts: Facts, check: Check) -> Judgement:
+    """Whether kthread_cpus does what its user hopes."""
+    asked = facts.parameter("kthread_cpus")
+    if not asked.here:
+        return missing(check, (asked,))
+    refused = " ".join(_UNKNOWN_WORDS.findall(facts.log.text))
+    if re.search(r"(?:^| )kthread_cpus", refused):
+        return finding("This kernel does not know kthread_cpus.", (asked, facts.log))
+    word = read_cpu_word("kthread_cpus", asked.word, facts.cpus(POSSIBLE), facts.kernel)
+    both = (word.cpus or frozenset()) & (conditions.isolated_cpus(facts) or frozenset())
+    if both:
+        return finding(f"Threads of the kernel go to isolated CPUs: {_listed(both)}.", (asked,))
+    if word.cpus is None:
+        return unknown((asked,), f"kthread_cpus={clean(asked.word)} is not understood.")
+    if facts.log.here and facts.log_is_whole and (facts.kernel and facts.kernel.major >= 6):
+        return good("The kernel did not complain of it.", (asked,))
+    return unknown((asked, facts.log), "Nothing shows whether this kernel knows kthread_cpus, which few do.")
+
+
+def time_stamp_counter(facts: Facts, check: Check) -> Judgement:
+    """Whether the watchdog of the TSC is turned off without proof that the TSC is right."""
+    asked, source = (
+        facts.parameter("tsc"),
+        facts.read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+    )
+    if not asked.here:
+        return missing(check, (asked,))
+    if asked.word not in ("reliable", "nowatchdog"):
+        return good("", (asked,))
+    sentence = f"tsc={asked.word} turns off the check of the time stamp counter."
+    return finding(sentence, (asked, source))
+
+
+def quiet_console(facts: Facts, check: Check) -> Judgement:
+    """Whether messages go to a slow serial console."""
+    serial = [
+        value for value in facts.parameters("console") if re.match(r"tty(S|AMA|mxc|O|SC|PS|UL|LP|MSM)\d*|hvc", value)
+    ]
+    line = facts.read(LINE)
+    if facts.boot_words is None:
+        return unknown((line,))
+    if not serial:
+        return good("The line names no serial console.", (line,))
+    quiet, level = facts.parameter("quiet"), facts.parameter("loglevel")
+    number = level.number()
+    if quiet.here or (number is not None and number <= 4):
+        return good("", (quiet if quiet.here else level,))
+    consoles = ", ".join(map(clean, serial))
+    return finding(f"Each message of the kernel goes to a serial console: {consoles}.", (line, quiet, level))
+
+
+def pressure(facts: Facts, check: Check) -> Judgement:
+    """Whether the kernel measures pressure at each switch."""
+    asked, file = facts.parameter("psi"), facts.read("/proc/pressure/cpu")
+    built, off = facts.option("PSI"), facts.option("PSI_DEFAULT_DISABLED")
+    if file.here:
+        return finding("The kernel measures pressure stalls.", (file, asked))
+    if asked.here and asked.word.lower() in _OFF:
+        return good("", (asked,))
+    if "(EOPNOTSUPP)" in file.reason or "(ENOTSUP)" in file.reason:
+        return good("It is built in, and off.", (file,))
+    if file.absent or built.absent:
+        return good("The kernel is built without it.", (file, built))
+    if asked.absent and built.here and off.here:
+        return good("It is built in, and off.", (built, off))
+    return unknown((file,))
+
+
+def idle_parameters(facts: Facts, check: Check) -> Judgement:
+    """Whether the line forbids idle states for good."""
+    names = ("idle", "cpuidle.off")
+    given = [facts.parameter(name) for name in names]
+    if hidden(given):
+        return unknown(hidden(given))
+    idle, off = given
+    if idle.here and idle.word in ("poll", "halt", "nomwait"):
+        return finding(f"The line has idle={idle.word} for every CPU and all the time.", (idle,))
+    if off.here and off.word in ("1", ""):
+        return finding("The line turns cpuidle off for every CPU.", (off,))
+    return good("", given)
+
+
+def watchdog_parameters(facts: Facts, check: Check) -> Judgement:
+    """Whether the line turns the watchdogs off, or the user did so later."""
+    now = [facts.read(f"/proc/sys/kernel/{name}") for name in ("watchdog", "soft_watchdog", "nmi_watchdog")]
+    given = [facts.parameter(name) for name in ("nowatchdog", "nosoftlockup", "nmi_watchdog")]
+    if now[0].here and now[0].number() == 0:
+        return good("The watchdogs are off.", now[:1])
+    if facts.parameter("nowatchdog").here:
+        return good("", given[:1])
+    running = [reading for reading in now[1:] if reading.number() not in (0, None)]
+    if running:
+        return finding("The watchdogs run, and the line does not turn them off.", (*running, *given))
+    if now[0].absent:
+        return good("This kernel has no such watchdog.", now)
+    if now[0].number() == 1 and all(reading.absent or reading.number() == 0 for reading in now[1:]):
+        return good("No watchdog runs.", now)
+    return unknown(hidden(now) or now, "" if hidden(now) else "Nothing shows whether the watchdogs run.")
+
+
+def auditing(facts: Facts, check: Check) -> Judgement:
+    """Whether each system call may be audited."""
+    asked, built, login = facts.parameter("audit"), facts.option("AUDIT"), facts.read("/proc/self/loginuid")
+    if asked.here and asked.word.lower() in _OFF:
+        return good("", (asked,))
+    if built.absent or login.absent:
+        return good("The kernel is built without it.", (built, login))
+    if hidden((asked,)) or (not built.here and not login.here):
+        return unknown(hidden((asked, built, login)))
+    return finding("The kernel can audit system calls, and the line does not turn that off.", (asked, built, login))
+
+
+def numa_balancing(facts: Facts, check: Check) -> Judgement:
+    """Whether the kernel moves memory between nodes."""
+    nodes, now = facts.read("/sys/devices/system/node/online"), facts.read("/proc/sys/kernel/numa_balancing")
+    asked = facts.parameter("numa_balancing")
+    several = facts.cpus(nodes.path) if nodes.here else None
+    if nodes.absent or (several is not None and len(several) == 1):
+        return not_applicable("The machine has one node of memory.", (nodes,))
+    if now.absent:
+        return good("This kernel does not balance memory.", (now,))
+    number = now.number()
+    if number is None:
+        return unknown((now, asked))
+    return finding("The kernel moves memory between nodes.", (now, asked)) if number else good("", (now, asked))

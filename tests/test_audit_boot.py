@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of the command line: misspelt words, contradictions, lost words, single parameters."""
+
+import errno
+from collections.abc import Mapping
+
+import pytest
+from audit_cases import MISSING, REFUSED, judged, made_facts
+
+from rtproof.audit import boot_words, check_file
+from rtproof.audit.audit_model import CheckResult, Outcome
+from rtproof.audit.boot_lists import read_cpu_word
+from rtproof.audit.check import Check, Severity
+from rtproof.audit.facts import AuditRequest, KernelVersion, split_command_line
+
+CPU = "/sys/devices/system/cpu"
+FOUR: dict[str, str | int] = {f"{CPU}/online": "0-3\n", f"{CPU}/present": "0-3\n", f"{CPU}/possible": "0-3\n"}
+GOOD, FINDING, UNKNOWN = Outcome.GOOD, Outcome.FINDING, Outcome.UNKNOWN
+NOT_APPLICABLE, CONFLICTING = Outcome.NOT_APPLICABLE, Outcome.CONFLICTING
+ISOLATED = AuditRequest(cpus=frozenset({2, 3}))
+GRUB, BLS = "/etc/default/grub", "/boot/loader/entries/fedora.conf"
+LOADERS: dict[str, str | int] = {
+    GRUB: MISSING,
+    "/etc/default/grub.d/*.cfg": MISSING,
+    "/etc/kernel/cmdline": MISSING,
+    "/boot/loader/entries/*.conf": MISSING,
+    "/boot/efi/loader/entries/*.conf": MISSING,
+    "/efi/loader/entries/*.conf": MISSING,
+    "/boot/extlinux/extlinux.conf": MISSING,
+    "/boot/firmware/cmdline.txt": MISSING,
+    "/boot/cmdline.txt": MISSING,
+}
+NODES, BALANCING = "/sys/devices/system/node/online", "/proc/sys/kernel/numa_balancing"
+MASK, PRESSURE = "/proc/irq/default_smp_affinity", "/proc/pressure/cpu"
+WATCHDOGS = tuple(f"/proc/sys/kernel/{name}" for name in ("watchdog", "soft_watchdog", "nmi_watchdog"))
+CONFIG = "/boot/config-6.12.0"
+HEAD, END = "# Linux/x86 6.12.0 Kernel Configuration\n", "CONFIG_RUNTIME_TESTING_MENU=y\n"
+
+
+def booted(
+    check: str, words: str | int, files: Mapping[str, str | int] | None = None, request: AuditRequest | None = None
+) -> CheckResult:
+    """The result of a check on a machine with four CPUs and this command line."""
+    line = words if isinstance(words, int) else f"{words}\n"
+    return judged(check, made_facts({**FOUR, "/proc/cmdline": line, **(files or {})}, request=request))
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        ("irq_affinity=0", "irqaffinity"),
+        ("workqueue.cpumask=1", "workqueue.unbound_cpus"),
+        ("isolcpu=2-3", "isolcpus"),
+        ("nohzfull=2-3", "nohz_full"),
+        ("nohz-ful=2-3", "nohz_full"),
+        ("rcu_nocb=2-3", "rcu_nocbs"),
+        ("threadirq", "threadirqs"),
+        ("skewtick=1", "skew_tick"),
+        ("intel_idle.max_cstates=1", "intel_idle.max_cstate"),
+    ],
+)
+def test_a_misspelt_word_is_found_with_the_right_one(words: str, names: str) -> None:
+    found = booted("boot.unknown", f"root=/dev/sda1 {words}")
+    assert found.outcome is FINDING
+    assert names in found.sentence
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "BOOT_IMAGE=/vmlinuz-6.12.0 root=UUID=1 ro quiet splash vt.handoff=7",
+        "console=ttyS0,115200 console=tty1 root=PARTUUID=1-02 rootfstype=ext4 fsck.repair=yes rootwait",
+        "rd.lvm.lv=rhel/root crashkernel=1G-4G:192M isolcpus=managed_irq,domain,2-3 nohz_full=2-3 rcu_nocbs=2-3 nosmt",
+        'root=/dev/sda1 dyndbg="file a.c +p; isolcpu=3" nosmp notsc maxcpus=2 mem=1G',
+        "root=/dev/sda1 -- irq_affinity=0",
+        "coherent_pool=1M 8250.nr_uarts=1 snd_bcm2835.enable_hdmi=1 smsc95xx.macaddr=D8:3A:DD",
+        "x" * 4000,
+    ],
+)
+def test_words_of_distributions_are_no_misspelt_ones(words: str) -> None:
+    assert booted("boot.unknown", words).outcome is GOOD
+
+
+def test_a_word_that_this_kernel_refuses_is_found() -> None:
+    said = '[ 0.0] Unknown kernel command line parameters "splash kthread_cpus=0-1", will be passed to user space.\n'
+    found = booted("boot.unknown", "splash kthread_cpus=0-1", {"kernel-log": said})
+    assert found.outcome is FINDING
+    assert "kthread_cpus" in found.sentence
+    assert "splash" not in found.sentence
+
+
+def test_no_known_name_is_taken_for_another() -> None:
+    words = boot_words.boot_words()
+    for name in (*words.real_time, *words.other):
+        assert boot_words.meant_name(name) is None, name
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "letters"), [("psi", "psi", 0), ("isolcpu", "isolcpus", 1), ("ab", "ba", 1), ("", "abc", 3)]
+)
+def test_distance_counts_changed_letters(a: str, b: str, letters: int) -> None:
+    assert boot_words.distance(a, b) == boot_words.distance(b, a) == letters
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("isolcpus=2-3 irqaffinity=0-3", "irqaffinity sends interrupts to isolated CPUs: 2, 3"),
+        ("isolcpus=managed_irq,domain,2-3 irqaffinity=3", "isolated CPUs: 3"),
+        ("isolcpus=2-3 kthread_cpus=0-2", "kthread_cpus"),
+        ("nohz=off nohz_full=2-3", "nohz=off"),
+        ("isolcpus=nohz,domain,2-3 nohz=off", "nohz=off"),
+        ("isolcpus=0-3", "every CPU"),
+        ("nohz_full=0-3", "every CPU"),
+        ("isolcpus=2-7", "the machine has not: 4, 5, 6, 7"),
+        ("isolcpus=2-3n", "no list of CPUs"),
+        ("isolcpus=3-2", "no list of CPUs"),
+        ("isolcpus=managed,2-3", "no flag managed"),
+        ("isolcpus=managed_irq,2-3", "not domain"),
+        ("isolcpus=2 isolcpus=3", "different lists"),
+        ("intel_idle.max_cstate=0", "processor.max_cstate is missing"),
+        ("irqpoll", "irqpoll"),
+    ],
+)
+def test_contradictions_are_found(words: str, says: str) -> None:
+    found = booted("boot.conflict", words)
+    assert found.outcome is FINDING
+    assert says in found.sentence
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "root=/dev/sda1 quiet",
+        "isolcpus=managed_irq,domain,2-3 nohz_full=2-3 rcu_nocbs=2-3 irqaffinity=0-1",
+        "isolcpus=domain,managed_irq,2-N irqaffinity=0,1",
+        "isolcpus=0-3:1/2 irqaffinity=1,3",
+        "rcu_nocbs=all",
+        "rcu_nocbs nohz=on",
+        "intel_idle.max_cstate=0 processor.max_cstate=1",
+        "idle=poll",
+        "quiet -- isolcpus=0-3",
+    ],
+)
+def test_what_fits_is_no_contradiction(words: str) -> None:
+    assert booted("boot.conflict", words, {f"{CPU}/smt/active": "0\n"}).outcome is GOOD
+
+
+def test_contradictions_with_the_machine() -> None:
+    asleep = booted("boot.conflict", "isolcpus=2-3", {f"{CPU}/online": "0-2\n"})
+    assert "offline: 3" in asleep.sentence
+    threads = booted("boot.conflict", "idle=poll", {f"{CPU}/smt/active": "1\n"})
+    assert threads.outcome is FINDING
+    assert booted("boot.conflict", "idle=poll", {f"{CPU}/smt/active": REFUSED}).outcome is UNKNOWN
+    assert booted("boot.conflict", "isolcpus=2-3", {f"{CPU}/online": REFUSED}).outcome is UNKNOWN
+    asked = booted("boot.conflict", "irqaffinity=0-3", request=ISOLATED)
+    assert asked.outcome is FINDING
+    old = judged("boot.conflict", made_facts({**FOUR, "/proc/cmdline": "isolcpus=2-N\n"}, kernel=("5.10.0", "#1")))
+    assert "does not know N" in old.sentence
+
+
+def test_a_line_that_fills_the_buffer_may_have_lost_its_end() -> None:
+    long = "quiet " + "a" * 2041
+    assert len(long) == 2047
+    assert "may be lost" in booted("boot.conflict", long).sentence
+    assert booted("boot.conflict", long[:-1]).outcome is GOOD
+
+
+def test_lists_of_cpus_as_the_kernel_reads_them() -> None:
+    four, now = frozenset(range(4)), KernelVersion(6, 12)
+    assert read_cpu_word("nohz_full", "0-3:1/2", four, now).cpus == frozenset({0, 2})
+    assert read_cpu_word("nohz_full", "1-N", four, now).cpus == frozenset({1, 2, 3})
+    assert read_cpu_word("nohz_full", "1-N", None, now).cpus is None
+    assert read_cpu_word("isolcpus", "nohz,domain,1", four, now).flags == ("nohz", "domain")
+    assert read_cpu_word("nohz_full", "0-99999999999", four, now).trouble
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('a="b c" d', ["a=b c", "d"]),
+        ('"a=b c" d', ["a=b c", "d"]),
+        ("a='b c'", ["a='b", "c'"]),
+        ('a="b c', ["a=b c"]),
+        (r"BOOT_IMAGE=\EFI\vmlinuz  quiet", [r"BOOT_IMAGE=\EFI\vmlinuz", "quiet"]),
+        ("", []),
+    ],
+)
+def test_the_line_is_split_as_the_kernel_does(text: str, words: list[str]) -> None:
+    assert split_command_line(text) == words
+
+
+def test_a_word_that_was_built_in_may_be_given() -> None:
+    config = {CONFIG: HEAD + 'CONFIG_CMDLINE="idle=poll"\n' + END}
+    assert booted("boot.idle", "quiet", config).outcome is UNKNOWN
+    assert booted("boot.idle", "idle=poll", config).outcome is FINDING
+
+
+UBUNTU = 'GRUB_CMDLINE_LINUX_DEFAULT="quiet splash"\nGRUB_CMDLINE_LINUX="isolcpus=2-3"\n'
+FEDORA = "title Fedora\nversion 6.12.0\nlinux /vmlinuz-6.12.0\noptions root=UUID=1 ro quiet isolcpus=2-3\n"
+PI = "console=serial0,115200 root=PARTUUID=1 rootwait isolcpus=3\n"
+EXTLINUX = "LABEL a\n  KERNEL /Image\n  APPEND root=/dev/mmcblk0p1 rw isolcpus=3\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "files", "outcome"),
+    [
+        ("BOOT_IMAGE=/x root=UUID=1 ro quiet splash isolcpus=2-3", {GRUB: UBUNTU}, GOOD),
+        ("BOOT_IMAGE=/x root=UUID=1 ro quiet splash", {GRUB: UBUNTU}, FINDING),
+        ("root=1 quiet splash isolcpus=2-3 nohz_full=2-3", {GRUB: UBUNTU}, FINDING),
+        ("quiet splash isolcpus=2-3n", {GRUB: UBUNTU}, FINDING),
+        ("quiet isolcpus=2-3 tsc=reliable", {GRUB: 'GRUB_CMDLINE_LINUX="quiet $tuned"\n'}, UNKNOWN),
+        (
+            "quiet splash isolcpus=2-3 psi=0",
+            {GRUB: UBUNTU, "/etc/default/grub.d/90.cfg": 'GRUB_CMDLINE_LINUX="${GRUB_CMDLINE_LINUX} psi=0"\n'},
+            GOOD,
+        ),
+        ("quiet splash", {GRUB: UBUNTU, "/etc/default/grub.d/90.cfg": "GRUB_CMDLINE_LINUX=\n"}, GOOD),
+        ("BOOT_IMAGE=/x root=UUID=1 ro quiet isolcpus=2-3", {BLS: FEDORA}, GOOD),
+        ("root=UUID=1 ro quiet", {BLS: FEDORA}, FINDING),
+        ("root=UUID=1 ro quiet", {BLS: FEDORA.replace("6.12.0", "6.11.0")}, NOT_APPLICABLE),
+        (
+            "coherent_pool=1M console=ttyAMA0 root=PARTUUID=1 rootwait isolcpus=3",
+            {"/boot/firmware/cmdline.txt": PI},
+            GOOD,
+        ),
+        ("console=ttyAMA0 root=PARTUUID=1 rootwait", {"/boot/firmware/cmdline.txt": PI}, FINDING),
+        ("root=/dev/mmcblk0p1 rw isolcpus=3", {"/boot/extlinux/extlinux.conf": EXTLINUX}, GOOD),
+        ("root=/dev/mmcblk0p1 rw", {"/boot/extlinux/extlinux.conf": EXTLINUX}, FINDING),
+        ("quiet", {"/etc/kernel/cmdline": "root=UUID=1 quiet\n"}, GOOD),
+        ("quiet", {}, NOT_APPLICABLE),
+        ("quiet", {GRUB: REFUSED}, UNKNOWN),
+        (REFUSED, {GRUB: UBUNTU}, UNKNOWN),
+    ],
+)
+def test_the_line_is_compared_with_what_boot_loaders_have(
+    words: str | int, files: dict[str, str | int], outcome: Outcome
+) -> None:
+    found = booted("boot.drift", words, {**LOADERS, **files})
+    assert found.outcome is outcome, found.sentence
+
+
+CASES: list[tuple[str, str | int, dict[str, str | int], Outcome]] = [
+    ("boot.unknown", REFUSED, {}, UNKNOWN),
+    ("boot.conflict", REFUSED, {}, UNKNOWN),
+    ("boot.isolcpus", "isolcpus=managed_irq,domain,2-3", {f"{CPU}/isolated": "2-3\n"}, GOOD),
+    ("boot.isolcpus", "quiet", {f"{CPU}/isolated": "\n"}, FINDING),
+    ("boot.isolcpus", "isolcpus=2-3", {f"{CPU}/isolated": "2-3\n"}, FINDING),
+    ("boot.isolcpus", "isolcpus=2-3", {f"{CPU}/isolated": "\n"}, CONFLICTING),
+    ("boot.isolcpus", "isolcpus=2-3", {f"{CPU}/isolated": REFUSED}, UNKNOWN),
+    ("boot.isolcpus", "isolcpus=2-3", {f"{CPU}/isolated": "some\n"}, UNKNOWN),
+    ("boot.nohz_full", "quiet", {f"{CPU}/nohz_full": "  (null)\n"}, GOOD),
+    ("boot.nohz_full", "quiet", {f"{CPU}/nohz_full": MISSING}, GOOD),
+    ("boot.nohz_full", "nohz_full=1-3", {f"{CPU}/nohz_full": "1-3\n"}, FINDING),
+    ("boot.nohz_full", "nohz_full=2-3", {f"{CPU}/nohz_full": MISSING}, FINDING),
+    ("boot.nohz_full", "quiet", {f"{CPU}/nohz_full": REFUSED}, UNKNOWN),
+    ("boot.irqaffinity", "irqaffinity=0-1", {MASK: "3\n"}, GOOD),
+    ("boot.irqaffinity", "quiet", {MASK: "f\n"}, FINDING),
+    ("boot.irqaffinity", "quiet", {MASK: "many\n"}, UNKNOWN),
+    ("boot.irqaffinity", "irqaffinity=0-1", {MASK: REFUSED}, UNKNOWN),
+    ("boot.kthread_cpus", "quiet", {}, NOT_APPLICABLE),
+    ("boot.kthread_cpus", "kthread_cpus=0-1", {"kernel-log": "[ 0.0] Linux version 6.8.0-rt\n"}, GOOD),
+    ("boot.kthread_cpus", "kthread_cpus=0-2", {}, FINDING),
+    ("boot.kthread_cpus", "kthread_cpus=0-1", {"kernel-log": REFUSED}, UNKNOWN),
+    ("boot.skew_tick", "skew_tick=1", {}, GOOD),
+    ("boot.skew_tick", "quiet", {}, FINDING),
+    ("boot.skew_tick", "skew_tick=yes", {}, UNKNOWN),
+    ("boot.tsc", "quiet", {}, GOOD),
+    ("boot.tsc", "tsc=reliable", {}, FINDING),
+    ("boot.tsc", REFUSED, {}, UNKNOWN),
+    ("boot.quiet", "console=ttyS0,115200 quiet", {}, GOOD),
+    ("boot.quiet", "console=tty1 console=ttyAMA0", {}, FINDING),
+    ("boot.quiet", "console=ttyS0 loglevel=3", {}, GOOD),
+    ("boot.quiet", "console=tty0", {}, GOOD),
+    ("boot.quiet", REFUSED, {}, UNKNOWN),
+    ("boot.psi", "psi=1", {PRESSURE: "some avg10=0.00\n"}, FINDING),
+    ("boot.psi", "psi=0", {PRESSURE: errno.EOPNOTSUPP}, GOOD),
+    ("boot.psi", "quiet", {PRESSURE: MISSING}, GOOD),
+    ("boot.psi", "quiet", {PRESSURE: REFUSED}, UNKNOWN),
+    ("boot.idle", "quiet", {}, GOOD),
+    ("boot.idle", "idle=poll", {}, FINDING),
+    ("boot.idle", "cpuidle.off=1", {}, FINDING),
+    ("boot.idle", REFUSED, {}, UNKNOWN),
+    ("boot.nowatchdog", "nowatchdog", {}, GOOD),
+    ("boot.nowatchdog", "quiet", dict(zip(WATCHDOGS, ("1\n", "1\n", "0\n"), strict=True)), FINDING),
+    ("boot.nowatchdog", "quiet", dict(zip(WATCHDOGS, ("0\n", "0\n", "0\n"), strict=True)), GOOD),
+    ("boot.nowatchdog", "quiet", dict.fromkeys(WATCHDOGS, MISSING), GOOD),
+    ("boot.nowatchdog", "quiet", dict.fromkeys(WATCHDOGS, REFUSED), UNKNOWN),
+    ("boot.audit", "audit=0", {}, GOOD),
+    ("boot.audit", "quiet", {"/proc/self/loginuid": "4294967295"}, FINDING),
+    ("boot.audit", "quiet", {"/proc/self/loginuid": MISSING}, GOOD),
+    ("boot.audit", "quiet", {}, UNKNOWN),
+    ("boot.numa_balancing", "quiet", {NODES: "0\n"}, NOT_APPLICABLE),
+    ("boot.numa_balancing", "quiet", {NODES: "0-1\n", BALANCING: "1\n"}, FINDING),
+    ("boot.numa_balancing", "quiet", {NODES: "0-1\n", BALANCING: "0\n"}, GOOD),
+    ("boot.numa_balancing", "quiet", {NODES: "0-1\n", BALANCING: REFUSED}, UNKNOWN),
+]
+
+
+@pytest.mark.parametrize(("check", "words", "files", "outcome"), CASES)
+def test_each_parameter_has_its_outcome(
+    check: str, words: str | int, files: dict[str, str | int], outcome: Outcome
+) -> None:
+    found = booted(check, words, files, ISOLATED)
+    assert found.outcome is outcome, found.sentence
+
+
+def test_every_check_of_the_line_has_cases() -> None:
+    subject = {check.id for check in check_file.check_files()["boot"].check}
+    assert len(subject) == 15
+    assert subject - {"boot.drift"} == {check for check, *_, outcome in CASES if outcome is UNKNOWN}
+    elsewhere = {"boot.unknown", "boot.conflict", "boot.drift"}
+    for wanted in (GOOD, FINDING):
+        assert subject - elsewhere == {check for check, *_, outcome in CASES if outcome is wanted}
+
+
+def test_a_working_nohz_full_is_only_told() -> None:
+    found = booted("boot.nohz_full", "nohz_full=2-3", {f"{CPU}/nohz_full": "2-3\n"})
+    assert (found.outcome, found.severity) == (FINDING, Severity.INFO)
+
+
+@pytest.mark.parametrize("check", check_file.check_files()["boot"].check, ids=lambda check: check.id)
+def test_nothing_read_is_never_good(check: Check) -> None:
+    facts = made_facts({"/proc/cmdline": REFUSED}, kernel=("", ""), request=ISOLATED)
+    assert judged(check.id, facts).outcome in (UNKNOWN, NOT_APPLICABLE)
