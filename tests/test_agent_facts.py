@@ -54,7 +54,7 @@ def test_a_process_is_described(tmp_path: Path) -> None:
     texts = contents(record, Moment.START)
     assert f"Pid:\t{os.getpid()}\n" in texts["process/status"]
     head, first, *_ = texts["process/threads"].splitlines()
-    assert head.split() == "PID TID PPID CLS RTPRIO NICE CPU CPUS FLAGS SLACK COMM".split()
+    assert head.split() == ["PID", "TID", "PPID", "CLS", "RTPRIO", "NICE", "CPU", "CPUS", "FLAGS", "SLACK", "COMM"]
     words = dict(zip(head.split(), first.split(maxsplit=10), strict=True))
     assert (words["PID"], words["PPID"]) == (str(os.getpid()), str(os.getppid()))
     assert int(words["FLAGS"], 16) & 0x00200000 == 0
