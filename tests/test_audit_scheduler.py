@@ -40,6 +40,9 @@ def test_throttling_before_6_12_is_a_finding_of_what_it_takes() -> None:
     assert "50 ms of each 1000 ms" in found.sentence
     harsh = judged("sched.rt_throttle", made_facts({RUNTIME: "500000\n", PERIOD: "1000000\n"}, kernel=OLD))
     assert harsh.severity is Severity.HIGH
+    log = {"kernel-log": "<5>[    9.1] sched: RT throttling activated\n"}
+    happened = judged("sched.rt_throttle", made_facts({RUNTIME: "950000\n", PERIOD: "1000000\n"} | log, kernel=OLD))
+    assert (happened.outcome, happened.severity) == (Outcome.FINDING, Severity.HIGH)
     telecom = AuditRequest(purpose="telecom")
     spinning = judged(
         "sched.rt_throttle", made_facts({RUNTIME: "950000", PERIOD: "1000000"}, kernel=OLD, request=telecom)

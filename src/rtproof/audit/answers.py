@@ -40,6 +40,11 @@ def not_understood(reading: Reading) -> Judgement:
     return unknown(f"{clean(reading.path)} holds what this version does not understand.", reading)
 
 
+def only(reading: Reading, text: str) -> Reading:
+    """The reading with the part of its text that counts, for the result to show."""
+    return Reading(reading.path, reading.state, text, reading.reason)
+
+
 def first_names(names: Iterable[str]) -> str:
     """The first few of the names, each once, and how many more there are."""
     once = list(dict.fromkeys(map(clean, names)))

@@ -16,7 +16,7 @@ _PER_CPU = re.compile(
 )
 """Actions of interrupts of which each CPU has one of its own."""
 _MANAGED = re.compile(
-    r"nvme\d+q[1-9]\d*|virtio\d+-req(uests)?\.\d+|megasas\d*-msix\d+|mpt\dsas\d+-msix\d+|hisi_sas.*cq.*"
+    r"nvme\d+q[1-9]\d*|virtio\d+-(req|requests)\.\d+|megasas\d*-msix\d+|mpt\dsas\d+-msix\d+|hisi_sas.*cq.*"
 )
 """Actions of drivers that let the kernel spread their interrupts over all CPUs."""
 _NO_ACTION = re.compile(r"\S*-(edge|level|fasteoi)|Edge|Level|\d+|None")

@@ -5,7 +5,7 @@ import re
 from collections import defaultdict
 
 from rtproof.audit import readings
-from rtproof.audit.answers import cpu_words, finding, first_names, good, not_applicable, not_understood, unknown
+from rtproof.audit.answers import cpu_words, finding, first_names, good, not_applicable, not_understood, only, unknown
 from rtproof.audit.audit_model import Judgement
 from rtproof.audit.check import Check, Severity
 from rtproof.audit.conditions import isolated_cpus
@@ -40,7 +40,7 @@ def _no_threads(check: Check, reading: Reading) -> Judgement:
 
 def _threads_shown(reading: Reading, threads: tuple[AuditedThread, ...]) -> Reading:
     text = first_names(f"{one.label} {one.policy} {one.priority or '-'}" for one in threads)
-    return Reading(reading.path, reading.state, text)
+    return only(reading, text)
 
 
 def _judged_threads(threads: tuple[AuditedThread, ...]) -> tuple[AuditedThread, ...]:
@@ -64,7 +64,7 @@ def affinity(facts: Facts, check: Check) -> Judgement:
         else [one for one in judged if len(one.cpus or ()) > 1]
     )
     worst = bad[0] if bad else judged[0]
-    shown = Reading(found.reading.path, found.reading.state, f"{worst.label} on {cpu_words(worst.cpus or ())}")
+    shown = only(found.reading, f"{worst.label} on {cpu_words(worst.cpus or ())}")
     if not bad:
         return good("Its threads stay where they belong.", shown)
     if wanted:
@@ -83,7 +83,7 @@ def locked(facts: Facts, check: Check) -> Judgement:
     sizes = {key: int(value) for key, value in re.findall(r"(?m)^(VmLck|VmRSS):\s+(\d{1,15}) kB$", status.text)}
     if len(sizes) < 2:
         return not_understood(status)
-    shown = Reading(status.path, status.state, f"VmLck {sizes['VmLck']} kB, VmRSS {sizes['VmRSS']} kB")
+    shown = only(status, f"VmLck {sizes['VmLck']} kB, VmRSS {sizes['VmRSS']} kB")
     if not sizes["VmLck"]:
         return finding(f"It has locked none of its {sizes['VmRSS']} kB of memory.", shown)
     heap = _heap(facts.read("process/maps"))
@@ -109,12 +109,12 @@ def heap(facts: Facts, check: Check) -> Judgement:
     sizes, rows = _heap(maps), _MAPPING.findall(maps.text)
     if sizes is None:
         if rows and all(kind in ("stack", "file") for kind, *_ in rows):
-            return not_applicable("It has no heap.", Reading(maps.path, maps.state, "no heap"))
+            return not_applicable("It has no heap.", only(maps, "no heap"))
         if rows:
-            return unknown("This kernel does not tell which memory is locked.", Reading(maps.path, maps.state, "-"))
+            return unknown("This kernel does not tell which memory is locked.", only(maps, "-"))
         return not_understood(maps)
     resident, held = sizes
-    shown = Reading(maps.path, maps.state, f"heap: {resident} kB in memory, {held} kB locked")
+    shown = only(maps, f"heap: {resident} kB in memory, {held} kB locked")
     if held * 10 < resident * 9:
         return finding(f"{resident - held} of the {resident} kB of its heap are not locked.", shown)
     return good("Its heap is locked.", shown)
@@ -135,7 +135,7 @@ def faults(facts: Facts, check: Check) -> Judgement:
     if not kept:
         return unknown("No thread of the first look was there at the second.", again)
     minor, major = (sum(after[tid][kind] - before[tid][kind] for tid in kept) for kind in (0, 1))
-    shown = Reading(again.path, again.state, f"{minor} minor and {major} major faults")
+    shown = only(again, f"{minor} minor and {major} major faults")
     if minor <= 0 and major <= 0:
         return good(f"None of its {len(kept)} threads had a page fault between the two looks.", shown)
     text = f"Between the two looks its threads had {minor} minor and {major} major page faults."
@@ -158,7 +158,7 @@ def slack(facts: Facts, check: Check) -> Judgement:
     if any(one.slack_ns is None for one in found.threads):
         return unknown("The timer slack of its threads is not known.", found.reading)
     most = max(found.threads, key=lambda one: one.slack_ns or 0)
-    shown = Reading(found.reading.path, found.reading.state, f"{most.label}: {most.slack_ns} ns")
+    shown = only(found.reading, f"{most.label}: {most.slack_ns} ns")
     if (most.slack_ns or 0) <= LITTLE_SLACK_NS:
         return good("Its timers have next to no slack.", shown)
     return finding(f"The kernel may fire timers of {most.label} up to {(most.slack_ns or 0) / 1000:g} us late.", shown)
@@ -179,7 +179,7 @@ def quota(facts: Facts, check: Check) -> Judgement:
         return not_understood(files)
     limits = [f"{path} {value}" for path, value in quotas if value[0].isdigit()]
     throttled = [f"{path} {value}" for path, value in lines["cpu.stat"] if (_last_number(value) or 0) > 0]
-    shown = Reading(files.path, files.state, first_names(limits + throttled) or "no quota")
+    shown = only(files, first_names(limits + throttled) or "no quota")
     if limits:
         more = " It was throttled." if throttled else ""
         return finding(f"A quota limits the CPU time of its control group: {first_names(limits)}.{more}", shown)
@@ -193,7 +193,7 @@ def _allowed(facts: Facts, lists: list[tuple[str, str]], shown: Reading) -> Judg
         cpus = parse_cpu_list(value)
         if wanted and cpus and not wanted & cpus:
             text = f"{path} allows only {cpu_words(cpus)}, and {cpu_words(wanted)} shall be isolated for it."
-            return finding(text, Reading(shown.path, shown.state, f"{path} {value}"))
+            return finding(text, only(shown, f"{path} {value}"))
     return good("No control group limits its CPU time.", shown)
 
 

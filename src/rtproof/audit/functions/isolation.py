@@ -17,6 +17,7 @@ from rtproof.audit.answers import (
     good,
     not_applicable,
     not_understood,
+    only,
     unknown,
 )
 from rtproof.audit.audit_model import Judgement
@@ -35,10 +36,6 @@ _CGROUP = "/sys/fs/cgroup"
 def _wanted(facts: Facts) -> frozenset[int]:
     """The CPUs that shall be isolated. The condition isolated-cpus of the checks says that there are some."""
     return isolated_cpus(facts) or frozenset()
-
-
-def _shown(reading: Reading, text: str) -> Reading:
-    return Reading(reading.path, reading.state, text, reading.reason)
 
 
 def declared(facts: Facts, check: Check) -> Judgement:
@@ -118,15 +115,15 @@ def _judge_threads(facts: Facts, reading: Reading, threads: Sequence[AuditedThre
     if not bad:
         hidden = [one for one in threads if one.cpus is None]
         if hidden:
-            return unknown(f"It is not known where {hidden[0].label} may run.", _shown(reading, hidden[0].label))
-        return good(f"None of {len(threads)} movable {what} may run on {cpu_words(wanted)}.", _shown(reading, "none"))
+            return unknown(f"It is not known where {hidden[0].label} may run.", only(reading, hidden[0].label))
+        return good(f"None of {len(threads)} movable {what} may run on {cpu_words(wanted)}.", only(reading, "none"))
     names = first_names(one.name for one in bad)
     balanced = facts.read(ISOLATED)
     unbalanced = parse_cpu_list(balanced.word) if balanced.here else None
     seldom = unbalanced is not None and wanted <= unbalanced and not any(one.cpu in wanted for one in bad)
     more = " None of them ran there last, and the scheduler moves none there." if seldom else ""
     text = f"{len(bad)} {what} may run on {cpu_words(wanted)}: {names}.{more}"
-    return finding(text, _shown(reading, names), severity=Severity.LOW if seldom else None)
+    return finding(text, only(reading, names), severity=Severity.LOW if seldom else None)
 
 
 def tasks(facts: Facts, check: Check) -> Judgement:
@@ -170,7 +167,7 @@ def _judge_interrupts(facts: Facts, check: Check, chosen: Sequence[Interrupt], r
         hidden = [one for one in chosen if one.serving is None]
         if hidden:
             return unknown(f"It is not known which CPUs serve the interrupt {hidden[0].label}.", *read[:1])
-        return good(f"None of {len(chosen)} such interrupts is served by {cpu_words(wanted)}.", _shown(read[0], "none"))
+        return good(f"None of {len(chosen)} such interrupts is served by {cpu_words(wanted)}.", only(read[0], "none"))
     numbers = {one.number for one in bad}
     shown = [reading for reading in read if int(reading.path.split("/")[3]) in numbers]
     names = first_names(f"{one.label} on {cpu_words(one.serving or ())}" for one in bad)
@@ -216,10 +213,8 @@ def alike(facts: Facts, check: Check) -> Judgement:
     names = sorted({name for one in found.interrupts for name in one.actions})
     pairs = [f"{a} and {b}" for a, b in pairwise(names) if b.startswith(a) and b[len(a)].isdigit()]
     if pairs:
-        return finding(f"Names of interrupts begin alike: {first_names(pairs)}.", _shown(found.readings[0], pairs[0]))
-    return good(
-        "No name of an interrupt is the beginning of another.", _shown(found.readings[0], f"{len(names)} names")
-    )
+        return finding(f"Names of interrupts begin alike: {first_names(pairs)}.", only(found.readings[0], pairs[0]))
+    return good("No name of an interrupt is the beginning of another.", only(found.readings[0], f"{len(names)} names"))
 
 
 def shared(facts: Facts, check: Check) -> Judgement:
@@ -230,11 +225,11 @@ def shared(facts: Facts, check: Check) -> Judgement:
     bad = [one for one in found.interrupts if len(one.actions) > 1 and not one.per_cpu]
     if bad:
         labels = first_names(one.label for one in bad)
-        return finding(f"Several devices share an interrupt: {labels}.", _shown(found.readings[0], labels))
+        return finding(f"Several devices share an interrupt: {labels}.", only(found.readings[0], labels))
     if not any(one.actions for one in found.interrupts):
         return unknown("The names of the interrupts' handlers are not known.", facts.read(TABLE))
     return good(
-        "Each device has an interrupt of its own.", _shown(found.readings[0], f"{len(found.interrupts)} interrupts")
+        "Each device has an interrupt of its own.", only(found.readings[0], f"{len(found.interrupts)} interrupts")
     )
 
 
@@ -257,11 +252,11 @@ def flood(facts: Facts, check: Check) -> Judgement:
     found = {name: count for name, count in (served | put_off).items() if count > 0}
     table = facts.read(TABLE, Moment.END)
     if not found:
-        return good(f"{cpu_words(wanted)} served none of a device between the two looks.", _shown(table, "0"))
+        return good(f"{cpu_words(wanted)} served none of a device between the two looks.", only(table, "0"))
     names = first_names(f"{name} {count} times" for name, count in sorted(found.items(), key=lambda item: -item[1]))
     severity = None if any(count > 0 for count in served.values()) else Severity.MEDIUM
     text = f"{cpu_words(wanted)} served between the two looks: {names}."
-    return finding(text, _shown(table, names), severity=severity)
+    return finding(text, only(table, names), severity=severity)
 
 
 def _on(counts: dict[str, dict[int, int]], cpus: frozenset[int]) -> dict[str, int]:
@@ -274,8 +269,8 @@ def balancer(facts: Facts, check: Check) -> Judgement:
     if found.threads is None:
         return _no_threads(check, found.reading)
     if not any(one.name == "irqbalance" and not one.of_kernel for one in found.threads):
-        return good("irqbalance does not run.", _shown(found.reading, "no irqbalance"))
-    wanted, seen = isolated_cpus(facts), _shown(found.reading, "irqbalance")
+        return good("irqbalance does not run.", only(found.reading, "no irqbalance"))
+    wanted, seen = isolated_cpus(facts), only(found.reading, "irqbalance")
     if not wanted:
         return finding("irqbalance runs, and moves interrupts at any time.", seen, severity=Severity.LOW)
     files = [facts.read(path) for path in check.read[1:]]
@@ -296,7 +291,7 @@ def _banned(files: Iterable[Reading]) -> tuple[frozenset[int] | None, Reading | 
         found = re.findall(r'(?m)^\s*(?:export )?IRQBALANCE_BANNED_CPU(LIST|S)="?([0-9a-fA-F,\-]+)"?\s*$', reading.text)
         if found:
             kind, value = found[-1]
-            return (parse_cpu_list if kind == "LIST" else parse_cpu_mask)(value), _shown(reading, value)
+            return (parse_cpu_list if kind == "LIST" else parse_cpu_mask)(value), only(reading, value)
     return None, None
 
 
@@ -394,7 +389,7 @@ def _memory_of_application(facts: Facts, near: Reading) -> Judgement:
         return unknown(f"The nodes of the application's memory are not known: {maps.reason or 'no pages'}.", near, maps)
     if far * 10 > total:
         text = f"{far} of the {total} pages of the application are not in node {node}, where its CPUs are."
-        return finding(text, near, _shown(maps, f"{far} of {total} pages"))
+        return finding(text, near, only(maps, f"{far} of {total} pages"))
     return good(f"The isolated CPUs are all in node {node}.", near)
 
 
@@ -441,7 +436,7 @@ def services(facts: Facts, check: Check) -> Judgement:
     if first is None:
         return unknown("The process 1 was not seen, as in a container.", found.reading)
     if first.name != "systemd":
-        return not_applicable("The first process is not systemd.", _shown(found.reading, first.label))
+        return not_applicable("The first process is not systemd.", only(found.reading, first.label))
     return _of_slices(facts, wanted) or _of_first_process(found.reading, first, wanted)
 
 
@@ -457,7 +452,7 @@ def _of_slices(facts: Facts, wanted: frozenset[int]) -> Judgement | None:
 def _of_first_process(reading: Reading, first: AuditedThread, wanted: frozenset[int]) -> Judgement:
     if first.cpus is None:
         return unknown("It is not known where systemd may run.", reading)
-    shown = _shown(reading, f"systemd/1 on {cpu_words(first.cpus)}")
+    shown = only(reading, f"systemd/1 on {cpu_words(first.cpus)}")
     if not first.cpus & wanted:
         return good("systemd and what it starts are kept to other CPUs.", shown)
     return finding(f"Services that systemd starts may run on {cpu_words(first.cpus & wanted)}.", shown)

@@ -11,6 +11,7 @@ from rtproof.audit.answers import (
     good,
     not_applicable,
     not_understood,
+    only,
     unknown,
 )
 from rtproof.audit.audit_model import Judgement
@@ -18,6 +19,7 @@ from rtproof.audit.check import Check, Severity
 from rtproof.audit.conditions import isolated_cpus
 from rtproof.audit.facts import Facts, KernelVersion, Reading
 from rtproof.audit.system_threads import AuditedThread, all_threads, application_threads, measuring_processes
+from rtproof.summary import measured_kernel
 
 FAIR_SERVER_SINCE = KernelVersion(6, 12)
 SHARE_OFF_SINCE = KernelVersion(5, 10)
@@ -40,7 +42,7 @@ def throttling(facts: Facts, check: Check) -> Judgement:
         return not_understood(runtime if amount is None else period)
     if amount == -1 or amount >= length:
         return good("Real-time threads are never throttled, so nothing stops one that never sleeps.", runtime, period)
-    return _who_is_not_throttled(facts, runtime) or _lost_time(amount, length, runtime, period)
+    return _who_is_not_throttled(facts, runtime) or _lost_time(facts, (amount, length), runtime, period)
 
 
 def _who_is_not_throttled(facts: Facts, runtime: Reading) -> Judgement | None:
@@ -56,11 +58,16 @@ def _who_is_not_throttled(facts: Facts, runtime: Reading) -> Judgement | None:
     return good("Since 6.12 it only limits what SCHED_DEADLINE may reserve.", runtime)
 
 
-def _lost_time(amount: int, length: int, *shown: Reading) -> Judgement:
+def _lost_time(facts: Facts, budget: tuple[int, int], *shown: Reading) -> Judgement:
+    amount, length = budget
     text = (
         f"The kernel takes up to {(length - amount) / 1000:g} ms of each {length / 1000:g} ms from real-time threads "
         "that use all of a CPU."
     )
+    log = facts.read(measured_kernel.LOG)
+    line = next((line for line in log.text.splitlines() if "RT throttling activated" in line), None)
+    if line:
+        return finding(f"{text} It has done so since the boot.", *shown, only(log, line), severity=Severity.HIGH)
     return finding(text, *shown, severity=Severity.LOW if amount * 10 >= length * 9 else Severity.HIGH)
 
 
@@ -93,17 +100,12 @@ def sharing(facts: Facts, check: Check) -> Judgement:
         return _unseen_sharing(facts, check, files)
     words = found.word.split()
     if "NO_RT_RUNTIME_SHARE" in words:
-        return good("", _only(found, "NO_RT_RUNTIME_SHARE"))
+        return good("", only(found, "NO_RT_RUNTIME_SHARE"))
     if "RT_RUNTIME_SHARE" in words:
         return finding(
-            "A CPU may borrow the time of others for its real-time threads.", _only(found, "RT_RUNTIME_SHARE")
+            "A CPU may borrow the time of others for its real-time threads.", only(found, "RT_RUNTIME_SHARE")
         )
-    return not_applicable("This kernel has no RT_RUNTIME_SHARE.", _only(found, "(no RT_RUNTIME_SHARE)"))
-
-
-def _only(reading: Reading, text: str) -> Reading:
-    """The reading with the part of its text that counts."""
-    return Reading(reading.path, reading.state, text, reading.reason)
+    return not_applicable("This kernel has no RT_RUNTIME_SHARE.", only(found, "(no RT_RUNTIME_SHARE)"))
 
 
 def _unseen_sharing(facts: Facts, check: Check, files: list[Reading]) -> Judgement:
@@ -210,7 +212,7 @@ def memory_lock(facts: Facts, check: Check) -> Judgement:
     limit = limit_of(limits, "Max locked memory")
     if limit is None:
         return not_understood(limits)
-    shown = _only(limits, f"Max locked memory {limit if limit >= 0 else 'unlimited'}")
+    shown = only(limits, f"Max locked memory {limit if limit >= 0 else 'unlimited'}")
     if limit < 0:
         return good("A process may lock all of its memory.", shown)
     severity = Severity.LOW if limit >= MUCH_MEMORY else None
@@ -226,7 +228,7 @@ def highest_priority(facts: Facts, check: Check) -> Judgement:
     high = [
         one for one in found.threads if one.priority >= HIGHEST_PRIORITY and not one.of_kernel and one.pid not in own
     ]
-    shown = _only(found.reading, ", ".join(one.label for one in high) or f"{len(found.threads)} threads, none of them")
+    shown = only(found.reading, ", ".join(one.label for one in high) or f"{len(found.threads)} threads, none of them")
     if not high:
         return good("Only threads of the kernel have the priority 99.", shown)
     return finding(f"These threads have the priority 99: {first_names(one.label for one in high)}.", shown)
@@ -262,11 +264,11 @@ def interrupt_priorities(facts: Facts, check: Check) -> Judgement:
     text = (
         f"{lowest.label} has the priority {lowest.priority}, and these threads of the kernel are not below it: {names}."
     )
-    return finding(text, _only(system.reading, names))
+    return finding(text, only(system.reading, names))
 
 
 def _count(reading: Reading, number: int) -> Reading:
-    return _only(reading, f"{number} threads of interrupts before the application")
+    return only(reading, f"{number} threads of interrupts before the application")
 
 
 def _real_time_threads(facts: Facts, threads: tuple[AuditedThread, ...]) -> list[AuditedThread] | None:
@@ -294,6 +296,6 @@ def deadline_threads(facts: Facts, check: Check) -> Judgement:
     others = [one for one in threads if not (one.of_kernel and one.name.startswith("sugov"))]
     if not others:
         more = " The kernel's own sugov threads set the frequency." if threads else ""
-        return good(f"No other program uses SCHED_DEADLINE.{more}", _only(found.reading, f"{len(threads)} threads"))
+        return good(f"No other program uses SCHED_DEADLINE.{more}", only(found.reading, f"{len(threads)} threads"))
     names = first_names(one.label for one in others)
-    return finding(f"These threads come before all with SCHED_FIFO: {names}.", _only(found.reading, names))
+    return finding(f"These threads come before all with SCHED_FIFO: {names}.", only(found.reading, names))
