@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long the agent takes to collect the facts of an audit, here and on a guest with one slow core, and how many bytes.
+"""How long it takes to collect the facts of an audit, here and on a guest with one slow core, and how many bytes.
 
 Everything that ``rtproof-agent facts --list`` names must be in the file, or be named there as missing.
 """
