@@ -31,7 +31,8 @@ static int parse_one(struct facts_request *request, const char *name, const char
 		request->output = value;
 	else if (!strcmp(name, "--pid"))
 		return text_number(value, 1, PID_MOST, &request->pid);
-	else if (strcmp(name, "--between") != 0 || text_duration_ns(value, &request->between_ns) || request->between_ns > BETWEEN_MOST_S * NS_PER_SECOND)
+	else if (strcmp(name, "--between") != 0 || text_duration_ns(value, &request->between_ns) ||
+		 request->between_ns > BETWEEN_MOST_S * NS_PER_SECOND)
 		return -EINVAL;
 	return 0;
 }

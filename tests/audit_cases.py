@@ -35,7 +35,7 @@ def made_facts(
     ]
     asked = request or AuditRequest()
     pid = (Fact(0, WHOLE_RUN, Moment.ASKED, "pid", str(asked.pid)),) if asked.pid else ()
-    begin = Begin(1, 6, bytes(16), 0, 0, "0.1.0", machine, *kernel)
+    begin = Begin(1, 7, bytes(16), 0, 0, "0.1.0", machine, *kernel)
     record = Record(
         "facts.rtrec", 0, begin, pid, tuple(stored), (), (), {}, {}, (), (), None, (), (), lambda _: iter(())
     )  # fmt: skip

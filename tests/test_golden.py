@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records of every architecture: those kept in data/golden, and that all write the same bytes from the same input."""
 
+import errno
 import hashlib
 import importlib.util
 import shutil
@@ -275,3 +276,18 @@ def test_every_architecture_writes_the_same_bytes(arch: Architecture, tmp_path: 
     written = tmp_path / "vector.rtrec"
     subprocess.run([*runner(arch), compile_vector(arch, tmp_path / "vector"), written], check=True)
     assert hashlib.sha256(written.read_bytes()).digest() == hashlib.sha256(VECTORS[-1].read_bytes()).digest()
+
+
+@pytest.mark.parametrize("arch", ["ppc", "x86_64"])
+def test_golden_facts_read_as_they_were_written(arch: str) -> None:
+    record = open_record(GOLDEN / f"facts-1.7-{arch}.rtrec")
+    assert record.damage == ()
+    assert (record.begin.major, record.begin.minor, record.begin.kernel_release) == (1, 7, "6.1.0")
+    assert record.end is not None
+    assert (record.series, record.fact("collected")) == ((), "facts")
+    texts = {(file.moment, file.path): file.content for file in record.files if not file.errno}
+    assert texts[Moment.START, "/proc/stat"] == texts[Moment.END, "/proc/stat"] == b"cpu  1 0 2 3 0 0 0 0 0 0\nctxt 5\n"
+    assert texts[Moment.START, "rt-permitted"] == b"yes\n"
+    assert b"status 0x40\n" in texts[Moment.END, "clock-adjust"]
+    errors = {file.path: file.errno for file in record.files if file.moment is Moment.START}
+    assert errors["/proc/version"] == errno.ENOENT

@@ -206,7 +206,7 @@ def test_newer_major_names_both_versions() -> None:
     path = Path("newer.rtrec")
     write_begin(path, struct.pack("<HH16sqq", 2, 7, b"", 0, 0) + b"whatever comes then")
     assert "format 2.7" in refusal(path)
-    assert "up to 1.6" in refusal(path)
+    assert "up to 1.7" in refusal(path)
 
 
 @pytest.mark.usefixtures("_in_tmp")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collects everything that an audit judges: the paths of paths.h, and what must be asked otherwise (probes.h). A separate process reads, because
- * a read of some drivers never returns; that process is left alone then, and the next one goes on behind that path.
+ * Collects everything that an audit judges: the paths of paths.h, and what must be asked otherwise (probes.h). A separate process
+ * reads, because a read of some drivers never returns; that process is left alone then, and the next one goes on behind that path.
  */
 #ifndef RTPROOF_COLLECT_H
 #define RTPROOF_COLLECT_H

@@ -6,8 +6,8 @@
 #include "record/bytes.h"
 
 /*
- * A line for each device but lo: NAME driver=.. rx-usecs=.. tx-usecs=.. adaptive-rx=0|1 eee=0|1 channels=.. threaded=.. What a device does not
- * tell is left out.
+ * A line for each device but lo: NAME driver=.. rx-usecs=.. tx-usecs=.. adaptive-rx=0|1 eee=0|1 channels=.. threaded=.. What a device
+ * does not tell is left out.
  */
 int collect_network_devices(struct bytes *text, int pid);
 

@@ -6,8 +6,8 @@
 #include "record/bytes.h"
 
 /*
- * help: what its text holds, for `facts --list`. collect: appends the text; 0, TEXT_IS_CUT, or -errno. pid: the process that the audit is about,
- * or 0. counts: asked at both moments. of_process: asked only if there is a pid.
+ * help: what its text holds, for `facts --list`. collect: appends the text; 0, TEXT_IS_CUT, or -errno. pid: the process that the
+ * audit is about, or 0. counts: asked at both moments. of_process: asked only if there is a pid.
  */
 struct audit_probe {
 	const char *name, *help;

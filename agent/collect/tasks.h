@@ -6,8 +6,8 @@
 #include "record/bytes.h"
 
 /*
- * A line of names, then one for each thread: PID TID PPID CLS RTPRIO NICE CPU CPUS FLAGS COMM. CLS as `ps -c` has it, CPUS the list of those
- * that are allowed, FLAGS the kernel's PF_ bits; a kernel thread's name stands in brackets, "-" where nothing applies.
+ * A line of names, then one for each thread: PID TID PPID CLS RTPRIO NICE CPU CPUS FLAGS COMM. CLS as `ps -c` has it, CPUS the list of
+ * those that are allowed, FLAGS the kernel's PF_ bits; a kernel thread's name stands in brackets, "-" where nothing applies.
  */
 int collect_tasks(struct bytes *text, int pid);
 

@@ -107,6 +107,6 @@ int record_begin(struct record *record, int64_t origin_ns);
 
 #define AGENT_VERSION "0.1.0"
 
-enum { RECORD_MAJOR = 1, RECORD_MINOR = 6 };
+enum { RECORD_MAJOR = 1, RECORD_MINOR = 7 };
 
 #endif

@@ -239,7 +239,7 @@ def _next_frame(window: FileWindow, at: int) -> int:
 
 
 MAJOR = 1
-MINOR = 6
+MINOR = 7
 
 BEGIN_FIELDS = struct.Struct("<HH16sqq")
 FACT_FIELDS = struct.Struct("<qHB")

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# usage: make.sh ARCH...    (as root, in a checkout with its .venv or with PYTHON set) makes ARCH-1.3.rtrec beside this file
+# usage: make.sh [facts] ARCH...    (as root, in a checkout with its .venv or with PYTHON set) makes ARCH-1.3.rtrec beside this file, or
+# facts-1.7-ARCH.rtrec
 # The agent runs under QEMU with a folder of made-up files as its root, so that a record says nothing of the machine it was
 # made on and stays small.
 set -eu
@@ -20,6 +21,12 @@ mkdir -p "$root/sys/class/thermal/thermal_zone0"
 echo "42000" >"$root/sys/class/thermal/thermal_zone0/temp"
 echo "made_up" >"$root/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
+what=run
+if [ "$1" = facts ]; then
+	what=facts
+	shift
+fi
+
 one() {
 	arch=$1
 	emulator=$(PYTHONPATH=src "${PYTHON:-.venv/bin/python}" -c "
@@ -31,6 +38,11 @@ print(*architecture('$arch').qemu)")
 	cp "$(PYTHONPATH=src "${PYTHON:-.venv/bin/python}" -m rtproof agent build --compiler zig --arch "$arch")" "$root/agent"
 	shift
 	rm -f "$root/golden.rtrec"
+	if [ "$what" = facts ]; then
+		chroot "$root" /emulator "$@" -r 6.1.0 /agent facts -o /golden.rtrec --between 1ms
+		mv "$root/golden.rtrec" "$here/facts-1.7-$arch.rtrec"
+		return
+	fi
 	chroot "$root" /emulator "$@" -r 6.1.0 /agent run -o /golden.rtrec --samples 200 --period 1ms --warmup 20ms \
 		--cpus 0-1 --threads 2 --policy other --no-lock-memory --checkpoint 100ms \
 		--limit 1h --limit 200us --limit 1ns
