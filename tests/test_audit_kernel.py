@@ -32,7 +32,7 @@ BOOTED = "<5>[    0.000000] Linux version 6.12.0 (gcc)\n"
 
 def configured(*lines: str) -> dict[str, str | int]:
     """The file of a whole configuration with these options."""
-    return {CONFIG: HEAD + "".join(f"CONFIG_{line}\n" for line in lines) + END}
+    return {CONFIG: HEAD + "".join(f"{'' if line[0] == '#' else 'CONFIG_'}{line}\n" for line in lines) + END}
 
 
 def line(words: str) -> dict[str, str | int]:
