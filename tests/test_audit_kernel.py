@@ -69,6 +69,7 @@ CASES = [
     ("kern.rtgroup", GROUPS, FINDING),
     ("kern.rtgroup", {**GROUPS, **line("rt_group_sched=0")}, GOOD),
     ("kern.rtgroup", {**GROUPS, **line("rt_group_sched=1")}, FINDING),
+    ("kern.rtgroup", {**configured("RT_GROUP_SCHED=y"), **line("rt_group_sched=0")}, FINDING),
     ("kern.rtgroup", configured("RT_GROUP_SCHED=y", "RT_GROUP_SCHED_DEFAULT_DISABLED=y"), GOOD),
     ("kern.rtgroup", {"rt-group": "/sys/fs/cgroup/cpu 950000\n"}, FINDING),
     ("kern.rtgroup", {}, UNKNOWN),
@@ -281,6 +282,27 @@ def test_a_log_that_has_wrapped_says_so() -> None:
     found = judged("kern.dmesg.bugs", made_facts({"kernel-log": "[ 1.0] Hypervisor detected: KVM\n"}))
     assert found.outcome is UNKNOWN
     assert "does not reach back" in found.sentence
+
+
+def test_a_locked_virtual_machine_without_a_choice_of_its_model() -> None:
+    """As on the machine where the list of checks was written."""
+    files = {
+        **configured(
+            "PREEMPT_NONE=y", "PREEMPT_DYNAMIC=y", "RT_GROUP_SCHED=y", "NO_HZ_IDLE=y", "HZ=250", "SLUB_DEBUG=y"
+        ),
+        DEBUGFS: REFUSED,
+        TRACERS: "blk function nop\n",
+        "/proc/self/status": "Uid:\t0\t0\t0\t0\n",
+        "kernel-log": BOOTED + "[ 0.1] Dynamic Preempt: none\n",
+    }
+    facts = made_facts(files, kernel=DYNAMIC)
+    mode = judged("kern.preempt.mode", facts)
+    assert mode.outcome is FINDING
+    assert "none" in mode.sentence
+    for check in ("kern.preempt.rt", "kern.rtgroup", "kern.lockdown", "kern.irq.thread", "kern.nohz.periodic"):
+        assert judged(check, facts).outcome is FINDING, check
+    for check in ("kern.dbg.san", "kern.dbg.irqsoff", "kern.dmesg.bugs", "kern.dbg.preempt"):
+        assert judged(check, facts).outcome is GOOD, check
 
 
 def test_a_model_that_is_built_in_cannot_be_changed() -> None:
