@@ -293,12 +293,23 @@ def _severity_of(facts: Facts, name: str, check: Check) -> Severity:
     return _SEVERITIES.get("KASAN_HW_TAGS" if of_tags else name, check.severity)
 
 
+def lock_checks(facts: Facts, check: Check) -> Judgement:
+    """Whether locks are checked. Every option that does so brings a file, whose absence shows that none does."""
+    file = facts.read("/proc/lockdep_stats")
+    if file.absent and all(facts.option(name).absent or facts.config is None for name in ("PROVE_LOCKING", "LOCKDEP")):
+        return good("", (file,))
+    return costly_options(facts, check)
+
+
 def leak_detector(facts: Facts, check: Check) -> Judgement:
     """Whether kmemleak scans memory."""
     built, off = facts.option("DEBUG_KMEMLEAK"), facts.option("DEBUG_KMEMLEAK_DEFAULT_OFF")
-    asked = facts.parameter("kmemleak")
+    asked, folder = facts.parameter("kmemleak"), facts.read("/sys/kernel/debug/")
+    names = folder.text.split()
     if built.absent:
         return good("", (built,))
+    if names and "kmemleak" not in names and facts.config is None:
+        return good("debugfs has no kmemleak.", (_shown(folder, "kmemleak", "none"),))
     if hidden((built, asked)):
         return unknown(hidden((built, asked)))
     if asked.word == "off" or (asked.absent and off.here):
