@@ -228,6 +228,7 @@ EXTLINUX = "LABEL a\n  KERNEL /Image\n  APPEND root=/dev/mmcblk0p1 rw isolcpus=3
         ("root=/dev/mmcblk0p1 rw isolcpus=3", {"/boot/extlinux/extlinux.conf": EXTLINUX}, GOOD),
         ("root=/dev/mmcblk0p1 rw", {"/boot/extlinux/extlinux.conf": EXTLINUX}, FINDING),
         ("quiet", {"/etc/kernel/cmdline": "root=UUID=1 quiet\n"}, GOOD),
+        ('quiet dyndbg="file a.c +p"', {GRUB: 'GRUB_CMDLINE_LINUX="quiet dyndbg=\\"file a.c +p\\""\n'}, GOOD),
         ("quiet", {}, NOT_APPLICABLE),
         ("quiet", {GRUB: REFUSED}, UNKNOWN),
         (REFUSED, {GRUB: UBUNTU}, UNKNOWN),
@@ -312,6 +313,24 @@ def test_every_check_of_the_line_has_cases() -> None:
     elsewhere = {"boot.unknown", "boot.conflict", "boot.drift"}
     for wanted in (GOOD, FINDING):
         assert subject - elsewhere == {check for check, *_, outcome in CASES if outcome is wanted}
+
+
+def test_an_isolated_partition_counts_like_isolcpus() -> None:
+    files = {f"{CPU}/isolated": "\n", "/sys/fs/cgroup/cpuset.cpus.isolated": "2-3\n"}
+    assert booted("boot.isolcpus", "quiet", files, ISOLATED).outcome is GOOD
+
+
+HERE = "mitigations=auto,no_guest_host console=ttyS0 quiet reboot=k panic=1 nomodule swiotlb=noforce psi=1"
+
+
+def test_the_line_of_a_small_virtual_machine() -> None:
+    words = f"{HERE} rdinit=/process_api -- --firecracker-init --addr 0.0.0.0:2024 isolcpus=0-3 idle=poll"
+    files: dict[str, str | int] = {**LOADERS, f"{CPU}/isolated": "\n", PRESSURE: "some avg10=0.00\n", NODES: "0\n"}
+    for check in ("boot.unknown", "boot.conflict", "boot.quiet", "boot.idle", "boot.tsc"):
+        assert booted(check, words, files).outcome is GOOD, check
+    for check in ("boot.drift", "boot.isolcpus", "boot.kthread_cpus", "boot.numa_balancing"):
+        assert booted(check, words, files).outcome is NOT_APPLICABLE, check
+    assert booted("boot.psi", words, files).outcome is FINDING
 
 
 def test_a_working_nohz_full_is_only_told() -> None:

@@ -32,7 +32,7 @@ BOOTED = "<5>[    0.000000] Linux version 6.12.0 (gcc)\n"
 
 def configured(*lines: str) -> dict[str, str | int]:
     """The file of a whole configuration with these options."""
-    return {CONFIG: HEAD + "".join(f"CONFIG_{line}\n" for line in lines) + END}
+    return {CONFIG: HEAD + "".join(f"{'' if line[0] == '#' else 'CONFIG_'}{line}\n" for line in lines) + END}
 
 
 def line(words: str) -> dict[str, str | int]:
@@ -69,6 +69,7 @@ CASES = [
     ("kern.rtgroup", GROUPS, FINDING),
     ("kern.rtgroup", {**GROUPS, **line("rt_group_sched=0")}, GOOD),
     ("kern.rtgroup", {**GROUPS, **line("rt_group_sched=1")}, FINDING),
+    ("kern.rtgroup", {**configured("RT_GROUP_SCHED=y"), **line("rt_group_sched=0")}, FINDING),
     ("kern.rtgroup", configured("RT_GROUP_SCHED=y", "RT_GROUP_SCHED_DEFAULT_DISABLED=y"), GOOD),
     ("kern.rtgroup", {"rt-group": "/sys/fs/cgroup/cpu 950000\n"}, FINDING),
     ("kern.rtgroup", {}, UNKNOWN),
@@ -98,7 +99,9 @@ CASES = [
     ("kern.dbg.lockdep", {**configured("PROVE_LOCKING=y"), "/proc/lockdep_stats": MISSING}, FINDING),
     ("kern.dbg.lockdep", {"/proc/lockdep_stats": " lock-classes: 1\n"}, FINDING),
     ("kern.dbg.lockdep", {**configured("# CONFIG_LOCKDEP is not set"), "/proc/lockdep_stats": MISSING}, GOOD),
-    ("kern.dbg.lockdep", {"/proc/lockdep_stats": MISSING}, UNKNOWN),
+    ("kern.dbg.lockdep", {"/proc/lockdep_stats": MISSING}, GOOD),
+    ("kern.dbg.lockdep", {"/proc/lockdep_stats": MISSING, "/proc/mounts": "sysfs /sys sysfs rw 0 0\n"}, UNKNOWN),
+    ("kern.dbg.lockdep", {"/proc/lockdep_stats": REFUSED}, UNKNOWN),
     ("kern.dbg.preempt", configured("DEBUG_PREEMPT=y"), FINDING),
     ("kern.dbg.preempt", configured(), GOOD),
     ("kern.dbg.preempt", {}, UNKNOWN),
@@ -112,6 +115,9 @@ CASES = [
     ("kern.dbg.kmemleak", configured("DEBUG_KMEMLEAK=y"), FINDING),
     ("kern.dbg.kmemleak", {**configured("DEBUG_KMEMLEAK=y"), **line("kmemleak=off")}, GOOD),
     ("kern.dbg.kmemleak", configured("DEBUG_KMEMLEAK=y", "DEBUG_KMEMLEAK_DEFAULT_OFF=y"), GOOD),
+    ("kern.dbg.kmemleak", {"/sys/kernel/debug/": "bdi\nsched\n"}, GOOD),
+    ("kern.dbg.kmemleak", {"/sys/kernel/debug/": ""}, UNKNOWN),
+    ("kern.dbg.kmemleak", {"/sys/kernel/debug/": "bdi\nkmemleak\n"}, UNKNOWN),
     ("kern.dbg.kmemleak", {}, UNKNOWN),
     ("kern.dbg.objects", configured("DEBUG_SPINLOCK=y"), FINDING),
     ("kern.dbg.objects", configured("DEBUG_PAGEALLOC=y"), GOOD),
@@ -281,6 +287,27 @@ def test_a_log_that_has_wrapped_says_so() -> None:
     found = judged("kern.dmesg.bugs", made_facts({"kernel-log": "[ 1.0] Hypervisor detected: KVM\n"}))
     assert found.outcome is UNKNOWN
     assert "does not reach back" in found.sentence
+
+
+def test_a_locked_virtual_machine_without_a_choice_of_its_model() -> None:
+    """As on the machine where the list of checks was written."""
+    files = {
+        **configured(
+            "PREEMPT_NONE=y", "PREEMPT_DYNAMIC=y", "RT_GROUP_SCHED=y", "NO_HZ_IDLE=y", "HZ=250", "SLUB_DEBUG=y"
+        ),
+        DEBUGFS: REFUSED,
+        TRACERS: "blk function nop\n",
+        "/proc/self/status": "Uid:\t0\t0\t0\t0\n",
+        "kernel-log": BOOTED + "[ 0.1] Dynamic Preempt: none\n",
+    }
+    facts = made_facts(files, kernel=DYNAMIC)
+    mode = judged("kern.preempt.mode", facts)
+    assert mode.outcome is FINDING
+    assert "none" in mode.sentence
+    for check in ("kern.preempt.rt", "kern.rtgroup", "kern.lockdown", "kern.irq.thread", "kern.nohz.periodic"):
+        assert judged(check, facts).outcome is FINDING, check
+    for check in ("kern.dbg.san", "kern.dbg.irqsoff", "kern.dmesg.bugs", "kern.dbg.preempt"):
+        assert judged(check, facts).outcome is GOOD, check
 
 
 def test_a_model_that_is_built_in_cannot_be_changed() -> None:

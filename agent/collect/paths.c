@@ -49,6 +49,7 @@ const struct audit_path audit_paths[] = {
 	/* kernel */
 	{ "/proc/sys/kernel/tainted", FILE_CONTENT },
 	{ "/sys/module/*/taint", FILE_CONTENT },
+	{ "/sys/kernel/debug/", FOLDER_NAMES },
 	{ "/sys/kernel/debug/tracing/available_tracers", FILE_CONTENT },
 	{ "/proc/lockdep_stats", FILE_CONTENT },
 	{ "/proc/sys/kernel/sched_schedstats", FILE_CONTENT },

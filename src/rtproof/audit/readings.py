@@ -28,7 +28,7 @@ def unknown(readings: Sequence[Reading], sentence: str = "") -> Judgement:
     """UNKNOWN, because of the first of the readings that is not known."""
     bad = next((reading for reading in readings if not reading.here), readings[0])
     return Judgement(
-        Outcome.UNKNOWN, sentence or f"{clean(bad.path)} could not be read: {bad.reason}.", read_values(readings)
+        Outcome.UNKNOWN, sentence or f"{clean(bad.path)} could not be read: {clean(bad.reason)}.", read_values(readings)
     )
 
 

@@ -9,7 +9,7 @@ from rtproof.audit import boot_words, conditions
 from rtproof.audit.audit_model import Judgement, Outcome
 from rtproof.audit.boot_lists import CpuWord, read_cpu_word
 from rtproof.audit.check import Check, Severity
-from rtproof.audit.facts import Facts, Reading, State, parse_cpu_mask, split_word
+from rtproof.audit.facts import Facts, KernelVersion, Reading, State, parse_cpu_mask, split_command_line, split_word
 from rtproof.audit.readings import finding, good, hidden, missing, not_applicable, read_values, unknown
 from rtproof.core.printable import clean
 
@@ -171,7 +171,7 @@ class _Told:
     whole: bool
 
 
-_GRUB = re.compile(r"""(?m)^\s*(GRUB_CMDLINE_LINUX(?:_DEFAULT)?)(\+?)=(?:"([^"\n]*)"|'([^'\n]*)'|(\S*))""")
+_GRUB = re.compile(r"""(?m)^\s*(GRUB_CMDLINE_LINUX(?:_DEFAULT)?)(\+?)=(?:"((?:[^"\\\n]|\\.)*)"|'([^'\n]*)'|(\S*))""")
 _NOT_COMPARED = re.compile(
     r"BOOT_IMAGE|root|rootflags|rootfstype|rootwait|ro|rw|initrd|resume|resume_offset|console|rd\..*|cryptdevice|zfs"
 )
@@ -236,7 +236,7 @@ def _all_told(facts: Facts) -> tuple[list[_Told], list[Reading]]:
 
 
 def _told(reading: Reading, text: str) -> _Told:
-    words = [word.replace('"', "") for word in text.split()]
+    words = split_command_line(text)
     own = words[: words.index("--")] if "--" in words else words
     return _Told(reading, tuple(word for word in own if "$" not in word), "$" not in text)
 
@@ -247,7 +247,7 @@ def _of_grub(files: Sequence[Reading]) -> list[_Told]:
     last = files[0]
     for reading in files:
         for name, more, *texts in _GRUB.findall(reading.text):
-            text, before, last = "".join(texts), values.get(name, ""), reading
+            text, before, last = "".join(texts).replace('\\"', '"'), values.get(name, ""), reading
             text = text.replace(f"${{{name}}}", before)
             values[name] = f"{before} {text}" if more else text
     return [_told(last, " ".join(values.values()))] if values else []
@@ -304,10 +304,11 @@ def isolation(facts: Facts, check: Check) -> Judgement:
         sentence = f"The line isolates CPUs {_listed(word.cpus)}, and the kernel isolates none of them."
         return Judgement(Outcome.CONFLICTING, sentence, read_values((asked, file)))
     wanted = facts.request.cpus or frozenset()
-    left = wanted - (now or frozenset())
+    left = wanted - (now or frozenset()) - (facts.cpus(conditions.PARTITIONED) or frozenset())
     if left:
         return finding(f"The scheduler uses CPUs that shall be isolated: {_listed(left)}.", (asked, file))
-    if word and not word.has_flag("managed_irq"):
+    early = facts.kernel is not None and facts.kernel.is_before(KernelVersion(5, 6))
+    if word and not early and not word.has_flag("managed_irq"):
         return finding(
             "isolcpus does not keep managed interrupts away: managed_irq is missing.", (asked,), Severity.LOW
         )
@@ -364,7 +365,7 @@ def kernel_threads(facts: Facts, check: Check) -> Judgement:
         return finding(f"Threads of the kernel go to isolated CPUs: {_listed(both)}.", (asked,))
     if word.cpus is None:
         return unknown((asked,), f"kthread_cpus={clean(asked.word)} is not understood.")
-    if facts.log.here and facts.log_is_whole and (facts.kernel and facts.kernel.major >= 6):
+    if facts.log.here and facts.log_is_whole and facts.kernel and not facts.kernel.is_before(KernelVersion(5, 14)):
         return good("The kernel did not complain of it.", (asked,))
     return unknown((asked, facts.log), "Nothing shows whether this kernel knows kthread_cpus, which few do.")
 

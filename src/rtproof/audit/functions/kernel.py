@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from rtproof.audit import conditions, kernel_bugs
 from rtproof.audit.audit_model import Judgement, Outcome, ReadValue
 from rtproof.audit.check import Check, Severity
-from rtproof.audit.facts import Facts, Reading, State, parse_cpu_list, parse_cpu_mask
+from rtproof.audit.facts import Facts, KernelVersion, Reading, State, parse_cpu_list, parse_cpu_mask
 from rtproof.audit.readings import finding, good, hidden, missing, not_applicable, read_source, read_values, unknown
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
@@ -151,9 +151,17 @@ def real_time_groups(facts: Facts, check: Check) -> Judgement:
         return finding(sentence, (group,)) if shows else unknown((built,))
     if hidden((asked,)) or (asked.absent and hidden((off,))):
         return unknown(hidden((asked, off)))
+    if asked.here and not _knows_group_parameter(facts):
+        return finding("RT_GROUP_SCHED is on, and this kernel does not know rt_group_sched.", (built, asked))
     if asked.word.lower() in ("0", "off", "n", "no", "false") if asked.here else off.here:
         return good("It is built in, and turned off at boot.", (built, asked, off))
     return finding("Control groups divide the time of real-time threads: RT_GROUP_SCHED is on.", (built, asked))
+
+
+def _knows_group_parameter(facts: Facts) -> bool:
+    """Kernels since 6.16 know rt_group_sched, and earlier ones whose configuration names its default."""
+    named = facts.config is not None and "RT_GROUP_SCHED_DEFAULT_DISABLED" in facts.config.options
+    return named or (facts.kernel is not None and not facts.kernel.is_before(KernelVersion(6, 16)))
 
 
 def interrupt_threads(facts: Facts, check: Check) -> Judgement:
@@ -285,12 +293,23 @@ def _severity_of(facts: Facts, name: str, check: Check) -> Severity:
     return _SEVERITIES.get("KASAN_HW_TAGS" if of_tags else name, check.severity)
 
 
+def lock_checks(facts: Facts, check: Check) -> Judgement:
+    """Whether locks are checked. Every option that does so brings a file, whose absence shows that none does."""
+    file = facts.read("/proc/lockdep_stats")
+    if file.absent and all(facts.option(name).absent or facts.config is None for name in ("PROVE_LOCKING", "LOCKDEP")):
+        return good("", (file,))
+    return costly_options(facts, check)
+
+
 def leak_detector(facts: Facts, check: Check) -> Judgement:
     """Whether kmemleak scans memory."""
     built, off = facts.option("DEBUG_KMEMLEAK"), facts.option("DEBUG_KMEMLEAK_DEFAULT_OFF")
-    asked = facts.parameter("kmemleak")
+    asked, folder = facts.parameter("kmemleak"), facts.read("/sys/kernel/debug/")
+    names = folder.text.split()
     if built.absent:
         return good("", (built,))
+    if names and "kmemleak" not in names and facts.config is None:
+        return good("debugfs has no kmemleak.", (_shown(folder, "kmemleak", "none"),))
     if hidden((built, asked)):
         return unknown(hidden((built, asked)))
     if asked.word == "off" or (asked.absent and off.here):
@@ -527,7 +546,7 @@ def logged_events(facts: Facts, check: Check) -> Judgement:
     lines = [
         (line, severity)
         for line in facts.log.text.splitlines()
-        for severity in [next((severity for word, severity in _EVENTS if re.search(word, line)), None)]
+        for severity in [next((severity for word, severity in _EVENTS if re.search(word, line, re.IGNORECASE)), None)]
         if severity
     ]
     if lines:
