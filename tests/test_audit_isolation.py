@@ -174,6 +174,8 @@ def test_other_programs_and_not_the_application() -> None:
     assert (found.outcome, found.severity) == (Outcome.FINDING, Severity.MEDIUM)
     assert "logger" in found.sentence
     assert "pump" not in found.sentence
+    asleep = _judged("iso.tasks", {"tasks": fine + daemon.replace("3 3", "0 3")})
+    assert asleep.severity is Severity.MEDIUM  # it must run there when it wakes
     assert "pump" in _judged("iso.tasks", {"tasks": fine + pump}, AuditRequest(pid=400)).sentence
     assert _outcome("iso.tasks", {"tasks": fine + daemon}, AuditRequest(pid=400)) is Outcome.GOOD
     assert _outcome("iso.tasks", {"tasks": REFUSED}) is Outcome.UNKNOWN

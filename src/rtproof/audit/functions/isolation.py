@@ -26,6 +26,7 @@ from rtproof.audit.conditions import ISOLATED, PARTITIONED, isolated_cpus, kerne
 from rtproof.audit.facts import Facts, Reading, parse_cpu_list, parse_cpu_mask
 from rtproof.audit.interrupts import SOFTIRQS, TABLE, Interrupt, counted, read_interrupts
 from rtproof.audit.system_threads import AuditedThread, all_threads, application_threads, measuring_processes
+from rtproof.core.phrases import quantity
 from rtproof.record.contents import Moment
 
 ONLINE, PRESENT = "/sys/devices/system/cpu/online", "/sys/devices/system/cpu/present"
@@ -121,7 +122,7 @@ def kernel_threads(facts: Facts, check: Check) -> Judgement:
         for one in found.threads
         if one.of_kernel and not one.bound and not one.name.startswith("irq/") and one.name != "kthreadd"
     ]
-    return _judge_threads(facts, found.reading, movable, "threads of the kernel")
+    return _judge_threads(facts, found.reading, movable, "of the kernel")
 
 
 def _no_threads(check: Check, reading: Reading) -> Judgement:
@@ -135,13 +136,19 @@ def _judge_threads(facts: Facts, reading: Reading, threads: Sequence[AuditedThre
         hidden = [one for one in threads if one.cpus is None]
         if hidden:
             return unknown(f"It is not known where {hidden[0].label} may run.", only(reading, hidden[0].label))
-        return good(f"None of {len(threads)} movable {what} may run on {cpu_words(wanted)}.", only(reading, "none"))
+        return good(
+            f"None of {len(threads)} movable threads {what} may run on {cpu_words(wanted)}.", only(reading, "none")
+        )
     names = first_names(one.name for one in bad)
     balanced = facts.read(ISOLATED)
     unbalanced = parse_cpu_list(balanced.word) if balanced.here else None
-    seldom = unbalanced is not None and wanted <= unbalanced and not any(one.cpu in wanted for one in bad)
+    seldom = (
+        unbalanced is not None
+        and wanted <= unbalanced
+        and all(one.cpu not in wanted and (one.cpus or wanted) - wanted for one in bad)
+    )
     more = " None of them ran there last, and the scheduler moves none there." if seldom else ""
-    text = f"{len(bad)} {what} may run on {cpu_words(wanted)}: {names}.{more}"
+    text = f"{quantity(len(bad), 'thread')} {what} may run on {cpu_words(wanted)}: {names}.{more}"
     return finding(text, only(reading, names), severity=Severity.LOW if seldom else None)
 
 
@@ -159,7 +166,7 @@ def tasks(facts: Facts, check: Check) -> Judgement:
         and one.parent not in own
         and not _is_application(facts, one, wanted)
     ]
-    return _judge_threads(facts, found.reading, others, "threads of programs")
+    return _judge_threads(facts, found.reading, others, "of programs")
 
 
 def _is_application(facts: Facts, thread: AuditedThread, wanted: frozenset[int]) -> bool:
