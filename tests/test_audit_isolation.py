@@ -135,6 +135,14 @@ def test_masks(check: str, path: str) -> None:
     assert _outcome(check, {path: "ff\n", ISOLATED: "\n"}) is Outcome.NOT_APPLICABLE
 
 
+def test_masks_of_single_queues_count_only_before_there_was_one_for_all() -> None:
+    folder = "/sys/devices/virtual/workqueue"
+    single: dict[str, str | int] = {f"{folder}/writeback/cpumask": "f\n"}
+    assert _outcome("iso.wq", single | {f"{folder}/cpumask": "3\n"}) is Outcome.GOOD
+    assert _outcome("iso.wq", single | {f"{folder}/cpumask": MISSING}) is Outcome.FINDING
+    assert _outcome("iso.wq", {f"{folder}/writeback/cpumask": "3", f"{folder}/cpumask": REFUSED}) is Outcome.UNKNOWN
+
+
 def test_a_queue_of_packets_is_found_among_good_ones() -> None:
     queues = {f"/sys/class/net/eth0/queues/rx-{n}/rps_cpus": mask for n, mask in enumerate(("0", "c", "1"))}
     found = _judged("iso.rps", queues)
@@ -166,6 +174,8 @@ def test_other_programs_and_not_the_application() -> None:
     assert (found.outcome, found.severity) == (Outcome.FINDING, Severity.MEDIUM)
     assert "logger" in found.sentence
     assert "pump" not in found.sentence
+    asleep = _judged("iso.tasks", {"tasks": fine + daemon.replace("3 3", "0 3")})
+    assert asleep.severity is Severity.MEDIUM  # it must run there when it wakes
     assert "pump" in _judged("iso.tasks", {"tasks": fine + pump}, AuditRequest(pid=400)).sentence
     assert _outcome("iso.tasks", {"tasks": fine + daemon}, AuditRequest(pid=400)) is Outcome.GOOD
     assert _outcome("iso.tasks", {"tasks": REFUSED}) is Outcome.UNKNOWN
@@ -209,6 +219,9 @@ def test_interrupts_that_were_not_read_are_unknown() -> None:
     assert _outcome("iso.irq.eff", {"/proc/irq/*/smp_affinity_list": REFUSED}) is Outcome.UNKNOWN
     half = _interrupt(24, "eth0", "0-1", "0") | _interrupt(25, "eth1", "?", None)
     assert _outcome("iso.irq.eff", half) is Outcome.UNKNOWN
+    for content in ("?", errno.EIO):
+        unclear = _interrupt(24, "eth0", "0-1", "0") | {"/proc/irq/24/effective_affinity_list": content}
+        assert _outcome("iso.irq.eff", unclear) is Outcome.UNKNOWN
     refused = {"/proc/irq/25/smp_affinity_list": errno.EIO}
     assert (
         _outcome("iso.irq.eff", _interrupt(24, "eth0", "0-1", "0") | _interrupt(25, "e", "0") | refused)
@@ -308,6 +321,7 @@ def test_the_last_cache() -> None:
     divided |= {"/sys/fs/resctrl/x/schemata": "L3:0=c\n"}
     mounted = {"/proc/mounts": MOUNTS + "resctrl /sys/fs/resctrl resctrl rw 0 0\n"}
     assert _outcome("iso.l3", caches("0-3", "0-3", "0-3", "0-3") | divided | mounted) is Outcome.GOOD
+    assert _outcome("iso.l3", caches("0-1", "0-1", "2-3", "?")) is Outcome.UNKNOWN
     pattern = f"{CPUS}/cpu*/cache/index3/shared_cpu_list"
     assert _outcome("iso.l3", {pattern: MISSING}) is Outcome.NOT_APPLICABLE
     assert _outcome("iso.l3", {pattern: REFUSED}) is Outcome.UNKNOWN
@@ -340,6 +354,7 @@ def test_nodes_of_memory() -> None:
     assert _outcome("iso.numa", nodes("0-1", "2-3") | near, request) is Outcome.GOOD
     assert _outcome("iso.numa", nodes("0-1", "2-3") | far, request) is Outcome.FINDING
     assert _outcome("iso.numa", nodes("0-1", "2-3") | {"process/numa_maps": REFUSED}, request) is Outcome.UNKNOWN
+    assert _outcome("iso.numa", nodes("0-1,3", "2", "?")) is Outcome.UNKNOWN
     assert _outcome("iso.numa", {"/sys/devices/system/node/node*/cpulist": REFUSED}) is Outcome.UNKNOWN
 
 
@@ -353,6 +368,8 @@ def test_kinds_of_cores() -> None:
     kinds = {"/sys/devices/cpu_core/cpus": "0-2\n", "/sys/devices/cpu_atom/cpus": "3\n"}
     assert _outcome("iso.hybrid", kinds) is Outcome.FINDING
     assert _outcome("iso.hybrid", kinds, AuditRequest(cpus=frozenset({1, 2}))) is Outcome.GOOD
+    half = capacities(1024, 1024, 446) | {f"{CPUS}/cpu3/cpu_capacity": errno.EIO}
+    assert _outcome("iso.hybrid", none | half) is Outcome.UNKNOWN
     assert _outcome("iso.hybrid", none | {f"{CPUS}/cpu*/cpu_capacity": MISSING}) is Outcome.NOT_APPLICABLE
     assert _outcome("iso.hybrid", none | {f"{CPUS}/cpu*/cpu_capacity": REFUSED}) is Outcome.UNKNOWN
 

@@ -80,9 +80,7 @@ const struct audit_path audit_paths[] = {
 	{ "/boot/cmdline.txt", FILE_CONTENT },
 	{ "/etc/tuned/bootcmdline", FILE_CONTENT },
 
-	/* scheduler; what it judges besides is in the probes and in facts/machine.c */
-	{ "/proc/sys/kernel/sched_rt_runtime_us", FILE_CONTENT },
-	{ "/proc/sys/kernel/sched_rt_period_us", FILE_CONTENT },
+	/* scheduler; see also the probes, facts/machine.c, and run_paths */
 	{ "/sys/kernel/debug/sched/features", FILE_CONTENT },
 	{ "/sys/kernel/debug/sched_features", FILE_CONTENT }, /* before 5.13 */
 	{ "/sys/kernel/debug/sched/fair_server/cpu*/runtime", FILE_CONTENT },
@@ -94,11 +92,8 @@ const struct audit_path audit_paths[] = {
 
 	/* application: the probes of a process have all of it */
 
-	/* isolation */
+	/* isolation; see also run_paths for the counts of interrupts */
 	{ "/sys/devices/system/cpu/present", FILE_CONTENT },
-	{ "/sys/devices/system/cpu/isolated", FILE_CONTENT },
-	{ "/sys/devices/system/cpu/nohz_full", FILE_CONTENT },
-	{ "/sys/devices/system/cpu/smt/active", FILE_CONTENT },
 	{ "/sys/devices/system/cpu/cpu*/topology/thread_siblings_list", FILE_CONTENT },
 	{ "/sys/devices/system/cpu/cpu*/cache/index3/shared_cpu_list", FILE_CONTENT },
 	{ "/sys/devices/system/cpu/cpu*/cpu_capacity", FILE_CONTENT },
@@ -117,8 +112,6 @@ const struct audit_path audit_paths[] = {
 	{ "/sys/fs/cgroup/cpuset/cpuset.sched_load_balance", FILE_CONTENT },
 	{ "/sys/fs/resctrl/schemata", FILE_CONTENT },
 	{ "/sys/fs/resctrl/*/schemata", FILE_CONTENT },
-	{ "/proc/interrupts", FILE_COUNTS },
-	{ "/proc/softirqs", FILE_COUNTS },
 	{ "/proc/irq/default_smp_affinity", FILE_CONTENT },
 	{ "/proc/irq/*/smp_affinity", FILE_CONTENT },
 	{ "/proc/irq/*/smp_affinity_list", FILE_CONTENT },

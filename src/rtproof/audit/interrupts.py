@@ -24,22 +24,18 @@ _NO_ACTION = re.compile(r"\S*-(edge|level|fasteoi)|Edge|Level|\d+|None")
 
 @dataclass(frozen=True)
 class Interrupt:
-    """An interrupt. wanted: the CPUs that may serve it; effective: those that do; None if not known.
+    """An interrupt. wanted: the CPUs that may serve it. serving: those that do, as far as the kernel tells.
 
-    per_cpu: each CPU has its own, so that nobody can move it. managed: the kernel alone places it.
+    Both are None if they are not known. Old kernels, and some chips, only tell which CPUs may serve it. per_cpu: each
+    CPU has its own, so that nobody can move it. managed: the kernel alone places it.
     """
 
     number: int
     actions: tuple[str, ...]
     wanted: frozenset[int] | None
-    effective: frozenset[int] | None
+    serving: frozenset[int] | None
     per_cpu: bool
     managed: bool
-
-    @property
-    def serving(self) -> frozenset[int] | None:
-        """The CPUs that serve it, as far as is known. Old kernels, and some chips, only tell which may."""
-        return self.effective or self.wanted
 
     @property
     def label(self) -> str:
@@ -48,10 +44,14 @@ class Interrupt:
 
 @dataclass(frozen=True)
 class InterruptsRead:
-    """interrupts: those with a handler. readings: what was read of them all, or why nothing was."""
+    """interrupts: those with a handler. readings: what was read of them all, or why nothing was.
+
+    names: one of the files with the names of handlers.
+    """
 
     interrupts: tuple[Interrupt, ...]
     readings: tuple[Reading, ...]
+    names: Reading
 
 
 def read_interrupts(facts: Facts) -> InterruptsRead:
@@ -60,18 +60,28 @@ def read_interrupts(facts: Facts) -> InterruptsRead:
     effective = _by_number(facts, "/proc/irq/*/effective_affinity_list")
     actions = _actions(facts)
     details = _by_number(facts, "/sys/kernel/debug/irq/irqs/*")
-    readings = tuple(lists[number] for number in sorted(lists)) or tuple(masks[number] for number in sorted(masks))
-    if not readings:
-        return InterruptsRead((), facts.match("/proc/irq/*/smp_affinity_list"))
-    found = []
-    for number in sorted(lists.keys() | masks.keys()):
-        names = actions.get(number, ()) if actions is not None else ("",)
-        if names:
+    numbers = sorted(lists.keys() | masks.keys())
+    files = facts.match("/sys/kernel/irq/*/actions")
+    names = next((reading for reading in files if reading.here), facts.read(TABLE))
+    if not numbers:
+        return InterruptsRead((), facts.match("/proc/irq/*/smp_affinity_list"), names)
+    found, read = [], []
+    for number in numbers:
+        told = effective.get(number)
+        read.append(told if told and told.here else lists.get(number) or masks[number])
+        handlers = actions.get(number, ()) if actions is not None else ("",)
+        if handlers:
             wanted = _wanted(lists.get(number), masks.get(number))
-            found.append(
-                _interrupt(number, tuple(filter(None, names)), (wanted, _cpus(effective.get(number))), details)
-            )
-    return InterruptsRead(tuple(found), readings)
+            serving = _serving(told, wanted)
+            found.append(_interrupt(number, tuple(filter(None, handlers)), (wanted, serving), details))
+    return InterruptsRead(tuple(found), tuple(read), names)
+
+
+def _serving(told: Reading | None, wanted: frozenset[int] | None) -> frozenset[int] | None:
+    if told is None or told.absent:
+        return wanted
+    cpus = parse_cpu_list(told.word) if told.here else None
+    return wanted if cpus is not None and not cpus else cpus
 
 
 def _interrupt(
@@ -91,10 +101,6 @@ def _wanted(listed: Reading | None, masked: Reading | None) -> frozenset[int] | 
     if listed and listed.here:
         return parse_cpu_list(listed.word)
     return parse_cpu_mask(masked.word) if masked and masked.here else None
-
-
-def _cpus(reading: Reading | None) -> frozenset[int] | None:
-    return parse_cpu_list(reading.word) if reading and reading.here else None
 
 
 def _by_number(facts: Facts, pattern: str) -> dict[int, Reading]:
@@ -160,7 +166,6 @@ def counted(facts: Facts, path: str) -> dict[str, dict[int, int]] | Reading:
         tables.append(table.counts)
     start, end = tables
     return {
-        name: {cpu: number - start[name][cpu] for cpu, number in row.items() if cpu in start[name]}
+        name: {cpu: number - start.get(name, {}).get(cpu, 0) for cpu, number in row.items()}
         for name, row in end.items()
-        if name in start
     }

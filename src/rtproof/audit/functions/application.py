@@ -31,7 +31,7 @@ def policy(facts: Facts, check: Check) -> Judgement:
     real_time = sum(one.real_time for one in found.threads)
     if real_time:
         return good(f"{real_time} of its {len(found.threads)} threads have a real-time policy.", shown)
-    return finding(f"None of its {len(found.threads)} threads has a real-time policy.", shown)
+    return finding(f"None of its threads, {len(found.threads)} in all, has a real-time policy.", shown)
 
 
 def _no_threads(check: Check, reading: Reading) -> Judgement:

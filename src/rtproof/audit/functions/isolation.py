@@ -26,6 +26,7 @@ from rtproof.audit.conditions import ISOLATED, PARTITIONED, isolated_cpus, kerne
 from rtproof.audit.facts import Facts, Reading, parse_cpu_list, parse_cpu_mask
 from rtproof.audit.interrupts import SOFTIRQS, TABLE, Interrupt, counted, read_interrupts
 from rtproof.audit.system_threads import AuditedThread, all_threads, application_threads, measuring_processes
+from rtproof.core.phrases import quantity
 from rtproof.record.contents import Moment
 
 ONLINE, PRESENT = "/sys/devices/system/cpu/online", "/sys/devices/system/cpu/present"
@@ -92,6 +93,25 @@ def partition(facts: Facts, check: Check) -> Judgement:
     return finding(f"The scheduler moves threads to {cpu_words(free)} as to all others.", isolated, partitioned)
 
 
+def work_queues(facts: Facts, check: Check) -> Judgement:
+    """Whether unbound work of the kernel stays away.
+
+    The masks of single queues count only in kernels that have none for all.
+    """
+    whole, each = (facts.match(source) for source in check.read)
+    chosen = each if whole[0].absent else whole
+    masks = [parse_cpu_mask(reading.word) for reading in chosen if reading.here]
+    wanted, here = _wanted(facts), [reading for reading in chosen if reading.here]
+    bad = [reading for reading, cpus in zip(here, masks, strict=True) if cpus is not None and cpus & wanted]
+    if bad:
+        return finding(f"Work that is bound to no CPU may run on {cpu_words(wanted)}.", *bad)
+    if None in masks:
+        return not_understood(here[masks.index(None)])
+    if len(here) < len(chosen):
+        return readings.missing(check, [reading for reading in chosen if not reading.here])
+    return good("The kernel does work that is bound to no CPU elsewhere.", *here)
+
+
 def kernel_threads(facts: Facts, check: Check) -> Judgement:
     """Threads of the kernel that may run on isolated CPUs although they can be moved."""
     found = all_threads(facts)
@@ -102,7 +122,7 @@ def kernel_threads(facts: Facts, check: Check) -> Judgement:
         for one in found.threads
         if one.of_kernel and not one.bound and not one.name.startswith("irq/") and one.name != "kthreadd"
     ]
-    return _judge_threads(facts, found.reading, movable, "threads of the kernel")
+    return _judge_threads(facts, found.reading, movable, "of the kernel")
 
 
 def _no_threads(check: Check, reading: Reading) -> Judgement:
@@ -116,13 +136,19 @@ def _judge_threads(facts: Facts, reading: Reading, threads: Sequence[AuditedThre
         hidden = [one for one in threads if one.cpus is None]
         if hidden:
             return unknown(f"It is not known where {hidden[0].label} may run.", only(reading, hidden[0].label))
-        return good(f"None of {len(threads)} movable {what} may run on {cpu_words(wanted)}.", only(reading, "none"))
+        return good(
+            f"None of {len(threads)} movable threads {what} may run on {cpu_words(wanted)}.", only(reading, "none")
+        )
     names = first_names(one.name for one in bad)
     balanced = facts.read(ISOLATED)
     unbalanced = parse_cpu_list(balanced.word) if balanced.here else None
-    seldom = unbalanced is not None and wanted <= unbalanced and not any(one.cpu in wanted for one in bad)
+    seldom = (
+        unbalanced is not None
+        and wanted <= unbalanced
+        and all(one.cpu not in wanted and (one.cpus or wanted) - wanted for one in bad)
+    )
     more = " None of them ran there last, and the scheduler moves none there." if seldom else ""
-    text = f"{len(bad)} {what} may run on {cpu_words(wanted)}: {names}.{more}"
+    text = f"{quantity(len(bad), 'thread')} {what} may run on {cpu_words(wanted)}: {names}.{more}"
     return finding(text, only(reading, names), severity=Severity.LOW if seldom else None)
 
 
@@ -140,7 +166,7 @@ def tasks(facts: Facts, check: Check) -> Judgement:
         and one.parent not in own
         and not _is_application(facts, one, wanted)
     ]
-    return _judge_threads(facts, found.reading, others, "threads of programs")
+    return _judge_threads(facts, found.reading, others, "of programs")
 
 
 def _is_application(facts: Facts, thread: AuditedThread, wanted: frozenset[int]) -> bool:
@@ -213,8 +239,8 @@ def alike(facts: Facts, check: Check) -> Judgement:
     names = sorted({name for one in found.interrupts for name in one.actions})
     pairs = [f"{a} and {b}" for a, b in pairwise(names) if b.startswith(a) and b[len(a)].isdigit()]
     if pairs:
-        return finding(f"Names of interrupts begin alike: {first_names(pairs)}.", only(found.readings[0], pairs[0]))
-    return good("No name of an interrupt is the beginning of another.", only(found.readings[0], f"{len(names)} names"))
+        return finding(f"Names of interrupts begin alike: {first_names(pairs)}.", only(found.names, pairs[0]))
+    return good("No name of an interrupt is the beginning of another.", only(found.names, f"{len(names)} names"))
 
 
 def shared(facts: Facts, check: Check) -> Judgement:
@@ -225,12 +251,10 @@ def shared(facts: Facts, check: Check) -> Judgement:
     bad = [one for one in found.interrupts if len(one.actions) > 1 and not one.per_cpu]
     if bad:
         labels = first_names(one.label for one in bad)
-        return finding(f"Several devices share an interrupt: {labels}.", only(found.readings[0], labels))
+        return finding(f"Several devices share an interrupt: {labels}.", only(found.names, labels))
     if not any(one.actions for one in found.interrupts):
         return unknown("The names of the interrupts' handlers are not known.", facts.read(TABLE))
-    return good(
-        "Each device has an interrupt of its own.", only(found.readings[0], f"{len(found.interrupts)} interrupts")
-    )
+    return good("Each device has an interrupt of its own.", only(found.names, f"{len(found.interrupts)} interrupts"))
 
 
 def flood(facts: Facts, check: Check) -> Judgement:
@@ -325,10 +349,18 @@ def last_level_cache(facts: Facts, check: Check) -> Judgement:
     here = [reading for reading in lists if reading.here]
     if not here:
         return readings.missing(check, lists or list(facts.match(pattern)))
+    wrong = next((reading for reading in here if parse_cpu_list(reading.word) is None), None)
+    if wrong:
+        return not_understood(wrong)
     divided = facts.read("/sys/fs/resctrl/schemata")
     sharing = [reading for reading in here if (parse_cpu_list(reading.word) or frozenset()) - wanted]
     if not sharing:
-        return good("No other CPU shares the last cache of the isolated ones.", *here)
+        hidden = first_missing(lists)
+        return (
+            readings.unknown([hidden])
+            if hidden
+            else good("No other CPU shares the last cache of the isolated ones.", *here)
+        )
     if divided.here and len(facts.match("/sys/fs/resctrl/*/schemata")) > 1:
         return good("Groups of resctrl divide the cache.", divided)
     others = (parse_cpu_list(sharing[0].word) or wanted) - wanted
@@ -352,7 +384,7 @@ def machine_checks(facts: Facts, check: Check) -> Judgement:
         return readings.missing(check, list(interval))
     if any(reading.number() is None for reading in here):
         return not_understood(here[0])
-    if all(reading.number() == 0 for reading in here):
+    if all(reading.number() == 0 for reading in interval):
         return good("No CPU looks for corrected errors.", here[0])
     off = {_cpu_of(reading.path) for reading in ignored if reading.number() == 1}
     if wanted <= off:
@@ -367,6 +399,9 @@ def numa(facts: Facts, check: Check) -> Judgement:
     here = [reading for reading in lists if reading.here]
     if not here:
         return readings.missing(check, list(lists))
+    wrong = next((reading for reading in lists if not reading.here or parse_cpu_list(reading.word) is None), None)
+    if wrong:
+        return not_understood(wrong) if wrong.here else readings.unknown([wrong])
     if len(here) == 1:
         return not_applicable("All memory is in one node.", here[0])
     wanted = _wanted(facts)
@@ -405,7 +440,8 @@ def hybrid(facts: Facts, check: Check) -> Judgement:
     if len(strengths) > 1:
         text = f"{cpu_words(wanted)} have different capacities: {', '.join(sorted(strengths))}."
         return finding(text, *strengths.values())
-    if mixed or strengths:
+    weighed = {_cpu_of(one.path) for one in capacities}
+    if wanted <= weighed or any(wanted <= (parse_cpu_list(one.word) or frozenset()) for one in mixed):
         return good("The isolated CPUs are all of one kind.", *mixed, *strengths.values())
     hidden = first_missing([*kinds, *facts.match("/sys/devices/system/cpu/cpu*/cpu_capacity")])
     if hidden:
