@@ -533,7 +533,7 @@ def network_devices(facts: Facts, check: Check) -> Judgement:
         return _finding(f"{'; '.join(faults[:4])}.", [found])
     if not told:
         return _not_applicable("No network device that is up tells how long it holds interrupts back.", [found])
-    strange = [value for row in told.values() for key in _NIC if not (value := row.get(key, "0")).isdecimal()]
+    strange = [row for row in told.values() for key in _NIC if _setting(row, key) is None]
     return _not_understood(found) if strange else _good([found])
 
 
@@ -545,7 +545,11 @@ _NIC: dict[str, Callable[[str], str]] = {
 
 
 def _nic_faults(row: dict[str, str]) -> list[str]:
-    return [word(row[key]) for key, word in _NIC.items() if row.get(key, "0").isdecimal() and int(row.get(key, "0"))]
+    return [word(row[key]) for key, word in _NIC.items() if _setting(row, key)]
+
+
+def _setting(row: dict[str, str], key: str) -> int | None:
+    return int(row.get(key, "0")) if re.fullmatch(r"[0-9]{1,10}", row.get(key, "0")) else None
 
 
 def throttling(facts: Facts, check: Check) -> Judgement:
