@@ -277,6 +277,7 @@ def test_words_on_idle_states(words: str | int, outcome: Outcome) -> None:
 
 
 POLLING, GOVERNOR = "/sys/module/haltpoll/parameters/guest_halt_poll_ns", f"{CPU}/cpuidle/current_governor"
+BOARD: Files = {"/sys/class/dmi/id/sys_vendor": "Acme\n", "/sys/class/dmi/id/product_name": "Board 1\n"}
 
 
 @pytest.mark.parametrize(
@@ -294,7 +295,7 @@ POLLING, GOVERNOR = "/sys/module/haltpoll/parameters/guest_halt_poll_ns", f"{CPU
 def test_polling_in_a_virtual_machine(files: Files, outcome: Outcome, severity: Severity) -> None:
     found = judged("pm.vm.haltpoll", made_facts({"/proc/cpuinfo": CPUINFO, "kernel-log": GUEST, **files}))
     assert (found.outcome, found.severity) == (outcome, severity)
-    bare = made_facts({"/proc/cpuinfo": CPUINFO, "kernel-log": "", **files})
+    bare = made_facts({"/proc/cpuinfo": CPUINFO, "kernel-log": "", **BOARD, **files})
     assert judged("pm.vm.haltpoll", bare).outcome is NOT_APPLICABLE
 
 

@@ -50,7 +50,7 @@ def clock_source(facts: Facts, check: Check) -> Judgement:
         sentence += f"{clean(faster[0])} is there as well." if faster else "The kernel offers no faster one."
         return _judgement(Outcome.FINDING, sentence, [current, available])
     if current.word in _FAST:
-        return _judgement(Outcome.GOOD, "", [current])
+        return readings.unknown([end]) if end.state is State.UNREADABLE else _judgement(Outcome.GOOD, "", [current])
     sentence = f"Nobody here knows how long it takes to read the clock source {clean(current.word)}."
     return _judgement(Outcome.UNKNOWN, sentence, [current], Severity.LOW)
 
