@@ -68,6 +68,8 @@ def test_the_counter_must_run_at_one_rate() -> None:
     assert "nonstop_tsc" in slow.sentence
     line = "clocksource: timekeeping watchdog on CPU1: Marking clocksource 'tsc' as unstable\n"
     assert judged("clk.tsc", made_facts({**TSC, CURRENT: "hpet\n", "kernel-log": line})).outcome is FINDING
+    assert judged("clk.tsc", made_facts({**TSC, "kernel-log": line})).outcome is Outcome.CONFLICTING
+    assert judged("clk.tsc", made_facts({**TSC, CURRENT: "kvm-clock\n", "kernel-log": line})).outcome is NOT_APPLICABLE
     assert judged("clk.tsc", made_facts({**TSC, "/proc/cpuinfo": "model name\t: x\n"})).outcome is UNKNOWN
     assert judged("clk.tsc", made_facts({**TSC, CURRENT: "kvm-clock\n"})).outcome is NOT_APPLICABLE
     assert judged("clk.tsc", made_facts(TSC, machine="aarch64")).outcome is NOT_APPLICABLE

@@ -55,30 +55,43 @@ def clock_source(facts: Facts, check: Check) -> Judgement:
     return _judgement(Outcome.UNKNOWN, sentence, [current], Severity.LOW)
 
 
+_OF_HOST = ("kvm-clock", "xen", "hyperv_clocksource_tsc_page", "hyperv_clocksource_msr")
+
+
 def time_stamp_counter(facts: Facts, check: Check) -> Judgement:
     """The counter of the CPU runs at one rate, also while it sleeps, and the kernel trusts it."""
-    distrust = [
-        line for line in facts.read("kernel-log").text.splitlines() if re.search(r"(?i)\btsc\b.*unstable", line)
-    ]
     current, cpu = facts.read(CURRENT), facts.read("/proc/cpuinfo")
-    if distrust:
-        line = Reading("kernel-log", State.HERE, distrust[-1])
-        return _judgement(
-            Outcome.FINDING, f"The kernel does not trust the TSC: {clean(distrust[-1])}.", [current, line]
-        )
+    if current.word in _OF_HOST:
+        sentence = f"The time comes from the host, as {clean(current.word)}."
+        return _judgement(Outcome.NOT_APPLICABLE, sentence, [current])
+    lines = [line for line in facts.read("kernel-log").text.splitlines() if re.search(r"(?i)\btsc\b.*unstable", line)]
+    if lines:
+        return _distrust(current, lines[-1])
     if not current.here or not cpu.here:
         return readings.unknown([current, cpu])
     if current.word not in ("tsc", "tsc-early"):
         sentence = f"The time does not come from the TSC, but from {clean(current.word)}."
         return _judgement(Outcome.NOT_APPLICABLE, sentence, [current])
+    return _promised(current, cpu)
+
+
+def _promised(current: Reading, cpu: Reading) -> Judgement:
     flags = re.findall(r"(?m)^flags\s*:(.*)$", cpu.text)
     if not flags:
         return readings.unknown([cpu], "/proc/cpuinfo names no flags of the CPUs.")
     lacking = [flag for flag in ("constant_tsc", "nonstop_tsc") if any(flag not in row.split() for row in flags)]
     if lacking:
-        read = Reading("flags in /proc/cpuinfo", cpu.state, flags[0])
+        read = Reading("flags in /proc/cpuinfo", State.HERE, flags[0])
         return _judgement(Outcome.FINDING, f"The CPU does not promise {' and '.join(lacking)}.", [read])
     return _judgement(Outcome.GOOD, "", [current])
+
+
+def _distrust(current: Reading, line: str) -> Judgement:
+    found = [current, Reading("kernel-log", State.HERE, line)]
+    if current.word in ("tsc", "tsc-early"):
+        sentence = f"The time comes from the TSC, and the kernel's log says not to trust it: {clean(line)}."
+        return _judgement(Outcome.CONFLICTING, sentence, found)
+    return _judgement(Outcome.FINDING, f"The kernel does not trust the TSC: {clean(line)}.", found)
 
 
 _CPU_TIMERS = re.compile(
