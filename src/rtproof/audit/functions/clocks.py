@@ -11,7 +11,8 @@ from rtproof.audit.facts import Facts, KernelVersion, Reading, State, parse_cpu_
 from rtproof.core.printable import clean
 from rtproof.record.contents import Moment
 
-CURRENT = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+FOLDER = "/sys/devices/system/clocksource/clocksource0"
+CURRENT, AVAILABLE = f"{FOLDER}/current_clocksource", f"{FOLDER}/available_clocksource"
 _FAST = (
     *("tsc", "tsc-early", "arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc_page", "timebase"),
     *("riscv_clocksource", "stable_counter", "Constant", "tod", "stick", "tick"),
@@ -66,7 +67,7 @@ def time_stamp_counter(facts: Facts, check: Check) -> Judgement:
         return _judgement(Outcome.NOT_APPLICABLE, sentence, [current])
     lines = [line for line in facts.read("kernel-log").text.splitlines() if re.search(r"(?i)\btsc\b.*unstable", line)]
     if lines:
-        return _distrust(current, lines[-1])
+        return _distrust(current, re.sub(r"^(<\d+>)?\[[ \d.]+\] *", "", lines[-1]).rstrip("."))
     if not current.here or not cpu.here:
         return readings.unknown([current, cpu])
     if current.word not in ("tsc", "tsc-early"):
@@ -145,11 +146,11 @@ _TRUSTED = ("constant_tsc", "nonstop_tsc", "tsc_adjust")
 
 def watchdog(facts: Facts, check: Check) -> Judgement:
     """No timer checks the clock source twice a second on every CPU in turn."""
-    current, words = facts.read(CURRENT), facts.parameter("tsc")
-    if not current.here:
-        return readings.missing(check, [current])
-    if current.word not in ("tsc", "tsc-early", "hpet", "acpi_pm"):
-        return _judgement(Outcome.NOT_APPLICABLE, f"The kernel does not check {clean(current.word)}.", [current])
+    available, words = facts.read(AVAILABLE), facts.parameter("tsc")
+    if not available.here:
+        return readings.missing(check, [available])
+    if not {"tsc", "tsc-early"} & set(available.word.split()):
+        return _judgement(Outcome.NOT_APPLICABLE, "The kernel has no TSC to check.", [available])
     if not words.here and not words.absent:
         return readings.unknown([words])
     if words.word in ("nowatchdog", "reliable"):
@@ -172,7 +173,7 @@ def _without_watchdog(facts: Facts, option: Reading) -> Judgement | None:
         return readings.unknown([cpu, facts.read("/sys/devices/system/node/online")])
     flags = re.findall(r"(?m)^flags\s*:(.*)$", cpu.text)
     trusted = bool(flags) and all(flag in row.split() for row in flags for flag in _TRUSTED)
-    if not trusted or len(nodes) > 2 or facts.read(CURRENT).word not in ("tsc", "tsc-early"):
+    if not trusted or len(nodes) > 2:
         return None
     return _judgement(Outcome.GOOD, "The kernel trusts this TSC and does without the watchdog.", [option])
 
