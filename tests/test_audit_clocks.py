@@ -17,7 +17,12 @@ FOLDER = "/sys/devices/system/clocksource/clocksource0"
 CURRENT, AVAILABLE = f"{FOLDER}/current_clocksource", f"{FOLDER}/available_clocksource"
 NODES = "/sys/devices/system/node/online"
 FLAGS = "processor\t: 0\nflags\t\t: fpu constant_tsc nonstop_tsc tsc_adjust\n"
-TSC: dict[str, str | int] = {CURRENT: "tsc\n", "/proc/cpuinfo": FLAGS, "kernel-log": ""}
+TSC: dict[str, str | int] = {
+    CURRENT: "tsc\n",
+    AVAILABLE: "tsc hpet acpi_pm\n",
+    "/proc/cpuinfo": FLAGS,
+    "kernel-log": "",
+}
 CHECKS = ("clk.source", "clk.tsc", "clk.event", "clk.watchdog", "clk.step")
 
 
@@ -29,7 +34,7 @@ def test_what_was_not_collected_is_unknown(check: str) -> None:
 @pytest.mark.parametrize("number", [REFUSED, errno.EIO])
 @pytest.mark.parametrize("check", CHECKS)
 def test_what_could_not_be_read_is_unknown(check: str, number: int) -> None:
-    paths = (CURRENT, "/proc/cpuinfo", "timer-devices", "/proc/timer_list", "clock-adjust")
+    paths = (CURRENT, AVAILABLE, "/proc/cpuinfo", "timer-devices", "/proc/timer_list", "clock-adjust")
     assert judged(check, made_facts(dict.fromkeys(paths, number))).outcome is UNKNOWN
 
 
@@ -66,8 +71,12 @@ def test_the_counter_must_run_at_one_rate() -> None:
     slow = judged("clk.tsc", made_facts({**TSC, "/proc/cpuinfo": FLAGS.replace("nonstop_tsc", "")}))
     assert slow.outcome is FINDING
     assert "nonstop_tsc" in slow.sentence
-    line = "clocksource: timekeeping watchdog on CPU1: Marking clocksource 'tsc' as unstable\n"
-    assert judged("clk.tsc", made_facts({**TSC, CURRENT: "hpet\n", "kernel-log": line})).outcome is FINDING
+    line = "<4>[   12.6] clocksource: timekeeping watchdog on CPU1: Marking clocksource 'tsc' as unstable\n"
+    hpet = judged("clk.tsc", made_facts({**TSC, CURRENT: "hpet\n", "kernel-log": line}))
+    assert hpet.outcome is FINDING
+    assert "the TSC: clocksource: timekeeping watchdog" in hpet.sentence
+    assert judged("clk.tsc", made_facts({**TSC, "kernel-log": line})).outcome is Outcome.CONFLICTING
+    assert judged("clk.tsc", made_facts({**TSC, CURRENT: "kvm-clock\n", "kernel-log": line})).outcome is NOT_APPLICABLE
     assert judged("clk.tsc", made_facts({**TSC, "/proc/cpuinfo": "model name\t: x\n"})).outcome is UNKNOWN
     assert judged("clk.tsc", made_facts({**TSC, CURRENT: "kvm-clock\n"})).outcome is NOT_APPLICABLE
     assert judged("clk.tsc", made_facts(TSC, machine="aarch64")).outcome is NOT_APPLICABLE
@@ -133,8 +142,9 @@ def watchdog_facts(files: dict[str, str | int], release: str = "6.12.0", option:
         ({NODES: REFUSED}, "6.12.0", UNKNOWN),
         ({"/proc/cmdline": REFUSED}, "6.12.0", UNKNOWN),
         ({"/proc/cpuinfo": FLAGS.replace("tsc_adjust", "")}, "6.12.0", FINDING),
-        ({CURRENT: "kvm-clock\n"}, "5.10.0", NOT_APPLICABLE),
-        ({CURRENT: "hpet\n"}, "6.12.0", FINDING),
+        ({AVAILABLE: "hpet acpi_pm\n"}, "5.10.0", NOT_APPLICABLE),
+        ({AVAILABLE: REFUSED}, "5.10.0", UNKNOWN),
+        ({CURRENT: "kvm-clock\n"}, "5.10.0", FINDING),
     ],
 )
 def test_who_checks_the_clock_source(files: dict[str, str | int], release: str, outcome: Outcome) -> None:

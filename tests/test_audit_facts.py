@@ -60,3 +60,21 @@ def test_lists_and_masks_of_cpus() -> None:
     assert parse_cpu_mask("00000001,0000000f\n") == frozenset({0, 1, 2, 3, 32})
     assert parse_cpu_mask("many") is None
     assert parse_cpu_list("many") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("17\n", 17),
+        ("-1", -1),
+        ("0xff", 255),
+        ("", None),
+        ("1 2", None),
+        ("1_000", None),
+        ("\u0663", None),
+        ("9" * 5000, None),
+        ("0x" + "f" * 5000, None),
+    ],
+)
+def test_a_number_is_what_a_kernel_writes(text: str, number: int | None) -> None:
+    assert made_facts({THP: text}).read(THP).number() == number

@@ -277,6 +277,7 @@ def test_words_on_idle_states(words: str | int, outcome: Outcome) -> None:
 
 
 POLLING, GOVERNOR = "/sys/module/haltpoll/parameters/guest_halt_poll_ns", f"{CPU}/cpuidle/current_governor"
+BOARD: Files = {"/sys/class/dmi/id/sys_vendor": "Acme\n", "/sys/class/dmi/id/product_name": "Board 1\n"}
 
 
 @pytest.mark.parametrize(
@@ -294,7 +295,7 @@ POLLING, GOVERNOR = "/sys/module/haltpoll/parameters/guest_halt_poll_ns", f"{CPU
 def test_polling_in_a_virtual_machine(files: Files, outcome: Outcome, severity: Severity) -> None:
     found = judged("pm.vm.haltpoll", made_facts({"/proc/cpuinfo": CPUINFO, "kernel-log": GUEST, **files}))
     assert (found.outcome, found.severity) == (outcome, severity)
-    bare = made_facts({"/proc/cpuinfo": CPUINFO, "kernel-log": "", **files})
+    bare = made_facts({"/proc/cpuinfo": CPUINFO, "kernel-log": "", **BOARD, **files})
     assert judged("pm.vm.haltpoll", bare).outcome is NOT_APPLICABLE
 
 
@@ -377,6 +378,13 @@ def test_network_devices(text: str, outcome: Outcome) -> None:
 CORE, PACKAGE = (f"{CPU}/cpu{{}}/thermal_throttle/{name}_throttle_count" for name in ("core", "package"))
 FIRMWARE = "/sys/devices/platform/soc/soc:firmware/get_throttled"
 
+ALARM = "/sys/class/hwmon/hwmon1/in0_lcrit_alarm"
+
+
+def cooling(kind: str, state: str) -> Files:
+    folder = "/sys/class/thermal/cooling_device0"
+    return {f"{folder}/type": kind, f"{folder}/cur_state": state}
+
 
 def heat(cpu: int, core: str | int, package: str | int = "0") -> Files:
     return {CORE.format(cpu): core, PACKAGE.format(cpu): package}
@@ -396,9 +404,14 @@ def heat(cpu: int, core: str | int, package: str | int = "0") -> Files:
         ({FIRMWARE: "50000"}, {FIRMWARE: "50000"}, GOOD),
         ({FIRMWARE: "50005"}, {FIRMWARE: "50005"}, FINDING),
         ({FIRMWARE: "0"}, {FIRMWARE: "0x40000"}, FINDING),
+        ({ALARM: "0"}, {ALARM: "1"}, FINDING),
+        ({ALARM: "0"}, {ALARM: "0"}, NOT_APPLICABLE),
+        (cooling("cpufreq-cpu0", "0"), cooling("", "0"), GOOD),
+        (cooling("thermal-cpufreq-0", "2"), cooling("", "2"), FINDING),
+        (cooling("fan", "2"), cooling("", "2"), NOT_APPLICABLE),
         (heat(0, MISSING, MISSING), {}, NOT_APPLICABLE),
     ],
 )
 def test_only_new_throttling_is_a_finding(start: Files, end: Mapping[str, str | int], outcome: Outcome) -> None:
-    absent: Files = {FIRMWARE: MISSING, CORE.format("[0-9]*"): MISSING, PACKAGE.format("[0-9]*"): MISSING}
+    absent: Files = dict.fromkeys(check_file.find_check("pm.thermal").read, MISSING)
     assert judged("pm.thermal", made_facts({**absent, **start}, end=end)).outcome is outcome

@@ -159,6 +159,9 @@ const struct audit_path audit_paths[] = {
 	{ "/sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/core_throttle_count", FILE_COUNTS },
 	{ "/sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/package_throttle_count", FILE_COUNTS },
 	{ "/sys/devices/platform/soc/soc:firmware/get_throttled", FILE_COUNTS },
+	{ "/sys/class/hwmon/hwmon*/in0_lcrit_alarm", FILE_COUNTS },
+	{ "/sys/class/thermal/cooling_device*/type", FILE_CONTENT },
+	{ "/sys/class/thermal/cooling_device*/cur_state", FILE_COUNTS },
 
 	/* clocks */
 	{ "/sys/devices/system/clocksource/clocksource0/current_clocksource", FILE_COUNTS },

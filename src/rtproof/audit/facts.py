@@ -54,11 +54,13 @@ class Reading:
         return self.text.strip()
 
     def number(self) -> int | None:
-        """The whole number that the text is, also in hexadecimal with 0x; None if it is none."""
-        try:
-            return int(self.word, 16 if self.word.lower().startswith("0x") else 10) if self.here else None
-        except ValueError:
+        """The whole number that the text is, as a kernel writes it, or in hexadecimal with 0x; None if it is none."""
+        if not self.here or not _NUMBER.fullmatch(self.word):
             return None
+        return int(self.word, 16 if self.word.startswith("0x") else 10)
+
+
+_NUMBER = re.compile(r"-?[0-9]{1,20}|0x[0-9a-fA-F]{1,16}")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from rtproof.audit.facts import Facts, KernelVersion, Reading, State, parse_cpu_
 from rtproof.core.printable import clean
 from rtproof.record.contents import Moment
 
-CURRENT = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+FOLDER = "/sys/devices/system/clocksource/clocksource0"
+CURRENT, AVAILABLE = f"{FOLDER}/current_clocksource", f"{FOLDER}/available_clocksource"
 _FAST = (
     *("tsc", "tsc-early", "arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc_page", "timebase"),
     *("riscv_clocksource", "stable_counter", "Constant", "tod", "stick", "tick"),
@@ -50,35 +51,48 @@ def clock_source(facts: Facts, check: Check) -> Judgement:
         sentence += f"{clean(faster[0])} is there as well." if faster else "The kernel offers no faster one."
         return _judgement(Outcome.FINDING, sentence, [current, available])
     if current.word in _FAST:
-        return _judgement(Outcome.GOOD, "", [current])
+        return readings.unknown([end]) if end.state is State.UNREADABLE else _judgement(Outcome.GOOD, "", [current])
     sentence = f"Nobody here knows how long it takes to read the clock source {clean(current.word)}."
     return _judgement(Outcome.UNKNOWN, sentence, [current], Severity.LOW)
 
 
+_OF_HOST = ("kvm-clock", "xen", "hyperv_clocksource_tsc_page", "hyperv_clocksource_msr")
+
+
 def time_stamp_counter(facts: Facts, check: Check) -> Judgement:
     """The counter of the CPU runs at one rate, also while it sleeps, and the kernel trusts it."""
-    distrust = [
-        line for line in facts.read("kernel-log").text.splitlines() if re.search(r"(?i)\btsc\b.*unstable", line)
-    ]
     current, cpu = facts.read(CURRENT), facts.read("/proc/cpuinfo")
-    if distrust:
-        line = Reading("kernel-log", State.HERE, distrust[-1])
-        return _judgement(
-            Outcome.FINDING, f"The kernel does not trust the TSC: {clean(distrust[-1])}.", [current, line]
-        )
+    if current.word in _OF_HOST:
+        sentence = f"The time comes from the host, as {clean(current.word)}."
+        return _judgement(Outcome.NOT_APPLICABLE, sentence, [current])
+    lines = [line for line in facts.read("kernel-log").text.splitlines() if re.search(r"(?i)\btsc\b.*unstable", line)]
+    if lines:
+        return _distrust(current, re.sub(r"^(<\d+>)?\[[ \d.]+\] *", "", lines[-1]).rstrip("."))
     if not current.here or not cpu.here:
         return readings.unknown([current, cpu])
     if current.word not in ("tsc", "tsc-early"):
         sentence = f"The time does not come from the TSC, but from {clean(current.word)}."
         return _judgement(Outcome.NOT_APPLICABLE, sentence, [current])
+    return _promised(current, cpu)
+
+
+def _promised(current: Reading, cpu: Reading) -> Judgement:
     flags = re.findall(r"(?m)^flags\s*:(.*)$", cpu.text)
     if not flags:
         return readings.unknown([cpu], "/proc/cpuinfo names no flags of the CPUs.")
     lacking = [flag for flag in ("constant_tsc", "nonstop_tsc") if any(flag not in row.split() for row in flags)]
     if lacking:
-        read = Reading("flags in /proc/cpuinfo", cpu.state, flags[0])
+        read = Reading("flags in /proc/cpuinfo", State.HERE, flags[0])
         return _judgement(Outcome.FINDING, f"The CPU does not promise {' and '.join(lacking)}.", [read])
     return _judgement(Outcome.GOOD, "", [current])
+
+
+def _distrust(current: Reading, line: str) -> Judgement:
+    found = [current, Reading("kernel-log", State.HERE, line)]
+    if current.word in ("tsc", "tsc-early"):
+        sentence = f"The time comes from the TSC, and the kernel's log says not to trust it: {clean(line)}."
+        return _judgement(Outcome.CONFLICTING, sentence, found)
+    return _judgement(Outcome.FINDING, f"The kernel does not trust the TSC: {clean(line)}.", found)
 
 
 _CPU_TIMERS = re.compile(
@@ -132,11 +146,11 @@ _TRUSTED = ("constant_tsc", "nonstop_tsc", "tsc_adjust")
 
 def watchdog(facts: Facts, check: Check) -> Judgement:
     """No timer checks the clock source twice a second on every CPU in turn."""
-    current, words = facts.read(CURRENT), facts.parameter("tsc")
-    if not current.here:
-        return readings.missing(check, [current])
-    if current.word not in ("tsc", "tsc-early", "hpet", "acpi_pm"):
-        return _judgement(Outcome.NOT_APPLICABLE, f"The kernel does not check {clean(current.word)}.", [current])
+    available, words = facts.read(AVAILABLE), facts.parameter("tsc")
+    if not available.here:
+        return readings.missing(check, [available])
+    if not {"tsc", "tsc-early"} & set(available.word.split()):
+        return _judgement(Outcome.NOT_APPLICABLE, "The kernel has no TSC to check.", [available])
     if not words.here and not words.absent:
         return readings.unknown([words])
     if words.word in ("nowatchdog", "reliable"):
@@ -159,7 +173,7 @@ def _without_watchdog(facts: Facts, option: Reading) -> Judgement | None:
         return readings.unknown([cpu, facts.read("/sys/devices/system/node/online")])
     flags = re.findall(r"(?m)^flags\s*:(.*)$", cpu.text)
     trusted = bool(flags) and all(flag in row.split() for row in flags for flag in _TRUSTED)
-    if not trusted or len(nodes) > 2 or facts.read(CURRENT).word not in ("tsc", "tsc-early"):
+    if not trusted or len(nodes) > 2:
         return None
     return _judgement(Outcome.GOOD, "The kernel trusts this TSC and does without the watchdog.", [option])
 

@@ -533,7 +533,7 @@ def network_devices(facts: Facts, check: Check) -> Judgement:
         return _finding(f"{'; '.join(faults[:4])}.", [found])
     if not told:
         return _not_applicable("No network device that is up tells how long it holds interrupts back.", [found])
-    strange = [value for row in told.values() for key in _NIC if not (value := row.get(key, "0")).isdecimal()]
+    strange = [row for row in told.values() for key in _NIC if _setting(row, key) is None]
     return _not_understood(found) if strange else _good([found])
 
 
@@ -545,37 +545,49 @@ _NIC: dict[str, Callable[[str], str]] = {
 
 
 def _nic_faults(row: dict[str, str]) -> list[str]:
-    return [word(row[key]) for key, word in _NIC.items() if row.get(key, "0").isdecimal() and int(row.get(key, "0"))]
+    return [word(row[key]) for key, word in _NIC.items() if _setting(row, key)]
+
+
+def _setting(row: dict[str, str], key: str) -> int | None:
+    return int(row.get(key, "0")) if re.fullmatch(r"[0-9]{1,10}", row.get(key, "0")) else None
 
 
 def throttling(facts: Facts, check: Check) -> Judgement:
     """No CPU was slowed down for heat or supply between the two moments."""
-    counts = [readings.two_moments(facts, source) for source in check.read]
-    pairs = [pair for count in counts for pair in count.pairs]
-    missing = [one for count in counts for one in count.missing]
+    # Older agents looked in fewer places.
+    looked_for = [one for one in check.read if facts.match(one)[0].state is not State.NOT_COLLECTED]
+    counts = [readings.two_moments(facts, source) for source in looked_for or check.read]
+    pairs = [pair for count in counts for pair in count.pairs if _of_cpu(facts, pair[0])]
     grown = [pair for pair in pairs if _throttled(pair)]
     if grown:
-        start, end = grown[0]
-        sentence = f"The CPU was slowed down: {clean(start.path)} went from {start.word} to {end.word}."
-        if start.path == check.read[-1]:
-            sentence = f"The firmware slows the CPU down now, or has since the first look: {end.word}."
-        return _finding(clean(sentence) + _others(len(grown)), [one for pair in grown for one in pair])
-    lost = [one for one in missing if not one.absent]
+        words = f"{clean(grown[0][0].path)} was {clean(grown[0][0].word)} and then {clean(grown[0][1].word)}"
+        sentence = f"Heat or supply slows the CPU down: {words}.{_others(len(grown))}"
+        return _finding(sentence, [one for pair in grown for one in pair])
+    lost = [one for count in counts for one in count.missing if not one.absent]
     lost += [one for count in counts if count.pairs for one in _lost(facts, count.missing)]
     if lost:
         return _vanished(lost)
+    pairs = [pair for pair in pairs if not pair[0].path.endswith(_ALARM)]
     if not pairs:
-        return _nothing(check, missing)
+        return _nothing(check, [one for count in counts for one in count.missing] or [facts.read(check.read[0])])
     strange = [one for pair in pairs for one in pair if _count(one) is None]
-    return _not_understood(strange[0]) if strange else _good(pairs[0], "No count of throttling moved.")
+    return _not_understood(strange[0]) if strange else _good(pairs[0], "Nothing slowed a CPU down in this time.")
 
 
 _FIRMWARE_NOW = 0xF
 """Bits of get_throttled: under-voltage, capped, throttled, soft limit. The same 16 bits higher: since boot."""
+_FIRMWARE, _ALARM, _COOLING = "/get_throttled", "_lcrit_alarm", "/cur_state"
+_CPU_COOLING = re.compile(r"(thermal-)?cpufreq-(cpu)?\d+|Processor")
+"""Types of cooling devices that cool by slowing a CPU down; others are fans."""
+
+
+def _of_cpu(facts: Facts, reading: Reading) -> bool:
+    kind = facts.read(f"{_folder(reading)}/type")
+    return not reading.path.endswith(_COOLING) or bool(_CPU_COOLING.fullmatch(kind.word))
 
 
 def _count(reading: Reading) -> int | None:
-    if not reading.path.endswith("get_throttled"):
+    if not reading.path.endswith(_FIRMWARE):
         return reading.number()
     return int(reading.word, 16) if re.fullmatch(r"(0x)?[0-9a-fA-F]{1,8}", reading.word) else None
 
@@ -584,5 +596,7 @@ def _throttled(pair: tuple[Reading, Reading]) -> bool:
     before, after = map(_count, pair)
     if before is None or after is None:
         return False
-    now = pair[0].path.endswith("get_throttled") and bool((before | after) & _FIRMWARE_NOW)
-    return now or after > before
+    path = pair[0].path
+    if path.endswith((_ALARM, _COOLING)):
+        return max(before, after) > 0
+    return after > before or (path.endswith(_FIRMWARE) and bool((before | after) & _FIRMWARE_NOW))
