@@ -7,6 +7,7 @@ from textwrap import wrap
 from rtproof.audit.check import Check, CheckFile, Form, Good, IfAbsent
 
 WIDTH = 100
+MARKDOWN_WIDTH = 130
 _LABEL_WIDTH = 16
 _FORMS = {
     Form.WORD: "a word",
@@ -52,7 +53,10 @@ def checks_markdown(file: CheckFile) -> str:
 
 def _check_markdown(check: Check, subject: str) -> str:
     rows = [(label, text) for label, text in _rows(check, subject) if label not in ("subject", "why")]
-    lines = [f"{_escaped(check.title)}. {_escaped(check.why)}", "", "| | |", "|---|---|"]
+    about = wrap(
+        _escaped(f"{check.title}. {check.why}"), MARKDOWN_WIDTH, break_long_words=False, break_on_hyphens=False
+    )
+    lines = [*about, "", "| | |", "|---|---|"]
     return "\n".join([*lines, *(f"| {label} | {_cell(label, text)} |" for label, text in rows)]) + "\n"
 
 
