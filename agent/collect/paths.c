@@ -202,7 +202,6 @@ const struct audit_path audit_paths[] = {
 	{ "/usr/lib/systemd/system/timers.target.wants/", FOLDER_NAMES },
 
 	/* hardware */
-	{ "/proc/stat", FILE_COUNTS },
 	{ "/sys/class/dmi/id/bios_vendor", FILE_CONTENT },
 	{ "/sys/class/dmi/id/bios_version", FILE_CONTENT },
 	{ "/sys/class/dmi/id/bios_date", FILE_CONTENT },

@@ -13,6 +13,7 @@ from rtproof.audit.readings import missing, read_value, read_values, two_moments
 from rtproof.audit.system_threads import AuditedThread
 from rtproof.audit.tasks import in_container, tasks
 from rtproof.core.printable import clean
+from rtproof.summary import system_facts
 
 _STAT = "/proc/stat"
 _STEAL_COLUMN = 7
@@ -36,7 +37,8 @@ def virtual_machine(facts: Facts, _: Check) -> Judgement:
     """Whether a hypervisor decides when a CPU runs."""
     found = conditions.virtual_machine(facts)
     names = [facts.read(path) for path in ("/proc/cpuinfo", *conditions.NAMES_OF_THE_MACHINE)]
-    read = read_values(reading for reading in names[1:] if reading.here)
+    told = system_facts.guest_fact(facts.record)
+    read = (ReadValue(told.source, told.says), *read_values(reading for reading in names[1:] if reading.here))
     if found.holds is None:
         return Judgement(Outcome.UNKNOWN, found.sentence, read_values(names))
     return Judgement(Outcome.FINDING if found.holds else Outcome.GOOD, found.sentence, read)
