@@ -16,7 +16,7 @@ GUEST = INTEL.replace("tsc", "tsc hypervisor")
 BARE = "Booting paravirtualized kernel on bare hardware\n"
 ARM = "processor\t: 0\nBogoMIPS\t: 50.00\nFeatures\t: fp asimd\n"
 FIRST, OWN = "pid:[4026531836]", "pid:[4026532201]"
-TASKS = "PID TID PPID CLS RTPRIO NICE CPU CPUS FLAGS COMM\n2 2 0 TS - 0 0 0-3 208040 [kthreadd]\n"
+TASKS = "PID TID PPID CLS RTPRIO NICE CPU CPUS FLAGS COMM\n2 2 0 TS - 0 0 0-3 0x00208040 [kthreadd]\n"
 ONLINE: dict[str, str | int] = {"/sys/devices/system/cpu/online": "0-3\n"}
 
 
@@ -89,13 +89,13 @@ HOST: dict[str, str | int] = {
     "/sys/module/kvm/parameters/kvmclock_periodic_sync": "N\n",
     "/sys/module/kvm_intel/parameters/ple_gap": "0\n",
     "/proc/self/ns/pid": FIRST,
-    "tasks": TASKS + "900 901 1 FF 1 - 2 2 400040 CPU 0/KVM\n",
+    "tasks": TASKS + "900 901 1 FF 1 - 2 2 0x00400040 CPU 0/KVM\n",
 }
 
 
 def test_a_host_pins_its_guests_and_gives_them_a_policy() -> None:
     assert outcome("hw.host", HOST) is Outcome.GOOD
-    moving = judged("hw.host", made_facts({**HOST, "tasks": TASKS + "900 901 1 TS - 0 2 0-3 400040 CPU 0/KVM\n"}))
+    moving = judged("hw.host", made_facts({**HOST, "tasks": TASKS + "900 901 1 TS - 0 2 0-3 0x00400040 CPU 0/KVM\n"}))
     assert moving.outcome is Outcome.FINDING
     assert "1 CPUs of guests have no real-time policy; 1 CPUs of guests may move" in moving.sentence
     assert outcome("hw.host", {**HOST, "/sys/module/kvm_intel/parameters/ple_gap": "128\n"}) is Outcome.FINDING

@@ -8,8 +8,8 @@ from rtproof.audit.audit_model import Outcome
 from rtproof.audit.tasks import tasks
 
 HEAD = "PID TID PPID CLS RTPRIO NICE CPU CPUS FLAGS COMM\n"
-KERNEL = "2 2 0 TS - 0 0 0-3 208040 [kthreadd]\n"
-SYSTEMD = "1 1 0 TS - 0 0 0-3 400100 systemd\n"
+KERNEL = "2 2 0 TS - 0 0 0-3 0x00208040 [kthreadd]\n"
+SYSTEMD = "1 1 0 TS - 0 0 0-3 0x00400100 systemd\n"
 FIRST, OWN = "pid:[4026531836]", "pid:[4026532201]"
 TIMERS: dict[str, str | int] = {
     "/etc/systemd/system/timers.target.wants/": "fstrim.timer\n",
@@ -21,7 +21,7 @@ BY_PROCESSES = ("svc.tuners", "svc.noise", "svc.stalld")
 
 def listed(*names: str, kernel: str = KERNEL, first: str = SYSTEMD) -> dict[str, str | int]:
     """A system with these processes of user space."""
-    lines = [f"{700 + i} {700 + i} 1 TS - 0 1 0-3 400000 {name}\n" for i, name in enumerate(names)]
+    lines = [f"{700 + i} {700 + i} 1 TS - 0 1 0-3 0x00400000 {name}\n" for i, name in enumerate(names)]
     return {"tasks": HEAD + first + kernel + "".join(lines), "/proc/self/ns/pid": FIRST, **NO_TIMERS}
 
 
@@ -44,7 +44,7 @@ def test_one_owner_of_each_setting_is_good_and_named() -> None:
 
 
 def test_a_thread_of_the_kernel_or_a_second_thread_is_no_such_program() -> None:
-    lines = "9 9 2 TS - 0 0 0-3 208040 [tuned]\n700 701 1 TS - 0 0 0-3 400000 auto-cpufreq\n"
+    lines = "9 9 2 TS - 0 0 0-3 0x00208040 [tuned]\n700 701 1 TS - 0 0 0-3 0x00400000 auto-cpufreq\n"
     facts = made_facts({**listed("tuned"), "tasks": HEAD + SYSTEMD + KERNEL + lines})
     assert judged("svc.tuners", facts).outcome is Outcome.GOOD
 
@@ -78,7 +78,7 @@ def test_noise_is_a_process_or_a_timer() -> None:
 
 
 def test_timers_count_only_where_systemd_runs_them() -> None:
-    init = "1 1 0 TS - 0 0 0-3 400100 init\n"
+    init = "1 1 0 TS - 0 0 0-3 0x00400100 init\n"
     assert judged("svc.noise", made_facts({**listed("sh", first=init), **TIMERS})).outcome is Outcome.GOOD
     refused = {**listed("sh"), "/etc/systemd/system/timers.target.wants/": REFUSED}
     assert judged("svc.noise", made_facts(refused)).outcome is Outcome.UNKNOWN
@@ -112,9 +112,12 @@ def test_a_container_is_told_by_its_namespace_its_group_or_its_mark(
     assert judged("svc.container", made_facts(files)).outcome is outcome
 
 
-def test_lines_that_are_no_thread_are_skipped() -> None:
+def test_a_list_that_cannot_be_understood_is_unknown() -> None:
     found = tasks(made_facts({"tasks": HEAD + KERNEL + "garbage\n\x1b[2J 1 1\n", "/proc/self/ns/pid": FIRST}))
-    assert [(task.name, task.of_kernel, task.cpus) for task in found.seen] == [
-        ("[kthreadd]", True, frozenset({0, 1, 2, 3}))
-    ]
+    assert (found.seen, found.hidden) == ((), "the processes are not known: their list cannot be understood")
+
+
+def test_flags_may_come_without_a_prefix() -> None:
+    found = tasks(made_facts({"tasks": HEAD + KERNEL.replace("0x00", ""), "/proc/self/ns/pid": FIRST}))
+    assert [(one.name, one.of_kernel) for one in found.seen] == [("kthreadd", True)]
     assert found.hidden == ""

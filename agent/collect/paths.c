@@ -193,7 +193,6 @@ const struct audit_path audit_paths[] = {
 	{ "/proc/sys/vm/zone_reclaim_mode", FILE_CONTENT },
 
 	/* console */
-	{ "/proc/sys/kernel/printk", FILE_CONTENT },
 	{ "/proc/consoles", FILE_CONTENT },
 	{ "/sys/kernel/tracing/current_tracer", FILE_CONTENT },
 	{ "/sys/kernel/tracing/available_tracers", FILE_CONTENT },
@@ -228,14 +227,9 @@ const struct audit_path audit_paths[] = {
 	{ "/usr/lib/systemd/system/timers.target.wants/", FOLDER_NAMES },
 
 	/* hardware */
-	{ "/proc/stat", FILE_COUNTS },
-	{ "/sys/hypervisor/type", FILE_CONTENT },
-	{ "/sys/class/dmi/id/sys_vendor", FILE_CONTENT },
-	{ "/sys/class/dmi/id/product_name", FILE_CONTENT },
 	{ "/sys/class/dmi/id/bios_vendor", FILE_CONTENT },
 	{ "/sys/class/dmi/id/bios_version", FILE_CONTENT },
 	{ "/sys/class/dmi/id/bios_date", FILE_CONTENT },
-	{ "/proc/device-tree/model", FILE_CONTENT },
 	{ "/proc/device-tree/compatible", FILE_CONTENT },
 	{ "/proc/device-tree/hypervisor/compatible", FILE_CONTENT },
 	{ "/proc/device-tree/firmware/optee/compatible", FILE_CONTENT },

@@ -9,7 +9,8 @@ import msgspec
 
 from rtproof.audit import conditions, functions
 from rtproof.audit.check import Check, CheckFile, Form
-from rtproof.audit.facts import PURPOSES, KernelVersion
+from rtproof.audit.facts import KernelVersion
+from rtproof.audit.presets import PURPOSES
 from rtproof.core.errors import UserError
 from rtproof.core.toml import parse_toml
 

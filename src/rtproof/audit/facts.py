@@ -83,14 +83,11 @@ class KernelVersion:
         return f"{self.major}.{self.minor}"
 
 
-PURPOSES = ("default", "control-loop", "audio", "telecom")
-
-
 @dataclass(frozen=True)
 class AuditRequest:
-    """What the user says of the system. cpus: those that shall be isolated, None if nobody said. purpose: of PURPOSES.
+    """What the user says of the system. cpus: those that shall be isolated, None if nobody said.
 
-    pid: the user's own application, None if the audit is not about one.
+    purpose: of presets.PURPOSES. pid: the user's own application, None if the audit is not about one.
     """
 
     cpus: frozenset[int] | None = None

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from rtproof import targets
-from rtproof.audit import judgement
+from rtproof.audit import judgement, preset_file
 from rtproof.audit.audit_model import Audit
 from rtproof.audit.check import Severity
 from rtproof.audit.facts import AuditRequest, Facts
@@ -24,6 +24,7 @@ from rtproof.record import reading
 from rtproof.record.contents import Record
 from rtproof.record.run_folder import RECORD_NAME
 from rtproof.report.pages.audit_page import audit_text
+from rtproof.report.pages.preset_page import preset_text
 from rtproof.report.text_table import fitted_to_terminal
 from rtproof.run import session
 from rtproof.targets import LastingTarget, Process, Target
@@ -138,16 +139,20 @@ CPU_LISTS = ("/sys/devices/system/cpu/possible", "/sys/devices/system/cpu/online
 
 
 def audit_of(record: Record, purpose: str, cpus: str | None = None, runs: Path | None = None) -> Audit:
-    """Judge the facts in a record. cpus: the list of those that shall be isolated, or None.
+    """Judge the facts in a record. purpose: a name that --for takes. cpus: those that shall be isolated, or None.
 
     runs: a folder of the user's own runs, which may support or contradict an advice. UserError for a CPU that the
     machine does not have.
     """
+    return judgement.audit(_facts_of(record, purpose, cpus))
+
+
+def _facts_of(record: Record, purpose: str, cpus: str | None) -> Facts:
     pid = whole_number(record.fact("pid") or "")
     isolated = frozenset(parse_cpus(cpus)) if cpus else None
-    facts = Facts(record, AuditRequest(isolated, pid, purpose))
+    facts = Facts(record, AuditRequest(isolated, pid, preset_file.purpose_of(purpose)))
     _refuse_missing_cpus(facts)
-    return judgement.audit(facts)
+    return facts
 
 
 def _refuse_missing_cpus(facts: Facts) -> None:
@@ -162,3 +167,9 @@ def print_audit(result: Audit, fail_on: Severity, *, verbose: bool = False) -> N
     """Print the result as text."""
     with fitted_to_terminal():
         click.echo(audit_text(result, fail_on, verbose=verbose), nl=False)
+
+
+def print_preset(record: Record, name: str, cpus: str | None = None) -> None:
+    """Print the setup list of an article beside the system. name: that of the list."""
+    result = preset_file.judge_preset(_facts_of(record, name, cpus), preset_file.read_preset(name))
+    click.echo("\n" + preset_text(result), nl=False)

@@ -128,7 +128,7 @@ def _root(record: Record) -> SystemFact:
     return SystemFact("file systems", says or _unknown(record, path), path)
 
 
-def _guest(record: Record) -> SystemFact:
+def guest_fact(record: Record) -> SystemFact:
     """Whether the target is a guest of a hypervisor.
 
     The CPU's flag, the kernel's log, and the names of firmware and hypervisor show it.
@@ -150,7 +150,7 @@ _NO_GUEST = "nothing says that it is a guest"
 
 def is_guest(record: Record) -> bool:
     """Whether something in the record says that the target is a guest of a hypervisor."""
-    return _guest(record).says != _NO_GUEST
+    return guest_fact(record).says != _NO_GUEST
 
 
 def _hardware(record: Record) -> SystemFact:
@@ -180,6 +180,6 @@ def _unknown(record: Record, path: str) -> str:
 _MEMORY = {"MemTotal": "in all", "MemAvailable": "available", "SwapTotal": "of swap"}
 _GRAPHICS = ("galcore", "mali", "mali_kbase", "pvrsrvkm", "nvidia")
 _FACTS: tuple[Callable[[Record], SystemFact], ...] = (
-    *(_hardware, _guest, _timers, _clock, _frequencies),
+    *(_hardware, guest_fact, _timers, _clock, _frequencies),
     *(_memory, _overcommit, _printk, _display, _root, _trouble),
 )

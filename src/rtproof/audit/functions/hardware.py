@@ -10,8 +10,10 @@ from rtproof.audit.audit_model import Judgement, Outcome, ReadValue
 from rtproof.audit.check import Check, Severity
 from rtproof.audit.facts import Facts, Reading
 from rtproof.audit.readings import missing, read_value, read_values, two_moments, unknown
-from rtproof.audit.tasks import Task, in_container, tasks
+from rtproof.audit.system_threads import AuditedThread
+from rtproof.audit.tasks import in_container, tasks
 from rtproof.core.printable import clean
+from rtproof.summary import system_facts
 
 _STAT = "/proc/stat"
 _STEAL_COLUMN = 7
@@ -23,7 +25,6 @@ _HOST_SETTINGS = {
 }
 """As tuned's profile for a host of real-time guests has them."""
 _VCPU = re.compile(r"CPU \d+/KVM")
-_REAL_TIME = ("FF", "RR", "DLN")
 _ON_USB = re.compile(r"/\d+-\d+(\.\d+)*:\d+\.\d+(/|$)|/usb\d+/")
 _SHARES_MEMORY = (
     *("i915", "xe", "amdgpu", "radeon", "msm", "msm_dpu", "panfrost", "panthor", "lima", "etnaviv", "galcore"),
@@ -36,7 +37,8 @@ def virtual_machine(facts: Facts, _: Check) -> Judgement:
     """Whether a hypervisor decides when a CPU runs."""
     found = conditions.virtual_machine(facts)
     names = [facts.read(path) for path in ("/proc/cpuinfo", *conditions.NAMES_OF_THE_MACHINE)]
-    read = read_values(reading for reading in names[1:] if reading.here)
+    told = system_facts.guest_fact(facts.record)
+    read = (ReadValue(told.source, told.says), *read_values(reading for reading in names[1:] if reading.here))
     if found.holds is None:
         return Judgement(Outcome.UNKNOWN, found.sentence, read_values(names))
     return Judgement(Outcome.FINDING if found.holds else Outcome.GOOD, found.sentence, read)
@@ -93,9 +95,9 @@ def host_of_guests(facts: Facts, _: Check) -> Judgement:
     return unknown(hidden) if hidden else Judgement(Outcome.GOOD, "", read_values(readings))
 
 
-def _of_guests(facts: Facts, guests: Sequence[Task]) -> list[str]:
+def _of_guests(facts: Facts, guests: Sequence[AuditedThread]) -> list[str]:
     online = facts.cpus("/sys/devices/system/cpu/online")
-    ordinary = [task for task in guests if task.policy not in _REAL_TIME]
+    ordinary = [task for task in guests if not task.real_time]
     free = [task for task in guests if task.cpus is not None and online and len(task.cpus & online) > 1]
     says = [f"{len(ordinary)} CPUs of guests have no real-time policy"] if ordinary else []
     return [*says, *([f"{len(free)} CPUs of guests may move from CPU to CPU"] if free else [])]

@@ -7,7 +7,9 @@ from rtproof.audit.audit_model import Judgement, Outcome, ReadValue
 from rtproof.audit.check import Check
 from rtproof.audit.facts import Facts, KernelVersion, Reading, State
 from rtproof.audit.readings import read_values
-from rtproof.audit.tasks import CONTAINER_MARKS, PATH, Task, Tasks, tasks
+from rtproof.audit.system_threads import AuditedThread
+from rtproof.audit.tasks import CONTAINER_MARKS, PATH, Tasks, tasks
+from rtproof.core.printable import clean
 
 _TUNERS = {
     "frequency and idle states": ("tuned", "tuned-ppd", "power-profiles-daemon", "tlp", "auto-cpufreq", "cpufreqd"),
@@ -121,7 +123,7 @@ def container(facts: Facts, _: Check) -> Judgement:
 
 def _timers(facts: Facts, seen: Tasks) -> Sequence[Reading]:
     """The folders of enabled timers. None where systemd is not process 1, which is the one to run them."""
-    first = next((task for task in seen.seen if task.process == 1 and task.leads), None)
+    first = next((task for task in seen.seen if task.pid == task.tid == 1), None)
     if first and first.name != "systemd":
         return ()
     if any(facts.read(mark).here for mark in CONTAINER_MARKS):
@@ -134,7 +136,7 @@ def _here(readings: Sequence[Reading]) -> list[Reading]:
     return [reading for reading in readings if reading.here]
 
 
-def _if_whole(seen: Tasks, found: Sequence[Task], sentence: str) -> Judgement:
+def _if_whole(seen: Tasks, found: Sequence[AuditedThread], sentence: str) -> Judgement:
     """GOOD if no process was hidden from the agent."""
     if seen.hidden:
         return Judgement(Outcome.UNKNOWN, f"Not every process is known: {seen.hidden}.", _read(found))
@@ -142,9 +144,9 @@ def _if_whole(seen: Tasks, found: Sequence[Task], sentence: str) -> Judgement:
     return Judgement(Outcome.GOOD, sentence + also, _read(found))
 
 
-def _names(found: Sequence[Task]) -> str:
-    return ", ".join(f"{task.name} (process {task.process})" for task in found)
+def _names(found: Sequence[AuditedThread]) -> str:
+    return ", ".join(f"{clean(task.name)} (process {task.pid})" for task in found)
 
 
-def _read(found: Sequence[Task]) -> tuple[ReadValue, ...]:
+def _read(found: Sequence[AuditedThread]) -> tuple[ReadValue, ...]:
     return (ReadValue(PATH, _names(found) or "(no process of such a name)"),)

@@ -7,6 +7,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from rtproof.audit import presets
 from rtproof.cli import parameter_types, shell_completion
 
 MOST_PID = 1 << 22
@@ -19,7 +20,27 @@ FOR_COLLECTING = {
     "output": "-o keeps the facts that are collected, and FILE is such a file already: give one of the two",
     "pid": "--pid is for facts that are collected: the application of a stored file is the one that the file tells of",
 }
-PURPOSES = ("default", "control-loop", "audio", "telecom")
+
+
+def _explain(ctx: click.Context, _parameter: click.Parameter, check_id: str | None) -> None:
+    if check_id is None:
+        return
+    from rtproof.audit.check_file import check_files, find_check
+    from rtproof.report.pages.check_page import check_text
+
+    check = find_check(check_id)
+    click.echo(check_text(check, check_files()[check.subject].title), nl=False)
+    ctx.exit(0)
+
+
+def _list_checks(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if not wanted:
+        return
+    from rtproof.audit.check_file import check_files
+    from rtproof.report.pages.check_page import list_text
+
+    click.echo(list_text(check_files()), nl=False)
+    ctx.exit(0)
 
 
 @click.command("audit")
@@ -29,10 +50,10 @@ PURPOSES = ("default", "control-loop", "audio", "telecom")
 @click.option(
     "--for",
     "purpose",
-    type=click.Choice(PURPOSES),
+    type=click.Choice(presets.names()),
     default="default",
     show_default=True,
-    help="What the system is for.",
+    help="What the system is for, or the article whose setup list is laid beside it.",
 )
 @click.option(
     "--target",
@@ -57,6 +78,12 @@ PURPOSES = ("default", "control-loop", "audio", "telecom")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("--junit", type=PATH, metavar="FILE", help="New file for the checks as JUnit XML.")
 @click.option("-v", "--verbose", is_flag=True, help="Also print the checks that are good or do not apply, and sources.")
+@click.option(
+    "--explain", metavar="ID", is_eager=True, expose_value=False, callback=_explain, help="Explain a check, and end."
+)
+@click.option(
+    "--list", is_flag=True, is_eager=True, expose_value=False, callback=_list_checks, help="List all checks, and end."
+)
 @click.pass_context
 def command(ctx: click.Context, /, file: Path | None, **values: Any) -> None:
     """Say what is wrong with a system for real time, why, who says so, and how to change it.
@@ -97,6 +124,8 @@ def command(ctx: click.Context, /, file: Path | None, **values: Any) -> None:
         click.echo(audit_verdicts.audit_json(result, fail_on), nl=False)
     else:
         audited_system.print_audit(result, fail_on, verbose=values["verbose"])
+        if values["purpose"] in presets.preset_names():
+            audited_system.print_preset(record, values["purpose"], values["cpus"])
     ctx.exit(result.exit_code(fail_on))
 
 

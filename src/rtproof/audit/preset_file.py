@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The setup list of an article: what it did, and what a system has of it. Read from ``presets/NAME.toml``."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from rtproof.audit import check_file, judgement, presets
+from rtproof.audit.audit_model import CheckResult, Outcome, ReadValue
+from rtproof.audit.check import Check, Form, Good, IfAbsent, Severity
+from rtproof.audit.facts import Facts
+from rtproof.core.errors import UserError
+from rtproof.core.phrases import unknown_name
+from rtproof.core.toml import read_toml
+
+_OPPOSED = {Outcome.FINDING, Outcome.CONFLICTING}
+_CONTENT = {Outcome.GOOD, Outcome.NOT_APPLICABLE}
+
+
+class SettingFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One line of the article's list.
+
+    said: what the article did, in our words. where: in the article. asked: the value. check: the id of the check on
+    the same matter, "" if there is none. read, form, every, good, if_absent, needs: as in a check, what the article's
+    value is; without ``good``, the system has it if the check is good. today: how today's knowledge differs, if so.
+    """
+
+    said: str
+    where: str
+    asked: str
+    check: str = ""
+    read: tuple[str, ...] = ()
+    form: Form = Form.WORD
+    every: bool = False
+    good: Good | None = None
+    if_absent: IfAbsent = IfAbsent.FINDING
+    needs: tuple[str, ...] = ()
+    today: str = ""
+
+
+class PresetFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The file. purpose: of PURPOSES, by which the checks are judged. article: the name of its figures, for a page."""
+
+    title: str
+    article: str
+    purpose: str
+    setting: tuple[SettingFile, ...]
+
+
+@dataclass(frozen=True)
+class SettingResult:
+    """A line of the list on a system. outcome: GOOD if the system has what the article asked for, FINDING if not.
+
+    has: the words of the system. check: what the check says of the same matter, None if there is no check. differs:
+    sentences in which the check, or what is known today, does not say what the article says.
+    """
+
+    setting: SettingFile
+    outcome: Outcome
+    has: str
+    check: CheckResult | None
+    differs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PresetResult:
+    """The list of an article on a system."""
+
+    preset: PresetFile
+    settings: tuple[SettingResult, ...]
+
+
+def read_preset(name: str) -> PresetFile:
+    """The setup list of this name. UserError if there is none, or if it makes no sense."""
+    if name not in presets.preset_names():
+        raise UserError(unknown_name("setup list", name, presets.preset_names()))
+    preset = read_toml(presets.preset_folder() / f"{name}{presets.SUFFIX}", PresetFile)
+    if preset.purpose not in presets.PURPOSES:
+        raise UserError(f"{name}{presets.SUFFIX}: there is no purpose {preset.purpose!r}")
+    for setting in preset.setting:
+        if not setting.check and not setting.good:
+            raise UserError(f"{name}{presets.SUFFIX}: {setting.asked!r} needs either check or good")
+        if bool(setting.good) != bool(setting.read):
+            raise UserError(f"{name}{presets.SUFFIX}: {setting.asked!r} needs both read and good, or neither")
+    return preset
+
+
+def purpose_of(name: str) -> str:
+    """The purpose by which the checks are judged, of a name that ``--for`` takes."""
+    return name if name in presets.PURPOSES else read_preset(name).purpose
+
+
+def judge_preset(facts: Facts, preset: PresetFile) -> PresetResult:
+    """What a system has of the list. UserError if the list names a check that does not exist."""
+    return PresetResult(preset, tuple(_judge(facts, setting) for setting in preset.setting))
+
+
+def _judge(facts: Facts, setting: SettingFile) -> SettingResult:
+    check = judgement.judge_check(facts, check_file.find_check(setting.check)) if setting.check else None
+    own = judgement.judge_check(facts, _as_check(setting)) if setting.good else None
+    found = own or check
+    assert found
+    return SettingResult(setting, found.outcome, _has(found), check, tuple(_differs(setting, found.outcome, check)))
+
+
+def _as_check(setting: SettingFile) -> Check:
+    return Check(
+        id="article",
+        title=setting.asked,
+        read=setting.read,
+        severity=Severity.INFO,
+        why=setting.said,
+        source=(setting.where,),
+        advice="",
+        form=setting.form,
+        good=setting.good,
+        every=setting.every,
+        if_absent=setting.if_absent,
+        needs=setting.needs,
+    )
+
+
+def _has(found: CheckResult) -> str:
+    """What the system has: the values that were read, or the sentence that says why there are none."""
+    values = [f"{one.path}: {one.value}" for one in found.read if _tells(one)]
+    if found.outcome in (Outcome.UNKNOWN, Outcome.NOT_APPLICABLE) or not values:
+        return found.sentence or "; ".join(f"{one.path} {one.value}" for one in found.read)
+    return "; ".join(values[:2])
+
+
+def _tells(value: ReadValue) -> bool:
+    return not value.value.startswith("(")
+
+
+def _differs(setting: SettingFile, outcome: Outcome, check: CheckResult | None) -> list[str]:
+    found = [setting.today] if setting.today else []
+    if check and setting.good and outcome is Outcome.GOOD and check.outcome in _OPPOSED:
+        found.append(f"{check.check.id} ({check.severity.value}) is not content with it: {check.sentence}")
+    if check and setting.good and outcome is Outcome.FINDING and check.outcome in _CONTENT:
+        why = f": {check.sentence}" if check.sentence else "."
+        found.append(f"{check.check.id} is content without it{why}")
+    return found

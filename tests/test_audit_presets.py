@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Setup lists of articles beside a system: what it has, what the check says, and where they differ."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from audit_cases import REFUSED, made_facts
+
+from rtproof.audit import presets
+from rtproof.audit.audit_model import Outcome
+from rtproof.audit.check_file import all_checks, check_files
+from rtproof.audit.preset_file import PresetFile, PresetResult, judge_preset, purpose_of, read_preset
+from rtproof.core.errors import UserError
+from rtproof.core.toml import parse_toml
+from rtproof.report.pages.preset_page import preset_markdown, preset_text
+
+MADE = """
+title = "The setup of a test"
+article = "toradex"
+purpose = "default"
+
+[[setting]]
+said = "Let only emergencies reach the console."
+where = "Section 1"
+asked = "printk = 1"
+check = "con.printk"
+read = ["/proc/sys/kernel/printk"]
+good = { has = "^1\\\\s" }
+
+[[setting]]
+said = "Search rarely for threads that hang."
+where = "Section 2"
+asked = "hung_task_timeout_secs = 0"
+check = "wd.hung"
+today = "600 is enough."
+
+[[setting]]
+said = "Take a co-kernel."
+where = "Section 3"
+asked = "CONFIG_XENOMAI=y"
+read = ["config:XENOMAI"]
+good = { one_of = ["y"] }
+"""
+PRINTK, HUNG, CONFIG = "/proc/sys/kernel/printk", "/proc/sys/kernel/hung_task_timeout_secs", "/boot/config-6.12.0"
+
+
+def beside(files: dict[str, str | int]) -> PresetResult:
+    return judge_preset(made_facts(files), parse_toml(MADE.encode(), PresetFile, "made.toml"))
+
+
+def test_a_system_that_has_all_of_it() -> None:
+    config = "# Linux/arm 6.12.0 Kernel Configuration\nCONFIG_XENOMAI=y\n"
+    found = beside({PRINTK: "1 4 1 7\n", HUNG: "0\n", CONFIG: config})
+    assert [one.outcome for one in found.settings] == [Outcome.GOOD] * 3
+    assert found.settings[0].has == f"{PRINTK}: 1 4 1 7"
+    assert [one.differs for one in found.settings] == [(), ("600 is enough.",), ()]
+
+
+def test_a_check_that_is_content_without_it_differs_from_the_article() -> None:
+    consoles = "tty0                 -WU (EC p  )    4:1\n"
+    printk, hung, xenomai = beside({PRINTK: "7 4 1 7\n", HUNG: "120\n", "/proc/consoles": consoles}).settings
+    assert printk.outcome is Outcome.FINDING
+    assert printk.differs == ("con.printk is content without it: No console is a serial line that prints with "
+                              "interrupts off.",)  # fmt: skip
+    assert hung.outcome is Outcome.FINDING
+    assert hung.differs == ("600 is enough.",)
+    assert (xenomai.outcome, xenomai.check) == (Outcome.UNKNOWN, None)
+
+
+def test_what_is_not_known_is_never_as_in_the_article() -> None:
+    assert [one.outcome for one in beside({PRINTK: REFUSED, HUNG: REFUSED}).settings] == [Outcome.UNKNOWN] * 3
+
+
+def test_the_text_and_the_table_show_all_of_a_line() -> None:
+    found = beside({PRINTK: "7 4 1 7\n", HUNG: "120\n"})
+    for shown in (preset_text(found), preset_markdown(found)):
+        for text in ("printk = 1", "Let only emergencies reach the console. (Section 1)", "7 4 1 7", "600 is enough."):
+            assert text in " ".join(shown.split())
+    assert "    this system " in preset_text(found)
+    assert preset_markdown(found).count("\n| ") == 3
+
+
+@pytest.mark.parametrize("name", presets.preset_names())
+def test_the_lists_of_articles_name_checks_that_exist(name: str) -> None:
+    preset = read_preset(name)
+    assert preset.purpose in presets.PURPOSES
+    assert len(preset.setting) >= 10
+    known = {check.id for check in all_checks()}
+    for setting in preset.setting:
+        subject = {"kern": "kernel", "pm": "power", "clk": "clocks", "mem": "memory", "sched": "scheduler"}
+        file = subject.get(setting.check.split(".")[0])
+        if file and len(check_files()[file].check) < 2:
+            pytest.skip(f"the checks of {file} are not there yet")
+        assert not setting.check or setting.check in known, f"{setting.asked}: there is no check {setting.check}"
+        assert setting.said.endswith(".")
+        assert setting.where
+
+
+@pytest.mark.parametrize("name", presets.preset_names())
+def test_a_system_that_tells_nothing_has_nothing_of_a_list(name: str) -> None:
+    preset = read_preset(name)
+    known = {check.id for check in all_checks()}
+    if not {setting.check for setting in preset.setting} - {""} <= known:
+        pytest.skip("some of its checks are not there yet")
+    found = judge_preset(made_facts({"/proc/cmdline": REFUSED}), preset)
+    assert not [one.setting.asked for one in found.settings if one.outcome is Outcome.GOOD]
+
+
+def test_a_purpose_is_that_of_the_list() -> None:
+    assert purpose_of("audio") == "audio"
+    assert purpose_of("article-1") == "control-loop"
+    with pytest.raises(UserError, match="there is no setup list 'article-9'"):
+        purpose_of("article-9")
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ('purpose = "everything"', "there is no purpose 'everything'"),
+        ('purpose = "audio"\n[[setting]]\nsaid = "x."\nwhere = "x"\nasked = "x"', "'x' needs either check or good"),
+        (
+            'purpose = "audio"\n[[setting]]\nsaid = "x."\nwhere = "x"\nasked = "x"\ncheck = "wd.hw"\nread = ["/x"]',
+            "'x' needs both read and good, or neither",
+        ),
+        ('purpose = "audio"\nmore = 1', "there is no key 'more'"),
+    ],
+)
+def test_a_list_that_makes_no_sense_is_refused(
+    line: str, complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(presets, "preset_folder", lambda: tmp_path)
+    setting = "" if "[[setting]]" in line else "setting = []\n"
+    (tmp_path / "mine.toml").write_text(f'title = "x"\narticle = "x"\n{setting}{line}\n')
+    assert presets.names() == (*presets.PURPOSES, "mine")
+    with pytest.raises(UserError, match=complaint):
+        read_preset("mine")
+
+
+def test_the_names_are_known_without_reading_a_list() -> None:
+    code = "import sys, rtproof.audit.presets as p; assert p.names(); print(*({'msgspec', 'numpy'} & {*sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
