@@ -4,7 +4,7 @@
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -14,10 +14,14 @@ from rtproof.audit import judgement, preset_file
 from rtproof.audit.audit_model import Audit
 from rtproof.audit.check import Severity
 from rtproof.audit.facts import AuditRequest, Facts
+from rtproof.compare.advice_experiments import own_experiments
 from rtproof.core import files, plugins
 from rtproof.core.errors import TargetError, UserError
+from rtproof.core.phrases import quantity
 from rtproof.core.plugins import checked_options
+from rtproof.core.printable import clean
 from rtproof.core.units import format_cpus, parse_cpus, whole_number
+from rtproof.experiment import run_sets
 from rtproof.experiment.guest_runner import with_lab_kernel
 from rtproof.experiment.local_runner import agent_of
 from rtproof.record import reading
@@ -144,7 +148,8 @@ def audit_of(record: Record, purpose: str, cpus: str | None = None, runs: Path |
     runs: a folder of the user's own runs, which may support or contradict an advice. UserError for a CPU that the
     machine does not have.
     """
-    return judgement.audit(_facts_of(record, purpose, cpus))
+    result = judgement.audit(_facts_of(record, purpose, cpus))
+    return with_own_runs(result, runs) if runs else result
 
 
 def _facts_of(record: Record, purpose: str, cpus: str | None) -> Facts:
@@ -153,6 +158,20 @@ def _facts_of(record: Record, purpose: str, cpus: str | None) -> Facts:
     facts = Facts(record, AuditRequest(isolated, pid, preset_file.purpose_of(purpose)))
     _refuse_missing_cpus(facts)
     return facts
+
+
+def with_own_runs(result: Audit, folder: Path) -> Audit:
+    """The audit with what the runs in a folder say of each advice. UserError if there is no run in it."""
+    (side,) = run_sets.read_sides([("", "", [folder])])
+    with_facts = sum(bool(run.setup) for run in side.runs)
+    found = own_experiments(side.runs)
+    note = (
+        f"Of {quantity(len(side.runs), 'run')} in {clean(str(folder))}, {with_facts} have the facts of an audit; "
+        f"they tell something of {quantity(len(found), 'check')}."
+    )
+    unread = (f"{quantity(len(side.failed), 'run')} could not be read: {side.failed[0]}",) if side.failed else ()
+    results = tuple(replace(one, own_runs=found.get(one.check.id, ())) for one in result.results)
+    return replace(result, results=results, notes=(*result.notes, note, *unread))
 
 
 def _refuse_missing_cpus(facts: Facts) -> None:

@@ -38,6 +38,7 @@ def audit_text(result: Audit, fail_on: Severity = Severity.HIGH, *, verbose: boo
     verbose: also what is good or does not apply, and all of each reason.
     """
     lines = [*_first_screen(result, fail_on), *_findings(result, verbose), *_undecided(result), *_unknown(result)]
+    lines += _measured_advice(result)
     if verbose:
         lines += [*_listed(result, Outcome.NOT_APPLICABLE), *_listed(result, Outcome.GOOD)]
     return "\n".join(clean(line).rstrip() for line in lines) + "\n"
@@ -145,6 +146,16 @@ def _evidence(one: CheckResult) -> Iterator[str]:
         yield from _labelled("lab", f"{word}: {measured.text} To repeat: {measured.command}")
     for own in one.own_runs:
         yield from _labelled("own runs", own.sentence)
+
+
+def _measured_advice(result: Audit) -> Iterator[str]:
+    """What was measured of the advice of checks that are no findings: what contradicts it, and all the user's runs."""
+    told = [one for one in result.results if one.outcome is not Outcome.FINDING and (one.contradicted or one.own_runs)]
+    if told:
+        yield from ("", f"Measured of checks that are no finding: {quantity(len(told), 'check')}")
+    for one in told:
+        yield from _wrapped(f"{one.check.id}: ", one.check.advice, 2)
+        yield from _evidence(one)
 
 
 def _undecided(result: Audit) -> Iterator[str]:

@@ -52,10 +52,12 @@ def summary_text(analysis: Analysis, where: Sequence[tuple[str, str]], width: in
     width = min(max(width, NARROWEST), WIDEST)
     why = _why_lines(analysis, width)
     verdict = _verdict_lines(analysis, width, short=bool(why))
-    doubts = [*_doubt_lines(analysis, width, short=bool(why)), *_audit_lines(analysis, width)]
+    doubts = _doubt_lines(analysis, width, short=bool(why))
     places = [f"{label:<{LABEL}}{clean(place)}" for label, place in where]
     rows = (MOST_EXPLAINED if why else MOST_LINES) - len(verdict) - len(why) - len(doubts) - len(places) - 3
-    parts = (verdict, _thread_lines(analysis, width, max(rows, 1)), [*why, *doubts, *places])
+    audit = _audit_lines(analysis, width) if rows > 1 else []
+    threads = _thread_lines(analysis, width, max(rows - len(audit), 1))
+    parts = (verdict, threads, [*why, *doubts, *audit, *places])
     return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
 
 

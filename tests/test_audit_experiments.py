@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the user's own runs say of the advice of a check."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import compared_runs
+import pytest
+from audit_checks import COUNT, LOUD, SPEED, THP, audited, few_checks
+from report_cases import whole_record
+from run_folders import latencies, write_run
+
+from rtproof.audit.audit_model import Outcome, OwnExperiment
+from rtproof.audit.setup import Setup, setup_of
+from rtproof.cli.main import main
+from rtproof.compare.advice_experiments import own_experiments
+from rtproof.compare.run_metrics import RunFigures
+from rtproof.experiment import audited_system, run_sets
+from rtproof.report.pages.audit_page import audit_text
+
+__all__ = ["few_checks"]
+pytestmark = pytest.mark.usefixtures("few_checks")
+BASE = whole_record(1, 30)
+SLOW = SPEED.replace("*", "0")
+
+
+def setup(**files: str) -> Setup:
+    paths = {"thp": THP, "slow": SLOW, "loud": LOUD, "count": COUNT}
+    return setup_of(audited(BASE, {paths[name]: f"{text}\n" for name, text in files.items()}))
+
+
+def side(first: int, found: Setup, factor: float = 1.0, n: int = 5) -> list[RunFigures]:
+    return [replace(run, setup=found) for run in compared_runs.side(first, n, factor, load="idle")]
+
+
+def saying(runs: list[RunFigures], key: str, text: str) -> list[RunFigures]:
+    """The runs with another text of a fact."""
+    return [replace(run, facts={**run.facts, key: text}) for run in runs]
+
+
+def only(found: Mapping[str, tuple[OwnExperiment, ...]], check: str = "memory.thp") -> OwnExperiment:
+    assert list(found) == [check]
+    (one,) = found[check]
+    return one
+
+
+def test_runs_that_are_better_with_the_advice_agree() -> None:
+    told = only(own_experiments([*side(0, setup()), *side(5, setup(thp="always"), 2.0)]))
+    assert not told.contradicts
+    assert told.sentence.startswith("Your own runs agree: ")
+    assert "0.5" in told.sentence
+    assert "times as large (95 % interval 0." in told.sentence
+    assert "5 runs with the advice, 5 without it" in told.sentence
+
+
+def test_runs_that_are_worse_with_the_advice_contradict_it() -> None:
+    told = only(own_experiments([*side(0, setup(), 2.0), *side(5, setup(thp="always"))]))
+    assert told.contradicts
+    assert told.sentence.startswith("Your own runs contradict this: ")
+
+
+def test_runs_that_hardly_differ_show_no_clear_effect() -> None:
+    told = only(own_experiments([*side(0, setup()), *side(5, setup(thp="always"))]))
+    assert not told.contradicts
+    assert told.sentence.startswith("Your own runs show no clear effect: maximum of a second: ")
+
+
+def test_too_few_runs_do_not_decide() -> None:
+    told = only(own_experiments([*side(0, setup(), n=3), *side(5, setup(thp="always"), 2.0, n=3)]))
+    assert told.sentence.startswith("Your own runs do not decide it: 5 runs of each are needed (3 runs with")
+
+
+def test_runs_that_were_not_taken_by_turns_do_not_decide() -> None:
+    later = [replace(run, started_ns=(run.started_ns or 0) * 2) for run in side(5, setup(thp="always"), 2.0)]
+    told = only(own_experiments([*side(0, setup()), *later]))
+    assert "not taken by turns" in told.sentence
+    assert not told.contradicts
+
+
+def test_runs_that_differ_in_two_checks_are_no_experiment() -> None:
+    assert own_experiments([*side(0, setup()), *side(5, setup(thp="always", slow="slow"), 2.0)]) == {}
+
+
+def test_of_three_groups_only_the_pairs_that_differ_in_one_check_count() -> None:
+    runs = [
+        *side(0, setup()),
+        *side(5, setup(thp="always"), 2.0),
+        *side(10, setup(thp="always", slow="slow"), 2.0),
+    ]
+    found = own_experiments(runs)
+    assert set(found) == {"memory.thp", "power.speed"}
+    assert found["memory.thp"][0].sentence.startswith("Your own runs agree")
+    assert found["power.speed"][0].sentence.startswith("Your own runs show no clear effect")
+
+
+def test_a_setting_that_leaves_the_outcome_as_it_is_says_nothing_of_the_advice() -> None:
+    assert own_experiments([*side(0, setup(loud="4")), *side(5, setup(loud="7"), 2.0)]) == {}
+
+
+def test_runs_that_measured_something_else_are_not_compared() -> None:
+    calm, loud = side(0, setup()), side(5, setup(thp="always"), 2.0)
+    assert own_experiments([*calm, *loud]) != {}
+    assert own_experiments([*calm, *saying(loud, "load", "dd")]) == {}
+    assert own_experiments([*calm, *saying(loud, "kernel release", "6.12")]) == {}
+
+
+def test_a_count_that_is_another_one_in_each_run_does_not_part_the_runs() -> None:
+    calm = [replace(run, setup=setup(count=str(at))) for at, run in enumerate(side(0, setup()), 1)]
+    loud = [replace(run, setup=setup(thp="always", count=str(at))) for at, run in enumerate(side(5, setup(), 2.0), 9)]
+    assert only(own_experiments([*calm, *loud])).sentence.startswith("Your own runs agree")
+
+
+def test_invalid_runs_and_runs_without_facts_are_left_out() -> None:
+    runs = [*side(0, setup()), *side(5, setup(thp="always"), 2.0)]
+    assert own_experiments([replace(run, setup={}) for run in runs]) == {}
+    assert own_experiments([replace(run, invalid=("the load was dead",)) for run in runs]) == {}
+
+
+def test_the_audit_prints_it_beside_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [*side(0, setup(), 2.0), *side(5, setup(thp="always"))]
+    monkeypatch.setattr(run_sets, "read_sides", lambda _: [run_sets.ComparedSide("", "", tuple(runs), ("x is bad",))])
+    for text, outcome in (("always", Outcome.FINDING), ("never", Outcome.GOOD)):
+        found = audited_system.audit_of(audited(BASE, {THP: f"{text}\n"}), "default", runs=Path("runs"))
+        thp = next(one for one in found.results if one.check.id == "memory.thp")
+        assert (thp.outcome, thp.contradicted) == (outcome, True)
+        printed = " ".join(audit_text(found).split())
+        assert "own runs Your own runs contradict this: " in printed
+        assert "Of 10 runs in runs, 10 have the facts of an audit; they tell something of 1 check." in printed
+        assert "1 run could not be read: x is bad" in printed
+
+
+def test_runs_of_an_older_agent_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    golden = str(Path(__file__).parent / "data" / "golden" / "x86_64.rtrec")
+    for number in range(2):
+        write_run(tmp_path / "runs" / f"run-{number}", latencies(number, 2_000))
+    main(["audit", golden, "--runs", str(tmp_path / "runs")])
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "0 have the facts of an audit; they tell something of 0 checks." in printed
+    (tmp_path / "empty").mkdir()
+    assert main(["audit", golden, "--runs", str(tmp_path / "empty")]) == 2
+    assert "there is no run in the folder" in capsys.readouterr().err
