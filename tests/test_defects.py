@@ -36,6 +36,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "agent path": ((), "rtproof.agents.build.find_agent"),
     "agent version": ((), "rtproof.agents.build.find_agent"),
     "attach": (("a",), "rtproof.run.unfinished_run.read"),
+    "audit": (("a",), "rtproof.audit.judgement.audit"),
     "compare": (("a", "--against", "b", "--no-report"), "rtproof.report.pages.comparison_page.comparison_sections"),
     "completion": (("bash",), "rtproof.cli.commands.completion.get_completion_class"),
     "cyclictest": (("-D", "1"), "rtproof.cli.option_values.agent_values"),
