@@ -207,9 +207,13 @@ def named(text: str) -> set[str]:
 
 
 def collected() -> set[str]:
-    """Paths in the agent's source: those it copies and those that it makes."""
+    """Paths in the agent's source: those of runs that it copies and those that it makes. An audit reads more."""
     agent = ROOT / "agent"
-    copied = re.findall(r'"(/(?:proc|sys)/[^"%]+)"', (agent / "facts/files.c").read_text())
+    paths = (agent / "collect/paths.c").read_text()
+    of_runs = paths[paths.index("What the summary of every run reads") : paths.index("/* kernel */")]
+    at_both_ends = paths[paths.index("run_paths[]") :]
+    texts = (of_runs, at_both_ends, (agent / "facts/files.c").read_text())
+    copied = [path for text in texts for path in re.findall(r'"(/(?:proc|sys)/[^"%]+)"', text)]
     made = re.findall(r'\{ "([a-z/.-]+)", collect_', (agent / "facts/machine.c").read_text())
     return {*copied, *made, "rt-threads"}
 

@@ -22,8 +22,8 @@ enum {
 	FACT_MOST = 1900,
 };
 
-const struct collect_plan collect_for_run = { audit_paths, NULL, audit_probes, PATIENCE_MS };
-const struct collect_plan collect_for_facts = { audit_paths, run_paths, audit_probes, PATIENCE_MS };
+const struct collect_plan collect_for_run = { audit_paths, NULL, run_paths, audit_probes, PATIENCE_MS, OF_RUN_MOST };
+const struct collect_plan collect_for_facts = { audit_paths, run_paths, NULL, audit_probes, PATIENCE_MS, FACTS_MOST };
 
 static void send_all(int to, const void *data, size_t n)
 {

@@ -9,15 +9,17 @@
  */
 const struct audit_path audit_paths[] = {
 	/* What shows whether the rest can be seen at all. */
+	{ "/proc/self/status", FILE_CONTENT },
+	{ "/proc/self/limits", FILE_CONTENT },
+
+	/* What the summary of every run reads. */
 	{ "/proc/version", FILE_CONTENT },
 	{ "/proc/cmdline", FILE_CONTENT },
 	{ "/proc/cpuinfo", FILE_CONTENT },
 	{ "/proc/mounts", FILE_CONTENT },
-	{ "/proc/self/status", FILE_CONTENT },
 	{ "/proc/sys/kernel/osrelease", FILE_CONTENT },
 	{ "/sys/devices/system/cpu/online", FILE_COUNTS },
-
-	/* What the summary of every run reads. */
+	{ "/proc/sys/kernel/tainted", FILE_CONTENT },
 	{ "/proc/meminfo", FILE_CONTENT },
 	{ "/proc/modules", FILE_CONTENT },
 	{ "/proc/sys/kernel/sched_rt_period_us", FILE_CONTENT },
@@ -44,7 +46,6 @@ const struct audit_path audit_paths[] = {
 	{ "/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver", FILE_CONTENT },
 	{ "/sys/devices/system/cpu/cpuidle/current_driver", FILE_CONTENT },
 	{ "/sys/devices/system/clocksource/clocksource0/available_clocksource", FILE_CONTENT },
-	{ "/proc/self/limits", FILE_CONTENT },
 
 	/* kernel */
 	{ "/proc/sys/kernel/tainted", FILE_CONTENT },

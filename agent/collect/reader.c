@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAMES_MOST = 1024, SEEN_ROOM = 2 * ENTRIES_MOST };
+enum { NAMES_MOST = 1024, SEEN_ROOM = 2 * ENTRIES_MOST, CHUNK_BYTES = 40 };
 
 /* The names of a folder that fit a pattern, sorted. err: 0; -E2BIG: there are more; or another -errno, and some may be missing. */
 struct names {
@@ -79,7 +79,7 @@ static bool begin_entry(struct reader *reader, const char *path)
 {
 	if (reader->full || !add_seen(reader, path))
 		return false;
-	if (reader->entries >= ENTRIES_MOST || reader->total >= CONTENT_BYTES_MOST) {
+	if (reader->entries >= ENTRIES_MOST || reader->total >= reader->plan->most) {
 		reader->full = true;
 		leave_out(reader, path, reader->entries >= ENTRIES_MOST ? "and all behind it: there are too many files" :
 									   "and all behind it: the files are too long together");
@@ -92,7 +92,7 @@ static bool begin_entry(struct reader *reader, const char *path)
 
 static void end_entry(struct reader *reader, const char *path, int err, const struct bytes *content)
 {
-	reader->total += content ? content->length : 0;
+	reader->total += CHUNK_BYTES + strlen(path) + (content ? content->length : 0);
 	send_entry(reader, ENTRY_CONTENT, path, err, content);
 }
 
@@ -309,7 +309,11 @@ int reader_open(struct reader *reader)
 	reader->full = false;
 	reader->seen = calloc(SEEN_ROOM, sizeof(*reader->seen));
 	reader->buffer = malloc(RECORD_FILE_MOST + 1);
-	return reader->seen && reader->buffer ? 0 : -ENOMEM;
+	if (!reader->seen || !reader->buffer)
+		return -ENOMEM;
+	for (const struct audit_path *path = reader->plan->without; path && path->pattern; path++)
+		add_seen(reader, path->pattern);
+	return 0;
 }
 
 void reader_close(struct reader *reader)
@@ -322,7 +326,7 @@ void reader_skip(struct reader *reader, const char *path, size_t length)
 {
 	if (add_seen(reader, path))
 		reader->entries++;
-	reader->total += length;
+	reader->total += CHUNK_BYTES + strlen(path) + length;
 }
 
 void reader_read(struct reader *reader)

@@ -7,13 +7,14 @@
 #include "collect/probes.h"
 #include "record/record.h"
 
-enum { PATH_ROOM = 512, ENTRIES_MOST = 16384, CONTENT_BYTES_MOST = 8 * 1024 * 1024 };
+enum { PATH_ROOM = 512, ENTRIES_MOST = 16384, FACTS_MOST = 8 * 1024 * 1024, OF_RUN_MOST = 1024 * 1024 };
 
-/* What to read. more: NULL, or a second table. patience_ms: a read that takes longer hangs. */
+/* What to read. more, without: NULL, or a table of what is read too, or not read. patience_ms: a read that takes longer hangs. */
 struct collect_plan {
-	const struct audit_path *paths, *more;
+	const struct audit_path *paths, *more, *without;
 	const struct audit_probe *probes;
 	int patience_ms;
+	size_t most; /* bytes that the record may need for it, about */
 };
 
 enum audit_entry_kind {

@@ -98,7 +98,7 @@ int main(void)
 	snprintf(pattern, sizeof(pattern), "%s/*", folder);
 	const struct audit_path paths[] = { { inside, FILE_CONTENT }, { pattern, FILE_CONTENT }, { "/proc/self/comm", FILE_CONTENT },
 					    { 0, FILE_CONTENT } };
-	const struct collect_plan plan = { paths, NULL, no_probes, QUICK_MS };
+	const struct collect_plan plan = { paths, NULL, NULL, no_probes, QUICK_MS, FACTS_MOST };
 
 	memset(&found, 0, sizeof(found));
 	CHECK(collect_system(&found, &plan, MOMENT_START, 0) == 0);
