@@ -129,6 +129,12 @@ def test_single_values(check: str, path: str, bad: str, fine: str) -> None:
 def test_timers_matter_only_if_cpus_are_isolated() -> None:
     files = {"/proc/sys/kernel/timer_migration": "1", "/sys/devices/system/cpu/online": "0-3"}
     nothing = {"/sys/devices/system/cpu/isolated": "\n"}
+    full = {"/sys/devices/system/cpu/nohz_full": "2-3\n"}
+    outcomes = [
+        judged("sched.timer_migration", made_facts(files | full, request=AuditRequest(cpus=frozenset(cpus)))).outcome
+        for cpus in ({3}, {1, 3})
+    ]
+    assert outcomes == [Outcome.GOOD, Outcome.FINDING]
     assert judged("sched.timer_migration", made_facts(files | nothing)).outcome is Outcome.NOT_APPLICABLE
 
 

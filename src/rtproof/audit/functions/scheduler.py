@@ -155,6 +155,21 @@ def _unseen_fair_server(facts: Facts, check: Check, runtimes: tuple[Reading, ...
     return unknown(f"{found.sentence}{more}", *runtimes)
 
 
+def timers(facts: Facts, check: Check) -> Judgement:
+    """Whether isolated CPUs may serve timers of others."""
+    setting = facts.read("/proc/sys/kernel/timer_migration")
+    if not setting.here:
+        return readings.missing(check, [setting])
+    if setting.word not in ("0", "1"):
+        return not_understood(setting)
+    if setting.word == "0":
+        return good("Timers stay on their CPUs.", setting)
+    full, path = isolated_cpus(facts) or frozenset(), "/sys/devices/system/cpu/nohz_full"
+    if facts.read(path).here and full <= (facts.cpus(path) or frozenset()):
+        return good("Timers are moved, but never to CPUs of nohz_full.", setting, facts.read(path))
+    return finding("Timers of idle CPUs may be moved to busy ones, also to isolated ones.", setting)
+
+
 def permitted(facts: Facts, check: Check) -> Judgement:
     """Whether the user of the audit may have a real-time policy, and what refuses it."""
     tried = facts.read("rt-permitted")
