@@ -200,7 +200,8 @@ def limit_of(reading: Reading, name: str) -> int | None:
 
 def memory_lock(facts: Facts, check: Check) -> Judgement:
     """Whether the user of the audit may lock memory."""
-    limits, tried, status = facts.read("/proc/self/limits"), facts.read("lock-permitted"), facts.read("/proc/self/status")
+    limits, tried = facts.read("/proc/self/limits"), facts.read("lock-permitted")
+    status = facts.read("/proc/self/status")
     if tried.here and tried.word.startswith("no"):
         return finding(f"A process that asked to lock memory was refused ({tried.word.removeprefix('no: ')}).", tried)
     if has_capability(facts, CAP_IPC_LOCK):
