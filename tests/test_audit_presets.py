@@ -99,12 +99,23 @@ def test_the_lists_of_articles_name_checks_that_exist(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", presets.preset_names())
+def test_the_profiles_page_shows_each_line_of_a_list_beside_a_guest(name: str) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "profiles.md").read_text()
+    preset = read_preset(name)
+    rows = page.partition(f"### {preset.title}\n")[2].partition("\n\n### ")[0]
+    assert f"rtproof audit --for {name} --target qemu" in rows
+    for setting in preset.setting:
+        assert f"| `{setting.asked}`: {setting.said} ({setting.where}) | " in rows
+        assert setting.today in rows
+
+
+@pytest.mark.parametrize("name", presets.preset_names())
 def test_a_system_that_tells_nothing_has_nothing_of_a_list(name: str) -> None:
     preset = read_preset(name)
     known = {check.id for check in all_checks()}
     if not {setting.check for setting in preset.setting} - {""} <= known:
         pytest.skip("some of its checks are not there yet")
-    found = judge_preset(made_facts({"/proc/cmdline": REFUSED}), preset)
+    found = judge_preset(made_facts({"/proc/cmdline": REFUSED}, kernel=("6.12.0", "#1 SMP")), preset)
     assert not [one.setting.asked for one in found.settings if one.outcome is Outcome.GOOD]
 
 

@@ -22,6 +22,7 @@ KERNEL_THREAD = "12 12 2 FF 99 - 0 0 0x04208040 [migration/0]\n"
 INTERRUPT_THREAD = "90 90 2 FF 50 - 1 0-3 0x00208040 [irq/24-eth0]\n"
 DAEMON = "400 400 1 TS - 0 1 0-3 0x00400000 sshd\n"
 STATUS = "Name:\tagent\nPid:\t77\nPPid:\t76\nCapEff:\t{}\nSeccomp:\t{}\n"
+LIMITS_PATH = "/proc/self/limits"
 LIMITS = (
     "Limit                     Soft Limit           Hard Limit           Units     \n"
     "Max locked memory         {}              8388608              bytes     \n"
@@ -140,8 +141,8 @@ def test_timers_matter_only_if_cpus_are_isolated() -> None:
 
 def test_what_refuses_a_real_time_policy_is_named() -> None:
     refused = {"rt-permitted": "no: EPERM Operation not permitted\n"}
-    poor = {"/proc/self/status": STATUS.format(NO_CAPABILITY, 0), "limits": LIMITS.format("65536", "0")}
-    rich = {"/proc/self/status": STATUS.format(ALL_CAPABILITIES, 0), "limits": LIMITS.format("65536", "0")}
+    poor = {"/proc/self/status": STATUS.format(NO_CAPABILITY, 0), LIMITS_PATH: LIMITS.format("65536", "0")}
+    rich = {"/proc/self/status": STATUS.format(ALL_CAPABILITIES, 0), LIMITS_PATH: LIMITS.format("65536", "0")}
     budget = {"rt-group": "/sys/fs/cgroup/cpu/a b 0 1000000\n/sys/fs/cgroup/cpu 950000 1000000\n"}
     capability = judged("sched.rt.permitted", made_facts(refused | poor))
     assert (capability.outcome, capability.severity) == (Outcome.FINDING, Severity.HIGH)
@@ -166,17 +167,17 @@ def test_limits_of_locked_memory() -> None:
     poor, rich = (
         {"/proc/self/status": STATUS.format(capability, 0)} for capability in (NO_CAPABILITY, ALL_CAPABILITIES)
     )
-    low = judged("sched.memlock", made_facts(poor | {"limits": LIMITS.format("65536", "0")}))
+    low = judged("sched.memlock", made_facts(poor | {LIMITS_PATH: LIMITS.format("65536", "0")}))
     assert (low.outcome, low.severity) == (Outcome.FINDING, Severity.HIGH)
     assert "0.0625 MiB" in low.sentence
-    half = judged("sched.memlock", made_facts(poor | {"limits": LIMITS.format(str(1 << 30), "0")}))
+    half = judged("sched.memlock", made_facts(poor | {LIMITS_PATH: LIMITS.format(str(1 << 30), "0")}))
     assert (half.outcome, half.severity) == (Outcome.FINDING, Severity.LOW)
-    assert _good(judged("sched.memlock", made_facts(poor | {"limits": LIMITS.format("unlimited", "0")})))
-    assert _good(judged("sched.memlock", made_facts(rich | {"limits": LIMITS.format("65536", "0")})))
+    assert _good(judged("sched.memlock", made_facts(poor | {LIMITS_PATH: LIMITS.format("unlimited", "0")})))
+    assert _good(judged("sched.memlock", made_facts(rich | {LIMITS_PATH: LIMITS.format("65536", "0")})))
     tried = judged("sched.memlock", made_facts(rich | {"lock-permitted": "no: EPERM Operation not permitted\n"}))
     assert tried.outcome is Outcome.FINDING
     for content in (REFUSED, "nothing\n"):
-        assert judged("sched.memlock", made_facts(poor | {"limits": content})).outcome is Outcome.UNKNOWN
+        assert judged("sched.memlock", made_facts(poor | {LIMITS_PATH: content})).outcome is Outcome.UNKNOWN
 
 
 def test_only_programs_with_the_priority_99_are_a_finding() -> None:

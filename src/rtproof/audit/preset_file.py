@@ -122,7 +122,9 @@ def _as_check(setting: SettingFile) -> Check:
 
 def _has(found: CheckResult) -> str:
     """What the system has: the values that were read, or the sentence that says why there are none."""
-    values = [f"{one.path}: {one.value}" for one in found.read if _tells(one)]
+    values = [f"{one.path}: {one.value}" if one.value else one.path for one in found.read if _tells(one)]
+    if found.check.form is Form.TEXT and found.outcome is Outcome.GOOD:
+        return f"{found.read[0].path} has nothing of it"
     if found.outcome in (Outcome.UNKNOWN, Outcome.NOT_APPLICABLE) or not values:
         return found.sentence or "; ".join(f"{one.path} {one.value}" for one in found.read)
     return "; ".join(values[:2])

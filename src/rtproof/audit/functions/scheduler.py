@@ -187,7 +187,7 @@ def permitted(facts: Facts, check: Check) -> Judgement:
 def _why_refused(facts: Facts) -> list[str]:
     """The causes, the one that is to be removed first before the others."""
     causes = []
-    limit = limit_of(facts.read("limits"), "Max realtime priority")
+    limit = limit_of(facts.read("/proc/self/limits"), "Max realtime priority")
     if has_capability(facts, CAP_SYS_NICE) is False and limit == 0:
         causes.append("The user has neither CAP_SYS_NICE nor a limit RTPRIO above 0.")
     budget = facts.read(_BUDGETS)
@@ -215,7 +215,8 @@ def limit_of(reading: Reading, name: str) -> int | None:
 
 def memory_lock(facts: Facts, check: Check) -> Judgement:
     """Whether the user of the audit may lock memory."""
-    limits, tried, status = facts.read("limits"), facts.read("lock-permitted"), facts.read("/proc/self/status")
+    limits, tried = facts.read("/proc/self/limits"), facts.read("lock-permitted")
+    status = facts.read("/proc/self/status")
     if tried.here and tried.word.startswith("no"):
         return finding(f"A process that asked to lock memory was refused ({tried.word.removeprefix('no: ')}).", tried)
     if has_capability(facts, CAP_IPC_LOCK):

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""usage: preset_table.py [FACTS]    puts the setup lists of articles beside a guest of the lab into docs/profiles.md
+
+Without FACTS a guest is booted and its facts are collected. It gets the file of its kernel's options, which the guest
+of the lab does not have by itself.
+"""
+
+import sys
+from pathlib import Path
+
+from lab_table import put
+
+from rtproof.audit.facts import AuditRequest, Facts
+from rtproof.audit.preset_file import judge_preset, read_preset
+from rtproof.audit.presets import preset_names
+from rtproof.experiment.audited_system import CollectRequest, collect, read_facts
+from rtproof.record.contents import Record
+from rtproof.report.pages.preset_page import preset_markdown
+from rtproof.vm.cache_folders import lab_cache
+
+PAGE = Path(__file__).parent.parent / "docs" / "profiles.md"
+BEGIN, END = "<!-- tools/preset_table.py writes from here -->\n", "<!-- to here: the setup lists -->"
+KERNEL = "debian-6.1-rt"
+
+
+def guest_facts() -> Record:
+    """Boot a guest and collect its facts."""
+    (options,) = (lab_cache() / "kernels" / KERNEL / "boot").glob("config-*")
+    return collect(CollectRequest("qemu", (("kernel", KERNEL), ("files", f"/boot/{options.name}={options}"))))
+
+
+def tables(record: Record) -> str:
+    """Return a table for each list in Markdown."""
+    parts = []
+    for name in preset_names():
+        preset = read_preset(name)
+        result = judge_preset(Facts(record, AuditRequest(purpose=preset.purpose)), preset)
+        command = f"    rtproof audit --for {name} --target qemu --target-option kernel={KERNEL}"
+        parts.append(f"### {preset.title}\n\n{command}\n\n{preset_markdown(result)}")
+    begin = record.begin
+    return "\n".join([*parts, f"Read in {begin.kernel_release}, {begin.machine}.\n"])
+
+
+if __name__ == "__main__":
+    put(PAGE, tables(read_facts(Path(sys.argv[1])) if sys.argv[1:] else guest_facts()), BEGIN, END)
