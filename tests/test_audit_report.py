@@ -11,6 +11,7 @@ from report_cases import FORMATS_WITH_WORDS, LIMIT, normal, sections_of, tables,
 
 from rtproof import report
 from rtproof.audit import check_file
+from rtproof.explain.causes import Cause
 from rtproof.explain.explanation import explain
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Requirement
@@ -112,3 +113,11 @@ def test_a_guest_in_virtual_time_is_called_one_and_its_hardware_is_left_out() ->
     assert "guest of the lab in virtual time" in words(blocks)
     assert "Findings about hardware are left out." in words(blocks)
     assert audit_in_short(guest.record) == ""
+
+
+def test_every_cause_that_a_check_explains_is_one() -> None:
+    known = {cause.value for cause in Cause}
+    real = check_file.check_files().values()
+    assert [
+        (check.id, name) for file in real for check in file.check for name in check.explains if name not in known
+    ] == []

@@ -206,7 +206,7 @@ def setup_section(found: Comparison, *, short: bool) -> Section:
         return Section("setup", "What differs in the setup", (Text((found.setup_unknown,)),))
     most = SHORT if short else len(found.setup)
     rows = tuple(
-        (one.severity.value, one.check, f"{found.a.name} -> {found.b.name}: {one.outcomes}", one.shown)
+        (one.severity.value, one.check, f"{found.a.name} -> {found.b.name}: {one.outcomes}", one.shown or NO_SETTING)
         for one in found.setup[:most]
     )
     blocks: list[Block] = [Table(SETUP, SETUP_HEADER, rows)] if rows else []
@@ -216,6 +216,7 @@ def setup_section(found: Comparison, *, short: bool) -> Section:
 
 
 SETUP = "Checks of the audit (rtproof audit) whose settings or outcomes differ, the most severe first"
+NO_SETTING = "no setting differs"
 SETUP_HEADER = ("severity", "check", "outcome", "what it read")
 
 

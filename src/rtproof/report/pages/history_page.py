@@ -27,7 +27,7 @@ from rtproof.core.phrases import instant, quantity
 from rtproof.report.blocks import Block, Curve, Marker, Plot, Section, Table, Text
 from rtproof.report.number_format import number_text, unit_for
 from rtproof.report.pages import comparison_page
-from rtproof.report.pages.comparison_page import SETUP, SETUP_HEADER, ComparisonContext
+from rtproof.report.pages.comparison_page import NO_SETTING, SETUP, SETUP_HEADER, ComparisonContext
 from rtproof.schema.published import history_dict
 
 __all__ = ["history_sections", "history_title"]
@@ -79,7 +79,13 @@ def _row(found: FoundChange) -> tuple[str, ...]:
 def _setup(place: ChangePlace) -> Iterator[Block]:
     """Yield what the checks of an audit read that changed there."""
     rows = tuple(
-        (step.change.severity.value, step.change.check, step.change.outcomes, step.change.shown, str(step.at + 1))
+        (
+            step.change.severity.value,
+            step.change.check,
+            step.change.outcomes,
+            step.change.shown or NO_SETTING,
+            str(step.at + 1),
+        )
         for step in place.setup
     )
     if rows:
