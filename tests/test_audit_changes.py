@@ -9,7 +9,7 @@ import compared_runs
 import history_cases
 import msgspec
 import pytest
-from audit_checks import CHECKS, COUNT, LOUD, SPEED, THP, audited, few_checks
+from audit_checks import CHECKS, COUNT, LOUD, SPEED, THP, audited, few_checks, made_check
 from report_cases import LIMIT, tables, whole_record, words
 
 from rtproof import report
@@ -78,6 +78,15 @@ def test_a_volatile_check_is_compared_by_its_outcome(monkeypatch: pytest.MonkeyP
 
 def test_a_table_is_no_setting() -> None:
     assert setup_changes([setup({LOUD: "4\n5\n"})], [setup({LOUD: "7\n8\n"})]) == ()
+
+
+def test_the_whole_command_line_is_no_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of its words is one, of the checks that read it."""
+    line = made_check("boot.line", "/proc/cmdline", "x")
+    word = made_check("boot.word", "boot:quiet", "")
+    monkeypatch.setattr(check_file, "all_checks", lambda: (line, word))
+    (change,) = setup_changes([setup({"/proc/cmdline": "a=1\n"})], [setup({"/proc/cmdline": "a=1 quiet=2\n"})])
+    assert (change.check, change.shown) == ("boot.word", "quiet: (it is not given) -> 2")
 
 
 def test_runs_of_a_side_that_differ_are_counted() -> None:

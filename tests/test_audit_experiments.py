@@ -78,8 +78,31 @@ def test_runs_that_were_not_taken_by_turns_do_not_decide() -> None:
     assert not told.contradicts
 
 
+@pytest.mark.parametrize(
+    ("factors", "said", "contradicts"),
+    [((1.0, 3.0), "agree", False), ((3.0, 1.0), "contradict this", True), ((1.0, 1.0), "show no clear effect", False)],
+)
+def test_runs_in_virtual_time_are_compared_by_their_ranges(
+    factors: tuple[float, float], said: str, contradicts: bool
+) -> None:
+    runs = [*side(0, setup(), factors[0], n=4), *side(5, setup(thp="always"), factors[1], n=4)]
+    told = only(own_experiments(saying(runs, "virtual time", "QEMU")))
+    assert told.sentence.startswith(f"Your own runs in virtual time {said}: the largest latency is ")
+    assert "there is no interval" in told.sentence
+    assert told.contradicts is contradicts
+    few = only(own_experiments(saying([*runs[:3], *runs[4:]], "virtual time", "QEMU")))
+    assert "show no clear effect" in few.sentence
+
+
 def test_runs_that_differ_in_two_checks_are_no_experiment() -> None:
     assert own_experiments([*side(0, setup()), *side(5, setup(thp="always", slow="slow"), 2.0)]) == {}
+
+
+def test_a_setting_that_differs_as_well_is_named() -> None:
+    """With transparent huge pages the kernel keeps more memory free, for example."""
+    told = only(own_experiments([*side(0, setup(loud="4")), *side(5, setup(thp="always", loud="7"), 2.0)]))
+    assert told.sentence.startswith("Your own runs agree")
+    assert told.sentence.endswith(f" Besides, {LOUD} differs.")
 
 
 def test_of_three_groups_only_the_pairs_that_differ_in_one_check_count() -> None:

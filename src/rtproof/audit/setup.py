@@ -19,6 +19,8 @@ from rtproof.record.contents import Moment, Record
 
 NOT_THERE = "not there"
 MOST_SHOWN = 3
+NO_SETTING = ("/proc/cmdline",)
+"""Its words are settings, and each check of a word reads that word."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,8 @@ def _setting_of(facts: Facts, check: Check, reading: Reading) -> str | None:
     """The text of a setting, or why there is none; None for a table, and for what changes by itself."""
     later = facts.read(reading.path, Moment.END)
     moved = reading.here and later.here and later.word != reading.word
-    if check.volatile or moved or "\n" in reading.word or reading.state is State.NOT_COLLECTED:
+    no_setting = check.volatile or reading.path in NO_SETTING
+    if no_setting or moved or "\n" in reading.word or reading.state is State.NOT_COLLECTED:
         return None
     return readings.read_value(reading).value
 

@@ -3,20 +3,22 @@
 
 Two groups of runs show the effect of an advice if they measured alike on one system, and if the settings that the
 checks of an audit read differ between them in that check only. In one group the check is good, in the other a finding.
+A setting that differs as well, and changes the outcome of no check, is named: the kernel computes some from others.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 from rtproof.audit.audit_model import Outcome, OwnExperiment
 from rtproof.compare.compare import compare_sides
-from rtproof.compare.comparison_model import Comparison, ComparisonFinding, MetricEffect
+from rtproof.compare.comparison_model import Comparison, ComparisonFinding, MetricEffect, deterministic_comparison
 from rtproof.compare.effects import MIN_RUNS
 from rtproof.compare.likeness import MUST_AGREE, OTHER_QUANTITY, difference_sentences
 from rtproof.compare.run_metrics import RunFigures
 from rtproof.core.errors import UserError
-from rtproof.core.phrases import quantity
+from rtproof.core.phrases import quantity, value
 
 ALIKE = (
     *OTHER_QUANTITY,
@@ -27,8 +29,12 @@ ALIKE = (
 """Facts in which the runs of an experiment must agree, besides the settings."""
 MOST_TEXTS = 0.5
 """A setting that has more different texts than this share of the runs is a count, and no setting."""
+FEWEST_VIRTUAL = 4
+"""So many runs of each in virtual time, as for the shifts of a cell of the lab (docs/lab.md)."""
 WITH, WITHOUT = "with the advice", "without it"
 MOST_EXPERIMENTS = 2
+MOST_BESIDES = 2
+"""More settings that differ as well may be the reason of anything."""
 HEADLINE = ("second_maxima", "p99.9", "p99", "p50")
 """The figure that stands for a comparison in which no figure differs clearly, by preference."""
 
@@ -75,21 +81,28 @@ def _unsteady_paths(runs: Sequence[RunFigures]) -> frozenset[str]:
 
 
 def _experiments(a: RunGroup, b: RunGroup, unsteady: frozenset[str]) -> Iterator[tuple[str, OwnExperiment]]:
-    """Yield the checks that alone read all settings in which two groups differ, with what the groups show."""
+    """Yield the checks that read every setting in which two groups differ and that matters, with what they show."""
     settings = _settings(a[0], unsteady), _settings(b[0], unsteady)
     paths = settings[0].keys() | settings[1].keys()
     differing = {path for path in paths if settings[0].get(path) != settings[1].get(path)}
-    touched = [check for check in a[0].setup if check in b[0].setup and differing & _read(a, b, check)]
-    changed = [check for check in touched if _outcomes(a, check) != _outcomes(b, check)]
-    if not all(differing <= _read(a, b, check) for check in changed):
+    changed = [check for check in a[0].setup if check in b[0].setup and _outcomes(a, check) != _outcomes(b, check)]
+    read = {check: differing & _read(a, b, check) for check in changed}
+    judged = {path for paths in read.values() for path in paths}
+    besides = sorted(differing - judged)
+    if len(besides) > MOST_BESIDES or any(paths not in (set(), judged) for paths in read.values()):
         return
-    for check in changed:
+    for check in (check for check, paths in read.items() if paths):
         outcomes = _outcomes(a, check), _outcomes(b, check)
         if outcomes in (({Outcome.GOOD}, {Outcome.FINDING}), ({Outcome.FINDING}, {Outcome.GOOD})):
             good, bad = (a, b) if outcomes[0] == {Outcome.GOOD} else (b, a)
             told = _experiment(good, bad)
             if told:
-                yield check, told
+                yield check, replace(told, sentence=f"{told.sentence}{_besides(besides)}")
+
+
+def _besides(paths: Sequence[str]) -> str:
+    """Say which settings differ as well, in which no check finds fault on either side."""
+    return f" Besides, {' and '.join(paths)} differ{'s' if len(paths) == 1 else ''}." if paths else ""
 
 
 def _read(a: RunGroup, b: RunGroup, check: str) -> set[str]:
@@ -106,6 +119,8 @@ def _experiment(good: RunGroup, bad: RunGroup) -> OwnExperiment | None:
         found = compare_sides(good, bad, (WITH, WITHOUT))
     except UserError:
         return None
+    if deterministic_comparison(found):
+        return _in_virtual_time(good, bad)
     said = _SAID.get(found.finding)
     where = f"{quantity(len(good), 'run')} {WITH}, {len(bad)} {WITHOUT}, on Linux {_kernel(good)}"
     if said is None:
@@ -133,7 +148,27 @@ def _undecided(found: Comparison) -> str:
     fewest = min(len(found.a.runs), len(found.b.runs))
     if fewest < MIN_RUNS:
         return f"{MIN_RUNS} runs of each are needed"
-    return "runs in virtual time are no chance, and have no interval"
+    return "no figure can be judged"
+
+
+def _in_virtual_time(good: RunGroup, bad: RunGroup) -> OwnExperiment:
+    """Return what runs show in which nothing is chance, by the largest latency of each run."""
+    ends = [(min(largest), max(largest)) for largest in (_largest_values(good), _largest_values(bad))]
+    (low, high), (other_low, other_high) = ends
+    within = max(high / low, other_high / other_low)
+    enough = min(len(good), len(bad)) >= FEWEST_VIRTUAL
+    better, worse = (enough and ratio > within for ratio in (other_low / high, low / other_high))
+    said = "contradict this" if worse else "agree" if better else "show no clear effect"
+    return OwnExperiment(
+        f"Your own runs in virtual time {said}: the largest latency is {value(low)} to {value(high)} with the advice "
+        f"({quantity(len(good), 'run')}), {value(other_low)} to {value(other_high)} without it ({len(bad)}), on Linux "
+        f"{_kernel(good)}. Nothing in them is chance, so there is no interval.",
+        contradicts=worse,
+    )
+
+
+def _largest_values(runs: RunGroup) -> list[int]:
+    return [max(run.largest or 1, 1) for run in runs]
 
 
 def _deciding(found: Comparison) -> MetricEffect | None:
