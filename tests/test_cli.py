@@ -55,8 +55,8 @@ def test_the_version() -> None:
         (["--nope"], "rtproof: No such option '--nope' (see 'rtproof --help')\n"),
         (
             ["nope"],
-            "rtproof: there is no command 'nope'; there are: agent, attach, audit, compare, completion, cyclictest, explain, "
-            "export, history, judge, lab, loads, matrix, plan, profiles, report, run, show, stop, watch "
+            "rtproof: there is no command 'nope'; there are: agent, attach, audit, compare, completion, cyclictest, "
+            "explain, export, history, judge, lab, loads, matrix, plan, profiles, report, run, show, stop, watch "
             "(see 'rtproof --help')\n",
         ),
         (
