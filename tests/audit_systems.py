@@ -260,7 +260,7 @@ class Difference:
 SOUND_CPUS = frozenset({2, 3})
 SOUND_BOOT = (
     *("isolcpus=managed_irq,domain,2-3", "rcu_nocbs=2-3", "irqaffinity=0-1", "skew_tick=1", "nowatchdog"),
-    *("transparent_hugepage=never", "psi=0", "audit=0", "nohz=off", "numa_balancing=disable"),
+    *("psi=0", "audit=0", "nohz=off"),
 )
 """Arguments that the kernel's documentation and the vendors' guides advise for a control loop on CPUs 2 and 3."""
 SOUND_SETUP = (

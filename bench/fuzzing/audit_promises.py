@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an audit promises of any facts, however damaged: never ``good`` for what is not there.
+
+Each value that a good check names is looked up again in the bytes of the record, by code that shares nothing with the
+audit. Then what the check read is taken away, and the check must not stay good.
+"""
+
+import errno
+import re
+import struct
+import zlib
+from pathlib import Path
+
+from fuzzing.facts_mutations import StoredFile, without
+from rtproof.audit import judgement
+from rtproof.audit.audit_model import Audit, CheckResult, Outcome, ReadValue
+from rtproof.audit.facts import AuditRequest, Facts
+from rtproof.record.reading import open_record
+
+MAGIC = b"RTP\x1a"
+HEADER = struct.Struct("<4sIHHII")
+FILE_CHUNK = 3
+SHOWN = 120
+"""So much of a value is compared; pages shorten longer ones."""
+NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ENXIO, errno.ENODEV)
+NO_TEXT = re.compile(r"\((it is not there|it is not set|it is not given)\)")
+"""What a good check may have read in place of a text: what was looked for and is not there."""
+OF_WORD = re.compile(r"(?P<name>\S+) in (?P<path>/\S+)")
+REQUESTS = (AuditRequest(), AuditRequest(frozenset({1}), None, "control-loop"))
+Files = dict[str, list[StoredFile]]
+
+
+def files_in(content: bytes) -> Files:
+    """Each file in a record whose checksum is right, by its path, wherever it stands."""
+    found: Files = {}
+    at = content.find(MAGIC)
+    while at >= 0:
+        payload = _payload_at(content, at)
+        file = StoredFile.of(payload) if payload is not None else None
+        if file:
+            found.setdefault(file.path.decode(errors="replace"), []).append(file)
+        at = content.find(MAGIC, at + 1)
+    return found
+
+
+def _payload_at(content: bytes, at: int) -> bytes | None:
+    """The payload of the file's chunk that begins here; None if none does."""
+    if at + HEADER.size > len(content):
+        return None
+    _, length, kind, _, _, check = HEADER.unpack_from(content, at)
+    payload = content[at + HEADER.size : at + HEADER.size + length]
+    right = len(payload) == length and zlib.crc32(payload, zlib.crc32(content[at : at + 16])) == check
+    return payload if right and kind == FILE_CHUNK else None
+
+
+def audit_of(path: Path, request: AuditRequest) -> Audit:
+    """Judge the record in a file."""
+    return judgement.audit(Facts(open_record(path), request))
+
+
+def check_promises(content: bytes, folder: Path, request: AuditRequest, take_away: int) -> bytes:
+    """Judge the facts, hold every good check against the bytes; what came of each check. AssertionError says what broke.
+
+    take_away: of the good checks, every so many loses what it read.
+    """
+    path = folder / "facts.rtrec"
+    path.write_bytes(content)
+    audit = audit_of(path, request)
+    good = audit.of(Outcome.GOOD)
+    files = files_in(content)
+    for result in good:
+        complaint = why_not_good(result, files)
+        assert not complaint, f"{result.check.id} is good, but {complaint}"
+    for result in good[take_away % 7 :: 7]:
+        _take_away(result, content, path, request)
+    return "\n".join(f"{each.check.id} {each.outcome.value} {each.sentence}" for each in audit.results).encode()
+
+
+def why_not_good(result: CheckResult, files: Files) -> str:
+    """What a good check says that the record does not hold; "" if it holds all of it."""
+    if not result.read:
+        return "it names nothing that it read"
+    return next(filter(None, (_why_not_held(value, files) for value in result.read)), "")
+
+
+def _why_not_held(value: ReadValue, files: Files) -> str:
+    word = OF_WORD.fullmatch(value.path)
+    path = word["path"] if word else value.path
+    of_path = files.get(path, [])
+    whole = [file for file in of_path if not file.number and not file.cut]
+    if NO_TEXT.fullmatch(value.value):
+        looked = whole if word else [file for file in of_path if file.number in NOT_THERE] or _of_pattern(path, files)
+        return "" if looked else f"nobody saw that {value.path} is not there"
+    if not whole:
+        return f"the record has no whole {path}"
+    return "" if any(_holds(file, value, word["name"] if word else "") for file in whole) else _not_in(value)
+
+
+def _of_pattern(path: str, files: Files) -> list[StoredFile]:
+    """Patterns that the path fits and that fitted nothing."""
+    return [
+        file
+        for pattern, found in files.items()
+        for file in found
+        if "*" in pattern and file.number in NOT_THERE and _fits(path, pattern)
+    ]
+
+
+def _fits(path: str, pattern: str) -> bool:
+    parts = "".join("[^/]*" if part == "*" else re.escape(part) for part in re.split(r"(\*)", pattern))
+    return re.fullmatch(parts, path) is not None
+
+
+def _holds(file: StoredFile, value: ReadValue, name: str) -> bool:
+    """Whether the file's text has the value; for one word of a file, whether it has the name, too."""
+    text = _plain(file.content)
+    if not name:
+        return _plain(value.value.encode()).removesuffix("...")[:SHOWN] in text
+    flat = text.replace("-", "_") if file.path == b"/proc/cmdline" else text
+    return name.replace("-", "_") in flat and value.value.removesuffix("...")[:SHOWN] in text
+
+
+def _plain(content: bytes) -> str:
+    """The text in letters that every page shows, so that only these are compared."""
+    if content.startswith(b"\x1f\x8b"):
+        content = _unpacked(content)
+    return re.sub(r"[^!-~]+", " ", content.decode(errors="replace")).strip()
+
+
+def _unpacked(content: bytes) -> bytes:
+    try:
+        return zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(content, 8 << 20)
+    except zlib.error:
+        return b""
+
+
+def _not_in(value: ReadValue) -> str:
+    return f"{value.path} does not hold {value.value!r}"
+
+
+def _take_away(result: CheckResult, content: bytes, path: Path, request: AuditRequest) -> None:
+    """Without all that a good check read it must not be good, unless it now names something else that holds."""
+    words = [OF_WORD.fullmatch(value.path) for value in result.read]
+    read = {word["path"] if word else value.path for word, value in zip(words, result.read, strict=True)}
+    path.unlink()
+    rest = without(content, read)
+    path.write_bytes(rest)
+    again = judgement.judge_check(Facts(open_record(path), request), result.check)
+    if again.outcome is not Outcome.GOOD:
+        return
+    complaint = why_not_good(again, files_in(rest))
+    assert not complaint, f"without {', '.join(sorted(read))} {result.check.id} is good, but {complaint}"
