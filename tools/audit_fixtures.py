@@ -14,13 +14,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from audit_guests import AuditedGuest, collect_in
+from audit_guests import AGENT, AuditedGuest, collect_in
 from audit_systems import FOLDER, SOUND_BOOT, SOUND_SETUP, bytes_of_record, record_of_bytes, stored_place
 
 from rtproof.agents.build import build_agent
 from rtproof.core.errors import RtproofError
 from rtproof.record.contents import SystemFile
 
+APPLICATION = (
+    f"{AGENT} run --probe timer --cpus 2-3 --priority 80 --duration 60s -o /tmp/run.rtrec >/dev/null 2>&1 & sleep 3"
+)
+"""A program that does what real-time threads should: a policy, locked memory, a CPU of its own for each."""
+WRONG_APPLICATION = "awk 'BEGIN { while (1) { text = text \"x\"; if (length(text) > 4000000) text = \"\" } }' & sleep 1"
+"""A program that does nothing of this, and takes new memory all the time."""
 GUESTS = {
     **{
         f"debian-{series}{rt}{arch}": AuditedGuest(f"debian-{series}{rt}{arch}", 1 if arch == "-armhf" else 2)
@@ -30,6 +36,8 @@ GUESTS = {
     },
     "sound-6.12-rt": AuditedGuest("debian-6.12-rt", 4, SOUND_BOOT, SOUND_SETUP),
     "sound-6.1-rt": AuditedGuest("debian-6.1-rt", 4, SOUND_BOOT, SOUND_SETUP),
+    "sound-application": AuditedGuest("debian-6.12-rt", 4, SOUND_BOOT, (*SOUND_SETUP, APPLICATION), (), True),
+    "wrong-application": AuditedGuest("debian-6.12-rt", 4, SOUND_BOOT, (*SOUND_SETUP, WRONG_APPLICATION), (), True),
 }
 CONTAINER = """
 set -e

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Planted misconfigurations: the audit finds each by its own id, and nothing else."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from audit import outcomes_of_systems, table, try_plant, without_plant
+from audit_plants import PLANTS, REAL_PLANTS, SYSTEMS, Plant
+from audit_systems import FOLDER, BAD, bytes_of_record, record_of_bytes, stored_bytes, stored_names, stored_record
+
+from rtproof.audit import check_file, judgement
+from rtproof.audit.check import Severity
+from rtproof.audit.facts import Facts
+
+ROOM = 3 << 20
+FEWEST_PLANTS, FEWEST_TOGETHER, FEWEST_IN_GUESTS = 60, 5, 12
+
+
+@pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.name)
+def test_a_planted_misconfiguration_is_found_and_nothing_else(plant: Plant) -> None:
+    tried = try_plant(plant)
+    assert tried.missed == frozenset()
+    assert tried.false == frozenset()
+    assert tried.lost == frozenset()
+
+
+def test_there_are_enough_plants_with_names_and_checks_of_their_own() -> None:
+    known = {check.id for check in check_file.all_checks()}
+    together = [plant for plant in PLANTS if len(plant.edits) > 1 and plant.together]
+    assert len(PLANTS) - len(together) >= FEWEST_PLANTS
+    assert len(together) >= FEWEST_TOGETHER
+    assert len(REAL_PLANTS) >= FEWEST_IN_GUESTS
+    assert [name for name, count in Counter(plant.name for plant in PLANTS).items() if count > 1] == []
+    assert {name for plant in (*PLANTS, *REAL_PLANTS) for name in plant.expected} <= known
+
+
+def test_the_stored_systems_are_small_and_of_every_lab_kernel() -> None:
+    assert sum(path.stat().st_size for path in FOLDER.iterdir()) < ROOM
+    kernels = {f"debian-{series}{rt}{arch}" for series in ("6.1", "6.12") for rt in ("", "-rt") for arch in ARCHES}
+    assert kernels | {"virtual-machine", "container", "container-user"} <= set(stored_names())
+
+
+ARCHES = ("", "-arm64", "-armhf")
+
+
+def test_a_record_that_is_written_again_says_the_same() -> None:
+    record = stored_record("debian-6.12-rt")
+    again = record_of_bytes(bytes_of_record(record))
+    assert (again.begin, again.facts, again.files, again.end) == (record.begin, record.facts, record.files, record.end)
+    assert record_of_bytes(stored_bytes("debian-6.12-rt")).files == record.files
+
+
+@pytest.mark.parametrize("name", stored_names())
+def test_every_stored_system_is_judged_whole_and_twice_alike(name: str) -> None:
+    audits = [judgement.audit(Facts(stored_record(name))) for _ in range(2)]
+    assert audits[0] == audits[1]
+    assert audits[0].collected
+    assert [result.check for result in audits[0].results] == list(check_file.all_checks())
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_a_sound_system_has_no_finding_above_low_but_those_that_hold(name: str) -> None:
+    system = SYSTEMS[name]
+    found = {
+        result.check.id
+        for outcome in BAD
+        for result in system.audit().of(outcome)
+        if result.severity.rank < Severity.LOW.rank
+    }
+    assert found == set(HOLDS.get(name, ()))
+
+
+HOLDS: dict[str, tuple[str, ...]] = {}
+"""Of the systems that plants are put into: findings above low that hold, as a person judged."""
+
+
+def test_the_table_counts_found_missed_and_false() -> None:
+    plants = [plant for plant in PLANTS if "mem.thp" in plant.expected][:1]
+    tried = [try_plant(plant) for plant in plants]
+    assert table(tried)["mem.thp"] == {"found": 1, "missed": 0, "false": 0}
+    wrong = [try_plant(Plant("wrong", plants[0].system, plants[0].edits, ("mem.ksm",)))]
+    assert table(wrong)["mem.thp"] == {"found": 0, "missed": 0, "false": 1}
+    assert table(wrong)["mem.ksm"] == {"found": 0, "missed": 1, "false": 0}
+    assert not wrong[0].right
+
+
+def test_every_check_has_a_plant() -> None:
+    assert without_plant() == []
+
+
+def test_the_systems_of_the_bench_are_all_there(tmp_path: Path) -> None:
+    found = outcomes_of_systems()
+    assert set(found) == {*stored_names(), *SYSTEMS}
+    assert all(sum(each["outcomes"].values()) == len(check_file.all_checks()) for each in found.values())
