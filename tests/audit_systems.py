@@ -146,6 +146,18 @@ def swap(path: str, pattern: str, new: str) -> Edit:
     return edit
 
 
+def every(pattern: str, content: str) -> Edit:
+    """Each file that fits has this text; at least one must be there."""
+
+    def edit(system: EditedSystem) -> None:
+        found = [path for at, path in system.files if at is Moment.START and path != pattern and fits(path, pattern)]
+        assert found, f"nothing fits {pattern}"
+        for path in found:
+            system.put(path, content)
+
+    return edit
+
+
 def line(path: str, added: str, *, moment: Moment = Moment.START) -> Edit:
     """A file has one more line at its end; a file that was not there has only this one."""
 
@@ -260,12 +272,12 @@ class Difference:
 SOUND_CPUS = frozenset({2, 3})
 SOUND_BOOT = (
     *("isolcpus=managed_irq,domain,2-3", "rcu_nocbs=2-3", "irqaffinity=0-1", "skew_tick=1", "nowatchdog"),
-    *("psi=0", "audit=0", "nohz=off"),
+    *("psi=0", "audit=0", "nohz=off", "rcutree.enable_rcu_lazy=0"),
 )
 """Arguments that the kernel's documentation and the vendors' guides advise for a control loop on CPUs 2 and 3."""
 SOUND_SETUP = (
     "set -- vm/stat_interval=10 vm/compaction_proactiveness=0 vm/compact_unevictable_allowed=0",
-    'set -- "$@" vm/watermark_boost_factor=0 vm/overcommit_memory=0 kernel/timer_migration=0',
+    'set -- "$@" vm/watermark_boost_factor=0 vm/overcommit_memory=2 vm/dirty_ratio=10 kernel/timer_migration=0',
     'set -- "$@" kernel/hung_task_timeout_secs=0 kernel/sched_schedstats=0 kernel/numa_balancing=0',
     'set -- "$@" kernel/sched_rt_runtime_us=-1',
     'for each; do echo "${each#*=}" > "/proc/sys/${each%%=*}"; done 2>/dev/null',
@@ -273,7 +285,9 @@ SOUND_SETUP = (
     "for mask in /sys/devices/virtual/workqueue/cpumask /sys/devices/virtual/workqueue/*/cpumask; do",
     "[ -e $mask ] && echo 3 > $mask; done",
     "for each in /sys/kernel/debug/sched/fair_server/cpu*/runtime; do [ -e $each ] && echo 0 > $each; done",
-    "echo 0 > /sys/kernel/mm/transparent_hugepage/khugepaged/defrag",
+    "(echo 0 > /sys/kernel/mm/transparent_hugepage/khugepaged/defrag) 2>/dev/null",
+    "(echo never > /sys/kernel/mm/transparent_hugepage/enabled) 2>/dev/null",
+    "for task in /proc/[0-9]*/task/[0-9]*; do taskset -p 3 ${task##*/}; done >/dev/null 2>&1",
     "mount -t cgroup2 cgroup2 /sys/fs/cgroup",
     "mount -t securityfs securityfs /sys/kernel/security",
     "ulimit -r 99; ulimit -l unlimited",

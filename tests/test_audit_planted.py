@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from audit import outcomes_of_systems, table, try_plant, without_plant
 from audit_plants import PLANTS, REAL_PLANTS, SYSTEMS, Plant
-from audit_systems import FOLDER, BAD, bytes_of_record, record_of_bytes, stored_bytes, stored_names, stored_record
+from audit_systems import BAD, FOLDER, bytes_of_record, record_of_bytes, stored_bytes, stored_names, stored_record
 
 from rtproof.audit import check_file, judgement
 from rtproof.audit.check import Severity

@@ -22,10 +22,10 @@ from rtproof.core.errors import RtproofError
 from rtproof.record.contents import SystemFile
 
 APPLICATION = (
-    f"{AGENT} run --probe timer --cpus 2-3 --priority 80 --duration 60s -o /tmp/run.rtrec >/dev/null 2>&1 & sleep 3"
+    f"taskset f {AGENT} run --probe timer --cpus 2-3 --priority 80 --duration 60s -o /tmp/run.rtrec >/dev/null 2>&1 & sleep 3"
 )
 """A program that does what real-time threads should: a policy, locked memory, a CPU of its own for each."""
-WRONG_APPLICATION = "awk 'BEGIN { while (1) { text = text \"x\"; if (length(text) > 4000000) text = \"\" } }' & sleep 1"
+WRONG_APPLICATION = 'awk \'BEGIN { while (1) { text = text "x"; if (length(text) > 4000000) text = "" } }\' & sleep 1'
 """A program that does nothing of this, and takes new memory all the time."""
 GUESTS = {
     **{
@@ -36,6 +36,7 @@ GUESTS = {
     },
     "sound-6.12-rt": AuditedGuest("debian-6.12-rt", 4, SOUND_BOOT, SOUND_SETUP),
     "sound-6.1-rt": AuditedGuest("debian-6.1-rt", 4, SOUND_BOOT, SOUND_SETUP),
+    "sound-6.12": AuditedGuest("debian-6.12", 4, (*SOUND_BOOT, "preempt=full", "threadirqs"), SOUND_SETUP),
     "sound-application": AuditedGuest("debian-6.12-rt", 4, SOUND_BOOT, (*SOUND_SETUP, APPLICATION), (), True),
     "wrong-application": AuditedGuest("debian-6.12-rt", 4, SOUND_BOOT, (*SOUND_SETUP, WRONG_APPLICATION), (), True),
 }

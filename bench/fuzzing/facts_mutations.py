@@ -17,8 +17,26 @@ NUMBERS = (
 )
 GARBAGE = (
     *(b"", b"\n", b"\0", b"\0" * 4096, b"-1\n", b"99999999999999999999\n", b"0x\n", b"always madvise never\n"),
-    *(b"[always] madvise never\n", b"\xff\xfe\n", b"0-\n", b"0-3,8-\n", b"nan\n", b"y\n", b"n/a\n", b"\x1b[2J", b"0\n1\n"),
-    *(b"yes", b"no: 1 Operation not permitted\n", b"0\t0\t0\t0\n", b"(null)\n", b"fffffffff\n", b"1" * 5000, b"isolated\n"),
+    *(
+        b"[always] madvise never\n",
+        b"\xff\xfe\n",
+        b"0-\n",
+        b"0-3,8-\n",
+        b"nan\n",
+        b"y\n",
+        b"n/a\n",
+        b"\x1b[2J",
+        b"0\n1\n",
+    ),
+    *(
+        b"yes",
+        b"no: 1 Operation not permitted\n",
+        b"0\t0\t0\t0\n",
+        b"(null)\n",
+        b"fffffffff\n",
+        b"1" * 5000,
+        b"isolated\n",
+    ),
 )
 MOMENTS = 4
 
