@@ -35,7 +35,7 @@ RESULT = Path(__file__).parent.parent / "build" / "bench-audit.json"
 
 @dataclass(frozen=True)
 class Tried:
-    """What came of a plant. found, missed: of what it should be found by. false: other complaints. lost: as Difference."""
+    """What came of a plant. found, missed: of what should find it. false: other complaints. lost: as in Difference."""
 
     name: str
     system: str

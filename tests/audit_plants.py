@@ -4,7 +4,7 @@
 ``PLANTS`` are put into stored facts, ``REAL_PLANTS`` into guests that boot with them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from audit_guests import AuditedGuest
 from audit_systems import (
@@ -54,7 +54,7 @@ class RealPlant:
     expected: tuple[str, ...]
     boot: tuple[str, ...] = ()
     setup: tuple[str, ...] = ()
-    request: AuditRequest = AuditRequest()
+    request: AuditRequest = field(default_factory=AuditRequest)
 
 
 def _on_every_cpu(path: str, content: str, *, both: bool = False) -> tuple[Edit, ...]:
@@ -382,7 +382,7 @@ PLANTS: tuple[Plant, ...] = (
             boot("kthread_cpus=0-1"),
             line(
                 LOG,
-                '<5>[    0.01] Unknown kernel command line parameters "kthread_cpus=0-1", will be passed to user space.',
+                '<5>[    0.01] Unknown kernel command line parameters "kthread_cpus=0-1", will be passed to user',
             ),
         ),
         ("boot.unknown", "boot.kthread_cpus"),

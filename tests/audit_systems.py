@@ -83,7 +83,8 @@ class EditedSystem:
     def text(self, path: str, moment: Moment = Moment.START) -> str:
         """The text of a file. AssertionError if it has none: an edit would say nothing."""
         file = self.files.get((moment, path))
-        assert file and not file.errno, f"{path} cannot be edited: it was not read"
+        assert file is not None, f"{path} cannot be edited: nobody looked for it"
+        assert not file.errno, f"{path} cannot be edited: error {file.errno}"
         return file.content.decode(errors="replace")
 
     def put(self, path: str, content: str | int, moment: Moment = Moment.START) -> None:

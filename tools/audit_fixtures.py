@@ -22,7 +22,8 @@ from rtproof.core.errors import RtproofError
 from rtproof.record.contents import SystemFile
 
 APPLICATION = (
-    f"taskset f {AGENT} run --probe timer --cpus 2-3 --priority 80 --duration 60s -o /tmp/run.rtrec >/dev/null 2>&1 & sleep 3"
+    f"taskset f {AGENT} run --probe timer --cpus 2-3 --priority 80 --duration 60s -o /tmp/run.rtrec "
+    ">/dev/null 2>&1 & sleep 3"
 )
 """A program that does what real-time threads should: a policy, locked memory, a CPU of its own for each."""
 WRONG_APPLICATION = 'awk \'BEGIN { while (1) { text = text "x"; if (length(text) > 4000000) text = "" } }\' & sleep 1'

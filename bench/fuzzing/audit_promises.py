@@ -59,7 +59,7 @@ def audit_of(path: Path, request: AuditRequest) -> Audit:
 
 
 def check_promises(content: bytes, folder: Path, request: AuditRequest, take_away: int) -> bytes:
-    """Judge the facts, hold every good check against the bytes; what came of each check. AssertionError says what broke.
+    """Judge the facts, hold every good check against the bytes; what came of each. AssertionError says what broke.
 
     take_away: of the good checks, every so many loses what it read.
     """
