@@ -23,6 +23,7 @@ from audit_systems import (
     option,
     put,
     swap,
+    swap_at_end,
 )
 
 from rtproof.audit.facts import AuditRequest
@@ -69,7 +70,7 @@ LAB = (
 """Takes out what only guests of the lab have: an argument of theirs, and the kernel's own warning of fair_server."""
 BARE_METAL: tuple[Edit, ...] = (
     swap("/proc/cpuinfo", r"AuthenticAMD", "GenuineIntel"),
-    swap("/proc/cpuinfo", r" hypervisor\b", " constant_tsc nonstop_tsc tsc_reliable"),
+    swap("/proc/cpuinfo", r" hypervisor\b", " constant_tsc nonstop_tsc tsc_adjust"),
     put("hypervisor", ""),
     put("/sys/class/dmi/id/sys_vendor", "Dell Inc.\n"),
     put("/sys/class/dmi/id/bios_date", "03/14/2026\n"),
@@ -107,12 +108,13 @@ BARE_METAL: tuple[Edit, ...] = (
     every(f"{CPU}/vulnerabilities/*", "Not affected\n"),
     *_on_every_cpu(f"{CPU}/cpu{{}}/topology/thread_siblings_list", "{}\n"),
     put(f"{CPU}/smt/active", "0\n"),
+    *(put(f"{CPU}/cpu{cpu}/cache/index3/shared_cpu_list", "0-1\n" if cpu < 2 else "2-3\n") for cpu in FOUR),
     *_on_every_cpu("/sys/devices/system/machinecheck/machinecheck{}/check_interval", "0\n"),
     *_on_every_cpu("/sys/devices/system/machinecheck/machinecheck{}/ignore_ce", "1\n"),
 )
 """The sound guest as a PC with a processor by Intel, well set: what a virtual machine does not have."""
 SYSTEMS: dict[str, System] = {
-    "sound": System("sound-6.12-rt", LAB),
+    "sound": System("sound-6.12-rt", (*LAB, put(f"{CPU}/cpuidle/current_governor", "haltpoll\n"))),
     "pc": System("sound-6.12-rt", (*LAB, *BARE_METAL)),
     "older": System("sound-6.1-rt", LAB),
     "stock": System("sound-6.12", LAB),
@@ -152,7 +154,7 @@ PLANTS: tuple[Plant, ...] = (
         ("pm.uncore",),
     ),
     Plant("deep-idle-state", "pc", (put(f"{CPU}/cpu3/cpuidle/state2/disable", "0\n"),), ("pm.cstate",)),
-    Plant("idle-words", "pc", (boot("intel_idle.max_cstate=0"),), ("pm.cstate.cmd",)),
+    Plant("idle-words", "pc", (boot("intel_idle.max_cstate=0"),), ("pm.cstate.cmd", "boot.conflict")),
     Plant(
         "power-efficient-work",
         "pc",
@@ -197,9 +199,9 @@ PLANTS: tuple[Plant, ...] = (
         "slow-clock-source",
         "pc",
         (swap(f"{CPU.removesuffix('cpu')}clocksource/clocksource0/current_clocksource", "tsc", "hpet"),),
-        ("clk.source",),
+        ("clk.source", "clk.watchdog"),
     ),
-    Plant("tsc-stops-in-idle", "pc", (swap("/proc/cpuinfo", " nonstop_tsc", ""),), ("clk.tsc",)),
+    Plant("tsc-stops-in-idle", "pc", (swap("/proc/cpuinfo", " nonstop_tsc", ""),), ("clk.tsc", "clk.watchdog")),
     Plant(
         "clock-adjusted",
         "pc",
@@ -243,8 +245,10 @@ PLANTS: tuple[Plant, ...] = (
     Plant("numa-balancing", "stock", (put(f"{SYSCTL}/kernel/numa_balancing", "1\n"),), ("sched.numa",)),
     Plant("bpf-scheduler", "sound", (put("/sys/kernel/sched_ext/state", "enabled\n"),), ("sched.ext_server",)),
     Plant("autogroups", "sound", (put(f"{SYSCTL}/kernel/sched_autogroup_enabled", "1\n"),), ("sched.autogroup",)),
-    Plant("priority-99", "sound", (line("tasks", "812 812 1 FF 99 - 0 0-1 400100 plc"),), ("sched.prio99",)),
-    Plant("deadline-thread", "sound", (line("tasks", "813 813 1 DLN - - 0 0-1 400100 camera"),), ("sched.deadline",)),
+    Plant("priority-99", "sound", (line("tasks", "812 812 1 FF 99 - 0 0-1 0x00400100 plc"),), ("sched.prio99",)),
+    Plant(
+        "deadline-thread", "sound", (line("tasks", "813 813 1 DLN - - 0 0-1 0x00400100 camera"),), ("sched.deadline",)
+    ),
     # Console, tracing, watchdogs
     Plant("messages-on-serial-line", "stock", (put(f"{SYSCTL}/kernel/printk", "7\t4\t1\t7\n"),), ("con.printk",)),
     Plant("function-tracer", "sound", (put("/sys/kernel/tracing/current_tracer", "function\n"),), ("trace.active",)),
@@ -255,7 +259,7 @@ PLANTS: tuple[Plant, ...] = (
         "lockup-detector",
         "sound",
         (put(f"{SYSCTL}/kernel/watchdog", "1\n"), put(f"{SYSCTL}/kernel/watchdog_cpumask", "0-3\n")),
-        ("wd.soft",),
+        ("wd.soft", "kern.lockup.cfg"),
     ),
     Plant("hung-tasks", "sound", (put(f"{SYSCTL}/kernel/hung_task_timeout_secs", "120\n"),), ("wd.hung",)),
     Plant("watchdog-not-fed", "pc", (put("/sys/class/watchdog/watchdog0/state", "inactive\n"),), ("wd.hw",)),
@@ -264,16 +268,24 @@ PLANTS: tuple[Plant, ...] = (
     Plant(
         "two-tuners",
         "sound",
-        (line("tasks", "701 701 1 TS - 0 0 0-3 400100 tuned"), line("tasks", "702 702 1 TS - 0 0 0-3 400100 tlp")),
+        (
+            line("tasks", "701 701 1 TS - 0 0 0-1 0x00400100 tuned"),
+            line("tasks", "702 702 1 TS - 0 0 0-1 0x00400100 tlp"),
+        ),
         ("svc.tuners",),
     ),
-    Plant("cron", "sound", (line("tasks", "705 705 1 TS - 0 0 0-1 400100 cron"),), ("svc.noise",)),
-    Plant("stalld", "sound", (line("tasks", "706 706 1 TS - 0 0 0-1 400100 stalld"),), ("svc.stalld",)),
+    Plant("cron", "sound", (line("tasks", "705 705 1 TS - 0 0 0-1 0x00400100 cron"),), ("svc.noise",)),
+    Plant("stalld", "sound", (line("tasks", "706 706 1 TS - 0 0 0-1 0x00400100 stalld"),), ("svc.stalld",)),
     # Hardware
     Plant("interrupts-of-firmware", "pc", (at_end("smi", "".join(f"cpu{cpu} 43\n" for cpu in FOUR)),), ("hw.smi",)),
     Plant("old-firmware", "pc", (put("/sys/class/dmi/id/bios_date", "07/01/2015\n"),), ("hw.bios",)),
     Plant("corrected-memory-errors", "pc", (at_end("/sys/devices/system/edac/mc/mc0/ce_count", "2\n"),), ("hw.edac",)),
-    Plant("virtual-machine", "pc", (swap("/proc/cpuinfo", " constant_tsc", " hypervisor constant_tsc"),), ("hw.virt",)),
+    Plant(
+        "virtual-machine",
+        "pc",
+        (swap("/proc/cpuinfo", " constant_tsc", " hypervisor constant_tsc"),),
+        ("hw.virt", "pm.vm.haltpoll"),
+    ),
     # How the kernel was built, and what it says about itself
     Plant(
         "no-real-time-kernel",
@@ -285,7 +297,7 @@ PLANTS: tuple[Plant, ...] = (
         ),
         ("kern.preempt.rt", "kern.preempt.mode", "kern.irq.thread"),
     ),
-    Plant("contradicting-configuration", "sound", (option(PREEMPT_RT="n"),), ("kern.preempt.rt",)),
+    Plant("contradicting-configuration", "sound", (option(PREEMPT_RT="n"),), ("kern.preempt.rt", "kern.preempt.mode")),
     Plant(
         "preemption-voluntary",
         "stock",
@@ -347,13 +359,18 @@ PLANTS: tuple[Plant, ...] = (
         ("kern.trace.avail",),
     ),
     Plant(
-        "calls-of-firmware", "sound", (put("/sys/firmware/efi/", "config_table\nfw_vendor\nruntime\n"),), ("kern.efi",)
+        "calls-of-firmware",
+        "sound",
+        (
+            option(EFI_DISABLE_RUNTIME="n"),
+            put("/sys/firmware/efi/", "config_table\nfw_vendor\nruntime\n"),
+            gone("/sys/devices/virtual/workqueue/efi_runtime/cpumask"),
+        ),
+        ("kern.efi",),
     ),
     Plant("display", "sound", (put("/sys/class/drm/", "card0\ncard0-HDMI-A-1\nversion\n"),), ("kern.drm",)),
     Plant("default-governor", "pc", (boot("cpufreq.default_governor=schedutil"),), ("kern.cpufreq.cfg",)),
-    Plant(
-        "known-bug", "sound", (kernel("6.12.10-rt-amd64", "#1 SMP PREEMPT_RT Sat Jan 18 2025"),), ("kern.bugwindow",)
-    ),
+    Plant("known-bug", "sound", (kernel("6.12.0-rt-amd64", "#1 SMP PREEMPT_RT Sat Jan 18 2025"),), ("kern.bugwindow",)),
     Plant(
         "lockdown",
         "sound",
@@ -396,8 +413,8 @@ PLANTS: tuple[Plant, ...] = (
     Plant(
         "letter-left-in-a-list",
         "sound",
-        (swap("/proc/cmdline", "rcu_nocbs=2-3", "rcu_nocbs=2-N"),),
-        ("boot.conflict", "kern.rcu.nocb"),
+        (swap("/proc/cmdline", "irqaffinity=0-1", "irqaffinity=0-X"),),
+        ("boot.conflict",),
     ),
     Plant(
         "boot-loader-ignored",
@@ -442,7 +459,11 @@ PLANTS: tuple[Plant, ...] = (
     Plant(
         "not-isolated",
         "sound",
-        (put(f"{CPU}/isolated", "\n"), swap("/proc/cmdline", r"isolcpus=\S+ ", "")),
+        (
+            put(f"{CPU}/isolated", "\n"),
+            put("/sys/fs/cgroup/cpuset.cpus.isolated", "\n"),
+            swap("/proc/cmdline", r"isolcpus=\S+ ", ""),
+        ),
         ("iso.partition", "boot.isolcpus"),
         AuditRequest(SOUND_CPUS),
     ),
@@ -569,11 +590,7 @@ PLANTS: tuple[Plant, ...] = (
     Plant(
         "pages-moved",
         "sound",
-        (
-            swap("/proc/vmstat", r"^pgmajfault \d+", "pgmajfault 100"),
-            swap("/proc/vmstat", r"^compact_stall \d+", "compact_stall 3"),
-            at_end("/proc/vmstat", "pgmajfault 107\ncompact_stall 3\n"),
-        ),
+        (swap_at_end("/proc/vmstat", r"^pgmajfault \d+", "pgmajfault 99999"),),
         ("mem.evid",),
     ),
     Plant(
@@ -619,15 +636,164 @@ PLANTS: tuple[Plant, ...] = (
     ),
     Plant("one-cpu", "arm", (put(f"{CPU}/online", "0\n", both=True),), ("hw.single",)),
     Plant("container", "sound", (put("/proc/1/cgroup", "0::/docker/4cd1\n"),), ("svc.container",)),
+    # What needs the whole list of threads, or two moments
+    Plant(
+        "watchdogs-on",
+        "sound",
+        (
+            boot_without("nowatchdog"),
+            put(f"{SYSCTL}/kernel/watchdog", "1\n"),
+            put(f"{SYSCTL}/kernel/soft_watchdog", "1\n"),
+            put(f"{SYSCTL}/kernel/watchdog_cpumask", "0-3\n"),
+        ),
+        ("boot.nowatchdog", "kern.lockup.cfg", "wd.soft"),
+    ),
+    Plant(
+        "application-faults",
+        "application",
+        (swap_at_end("process/faults", r"^(\d+) \d+ (\d+)$", r"\1 90000 \2"),),
+        ("sched.app.faults",),
+    ),
+    Plant(
+        "managed-interrupt",
+        "sound",
+        (
+            put("/sys/kernel/irq/11/actions", "nvme0q3\n"),
+            put("/proc/irq/11/smp_affinity_list", "1-2\n"),
+            put("/proc/irq/11/smp_affinity", "6\n"),
+            put("/proc/irq/11/effective_affinity_list", "2\n"),
+        ),
+        ("iso.irq.managed",),
+    ),
+    Plant(
+        "flood-of-interrupts",
+        "sound",
+        (swap_at_end("/proc/interrupts", r"^(  4: +\d+ +\d+) +\d+", r"\1 700"),),
+        ("iso.irq.flood",),
+    ),
+    Plant(
+        "services-anywhere",
+        "sound",
+        (swap("tasks", r"^1 1 0 TS - 0 (\d+) \S+ (\S+) init$", r"1 1 0 TS - 0 \1 0-3 \2 systemd"),),
+        ("iso.systemd", "iso.tasks"),
+    ),
+    # Several at once
+    Plant(
+        "fresh-installation",
+        "sound",
+        (
+            boot_without("isolcpus", "rcu_nocbs", "skew_tick", "nohz"),
+            put(f"{CPU}/isolated", "\n"),
+            put("/sys/fs/cgroup/cpuset.cpus.isolated", "\n"),
+            put(f"{SYSCTL}/vm/stat_interval", "1\n"),
+            put(f"{SYSCTL}/vm/compact_unevictable_allowed", "1\n"),
+            put(f"{SYSCTL}/kernel/timer_migration", "1\n"),
+        ),
+        (
+            *("iso.partition", "boot.isolcpus", "kern.rcu.nocb", "boot.skew_tick", "kern.nohz.periodic", "mem.stat"),
+            *("mem.compact.unevict", "sched.timer_migration"),
+        ),
+        AuditRequest(SOUND_CPUS),
+        True,
+    ),
+    Plant(
+        "desktop-on-a-pc",
+        "pc",
+        (
+            put(f"{CPU}/cpufreq/policy2/scaling_governor", "powersave\n"),
+            put(f"{CPU}/cpufreq/policy2/scaling_min_freq", "800000\n"),
+            put(f"{CPU}/cpu3/cpuidle/state2/disable", "0\n"),
+            put(f"{CPU}/intel_pstate/no_turbo", "0\n"),
+            line("tasks", "703 703 1 TS - 0 0 0-1 0x00400100 irqbalance"),
+            line("tasks", "705 705 1 TS - 0 0 0-1 0x00400100 cron"),
+        ),
+        ("pm.governor", "pm.freq.fixed", "pm.cstate", "pm.turbo", "iso.irqbalance", "svc.noise"),
+        None,
+        True,
+    ),
+    Plant(
+        "debugging-kernel",
+        "sound",
+        (option(PROVE_LOCKING="y", LOCKDEP="y", DEBUG_PREEMPT="y", KASAN="y", DEBUG_OBJECTS="y", SLUB_DEBUG_ON="y"),),
+        ("kern.dbg.lockdep", "kern.dbg.preempt", "kern.dbg.san", "kern.dbg.objects", "kern.dbg.slub"),
+        None,
+        True,
+    ),
+    Plant(
+        "left-over-from-measuring",
+        "pc",
+        (
+            put("/sys/kernel/tracing/set_event", "sched:sched_switch\n"),
+            put("dma-latency", "0\n"),
+            put("dma-latency-holders", "900 cyclictest\n"),
+            put("perf-users", "930 perf 4\n"),
+            put(f"{SYSCTL}/kernel/sched_schedstats", "1\n"),
+        ),
+        ("trace.active", "pm.qos.dma", "trace.perf", "kern.dbg.latencytop"),
+        None,
+        True,
+    ),
+    Plant(
+        "unprivileged-and-swapping",
+        "sound",
+        (
+            put("rt-permitted", "no: 1 Operation not permitted\n"),
+            put("lock-permitted", "no: 1 Operation not permitted\n"),
+            line("/proc/swaps", "/dev/sda2 partition 4194300 0 -2"),
+            put("/sys/kernel/mm/ksm/run", "1\n"),
+        ),
+        ("sched.rt.permitted", "sched.memlock", "mem.swap", "mem.ksm"),
+        None,
+        True,
+    ),
 )
 
-SOUND_GUEST = AuditedGuest("debian-6.1-rt", 4, SOUND_BOOT, SOUND_SETUP)
+SOUND_GUEST = AuditedGuest("debian-6.12-rt", 4, SOUND_BOOT, SOUND_SETUP)
+OLDER_GUEST = AuditedGuest("debian-6.1-rt", 4, SOUND_BOOT, SOUND_SETUP)
+STOCK_GUEST = AuditedGuest("debian-6.12", 4, (*SOUND_BOOT, "preempt=full", "threadirqs"), SOUND_SETUP)
+
+
+def _written(name: str, guest: AuditedGuest, path: str, text: str, *expected: str) -> RealPlant:
+    return RealPlant(name, guest, expected, (), (f"echo {text} > {path}",))
+
+
+def _at_boot(name: str, guest: AuditedGuest, words: str, *expected: str) -> RealPlant:
+    return RealPlant(name, guest, expected, tuple(words.split()))
+
+
 REAL_PLANTS: tuple[RealPlant, ...] = (
-    RealPlant(
-        "compaction-of-locked-memory",
-        SOUND_GUEST,
-        ("mem.compact.unevict",),
-        (),
-        ("echo 1 > /proc/sys/vm/compact_unevictable_allowed",),
+    _written("locked-pages-moved", SOUND_GUEST, f"{SYSCTL}/vm/compact_unevictable_allowed", "1", "mem.compact.unevict"),
+    _written("background-compaction", SOUND_GUEST, f"{SYSCTL}/vm/compaction_proactiveness", "20", "mem.compact.pro"),
+    _written("watermark-boost", SOUND_GUEST, f"{SYSCTL}/vm/watermark_boost_factor", "15000", "mem.minfree"),
+    _written("timers-migrate", SOUND_GUEST, f"{SYSCTL}/kernel/timer_migration", "1", "sched.timer_migration"),
+    _written("same-pages-merged", SOUND_GUEST, "/sys/kernel/mm/ksm/run", "1", "mem.ksm"),
+    _written("much-dirty-memory", SOUND_GUEST, f"{SYSCTL}/vm/dirty_ratio", "40", "mem.dirty"),
+    _written("hung-tasks", SOUND_GUEST, f"{SYSCTL}/kernel/hung_task_timeout_secs", "120", "wd.hung"),
+    _written("scheduler-statistics", SOUND_GUEST, f"{SYSCTL}/kernel/sched_schedstats", "1", "kern.dbg.latencytop"),
+    _written("panic-after-lockup", SOUND_GUEST, f"{SYSCTL}/kernel/softlockup_panic", "1", "wd.panic"),
+    _written("lockup-detector", SOUND_GUEST, f"{SYSCTL}/kernel/watchdog", "1", "wd.soft", "kern.lockup.cfg"),
+    _written("unbound-work-anywhere", SOUND_GUEST, "/sys/devices/virtual/workqueue/cpumask", "f", "iso.wq"),
+    _written(
+        *("new-interrupts-anywhere", SOUND_GUEST, "/proc/irq/default_smp_affinity", "f", "boot.irqaffinity"),
+        "iso.irq.default",
     ),
+    _written("interrupt-on-isolated-cpu", SOUND_GUEST, "/proc/irq/8/smp_affinity_list", "3", "iso.irq.eff"),
+    _written("events-traced", SOUND_GUEST, "/sys/kernel/tracing/events/sched/sched_waking/enable", "1", "trace.active"),
+    _written(
+        *("slow-clock-source", SOUND_GUEST, "/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        *("hpet", "clk.source"),
+    ),
+    RealPlant("program-on-isolated-cpu", SOUND_GUEST, ("iso.tasks",), (), ("taskset 8 sleep 1000 &",)),
+    RealPlant("priority-99", SOUND_GUEST, ("sched.prio99",), (), ("chrt -f 99 sleep 1000 &",)),
+    _at_boot("tick-stops", SOUND_GUEST, "nohz=on", "kern.nohz.periodic"),
+    _at_boot("misspelt-parameter", SOUND_GUEST, "irq_affinity=0-1", "boot.unknown"),
+    _at_boot("idle-cpu-polls", SOUND_GUEST, "idle=poll", "boot.idle"),
+    _at_boot("ticks-at-once", SOUND_GUEST, "skew_tick=0", "boot.skew_tick"),
+    _at_boot("pressure-stalls", SOUND_GUEST, "psi=1", "boot.psi"),
+    _written("throttled", OLDER_GUEST, f"{SYSCTL}/kernel/sched_rt_runtime_us", "950000", "sched.rt_throttle"),
+    _written("counts-of-memory", OLDER_GUEST, f"{SYSCTL}/vm/stat_interval", "1", "mem.stat"),
+    _written("preemption-voluntary", STOCK_GUEST, "/sys/kernel/debug/sched/preempt", "voluntary", "kern.preempt.mode"),
+    _written("huge-pages", STOCK_GUEST, "/sys/kernel/mm/transparent_hugepage/enabled", "always", "mem.thp"),
+    _written("numa-balancing", STOCK_GUEST, f"{SYSCTL}/kernel/numa_balancing", "1", "sched.numa"),
+    _written("messages-on-serial-line", STOCK_GUEST, f"{SYSCTL}/kernel/printk", "7", "con.printk"),
 )

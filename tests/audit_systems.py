@@ -159,6 +159,17 @@ def every(pattern: str, content: str) -> Edit:
     return edit
 
 
+def swap_at_end(path: str, pattern: str, new: str) -> Edit:
+    """What fits the pattern in a file's text is another text when it is read again."""
+
+    def edit(system: EditedSystem) -> None:
+        text, count = re.subn(pattern, new, system.text(path, Moment.END), flags=re.MULTILINE)
+        assert count, f"{path} has nothing that fits {pattern!r}"
+        system.put(path, text, Moment.END)
+
+    return edit
+
+
 def line(path: str, added: str, *, moment: Moment = Moment.START) -> Edit:
     """A file has one more line at its end; a file that was not there has only this one."""
 
@@ -257,7 +268,7 @@ BAD = (Outcome.FINDING, Outcome.CONFLICTING)
 
 @dataclass(frozen=True)
 class Difference:
-    """What an edit changed. found: checks that complain and did not before. lost: good ones that are unknown now."""
+    """What an edit changed. found: checks that complain and did not, or of less. lost: good ones, now unknown."""
 
     found: frozenset[str]
     lost: frozenset[str]
@@ -265,7 +276,13 @@ class Difference:
     @classmethod
     def between(cls, before: Audit, after: Audit) -> "Difference":
         old, new = outcomes(before), outcomes(after)
-        found = {name for name, outcome in new.items() if outcome in BAD and old[name] not in BAD}
+        ranks = {result.check.id: result.severity.rank for result in before.results}
+        found = {
+            result.check.id
+            for result in after.results
+            if result.outcome in BAD
+            and (old[result.check.id] not in BAD or result.severity.rank < ranks[result.check.id])
+        }
         lost = {name for name, outcome in new.items() if old[name] is Outcome.GOOD and outcome is Outcome.UNKNOWN}
         return cls(frozenset(found), frozenset(lost))
 
@@ -285,7 +302,6 @@ SOUND_SETUP = (
     "echo 1 > /proc/sys/kernel/printk",
     "for mask in /sys/devices/virtual/workqueue/cpumask /sys/devices/virtual/workqueue/*/cpumask; do",
     "[ -e $mask ] && echo 3 > $mask; done",
-    "for each in /sys/kernel/debug/sched/fair_server/cpu*/runtime; do [ -e $each ] && echo 0 > $each; done",
     "(echo 0 > /sys/kernel/mm/transparent_hugepage/khugepaged/defrag) 2>/dev/null",
     "(echo never > /sys/kernel/mm/transparent_hugepage/enabled) 2>/dev/null",
     "for task in /proc/[0-9]*/task/[0-9]*; do taskset -p 3 ${task##*/}; done >/dev/null 2>&1",
@@ -295,3 +311,5 @@ SOUND_SETUP = (
     "true",
 )
 """What the same guides advise to write after the boot, as lines for the shell of a guest."""
+FAIR_SERVER_OFF = "for each in /sys/kernel/debug/sched/fair_server/cpu*/runtime; do echo 0 > $each; done"
+"""Linux 6.12.95 warns of it (deadline.c, dl_rq->running_bw > dl_rq->this_bw), and in one boot of three it panics."""

@@ -15,7 +15,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from audit_guests import AGENT, AuditedGuest, collect_in
-from audit_systems import FOLDER, SOUND_BOOT, SOUND_SETUP, bytes_of_record, record_of_bytes, stored_place
+from audit_systems import (
+    FAIR_SERVER_OFF,
+    FOLDER,
+    SOUND_BOOT,
+    SOUND_SETUP,
+    bytes_of_record,
+    record_of_bytes,
+    stored_place,
+)
 
 from rtproof.agents.build import build_agent
 from rtproof.core.errors import RtproofError
@@ -35,7 +43,7 @@ GUESTS = {
         for series in ("6.1", "6.12")
         for rt in ("-rt", "")
     },
-    "sound-6.12-rt": AuditedGuest("debian-6.12-rt", 4, SOUND_BOOT, SOUND_SETUP),
+    "sound-6.12-rt": AuditedGuest("debian-6.12-rt", 4, SOUND_BOOT, (*SOUND_SETUP, FAIR_SERVER_OFF)),
     "sound-6.1-rt": AuditedGuest("debian-6.1-rt", 4, SOUND_BOOT, SOUND_SETUP),
     "sound-6.12": AuditedGuest("debian-6.12", 4, (*SOUND_BOOT, "preempt=full", "threadirqs"), SOUND_SETUP),
     "sound-application": AuditedGuest("debian-6.12-rt", 4, SOUND_BOOT, (*SOUND_SETUP, APPLICATION), (), True),

@@ -12,7 +12,7 @@ PATH = "tasks"
 NAME_MOST = 15
 """The kernel keeps so many characters of a name."""
 _LINE = re.compile(
-    r"(\d{1,9}) (\d{1,9}) (\d{1,9}) (\S+) (\d{1,3}|-) (-?\d{1,3}|-) (\d{1,9}|-) ([\d,-]+) ([0-9a-f]{1,16}) (.*)"
+    r"(\d{1,9}) (\d{1,9}) (\d{1,9}) (\S+) (\d{1,3}|-) (-?\d{1,3}|-) (\d{1,9}|-) ([\d,-]+) (?:0x)?([0-9a-f]{1,16}) (.*)"
 )
 _OF_KERNEL = 0x00200000
 CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")
