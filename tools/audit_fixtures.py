@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from audit_guests import AGENT, AuditedGuest, collect_in
@@ -91,7 +92,7 @@ def _run(words: list[str], folder: Path) -> bytes:
 
 
 SYSTEMS: dict[str, Callable[[Path], bytes]] = {
-    **{name: (lambda folder, guest=guest: collect_in(guest, folder)) for name, guest in GUESTS.items()},
+    **{name: partial(collect_in, guest) for name, guest in GUESTS.items()},
     "virtual-machine": of_this_machine,
     "container": of_container,
     "container-user": lambda folder: of_container(folder, "--reuid 65534 --regid 65534 --clear-groups"),

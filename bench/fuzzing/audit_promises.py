@@ -11,7 +11,7 @@ import struct
 import zlib
 from pathlib import Path
 
-from fuzzing.facts_mutations import StoredFile, without
+from fuzzing.facts_mutations import StoredFile, garbled, without
 from rtproof.audit import judgement
 from rtproof.audit.audit_model import Audit, CheckResult, Outcome, ReadValue
 from rtproof.audit.facts import AuditRequest, Facts
@@ -23,9 +23,16 @@ FILE_CHUNK = 3
 SHOWN = 120
 """So much of a value is compared; pages shorten longer ones."""
 NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ENXIO, errno.ENODEV)
-NO_TEXT = re.compile(r"\((it is not there|it is not set|it is not given)\)")
+NO_TEXT = re.compile(r"\((it is not there|it is not set|it is not given|no process of such a name)\)")
 """What a good check may have read in place of a text: what was looked for and is not there."""
-OF_WORD = re.compile(r"(?P<name>\S+) in (?P<path>/\S+)")
+OF_WORD = re.compile(r"(?P<name>.+) in (?P<path>/\S+|[a-z-]+)")
+OF_BEGINNING = re.compile(r"uname -[rv]+")
+"""What stands at the beginning of every record, and in no file."""
+CUT_IS_ENOUGH = "/proc/timer_list"
+"""Its beginning says what a check wants to know, and it may be longer than what an agent keeps."""
+ONE_IN = 7
+GOOD_OF_GARBAGE: frozenset[str] = frozenset()
+"""Checks for which any text is good."""
 REQUESTS = (AuditRequest(), AuditRequest(frozenset({1}), None, "control-loop"))
 Files = dict[str, list[StoredFile]]
 
@@ -71,7 +78,7 @@ def check_promises(content: bytes, folder: Path, request: AuditRequest, take_awa
     for result in good:
         complaint = why_not_good(result, files)
         assert not complaint, f"{result.check.id} is good, but {complaint}"
-    for result in good[take_away % 7 :: 7]:
+    for result in good[take_away % ONE_IN :: ONE_IN]:
         _take_away(result, content, path, request)
     return "\n".join(f"{each.check.id} {each.outcome.value} {each.sentence}" for each in audit.results).encode()
 
@@ -80,20 +87,28 @@ def why_not_good(result: CheckResult, files: Files) -> str:
     """What a good check says that the record does not hold; "" if it holds all of it."""
     if not result.read:
         return "it names nothing that it read"
-    return next(filter(None, (_why_not_held(value, files) for value in result.read)), "")
+    by_function = bool(result.check.function)
+    return next(filter(None, (_why_not_held(value, files, by_function) for value in result.read)), "")
 
 
-def _why_not_held(value: ReadValue, files: Files) -> str:
+def _place(value: ReadValue) -> tuple[str, str]:
+    """The name of the part, "" for a whole file, and the path of the file."""
     word = OF_WORD.fullmatch(value.path)
-    path = word["path"] if word else value.path
+    return (word["name"], word["path"]) if word else ("", value.path)
+
+
+def _why_not_held(value: ReadValue, files: Files, by_function: bool) -> str:
+    name, path = _place(value)
+    if OF_BEGINNING.fullmatch(path):
+        return ""
     of_path = files.get(path, [])
     whole = [file for file in of_path if not file.number and not file.cut]
     if NO_TEXT.fullmatch(value.value):
-        looked = whole if word else [file for file in of_path if file.number in NOT_THERE] or _of_pattern(path, files)
+        looked = whole or [file for file in of_path if file.number in NOT_THERE] or _of_pattern(path, files)
         return "" if looked else f"nobody saw that {value.path} is not there"
-    if not whole:
+    if not whole and path != CUT_IS_ENOUGH:
         return f"the record has no whole {path}"
-    return "" if any(_holds(file, value, word["name"] if word else "") for file in whole) else _not_in(value)
+    return "" if any(_holds(file, value, name, by_function) for file in whole or of_path) else _not_in(value)
 
 
 def _of_pattern(path: str, files: Files) -> list[StoredFile]:
@@ -111,13 +126,16 @@ def _fits(path: str, pattern: str) -> bool:
     return re.fullmatch(parts, path) is not None
 
 
-def _holds(file: StoredFile, value: ReadValue, name: str) -> bool:
-    """Whether the file's text has the value; for one word of a file, whether it has the name, too."""
+def _holds(file: StoredFile, value: ReadValue, name: str, by_function: bool) -> bool:
+    """Whether the file's text has the value. A function may sum the text up, but it cannot do so of an empty file."""
     text = _plain(file.content)
-    if not name:
-        return _plain(value.value.encode()).removesuffix("...")[:SHOWN] in text
-    flat = text.replace("-", "_") if file.path == b"/proc/cmdline" else text
-    return name.replace("-", "_") in flat and value.value.removesuffix("...")[:SHOWN] in text
+    if _plain(value.value.encode()).removesuffix("...")[:SHOWN] in text:
+        return not name or by_function or _named(name, text)
+    return by_function
+
+
+def _named(name: str, text: str) -> bool:
+    return name.replace("-", "_") in text.replace("-", "_")
 
 
 def _plain(content: bytes) -> str:
@@ -139,14 +157,29 @@ def _not_in(value: ReadValue) -> str:
 
 
 def _take_away(result: CheckResult, content: bytes, path: Path, request: AuditRequest) -> None:
-    """Without all that a good check read it must not be good, unless it now names something else that holds."""
-    words = [OF_WORD.fullmatch(value.path) for value in result.read]
-    read = {word["path"] if word else value.path for word, value in zip(words, result.read, strict=True)}
-    path.unlink()
-    rest = without(content, read)
-    path.write_bytes(rest)
-    again = judgement.judge_check(Facts(open_record(path), request), result.check)
-    if again.outcome is not Outcome.GOOD:
+    """Without all that a good check reads it must not be good, nor if all of it is garbage."""
+    if any(OF_BEGINNING.fullmatch(source) for source in (*result.check.read, *(each.path for each in result.read))):
         return
-    complaint = why_not_good(again, files_in(rest))
-    assert not complaint, f"without {', '.join(sorted(read))} {result.check.id} is good, but {complaint}"
+    read = {_place(value)[1] for value in result.read}
+    wanted = [_pattern(source) for source in result.check.read] + [re.compile(re.escape(each)) for each in read]
+
+    def is_read(each: str) -> bool:
+        return any(pattern.fullmatch(each) for pattern in wanted)
+
+    for what, rest in (("without", without(content, is_read)), ("with garbage in", garbled(content, is_read))):
+        path.write_bytes(rest)
+        again = judgement.judge_check(Facts(open_record(path), request), result.check)
+        excused = what != "without" and result.check.id in GOOD_OF_GARBAGE
+        assert again.outcome is not Outcome.GOOD or excused, f"{result.check.id} is good {what} all that it reads"
+
+
+def _pattern(source: str) -> "re.Pattern[str]":
+    """The paths that a source of a check may be read from."""
+    kind, colon, _ = source.partition(":")
+    if colon and kind == "config":
+        return re.compile(r"/proc/config\.gz|/boot/config-.*|/lib/modules/.*config")
+    if colon and kind == "boot":
+        return re.compile("/proc/cmdline")
+    return re.compile(
+        "".join("[^/]*" if each == "*" else re.escape(each) for each in re.split(r"(\*|\[[^]]*\])", source))
+    )

@@ -38,6 +38,7 @@ GARBAGE = (
         b"isolated\n",
     ),
 )
+NONSENSE = b"\x7f? garbage ]\x01\n"
 MOMENTS = 4
 
 
@@ -94,15 +95,27 @@ def mutated_facts(record: bytes, other: bytes, seed: int) -> bytes:
     return record_of(parts)
 
 
-def without(record: bytes, paths: set[str]) -> bytes:
-    """The record without the files of these paths, at any moment."""
-    gone = {path.encode() for path in paths}
+def without(record: bytes, is_gone: Callable[[str], bool]) -> bytes:
+    """The record without some files, at any moment. is_gone: tells of a path."""
+    return _with_others(record, is_gone, lambda _: [])
 
-    def stays(part: Chunk) -> bool:
-        file = StoredFile.of(part[1]) if part[0] == ChunkType.FILE else None
-        return file is None or file.path not in gone
 
-    return record_of([part for part in chunks_of(record) if stays(part)])
+def garbled(record: bytes, is_garbled: Callable[[str], bool]) -> bytes:
+    """The record with garbage in some files that were read."""
+    return _with_others(record, is_garbled, lambda file: [replace(file, number=0, cut=0, content=NONSENSE)])
+
+
+def _with_others(
+    record: bytes, chosen: Callable[[str], bool], others: Callable[["StoredFile"], list["StoredFile"]]
+) -> bytes:
+    parts: list[Chunk] = []
+    for kind, payload in chunks_of(record):
+        file = StoredFile.of(payload) if kind == ChunkType.FILE else None
+        if file and chosen(file.path.decode(errors="replace")):
+            parts += [(kind, each.payload()) for each in others(file)]
+        else:
+            parts.append((kind, payload))
+    return record_of(parts)
 
 
 def _files(parts: list[Chunk]) -> list[StoredFile]:
