@@ -31,8 +31,28 @@ OF_BEGINNING = re.compile(r"uname -[rv]+")
 CUT_IS_ENOUGH = "/proc/timer_list"
 """Its beginning says what a check wants to know, and it may be longer than what an agent keeps."""
 ONE_IN = 7
-GOOD_OF_GARBAGE: frozenset[str] = frozenset()
-"""Checks for which any text is good."""
+GOOD_OF_GARBAGE = frozenset(
+    {
+        "boot.unknown",
+        "boot.conflict",
+        "boot.quiet",
+        "boot.idle",
+        "boot.tsc",
+        "iso.irq.shared",
+        "kern.drm",
+        "hw.smp.quirk",
+    }
+)
+"""Checks of a line or of names in which any word may stand; an odd one is none of those that they look for."""
+_OLD_TRACING = ("/sys/kernel/debug/tracing/*", "/sys/kernel/debug/tracing/instances/*/set_event")
+_MASKS = ("/proc/irq/*/smp_affinity", "/proc/irq/*/smp_affinity_list", "/proc/irq/*/effective_affinity_list")
+ALSO_READ = {
+    **dict.fromkeys(("kern.dbg.irqsoff", "kern.trace.avail", "trace.active"), _OLD_TRACING),
+    **dict.fromkeys(("iso.irq.eff",), _MASKS),
+}
+"""What checks read in place of what they name, if that is not there."""
+EVIDENCE = ("kern.preempt.rt", "kern.preempt.mode")
+"""Checks that name evidence of many kinds, some of which is no file."""
 REQUESTS = (AuditRequest(), AuditRequest(frozenset({1}), None, "control-loop"))
 Files = dict[str, list[StoredFile]]
 
@@ -85,6 +105,8 @@ def check_promises(content: bytes, folder: Path, request: AuditRequest, take_awa
 
 def why_not_good(result: CheckResult, files: Files) -> str:
     """What a good check says that the record does not hold; "" if it holds all of it."""
+    if result.check.id in EVIDENCE:
+        return ""
     if not result.read:
         return "it names nothing that it read"
     by_function = bool(result.check.function)
@@ -158,10 +180,11 @@ def _not_in(value: ReadValue) -> str:
 
 def _take_away(result: CheckResult, content: bytes, path: Path, request: AuditRequest) -> None:
     """Without all that a good check reads it must not be good, nor if all of it is garbage."""
-    if any(OF_BEGINNING.fullmatch(source) for source in (*result.check.read, *(each.path for each in result.read))):
+    if result.check.id in EVIDENCE or any(OF_BEGINNING.fullmatch(source) for source in result.check.read):
         return
     read = {_place(value)[1] for value in result.read}
-    wanted = [_pattern(source) for source in result.check.read] + [re.compile(re.escape(each)) for each in read]
+    sources = (*result.check.read, *ALSO_READ.get(result.check.id, ()))
+    wanted = [*map(_pattern, sources), *(re.compile(re.escape(each)) for each in read)]
 
     def is_read(each: str) -> bool:
         return any(pattern.fullmatch(each) for pattern in wanted)
