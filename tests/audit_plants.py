@@ -119,7 +119,10 @@ SYSTEMS: dict[str, System] = {
     "older": System("sound-6.1-rt", LAB),
     "stock": System("sound-6.12", LAB),
     "arm": System("debian-6.12-rt-arm64"),
-    "application": System("sound-application", LAB),
+    "application": System(
+        "sound-application",
+        (*LAB, swap("process/threads", r"^(\d+ \d+ \d+ FF 81 - \d+) 0-3 ", r"\1 2-3 ")),
+    ),
 }
 """The systems that plants are put into."""
 
@@ -547,8 +550,8 @@ PLANTS: tuple[Plant, ...] = (
     Plant(
         "application-without-policy",
         "application",
-        (swap("process/threads", r" FF 80 ", " TS - "),),
-        ("sched.app.policy", "sched.app.slack"),
+        (swap("process/threads", r" FF 8\d - ", " TS - 0 "),),
+        ("sched.app.policy", "sched.app.slack", "sched.app.affinity"),
     ),
     Plant(
         "application-not-locked",
@@ -559,7 +562,7 @@ PLANTS: tuple[Plant, ...] = (
     Plant(
         "application-moves",
         "application",
-        (swap("process/threads", r" FF 80 - (\d) \d ", r" FF 80 - \1 0-3 "),),
+        (swap("process/threads", r" FF 80 - 2 2 ", " FF 80 - 2 0-3 "),),
         ("sched.app.affinity",),
     ),
     Plant(
@@ -571,7 +574,7 @@ PLANTS: tuple[Plant, ...] = (
     Plant(
         "application-heap",
         "application",
-        (swap("process/maps", r"^(.* heap \d+ \d+) \d+$", r"\1 0"),),
+        (swap("process/maps", r"^(\[heap\] heap|- anonymous) (\d+) (\d+) \d+$", r"\1 \2 \3 0"),),
         ("sched.app.heap",),
     ),
     # More of power, console and hardware
