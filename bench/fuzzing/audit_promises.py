@@ -30,7 +30,6 @@ OF_BEGINNING = re.compile(r"uname -[rv]+")
 """What stands at the beginning of every record, and in no file."""
 CUT_IS_ENOUGH = "/proc/timer_list"
 """Its beginning says what a check wants to know, and it may be longer than what an agent keeps."""
-ONE_IN = 7
 GOOD_OF_GARBAGE = frozenset(
     {
         "boot.unknown",
@@ -88,7 +87,7 @@ def audit_of(path: Path, request: AuditRequest) -> Audit:
 def check_promises(content: bytes, folder: Path, request: AuditRequest, take_away: int) -> bytes:
     """Judge the facts, hold every good check against the bytes; what came of each. AssertionError says what broke.
 
-    take_away: of the good checks, every so many loses what it read.
+    take_away: chooses the good check that loses what it reads.
     """
     path = folder / "facts.rtrec"
     path.write_bytes(content)
@@ -98,8 +97,8 @@ def check_promises(content: bytes, folder: Path, request: AuditRequest, take_awa
     for result in good:
         complaint = why_not_good(result, files)
         assert not complaint, f"{result.check.id} is good, but {complaint}"
-    for result in good[take_away % ONE_IN :: ONE_IN]:
-        _take_away(result, content, path, request)
+    if good:
+        _take_away(good[take_away % len(good)], content, path, request)
     return "\n".join(f"{each.check.id} {each.outcome.value} {each.sentence}" for each in audit.results).encode()
 
 
