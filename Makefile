@@ -9,6 +9,7 @@
 # make bench-explain  whether the causes of lateness are right; PARTS=matrix,foreign SYSTEMS=6.1-rt choose some
 # make bench-stats  whether the statements hold as often as they say, by simulation
 # make bench-boards  cut links and kill hosts at random (CASES=100, SEED=1), and look for what is missing
+# make bench-audit  whether the audit finds planted misconfigurations and nothing else; REAL=--real plants them in guests, too
 # make fuzz    read damaged files of every kind for MINUTES=10, and fail if one breaks a promise (docs/fuzz.md)
 # make faults  let the n-th system call of the agent and of rtproof fail, and replay write logs (docs/faults.md)
 # PYTHON=... chooses the interpreter for .venv, JOBS=... the number of test processes.
@@ -25,7 +26,7 @@ BOARD_PACKAGES := openssh-server dropbear-bin busybox-static sudo iproute2 e2fsp
 TOGETHER = $(MAKE) --silent --jobs=$(shell nproc) --output-sync=target
 
 .PHONY: demo lab-demo test test-quick test-agent environment agent-checks check-plain check-memory check-threads lint bench \
-	profile-table bench-explain bench-stats bench-boards fuzz faults clean
+	profile-table bench-explain bench-stats bench-boards bench-audit fuzz faults clean
 
 demo:
 	@sh tools/demo.sh
@@ -98,6 +99,11 @@ bench-boards:
 	@sh tools/apt.sh $(BOARD_PACKAGES)
 	@sh tools/venv.sh dev
 	PYTHONPATH=tests .venv/bin/python bench/board_cuts.py --cases $(CASES) --seed $(SEED)
+
+bench-audit:
+	@sh tools/apt.sh gcc libc6-dev $(LAB_PACKAGES)
+	@sh tools/venv.sh dev
+	PYTHONPATH=tests .venv/bin/python bench/audit.py $(REAL)
 
 fuzz:
 	@sh tools/venv.sh dev

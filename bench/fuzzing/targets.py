@@ -22,6 +22,8 @@ from unittest.mock import patch
 
 import numpy as np
 
+from fuzzing import audit_promises
+from fuzzing.facts_mutations import mutated_facts
 from fuzzing.mutations import mutated
 from fuzzing.record_mutations import ODD_INTEGERS, mutated_record, mutated_trace
 from rtproof import articles, exporters, loads, profiles
@@ -481,6 +483,17 @@ class _Screen(io.StringIO):
         raise OSError("not a terminal")
 
 
+def _facts() -> list[bytes]:
+    return [gzip.decompress(path.read_bytes()) for path in sorted((DATA / "audit").glob("*.rtrec.gz"))]
+
+
+def _read_facts(content: bytes, folder: Path) -> bytes:
+    """The audit's answers; which request is asked, and which good checks lose what they read, the input decides."""
+    number = zlib.crc32(content)
+    requests = audit_promises.REQUESTS
+    return audit_promises.check_promises(content, folder, requests[number % len(requests)], number)
+
+
 TARGETS = (
     Target("record", _records, mutated_record, _read_record, 3),
     Target("comparison", _records, mutated_record, _read_compared, 2),
@@ -495,6 +508,7 @@ TARGETS = (
     Target("campaign-json", lambda: [(CAMPAIGN / "campaign.json").read_bytes()], _damaged_campaign, _read_campaign),
     Target("result-json", lambda: [(CAMPAIGN / "result.json").read_bytes()], _plain, _read_result),
     Target("lab-result", lambda: list(kept_inputs("lab-results").values()), _damaged_result, _read_lab_result),
+    Target("audit", _facts, mutated_facts, _read_facts, 2),
     Target("packed", _packed_seeds, _damaged_words, _read_packed),
     Target("agent-lines", _agent_lines, _plain, _read_lines),
 )

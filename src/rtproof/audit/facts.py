@@ -194,7 +194,12 @@ class Facts:
         """All files whose path fits, in the order of the record; if none, one reading of the pattern that says why."""
         if "*" not in pattern and "[" not in pattern:
             return (self.read(pattern, moment),)
-        paths = [path for at, path in self._files if at is moment and path != pattern and fits(path, pattern)]
+        begin = re.split(r"[*[]", pattern, maxsplit=1)[0]
+        paths = [
+            path
+            for at, path in self._files
+            if at is moment and path.startswith(begin) and path != pattern and fits(path, pattern)
+        ]
         return tuple(self.read(path, moment) for path in paths) or (self.read(pattern, moment),)
 
     @cached_property

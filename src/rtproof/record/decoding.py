@@ -349,7 +349,7 @@ def _file(cursor: Cursor) -> SystemFile:
     content = cursor.raw(length)
     if path.endswith(chunks.DEFLATED) and not errno:
         path, content = path.removesuffix(chunks.DEFLATED), _inflated(content)
-    return SystemFile(time_ns, _member(Moment, moment), path, errno, cut == 1, content)
+    return SystemFile(time_ns, _member(Moment, moment), path, errno, cut != 0, content)
 
 
 def _inflated(content: bytes) -> bytes:

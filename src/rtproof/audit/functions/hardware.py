@@ -203,7 +203,8 @@ def devices_on_usb(facts: Facts, check: Check) -> Judgement:
         return Judgement(
             Outcome.UNKNOWN, "A container sees only the devices that it was given.", read_values(links[:1])
         )
-    return Judgement(Outcome.GOOD, "No device of the network, of sound or of a serial line is on USB.", ())
+    sentence = "No device of the network, of sound or of a serial line is on USB."
+    return Judgement(Outcome.GOOD, sentence, read_values(links))
 
 
 def _device(path: str) -> str:

@@ -237,6 +237,8 @@ def alike(facts: Facts, check: Check) -> Judgement:
     if not any(reading.here for reading in found.readings):
         return readings.missing(check, list(found.readings))
     names = sorted({name for one in found.interrupts for name in one.actions})
+    if not names:
+        return unknown("The names of the interrupts' handlers are not known.", facts.read(TABLE))
     pairs = [f"{a} and {b}" for a, b in pairwise(names) if b.startswith(a) and b[len(a)].isdigit()]
     if pairs:
         return finding(f"Names of interrupts begin alike: {first_names(pairs)}.", only(found.names, pairs[0]))
@@ -436,6 +438,9 @@ def hybrid(facts: Facts, check: Check) -> Judgement:
     mixed = [one for one in kinds if one.here and (parse_cpu_list(one.word) or frozenset()) & wanted]
     if len(mixed) > 1:
         return finding(f"{cpu_words(wanted)} are cores of both kinds of this processor.", *mixed)
+    strange = next((one for one in capacities if one.number() is None), None)
+    if strange:
+        return not_understood(strange)
     strengths = {one.word: one for one in capacities if _cpu_of(one.path) in wanted}
     if len(strengths) > 1:
         text = f"{cpu_words(wanted)} have different capacities: {', '.join(sorted(strengths))}."
