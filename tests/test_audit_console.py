@@ -86,6 +86,14 @@ def test_messages_are_counted_between_two_moments(
     assert (found.outcome, found.severity) == (outcome, severity)
 
 
+@pytest.mark.parametrize("line", ["hwmon hwmon1: Undervoltage detected!", "net_ratelimit: 92 callbacks suppressed"])
+def test_messages_that_come_again_and_again_are_a_finding_before_they_come(line: str) -> None:
+    files = {"log-messages": "812\n", "kernel-log": f"<4>[ 9.0] {line}\n"}
+    found = judged("con.spam", made_facts(files, end={"log-messages": "812\n"}))
+    assert found.outcome is Outcome.FINDING
+    assert line in found.sentence
+
+
 @pytest.mark.parametrize(
     ("files", "outcome"),
     [

@@ -97,7 +97,7 @@ def test_a_host_pins_its_guests_and_gives_them_a_policy() -> None:
     assert outcome("hw.host", HOST) is Outcome.GOOD
     moving = judged("hw.host", made_facts({**HOST, "tasks": TASKS + "900 901 1 TS - 0 2 0-3 0x00400040 CPU 0/KVM\n"}))
     assert moving.outcome is Outcome.FINDING
-    assert "1 CPUs of guests have no real-time policy; 1 CPUs of guests may move" in moving.sentence
+    assert "without a real-time policy: 1 CPU of guests; not bound to one CPU: 1 CPU of guests" in moving.sentence
     assert outcome("hw.host", {**HOST, "/sys/module/kvm_intel/parameters/ple_gap": "128\n"}) is Outcome.FINDING
     assert outcome("hw.host", {**HOST, "/sys/module/kvm_intel/parameters/ple_gap": REFUSED}) is Outcome.UNKNOWN
 

@@ -38,7 +38,8 @@ static const char *const messages[] = {
 	"RTAI", "EVL", "IRQ pipeline", "Unknown kernel command line", "interrupt took", "took too long", "unstable", "detected stall", "soft lockup",
 	"Lockdown:", "DL replenish", "Hypervisor detected", "Booting paravirtualized",
 	"] Linux version ", /* the first line since the boot */
-	"detected expedited stall", "hogged CPU", "blocked for more than", "Kernel command line:", "stealtime", NULL,
+	"detected expedited stall", "hogged CPU", "blocked for more than", "Kernel command line:", "stealtime",
+	"nder-voltage", "ndervoltage", "callbacks suppressed", NULL,
 };
 
 static bool has_word(const char *line, const char *end, const char *word, bool in_line)

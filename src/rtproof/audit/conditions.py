@@ -111,7 +111,7 @@ def _sign_of_hypervisor(facts: Facts) -> str:
         return "The processor, the kernel's log or /sys/hypervisor says that this is a virtual machine."
     told = facts.read("hypervisor")
     if told.here and told.word:
-        return f"The hypervisor says what it is: {clean(' '.join(told.word.split()))}."
+        return f"The processor or the device tree tells of a hypervisor: {clean(' '.join(told.word.split()))}."
     for name in map(facts.read, NAMES_OF_THE_MACHINE):
         if name.here and _VIRTUAL_NAMES.search(name.text):
             return f"{name.path} is that of a virtual machine: {clean(' '.join(name.text.split(chr(0))).strip())}."

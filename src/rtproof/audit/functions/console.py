@@ -9,6 +9,7 @@ from rtproof.audit.audit_model import Judgement, Outcome
 from rtproof.audit.check import Check, Severity
 from rtproof.audit.facts import Facts, KernelVersion, Reading, parse_cpu_list
 from rtproof.audit.readings import missing, read_value, read_values, unknown
+from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
 from rtproof.record.contents import Moment
 from rtproof.summary import measured_kernel
@@ -20,6 +21,8 @@ _ONLY_EMERGENCIES, _ONLY_ERRORS = 1, 4
 _LINE_BITS = 800
 """A line of 80 characters, each with a start bit and a stop bit."""
 _FEW_MESSAGES = 5
+_RESTLESS = re.compile(r"[Uu]nder-?voltage|callbacks suppressed")
+"""What boards log again and again: too weak a power supply, and messages that came too fast to keep."""
 _TRACERS_OFF = ("nop", "")
 _TRACING = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 _BPF_ON_EVENTS = {
@@ -82,8 +85,11 @@ def _severity_of_level(facts: Facts, level: int) -> Severity:
 
 
 def log_rate(facts: Facts, check: Check) -> Judgement:
-    """How many messages the kernel logged between two moments."""
-    path = "log-messages"
+    """How many messages the kernel logged between two moments, or of which it says that they come again and again."""
+    path, log = "log-messages", facts.read(measured_kernel.LOG)
+    restless = next((line for line in log.text.splitlines() if _RESTLESS.search(line)), "")
+    if restless:
+        return Judgement(Outcome.FINDING, f"The kernel's log has: {clean(restless)}.", read_values([log]))
     start, end = facts.read(path), facts.read(path, Moment.END)
     if not start.here:
         return missing(check, [start])
@@ -95,7 +101,9 @@ def log_rate(facts: Facts, check: Check) -> Judgement:
     if not logged:
         return Judgement(Outcome.GOOD, "The kernel logged nothing meanwhile.", read)
     severity = Severity.LOW if logged < _FEW_MESSAGES else None
-    return Judgement(Outcome.FINDING, f"The kernel logged {logged} messages while the facts were read.", read, severity)
+    return Judgement(
+        Outcome.FINDING, f"The kernel logged {quantity(logged, 'message')} while the facts were read.", read, severity
+    )
 
 
 def tracing(facts: Facts, check: Check) -> Judgement:
@@ -141,7 +149,7 @@ def bpf_programs(facts: Facts, check: Check) -> Judgement:
     hooked = [(int(line[1]), line[2] or "?") for line in lines if line and int(line[1]) in _BPF_ON_EVENTS]
     if hooked:
         names = ", ".join(f"{clean(name)} ({_BPF_ON_EVENTS[kind]})" for kind, name in hooked[:5])
-        sentence = f"{len(hooked)} BPF programs run at events of the kernel: {names}."
+        sentence = f"At events of the kernel {quantity(len(hooked), 'BPF program')} run: {names}."
         return Judgement(Outcome.FINDING, sentence, read_values([programs]))
     if not all(lines):
         return unknown([programs], "The list of BPF programs holds what this version does not understand.")

@@ -12,6 +12,7 @@ from rtproof.audit.facts import Facts, Reading
 from rtproof.audit.readings import missing, read_value, read_values, two_moments, unknown
 from rtproof.audit.system_threads import AuditedThread
 from rtproof.audit.tasks import in_container, tasks
+from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
 from rtproof.summary import system_facts
 
@@ -56,10 +57,12 @@ def stolen_time(facts: Facts, check: Check) -> Judgement:
     taken = {cpu: after[cpu] - before[cpu] for cpu in before if after[cpu] > before[cpu]}
     read = (ReadValue(_STAT, "steal of " + ", ".join(f"{cpu}: {ticks}" for cpu, ticks in after.items())),)
     if taken:
-        sentence = f"While the facts were read, the host took {sum(taken.values())} ticks from {', '.join(taken)}."
+        sentence = (
+            f"While the facts were read, the host took {quantity(sum(taken.values()), 'tick')} from {', '.join(taken)}."
+        )
         return Judgement(Outcome.FINDING, sentence, read)
     if sum(after.values()):
-        sentence = f"Since the start the host has taken {sum(after.values())} ticks, and none just now."
+        sentence = f"Since the start the host has taken {quantity(sum(after.values()), 'tick')}, and none just now."
         return Judgement(Outcome.FINDING, sentence, read, Severity.LOW)
     log = facts.read("kernel-log")
     if log.here and _REPORTS_STEAL.search(log.text):
@@ -99,8 +102,8 @@ def _of_guests(facts: Facts, guests: Sequence[AuditedThread]) -> list[str]:
     online = facts.cpus("/sys/devices/system/cpu/online")
     ordinary = [task for task in guests if not task.real_time]
     free = [task for task in guests if task.cpus is not None and online and len(task.cpus & online) > 1]
-    says = [f"{len(ordinary)} CPUs of guests have no real-time policy"] if ordinary else []
-    return [*says, *([f"{len(free)} CPUs of guests may move from CPU to CPU"] if free else [])]
+    says = [f"without a real-time policy: {quantity(len(ordinary), 'CPU')} of guests"] if ordinary else []
+    return [*says, *([f"not bound to one CPU: {quantity(len(free), 'CPU')} of guests"] if free else [])]
 
 
 def management_interrupts(facts: Facts, check: Check) -> Judgement:
@@ -119,7 +122,9 @@ def management_interrupts(facts: Facts, check: Check) -> Judgement:
     more = {cpu: after[cpu] - before[cpu] for cpu in before if after[cpu] != before[cpu]}
     read = read_values([start, end])
     if more:
-        sentence = f"The firmware interrupted the CPUs up to {max(more.values())} times while the facts were read."
+        sentence = (
+            f"The firmware interrupted a CPU up to {quantity(max(more.values()), 'time')} while the facts were read."
+        )
         return Judgement(Outcome.FINDING, sentence, read)
     return Judgement(Outcome.GOOD, "The firmware interrupted no CPU while the facts were read.", read)
 
@@ -177,9 +182,9 @@ def corrected_errors(facts: Facts, check: Check) -> Judgement:
     total = sum(after for _, _, _, after in pairs if after is not None)
     read = read_values(end for _, end, _, _ in pairs)
     if more > 0:
-        return Judgement(Outcome.FINDING, f"{more} errors were corrected while the facts were read.", read)
+        return Judgement(Outcome.FINDING, f"{quantity(more, 'error')} corrected while the facts were read.", read)
     if total:
-        return Judgement(Outcome.FINDING, f"{total} errors were corrected since the start.", read, Severity.LOW)
+        return Judgement(Outcome.FINDING, f"{quantity(total, 'error')} corrected since the start.", read, Severity.LOW)
     if wrong:
         return unknown(wrong, f"{wrong[0].path} holds what this version does not understand.")
     if found.missing or not pairs:
