@@ -25,8 +25,11 @@ PATIENCE_S = 60
 
 
 def names(record: Record) -> set[tuple[Moment, str]]:
-    """What was read, without what stands in a pattern's place."""
-    return {(file.moment, file.path) for file in record.files if "*" not in file.path}
+    """What was read, without what stands in a pattern's place, and without what a namespace has anew."""
+    passing = ("/sys/class/net/", "/sys/devices/virtual/", "/sys/fs/")
+    return {
+        (file.moment, file.path) for file in record.files if "*" not in file.path and not file.path.startswith(passing)
+    }
 
 
 def command_options(folder: Path) -> tuple[tuple[str, str], ...]:

@@ -183,7 +183,8 @@ static void read_folder(struct reader *reader, const char *path)
 	bytes_free(&text);
 }
 
-static void read_one(struct reader *reader, const char *path, enum path_kind kind)
+/* expanded: from a pattern, whose star also stands for files where only a folder makes sense: what is below a file is not told. */
+static void read_one(struct reader *reader, const char *path, enum path_kind kind, bool expanded)
 {
 	int length;
 
@@ -199,6 +200,11 @@ static void read_one(struct reader *reader, const char *path, enum path_kind kin
 		length = length < 0 ? -errno : length;
 	} else {
 		length = text_read_file(path, reader->buffer, RECORD_FILE_MOST + 1);
+	}
+	if (expanded && length == -ENOTDIR) {
+		reader->entries--;
+		reader->fits--;
+		return;
 	}
 	const bool cut = length > RECORD_FILE_MOST;
 	const struct bytes content = { (uint8_t *)reader->buffer, length < 0 ? 0 : cut ? RECORD_FILE_MOST : (size_t)length, 0, false };
@@ -247,7 +253,7 @@ static void read_pattern(struct reader *reader, const char *path, const char *re
 
 	if (!strpbrk(rest, "*[")) {
 		if (join(reader, found, path, rest))
-			read_one(reader, found, kind);
+			read_one(reader, found, kind, *path);
 		return;
 	}
 	split(rest, found, part, &behind);

@@ -197,6 +197,7 @@ static void plain_files(void)
 
 	CHECK(holds(&found, in_folder("a1"), "one") && holds(&found, in_folder("a2"), "") && holds(&found, in_folder("link"), "where"));
 	CHECK(holds(&found, in_folder("sub/"), "b\nin\n") && holds(&found, in_folder("sub/in"), "inner\n"));
+	CHECK(!find(&found, in_folder("a1/in")).times); /* a1 is no folder */
 	CHECK(failed(&found, in_folder("z*"), -ENOENT) && failed(&found, in_folder("gone"), -ENOENT));
 	CHECK(failed(&found, "/nowhere/*/x", -ENOENT));
 	CHECK(holds(&found, "once", "yes\n") && holds(&found, "twice", "yes\n") && !find(&found, "of-process").times);
