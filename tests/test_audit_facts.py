@@ -78,3 +78,12 @@ def test_lists_and_masks_of_cpus() -> None:
 )
 def test_a_number_is_what_a_kernel_writes(text: str, number: int | None) -> None:
     assert made_facts({THP: text}).read(THP).number() == number
+
+
+def test_a_pattern_of_which_files_were_left_out_is_not_good() -> None:
+    pattern = "/sys/kernel/mm/transparent_hugepage/hugepages-*/enabled"
+    one = pattern.replace("*", "64kB")
+    whole = {THP: "never [madvise]\n", one: "always inherit madvise [never]\n"}
+    assert judged("mem.thp", made_facts(whole)).outcome is Outcome.GOOD
+    assert judged("mem.thp", made_facts({**whole, pattern: errno.E2BIG})).outcome is Outcome.UNKNOWN
+    assert judged("mem.thp", made_facts({**whole, pattern: MISSING})).outcome is Outcome.GOOD

@@ -191,7 +191,11 @@ class Facts:
         return f"something else is mounted at {deepest[0]}" if _hides(*deepest) else ""
 
     def match(self, pattern: str, moment: Moment = Moment.START) -> tuple[Reading, ...]:
-        """All files whose path fits, in the order of the record; if none, one reading of the pattern that says why."""
+        """All files whose path fits, in the order of the record; if none, one reading of the pattern that says why.
+
+        If the agent left files out, because there were too many or a folder could not be listed, a reading of the
+        pattern that says so comes last.
+        """
         if "*" not in pattern and "[" not in pattern:
             return (self.read(pattern, moment),)
         begin = re.split(r"[*[]", pattern, maxsplit=1)[0]
@@ -200,7 +204,10 @@ class Facts:
             for at, path in self._files
             if at is moment and path.startswith(begin) and path != pattern and fits(path, pattern)
         ]
-        return tuple(self.read(path, moment) for path in paths) or (self.read(pattern, moment),)
+        found = tuple(self.read(path, moment) for path in paths)
+        whole = self.read(pattern, moment)
+        left_out = (moment, pattern) in self._files and not whole.absent
+        return (*found, whole) if left_out or not found else found
 
     @cached_property
     def config(self) -> measured_kernel.KernelConfig | None:
