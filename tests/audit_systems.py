@@ -312,4 +312,4 @@ SOUND_SETUP = (
 )
 """What the same guides advise to write after the boot, as lines for the shell of a guest."""
 FAIR_SERVER_OFF = "for each in /sys/kernel/debug/sched/fair_server/cpu*/runtime; do echo 0 > $each; done"
-"""Linux 6.12.95 warns of it (deadline.c, dl_rq->running_bw > dl_rq->this_bw), and in one boot of three it panics."""
+"""Linux 6.12.95 warns of it: dl_rq->running_bw > dl_rq->this_bw, in deadline.c."""

@@ -38,6 +38,7 @@ GOOD_OF_GARBAGE = frozenset(
         "boot.idle",
         "boot.tsc",
         "iso.irq.shared",
+        "iso.irq.match",
         "kern.drm",
         "hw.smp.quirk",
     }
@@ -108,8 +109,17 @@ def why_not_good(result: CheckResult, files: Files) -> str:
         return ""
     if not result.read:
         return "it names nothing that it read"
+    read = [value for value in result.read if not _says_why_not(value)]
+    if not read:
+        return "it names nothing that could be read"
     by_function = bool(result.check.function)
-    return next(filter(None, (_why_not_held(value, files, by_function) for value in result.read)), "")
+    return next(filter(None, (_why_not_held(value, files, by_function) for value in read)), "")
+
+
+def _says_why_not(value: ReadValue) -> bool:
+    """Whether the value is the reason why there is none. A check may be good because of something else that it read."""
+    own_words = value.value == "(null)" or NO_TEXT.fullmatch(value.value)
+    return value.value.startswith("(") and value.value.endswith(")") and not own_words
 
 
 def _place(value: ReadValue) -> tuple[str, str]:
