@@ -202,7 +202,7 @@ PLANTS: tuple[Plant, ...] = (
         "slow-clock-source",
         "pc",
         (swap(f"{CPU.removesuffix('cpu')}clocksource/clocksource0/current_clocksource", "tsc", "hpet"),),
-        ("clk.source", "clk.watchdog"),
+        ("clk.source",),
     ),
     Plant("tsc-stops-in-idle", "pc", (swap("/proc/cpuinfo", " nonstop_tsc", ""),), ("clk.tsc", "clk.watchdog")),
     Plant(
@@ -782,7 +782,13 @@ REAL_PLANTS: tuple[RealPlant, ...] = (
         *("new-interrupts-anywhere", SOUND_GUEST, "/proc/irq/default_smp_affinity", "f", "boot.irqaffinity"),
         "iso.irq.default",
     ),
-    _written("interrupt-on-isolated-cpu", SOUND_GUEST, "/proc/irq/8/smp_affinity_list", "3", "iso.irq.eff"),
+    RealPlant(
+        "interrupt-on-isolated-cpu",
+        SOUND_GUEST,
+        ("iso.irq.eff",),
+        (),
+        ("echo 3 > /proc/irq/4/smp_affinity_list", "echo moved > /dev/ttyS0; sleep 1; echo moved > /dev/ttyS0; sleep 1"),
+    ),
     _written("events-traced", SOUND_GUEST, "/sys/kernel/tracing/events/sched/sched_waking/enable", "1", "trace.active"),
     _written(
         *("slow-clock-source", SOUND_GUEST, "/sys/devices/system/clocksource/clocksource0/current_clocksource"),
