@@ -202,8 +202,8 @@ def _checked(checker: Path, record: Record) -> frozenset[str]:
         (place / "config").write_text("\n".join(kept) + "\n" + config)
         (place / "cmdline").write_text(cmdline)
         (place / "sysctl").write_text(sysctls)
-        words: list[str | Path] = ["-m", "json", "-c", place / "config", "-l", place / "cmdline", "-s", place / "sysctl"]
-        command: list[str | Path] = [sys.executable, checker / "bin" / "kernel-hardening-checker", *words]
+        command: list[str | Path] = [sys.executable, checker / "bin" / "kernel-hardening-checker", "-m", "json"]
+        command += ["-c", place / "config", "-l", place / "cmdline", "-s", place / "sysctl"]
         done = subprocess.run(command, capture_output=True, text=True, check=False, env={"PYTHONPATH": str(checker)})
     if done.returncode:
         raise SystemExit(done.stdout[-300:] + done.stderr[-300:])

@@ -22,6 +22,7 @@ from audit_systems import (
     line,
     option,
     put,
+    steady,
     swap,
     swap_at_end,
 )
@@ -121,7 +122,7 @@ SYSTEMS: dict[str, System] = {
     "arm": System("debian-6.12-rt-arm64"),
     "application": System(
         "sound-application",
-        (*LAB, swap("process/threads", r"^(\d+ \d+ \d+ FF 81 - \d+) 0-3 ", r"\1 2-3 ")),
+        (*LAB, swap("process/threads", r"^(\d+ \d+ \d+ FF 81 - \d+) 0-3 ", r"\1 2-3 "), steady("process/faults")),
     ),
 }
 """The systems that plants are put into."""

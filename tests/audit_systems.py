@@ -159,6 +159,11 @@ def every(pattern: str, content: str) -> Edit:
     return edit
 
 
+def steady(path: str) -> Edit:
+    """A file that is read twice has the same text both times."""
+    return lambda system: system.put(path, system.text(path), Moment.END)
+
+
 def swap_at_end(path: str, pattern: str, new: str) -> Edit:
     """What fits the pattern in a file's text is another text when it is read again."""
 

@@ -121,27 +121,46 @@ def main(names: list[str]) -> int:
 
 KEPT_MOUNTS = re.compile(r"\S+ /((proc|sys|dev)(/\S*)?)? ")
 """Mounts that an audit looks at."""
-COMM_LISTS = {"tasks": 9, "threads": 6, "process/threads": 10}
+COMM_LISTS = {"tasks": 9, "threads": 6, "rt-threads": 7, "process/threads": 10}
 """Lists of threads, and how many columns stand before the name."""
+
+
+OUT = (
+    (r"(Kernel command line: .*?) -- .*", r"\1"),
+    (r" ?\b(nvproxy\.enable|nested_pvm|sched_vcpu_pack|page_reporting\.\w+|deferred_init|rdinit)=\S+", ""),
+    (r"\(builder@\S+\)", "(builder@host)"),
+    (r"-fc-v\d+", ""),
+    (r"process_api", "service"),
+    (r"nvproxy", "driver"),
+)
+"""What the host of this machine gave its kernel, and what stands for it."""
 
 
 def private_parts_out(content: bytes) -> bytes:
     """The record without the names of this machine's programs, folders and services."""
     record = record_of_bytes(content)
-    return bytes_of_record(replace(record, files=tuple(map(_without_names, record.files))))
+    begin = replace(record.begin, kernel_release=_plain(record.begin.kernel_release))
+    return bytes_of_record(replace(record, begin=begin, files=tuple(map(_without_names, record.files))))
+
+
+def _plain(text: str) -> str:
+    for pattern, new in OUT:
+        text = re.sub(pattern, new, text)
+    return text
 
 
 def _without_names(file: SystemFile) -> SystemFile:
+    if file.content.startswith(b"\x1f\x8b"):
+        config = gzip.decompress(file.content).decode(errors="replace")
+        return replace(file, content=gzip.compress(_plain(config).encode(), 9, mtime=0))
     text = file.content.decode(errors="replace")
     if file.path == "/proc/cmdline":
-        text = re.sub(r"rdinit=\S+", "rdinit=/init", text.partition(" -- ")[0].rstrip("\n")) + "\n"
+        text = text.partition(" -- ")[0].rstrip("\n") + "\n"
     elif file.path == "/proc/mounts":
         text = "".join(each for each in text.splitlines(keepends=True) if KEPT_MOUNTS.match(each))
     elif file.path in COMM_LISTS:
         text = "\n".join(_without_name(each, COMM_LISTS[file.path]) for each in text.split("\n"))
-    else:
-        return file
-    return replace(file, content=text.encode())
+    return replace(file, path=_plain(file.path), content=_plain(text).encode())
 
 
 def _without_name(row: str, before: int) -> str:
