@@ -9,9 +9,11 @@ import errno as errno_names
 import fnmatch
 import os
 import re
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from itertools import islice, takewhile
 
 from rtproof.core.errors import UserError
 from rtproof.core.units import parse_cpus
@@ -124,8 +126,28 @@ class Facts:
             found.setdefault((file.moment, file.path), file)
         return found
 
+    @cached_property
+    def _failed_patterns(self) -> tuple[tuple[Moment, str, int], ...]:
+        """The patterns that no file fits, or of which files were left out, with the number of the error."""
+        return tuple((at, path, file.errno) for (at, path), file in self._files.items() if "*" in path and file.errno)
+
+    @cached_property
+    def _sorted_paths(self) -> dict[Moment, list[str]]:
+        return {moment: sorted(path for at, path in self._files if at is moment) for moment in Moment}
+
+    @cached_property
+    def _readings(self) -> dict[tuple[Moment, str], Reading]:
+        """What was read before. Several checks read the same files."""
+        return {}
+
     def read(self, path: str, moment: Moment = Moment.START) -> Reading:
         """A file, or the text of a probe of the agent."""
+        found = self._readings.get((moment, path))
+        if found is None:
+            found = self._readings[moment, path] = self._read(path, moment)
+        return found
+
+    def _read(self, path: str, moment: Moment) -> Reading:
         file = self._files.get((moment, path))
         if file is None:
             return self._nothing_of(path, moment)
@@ -147,9 +169,9 @@ class Facts:
         return file.content.decode(errors="replace") if file and not file.errno else ""
 
     def _nothing_of(self, path: str, moment: Moment) -> Reading:
-        for (at, pattern), file in self._files.items():
-            if at is moment and "*" in pattern and fits(path, pattern) and file.errno:
-                return self._failed(path, file.errno)
+        for at, pattern, number in self._failed_patterns:
+            if at is moment and fits(path, pattern):
+                return self._failed(path, number)
         return Reading(path, State.NOT_COLLECTED, "", "the agent that wrote this record did not look for it")
 
     def _failed(self, path: str, number: int) -> Reading:
@@ -191,7 +213,7 @@ class Facts:
         return f"something else is mounted at {deepest[0]}" if _hides(*deepest) else ""
 
     def match(self, pattern: str, moment: Moment = Moment.START) -> tuple[Reading, ...]:
-        """All files whose path fits, in the order of the record; if none, one reading of the pattern that says why.
+        """All files whose path fits, sorted by path; if none, one reading of the pattern that says why.
 
         If the agent left files out, because there were too many or a folder could not be listed, a reading of the
         pattern that says so comes last.
@@ -199,12 +221,9 @@ class Facts:
         if "*" not in pattern and "[" not in pattern:
             return (self.read(pattern, moment),)
         begin = re.split(r"[*[]", pattern, maxsplit=1)[0]
-        paths = [
-            path
-            for at, path in self._files
-            if at is moment and path.startswith(begin) and path != pattern and fits(path, pattern)
-        ]
-        found = tuple(self.read(path, moment) for path in paths)
+        paths = self._sorted_paths[moment]
+        near = takewhile(lambda path: path.startswith(begin), islice(paths, bisect_left(paths, begin), None))
+        found = tuple(self.read(path, moment) for path in near if path != pattern and fits(path, pattern))
         whole = self.read(pattern, moment)
         left_out = (moment, pattern) in self._files and not whole.absent
         return (*found, whole) if left_out or not found else found

@@ -3,6 +3,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from rtproof.audit.facts import Facts, Reading, parse_cpu_list
 from rtproof.core.units import whole_number
@@ -73,6 +74,7 @@ def measuring_processes(facts: Facts) -> frozenset[int]:
     return frozenset(int(number) for number in own if number and number.isdigit() and int(number) > 1)
 
 
+@lru_cache(maxsize=4)
 def parse_threads(text: str) -> tuple[AuditedThread, ...] | None:
     """The threads in a table with a line of titles; None if any line of it cannot be understood."""
     lines = [line for line in text.splitlines() if line.strip()]

@@ -301,14 +301,18 @@ def lock_checks(facts: Facts, check: Check) -> Judgement:
     return costly_options(facts, check)
 
 
+_ALWAYS_IN_DEBUGFS = frozenset({"bdi", "clear_warn_once", "extfrag", "sched", "sched_features", "tracing"})
+"""Names of which every kernel has some in debugfs. A list without any of them is no list of debugfs."""
+
+
 def leak_detector(facts: Facts, check: Check) -> Judgement:
     """Whether kmemleak scans memory."""
     built, off = facts.option("DEBUG_KMEMLEAK"), facts.option("DEBUG_KMEMLEAK_DEFAULT_OFF")
     asked, folder = facts.parameter("kmemleak"), facts.read("/sys/kernel/debug/")
-    names = folder.text.split()
+    names = frozenset(folder.text.split())
     if built.absent:
         return good("", (built,))
-    if names and "kmemleak" not in names and facts.config is None:
+    if names & _ALWAYS_IN_DEBUGFS and "kmemleak" not in names and facts.config is None:
         return good("debugfs has no kmemleak.", (_shown(folder, "kmemleak", "none"),))
     if hidden((built, asked)):
         return unknown(hidden((built, asked)))
