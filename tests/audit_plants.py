@@ -441,7 +441,12 @@ PLANTS: tuple[Plant, ...] = (
     ),
     Plant("ticks-at-once", "sound", (boot_without("skew_tick"),), ("boot.skew_tick",)),
     Plant("tsc-unchecked", "sound", (boot("tsc=reliable"),), ("boot.tsc",)),
-    Plant("console-not-quiet", "sound", (boot_without("quiet"),), ("boot.quiet",)),
+    Plant(
+        "console-not-quiet",
+        "sound",
+        (boot_without("quiet"), put("/proc/sys/kernel/printk", "7\t4\t1\t7\n")),
+        ("boot.quiet",),
+    ),
     Plant(
         "pressure-stalls",
         "sound",

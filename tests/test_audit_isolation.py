@@ -334,7 +334,7 @@ def test_polling_for_corrected_errors() -> None:
         return files | {f"{folder}{cpu}/ignore_ce": "1" if cpu in ignored else "0" for cpu in range(4)}
 
     assert _outcome("iso.mce", polls("300")) is Outcome.FINDING
-    assert "CPU 3 " in _judged("iso.mce", polls("300", 2)).sentence
+    assert "on CPU 3." in _judged("iso.mce", polls("300", 2)).sentence
     assert _outcome("iso.mce", polls("300", 2, 3)) is Outcome.GOOD
     assert _outcome("iso.mce", polls("0")) is Outcome.GOOD
     assert _outcome("iso.mce", polls("?")) is Outcome.UNKNOWN

@@ -4,13 +4,14 @@
 import re
 from dataclasses import dataclass
 
-from rtproof.audit.facts import KernelVersion
+from rtproof.audit.facts import MOST_RANGES, KernelVersion
 
 FLAGS = ("domain", "nohz", "managed_irq")
-MOST = 1 << 16
+MOST = 1 << 13
 """More CPUs than any kernel knows."""
 _SINCE_LAST_CPU = KernelVersion(5, 13)
 """Earlier kernels do not know N and all in a list."""
+_SKIPS_SINCE = KernelVersion(5, 7)
 _RANGE = re.compile(r"(\d{1,6}|N)(?:-(\d{1,6}|N)(?::(\d{1,6})/(\d{1,6}))?)?")
 
 
@@ -35,7 +36,11 @@ def read_cpu_word(name: str, text: str, possible: frozenset[int] | None, kernel:
         flags.append(parts.pop(0))
     wrong = [flag for flag in flags if flag not in FLAGS]
     if wrong:
-        return CpuWord(text, tuple(flags), None, f"the kernel has no flag {wrong[0]}, and ignores the whole word")
+        skips = kernel is not None and not kernel.is_before(_SKIPS_SINCE)
+        does = "skips it" if skips else "ignores the whole word (it skips the flag alone since 5.7)"
+        known = _cpus(parts, possible) if skips else None
+        rest = known if isinstance(known, frozenset) else None
+        return CpuWord(text, tuple(flags), rest, f"the kernel has no flag {wrong[0]}, and {does}")
     if name == "rcu_nocbs" and not text:
         return CpuWord(text, (), frozenset())
     early = kernel is not None and kernel.is_before(_SINCE_LAST_CPU)
@@ -50,6 +55,8 @@ def read_cpu_word(name: str, text: str, possible: frozenset[int] | None, kernel:
 def _cpus(parts: list[str], possible: frozenset[int] | None) -> frozenset[int] | str | None:
     """The CPUs; a clause if the kernel refuses the list; None if it needs the number of CPUs, which is not known."""
     found: set[int] = set()
+    if len(parts) > MOST_RANGES:
+        return "this is no list of CPUs"
     for part in parts:
         whole = _RANGE.fullmatch("0-N" if part == "all" else part)
         if not whole:

@@ -8,7 +8,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rtproof.audit.facts import Facts, parse_cpu_list
+from rtproof.audit.boot_lists import read_cpu_word
+from rtproof.audit.facts import Facts
 from rtproof.core.printable import clean
 from rtproof.summary import measured_kernel, system_facts
 
@@ -35,7 +36,16 @@ def _stock_kernel(facts: Facts) -> Holds:
     holds = _real_time_kernel(facts).holds
     if holds is None:
         return Holds(None, "It is not known whether the kernel is built with PREEMPT_RT.")
+    core = co_kernel(facts)
+    if core:
+        return Holds(False, f"{core} runs real-time threads beside Linux, and has its own interrupts.")
     return Holds(not holds, "The kernel is built with PREEMPT_RT, which does this by itself.")
+
+
+def co_kernel(facts: Facts) -> str:
+    """The core beside Linux that runs real-time threads, such as Cobalt of Xenomai; "" if none is known."""
+    name = facts.preemption.core.value
+    return "" if name in (None, measured_kernel.LINUX) else clean(name)
 
 
 def _several_cpus(facts: Facts) -> Holds:
@@ -70,7 +80,7 @@ def _named_at_boot(facts: Facts) -> frozenset[int] | None:
     words = facts.parameter("isolcpus")
     if not words.here:
         return frozenset() if words.absent else None
-    return parse_cpu_list(",".join(word for word in words.word.split(",") if word[:1].isdigit()))
+    return read_cpu_word("isolcpus", words.word, facts.cpus("/sys/devices/system/cpu/possible"), facts.kernel).cpus
 
 
 def _isolation(facts: Facts) -> Holds:
@@ -82,7 +92,10 @@ def _isolation(facts: Facts) -> Holds:
 
 _VIRTUAL_NAMES = re.compile(
     r"QEMU|KVM|VMware|VirtualBox|innotek|Bochs|Parallels|\bXen\b|HVM domU|Virtual Machine|Firecracker|dummy-virt"
+    r"|Apple Virtualization|OpenStack|Google Compute Engine|Alibaba Cloud|vServer|Droplet|Nutanix|oVirt"
+    r"|\b(?:a1|[cmrxtgi]\d+[a-z]*|im4gn|is4gen|hpc7g)\.(?:nano|micro|small|medium|large|\d*xlarge)\b"
 )
+"""The last line: sizes of Amazon's guests, such as m6g.xlarge. A machine without hypervisor is called m6g.metal."""
 NAMES_OF_THE_MACHINE = (
     "/sys/class/dmi/id/sys_vendor",
     "/sys/class/dmi/id/product_name",
@@ -99,10 +112,14 @@ def virtual_machine(facts: Facts) -> Holds:
         return Holds(True, sign)
     if not cpu.here:
         return Holds(None, f"It is not known whether this is a virtual machine: /proc/cpuinfo: {cpu.reason}.")
-    named = any(facts.read(path).here for path in NAMES_OF_THE_MACHINE)
-    if not named and not re.search(r"(?m)^flags\s*:", cpu.text):
-        return Holds(None, "It is not known whether this is a virtual machine: nothing names the machine.")
+    if not re.search(r"(?m)^flags\s*:", cpu.text) and not _is_board(facts):
+        return Holds(None, "It is not known whether this is a virtual machine: this processor has no flag that tells.")
     return Holds(False, "Nothing says that this is a virtual machine.")
+
+
+def _is_board(facts: Facts) -> bool:
+    """Whether a device tree names the machine. That of a guest would name its hypervisor."""
+    return facts.read("/proc/device-tree/model").here or facts.read("/proc/device-tree/compatible").here
 
 
 def _sign_of_hypervisor(facts: Facts) -> str:

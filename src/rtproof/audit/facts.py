@@ -16,7 +16,7 @@ from functools import cached_property
 from itertools import islice, takewhile
 
 from rtproof.core.errors import UserError
-from rtproof.core.units import parse_cpus
+from rtproof.core.units import MOST_CPUS, parse_cpus
 from rtproof.record.contents import Moment, Record, SystemFile
 from rtproof.summary import measured_kernel
 
@@ -62,6 +62,8 @@ class Reading:
         return int(self.word, 16 if self.word.startswith("0x") else 10)
 
 
+LONGEST_LINE = 1 << 16
+"""No kernel takes a command line as long as this."""
 _NUMBER = re.compile(r"-?[0-9]{1,20}|0x[0-9a-fA-F]{1,16}")
 
 
@@ -275,7 +277,7 @@ class Facts:
     def boot_words(self) -> tuple[str, ...] | None:
         """The kernel's own words of its command line, without those for init; None if it is not known."""
         line = self.read("/proc/cmdline")
-        if not line.here:
+        if not line.here or len(line.text) > LONGEST_LINE:
             return None
         words = split_command_line(line.word)
         return tuple(words[: words.index("--")] if "--" in words else words)
@@ -289,8 +291,8 @@ class Facts:
         """The last value of a parameter of the command line; "" for one without a value. - and _ mean the same."""
         path = f"{name} in /proc/cmdline"
         if self.boot_words is None:
-            line = self.read("/proc/cmdline")
-            return Reading(path, State.UNREADABLE, "", line.reason)
+            reason = self.read("/proc/cmdline").reason or "the line is longer than that of any kernel"
+            return Reading(path, State.UNREADABLE, "", reason)
         found = self.parameters(name)
         if found:
             return Reading(path, State.HERE, found[-1])
@@ -322,8 +324,15 @@ class Facts:
         return parse_cpu_list(reading.word)
 
 
+LONGEST_CPUS, MOST_RANGES = 1 << 16, 1 << 12
+"""More characters and ranges than in a list of CPUs of any kernel, whose masks have up to 8192 bits."""
+_SPAN = re.compile(r"(\d{1,6})-(\d{1,6})")
+
+
 def parse_cpu_list(text: str) -> frozenset[int] | None:
     """The CPUs of a list such as 0-3,8; None if it is no list of CPUs."""
+    if text.count(",") > MOST_RANGES or sum(int(b) - int(a) for a, b in _SPAN.findall(text[:LONGEST_CPUS])) > MOST_CPUS:
+        return None  # no kernel names so many CPUs, nor one of them again and again
     if text.strip("\0 \n") in ("", "(null)"):
         return frozenset()  # as the kernel writes a mask that was never set
     try:

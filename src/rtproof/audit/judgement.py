@@ -8,8 +8,10 @@ from rtproof.audit import check_file, conditions, functions, readings
 from rtproof.audit.audit_model import Audit, CheckResult, Judgement, Outcome
 from rtproof.audit.check import Check, Form, Good
 from rtproof.audit.facts import Facts, KernelVersion, Reading, parse_cpu_list, parse_cpu_mask
+from rtproof.core.printable import clean
 from rtproof.summary import recorded_facts, system_facts
 
+LONGEST_SENTENCE = 2000
 COLLECTED_MARK = "/proc/self/status"
 """Only an agent that collects what an audit needs reads this file."""
 
@@ -45,7 +47,12 @@ def judge_check(facts: Facts, check: Check) -> CheckResult:
     """Judge one check."""
     found = _why_not_applicable(facts, check) or _judge(facts, check)
     severity = check.severity_for.get(facts.request.purpose, found.severity or check.severity)
-    return CheckResult(check, found.outcome, severity, found.sentence, found.read)
+    return CheckResult(check, found.outcome, severity, _shown(found.sentence), found.read)
+
+
+def _shown(sentence: str) -> str:
+    """The sentence as people can read it: a hostile file may have filled it with anything."""
+    return clean(sentence if len(sentence) <= LONGEST_SENTENCE else f"{sentence[:LONGEST_SENTENCE]}...")
 
 
 def _judge(facts: Facts, check: Check) -> Judgement:

@@ -11,11 +11,14 @@ from rtproof.core.printable import clean
 from rtproof.record.contents import Moment
 
 LONGEST_VALUE = 200
+_LOOKED_AT = 20 * LONGEST_VALUE
+"""Nobody sees more of a text, however long it is."""
 
 
 def read_value(reading: Reading) -> ReadValue:
     """The reading as the result shows it."""
-    text = clean(" ".join(reading.word.split())) if reading.here else f"({reading.reason})"
+    begin = reading.text[:_LOOKED_AT].strip()
+    text = clean(" ".join(begin.split())) if reading.here else f"({clean(reading.reason)})"
     return ReadValue(clean(reading.path), text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}...")
 
 

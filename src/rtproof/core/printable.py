@@ -9,6 +9,8 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 def clean(words: str) -> str:
     """The text without control and formatting characters (such as right-to-left override). Line ends become blanks."""
+    if words.isprintable():
+        return words
     return "".join(c if c.isprintable() else " " if c in "\n\t" else REPLACEMENT for c in words)
 
 

@@ -9,9 +9,20 @@ from rtproof.audit import boot_words, conditions
 from rtproof.audit.audit_model import Judgement, Outcome
 from rtproof.audit.boot_lists import CpuWord, read_cpu_word
 from rtproof.audit.check import Check, Severity
-from rtproof.audit.facts import Facts, KernelVersion, Reading, State, parse_cpu_mask, split_command_line, split_word
+from rtproof.audit.facts import (
+    Facts,
+    KernelVersion,
+    Reading,
+    State,
+    parse_cpu_list,
+    parse_cpu_mask,
+    split_command_line,
+    split_word,
+)
 from rtproof.audit.readings import finding, good, hidden, missing, not_applicable, read_values, unknown
 from rtproof.core.printable import clean
+from rtproof.core.units import format_cpus
+from rtproof.summary import measured_kernel
 
 ONLINE = "/sys/devices/system/cpu/online"
 POSSIBLE = "/sys/devices/system/cpu/possible"
@@ -23,7 +34,7 @@ _OFF = ("0", "off", "n", "no", "false", "disable")
 
 
 def _listed(cpus: frozenset[int]) -> str:
-    return ", ".join(str(cpu) for cpu in sorted(cpus)[:16]) + (", ..." if len(cpus) > 16 else "")
+    return format_cpus(tuple(cpus))
 
 
 # Unknown words
@@ -79,9 +90,15 @@ def _lists(line: _Line) -> Iterator[str]:
             yield f"{name}={clean(word.text)}: {word.trouble}"
         cpus = word.cpus or frozenset()
         gone = cpus - line.possible if line.possible else frozenset()
-        asleep = cpus - line.online - gone if line.online else frozenset()
         if gone:
             yield f"{name} names CPUs that the machine has not: {_listed(gone)}"
+
+
+def _asleep(line: _Line) -> Iterator[str]:
+    """CPUs that are offline, which is on purpose if each is the second hardware thread of an isolated core."""
+    for name, word in line.words.items():
+        there = line.possible or line.online or frozenset()
+        asleep = (word.cpus or frozenset()) & there - (line.online or there)
         if asleep:
             yield f"{name} names CPUs that are offline: {_listed(asleep)}"
 
@@ -150,8 +167,12 @@ def contradictions(facts: Facts, check: Check) -> Judgement:
     }
     seen = _Line(facts, words, online or None, possible or None)
     said = [sentence for look in _CONTRADICTIONS for sentence in look(seen)]
+    asleep = list(_asleep(seen))
     if said:
-        return finding(f"The command line does not make sense: {'; '.join(said)}.", (line, facts.read(ONLINE)))
+        words_said = "; ".join([*said, *asleep])
+        return finding(f"The command line does not make sense: {words_said}.", (line, facts.read(ONLINE)))
+    if asleep:
+        return finding(f"On the command line {'; '.join(asleep)}.", (line, facts.read(ONLINE)), Severity.LOW)
     if words and not online:
         return unknown((facts.read(ONLINE), line), "The line names CPUs, and it is not known which there are.")
     if facts.parameter("idle").word == "poll" and not (smt := facts.read(SMT)).here and not smt.absent:
@@ -386,9 +407,7 @@ def time_stamp_counter(facts: Facts, check: Check) -> Judgement:
 
 def quiet_console(facts: Facts, check: Check) -> Judgement:
     """Whether messages go to a slow serial console."""
-    serial = [
-        value for value in facts.parameters("console") if re.match(r"tty(S|AMA|mxc|O|SC|PS|UL|LP|MSM)\d*|hvc", value)
-    ]
+    serial = [value for value in facts.parameters("console") if re.match(r"tty[A-Za-z]{1,8}\d", value)]
     line = facts.read(LINE)
     if facts.boot_words is None:
         return unknown((line,))
@@ -398,8 +417,14 @@ def quiet_console(facts: Facts, check: Check) -> Judgement:
     number = level.number()
     if quiet.here or (number is not None and number <= 4):
         return good("", (quiet if quiet.here else level,))
+    now = facts.read("/proc/sys/kernel/printk")
+    shown = re.match(r"(\d{1,2})\s", now.text)
+    if shown and int(shown[1]) <= 4:
+        return good("Somebody has kept messages from the console since the boot.", (now, level))
     consoles = ", ".join(map(clean, serial))
-    return finding(f"Each message of the kernel goes to a serial console: {consoles}.", (line, quiet, level))
+    severity = Severity.LOW if facts.preemption.built.value == measured_kernel.RT else None
+    sentence = f"Each message of the kernel goes to a serial console: {consoles}."
+    return finding(sentence, (line, quiet, level), severity)
 
 
 def pressure(facts: Facts, check: Check) -> Judgement:
@@ -427,9 +452,11 @@ def idle_parameters(facts: Facts, check: Check) -> Judgement:
         return unknown(hidden(given))
     idle, off = given
     if idle.here and idle.word in ("poll", "halt", "nomwait"):
-        return finding(f"The line has idle={idle.word} for every CPU and all the time.", (idle,))
+        guest = conditions.virtual_machine(facts).holds or idle.word != "poll"
+        sentence = f"The line has idle={idle.word} for every CPU and all the time."
+        return finding(sentence, (idle,), Severity.LOW if guest else None)
     if off.here and off.word in ("1", ""):
-        return finding("The line turns cpuidle off for every CPU.", (off,))
+        return finding("The line turns cpuidle off for every CPU.", (off,), Severity.LOW)
     return good("", given)
 
 
@@ -443,12 +470,20 @@ def watchdog_parameters(facts: Facts, check: Check) -> Judgement:
         return good("", given[:1])
     running = [reading for reading in now[1:] if reading.number() not in (0, None)]
     if running:
-        return finding("The watchdogs run, and the line does not turn them off.", (*running, *given))
+        return _running_watchdogs(facts, running, given)
     if now[0].absent:
         return good("This kernel has no such watchdog.", now)
     if now[0].number() == 1 and all(reading.absent or reading.number() == 0 for reading in now[1:]):
         return good("No watchdog runs.", now)
     return unknown(hidden(now) or now, "" if hidden(now) else "Nothing shows whether the watchdogs run.")
+
+
+def _running_watchdogs(facts: Facts, running: Sequence[Reading], given: Sequence[Reading]) -> Judgement:
+    watched, isolated = facts.read("/proc/sys/kernel/watchdog_cpumask"), conditions.isolated_cpus(facts)
+    cpus = parse_cpu_list(watched.word) if watched.here else None
+    if isolated and cpus is not None and not cpus & isolated:
+        return good("The watchdogs run on housekeeping CPUs only.", (*running, watched))
+    return finding("The watchdogs run, and the line does not turn them off.", (*running, *given))
 
 
 def auditing(facts: Facts, check: Check) -> Judgement:

@@ -9,7 +9,7 @@ from rtproof.audit import conditions
 from rtproof.audit.audit_model import Judgement, Outcome, ReadValue
 from rtproof.audit.check import Check, Severity
 from rtproof.audit.facts import Facts, Reading
-from rtproof.audit.readings import missing, read_value, read_values, two_moments, unknown
+from rtproof.audit.readings import LONGEST_VALUE, missing, read_value, read_values, two_moments, unknown
 from rtproof.audit.system_threads import AuditedThread
 from rtproof.audit.tasks import in_container, tasks
 from rtproof.core.phrases import quantity
@@ -39,7 +39,10 @@ def virtual_machine(facts: Facts, _: Check) -> Judgement:
     found = conditions.virtual_machine(facts)
     names = [facts.read(path) for path in ("/proc/cpuinfo", *conditions.NAMES_OF_THE_MACHINE)]
     told = system_facts.guest_fact(facts.record)
-    read = (ReadValue(told.source, told.says), *read_values(reading for reading in names[1:] if reading.here))
+    read = (
+        ReadValue(clean(told.source), clean(told.says[:LONGEST_VALUE])),
+        *read_values(reading for reading in names[1:] if reading.here),
+    )
     if found.holds is None:
         return Judgement(Outcome.UNKNOWN, found.sentence, read_values(names))
     return Judgement(Outcome.FINDING if found.holds else Outcome.GOOD, found.sentence, read)

@@ -55,7 +55,9 @@ def _declared(facts: Facts, wanted: frozenset[int], online: frozenset[int], show
     if wanted - present:
         return finding(f"There is no {_singular(wanted - present)}.", shown, severity=Severity.MEDIUM)
     if wanted - online:
-        return finding(f"{cpu_words(wanted - online)}: not on line.", shown, severity=Severity.MEDIUM)
+        on_purpose = facts.request.cpus is None and wanted & online  # as second hardware threads may be
+        severity = Severity.LOW if on_purpose else Severity.MEDIUM
+        return finding(f"{cpu_words(wanted - online)}: not on line.", shown, severity=severity)
     if wanted >= online and len(online) > 1:
         text = "All CPUs shall be isolated, and none is left for the rest of the system."
         return finding(text, shown, severity=Severity.MEDIUM)
@@ -328,12 +330,14 @@ def siblings(facts: Facts, check: Check) -> Judgement:
     if active.word == "0":
         return good("No core runs more than one hardware thread.", active)
     found = []
-    for cpu in sorted(wanted):
+    for cpu in sorted(wanted & online if online else wanted):
         reading = facts.read(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
         cpus = parse_cpu_list(reading.word) if reading.here else None
         if cpus is None:
             return not_understood(reading) if reading.here else readings.missing(check, [reading])
         found.append((cpu, cpus - {cpu}, reading))
+    if not found:
+        return unknown(f"{cpu_words(wanted)}: not on line, so that nothing shows their cores.", facts.read(ONLINE))
     busy = [(cpu, others, reading) for cpu, others, reading in found if others & (online or others)]
     if not busy:
         return good("Each isolated CPU has its core for itself.", *(reading for _, _, reading in found))
@@ -392,7 +396,7 @@ def machine_checks(facts: Facts, check: Check) -> Judgement:
     if wanted <= off:
         return good("Isolated CPUs ignore corrected errors.", *(one for one in ignored if _cpu_of(one.path) in wanted))
     left = sorted(wanted - off)
-    return finding(f"{cpu_words(left)} look for corrected errors every {here[0].word} s.", here[0])
+    return finding(f"Every {here[0].word} s, errors that were corrected are looked for on {cpu_words(left)}.", here[0])
 
 
 def numa(facts: Facts, check: Check) -> Judgement:
@@ -404,8 +408,11 @@ def numa(facts: Facts, check: Check) -> Judgement:
     wrong = next((reading for reading in lists if not reading.here or parse_cpu_list(reading.word) is None), None)
     if wrong:
         return not_understood(wrong) if wrong.here else readings.unknown([wrong])
-    if len(here) == 1:
-        return not_applicable("All memory is in one node.", here[0])
+    if len(here) == 1 or _divided_memory(here):
+        text = (
+            "All memory is in one node." if len(here) == 1 else "The nodes only divide one memory, as with numa=fake."
+        )
+        return not_applicable(text, *here)
     wanted = _wanted(facts)
     near = [reading for reading in here if (parse_cpu_list(reading.word) or frozenset()) & wanted]
     if len(near) > 1:
@@ -413,6 +420,12 @@ def numa(facts: Facts, check: Check) -> Judgement:
     if not near:
         return unknown(f"It is not known in which node {cpu_words(wanted)} are.", *here)
     return _memory_of_application(facts, near[0])
+
+
+def _divided_memory(lists: Sequence[Reading]) -> bool:
+    """Whether nodes have the same CPUs, as with the nodes that a Raspberry Pi 5 makes of one memory."""
+    sets = [cpus for cpus in (parse_cpu_list(reading.word) for reading in lists) if cpus]
+    return len(sets) > len(frozenset[int]().union(*sets)) or len(set(sets)) < len(sets)
 
 
 def _memory_of_application(facts: Facts, near: Reading) -> Judgement:

@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 
 from rtproof.audit import conditions, kernel_bugs
 from rtproof.audit.audit_model import Judgement, Outcome, ReadValue
+from rtproof.audit.boot_lists import read_cpu_word
 from rtproof.audit.check import Check, Severity
 from rtproof.audit.facts import Facts, KernelVersion, Reading, State, parse_cpu_list, parse_cpu_mask
 from rtproof.audit.readings import finding, good, hidden, missing, not_applicable, read_source, read_values, unknown
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
+from rtproof.core.units import format_cpus
 from rtproof.record.contents import Moment
 from rtproof.summary import measured_kernel
 from rtproof.summary.measured_kernel import Confidence, PreemptionStatement
@@ -51,6 +53,10 @@ def preemption_built(facts: Facts, _: Check) -> Judgement:
         return _conflict(doubts, read)
     if built.value == measured_kernel.RT:
         return Judgement(Outcome.GOOD, "", read)
+    core = conditions.co_kernel(facts)
+    if core:
+        sentence = f"{core} runs real-time threads beside Linux. The model of Linux counts for all other threads."
+        return Judgement(Outcome.NOT_APPLICABLE, sentence, read)
     if built.value:
         return Judgement(Outcome.FINDING, f"The kernel is built for the model {built.value}, not for PREEMPT_RT.", read)
     version = facts.record.begin.kernel_version
@@ -86,10 +92,11 @@ def high_resolution(facts: Facts, check: Check) -> Judgement:
     timers, option, asked = facts.read("/proc/timer_list"), facts.option("HIGH_RES_TIMERS"), facts.parameter("highres")
     active = re.findall(r"\.hres_active\s*:\s*(\d)", facts.begin_of(timers.path))
     resolution = facts.record.fact("clock_resolution_ns", Moment.START)
-    if "0" in active:
-        return finding("High-resolution timers are not active on every CPU.", (_shown(timers, "hres_active", "0"),))
     if active:
-        return good("", (_shown(timers, "hres_active", "1"),))
+        return _active_everywhere(timers, active)
+    coarse = _coarse_resolution(facts)
+    if coarse:
+        return finding(f"Timers have a resolution of {coarse / 1e6:g} ms only, that of the tick.", (timers,))
     if option.absent:
         return finding("The kernel is built without high-resolution timers.", (option,))
     if asked.here and asked.word == "off":
@@ -101,13 +108,29 @@ def high_resolution(facts: Facts, check: Check) -> Judgement:
     )
 
 
+def _active_everywhere(timers: Reading, active: Sequence[str]) -> Judgement:
+    if "0" in active:
+        return finding("High-resolution timers are not active on every CPU.", (_shown(timers, "hres_active", "0"),))
+    return good("", (_shown(timers, "hres_active", "1"),))
+
+
+def _coarse_resolution(facts: Facts) -> int:
+    """The resolution of the timers in ns if it is that of a tick, else 0."""
+    told = re.findall(r"(?m)^\s*\.resolution:\s*(\d{1,12}) nsecs", facts.begin_of("/proc/timer_list"))
+    told.append(facts.record.fact("clock_resolution_ns", Moment.START) or "")
+    return max((int(ns) for ns in told if re.fullmatch(r"\d{7,12}", ns)), default=0)
+
+
 def _shown(reading: Reading, key: str, text: str) -> Reading:
     return Reading(f"{key} in {reading.path}", State.HERE, text)
 
 
 def idle_tick(facts: Facts, check: Check) -> Judgement:
     """Whether the tick stops on an idle CPU."""
-    asked = facts.parameter("nohz")
+    asked, full = facts.parameter("nohz"), facts.read("/sys/devices/system/cpu/nohz_full")
+    if facts.cpus(full.path):
+        sentence = "Some CPUs run without a tick on purpose (nohz_full), which needs a tick that can stop."
+        return not_applicable(sentence, (full,))
     if asked.here and asked.word == "off":
         return good("The command line keeps the tick on.", (asked,))
     stops = [facts.option(name) for name in ("NO_HZ_IDLE", "NO_HZ_FULL", "NO_HZ")]
@@ -181,28 +204,31 @@ def offloaded_callbacks(facts: Facts, check: Check) -> Judgement:
     """Whether the callbacks of RCU are kept away from the isolated CPUs."""
     isolated = conditions.isolated_cpus(facts) or frozenset()
     built, every = facts.option("RCU_NOCB_CPU"), facts.option("RCU_NOCB_CPU_DEFAULT_ALL")
-    asked = [facts.parameter(name) for name in ("rcu_nocbs", "nohz_full")]
+    names = ("rcu_nocbs", "nohz_full")
+    asked = [facts.parameter(name) for name in names]
     if built.absent:
         return finding("The kernel is built without RCU_NOCB_CPU, so no callback can be moved away.", (built,))
     if hidden((built, *asked)):
         return unknown(hidden((built, *asked)))
-    lists = [_kernel_list(facts, reading.word) for reading in asked if reading.here and reading.word]
-    if None in lists:
+    lists = [
+        _kernel_list(facts, name, reading.word) for name, reading in zip(names, asked, strict=True) if reading.here
+    ]
+    now = facts.cpus("/sys/devices/system/cpu/nohz_full") or frozenset()
+    left = isolated - now.union(*(cpus for cpus in lists if cpus))
+    if left and None in lists:
         return unknown([reading for reading in asked if reading.here], "A list of CPUs on the line is not understood.")
-    offloaded = frozenset().union(*(cpus for cpus in lists if cpus))
-    left = isolated - offloaded
     if not left or (every.here and asked[0].absent):
         return good("", (built, *asked))
     sentence = f"RCU runs callbacks on {quantity(len(left), 'isolated CPU')}: {_listed(left)}."
     return finding(sentence, (built, *asked))
 
 
-def _kernel_list(facts: Facts, text: str) -> frozenset[int] | None:
-    return facts.cpus("/sys/devices/system/cpu/possible") if text == "all" else parse_cpu_list(text)
+def _kernel_list(facts: Facts, name: str, text: str) -> frozenset[int] | None:
+    return read_cpu_word(name, text, facts.cpus("/sys/devices/system/cpu/possible"), facts.kernel).cpus
 
 
 def _listed(cpus: frozenset[int]) -> str:
-    return ", ".join(str(cpu) for cpu in sorted(cpus))
+    return format_cpus(tuple(cpus))
 
 
 def boosted_readers(facts: Facts, check: Check) -> Judgement:
@@ -243,6 +269,10 @@ def lockup_detectors(facts: Facts, check: Check) -> Judgement:
     now = facts.read("/proc/sys/kernel/watchdog")
     if now.here and now.number() == 0:
         return good("They are built in, and off now.", (now,))
+    watched = facts.read("/proc/sys/kernel/watchdog_cpumask")
+    cpus, isolated = parse_cpu_list(watched.word) if watched.here else None, conditions.isolated_cpus(facts)
+    if now.here and now.number() is not None and cpus is not None and isolated and not cpus & isolated:
+        return good("They run on housekeeping CPUs only.", (now, watched))
     if now.here and now.number() is not None:
         return finding("The detectors of lockups run on the CPUs.", (now, *(one for one in built if one.here)))
     if all(option.absent for option in built):
@@ -408,15 +438,26 @@ def firmware_calls(facts: Facts, check: Check) -> Judgement:
     if hidden((folder, asked)):
         return unknown(hidden((folder, asked)))
     words = asked.word.split(",")
-    if "noruntime" in words or (built_off.here and "runtime" not in words):
-        return good("The kernel does not call the firmware.", (asked, built_off))
+    if "noruntime" in words or ((built_off.here or _does_without_firmware(facts)) and "runtime" not in words):
+        return good("The kernel does not call the firmware.", (folder, asked, built_off))
     mask = facts.read("/sys/devices/virtual/workqueue/efi_runtime/cpumask")
     cpus, isolated = parse_cpu_mask(mask.word) if mask.here else None, conditions.isolated_cpus(facts)
     if cpus and isolated and not cpus & isolated:
         return good("The kernel calls the firmware on housekeeping CPUs only.", (mask,))
     if hidden((built_off,)) and "runtime" not in words:
         return unknown((built_off,))
-    return finding("The kernel may call the firmware, on isolated CPUs too.", (asked, built_off, mask))
+    where = ", on isolated CPUs too" if isolated else ""
+    return finding(f"The kernel may call the firmware{where}.", (asked, built_off, mask))
+
+
+_EFI_OPTION = KernelVersion(5, 18)
+
+
+def _does_without_firmware(facts: Facts) -> bool:
+    """PREEMPT_RT forbade it from 5.15 on, and since 5.18 an option decides."""
+    rt = facts.preemption.built.value == measured_kernel.RT
+    kernel = facts.kernel
+    return rt and kernel is not None and not kernel.is_before(KernelVersion(5, 15)) and kernel.is_before(_EFI_OPTION)
 
 
 def graphics(facts: Facts, check: Check) -> Judgement:
@@ -564,13 +605,19 @@ def logged_events(facts: Facts, check: Check) -> Judgement:
     return unknown((facts.log,), "What is left of the log has no such message, but it does not reach back to the boot.")
 
 
+_PROTECTION = re.compile(r"Not affected|Mitigation|[Vv]ulnerable|Unknown|[Mm]itigated|Processor|Retpoline|No microcode")
+
+
 def mitigations(facts: Facts, check: Check) -> Judgement:
     """Which protections against flaws of the CPU cost time."""
     files = facts.match("/sys/devices/system/cpu/vulnerabilities/*")
     here = [file for file in files if file.here]
     if not here:
         return missing(check, files)
-    active = [file.path.rpartition("/")[2] for file in here if file.word.startswith("Mitigation")]
+    strange = [file for file in here if not _PROTECTION.search(file.text)]
+    if strange:
+        return unknown(strange, f"{clean(strange[0].path)} holds what this version does not understand.")
+    active = [file.path.rpartition("/")[2] for file in here if "Mitigation" in file.word]
     if active:
         return finding(f"{quantity(len(active), 'protection')} of the CPU: {', '.join(active)}.", here[:3])
     return unknown(hidden(files)) if hidden(files) else good("No protection costs time.", here[:3])

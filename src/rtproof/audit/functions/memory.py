@@ -193,8 +193,11 @@ def reserve(facts: Facts, check: Check) -> Judgement:
     least, factor = found.number(), boost.number()
     if least is None or (boost.here and factor is None):
         return _not_understood(found if least is None else boost)
-    total = re.search(r"(?m)^MemTotal:\s+(\d{1,15}) kB$", memory.text)
-    usual = min(math.isqrt(int(total[1]) * 16), 65536) if total else None
+    sizes = dict(re.findall(r"(?m)^(LowTotal|MemTotal):\s+(\d{1,15}) kB$", memory.text))
+    total = sizes.get(
+        "LowTotal", sizes.get("MemTotal")
+    )  # the kernel counts only low memory, where there is high memory
+    usual = min(math.isqrt(int(total) * 16), 65536) if total else None
     if usual is not None and least < usual // 2:
         sentence = f"The kernel keeps only {least:,} kB free; by itself it would keep about {usual:,} kB."
         return _judgement(Outcome.FINDING, sentence, [found])

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the audit says of systems that are rare, and of facts that somebody made to harm."""
+
+import pytest
+from audit_cases import MISSING, judged, made_facts
+
+from rtproof.audit import check_file, judgement
+from rtproof.audit.audit_model import Outcome
+from rtproof.audit.check import Severity
+from rtproof.audit.facts import AuditRequest, Facts, KernelVersion, parse_cpu_list
+
+CPU = "/sys/devices/system/cpu"
+STOCK = ("6.1.0", "#1 SMP PREEMPT_DYNAMIC")
+
+
+def _cpus(n: int, **names: str) -> dict[str, str | int]:
+    named = {f"{CPU}/{name}": f"0-{n - 1}\n" for name in ("online", "possible", "present")}
+    return {**named, **{f"{CPU}/{name}": text for name, text in names.items()}}
+
+
+# Guests that no flag of the processor gives away
+
+
+@pytest.mark.parametrize(
+    ("vendor", "product", "outcome"),
+    [
+        ("Amazon EC2", "m6g.xlarge", Outcome.FINDING),
+        ("Amazon EC2", "c7gn.16xlarge", Outcome.FINDING),
+        ("Amazon EC2", "m6g.metal", Outcome.UNKNOWN),
+        ("Google", "Google Compute Engine", Outcome.FINDING),
+        ("Apple Inc.", "Apple Virtualization Generic Platform", Outcome.FINDING),
+        ("OpenStack Foundation", "OpenStack Nova", Outcome.FINDING),
+        ("GIGABYTE", "R272-P30", Outcome.UNKNOWN),
+    ],
+)
+def test_an_arm_server_is_only_called_bare_if_something_shows_it(vendor: str, product: str, outcome: Outcome) -> None:
+    files = {
+        "/proc/cpuinfo": "processor\t: 0\nFeatures\t: fp asimd\n",
+        "/sys/class/dmi/id/sys_vendor": f"{vendor}\n",
+        "/sys/class/dmi/id/product_name": f"{product}\n",
+    }
+    assert judged("hw.virt", made_facts(files, machine="aarch64")).outcome is outcome
+
+
+# CPUs that are offline on purpose
+
+
+def _second_threads_off(request: AuditRequest | None = None) -> Facts:
+    files = _cpus(8, online="0-5\n", isolated="2-3,6-7\n") | {
+        "/proc/cmdline": "isolcpus=managed_irq,domain,2-3,6-7",
+        "/proc/cpuinfo": "flags\t: fpu tsc\n",
+        f"{CPU}/smt/active": "1\n",
+        f"{CPU}/cpu2/topology/thread_siblings_list": "2\n",
+        f"{CPU}/cpu3/topology/thread_siblings_list": "3\n",
+        f"{CPU}/cpu6/topology/thread_siblings_list": MISSING,
+    }
+    return made_facts(files, request=request)
+
+
+def test_second_hardware_threads_that_were_switched_off_are_no_contradiction() -> None:
+    result = judged("boot.conflict", _second_threads_off())
+    assert (result.outcome, result.severity) == (Outcome.FINDING, Severity.LOW)
+    assert "isolcpus names CPUs that are offline: 6-7" in result.sentence
+    assert "does not make sense" not in result.sentence
+
+
+def test_isolated_cpus_that_are_offline_matter_only_if_the_user_names_them() -> None:
+    assert judged("iso.declared", _second_threads_off()).severity is Severity.LOW
+    named = judged("iso.declared", _second_threads_off(AuditRequest(cpus=frozenset({2, 6}))))
+    assert (named.sentence, named.severity) == ("CPU 6: not on line.", Severity.MEDIUM)
+
+
+def test_siblings_of_offline_cpus_are_not_looked_for() -> None:
+    assert judged("iso.smt", _second_threads_off()).outcome is Outcome.GOOD
+
+
+def test_no_isolated_cpu_on_line() -> None:
+    result = judged("iso.declared", made_facts(_cpus(4, online="0-1\n", isolated="2-3\n")))
+    assert (result.sentence, result.severity) == ("CPUs 2-3: not on line.", Severity.MEDIUM)
+
+
+# Flags, strides and lists of the command line
+
+
+@pytest.mark.parametrize(
+    ("release", "words"),
+    [("5.4.0", "ignores the whole word (it skips the flag alone since 5.7)"), ("6.1.0", "skips it")],
+)
+def test_an_unknown_flag_of_isolcpus(release: str, words: str) -> None:
+    files = _cpus(4, isolated="\n") | {"/proc/cmdline": "isolcpus=managed_irqs,2-3"}
+    assert words in judged("boot.conflict", made_facts(files, kernel=(release, "#1 SMP"))).sentence
+
+
+@pytest.mark.parametrize("words", ["rcu_nocbs=0-15:2/4,14-N", "rcu_nocbs=all", "nohz_full=0-15"])
+def test_callbacks_are_away_from_a_list_with_strides(words: str) -> None:
+    files = _cpus(16, isolated="0-1,4-5,8-9,12-13\n") | {
+        "/proc/cmdline": words,
+        "/boot/config-6.12.0": "# Linux/x86 6.12.0 Kernel Configuration\nCONFIG_RCU_NOCB_CPU=y\n",
+    }
+    assert judged("kern.rcu.nocb", made_facts(files)).outcome is Outcome.GOOD
+
+
+def test_old_kernels_without_a_file_of_isolated_cpus_know_strides() -> None:
+    files = _cpus(16) | {f"{CPU}/isolated": MISSING, "/proc/cmdline": "isolcpus=0-15:1/8"}
+    result = judged("iso.declared", made_facts(files, kernel=("4.1.0", "#1 SMP PREEMPT RT")))
+    assert result.sentence.startswith("Isolated: CPUs 0,8;")
+
+
+# Boards
+
+
+def test_timers_with_the_resolution_of_the_tick_are_found_without_a_configuration() -> None:
+    table = "Timer List Version: v0.4\ncpu: 0\n clock 0:\n  .index:      0\n  .resolution: 10000000 nsecs\n"
+    result = judged("kern.hrt", made_facts({"/proc/timer_list": table}, machine="armv5tejl"))
+    assert (result.outcome, result.severity) == (Outcome.FINDING, Severity.FATAL)
+    assert "10 ms" in result.sentence
+    fine = table.replace("10000000", "1")
+    assert judged("kern.hrt", made_facts({"/proc/timer_list": fine})).outcome is Outcome.UNKNOWN
+
+
+def test_nodes_that_only_divide_the_memory_are_no_nodes() -> None:
+    nodes = {f"/sys/devices/system/node/node{n}/cpulist": "0-3\n" for n in range(8)}
+    assert judged("iso.numa", made_facts(_cpus(4, isolated="3\n") | nodes)).outcome is Outcome.NOT_APPLICABLE
+
+
+def test_a_reserve_is_judged_by_low_memory() -> None:
+    memory = "MemTotal:        4045312 kB\nLowTotal:         778240 kB\n"
+    files: dict[str, str | int] = {
+        "/proc/meminfo": memory,
+        "/proc/sys/vm/min_free_kbytes": "3528\n",
+        "/proc/sys/vm/watermark_boost_factor": "0\n",
+    }
+    assert judged("mem.minfree", made_facts(files, machine="armv7l")).outcome is Outcome.GOOD
+
+
+@pytest.mark.parametrize(
+    ("file", "core"), [("/proc/xenomai/version", "Xenomai 3.2.4 (Cobalt)"), ("/sys/class/evl", "EVL (Xenomai 4)")]
+)
+def test_real_time_threads_beside_linux_do_not_depend_on_its_model(file: str, core: str) -> None:
+    facts = made_facts({file: "3.2.4\n"}, kernel=STOCK)
+    for check in ("kern.preempt.rt", "kern.irq.thread"):
+        result = judged(check, facts)
+        assert result.outcome is Outcome.NOT_APPLICABLE
+        assert result.sentence.startswith(f"{core} runs real-time threads beside Linux")
+
+
+# Advice that was followed is no finding of another check
+
+
+def test_a_console_that_was_silenced_after_the_boot() -> None:
+    line = {"/proc/cmdline": "console=ttyS0,115200"}
+    assert judged("boot.quiet", made_facts(line, kernel=STOCK)).severity is Severity.MEDIUM
+    assert judged("boot.quiet", made_facts(line)).severity is Severity.LOW
+    silent = line | {"/proc/sys/kernel/printk": "1\t4\t1\t7\n"}
+    assert judged("boot.quiet", made_facts(silent, kernel=STOCK)).outcome is Outcome.GOOD
+    assert judged("boot.quiet", made_facts({"/proc/cmdline": "console=hvc0"})).outcome is Outcome.GOOD
+
+
+def test_watchdogs_that_spare_the_isolated_cpus() -> None:
+    files = _cpus(4, isolated="2-3\n") | {
+        "/proc/sys/kernel/watchdog": "1\n",
+        "/proc/sys/kernel/soft_watchdog": "1\n",
+        "/proc/sys/kernel/nmi_watchdog": "0\n",
+        "/proc/sys/kernel/watchdog_cpumask": "0-1\n",
+    }
+    for check in ("kern.lockup.cfg", "boot.nowatchdog", "wd.soft"):
+        assert judged(check, made_facts(files)).outcome is Outcome.GOOD
+        everywhere = files | {"/proc/sys/kernel/watchdog_cpumask": "0-3\n"}
+        assert judged(check, made_facts(everywhere)).outcome is Outcome.FINDING
+
+
+def test_a_tick_that_must_be_able_to_stop() -> None:
+    files = _cpus(4, nohz_full="2-3\n") | {"/proc/cmdline": "nohz_full=2-3"}
+    assert judged("kern.nohz.periodic", made_facts(files)).outcome is Outcome.NOT_APPLICABLE
+
+
+def test_polling_is_advised_to_guests() -> None:
+    guest = {"/proc/cmdline": "idle=poll", "/proc/cpuinfo": "flags\t: fpu hypervisor\n"}
+    bare = {"/proc/cmdline": "idle=poll", "/proc/cpuinfo": "flags\t: fpu tsc\n"}
+    assert judged("boot.idle", made_facts(guest)).severity is Severity.LOW
+    assert judged("boot.idle", made_facts(bare)).severity is Severity.MEDIUM
+
+
+def test_firmware_is_not_called_by_real_time_kernels_before_the_option() -> None:
+    files: dict[str, str | int] = {
+        "/sys/firmware/efi/": "systab\n",
+        "/boot/config-5.15.0-rt": "# Linux/x86 5.15.0 Kernel Configuration\nCONFIG_PREEMPT_RT=y\n",
+    }
+    kernel = ("5.15.0-rt", "#1 SMP PREEMPT_RT")
+    assert judged("kern.efi", made_facts(files, kernel=kernel)).outcome is Outcome.GOOD
+    asked = files | {"/proc/cmdline": "efi=runtime"}
+    assert judged("kern.efi", made_facts(asked, kernel=kernel)).outcome is Outcome.FINDING
+
+
+# Hostile facts
+
+
+def test_a_protection_that_nobody_understands_is_not_good() -> None:
+    files = {f"{CPU}/vulnerabilities/meltdown": "\x1b[31mred\n"}
+    assert judged("kern.mitig", made_facts(files)).outcome is Outcome.UNKNOWN
+
+
+HOSTILE = {
+    "escape codes": "\x1b[31mred\x1b[0m\u202e\u2028\n",
+    "a line of 1 MiB": "a" * (1 << 20),
+    "many words": " ".join(f"w{i:x}" for i in range(150_000)),
+    "overlapping lists of CPUs": ",".join(f"{i}-65535" for i in range(0, 65_000, 7)),
+    "numbers without end": "9" * (1 << 20),
+    "digits that are no ASCII": "\u0663\u00b2\u2167",
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_files_are_shown_short_and_clean(text: str) -> None:
+    sources = {source for check in check_file.all_checks() for source in check.read if source.startswith("/")}
+    paths = {source.replace("[0-9]*", "1").replace("[0-9]", "1").replace("*", "1") for source in sources}
+    files: dict[str, str | int] = dict.fromkeys(
+        (paths | {"kernel-log", "/proc/cpuinfo", f"{CPU}/possible"}) - {"/proc/mounts"}, text
+    )
+    found = judgement.audit(made_facts(files, end=files))
+    for result in found.results:
+        assert len(result.sentence) <= judgement.LONGEST_SENTENCE + 3
+        assert result.sentence.isprintable()
+        assert all(value.value.isprintable() and value.path.isprintable() for value in result.read)
+
+
+def test_a_list_that_names_a_cpu_again_and_again_is_no_list() -> None:
+    assert parse_cpu_list(",".join(["0-60000"] * 100)) is None
+    assert parse_cpu_list(",".join(str(cpu) for cpu in range(0, 8192, 2))) == frozenset(range(0, 8192, 2))
+    assert KernelVersion.read("6.18.0-rc1") == KernelVersion(6, 18)
