@@ -228,3 +228,44 @@ def test_a_list_that_names_a_cpu_again_and_again_is_no_list() -> None:
     assert parse_cpu_list(",".join(["0-60000"] * 100)) is None
     assert parse_cpu_list(",".join(str(cpu) for cpu in range(0, 8192, 2))) == frozenset(range(0, 8192, 2))
     assert KernelVersion.read("6.18.0-rc1") == KernelVersion(6, 18)
+
+
+# Systems of which not every process was seen, and programs that belong together
+
+TITLES = "PID TID PPID CLS RTPRIO NICE CPU CPUS FLAGS COMM\n"
+KTHREADD = "2 2 0 TS - 0 0 0-3 0x00208040 [kthreadd]\n"
+
+
+@pytest.mark.parametrize(
+    "check", ["sched.prio99", "sched.deadline", "sched.irqprio", "iso.irqbalance", "iso.tasks", "iso.kthreads"]
+)
+def test_what_a_container_does_not_see_is_not_good(check: str) -> None:
+    own = f"{TITLES}1 1 0 TS - 0 0 0-1 0x00400100 sh\n"
+    files = _cpus(4, isolated="3\n") | {"tasks": own, "/proc/self/ns/pid": "pid:[4026532555]\n"}
+    result = judged(check, made_facts(files))
+    assert result.outcome is Outcome.UNKNOWN
+    assert "this is a container" in result.sentence
+    whole = files | {"tasks": own + KTHREADD, "/proc/self/ns/pid": "pid:[4026531836]\n"}
+    assert judged(check, made_facts(whole)).outcome in (Outcome.GOOD, Outcome.NOT_APPLICABLE)
+
+
+@pytest.mark.parametrize(
+    ("names", "severity"),
+    [
+        (("tuned", "tuned-ppd"), None),
+        (("stalld", "rtkit-daemon"), None),
+        (("thermald", "power-profiles-"), Severity.LOW),
+        (("tlp", "power-profiles-"), Severity.MEDIUM),
+        (("thermald", "tlp", "tuned"), Severity.MEDIUM),
+    ],
+)
+def test_programs_that_distributions_ship_together(names: tuple[str, ...], severity: Severity | None) -> None:
+    rows = [f"{700 + at} {700 + at} 1 TS - 0 0 0-3 0x00400100 {name}\n" for at, name in enumerate(names)]
+    result = judged("svc.tuners", made_facts({"tasks": TITLES + KTHREADD + "".join(rows)}))
+    assert (result.severity if result.outcome is Outcome.FINDING else None) is severity
+
+
+def test_a_machine_without_a_clock_does_not_know_how_old_its_firmware_is() -> None:
+    files = {"/sys/class/dmi/id/bios_date": "12/30/2019\n", "/proc/cpuinfo": "flags\t: fpu\n"}
+    result = judged("hw.bios", made_facts(files))
+    assert (result.outcome, "says 1970" in result.sentence) == (Outcome.UNKNOWN, True)

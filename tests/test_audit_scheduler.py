@@ -221,6 +221,6 @@ def test_threads_with_deadlines_are_named() -> None:
     assert "pump/600" in found.sentence
     assert "sugov" not in found.sentence
     assert _good(judged("sched.deadline", made_facts({"tasks": HEAD + DAEMON + governor})))
-    own = made_facts({"tasks": HEAD + deadline}, request=AuditRequest(pid=600))
+    own = made_facts({"tasks": HEAD + KERNEL_THREAD + deadline}, request=AuditRequest(pid=600))
     assert _good(judged("sched.deadline", own))
     assert judged("sched.deadline", made_facts({"tasks": errno.EACCES})).outcome is Outcome.UNKNOWN

@@ -5,7 +5,7 @@ import pytest
 from audit_cases import MISSING, REFUSED, judged, made_facts
 
 from rtproof.audit.audit_model import Outcome
-from rtproof.audit.tasks import tasks
+from rtproof.audit.system_threads import all_threads
 
 HEAD = "PID TID PPID CLS RTPRIO NICE CPU CPUS FLAGS COMM\n"
 KERNEL = "2 2 0 TS - 0 0 0-3 0x00208040 [kthreadd]\n"
@@ -113,11 +113,11 @@ def test_a_container_is_told_by_its_namespace_its_group_or_its_mark(
 
 
 def test_a_list_that_cannot_be_understood_is_unknown() -> None:
-    found = tasks(made_facts({"tasks": HEAD + KERNEL + "garbage\n\x1b[2J 1 1\n", "/proc/self/ns/pid": FIRST}))
+    found = all_threads(made_facts({"tasks": HEAD + KERNEL + "garbage\n\x1b[2J 1 1\n", "/proc/self/ns/pid": FIRST}))
     assert (found.seen, found.hidden) == ((), "the processes are not known: their list cannot be understood")
 
 
 def test_flags_may_come_without_a_prefix() -> None:
-    found = tasks(made_facts({"tasks": HEAD + KERNEL.replace("0x00", ""), "/proc/self/ns/pid": FIRST}))
+    found = all_threads(made_facts({"tasks": HEAD + KERNEL.replace("0x00", ""), "/proc/self/ns/pid": FIRST}))
     assert [(one.name, one.of_kernel) for one in found.seen] == [("kthreadd", True)]
     assert found.hidden == ""

@@ -4,9 +4,10 @@
 from collections.abc import Collection, Iterable, Sequence
 
 from rtproof.audit.audit_model import Judgement, Outcome
-from rtproof.audit.check import Severity
+from rtproof.audit.check import Check, Severity
 from rtproof.audit.facts import Reading
-from rtproof.audit.readings import read_values
+from rtproof.audit.readings import missing, read_values
+from rtproof.audit.system_threads import ThreadsRead
 from rtproof.core.printable import clean
 from rtproof.core.units import format_cpus
 
@@ -60,3 +61,13 @@ def cpu_words(cpus: Collection[int]) -> str:
 def first_missing(readings: Sequence[Reading]) -> Reading | None:
     """The first reading that says nothing of the system: neither HERE nor ABSENT."""
     return next((reading for reading in readings if not reading.here and not reading.absent), None)
+
+
+def no_threads(check: Check, read: ThreadsRead) -> Judgement:
+    """What it means that the threads are not known."""
+    return not_understood(read.reading) if read.reading.here else missing(check, [read.reading])
+
+
+def good_of_all(read: ThreadsRead, sentence: str, shown: Reading) -> Judgement:
+    """GOOD if no thread was hidden from the agent; UNKNOWN else."""
+    return unknown(f"Not every thread is known: {read.hidden}.", read.reading) if read.hidden else good(sentence, shown)

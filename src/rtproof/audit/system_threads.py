@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The threads of the audited system, and those of the application that the audit is about."""
+"""The threads of the audited system, whether the agent saw all of them, and those of the user's application."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
 from rtproof.audit.facts import Facts, Reading, parse_cpu_list
 from rtproof.core.units import whole_number
 
+PATH = "tasks"
+NAME_MOST = 15
+"""The kernel keeps so many characters of a name."""
+CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")
+_FIRST_PID_NAMESPACE = "pid:[4026531836]"
+"""The number that the kernel gives the namespace in which all processes are seen, since 3.8."""
 REAL_TIME = ("FF", "RR", "DLN")
 """The short names of the policies that come before all others."""
 BOUND, OF_KERNEL = 0x04000000, 0x00200000
@@ -51,15 +58,49 @@ class AuditedThread:
 
 @dataclass(frozen=True)
 class ThreadsRead:
-    """What was read. threads: None if it could not be read or understood."""
+    """What was read. threads: None if it could not be read or understood. hidden: why there may be more, or ""."""
 
     reading: Reading
     threads: tuple[AuditedThread, ...] | None
+    hidden: str = ""
+
+    @property
+    def seen(self) -> tuple[AuditedThread, ...]:
+        """The threads that are known."""
+        return self.threads or ()
+
+    def processes(self, names: Iterable[str]) -> tuple[AuditedThread, ...]:
+        """The processes of user space with these names, which the kernel may have cut."""
+        cut = {name[:NAME_MOST] for name in names}
+        return tuple(one for one in self.seen if one.pid == one.tid and not one.of_kernel and one.name in cut)
 
 
 def all_threads(facts: Facts) -> ThreadsRead:
     """All threads of the system."""
-    return _read(facts.read("tasks"))
+    read = _read(facts.read(PATH))
+    return ThreadsRead(read.reading, read.threads, _why_hidden(facts, read))
+
+
+def _why_hidden(facts: Facts, read: ThreadsRead) -> str:
+    if read.threads is None:
+        return f"the processes are not known: {read.reading.reason or 'their list cannot be understood'}"
+    if _has_namespace_of_its_own(facts):
+        return "this is a container, which sees only its own processes"
+    if not any(thread.of_kernel for thread in read.threads):
+        return "no thread of the kernel was seen, so that other processes are hidden, too, as in a container"
+    return ""
+
+
+def _has_namespace_of_its_own(facts: Facts) -> bool:
+    namespace = facts.read("/proc/self/ns/pid")
+    return namespace.here and namespace.word != _FIRST_PID_NAMESPACE
+
+
+def in_container(facts: Facts) -> bool:
+    """Whether anything says that the agent ran in a container."""
+    if facts.read("/proc/self/ns/pid").here:
+        return _has_namespace_of_its_own(facts)
+    return any(facts.read(mark).here for mark in CONTAINER_MARKS)
 
 
 def application_threads(facts: Facts) -> ThreadsRead:

@@ -5,7 +5,17 @@ import re
 from collections import defaultdict
 
 from rtproof.audit import readings
-from rtproof.audit.answers import cpu_words, finding, first_names, good, not_applicable, not_understood, only, unknown
+from rtproof.audit.answers import (
+    cpu_words,
+    finding,
+    first_names,
+    good,
+    no_threads,
+    not_applicable,
+    not_understood,
+    only,
+    unknown,
+)
 from rtproof.audit.audit_model import Judgement
 from rtproof.audit.check import Check, Severity
 from rtproof.audit.conditions import isolated_cpus
@@ -26,16 +36,12 @@ def policy(facts: Facts, check: Check) -> Judgement:
     """Whether any thread of the application has a real-time policy."""
     found = application_threads(facts)
     if not found.threads:
-        return _no_threads(check, found.reading)
+        return no_threads(check, found)
     shown = _threads_shown(found.reading, found.threads)
     real_time = sum(one.real_time for one in found.threads)
     if real_time:
         return good(f"{real_time} of its {len(found.threads)} threads have a real-time policy.", shown)
     return finding(f"None of its threads, {len(found.threads)} in all, has a real-time policy.", shown)
-
-
-def _no_threads(check: Check, reading: Reading) -> Judgement:
-    return not_understood(reading) if reading.here else readings.missing(check, [reading])
 
 
 def _threads_shown(reading: Reading, threads: tuple[AuditedThread, ...]) -> Reading:
@@ -52,7 +58,7 @@ def affinity(facts: Facts, check: Check) -> Judgement:
     """Whether the application's threads stay on the isolated CPUs, or at least each on one."""
     found, wanted = application_threads(facts), isolated_cpus(facts)
     if not found.threads:
-        return _no_threads(check, found.reading)
+        return no_threads(check, found)
     judged = _judged_threads(found.threads)
     if any(one.cpus is None for one in judged):
         return unknown("It is not known where the threads of the application may run.", found.reading)
@@ -151,7 +157,7 @@ def slack(facts: Facts, check: Check) -> Judgement:
     """The timer slack of an application without a real-time policy."""
     found = application_threads(facts)
     if not found.threads:
-        return _no_threads(check, found.reading)
+        return no_threads(check, found)
     if any(one.real_time for one in found.threads):
         shown = _threads_shown(found.reading, found.threads)
         return good("Timers of its threads with a real-time policy have no slack.", shown)

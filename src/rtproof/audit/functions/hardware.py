@@ -10,8 +10,7 @@ from rtproof.audit.audit_model import Judgement, Outcome, ReadValue
 from rtproof.audit.check import Check, Severity
 from rtproof.audit.facts import Facts, Reading
 from rtproof.audit.readings import LONGEST_VALUE, missing, read_value, read_values, two_moments, unknown
-from rtproof.audit.system_threads import AuditedThread
-from rtproof.audit.tasks import in_container, tasks
+from rtproof.audit.system_threads import AuditedThread, all_threads, in_container
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
 from rtproof.summary import system_facts
@@ -82,7 +81,7 @@ def _steal(text: str) -> dict[str, int]:
 
 def host_of_guests(facts: Facts, _: Check) -> Judgement:
     """Whether a host gives its guests' CPUs what real time needs."""
-    module, seen = facts.read("/sys/module/kvm/parameters/halt_poll_ns"), tasks(facts)
+    module, seen = facts.read("/sys/module/kvm/parameters/halt_poll_ns"), all_threads(facts)
     guests = [task for task in seen.seen if _VCPU.fullmatch(task.name)]
     if not guests:
         if module.absent:
@@ -170,6 +169,8 @@ def firmware(facts: Facts, _: Check) -> Judgement:
     if not match:
         return unknown([date], "" if not date.here else f"{date.path} holds no date.")
     taken = datetime.fromtimestamp(facts.record.begin.origin_realtime_ns / 1e9, UTC).year
+    if taken < int(match[3]):
+        return unknown([date], f"The clock of the machine says {taken}, and the firmware is of {match[3]}.")
     what = clean(" ".join(reading.word for reading in others if reading.here)) or "The firmware"
     if taken - int(match[3]) >= _OLD_FIRMWARE_YEARS:
         return Judgement(Outcome.FINDING, f"{what} is of {match[3]}.", read)

@@ -15,6 +15,8 @@ from rtproof.audit.answers import (
     first_missing,
     first_names,
     good,
+    good_of_all,
+    no_threads,
     not_applicable,
     not_understood,
     only,
@@ -25,7 +27,13 @@ from rtproof.audit.check import Check, Severity
 from rtproof.audit.conditions import ISOLATED, PARTITIONED, isolated_cpus, kernel_isolated_cpus
 from rtproof.audit.facts import Facts, Reading, parse_cpu_list, parse_cpu_mask
 from rtproof.audit.interrupts import SOFTIRQS, TABLE, Interrupt, counted, read_interrupts
-from rtproof.audit.system_threads import AuditedThread, all_threads, application_threads, measuring_processes
+from rtproof.audit.system_threads import (
+    AuditedThread,
+    ThreadsRead,
+    all_threads,
+    application_threads,
+    measuring_processes,
+)
 from rtproof.core.phrases import quantity
 from rtproof.record.contents import Moment
 
@@ -118,29 +126,24 @@ def kernel_threads(facts: Facts, check: Check) -> Judgement:
     """Threads of the kernel that may run on isolated CPUs although they can be moved."""
     found = all_threads(facts)
     if found.threads is None:
-        return _no_threads(check, found.reading)
+        return no_threads(check, found)
     movable = [
         one
         for one in found.threads
         if one.of_kernel and not one.bound and not one.name.startswith("irq/") and one.name != "kthreadd"
     ]
-    return _judge_threads(facts, found.reading, movable, "of the kernel")
+    return _judge_threads(facts, found, movable, "of the kernel")
 
 
-def _no_threads(check: Check, reading: Reading) -> Judgement:
-    return not_understood(reading) if reading.here else readings.missing(check, [reading])
-
-
-def _judge_threads(facts: Facts, reading: Reading, threads: Sequence[AuditedThread], what: str) -> Judgement:
-    wanted = _wanted(facts)
+def _judge_threads(facts: Facts, found: ThreadsRead, threads: Sequence[AuditedThread], what: str) -> Judgement:
+    wanted, reading = _wanted(facts), found.reading
     bad = [one for one in threads if one.cpus and one.cpus & wanted]
     if not bad:
         hidden = [one for one in threads if one.cpus is None]
         if hidden:
             return unknown(f"It is not known where {hidden[0].label} may run.", only(reading, hidden[0].label))
-        return good(
-            f"None of {len(threads)} movable threads {what} may run on {cpu_words(wanted)}.", only(reading, "none")
-        )
+        sentence = f"None of {len(threads)} movable threads {what} may run on {cpu_words(wanted)}."
+        return good_of_all(found, sentence, only(reading, "none"))
     names = first_names(one.name for one in bad)
     balanced = facts.read(ISOLATED)
     unbalanced = parse_cpu_list(balanced.word) if balanced.here else None
@@ -158,7 +161,7 @@ def tasks(facts: Facts, check: Check) -> Judgement:
     """Threads of other programs that may run on isolated CPUs."""
     found = all_threads(facts)
     if found.threads is None:
-        return _no_threads(check, found.reading)
+        return no_threads(check, found)
     own, wanted = measuring_processes(facts), _wanted(facts)
     others = [
         one
@@ -168,7 +171,7 @@ def tasks(facts: Facts, check: Check) -> Judgement:
         and one.parent not in own
         and not _is_application(facts, one, wanted)
     ]
-    return _judge_threads(facts, found.reading, others, "of programs")
+    return _judge_threads(facts, found, others, "of programs")
 
 
 def _is_application(facts: Facts, thread: AuditedThread, wanted: frozenset[int]) -> bool:
@@ -295,9 +298,9 @@ def balancer(facts: Facts, check: Check) -> Judgement:
     """Whether irqbalance moves interrupts, and to which CPUs."""
     found = all_threads(facts)
     if found.threads is None:
-        return _no_threads(check, found.reading)
+        return no_threads(check, found)
     if not any(one.name == "irqbalance" and not one.of_kernel for one in found.threads):
-        return good("irqbalance does not run.", only(found.reading, "no irqbalance"))
+        return good_of_all(found, "irqbalance does not run.", only(found.reading, "no irqbalance"))
     wanted, seen = isolated_cpus(facts), only(found.reading, "irqbalance")
     if not wanted:
         return finding("irqbalance runs, and moves interrupts at any time.", seen, severity=Severity.LOW)
@@ -485,7 +488,7 @@ def services(facts: Facts, check: Check) -> Judgement:
     """Whether systemd keeps the services that it starts away from isolated CPUs."""
     found, wanted = all_threads(facts), _wanted(facts)
     if found.threads is None:
-        return _no_threads(check, found.reading)
+        return no_threads(check, found)
     first = next((one for one in found.threads if one.tid == 1), None)
     if first is None:
         return unknown("The process 1 was not seen, as in a container.", found.reading)

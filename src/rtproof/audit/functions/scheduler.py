@@ -9,6 +9,8 @@ from rtproof.audit.answers import (
     finding,
     first_names,
     good,
+    good_of_all,
+    no_threads,
     not_applicable,
     not_understood,
     only,
@@ -239,31 +241,28 @@ def highest_priority(facts: Facts, check: Check) -> Judgement:
     """Threads of programs that have the priority of the kernel's own migration threads."""
     found = all_threads(facts)
     if found.threads is None:
-        return _no_threads(check, found.reading)
+        return no_threads(check, found)
     own = measuring_processes(facts)
     high = [
         one for one in found.threads if one.priority >= HIGHEST_PRIORITY and not one.of_kernel and one.pid not in own
     ]
     shown = only(found.reading, ", ".join(one.label for one in high) or f"{len(found.threads)} threads, none of them")
     if not high:
-        return good("Only threads of the kernel have the priority 99.", shown)
+        return good_of_all(found, "Only threads of the kernel have the priority 99.", shown)
     return finding(f"These threads have the priority 99: {first_names(one.label for one in high)}.", shown)
-
-
-def _no_threads(check: Check, reading: Reading) -> Judgement:
-    return not_understood(reading) if reading.here else readings.missing(check, [reading])
 
 
 def interrupt_priorities(facts: Facts, check: Check) -> Judgement:
     """The kernel's threads that come before the application's real-time threads."""
     system = all_threads(facts)
     if system.threads is None:
-        return _no_threads(check, system.reading)
+        return no_threads(check, system)
     kernel = [one for one in system.threads if one.of_kernel and one.real_time and _OF_THE_KERNEL.fullmatch(one.name)]
     if not kernel:
-        return not_applicable(
-            "No interrupt of this kernel has a thread with a real-time policy.", _count(system.reading, 0)
-        )
+        sentence = "No interrupt of this kernel has a thread with a real-time policy."
+        shown = _count(system.reading, 0)
+        hidden = f"Not every thread is known: {system.hidden}."
+        return unknown(hidden, shown) if system.hidden else not_applicable(sentence, shown)
     own = _real_time_threads(facts, system.threads)
     if own is None:
         return unknown("The threads of the application are not known.", facts.read("process/threads"))
@@ -307,11 +306,12 @@ def deadline_threads(facts: Facts, check: Check) -> Judgement:
     """Threads with SCHED_DEADLINE, which come before all others."""
     found = all_threads(facts)
     if found.threads is None:
-        return _no_threads(check, found.reading)
+        return no_threads(check, found)
     threads = [one for one in found.threads if one.policy == "DLN" and one.pid != facts.request.pid]
     others = [one for one in threads if not (one.of_kernel and one.name.startswith("sugov"))]
     if not others:
         more = " The kernel's own sugov threads set the frequency." if threads else ""
-        return good(f"No other program uses SCHED_DEADLINE.{more}", only(found.reading, f"{len(threads)} threads"))
+        sentence = f"No other program uses SCHED_DEADLINE.{more}"
+        return good_of_all(found, sentence, only(found.reading, f"{len(threads)} threads"))
     names = first_names(one.label for one in others)
     return finding(f"These threads come before all with SCHED_FIFO: {names}.", only(found.reading, names))

@@ -4,22 +4,22 @@
 from collections.abc import Sequence
 
 from rtproof.audit.audit_model import Judgement, Outcome, ReadValue
-from rtproof.audit.check import Check
+from rtproof.audit.check import Check, Severity
 from rtproof.audit.facts import Facts, KernelVersion, Reading, State
 from rtproof.audit.readings import read_values
-from rtproof.audit.system_threads import AuditedThread
-from rtproof.audit.tasks import CONTAINER_MARKS, PATH, Tasks, tasks
+from rtproof.audit.system_threads import CONTAINER_MARKS, PATH, AuditedThread, ThreadsRead, all_threads
 from rtproof.core.printable import clean
 
 _TUNERS = {
-    "frequency and idle states": ("tuned", "tuned-ppd", "power-profiles-daemon", "tlp", "auto-cpufreq", "cpufreqd"),
+    "frequency and idle states": ("tuned", "power-profiles-daemon", "tlp", "auto-cpufreq", "cpufreqd"),
     "affinity of interrupts": ("irqbalance", "irqd"),
-    "real-time priorities": ("stalld", "rtkit-daemon"),
+    "policies of starving threads": ("stalld",),
+    "policies of programs of a desktop": ("rtkit-daemon",),
     "temperature": ("thermald",),
 }
-"""What sets values of the kernel while the system runs, by what it sets."""
+"""What sets values of the kernel while the system runs, by what it sets. tuned-ppd is a part of tuned."""
 _REWRITES = ("frequency and idle states", "temperature")
-"""Both set the frequency."""
+"""Both set the frequency, thermald only when it gets hot: distributions ship it beside one of the others."""
 _NOISE = (
     "cron",
     "crond",
@@ -50,18 +50,20 @@ FAIR_SERVER_SINCE = KernelVersion(6, 12)
 
 def tuners(facts: Facts, _: Check) -> Judgement:
     """Programs that change the kernel's settings: two that set the same one, or one."""
-    seen = tasks(facts)
+    seen = all_threads(facts)
     found = {what: seen.processes(names) for what, names in _TUNERS.items()}
     of_frequency = tuple(task for what in _REWRITES for task in found[what])
     rivals = next((of for of in (of_frequency, *found.values()) if len({task.name for task in of}) > 1), ())
     if rivals:
-        return Judgement(Outcome.FINDING, f"{_names(rivals)} run, and set the same things.", _read(rivals))
+        usual = len({task.name for task in rivals}) == 2 and bool(found["temperature"])
+        severity = Severity.LOW if usual and rivals == of_frequency else None
+        return Judgement(Outcome.FINDING, f"{_names(rivals)} run, and set the same things.", _read(rivals), severity)
     return _if_whole(seen, tuple(task for of in found.values() for task in of), "No two programs set the same things.")
 
 
 def noise(facts: Facts, _: Check) -> Judgement:
     """Programs and timers of systemd that make work from time to time."""
-    seen = tasks(facts)
+    seen = all_threads(facts)
     found = seen.processes(_NOISE)
     timers = _timers(facts, seen)
     names = [name for reading in timers if reading.here for name in reading.text.split() if name in _NOISY_TIMERS]
@@ -79,7 +81,7 @@ def noise(facts: Facts, _: Check) -> Judgement:
 
 def stalld(facts: Facts, _: Check) -> Judgement:
     """Stalld beside the kernel's own server for ordinary threads."""
-    seen = tasks(facts)
+    seen = all_threads(facts)
     found = seen.processes(("stalld",))
     if not found:
         return _if_whole(seen, (), "No process is named stalld.")
@@ -102,7 +104,7 @@ def container(facts: Facts, _: Check) -> Judgement:
     marks = [reading for reading in map(facts.read, CONTAINER_MARKS) if reading.here]
     named = [name for name in _GROUPS if groups.here and name in groups.text]
     read = read_values([*marks, groups, namespace])
-    seen = tasks(facts)
+    seen = all_threads(facts)
     if namespace.here and seen.hidden.startswith("this is a container"):
         return Judgement(Outcome.FINDING, f"The processes have a namespace of their own: {namespace.word}.", read)
     if named:
@@ -121,7 +123,7 @@ def container(facts: Facts, _: Check) -> Judgement:
     )
 
 
-def _timers(facts: Facts, seen: Tasks) -> Sequence[Reading]:
+def _timers(facts: Facts, seen: ThreadsRead) -> Sequence[Reading]:
     """The folders of enabled timers. None where systemd is not process 1, which is the one to run them."""
     first = next((task for task in seen.seen if task.pid == task.tid == 1), None)
     if first and first.name != "systemd":
@@ -136,7 +138,7 @@ def _here(readings: Sequence[Reading]) -> list[Reading]:
     return [reading for reading in readings if reading.here]
 
 
-def _if_whole(seen: Tasks, found: Sequence[AuditedThread], sentence: str) -> Judgement:
+def _if_whole(seen: ThreadsRead, found: Sequence[AuditedThread], sentence: str) -> Judgement:
     """GOOD if no process was hidden from the agent."""
     if seen.hidden:
         return Judgement(Outcome.UNKNOWN, f"Not every process is known: {seen.hidden}.", _read(found))
