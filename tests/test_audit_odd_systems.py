@@ -269,3 +269,27 @@ def test_a_machine_without_a_clock_does_not_know_how_old_its_firmware_is() -> No
     files = {"/sys/class/dmi/id/bios_date": "12/30/2019\n", "/proc/cpuinfo": "flags\t: fpu\n"}
     result = judged("hw.bios", made_facts(files))
     assert (result.outcome, "says 1970" in result.sentence) == (Outcome.UNKNOWN, True)
+
+
+# Versions lie: distributions bring features back
+
+
+def test_a_feature_that_is_there_counts_whatever_the_version_says() -> None:
+    old = ("4.18.0-553.el8_10.x86_64", "#1 SMP")
+    locked = {"/sys/kernel/security/lockdown": "none [integrity] confidentiality\n"}
+    assert judged("kern.lockdown", made_facts(locked, kernel=old)).outcome is Outcome.FINDING
+    assert (
+        judged("boot.psi", made_facts({"/proc/pressure/cpu": "some avg10=0\n"}, kernel=old)).outcome is Outcome.FINDING
+    )
+    none = {"/sys/kernel/security/lockdown": MISSING, "/proc/pressure/cpu": MISSING}
+    for check in ("kern.lockdown", "boot.psi"):
+        assert judged(check, made_facts(none, kernel=old)).outcome is Outcome.NOT_APPLICABLE
+
+
+def test_all_callbacks_away_is_no_contradiction_on_a_kernel_without_lists_of_all() -> None:
+    files = _cpus(4) | {"/proc/cmdline": "rcu_nocbs=all"}
+    assert judged("boot.conflict", made_facts(files, kernel=("5.10.0-30-rt-amd64", "#1 SMP"))).outcome is Outcome.GOOD
+    files = _cpus(4) | {"/proc/cmdline": "isolcpus=2-N"}
+    assert (
+        judged("boot.conflict", made_facts(files, kernel=("5.10.0-30-rt-amd64", "#1 SMP"))).outcome is Outcome.FINDING
+    )

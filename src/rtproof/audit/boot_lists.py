@@ -43,6 +43,8 @@ def read_cpu_word(name: str, text: str, possible: frozenset[int] | None, kernel:
         return CpuWord(text, tuple(flags), rest, f"the kernel has no flag {wrong[0]}, and {does}")
     if name == "rcu_nocbs" and not text:
         return CpuWord(text, (), frozenset())
+    if name == "rcu_nocbs" and text == "all":
+        return CpuWord(text, (), possible)  # known long before the other lists knew it
     early = kernel is not None and kernel.is_before(_SINCE_LAST_CPU)
     if early and any("N" in part or part == "all" for part in parts):
         return CpuWord(text, tuple(flags), None, "this kernel does not know N and all in a list of CPUs")

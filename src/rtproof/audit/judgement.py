@@ -72,16 +72,18 @@ def _why_not_applicable(facts: Facts, check: Check) -> Judgement | None:
             return Judgement(Outcome.NOT_APPLICABLE, holds.sentence, ())
         if holds.holds is None:
             doubt = doubt or Judgement(Outcome.UNKNOWN, holds.sentence, ())
-    return _why_not_of_version(facts.kernel, check) or doubt
+    return _why_not_of_version(facts, check) or doubt
 
 
-def _why_not_of_version(kernel: KernelVersion | None, check: Check) -> Judgement | None:
+def _why_not_of_version(facts: Facts, check: Check) -> Judgement | None:
+    """A feature that is there was brought back into an older version, as RHEL and Android do."""
+    kernel = facts.kernel
     since, until = KernelVersion.read(check.since), KernelVersion.read(check.until)
     if not since and not until:
         return None
     if kernel is None:
         return Judgement(Outcome.UNKNOWN, "The version of the kernel is not known.", ())
-    if since and kernel.is_before(since):
+    if since and kernel.is_before(since) and not any(one.here for one in readings.read_source(facts, check.read[0])):
         return Judgement(Outcome.NOT_APPLICABLE, f"Kernels have this since {since}, and this one is {kernel}.", ())
     if until and until.is_before(kernel):
         return Judgement(Outcome.NOT_APPLICABLE, f"Kernels have this until {until}, and this one is {kernel}.", ())

@@ -51,8 +51,9 @@ def _who_is_not_throttled(facts: Facts, runtime: Reading) -> Judgement | None:
     """GOOD or UNKNOWN, if the limit means nothing in this kernel or it is not known whether it does."""
     if facts.kernel is None:
         return unknown("The version of the kernel is not known, and the meaning of the limit depends on it.", runtime)
-    groups = group_scheduling(facts)
-    if facts.kernel.is_before(FAIR_SERVER_SINCE) or groups:
+    groups, server = group_scheduling(facts), facts.read("fair-server")
+    brought_back = server.here and bool(server.word)
+    if groups or (facts.kernel.is_before(FAIR_SERVER_SINCE) and not brought_back):
         return None
     if groups is None:
         text = "It is not known whether the kernel has RT_GROUP_SCHED, without which it throttles nobody."
