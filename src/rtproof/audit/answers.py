@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Short ways for a function of a check to answer, and to name what it found."""
+"""What several functions of checks say alike: of threads, of CPUs, and of texts that nobody understands."""
 
 from collections.abc import Collection, Iterable, Sequence
 
-from rtproof.audit.audit_model import Judgement, Outcome
-from rtproof.audit.check import Check, Severity
+from rtproof.audit.audit_model import Judgement
+from rtproof.audit.check import Check
 from rtproof.audit.facts import Reading
-from rtproof.audit.readings import missing, read_values
+from rtproof.audit.readings import good, missing, unknown
 from rtproof.audit.system_threads import ThreadsRead
 from rtproof.core.printable import clean
 from rtproof.core.units import format_cpus
@@ -14,31 +14,9 @@ from rtproof.core.units import format_cpus
 MOST_NAMES = 5
 
 
-def good(sentence: str, *readings: Reading) -> Judgement:
-    """GOOD; UNKNOWN if none of the readings is HERE, because nothing is good that was not read."""
-    if not any(reading.here for reading in readings):
-        return unknown("Nothing was read.", *readings)
-    return Judgement(Outcome.GOOD, sentence, read_values(readings))
-
-
-def finding(sentence: str, *readings: Reading, severity: Severity | None = None) -> Judgement:
-    """FINDING; severity: None for that of the check."""
-    return Judgement(Outcome.FINDING, sentence, read_values(readings), severity)
-
-
-def not_applicable(sentence: str, *readings: Reading) -> Judgement:
-    """NOT_APPLICABLE."""
-    return Judgement(Outcome.NOT_APPLICABLE, sentence, read_values(readings))
-
-
-def unknown(sentence: str, *readings: Reading) -> Judgement:
-    """UNKNOWN."""
-    return Judgement(Outcome.UNKNOWN, sentence, read_values(readings))
-
-
 def not_understood(reading: Reading) -> Judgement:
     """UNKNOWN, because a text means nothing to this version."""
-    return unknown(f"{clean(reading.path)} holds what this version does not understand.", reading)
+    return unknown([reading], f"{clean(reading.path)} holds what this version does not understand.")
 
 
 def only(reading: Reading, text: str) -> Reading:
@@ -70,4 +48,5 @@ def no_threads(check: Check, read: ThreadsRead) -> Judgement:
 
 def good_of_all(read: ThreadsRead, sentence: str, shown: Reading) -> Judgement:
     """GOOD if no thread was hidden from the agent; UNKNOWN else."""
-    return unknown(f"Not every thread is known: {read.hidden}.", read.reading) if read.hidden else good(sentence, shown)
+    hidden = f"Not every thread is known: {read.hidden}."
+    return unknown([read.reading], hidden) if read.hidden else good(sentence, [shown])

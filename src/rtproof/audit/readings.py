@@ -29,10 +29,10 @@ def read_values(readings: Iterable[Reading]) -> tuple[ReadValue, ...]:
 
 def unknown(readings: Sequence[Reading], sentence: str = "") -> Judgement:
     """UNKNOWN, because of the first of the readings that is not known."""
-    bad = next((reading for reading in readings if not reading.here), readings[0])
-    return Judgement(
-        Outcome.UNKNOWN, sentence or f"{clean(bad.path)} could not be read: {clean(bad.reason)}.", read_values(readings)
-    )
+    if not sentence:
+        bad = next((reading for reading in readings if not reading.here), readings[0])
+        sentence = f"{clean(bad.path)} could not be read: {clean(bad.reason)}."
+    return Judgement(Outcome.UNKNOWN, sentence, read_values(readings))
 
 
 def absent(check: Check, readings: Sequence[Reading]) -> Judgement:
@@ -54,7 +54,9 @@ def finding(sentence: str, read: Sequence[Reading], severity: Severity | None = 
 
 
 def good(sentence: str, read: Sequence[Reading]) -> Judgement:
-    """GOOD; the sentence may be "" if the readings say all."""
+    """GOOD; the sentence may be "" if the readings say all. UNKNOWN if nobody knows any of them."""
+    if len(hidden(read)) == len(read):
+        return unknown(read, "" if read else "Nothing was read.")
     return Judgement(Outcome.GOOD, sentence, read_values(read))
 
 

@@ -5,21 +5,12 @@ import re
 from collections import defaultdict
 
 from rtproof.audit import readings
-from rtproof.audit.answers import (
-    cpu_words,
-    finding,
-    first_names,
-    good,
-    no_threads,
-    not_applicable,
-    not_understood,
-    only,
-    unknown,
-)
+from rtproof.audit.answers import cpu_words, first_names, no_threads, not_understood, only
 from rtproof.audit.audit_model import Judgement
 from rtproof.audit.check import Check, Severity
 from rtproof.audit.conditions import isolated_cpus
 from rtproof.audit.facts import Facts, Reading, parse_cpu_list
+from rtproof.audit.readings import finding, good, not_applicable, unknown
 from rtproof.audit.system_threads import AuditedThread, application_threads
 from rtproof.core.units import whole_number
 from rtproof.record.contents import Moment
@@ -40,8 +31,8 @@ def policy(facts: Facts, check: Check) -> Judgement:
     shown = _threads_shown(found.reading, found.threads)
     real_time = sum(one.real_time for one in found.threads)
     if real_time:
-        return good(f"{real_time} of its {len(found.threads)} threads have a real-time policy.", shown)
-    return finding(f"None of its threads, {len(found.threads)} in all, has a real-time policy.", shown)
+        return good(f"{real_time} of its {len(found.threads)} threads have a real-time policy.", (shown,))
+    return finding(f"None of its threads, {len(found.threads)} in all, has a real-time policy.", (shown,))
 
 
 def _threads_shown(reading: Reading, threads: tuple[AuditedThread, ...]) -> Reading:
@@ -61,9 +52,9 @@ def affinity(facts: Facts, check: Check) -> Judgement:
         return no_threads(check, found)
     judged = _judged_threads(found.threads)
     if any(one.cpus is None for one in judged):
-        return unknown("It is not known where the threads of the application may run.", found.reading)
+        return unknown((found.reading,), "It is not known where the threads of the application may run.")
     if wanted is None:
-        return unknown("It is not known which CPUs shall be isolated; name them with --cpus.", found.reading)
+        return unknown((found.reading,), "It is not known which CPUs shall be isolated; name them with --cpus.")
     bad = (
         [one for one in judged if not (one.cpus or frozenset()) <= wanted]
         if wanted
@@ -72,13 +63,13 @@ def affinity(facts: Facts, check: Check) -> Judgement:
     worst = bad[0] if bad else judged[0]
     shown = only(found.reading, f"{worst.label} on {cpu_words(worst.cpus or ())}")
     if not bad:
-        return good("Its threads stay where they belong.", shown)
+        return good("Its threads stay where they belong.", (shown,))
     if wanted:
         return finding(
-            f"{worst.label} may run on {cpu_words((worst.cpus or frozenset()) - wanted)}, not isolated.", shown
+            f"{worst.label} may run on {cpu_words((worst.cpus or frozenset()) - wanted)}, not isolated.", (shown,)
         )
     text = f"{worst.label} may run on {cpu_words(worst.cpus or ())}, and the kernel moves it between them."
-    return finding(text, shown, severity=Severity.LOW)
+    return finding(text, (shown,), Severity.LOW)
 
 
 def locked(facts: Facts, check: Check) -> Judgement:
@@ -91,12 +82,12 @@ def locked(facts: Facts, check: Check) -> Judgement:
         return not_understood(status)
     shown = only(status, f"VmLck {sizes['VmLck']} kB, VmRSS {sizes['VmRSS']} kB")
     if not sizes["VmLck"]:
-        return finding(f"It has locked none of its {sizes['VmRSS']} kB of memory.", shown)
+        return finding(f"It has locked none of its {sizes['VmRSS']} kB of memory.", (shown,))
     heap = _heap(facts.read("process/maps"))
     without = heap[0] - heap[1] if heap else 0
     if sizes["VmLck"] < (sizes["VmRSS"] - max(without, 0)) * 9 // 10:
-        return finding(f"It has locked only {sizes['VmLck']} kB of its {sizes['VmRSS']} kB of memory.", shown)
-    return good("It has locked its memory.", shown)
+        return finding(f"It has locked only {sizes['VmLck']} kB of its {sizes['VmRSS']} kB of memory.", (shown,))
+    return good("It has locked its memory.", (shown,))
 
 
 def _heap(maps: Reading) -> tuple[int, int] | None:
@@ -115,15 +106,15 @@ def heap(facts: Facts, check: Check) -> Judgement:
     sizes, rows = _heap(maps), _MAPPING.findall(maps.text)
     if sizes is None:
         if rows and all(kind in ("stack", "file") for kind, *_ in rows):
-            return not_applicable("It has no heap.", only(maps, "no heap"))
+            return not_applicable("It has no heap.", (only(maps, "no heap"),))
         if rows:
-            return unknown("This kernel does not tell which memory is locked.", only(maps, "-"))
+            return unknown((only(maps, "-"),), "This kernel does not tell which memory is locked.")
         return not_understood(maps)
     resident, held = sizes
     shown = only(maps, f"heap: {resident} kB in memory, {held} kB locked")
     if held * 10 < resident * 9:
-        return finding(f"{resident - held} of the {resident} kB of its heap are not locked.", shown)
-    return good("Its heap is locked.", shown)
+        return finding(f"{resident - held} of the {resident} kB of its heap are not locked.", (shown,))
+    return good("Its heap is locked.", (shown,))
 
 
 def faults(facts: Facts, check: Check) -> Judgement:
@@ -139,13 +130,13 @@ def faults(facts: Facts, check: Check) -> Judgement:
     judged = {one.tid for one in _judged_threads(found.threads or ())} or set(before)
     kept = judged & before.keys() & after.keys()
     if not kept:
-        return unknown("No thread of the first look was there at the second.", again)
+        return unknown((again,), "No thread of the first look was there at the second.")
     minor, major = (sum(after[tid][kind] - before[tid][kind] for tid in kept) for kind in (0, 1))
     shown = only(again, f"{minor} minor and {major} major faults")
     if minor <= 0 and major <= 0:
-        return good(f"None of its {len(kept)} threads had a page fault between the two looks.", shown)
+        return good(f"None of its {len(kept)} threads had a page fault between the two looks.", (shown,))
     text = f"Between the two looks its threads had {minor} minor and {major} major page faults."
-    return finding(text, shown, severity=Severity.HIGH if major > 0 else Severity.MEDIUM)
+    return finding(text, (shown,), Severity.HIGH if major > 0 else Severity.MEDIUM)
 
 
 def _fault_counts(reading: Reading) -> dict[int, tuple[int, int]]:
@@ -160,14 +151,16 @@ def slack(facts: Facts, check: Check) -> Judgement:
         return no_threads(check, found)
     if any(one.real_time for one in found.threads):
         shown = _threads_shown(found.reading, found.threads)
-        return good("Timers of its threads with a real-time policy have no slack.", shown)
+        return good("Timers of its threads with a real-time policy have no slack.", (shown,))
     if any(one.slack_ns is None for one in found.threads):
-        return unknown("The timer slack of its threads is not known.", found.reading)
+        return unknown((found.reading,), "The timer slack of its threads is not known.")
     most = max(found.threads, key=lambda one: one.slack_ns or 0)
     shown = only(found.reading, f"{most.label}: {most.slack_ns} ns")
     if (most.slack_ns or 0) <= LITTLE_SLACK_NS:
-        return good("Its timers have next to no slack.", shown)
-    return finding(f"The kernel may fire timers of {most.label} up to {(most.slack_ns or 0) / 1000:g} us late.", shown)
+        return good("Its timers have next to no slack.", (shown,))
+    return finding(
+        f"The kernel may fire timers of {most.label} up to {(most.slack_ns or 0) / 1000:g} us late.", (shown,)
+    )
 
 
 def quota(facts: Facts, check: Check) -> Judgement:
@@ -180,7 +173,7 @@ def quota(facts: Facts, check: Check) -> Judgement:
         return not_understood(files)
     quotas = lines["cpu.max"] + lines["cpu.cfs_quota_us"]
     if not quotas and not lines["cpuset.cpus.effective"] + lines["cpuset.effective_cpus"]:
-        return not_applicable("No control group limits the CPUs of the application.", files)
+        return not_applicable("No control group limits the CPUs of the application.", (files,))
     if any(not re.match(r"(max|-1|\d+)( \d+)?$", value) for _, value in quotas):
         return not_understood(files)
     limits = [f"{path} {value}" for path, value in quotas if value[0].isdigit()]
@@ -188,7 +181,7 @@ def quota(facts: Facts, check: Check) -> Judgement:
     shown = only(files, first_names(limits + throttled) or "no quota")
     if limits:
         more = " It was throttled." if throttled else ""
-        return finding(f"A quota limits the CPU time of its control group: {first_names(limits)}.{more}", shown)
+        return finding(f"A quota limits the CPU time of its control group: {first_names(limits)}.{more}", (shown,))
     return _allowed(facts, lines["cpuset.cpus.effective"] + lines["cpuset.effective_cpus"], shown)
 
 
@@ -199,8 +192,8 @@ def _allowed(facts: Facts, lists: list[tuple[str, str]], shown: Reading) -> Judg
         cpus = parse_cpu_list(value)
         if wanted and cpus and not wanted & cpus:
             text = f"{path} allows only {cpu_words(cpus)}, and {cpu_words(wanted)} shall be isolated for it."
-            return finding(text, only(shown, f"{path} {value}"))
-    return good("No control group limits its CPU time.", shown)
+            return finding(text, (only(shown, f"{path} {value}"),))
+    return good("No control group limits its CPU time.", (shown,))
 
 
 def _last_number(text: str) -> int | None:

@@ -9,24 +9,13 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from rtproof.audit import readings
-from rtproof.audit.answers import (
-    cpu_words,
-    finding,
-    first_missing,
-    first_names,
-    good,
-    good_of_all,
-    no_threads,
-    not_applicable,
-    not_understood,
-    only,
-    unknown,
-)
+from rtproof.audit.answers import cpu_words, first_missing, first_names, good_of_all, no_threads, not_understood, only
 from rtproof.audit.audit_model import Judgement
 from rtproof.audit.check import Check, Severity
 from rtproof.audit.conditions import ISOLATED, PARTITIONED, isolated_cpus, kernel_isolated_cpus
 from rtproof.audit.facts import Facts, Reading, parse_cpu_list, parse_cpu_mask
 from rtproof.audit.interrupts import SOFTIRQS, TABLE, Interrupt, counted, read_interrupts
+from rtproof.audit.readings import finding, good, not_applicable, unknown
 from rtproof.audit.system_threads import (
     AuditedThread,
     ThreadsRead,
@@ -54,24 +43,24 @@ def declared(facts: Facts, check: Check) -> Judgement:
     if cpus is None or not cpus:
         return readings.missing(check, [online]) if not online.here else not_understood(online)
     if wanted is None:
-        return unknown("It is not known which CPUs are isolated; name them with --cpus.", facts.read(ISOLATED))
+        return unknown((facts.read(ISOLATED),), "It is not known which CPUs are isolated; name them with --cpus.")
     return _declared(facts, wanted, cpus, online)
 
 
 def _declared(facts: Facts, wanted: frozenset[int], online: frozenset[int], shown: Reading) -> Judgement:
     present = facts.cpus(PRESENT) or online
     if wanted - present:
-        return finding(f"There is no {_singular(wanted - present)}.", shown, severity=Severity.MEDIUM)
+        return finding(f"There is no {_singular(wanted - present)}.", (shown,), Severity.MEDIUM)
     if wanted - online:
         on_purpose = facts.request.cpus is None and wanted & online  # as second hardware threads may be
         severity = Severity.LOW if on_purpose else Severity.MEDIUM
-        return finding(f"{cpu_words(wanted - online)}: not on line.", shown, severity=severity)
+        return finding(f"{cpu_words(wanted - online)}: not on line.", (shown,), severity)
     if wanted >= online and len(online) > 1:
         text = "All CPUs shall be isolated, and none is left for the rest of the system."
-        return finding(text, shown, severity=Severity.MEDIUM)
+        return finding(text, (shown,), Severity.MEDIUM)
     if not wanted:
-        return finding("No CPU is isolated, and none was named with --cpus.", shown)
-    return good(f"Isolated: {cpu_words(wanted)}; for the rest of the system: {cpu_words(online - wanted)}.", shown)
+        return finding("No CPU is isolated, and none was named with --cpus.", (shown,))
+    return good(f"Isolated: {cpu_words(wanted)}; for the rest of the system: {cpu_words(online - wanted)}.", (shown,))
 
 
 def _singular(cpus: frozenset[int]) -> str:
@@ -85,22 +74,22 @@ def partition(facts: Facts, check: Check) -> Judgement:
     partitions = [reading for pattern in patterns for reading in facts.match(pattern)]
     invalid = [reading for reading in partitions if reading.here and "invalid" in reading.word]
     if invalid:
-        return finding(f"A partition of control groups is not valid: {invalid[0].word}.", *invalid)
+        return finding(f"A partition of control groups is not valid: {invalid[0].word}.", invalid)
     isolated, partitioned = facts.read(ISOLATED), facts.read(PARTITIONED)
     valid = [facts.read(one.path.replace("partition", "effective")) for one in partitions if one.word == "isolated"]
     here = [reading for reading in (isolated, partitioned, *valid) if reading.here]
     known = [parse_cpu_list(reading.word) for reading in here]
     free = wanted - frozenset[int]().union(*(cpus for cpus in known if cpus is not None))
     if not free:
-        return good("The scheduler moves no thread to or from these CPUs.", *here)
+        return good("The scheduler moves no thread to or from these CPUs.", here)
     hidden = first_missing([isolated, *partitions, partitioned, *valid])
     if None in known or hidden:
         why = f"{hidden.path} could not be read: {hidden.reason}." if hidden else "A list of CPUs is not understood."
-        return unknown(f"It is not known whether {cpu_words(free)} are isolated. {why}", isolated, partitioned)
+        return unknown((isolated, partitioned), f"It is not known whether {cpu_words(free)} are isolated. {why}")
     balanced = facts.read(f"{_CGROUP}/cpuset/cpuset.sched_load_balance")
     if balanced.word == "0":
-        return unknown("A control group of version 1 may isolate the CPUs: the root has no load balancing.", balanced)
-    return finding(f"The scheduler moves threads to {cpu_words(free)} as to all others.", isolated, partitioned)
+        return unknown([balanced], "A control group of version 1 may isolate the CPUs: its root balances no load.")
+    return finding(f"The scheduler moves threads to {cpu_words(free)} as to all others.", (isolated, partitioned))
 
 
 def work_queues(facts: Facts, check: Check) -> Judgement:
@@ -114,12 +103,12 @@ def work_queues(facts: Facts, check: Check) -> Judgement:
     wanted, here = _wanted(facts), [reading for reading in chosen if reading.here]
     bad = [reading for reading, cpus in zip(here, masks, strict=True) if cpus is not None and cpus & wanted]
     if bad:
-        return finding(f"Work that is bound to no CPU may run on {cpu_words(wanted)}.", *bad)
+        return finding(f"Work that is bound to no CPU may run on {cpu_words(wanted)}.", bad)
     if None in masks:
         return not_understood(here[masks.index(None)])
     if len(here) < len(chosen):
         return readings.missing(check, [reading for reading in chosen if not reading.here])
-    return good("The kernel does work that is bound to no CPU elsewhere.", *here)
+    return good("The kernel does work that is bound to no CPU elsewhere.", here)
 
 
 def kernel_threads(facts: Facts, check: Check) -> Judgement:
@@ -141,7 +130,7 @@ def _judge_threads(facts: Facts, found: ThreadsRead, threads: Sequence[AuditedTh
     if not bad:
         hidden = [one for one in threads if one.cpus is None]
         if hidden:
-            return unknown(f"It is not known where {hidden[0].label} may run.", only(reading, hidden[0].label))
+            return unknown((only(reading, hidden[0].label),), f"It is not known where {hidden[0].label} may run.")
         sentence = f"None of {len(threads)} movable threads {what} may run on {cpu_words(wanted)}."
         return good_of_all(found, sentence, only(reading, "none"))
     names = first_names(one.name for one in bad)
@@ -154,7 +143,7 @@ def _judge_threads(facts: Facts, found: ThreadsRead, threads: Sequence[AuditedTh
     )
     more = " None of them ran there last, and the scheduler moves none there." if seldom else ""
     text = f"{quantity(len(bad), 'thread')} {what} may run on {cpu_words(wanted)}: {names}.{more}"
-    return finding(text, only(reading, names), severity=Severity.LOW if seldom else None)
+    return finding(text, (only(reading, names),), Severity.LOW if seldom else None)
 
 
 def tasks(facts: Facts, check: Check) -> Judgement:
@@ -197,12 +186,12 @@ def _judge_interrupts(facts: Facts, check: Check, chosen: Sequence[Interrupt], r
     if not bad:
         hidden = [one for one in chosen if one.serving is None]
         if hidden:
-            return unknown(f"It is not known which CPUs serve the interrupt {hidden[0].label}.", *read[:1])
-        return good(f"None of {len(chosen)} such interrupts is served by {cpu_words(wanted)}.", only(read[0], "none"))
+            return unknown(read[:1], f"It is not known which CPUs serve the interrupt {hidden[0].label}.")
+        return good(f"None of {len(chosen)} such interrupts is served by {cpu_words(wanted)}.", [only(read[0], "none")])
     numbers = {one.number for one in bad}
     shown = [reading for reading in read if int(reading.path.split("/")[3]) in numbers]
     names = first_names(f"{one.label} on {cpu_words(one.serving or ())}" for one in bad)
-    return finding(f"{cpu_words(wanted)}: {_interrupts(len(bad))}: {names}.", *shown[:5])
+    return finding(f"{cpu_words(wanted)}: {_interrupts(len(bad))}: {names}.", shown[:5])
 
 
 def _interrupts(number: int) -> str:
@@ -228,9 +217,8 @@ def managed(facts: Facts, check: Check) -> Judgement:
         return readings.missing(check, list(found.readings))
     chosen = [one for one in found.interrupts if one.managed]
     if not chosen:
-        return not_applicable(
-            "No driver of this system is known to let the kernel place its interrupts.", found.readings[0]
-        )
+        text = "No driver of this system is known to let the kernel place its interrupts."
+        return not_applicable(text, found.readings[:1])
     wanted = _wanted(facts)
     shared = [one for one in chosen if (one.wanted or frozenset()) - wanted]
     return _judge_interrupts(facts, check, shared, found.readings)
@@ -243,11 +231,11 @@ def alike(facts: Facts, check: Check) -> Judgement:
         return readings.missing(check, list(found.readings))
     names = sorted({name for one in found.interrupts for name in one.actions})
     if not names:
-        return unknown("The names of the interrupts' handlers are not known.", facts.read(TABLE))
+        return unknown((facts.read(TABLE),), "The names of the interrupts' handlers are not known.")
     pairs = [f"{a} and {b}" for a, b in pairwise(names) if b.startswith(a) and b[len(a)].isdigit()]
     if pairs:
-        return finding(f"Names of interrupts begin alike: {first_names(pairs)}.", only(found.names, pairs[0]))
-    return good("No name of an interrupt is the beginning of another.", only(found.names, f"{len(names)} names"))
+        return finding(f"Names of interrupts begin alike: {first_names(pairs)}.", (only(found.names, pairs[0]),))
+    return good("No name of an interrupt is the beginning of another.", (only(found.names, f"{len(names)} names"),))
 
 
 def shared(facts: Facts, check: Check) -> Judgement:
@@ -258,10 +246,10 @@ def shared(facts: Facts, check: Check) -> Judgement:
     bad = [one for one in found.interrupts if len(one.actions) > 1 and not one.per_cpu]
     if bad:
         labels = first_names(one.label for one in bad)
-        return finding(f"Several devices share an interrupt: {labels}.", only(found.names, labels))
+        return finding(f"Several devices share an interrupt: {labels}.", (only(found.names, labels),))
     if not any(one.actions for one in found.interrupts):
-        return unknown("The names of the interrupts' handlers are not known.", facts.read(TABLE))
-    return good("Each device has an interrupt of its own.", only(found.names, f"{len(found.interrupts)} interrupts"))
+        return unknown((facts.read(TABLE),), "The names of the interrupts' handlers are not known.")
+    return good("Each device has an interrupt of its own.", (only(found.names, f"{len(found.interrupts)} interrupts"),))
 
 
 def flood(facts: Facts, check: Check) -> Judgement:
@@ -283,11 +271,11 @@ def flood(facts: Facts, check: Check) -> Judgement:
     found = {name: count for name, count in (served | put_off).items() if count > 0}
     table = facts.read(TABLE, Moment.END)
     if not found:
-        return good(f"{cpu_words(wanted)} served none of a device between the two looks.", only(table, "0"))
+        return good(f"{cpu_words(wanted)} served none of a device between the two looks.", (only(table, "0"),))
     names = first_names(f"{name} {count} times" for name, count in sorted(found.items(), key=lambda item: -item[1]))
     severity = None if any(count > 0 for count in served.values()) else Severity.MEDIUM
     text = f"{cpu_words(wanted)} served between the two looks: {names}."
-    return finding(text, only(table, names), severity=severity)
+    return finding(text, (only(table, names),), severity)
 
 
 def _on(counts: dict[str, dict[int, int]], cpus: frozenset[int]) -> dict[str, int]:
@@ -303,17 +291,16 @@ def balancer(facts: Facts, check: Check) -> Judgement:
         return good_of_all(found, "irqbalance does not run.", only(found.reading, "no irqbalance"))
     wanted, seen = isolated_cpus(facts), only(found.reading, "irqbalance")
     if not wanted:
-        return finding("irqbalance runs, and moves interrupts at any time.", seen, severity=Severity.LOW)
+        return finding("irqbalance runs, and moves interrupts at any time.", (seen,), Severity.LOW)
     files = [facts.read(path) for path in check.read[1:]]
     banned, where = _banned(files)
     if banned is None and where is None:
         banned = kernel_isolated_cpus(facts)
+    shown = [seen, where] if where else [seen]
     if banned is not None and wanted <= banned:
         text = f"irqbalance runs, and leaves out {cpu_words(wanted)}; still it moves interrupts that you place."
-        return finding(text, seen, *([where] if where else []), severity=Severity.LOW)
-    return finding(
-        f"irqbalance runs, and may move interrupts to {cpu_words(wanted)}.", seen, *([where] if where else [])
-    )
+        return finding(text, shown, Severity.LOW)
+    return finding(f"irqbalance runs, and may move interrupts to {cpu_words(wanted)}.", shown)
 
 
 def _banned(files: Iterable[Reading]) -> tuple[frozenset[int] | None, Reading | None]:
@@ -331,7 +318,7 @@ def siblings(facts: Facts, check: Check) -> Judgement:
     wanted, online = _wanted(facts), facts.cpus(ONLINE)
     active = facts.read("/sys/devices/system/cpu/smt/active")
     if active.word == "0":
-        return good("No core runs more than one hardware thread.", active)
+        return good("No core runs more than one hardware thread.", (active,))
     found = []
     for cpu in sorted(wanted & online if online else wanted):
         reading = facts.read(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
@@ -340,14 +327,14 @@ def siblings(facts: Facts, check: Check) -> Judgement:
             return not_understood(reading) if reading.here else readings.missing(check, [reading])
         found.append((cpu, cpus - {cpu}, reading))
     if not found:
-        return unknown(f"{cpu_words(wanted)}: not on line, so that nothing shows their cores.", facts.read(ONLINE))
+        return unknown((facts.read(ONLINE),), f"{cpu_words(wanted)}: not on line, so that nothing shows their cores.")
     busy = [(cpu, others, reading) for cpu, others, reading in found if others & (online or others)]
     if not busy:
-        return good("Each isolated CPU has its core for itself.", *(reading for _, _, reading in found))
+        return good("Each isolated CPU has its core for itself.", [reading for _, _, reading in found])
     cpu, others, _ = busy[0]
     severity = Severity.LOW if all(others <= wanted for _, others, _ in busy) else None
     text = f"CPU {cpu} shares its core with {cpu_words(others)}."
-    return finding(text, *(reading for _, _, reading in busy), severity=severity)
+    return finding(text, [reading for _, _, reading in busy], severity)
 
 
 def last_level_cache(facts: Facts, check: Check) -> Judgement:
@@ -368,12 +355,12 @@ def last_level_cache(facts: Facts, check: Check) -> Judgement:
         return (
             readings.unknown([hidden])
             if hidden
-            else good("No other CPU shares the last cache of the isolated ones.", *here)
+            else good("No other CPU shares the last cache of the isolated ones.", here)
         )
     if divided.here and len(facts.match("/sys/fs/resctrl/*/schemata")) > 1:
-        return good("Groups of resctrl divide the cache.", divided)
+        return good("Groups of resctrl divide the cache.", (divided,))
     others = (parse_cpu_list(sharing[0].word) or wanted) - wanted
-    return finding(f"The isolated CPUs share their last cache with {cpu_words(others)}.", *sharing[:2])
+    return finding(f"The isolated CPUs share their last cache with {cpu_words(others)}.", sharing[:2])
 
 
 def _cpu_of(path: str) -> int | None:
@@ -394,12 +381,13 @@ def machine_checks(facts: Facts, check: Check) -> Judgement:
     if any(reading.number() is None for reading in here):
         return not_understood(here[0])
     if all(reading.number() == 0 for reading in interval):
-        return good("No CPU looks for corrected errors.", here[0])
+        return good("No CPU looks for corrected errors.", (here[0],))
     off = {_cpu_of(reading.path) for reading in ignored if reading.number() == 1}
     if wanted <= off:
-        return good("Isolated CPUs ignore corrected errors.", *(one for one in ignored if _cpu_of(one.path) in wanted))
+        return good("Isolated CPUs ignore corrected errors.", [one for one in ignored if _cpu_of(one.path) in wanted])
     left = sorted(wanted - off)
-    return finding(f"Every {here[0].word} s, errors that were corrected are looked for on {cpu_words(left)}.", here[0])
+    text = f"Every {here[0].word} s, errors that were corrected are looked for on {cpu_words(left)}."
+    return finding(text, here[:1])
 
 
 def numa(facts: Facts, check: Check) -> Judgement:
@@ -415,13 +403,13 @@ def numa(facts: Facts, check: Check) -> Judgement:
         text = (
             "All memory is in one node." if len(here) == 1 else "The nodes only divide one memory, as with numa=fake."
         )
-        return not_applicable(text, *here)
+        return not_applicable(text, here)
     wanted = _wanted(facts)
     near = [reading for reading in here if (parse_cpu_list(reading.word) or frozenset()) & wanted]
     if len(near) > 1:
-        return finding(f"{cpu_words(wanted)} are in {len(near)} nodes, and memory is near to only one of them.", *near)
+        return finding(f"{cpu_words(wanted)} are in {len(near)} nodes, and memory is near to only one of them.", near)
     if not near:
-        return unknown(f"It is not known in which node {cpu_words(wanted)} are.", *here)
+        return unknown(here, f"It is not known in which node {cpu_words(wanted)} are.")
     return _memory_of_application(facts, near[0])
 
 
@@ -439,11 +427,12 @@ def _memory_of_application(facts: Facts, near: Reading) -> Judgement:
     node = re.sub(r"\D", "", near.path.split("/")[-2])
     far, total = sum(count for name, count in pages.items() if name != node), sum(pages.values())
     if facts.request.pid is not None and not pages:
-        return unknown(f"The nodes of the application's memory are not known: {maps.reason or 'no pages'}.", near, maps)
+        why = maps.reason or "no pages"
+        return unknown((near, maps), f"The nodes of the application's memory are not known: {why}.")
     if far * 10 > total:
         text = f"{far} of the {total} pages of the application are not in node {node}, where its CPUs are."
-        return finding(text, near, only(maps, f"{far} of {total} pages"))
-    return good(f"The isolated CPUs are all in node {node}.", near)
+        return finding(text, (near, only(maps, f"{far} of {total} pages")))
+    return good(f"The isolated CPUs are all in node {node}.", (near,))
 
 
 def hybrid(facts: Facts, check: Check) -> Judgement:
@@ -453,21 +442,21 @@ def hybrid(facts: Facts, check: Check) -> Judgement:
     capacities = [one for one in facts.match("/sys/devices/system/cpu/cpu*/cpu_capacity") if one.here]
     mixed = [one for one in kinds if one.here and (parse_cpu_list(one.word) or frozenset()) & wanted]
     if len(mixed) > 1:
-        return finding(f"{cpu_words(wanted)} are cores of both kinds of this processor.", *mixed)
+        return finding(f"{cpu_words(wanted)} are cores of both kinds of this processor.", mixed)
     strange = next((one for one in capacities if one.number() is None), None)
     if strange:
         return not_understood(strange)
     strengths = {one.word: one for one in capacities if _cpu_of(one.path) in wanted}
     if len(strengths) > 1:
         text = f"{cpu_words(wanted)} have different capacities: {', '.join(sorted(strengths))}."
-        return finding(text, *strengths.values())
+        return finding(text, list(strengths.values()))
     weighed = {_cpu_of(one.path) for one in capacities}
     if wanted <= weighed or any(wanted <= (parse_cpu_list(one.word) or frozenset()) for one in mixed):
-        return good("The isolated CPUs are all of one kind.", *mixed, *strengths.values())
+        return good("The isolated CPUs are all of one kind.", (*mixed, *strengths.values()))
     hidden = first_missing([*kinds, *facts.match("/sys/devices/system/cpu/cpu*/cpu_capacity")])
     if hidden:
         return readings.unknown([hidden])
-    return not_applicable("The kernel knows no kinds of CPUs on this machine.", kinds[0])
+    return not_applicable("The kernel knows no kinds of CPUs on this machine.", (kinds[0],))
 
 
 def hotplug(facts: Facts, check: Check) -> Judgement:
@@ -480,8 +469,8 @@ def hotplug(facts: Facts, check: Check) -> Judgement:
             return not_understood(reading)
     if first.word != again.word:
         text = f"CPUs {first.word} were on line at the first look, and CPUs {again.word} at the second."
-        return finding(text, first, again)
-    return good("The same CPUs were on line at both looks.", first)
+        return finding(text, (first, again))
+    return good("The same CPUs were on line at both looks.", (first,))
 
 
 def services(facts: Facts, check: Check) -> Judgement:
@@ -491,9 +480,9 @@ def services(facts: Facts, check: Check) -> Judgement:
         return no_threads(check, found)
     first = next((one for one in found.threads if one.tid == 1), None)
     if first is None:
-        return unknown("The process 1 was not seen, as in a container.", found.reading)
+        return unknown((found.reading,), "The process 1 was not seen, as in a container.")
     if first.name != "systemd":
-        return not_applicable("The first process is not systemd.", only(found.reading, first.label))
+        return not_applicable("The first process is not systemd.", (only(found.reading, first.label),))
     return _of_slices(facts, wanted) or _of_first_process(found.reading, first, wanted)
 
 
@@ -502,14 +491,14 @@ def _of_slices(facts: Facts, wanted: frozenset[int]) -> Judgement | None:
     slices = [facts.read(f"{_CGROUP}/{name}.slice/cpuset.cpus.effective") for name in ("system", "user")]
     allowed = [parse_cpu_list(reading.word) for reading in slices if reading.here]
     if len(allowed) == len(slices) and all(cpus and not cpus & wanted for cpus in allowed):
-        return good("The slices of systemd are kept to other CPUs.", *slices)
+        return good("The slices of systemd are kept to other CPUs.", slices)
     return None
 
 
 def _of_first_process(reading: Reading, first: AuditedThread, wanted: frozenset[int]) -> Judgement:
     if first.cpus is None:
-        return unknown("It is not known where systemd may run.", reading)
+        return unknown((reading,), "It is not known where systemd may run.")
     shown = only(reading, f"systemd/1 on {cpu_words(first.cpus)}")
     if not first.cpus & wanted:
-        return good("systemd and what it starts are kept to other CPUs.", shown)
-    return finding(f"Services that systemd starts may run on {cpu_words(first.cpus & wanted)}.", shown)
+        return good("systemd and what it starts are kept to other CPUs.", (shown,))
+    return finding(f"Services that systemd starts may run on {cpu_words(first.cpus & wanted)}.", (shown,))

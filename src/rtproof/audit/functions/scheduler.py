@@ -4,22 +4,12 @@
 import re
 
 from rtproof.audit import readings
-from rtproof.audit.answers import (
-    cpu_words,
-    finding,
-    first_names,
-    good,
-    good_of_all,
-    no_threads,
-    not_applicable,
-    not_understood,
-    only,
-    unknown,
-)
+from rtproof.audit.answers import cpu_words, first_names, good_of_all, no_threads, not_understood, only
 from rtproof.audit.audit_model import Judgement
 from rtproof.audit.check import Check, Severity
 from rtproof.audit.conditions import isolated_cpus
 from rtproof.audit.facts import Facts, KernelVersion, Reading
+from rtproof.audit.readings import finding, good, not_applicable, unknown
 from rtproof.audit.system_threads import AuditedThread, all_threads, application_threads, measuring_processes
 from rtproof.summary import measured_kernel
 
@@ -43,22 +33,24 @@ def throttling(facts: Facts, check: Check) -> Judgement:
     if amount is None or length is None or length <= 0:
         return not_understood(runtime if amount is None else period)
     if amount == -1 or amount >= length:
-        return good("Real-time threads are never throttled, so nothing stops one that never sleeps.", runtime, period)
+        return good("Real-time threads are never throttled, so nothing stops one that never sleeps.", (runtime, period))
     return _who_is_not_throttled(facts, runtime) or _lost_time(facts, (amount, length), runtime, period)
 
 
 def _who_is_not_throttled(facts: Facts, runtime: Reading) -> Judgement | None:
     """GOOD or UNKNOWN, if the limit means nothing in this kernel or it is not known whether it does."""
     if facts.kernel is None:
-        return unknown("The version of the kernel is not known, and the meaning of the limit depends on it.", runtime)
+        return unknown(
+            (runtime,), "The version of the kernel is not known, and the meaning of the limit depends on it."
+        )
     groups, server = group_scheduling(facts), facts.read("fair-server")
     brought_back = server.here and bool(server.word)
     if groups or (facts.kernel.is_before(FAIR_SERVER_SINCE) and not brought_back):
         return None
     if groups is None:
         text = "It is not known whether the kernel has RT_GROUP_SCHED, without which it throttles nobody."
-        return unknown(text, runtime)
-    return good("Since 6.12 it only limits what SCHED_DEADLINE may reserve.", runtime)
+        return unknown((runtime,), text)
+    return good("Since 6.12 it only limits what SCHED_DEADLINE may reserve.", (runtime,))
 
 
 def _lost_time(facts: Facts, budget: tuple[int, int], *shown: Reading) -> Judgement:
@@ -70,8 +62,8 @@ def _lost_time(facts: Facts, budget: tuple[int, int], *shown: Reading) -> Judgem
     log = facts.read(measured_kernel.LOG)
     line = next((line for line in log.text.splitlines() if "RT throttling activated" in line), None)
     if line:
-        return finding(f"{text} It has done so since the boot.", *shown, only(log, line), severity=Severity.HIGH)
-    return finding(text, *shown, severity=Severity.LOW if amount * 10 >= length * 9 else Severity.HIGH)
+        return finding(f"{text} It has done so since the boot.", (*shown, only(log, line)), Severity.HIGH)
+    return finding(text, shown, Severity.LOW if amount * 10 >= length * 9 else Severity.HIGH)
 
 
 def group_scheduling(facts: Facts) -> bool | None:
@@ -94,21 +86,21 @@ def sharing(facts: Facts, check: Check) -> Judgement:
     """Whether a CPU may borrow time for real-time threads from others."""
     runtime = facts.read("/proc/sys/kernel/sched_rt_runtime_us")
     if runtime.number() == -1:
-        return not_applicable("Real-time threads are never throttled, so there is nothing to borrow.", runtime)
+        return not_applicable("Real-time threads are never throttled, so there is nothing to borrow.", (runtime,))
     if facts.kernel and not facts.kernel.is_before(FAIR_SERVER_SINCE) and group_scheduling(facts) is False:
-        return not_applicable("Since 6.12, real-time threads are only throttled with RT_GROUP_SCHED.")
+        return not_applicable("Since 6.12, real-time threads are only throttled with RT_GROUP_SCHED.", ())
     files = [facts.read(f"/sys/kernel/debug/{path}") for path in ("sched/features", "sched_features")]
     found = next((reading for reading in files if reading.here), None)
     if found is None:
         return _unseen_sharing(facts, check, files)
     words = found.word.split()
     if "NO_RT_RUNTIME_SHARE" in words:
-        return good("", only(found, "NO_RT_RUNTIME_SHARE"))
+        return good("", (only(found, "NO_RT_RUNTIME_SHARE"),))
     if "RT_RUNTIME_SHARE" in words:
         return finding(
-            "A CPU may borrow the time of others for its real-time threads.", only(found, "RT_RUNTIME_SHARE")
+            "A CPU may borrow the time of others for its real-time threads.", (only(found, "RT_RUNTIME_SHARE"),)
         )
-    return not_applicable("This kernel has no RT_RUNTIME_SHARE.", only(found, "(no RT_RUNTIME_SHARE)"))
+    return not_applicable("This kernel has no RT_RUNTIME_SHARE.", (only(found, "(no RT_RUNTIME_SHARE)"),))
 
 
 def _unseen_sharing(facts: Facts, check: Check, files: list[Reading]) -> Judgement:
@@ -133,14 +125,14 @@ def fair_server(facts: Facts, check: Check) -> Judgement:
     bad = [reading for reading in judged if reading.number()]
     if not bad:
         hidden = [reading for reading in runtimes if not reading.here]
-        return readings.unknown(hidden) if hidden else good("Ordinary threads may starve for ever.", *judged)
+        return readings.unknown(hidden) if hidden else good("Ordinary threads may starve for ever.", judged)
     period = facts.read(bad[0].path.replace("runtime", "period")).number()
     each = f"each {period / 1e6:g} ms" if period else "each period"
     text = (
         f"Once ordinary threads starve on {cpu_words([_cpu_of(reading.path) for reading in bad])}, they get "
         f"{(bad[0].number() or 0) / 1e6:g} ms of {each} ahead of SCHED_FIFO and SCHED_RR."
     )
-    return finding(text, *bad)
+    return finding(text, bad)
 
 
 def _cpu_of(path: str) -> int:
@@ -150,12 +142,12 @@ def _cpu_of(path: str) -> int:
 
 def _unseen_fair_server(facts: Facts, check: Check, runtimes: tuple[Reading, ...]) -> Judgement:
     if facts.kernel is None:
-        return unknown("The version of the kernel is not known.", *runtimes)
+        return unknown(runtimes, "The version of the kernel is not known.")
     if facts.kernel.is_before(FAIR_SERVER_SINCE):
-        return not_applicable(f"The kernel has the fair server since 6.12, and this one is {facts.kernel}.", *runtimes)
+        return not_applicable(f"The kernel has the fair server since 6.12, and this one is {facts.kernel}.", runtimes)
     found = readings.missing(check, list(runtimes))
     more = " By default, starved threads get 50 ms of each second on every CPU."
-    return unknown(f"{found.sentence}{more}", *runtimes)
+    return unknown(runtimes, f"{found.sentence}{more}")
 
 
 def timers(facts: Facts, check: Check) -> Judgement:
@@ -166,11 +158,11 @@ def timers(facts: Facts, check: Check) -> Judgement:
     if setting.word not in ("0", "1"):
         return not_understood(setting)
     if setting.word == "0":
-        return good("Timers stay on their CPUs.", setting)
+        return good("Timers stay on their CPUs.", (setting,))
     full, path = isolated_cpus(facts) or frozenset(), "/sys/devices/system/cpu/nohz_full"
     if facts.read(path).here and full <= (facts.cpus(path) or frozenset()):
-        return good("Timers are moved, but never to CPUs of nohz_full.", setting, facts.read(path))
-    return finding("Timers of idle CPUs may be moved to busy ones, also to isolated ones.", setting)
+        return good("Timers are moved, but never to CPUs of nohz_full.", (setting, facts.read(path)))
+    return finding("Timers of idle CPUs may be moved to busy ones, also to isolated ones.", (setting,))
 
 
 def permitted(facts: Facts, check: Check) -> Judgement:
@@ -179,12 +171,14 @@ def permitted(facts: Facts, check: Check) -> Judgement:
     if not tried.here:
         return readings.missing(check, [tried])
     if tried.word == "yes":
-        return good("A thread that asked for SCHED_FIFO got it.", tried)
+        return good("A thread that asked for SCHED_FIFO got it.", (tried,))
     if not tried.word.startswith("no"):
         return not_understood(tried)
     causes = _why_refused(facts)
     why = " ".join(causes) if causes else "Neither a capability, a limit nor a control group explains it."
-    return finding(f"A thread that asked for SCHED_FIFO was refused ({tried.word.removeprefix('no: ')}). {why}", tried)
+    return finding(
+        f"A thread that asked for SCHED_FIFO was refused ({tried.word.removeprefix('no: ')}). {why}", (tried,)
+    )
 
 
 def _why_refused(facts: Facts) -> list[str]:
@@ -221,10 +215,12 @@ def memory_lock(facts: Facts, check: Check) -> Judgement:
     limits, tried = facts.read("/proc/self/limits"), facts.read("lock-permitted")
     status = facts.read("/proc/self/status")
     if tried.here and tried.word.startswith("no"):
-        return finding(f"A process that asked to lock memory was refused ({tried.word.removeprefix('no: ')}).", tried)
+        return finding(
+            f"A process that asked to lock memory was refused ({tried.word.removeprefix('no: ')}).", (tried,)
+        )
     if has_capability(facts, CAP_IPC_LOCK):
         return good(
-            "The user has CAP_IPC_LOCK, so that no limit counts.", Reading(status.path, status.state, "CAP_IPC_LOCK")
+            "The user has CAP_IPC_LOCK, so that no limit counts.", (Reading(status.path, status.state, "CAP_IPC_LOCK"),)
         )
     if not limits.here:
         return readings.missing(check, [limits])
@@ -233,9 +229,9 @@ def memory_lock(facts: Facts, check: Check) -> Judgement:
         return not_understood(limits)
     shown = only(limits, f"Max locked memory {limit if limit >= 0 else 'unlimited'}")
     if limit < 0:
-        return good("A process may lock all of its memory.", shown)
+        return good("A process may lock all of its memory.", (shown,))
     severity = Severity.LOW if limit >= MUCH_MEMORY else None
-    return finding(f"A process may lock only {limit / (1 << 20):g} MiB of memory.", shown, severity=severity)
+    return finding(f"A process may lock only {limit / (1 << 20):g} MiB of memory.", (shown,), severity)
 
 
 def highest_priority(facts: Facts, check: Check) -> Judgement:
@@ -250,7 +246,7 @@ def highest_priority(facts: Facts, check: Check) -> Judgement:
     shown = only(found.reading, ", ".join(one.label for one in high) or f"{len(found.threads)} threads, none of them")
     if not high:
         return good_of_all(found, "Only threads of the kernel have the priority 99.", shown)
-    return finding(f"These threads have the priority 99: {first_names(one.label for one in high)}.", shown)
+    return finding(f"These threads have the priority 99: {first_names(one.label for one in high)}.", (shown,))
 
 
 def interrupt_priorities(facts: Facts, check: Check) -> Judgement:
@@ -263,24 +259,26 @@ def interrupt_priorities(facts: Facts, check: Check) -> Judgement:
         sentence = "No interrupt of this kernel has a thread with a real-time policy."
         shown = _count(system.reading, 0)
         hidden = f"Not every thread is known: {system.hidden}."
-        return unknown(hidden, shown) if system.hidden else not_applicable(sentence, shown)
+        return unknown((shown,), hidden) if system.hidden else not_applicable(sentence, (shown,))
     own = _real_time_threads(facts, system.threads)
     if own is None:
-        return unknown("The threads of the application are not known.", facts.read("process/threads"))
+        return unknown((facts.read("process/threads"),), "The threads of the application are not known.")
     if not own:
-        return not_applicable("There is no real-time thread to compare the interrupts' threads with.", system.reading)
+        return not_applicable(
+            "There is no real-time thread to compare the interrupts' threads with.", (system.reading,)
+        )
     lowest = min(own, key=lambda one: one.priority)
     before = [one for one in kernel if one.priority >= lowest.priority and _may_meet(one, own)]
     if not before:
         return good(
             f"All {len(kernel)} threads come after {lowest.label} of priority {lowest.priority}.",
-            _count(system.reading, 0),
+            (_count(system.reading, 0),),
         )
     names = first_names(f"{one.name} ({one.priority})" for one in before)
     text = (
         f"{lowest.label} has the priority {lowest.priority}, and these threads of the kernel are not below it: {names}."
     )
-    return finding(text, only(system.reading, names))
+    return finding(text, (only(system.reading, names),))
 
 
 def _count(reading: Reading, number: int) -> Reading:
@@ -315,4 +313,4 @@ def deadline_threads(facts: Facts, check: Check) -> Judgement:
         sentence = f"No other program uses SCHED_DEADLINE.{more}"
         return good_of_all(found, sentence, only(found.reading, f"{len(threads)} threads"))
     names = first_names(one.label for one in others)
-    return finding(f"These threads come before all with SCHED_FIFO: {names}.", only(found.reading, names))
+    return finding(f"These threads come before all with SCHED_FIFO: {names}.", (only(found.reading, names),))
