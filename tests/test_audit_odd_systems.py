@@ -293,3 +293,42 @@ def test_all_callbacks_away_is_no_contradiction_on_a_kernel_without_lists_of_all
     assert (
         judged("boot.conflict", made_facts(files, kernel=("5.10.0-30-rt-amd64", "#1 SMP"))).outcome is Outcome.FINDING
     )
+
+
+# Looks in the wrong order, and control groups of version 1
+
+TABLE = "           CPU0       CPU1\n 40:   {}   {}   GICv3 300 Level     eth0\n"
+
+
+@pytest.mark.parametrize(
+    ("check", "path", "texts", "machine"),
+    [
+        ("iso.irq.flood", "/proc/interrupts", (TABLE.format(1, 27), TABLE.format(1, 5)), "aarch64"),
+        ("hw.smi", "smi", ("cpu0 9\n", "cpu0 4\n"), "x86_64"),
+        ("hw.edac", "/sys/devices/system/edac/mc/mc0/ce_count", ("9\n", "4\n"), "x86_64"),
+        ("hw.steal", "/proc/stat", ("cpu0 1 1 1 1 1 1 1 9 0\n", "cpu0 1 1 1 1 1 1 1 4 0\n"), "x86_64"),
+        ("pm.thermal", f"{CPU}/cpu0/thermal_throttle/core_throttle_count", ("9\n", "4\n"), "x86_64"),
+        (
+            "clk.step",
+            "clock-adjust",
+            ("offset_ns 0\nfrequency_ppb 1\nslept_ns 5000000000\n", "offset_ns 0\nfrequency_ppb 1\nslept_ns 0\n"),
+            "x86_64",
+        ),
+        ("mem.evid", "/proc/vmstat", ("pgmajfault 9\n", "pgmajfault 4\n"), "x86_64"),
+    ],
+)
+def test_counts_that_went_down_are_not_good(check: str, path: str, texts: tuple[str, str], machine: str) -> None:
+    guest = " hypervisor" if check == "hw.steal" else ""
+    others = _cpus(2, isolated="1\n") | {
+        "/proc/cpuinfo": f"vendor_id\t: GenuineIntel\nflags\t: fpu{guest}\n",
+        "/proc/softirqs": "   CPU0 CPU1\n NET_RX: 0 0\n",
+    }
+    start, end = ({**others, path: text} for text in texts)
+    result = judged(check, made_facts(start, end=end, machine=machine))
+    assert (result.outcome, "went down" in result.sentence) == (Outcome.UNKNOWN, True)
+
+
+def test_a_cpuset_of_version_1_may_isolate_a_cpu() -> None:
+    files = _cpus(4, isolated="\n") | {"/sys/fs/cgroup/cpuset/cpuset.sched_load_balance": "0\n"}
+    facts = made_facts(files, request=AuditRequest(cpus=frozenset({3})))
+    assert {judged(check, facts).outcome for check in ("boot.isolcpus", "iso.partition")} == {Outcome.UNKNOWN}

@@ -10,6 +10,7 @@ from rtproof.audit.facts import Facts, Reading, State
 from rtproof.core.printable import clean
 from rtproof.record.contents import Moment
 
+COUNT_FELL = "A count went down, so that the two looks do not belong together."
 LONGEST_VALUE = 200
 _LOOKED_AT = 20 * LONGEST_VALUE
 """Nobody sees more of a text, however long it is."""

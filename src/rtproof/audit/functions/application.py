@@ -133,7 +133,9 @@ def faults(facts: Facts, check: Check) -> Judgement:
         return unknown((again,), "No thread of the first look was there at the second.")
     minor, major = (sum(after[tid][kind] - before[tid][kind] for tid in kept) for kind in (0, 1))
     shown = only(again, f"{minor} minor and {major} major faults")
-    if minor <= 0 and major <= 0:
+    if min(minor, major) < 0:
+        return unknown([first, again], readings.COUNT_FELL)
+    if not minor and not major:
         return good(f"None of its {len(kept)} threads had a page fault between the two looks.", (shown,))
     text = f"Between the two looks its threads had {minor} minor and {major} major page faults."
     return finding(text, (shown,), Severity.HIGH if major > 0 else Severity.MEDIUM)

@@ -327,13 +327,21 @@ def isolation(facts: Facts, check: Check) -> Judgement:
     wanted = facts.request.cpus or frozenset()
     left = wanted - (now or frozenset()) - (facts.cpus(conditions.PARTITIONED) or frozenset())
     if left:
-        return finding(f"The scheduler uses CPUs that shall be isolated: {_listed(left)}.", (asked, file))
+        return _not_isolated(facts, left, (asked, file))
     early = facts.kernel is not None and facts.kernel.is_before(KernelVersion(5, 6))
     if word and not early and not word.has_flag("managed_irq"):
         return finding(
             "isolcpus does not keep managed interrupts away: managed_irq is missing.", (asked,), Severity.LOW
         )
     return good("", (asked, file))
+
+
+def _not_isolated(facts: Facts, left: frozenset[int], read: Sequence[Reading]) -> Judgement:
+    balanced = facts.read("/sys/fs/cgroup/cpuset/cpuset.sched_load_balance")
+    if balanced.word == "0":
+        text = "A control group of version 1 may isolate the CPUs: its root balances no load."
+        return unknown([balanced, *read], text)
+    return finding(f"The scheduler uses CPUs that shall be isolated: {_listed(left)}.", read)
 
 
 def full_dynticks(facts: Facts, check: Check) -> Judgement:

@@ -193,6 +193,8 @@ def adjustments(facts: Facts, check: Check) -> Judgement:
     if any(key not in values for values in (before, after) for key in ("slept_ns", "frequency_ppb", "offset_ns")):
         return readings.unknown([start, end], f"{start.path} holds what this version does not understand.")
     slept = int(after["slept_ns"]) - int(before["slept_ns"])
+    if slept < -_LEAST_SLEEP_NS:
+        return readings.unknown([start, end], readings.COUNT_FELL)
     if slept > _LEAST_SLEEP_NS:
         sentence = f"The machine was suspended for {slept / 1e9:.1f} s between the two moments."
         return _judgement(Outcome.FINDING, sentence, [start, end], Severity.HIGH)

@@ -9,7 +9,7 @@ from rtproof.audit import conditions
 from rtproof.audit.audit_model import Judgement, Outcome, ReadValue
 from rtproof.audit.check import Check, Severity
 from rtproof.audit.facts import Facts, Reading
-from rtproof.audit.readings import LONGEST_VALUE, missing, read_value, read_values, two_moments, unknown
+from rtproof.audit.readings import COUNT_FELL, LONGEST_VALUE, missing, read_value, read_values, two_moments, unknown
 from rtproof.audit.system_threads import AuditedThread, all_threads, in_container
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
@@ -54,8 +54,9 @@ def stolen_time(facts: Facts, check: Check) -> Judgement:
         return unknown(found.missing)
     (start, end), *_ = found.pairs
     before, after = _steal(start.text), _steal(end.text)
-    if not before or before.keys() != after.keys():
-        return unknown([start], f"{_STAT} tells of no stolen time that could be compared.")
+    if not before or before.keys() != after.keys() or any(after[cpu] < before[cpu] for cpu in before):
+        fell = before.keys() == after.keys() and bool(before)
+        return unknown([start, end], COUNT_FELL if fell else f"{_STAT} tells of no stolen time to compare.")
     taken = {cpu: after[cpu] - before[cpu] for cpu in before if after[cpu] > before[cpu]}
     read = (ReadValue(_STAT, "steal of " + ", ".join(f"{cpu}: {ticks}" for cpu, ticks in after.items())),)
     if taken:
@@ -123,6 +124,8 @@ def management_interrupts(facts: Facts, check: Check) -> Judgement:
         return unknown([start, end], "The counts of the two moments do not belong together.")
     more = {cpu: after[cpu] - before[cpu] for cpu in before if after[cpu] != before[cpu]}
     read = read_values([start, end])
+    if min(more.values(), default=0) < 0:
+        return unknown([start, end], COUNT_FELL)
     if more:
         sentence = (
             f"The firmware interrupted a CPU up to {quantity(max(more.values()), 'time')} while the facts were read."
@@ -185,6 +188,8 @@ def corrected_errors(facts: Facts, check: Check) -> Judgement:
     more = sum(after - before for _, _, before, after in pairs if before is not None and after is not None)
     total = sum(after for _, _, _, after in pairs if after is not None)
     read = read_values(end for _, end, _, _ in pairs)
+    if any(before is not None and after is not None and after < before for _, _, before, after in pairs):
+        return unknown([end for _, end, _, _ in pairs], COUNT_FELL)
     if more > 0:
         return Judgement(Outcome.FINDING, f"{quantity(more, 'error')} corrected while the facts were read.", read)
     if total:

@@ -270,6 +270,8 @@ def flood(facts: Facts, check: Check) -> Judgement:
     put_off = {f"softirq {name}": count for name, count in _on(soft, wanted).items() if name in _NOISY_SOFTIRQS}
     found = {name: count for name, count in (served | put_off).items() if count > 0}
     table = facts.read(TABLE, Moment.END)
+    if min((served | put_off).values(), default=0) < 0:
+        return unknown([facts.read(TABLE), table], readings.COUNT_FELL)
     if not found:
         return good(f"{cpu_words(wanted)} served none of a device between the two looks.", (only(table, "0"),))
     names = first_names(f"{name} {count} times" for name, count in sorted(found.items(), key=lambda item: -item[1]))

@@ -227,9 +227,7 @@ def events(facts: Facts, check: Check) -> Judgement:
         return readings.unknown([start, end], "/proc/vmstat does not count page faults.")
     change = {name: int(after[name]) - int(count) for name, count in before.items()}
     if min(change.values()) < 0:
-        return readings.unknown(
-            [start, end], "A count of /proc/vmstat went down, so that the moments do not belong together."
-        )
+        return readings.unknown([start, end], readings.COUNT_FELL)
     shown = [Reading(f"{name} in /proc/vmstat", start.state, f"{before[name]}, then {after[name]}") for name in change]
     grown = {name: n for name, n in change.items() if n}
     if grown:

@@ -571,6 +571,9 @@ def throttling(facts: Facts, check: Check) -> Judgement:
     if not pairs:
         return _nothing(check, [one for count in counts for one in count.missing] or [facts.read(check.read[0])])
     strange = [one for pair in pairs for one in pair if _count(one) is None]
+    fell = next((pair for pair in pairs if _fell(pair)), None)
+    if fell:
+        return readings.unknown(fell, readings.COUNT_FELL)
     return _not_understood(strange[0]) if strange else _good(pairs[0], "Nothing slowed a CPU down in this time.")
 
 
@@ -590,6 +593,13 @@ def _count(reading: Reading) -> int | None:
     if not reading.path.endswith(_FIRMWARE):
         return reading.number()
     return int(reading.word, 16) if re.fullmatch(r"(0x)?[0-9a-fA-F]{1,8}", reading.word) else None
+
+
+def _fell(pair: tuple[Reading, Reading]) -> bool:
+    """Whether a count that only grows went down. The firmware's flags of now may."""
+    before, after = map(_count, pair)
+    counts = pair[0].path.endswith("_throttle_count")
+    return counts and before is not None and after is not None and after < before
 
 
 def _throttled(pair: tuple[Reading, Reading]) -> bool:
