@@ -332,3 +332,26 @@ def test_a_cpuset_of_version_1_may_isolate_a_cpu() -> None:
     files = _cpus(4, isolated="\n") | {"/sys/fs/cgroup/cpuset/cpuset.sched_load_balance": "0\n"}
     facts = made_facts(files, request=AuditRequest(cpus=frozenset({3})))
     assert {judged(check, facts).outcome for check in ("boot.isolcpus", "iso.partition")} == {Outcome.UNKNOWN}
+
+
+def test_files_of_a_container_tell_nothing_of_the_boot_loader_of_its_host() -> None:
+    files = {"/proc/cmdline": "quiet isolcpus=3", "/etc/default/grub": 'GRUB_CMDLINE_LINUX_DEFAULT="quiet"\n'}
+    assert judged("boot.drift", made_facts(files)).outcome is Outcome.FINDING
+    contained = files | {"/proc/self/ns/pid": "pid:[4026532555]\n"}
+    assert judged("boot.drift", made_facts(contained)).outcome is Outcome.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("governor", "low", "severity"),
+    [
+        ("performance", "800000", Severity.LOW),
+        ("performance", "4700000", Severity.MEDIUM),
+        ("schedutil", "800000", Severity.MEDIUM),
+    ],
+)
+def test_a_boost_within_the_limits_is_no_fault_of_the_governor(governor: str, low: str, severity: Severity) -> None:
+    policy = f"{CPU}/cpufreq/policy0/scaling_"
+    files = {f"{policy}governor": governor, f"{policy}min_freq": low, f"{policy}max_freq": "4700000"}
+    start, end = ({**files, f"{policy}cur_freq": text} for text in ("4700000", "4300000"))
+    result = judged("pm.freq.fixed", made_facts(start, end=end))
+    assert (result.outcome, result.severity) == (Outcome.FINDING, severity)

@@ -20,6 +20,7 @@ from rtproof.audit.facts import (
     split_word,
 )
 from rtproof.audit.readings import finding, good, hidden, missing, not_applicable, read_values, unknown
+from rtproof.audit.system_threads import in_container
 from rtproof.core.printable import clean
 from rtproof.core.units import format_cpus
 from rtproof.summary import measured_kernel
@@ -253,6 +254,9 @@ def _all_told(facts: Facts) -> tuple[list[_Told], list[Reading]]:
                 told += read(facts, reading)
             elif not reading.absent:
                 unread.append(reading)
+    if told and in_container(facts):
+        why = "it is the container's own file, and the kernel is the host's"
+        return [], [Reading(one.reading.path, State.UNREADABLE, "", why) for one in told]
     return told, unread + hidden(grub)
 
 

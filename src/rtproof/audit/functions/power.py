@@ -148,10 +148,11 @@ def fixed_frequency(facts: Facts, check: Check) -> Judgement:
     policies, lost = _policies(facts)
     if not policies:
         return _nothing(check, lost)
-    moved = _moved_frequency(facts)
+    loose = [one for one in policies if one.fixed is False]
+    boosted = bool(loose) and all(one.governor.word == "performance" for one in policies)
+    moved = _moved_frequency(facts, Severity.LOW if boosted else None)
     if moved:
         return moved
-    loose = [one for one in policies if one.fixed is False]
     if loose:
         first = loose[0]
         held = all(one.governor.word == "performance" for one in loose)
@@ -165,13 +166,13 @@ def fixed_frequency(facts: Facts, check: Check) -> Judgement:
     return _good([policies[0].low, policies[0].high])
 
 
-def _moved_frequency(facts: Facts) -> Judgement | None:
+def _moved_frequency(facts: Facts, severity: Severity | None) -> Judgement | None:
     for file in ("scaling_cur_freq", "cpuinfo_avg_freq"):
         for start, end in readings.two_moments(facts, f"{CPU}/cpufreq/policy*/{file}").pairs:
             before, after = start.number(), end.number()
             if before and after and abs(after - before) > _ROUNDED * max(before, after):
                 sentence = f"The frequency of {_name(start)} went from {before:,} to {after:,} kHz between two looks."
-                return _finding(sentence, [start, end])
+                return _finding(sentence, [start, end], severity)
     return None
 
 
