@@ -10,10 +10,11 @@ from pathlib import Path
 import click
 
 from rtproof import targets
-from rtproof.audit import judgement, preset_file
+from rtproof.audit import judgement, preset_file, presets
 from rtproof.audit.audit_model import Audit
 from rtproof.audit.check import Severity
 from rtproof.audit.facts import AuditRequest, Facts
+from rtproof.audit.preset_file import PresetResult
 from rtproof.compare.advice_experiments import own_experiments
 from rtproof.core import files, plugins
 from rtproof.core.errors import TargetError, UserError
@@ -54,7 +55,8 @@ def collect(asked: CollectRequest) -> Record:
     """Collect the facts of a target. UserError or TargetError says why there are none."""
     module = plugins.load_plugin(targets, asked.target)
     options = checked_options(f"the target {asked.target}", module.OPTIONS, asked.target_options)
-    _refuse_output(asked.keep)
+    if asked.keep:
+        refuse_output(asked.keep)
     with tempfile.TemporaryDirectory(prefix="rtproof-audit-") as folder:
         file = Path(folder) / RECORD_NAME
         with module.open_target(with_lab_kernel(asked.target, options, NO_PROBE)) as target:
@@ -68,11 +70,11 @@ def collect(asked: CollectRequest) -> Record:
         return record
 
 
-def _refuse_output(keep: Path | None) -> None:
-    if keep and keep.exists():
-        raise UserError(f"{keep} exists already")
-    if keep and not keep.parent.is_dir():
-        raise UserError(f"there is no folder {keep.parent}")
+def refuse_output(path: Path) -> None:
+    """UserError if no new file can be made there, so that nobody learns it after the facts were collected."""
+    files.refuse_existing(path)
+    if not path.parent.is_dir():
+        raise UserError(f"there is no folder {path.parent}")
 
 
 def _keep(file: Path, keep: Path | None) -> None:
@@ -135,6 +137,8 @@ def _clear(target: Target, remote: str, file: Path) -> None:
 def read_facts(path: Path) -> Record:
     """The record in a file of facts, a record of a run, or a run folder. UserError if it is none."""
     file = path / RECORD_NAME if path.is_dir() else path
+    if path.is_dir() and not file.exists():
+        raise UserError(f"the folder {path} is no run: it has no {RECORD_NAME}")
     files.refuse_what_waits(file)
     return reading.open_record(file)
 
@@ -188,7 +192,14 @@ def print_audit(result: Audit, fail_on: Severity, *, verbose: bool = False) -> N
         click.echo(audit_text(result, fail_on, verbose=verbose), nl=False)
 
 
-def print_preset(record: Record, name: str, cpus: str | None = None) -> None:
-    """Print the setup list of an article beside the system. name: that of the list."""
-    result = preset_file.judge_preset(_facts_of(record, name, cpus), preset_file.read_preset(name))
-    click.echo("\n" + preset_text(result), nl=False)
+def preset_of(record: Record, name: str, cpus: str | None = None) -> PresetResult | None:
+    """The setup list of an article beside the system; None for a purpose, which has no list."""
+    if name not in presets.preset_names():
+        return None
+    return preset_file.judge_preset(_facts_of(record, name, cpus), preset_file.read_preset(name))
+
+
+def print_preset(result: PresetResult) -> None:
+    """Print the setup list of an article beside the system."""
+    with fitted_to_terminal():
+        click.echo("\n" + preset_text(result), nl=False)

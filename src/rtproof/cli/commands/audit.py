@@ -99,7 +99,6 @@ def command(ctx: click.Context, /, file: Path | None, **values: Any) -> None:
     rtproof audit board.rtrec --junit audit.xml --fail-on medium
     """
     from rtproof.audit.check import Severity
-    from rtproof.core.files import refuse_existing
     from rtproof.experiment import audited_system
     from rtproof.experiment.stored_runs import write_new_file
     from rtproof.report.pages import audit_verdicts
@@ -107,7 +106,7 @@ def command(ctx: click.Context, /, file: Path | None, **values: Any) -> None:
     if file:
         _refuse_what_is_for_collecting(ctx)
     if values["junit"]:
-        refuse_existing(values["junit"])
+        audited_system.refuse_output(values["junit"])
     if file:
         record = audited_system.read_facts(file)
     else:
@@ -117,15 +116,16 @@ def command(ctx: click.Context, /, file: Path | None, **values: Any) -> None:
             )
         )
     result = audited_system.audit_of(record, values["purpose"], values["cpus"], values["runs"])
+    preset = audited_system.preset_of(record, values["purpose"], values["cpus"])
     fail_on = Severity(values["fail_on"])
     if values["junit"]:
-        write_new_file(values["junit"], audit_verdicts.audit_junit(result, fail_on))
+        write_new_file(values["junit"], audit_verdicts.audit_junit(result, fail_on, preset))
     if values["as_json"]:
-        click.echo(audit_verdicts.audit_json(result, fail_on), nl=False)
+        click.echo(audit_verdicts.audit_json(result, fail_on, preset), nl=False)
     else:
         audited_system.print_audit(result, fail_on, verbose=values["verbose"])
-        if values["purpose"] in presets.preset_names():
-            audited_system.print_preset(record, values["purpose"], values["cpus"])
+        if preset:
+            audited_system.print_preset(preset)
     ctx.exit(result.exit_code(fail_on))
 
 
