@@ -2,6 +2,7 @@
 """The result of an audit: text, JSON, JUnit and exit codes."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -304,7 +305,9 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path, capsys: pytest.Capt
     text = tmp_path / "notes.txt"
     text.write_text("hello\n")
     assert main(["audit", str(text)]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert "an audit needs a file of facts, a run folder or a record" in err
     assert main(["audit", str(tmp_path / "gone")]) == 2
 
 
@@ -379,6 +382,21 @@ def test_an_id_with_a_slip_gets_the_one_that_was_meant(
 def test_a_folder_without_a_record_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", str(tmp_path)]) == 2
     assert capsys.readouterr().err == f"rtproof: the folder {tmp_path} is no run: it has no run.rtrec\n"
+
+
+@pytest.mark.parametrize("option", ["--junit", "-o"])
+def test_standard_output_is_for_the_audit_alone(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", option, "-"]) == 2
+    assert not Path("-").exists()
+    assert "give the name of a new file" in capsys.readouterr().err
+
+
+def test_the_ids_of_checks_are_completed() -> None:
+    words = {"_RTPROOF_COMPLETE": "bash_complete", "COMP_WORDS": "rtproof audit --explain mem.t", "COMP_CWORD": "3"}
+    done = subprocess.run(
+        [sys.executable, "-m", "rtproof"], env={**os.environ, **words}, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["plain,mem.thp"]
 
 
 @pytest.mark.parametrize("option", ["--junit", "-o"])

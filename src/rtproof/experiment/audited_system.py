@@ -17,7 +17,7 @@ from rtproof.audit.facts import AuditRequest, Facts
 from rtproof.audit.preset_file import PresetResult
 from rtproof.compare.advice_experiments import own_experiments
 from rtproof.core import files, plugins
-from rtproof.core.errors import TargetError, UserError
+from rtproof.core.errors import NoRecordError, TargetError, UserError
 from rtproof.core.phrases import quantity
 from rtproof.core.plugins import checked_options
 from rtproof.core.printable import clean
@@ -25,7 +25,7 @@ from rtproof.core.units import format_cpus, parse_cpus, whole_number
 from rtproof.experiment import run_sets
 from rtproof.experiment.guest_runner import with_lab_kernel
 from rtproof.experiment.local_runner import agent_of
-from rtproof.record import reading
+from rtproof.record import file_kinds, reading
 from rtproof.record.contents import Record
 from rtproof.record.run_folder import RECORD_NAME
 from rtproof.report.pages.audit_page import audit_text
@@ -72,6 +72,8 @@ def collect(asked: CollectRequest) -> Record:
 
 def refuse_output(path: Path) -> None:
     """UserError if no new file can be made there, so that nobody learns it after the facts were collected."""
+    if path == files.STANDARD_OUTPUT:
+        raise UserError("- is not taken here: the output of the audit goes there; give the name of a new file")
     files.refuse_existing(path)
     if not path.parent.is_dir():
         raise UserError(f"there is no folder {path.parent}")
@@ -135,12 +137,16 @@ def _clear(target: Target, remote: str, file: Path) -> None:
 
 
 def read_facts(path: Path) -> Record:
-    """The record in a file of facts, a record of a run, or a run folder. UserError if it is none."""
+    """The record in a file of facts, a record of a run, or a run folder. UserError says what it is, if it is none."""
     file = path / RECORD_NAME if path.is_dir() else path
     if path.is_dir() and not file.exists():
         raise UserError(f"the folder {path} is no run: it has no {RECORD_NAME}")
     files.refuse_what_waits(file)
-    return reading.open_record(file)
+    try:
+        return reading.open_record(file)
+    except NoRecordError as problem:
+        what = file_kinds.advice(file) or problem
+        raise UserError(f"{what}; an audit needs a file of facts, a run folder or a record") from None
 
 
 CPU_LISTS = ("/sys/devices/system/cpu/possible", "/sys/devices/system/cpu/online")
@@ -170,8 +176,8 @@ def with_own_runs(result: Audit, folder: Path) -> Audit:
     with_facts = sum(bool(run.setup) for run in side.runs)
     found = own_experiments(side.runs)
     note = (
-        f"Of {quantity(len(side.runs), 'run')} in {clean(str(folder))}, {with_facts} have the facts of an audit; "
-        f"they tell something of {quantity(len(found), 'check')}."
+        f"Runs in {clean(str(folder))}: {len(side.runs)}, with the facts of an audit: {with_facts}. "
+        f"They tell something of {quantity(len(found), 'check')}."
     )
     unread = (f"{quantity(len(side.failed), 'run')} could not be read: {side.failed[0]}",) if side.failed else ()
     results = tuple(replace(one, own_runs=found.get(one.check.id, ())) for one in result.results)

@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The audit of a run's own record: which findings it has, and which of them would explain why the run was late."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import PurePath
 
 from rtproof.audit import judgement
 from rtproof.audit.audit_model import Audit, CheckResult, Outcome
 from rtproof.audit.check import Severity
 from rtproof.audit.facts import Facts
 from rtproof.core.phrases import quantity
+from rtproof.core.printable import clean
 from rtproof.explain.causes import Cause, NamedCause
 from rtproof.explain.explanation import Explanation
 from rtproof.record.contents import Record
+from rtproof.record.run_folder import RECORD_NAME
+from rtproof.report.text_table import WIDTH
 from rtproof.summary.recorded_facts import virtual_time_clock
 
 MOST_NAMED = 4
@@ -109,9 +114,15 @@ def named_findings(findings: tuple[CheckResult, ...]) -> str:
     return f"{named} and {len(findings) - MOST_NAMED} more" if len(findings) > MOST_NAMED else named
 
 
-def audit_in_short(record: Record) -> str:
-    """A line on the findings that are fatal or high; "" if there is none, and for a guest in virtual time."""
+def audit_in_short(record: Record, width: int = WIDTH) -> str:
+    """A line on the findings that are fatal or high; "" if there is none, and for a guest in virtual time.
+
+    It names the run if that leaves it within the width.
+    """
     found = () if virtual_time_clock(record) else findings_of(record, Severity.HIGH)
     if not found:
         return ""
-    return f"{quantity(len(found), 'severe finding')}, the worst: {found[0].check.id}; see rtproof audit RUN"
+    path = PurePath(record.path)
+    run = shlex.quote(clean(str(path.parent if path.name == RECORD_NAME else path)))
+    begin = f"{quantity(len(found), 'severe finding')}, the worst: {found[0].check.id}; see rtproof audit "
+    return f"{begin}{run if len(begin) + len(run) <= width else 'RUN'}"

@@ -79,7 +79,13 @@ def _list_checks(ctx: click.Context, _parameter: click.Parameter, wanted: bool) 
 @click.option("--junit", type=PATH, metavar="FILE", help="New file for the checks as JUnit XML.")
 @click.option("-v", "--verbose", is_flag=True, help="Also print the checks that are good or do not apply, and sources.")
 @click.option(
-    "--explain", metavar="ID", is_eager=True, expose_value=False, callback=_explain, help="Explain a check, and end."
+    "--explain",
+    metavar="ID",
+    is_eager=True,
+    expose_value=False,
+    callback=_explain,
+    shell_complete=shell_completion.complete_checks,
+    help="Explain a check, and end.",
 )
 @click.option(
     "--list", is_flag=True, is_eager=True, expose_value=False, callback=_list_checks, help="List all checks, and end."

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of a check, for a terminal and for docs/checks, and the list of all checks."""
 
+import re
 from collections.abc import Iterator, Mapping
 from textwrap import wrap
 
@@ -130,12 +131,19 @@ def _good(good: Good) -> str:
 
 
 _CODE = ("reads", "change now", "at boot", "at build", "good")
+_SENTENCE = re.compile(r"[A-Z][a-z]* [a-z]")
+_COMMAND = re.compile(r"(.*) \((rtproof .*)\)$", re.DOTALL)
 
 
 def _cell(label: str, text: str) -> str:
     """A cell of a table in Markdown: commands and paths as code, addresses as links."""
     if text.startswith("https://"):
         return f"<{text}>"
+    measured = _COMMAND.match(text) if label == "measured" else None
+    if measured:
+        return f"{_escaped(measured[1])} (`{measured[2]}`)"
+    if label in _CODE and _SENTENCE.match(text):
+        return _escaped(text)
     if label in _CODE or (not label and text.startswith(("/", "config:", "boot:"))):
         return f"`{text}`".replace("|", "\\|")
     return _escaped(text)
