@@ -98,9 +98,9 @@ def test_a_finding_that_is_fatal_or_high_is_one_line_on_the_screen() -> None:
     bad = analyse(audited(whole_record(), {THP: "always\n", COUNT: "3\n"}), LIMIT, 1)
     lines = summary_text(bad, [("more", "rtproof show x")]).splitlines()
     (line,) = [line for line in lines if line.startswith("audit")]
-    named = summary_text(replace(bad, record=replace(bad.record, path="my runs/r1/run.rtrec")), []).splitlines()
+    named = summary_text(replace(bad, record=replace(bad.record, path="r 1/run.rtrec")), []).splitlines()
     told = "audit     2 severe findings, the worst: hardware.count; see rtproof audit"
-    assert f"{told} 'my runs/r1'" in named
+    assert f"{told} 'r 1'" in named
     long = replace(bad, record=replace(bad.record, path=f"{'x' * 200}.rtrec"))
     assert f"{told} RUN" in summary_text(long, []).splitlines()
     assert line.startswith(told)
