@@ -10,13 +10,15 @@ from explain_cases import HOG, begun, traced_run
 from report_cases import FORMATS_WITH_WORDS, LIMIT, normal, sections_of, tables, whole_record, words
 
 from rtproof import report
-from rtproof.audit import check_file
+from rtproof.audit import check_file, judgement
+from rtproof.audit.audit_model import Audit
+from rtproof.audit.facts import Facts
 from rtproof.explain.causes import Cause
 from rtproof.explain.explanation import explain
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Requirement
 from rtproof.record.contents import Moment, Record
-from rtproof.report.audit_findings import audit_in_short, causes_with_findings
+from rtproof.report.audit_findings import audit_in_short, audit_of_run, causes_with_findings
 from rtproof.report.pages.run_summary import summary_text
 from rtproof.report.sections.audit import audit_section, causes_blocks
 
@@ -92,6 +94,24 @@ def test_each_cause_has_its_findings_and_how_many_activations_it_made_late(monke
     assert "Findings that would explain why 1 activation came late" in tables(section.blocks)
     sound = late_by_softirqs({})
     assert causes_blocks(explain(sound, 100_000), sound) == []
+
+
+def test_a_record_that_is_read_again_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[Facts] = []
+    judge = judgement.audit
+
+    def counted(facts: Facts) -> Audit:
+        judged.append(facts)
+        return judge(facts)
+
+    monkeypatch.setattr(judgement, "audit", counted)
+    whole = audited(whole_record(), {THP: "always of this test\n"})
+    assert audit_of_run(whole) is audit_of_run(replace(whole, files=tuple(replace(file) for file in whole.files)))
+    told = (*whole.facts, fact("host.user", "somebody"))
+    assert audit_of_run(whole) is audit_of_run(replace(whole, facts=told))
+    assert len(judged) == 1
+    other = audited(whole_record(), {THP: "never\n"})
+    assert audit_of_run(other) != audit_of_run(whole)
 
 
 def test_a_finding_that_is_fatal_or_high_is_one_line_on_the_screen() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePath
 
-from rtproof.audit import judgement
+from rtproof.audit import check_file, judgement
 from rtproof.audit.audit_model import Audit, CheckResult, Outcome
 from rtproof.audit.check import Severity
 from rtproof.audit.facts import Facts
@@ -21,25 +21,38 @@ from rtproof.report.text_table import WIDTH
 from rtproof.summary.recorded_facts import virtual_time_clock
 
 MOST_NAMED = 4
+OF_THE_HOST = "host."
+"""How the keys of facts begin that rtproof adds when it writes a page."""
 OF_A_MACHINE = ("hardware",)
 """Subjects of checks that say nothing of a guest of the lab in virtual time."""
 
 
-class _SameRecord:
-    """A record as a key: only the very same one is equal."""
+class _SameFacts:
+    """A record as a key: another one is equal if it has the same facts of the system, such as one that was read again.
+
+    The page of a run adds to the record what the host tells of itself.
+    """
 
     def __init__(self, record: Record) -> None:
         self.record = record
+        self.checks = check_file.all_checks()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _SameRecord) and self.record is other.record
+        if not isinstance(other, _SameFacts) or self.checks is not other.checks:
+            return False
+        return self.record is other.record or self._content() == other._content()
+
+    def _content(self) -> tuple[object, ...]:
+        record = self.record
+        facts = tuple(fact for fact in record.facts if not fact.key.startswith(OF_THE_HOST))
+        return record.begin, record.damage, facts, record.files
 
     def __hash__(self) -> int:
-        return id(self.record)
+        return hash((self.record.path, len(self.record.files)))
 
 
 @lru_cache(maxsize=2)
-def _audit_once(of: _SameRecord) -> Audit:
+def _audit_once(of: _SameFacts) -> Audit:
     return judgement.audit(Facts(of.record))
 
 
@@ -50,7 +63,7 @@ def audit_of_run(record: Record) -> Audit | None:
     """
     if not any(file.path == judgement.COLLECTED_MARK for file in record.files):
         return None
-    return _audit_once(_SameRecord(record))
+    return _audit_once(_SameFacts(record))
 
 
 def findings_of(record: Record, least: Severity) -> tuple[CheckResult, ...]:
