@@ -27,9 +27,11 @@ def _explain(ctx: click.Context, _parameter: click.Parameter, check_id: str | No
         return
     from rtproof.audit.check_file import check_files, find_check
     from rtproof.report.pages.check_page import check_text
+    from rtproof.report.text_table import fitted_to_terminal
 
     check = find_check(check_id)
-    click.echo(check_text(check, check_files()[check.subject].title), nl=False)
+    with fitted_to_terminal():
+        click.echo(check_text(check, check_files()[check.subject].title), nl=False)
     ctx.exit(0)
 
 

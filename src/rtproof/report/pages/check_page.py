@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from textwrap import wrap
 
 from rtproof.audit.check import Check, CheckFile, Form, Good, IfAbsent
+from rtproof.report.text_table import page_width
 
-WIDTH = 100
 MARKDOWN_WIDTH = 130
 _LABEL_WIDTH = 16
 _FORMS = {
@@ -32,7 +32,7 @@ def check_text(check: Check, subject: str) -> str:
     """The page of a check for a terminal. subject: its title."""
     lines = [f"{check.id}: {check.title}"]
     for label, text in _rows(check, subject):
-        first, *rest = wrap(text, WIDTH - _LABEL_WIDTH, break_long_words=False, break_on_hyphens=False)
+        first, *rest = wrap(text, page_width() - _LABEL_WIDTH, break_long_words=False, break_on_hyphens=False)
         lines.append(f"  {label:{_LABEL_WIDTH - 2}}{first}")
         lines += [" " * _LABEL_WIDTH + line for line in rest]
     return "\n".join(lines) + "\n"
