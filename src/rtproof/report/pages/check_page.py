@@ -30,7 +30,7 @@ _CHANGES = {
 
 def check_text(check: Check, subject: str) -> str:
     """The page of a check for a terminal. subject: its title."""
-    lines = [f"{check.id}: {check.title}"]
+    lines = wrap(f"{check.id}: {check.title}", page_width(), subsequent_indent="  ", break_on_hyphens=False)
     for label, text in _rows(check, subject):
         first, *rest = wrap(text, page_width() - _LABEL_WIDTH, break_long_words=False, break_on_hyphens=False)
         lines.append(f"  {label:{_LABEL_WIDTH - 2}}{first}")
