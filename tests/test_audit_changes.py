@@ -16,7 +16,7 @@ from report_cases import LIMIT, tables, whole_record, words
 from rtproof import report
 from rtproof.audit import check_file
 from rtproof.audit.check import Severity
-from rtproof.audit.setup import SettingChange, Setup, lacking_sentence, setup_changes, setup_of
+from rtproof.audit.setup_changes import SettingChange, Setup, lacking_sentence, setup_changes, setup_of
 from rtproof.compare.compare import compare_sides
 from rtproof.compare.comparison_model import Comparison
 from rtproof.compare.history import analyse_history

@@ -12,7 +12,7 @@ from report_cases import whole_record
 from run_folders import latencies, write_run
 
 from rtproof.audit.audit_model import Outcome, OwnExperiment
-from rtproof.audit.setup import Setup, setup_of
+from rtproof.audit.setup_changes import Setup, setup_of
 from rtproof.cli.main import main
 from rtproof.compare.advice_experiments import own_experiments
 from rtproof.compare.run_metrics import RunFigures

@@ -20,8 +20,8 @@ from rtproof.audit.audit_model import Audit, CheckResult, Outcome, OwnExperiment
 from rtproof.audit.check import Change, Check, Effect, Measured, Severity
 from rtproof.cli.main import main
 from rtproof.experiment import audited_system
+from rtproof.report.pages.audit_json_junit import audit_json, audit_junit
 from rtproof.report.pages.audit_page import audit_text, unknown_reason
-from rtproof.report.pages.audit_verdicts import audit_json, audit_junit
 from rtproof.schema.published import AUDIT, CHECK_RESULT
 
 PAGE = (Path(__file__).parent.parent / "docs" / "json-schema.md").read_text()

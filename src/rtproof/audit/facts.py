@@ -174,11 +174,6 @@ class Facts:
                 return self._failed(path, number)
         return Reading(path, State.NOT_COLLECTED, "", "the agent that wrote this record did not look for it")
 
-    @cached_property
-    def _failed_patterns(self) -> tuple[tuple[Moment, str, int], ...]:
-        """The patterns that fitted nothing, each with the number of the error."""
-        return tuple((at, path, file.errno) for (at, path), file in self._files.items() if "*" in path and file.errno)
-
     def _failed(self, path: str, number: int) -> Reading:
         if number not in _ABSENT:
             return Reading(path, State.UNREADABLE, "", _why(number))

@@ -10,11 +10,11 @@ from pathlib import Path
 import click
 
 from rtproof import targets
-from rtproof.audit import judgement, preset_file, presets
+from rtproof.audit import judgement, presets, setup_list
 from rtproof.audit.audit_model import Audit
 from rtproof.audit.check import Severity
 from rtproof.audit.facts import AuditRequest, Facts
-from rtproof.audit.preset_file import PresetResult
+from rtproof.audit.setup_list import PresetResult
 from rtproof.compare.advice_experiments import own_experiments
 from rtproof.core import files, plugins
 from rtproof.core.errors import NoRecordError, TargetError, UserError
@@ -29,7 +29,7 @@ from rtproof.record import file_kinds, reading
 from rtproof.record.contents import Record
 from rtproof.record.run_folder import RECORD_NAME
 from rtproof.report.pages.audit_page import audit_text
-from rtproof.report.pages.preset_page import preset_text
+from rtproof.report.pages.setup_list_page import preset_text
 from rtproof.report.text_table import fitted_to_terminal
 from rtproof.run import session
 from rtproof.targets import LastingTarget, Process, Target
@@ -165,7 +165,7 @@ def audit_of(record: Record, purpose: str, cpus: str | None = None, runs: Path |
 def _facts_of(record: Record, purpose: str, cpus: str | None) -> Facts:
     pid = whole_number(record.fact("pid") or "")
     isolated = frozenset(parse_cpus(cpus)) if cpus else None
-    facts = Facts(record, AuditRequest(isolated, pid, preset_file.purpose_of(purpose)))
+    facts = Facts(record, AuditRequest(isolated, pid, setup_list.purpose_of(purpose)))
     _refuse_missing_cpus(facts)
     return facts
 
@@ -202,7 +202,7 @@ def preset_of(record: Record, name: str, cpus: str | None = None) -> PresetResul
     """The setup list of an article beside the system; None for a purpose, which has no list."""
     if name not in presets.preset_names():
         return None
-    return preset_file.judge_preset(_facts_of(record, name, cpus), preset_file.read_preset(name))
+    return setup_list.judge_preset(_facts_of(record, name, cpus), setup_list.read_preset(name))
 
 
 def print_preset(result: PresetResult) -> None:

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from rtproof.audit.audit_model import Audit, CheckResult, Outcome, OwnExperiment, ReadValue
 from rtproof.audit.check import Change, Effect, Measured, Severity
-from rtproof.audit.preset_file import PresetResult, SettingResult
-from rtproof.audit.setup import SettingChange, SetupChange, SetupStep
+from rtproof.audit.setup_changes import SettingChange, SetupChange, SetupStep
+from rtproof.audit.setup_list import PresetResult, SettingResult
 from rtproof.compare.change_points import WeeklyPattern
 from rtproof.compare.comparison_model import (
     Comparison,

@@ -109,7 +109,7 @@ def command(ctx: click.Context, /, file: Path | None, **values: Any) -> None:
     from rtproof.audit.check import Severity
     from rtproof.experiment import audited_system
     from rtproof.experiment.stored_runs import write_new_file
-    from rtproof.report.pages import audit_verdicts
+    from rtproof.report.pages import audit_json_junit
 
     if file:
         _refuse_what_is_for_collecting(ctx)
@@ -127,9 +127,9 @@ def command(ctx: click.Context, /, file: Path | None, **values: Any) -> None:
     preset = audited_system.preset_of(record, values["purpose"], values["cpus"])
     fail_on = Severity(values["fail_on"])
     if values["junit"]:
-        write_new_file(values["junit"], audit_verdicts.audit_junit(result, fail_on, preset))
+        write_new_file(values["junit"], audit_json_junit.audit_junit(result, fail_on, preset))
     if values["as_json"]:
-        click.echo(audit_verdicts.audit_json(result, fail_on, preset), nl=False)
+        click.echo(audit_json_junit.audit_json(result, fail_on, preset), nl=False)
     else:
         audited_system.print_audit(result, fail_on, verbose=values["verbose"])
         if preset:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from textwrap import wrap
 
 from rtproof.audit.audit_model import Outcome
-from rtproof.audit.preset_file import PresetResult, SettingResult
+from rtproof.audit.setup_list import PresetResult, SettingResult
 from rtproof.core.printable import clean
 from rtproof.report.text_table import page_width
 

@@ -14,11 +14,11 @@ from rtproof.audit import judgement, presets
 from rtproof.audit.audit_model import Outcome
 from rtproof.audit.check import Severity
 from rtproof.audit.check_file import all_checks, check_files
-from rtproof.audit.preset_file import PresetFile, PresetResult, judge_preset, purpose_of, read_preset
+from rtproof.audit.setup_list import PresetFile, PresetResult, judge_preset, purpose_of, read_preset
 from rtproof.core.errors import UserError
 from rtproof.core.toml import parse_toml
-from rtproof.report.pages.audit_verdicts import audit_json, audit_junit
-from rtproof.report.pages.preset_page import preset_markdown, preset_text
+from rtproof.report.pages.audit_json_junit import audit_json, audit_junit
+from rtproof.report.pages.setup_list_page import preset_markdown, preset_text
 from rtproof.report.text_table import WIDTH, fitted_to_terminal
 
 MADE = """

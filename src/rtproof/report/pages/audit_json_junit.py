@@ -6,11 +6,11 @@ import xml.etree.ElementTree as ET
 
 from rtproof.audit.audit_model import Audit, CheckResult, Outcome
 from rtproof.audit.check import Severity
-from rtproof.audit.preset_file import PresetResult, SettingResult
+from rtproof.audit.setup_list import PresetResult, SettingResult
 from rtproof.core.printable import clean
 from rtproof.report.pages import ci_verdicts
 from rtproof.report.pages.audit_page import with_path
-from rtproof.report.pages.preset_page import AS_ASKED
+from rtproof.report.pages.setup_list_page import AS_ASKED
 from rtproof.schema.published import audit_dict
 
 SUITE = "rtproof audit"
