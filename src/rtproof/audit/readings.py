@@ -14,8 +14,8 @@ LONGEST_VALUE = 200
 
 
 def read_value(reading: Reading) -> ReadValue:
-    """The reading as the result shows it."""
-    text = clean(" ".join(reading.word.split())) if reading.here else f"({reading.reason})"
+    """The reading as the result shows it. The device tree ends its texts with zeros."""
+    text = clean(" ".join(reading.word.replace("\0", " ").split())) if reading.here else f"({reading.reason})"
     return ReadValue(clean(reading.path), text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}...")
 
 
