@@ -144,7 +144,7 @@ def _cell(label: str, text: str) -> str:
         return f"{_escaped(measured[1])} (`{measured[2]}`)"
     if label in _CODE and _SENTENCE.match(text):
         return _escaped(text)
-    if label in _CODE or (not label and text.startswith(("/", "config:", "boot:"))):
+    if label in _CODE or (not label and " " not in text):
         return f"`{text}`".replace("|", "\\|")
     return _escaped(text)
 
