@@ -4,10 +4,12 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -389,6 +391,37 @@ def test_standard_output_is_for_the_audit_alone(option: str, capsys: pytest.Capt
     assert main(["audit", option, "-"]) == 2
     assert not Path("-").exists()
     assert "give the name of a new file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_leaves_no_folder_and_no_agent(number: int, tmp_path: Path) -> None:
+    if signal.getsignal(number) is signal.SIG_IGN:
+        pytest.skip(f"signal {number} is ignored here")
+    slow = tmp_path / "agent"
+    slow.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 600\n")
+    slow.chmod(0o755)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    audit = subprocess.Popen(
+        [sys.executable, "-m", "rtproof", "audit", "--agent", str(slow)],
+        env={**os.environ, "TMPDIR": str(scratch)},
+        stderr=subprocess.PIPE,
+    )
+    pid = int(awaited(lambda: (tmp_path / "pid").read_text() if (tmp_path / "pid").exists() else ""))
+    audit.send_signal(number)
+    _, err = audit.communicate(timeout=60)
+    assert (audit.returncode != 0, b"Traceback" in err) == (True, False)
+    assert awaited(lambda: "" if Path(f"/proc/{pid}").exists() else "gone")
+    assert list(scratch.iterdir()) == []
+
+
+def awaited(look: Callable[[], str], most_s: float = 60) -> str:
+    """What the function says, as soon as it says something."""
+    end = time.monotonic() + most_s
+    while not (found := look().strip()) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert found, "it did not come"
+    return found
 
 
 def test_the_ids_of_checks_are_completed() -> None:

@@ -161,7 +161,8 @@ def open_run(run: Path) -> Run:
     except NoRecordError as problem:
         raise UserError(_why_no_run(run / RECORD_NAME if run.is_dir() else run, problem)) from None
     if found.record.fact("collected") == ONLY_FACTS:
-        raise UserError(f"{run} holds the facts of a system and no measurement: rtproof audit {run} judges it")
+        judge = f"rtproof audit {shlex.quote(str(run))}"
+        raise UserError(f"{run} holds the facts of a system and no measurement: {judge} judges it")
     return replace(found, record=with_threads(found.record)) if is_foreign(found.record) else found
 
 
