@@ -398,7 +398,8 @@ def test_a_signal_leaves_no_folder_and_no_agent(number: int, tmp_path: Path) -> 
     if signal.getsignal(number) is signal.SIG_IGN:
         pytest.skip(f"signal {number} is ignored here")
     slow = tmp_path / "agent"
-    slow.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 600\n")
+    more_than_a_pipe_holds = "head -c 300000 /dev/zero | tr '\\0' '\\n' >&2"  # So somebody reads when it is through.
+    slow.write_text(f"#!/bin/sh\n{more_than_a_pipe_holds}\necho $$ > {tmp_path}/pid\nexec sleep 600\n")
     slow.chmod(0o755)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
