@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What changed in the setup between two records, in a comparison and in a history."""
 
+import errno
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,7 +16,7 @@ from report_cases import LIMIT, tables, whole_record, words
 from rtproof import report
 from rtproof.audit import check_file
 from rtproof.audit.check import Severity
-from rtproof.audit.setup import SettingChange, Setup, lacking_sentence, setup_changes, setup_of
+from rtproof.audit.setup_changes import SettingChange, Setup, lacking_sentence, setup_changes, setup_of
 from rtproof.compare.compare import compare_sides
 from rtproof.compare.comparison_model import Comparison
 from rtproof.compare.history import analyse_history
@@ -54,6 +55,35 @@ def test_the_most_severe_comes_first() -> None:
     other = setup({LOUD: "7\n", COUNT: "1\n", THP: "always\n", SPEED.replace("*", "0"): "slow\n"})
     found = setup_changes([setup()], [other])
     assert [one.check for one in found] == ["hardware.count", "memory.thp", "power.speed", "console.loud"]
+
+
+def test_checks_that_never_apply_come_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    never = msgspec.structs.replace(CHECKS[0], id="memory.other", since="99.0", severity=Severity.FATAL)
+    monkeypatch.setattr(check_file, "all_checks", lambda: (never, *CHECKS))
+    found = setup_changes([setup()], [setup({LOUD: "7\n", THP: "always\n"})])
+    assert [one.check for one in found] == ["memory.thp", "console.loud", "memory.other"]
+
+
+def without(path: str, number: int) -> Setup:
+    """The same record, where a file could not be read."""
+    whole = audited(BASE)
+    files = [replace(file, errno=number, content=b"") if file.path == path else file for file in whole.files]
+    return setup_of(replace(whole, files=tuple(files)))
+
+
+def test_what_could_not_be_read_is_no_change_of_a_setting() -> None:
+    """Only the outcome differs: nobody knows what the setting was."""
+    (change,) = setup_changes([setup()], [without(LOUD, errno.EACCES)])
+    assert (change.outcomes, change.shown) == ("good -> unknown", "")
+
+
+def test_a_file_of_no_such_name_is_not_there_whatever_pattern_was_looked_for() -> None:
+    path = SPEED.replace("*", "1")
+    (change,) = setup_changes([setup({path: "\n"})], [without(path, errno.ENOENT)])
+    assert change.shown == f"{path}: (empty) -> not there"
+    gone = audited(BASE)
+    fewer = setup_of(replace(gone, files=tuple(file for file in gone.files if file.path != path)))
+    assert not [one.shown for one in setup_changes([fewer], [without(path, errno.ENOENT)]) if one.settings]
 
 
 def test_settings_that_changed_alike_are_told_once() -> None:

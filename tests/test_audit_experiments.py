@@ -12,7 +12,7 @@ from report_cases import whole_record
 from run_folders import latencies, write_run
 
 from rtproof.audit.audit_model import Outcome, OwnExperiment
-from rtproof.audit.setup import Setup, setup_of
+from rtproof.audit.setup_changes import Setup, setup_of
 from rtproof.cli.main import main
 from rtproof.compare.advice_experiments import own_experiments
 from rtproof.compare.run_metrics import RunFigures
@@ -149,7 +149,7 @@ def test_the_audit_prints_it_beside_the_check(monkeypatch: pytest.MonkeyPatch) -
         assert (thp.outcome, thp.contradicted) == (outcome, True)
         printed = " ".join(audit_text(found).split())
         assert "own runs Your own runs contradict this: " in printed
-        assert "Of 10 runs in runs, 10 have the facts of an audit; they tell something of 1 check." in printed
+        assert "Runs in runs: 10, with the facts of an audit: 10. They tell something of 1 check." in printed
         assert "1 run could not be read: x is bad" in printed
 
 
@@ -159,7 +159,7 @@ def test_runs_of_an_older_agent_are_counted(tmp_path: Path, capsys: pytest.Captu
         write_run(tmp_path / "runs" / f"run-{number}", latencies(number, 2_000))
     main(["audit", golden, "--runs", str(tmp_path / "runs")])
     printed = " ".join(capsys.readouterr().out.split())
-    assert "0 have the facts of an audit; they tell something of 0 checks." in printed
+    assert "with the facts of an audit: 0. They tell something of 0 checks." in printed
     (tmp_path / "empty").mkdir()
     assert main(["audit", golden, "--runs", str(tmp_path / "empty")]) == 2
     assert "there is no run in the folder" in capsys.readouterr().err

@@ -6,6 +6,7 @@ import errno
 import pytest
 from audit_cases import MISSING, MOUNTS, REFUSED, judged, made_facts
 
+from rtproof.audit import readings
 from rtproof.audit.audit_model import Outcome
 from rtproof.audit.facts import State, parse_cpu_list, parse_cpu_mask
 
@@ -87,3 +88,9 @@ def test_a_pattern_of_which_files_were_left_out_is_not_good() -> None:
     assert judged("mem.thp", made_facts(whole)).outcome is Outcome.GOOD
     assert judged("mem.thp", made_facts({**whole, pattern: errno.E2BIG})).outcome is Outcome.UNKNOWN
     assert judged("mem.thp", made_facts({**whole, pattern: MISSING})).outcome is Outcome.GOOD
+
+
+def test_the_zeros_of_the_device_tree_are_not_shown() -> None:
+    path = "/proc/device-tree/compatible"
+    facts = made_facts({path: "ti,am335x-bone\0ti,am33xx\0"})
+    assert readings.read_value(facts.read(path)).value == "ti,am335x-bone ti,am33xx"

@@ -2,9 +2,14 @@
 """The result of an audit: text, JSON, JUnit and exit codes."""
 
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,8 +21,9 @@ from rtproof.audit import judgement
 from rtproof.audit.audit_model import Audit, CheckResult, Outcome, OwnExperiment, ReadValue
 from rtproof.audit.check import Change, Check, Effect, Measured, Severity
 from rtproof.cli.main import main
+from rtproof.experiment import audited_system
+from rtproof.report.pages.audit_json_junit import audit_json, audit_junit
 from rtproof.report.pages.audit_page import audit_text, unknown_reason
-from rtproof.report.pages.audit_verdicts import audit_json, audit_junit
 from rtproof.schema.published import AUDIT, CHECK_RESULT
 
 PAGE = (Path(__file__).parent.parent / "docs" / "json-schema.md").read_text()
@@ -301,8 +307,139 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path, capsys: pytest.Capt
     text = tmp_path / "notes.txt"
     text.write_text("hello\n")
     assert main(["audit", str(text)]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert "an audit needs a file of facts, a run folder or a record" in err
     assert main(["audit", str(tmp_path / "gone")]) == 2
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["show"],
+        ["show", "--json"],
+        ["report"],
+        ["explain"],
+        ["watch"],
+        ["history"],
+        ["matrix"],
+        ["export", "--format", "csv"],
+        ["compare", "--against", str(Path(__file__).parent / "data" / "golden" / "x86_64-1.3.rtrec")],
+    ],
+)
+def test_what_needs_a_measurement_refuses_the_facts_of_a_system(
+    command: list[str], facts_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = set(facts_file.parent.iterdir())
+    assert main([command[0], str(facts_file), *command[1:]]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert f"{facts_file} holds the facts of a system and no measurement: rtproof audit {facts_file} judges it" in err
+    assert set(facts_file.parent.iterdir()) == before
+
+
+def test_judging_the_facts_of_a_system_is_an_error_and_no_verdict(
+    facts_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["judge", str(facts_file)]) == 2
+    assert "no measurement" in folded(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.99])
+def test_a_file_that_was_cut_says_so(
+    share: float, facts_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = facts_file.read_bytes()
+    part = tmp_path / "part.rtrec"
+    part.write_bytes(whole[: int(share * len(whole))])
+    main(["audit", str(part)])
+    assert "The record is not whole" in folded(capsys.readouterr().out)
+    main(["audit", str(part), "--json"])
+    assert "was cut off" in json.loads(capsys.readouterr().out)["notes"][0]
+    main(["audit", str(facts_file)])
+    assert "not whole" not in folded(capsys.readouterr().out)
+
+
+def test_a_closed_output_is_no_trouble(facts_file: Path) -> None:
+    for options in ("", "--json", "--for article-1"):
+        words = ["sh", "-c", f'"$0" -m rtproof audit "$1" {options} >&-', sys.executable, str(facts_file)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert (done.stderr, done.returncode in (0, 1, 4)) == ("", True)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("mem.tph", "mem.thp"), ("MEM.THP", "mem.thp"), ("thp", "mem.thp"), ("kern.preempt", "kern.preempt.rt or "),
+     ("governor", "pm.governor"), ("", ""), ("zzzzz", "")],
+)  # fmt: skip
+def test_an_id_with_a_slip_gets_the_one_that_was_meant(
+    typed: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["audit", "--explain", typed]) == 2
+    err = capsys.readouterr().err
+    assert (f"(did you mean {meant}" in err) is bool(meant)
+    assert "'rtproof audit --list' names all" in err
+
+
+def test_a_folder_without_a_record_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == f"rtproof: the folder {tmp_path} is no run: it has no run.rtrec\n"
+
+
+@pytest.mark.parametrize("option", ["--junit", "-o"])
+def test_standard_output_is_for_the_audit_alone(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", option, "-"]) == 2
+    assert not Path("-").exists()
+    assert "give the name of a new file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_leaves_no_folder_and_no_agent(number: int, tmp_path: Path) -> None:
+    if signal.getsignal(number) is signal.SIG_IGN:
+        pytest.skip(f"signal {number} is ignored here")
+    slow = tmp_path / "agent"
+    more_than_a_pipe_holds = "head -c 300000 /dev/zero | tr '\\0' '\\n' >&2"  # So somebody reads when it is through.
+    slow.write_text(f"#!/bin/sh\n{more_than_a_pipe_holds}\necho $$ > {tmp_path}/pid\nexec sleep 600\n")
+    slow.chmod(0o755)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    audit = subprocess.Popen(
+        [sys.executable, "-m", "rtproof", "audit", "--agent", str(slow)],
+        env={**os.environ, "TMPDIR": str(scratch)},
+        stderr=subprocess.PIPE,
+    )
+    pid = int(awaited(lambda: (tmp_path / "pid").read_text() if (tmp_path / "pid").exists() else ""))
+    audit.send_signal(number)
+    _, err = audit.communicate(timeout=60)
+    assert (audit.returncode != 0, b"Traceback" in err) == (True, False)
+    assert awaited(lambda: "" if Path(f"/proc/{pid}").exists() else "gone")
+    assert list(scratch.iterdir()) == []
+
+
+def awaited(look: Callable[[], str], most_s: float = 60) -> str:
+    """What the function says, as soon as it says something."""
+    end = time.monotonic() + most_s
+    while not (found := look().strip()) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert found, "it did not come"
+    return found
+
+
+def test_the_ids_of_checks_are_completed() -> None:
+    words = {"_RTPROOF_COMPLETE": "bash_complete", "COMP_WORDS": "rtproof audit --explain mem.t", "COMP_CWORD": "3"}
+    done = subprocess.run(
+        [sys.executable, "-m", "rtproof"], env={**os.environ, **words}, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["plain,mem.thp"]
+
+
+@pytest.mark.parametrize("option", ["--junit", "-o"])
+def test_a_file_that_cannot_be_made_is_refused_before_facts_are_collected(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audited_system, "_collect_on", lambda *_: pytest.fail("it collected"))
+    assert main(["audit", option, str(tmp_path / "gone" / "x")]) == 2
+    assert f"there is no folder {tmp_path / 'gone'}" in capsys.readouterr().err
 
 
 def test_the_severity_of_the_exit_code_is_the_users(facts_file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@
 import re
 import shlex
 import shutil
+from contextvars import ContextVar
 from pathlib import Path
 
 import check_pages
@@ -17,6 +18,7 @@ from rtproof.audit.audit_model import Outcome
 from rtproof.audit.check import Change, Check, Form, Good, Severity
 from rtproof.audit.check_file import all_checks, check_files, find_check
 from rtproof.cli.commands.audit import command
+from rtproof.report import text_table
 from rtproof.report.pages.check_page import check_text
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -124,3 +126,10 @@ def test_conditions_of_checks_exist() -> None:
 def test_the_commands_of_the_page_exist(line: str) -> None:
     with click.Context(command) as context:
         command.make_parser(context).parse_args(shlex.split(line)[1:])
+
+
+def test_the_page_of_a_check_fits_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_table, "_columns", ContextVar("columns", default=40))
+    for check in all_checks():
+        lines = check_text(check, "Subject").splitlines()
+        assert [line for line in lines if len(line) > 40 and " " in line[16:]] == [], check.id

@@ -10,13 +10,15 @@ from explain_cases import HOG, begun, traced_run
 from report_cases import FORMATS_WITH_WORDS, LIMIT, normal, sections_of, tables, whole_record, words
 
 from rtproof import report
-from rtproof.audit import check_file
+from rtproof.audit import check_file, judgement
+from rtproof.audit.audit_model import Audit
+from rtproof.audit.facts import Facts
 from rtproof.explain.causes import Cause
 from rtproof.explain.explanation import explain
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Requirement
 from rtproof.record.contents import Moment, Record
-from rtproof.report.audit_findings import audit_in_short, causes_with_findings
+from rtproof.report.audit_findings import audit_in_short, audit_of_run, causes_with_findings
 from rtproof.report.pages.run_summary import summary_text
 from rtproof.report.sections.audit import audit_section, causes_blocks
 
@@ -94,11 +96,34 @@ def test_each_cause_has_its_findings_and_how_many_activations_it_made_late(monke
     assert causes_blocks(explain(sound, 100_000), sound) == []
 
 
+def test_a_record_that_is_read_again_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[Facts] = []
+    judge = judgement.audit
+
+    def counted(facts: Facts) -> Audit:
+        judged.append(facts)
+        return judge(facts)
+
+    monkeypatch.setattr(judgement, "audit", counted)
+    whole = audited(whole_record(), {THP: "always of this test\n"})
+    assert audit_of_run(whole) is audit_of_run(replace(whole, files=tuple(replace(file) for file in whole.files)))
+    told = (*whole.facts, fact("host.user", "somebody"))
+    assert audit_of_run(whole) is audit_of_run(replace(whole, facts=told))
+    assert len(judged) == 1
+    other = audited(whole_record(), {THP: "never\n"})
+    assert audit_of_run(other) != audit_of_run(whole)
+
+
 def test_a_finding_that_is_fatal_or_high_is_one_line_on_the_screen() -> None:
     bad = analyse(audited(whole_record(), {THP: "always\n", COUNT: "3\n"}), LIMIT, 1)
     lines = summary_text(bad, [("more", "rtproof show x")]).splitlines()
     (line,) = [line for line in lines if line.startswith("audit")]
-    assert line == "audit     2 severe findings, the worst: hardware.count; see rtproof audit RUN"
+    named = summary_text(replace(bad, record=replace(bad.record, path="r 1/run.rtrec")), []).splitlines()
+    told = "audit     2 severe findings, the worst: hardware.count; see rtproof audit"
+    assert f"{told} 'r 1'" in named
+    long = replace(bad, record=replace(bad.record, path=f"{'x' * 200}.rtrec"))
+    assert f"{told} RUN" in summary_text(long, []).splitlines()
+    assert line.startswith(told)
     assert len(lines) <= 20
     lesser = analyse(audited(whole_record(), {SPEED.replace("*", "0"): "slow\n", LOUD: "7\n"}), LIMIT, 1)
     assert "audit" not in summary_text(lesser, [("more", "rtproof show x")])

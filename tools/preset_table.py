@@ -11,11 +11,11 @@ from pathlib import Path
 from lab_table import put
 
 from rtproof.audit.facts import AuditRequest, Facts
-from rtproof.audit.preset_file import judge_preset, read_preset
 from rtproof.audit.presets import preset_names
+from rtproof.audit.setup_list import judge_preset, read_preset
 from rtproof.experiment.audited_system import CollectRequest, collect, read_facts
 from rtproof.record.contents import Record
-from rtproof.report.pages.preset_page import preset_markdown
+from rtproof.report.pages.setup_list_page import preset_markdown
 from rtproof.vm.cache_folders import lab_cache
 
 PAGE = Path(__file__).parent.parent / "docs" / "profiles.md"

@@ -10,6 +10,7 @@ from rtproof.core.toml import parse_toml
 
 LONG = 8
 """A name of this length may differ from the right one by two letters, a shorter one by one."""
+MOST_APART = 2
 
 
 class BootWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,9 +50,9 @@ def meant_name(name: str) -> str | None:
         return boot_words().confused[plain]
     if plain in _known() or len(plain) > max(map(len, boot_words().real_time)) + 2:
         return None
-    near = [(distance(plain, right), right) for right in boot_words().real_time if len(right) > 4]
-    least, right = min(near)
-    return right if least <= (2 if len(right) >= LONG else 1) else None
+    alike = [right for right in boot_words().real_time if len(right) > 4 and abs(len(right) - len(plain)) <= MOST_APART]
+    least, right = min(((distance(plain, right), right) for right in alike), default=(MOST_APART + 1, ""))
+    return right if least <= (MOST_APART if len(right) >= LONG else 1) else None
 
 
 def distance(a: str, b: str) -> int:

@@ -28,6 +28,7 @@ SUBJECTS = (
     "hardware",
 )
 """In the order of the pages and of the output."""
+MOST_MEANT = 8
 _ID = re.compile(r"[a-z0-9]+(\.[a-z0-9_]+)+")
 _CPU_FORMS = (Form.CPU_LIST, Form.CPU_MASK)
 
@@ -99,8 +100,14 @@ def find_check(check_id: str) -> Check:
     found = next((check for check in all_checks() if check.id == check_id), None)
     if found:
         return found
-    near = [
-        check.id for check in all_checks() if check_id and (check_id in check.id or check.id.split(".")[0] == check_id)
-    ]
-    hint = f"; there are {', '.join(near[:8])}" if near else "; 'rtproof audit --list' names all"
-    raise UserError(f"there is no check {check_id!r}{hint}")
+    near = _ids_like(check_id.lower())
+    meant = f" (did you mean {' or '.join(near)}?)" if near else ""
+    raise UserError(f"there is no check {check_id!r}{meant}; 'rtproof audit --list' names all")
+
+
+def _ids_like(name: str) -> list[str]:
+    import difflib  # Takes longer to load than most commands take to answer.
+
+    ids = [check.id for check in all_checks()]
+    within = [one for one in ids if name and one.startswith(f"{name}.")] or [one for one in ids if name and name in one]
+    return (within or difflib.get_close_matches(name, ids, 3))[:MOST_MEANT]

@@ -146,7 +146,7 @@ def _bare_metal(facts: Facts) -> Holds:
 def _machine(pattern: str, name: str) -> Callable[[Facts], Holds]:
     def judge(facts: Facts) -> Holds:
         machine = facts.record.begin.machine
-        return Holds(bool(re.fullmatch(pattern, machine)), f"A {machine} is no {name}.")
+        return Holds(bool(re.fullmatch(pattern, machine)), f"The machine is {machine}, not {name}.")
 
     return judge
 

@@ -34,7 +34,11 @@ def audit(facts: Facts, checks: Sequence[Check] | None = None) -> Audit:
 
 
 def _notes(facts: Facts, collected: bool) -> Iterator[str]:
-    """What a reader must know of the machine before the results."""
+    """What a reader must know of the record and the machine before the results."""
+    if facts.record.damage:
+        sentences = [one.sentence for one in facts.record.damage]
+        said = next((sentence for sentence in sentences if "cut off" in sentence), sentences[0])
+        yield f"The record is not whole, and a check of what is gone is unknown: {said}."
     if not collected:
         yield "This record has no facts for an audit: its agent is older than the audit, or another tool measured."
     if recorded_facts.virtual_time_clock(facts.record):

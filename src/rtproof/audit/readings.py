@@ -17,8 +17,8 @@ _LOOKED_AT = 20 * LONGEST_VALUE
 
 
 def read_value(reading: Reading) -> ReadValue:
-    """The reading as the result shows it."""
-    begin = reading.text[:_LOOKED_AT].strip()
+    """The reading as the result shows it. The device tree ends its texts with zeros."""
+    begin = reading.text[:_LOOKED_AT].replace("\0", " ")
     text = clean(" ".join(begin.split())) if reading.here else f"({clean(reading.reason)})"
     return ReadValue(clean(reading.path), text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}...")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a shell offers when the user completes a word: methods, loads, formats, profiles and targets.
+"""What a shell offers when the user completes a word: methods, loads, formats, profiles, targets and checks.
 
 Completion must be quick and silent. So it asks an agent only if one has been built.
 """
@@ -55,6 +55,13 @@ def complete_profiles(_context: click.Context, _parameter: click.Parameter, inco
 def complete_targets(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """Targets of ``rtproof run``."""
     return _matching_names(targets, incomplete)
+
+
+def complete_checks(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Checks of ``rtproof audit``."""
+    from rtproof.audit.check_file import all_checks
+
+    return [CompletionItem(one.id, help=one.title) for one in all_checks() if one.id.startswith(incomplete)]
 
 
 def _matching_names(package: ModuleType, incomplete: str) -> list[str]:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from rtproof.audit.setup import lacking_sentence, setup_changes
+from rtproof.audit.setup_changes import lacking_sentence, setup_changes
 from rtproof.compare.comparison_model import (
     WHY,
     Comparison,

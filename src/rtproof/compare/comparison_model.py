@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from rtproof.audit.setup import SetupChange
+from rtproof.audit.setup_changes import SetupChange
 from rtproof.compare.run_metrics import RunFigures
 from rtproof.summary.counts import Counts
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence as Runs
 from dataclasses import dataclass
 from itertools import pairwise
 
-from rtproof.audit.setup import SetupStep, setup_steps
+from rtproof.audit.setup_changes import SetupStep, setup_steps
 from rtproof.compare.change_points import (
     MeanChange,
     WeeklyPattern,

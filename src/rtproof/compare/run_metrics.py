@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from rtproof.audit.setup import Setup, setup_of
+from rtproof.audit.setup_changes import Setup, setup_of
 from rtproof.compare.tail_crossing import tail_sample
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import value

@@ -1,22 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Get the facts of a system for an audit, from a target or from a file that holds them; judge them, and print that."""
 
+import signal
 import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
 from rtproof import targets
-from rtproof.audit import judgement, preset_file
+from rtproof.audit import judgement, presets, setup_list
 from rtproof.audit.audit_model import Audit
 from rtproof.audit.check import Severity
 from rtproof.audit.facts import AuditRequest, Facts
+from rtproof.audit.setup_list import PresetResult
 from rtproof.compare.advice_experiments import own_experiments
 from rtproof.core import files, plugins
-from rtproof.core.errors import TargetError, UserError
+from rtproof.core.errors import NoRecordError, TargetError, UserError
 from rtproof.core.phrases import quantity
 from rtproof.core.plugins import checked_options
 from rtproof.core.printable import clean
@@ -24,11 +27,11 @@ from rtproof.core.units import format_cpus, parse_cpus, whole_number
 from rtproof.experiment import run_sets
 from rtproof.experiment.guest_runner import with_lab_kernel
 from rtproof.experiment.local_runner import agent_of
-from rtproof.record import reading
+from rtproof.record import file_kinds, reading
 from rtproof.record.contents import Record
 from rtproof.record.run_folder import RECORD_NAME
 from rtproof.report.pages.audit_page import audit_text
-from rtproof.report.pages.preset_page import preset_text
+from rtproof.report.pages.setup_list_page import preset_text
 from rtproof.report.text_table import fitted_to_terminal
 from rtproof.run import session
 from rtproof.targets import LastingTarget, Process, Target
@@ -54,8 +57,9 @@ def collect(asked: CollectRequest) -> Record:
     """Collect the facts of a target. UserError or TargetError says why there are none."""
     module = plugins.load_plugin(targets, asked.target)
     options = checked_options(f"the target {asked.target}", module.OPTIONS, asked.target_options)
-    _refuse_output(asked.keep)
-    with tempfile.TemporaryDirectory(prefix="rtproof-audit-") as folder:
+    if asked.keep:
+        refuse_output(asked.keep)
+    with _ended_as_by_ctrl_c(), tempfile.TemporaryDirectory(prefix="rtproof-audit-") as folder:
         file = Path(folder) / RECORD_NAME
         with module.open_target(with_lab_kernel(asked.target, options, NO_PROBE)) as target:
             _collect_on(target, asked, file)
@@ -68,11 +72,32 @@ def collect(asked: CollectRequest) -> Record:
         return record
 
 
-def _refuse_output(keep: Path | None) -> None:
-    if keep and keep.exists():
-        raise UserError(f"{keep} exists already")
-    if keep and not keep.parent.is_dir():
-        raise UserError(f"there is no folder {keep.parent}")
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def _ended_as_by_ctrl_c() -> Iterator[None]:
+    """Within it a signal that ends the process ends the agent and leaves no folder, as Ctrl-C does."""
+    before = {number: signal.getsignal(number) for number in ENDING}
+    taken = [number for number in ENDING if before[number] == signal.SIG_DFL]
+    if threading.current_thread() is not threading.main_thread():
+        taken = []
+    for number in taken:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, before[number])
+
+
+def refuse_output(path: Path) -> None:
+    """UserError if no new file can be made there, so that nobody learns it after the facts were collected."""
+    if path == files.STANDARD_OUTPUT:
+        raise UserError("- is not taken here: the output of the audit goes there; give the name of a new file")
+    files.refuse_existing(path)
+    if not path.parent.is_dir():
+        raise UserError(f"there is no folder {path.parent}")
 
 
 def _keep(file: Path, keep: Path | None) -> None:
@@ -133,10 +158,16 @@ def _clear(target: Target, remote: str, file: Path) -> None:
 
 
 def read_facts(path: Path) -> Record:
-    """The record in a file of facts, a record of a run, or a run folder. UserError if it is none."""
+    """The record in a file of facts, a record of a run, or a run folder. UserError says what it is, if it is none."""
     file = path / RECORD_NAME if path.is_dir() else path
+    if path.is_dir() and not file.exists():
+        raise UserError(f"the folder {path} is no run: it has no {RECORD_NAME}")
     files.refuse_what_waits(file)
-    return reading.open_record(file)
+    try:
+        return reading.open_record(file)
+    except NoRecordError as problem:
+        what = file_kinds.advice(file) or problem
+        raise UserError(f"{what}; an audit needs a file of facts, a run folder or a record") from None
 
 
 CPU_LISTS = ("/sys/devices/system/cpu/possible", "/sys/devices/system/cpu/online")
@@ -155,7 +186,7 @@ def audit_of(record: Record, purpose: str, cpus: str | None = None, runs: Path |
 def _facts_of(record: Record, purpose: str, cpus: str | None) -> Facts:
     pid = whole_number(record.fact("pid") or "")
     isolated = frozenset(parse_cpus(cpus)) if cpus else None
-    facts = Facts(record, AuditRequest(isolated, pid, preset_file.purpose_of(purpose)))
+    facts = Facts(record, AuditRequest(isolated, pid, setup_list.purpose_of(purpose)))
     _refuse_missing_cpus(facts)
     return facts
 
@@ -166,8 +197,8 @@ def with_own_runs(result: Audit, folder: Path) -> Audit:
     with_facts = sum(bool(run.setup) for run in side.runs)
     found = own_experiments(side.runs)
     note = (
-        f"Of {quantity(len(side.runs), 'run')} in {clean(str(folder))}, {with_facts} have the facts of an audit; "
-        f"they tell something of {quantity(len(found), 'check')}."
+        f"Runs in {clean(str(folder))}: {len(side.runs)}, with the facts of an audit: {with_facts}. "
+        f"They tell something of {quantity(len(found), 'check')}."
     )
     unread = (f"{quantity(len(side.failed), 'run')} could not be read: {side.failed[0]}",) if side.failed else ()
     results = tuple(replace(one, own_runs=found.get(one.check.id, ())) for one in result.results)
@@ -188,7 +219,14 @@ def print_audit(result: Audit, fail_on: Severity, *, verbose: bool = False) -> N
         click.echo(audit_text(result, fail_on, verbose=verbose), nl=False)
 
 
-def print_preset(record: Record, name: str, cpus: str | None = None) -> None:
-    """Print the setup list of an article beside the system. name: that of the list."""
-    result = preset_file.judge_preset(_facts_of(record, name, cpus), preset_file.read_preset(name))
-    click.echo("\n" + preset_text(result), nl=False)
+def preset_of(record: Record, name: str, cpus: str | None = None) -> PresetResult | None:
+    """The setup list of an article beside the system; None for a purpose, which has no list."""
+    if name not in presets.preset_names():
+        return None
+    return setup_list.judge_preset(_facts_of(record, name, cpus), setup_list.read_preset(name))
+
+
+def print_preset(result: PresetResult) -> None:
+    """Print the setup list of an article beside the system."""
+    with fitted_to_terminal():
+        click.echo("\n" + preset_text(result), nl=False)

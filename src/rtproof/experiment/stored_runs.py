@@ -43,6 +43,9 @@ from rtproof.summary.imported_samples import record_of_samples
 from rtproof.summary.recorded_facts import ends_when_decided, requested_limits_ns
 from rtproof.tail.forecast_model import ForecastHorizon
 
+ONLY_FACTS = "facts"
+"""The fact ``collected`` of what ``rtproof-agent facts`` wrote. A run has no such fact."""
+
 
 @dataclass(frozen=True)
 class AnalysedRun:
@@ -157,6 +160,9 @@ def open_run(run: Path) -> Run:
         found = run_folder.open_run(run)
     except NoRecordError as problem:
         raise UserError(_why_no_run(run / RECORD_NAME if run.is_dir() else run, problem)) from None
+    if found.record.fact("collected") == ONLY_FACTS:
+        judge = f"rtproof audit {shlex.quote(str(run))}"
+        raise UserError(f"{run} holds the facts of a system and no measurement: {judge} judges it")
     return replace(found, record=with_threads(found.record)) if is_foreign(found.record) else found
 
 

@@ -1,40 +1,58 @@
 # SPDX-License-Identifier: Apache-2.0
 """The audit of a run's own record: which findings it has, and which of them would explain why the run was late."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import PurePath
 
-from rtproof.audit import judgement
+from rtproof.audit import check_file, judgement
 from rtproof.audit.audit_model import Audit, CheckResult, Outcome
 from rtproof.audit.check import Severity
 from rtproof.audit.facts import Facts
 from rtproof.core.phrases import quantity
+from rtproof.core.printable import clean
 from rtproof.explain.causes import Cause, NamedCause
 from rtproof.explain.explanation import Explanation
 from rtproof.record.contents import Record
+from rtproof.record.run_folder import RECORD_NAME
+from rtproof.report.text_table import WIDTH
 from rtproof.summary.recorded_facts import virtual_time_clock
 
 MOST_NAMED = 4
+OF_THE_HOST = "host."
+"""How the keys of facts begin that rtproof adds when it writes a page."""
 OF_A_MACHINE = ("hardware",)
 """Subjects of checks that say nothing of a guest of the lab in virtual time."""
 
 
-class _SameRecord:
-    """A record as a key: only the very same one is equal."""
+class _SameFacts:
+    """A record as a key: another one is equal if it has the same facts of the system, such as one that was read again.
+
+    The page of a run adds to the record what the host tells of itself.
+    """
 
     def __init__(self, record: Record) -> None:
         self.record = record
+        self.checks = check_file.all_checks()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _SameRecord) and self.record is other.record
+        if not isinstance(other, _SameFacts) or self.checks is not other.checks:
+            return False
+        return self.record is other.record or self._content() == other._content()
+
+    def _content(self) -> tuple[object, ...]:
+        record = self.record
+        facts = tuple(fact for fact in record.facts if not fact.key.startswith(OF_THE_HOST))
+        return record.begin, record.damage, facts, record.files
 
     def __hash__(self) -> int:
-        return id(self.record)
+        return hash((self.record.path, len(self.record.files)))
 
 
 @lru_cache(maxsize=2)
-def _audit_once(of: _SameRecord) -> Audit:
+def _audit_once(of: _SameFacts) -> Audit:
     return judgement.audit(Facts(of.record))
 
 
@@ -45,7 +63,7 @@ def audit_of_run(record: Record) -> Audit | None:
     """
     if not any(file.path == judgement.COLLECTED_MARK for file in record.files):
         return None
-    return _audit_once(_SameRecord(record))
+    return _audit_once(_SameFacts(record))
 
 
 def findings_of(record: Record, least: Severity) -> tuple[CheckResult, ...]:
@@ -109,9 +127,15 @@ def named_findings(findings: tuple[CheckResult, ...]) -> str:
     return f"{named} and {len(findings) - MOST_NAMED} more" if len(findings) > MOST_NAMED else named
 
 
-def audit_in_short(record: Record) -> str:
-    """A line on the findings that are fatal or high; "" if there is none, and for a guest in virtual time."""
+def audit_in_short(record: Record, width: int = WIDTH) -> str:
+    """A line on the findings that are fatal or high; "" if there is none, and for a guest in virtual time.
+
+    It names the run if that leaves it within the width.
+    """
     found = () if virtual_time_clock(record) else findings_of(record, Severity.HIGH)
     if not found:
         return ""
-    return f"{quantity(len(found), 'severe finding')}, the worst: {found[0].check.id}; see rtproof audit RUN"
+    path = PurePath(record.path)
+    run = shlex.quote(clean(str(path.parent if path.name == RECORD_NAME else path)))
+    begin = f"{quantity(len(found), 'severe finding')}, the worst: {found[0].check.id}; see rtproof audit "
+    return f"{begin}{run if len(begin) + len(run) <= width else 'RUN'}"

@@ -28,7 +28,7 @@ def page_width() -> int:
 @contextmanager
 def fitted_to_terminal() -> Iterator[None]:
     """Within it text is no wider than the terminal, if standard output is one. What goes to a file is outside of it."""
-    columns = shutil.get_terminal_size((WIDTH, 24)).columns if sys.stdout.isatty() else WIDTH
+    columns = shutil.get_terminal_size((WIDTH, 24)).columns if sys.stdout and sys.stdout.isatty() else WIDTH
     before = _columns.set(min(max(columns, NARROWEST_PAGE), WIDTH))
     try:
         yield

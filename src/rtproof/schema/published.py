@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from rtproof.audit.audit_model import Audit, CheckResult, Outcome, OwnExperiment, ReadValue
 from rtproof.audit.check import Change, Effect, Measured, Severity
-from rtproof.audit.setup import SettingChange, SetupChange, SetupStep
+from rtproof.audit.setup_changes import SettingChange, SetupChange, SetupStep
+from rtproof.audit.setup_list import PresetResult, SettingResult
 from rtproof.compare.change_points import WeeklyPattern
 from rtproof.compare.comparison_model import (
     Comparison,
@@ -1462,7 +1463,7 @@ def explanation_dict(found: Explanation, record: Record, exceeded: tuple[str, ..
 # What is wrong with a system.
 
 
-AuditDocument = tuple[Audit, Severity]
+AuditDocument = tuple[Audit, Severity, PresetResult | None]
 
 
 def _outcome_counts(found: AuditDocument) -> dict[str, int]:
@@ -1522,6 +1523,27 @@ CHECK_RESULT = Shape("check", CheckResult) | {
     "since": Key("the first kernel that has it", "check.since", or_null=True),
     "until": Key("the last kernel that has it", "check.until", or_null=True),
 }
+
+
+def _check_outcome(found: SettingResult) -> Outcome | None:
+    return found.check.outcome if found.check else None
+
+
+SETTING_RESULT = Shape("setting of an article", SettingResult) | {
+    "asked": Key("the setting, as the article gives it", "setting.asked"),
+    "said": Key("what the article did", "setting.said"),
+    "where": Key("where it says so", "setting.where"),
+    "outcome": "`good` if the system has what the article asked for, `finding` if not",
+    "has": Key("what the system has", or_null=True),
+    "check": Key("the id of the check on the same matter", "setting.check", or_null=True),
+    "check_outcome": Key("what that check found", _check_outcome),
+    "differs": "sentences in which the check, or what is known today, does not say what the article says",
+}
+SETUP_LIST = Shape("setup list", PresetResult) | {
+    "title": Key("of the list", "preset.title"),
+    "article": Key("the name of the article's figures", "preset.article"),
+    "settings": Key("each line of the list", each=SETTING_RESULT),
+}
 AUDIT = Shape("audit", AuditDocument) | {
     **document(AUDIT_SCHEMA, AUDIT_VERSION),
     "machine": Key("what the facts are of", "0.machine"),
@@ -1535,9 +1557,12 @@ AUDIT = Shape("audit", AuditDocument) | {
     "fail_on": Key("the severity from which on a finding makes the exit code 1", "1"),
     "exit_code": Key("of `rtproof audit`", _audit_exit_code),
     "checks": Key("every check, by subject", "0.results", each=CHECK_RESULT),
+    "setup_list": Key(
+        "the setup list of an article beside the system (`--for article-1`); `null` without one", "2", shape=SETUP_LIST
+    ),
 }
 
 
-def audit_dict(found: Audit, fail_on: Severity = Severity.HIGH) -> Json:
-    """Return the result of an audit as plain data."""
-    return encode((found, fail_on), AUDIT)
+def audit_dict(found: Audit, fail_on: Severity = Severity.HIGH, preset: PresetResult | None = None) -> Json:
+    """Return the result of an audit as plain data. preset: the setup list of an article beside the system."""
+    return encode((found, fail_on, preset), AUDIT)

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import lru_cache
 from itertools import pairwise
 
 from rtproof.core.units import whole_number
@@ -92,6 +93,7 @@ def _ends(config: KernelConfig) -> bool:
     return ("HAS_DMA" if old else "RUNTIME_TESTING_MENU") in config.options
 
 
+@lru_cache(maxsize=2)
 def parse_kernel_config(path: str, text: str) -> KernelConfig:
     """The configuration in a text. Lines that are no option are skipped."""
     options = {match[1]: "n" for match in _UNSET.finditer(text)}

@@ -597,7 +597,7 @@ def logged_events(facts: Facts, check: Check) -> Judgement:
     if lines:
         lines.sort(key=lambda found: found[1].rank)
         worst, severity = lines[0]
-        more = f" There are {len(lines) - 1} more such lines." if len(lines) > 1 else ""
+        more = f" Such lines: {len(lines)}." if len(lines) > 1 else ""
         sentence = f"The kernel's log says: {clean(_message(worst))}.{more}"
         return finding(sentence, [_shown(facts.log, "a line", _message(line)) for line, _ in lines[:5]], severity)
     if facts.log_is_whole:

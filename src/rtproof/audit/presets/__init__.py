@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a system can be for: a purpose that the checks know, or the setup list of an article, one TOML file each.
 
-A file ``NAME.toml`` gives its name to ``rtproof audit --for NAME``. Its keys are those of ``preset_file.py``.
+A file ``NAME.toml`` gives its name to ``rtproof audit --for NAME``. Its keys are those of ``setup_list.py``.
 """
 
 from pathlib import Path

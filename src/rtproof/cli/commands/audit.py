@@ -27,9 +27,11 @@ def _explain(ctx: click.Context, _parameter: click.Parameter, check_id: str | No
         return
     from rtproof.audit.check_file import check_files, find_check
     from rtproof.report.pages.check_page import check_text
+    from rtproof.report.text_table import fitted_to_terminal
 
     check = find_check(check_id)
-    click.echo(check_text(check, check_files()[check.subject].title), nl=False)
+    with fitted_to_terminal():
+        click.echo(check_text(check, check_files()[check.subject].title), nl=False)
     ctx.exit(0)
 
 
@@ -79,7 +81,13 @@ def _list_checks(ctx: click.Context, _parameter: click.Parameter, wanted: bool) 
 @click.option("--junit", type=PATH, metavar="FILE", help="New file for the checks as JUnit XML.")
 @click.option("-v", "--verbose", is_flag=True, help="Also print the checks that are good or do not apply, and sources.")
 @click.option(
-    "--explain", metavar="ID", is_eager=True, expose_value=False, callback=_explain, help="Explain a check, and end."
+    "--explain",
+    metavar="ID",
+    is_eager=True,
+    expose_value=False,
+    callback=_explain,
+    shell_complete=shell_completion.complete_checks,
+    help="Explain a check, and end.",
 )
 @click.option(
     "--list", is_flag=True, is_eager=True, expose_value=False, callback=_list_checks, help="List all checks, and end."
@@ -99,15 +107,14 @@ def command(ctx: click.Context, /, file: Path | None, **values: Any) -> None:
     rtproof audit board.rtrec --junit audit.xml --fail-on medium
     """
     from rtproof.audit.check import Severity
-    from rtproof.core.files import refuse_existing
     from rtproof.experiment import audited_system
     from rtproof.experiment.stored_runs import write_new_file
-    from rtproof.report.pages import audit_verdicts
+    from rtproof.report.pages import audit_json_junit
 
     if file:
         _refuse_what_is_for_collecting(ctx)
     if values["junit"]:
-        refuse_existing(values["junit"])
+        audited_system.refuse_output(values["junit"])
     if file:
         record = audited_system.read_facts(file)
     else:
@@ -117,15 +124,16 @@ def command(ctx: click.Context, /, file: Path | None, **values: Any) -> None:
             )
         )
     result = audited_system.audit_of(record, values["purpose"], values["cpus"], values["runs"])
+    preset = audited_system.preset_of(record, values["purpose"], values["cpus"])
     fail_on = Severity(values["fail_on"])
     if values["junit"]:
-        write_new_file(values["junit"], audit_verdicts.audit_junit(result, fail_on))
+        write_new_file(values["junit"], audit_json_junit.audit_junit(result, fail_on, preset))
     if values["as_json"]:
-        click.echo(audit_verdicts.audit_json(result, fail_on), nl=False)
+        click.echo(audit_json_junit.audit_json(result, fail_on, preset), nl=False)
     else:
         audited_system.print_audit(result, fail_on, verbose=values["verbose"])
-        if values["purpose"] in presets.preset_names():
-            audited_system.print_preset(record, values["purpose"], values["cpus"])
+        if preset:
+            audited_system.print_preset(preset)
     ctx.exit(result.exit_code(fail_on))
 
 

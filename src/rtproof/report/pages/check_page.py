@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of a check, for a terminal and for docs/checks, and the list of all checks."""
 
+import re
 from collections.abc import Iterator, Mapping
 from textwrap import wrap
 
 from rtproof.audit.check import Check, CheckFile, Form, Good, IfAbsent
+from rtproof.report.text_table import page_width
 
-WIDTH = 100
 MARKDOWN_WIDTH = 130
 _LABEL_WIDTH = 16
 _FORMS = {
@@ -29,9 +30,9 @@ _CHANGES = {
 
 def check_text(check: Check, subject: str) -> str:
     """The page of a check for a terminal. subject: its title."""
-    lines = [f"{check.id}: {check.title}"]
+    lines = wrap(f"{check.id}: {check.title}", page_width(), subsequent_indent="  ", break_on_hyphens=False)
     for label, text in _rows(check, subject):
-        first, *rest = wrap(text, WIDTH - _LABEL_WIDTH, break_long_words=False, break_on_hyphens=False)
+        first, *rest = wrap(text, page_width() - _LABEL_WIDTH, break_long_words=False, break_on_hyphens=False)
         lines.append(f"  {label:{_LABEL_WIDTH - 2}}{first}")
         lines += [" " * _LABEL_WIDTH + line for line in rest]
     return "\n".join(lines) + "\n"
@@ -130,13 +131,20 @@ def _good(good: Good) -> str:
 
 
 _CODE = ("reads", "change now", "at boot", "at build", "good")
+_SENTENCE = re.compile(r"[A-Z][a-z]* [a-z]")
+_COMMAND = re.compile(r"(.*) \((rtproof .*)\)$", re.DOTALL)
 
 
 def _cell(label: str, text: str) -> str:
     """A cell of a table in Markdown: commands and paths as code, addresses as links."""
     if text.startswith("https://"):
         return f"<{text}>"
-    if label in _CODE or (not label and text.startswith(("/", "config:", "boot:"))):
+    measured = _COMMAND.match(text) if label == "measured" else None
+    if measured:
+        return f"{_escaped(measured[1])} (`{measured[2]}`)"
+    if label in _CODE and _SENTENCE.match(text):
+        return _escaped(text)
+    if label in _CODE or (not label and " " not in text):
         return f"`{text}`".replace("|", "\\|")
     return _escaped(text)
 

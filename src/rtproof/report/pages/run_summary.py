@@ -238,7 +238,7 @@ def _why_lines(analysis: Analysis, width: int) -> list[str]:
 
 def _audit_lines(analysis: Analysis, width: int) -> list[str]:
     """One line if the run's own record has a finding of the audit that is fatal or high."""
-    short = audit_in_short(analysis.record)
+    short = audit_in_short(analysis.record, width - LABEL)
     return _labelled("audit", short, width, 1) if short else []
 
 

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from textwrap import wrap
 
 from rtproof.audit.audit_model import Outcome
-from rtproof.audit.preset_file import PresetResult, SettingResult
+from rtproof.audit.setup_list import PresetResult, SettingResult
+from rtproof.core.printable import clean
+from rtproof.report.text_table import page_width
 
-WIDTH = 110
-_AS_ASKED = {
+AS_ASKED = {
     Outcome.GOOD: "yes",
     Outcome.FINDING: "no",
     Outcome.UNKNOWN: "not known",
@@ -19,14 +20,15 @@ _AS_ASKED = {
 
 def preset_text(result: PresetResult) -> str:
     """Each line of the list: what the article did, what this system has, and where today's knowledge differs."""
-    return "\n".join([result.preset.title, *(line for one in result.settings for line in _lines(one))]) + "\n"
+    title = wrap(result.preset.title, page_width())
+    return "\n".join([*title, *(line for one in result.settings for line in _lines(one))]) + "\n"
 
 
 def _lines(one: SettingResult) -> Iterator[str]:
     yield ""
-    yield f"  {one.setting.asked}: {_AS_ASKED[one.outcome]}"
+    yield from _folded("  ", f"{one.setting.asked}: {AS_ASKED[one.outcome]}", 4)
     yield from _wrapped("article", f"{one.setting.said} ({one.setting.where})")
-    yield from _wrapped("this system", one.has or _AS_ASKED[one.outcome])
+    yield from _wrapped("this system", one.has or AS_ASKED[one.outcome])
     if one.check:
         yield from _wrapped("check", _says(one))
     for sentence in one.differs:
@@ -40,8 +42,18 @@ def _says(one: SettingResult) -> str:
 
 
 def _wrapped(label: str, text: str) -> Iterator[str]:
-    indent = " " * 16
-    yield from wrap(text, WIDTH, initial_indent=f"    {label:12}", subsequent_indent=indent, break_on_hyphens=False)
+    yield from _folded(f"    {label:12}", text, 16)
+
+
+def _folded(first: str, text: str, indent: int) -> list[str]:
+    """The text behind its first words, as wide as the page, without characters that would do something."""
+    return wrap(
+        clean(text),
+        page_width(),
+        initial_indent=first,
+        subsequent_indent=" " * indent,
+        break_on_hyphens=False,
+    )
 
 
 def preset_markdown(result: PresetResult) -> str:
@@ -50,6 +62,6 @@ def preset_markdown(result: PresetResult) -> str:
     for one in result.settings:
         article = f"`{one.setting.asked}`: {one.setting.said} ({one.setting.where})"
         check = f"`{one.check.check.id}`: {one.check.outcome.value}" if one.check else "none"
-        cells = (article, _AS_ASKED[one.outcome], one.has, check, " ".join(one.differs))
+        cells = (article, AS_ASKED[one.outcome], one.has, check, " ".join(one.differs))
         rows.append(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |")
     return "\n".join(rows) + "\n"

@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Setup lists of articles beside a system: what it has, what the check says, and where they differ."""
 
+import json
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
 from audit_cases import REFUSED, made_facts
 
-from rtproof.audit import presets
+from rtproof.audit import judgement, presets
 from rtproof.audit.audit_model import Outcome
+from rtproof.audit.check import Severity
 from rtproof.audit.check_file import all_checks, check_files
-from rtproof.audit.preset_file import PresetFile, PresetResult, judge_preset, purpose_of, read_preset
+from rtproof.audit.setup_list import PresetFile, PresetResult, judge_preset, purpose_of, read_preset
 from rtproof.core.errors import UserError
 from rtproof.core.toml import parse_toml
-from rtproof.report.pages.preset_page import preset_markdown, preset_text
+from rtproof.report.pages.audit_json_junit import audit_json, audit_junit
+from rtproof.report.pages.setup_list_page import preset_markdown, preset_text
+from rtproof.report.text_table import WIDTH, fitted_to_terminal
 
 MADE = """
 title = "The setup of a test"
@@ -80,6 +85,32 @@ def test_the_text_and_the_table_show_all_of_a_line() -> None:
             assert text in " ".join(shown.split())
     assert "    this system " in preset_text(found)
     assert preset_markdown(found).count("\n| ") == 3
+
+
+def test_json_and_junit_hold_each_line_of_the_list() -> None:
+    found = beside({PRINTK: "7 4 1 7\n", HUNG: "0\n"})
+    audit = judgement.audit(made_facts(), ())
+    shown = json.loads(audit_json(audit, Severity.HIGH, found))["setup_list"]
+    assert (shown["title"], shown["article"]) == ("The setup of a test", "toradex")
+    assert [(one["asked"], one["outcome"], one["check"], one["check_outcome"]) for one in shown["settings"]] == [
+        ("printk = 1", "finding", "con.printk", found.settings[0].check and found.settings[0].check.outcome.value),
+        ("hung_task_timeout_secs = 0", "good", "wd.hung", "good"),
+        ("CONFIG_XENOMAI=y", "unknown", None, None),
+    ]
+    assert json.loads(audit_json(audit, Severity.HIGH))["setup_list"] is None
+    suite = ET.fromstring(audit_junit(audit, Severity.INFO, found)).find("testsuite")
+    assert suite is not None
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "0", "2")
+    skipped = {case.get("name"): case.find("skipped") for case in suite}
+    assert [name for name, element in skipped.items() if element is None] == ["hung_task_timeout_secs = 0"]
+    assert f"no: {PRINTK}: 7 4 1 7" in ET.tostring(suite, encoding="unicode")
+
+
+def test_the_text_fits_the_terminal_and_holds_nothing_that_it_would_obey() -> None:
+    with fitted_to_terminal():
+        text = preset_text(beside({PRINTK: "7 \x1b[2J 4 1 7\n", "/proc/cmdline": "evil\x9b31m\n"}))
+    assert max(map(len, text.splitlines())) <= WIDTH
+    assert not [character for character in text if character != "\n" and not character.isprintable()]
 
 
 @pytest.mark.parametrize("name", presets.preset_names())

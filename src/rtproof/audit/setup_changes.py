@@ -56,19 +56,24 @@ def setup_of(record: Record, checks: Sequence[Check] | None = None) -> Setup:
         found[check.id] = CheckSetup(
             judged.outcome,
             judged.severity,
-            {_name(source, reading): _setting_of(facts, check, reading) for source, reading in read},
+            {_name(source, reading): _setting_of(facts, check, source, reading) for source, reading in read},
         )
     return found
 
 
-def _setting_of(facts: Facts, check: Check, reading: Reading) -> str | None:
-    """The text of a setting, or why there is none; None for a table, and for what changes by itself."""
+def _setting_of(facts: Facts, check: Check, source: str, reading: Reading) -> str | None:
+    """The text of a setting, or that there is none; None for a table, and for what changes by itself.
+
+    None also for what could not be read: that nobody knows it is no change of it.
+    """
     later = facts.read(reading.path, Moment.END)
     moved = reading.here and later.here and later.word != reading.word
     no_setting = check.volatile or reading.path in NO_SETTING
-    if no_setting or moved or "\n" in reading.word or reading.state is State.NOT_COLLECTED:
+    if no_setting or moved or "\n" in reading.word or not (reading.here or reading.absent):
         return None
-    return readings.read_value(reading).value
+    if reading.absent and source.startswith("/"):
+        return NOT_THERE
+    return readings.read_value(reading).value or ("(given)" if source.startswith("boot:") else "(empty)")
 
 
 def _name(source: str, reading: Reading) -> str:
@@ -104,6 +109,12 @@ class SetupChange:
         return a if a == b else f"{a} -> {b}"
 
     @property
+    def rank(self) -> tuple[bool, int]:
+        """The order of changes: the most severe first, and last those of checks that never apply."""
+        never = self.outcome_a == self.outcome_b == Outcome.NOT_APPLICABLE.value
+        return never, self.severity.rank
+
+    @property
     def shown(self) -> str:
         """The settings that differ in a line. Those that changed alike, such as one of each CPU, are told once."""
         alike: dict[tuple[str, str], list[str]] = {}
@@ -129,7 +140,7 @@ def setup_changes(a: Sequence[Setup], b: Sequence[Setup]) -> tuple[SetupChange, 
     titles = {check.id: check.title for check in check_file.all_checks()}
     ids = [name for name in sides[0][0] if all(name in setup for side in sides for setup in side)]
     found = [_change(name, titles.get(name, ""), sides) for name in ids]
-    return tuple(sorted((one for one in found if one), key=lambda one: one.severity.rank))
+    return tuple(sorted((one for one in found if one), key=lambda one: one.rank))
 
 
 def _change(check: str, title: str, sides: Sequence[Sequence[Setup]]) -> SetupChange | None:
@@ -172,7 +183,7 @@ def setup_steps(setups: Sequence[Setup], places: range) -> tuple[SetupStep, ...]
         if 0 < at < len(setups)
         for change in setup_changes([setups[at - 1]], [setups[at]])
     ]
-    return tuple(sorted(found, key=lambda one: (one.change.severity.rank, one.at)))
+    return tuple(sorted(found, key=lambda one: (one.change.rank, one.at)))
 
 
 def lacking_sentence(a: Sequence[Setup], b: Sequence[Setup], names: tuple[str, str] = ("A", "B")) -> str:
