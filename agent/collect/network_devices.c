@@ -62,7 +62,7 @@ static void put_device(struct bytes *text, int socket, const char *name)
 	if (ask(socket, name, channels)) {
 		uint32_t alone = channels[RX_CHANNELS] > channels[TX_CHANNELS] ? channels[RX_CHANNELS] : channels[TX_CHANNELS];
 
-		put_format(text, " channels=%lu", (unsigned long)(channels[COMBINED_CHANNELS] + alone));
+		put_format(text, " channels=%lu", (unsigned long)channels[COMBINED_CHANNELS] + alone);
 	}
 	snprintf(path, sizeof(path), "/sys/class/net/%s/threaded", name);
 	if (!text_read_line(path, threaded, sizeof(threaded)))
