@@ -3,6 +3,7 @@
 
 #include "collect/reader.h"
 
+#include "collect/automounts.h"
 #include "collect/lines.h"
 #include "system/text.h"
 
@@ -217,6 +218,10 @@ static void read_one(struct reader *reader, const char *path, enum path_kind kin
 	reader->fits++;
 	if (!begin_entry(reader, path))
 		return;
+	if (automounts_wait(path)) {
+		end_entry(reader, path, NOT_MOUNTED_YET, NULL);
+		return;
+	}
 	if (kind == FOLDER_NAMES) {
 		read_folder(reader, path);
 		return;
@@ -279,8 +284,9 @@ static bool enter(struct reader *reader, struct level *level, const char *path, 
 	    !begin_list(reader, level->pattern))
 		return false;
 	level->next = 0;
-	level->names.folders = *level->behind;
-	list_names(level->folder, part, &level->names);
+	level->names = (struct names){ .err = NOT_MOUNTED_YET, .folders = *level->behind };
+	if (!automounts_wait(level->folder))
+		list_names(level->folder, part, &level->names);
 	return true;
 }
 

@@ -93,7 +93,7 @@ static int64_t stamp_ms(const struct window *window, int cpu, int page)
 
 static void a_window_has_the_pages_of_its_time_and_waits_for_the_last(void)
 {
-	struct window *order[WINDOWS_MOST];
+	struct window *order[WINDOWS_MOST] = { NULL };
 
 	begin(4, 0);
 	read_pages(1, 5);
@@ -350,8 +350,8 @@ static void those_that_are_written_make_room(void)
 		int at = 10 * i;
 
 		read_pages(at + 1, at + 4);
-		want((uint64_t)(2 * i), at + 1, at + 2, 1000 + i, 999);
-		want((uint64_t)(2 * i + 1), at + 2, at + 3, 5000 - i, 999);
+		want(2 * (uint64_t)i, at + 1, at + 2, 1000 + i, 999);
+		want(2 * (uint64_t)i + 1, at + 2, at + 3, 5000 - i, 999);
 		struct window *first = windows_largest(windows, WINDOW_THRESHOLD);
 
 		CHECK(first && first->of.index == (uint64_t)(2 * i + 1) && windows->held == 6);
