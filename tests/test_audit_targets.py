@@ -12,6 +12,7 @@ from pathlib import Path
 
 import lab_kernels
 import pytest
+from agent_process import needs_root
 from board_runs import rtproof
 from board_servers import board, processes
 
@@ -96,6 +97,24 @@ def test_a_name_that_cannot_be_had_is_refused_before_anything_is_asked(tmp_path:
             collect(CollectRequest("command", command_options(place), keep=keep))
     assert (tmp_path / "old").read_text() == "mine"
     assert list(place.iterdir()) == []
+
+
+@needs_root
+def test_a_full_disk_keeps_no_part_of_the_facts(tmp_path: Path) -> None:
+    script = """
+        mount -t tmpfs -o size=16k none "$1" || exit 77
+        "$2" -m rtproof audit -o "$1/kept.rtrec"
+        code=$?
+        ls "$1"
+        exit $code
+    """
+    command = ["unshare", "--mount", "sh", "-c", script, "sh", str(tmp_path), sys.executable]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    if done.returncode == 77:
+        pytest.skip(f"no file system can be mounted here: {done.stderr}")
+    kept = tmp_path / "kept.rtrec"
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"rtproof: cannot write {kept}: No space left on device\n"
 
 
 def test_a_simulated_system_has_no_facts() -> None:
