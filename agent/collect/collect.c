@@ -22,7 +22,8 @@ enum {
 	KILL_TRIES = 100,
 	FACT_MOST = 1900,
 	LEFT_OUT_MOST = 8192,
-	ROUNDS_MOST = 6,
+	ROUNDS_MOST = 12,
+	WORK_MOST_S = 30,
 };
 
 /* The other end of a reader's pipe. */
@@ -169,26 +170,38 @@ static int start_reader(struct reader *reader, const struct collection *collecti
 	return ends[0];
 }
 
+/* Of a reader that says nothing: how often it was looked at and waited only for a CPU, or was stopped; its CPU time at the first look. */
+struct silence {
+	int rounds;
+	int64_t ticks;
+};
+
 /*
- * Whether a reader that says nothing is nevertheless at work, or was stopped: a slow or busy machine hangs in nothing, and who stops the
- * agent stops the reader, too. If it has something to say by now, it is.
+ * Whether it is nevertheless at work, or was stopped: a slow or busy machine hangs in nothing, and who stops the agent stops the reader,
+ * too. If it has something to say by now, it is.
  */
-static bool is_at_work(const struct ear *ear, struct pollfd *source)
+static bool is_at_work(const struct ear *ear, struct pollfd *source, struct silence *silence)
 {
 	struct process before, after;
 
 	if (processes_look(ear->reader, &before))
 		return false;
+	if (silence->ticks < 0)
+		silence->ticks = before.cpu_ticks;
 	if (poll(source, 1, ear->patience_ms / 5) != 0)
 		return true;
-	return !processes_look(ear->reader, &after) && (after.cpu_ticks != before.cpu_ticks || strchr("RTt", after.state));
+	if (processes_look(ear->reader, &after))
+		return false;
+	if (after.cpu_ticks != before.cpu_ticks)
+		return after.cpu_ticks - silence->ticks < WORK_MOST_S * sysconf(_SC_CLK_TCK);
+	return strchr("RTt", after.state) && silence->rounds++ < ROUNDS_MOST;
 }
 
 /* Exactly n bytes. 1; 0: the reader has ended; -ETIMEDOUT: it says nothing any more. */
 static int receive(const struct ear *ear, void *data, size_t n)
 {
 	char *at = data;
-	int rounds = 0;
+	struct silence silence = { 0, -1 };
 
 	while (n) {
 		struct pollfd source = { .fd = ear->from, .events = POLLIN };
@@ -196,7 +209,7 @@ static int receive(const struct ear *ear, void *data, size_t n)
 
 		if (ready < 0 && errno == EINTR)
 			continue;
-		if (!ready && rounds++ < ROUNDS_MOST && is_at_work(ear, &source))
+		if (!ready && is_at_work(ear, &source, &silence))
 			continue;
 		if (ready <= 0)
 			return ready ? -errno : -ETIMEDOUT;
