@@ -198,10 +198,14 @@ static int collect_and_write(const struct facts_request *request, char *why, siz
 /* A file system of processes that is not mounted, or hides those of others, has no folder of a process that runs. */
 static int find_process(pid_t pid, char *why, size_t room)
 {
-	struct process process;
+	struct taskstat stat;
+	char path[32];
 
-	if (!pid || !processes_look(pid, &process))
+	if (!pid)
 		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (!taskstat_read(path, &stat))
+		return stat.of_kernel ? text_refuse(why, room, -EINVAL, "process %d is a thread of the kernel and no application", (int)pid) : 0;
 	if (kill(pid, 0) && errno == ESRCH)
 		return text_refuse(why, room, -ESRCH, "there is no process %d", (int)pid);
 	return text_refuse(why, room, -EACCES, "process %d runs, but its folder in /proc cannot be seen; is /proc mounted, and without hidepid?",

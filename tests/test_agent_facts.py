@@ -133,6 +133,18 @@ def test_a_file_that_was_begun_is_whole_whoever_ends_the_agent(tmp_path: Path) -
     whole(path)
 
 
+def test_a_thread_of_the_kernel_is_no_application(tmp_path: Path) -> None:
+    flags = (int(path.read_text().rpartition(")")[2].split()[6]) for path in [Path("/proc/2/stat")] if path.exists())
+    if not any(flag & 0x00200000 for flag in flags):
+        pytest.skip("threads of the kernel cannot be seen here")
+    done = run("facts", "-o", tmp_path / "facts.rtrec", "--pid", "2")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "rtproof-agent: process 2 is a thread of the kernel and no application\n",
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
 @needs_root
 def test_a_process_that_cannot_be_seen_is_not_said_to_be_missing(tmp_path: Path) -> None:
     shutil.copy(agent(), tmp_path / "agent")
