@@ -61,8 +61,6 @@ static struct {
 
 static void keep(uint64_t address)
 {
-	if (!recorder.room)
-		return;
 	recorder.entries[recorder.count % recorder.room] = (struct entry){ address, recorder.instructions };
 	recorder.count++;
 }

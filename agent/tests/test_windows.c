@@ -67,7 +67,8 @@ static int list(struct window **order)
 	for (int i = 0; i < windows->n_windows; i++)
 		if (windows->windows[i].used)
 			order[n++] = &windows->windows[i];
-	qsort(order, (size_t)n, sizeof(struct window *), by_due_time);
+	if (n)
+		qsort(order, (size_t)n, sizeof(struct window *), by_due_time);
 	return n;
 }
 
@@ -93,7 +94,7 @@ static int64_t stamp_ms(const struct window *window, int cpu, int page)
 
 static void a_window_has_the_pages_of_its_time_and_waits_for_the_last(void)
 {
-	struct window *order[WINDOWS_MOST] = { NULL };
+	struct window *order[WINDOWS_MOST];
 
 	begin(4, 0);
 	read_pages(1, 5);
