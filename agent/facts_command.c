@@ -55,27 +55,27 @@ static int parse(int argc, char **argv, struct facts_request *request, char *why
 			return text_refuse(why, room, -EINVAL, "%s %s makes no sense; %s", argv[i], i + 1 < argc ? argv[i + 1] : "", usage);
 		i++;
 	}
-	if (!request->list && !request->output)
+	if (!request->list && !*request->output)
 		return text_refuse(why, room, -EINVAL, "-o FILE is missing; %s", usage);
 	return 0;
 }
 
-static void write_system(struct record *record)
-{
+/* All of it comes before the file is made, so that what ends this process leaves no half of one behind. */
+struct looks {
+	struct collection first, second;
+	int64_t first_ns, second_ns; /* when they were done */
 	struct system_part parts[SYSTEM_PARTS];
-	struct rt_threads seen = { .next_ns = 0 };
-	struct bytes lines = { NULL, 0, 0, false };
+	struct bytes rt_threads;
+};
 
-	memset(parts, 0, sizeof(parts));
-	system_collect(parts);
-	for (int i = 0; i < SYSTEM_PARTS; i++)
-		record_content(record, 0, MOMENT_START, parts[i].path, parts[i].err, (const char *)parts[i].content.data,
-			       parts[i].content.length);
-	system_free(parts);
-	rt_threads_collect(&seen, true, &lines);
-	record_content(record, 0, MOMENT_START, "rt-threads", 0, (const char *)lines.data, lines.length);
-	bytes_free(&lines);
-	rt_threads_free(&seen);
+static void write_system(const struct looks *looks, struct record *record)
+{
+	for (int i = 0; i < SYSTEM_PARTS; i++) {
+		const struct system_part *part = &looks->parts[i];
+
+		record_content(record, 0, MOMENT_START, part->path, part->err, (const char *)part->content.data, part->content.length);
+	}
+	record_content(record, 0, MOMENT_START, "rt-threads", 0, (const char *)looks->rt_threads.data, looks->rt_threads.length);
 }
 
 static void write_end(struct record *record, int64_t time_ns)
@@ -96,11 +96,22 @@ static void wait_ns(int64_t ns)
 	nanosleep(&length, NULL);
 }
 
-/* Both looks at the system come first, so that what ends this process leaves no half of a file behind. */
-struct looks {
-	struct collection first, second;
-	int64_t first_ns, second_ns; /* when they were done */
-};
+static void look_once(struct looks *looks)
+{
+	struct rt_threads seen = { .next_ns = 0 };
+
+	system_collect(looks->parts);
+	rt_threads_collect(&seen, true, &looks->rt_threads);
+	rt_threads_free(&seen);
+}
+
+static void free_looks(struct looks *looks)
+{
+	collect_free(&looks->first);
+	collect_free(&looks->second);
+	system_free(looks->parts);
+	bytes_free(&looks->rt_threads);
+}
 
 static int look(const struct facts_request *request, struct looks *looks, int64_t begun_ns)
 {
@@ -110,17 +121,35 @@ static int look(const struct facts_request *request, struct looks *looks, int64_
 	looks->first_ns = clock_now_ns() - begun_ns;
 	if (err)
 		return err;
+	look_once(looks);
 	wait_ns(request->between_ns);
 	err = collect_system(&looks->second, &collect_for_facts, MOMENT_END, pid);
 	looks->second_ns = clock_now_ns() - begun_ns;
 	return err;
 }
 
+/* What would end this process waits until a file is whole. Into a pipe, which nobody may read, it writes for as long as it is let. */
+static void hold_signals(sigset_t *before)
+{
+	sigset_t ending;
+
+	sigemptyset(&ending);
+	sigaddset(&ending, SIGINT);
+	sigaddset(&ending, SIGTERM);
+	sigaddset(&ending, SIGHUP);
+	sigprocmask(SIG_BLOCK, &ending, before);
+}
+
 static int write_facts(const struct facts_request *request, struct looks *looks, int64_t begun_ns)
 {
 	struct record record;
+	sigset_t before;
+
+	hold_signals(&before);
 	int err = record_open(&record, request->output);
 
+	if (err || !record.seekable)
+		sigprocmask(SIG_SETMASK, &before, NULL);
 	if (err)
 		return err;
 	record_begin(&record, begun_ns);
@@ -129,7 +158,7 @@ static int write_facts(const struct facts_request *request, struct looks *looks,
 	if (request->pid)
 		record_fact(&record, 0, WHOLE_RUN, MOMENT_ASKED, "pid", "%lld", (long long)request->pid);
 	collect_write(&looks->first, &record, looks->first_ns, MOMENT_START);
-	write_system(&record);
+	write_system(looks, &record);
 	collect_write(&looks->second, &record, looks->second_ns, MOMENT_END);
 	write_end(&record, clock_now_ns() - begun_ns);
 	bool made = record.seekable;
@@ -137,6 +166,7 @@ static int write_facts(const struct facts_request *request, struct looks *looks,
 	err = record_close(&record);
 	if (err && made)
 		unlink(request->output);
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	return err;
 }
 
@@ -161,16 +191,35 @@ static int collect_and_write(const struct facts_request *request, char *why, siz
 		err = write_facts(request, &looks, begun_ns);
 	if (err && !*why)
 		refuse_output(request->output, err, why, room);
-	collect_free(&looks.first);
-	collect_free(&looks.second);
+	free_looks(&looks);
 	return err;
+}
+
+/* A file system of processes that is not mounted, or hides those of others, has no folder of a process that runs. */
+static int find_process(pid_t pid, char *why, size_t room)
+{
+	struct taskstat stat;
+	char path[32];
+
+	if (!pid)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (!taskstat_read(path, &stat))
+		return stat.of_kernel ? text_refuse(why, room, -EINVAL, "process %d is a thread of the kernel and no application", (int)pid) : 0;
+	if (kill(pid, 0) && errno == ESRCH)
+		return text_refuse(why, room, -ESRCH, "there is no process %d", (int)pid);
+	return text_refuse(why, room, -EACCES, "process %d runs, but its folder in /proc cannot be seen; is /proc mounted, and without hidepid?",
+			   (int)pid);
+}
+
+static bool is_there(const char *output)
+{
+	return strcmp(output, "-") != 0 && access(output, F_OK) == 0;
 }
 
 int facts_main(int argc, char **argv, char *why, size_t room)
 {
-	struct facts_request request = { .between_ns = NS_PER_SECOND };
-	struct process process;
-
+	struct facts_request request = { .output = "", .between_ns = NS_PER_SECOND };
 	*why = '\0';
 	if (parse(argc, argv, &request, why, room))
 		return -EINVAL;
@@ -178,10 +227,12 @@ int facts_main(int argc, char **argv, char *why, size_t room)
 		collect_list();
 		return ferror(stdout) ? text_refuse(why, room, -EIO, "the list cannot be written") : 0;
 	}
-	if (request.pid && processes_look((pid_t)request.pid, &process))
-		return text_refuse(why, room, -ESRCH, "there is no process %lld", (long long)request.pid);
-	if (strcmp(request.output, "-") != 0 && access(request.output, F_OK) == 0)
-		return refuse_output(request.output, -EEXIST, why, room);
+	int err = find_process((pid_t)request.pid, why, room);
+
+	if (!err && is_there(request.output))
+		err = refuse_output(request.output, -EEXIST, why, room);
+	if (err)
+		return err;
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	return collect_and_write(&request, why, room);

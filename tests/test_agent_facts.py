@@ -123,6 +123,59 @@ def test_who_is_interrupted_leaves_no_file(tmp_path: Path, after_s: float) -> No
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_file_that_was_begun_is_whole_whoever_ends_the_agent(tmp_path: Path) -> None:
+    path = tmp_path / "facts.rtrec"
+    with subprocess.Popen([agent(), "facts", "-o", path, *QUICK]) as process:
+        while not path.exists() and process.poll() is None:
+            pass
+        process.send_signal(signal.SIGTERM)
+    assert path.exists()
+    whole(path)
+
+
+def test_a_thread_of_the_kernel_is_no_application(tmp_path: Path) -> None:
+    flags = (int(path.read_text().rpartition(")")[2].split()[6]) for path in [Path("/proc/2/stat")] if path.exists())
+    if not any(flag & 0x00200000 for flag in flags):
+        pytest.skip("threads of the kernel cannot be seen here")
+    done = run("facts", "-o", tmp_path / "facts.rtrec", "--pid", "2")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "rtproof-agent: process 2 is a thread of the kernel and no application\n",
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_root
+def test_a_process_that_cannot_be_seen_is_not_said_to_be_missing(tmp_path: Path) -> None:
+    shutil.copy(agent(), tmp_path / "agent")
+    command = ["chroot", str(tmp_path), "/agent", "facts", "-o", "/facts.rtrec", *QUICK, "--pid", str(os.getpid())]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert f"process {os.getpid()} runs, but its folder in /proc cannot be seen" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["agent"]
+
+
+@needs_root
+def test_a_network_device_that_sleeps_is_not_woken(tmp_path: Path) -> None:
+    """Here a device of the kernel alone, which folders tell to be suspended."""
+    path = tmp_path / "facts.rtrec"
+    script = """
+        ip link add awake type veth peer name sleepy && ip link set awake up && ip link set sleepy up &&
+        mount -t tmpfs none /sys/class/net && mkdir -p /sys/class/net/sleepy/device/power || exit 77
+        echo suspended > /sys/class/net/sleepy/device/power/runtime_status
+        exec "$@"
+    """
+    make = ["unshare", "--net", "--mount", "sh", "-c", script, "sh"]
+    done = subprocess.run(
+        [*make, agent(), "facts", "-o", path, *QUICK], capture_output=True, text=True, timeout=60, check=False
+    )
+    if done.returncode == 77:
+        pytest.skip(f"no such device can be made here: {done.stderr}")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = contents(whole(path), Moment.START)["net-devices"].splitlines()
+    assert sorted(line.split()[:2] for line in lines) == [["awake", "driver=veth"], ["sleepy", "asleep=1"]]
+
+
 @needs_root
 def test_who_may_make_no_process_reads_for_itself_and_says_so() -> None:
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name:

@@ -366,6 +366,9 @@ def test_devices_that_may_be_suspended(files: Files, outcome: Outcome) -> None:
         ("eth0 rx-usecs=0\neth1 eee=1\n", FINDING),
         ("eth0 driver=virtio_net channels=1\n", NOT_APPLICABLE),
         ("eth0 rx-usecs=some\n", UNKNOWN),
+        ("eth0 asleep=1 threaded=0\n", UNKNOWN),
+        ("eth0 asleep=1\neth1 rx-usecs=0\n", UNKNOWN),
+        ("eth0 asleep=1\neth1 rx-usecs=9\n", FINDING),
         ("", NOT_APPLICABLE),
     ],
 )

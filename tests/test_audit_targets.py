@@ -12,6 +12,7 @@ from pathlib import Path
 
 import lab_kernels
 import pytest
+from agent_process import needs_root
 from board_runs import rtproof
 from board_servers import board, processes
 
@@ -24,12 +25,31 @@ NO_PROCESS = 4_194_303
 PATIENCE_S = 60
 
 
+OF_THE_PLACE = (
+    "/sys/class/net/", "/sys/devices/virtual/", "/sys/fs/", "/sys/kernel/tracing/instances/", "/sys/kernel/debug/irq/",
+    "/sys/kernel/debug/sched/fair_server/",
+)  # fmt: skip
+"""What a namespace has anew, or has not mounted."""
+
+
 def names(record: Record) -> set[tuple[Moment, str]]:
-    """What was read, without what stands in a pattern's place, and without what a namespace has anew."""
-    passing = ("/sys/class/net/", "/sys/devices/virtual/", "/sys/fs/")
+    """What was read, without what stands in a pattern's place, and without what is another in each namespace."""
     return {
-        (file.moment, file.path) for file in record.files if "*" not in file.path and not file.path.startswith(passing)
+        (file.moment, file.path)
+        for file in record.files
+        if "*" not in file.path and not file.path.startswith(OF_THE_PLACE)
     }
+
+
+def assert_same_names(there: Record, before: Record, after: Record) -> None:
+    """What was read on a board is what was read here. Devices and modules of other programs come and go meanwhile.
+
+    before, after: collected here, on both sides of what was collected there.
+    """
+    lasting, seen = names(before) & names(after), names(before) | names(after)
+    assert len(lasting) > 100
+    assert lasting - names(there) == set()
+    assert names(there) - seen == set()
 
 
 def command_options(folder: Path) -> tuple[tuple[str, str], ...]:
@@ -67,7 +87,7 @@ def place(tmp_path: Path) -> Path:
 def test_a_board_tells_what_this_machine_tells(tmp_path: Path, place: Path) -> None:
     here = collect(CollectRequest(pid=os.getpid(), keep=tmp_path / "here.rtrec"))
     there = collect(CollectRequest("command", command_options(place), os.getpid(), tmp_path / "there.rtrec"))
-    assert names(here) == names(there)
+    assert_same_names(there, here, collect(CollectRequest(pid=os.getpid())))
     assert {(fact.moment, fact.key) for fact in here.facts} == {(fact.moment, fact.key) for fact in there.facts}
     assert names(read_facts(tmp_path / "there.rtrec")) == names(there)
     assert runs_left(place) == []
@@ -96,6 +116,24 @@ def test_a_name_that_cannot_be_had_is_refused_before_anything_is_asked(tmp_path:
             collect(CollectRequest("command", command_options(place), keep=keep))
     assert (tmp_path / "old").read_text() == "mine"
     assert list(place.iterdir()) == []
+
+
+@needs_root
+def test_a_full_disk_keeps_no_part_of_the_facts(tmp_path: Path) -> None:
+    script = """
+        mount -t tmpfs -o size=16k none "$1" || exit 77
+        "$2" -m rtproof audit -o "$1/kept.rtrec"
+        code=$?
+        ls "$1"
+        exit $code
+    """
+    command = ["unshare", "--mount", "sh", "-c", script, "sh", str(tmp_path), sys.executable]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    if done.returncode == 77:
+        pytest.skip(f"no file system can be mounted here: {done.stderr}")
+    kept = tmp_path / "kept.rtrec"
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"rtproof: cannot write {kept}: No space left on device\n"
 
 
 def test_a_simulated_system_has_no_facts() -> None:
@@ -167,9 +205,10 @@ def test_an_agent_that_collects_nothing_is_a_sentence(place: Path, script: str, 
 @pytest.mark.parametrize("server", ["sshd", "dropbear"])
 def test_an_audit_over_ssh(tmp_path: Path, server: str) -> None:
     with board(tmp_path, server) as machine:
+        before = collect(CollectRequest())
         done = rtproof("audit", *machine.options, "-o", str(tmp_path / "there.rtrec"))
         assert done.returncode in (0, 1, 4), done.stderr
-        assert names(read_facts(tmp_path / "there.rtrec")) == names(collect(CollectRequest()))
+        assert_same_names(read_facts(tmp_path / "there.rtrec"), before, collect(CollectRequest()))
         refused = rtproof("audit", *machine.options, "--pid", str(NO_PROCESS))
         assert refused.returncode == 2
         assert refused.stderr == f"rtproof: there is no process {NO_PROCESS}\n"
@@ -183,13 +222,15 @@ def test_a_link_that_is_cut_is_one_sentence(tmp_path: Path) -> None:
         patience = ("--target-option", "patience=1s")
         command = [sys.executable, "-m", "rtproof", "audit", *machine.options, *patience]
         host = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        wait_until(lambda: runs_left(machine.cache))
+        wait_until(lambda: runs_left(machine.cache) or host.poll() is not None)
         machine.cable.pull()
         _, said = host.communicate(timeout=180)
         machine.cable.plug()
         assert host.returncode == 2, said
         assert "Traceback" not in said
         assert said.splitlines()[-1].startswith("rtproof: ")
+        assert all(line.startswith("rtproof: ") for line in said.splitlines()), said
+        assert "=rtproof" not in said
 
 
 @pytest.mark.slow

@@ -275,3 +275,15 @@ def test_a_piece_of_a_frame_is_no_reason(tmp_path: Path, last_words: bytes, told
         lambda: "/tmp/agent",
     )
     assert next(run.fetch(tmp_path / "record")) == f"rtproof: no connection to board ({told}); the run goes on there"
+
+
+@pytest.mark.parametrize(
+    ("output", "complaint", "words"),
+    [
+        (b"=rtproof-begin\n", b"", "it said nothing"),
+        (b"=rtproof-begin\n", b"Connection reset by peer\n", "Connection reset by peer"),
+        (b"Welcome\n=rtproof-begin\n", b"", "Welcome"),
+    ],
+)
+def test_no_mark_of_the_transport_stands_in_a_sentence(output: bytes, complaint: bytes, words: str) -> None:
+    assert Answer(255, output, complaint).words() == words

@@ -4,6 +4,7 @@
 #include "collect/collect.h"
 
 #include "collect/lines.h"
+#include "system/processes.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -20,6 +21,15 @@ enum {
 	FILES_CLOSED = 256,
 	KILL_TRIES = 100,
 	FACT_MOST = 1900,
+	LEFT_OUT_MOST = 8192,
+	ROUNDS_MOST = 12,
+	WORK_MOST_S = 30,
+};
+
+/* The other end of a reader's pipe. */
+struct ear {
+	int from, patience_ms;
+	pid_t reader;
 };
 
 const struct collect_plan collect_for_run = { audit_paths, NULL, run_paths, audit_probes, PATIENCE_MS, OF_RUN_MOST };
@@ -44,7 +54,7 @@ static void send_all(int to, const void *data, size_t n)
 /* The way of a separate reader: through a pipe. */
 static void send_to_collector(struct reader *reader, const struct audit_entry *head, const char *path, const void *content)
 {
-	const int to = *(const int *)reader->to;
+	const int to = reader->pipe;
 
 	send_all(to, head, sizeof(*head));
 	send_all(to, path, head->path);
@@ -56,8 +66,10 @@ static void keep_left_out(struct collection *collection, const char *what, const
 {
 	char line[PATH_ROOM + 128];
 	struct bytes *all = &collection->left_out;
-	int n = snprintf(line, sizeof(line), "%s: %.*s; ", what, (int)(length < 100 ? length : 100), why);
+	int n = snprintf(line, sizeof(line), "%s: %.*s; ", what, (int)(length < 100 ? length : 100), why ? why : "");
 
+	if (all->length > LEFT_OUT_MOST)
+		return;
 	if (!all->length || !memmem(all->data, all->length, line, (size_t)n)) /* each new reader says it again */
 		put_bytes(all, line, (size_t)n);
 }
@@ -146,7 +158,7 @@ static int start_reader(struct reader *reader, const struct collection *collecti
 	}
 	if (!*child) {
 		become_reader(ends[1]);
-		reader->to = &ends[1];
+		reader->pipe = ends[1];
 		reader->send = send_to_collector;
 		if (reader_open(reader))
 			_exit(1);
@@ -158,20 +170,50 @@ static int start_reader(struct reader *reader, const struct collection *collecti
 	return ends[0];
 }
 
+/* Of a reader that says nothing: how often it was looked at and waited only for a CPU, or was stopped; its CPU time at the first look. */
+struct silence {
+	int rounds;
+	int64_t ticks;
+};
+
+/*
+ * Whether it is nevertheless at work, or was stopped: a slow or busy machine hangs in nothing, and who stops the agent stops the reader,
+ * too. If it has something to say by now, it is.
+ */
+static bool is_at_work(const struct ear *ear, struct pollfd *source, struct silence *silence)
+{
+	struct process before, after;
+
+	if (processes_look(ear->reader, &before))
+		return false;
+	if (silence->ticks < 0)
+		silence->ticks = before.cpu_ticks;
+	if (poll(source, 1, ear->patience_ms / 5) != 0)
+		return true;
+	if (processes_look(ear->reader, &after))
+		return false;
+	if (after.cpu_ticks != before.cpu_ticks)
+		return after.cpu_ticks - silence->ticks < WORK_MOST_S * sysconf(_SC_CLK_TCK);
+	return strchr("RTt", after.state) && silence->rounds++ < ROUNDS_MOST;
+}
+
 /* Exactly n bytes. 1; 0: the reader has ended; -ETIMEDOUT: it says nothing any more. */
-static int receive(int from, void *data, size_t n, int patience_ms)
+static int receive(const struct ear *ear, void *data, size_t n)
 {
 	char *at = data;
+	struct silence silence = { 0, -1 };
 
 	while (n) {
-		struct pollfd source = { .fd = from, .events = POLLIN };
-		int ready = poll(&source, 1, patience_ms);
+		struct pollfd source = { .fd = ear->from, .events = POLLIN };
+		int ready = poll(&source, 1, ear->patience_ms);
 
 		if (ready < 0 && errno == EINTR)
 			continue;
+		if (!ready && is_at_work(ear, &source, &silence))
+			continue;
 		if (ready <= 0)
 			return ready ? -errno : -ETIMEDOUT;
-		ssize_t came = read(from, at, n);
+		ssize_t came = read(ear->from, at, n);
 
 		if (came < 0 && errno == EINTR)
 			continue;
@@ -184,21 +226,21 @@ static int receive(int from, void *data, size_t n, int patience_ms)
 }
 
 /* 0: the reader is done; -EPIPE: it ended before; -ETIMEDOUT: it hangs. current: what it was reading, or "". */
-static int listen_to(int from, struct collection *collection, int patience_ms, char *buffer, char *current)
+static int listen_to(const struct ear *ear, struct collection *collection, char *buffer, char *current)
 {
-	struct audit_entry head;
+	struct audit_entry head = { .kind = ENTRY_DONE };
 	char path[PATH_ROOM];
 
 	*current = '\0';
 	for (;;) {
-		int answer = receive(from, &head, sizeof(head), patience_ms);
+		int answer = receive(ear, &head, sizeof(head));
 
 		if (answer > 0 && (head.path >= PATH_ROOM || head.content > PROBE_MOST))
 			return -EPROTO;
 		if (answer > 0)
-			answer = receive(from, path, head.path, patience_ms);
+			answer = receive(ear, path, head.path);
 		if (answer > 0)
-			answer = receive(from, buffer, head.content, patience_ms);
+			answer = receive(ear, buffer, head.content);
 		if (answer <= 0)
 			return answer ? answer : -EPIPE;
 		if (head.kind == ENTRY_DONE)
@@ -258,7 +300,8 @@ static int read_apart(struct collection *collection, struct reader *reader, char
 
 		if (from < 0)
 			return read_in_place(collection, reader, from);
-		int answer = listen_to(from, collection, reader->plan->patience_ms, buffer, current);
+		const struct ear ear = { from, reader->plan->patience_ms, child };
+		int answer = listen_to(&ear, collection, buffer, current);
 
 		close(from);
 		end_reader(child);

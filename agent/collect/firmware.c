@@ -15,7 +15,7 @@ int collect_smi(struct bytes *text, int pid)
 	struct smi_counts smi;
 	struct cpus online;
 	char list[CPUS_TEXT], why[160];
-	int numbers[SMI_CPUS], n = 0;
+	int numbers[SMI_CPUS] = { 0 }, n = 0;
 
 	(void)pid;
 	if (text_read_line("/sys/devices/system/cpu/online", list, sizeof(list)) || cpus_parse(list, &online))

@@ -45,13 +45,20 @@ static bool is_up(int socket, const char *name)
 	return ioctl(socket, ASK_FLAGS, &request) == 0 && (request.ifr_flags & IFF_UP);
 }
 
-static void put_device(struct bytes *text, int socket, const char *name)
+/* The kernel wakes a device to answer the questions of ethtool, which an audit must not. */
+static bool is_asleep(const char *name)
+{
+	char path[96], status[24];
+
+	snprintf(path, sizeof(path), "/sys/class/net/%s/device/power/runtime_status", name);
+	return !text_read_line(path, status, sizeof(status)) && !strncmp(status, "suspend", strlen("suspend"));
+}
+
+static void put_answers(struct bytes *text, int socket, const char *name)
 {
 	struct driver_info driver = { .command = GET_DRIVER };
 	uint32_t coalesce[COALESCE_WORDS] = { GET_COALESCE }, eee[EEE_WORDS] = { GET_EEE }, channels[CHANNEL_WORDS] = { GET_CHANNELS };
-	char path[80], threaded[16];
 
-	put_format(text, "%s", name);
 	if (ask(socket, name, &driver))
 		put_format(text, " driver=%.31s", driver.driver);
 	if (ask(socket, name, coalesce))
@@ -62,8 +69,19 @@ static void put_device(struct bytes *text, int socket, const char *name)
 	if (ask(socket, name, channels)) {
 		uint32_t alone = channels[RX_CHANNELS] > channels[TX_CHANNELS] ? channels[RX_CHANNELS] : channels[TX_CHANNELS];
 
-		put_format(text, " channels=%lu", (unsigned long)(channels[COMBINED_CHANNELS] + alone));
+		put_format(text, " channels=%lu", (unsigned long)channels[COMBINED_CHANNELS] + alone);
 	}
+}
+
+static void put_device(struct bytes *text, int socket, const char *name)
+{
+	char path[80], threaded[16];
+
+	put_format(text, "%s", name);
+	if (is_asleep(name))
+		put_format(text, " asleep=1");
+	else
+		put_answers(text, socket, name);
 	snprintf(path, sizeof(path), "/sys/class/net/%s/threaded", name);
 	if (!text_read_line(path, threaded, sizeof(threaded)))
 		put_format(text, " threaded=%s", threaded);

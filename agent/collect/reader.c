@@ -3,6 +3,7 @@
 
 #include "collect/reader.h"
 
+#include "collect/automounts.h"
 #include "collect/lines.h"
 #include "system/text.h"
 
@@ -12,12 +13,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAMES_MOST = 1024, SEEN_ROOM = 2 * ENTRIES_MOST, CHUNK_BYTES = 40 };
+enum { NAMES_MOST = 1024, SEEN_ROOM = 2 * ENTRIES_MOST, CHUNK_BYTES = 40, LEVELS_MOST = 4 };
 
-/* The names of a folder that fit a pattern, sorted. err: 0; -E2BIG: there are more; or another -errno, and some may be missing. */
+/*
+ * The names of a folder that fit a pattern, sorted. folders: only those that may be of folders. err: 0; -E2BIG: there are more; or
+ * another -errno, and some may be missing.
+ */
 struct names {
 	char **each;
 	int n, err;
+	bool folders;
+};
+
+/* One part of a pattern that stands for many names of a folder, and the next of them; behind: what of the pattern follows. */
+struct level {
+	char pattern[PATH_ROOM], folder[PATH_ROOM];
+	const char *behind;
+	struct names names;
+	int next;
 };
 
 static void send_entry(struct reader *reader, enum audit_entry_kind kind, const char *path, int err, const struct bytes *content)
@@ -37,9 +50,14 @@ static void send_entry(struct reader *reader, enum audit_entry_kind kind, const 
 
 static void leave_out(struct reader *reader, const char *what, const char *why)
 {
-	const struct bytes text = { (uint8_t *)(uintptr_t)why, strlen(why), 0, false };
+	const struct audit_entry head = {
+		.kind = ENTRY_LEFT_OUT,
+		.moment = (uint8_t)reader->moment,
+		.path = (uint16_t)strnlen(what, PATH_ROOM - 1),
+		.content = (uint32_t)strlen(why),
+	};
 
-	send_entry(reader, ENTRY_LEFT_OUT, what, 0, &text);
+	reader->send(reader, &head, what, why);
 }
 
 /* FNV-1a; never 0, which means an empty place. Two paths of the same hash come once in 10^11 audits. */
@@ -109,9 +127,18 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static bool is_wanted(const char *name, const char *pattern)
+/* A link may lead to a folder, and some file systems do not tell. */
+static bool may_be_folder(const struct dirent *entry)
 {
-	return strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && !fnmatch(pattern, name, FNM_PERIOD);
+	return entry->d_type == DT_DIR || entry->d_type == DT_LNK || entry->d_type == DT_UNKNOWN;
+}
+
+static bool is_wanted(const struct dirent *entry, const char *pattern, bool folders)
+{
+	const char *name = entry->d_name;
+
+	return strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && !fnmatch(pattern, name, FNM_PERIOD) &&
+	       (!folders || may_be_folder(entry));
 }
 
 static void read_names(DIR *folder, const char *pattern, struct names *names)
@@ -124,7 +151,7 @@ static void read_names(DIR *folder, const char *pattern, struct names *names)
 			names->err = -errno;
 			return;
 		}
-		if (!is_wanted(entry->d_name, pattern))
+		if (!is_wanted(entry, pattern, names->folders))
 			continue;
 		names->err = names->n == NAMES_MOST ? -E2BIG : 0;
 		char *copy = names->err ? NULL : strdup(entry->d_name);
@@ -165,7 +192,7 @@ static void free_names(struct names *names)
 static void read_folder(struct reader *reader, const char *path)
 {
 	struct bytes text = { NULL, 0, 0, false };
-	struct names names;
+	struct names names = { .folders = false };
 
 	list_names(path, "*", &names);
 	for (int i = 0; i < names.n; i++) {
@@ -191,6 +218,10 @@ static void read_one(struct reader *reader, const char *path, enum path_kind kin
 	reader->fits++;
 	if (!begin_entry(reader, path))
 		return;
+	if (automounts_wait(path)) {
+		end_entry(reader, path, NOT_MOUNTED_YET, NULL);
+		return;
+	}
 	if (kind == FOLDER_NAMES) {
 		read_folder(reader, path);
 		return;
@@ -202,8 +233,7 @@ static void read_one(struct reader *reader, const char *path, enum path_kind kin
 		length = text_read_file(path, reader->buffer, RECORD_FILE_MOST + 1);
 	}
 	if (expanded && length == -ENOTDIR) {
-		reader->entries--;
-		reader->fits--;
+		reader->fits--; /* it still counts as an entry, because it stands in the set of what was read */
 		return;
 	}
 	const bool cut = length > RECORD_FILE_MOST;
@@ -244,39 +274,68 @@ static bool begin_list(struct reader *reader, const char *pattern)
 	return true;
 }
 
-/* path: what of the pattern has been found; rest: what of it is still a pattern. */
-static void read_pattern(struct reader *reader, const char *path, const char *rest, enum path_kind kind)
+/* Lists the folder of the pattern's first part with a star. path: what stands before the rest. False: it was not. */
+static bool enter(struct reader *reader, struct level *level, const char *path, const char *rest)
 {
-	char found[PATH_ROOM], folder[PATH_ROOM], part[PATH_ROOM];
-	const char *behind;
-	struct names names;
+	char found[PATH_ROOM], part[PATH_ROOM];
 
-	if (!strpbrk(rest, "*[")) {
-		if (join(reader, found, path, rest))
-			read_one(reader, found, kind, *path);
-		return;
+	split(rest, found, part, &level->behind);
+	if (!join(reader, level->folder, path, found) || !join(reader, level->pattern, path, rest) ||
+	    !begin_list(reader, level->pattern))
+		return false;
+	level->next = 0;
+	level->names = (struct names){ .err = NOT_MOUNTED_YET, .folders = *level->behind };
+	if (!automounts_wait(level->folder))
+		list_names(level->folder, part, &level->names);
+	return true;
+}
+
+/* Some of what fits is not known: the record has the rest of the pattern with the reason. */
+static void leave(struct reader *reader, struct level *level)
+{
+	const int err = level->names.err;
+
+	if (err && err != -ENOENT && err != -ENOTDIR) {
+		if (err == -E2BIG)
+			leave_out(reader, level->pattern, "there are more than 1024 names");
+		report(reader, level->pattern, err);
 	}
-	split(rest, found, part, &behind);
-	if (!join(reader, folder, path, found) || !join(reader, found, path, rest) || !begin_list(reader, found))
-		return;
-	list_names(folder, part, &names);
-	for (int i = 0; i < names.n && !reader->full; i++)
-		if (join(reader, found, folder, names.each[i]))
-			read_pattern(reader, found, behind, kind);
-	/* Some of what fits is not known: the record has the rest of the pattern with the reason. */
-	if (names.err && names.err != -ENOENT && names.err != -ENOTDIR && join(reader, found, path, rest)) {
-		if (names.err == -E2BIG)
-			leave_out(reader, found, "there are more than 1024 names");
-		report(reader, found, names.err);
+	free_names(&level->names);
+}
+
+static void read_pattern(struct reader *reader, const char *pattern, enum path_kind kind)
+{
+	struct level levels[LEVELS_MOST];
+	char found[PATH_ROOM], path[PATH_ROOM];
+	int depth = enter(reader, &levels[0], "", pattern);
+
+	while (depth) {
+		struct level *level = &levels[depth - 1];
+
+		if (level->next >= level->names.n || reader->full) {
+			leave(reader, level);
+			depth--;
+			continue;
+		}
+		if (!join(reader, found, level->folder, level->names.each[level->next++]))
+			continue;
+		if (strpbrk(level->behind, "*[") && depth < LEVELS_MOST)
+			depth += enter(reader, &levels[depth], found, level->behind);
+		else if (join(reader, path, found, level->behind))
+			read_one(reader, path, kind, true);
 	}
-	free_names(&names);
 }
 
 /* A pattern that fits nothing stands in the record itself, so that the host can tell it from one that was not looked for. */
 static void read_path(struct reader *reader, const struct audit_path *path)
 {
+	char whole[PATH_ROOM];
+
 	reader->fits = 0;
-	read_pattern(reader, "", path->pattern, path->kind);
+	if (strpbrk(path->pattern, "*["))
+		read_pattern(reader, path->pattern, path->kind);
+	else if (join(reader, whole, path->pattern, ""))
+		read_one(reader, whole, path->kind, false);
 	if (!reader->fits)
 		report(reader, path->pattern, -ENOENT);
 }

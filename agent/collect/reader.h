@@ -38,6 +38,7 @@ struct reader {
 	int pid; /* also read this process; 0: none */
 	void (*send)(struct reader *reader, const struct audit_entry *head, const char *path, const void *content);
 	void *to; /* for send */
+	int pipe; /* for send of a process that only reads */
 
 	int entries, fits; /* fits: files that fit the present pattern */
 	size_t total;

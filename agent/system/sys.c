@@ -75,7 +75,7 @@ void sys_hypervisor_name(char name[13])
 	memcpy(name + 4, &c, sizeof(c));
 	memcpy(name + 8, &d, sizeof(d));
 	if (!*name)
-		strcpy(name, "unnamed");
+		memcpy(name, "unnamed", sizeof("unnamed"));
 }
 
 #else

@@ -13,8 +13,9 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
-enum { QUICK_MS = 300, MANY = 1100, ROWS = ENTRIES_MOST + 10, LONG_ROWS = 140 };
+enum { QUICK_MS = 300, MANY = 1100, ROWS = ENTRIES_MOST + 10, LONG_ROWS = 140, BUSY = 40, LINKS = 900 };
 
 static char folder[64] = "/tmp/rtproof-collect-XXXXXX";
 
@@ -122,6 +123,34 @@ static int hang(struct bytes *text, int pid)
 	(void)pid;
 	while (pause())
 		continue;
+	return 0;
+}
+
+/* Works for longer than anybody has patience for one that waits. */
+static int work(struct bytes *text, int pid)
+{
+	clock_t most = clock() + CLOCKS_PER_SEC * 3 * QUICK_MS / 1000;
+
+	(void)pid;
+	while (clock() < most)
+		continue;
+	put_format(text, "done\n");
+	return 0;
+}
+
+/* Is stopped for a while by another process, as by a key at a terminal. */
+static int be_stopped(struct bytes *text, int pid)
+{
+	pid_t self = getpid(), other = fork();
+
+	(void)pid;
+	if (!other) {
+		CHECK(kill(self, SIGSTOP) == 0 && usleep(2000 * QUICK_MS) == 0 && kill(self, SIGCONT) == 0);
+		_exit(0);
+	}
+	if (other < 0 || waitpid(other, NULL, 0) != other)
+		return -errno;
+	put_format(text, "goes on\n");
 	return 0;
 }
 
@@ -314,6 +343,54 @@ static void bad_probes(void)
 	CHECK(sigprocmask(SIG_SETMASK, &all, NULL) == 0);
 }
 
+static void slow_is_not_hung(void)
+{
+	const struct audit_probe probes[] = { { "works", "", work, false, false }, { "stopped", "", be_stopped, false, false },
+					      { 0, 0, 0, false, false } };
+	struct collection found = collect(no_paths, probes);
+
+	CHECK(holds(&found, "works", "done\n") && holds(&found, "stopped", "goes on\n") && !found.hung && !found.died);
+	collect_free(&found);
+}
+
+/* A tree of control groups has many files where a pattern asks for folders. None of them is told, and none is kept in mind without end. */
+static void files_are_no_folders(void)
+{
+	const struct audit_path paths[] = { { row("tree/*/*/in"), FILE_CONTENT }, { row("tree/*/links/*/*/in"), FILE_CONTENT },
+					    { 0, FILE_CONTENT } };
+	char name[64];
+
+	CHECK(mkdir(in_folder("tree"), 0700) == 0 && mkdir(in_folder("tree/a"), 0700) == 0 && mkdir(in_folder("tree/a/b"), 0700) == 0);
+	CHECK(mkdir(in_folder("tree/a/links"), 0700) == 0);
+	write_text("tree/a/b/in", "deep");
+	write_text("tree/a/c", "");
+	write_text("tree/d", "");
+	for (int i = 0; i < BUSY; i++) {
+		snprintf(name, sizeof(name), "tree/a/links/%d", i);
+		CHECK(mkdir(in_folder(name), 0700) == 0);
+		for (int j = 0; j < LINKS; j++) {
+			snprintf(name, sizeof(name), "tree/a/links/%d/%d", i, j);
+			CHECK(symlink("/dev/null", in_folder(name)) == 0);
+		}
+	}
+	struct collection found = collect(paths, no_probes);
+
+	CHECK(holds(&found, in_folder("tree/a/b/in"), "deep") && !find(&found, in_folder("tree/a/c/in")).times);
+	CHECK(!found.hung && !found.died && left_out(&found, "too many files"));
+	collect_free(&found);
+	for (int i = 0; i < BUSY; i++) {
+		for (int j = 0; j < LINKS; j++) {
+			snprintf(name, sizeof(name), "tree/a/links/%d/%d", i, j);
+			CHECK(unlink(in_folder(name)) == 0);
+		}
+		snprintf(name, sizeof(name), "tree/a/links/%d", i);
+		CHECK(rmdir(in_folder(name)) == 0);
+	}
+	CHECK(unlink(in_folder("tree/a/b/in")) == 0 && unlink(in_folder("tree/a/c")) == 0 && unlink(in_folder("tree/d")) == 0);
+	CHECK(rmdir(in_folder("tree/a/b")) == 0 && rmdir(in_folder("tree/a/links")) == 0 && rmdir(in_folder("tree/a")) == 0);
+	CHECK(rmdir(in_folder("tree")) == 0);
+}
+
 static void all_hangs(void)
 {
 	const struct audit_probe probes[] = {
@@ -388,6 +465,8 @@ int main(void)
 	too_much();
 	bad_probes();
 	all_hangs();
+	slow_is_not_hung();
+	files_are_no_folders();
 	no_process_can_be_made();
 	check_table(audit_paths);
 	check_table(run_paths);

@@ -67,7 +67,8 @@ static int list(struct window **order)
 	for (int i = 0; i < windows->n_windows; i++)
 		if (windows->windows[i].used)
 			order[n++] = &windows->windows[i];
-	qsort(order, (size_t)n, sizeof(struct window *), by_due_time);
+	if (n)
+		qsort(order, (size_t)n, sizeof(struct window *), by_due_time);
 	return n;
 }
 
@@ -350,8 +351,8 @@ static void those_that_are_written_make_room(void)
 		int at = 10 * i;
 
 		read_pages(at + 1, at + 4);
-		want((uint64_t)(2 * i), at + 1, at + 2, 1000 + i, 999);
-		want((uint64_t)(2 * i + 1), at + 2, at + 3, 5000 - i, 999);
+		want(2 * (uint64_t)i, at + 1, at + 2, 1000 + i, 999);
+		want(2 * (uint64_t)i + 1, at + 2, at + 3, 5000 - i, 999);
 		struct window *first = windows_largest(windows, WINDOW_THRESHOLD);
 
 		CHECK(first && first->of.index == (uint64_t)(2 * i + 1) && windows->held == 6);

@@ -478,7 +478,7 @@ static bool is_batch_full(const struct recorder *recorder)
 /* About what those that wait in the batch will take. */
 static int64_t batch_bytes(const struct recorder *recorder)
 {
-	return (int64_t)recorder->columns->length / PACKED + recorder->batched * SNAPSHOT_ABOUT;
+	return (int64_t)recorder->columns->length / PACKED + (int64_t)recorder->batched * SNAPSHOT_ABOUT;
 }
 
 /* The largest ones, as long as there is room: so many bytes of all windows together, which the last batch may exceed. */

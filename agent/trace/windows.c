@@ -135,7 +135,7 @@ void windows_add(struct windows *windows, int cpu, int64_t begins_ns)
 	struct page_head head = page_head(&windows->layout, windows_room(windows));
 
 	windows->pages_read++;
-	if (head.empty)
+	if (head.empty || windows->plan.lane_pages <= 0) /* there is no room in a lane without pages */
 		return;
 	if (lane->n)
 		slot_at(windows, lane, lane->n - 1)->next = windows->spare;

@@ -382,5 +382,7 @@ def split_word(word: str) -> tuple[str, str]:
 
 
 def _why(number: int) -> str:
+    if number == errno_names.EREMOTE:
+        return "it is mounted only when somebody uses it, and an audit mounts nothing"
     name = errno_names.errorcode.get(number, str(number))
     return f"{os.strerror(number)} ({name})"

@@ -34,7 +34,8 @@ class Answer:
 
     def words(self) -> str:
         """The last line of standard error, else of standard output, for a message."""
-        lines = (self.complaint.strip() or self.output.strip()).decode(errors="replace").splitlines()
+        said = (self.complaint.strip() or self.output.strip()).decode(errors="replace").splitlines()
+        lines = [line for line in said if line != BEGIN.decode()]
         return clean(lines[-1]) if lines else "it said nothing"
 
 

@@ -105,8 +105,8 @@ def _keep(file: Path, keep: Path | None) -> None:
     if not keep:
         return
     try:
-        with keep.open("xb") as kept:
-            kept.write(file.read_bytes())
+        with files.new_path(keep):
+            keep.write_bytes(file.read_bytes())
     except OSError as problem:
         raise UserError(f"cannot write {keep}: {problem.strerror}") from None
 

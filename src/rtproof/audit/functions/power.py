@@ -532,6 +532,11 @@ def network_devices(facts: Facts, check: Check) -> Judgement:
     faults = [f"{clean(name)} {words}" for name, row in told.items() for words in _nic_faults(row)]
     if faults:
         return _finding(f"{'; '.join(faults[:4])}.", [found])
+    asleep = [name for name, row in settings.items() if "asleep" in row]
+    if asleep:
+        return readings.unknown(
+            [found], f"{clean(asleep[0])} is suspended, and was not asked, because that would wake it."
+        )
     if not told:
         return _not_applicable("No network device that is up tells how long it holds interrupts back.", [found])
     strange = [row for row in told.values() for key in _NIC if _setting(row, key) is None]
