@@ -58,7 +58,7 @@ def test_the_most_severe_comes_first() -> None:
 
 
 def test_checks_that_never_apply_come_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    never = msgspec.structs.replace(CHECKS[0], id="memory.other", since="99.0", severity=Severity.FATAL)
+    never = msgspec.structs.replace(CHECKS[0], id="memory.other", needs=("process",), severity=Severity.FATAL)
     monkeypatch.setattr(check_file, "all_checks", lambda: (never, *CHECKS))
     found = setup_changes([setup()], [setup({LOUD: "7\n", THP: "always\n"})])
     assert [one.check for one in found] == ["memory.thp", "console.loud", "memory.other"]
