@@ -133,13 +133,19 @@ def _why_not_held(value: ReadValue, files: Files, by_function: bool) -> str:
     if OF_BEGINNING.fullmatch(path):
         return ""
     of_path = files.get(path, [])
-    whole = [file for file in of_path if not file.number and not file.cut]
+    whole = [file for file in of_path if not file.number and (not file.cut or _tells_of_option(file, name))]
     if NO_TEXT.fullmatch(value.value):
         looked = whole or [file for file in of_path if file.number in NOT_THERE] or _of_pattern(path, files)
         return "" if looked else f"nobody saw that {value.path} is not there"
     if not whole and path != CUT_IS_ENOUGH:
         return f"the record has no whole {path}"
     return "" if any(_holds(file, value, name, by_function) for file in whole or of_path) else _not_in(value)
+
+
+def _tells_of_option(file: StoredFile, name: str) -> bool:
+    """Whether a line is about this option of the kernel. Such a line is true in the beginning of a file, too."""
+    line = rf"(?m)^({re.escape(name)}=|# {re.escape(name)} is not set$)"
+    return name.startswith("CONFIG_") and re.search(line.encode(), file.content) is not None
 
 
 def _of_pattern(path: str, files: Files) -> list[StoredFile]:

@@ -38,8 +38,9 @@ def virtual_machine(facts: Facts, _: Check) -> Judgement:
     found = conditions.virtual_machine(facts)
     names = [facts.read(path) for path in ("/proc/cpuinfo", *conditions.NAMES_OF_THE_MACHINE)]
     told = system_facts.guest_fact(facts.record)
+    says = clean(told.says[:LONGEST_VALUE])
     read = (
-        ReadValue(clean(told.source), clean(told.says[:LONGEST_VALUE])),
+        *(ReadValue(clean(path), says) for path in told.source.split(", ") if facts.read(path).here),
         *read_values(reading for reading in names[1:] if reading.here),
     )
     if found.holds is None:
