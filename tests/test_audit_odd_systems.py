@@ -7,7 +7,8 @@ from audit_cases import MISSING, judged, made_facts
 from rtproof.audit import check_file, judgement
 from rtproof.audit.audit_model import Outcome
 from rtproof.audit.check import Severity
-from rtproof.audit.facts import AuditRequest, Facts, KernelVersion, parse_cpu_list
+from rtproof.audit.facts import AuditRequest, Facts, KernelVersion, Reading, State, parse_cpu_list
+from rtproof.audit.interrupts import read_table
 
 CPU = "/sys/devices/system/cpu"
 STOCK = ("6.1.0", "#1 SMP PREEMPT_DYNAMIC")
@@ -355,3 +356,20 @@ def test_a_boost_within_the_limits_is_no_fault_of_the_governor(governor: str, lo
     start, end = ({**files, f"{policy}cur_freq": text} for text in ("4700000", "4300000"))
     result = judged("pm.freq.fixed", made_facts(start, end=end))
     assert (result.outcome, result.severity) == (Outcome.FINDING, severity)
+
+
+def test_a_row_with_a_name_of_many_digits_is_no_interrupt() -> None:
+    table = "           CPU0\n  1:   5   IO-APIC   1-edge   i8042\n" + "9" * 5000 + ":   5   IO-APIC   2-edge   eth0\n"
+    read = read_table(Reading("/proc/interrupts", State.HERE, table))
+    assert read is not None
+    assert read.actions == {1: ("i8042",)}
+
+
+def test_a_link_that_leads_to_no_device_says_nothing_of_usb() -> None:
+    links = {
+        "/sys/class/net/eth0": "../../devices/pci0000:00/0000:00:03.0/net/eth0",
+        "/proc/self/status": "NSpid:\t1\n",
+    }
+    found = judged("hw.usb", made_facts({**links, "/sys/class/net/eth1": "garbage"}))
+    assert found.outcome is Outcome.UNKNOWN
+    assert "eth1" in found.sentence

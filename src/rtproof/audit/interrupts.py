@@ -148,10 +148,11 @@ def read_table(reading: Reading) -> CountTable | None:
         words = rest.split(maxsplit=len(cpus))
         numbers = [whole_number(word) for word in words[: len(cpus)]]
         counts[name] = {int(cpu): number for cpu, number in zip(cpus, numbers, strict=False) if number is not None}
-        if name.isdigit() and len(words) > len(cpus):
+        number = whole_number(name)
+        if number is not None and len(words) > len(cpus):
             names = re.split(r"\s{2,}", words[-1].strip())[-1]
             if not _NO_ACTION.fullmatch(names):
-                actions[int(name)] = tuple(names.split(", "))
+                actions[number] = tuple(names.split(", "))
     return CountTable(counts, actions)
 
 

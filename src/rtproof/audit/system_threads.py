@@ -112,7 +112,8 @@ def measuring_processes(facts: Facts) -> frozenset[int]:
     """The numbers of the processes that collected the facts. They are no part of the audited system."""
     status = dict(re.findall(r"(?m)^(P?Pid):\s+(\d{1,10})$", facts.read("/proc/self/status").text))
     own = {status.get("Pid"), status.get("PPid") if "Pid" in status else None, facts.record.fact("agent_pid")}
-    return frozenset(int(number) for number in own if number and number.isdigit() and int(number) > 1)
+    numbers = (whole_number(text or "") for text in own)
+    return frozenset(number for number in numbers if number is not None and number > 1)
 
 
 @lru_cache(maxsize=4)

@@ -13,6 +13,7 @@ from rtproof.audit.readings import COUNT_FELL, LONGEST_VALUE, missing, read_valu
 from rtproof.audit.system_threads import AuditedThread, all_threads, in_container
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
+from rtproof.core.units import whole_number
 from rtproof.summary import system_facts
 
 _STAT = "/proc/stat"
@@ -78,7 +79,8 @@ def stolen_time(facts: Facts, check: Check) -> Judgement:
 def _steal(text: str) -> dict[str, int]:
     """The ticks that were taken from each CPU."""
     rows = [line.split() for line in text.splitlines() if re.match(r"cpu\d+ ", line)]
-    return {row[0]: int(row[_STEAL_COLUMN + 1]) for row in rows if len(row) > _STEAL_COLUMN + 1 and row[8].isdecimal()}
+    counted = {row[0]: whole_number(row[_STEAL_COLUMN + 1]) for row in rows if len(row) > _STEAL_COLUMN + 1}
+    return {cpu: ticks for cpu, ticks in counted.items() if ticks is not None}
 
 
 def host_of_guests(facts: Facts, _: Check) -> Judgement:
@@ -214,6 +216,9 @@ def devices_on_usb(facts: Facts, check: Check) -> Judgement:
     hidden = [reading for reading in links if not reading.here and not reading.absent]
     if hidden:
         return unknown(hidden)
+    strange = [reading for reading in links if reading.here and "devices/" not in reading.text]
+    if strange:
+        return unknown(strange, f"{clean(strange[0].path)} does not lead to a device.")
     if in_container(facts):
         return Judgement(
             Outcome.UNKNOWN, "A container sees only the devices that it was given.", read_values(links[:1])
