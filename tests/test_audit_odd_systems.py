@@ -366,10 +366,8 @@ def test_a_row_with_a_name_of_many_digits_is_no_interrupt() -> None:
 
 
 def test_a_link_that_leads_to_no_device_says_nothing_of_usb() -> None:
-    links = {
-        "/sys/class/net/eth0": "../../devices/pci0000:00/0000:00:03.0/net/eth0",
-        "/proc/self/status": "NSpid:\t1\n",
-    }
+    links: dict[str, str | int] = dict.fromkeys(check_file.find_check("hw.usb").read[1:], MISSING)
+    links["/sys/class/net/eth0"] = "../../devices/pci0000:00/0000:00:03.0/net/eth0"
     found = judged("hw.usb", made_facts({**links, "/sys/class/net/eth1": "garbage"}))
     assert found.outcome is Outcome.UNKNOWN
     assert "eth1" in found.sentence
