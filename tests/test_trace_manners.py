@@ -30,7 +30,7 @@ kill -9 $agent
 for i in $(seq 100); do state > /out/top-put-back; cmp -s /out/top-put-back /out/top-before && break; usleep 10000; done
 umount $T/instances
 mkdir $T/instances/mine
-echo 64 > $T/buffer_size_kb
+echo 1024 > $T/buffer_size_kb # so that the mark stays, although the agent wakes threads while it collects facts
 echo global > $T/trace_clock
 echo 'prev_prio < 100' > $T/events/sched/sched_switch/filter
 for place in $T $T/instances/mine; do
