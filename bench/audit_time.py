@@ -61,11 +61,15 @@ def time_here(agent: Path, folder: Path) -> dict[str, float]:
 
 
 def time_guest(options: tuple[tuple[str, str], ...], folder: Path) -> dict[str, float]:
-    """Seconds by the clock of a guest with one CPU, from the agent's start to its end, without the wait."""
+    """Seconds by the clock of a guest with one CPU, until all was read, without the wait.
+
+    What follows is left out: the agent wants a random number for the record, and a guest that has just booted makes
+    one in a second.
+    """
     path = folder / "guest.rtrec"
     record = collect(CollectRequest("qemu", options, keep=path))
-    assert record.end is not None
-    return {"seconds": (record.end.time_ns - BETWEEN_NS) / 1e9, **_size(record, path)}
+    last_ns = max(file.time_ns for file in record.files if file.moment is Moment.END)
+    return {"seconds": (last_ns - BETWEEN_NS) / 1e9, **_size(record, path)}
 
 
 def time_run(agent: Path, folder: Path) -> dict[str, float]:
