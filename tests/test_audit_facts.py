@@ -2,13 +2,15 @@
 """What a record holds of the system: known, absent, or unknown with the reason."""
 
 import errno
+from dataclasses import replace
 
 import pytest
 from audit_cases import MISSING, MOUNTS, REFUSED, judged, made_facts
 
 from rtproof.audit import readings
 from rtproof.audit.audit_model import Outcome
-from rtproof.audit.facts import State, parse_cpu_list, parse_cpu_mask
+from rtproof.audit.facts import Facts, State, parse_cpu_list, parse_cpu_mask
+from rtproof.record.contents import Damage
 
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 
@@ -94,3 +96,12 @@ def test_the_zeros_of_the_device_tree_are_not_shown() -> None:
     path = "/proc/device-tree/compatible"
     facts = made_facts({path: "ti,am335x-bone\0ti,am33xx\0"})
     assert readings.read_value(facts.read(path)).value == "ti,am335x-bone ti,am33xx"
+
+
+def test_a_damaged_record_may_lack_files_of_a_pattern() -> None:
+    pattern = "/sys/kernel/mm/transparent_hugepage/hugepages-*/enabled"
+    files = {THP: "never [madvise]\n", pattern.replace("*", "64kB"): "always inherit madvise [never]\n"}
+    whole = made_facts(files)
+    torn = Facts(replace(whole.record, damage=(Damage(100, 64, "64 bytes are no chunk"),)), whole.request)
+    assert judged("mem.thp", whole).outcome is Outcome.GOOD
+    assert judged("mem.thp", torn).outcome is Outcome.UNKNOWN

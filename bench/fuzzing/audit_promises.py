@@ -145,7 +145,8 @@ def _why_not_held(value: ReadValue, files: Files, by_function: bool) -> str:
 def _tells_of_option(file: StoredFile, name: str) -> bool:
     """Whether a line is about this option of the kernel. Such a line is true in the beginning of a file, too."""
     line = rf"(?m)^({re.escape(name)}=|# {re.escape(name)} is not set$)"
-    return name.startswith("CONFIG_") and re.search(line.encode(), file.content) is not None
+    text = _unpacked(file.content) if file.content.startswith(b"\x1f\x8b") else file.content
+    return name.startswith("CONFIG_") and re.search(line.encode(), text) is not None
 
 
 def _of_pattern(path: str, files: Files) -> list[StoredFile]:

@@ -109,6 +109,7 @@ _WITNESSES = (
     ("/proc/", "proc"),
 )
 """Below each folder, a file can be missed only if a file system of this kind is mounted there."""
+_DAMAGED = "the record is damaged, so that files may be missing"
 _ABSENT = (errno_names.ENOENT, errno_names.ENOTDIR, errno_names.ENXIO, errno_names.ENODEV)
 _MOUNT = re.compile(r"^\S+ (\S+) (\S+) ", re.MULTILINE)
 
@@ -127,6 +128,16 @@ class Facts:
         for file in self.record.files:
             found.setdefault((file.moment, file.path), file)
         return found
+
+    @cached_property
+    def _may_lack_files(self) -> bool:
+        """Whether files may have been lost with a part of the record.
+
+        The facts of a run stand before its samples, so a run that was cut off later has them all.
+        """
+        ends = self.record.end is not None
+        others = len(self.record.damage) > (not ends)
+        return others or (bool(self.record.damage) and not ends and not self.record.chunk_refs)
 
     @cached_property
     def _failed_patterns(self) -> tuple[tuple[Moment, str, int], ...]:
@@ -226,6 +237,8 @@ class Facts:
         paths = self._sorted_paths[moment]
         near = takewhile(lambda path: path.startswith(begin), islice(paths, bisect_left(paths, begin), None))
         found = tuple(self.read(path, moment) for path in near if path != pattern and fits(path, pattern))
+        if self._may_lack_files:
+            return (*found, Reading(pattern, State.UNREADABLE, "", _DAMAGED))
         whole = self.read(pattern, moment)
         left_out = (moment, pattern) in self._files and not whole.absent
         return (*found, whole) if left_out or not found else found

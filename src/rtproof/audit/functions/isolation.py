@@ -170,9 +170,14 @@ def _is_application(facts: Facts, thread: AuditedThread, wanted: frozenset[int])
     return thread.real_time and thread.cpus is not None and thread.cpus <= wanted
 
 
+NO_HANDLER = "As far as was read no interrupt has a handler, and no system is like that."
+
+
 def interrupts(facts: Facts, check: Check) -> Judgement:
     """Interrupts of devices that isolated CPUs serve."""
     found = read_interrupts(facts)
+    if not found.interrupts and any(reading.here for reading in found.readings):
+        return unknown([found.names], NO_HANDLER)
     movable = [one for one in found.interrupts if not one.per_cpu and not one.managed]
     return _judge_interrupts(facts, check, movable, found.readings)
 
@@ -187,6 +192,9 @@ def _judge_interrupts(facts: Facts, check: Check, chosen: Sequence[Interrupt], r
         hidden = [one for one in chosen if one.serving is None]
         if hidden:
             return unknown(read[:1], f"It is not known which CPUs serve the interrupt {hidden[0].label}.")
+        left_out = [one for source in check.read for one in facts.match(source) if one.path == source and not one.here]
+        if any(not reading.absent for reading in left_out):
+            return unknown([reading for reading in left_out if not reading.absent])
         return good(f"None of {len(chosen)} such interrupts is served by {cpu_words(wanted)}.", [only(read[0], "none")])
     numbers = {one.number for one in bad}
     shown = [reading for reading in read if int(reading.path.split("/")[3]) in numbers]
