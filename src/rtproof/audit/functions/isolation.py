@@ -13,7 +13,7 @@ from rtproof.audit.answers import cpu_words, first_missing, first_names, good_of
 from rtproof.audit.audit_model import Judgement
 from rtproof.audit.check import Check, Severity
 from rtproof.audit.conditions import ISOLATED, PARTITIONED, isolated_cpus, kernel_isolated_cpus
-from rtproof.audit.facts import Facts, Reading, parse_cpu_list, parse_cpu_mask
+from rtproof.audit.facts import Facts, Reading, State, parse_cpu_list, parse_cpu_mask
 from rtproof.audit.interrupts import SOFTIRQS, TABLE, Interrupt, counted, read_interrupts
 from rtproof.audit.readings import finding, good, not_applicable, unknown
 from rtproof.audit.system_threads import (
@@ -192,9 +192,9 @@ def _judge_interrupts(facts: Facts, check: Check, chosen: Sequence[Interrupt], r
         hidden = [one for one in chosen if one.serving is None]
         if hidden:
             return unknown(read[:1], f"It is not known which CPUs serve the interrupt {hidden[0].label}.")
-        left_out = [one for source in check.read for one in facts.match(source) if one.path == source and not one.here]
-        if any(not reading.absent for reading in left_out):
-            return unknown([reading for reading in left_out if not reading.absent])
+        left_out = [one for source in check.read for one in facts.match(source) if one.path == source]
+        if any(reading.state is State.UNREADABLE for reading in left_out):
+            return unknown([reading for reading in left_out if reading.state is State.UNREADABLE])
         return good(f"None of {len(chosen)} such interrupts is served by {cpu_words(wanted)}.", [only(read[0], "none")])
     numbers = {one.number for one in bad}
     shown = [reading for reading in read if int(reading.path.split("/")[3]) in numbers]
