@@ -1,22 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several functions of checks say alike: of threads, of CPUs, and of texts that nobody understands."""
+"""What several functions of checks say alike: of threads, of CPUs, and of lists of names."""
 
 from collections.abc import Collection, Iterable, Sequence
 
 from rtproof.audit.audit_model import Judgement
 from rtproof.audit.check import Check
 from rtproof.audit.facts import Reading
-from rtproof.audit.readings import good, missing, unknown
+from rtproof.audit.readings import good, hidden, missing, not_understood, unknown
 from rtproof.audit.system_threads import ThreadsRead
 from rtproof.core.printable import clean
 from rtproof.core.units import format_cpus
 
 MOST_NAMES = 5
-
-
-def not_understood(reading: Reading) -> Judgement:
-    """UNKNOWN, because a text means nothing to this version."""
-    return unknown([reading], f"{clean(reading.path)} holds what this version does not understand.")
 
 
 def only(reading: Reading, text: str) -> Reading:
@@ -38,7 +33,7 @@ def cpu_words(cpus: Collection[int]) -> str:
 
 def first_missing(readings: Sequence[Reading]) -> Reading | None:
     """The first reading that says nothing of the system: neither HERE nor ABSENT."""
-    return next((reading for reading in readings if not reading.here and not reading.absent), None)
+    return next(iter(hidden(readings)), None)
 
 
 def no_threads(check: Check, read: ThreadsRead) -> Judgement:
@@ -48,5 +43,5 @@ def no_threads(check: Check, read: ThreadsRead) -> Judgement:
 
 def good_of_all(read: ThreadsRead, sentence: str, shown: Reading) -> Judgement:
     """GOOD if no thread was hidden from the agent; UNKNOWN else."""
-    hidden = f"Not every thread is known: {read.hidden}."
-    return unknown([read.reading], hidden) if read.hidden else good(sentence, [shown])
+    sentence_of_hidden = f"Not every thread is known: {read.hidden}."
+    return unknown([read.reading], sentence_of_hidden) if read.hidden else good(sentence, [shown])

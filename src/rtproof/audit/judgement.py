@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from rtproof.audit import check_file, conditions, functions, readings
 from rtproof.audit.audit_model import Audit, CheckResult, Judgement, Outcome
@@ -96,12 +97,10 @@ def _why_not_of_version(facts: Facts, check: Check) -> Judgement | None:
 
 def _judge_values(facts: Facts, check: Check) -> Judgement:
     """Every file that was read must be good. What cannot be read makes it UNKNOWN, unless a finding is certain."""
-    found = [reading for source in check.read for reading in readings.read_source(facts, source)]
+    by_source = [readings.read_source(facts, source) for source in check.read]
+    there = [found for found in by_source if any(reading.here for reading in found)]
+    found = list(chain.from_iterable(by_source if check.every or not there else there[:1]))
     here = [reading for reading in found if reading.here]
-    if not check.every and here:
-        first = next(source for source in check.read if any(one.here for one in readings.read_source(facts, source)))
-        found = list(readings.read_source(facts, first))
-        here = [reading for reading in found if reading.here]
     if not here:
         return readings.missing(check, found)
     good = check.good_for.get(facts.request.purpose, check.good)
@@ -112,11 +111,9 @@ def _judge_values(facts: Facts, check: Check) -> Judgement:
     if bad:
         return Judgement(Outcome.FINDING, _finding(check, bad), readings.read_values(bad))
     if unclear:
-        sentence = f"{readings.read_value(unclear[0]).path} holds what this version does not understand."
-        return Judgement(Outcome.UNKNOWN, sentence, readings.read_values(unclear))
-    hidden = [reading for reading in found if not reading.here and not reading.absent]
-    if hidden:
-        return readings.unknown(hidden)
+        return readings.unknown(unclear, readings.not_understood(unclear[0]).sentence)
+    if readings.hidden(found):
+        return readings.unknown(readings.hidden(found))
     return Judgement(Outcome.GOOD, "", readings.read_values(here))
 
 

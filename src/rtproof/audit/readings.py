@@ -49,9 +49,19 @@ def absent(check: Check, readings: Sequence[Reading]) -> Judgement:
     )
 
 
-def finding(sentence: str, read: Sequence[Reading], severity: Severity | None = None) -> Judgement:
+def judgement(outcome: Outcome, sentence: str, read: Iterable[Reading], severity: Severity | None = None) -> Judgement:
+    """A judgement that shows these readings. severity: None for that of the check."""
+    return Judgement(outcome, sentence, read_values(read), severity)
+
+
+def not_understood(reading: Reading) -> Judgement:
+    """UNKNOWN, because a text means nothing to this version."""
+    return unknown([reading], f"{clean(reading.path)} holds what this version does not understand.")
+
+
+def finding(sentence: str, read: Iterable[Reading], severity: Severity | None = None) -> Judgement:
     """A finding. severity: None for that of the check."""
-    return Judgement(Outcome.FINDING, sentence, read_values(read), severity)
+    return judgement(Outcome.FINDING, sentence, read, severity)
 
 
 def good(sentence: str, read: Sequence[Reading]) -> Judgement:
@@ -61,9 +71,9 @@ def good(sentence: str, read: Sequence[Reading]) -> Judgement:
     return Judgement(Outcome.GOOD, sentence, read_values(read))
 
 
-def not_applicable(sentence: str, read: Sequence[Reading]) -> Judgement:
+def not_applicable(sentence: str, read: Iterable[Reading] = ()) -> Judgement:
     """NOT_APPLICABLE, because of what the sentence says."""
-    return Judgement(Outcome.NOT_APPLICABLE, sentence, read_values(read))
+    return judgement(Outcome.NOT_APPLICABLE, sentence, read)
 
 
 def hidden(read: Iterable[Reading]) -> list[Reading]:

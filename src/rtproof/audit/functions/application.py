@@ -5,12 +5,12 @@ import re
 from collections import defaultdict
 
 from rtproof.audit import readings
-from rtproof.audit.answers import cpu_words, first_names, no_threads, not_understood, only
+from rtproof.audit.answers import cpu_words, first_names, no_threads, only
 from rtproof.audit.audit_model import Judgement
 from rtproof.audit.check import Check, Severity
 from rtproof.audit.conditions import isolated_cpus
 from rtproof.audit.facts import Facts, Reading, parse_cpu_list
-from rtproof.audit.readings import finding, good, not_applicable, unknown
+from rtproof.audit.readings import finding, good, not_applicable, not_understood, unknown
 from rtproof.audit.system_threads import AuditedThread, application_threads
 from rtproof.core.units import whole_number
 from rtproof.record.contents import Moment

@@ -19,7 +19,7 @@ from rtproof.audit.facts import (
     split_command_line,
     split_word,
 )
-from rtproof.audit.readings import finding, good, hidden, missing, not_applicable, read_values, unknown
+from rtproof.audit.readings import finding, good, hidden, missing, not_applicable, not_understood, read_values, unknown
 from rtproof.audit.system_threads import in_container
 from rtproof.core.printable import clean
 from rtproof.core.units import format_cpus
@@ -322,7 +322,7 @@ def isolation(facts: Facts, check: Check) -> Judgement:
         return unknown(hidden((asked, file)))
     now = facts.cpus(file.path)
     if file.here and now is None:
-        return unknown((file,), f"{file.path} holds what this version does not understand.")
+        return not_understood(file)
     word = read_cpu_word("isolcpus", asked.word, facts.cpus(POSSIBLE), facts.kernel) if asked.here else None
     scheduled = word is None or (word.flags and not word.has_flag("domain"))
     if word and word.cpus and not scheduled and file.here and not word.cpus & (now or frozenset()):
@@ -355,7 +355,7 @@ def full_dynticks(facts: Facts, check: Check) -> Judgement:
         return unknown(hidden((file, asked)))
     now = facts.cpus(file.path)
     if file.here and now is None:
-        return unknown((file,), f"{file.path} holds what this version does not understand.")
+        return not_understood(file)
     if asked.here and not now:
         return finding("nohz_full is given, but no CPU runs without its tick.", (asked, file))
     if not now:
@@ -377,7 +377,7 @@ def default_interrupts(facts: Facts, check: Check) -> Judgement:
         return unknown((mask, asked))
     cpus = parse_cpu_mask(mask.word)
     if cpus is None:
-        return unknown((mask,), f"{mask.path} holds what this version does not understand.")
+        return not_understood(mask)
     both = cpus & isolated
     return finding(f"New interrupts may go to isolated CPUs: {_listed(both)}.", (mask, asked)) if both else good(
         "", (mask, asked)

@@ -2,7 +2,7 @@
 """Judge clocks: what tells the time, what raises the timer's interrupt, and who adjusts them."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from rtproof.audit import conditions, readings
 from rtproof.audit.audit_model import Judgement, Outcome
@@ -29,12 +29,6 @@ _SLOW = {
 }
 
 
-def _judgement(
-    outcome: Outcome, sentence: str, found: Iterable[Reading], severity: Severity | None = None
-) -> Judgement:
-    return Judgement(outcome, sentence, readings.read_values(found), severity)
-
-
 def clock_source(facts: Facts, check: Check) -> Judgement:
     """The clock source is quick to read, and stayed the same."""
     current = facts.read(CURRENT)
@@ -43,17 +37,17 @@ def clock_source(facts: Facts, check: Check) -> Judgement:
     end = facts.read(CURRENT, Moment.END)
     if end.here and end.word != current.word:
         sentence = f"The kernel left the clock source {current.word} for {end.word} while the facts were collected."
-        return _judgement(Outcome.FINDING, clean(sentence), [current, end])
+        return readings.finding(clean(sentence), [current, end])
     if current.word in _SLOW:
         available = facts.read(check.read[1])
         faster = [word for word in available.text.split() if word in _FAST]
         sentence = f"The time is read from {current.word}: {_SLOW[current.word]}. "
         sentence += f"{clean(faster[0])} is there as well." if faster else "The kernel offers no faster one."
-        return _judgement(Outcome.FINDING, sentence, [current, available])
+        return readings.finding(sentence, [current, available])
     if current.word in _FAST:
-        return readings.unknown([end]) if end.state is State.UNREADABLE else _judgement(Outcome.GOOD, "", [current])
+        return readings.unknown([end]) if end.state is State.UNREADABLE else readings.good("", [current])
     sentence = f"Nobody here knows how long it takes to read the clock source {clean(current.word)}."
-    return _judgement(Outcome.UNKNOWN, sentence, [current], Severity.LOW)
+    return readings.judgement(Outcome.UNKNOWN, sentence, [current], Severity.LOW)
 
 
 _OF_HOST = ("kvm-clock", "xen", "hyperv_clocksource_tsc_page", "hyperv_clocksource_msr")
@@ -64,7 +58,7 @@ def time_stamp_counter(facts: Facts, check: Check) -> Judgement:
     current, cpu = facts.read(CURRENT), facts.read("/proc/cpuinfo")
     if current.word in _OF_HOST:
         sentence = f"The time comes from the host, as {clean(current.word)}."
-        return _judgement(Outcome.NOT_APPLICABLE, sentence, [current])
+        return readings.not_applicable(sentence, [current])
     lines = [line for line in facts.read("kernel-log").text.splitlines() if re.search(r"(?i)\btsc\b.*unstable", line)]
     if lines:
         return _distrust(current, re.sub(r"^(<\d+>)?\[[ \d.]+\] *", "", lines[-1]).rstrip("."))
@@ -72,7 +66,7 @@ def time_stamp_counter(facts: Facts, check: Check) -> Judgement:
         return readings.unknown([current, cpu])
     if current.word not in ("tsc", "tsc-early"):
         sentence = f"The time does not come from the TSC, but from {clean(current.word)}."
-        return _judgement(Outcome.NOT_APPLICABLE, sentence, [current])
+        return readings.not_applicable(sentence, [current])
     return _promised(current, cpu)
 
 
@@ -83,16 +77,16 @@ def _promised(current: Reading, cpu: Reading) -> Judgement:
     lacking = [flag for flag in ("constant_tsc", "nonstop_tsc") if any(flag not in row.split() for row in flags)]
     if lacking:
         read = Reading("flags in /proc/cpuinfo", State.HERE, flags[0])
-        return _judgement(Outcome.FINDING, f"The CPU does not promise {' and '.join(lacking)}.", [read])
-    return _judgement(Outcome.GOOD, "", [current])
+        return readings.finding(f"The CPU does not promise {' and '.join(lacking)}.", [read])
+    return readings.good("", [current])
 
 
 def _distrust(current: Reading, line: str) -> Judgement:
     found = [current, Reading("kernel-log", State.HERE, line)]
     if current.word in ("tsc", "tsc-early"):
         sentence = f"The time comes from the TSC, and the kernel's log says not to trust it: {clean(line)}."
-        return _judgement(Outcome.CONFLICTING, sentence, found)
-    return _judgement(Outcome.FINDING, f"The kernel does not trust the TSC: {clean(line)}.", found)
+        return readings.judgement(Outcome.CONFLICTING, sentence, found)
+    return readings.finding(f"The kernel does not trust the TSC: {clean(line)}.", found)
 
 
 _CPU_TIMERS = re.compile(
@@ -127,16 +121,16 @@ def _judge_timers(found: Reading, timers: Mapping[int, str], waiting: frozenset[
     shown = [Reading(found.path, found.state, f"CPU {cpu}: {name}") for cpu, name in list(timers.items())[:4]]
     if slow:
         sentence = f"The timer of CPU {slow[0]} is {clean(timers[slow[0]])}, which is slow to program or shared."
-        return _judgement(Outcome.FINDING, sentence, shown)
+        return readings.finding(sentence, shown)
     if broadcast:
         sentence = f"The timer of CPU {broadcast[0]} stops in deep idle states; another CPU must wake it up then."
-        return _judgement(Outcome.FINDING, sentence, shown)
+        return readings.finding(sentence, shown)
     if strange:
         sentence = f"Nobody here knows how fast the timer {clean(timers[strange[0]])} of CPU {strange[0]} is."
-        return _judgement(Outcome.UNKNOWN, sentence, shown, Severity.LOW)
+        return readings.judgement(Outcome.UNKNOWN, sentence, shown, Severity.LOW)
     if not timers:
         return readings.unknown([found], f"{found.path} does not name the timers of the isolated CPUs.")
-    return _judgement(Outcome.GOOD, "", shown)
+    return readings.good("", shown)
 
 
 _QUALIFIED = KernelVersion(5, 17)
@@ -150,17 +144,17 @@ def watchdog(facts: Facts, check: Check) -> Judgement:
     if not available.here:
         return readings.missing(check, [available])
     if not {"tsc", "tsc-early"} & set(available.word.split()):
-        return _judgement(Outcome.NOT_APPLICABLE, "The kernel has no TSC to check.", [available])
+        return readings.not_applicable("The kernel has no TSC to check.", [available])
     if not words.here and not words.absent:
         return readings.unknown([words])
     if words.word in ("nowatchdog", "reliable"):
-        return _judgement(Outcome.GOOD, "", [words])
+        return readings.good("", [words])
     option = facts.option("CLOCKSOURCE_WATCHDOG")
     if not option.here:
         sentence = "It is not known whether the kernel was built with CLOCKSOURCE_WATCHDOG."
         return readings.unknown([option], sentence)
-    return _without_watchdog(facts, option) or _judgement(
-        Outcome.FINDING, "A timer checks the clock source twice a second, each time on another CPU.", [option, words]
+    return _without_watchdog(facts, option) or readings.finding(
+        "A timer checks the clock source twice a second, each time on another CPU.", [option, words]
     )
 
 
@@ -175,7 +169,7 @@ def _without_watchdog(facts: Facts, option: Reading) -> Judgement | None:
     trusted = bool(flags) and all(flag in row.split() for row in flags for flag in _TRUSTED)
     if not trusted or len(nodes) > 2:
         return None
-    return _judgement(Outcome.GOOD, "The kernel trusts this TSC and does without the watchdog.", [option])
+    return readings.good("The kernel trusts this TSC and does without the watchdog.", [option])
 
 
 _LEAST_SLEEP_NS = 10_000_000
@@ -197,9 +191,9 @@ def adjustments(facts: Facts, check: Check) -> Judgement:
         return readings.unknown([start, end], readings.COUNT_FELL)
     if slept > _LEAST_SLEEP_NS:
         sentence = f"The machine was suspended for {slept / 1e9:.1f} s between the two moments."
-        return _judgement(Outcome.FINDING, sentence, [start, end], Severity.HIGH)
+        return readings.finding(sentence, [start, end], Severity.HIGH)
     if before["frequency_ppb"] != after["frequency_ppb"] or int(after["offset_ns"]):
         sentence = f"A time service adjusts the clock: its rate was {before['frequency_ppb']} and then "
         sentence += f"{after['frequency_ppb']} ppb, with {after['offset_ns']} ns still to correct."
-        return _judgement(Outcome.FINDING, sentence, [start, end])
-    return _judgement(Outcome.GOOD, "", [start, end])
+        return readings.finding(sentence, [start, end])
+    return readings.good("", [start, end])

@@ -8,7 +8,7 @@ from rtproof.audit import conditions
 from rtproof.audit.audit_model import Judgement, Outcome
 from rtproof.audit.check import Check, Severity
 from rtproof.audit.facts import Facts, KernelVersion, Reading, parse_cpu_list
-from rtproof.audit.readings import missing, read_value, read_values, unknown
+from rtproof.audit.readings import hidden, missing, not_understood, read_value, read_values, unknown
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
 from rtproof.record.contents import Moment
@@ -45,7 +45,7 @@ def console_level(facts: Facts, check: Check) -> Judgement:
         return missing(check, [printk])
     level = re.match(r"(\d{1,9})\s", printk.text)
     if not level:
-        return unknown([printk], f"{_PRINTK} holds what this version does not understand.")
+        return not_understood(printk)
     read = read_values([printk, consoles])
     if int(level[1]) <= _ONLY_EMERGENCIES:
         return Judgement(Outcome.GOOD, "Only emergencies go to the console.", read)
@@ -122,9 +122,9 @@ def tracing(facts: Facts, check: Check) -> Judgement:
     if on:
         value = read_value(on[0])
         return Judgement(Outcome.FINDING, f"The kernel traces: {value.path} is {value.value}.", read_values(on))
-    hidden = [reading for reading in needed if not reading.here]
-    if hidden:
-        return missing(check, hidden)
+    unread = [reading for reading in needed if not reading.here]
+    if unread:
+        return missing(check, unread)
     return Judgement(Outcome.GOOD, "", read_values([*needed, *others]))
 
 
@@ -184,7 +184,7 @@ def lockup_detector(facts: Facts, check: Check) -> Judgement:
             return unknown([watchdog], f"Kernels before {_WATCHDOG_SINCE} do not tell it in this file.")
         return missing(check, [watchdog])
     if watchdog.word not in ("0", "1"):
-        return unknown([watchdog], f"{watchdog.path} holds what this version does not understand.")
+        return not_understood(watchdog)
     if watchdog.word == "0":
         return Judgement(Outcome.GOOD, "The detector is off.", read_values([watchdog]))
     return _watched_cpus(facts, watchdog)
@@ -210,7 +210,7 @@ def hung_tasks(facts: Facts, check: Check) -> Judgement:
     if not timeout.here:
         return missing(check, [timeout])
     if seconds is None or seconds < 0:
-        return unknown([timeout], f"{timeout.path} holds what this version does not understand.")
+        return not_understood(timeout)
     if seconds and seconds < _LONG_HUNG_S:
         sentence = f"The kernel looks through all threads every {seconds} s."
         return Judgement(Outcome.FINDING, sentence, read_values([timeout]))
@@ -232,14 +232,14 @@ def hardware_watchdog(facts: Facts, _: Check) -> Judgement:
         return Judgement(Outcome.UNKNOWN, "There is a watchdog, and the kernel does not tell whether it is fed.", read)
     if old.absent and (folder.absent or folder.here):
         return Judgement(Outcome.FINDING, "There is no hardware watchdog.", read)
-    return unknown([reading for reading in (folder, old) if not reading.here and not reading.absent])
+    return unknown(hidden((folder, old)))
 
 
 def panics(facts: Facts, check: Check) -> Judgement:
     """Which troubles make the machine panic, and what it does then."""
     readings = [facts.read(path) for path in check.read]
     after, *causes = readings
-    hidden = [reading for reading in readings if not reading.here and not reading.absent]
+    lost = hidden(readings)
     known = [reading for reading in readings if reading.here]
     wrong = [reading for reading in known if reading.number() is None]
     if wrong:
@@ -248,7 +248,7 @@ def panics(facts: Facts, check: Check) -> Judgement:
     if on:
         sentence = f"The machine panics after {' or '.join(on)}, and then {_after_panic(after)}."
         return Judgement(Outcome.FINDING, sentence, read_values(known))
-    if hidden or not known:
+    if lost or not known:
         return missing(check, readings)
     return Judgement(Outcome.GOOD, "Neither a lock-up nor a stall makes the machine panic.", read_values(known))
 

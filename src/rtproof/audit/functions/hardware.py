@@ -9,7 +9,16 @@ from rtproof.audit import conditions
 from rtproof.audit.audit_model import Judgement, Outcome, ReadValue
 from rtproof.audit.check import Check, Severity
 from rtproof.audit.facts import Facts, Reading
-from rtproof.audit.readings import COUNT_FELL, LONGEST_VALUE, missing, read_value, read_values, two_moments, unknown
+from rtproof.audit.readings import (
+    COUNT_FELL,
+    LONGEST_VALUE,
+    hidden,
+    missing,
+    read_value,
+    read_values,
+    two_moments,
+    unknown,
+)
 from rtproof.audit.system_threads import AuditedThread, all_threads, in_container
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
@@ -100,8 +109,8 @@ def host_of_guests(facts: Facts, _: Check) -> Judgement:
     says = [*_of_guests(facts, guests), *(f"{value.path} is {value.value}" for value in read_values(wrong))]
     if says:
         return Judgement(Outcome.FINDING, f"{'; '.join(says)}.", read_values(wrong))
-    hidden = [reading for reading in readings if not reading.here and not reading.absent]
-    return unknown(hidden) if hidden else Judgement(Outcome.GOOD, "", read_values(readings))
+    lost = hidden(readings)
+    return unknown(lost) if lost else Judgement(Outcome.GOOD, "", read_values(readings))
 
 
 def _of_guests(facts: Facts, guests: Sequence[AuditedThread]) -> list[str]:
@@ -213,9 +222,8 @@ def devices_on_usb(facts: Facts, check: Check) -> Judgement:
     if on_usb:
         names = ", ".join(sorted({_device(reading.path) for reading in on_usb}))
         return Judgement(Outcome.FINDING, f"These are on USB: {clean(names)}.", read_values(on_usb))
-    hidden = [reading for reading in links if not reading.here and not reading.absent]
-    if hidden:
-        return unknown(hidden)
+    if hidden(links):
+        return unknown(hidden(links))
     strange = [reading for reading in links if reading.here and "devices/" not in reading.text]
     if strange:
         return unknown(strange, f"{clean(strange[0].path)} does not lead to a device.")

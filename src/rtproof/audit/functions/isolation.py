@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from rtproof.audit import readings
-from rtproof.audit.answers import cpu_words, first_missing, first_names, good_of_all, no_threads, not_understood, only
+from rtproof.audit.answers import cpu_words, first_missing, first_names, good_of_all, no_threads, only
 from rtproof.audit.audit_model import Judgement
 from rtproof.audit.check import Check, Severity
 from rtproof.audit.conditions import ISOLATED, PARTITIONED, isolated_cpus, kernel_isolated_cpus
 from rtproof.audit.facts import Facts, Reading, State, parse_cpu_list, parse_cpu_mask
 from rtproof.audit.interrupts import SOFTIRQS, TABLE, Interrupt, counted, read_interrupts
-from rtproof.audit.readings import finding, good, not_applicable, unknown
+from rtproof.audit.readings import finding, good, not_applicable, not_understood, unknown
 from rtproof.audit.system_threads import (
     AuditedThread,
     ThreadsRead,

@@ -3,7 +3,6 @@
 
 import math
 import re
-from collections.abc import Iterable
 
 from rtproof.audit import conditions, readings
 from rtproof.audit.audit_model import Judgement, Outcome
@@ -13,16 +12,6 @@ from rtproof.core.printable import clean
 
 THP = "/sys/kernel/mm/transparent_hugepage"
 _MODES = ("always", "madvise", "never", "inherit")
-
-
-def _judgement(
-    outcome: Outcome, sentence: str, found: Iterable[Reading], severity: Severity | None = None
-) -> Judgement:
-    return Judgement(outcome, sentence, readings.read_values(found), severity)
-
-
-def _not_understood(reading: Reading) -> Judgement:
-    return readings.unknown([reading], f"{clean(reading.path)} holds what this version does not understand.")
 
 
 def _mode(reading: Reading) -> str | None:
@@ -39,14 +28,12 @@ def huge_pages(facts: Facts, check: Check) -> Judgement:
     here = [main, *(one for one in sizes if one.here)]
     always = [one for one in here if _mode(one) == "always"]
     if always:
-        return _judgement(
-            Outcome.FINDING, f"The kernel makes huge pages of any memory: {clean(always[0].word)}.", always
-        )
+        return readings.finding(f"The kernel makes huge pages of any memory: {clean(always[0].word)}.", always)
     strange = [one for one in here if _mode(one) is None]
     if strange:
-        return _not_understood(strange[0])
+        return readings.not_understood(strange[0])
     lost = [one for one in sizes if one.state is State.UNREADABLE]
-    return readings.unknown(lost) if lost else _judgement(Outcome.GOOD, "", [main])
+    return readings.unknown(lost) if lost else readings.good("", [main])
 
 
 def khugepaged(facts: Facts, check: Check) -> Judgement:
@@ -57,15 +44,15 @@ def khugepaged(facts: Facts, check: Check) -> Judgement:
     sizes = [one for one in facts.match(f"{THP}/hugepages-*/enabled") if one.here]
     modes = {_mode(one) for one in (main, *sizes)}
     if main.here and modes <= {"never", "inherit"}:
-        return _judgement(Outcome.NOT_APPLICABLE, "Huge pages are off, so that the thread does not run.", [main])
+        return readings.not_applicable("Huge pages are off, so that the thread does not run.", [main])
     if not defrag.here:
         return readings.missing(check, [defrag])
     if defrag.word not in ("0", "1"):
-        return _not_understood(defrag)
+        return readings.not_understood(defrag)
     if defrag.word == "0":
-        return _judgement(Outcome.GOOD, "", [defrag])
+        return readings.good("", [defrag])
     sentence = "khugepaged moves memory in the background to make room for huge pages."
-    return _judgement(Outcome.FINDING, sentence, [main, defrag])
+    return readings.finding(sentence, [main, defrag])
 
 
 def same_pages(facts: Facts, check: Check) -> Judgement:
@@ -74,10 +61,10 @@ def same_pages(facts: Facts, check: Check) -> Judgement:
     if not run.here:
         return readings.missing(check, [run])
     if run.word not in ("0", "1", "2"):
-        return _not_understood(run)
+        return readings.not_understood(run)
     if run.word == "1":
-        return _judgement(Outcome.FINDING, "The kernel merges pages that are alike.", [run, sharing])
-    return _judgement(Outcome.GOOD, "", [run]) if run.word == "2" else _merged_before(run, sharing)
+        return readings.finding("The kernel merges pages that are alike.", [run, sharing])
+    return readings.good("", [run]) if run.word == "2" else _merged_before(run, sharing)
 
 
 def _merged_before(run: Reading, sharing: Reading) -> Judgement:
@@ -87,8 +74,8 @@ def _merged_before(run: Reading, sharing: Reading) -> Judgement:
         return readings.unknown([sharing], f"It is not known whether pages are still merged: {why}.")
     if shared:
         sentence = f"No more pages are merged, but {shared:,} still are; a write to one of them faults."
-        return _judgement(Outcome.FINDING, sentence, [run, sharing], Severity.LOW)
-    return _judgement(Outcome.GOOD, "", [run, sharing])
+        return readings.finding(sentence, [run, sharing], Severity.LOW)
+    return readings.good("", [run, sharing])
 
 
 _SWAP_HEAD = re.compile(r"Filename\s+Type\s+Size\s+Used\s+Priority")
@@ -101,10 +88,10 @@ def swap(facts: Facts, check: Check) -> Judgement:
         return readings.missing(check, [found])
     rows = [row.split() for row in found.text.splitlines() if row.strip()]
     if not rows or not _SWAP_HEAD.match(found.text.lstrip()):
-        return _not_understood(found)
+        return readings.not_understood(found)
     places = [row[0] for row in rows[1:]]
     if not places:
-        return _judgement(Outcome.GOOD, "There is no swap.", [found])
+        return readings.good("There is no swap.", [found])
     sentence = f"Memory may be swapped out to {clean(places[0])}" + (
         f" and {len(places) - 1} more" if places[1:] else ""
     )
@@ -112,12 +99,12 @@ def swap(facts: Facts, check: Check) -> Judgement:
     sizes = {key: int(kb) for key, kb in re.findall(r"(?m)^(VmLck|VmRSS|VmSwap):\s+(\d{1,15}) kB$", process.text)}
     if len(sizes) < 3:
         why = "" if facts.request.pid is None else ", and it is not known whether the application is locked"
-        return _judgement(Outcome.FINDING, f"{sentence}{why}.", [found, process] if why else [found])
+        return readings.finding(f"{sentence}{why}.", [found, process] if why else [found])
     if sizes["VmSwap"] == 0 and sizes["VmLck"] >= sizes["VmRSS"] > 0:
         sentence += "; the application is locked into memory, but the rest of the system may wait for the disk."
-        return _judgement(Outcome.FINDING, sentence, [found, process], Severity.LOW)
+        return readings.finding(sentence, [found, process], Severity.LOW)
     sentence += f"; the application has locked {sizes['VmLck']:,} kB of {sizes['VmRSS']:,} kB."
-    return _judgement(Outcome.FINDING, sentence, [found, process], Severity.HIGH)
+    return readings.finding(sentence, [found, process], Severity.HIGH)
 
 
 def overcommit(facts: Facts, check: Check) -> Judgement:
@@ -126,16 +113,16 @@ def overcommit(facts: Facts, check: Check) -> Judgement:
     if not mode.here:
         return readings.missing(check, [mode])
     if mode.word not in ("0", "1", "2"):
-        return _not_understood(mode)
+        return readings.not_understood(mode)
     if mode.word == "2":
-        return _judgement(Outcome.GOOD, "", [mode])
+        return readings.good("", [mode])
     sizes = {key: int(kb) for key, kb in re.findall(r"(?m)^(CommitLimit|Committed_AS):\s+(\d{1,15}) kB$", memory.text)}
     sentence = "The kernel promises more memory than it has" + (", without any limit." if mode.word == "1" else ".")
     if len(sizes) == 2:
         fits = sizes["Committed_AS"] <= _ROOM * sizes["CommitLimit"]
         sentence += f" Of a limit of {sizes['CommitLimit']:,} kB, {sizes['Committed_AS']:,} kB are promised: "
         sentence += "mode 2 would fit now." if fits else "mode 2 would refuse memory soon, so leave it."
-    return _judgement(Outcome.FINDING, sentence, [mode])
+    return readings.finding(sentence, [mode])
 
 
 _ROOM = 0.8
@@ -149,17 +136,15 @@ def statistics(facts: Facts, check: Check) -> Judgement:
         return readings.missing(check, [found])
     seconds = found.number()
     if seconds is None or seconds < 0:
-        return _not_understood(found)
+        return readings.not_understood(found)
     if seconds >= 10:
-        return _judgement(Outcome.GOOD, "", [found])
+        return readings.good("", [found])
     wanted = conditions.isolated_cpus(facts)
     lists = [facts.cpus(f"/sys/devices/system/cpu/{name}") for name in ("isolated", "nohz_full")]
     isolated = frozenset().union(*(cpus for cpus in lists if cpus))
     if facts.kernel and not facts.kernel.is_before(_SKIPS_ISOLATED) and wanted and wanted <= isolated:
-        return _judgement(Outcome.GOOD, f"Since {_SKIPS_ISOLATED} the kernel leaves isolated CPUs alone.", [found])
-    return _judgement(
-        Outcome.FINDING, f"A worker collects the counts of memory on each CPU every {seconds} s.", [found]
-    )
+        return readings.good(f"Since {_SKIPS_ISOLATED} the kernel leaves isolated CPUs alone.", [found])
+    return readings.finding(f"A worker collects the counts of memory on each CPU every {seconds} s.", [found])
 
 
 DIRTY = "/proc/sys/vm/dirty"
@@ -174,14 +159,14 @@ def dirty_memory(facts: Facts, check: Check) -> Judgement:
         return readings.missing(check, pair) if size.state is ratio.state else readings.unknown(pair)
     n_bytes, percent = size.number(), ratio.number()
     if n_bytes is None or percent is None or min(n_bytes, percent) < 0:
-        return _not_understood(size if n_bytes is None else ratio)
+        return readings.not_understood(size if n_bytes is None else ratio)
     if n_bytes and percent:
         sentence = "Both dirty_bytes and dirty_ratio are set, which a kernel never shows: each sets the other to 0."
-        return _judgement(Outcome.CONFLICTING, sentence, pair)
+        return readings.judgement(Outcome.CONFLICTING, sentence, pair)
     if n_bytes > _MOST_BYTES or percent > _MOST_PERCENT:
         most = f"{n_bytes:,} bytes" if n_bytes else f"{percent} % of the memory"
-        return _judgement(Outcome.FINDING, f"Up to {most} may wait to be written to disk.", pair)
-    return _judgement(Outcome.GOOD, "", pair)
+        return readings.finding(f"Up to {most} may wait to be written to disk.", pair)
+    return readings.good("", pair)
 
 
 def reserve(facts: Facts, check: Check) -> Judgement:
@@ -192,7 +177,7 @@ def reserve(facts: Facts, check: Check) -> Judgement:
         return readings.missing(check, [found])
     least, factor = found.number(), boost.number()
     if least is None or (boost.here and factor is None):
-        return _not_understood(found if least is None else boost)
+        return readings.not_understood(found if least is None else boost)
     sizes = dict(re.findall(r"(?m)^(LowTotal|MemTotal):\s+(\d{1,15}) kB$", memory.text))
     total = sizes.get(
         "LowTotal", sizes.get("MemTotal")
@@ -200,13 +185,13 @@ def reserve(facts: Facts, check: Check) -> Judgement:
     usual = min(math.isqrt(int(total) * 16), 65536) if total else None
     if usual is not None and least < usual // 2:
         sentence = f"The kernel keeps only {least:,} kB free; by itself it would keep about {usual:,} kB."
-        return _judgement(Outcome.FINDING, sentence, [found])
+        return readings.finding(sentence, [found])
     if factor:
         sentence = "After memory was fragmented, the kernel frees more than it needs (watermark_boost_factor)."
-        return _judgement(Outcome.FINDING, sentence, [boost])
+        return readings.finding(sentence, [boost])
     if usual is None or not (boost.here or boost.absent):
         return readings.unknown([memory, boost])
-    return _judgement(Outcome.GOOD, "", [found, boost])
+    return readings.good("", [found, boost])
 
 
 _EVENTS = re.compile(
@@ -232,9 +217,8 @@ def events(facts: Facts, check: Check) -> Judgement:
     grown = {name: n for name, n in change.items() if n}
     if grown:
         words = ", ".join(f"{name} +{n:,}" for name, n in grown.items())
-        return _judgement(
-            Outcome.FINDING,
+        return readings.finding(
             f"Between the two moments: {words}.",
             [one for one in shown if one.path.split()[0] in grown],
         )
-    return _judgement(Outcome.GOOD, "", shown[:1])
+    return readings.good("", shown[:1])

@@ -9,6 +9,7 @@ from rtproof.audit import conditions, readings
 from rtproof.audit.audit_model import Judgement, Outcome
 from rtproof.audit.check import Check, Severity
 from rtproof.audit.facts import Facts, Reading, State
+from rtproof.audit.readings import not_understood
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
 
@@ -18,18 +19,8 @@ _ROUNDED = 0.02
 """Two frequencies that differ by less than this share are one. Kernel and hardware round them."""
 
 
-def _finding(
-    sentence: str, found: Iterable[Reading], severity: Severity | None = None, outcome: Outcome = Outcome.FINDING
-) -> Judgement:
-    return Judgement(outcome, sentence, readings.read_values(found), severity)
-
-
 def _good(found: Iterable[Reading], sentence: str = "") -> Judgement:
-    return _finding(sentence, found, None, Outcome.GOOD)
-
-
-def _not_applicable(sentence: str, found: Iterable[Reading] = ()) -> Judgement:
-    return _finding(sentence, found, None, Outcome.NOT_APPLICABLE)
+    return readings.judgement(Outcome.GOOD, sentence, found)
 
 
 def _folder(reading: Reading) -> str:
@@ -139,7 +130,7 @@ def governor(facts: Facts, check: Check) -> Judgement:
     if loose:
         first = loose[0]
         sentence = f"The governor {first.governor.word} changes the frequency of {first.name}{first.limits}."
-        return _finding(sentence + _others(len(loose)), [one.governor for one in loose])
+        return readings.finding(sentence + _others(len(loose)), [one.governor for one in loose])
     return _vanished(lost) if lost else _good(one.governor for one in policies)
 
 
@@ -158,7 +149,7 @@ def fixed_frequency(facts: Facts, check: Check) -> Judgement:
         held = all(one.governor.word == "performance" for one in loose)
         sentence = f"The frequency of {first.name} is not fixed{first.limits}; its governor is {first.governor.word}."
         found = [reading for one in loose for reading in (one.low, one.high)]
-        return _finding(clean(sentence) + _others(len(loose)), found, Severity.LOW if held else None)
+        return readings.finding(clean(sentence) + _others(len(loose)), found, Severity.LOW if held else None)
     lost += [reading for one in policies for reading in (one.low, one.high) if reading.number() is None]
     lost += readings.two_moments(facts, f"{CPU}/cpufreq/policy*/scaling_cur_freq").missing
     if lost:
@@ -172,7 +163,7 @@ def _moved_frequency(facts: Facts, severity: Severity | None) -> Judgement | Non
             before, after = start.number(), end.number()
             if before and after and abs(after - before) > _ROUNDED * max(before, after):
                 sentence = f"The frequency of {_name(start)} went from {before:,} to {after:,} kHz between two looks."
-                return _finding(sentence, [start, end], severity)
+                return readings.finding(sentence, [start, end], severity)
     return None
 
 
@@ -190,7 +181,7 @@ def turbo(facts: Facts, check: Check) -> Judgement:
     if state == "off" or (wanted and state in wanted.one_of):
         lost = [one for one in found if one.state is State.UNREADABLE]
         return readings.unknown(lost) if lost else _good(here, f"The boost of the frequency is {state}.")
-    return _finding("The CPU may exceed its rated frequency, as heat and its neighbours allow.", here)
+    return readings.finding("The CPU may exceed its rated frequency, as heat and its neighbours allow.", here)
 
 
 def _boosts(reading: Reading) -> bool | None:
@@ -211,7 +202,7 @@ def uncore(facts: Facts, check: Check) -> Judgement:
     if loose:
         least, most = _numbers(loose[0])
         sentence = f"The clock of cache and mesh of {_name(loose[0][0])} moves between {least:,} and {most:,} kHz."
-        return _finding(sentence + _others(len(loose)), [one for pair in loose for one in pair])
+        return readings.finding(sentence + _others(len(loose)), [one for pair in loose for one in pair])
     lost = [one for pair in pairs for one in pair if one.number() is None] + _lost(facts, low)
     return _vanished(lost) if lost else _good(here)
 
@@ -305,7 +296,11 @@ def _own_limit_us(reading: Reading) -> int | None:
 def idle_states_but_arm(facts: Facts, check: Check) -> Judgement:
     """As ``idle_states``; the states of Arm have a check of their own."""
     arm = conditions.CONDITIONS["arm"](facts)
-    return _not_applicable("On Arm, pm.idle.arm judges the idle states.") if arm.holds else idle_states(facts, check)
+    return (
+        readings.not_applicable("On Arm, pm.idle.arm judges the idle states.")
+        if arm.holds
+        else idle_states(facts, check)
+    )
 
 
 def idle_states(facts: Facts, check: Check) -> Judgement:
@@ -314,7 +309,7 @@ def idle_states(facts: Facts, check: Check) -> Judgement:
     here = [one for one in found if one.here]
     driver = facts.read(f"{CPU}/cpuidle/current_driver")
     if driver.word == "haltpoll" or any(_idle_state(facts, one).name.startswith("haltpoll") for one in here):
-        return _not_applicable("In this virtual machine the host decides how an idle CPU sleeps.", [driver])
+        return readings.not_applicable("In this virtual machine the host decides how an idle CPU sleeps.", [driver])
     if not here:
         return _nothing(check, found)
     concerned = _concerned(facts, here)
@@ -358,7 +353,7 @@ def _deep_finding(facts: Facts, check: Check, deep: Sequence[_IdleState], reques
         sentence += f" So may {quantity(len(cpus) - 1, 'other CPU')}."
     if request.measuring:
         sentence += f" {clean(request.holders[0])} forbids it now, but only while it measures."
-    return _finding(sentence, [worst.reading])
+    return readings.finding(sentence, [worst.reading])
 
 
 def _shallow(facts: Facts, check: Check, states: Sequence[_IdleState]) -> Judgement:
@@ -386,7 +381,7 @@ def latency_request(facts: Facts, check: Check) -> Judgement:
         return _good(found[:1], "Nobody asks for anything, so that the idle states are those of production.")
     if request.measuring:
         sentence = f"{clean(request.holders[0])} asks for at most {request.us} us while it measures; without it, "
-        return _finding(sentence + "CPUs may sleep deeper than what was measured.", found)
+        return readings.finding(sentence + "CPUs may sleep deeper than what was measured.", found)
     if request.holders:
         return _good(found, f"{clean(request.holders[0])} asks for at most {request.us} us, as long as it runs.")
     sentence = f"Something asks for at most {request.us} us; no process was seen that does, so perhaps a driver does."
@@ -399,11 +394,7 @@ def _unknown_request(check: Check, request: _Request) -> Judgement:
             "/dev/cpu_dma_latency is not there, although this kernel has idle states: perhaps a container hides it."
         )
         return readings.unknown([request.reading], sentence)
-    return _not_understood(request.reading) if request.reading.here else readings.missing(check, [request.reading])
-
-
-def _not_understood(reading: Reading) -> Judgement:
-    return readings.unknown([reading], f"{clean(reading.path)} holds what this version does not understand.")
+    return not_understood(request.reading) if request.reading.here else readings.missing(check, [request.reading])
 
 
 def own_limits(facts: Facts, check: Check) -> Judgement:
@@ -414,16 +405,18 @@ def own_limits(facts: Facts, check: Check) -> Judgement:
         return _nothing(check, found)
     strange = [one for one in here if one.word != "n/a" and (one.number() is None or (one.number() or 0) < 0)]
     if strange:
-        return _not_understood(strange[0])
+        return not_understood(strange[0])
     open_ones = [one for one in here if one.word != "n/a" and not one.number()]
     if len(open_ones) == len(here):
-        return _not_applicable("No CPU has a limit of its own: 0 means any latency, and n/a means none.", here[:1])
+        return readings.not_applicable(
+            "No CPU has a limit of its own: 0 means any latency, and n/a means none.", here[:1]
+        )
     if open_ones:
         sentence = f"{clean(open_ones[0].path)} is 0, which allows any latency; other CPUs have a limit."
-        return _finding(sentence, open_ones)
+        return readings.finding(sentence, open_ones)
     wide = [one for one in here if (one.number() or 0) > _budget(facts, check)]
     if wide:
-        return _finding(f"{clean(wide[0].path)} allows more than {_budget_words(facts, check)}.", wide)
+        return readings.finding(f"{clean(wide[0].path)} allows more than {_budget_words(facts, check)}.", wide)
     lost = _lost(facts, _concerned(facts, [one for one in found if not one.here]))
     return _vanished(lost) if lost else _good(here)
 
@@ -436,13 +429,13 @@ def idle_words(facts: Facts, check: Check) -> Judgement:
         return readings.unknown(both)
     given = [one for one in both if one.here]
     if not given:
-        return _not_applicable("The command line says nothing of idle states.", both)
+        return readings.not_applicable("The command line says nothing of idle states.", both)
     strange = [one for one in given if one.number() is None]
     if strange:
-        return _not_understood(strange[0])
+        return not_understood(strange[0])
     if intel.number() == 0 and (acpi.number() is None or (acpi.number() or 0) > 1):
         sentence = "intel_idle.max_cstate=0 only puts another driver, acpi_idle, in its place; deep states remain."
-        return _finding(sentence, both)
+        return readings.finding(sentence, both)
     return _good(given)
 
 
@@ -457,12 +450,12 @@ def halt_polling(facts: Facts, check: Check) -> Judgement:
         return readings.unknown([found])
     if found.absent or (governor_here.here and governor_here.word != "haltpoll"):
         sentence = "Each time a CPU is idle it leaves the virtual machine, and the host must schedule it to wake up."
-        return _finding(sentence, [found, governor_here], Severity.LOW)
+        return readings.finding(sentence, [found, governor_here], Severity.LOW)
     ns = found.number()
     if ns is None:
-        return _not_understood(found)
+        return not_understood(found)
     if ns == 0:
-        return _finding("An idle CPU does not poll, and leaves the virtual machine at once.", [found])
+        return readings.finding("An idle CPU does not poll, and leaves the virtual machine at once.", [found])
     return _good([found]) if governor_here.here else readings.unknown([governor_here])
 
 
@@ -476,25 +469,25 @@ def links(facts: Facts, check: Check) -> Judgement:
         return readings.missing(check, [policy])
     chosen = re.search(r"\[(performance|default|powersave|powersupersave)\]", policy.word)
     if not chosen:
-        return _not_understood(policy)
+        return not_understood(policy)
     if "save" in chosen[1]:
-        return _finding(f"The links of PCIe devices may sleep: the policy is {chosen[1]}.", [policy])
+        return readings.finding(f"The links of PCIe devices may sleep: the policy is {chosen[1]}.", [policy])
     found = [one for name in ("l0s", "l1") for one in facts.match(f"/sys/bus/pci/devices/*/link/{name}_aspm")]
     asleep = [one for one in found if one.word == "1"]
     if asleep:
         sentence = f"The link of PCIe device {_device(asleep[0])} may sleep.{_others(len(asleep))}"
-        return _finding(sentence, asleep, Severity.LOW)
+        return readings.finding(sentence, asleep, Severity.LOW)
     return _good([policy]) if chosen[1] == "performance" else _links_of_firmware(policy, found)
 
 
 def _links_of_firmware(policy: Reading, found: Sequence[Reading]) -> Judgement:
-    lost = [one for one in found if not one.here and not one.absent]
+    lost = readings.hidden(found)
     if lost:
         return readings.unknown(lost)
     if any(one.here for one in found):
         return _good([policy, *(one for one in found if one.here)])
     sentence = "The firmware decided which links may sleep, and the kernel does not show it."
-    return _finding(sentence, [policy], Severity.LOW, Outcome.UNKNOWN)
+    return readings.judgement(Outcome.UNKNOWN, sentence, [policy], Severity.LOW)
 
 
 def _device(reading: Reading) -> str:
@@ -511,11 +504,11 @@ def suspended_devices(facts: Facts, check: Check) -> Judgement:
     auto = [one for one in able if one.word == "auto"]
     if auto:
         sentence = f"Device {_device(auto[0])} may be suspended while it is idle.{_others(len(auto))}"
-        return _finding(sentence, auto)
+        return readings.finding(sentence, auto)
     strange = [one for one in here if one.word not in ("on", "auto")]
     if strange:
-        return _not_understood(strange[0])
-    lost = [one for one in found if not one.here and not one.absent]
+        return not_understood(strange[0])
+    lost = readings.hidden(found)
     return readings.unknown(lost) if lost else _good(here[:4])
 
 
@@ -526,21 +519,21 @@ def network_devices(facts: Facts, check: Check) -> Judgement:
         return readings.missing(check, [found])
     rows = [row.split() for row in found.text.splitlines() if row.strip()]
     if not rows:
-        return _not_applicable("No network device is up.", [found])
+        return readings.not_applicable("No network device is up.", [found])
     settings = {row[0]: dict(part.split("=", 1) for part in row[1:] if "=" in part) for row in rows}
     told = {name: row for name, row in settings.items() if any(key in row for key in _NIC)}
     faults = [f"{clean(name)} {words}" for name, row in told.items() for words in _nic_faults(row)]
     if faults:
-        return _finding(f"{'; '.join(faults[:4])}.", [found])
+        return readings.finding(f"{'; '.join(faults[:4])}.", [found])
     asleep = [name for name, row in settings.items() if "asleep" in row]
     if asleep:
         return readings.unknown(
             [found], f"{clean(asleep[0])} is suspended, and was not asked, because that would wake it."
         )
     if not told:
-        return _not_applicable("No network device that is up tells how long it holds interrupts back.", [found])
+        return readings.not_applicable("No network device that is up tells how long it holds interrupts back.", [found])
     strange = [row for row in told.values() for key in _NIC if _setting(row, key) is None]
-    return _not_understood(found) if strange else _good([found])
+    return not_understood(found) if strange else _good([found])
 
 
 _NIC: dict[str, Callable[[str], str]] = {
@@ -568,7 +561,7 @@ def throttling(facts: Facts, check: Check) -> Judgement:
     if grown:
         words = f"{clean(grown[0][0].path)} was {clean(grown[0][0].word)} and then {clean(grown[0][1].word)}"
         sentence = f"Heat or supply slows the CPU down: {words}.{_others(len(grown))}"
-        return _finding(sentence, [one for pair in grown for one in pair])
+        return readings.finding(sentence, [one for pair in grown for one in pair])
     lost = [one for count in counts for one in count.missing if not one.absent]
     lost += [one for count in counts if count.pairs for one in _lost(facts, count.missing)]
     if lost:
@@ -580,7 +573,7 @@ def throttling(facts: Facts, check: Check) -> Judgement:
     fell = next((pair for pair in pairs if _fell(pair)), None)
     if fell:
         return readings.unknown(fell, readings.COUNT_FELL)
-    return _not_understood(strange[0]) if strange else _good(pairs[0], "Nothing slowed a CPU down in this time.")
+    return not_understood(strange[0]) if strange else _good(pairs[0], "Nothing slowed a CPU down in this time.")
 
 
 _FIRMWARE_NOW = 0xF

@@ -4,12 +4,12 @@
 import re
 
 from rtproof.audit import readings
-from rtproof.audit.answers import cpu_words, first_names, good_of_all, no_threads, not_understood, only
+from rtproof.audit.answers import cpu_words, first_names, good_of_all, no_threads, only
 from rtproof.audit.audit_model import Judgement
 from rtproof.audit.check import Check, Severity
 from rtproof.audit.conditions import isolated_cpus
 from rtproof.audit.facts import Facts, KernelVersion, Reading
-from rtproof.audit.readings import finding, good, not_applicable, unknown
+from rtproof.audit.readings import finding, good, not_applicable, not_understood, unknown
 from rtproof.audit.system_threads import AuditedThread, all_threads, application_threads, measuring_processes
 from rtproof.summary import measured_kernel
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from rtproof.audit.audit_model import Judgement, Outcome, ReadValue
 from rtproof.audit.check import Check, Severity
 from rtproof.audit.facts import Facts, KernelVersion, Reading, State
-from rtproof.audit.readings import read_values
+from rtproof.audit.readings import hidden, read_values
 from rtproof.audit.system_threads import CONTAINER_MARKS, PATH, AuditedThread, ThreadsRead, all_threads
 from rtproof.core.printable import clean
 
@@ -72,7 +72,7 @@ def noise(facts: Facts, _: Check) -> Judgement:
         return Judgement(
             Outcome.FINDING, f"These make work from time to time: {what}.", _read(found) + read_values(_here(timers))
         )
-    unread = [reading for reading in timers if not reading.here and not reading.absent]
+    unread = hidden(timers)
     if unread and not seen.hidden:
         sentence = f"The timers are not known: {unread[0].path}: {unread[0].reason}."
         return Judgement(Outcome.UNKNOWN, sentence, read_values(unread))
