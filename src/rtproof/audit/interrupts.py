@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rtproof.audit.facts import Facts, Reading, parse_cpu_list, parse_cpu_mask
+from rtproof.audit.facts import Facts, Reading, State, parse_cpu_list, parse_cpu_mask
 from rtproof.core.units import whole_number
 from rtproof.record.contents import Moment
 
@@ -46,12 +46,14 @@ class Interrupt:
 class InterruptsRead:
     """interrupts: those with a handler. readings: what was read of them all, or why nothing was.
 
-    names: one of the files with the names of handlers.
+    names: one of the files with the names of handlers. left_out: why there may be more interrupts than these; empty if
+    all were read.
     """
 
     interrupts: tuple[Interrupt, ...]
     readings: tuple[Reading, ...]
     names: Reading
+    left_out: tuple[Reading, ...] = ()
 
 
 def read_interrupts(facts: Facts) -> InterruptsRead:
@@ -74,7 +76,14 @@ def read_interrupts(facts: Facts) -> InterruptsRead:
             wanted = _wanted(lists.get(number), masks.get(number))
             serving = _serving(told, wanted)
             found.append(_interrupt(number, tuple(filter(None, handlers)), (wanted, serving), details))
-    return InterruptsRead(tuple(found), tuple(read), names)
+    return InterruptsRead(tuple(found), tuple(read), names, _left_out(facts))
+
+
+def _left_out(facts: Facts) -> tuple[Reading, ...]:
+    """The patterns of which files may be missing in the record."""
+    patterns = ("/proc/irq/*/smp_affinity_list", "/proc/irq/*/effective_affinity_list")
+    read = (reading for pattern in patterns for reading in facts.match(pattern) if reading.path == pattern)
+    return tuple(reading for reading in read if reading.state is State.UNREADABLE)
 
 
 def _serving(told: Reading | None, wanted: frozenset[int] | None) -> frozenset[int] | None:

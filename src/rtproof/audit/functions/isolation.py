@@ -13,8 +13,8 @@ from rtproof.audit.answers import cpu_words, first_missing, first_names, good_of
 from rtproof.audit.audit_model import Judgement
 from rtproof.audit.check import Check, Severity
 from rtproof.audit.conditions import ISOLATED, PARTITIONED, isolated_cpus, kernel_isolated_cpus
-from rtproof.audit.facts import Facts, Reading, State, parse_cpu_list, parse_cpu_mask
-from rtproof.audit.interrupts import SOFTIRQS, TABLE, Interrupt, counted, read_interrupts
+from rtproof.audit.facts import Facts, Reading, parse_cpu_list, parse_cpu_mask
+from rtproof.audit.interrupts import SOFTIRQS, TABLE, Interrupt, InterruptsRead, counted, read_interrupts
 from rtproof.audit.readings import finding, good, not_applicable, not_understood, unknown
 from rtproof.audit.system_threads import (
     AuditedThread,
@@ -179,11 +179,11 @@ def interrupts(facts: Facts, check: Check) -> Judgement:
     if not found.interrupts and any(reading.here for reading in found.readings):
         return unknown([found.names], NO_HANDLER)
     movable = [one for one in found.interrupts if not one.per_cpu and not one.managed]
-    return _judge_interrupts(facts, check, movable, found.readings)
+    return _judge_interrupts(facts, check, movable, found)
 
 
-def _judge_interrupts(facts: Facts, check: Check, chosen: Sequence[Interrupt], read: Sequence[Reading]) -> Judgement:
-    wanted = _wanted(facts)
+def _judge_interrupts(facts: Facts, check: Check, chosen: Sequence[Interrupt], found: InterruptsRead) -> Judgement:
+    wanted, read = _wanted(facts), found.readings
     if not any(reading.here for reading in read):
         return readings.missing(check, list(read))
     own = _application_cpus(facts)
@@ -192,9 +192,8 @@ def _judge_interrupts(facts: Facts, check: Check, chosen: Sequence[Interrupt], r
         hidden = [one for one in chosen if one.serving is None]
         if hidden:
             return unknown(read[:1], f"It is not known which CPUs serve the interrupt {hidden[0].label}.")
-        left_out = [one for source in check.read for one in facts.match(source) if one.path == source]
-        if any(reading.state is State.UNREADABLE for reading in left_out):
-            return unknown([reading for reading in left_out if reading.state is State.UNREADABLE])
+        if found.left_out:
+            return unknown(found.left_out)
         return good(f"None of {len(chosen)} such interrupts is served by {cpu_words(wanted)}.", [only(read[0], "none")])
     numbers = {one.number for one in bad}
     shown = [reading for reading in read if int(reading.path.split("/")[3]) in numbers]
@@ -229,7 +228,7 @@ def managed(facts: Facts, check: Check) -> Judgement:
         return not_applicable(text, found.readings[:1])
     wanted = _wanted(facts)
     shared = [one for one in chosen if (one.wanted or frozenset()) - wanted]
-    return _judge_interrupts(facts, check, shared, found.readings)
+    return _judge_interrupts(facts, check, shared, found)
 
 
 def alike(facts: Facts, check: Check) -> Judgement:
@@ -243,6 +242,8 @@ def alike(facts: Facts, check: Check) -> Judgement:
     pairs = [f"{a} and {b}" for a, b in pairwise(names) if b.startswith(a) and b[len(a)].isdigit()]
     if pairs:
         return finding(f"Names of interrupts begin alike: {first_names(pairs)}.", (only(found.names, pairs[0]),))
+    if found.left_out:
+        return unknown(found.left_out)
     return good("No name of an interrupt is the beginning of another.", (only(found.names, f"{len(names)} names"),))
 
 
@@ -257,6 +258,8 @@ def shared(facts: Facts, check: Check) -> Judgement:
         return finding(f"Several devices share an interrupt: {labels}.", (only(found.names, labels),))
     if not any(one.actions for one in found.interrupts):
         return unknown((facts.read(TABLE),), "The names of the interrupts' handlers are not known.")
+    if found.left_out:
+        return unknown(found.left_out)
     return good("Each device has an interrupt of its own.", (only(found.names, f"{len(found.interrupts)} interrupts"),))
 
 
