@@ -25,9 +25,9 @@ from rtproof.boards import console_login, console_shell, text_upload
 from rtproof.boards.console import Console
 from rtproof.boards.console_line import ConsoleLine, FileLine, SocketLine
 from rtproof.boards.console_shell import LONGEST_LINE, ConsoleShell, as_lines
-from rtproof.boards.ending_signals import ended_by_signals
 from rtproof.boards.shell import ask
 from rtproof.boards.text_upload import DECODERS
+from rtproof.core.ending_signals import ended_by_signals
 from rtproof.core.errors import LinkError, RtproofError, TargetError, UserError
 from rtproof.targets import serial
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from rtproof.boards.ending_signals import ended_by_signals
 from rtproof.boards.labgrid_coordinator import OVER, Coordinator, Place, RefusedError, SilentError, last_mark, new_mark
 from rtproof.boards.labgrid_keeper import Acquisition, Keeper
+from rtproof.core.ending_signals import ended_by_signals
 from rtproof.core.errors import TargetError, UserError
 from rtproof.core.phrases import unknown_name
 from rtproof.core.printable import clean

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""End what holds a board as Ctrl-C does when this program is told to end, so that the board is given back."""
+"""End as Ctrl-C does when this program is told to end, so that a board is given back and nothing is left behind."""
 
 import signal
 import threading

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Get the facts of a system for an audit, from a target or from a file that holds them; judge them, and print that."""
 
-import signal
 import tempfile
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from rtproof.audit.facts import AuditRequest, Facts
 from rtproof.audit.setup_list import PresetResult
 from rtproof.compare.advice_experiments import own_experiments
 from rtproof.core import files, plugins
+from rtproof.core.ending_signals import ended_by_signals
 from rtproof.core.errors import NoRecordError, TargetError, UserError
 from rtproof.core.phrases import quantity
 from rtproof.core.plugins import checked_options
@@ -59,7 +58,7 @@ def collect(asked: CollectRequest) -> Record:
     options = checked_options(f"the target {asked.target}", module.OPTIONS, asked.target_options)
     if asked.keep:
         refuse_output(asked.keep)
-    with _ended_as_by_ctrl_c(), tempfile.TemporaryDirectory(prefix="rtproof-audit-") as folder:
+    with ended_by_signals(), tempfile.TemporaryDirectory(prefix="rtproof-audit-") as folder:
         file = Path(folder) / RECORD_NAME
         with module.open_target(with_lab_kernel(asked.target, options, NO_PROBE)) as target:
             _collect_on(target, asked, file)
@@ -70,25 +69,6 @@ def collect(asked: CollectRequest) -> Record:
             raise TargetError("what came from the target ends before its end: it was cut off")
         _keep(file, asked.keep)
         return record
-
-
-ENDING = (signal.SIGTERM, signal.SIGHUP)
-
-
-@contextmanager
-def _ended_as_by_ctrl_c() -> Iterator[None]:
-    """Within it a signal that ends the process ends the agent and leaves no folder, as Ctrl-C does."""
-    before = {number: signal.getsignal(number) for number in ENDING}
-    taken = [number for number in ENDING if before[number] == signal.SIG_DFL]
-    if threading.current_thread() is not threading.main_thread():
-        taken = []
-    for number in taken:
-        signal.signal(number, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        for number in taken:
-            signal.signal(number, before[number])
 
 
 def refuse_output(path: Path) -> None:

@@ -16,7 +16,7 @@ from rtproof.boards.console import Console
 from rtproof.boards.console_line import ConsoleLine, ProgramLine, SocketLine, TtyLine
 from rtproof.boards.console_login import PASSWORD_VARIABLE, Credentials
 from rtproof.boards.console_shell import ConsoleShell
-from rtproof.boards.ending_signals import ended_by_signals
+from rtproof.core.ending_signals import ended_by_signals
 from rtproof.core.errors import UserError
 
 OPTIONS: dict[str, str] = {
