@@ -56,11 +56,12 @@ def measuring(duration: str) -> tuple[str, ...]:
 
 @pytest.fixture
 def run(agent: str, board: Path) -> Iterator[Path]:
-    """A run of an hour that goes on; its folder."""
+    """A run of an hour that measures; its folder. The agent first collects facts, and a signal then ends it for good."""
     folder = board / "run-1"
     started = background(agent, "start", str(folder), *measuring("1h"), "-o", f"{folder}/run.rtrec")
     assert started.returncode == 0, started.stderr
     waiter, _, number, *_ = (folder / "state").read_text().split()
+    wait_until((folder / "run.rtrec").exists)
     yield folder
     for pid in (number, waiter):
         with suppress(ProcessLookupError):
