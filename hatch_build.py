@@ -21,7 +21,7 @@ class AgentHook(BuildHookInterface):  # type: ignore[type-arg]
         """A wheel for everyday use carries the agent; an editable one takes it from the checkout."""
         if version == "editable":
             return
-        for name in ("agent", "guest", "kmod", "qemu_plugin", "scanner"):
+        for name in ("agent", "guest", "kmod", "qemu_plugin", "scanner", "soaker"):
             build_data["force_include"][str(Path(self.root, name))] = f"rtproof/_{name}_source"
         sys.path.insert(0, str(Path(self.root, "src")))
         from rtproof.agents import build

@@ -174,6 +174,25 @@ static void facts_asked(struct run *run, const struct granted *granted)
 	fact(run, MOMENT_ASKED, "end_mark", config->marks[1]);
 }
 
+/* A guest in virtual time tells them its first process, as the host tells them the kernel or the job. */
+static void facts_of_virtual_time(struct run *run)
+{
+	static const struct {
+		const char *variable, *name;
+	} told[] = {
+		{ "RTPROOF_VIRTUAL_TIME", "virtual_time" }, /* what counts the instructions */
+		{ "RTPROOF_PACE_US", "turn_us" },            /* the longest turn of one of several CPUs */
+		{ "RTPROOF_SOAKERS", "soakers" },            /* how many CPUs are kept busy */
+	};
+
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
+		const char *value = getenv(told[i].variable);
+
+		if (value)
+			fact(run, MOMENT_START, told[i].name, value);
+	}
+}
+
 void facts_at_start(struct facts *facts, const struct granted *granted)
 {
 	struct run *run = facts->run;
@@ -184,8 +203,7 @@ void facts_at_start(struct facts *facts, const struct granted *granted)
 	facts_announce_counters(facts);
 	if (run->config->trace)
 		facts->kernel_counts = kernel_counts_open(run, facts->n_counters, *granted->trace_refused);
-	if (getenv("RTPROOF_VIRTUAL_TIME"))
-		fact(run, MOMENT_START, "virtual_time", getenv("RTPROOF_VIRTUAL_TIME"));
+	facts_of_virtual_time(run);
 	struct process self = { .pid = getpid() };
 
 	processes_self(&self);

@@ -59,6 +59,32 @@ LAB_MEASUREMENT_OPTIONS = (
     ),
 )
 
+PROCESSOR_OPTIONS = (
+    click.option(
+        "--cpus",
+        type=click.IntRange(1, 8),
+        default=1,
+        metavar="N",
+        help="Processors of the guest, which take turns (default 1; 2 and 4 need QEMU 8.1, see 'lab qemu').",
+    ),
+    click.option("--measured-cpus", metavar="LIST", help="Measure on these of them: 1, or 0,2-3 (default: all)."),
+    click.option(
+        "--pace",
+        "pace_us",
+        type=click.IntRange(1, 1000),
+        default=4,
+        metavar="US",
+        help="With several: the longest turn of a processor in microseconds (default 4).",
+    ),
+    click.option(
+        "--soakers/--no-soakers",
+        default=True,
+        help="With several: keep all busy, so that their speeds are constant (default). Without, figures are INVALID.",
+    ),
+    click.option("--qemu", metavar="system|fetched|PATH", help="The QEMU to use (default: one that fits)."),
+)
+"""What the guest's processors are. With one processor, nothing of it changes a guest but another QEMU."""
+
 JOBS_OPTION = click.option(
     "--jobs",
     type=parameter_types.count_up_to(1024),

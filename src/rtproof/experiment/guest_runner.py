@@ -31,7 +31,7 @@ from rtproof.lab.cell_runner import CellResult, CellResults, KernelMatrix, TaskE
 from rtproof.lab.guest_cell import CellSetting, GuestCell, GuestSystem, parse_guest_load
 from rtproof.lab.kernel_catalogue import OUR_MODULE
 from rtproof.lab.kernel_comparison import VIRTUAL_TIME, KernelComparison, SystemUnderLoad
-from rtproof.lab.systems import NamedKernel, needs_own_module
+from rtproof.lab.systems import GuestProcessors, NamedKernel, needs_own_module
 from rtproof.profiles import CellPlan, Profile, Way, run_options
 from rtproof.profiles.profile import with_settings
 from rtproof.record.run_folder import RunInfo
@@ -40,7 +40,7 @@ from rtproof.report.pages.kernel_comparison_page import Provenance
 from rtproof.report.text_table import fitted_to_terminal
 from rtproof.vm.initramfs import build_guest_agent, toolchain_name
 from rtproof.vm.kernel_files import Kernel, architecture_of, has_module
-from rtproof.vm.machine import emulator_version
+from rtproof.vm.machine import check_turns, emulator_version
 
 COMPARISON_PAGE = "page.html"
 
@@ -139,13 +139,26 @@ def kernel_matrix(wanted: MatrixRequest) -> KernelMatrix:
     refuse_unknown_loads([name for load in loads for name in load.loads])
     check_agents(wanted.kernels)
     kernels = named_kernels(list(dict.fromkeys(wanted.kernels)), options["module"], options["probe"])
-    found = systems.systems(kernels, list(dict.fromkeys(wanted.preempts)), list(dict.fromkeys(wanted.boots)))
+    found = systems.systems(
+        kernels,
+        list(dict.fromkeys(wanted.preempts)),
+        list(dict.fromkeys(wanted.boots)),
+        guest_processors(options),
+    )
+    for system in found:
+        check_turns(system.machine)
     return KernelMatrix(found, loads, _cell_setting(options), options["shifts"], agents_by_architecture(found))
+
+
+def guest_processors(options: Mapping[str, Any]) -> GuestProcessors:
+    """The processors of guests, from the options of a command of the lab."""
+    return GuestProcessors(options["cpus"], options["pace_us"], options["soakers"], options["qemu"] or "")
 
 
 def _cell_setting(options: Mapping[str, Any]) -> CellSetting:
     """All options of the measurement but the modules."""
     further = {name: options[name] for name in ("method", "policy", "priority")}
+    further["cpus"] = options["measured_cpus"]
     more = tuple(word for name, value in further.items() if value for word in (f"--{name}", str(value)))
     period_ns, duration_ns, warmup_ns = (
         units.parse_duration(options[name]) for name in ("period", "duration", "warmup")

@@ -206,10 +206,11 @@ class CellCost:
 
 def boot_guest(machine: Machine) -> None:
     """Make the machine's snapshot, from which its cells start, unless it exists."""
-    log = lab_cache() / "boots" / f"{machine_identity(machine)}.log"
+    identity = machine.boot_identity
+    log = lab_cache() / "boots" / f"{identity}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)
-    state, _ = open_snapshot(machine, machine_identity(machine), log, BOOT_TIMEOUT_S)
+    state, _ = open_snapshot(machine, identity, log, BOOT_TIMEOUT_S)
     state.close()
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make the systems of a comparison from the kernels and boot parameters that the user names."""
 
+import dataclasses
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -81,15 +82,28 @@ def models_of(kernel: Kernel) -> tuple[str, ...]:
     return PREEMPTION_MODELS if series >= FIRST_LAZY else DYNAMIC_MODELS
 
 
+@dataclass(frozen=True)
+class GuestProcessors:
+    """The processors of guests, and the QEMU that runs them; the fields are those of ``Machine``."""
+
+    cpus: int = 1
+    pace_us: int = 4
+    soakers: bool = True
+    qemu: str = ""
+
+
 def systems(
-    kernels: Sequence[NamedKernel], preempts: Sequence[str], boots: Sequence[str] = (), cpus: int = 1
+    kernels: Sequence[NamedKernel],
+    preempts: Sequence[str],
+    boots: Sequence[str] = (),
+    processors: GuestProcessors = GuestProcessors(),
 ) -> tuple[GuestSystem, ...]:
     """The systems to compare: every kernel with every model asked for that it has, and each with every boot line.
 
     A kernel without any of the models is taken as it is. UserError if two systems would be the same.
     """
     found = [
-        _system(named, model, boot, len(boots) > 1, cpus)
+        _system(named, model, boot, len(boots) > 1, processors)
         for named in kernels
         for model in _models_to_boot(named.kernel, preempts)
         for boot in (boots or ("",))
@@ -106,12 +120,14 @@ def _models_to_boot(kernel: Kernel, preempts: Sequence[str]) -> list[str]:
     return [model for model in preempts if model in known] or [""]
 
 
-def _system(named: NamedKernel, model: str, boot: str, show_boot: bool, cpus: int) -> GuestSystem:
+def _system(named: NamedKernel, model: str, boot: str, show_boot: bool, processors: GuestProcessors) -> GuestSystem:
     preempt = f"preempt={model}" if model else ""
     shown = (boot or "no arguments") if show_boot else ""
     variant = " ".join(filter(None, (preempt, shown)))
     arguments = tuple(filter(None, (preempt, *boot.split())))
-    machine = Machine(named.kernel, boot=arguments, cpus=cpus, memory_mib=MEMORY_MIB, modules=named.modules)
+    machine = Machine(
+        named.kernel, boot=arguments, memory_mib=MEMORY_MIB, modules=named.modules, **dataclasses.asdict(processors)
+    )
     return GuestSystem(named.name, variant, machine)
 
 

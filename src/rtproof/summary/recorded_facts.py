@@ -120,6 +120,16 @@ def virtual_time_clock(record: Record) -> str | None:
     return record.fact("virtual_time", Moment.START) or None
 
 
+def turns_of_processors(record: Record) -> tuple[int, int]:
+    """How long a turn of one of several processors in virtual time is, in us, and how many of them have a soaker.
+
+    0 for what the record does not tell.
+    """
+    told = (record.fact(name, Moment.START) or "" for name in ("turn_us", "soakers"))
+    turn_us, soakers = (int(text) if text.isascii() and text.isdecimal() else 0 for text in told)
+    return turn_us, soakers
+
+
 def online_processors(record: Record) -> int:
     """The number of CPUs on line, at the start or at the end, whichever is larger; 1 if the target did not tell."""
     return max(1, *(_online(record, moment) for moment in (Moment.START, Moment.END)))

@@ -16,7 +16,7 @@ from rtproof.vm.gpio_edges import edges_beside
 from rtproof.vm.guest import CONSOLE_LOG, Job, archive_files, started_guest, wait_until_over
 from rtproof.vm.initramfs import build_guest_agent
 from rtproof.vm.kernel_files import open_kernel
-from rtproof.vm.machine import Machine, Mode, refuse_starving
+from rtproof.vm.machine import Machine, Mode, check_turns
 from rtproof.vm.mailbox import GuestState
 from rtproof.vm.qemu_process import Guest
 
@@ -26,7 +26,10 @@ OPTIONS: dict[str, str] = {
     "insert": "modules to load: names or .ko files, separated by commas",
     "boot": "more arguments for the kernel, separated by spaces",
     "mode": "virtual-time (instructions counted, the default) or wall-clock",
-    "cpus": "number of processors (1); more than one makes a run in virtual time INVALID",
+    "cpus": "number of processors (1); in virtual time several take turns, which needs QEMU 8.1 (rtproof lab qemu)",
+    "pace": "with several processors in virtual time: length of a turn in microseconds (4)",
+    "soakers": "with several processors in virtual time: keep each busy, so that their speeds are constant (yes)",
+    "qemu": "which QEMU: system, fetched, or the path of one (one that fits)",
     "memory": "MiB of memory (512)",
     "files": "files for the guest: PLACE=FILE, separated by commas",
     "setup": "commands for the guest's shell before the program",
@@ -156,7 +159,7 @@ class QemuTarget:
 def open_target(options: dict[str, str]) -> Iterator[QemuTarget]:
     """A guest with the kernel that the options name. It boots when a program is started."""
     machine, edges = _machine(options), _flag(options, "edges")
-    refuse_starving(machine)
+    check_turns(machine)
     with ExitStack() as stack:
         yield QemuTarget(machine, stack, options.get("setup", ""), edges)
 
@@ -181,6 +184,9 @@ def _machine(options: dict[str, str]) -> Machine:
         files=tuple(_place_and_file(text) for text in _listed(options, "files")),
         modules=tuple(Path(text) if "/" in text or ".ko" in text else text for text in _listed(options, "insert")),
         serial=Path(serial) if serial else None,
+        pace_us=_number(options, "pace", 4),
+        soakers=_flag(options, "soakers", default="yes"),
+        qemu=options.get("qemu", ""),
     )
 
 
@@ -198,8 +204,8 @@ def _number(options: dict[str, str], name: str, default: int) -> int:
     return int(text)
 
 
-def _flag(options: dict[str, str], name: str) -> bool:
-    text = options.get(name, "no")
+def _flag(options: dict[str, str], name: str, default: str = "no") -> bool:
+    text = options.get(name, default)
     if text not in ("yes", "no"):
         raise UserError(f"{name}={text} is neither yes nor no")
     return text == "yes"

@@ -9,6 +9,7 @@ import io
 import math
 import os
 import platform
+import shlex
 import tarfile
 import time
 from collections.abc import Iterator, Sequence
@@ -168,6 +169,21 @@ class Job:
     files: tuple[tuple[str, Path], ...] = ()
 
 
+SOAKER_PLACE = "/rtproof/soaker"
+
+
+def with_turns(job: Job, machine: Machine) -> Job:
+    """The job as a machine whose processors take turns needs it: beside soakers, and told of the pace."""
+    if not machine.takes_turns:
+        return job
+    told = f"export RTPROOF_PACE_US={machine.pace_us}\n"
+    soaker = machine.soaker()
+    if soaker is None:
+        return replace(job, script=told + job.script)
+    script = f"{told}exec {SOAKER_PLACE} {machine.cpus} sh -c {shlex.quote(job.script)}\n"
+    return Job(script, (*job.files, (SOAKER_PLACE, soaker)))
+
+
 def pack_job(job: Job) -> bytes:
     """The job as a tar archive. The same job gives the same bytes. Executable files stay executable."""
     packed = io.BytesIO()
@@ -287,7 +303,7 @@ def started_guest(
     machine: Machine, job: Job, log: Path, timeout_s: float, plugin: Sequence[str] = ()
 ) -> Iterator[Guest]:
     """A running guest that has its job. It ends with the context, and the console's log is written to ``log``."""
-    packed = pack_job(job)
+    packed = pack_job(with_turns(job, machine))
     refuse_existing(log)
     with _ready(machine, log, timeout_s, plugin) as guest:
         guest.mailbox.give(packed)
@@ -306,7 +322,7 @@ def _ready(machine: Machine, log: Path, timeout_s: float, plugin: Sequence[str])
         ):
             yield guest
         return
-    state, said = open_snapshot(machine, machine.identity, log, timeout_s)
+    state, said = open_snapshot(machine, machine.boot_identity, log, timeout_s)
     with (
         state,
         scratch_folder() as folder,

@@ -91,9 +91,23 @@ def build_helper(arch: str) -> Path:
     return build_program(ProgramSources(HELPER, "the guest's helper", source_folder("guest")), arch, PINNED)
 
 
-def init_script() -> bytes:
-    """The guest's first program, a script for BusyBox."""
-    return (source_folder("guest") / "init").read_bytes()
+SOAKER = "rtproof-soaker"
+
+
+def build_soaker(arch: str) -> Path:
+    """The program that keeps a guest's processors busy. The pinned compiler builds it unless it is kept."""
+    return build_program(ProgramSources(SOAKER, "the soaker", source_folder("soaker")), arch, PINNED)
+
+
+_SETTLE = b"/rtproof/guest settle"
+SETTLE_LONGER_S = 3
+"""A kernel with several processors still works on its boot for longer than the helper waits."""
+
+
+def init_script(longer: bool = False) -> bytes:
+    """The guest's first program, a script for BusyBox. ``longer``: it settles for SETTLE_LONGER_S more."""
+    script = (source_folder("guest") / "init").read_bytes()
+    return script.replace(_SETTLE, b"sleep %d\n%b" % (SETTLE_LONGER_S, _SETTLE)) if longer else script
 
 
 def find_busybox(arch: str) -> Path:
@@ -125,14 +139,20 @@ def is_static(program: bytes) -> bool:
 
 
 def build_initramfs(
-    arch: str, busybox: Path | None, modules: Sequence[Module], files: Sequence[tuple[str, Path]]
+    arch: str,
+    busybox: Path | None,
+    modules: Sequence[Module],
+    files: Sequence[tuple[str, Path]],
+    init: bytes | None = None,
 ) -> bytes:
     """The initramfs for the guest's kernel. ``busybox``: None means the one that ``find_busybox`` finds.
+
+    ``init``: None means ``init_script()``.
 
     ``files``: pairs of a path in the guest and a file on this host. Executable files stay executable.
     """
     entries = [
-        cpio_file("init", init_script(), executable=True),
+        cpio_file("init", init_script() if init is None else init, executable=True),
         cpio_file("rtproof/guest", build_helper(arch).read_bytes(), executable=True),
         cpio_file("rtproof/busybox", (busybox or find_busybox(arch)).read_bytes(), executable=True),
         *(cpio_file(f"rtproof/modules/{n:03d}-{module.name}.ko", module.content) for n, module in enumerate(modules)),

@@ -5,15 +5,13 @@ import enum
 import functools
 import hashlib
 import os
-import re
-import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtproof.core.errors import TargetError, UserError
+from rtproof.core.errors import UserError
 from rtproof.vm import initramfs, kernel_files
 from rtproof.vm.cache_folders import lab_cache, write_cache_file
+from rtproof.vm.emulators import Emulator, choose_emulator
 from rtproof.vm.kernel_files import Kernel, vmlinux_of
 from rtproof.vm.mailbox import MAILBOX_BYTES
 
@@ -97,9 +95,6 @@ def arch_of(kernel: Kernel) -> Arch:
     return ARCHES[kernel.arch]
 
 
-OLDEST_QEMU = (6, 2)
-OLDEST_QEMU_SHARING_TIME = (8, 1)
-"""The first QEMU that shares virtual time between a guest's processors. Older ones give it all to the first one."""
 MAIL_FILE = "mail"
 INITRD_FILE = "initrd"
 CONSOLE = "console"
@@ -119,54 +114,51 @@ _BOOT_ARGUMENTS = ("nokaslr", "panic=-1")
 _VIRTUAL_TIME_VARIABLE = 'RTPROOF_VIRTUAL_TIME="QEMU, 1 ns an instruction"'
 
 
-def emulator_path(machine: "Machine") -> str:
-    """The emulator's path. TargetError if the emulator is missing (the error names its package) or too old."""
+def emulator_of(machine: "Machine") -> Emulator:
+    """The QEMU that runs a machine. Its errors are those of ``choose_emulator``."""
     arch = arch_of(machine.kernel)
-    found = shutil.which(arch.qemu)
-    if not found:
-        raise TargetError(f"the lab needs {arch.qemu}, which is not installed (Debian: apt-get install {arch.package})")
-    version = _version(found)
-    numbers = _numbers(version)
-    if not numbers or numbers < OLDEST_QEMU:
-        said = f"version {_dotted(numbers)}" if numbers else repr(version)
-        raise TargetError(f"{found} is {said}; the lab needs QEMU {_dotted(OLDEST_QEMU)} or newer")
-    return found
+    return choose_emulator(arch.qemu, arch.package, machine.takes_turns, machine.qemu)
 
 
-def refuse_starving(machine: "Machine") -> None:
-    """Raise UserError if this QEMU would run only the first processor of the guest, because many kernels then hang."""
-    if not machine.in_virtual_time or machine.cpus == 1:
-        return
-    numbers = _numbers(emulator_version(machine))
-    if numbers and numbers < OLDEST_QEMU_SHARING_TIME:
-        raise UserError(
-            f"cpus={machine.cpus} cannot be had in virtual time with QEMU {_dotted(numbers)}, in which only the first "
-            f"processor of a busy guest runs, so that many kernels hang as they boot: take cpus=1, or QEMU "
-            f"{_dotted(OLDEST_QEMU_SHARING_TIME)} or newer (Debian 12: bookworm-backports), or mode=wall-clock"
-        )
-
-
-def _numbers(version: str) -> tuple[int, int] | None:
-    found = re.search(r"version (\d+)\.(\d+)", version)
-    return (int(found[1]), int(found[2])) if found else None
-
-
-def _dotted(numbers: tuple[int, int]) -> str:
-    return f"{numbers[0]}.{numbers[1]}"
+def emulator_path(machine: "Machine") -> str:
+    """The path of the QEMU that runs a machine."""
+    return emulator_of(machine).path
 
 
 def emulator_version(machine: "Machine") -> str:
-    """The line in which the emulator prints its version."""
-    return _version(emulator_path(machine))
+    """The line in which that QEMU prints its version."""
+    return emulator_of(machine).version
 
 
-@functools.cache
-def _version(path: str) -> str:
-    try:
-        result = subprocess.run([path, "--version"], capture_output=True, text=True, check=False, timeout=60)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise TargetError(f"{path} cannot be run: {error}") from error
-    return result.stdout.splitlines()[0] if result.stdout else ""
+MOST_CPUS_TAKING_TURNS = 8
+LONGEST_PACE_US = 1000
+
+
+def check_turns(machine: "Machine") -> None:
+    """Raise an error if several processors of the machine cannot take turns: too many, or no QEMU that can do it."""
+    if not machine.takes_turns:
+        return
+    if machine.cpus > MOST_CPUS_TAKING_TURNS:
+        raise UserError(
+            f"cpus={machine.cpus}: in virtual time at most {MOST_CPUS_TAKING_TURNS} processors share the instructions, "
+            "because each has but a part of the speed; 2 and 4 are measured"
+        )
+    if not 1 <= machine.pace_us <= LONGEST_PACE_US:
+        raise UserError(f"a pace of {machine.pace_us} us is not one of 1 to {LONGEST_PACE_US} us")
+    emulator_of(machine)
+
+
+def pacer_arguments(machine: "Machine") -> tuple[str, ...]:
+    """Arguments of QEMU that end the turn of a processor after ``pace_us``; none for a machine without turns.
+
+    The timer of a network filter ends the turns. The filter belongs to no network card, so the guest cannot see it, and
+    it is no part of a snapshot. Without it a turn lasts until the next timer of the guest (accel/tcg/tcg-accel-ops-icount.c
+    and net/filter-buffer.c of QEMU's sources).
+    """
+    if not machine.takes_turns:
+        return ()
+    paced = f"filter-buffer,id=pace,netdev=tick,queue=rx,interval={machine.pace_us}"
+    return ("-netdev", "hubport,id=tick,hubid=0", "-object", paced)
 
 
 def kernel_file(machine: "Machine") -> Path:
@@ -215,9 +207,8 @@ class Mode(enum.Enum):
     """How time passes in a guest.
 
     VIRTUAL_TIME: each instruction takes 1 ns, and nothing else takes time. So the same guest does the same at the same
-    instants, whatever the host does. This also holds for several processors, but they run in turns of many
-    microseconds, and each waits for the turn of the others. Latencies are then an artefact: such a guest is only for
-    tests of function, and its runs are INVALID. WALL_CLOCK: the host's time; latencies are mostly those of the host.
+    instants, whatever the host does. Several processors take turns: while one runs, time passes for all, and the others
+    stand still. WALL_CLOCK: the host's time; latencies are mostly those of the host.
     """
 
     VIRTUAL_TIME = "virtual-time"
@@ -226,7 +217,10 @@ class Mode(enum.Enum):
 
 @dataclass(frozen=True)
 class MachineInputs:
-    """All that determines the bytes of a guest. ``modules``: name and SHA-256 of each module that is loaded."""
+    """All that determines the bytes of a guest. ``modules``: name and SHA-256 of each module that is loaded.
+
+    ``soaker_sha256``: "" for a guest without soakers.
+    """
 
     qemu: str
     qemu_arguments: tuple[str, ...]
@@ -235,6 +229,7 @@ class MachineInputs:
     helper_sha256: str
     busybox_sha256: str
     modules: tuple[tuple[str, str], ...]
+    soaker_sha256: str = ""
 
 
 @dataclass(frozen=True)
@@ -245,6 +240,9 @@ class Machine:
     names of modules in ``kernel.modules``, or .ko files. They are loaded in this order, after their dependencies.
     ``busybox``: a static BusyBox for the guest; None takes the one of the lab or of this machine. ``loud``: the kernel
     prints its messages on the console. ``serial``: a Unix socket of this host to which the second serial port connects.
+
+    With several processors in virtual time, ``pace_us`` is the length of their turns, and ``soakers`` keep each of them
+    busy, so that its speed does not depend on the others. ``qemu``: system, fetched or a path; "" chooses one that fits.
     """
 
     kernel: Kernel
@@ -257,6 +255,14 @@ class Machine:
     busybox: Path | None = None
     loud: bool = False
     serial: Path | None = None
+    pace_us: int = 4
+    soakers: bool = True
+    qemu: str = ""
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether several processors share one stream of counted instructions."""
+        return self.in_virtual_time and self.cpus > 1
 
     @property
     def in_virtual_time(self) -> bool:
@@ -266,7 +272,12 @@ class Machine:
     def initramfs(self) -> bytes:
         """The archive of the guest's first file system. UserError if a file or module is missing or does not fit."""
         loaded = kernel_files.in_load_order(self.kernel, self.modules)
-        return initramfs.build_initramfs(self.kernel.arch, self.busybox, loaded, self.files)
+        init = initramfs.init_script(self.takes_turns)
+        return initramfs.build_initramfs(self.kernel.arch, self.busybox, loaded, self.files, init)
+
+    def soaker(self) -> Path | None:
+        """The program that keeps the processors busy; None for a machine that has none."""
+        return initramfs.build_soaker(self.kernel.arch) if self.takes_turns and self.soakers else None
 
     def inputs(self) -> MachineInputs:
         """The inputs of which ``identity`` is made, each for itself. UserError if one of them is missing."""
@@ -274,21 +285,36 @@ class Machine:
         loaded = kernel_files.in_load_order(self.kernel, self.modules)
         return MachineInputs(
             qemu=emulator_version(self),
-            qemu_arguments=tuple(qemu_arguments(self, Path("kernel"), accelerator="tcg")),
+            qemu_arguments=(*qemu_arguments(self, Path("kernel"), accelerator="tcg"), *pacer_arguments(self)),
             kernel_sha256=self.kernel.identity,
-            init_sha256=hashlib.sha256(initramfs.init_script()).hexdigest(),
+            init_sha256=hashlib.sha256(initramfs.init_script(self.takes_turns)).hexdigest(),
             helper_sha256=_file_sha256(initramfs.build_helper(arch)),
             busybox_sha256=_file_sha256(self.busybox or initramfs.find_busybox(arch)),
             modules=tuple((module.name, hashlib.sha256(module.content).hexdigest()) for module in loaded),
+            soaker_sha256=_file_sha256(soaker) if (soaker := self.soaker()) else "",
         )
 
     @property
-    def identity(self) -> str:
-        """A SHA-256 of all that determines the guest's bytes: QEMU's version, its arguments, kernel and initramfs."""
+    def boot_identity(self) -> str:
+        """A SHA-256 of all that determines the booted guest: QEMU's version, its arguments, kernel and initramfs.
+
+        The pace and the soakers come after the boot, so one snapshot serves them all.
+        """
         arguments = "\n".join(qemu_arguments(self, Path("kernel"), accelerator="tcg"))
         kernel = hashlib.sha256(kernel_file(self).read_bytes()).hexdigest()
         inside = hashlib.sha256(self.initramfs()).hexdigest()
         whole = "\n".join([emulator_version(self), arguments, kernel, inside])
+        return hashlib.sha256(whole.encode()).hexdigest()
+
+    @property
+    def identity(self) -> str:
+        """A SHA-256 of all that determines the guest's bytes except its job."""
+        if not self.takes_turns:
+            return self.boot_identity
+        soaker = self.soaker()
+        whole = "\n".join(
+            [self.boot_identity, *pacer_arguments(self), _file_sha256(soaker) if soaker else "no soakers"]
+        )
         return hashlib.sha256(whole.encode()).hexdigest()
 
 

@@ -19,7 +19,16 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from rtproof.core.errors import TargetError
-from rtproof.vm.machine import CONSOLE, INITRD_FILE, MAIL_FILE, Machine, emulator_path, kernel_file, qemu_arguments
+from rtproof.vm.machine import (
+    CONSOLE,
+    INITRD_FILE,
+    MAIL_FILE,
+    Machine,
+    emulator_path,
+    kernel_file,
+    pacer_arguments,
+    qemu_arguments,
+)
 from rtproof.vm.mailbox import GuestState, Mailbox
 
 
@@ -130,8 +139,9 @@ class Guest:
 
     @property
     def complaint(self) -> str:
-        """The text that QEMU itself printed."""
-        return (self.folder / "qemu.log").read_text(errors="replace").strip()
+        """The text that QEMU itself printed, without its warnings, which are no reason to end."""
+        lines = (self.folder / "qemu.log").read_text(errors="replace").splitlines()
+        return "\n".join(line for line in lines if ": warning: " not in line).strip()
 
     def tell_console(self, line: str) -> None:
         """Type a line on the guest's console, if the guest still runs. A signal handler may call this."""
@@ -246,7 +256,8 @@ def running_guest(
         stack.enter_context(ours)
         with theirs:
             monitor = ("-chardev", f"socket,id=qmp,fd={theirs.fileno()}", "-mon", "chardev=qmp,mode=control")
-            go_on = ("-incoming", "fd:0") if incoming else ()
+            # A pacer would make the boot slow, and the snapshot does not depend on it.
+            go_on = ("-incoming", "fd:0", *pacer_arguments(machine)) if incoming else ()
             command = [program, *arguments, *monitor, "-S", *go_on, *plugin]
             popen = _start(command, folder, theirs.fileno(), incoming)
         guest = Guest(popen, mailbox, Monitor(ours), folder)

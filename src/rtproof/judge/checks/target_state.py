@@ -11,7 +11,13 @@ from rtproof.record.contents import EndReason, Moment
 from rtproof.summary.imported_samples import IMPORTED_EVENT
 from rtproof.summary.measured_kernel import core_beside, core_threads, kernel_config, mode_switches
 from rtproof.summary.per_second import SECOND_NS
-from rtproof.summary.recorded_facts import SIMULATED_SENTENCE, is_simulated, online_processors, virtual_time_clock
+from rtproof.summary.recorded_facts import (
+    SIMULATED_SENTENCE,
+    is_simulated,
+    online_processors,
+    turns_of_processors,
+    virtual_time_clock,
+)
 from rtproof.summary.summary_model import Doubt
 from rtproof.summary.target_threads import FOREIGN, own_threads
 
@@ -105,13 +111,28 @@ def counts_instructions(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def takes_turns(case: CheckedRun) -> Iterator[Doubt]:
-    """Several processors in virtual time. Time passes for all while one runs, so latencies are mostly others' turns."""
-    if virtual_time_clock(case.record) and (count := online_processors(case.record)) > 1:
+    """Several processors in virtual time. Time passes for all while one runs.
+
+    With short turns and with every processor busy, their speeds are constant, and latencies rank systems. Without, a
+    latency is mostly the turn of another processor.
+    """
+    count = online_processors(case.record)
+    if not virtual_time_clock(case.record) or count == 1:
+        return
+    turn_us, soakers = turns_of_processors(case.record)
+    if turn_us and soakers == count:
         what = (
-            f"in virtual time {count} processors share one stream of instructions and take turns: each stands still "
-            "while another runs, and that is in the latencies"
+            f"in virtual time {count} processors take turns of at most {turn_us} us, so each has only a part "
+            "of the speed of one: the figures rank systems and show missing isolation, and are not those of a parallel machine"
         )
-        yield Doubt("virtual-smp", INVALID, what, "measure in virtual time with one processor (cpus=1)")
+        yield Doubt("virtual-turns", WARNING, what, "compare a processor only with the same processor of another run")
+        return
+    lack = "nothing ends their turns" if not turn_us else "no soakers keep each of them busy"
+    what = (
+        f"in virtual time {count} processors share one stream of instructions, and {lack}: each stands still "
+        "while another runs, and that is in the latencies"
+    )
+    yield Doubt("virtual-smp", INVALID, what, "measure with soakers, as is usual, or with one processor (cpus=1)")
 
 
 def no_machine(case: CheckedRun) -> Iterator[Doubt]:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from rtproof.cli import lab_options, shell_completion
-from rtproof.cli.lab_options import LAB_MEASUREMENT_OPTIONS, LAB_OUTPUT_OPTIONS, LAB_RUN_OPTIONS
+from rtproof.cli.lab_options import LAB_MEASUREMENT_OPTIONS, LAB_OUTPUT_OPTIONS, LAB_RUN_OPTIONS, PROCESSOR_OPTIONS
 from rtproof.cli.parameter_types import with_options
 
 KERNELS = ("debian-6.1-rt", "debian-6.1")
@@ -54,6 +54,7 @@ PREEMPTS = ("none", "full")
         is_flag=True,
         help="Also say why each largest latency was so large; runs one shift of each cell once more.",
     ),
+    *PROCESSOR_OPTIONS,
     *LAB_MEASUREMENT_OPTIONS,
     *LAB_RUN_OPTIONS,
     *LAB_OUTPUT_OPTIONS,
