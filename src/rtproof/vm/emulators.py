@@ -71,7 +71,8 @@ def choose_emulator(program: str, package: str, cpus_share_time: bool, asked: st
     if sharing is None:
         raise UserError(
             f"several processors in virtual time need QEMU {_dotted(OLDEST_QEMU_SHARING_TIME)} or newer, and "
-            f"{found[-1].path} is {_told(found[-1])}, in which only the first one runs: fetch one with rtproof lab qemu --fetch"
+            f"{found[-1].path} is {_told(found[-1])}, in which only the first one runs: fetch one with "
+            "rtproof lab qemu --fetch"
         )
     _refuse_without_pacer(sharing)
     return sharing

@@ -2,7 +2,6 @@
 """Describe the virtual machine to boot and how its time passes, and make QEMU's command line for it."""
 
 import enum
-import functools
 import hashlib
 import os
 from dataclasses import dataclass
@@ -152,8 +151,8 @@ def pacer_arguments(machine: "Machine") -> tuple[str, ...]:
     """Arguments of QEMU that end the turn of a processor after ``pace_us``; none for a machine without turns.
 
     The timer of a network filter ends the turns. The filter belongs to no network card, so the guest cannot see it, and
-    it is no part of a snapshot. Without it a turn lasts until the next timer of the guest (accel/tcg/tcg-accel-ops-icount.c
-    and net/filter-buffer.c of QEMU's sources).
+    it is no part of a snapshot. Without it a turn lasts until the next timer of the guest (QEMU's sources,
+    accel/tcg/tcg-accel-ops-icount.c and net/filter-buffer.c).
     """
     if not machine.takes_turns:
         return ()
@@ -242,7 +241,7 @@ class Machine:
     prints its messages on the console. ``serial``: a Unix socket of this host to which the second serial port connects.
 
     With several processors in virtual time, ``pace_us`` is the length of their turns, and ``soakers`` keep each of them
-    busy, so that its speed does not depend on the others. ``qemu``: system, fetched or a path; "" chooses one that fits.
+    busy, so that its speed does not depend on the others. ``qemu``: system, fetched or a path; "" means one that fits.
     """
 
     kernel: Kernel

@@ -122,8 +122,8 @@ def takes_turns(case: CheckedRun) -> Iterator[Doubt]:
     turn_us, soakers = turns_of_processors(case.record)
     if turn_us and soakers == count:
         what = (
-            f"in virtual time {count} processors take turns of at most {turn_us} us, so each has only a part "
-            "of the speed of one: the figures rank systems and show missing isolation, and are not those of a parallel machine"
+            f"in virtual time {count} processors take turns of at most {turn_us} us, so each has only a part of the "
+            "speed of one: the figures rank systems and show missing isolation; they are not those of a parallel machine"
         )
         yield Doubt("virtual-turns", WARNING, what, "compare a processor only with the same processor of another run")
         return
