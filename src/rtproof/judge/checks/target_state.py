@@ -123,7 +123,7 @@ def takes_turns(case: CheckedRun) -> Iterator[Doubt]:
     if turn_us and soakers == count:
         what = (
             f"in virtual time {count} processors take turns of at most {turn_us} us, so each has only a part of the "
-            "speed of one: the figures rank systems and show missing isolation; they are not those of a parallel machine"
+            "speed of one: the figures rank systems and show missing isolation; they are not those of parallel hardware"
         )
         yield Doubt("virtual-turns", WARNING, what, "compare a processor only with the same processor of another run")
         return
