@@ -98,7 +98,8 @@ def _not_too_old(emulator: Emulator) -> Emulator:
 
 def _refuse_without_pacer(emulator: Emulator) -> None:
     for option, part in PACER_PARTS:
-        if part not in _printed(emulator.path, option, "help"):
+        # Without a board the programs for ARM do not say it.
+        if part not in _printed(emulator.path, "-M", "none", option, "help"):
             raise UserError(
                 f"{emulator.path} was built without {part}, which paces the turns of a guest's processors: "
                 "take another QEMU, or one processor"
