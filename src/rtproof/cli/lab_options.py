@@ -85,6 +85,23 @@ PROCESSOR_OPTIONS = (
 )
 """What the guest's processors are. With one processor, nothing of it changes a guest but another QEMU."""
 
+
+def _shell_lines(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
+    """The lines that are not blank. BadParameter for one that cannot be written to the guest's script."""
+    for text in texts:
+        if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+            raise click.BadParameter("it is not UTF-8", ctx, param)
+    return tuple(text for text in texts if text.strip())
+
+
+SETUP_OPTION = click.option(
+    "--setup",
+    multiple=True,
+    callback=_shell_lines,
+    metavar="'COMMANDS'",
+    help="Commands for the guest's shell (BusyBox) before it measures; may be repeated. If one fails, the cell does.",
+)
+
 JOBS_OPTION = click.option(
     "--jobs",
     type=parameter_types.count_up_to(1024),

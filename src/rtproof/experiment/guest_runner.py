@@ -163,7 +163,10 @@ def _cell_setting(options: Mapping[str, Any]) -> CellSetting:
     period_ns, duration_ns, warmup_ns = (
         units.parse_duration(options[name]) for name in ("period", "duration", "warmup")
     )
-    return CellSetting(options["probe"], period_ns, duration_ns, warmup_ns, more)
+    setup = tuple(options["setup"])
+    return CellSetting(
+        options["probe"], period_ns, duration_ns, warmup_ns, more, setup=setup, setup_must_work=bool(setup)
+    )
 
 
 @dataclass

@@ -41,6 +41,7 @@ SLOWEST_GUEST_RATIO = 40
 BOOT_TIMEOUT_S = 300
 
 REFUSED_CODE = 2
+SETUP_FAILED_CODE = 3
 """The agent's exit code if it refuses what was asked."""
 REFUSAL_PREFIX = "the agent refused: "
 MOST_SLUG_CHARACTERS = 200
@@ -98,7 +99,7 @@ class CellSetting:
     """What the agent does in every cell of a comparison.
 
     ``more``: further arguments of the agent. ``limits_ns``: the record keeps each activation above one of these.
-    ``setup``: lines for the guest's shell, run before the agent.
+    ``setup``: lines for the guest's shell, run before the agent. ``setup_must_work``: a line that fails ends the cell.
     """
 
     probe: str = "timer"
@@ -108,6 +109,11 @@ class CellSetting:
     more: tuple[str, ...] = ()
     limits_ns: tuple[int, ...] = ()
     setup: tuple[str, ...] = ()
+    setup_must_work: bool = False
+
+    def setup_lines(self) -> tuple[str, ...]:
+        """What the guest's shell is told before it starts the agent."""
+        return tuple(map(_line_that_must_work, self.setup)) if self.setup_must_work else self.setup
 
     def arguments(self, load: GuestLoad, shift: int) -> tuple[str, ...]:
         """The agent's arguments, except those that say where to write."""
@@ -169,7 +175,7 @@ def _guest_script(setting: CellSetting, load: GuestLoad, shift: int) -> str:
     wait_us = shift * SHIFT_NS // 1_000
     return "\n".join(
         [
-            *setting.setup,
+            *setting.setup_lines(),
             f"usleep {wait_us}",
             f"{GUEST_AGENT} run -o /out/{run_folder.RECORD_NAME} {arguments} 2>/out/{AGENT_LOG}",
             "code=$?",
@@ -180,6 +186,15 @@ def _guest_script(setting: CellSetting, load: GuestLoad, shift: int) -> str:
             "",
         ]
     )
+
+
+def _line_that_must_work(line: str) -> str:
+    """The line in a form that ends the job with a sentence if it fails.
+
+    Another shell reads it first without running it, because a syntax error ends the shell that meets it.
+    """
+    sentence, quoted = shlex.quote(f"the setup failed: {' '.join(line.split())}"), shlex.quote(line)
+    return f"sh -n -c {quoted} && eval {quoted} || {{ echo {sentence} >&2; exit {SETUP_FAILED_CODE}; }}"
 
 
 @functools.cache

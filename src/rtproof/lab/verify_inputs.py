@@ -63,6 +63,7 @@ class _StoredSetting(msgspec.Struct, frozen=True):
     warmup_ns: int
     more_arguments: list[str]
     shifts_count: int
+    setup: list[str] = []
 
 
 class _StoredCell(msgspec.Struct, frozen=True):
@@ -254,7 +255,15 @@ def _module_here(system: _StoredSystem, asked: str) -> str | Path:
 def _job_pairs(stored: StoredComparison) -> Iterator[InputPair]:
     """What the guests' shells were told: the agent's options, and how the lab starts the agent."""
     told = stored.setting
-    setting = CellSetting(told.probe, told.period_ns, told.duration_ns, told.warmup_ns, more=tuple(told.more_arguments))
+    setting = CellSetting(
+        told.probe,
+        told.period_ns,
+        told.duration_ns,
+        told.warmup_ns,
+        more=tuple(told.more_arguments),
+        setup=tuple(told.setup),
+        setup_must_work=bool(told.setup),
+    )
     for cell in stored.cells:
         theirs = cell.jobs_sha256
         count = len(theirs) if theirs is not None else 1

@@ -333,6 +333,7 @@ def _setting_rows(comparison: KernelComparison) -> list[tuple[str, str]]:
         ("measured in each cell", duration(setting.duration_ns)),
         ("warm-up", duration(setting.warmup_ns)),
         ("shifts of the start", str(comparison.shifts)),
+        *(("setup", line) for line in setting.setup),
         ("CPUs of the guest", ", ".join(sorted({str(system.machine.cpus) for system in comparison.systems}))),
     ]
 
@@ -444,6 +445,7 @@ def _setting_dict(comparison: KernelComparison) -> Json:
         "warmup_ns": setting.warmup_ns,
         "more_arguments": list(setting.more),
         "shifts_count": comparison.shifts,
+        "setup": list(setting.setup),
     }
 
 

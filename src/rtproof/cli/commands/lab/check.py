@@ -6,7 +6,13 @@ from typing import Any
 import click
 
 from rtproof.cli import lab_options, parameter_types
-from rtproof.cli.lab_options import LAB_MEASUREMENT_OPTIONS, LAB_RUN_OPTIONS, ONE_CELL_OPTIONS, PROCESSOR_OPTIONS
+from rtproof.cli.lab_options import (
+    LAB_MEASUREMENT_OPTIONS,
+    LAB_RUN_OPTIONS,
+    ONE_CELL_OPTIONS,
+    PROCESSOR_OPTIONS,
+    SETUP_OPTION,
+)
 from rtproof.cli.parameter_types import with_options
 from rtproof.core import defects
 
@@ -27,6 +33,7 @@ CANNOT_TEST = 125
     click.option("--boot", metavar="'ARG ...'", default="", help=lab_options.BOOT_HELP),
     *PROCESSOR_OPTIONS,
     *LAB_MEASUREMENT_OPTIONS,
+    SETUP_OPTION,
     *LAB_RUN_OPTIONS,
     click.option("--bisect", is_flag=True, help="For git bisect run: exit with 125 if there is no answer."),
 )

@@ -7,7 +7,13 @@ from typing import Any
 import click
 
 from rtproof.cli import lab_options, shell_completion
-from rtproof.cli.lab_options import LAB_MEASUREMENT_OPTIONS, LAB_OUTPUT_OPTIONS, LAB_RUN_OPTIONS, PROCESSOR_OPTIONS
+from rtproof.cli.lab_options import (
+    LAB_MEASUREMENT_OPTIONS,
+    LAB_OUTPUT_OPTIONS,
+    LAB_RUN_OPTIONS,
+    PROCESSOR_OPTIONS,
+    SETUP_OPTION,
+)
 from rtproof.cli.parameter_types import with_options
 
 KERNELS = ("debian-6.1-rt", "debian-6.1")
@@ -56,6 +62,7 @@ PREEMPTS = ("none", "full")
     ),
     *PROCESSOR_OPTIONS,
     *LAB_MEASUREMENT_OPTIONS,
+    SETUP_OPTION,
     *LAB_RUN_OPTIONS,
     *LAB_OUTPUT_OPTIONS,
 )

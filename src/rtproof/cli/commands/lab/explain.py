@@ -6,7 +6,13 @@ from typing import Any
 import click
 
 from rtproof.cli import lab_options
-from rtproof.cli.lab_options import LAB_MEASUREMENT_OPTIONS, LAB_RUN_OPTIONS, ONE_CELL_OPTIONS, PROCESSOR_OPTIONS
+from rtproof.cli.lab_options import (
+    LAB_MEASUREMENT_OPTIONS,
+    LAB_RUN_OPTIONS,
+    ONE_CELL_OPTIONS,
+    PROCESSOR_OPTIONS,
+    SETUP_OPTION,
+)
 from rtproof.cli.parameter_types import with_options
 
 
@@ -16,6 +22,7 @@ from rtproof.cli.parameter_types import with_options
     click.option("--boot", metavar="'ARG ...'", default="", help=lab_options.BOOT_HELP),
     *PROCESSOR_OPTIONS,
     *LAB_MEASUREMENT_OPTIONS,
+    SETUP_OPTION,
     *LAB_RUN_OPTIONS,
     click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
 )
