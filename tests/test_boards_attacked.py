@@ -56,7 +56,7 @@ def measuring(duration: str) -> tuple[str, ...]:
 
 @pytest.fixture
 def run(agent: str, board: Path) -> Iterator[Path]:
-    """A run of an hour that measures; its folder. The agent first collects facts, and a signal then ends it for good."""
+    """A run of an hour that measures; its folder. Before the agent measures, a signal would leave no record."""
     folder = board / "run-1"
     started = background(agent, "start", str(folder), *measuring("1h"), "-o", f"{folder}/run.rtrec")
     assert started.returncode == 0, started.stderr
