@@ -140,7 +140,7 @@ def _agent_loads(plan: CellPlan, way: Way, resolve: ResolveLoadNames) -> list[st
     found = []
     for option, value in zip(words, words, strict=True):
         if option != "--load":
-            raise UserError(f"the load {value.partition(':')[0]!r} is a program, and guests have none of these")
+            raise UserError(f"the load {loads.load_name(value.split()[0])!r} is a program, and guests have none of these")
         found.append(value)
     return found
 

@@ -28,6 +28,7 @@ from rtproof.experiment.run_sets import ResultDocument
 from rtproof.lab import cell_runner, guest_cell, kernel_catalogue, systems
 from rtproof.lab.cell_explanation import CellExplanation, explain_cell
 from rtproof.lab.cell_runner import CellResult, CellResults, KernelMatrix, TaskEnd, WorkerTask, compare_kernels
+from rtproof.loads import load_name
 from rtproof.lab.guest_cell import CellSetting, GuestCell, GuestSystem, parse_guest_load
 from rtproof.lab.kernel_catalogue import OUR_MODULE
 from rtproof.lab.kernel_comparison import VIRTUAL_TIME, KernelComparison, SystemUnderLoad
@@ -101,8 +102,8 @@ def refuse_unknown_loads(names: Sequence[str]) -> None:
     listed = agent_prints(build_guest_agent(host_architecture().name), "list")
     known = [row[1] for row in build.listed_rows(listed, "load")]
     for name in names:
-        if name.partition(":")[0] not in known:
-            raise UserError(unknown_name("load", name.partition(":")[0], ["idle", *known]))
+        if load_name(name) not in known:
+            raise UserError(unknown_name("load", load_name(name), ["idle", *known]))
 
 
 def run_guest_cells(cells: list[GuestCell], at_once: int | None, command: tuple[str, ...]) -> CellResults:
