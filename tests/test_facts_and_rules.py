@@ -48,6 +48,8 @@ FACTS: Mapping[str, tuple[str, str]] = {
     "io_calls": (CHECKS + "measuring_threads.py", "the doubt io-calls"),
     "kmsg": (CHECKS + "target_state.py", "the doubt no-kernel-log"),
     "limits_ns": ("summary/recorded_facts.py", "what a record alone is judged by"),
+    "load.NAME.cpus": ("", "the load's name has them, unless it is cut; the doubt load-strayed says if they do not hold"),
+    "load.NAME.strays": (CHECKS + "load_work.py", "the doubt load-strayed"),
     "load.NAME.cpu_ms": (CHECKS + "load_work.py", "the doubt load-slight"),
     "load.NAME.idle_parts": (CHECKS + "load_work.py", "the doubt load-part-idle"),
     "load.NAME.lack": (CHECKS + "load_work.py", "the doubt load-lessened"),

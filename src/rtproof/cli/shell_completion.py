@@ -4,6 +4,7 @@
 Completion must be quick and silent. So it asks an agent only if one has been built.
 """
 
+import os
 import subprocess
 from pathlib import Path
 from types import ModuleType
