@@ -114,7 +114,8 @@ def refuse_missing_cpus(loads: Sequence[GuestLoad], processors: int) -> None:
             missing = [cpu for cpu in units.parse_cpus(binding[1:] or "0") if cpu >= processors]
             if missing:
                 there = "only CPU 0" if processors == 1 else f"CPUs 0 to {processors - 1}"
-                raise UserError(f"the load {text} is bound to CPU {missing[0]}, and the guests have {there}: see --cpus")
+                what = f"the load {text} is bound to CPU {missing[0]}"
+                raise UserError(f"{what}, and the guests have {there}: see --cpus")
 
 
 def run_guest_cells(cells: list[GuestCell], at_once: int | None, command: tuple[str, ...]) -> CellResults:

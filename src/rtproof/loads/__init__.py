@@ -193,9 +193,7 @@ def agent_load_options(file: LoadFile, given: Mapping[str, str], binding: str = 
     settings = dict(given)
     restart = _restart(file, settings.pop(RESTART, ""))
     values = _values(file, settings)
-    return tuple(
-        word for part in file.parts for word in _part(file, part, part.restart or restart, (values, binding))
-    )
+    return tuple(word for part in file.parts for word in _part(file, part, part.restart or restart, (values, binding)))
 
 
 def _restart(file: LoadFile, given: str) -> str:

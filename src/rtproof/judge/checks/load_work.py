@@ -246,4 +246,6 @@ def _cpu_time(case: CheckedRun, counter: Counter, moment: Moment) -> tuple[int, 
     return (read[-1].time_ns, used_ms * 1_000_000) if read and used_ms is not None else None
 
 
-LOAD_CHECKS: tuple[Check, ...] = (died, idle, late, paused, unsteady, few_cycles, part_idle, slight, unproven, lessened, strayed)
+LOAD_CHECKS: tuple[Check, ...] = (
+    died, idle, late, paused, unsteady, few_cycles, part_idle, slight, unproven, lessened, strayed,
+)  # fmt: skip

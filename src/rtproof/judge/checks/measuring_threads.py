@@ -66,7 +66,8 @@ def moved_between(case: CheckedRun) -> Iterator[Doubt]:
         moves = case.number("migrations", Moment.END, found.thread) or 0
         if moves > 0 and summary.series.cpu >= 0 and not noted_elsewhere(case, found.thread):
             own, times = summary.series.cpu, f"{moves:,} time{'s' if moves > 1 else ''}"
-            what = f"the kernel moved thread {found.thread} between CPUs {times} (warm-up included), although it is bound to CPU {own}"
+            moved = f"the kernel moved thread {found.thread} between CPUs {times} (warm-up included)"
+            what = f"{moved}, although it is bound to CPU {own}"
             yield Doubt("moved", WARNING, what, STAY)
 
 
@@ -217,7 +218,8 @@ def _share(found: Conditions, wrong: np.ndarray[tuple[int, ...], np.dtype[np.int
 
 
 CONDITION_CHECKS: tuple[Check, ...] = (
-    cpu_between, moved_between, affinity_between, policy_between, priority_between, run_delay, traced, stopped, clock_slewed,
+    cpu_between, moved_between, affinity_between, policy_between, priority_between, run_delay, traced, stopped,
+    clock_slewed,
 )  # fmt: skip
 
 
