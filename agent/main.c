@@ -20,7 +20,7 @@ enum { EXIT_REFUSED = 2 };
 
 static const char usage[] =
 	"usage: rtproof-agent run -o FILE --duration TIME [option ...]\n"
-	"       rtproof-agent load NAME[:K=V,..] ... [--program ...] [--duration TIME] [--stop-on-eof]\n"
+	"       rtproof-agent load NAME[:K=V,..][@CPUS] ... [--program ...] [--duration TIME] [--stop-on-eof]\n"
 	"       rtproof-agent background start | follow | signal | remove ...\n"
 	"       rtproof-agent facts -o FILE [--pid PID] [--between TIME] | facts --list\n"
 	"       rtproof-agent list | version | help\n"

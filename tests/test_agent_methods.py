@@ -82,6 +82,26 @@ def test_methods_off_the_grid_count_from_each_wake_up(tmp_path: Path, method: st
     recompute.check(record)
 
 
+@pytest.mark.parametrize("probe", ["timer", "ipc:sender=other"])
+def test_cpus_outside_of_the_own_affinity_are_measured(tmp_path: Path, probe: str) -> None:
+    """As isolated CPUs are (isolcpus=): in no affinity until a thread binds itself to them."""
+    own, other, *_ = (*sorted(os.sched_getaffinity(0)), None)
+    if other is None:
+        pytest.skip("there is only one CPU")
+    asked = ("--warmup", "20ms", "--cpus", str(other), "--probe", probe, "--samples", "200")
+    path, alone = tmp_path / "record", ("taskset", "-c", str(own))
+    done = agent_process.run("run", "-o", path, *agent_process.policy(), *asked, prefix=alone)
+    assert (done.returncode, done.stderr) == (0, "")
+    record = agent_process.whole(path)
+    assert [series.cpu for series in record.series] == [other]
+    assert record.fact("affinity", Moment.END, 0) == record.fact("cpu", Moment.END, 0) == str(other)
+    assert str(record.fact("writer", Moment.START)).endswith(f"CPUs {own}")
+    assert not {doubt.code for doubt in analyse(record).doubts} & {"cpu", "affinity", "moved"}
+    if probe != "timer":
+        (account,) = (file.content.decode() for file in record.files if file.path == "ipc/thread0")
+        assert account.startswith(f"sender_cpu {own}\n")
+
+
 @pytest.mark.parametrize(("phase", "between_us"), [("250us", 250), ("5250us", 250), ("3600s", 0), ("700us", 700)])
 def test_neighbours_are_a_phase_apart_but_never_a_period(tmp_path: Path, phase: str, between_us: int) -> None:
     record = measured(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the real agent refuses: one sentence, exit code 2, and no file; and what it does without privilege."""
 
+import errno
 import os
 import re
 import shutil
@@ -12,6 +13,7 @@ from pathlib import Path
 import agent_process
 import pytest
 import recompute
+import refused_calls
 from agent_process import needs_fifo, needs_root, whole
 
 from rtproof.record.contents import Moment
@@ -104,13 +106,22 @@ def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
     assert sentence.endswith("can't be written: No such file or directory")
 
 
-def test_a_cpu_that_is_not_allowed_is_named() -> None:
+def test_a_cpu_that_the_kernel_refuses_is_named() -> None:
     allowed = sorted(os.sched_getaffinity(0))
     if len(allowed) < 2:
         pytest.skip("there is only one CPU")
-    prefix = ("taskset", "-c", str(allowed[0]))
-    sentence = refusal("run", "-o", "/nowhere", "--samples", "10", "--cpus", str(allowed[1]), prefix=prefix)
-    assert sentence == f"CPU {allowed[1]} is off line, or this process may not use it"
+    prefix = ("taskset", "-c", str(allowed[0]), *refused_calls.prefix(errno.EPERM, "sched_setaffinity"))
+    why = f"the kernel does not let this process use CPU {allowed[1]}: Operation not permitted"
+    asked = ("run", "-o", "/nowhere", "--samples", "10")
+    assert refusal(*asked, "--cpus", str(allowed[1]), prefix=prefix) == why
+    load = f"cpu@{allowed[1]}"
+    assert refusal(*asked, "--load", load, prefix=prefix) == f"load {load}: {why}"
+
+
+def test_a_cpu_that_is_not_there_is_named() -> None:
+    asked = ("run", "-o", "/nowhere", "--samples", "10")
+    assert refusal(*asked, "--cpus", "4095") == "there is no CPU 4095 on this machine"
+    assert refusal(*asked, "--load", "mmap@4095") == "load mmap@4095: there is no CPU 4095 on this machine"
 
 
 @pytest.fixture

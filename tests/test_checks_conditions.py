@@ -52,6 +52,18 @@ def test_another_cpu_for_a_part_of_the_run() -> None:
     )
 
 
+def test_a_thread_that_was_moved_where_no_check_saw_it() -> None:
+    found = said_of(made(noted(), fact("migrations", "2", Moment.END, 0)))
+    assert (set(found), found["moved"].severity) == ({"moved"}, Severity.WARNING)
+    assert found["moved"].what == (
+        "the kernel moved thread 0 between CPUs 2 times (warm-up included), although it is bound to CPU 2"
+    )
+    for told in ("0", "unavailable: the kernel does not tell"):
+        assert said_of(made(noted(), fact("migrations", told, Moment.END, 0))) == {}
+    seen = noted(Deviation(Condition.CPU, 5, "1"), elsewhere=[5, 0, 0])
+    assert set(said_of(made(seen, fact("migrations", "2", Moment.END, 0)))) == {"cpu"}
+
+
 def test_where_the_cpu_is_read_at_the_checks_only_these_are_counted() -> None:
     some = noted(Deviation(Condition.CPU, 6, "0"), noted=[20] * 3, elsewhere=[6, 0, 0])
     found = said_of(made(some, fact("cpu_checks", "random activations", Moment.START, 0)))

@@ -67,6 +67,20 @@ def test_a_load_that_nobody_counted() -> None:
     assert with_load(asked="") == {}
 
 
+def test_a_load_that_is_bound_to_cpus() -> None:
+    two = Counter(1, True, "load.dd@0,2", "MiB", array(0, SECOND), array(1, 900))
+    known = {("loads", ASKED): "sched@1 dd@0,2", ("load.dd@0,2.strays", DURING): "0"}
+    working = Counter(0, True, "load.sched@1", "messages", array(0, SECOND), array(10, 20))
+    assert said_of(clean(facts=facts(known), counters=(working, two))) == {}
+    found = said_of(clean(facts=facts({**known, ("load.dd@0,2.strays", END): "3"}), counters=(working, two)))
+    assert (set(found), found["load-strayed"].severity) == ({"load-strayed"}, Severity.WARNING)
+    assert found["load-strayed"].what == (
+        "3 processes of the load dd@0,2 could run on other CPUs than those to which it was bound"
+    )
+    found = said_of(clean(facts=facts(known), counters=(two,)))
+    assert "no work was seen of 1 of the loads asked for (sched@1, dd@0,2)" in found["load-unproven"].what
+
+
 def test_a_load_that_went_another_way_than_it_is_meant_to() -> None:
     found = with_load(10, 20, 30, asked="comms", name="load.comms", lack="over 127.0.0.1: no cable")
     assert (set(found), found["load-lessened"].severity) == ({"load-lessened"}, Severity.WARNING)

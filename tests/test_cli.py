@@ -205,6 +205,7 @@ def test_words_of_the_agent() -> None:
     offered = completed(["run", "--load"], "")
     assert {"cpu", "sched", "doload", "stress-ng"} <= set(offered)
     assert completed(["run", "--load"], "sch") == ["sched"]
+    assert completed(["run", "--load"], "mmap@0")[0] == completed(["run", "--load"], "mmap@")[0] == "mmap@0"
 
 
 def test_a_broken_agent_completes_nothing(built_agent: Path) -> None:

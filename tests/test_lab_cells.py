@@ -267,7 +267,14 @@ def test_loads_are_names_and_several_at_once() -> None:
     assert parse_guest_load("article2-stress+net") == GuestLoad("article2-stress+net", ("cpu", "dd", "timers", "net"))
 
 
-@pytest.mark.parametrize("text", ["", "+", "dd+", "dd++net", "dd+idle"])
+def test_loads_are_bound_one_by_one(tmp_path: Path) -> None:
+    assert parse_guest_load("dd+net@0") == GuestLoad("dd+net@0", ("dd", "net@0"))
+    assert parse_guest_load("article2-stress@0+dd:mib=8@1").loads == ("cpu@0", "dd@0", "timers@0", "dd:mib=8@1")
+    (cell,) = matrix(tmp_path, "mmap@0", systems=(PLAIN,)).cells()
+    assert "mmap@0" in cell.slug
+
+
+@pytest.mark.parametrize("text", ["", "+", "dd+", "dd++net", "dd+idle", "idle@0"])
 def test_what_is_no_load_is_refused(text: str) -> None:
     with pytest.raises(UserError, match="is not a load"):
         parse_guest_load(text)

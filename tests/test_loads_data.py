@@ -128,6 +128,28 @@ def test_a_definition_is_found_by_its_name_by_its_path_and_in_the_users_folder(t
     assert {"mine", "doload"} <= set(loads.names())
 
 
+@pytest.mark.usefixtures("_home")
+def test_every_part_of_a_definition_is_bound_to_the_cpus() -> None:
+    Path("mine.toml").write_text(MINE)
+    assert loads.resolve(["mmap:mib=8@0,2-3"]) == ("--load", "mmap:mib=8@0,2-3")
+    assert loads.resolve(["./mine.toml@1"]) == ("--load", "cpu:workers=1@1")
+    assert [word for word in loads.resolve(["doload:restart=9s@0"]) if "@" in word] == [
+        "serve:restart=9s@0", "zero:restart=9s@0", "sched:groups=1,pairs=20,restart=5s@0", "lsr:restart=9s@0"
+    ]  # fmt: skip
+    option, program = loads.resolve(["ping:host=me@home@0-1"])
+    assert (option, program.split()[0]) == ("--program", "ping:count=2,needs=ping,processes=8@0-1")
+    assert "me@home" in program, "only the last @ counts, and a list of CPUs has to follow it"
+    assert loads.load_name("dd:mib=8@0,2-3") == loads.load_name("dd") == "dd"
+
+
+@pytest.mark.usefixtures("_home")
+def test_a_value_that_would_name_cpus_is_refused() -> None:
+    text = MINE + '[parameters.path]\ndefault = "/"\nhelp = "where"\n'
+    Path("mine.toml").write_text(text.replace("{ workers = 1 }", '{ path = "{path}" }'))
+    with pytest.raises(UserError, match="load mine: 'cpu:path=/a@3' ends with '@3', which would name CPUs"):
+        agent_load_options(read_load(Path("mine.toml")), {"path": "/a@3"})
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -136,6 +158,13 @@ def test_a_definition_is_found_by_its_name_by_its_path_and_in_the_users_folder(t
         ("doload:restart", "load doload: 'restart' is not of the form key=value"),
         ("doload:restart=1s,restart=2s", "load doload: restart is given twice"),
         ("doload:speed=1", "load doload has no parameter 'speed'; there are: restart"),
+        ("doload@0@1", "load 'doload@0@1' is bound twice: give one @ with all of its CPUs, such as @0-2,5"),
+        ("fs:mib=8@0@1", "load 'fs:mib=8@0@1' is bound twice"),
+        ("doload@", "load 'doload@': an @ stands at the end, with a list of CPUs behind it: NAME"),
+        ("mmap@one", "load 'mmap@one': an @ stands at the end, with a list of CPUs behind it: NAME"),
+        ("mmap@0:workers=1", "load 'mmap@0:workers=1': an @ stands at the end"),
+        ("doload@2-1", "load 'doload' can't be bound to '@2-1': a list of CPUs is such as 0-2,5"),
+        ("fs:mib=8@x", "load fs: mib: '8@x' is not a whole number from 1 to 65536"),
     ],
 )
 @pytest.mark.usefixtures("_home")

@@ -411,6 +411,38 @@ def test_nothing_remains_when_the_host_program_is_killed(tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("_nothing_is_left_behind")
+def test_a_bound_load_and_all_that_it_starts_stays_on_its_cpus(tmp_path: Path) -> None:
+    """Also where the agent itself is elsewhere; a program that leaves its CPUs is told."""
+    own, other, *_ = (*sorted(os.sched_getaffinity(0)), None)
+    if other is None:
+        pytest.skip("there is only one CPU")
+    sets = f"import os\nos.sched_setaffinity(0, {{{own}}})\nwhile True: pass"
+    asked = (
+        *("--load", f"cpu@{other}", "--load", f"sched:groups=1@{own},{other}", "--load", f"cpu:restart=10s@{other}"),
+        *("--program", f"calm@{other} sh -c 'while :; do :; done'"),
+        *("--program", f"leaves@{other} {sys.executable} -c '{sets}'"),
+    )
+    path = tmp_path / "record"
+    alone = ("taskset", "-c", str(own))
+    timing = ("--threads", "1", "--duration", "1500ms", *asked)
+    done = run("run", "-o", path, "--policy", "other", "--warmup", "20ms", *timing, prefix=alone)
+    assert (done.returncode, done.stderr) == (0, "")
+    record = whole(path)
+    names = [f"cpu@{other}", f"sched@{own}-{other}" if other == own + 1 else f"sched@{own},{other}"]
+    names += [f"cpu@{other}", f"calm@{other}", f"leaves@{other}"]
+    assert record.fact("loads") == " ".join(names)
+    counted = {counter.name: int(counter.value[-1]) for counter in record.counters if counter.name.startswith("load.")}
+    assert len(counted) == len(names)
+    assert min(counted.values()) > 0
+    strays = {name: record.fact(f"{name}.strays", Moment.END) for name in counted}
+    assert {name for name, count in strays.items() if count != "0"} == {f"load.leaves@{other}"}
+    assert record.fact(f"load.cpu@{other}.cpus", Moment.START) == str(other)
+    assert record.fact(f"load.cpu@{other}.parts", Moment.END) == "1", "as many as it has CPUs"
+    (doubt,) = (doubt for doubt in analyse(record).doubts if doubt.code == "load-strayed")
+    assert doubt.what.startswith(f"1 process of the load leaves@{other} could run on other CPUs")
+
+
+@pytest.mark.usefixtures("_nothing_is_left_behind")
 def test_two_of_a_kind_are_counted_apart(tmp_path: Path) -> None:
     path = tmp_path / "record"
     twice = (

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -137,6 +138,8 @@ def test_a_cell_is_labelled_by_the_load_that_ran() -> None:
     (app,) = profiles.load("simple-rt-app").cells
     ran = [cell_as_run(app, way).label for way in (None, *app.ways)]
     assert ran == ["5 ms loop", "5 ms loop", "5 ms loop, here with cpu:workers=1"]
+    bound = replace(app, options={**app.options, "load": ("stress-ng:workers=2@0,3",)})
+    assert cell_as_run(bound, app.ways[-1]).label == "5 ms loop, here with cpu:workers=1@0,3"
 
 
 def test_options_of_the_user_win_over_cells_and_ways() -> None:

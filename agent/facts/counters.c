@@ -47,9 +47,10 @@ static void add_gauges(struct facts *facts, const char *name, const char *unit, 
 	}
 }
 
-static void fact_of_load(struct run *run, const char *name, const struct load_order *order)
+static void fact_of_load(struct run *run, const char *name, const struct running_load *load)
 {
-	char key[80];
+	const struct load_order *order = &load->order;
+	char key[80], cpus[CPUS_TEXT];
 
 	snprintf(key, sizeof(key), "%s.note", name);
 	if (order->note)
@@ -60,6 +61,36 @@ static void fact_of_load(struct run *run, const char *name, const struct load_or
 	snprintf(key, sizeof(key), "%s.rest_ns", name);
 	if (order->rest_ns)
 		run_fact_number(run, WHOLE_RUN, MOMENT_START, key, order->rest_ns);
+	if (!load->bound)
+		return;
+	cpus_format(&load->cpus, cpus, sizeof(cpus));
+	snprintf(key, sizeof(key), "%s.cpus", name);
+	run_fact(run, WHOLE_RUN, MOMENT_START, key, "%s", cpus);
+}
+
+/* Whether a process may run on a CPU that its load is not bound to. One that has ended may not. */
+static bool may_stray(pid_t process, const struct cpus *bound)
+{
+	struct cpus all = *bound, own;
+
+	if (cpus_get_affinity(process, &own))
+		return false;
+	cpus_add_all(&all, &own);
+	return memcmp(&all, bound, sizeof(all)) != 0;
+}
+
+/* Of a load that is bound to CPUs: how many of its processes may run on others, because they or somebody else changed it. */
+static int count_strays(const struct running_load *load)
+{
+	struct processes found = { NULL, 0 };
+	int strays = may_stray(load->pid, &load->cpus);
+
+	if (processes_below(load->pid, INT_MAX, &found))
+		return strays;
+	for (int i = 0; i < found.count; i++)
+		strays += may_stray(found.each[i].pid, &load->cpus);
+	free(found.each);
+	return strays;
 }
 
 /* What its processes have used of the CPUs so far, and at the end how many of its workers never counted anything. */
@@ -78,6 +109,9 @@ void facts_of_loads(struct facts *facts, enum moment moment)
 		snprintf(key, sizeof(key), "%s.cpu_ms", facts->counters[i].name);
 		if (ms >= 0)
 			run_fact_number(run, WHOLE_RUN, moment, key, ms);
+		snprintf(key, sizeof(key), "%s.strays", facts->counters[i].name);
+		if (load->bound && load->pid > 0)
+			run_fact_number(run, WHOLE_RUN, moment, key, count_strays(load));
 		if (moment != MOMENT_END)
 			continue;
 		snprintf(key, sizeof(key), "%s.parts", facts->counters[i].name);
@@ -105,7 +139,7 @@ void facts_announce_counters(struct facts *facts)
 		if (before)
 			snprintf(name, sizeof(name), "load.%s.%d", load->name, before + 1);
 		add_counter(facts, true, load_unit(load), load, "", name);
-		fact_of_load(run, name, &load->order);
+		fact_of_load(run, name, load);
 	}
 	if (clock_raw_ns(&raw_ns))
 		add_counter(facts, false, "ns", NULL, "", RAW_CLOCK);

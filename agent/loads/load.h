@@ -38,7 +38,7 @@ struct load_slot {
 struct load_order {
 	int64_t values[LOAD_OPTIONS]; /* in the order of the options; -1: not given, until load_start() fills in the preset */
 	const char *texts[LOAD_OPTIONS]; /* of options that are texts; NULL: not given */
-	int cpus;                     /* CPUs that the load may use */
+	int cpus;                     /* how many CPUs the load may use: those that it is bound to, or all of this process */
 	struct load_slot *slots;
 	const char *note;  /* how it goes here, for the record; prepare() may say it */
 	const char *lack;  /* what it does less than it should, for the record; prepare() may say it */

@@ -57,37 +57,80 @@ static bool cpu_exists(int cpu)
 	return cpu < sysconf(_SC_NPROCESSORS_CONF) || access(path, F_OK) == 0;
 }
 
-static int check_allowed(const struct cpus *asked, const struct cpus *allowed, char *why, size_t room)
+/* Why a thread of this process can't be bound to this CPU. trial: what the kernel said to that. */
+static int refuse_cpu(const char *who, int cpu, int trial, char *why, size_t room)
 {
-	for (int cpu = 0; cpu < CPUS_MOST; cpu++) {
-		if (!cpus_has(asked, cpu) || cpus_has(allowed, cpu))
-			continue;
-		if (cpu_exists(cpu))
-			return text_refuse(why, room, -EINVAL, "CPU %d is off line, or this process may not use it", cpu);
-		return text_refuse(why, room, -EINVAL, "there is no CPU %d on this machine", cpu);
-	}
+	int on_line = cpus_on_line(cpu);
+
+	if (!cpu_exists(cpu))
+		return text_refuse(why, room, -EINVAL, "%sthere is no CPU %d on this machine", who, cpu);
+	if (on_line == 0)
+		return text_refuse(why, room, -EINVAL, "%sCPU %d is off line", who, cpu);
+	if (trial && trial != -EINVAL) /* -EINVAL: none of the CPUs is allowed */
+		return text_refuse(why, room, -EINVAL, "%sthe kernel does not let this process use CPU %d: %s", who, cpu, strerror(-trial));
+	return text_refuse(why, room, -EINVAL, "%s%sthe control group (cpuset) of this process does not allow CPU %d", who,
+			   on_line < 0 ? "the CPU is off line, or " : "", cpu);
+}
+
+/* who: begins the sentence, unless it is empty. */
+static int check_cpus(const char *who, const struct cpus *asked, const struct cpus *reached, int trial, char *why, size_t room)
+{
+	for (int cpu = 0; cpu < CPUS_MOST; cpu++)
+		if (cpus_has(asked, cpu) && !cpus_has(reached, cpu))
+			return refuse_cpu(who, cpu, trial, why, room);
 	return 0;
 }
 
+/* Those to measure, and those that loads are bound to. None need be in the affinity of this process, `own`. */
+static int check_all_cpus(const struct config *config, const struct cpus *own, char *why, size_t room)
+{
+	struct cpus asked = config->cpus, reached;
+	char who[LOAD_LABEL + 16];
+
+	for (int i = 0; i < config->n_loads; i++)
+		cpus_add_all(&asked, &config->loads[i].cpus);
+	int trial = cpus_reach(own, &asked, &reached), err = check_cpus("", &config->cpus, &reached, trial, why, room);
+
+	for (int i = 0; i < config->n_loads && !err; i++) {
+		snprintf(who, sizeof(who), "load %s: ", config->loads[i].name);
+		err = check_cpus(who, &config->loads[i].cpus, &reached, trial, why, room);
+	}
+	return err;
+}
+
 /* Some threads of a measurement have one priority less than it. */
-static void tell_loads(struct config *config, int cpus)
+static void tell_loads(struct config *config, const struct cpus *own)
 {
 	for (int i = 0; i < config->n_loads; i++) {
-		config->loads[i].order.cpus = cpus;
-		config->loads[i].order.last = config->priority && config->priority <= 2;
+		struct running_load *load = &config->loads[i];
+
+		load->order.cpus = cpus_count(load->bound ? &load->cpus : own);
+		load->order.last = config->priority && config->priority <= 2;
 	}
+}
+
+static int check_probe(const struct config *config, const struct cpus *own, char *why, size_t room)
+{
+	struct cpus usable = *own;
+
+	if (!config->probe->check_cpus)
+		return 0;
+	cpus_add_all(&usable, &config->cpus);
+	return config->probe->check_cpus(config->probe_values, &usable, why, room);
 }
 
 int config_choose_cpus(struct config *config, char *why, size_t room)
 {
-	struct cpus allowed;
-	int err = cpus_get_affinity(0, &allowed);
+	struct cpus own;
+	int err = cpus_get_affinity(0, &own);
 
 	if (err)
 		return text_refuse(why, room, -EINVAL, "the kernel does not tell which CPUs may be used: %s", strerror(-err));
 	if (!config->cpus_given)
-		config->cpus = allowed;
-	err = check_allowed(&config->cpus, &allowed, why, room);
+		config->cpus = own;
+	err = check_all_cpus(config, &own, why, room);
+	if (!err)
+		err = check_probe(config, &own, why, room);
 	if (err)
 		return err;
 	if (!config->threads)
@@ -98,7 +141,7 @@ int config_choose_cpus(struct config *config, char *why, size_t room)
 		return text_refuse(why, room, -EINVAL, "the last thread's period is longer than the measurement");
 	if (config->policy == POLICY_DEADLINE && config->cpus_given)
 		return text_refuse(why, room, -EINVAL, "policy deadline can't be bound to CPUs; leave --cpus out");
-	tell_loads(config, cpus_count(&allowed));
+	tell_loads(config, &own);
 	return 0;
 }
 

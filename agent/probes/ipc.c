@@ -34,7 +34,6 @@ static const struct probe_option options[] = {
 static int ipc_check(const struct method *method, const char *const *values, int64_t period_ns, char *why, size_t room)
 {
 	bool other = values[SENDER] && !strcmp(values[SENDER], "other");
-	struct cpus cpus;
 
 	(void)method;
 	(void)period_ns;
@@ -42,19 +41,25 @@ static int ipc_check(const struct method *method, const char *const *values, int
 		snprintf(why, room, "sender= of probe ipc is same or other");
 		return -EINVAL;
 	}
-	if (!other || cpus_get_affinity(0, &cpus) || cpus_count(&cpus) > 1)
+	return 0;
+}
+
+static int ipc_check_cpus(const char *const *values, const struct cpus *usable, char *why, size_t room)
+{
+	if (!values[SENDER] || strcmp(values[SENDER], "other") || cpus_count(usable) > 1)
 		return 0;
 	snprintf(why, room, "sender=other of probe ipc needs a second CPU");
 	return -EINVAL;
 }
 
-/* The next one of those that this process may use. */
-static int other_cpu(int cpu)
+/* The next one of those that this process may use and those that are measured. */
+static int other_cpu(int cpu, const struct cpus *measured)
 {
 	struct cpus cpus;
 
 	if (cpus_get_affinity(getpid(), &cpus)) /* the main thread's, which is bound to none */
 		return cpu;
+	cpus_add_all(&cpus, measured);
 	for (int i = 0; i < cpus_count(&cpus); i++)
 		if (cpus_nth(&cpus, i) > cpu)
 			return cpus_nth(&cpus, i);
@@ -86,7 +91,7 @@ static int ipc_open(struct worker *worker, const struct method *method, int64_t 
 	exchange->stimulus = (struct stimulus){ .due_ns = first_due_ns, .period_ns = period_ns };
 	int err = explain(exchange, exchange->channel->open(exchange));
 
-	return err ? err : sender_start(exchange, where && !strcmp(where, "other") ? other_cpu(worker->cpu) : -1);
+	return err ? err : sender_start(exchange, where && !strcmp(where, "other") ? other_cpu(worker->cpu, worker->cpus) : -1);
 }
 
 static int ipc_take(struct worker *worker, struct activation *activation)
@@ -157,6 +162,7 @@ const struct probe probe_ipc = {
 	.methods = methods,
 	.options = options,
 	.check = ipc_check,
+	.check_cpus = ipc_check_cpus,
 	.open = ipc_open,
 	.take = ipc_take,
 	.pending = ipc_pending,

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 struct worker;
+struct cpus;
 
 enum { FIELDS_MOST = 4, PROBE_OPTIONS = 24, PROBE_FILES = 4 };
 
@@ -62,6 +63,8 @@ struct probe {
 	const struct probe_option *options;  /* ends with a NULL name; may be absent */
 	/* Whether the values (NULL: not given), in the order of the options, make sense: 0, or -EINVAL with a sentence. May be absent. */
 	int (*check)(const struct method *method, const char *const *values, int64_t period_ns, char *why, size_t room);
+	/* The same once the CPUs are known. usable: those of this process and those to measure. May be absent. */
+	int (*check_cpus)(const char *const *values, const struct cpus *usable, char *why, size_t room);
 	/* The method that takes the place of this one with these values, once they make sense. May be absent. */
 	const struct method *(*adapt)(const struct method *method, const char *const *values);
 	/* 0 or -errno, and then maybe a sentence in worker->why. The first activation is due at first_due_ns. */

@@ -3,6 +3,8 @@
 
 #include "system/cpus.h"
 
+#include "system/text.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +24,12 @@ void cpus_add(struct cpus *cpus, int cpu)
 void cpus_remove(struct cpus *cpus, int cpu)
 {
 	cpus->bits[cpu / BITS] &= ~(1UL << (cpu % BITS));
+}
+
+void cpus_add_all(struct cpus *cpus, const struct cpus *more)
+{
+	for (int i = 0; i < CPUS_MOST / BITS; i++)
+		cpus->bits[i] |= more->bits[i];
 }
 
 int cpus_count(const struct cpus *cpus)
@@ -106,4 +114,32 @@ int cpus_get_affinity(int thread, struct cpus *cpus)
 int cpus_set_affinity(int thread, const struct cpus *cpus)
 {
 	return sys_result(syscall(SYS_sched_setaffinity, thread, sizeof(cpus->bits), cpus->bits));
+}
+
+int cpus_reach(const struct cpus *own, const struct cpus *asked, struct cpus *reached)
+{
+	struct cpus wide = *own;
+
+	*reached = *own;
+	cpus_add_all(&wide, asked);
+	if (!memcmp(&wide, own, sizeof(wide)))
+		return 0;
+	int err = cpus_set_affinity(0, &wide); /* the kernel leaves out what the thread may not use */
+
+	if (err)
+		return err;
+	err = cpus_get_affinity(0, reached);
+	int back = cpus_set_affinity(0, own);
+
+	return err ? err : back;
+}
+
+int cpus_on_line(int cpu)
+{
+	char list[CPUS_TEXT];
+	struct cpus on_line;
+
+	if (text_read_line("/sys/devices/system/cpu/online", list, sizeof(list)) < 0 || cpus_parse(list, &on_line))
+		return -1;
+	return cpus_has(&on_line, cpu);
 }

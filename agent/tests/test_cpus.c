@@ -75,8 +75,38 @@ static void the_kernel_takes_and_gives_affinity(void)
 	CHECK(cpus_set_affinity(0, &allowed) == 0);
 }
 
+/* A process may bind itself to a CPU that is not in its affinity, and has its affinity again after the trial. */
+static void cpus_outside_of_the_affinity_are_reached(void)
+{
+	struct cpus allowed, first = { { 0 } }, asked = { { 0 } }, reached, now;
+
+	CHECK(cpus_get_affinity(0, &allowed) == 0);
+	cpus_add(&first, cpus_nth(&allowed, 0));
+	CHECK(cpus_reach(&allowed, &first, &reached) == 0 && !memcmp(&reached, &allowed, sizeof(reached)));
+	if (cpus_nth(&allowed, 1) < 0)
+		return;
+	CHECK(cpus_set_affinity(0, &first) == 0);
+	cpus_add(&asked, cpus_nth(&allowed, 1));
+	cpus_add(&asked, CPUS_MOST - 1);
+	CHECK(cpus_reach(&first, &asked, &reached) == 0);
+	CHECK(cpus_count(&reached) == 2 && cpus_has(&reached, cpus_nth(&allowed, 0)) && cpus_has(&reached, cpus_nth(&allowed, 1)));
+	CHECK(cpus_get_affinity(0, &now) == 0 && !memcmp(&now, &first, sizeof(now)));
+	CHECK(cpus_set_affinity(0, &allowed) == 0);
+}
+
+static void a_cpu_is_on_line_or_not(void)
+{
+	struct cpus allowed;
+
+	CHECK(cpus_get_affinity(0, &allowed) == 0);
+	CHECK(cpus_on_line(cpus_nth(&allowed, 0)) != 0);
+	CHECK(cpus_on_line(CPUS_MOST - 1) != 1);
+}
+
 int main(void)
 {
+	cpus_outside_of_the_affinity_are_reached();
+	a_cpu_is_on_line_or_not();
 	lists_are_read_and_written();
 	members_come_and_go();
 	a_list_that_does_not_fit_says_so();

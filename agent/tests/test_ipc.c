@@ -16,6 +16,7 @@ enum { COUNT = 40, CAPACITY = 256 };
 #define HOUR_NS (3600 * NS_PER_SECOND)
 
 static struct worker worker;
+static const struct cpus no_more; /* than those of this process */
 static struct gate gate;
 static int ends[2];
 
@@ -24,7 +25,7 @@ static void start(const struct method *method, const char *const *options, int64
 	CHECK(pipe(ends) == 0);
 	gate_init(&gate, ends[1]);
 	memset(&worker, 0, sizeof(worker));
-	worker = (struct worker){ .cpu = -1, .policy = POLICY_OTHER, .probe = probe_find("ipc"), .method = method, .options = options,
+	worker = (struct worker){ .cpu = -1, .cpus = &no_more, .policy = POLICY_OTHER, .probe = probe_find("ipc"), .method = method, .options = options,
 				  .fields = 1, .period_ns = period_ns, .count = count, .duration_ns = INT64_MAX, .gate = &gate };
 	CHECK(ring_open(&worker.ring, CAPACITY) == 0);
 	CHECK(worker_start(&worker) == 0);

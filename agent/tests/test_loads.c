@@ -225,7 +225,7 @@ static void a_load_that_has_no_room_is_refused(void)
 static void refuse(const char *text, const char *sentence)
 {
 	struct running_load running;
-	char why[128] = "";
+	char why[256] = "";
 
 	CHECK(load_parse(text, &running, why, sizeof(why)) == -EINVAL);
 	CHECK(!strcmp(why, sentence));
@@ -242,6 +242,46 @@ static void orders_that_make_no_sense_are_refused(void)
 	refuse("cpu:restart", "option 'restart' of load 'cpu' takes a time of at least 100ms, such as 65s");
 	refuse("cpu:restart=5", "option 'restart' of load 'cpu' takes a time of at least 100ms, such as 65s");
 	refuse("cpu:restart=99ms", "option 'restart' of load 'cpu' takes a time of at least 100ms, such as 65s");
+}
+
+static void a_load_is_bound_by_what_stands_at_its_end(void)
+{
+	struct running_load running;
+	char why[256];
+
+	CHECK(load_parse("sched:groups=2@0,2-3", &running, why, sizeof(why)) == 0);
+	CHECK(running.bound && cpus_count(&running.cpus) == 3 && cpus_has(&running.cpus, 3) && !cpus_has(&running.cpus, 1));
+	CHECK(running.order.values[0] == 2 && !strcmp(running.name, "sched@0,2-3"));
+	CHECK(load_parse("lsr:path=/home/@one", &running, why, sizeof(why)) == 0 && !running.bound);
+	CHECK(!strcmp(running.name, "lsr") && !strcmp(running.order.texts[1], "/home/@one"));
+	CHECK(load_parse("lsr:path=/@@1", &running, why, sizeof(why)) == 0 && running.bound && !strcmp(running.order.texts[1], "/@"));
+	refuse("mmap@", "load 'mmap@': an @ stands at the end, with a list of CPUs behind it: NAME[:key=value,...]@0-2,5");
+	refuse("mmap@0:workers=1", "load 'mmap@0:workers=1': an @ stands at the end, with a list of CPUs behind it: NAME[:key=value,...]@0-2,5");
+	refuse("mmap@0@1", "load 'mmap@0@1' is bound twice: give one @ with all of its CPUs, such as @0-2,5");
+	refuse("mmap@0:workers=1@1", "load 'mmap@0:workers=1@1' is bound twice: give one @ with all of its CPUs, such as @0-2,5");
+	refuse("mmap@1-0", "load 'mmap' can't be bound to '@1-0': a list of CPUs is such as 0-2,5");
+	refuse("@0", "there is no load ''; see rtproof-agent list");
+}
+
+/* All that it starts runs there too, whether it has a keeper or not, and also where the agent's own affinity ends. */
+static void a_bound_load_stays_on_its_cpus(const char *order)
+{
+	struct running_load running;
+	struct cpus own, narrow = { { 0 } }, bound = { { 0 } }, child;
+	char text[64];
+
+	CHECK(cpus_get_affinity(0, &own) == 0);
+	cpus_add(&narrow, cpus_nth(&own, 0));
+	cpus_add(&bound, cpus_nth(&own, cpus_count(&own) - 1));
+	CHECK(cpus_set_affinity(0, &narrow) == 0);
+	snprintf(text, sizeof(text), "%s@%d", order, cpus_nth(&bound, 0));
+	start(&running, text);
+	await_work(&running);
+	CHECK(cpus_get_affinity(running.pid, &child) == 0 && !memcmp(&child, &bound, sizeof(child)));
+	CHECK(cpus_get_affinity(child_of(running.pid), &child) == 0 && !memcmp(&child, &bound, sizeof(child)));
+	load_stop(&running);
+	await_the_end_of_all();
+	CHECK(cpus_set_affinity(0, &own) == 0);
 }
 
 /* How many workers; or a negative errno. */
@@ -302,6 +342,7 @@ int main(int argc, char **argv)
 	sys_init();
 	alarm(PATIENCE_S);
 	orders_that_make_no_sense_are_refused();
+	a_load_is_bound_by_what_stands_at_its_end();
 	what_is_not_said_follows_the_cpus();
 	memory_is_taken_within_bounds();
 	counters_that_wrap_are_added_up();
@@ -315,6 +356,8 @@ int main(int argc, char **argv)
 	CHECK(mkdir(scratch_folder, 0700) == 0);
 	if (!inherits)
 		SKIP("orphans can't be given to a process of one's choice here: Linux 3.4, and not under this emulator");
+	a_bound_load_stays_on_its_cpus("cpu:workers=1");
+	a_bound_load_stays_on_its_cpus("cpu:workers=1,restart=30s");
 	rounds_follow_each_other("sched:groups=1,pairs=2,restart=100ms");
 	rounds_follow_each_other("files:workers=2,mib=1,kib=2,restart=100ms"); /* the next one finds files of the one before */
 	a_load_that_loses_a_worker_ends();

@@ -177,8 +177,8 @@ static void options_must_fit_together(void)
 
 static void cpus_must_be_there_and_allowed(void)
 {
-	struct cpus allowed, one = { { 0 } };
-	char line[128], sentence[128];
+	struct cpus allowed, one = { { 0 } }, now;
+	char line[128];
 
 	CHECK(cpus_get_affinity(0, &allowed) == 0);
 	int first = cpus_nth(&allowed, 0), second = cpus_nth(&allowed, 1);
@@ -190,11 +190,30 @@ static void cpus_must_be_there_and_allowed(void)
 	cpus_add(&one, first);
 	CHECK(cpus_set_affinity(0, &one) == 0);
 	snprintf(line, sizeof(line), ENOUGH "--cpus %d-%d", first, second);
-	snprintf(sentence, sizeof(sentence), "CPU %d is off line, or this process may not use it", first + 1);
-	refuse(line, sentence);
+	accept(line); /* isolated CPUs are in no affinity either */
+	CHECK(config.threads == 2 && cpus_has(&config.cpus, second));
+	CHECK(cpus_get_affinity(0, &now) == 0 && !memcmp(&now, &one, sizeof(one)));
+	snprintf(line, sizeof(line), ENOUGH "--probe ipc:sender=other --cpus %d", second);
+	accept(line);
+	refuse(ENOUGH "--probe ipc:sender=other", "sender=other of probe ipc needs a second CPU");
 	accept(ENOUGH "--policy fifo");
 	CHECK(config.threads == 1 && cpus_has(&config.cpus, first) && !cpus_has(&config.cpus, second));
 	CHECK(cpus_set_affinity(0, &allowed) == 0);
+}
+
+static void loads_may_be_bound_to_cpus(void)
+{
+	struct cpus allowed;
+	char line[128];
+
+	CHECK(cpus_get_affinity(0, &allowed) == 0);
+	snprintf(line, sizeof(line), ENOUGH "--load cpu:workers=2@%d --load cpu", cpus_nth(&allowed, 0));
+	accept(line);
+	CHECK(config.loads[0].bound && config.loads[0].order.cpus == 1 && config.loads[0].order.values[0] == 2);
+	CHECK(cpus_count(&config.loads[0].cpus) == 1 && cpus_has(&config.loads[0].cpus, cpus_nth(&allowed, 0)));
+	CHECK(!config.loads[1].bound && config.loads[1].order.cpus == cpus_count(&allowed));
+	if (sysconf(_SC_NPROCESSORS_CONF) < 4000)
+		refuse(ENOUGH "--load mmap@4000", "load mmap@4000: there is no CPU 4000 on this machine");
 }
 
 int main(void)
@@ -208,5 +227,6 @@ int main(void)
 	values_must_make_sense();
 	options_must_fit_together();
 	cpus_must_be_there_and_allowed();
+	loads_may_be_bound_to_cpus();
 	return EXIT_SUCCESS;
 }

@@ -62,6 +62,17 @@ static void a_command_is_words_with_quotes(void)
 	CHECK(running.order.values[PROGRAM_COUNT] == COUNT_LINES && running.order.values[PROGRAM_MEMORY] == 7);
 }
 
+/* Only what stands before the command: an @ of the command is its own. */
+static void a_program_may_be_bound_to_cpus(void)
+{
+	struct running_load running;
+
+	CHECK(parse("n:again=1@0,3 sh -c 'echo a@1'", &running) == 0);
+	CHECK(running.bound && cpus_count(&running.cpus) == 2 && cpus_has(&running.cpus, 3) && !strcmp(running.name, "n@0,3"));
+	CHECK(running.order.values[PROGRAM_AGAIN] == 1 && !strcmp(running.order.words[2], "echo a@1"));
+	CHECK(parse("n sh a@1", &running) == 0 && !running.bound && !strcmp(running.name, "n"));
+}
+
 static void what_makes_no_sense_is_refused(void)
 {
 	char many[LOAD_GIVEN] = "n";
@@ -295,6 +306,7 @@ int main(void)
 {
 	sys_init();
 	alarm(PATIENCE_S);
+	a_program_may_be_bound_to_cpus();
 	a_command_is_words_with_quotes();
 	what_makes_no_sense_is_refused();
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)

@@ -379,6 +379,8 @@ static int be_the_keeper(struct running_load *running, bool apart)
 	keeper.sources[SIGNALS].fd = signalfd(-1, &blocked, SFD_CLOEXEC);
 	int err = keeper.sources[SIGNALS].fd < 0 ? -errno : open_pipes(&keeper);
 
+	if (!err)
+		err = load_bind(running); /* it works for the load, so it runs where the load does */
 	return err ? err : keep(&keeper);
 }
 

@@ -74,11 +74,51 @@ int load_keep_text(const char *text, struct running_load *running, char *why, si
 	return -EINVAL;
 }
 
+/* An @ at the end with what only a list of CPUs has behind it. All other @ are part of an option's value, or wrong. */
+static char *find_binding(char *text)
+{
+	char *at = strrchr(text, '@');
+
+	return at && at[1] && at[1 + strspn(at + 1, "0123456789,-")] == '\0' ? at : NULL;
+}
+
+/* Cuts "@0-2,5" off the end. */
+static int parse_binding(struct running_load *running, char *why, size_t room)
+{
+	char *at = find_binding(running->given), *other;
+
+	if (at) {
+		*at++ = '\0';
+		running->bound = true;
+		if (cpus_parse(at, &running->cpus))
+			return text_refuse(why, room, -EINVAL, "load '%s' can't be bound to '@%s': a list of CPUs is such as 0-2,5", running->given, at);
+	}
+	other = strchr(running->given, '@');
+	if (at && (find_binding(running->given) || (other && other < strchr(running->given, ':'))))
+		return text_refuse(why, room, -EINVAL, "load '%s@%s' is bound twice: give one @ with all of its CPUs, such as @0-2,5",
+				   running->given, at);
+	if (other && (size_t)(other - running->given) < strcspn(running->given, ":"))
+		return text_refuse(why, room, -EINVAL, "load '%s': an @ stands at the end, with a list of CPUs behind it: NAME[:key=value,...]@0-2,5",
+				   running->given);
+	return 0;
+}
+
+static void keep_label(struct running_load *running)
+{
+	int length = snprintf(running->label, sizeof(running->label), "%.31s@", running->name);
+
+	cpus_format(&running->cpus, running->label + length, sizeof(running->label) - (size_t)length);
+	running->name = running->label;
+}
+
 int load_parse_options(struct running_load *running, char *why, size_t room)
 {
-	char *rest = NULL, *options = strchr(running->given, ':');
-	int err = 0;
+	char *rest = NULL, *options;
+	int err = parse_binding(running, why, room);
 
+	if (err)
+		return err;
+	options = strchr(running->given, ':');
 	if (options)
 		*options++ = '\0';
 	if (!running->load)
@@ -91,6 +131,8 @@ int load_parse_options(struct running_load *running, char *why, size_t room)
 		running->order.values[i] = -1;
 	for (char *one = options ? strtok_r(options, ",", &rest) : NULL; one && !err; one = strtok_r(NULL, ",", &rest))
 		err = parse_option(running, one, why, room);
+	if (!err && running->bound)
+		keep_label(running);
 	return err;
 }
 
@@ -129,6 +171,15 @@ static int work_on_all(const struct running_load *running)
 			_exit(-running->load->work(&running->order, &running->order.slots[i]));
 	}
 	return load_wait_for_children();
+}
+
+int load_bind(const struct running_load *running)
+{
+	int err = running->bound ? cpus_set_affinity(0, &running->cpus) : 0;
+
+	if (err)
+		snprintf(running->order.why, LOAD_WHY, "it could not be bound to its CPUs: %s", strerror(-err));
+	return err;
 }
 
 int load_become(struct running_load *running)

@@ -85,7 +85,9 @@ static pid_t start_load(struct running_load *running)
 		setpgid(0, 0);
 		streams_close();
 		load_default_signals();
-		_exit(-load_become(running));
+		int err = load_bind(running);
+
+		_exit(-(err ? err : load_become(running)));
 	}
 	if (pid > 0)
 		setpgid(pid, pid); /* either side may come first */

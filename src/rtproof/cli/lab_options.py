@@ -12,7 +12,9 @@ KERNEL_HELP = (
     "A name of 'rtproof lab kernels' (NAME or NAME@VERSION), or an image of your own: IMAGE or IMAGE:MODULES "
     "(lib/modules/RELEASE)."
 )
-LOAD_HELP = "idle, or a load without programs, if wanted with options (dd:mib=8); + joins several."
+LOAD_HELP = (
+    "idle, or a load without programs, if wanted with options (dd:mib=8) and bound to CPUs (mmap@0); + joins several."
+)
 BOOT_HELP = "Further arguments of the kernel, quoted as one word."
 
 ONE_CELL_OPTIONS = (

@@ -72,9 +72,9 @@ AGENT_OPTIONS = (
     click.option(
         "--load",
         multiple=True,
-        metavar="NAME[:k=v,...]",
+        metavar="NAME[:k=v,...][@CPUS]",
         shell_complete=shell_completion.complete_loads,
-        help="Work that disturbs on purpose (see rtproof loads); may be repeated.",
+        help="Work that disturbs on purpose (see rtproof loads), if wanted bound to CPUs (mmap@0); may be repeated.",
     ),
     click.option(
         "--trace",

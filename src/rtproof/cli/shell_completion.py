@@ -4,6 +4,7 @@
 Completion must be quick and silent. So it asks an agent only if one has been built.
 """
 
+import os
 import subprocess
 from pathlib import Path
 from types import ModuleType
@@ -30,7 +31,10 @@ def complete_probes(_context: click.Context, _parameter: click.Parameter, incomp
 
 
 def complete_loads(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Loads that are defined in files, and the agent's own loads."""
+    """Loads that are defined in files, and the agent's own loads; behind an @ the CPUs of this machine."""
+    if "@" in incomplete:
+        numbers = (f"{incomplete.rpartition('@')[0]}@{cpu}" for cpu in range(os.cpu_count() or 1))
+        return [CompletionItem(text, help="bound to this CPU") for text in numbers if text.startswith(incomplete)]
     rows = [(name, "") for name in loads.names()] + [(row[1], row[-1]) for row in _agent_rows("load")]
     return [CompletionItem(name, help=text) for name, text in rows if name.startswith(incomplete)]
 

@@ -111,6 +111,15 @@ def format_cpus(cpus: tuple[int, ...]) -> str:
     return ",".join("-".join(map(str, part)) for part in parts)
 
 
+def split_cpus(text: str) -> tuple[str, str]:
+    """The text without the CPUs to which its end binds it, and these as written, with the @: ("mmap", "@0,2-3").
+
+    The last @ counts, if nothing but digits, commas and hyphens follows it. Otherwise there are none: (text, "").
+    """
+    found = re.search(r"@[0-9,-]+\Z", text)
+    return (text[: found.start()], found[0]) if found else (text, "")
+
+
 def whole_number(text: str) -> int | None:
     """The whole number that a file or a fact tells in at most MOST_DIGITS decimal digits; None for any other text."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else None

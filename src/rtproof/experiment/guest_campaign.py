@@ -140,7 +140,8 @@ def _agent_loads(plan: CellPlan, way: Way, resolve: ResolveLoadNames) -> list[st
     found = []
     for option, value in zip(words, words, strict=True):
         if option != "--load":
-            raise UserError(f"the load {value.partition(':')[0]!r} is a program, and guests have none of these")
+            name = loads.load_name(value.split()[0])
+            raise UserError(f"the load {name!r} is a program, and guests have none of these")
         found.append(value)
     return found
 

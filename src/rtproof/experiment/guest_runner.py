@@ -28,10 +28,11 @@ from rtproof.experiment.run_sets import ResultDocument
 from rtproof.lab import cell_runner, guest_cell, kernel_catalogue, systems
 from rtproof.lab.cell_explanation import CellExplanation, explain_cell
 from rtproof.lab.cell_runner import CellResult, CellResults, KernelMatrix, TaskEnd, WorkerTask, compare_kernels
-from rtproof.lab.guest_cell import CellSetting, GuestCell, GuestSystem, parse_guest_load
+from rtproof.lab.guest_cell import CellSetting, GuestCell, GuestLoad, GuestSystem, parse_guest_load
 from rtproof.lab.kernel_catalogue import OUR_MODULE
 from rtproof.lab.kernel_comparison import VIRTUAL_TIME, KernelComparison, SystemUnderLoad
 from rtproof.lab.systems import GuestProcessors, NamedKernel, needs_own_module
+from rtproof.loads import load_name
 from rtproof.profiles import CellPlan, Profile, Way, run_options
 from rtproof.profiles.profile import with_settings
 from rtproof.record.run_folder import RunInfo
@@ -101,8 +102,20 @@ def refuse_unknown_loads(names: Sequence[str]) -> None:
     listed = agent_prints(build_guest_agent(host_architecture().name), "list")
     known = [row[1] for row in build.listed_rows(listed, "load")]
     for name in names:
-        if name.partition(":")[0] not in known:
-            raise UserError(unknown_name("load", name.partition(":")[0], ["idle", *known]))
+        if load_name(name) not in known:
+            raise UserError(unknown_name("load", load_name(name), ["idle", *known]))
+
+
+def refuse_missing_cpus(loads: Sequence[GuestLoad], processors: int) -> None:
+    """UserError for a load that is bound to a CPU that the guests do not have, before anything is booted."""
+    for load in loads:
+        for text in load.loads:
+            binding = units.split_cpus(text)[1]
+            missing = [cpu for cpu in units.parse_cpus(binding[1:] or "0") if cpu >= processors]
+            if missing:
+                there = "only CPU 0" if processors == 1 else f"CPUs 0 to {processors - 1}"
+                what = f"the load {text} is bound to CPU {missing[0]}"
+                raise UserError(f"{what}, and the guests have {there}: see --cpus")
 
 
 def run_guest_cells(cells: list[GuestCell], at_once: int | None, command: tuple[str, ...]) -> CellResults:
@@ -137,6 +150,7 @@ def kernel_matrix(wanted: MatrixRequest) -> KernelMatrix:
     options = wanted.options
     loads = tuple(dict.fromkeys(parse_guest_load(text) for text in wanted.loads))
     refuse_unknown_loads([name for load in loads for name in load.loads])
+    refuse_missing_cpus(loads, options["cpus"])
     check_agents(wanted.kernels)
     kernels = named_kernels(list(dict.fromkeys(wanted.kernels)), options["module"], options["probe"])
     found = systems.systems(

@@ -81,7 +81,7 @@ def _what_loads_lack(names: Sequence[str], known: AgentAbilities) -> Iterable[st
     """Why each of the agent's loads cannot run, "" if it can; and a sentence for each program that is not installed."""
     words = iter(loads.resolve(names))
     for option, value in zip(words, words, strict=True):
-        name = value.partition(":")[0]
+        name = loads.load_name(value)
         if option != PROGRAM_OPTION:
             yield known.loads.get(name, f"this agent has no load {name}")
         elif shutil.which(value.split()[1]) is None:

@@ -75,14 +75,17 @@ IDLE_LOAD = GuestLoad("idle", ())
 
 
 def parse_guest_load(text: str) -> GuestLoad:
-    """Parse a load: one as for ``rtproof run``, several joined by +, or idle. UserError if it is none of these."""
+    """Parse a load: one as for ``rtproof run``, several joined by +, or idle. UserError if it is none of these.
+
+    Each of several may be bound to CPUs: of dd+net@0 only net is.
+    """
     if text == IDLE_LOAD.name:
         return IDLE_LOAD
     names = tuple(part.strip() for part in text.split("+"))
     if not all(names):
         raise UserError(f"{text!r} is not a load: write a name, several joined by + (dd+net), or idle")
-    if IDLE_LOAD.name in names:
-        raise UserError(f"{text!r} is not a load: idle cannot be joined with other loads")
+    if IDLE_LOAD.name in map(loads.load_name, names):
+        raise UserError(f"{text!r} is not a load: idle cannot be joined with other loads or bound to CPUs")
     return GuestLoad("+".join(names), tuple(load for name in names for load in _agent_load_names(name)))
 
 
@@ -150,7 +153,7 @@ class GuestCell:
     @property
     def slug(self) -> str:
         """The cell's name in a form that a folder can have."""
-        words = re.sub(r"[^A-Za-z0-9.=+-]+", "_", f"{self.system.name}__{self.load.name}")
+        words = re.sub(r"[^A-Za-z0-9.=+@-]+", "_", f"{self.system.name}__{self.load.name}")
         return f"{words[:MOST_SLUG_CHARACTERS]}__{self.shift}"
 
     def job(self) -> Job:

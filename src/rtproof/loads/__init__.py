@@ -180,12 +180,20 @@ COUNTS = ("runs", "cpu_ms", "lines", "bytes")
 """What a program's work is counted in. The agent knows each by its position here."""
 
 
-def agent_load_options(file: LoadFile, given: Mapping[str, str]) -> tuple[str, ...]:
-    """The agent's arguments for a load. ``given``: the parameters that the user set, and ``restart``."""
+def load_name(text: str) -> str:
+    """The name of a load as the user names it, without its options and its CPUs."""
+    return units.split_cpus(text)[0].partition(":")[0]
+
+
+def agent_load_options(file: LoadFile, given: Mapping[str, str], binding: str = "") -> tuple[str, ...]:
+    """The agent's arguments for a load. ``given``: the parameters that the user set, and ``restart``.
+
+    ``binding``: the CPUs of every part, as ``units.split_cpus`` returns them. UserError if a value is wrong.
+    """
     settings = dict(given)
     restart = _restart(file, settings.pop(RESTART, ""))
     values = _values(file, settings)
-    return tuple(word for part in file.parts for word in _part(part, part.restart or restart, values))
+    return tuple(word for part in file.parts for word in _part(file, part, part.restart or restart, (values, binding)))
 
 
 def _restart(file: LoadFile, given: str) -> str:
@@ -206,15 +214,15 @@ def _values(file: LoadFile, given: Mapping[str, str]) -> dict[str, str]:
     return values
 
 
-def _part(part: LoadPart, restart: str, values: dict[str, str]) -> tuple[str, str]:
+def _part(file: LoadFile, part: LoadPart, restart: str, filled: tuple[dict[str, str], str]) -> tuple[str, str]:
+    values, binding = filled
     if part.load:
         options = {name: fill_placeholders(str(value), values) for name, value in part.options.items()}
-        return "--load", _named(
-            fill_placeholders(part.load, values), {**options, **({RESTART: restart} if restart else {})}
-        )
+        name = fill_placeholders(part.load, values)
+        return "--load", _named(file, name, {**options, **({RESTART: restart} if restart else {})}) + binding
     options = dict(_program_options(part, restart, values))
     command = shlex.join(fill_placeholders(word, values) for word in part.program)
-    return "--program", f"{_named(part_name(part), options)} {command}"
+    return "--program", f"{_named(file, part_name(part), options)}{binding} {command}"
 
 
 def part_name(part: LoadPart) -> str:
@@ -237,8 +245,12 @@ def _program_options(part: LoadPart, restart: str, values: dict[str, str]) -> It
         yield RESTART, restart
 
 
-def _named(name: str, options: Mapping[str, str]) -> str:
-    return f"{name}:{','.join(f'{key}={value}' for key, value in options.items())}" if options else name
+def _named(file: LoadFile, name: str, options: Mapping[str, str]) -> str:
+    """A part as the agent names it. UserError if it ends as if it named CPUs: a value may end so, such as a path."""
+    text = f"{name}:{','.join(f'{key}={value}' for key, value in options.items())}" if options else name
+    if units.split_cpus(text)[1]:
+        raise UserError(f"load {file.name}: {text!r} ends with {units.split_cpus(text)[1]!r}, which would name CPUs")
+    return text
 
 
 def default_parts(file: LoadFile) -> Iterator[tuple[str, str]]:
@@ -271,14 +283,33 @@ def find(name: str) -> LoadFile | None:
 
 
 def resolve(texts: Sequence[str]) -> tuple[str, ...]:
-    """The agent's arguments for loads that the user names as ``NAME`` or ``NAME:key=value,...``."""
+    """The agent's arguments for loads that the user names as ``NAME[:key=value,...][@CPUS]``.
+
+    The last ``@`` counts if a list of CPUs is all that follows it. Then it binds every part of a definition.
+    """
     return tuple(word for text in texts for word in _resolved(text))
 
 
 def _resolved(text: str) -> tuple[str, ...]:
-    name, _, options = text.partition(":")
+    unbound, binding = units.split_cpus(text)
+    name, _, options = unbound.partition(":")
+    for problem in _binding_problems(text, name):
+        raise UserError(problem)
     file = find(name)
-    return agent_load_options(file, _settings(name, options)) if file else ("--load", text)
+    return agent_load_options(file, _settings(name, options), binding) if file else ("--load", text)
+
+
+def _binding_problems(text: str, name: str) -> Iterator[str]:
+    """The reasons why a load cannot be bound as its text says, in the agent's words; none if it can or is not bound."""
+    unbound, binding = units.split_cpus(text)
+    if binding and units.split_cpus(unbound)[1]:
+        yield f"load {text!r} is bound twice: give one @ with all of its CPUs, such as @0-2,5"
+    if "@" in name and not _is_path(name):
+        yield f"load {text!r}: an @ stands at the end, with a list of CPUs behind it: NAME[:key=value,...]@0-2,5"
+    try:
+        units.parse_cpus(binding[1:] or "0")
+    except UserError:
+        yield f"load {unbound!r} can't be bound to {binding!r}: a list of CPUs is such as 0-2,5"
 
 
 def _settings(name: str, options: str) -> dict[str, str]:

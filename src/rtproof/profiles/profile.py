@@ -277,8 +277,15 @@ def cell_as_run(cell: CellPlan, way: Way | None) -> CellPlan:
 
 
 def _with_load_replaced(load: str, other: Mapping[str, str]) -> str:
-    """The load that runs in place of this one, without this one's options; the load itself if nothing replaces it."""
-    return other.get(load.partition(":")[0], load)
+    """The load that runs in place of this one, without this one's options; the load itself if nothing replaces it.
+
+    It is bound to the same CPUs, unless it names its own.
+    """
+    unbound, cpus = units.split_cpus(load)
+    found = other.get(unbound.partition(":")[0])
+    if found is None:
+        return load
+    return found if units.split_cpus(found)[1] else found + cpus
 
 
 AS_GIVEN = "as given"

@@ -30,7 +30,8 @@ class LoadRow:
 def command(names: tuple[str, ...]) -> None:
     """List all loads, or the options of the loads that are named: definitions first, then the agent's own.
 
-    A file is named by its path. 'not here' says what this machine lacks; another target may have it.
+    A file is named by its path. 'not here' says what this machine lacks; another target may have it. CPUs at the end
+    bind a load to them: rtproof run --load mmap@0.
     """
     own = list(_own())
     known = {row.name: row for row in rows(own)}

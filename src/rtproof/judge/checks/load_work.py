@@ -43,6 +43,8 @@ SURE_NS = 10 * SECOND_NS
 """A part of a load that does nothing for this long is idle, and not just busy with a slow unit of work."""
 BY_DEVICES = ("interrupts",)
 """Units of work that a device does. Such a load disturbs the system without using much CPU time."""
+_LOAD_ASKED = r"[^\s,](?:[^\s,]|,(?=\d))*"
+"""A load in the list of those asked for. A comma before a digit belongs to its CPUs (mmap@0,2)."""
 _REMEDY = "see what starves or blocks the load; the latencies are not those under it"
 
 
@@ -133,7 +135,7 @@ def few_cycles(case: CheckedRun) -> Iterator[Doubt]:
 
 def _work_of_a_cycle(case: CheckedRun, counter: Counter) -> int:
     """What a worker does until it begins anew, in the counter's unit; 0 where that is not known."""
-    name = _name(counter)
+    name = _name(counter).partition("@")[0]
     if counter.unit in WHOLE_CYCLES:
         return 1
     if name not in LOADS_OF_REGIONS:
@@ -177,7 +179,7 @@ def slight(case: CheckedRun) -> Iterator[Doubt]:
 
 def unproven(case: CheckedRun) -> Iterator[Doubt]:
     """Loads that were asked for, but whose work the record does not show."""
-    asked = (case.fact("loads") or "").replace(",", " ").split()
+    asked = re.findall(_LOAD_ASKED, case.fact("loads") or "")
     proven = [c for c in _loads(case) if c.value.size and int(c.value[-1]) > 0]
     if len(proven) < len(asked):
         what = f"no work was seen of {len(asked) - len(proven)} of the loads asked for ({', '.join(asked)})"
@@ -193,6 +195,17 @@ def lessened(case: CheckedRun) -> Iterator[Doubt]:
         if lack:
             what = f"the load {_name(counter)} did less than it is meant to: {lack}"
             yield Doubt("load-lessened", WARNING, what, "give the target what the load wants, or load it otherwise")
+
+
+def strayed(case: CheckedRun) -> Iterator[Doubt]:
+    """A load that was bound to CPUs, and had processes that may run on others: it disturbed elsewhere too."""
+    for counter in _loads(case):
+        strays = max(case.number(f"{counter.name}.strays", moment) or 0 for moment in (Moment.DURING, Moment.END))
+        if strays:
+            processes = f"{strays} process{'es' * (strays > 1)} of the load {_name(counter)}"
+            what = f"{processes} could run on other CPUs than those to which it was bound"
+            remedy = "find what changes the affinity (the load's program itself, cpusets, a CPU that went off line)"
+            yield Doubt("load-strayed", WARNING, what, remedy)
 
 
 def _loads(case: CheckedRun) -> list[Counter]:
@@ -233,4 +246,6 @@ def _cpu_time(case: CheckedRun, counter: Counter, moment: Moment) -> tuple[int, 
     return (read[-1].time_ns, used_ms * 1_000_000) if read and used_ms is not None else None
 
 
-LOAD_CHECKS: tuple[Check, ...] = (died, idle, late, paused, unsteady, few_cycles, part_idle, slight, unproven, lessened)
+LOAD_CHECKS: tuple[Check, ...] = (
+    died, idle, late, paused, unsteady, few_cycles, part_idle, slight, unproven, lessened, strayed,
+)  # fmt: skip

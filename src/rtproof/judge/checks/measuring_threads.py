@@ -57,6 +57,20 @@ def cpu_between(case: CheckedRun) -> Iterator[Doubt]:
         yield Doubt("cpu", INVALID, what, STAY)
 
 
+def moved_between(case: CheckedRun) -> Iterator[Doubt]:
+    """A bound thread that the kernel moved between CPUs. Only somebody who changes the affinity makes it do that.
+
+    Threads that read their CPU at random activations only may miss a short stay elsewhere; the kernel counts each move.
+    """
+    for summary, found in _noted(case):
+        moves = case.number("migrations", Moment.END, found.thread) or 0
+        if moves > 0 and summary.series.cpu >= 0 and not noted_elsewhere(case, found.thread):
+            own, times = summary.series.cpu, f"{moves:,} time{'s' if moves > 1 else ''}"
+            moved = f"the kernel moved thread {found.thread} between CPUs {times} (warm-up included)"
+            what = f"{moved}, although it is bound to CPU {own}"
+            yield Doubt("moved", WARNING, what, STAY)
+
+
 def affinity_between(case: CheckedRun) -> Iterator[Doubt]:
     """A changed affinity. It is harmless as long as the thread stays on its CPU; ``cpu_between`` says if it did not."""
     for summary, found in _noted(case):
@@ -204,7 +218,8 @@ def _share(found: Conditions, wrong: np.ndarray[tuple[int, ...], np.dtype[np.int
 
 
 CONDITION_CHECKS: tuple[Check, ...] = (
-    cpu_between, affinity_between, policy_between, priority_between, run_delay, traced, stopped, clock_slewed,
+    cpu_between, moved_between, affinity_between, policy_between, priority_between, run_delay, traced, stopped,
+    clock_slewed,
 )  # fmt: skip
 
 
