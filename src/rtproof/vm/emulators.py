@@ -28,8 +28,8 @@ PACER_PARTS = (("-object", "filter-buffer"), ("-netdev", "hubport"))
 """The options of QEMU that pace the turns of processors, and what each of them must offer."""
 PATIENCE_S = 20
 """How long a QEMU may take to print its version (measured: 0.03 s)."""
-MOST_SHOWN = 160
-"""So many characters of what a program printed are quoted."""
+MOST_SHOWN = 300
+"""So many characters of a path or of what a program printed are quoted."""
 
 SYSTEM = "system"
 FETCHED = "fetched"
@@ -125,10 +125,16 @@ def _none_here(program: str, package: str, cpus_share_time: bool, asked: str) ->
 def _at_path(program: str, asked: str) -> Emulator:
     # QEMU is started in another folder. A link keeps its name, because some programs act by their names.
     path = Path(os.path.abspath(asked))  # noqa: PTH100 - resolve() would follow the link
-    if path.is_dir():
-        path /= program
-    if not path.is_file():
-        raise UserError(f"there is no QEMU at {path}: give {SYSTEM}, {FETCHED}, or the path of a program or its folder")
+    try:
+        path = path / program if path.is_dir() else path
+        found = path.is_file()
+    except OSError:
+        found = False
+    if not found:
+        shown = one_line(str(path), MOST_SHOWN)
+        raise UserError(
+            f"there is no QEMU at {shown}: give {SYSTEM}, {FETCHED}, or the path of a program or its folder"
+        )
     if path.name.startswith("qemu-") and path.name != program:
         raise UserError(f"{path} is not the {program} that this guest needs: give that one, or the folder of both")
     return read_emulator(str(path), ASKED)
@@ -219,9 +225,18 @@ def _dotted(numbers: tuple[int, int]) -> str:
     return f"{numbers[0]}.{numbers[1]}"
 
 
-@functools.cache
 def _printed(path: str, *arguments: str) -> str:
     """What a program prints. TargetError if it does not start, fails or does not end."""
+    try:
+        status = Path(path).stat()
+    except OSError as error:
+        raise TargetError(f"{path} cannot be run: {error.strerror}") from error
+    return _printed_once(path, arguments, status.st_mtime_ns, status.st_size)
+
+
+@functools.cache
+def _printed_once(path: str, arguments: tuple[str, ...], _changed_ns: int, _size: int) -> str:
+    """As ``_printed``, asked once for each state of the program's file."""
     try:
         popen = subprocess.Popen(
             [path, *arguments],
@@ -232,8 +247,8 @@ def _printed(path: str, *arguments: str) -> str:
             errors="replace",
             start_new_session=True,
         )
-    except (OSError, ValueError) as error:
-        raise TargetError(f"{path} cannot be run: {getattr(error, 'strerror', None) or error}") from error
+    except OSError as error:
+        raise TargetError(f"{path} cannot be run: {error.strerror}") from error
     with popen:
         try:
             out, complaint = popen.communicate(timeout=PATIENCE_S)
