@@ -28,12 +28,13 @@ class Mirror:
         self._indexes: dict[str, list[str]] = {}
 
     def add(self, suite: str, name: str, version: str, files: dict[str, bytes], depends: str = "") -> Path:
-        """A package in a suite, for this machine's architecture."""
+        """A package in a suite, for this machine's architecture. What is in usr/bin can be executed."""
         base = self.folder if not suite.endswith("-security") else self.folder.with_name(f"{self.folder.name}-security")
         tree = Path(tempfile.mkdtemp(dir=self._key))
         for path, content in files.items():
             (tree / path).parent.mkdir(parents=True, exist_ok=True)
             (tree / path).write_bytes(content)
+            (tree / path).chmod(0o755 if path.startswith("usr/bin/") else 0o644)
         control = [f"Package: {name}", f"Version: {version}", f"Architecture: {debian_packages.debian_architecture()}"]
         control += [
             "Maintainer: nobody <nobody@localhost>",

@@ -55,6 +55,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "lab kernels fetch": (("debian-6.12",), "rtproof.lab.kernel_catalogue.fetch_kernel"),
     "lab module": (("--kernel", "debian-6.12"), "rtproof.lab.kernel_catalogue.module_for_kernel"),
     "lab profile": (("akamina",), "rtproof.experiment.guest_runner.profile_kernels"),
+    "lab qemu": ((), "rtproof.vm.emulators.emulators"),
     "lab ten-ms": ((), "rtproof.experiment.guest_runner.profile_kernels"),
     "loads": ((), "rtproof.agents.build.find_agent"),
     "matrix": (("a",), "rtproof.report.pages.matrix_page.matrix_sections"),

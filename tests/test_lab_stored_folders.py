@@ -14,6 +14,7 @@ import rtproof
 from rtproof.core.errors import TargetError, UserError
 from rtproof.lab import stored_folders
 from rtproof.lab.guest_cell import CELL_MANIFEST, CellCost, CellStore
+from rtproof.vm import cache_folders
 
 
 def fill(part: Path) -> Mapping[str, str]:
@@ -53,16 +54,16 @@ def test_a_folder_is_made_anew_when_asked(tmp_path: Path) -> None:
         lambda place: (place / "lib" / "a.ko").write_bytes(b"mod"),
         lambda place: (place / "lib" / "a.ko").write_bytes(b"modulf"),
         lambda place: ((place / "image").unlink(), (place / "image").symlink_to("lib/a.ko")),
-        lambda place: (place / stored_folders.FILE_LIST).unlink(),
-        lambda place: (place / stored_folders.FILE_LIST).write_text("{"),
-        lambda place: (place / stored_folders.FILE_LIST).write_text("[]"),
-        lambda place: (place / stored_folders.FILE_LIST).write_text('{"facts": {}, "files": {"image": 3}}'),
+        lambda place: (place / cache_folders.FILE_LIST).unlink(),
+        lambda place: (place / cache_folders.FILE_LIST).write_text("{"),
+        lambda place: (place / cache_folders.FILE_LIST).write_text("[]"),
+        lambda place: (place / cache_folders.FILE_LIST).write_text('{"facts": {}, "files": {"image": 3}}'),
     ],
 )
 def test_a_damaged_folder_is_noticed_and_made_anew(tmp_path: Path, damage: object) -> None:
     whole = stored_folders.obtain_folder(tmp_path / "a", fill)
     damage(tmp_path / "a")  # type: ignore[operator]
-    assert stored_folders.find_stored(tmp_path / "a") is None
+    assert cache_folders.find_stored(tmp_path / "a") is None
     assert stored_folders.obtain_folder(tmp_path / "a", fill).sha256 == whole.sha256
     assert (tmp_path / "a" / "lib" / "a.ko").read_bytes() == b"module"
 

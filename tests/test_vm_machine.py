@@ -22,10 +22,11 @@ from rtproof.vm.machine import (
     Machine,
     Mode,
     arch_of,
+    check_turns,
     emulator_path,
     emulator_version,
+    pacer_arguments,
     qemu_arguments,
-    refuse_starving,
 )
 from rtproof.vm.mailbox import GuestState
 
@@ -140,6 +141,7 @@ def test_other_architectures_are_refused(tmp_path: Path) -> None:
 
 def test_a_missing_emulator_names_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     with pytest.raises(TargetError, match=r"qemu-system-x86_64, .*Debian: apt-get install qemu-system-x86\)"):
         emulator_path(vm_cases.machine(tmp_path))
 
@@ -153,7 +155,7 @@ def test_too_old_an_emulator_is_refused(version: str, tmp_path: Path, monkeypatc
 
 def test_what_says_no_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     vm_cases.fake_qemu(tmp_path / "bin", monkeypatch).write_text("#!/bin/sh\necho nothing\n")
-    with pytest.raises(TargetError, match="is 'nothing'; the lab needs QEMU"):
+    with pytest.raises(TargetError, match=r"it says 'nothing'\); the lab needs QEMU"):
         emulator_path(vm_cases.machine(tmp_path))
 
 
@@ -209,21 +211,48 @@ def test_arm_has_boards_of_its_own(arch: str, words: str, tmp_path: Path) -> Non
 def test_several_processors_in_virtual_time_are_refused_where_only_one_would_run(
     version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     vm_cases.fake_qemu(tmp_path / "bin", monkeypatch, version)
     machine = replace(vm_cases.machine(tmp_path), cpus=2)
-    sentence = rf"cpus=2 cannot be had in virtual time with QEMU {version[:3]}, .*: take cpus=1, or QEMU 8.1 or newer"
+    sentence = (
+        rf"need QEMU 8.1 or newer, and \S+ is version {version[:3]}, in which only the first one runs: fetch one "
+    )
     with pytest.raises(UserError, match=sentence):
-        refuse_starving(machine)
-    refuse_starving(replace(machine, mode=Mode.WALL_CLOCK))
-    refuse_starving(replace(machine, cpus=1))
+        check_turns(machine)
+    for other in (replace(machine, mode=Mode.WALL_CLOCK), replace(machine, cpus=1)):
+        check_turns(other)
+        assert emulator_version(other) == f"QEMU emulator version {version} (Test)"
 
 
 @pytest.mark.parametrize("version", ["8.1.0", "10.0.2", "11.1.3"])
 def test_several_processors_are_let_run_where_they_take_turns(
     version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    vm_cases.fake_qemu(tmp_path / "bin", monkeypatch, version)
-    refuse_starving(replace(vm_cases.machine(tmp_path), cpus=4))
+    vm_cases.fake_qemu(tmp_path / "bin", monkeypatch, version, then=vm_cases.PACER)
+    check_turns(replace(vm_cases.machine(tmp_path), cpus=4))
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ((9, 4), "cpus=9: in virtual time at most 8 processors share the instructions"),
+        ((2, 0), "a pace of 0 us is not one of 1 to 1000 us"),
+        ((2, 1001), "a pace of 1001 us is not one of 1 to 1000 us"),
+    ],
+)
+def test_turns_that_make_no_sense_are_refused(changed: tuple[int, int], sentence: str, tmp_path: Path) -> None:
+    machine = replace(vm_cases.machine(tmp_path), cpus=changed[0], pace_us=changed[1])
+    with pytest.raises(UserError, match=sentence):
+        check_turns(machine)
+    check_turns(replace(machine, cpus=1))
+
+
+def test_the_pacer_is_for_processors_that_take_turns(tmp_path: Path) -> None:
+    machine = replace(vm_cases.machine(tmp_path), cpus=2, pace_us=7)
+    words = " ".join(pacer_arguments(machine))
+    assert words == "-netdev hubport,id=tick,hubid=0 -object filter-buffer,id=pace,netdev=tick,queue=rx,interval=7"
+    assert pacer_arguments(replace(machine, cpus=1)) == ()
+    assert pacer_arguments(replace(machine, mode=Mode.WALL_CLOCK)) == ()
 
 
 @pytest.fixture

@@ -78,11 +78,24 @@ def machine(folder: Path) -> Machine:
 
 def fake_qemu(folder: Path, monkeypatch: pytest.MonkeyPatch, version: str = "7.2.22", then: str = "exit 0") -> Path:
     """Put a script before the emulator in PATH: it says the version, or does something else."""
-    folder.mkdir(exist_ok=True)
-    program = folder / "qemu-system-x86_64"
-    program.write_text(
-        f'#!/bin/sh\nif [ "$1" = --version ]; then echo "QEMU emulator version {version} (Test)"; exit; fi\n{then}\n'
-    )
-    program.chmod(0o755)
+    place = program(folder, says(version, then))
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-    return program
+    return place
+
+
+PACER = "echo filter-buffer hubport"
+"""What ``fake_qemu`` does then: it lists the parts that pace the turns of processors."""
+
+
+def program(folder: Path, text: str, name: str = "qemu-system-x86_64") -> Path:
+    """A script that stands for an emulator, in a folder that is made if need be."""
+    folder.mkdir(parents=True, exist_ok=True)
+    place = folder / name
+    place.write_text(f"#!/bin/sh\n{text}\n")
+    place.chmod(0o755)
+    return place
+
+
+def says(version: str, then: str = PACER) -> str:
+    """A script that says QEMU's version, and does something else when asked anything else."""
+    return f'if [ "$1" = --version ]; then echo "QEMU emulator version {version} (Test)"; exit; fi\n{then}'

@@ -200,13 +200,13 @@ class UnavailableError(UserError):
     """The archive does not have the package now, or cannot be reached."""
 
 
-def check_tools() -> None:
-    """UserError if this machine cannot fetch Debian's packages."""
+def check_tools(instead: str = "give a kernel of your own with --kernel FILE") -> None:
+    """UserError if this machine cannot fetch Debian's packages. ``instead``: what the user can do without them."""
     missing = [tool for tool in TOOLS if not shutil.which(tool)]
     if missing:
         raise UserError(
             f"fetching Debian's packages needs {', '.join(missing)}, which this machine does not have: "
-            "fetch on a machine with apt, or give a kernel of your own with --kernel FILE"
+            f"fetch on a machine with apt, or {instead}"
         )
 
 

@@ -16,8 +16,8 @@ from rtproof.core.errors import UserError
 from rtproof.core.phrases import names_instead, unknown_name
 from rtproof.lab import debian_packages
 from rtproof.lab.debian_packages import Archive, Package
-from rtproof.lab.stored_folders import FILE_LIST, StoredFolder, discard, find_stored, obtain_folder
-from rtproof.vm.cache_folders import lab_cache
+from rtproof.lab.stored_folders import discard, obtain_folder
+from rtproof.vm.cache_folders import FILE_LIST, StoredFolder, find_stored, lab_cache
 from rtproof.vm.kernel_files import Kernel, open_kernel
 
 # Build our kernel module, and the modules of its tests, against a kernel's headers: once for each state of the input.

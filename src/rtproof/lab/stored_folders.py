@@ -13,31 +13,17 @@ removed that was used since the first of the running programs began.
 
 import fcntl
 import functools
-import hashlib
 import json
 import os
 import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 from rtproof.core.errors import UserError
-from rtproof.vm.cache_folders import lock_held
-
-FILE_LIST = "files.json"
-
-
-@dataclass(frozen=True)
-class StoredFolder:
-    """A folder of the cache. ``facts``: what it contains. ``size``: bytes of its files."""
-
-    folder: Path
-    facts: Mapping[str, str]
-    size: int
-    sha256: Mapping[str, str]
+from rtproof.vm.cache_folders import FILE_LIST, StoredFolder, file_sha256, find_stored, lock_held
 
 
 @contextmanager
@@ -89,27 +75,6 @@ def discard(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def find_stored(place: Path) -> StoredFolder | None:
-    """The folder that the cache has at ``place``. None if there is none or it is damaged."""
-    try:
-        listed = json.loads((place / FILE_LIST).read_text())
-        files: dict[str, Any] = listed["files"]
-        if not all(_is_as_listed(place / name, entry) for name, entry in files.items()):
-            return None
-        dict.items(listed["facts"])
-        size = sum(entry["size"] for entry in files.values())
-        return StoredFolder(place, listed["facts"], size, {name: entry["sha256"] for name, entry in files.items()})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return None
-
-
-def _is_as_listed(path: Path, entry: Mapping[str, Any]) -> bool:
-    now = path.lstat()
-    if not stat.S_ISREG(now.st_mode) or now.st_size != entry["size"]:
-        return False
-    return bool(now.st_mtime_ns == entry["mtime_ns"] or file_sha256(path) == entry["sha256"])
-
-
 def _file_entry(path: Path) -> dict[str, Any]:
     status = path.lstat()
     return {"size": status.st_size, "mtime_ns": status.st_mtime_ns, "sha256": file_sha256(path)}
@@ -122,12 +87,6 @@ def _regular_files(folder: Path) -> Iterator[Path]:
             path = Path(base, name)
             if not path.is_symlink():
                 yield path
-
-
-def file_sha256(path: Path) -> str:
-    """SHA-256 of a file's bytes, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 # Keep a cache within its size: remove the folders that were not used for longest (see the module docstring).

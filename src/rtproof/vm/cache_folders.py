@@ -1,12 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lab's folders on this host: its cache, and a scratch folder for each guest while it runs."""
+"""The lab's folders on this host: its cache, a scratch folder for each guest, and folders with a list of their files.
+
+Such a list has size, time of change and SHA-256 of each file of the folder (see rtproof.lab.stored_folders).
+"""
 
 import fcntl
+import hashlib
+import json
 import shutil
+import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rtproof.agents.build import cache_dir
 from rtproof.core.errors import TargetError
@@ -79,3 +87,43 @@ def _sweep(base: Path) -> None:
         with suppress(OSError), lock.open("r") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(lock.parent, ignore_errors=True)
+
+
+FILE_LIST = "files.json"
+
+
+@dataclass(frozen=True)
+class StoredFolder:
+    """A folder of the cache. ``facts``: what it contains. ``size``: bytes of its files."""
+
+    folder: Path
+    facts: Mapping[str, str]
+    size: int
+    sha256: Mapping[str, str]
+
+
+def find_stored(place: Path) -> StoredFolder | None:
+    """The folder that the cache has at ``place``. None if there is none or it is damaged."""
+    try:
+        listed = json.loads((place / FILE_LIST).read_text())
+        files: dict[str, Any] = listed["files"]
+        if not all(_is_as_listed(place / name, entry) for name, entry in files.items()):
+            return None
+        dict.items(listed["facts"])
+        size = sum(entry["size"] for entry in files.values())
+        return StoredFolder(place, listed["facts"], size, {name: entry["sha256"] for name, entry in files.items()})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _is_as_listed(path: Path, entry: Mapping[str, Any]) -> bool:
+    now = path.lstat()
+    if not stat.S_ISREG(now.st_mode) or now.st_size != entry["size"]:
+        return False
+    return bool(now.st_mtime_ns == entry["mtime_ns"] or file_sha256(path) == entry["sha256"])
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file's bytes, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -6,43 +6,55 @@ Several processors in virtual time need a QEMU that shares the instructions betw
 """
 
 import functools
+import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtproof.core.errors import TargetError, UserError
-from rtproof.vm.cache_folders import lab_cache
+from rtproof.core.errors import RtproofError, TargetError, UserError
+from rtproof.core.printable import one_line
+from rtproof.vm.cache_folders import find_stored, lab_cache
 
 OLDEST_QEMU = (6, 2)
 OLDEST_QEMU_SHARING_TIME = (8, 1)
 """The first QEMU that shares virtual time between a guest's processors. Older ones give it all to the first one."""
 PACER_PARTS = (("-object", "filter-buffer"), ("-netdev", "hubport"))
 """The options of QEMU that pace the turns of processors, and what each of them must offer."""
+PATIENCE_S = 20
+"""How long a QEMU may take to print its version (measured: 0.03 s)."""
+MOST_SHOWN = 300
+"""So many characters of a path or of what a program printed are quoted."""
+
+SYSTEM = "system"
+FETCHED = "fetched"
+ASKED = "asked"
+FETCH = "rtproof lab qemu --fetch"
 
 
 @dataclass(frozen=True)
 class Emulator:
     """A QEMU. ``version``: the line in which it prints its version. ``numbers``: the first two, None if it told none.
 
-    ``origin``: ``system`` (on PATH), ``fetched`` (by the lab) or ``asked`` (named by the user).
+    ``origin``: ``system`` (on PATH), ``fetched`` (by the lab) or ``asked`` (named by the user). ``fault``: a sentence
+    that says why it cannot be used, or "".
     """
 
     path: str
     version: str
     numbers: tuple[int, int] | None
     origin: str
+    fault: str = ""
 
     @property
     def shares_time(self) -> bool:
         """Whether all processors of a guest in virtual time run."""
         return self.numbers is not None and self.numbers >= OLDEST_QEMU_SHARING_TIME
-
-
-FETCHED = "fetched"
-SYSTEM = "system"
 
 
 def fetched_qemu_folder() -> Path:
@@ -51,84 +63,203 @@ def fetched_qemu_folder() -> Path:
 
 
 def emulators(program: str) -> list[Emulator]:
-    """All QEMUs here that have this program (``qemu-system-x86_64``), the system's first."""
-    places = ((shutil.which(program), SYSTEM), (str(fetched_qemu_folder() / "usr" / "bin" / program), FETCHED))
-    return [_emulator(path, origin) for path, origin in places if path and Path(path).exists()]
+    """All QEMUs here that have this program (``qemu-system-x86_64``), the system's first, also those with a fault."""
+    return list(_of_origins(program, (SYSTEM, FETCHED)))
+
+
+def _of_origins(program: str, origins: Sequence[str]) -> Iterator[Emulator]:
+    """The QEMUs of some origins. None is looked at before it is asked for."""
+    for origin in origins:
+        if found := _system(program) if origin == SYSTEM else _fetched(program):
+            yield found
+
+
+def _system(program: str) -> Emulator | None:
+    path = shutil.which(program)
+    return read_emulator(path, SYSTEM) if path else None
+
+
+def _fetched(program: str) -> Emulator | None:
+    folder = fetched_qemu_folder()
+    path = str(folder / "usr" / "bin" / program)
+    if not folder.exists():
+        return None
+    if find_stored(folder) is None:
+        fault = f"the fetched QEMU in {folder} is damaged: fetch it again with {FETCH}"
+        return Emulator(path, "", None, FETCHED, fault)
+    return read_emulator(path, FETCHED)
 
 
 def choose_emulator(program: str, package: str, cpus_share_time: bool, asked: str = "") -> Emulator:
     """The QEMU for a guest. ``package``: of Debian, for messages. ``asked``: system, fetched or a program's path.
 
-    ``cpus_share_time``: the guest has several processors in virtual time. TargetError if there is no QEMU that fits;
-    UserError if there is one, but none for several processors.
+    ``cpus_share_time``: the guest has several processors in virtual time; the first QEMU is taken that can do it. With
+    one processor it is the first QEMU. TargetError if there is no QEMU or it cannot be run; UserError if it does not
+    fit. ``asked`` may also be a folder that has the program.
     """
-    found = _asked(program, asked) if asked else emulators(program)
+    refusal: RtproofError | None = None
+    for emulator in _candidates(program, asked):
+        refusal = _why_not(emulator, cpus_share_time)
+        if refusal is None:
+            return emulator
+        if not cpus_share_time:
+            break
+    raise refusal or _none_here(program, package, cpus_share_time, asked)
+
+
+def _candidates(program: str, asked: str) -> Iterator[Emulator]:
+    if asked and asked not in (SYSTEM, FETCHED):
+        return iter([_at_path(program, asked)])
+    return _of_origins(program, (asked,) if asked else (SYSTEM, FETCHED))
+
+
+def _none_here(program: str, package: str, cpus_share_time: bool, asked: str) -> RtproofError:
+    if asked == FETCHED:
+        return UserError(f"the lab has fetched no QEMU: fetch it with {FETCH}")
+    then = ""
+    if cpus_share_time:
+        then = f"; several processors in virtual time need {_oldest_sharing()}: if Debian's is older, {FETCH}"
+    return TargetError(f"the lab needs {program}, which is not installed (Debian: apt-get install {package}){then}")
+
+
+def _at_path(program: str, asked: str) -> Emulator:
+    # QEMU is started in another folder. A link keeps its name, because some programs act by their names.
+    path = Path(os.path.abspath(asked))  # noqa: PTH100 - resolve() would follow the link
+    try:
+        path = path / program if path.is_dir() else path
+        found = path.is_file()
+    except OSError:
+        found = False
     if not found:
-        raise TargetError(f"the lab needs {program}, which is not installed (Debian: apt-get install {package})")
-    if not cpus_share_time:
-        return _not_too_old(found[0])
-    sharing = next((each for each in found if each.shares_time), None)
-    if sharing is None:
+        shown = one_line(str(path), MOST_SHOWN)
         raise UserError(
-            f"several processors in virtual time need QEMU {_dotted(OLDEST_QEMU_SHARING_TIME)} or newer, and "
-            f"{found[-1].path} is {_told(found[-1])}, in which only the first one runs: fetch one with "
-            "rtproof lab qemu --fetch"
+            f"there is no QEMU at {shown}: give {SYSTEM}, {FETCHED}, or the path of a program or its folder"
         )
-    _refuse_without_pacer(sharing)
-    return sharing
+    if path.name.startswith("qemu-") and path.name != program:
+        raise UserError(f"{path} is not the {program} that this guest needs: give that one, or the folder of both")
+    return read_emulator(str(path), ASKED)
 
 
-def _asked(program: str, asked: str) -> list[Emulator]:
-    if asked in (SYSTEM, FETCHED):
-        found = [each for each in emulators(program) if each.origin == asked]
-        if not found and asked == FETCHED:
-            raise UserError(f"the lab has fetched no {program}: fetch it with rtproof lab qemu --fetch")
-        return found
-    path = Path(asked) / program if Path(asked).is_dir() else Path(asked)
-    if not path.is_file():
-        raise UserError(f"there is no QEMU at {path}")
-    return [_emulator(str(path), "asked")]
-
-
-def _not_too_old(emulator: Emulator) -> Emulator:
+def _why_not(emulator: Emulator, cpus_share_time: bool) -> RtproofError | None:
+    """Why a QEMU cannot run a guest, or None."""
+    if emulator.fault:
+        return TargetError(emulator.fault)
     if emulator.numbers is None or emulator.numbers < OLDEST_QEMU:
-        raise TargetError(f"{emulator.path} is {_told(emulator)}; the lab needs QEMU {_dotted(OLDEST_QEMU)} or newer")
-    return emulator
+        return TargetError(
+            f"{emulator.path} is {_told(emulator)}; the lab needs QEMU {_dotted(OLDEST_QEMU)} or newer: "
+            f"{_another(emulator)}"
+        )
+    return _why_not_several(emulator) if cpus_share_time else None
 
 
-def _refuse_without_pacer(emulator: Emulator) -> None:
+def _why_not_several(emulator: Emulator) -> RtproofError | None:
+    if not emulator.shares_time:
+        return UserError(
+            f"several processors in virtual time need {_oldest_sharing()}, and {emulator.path} is "
+            f"{_told(emulator)}, in which only the first one runs: {_another(emulator)}"
+        )
+    try:
+        part = missing_pacer_part(emulator)
+    except TargetError as error:
+        return error
+    if part:
+        return UserError(
+            f"{emulator.path} was built without {part}, which paces the turns of a guest's processors: "
+            f"{_another(emulator)}, or one processor"
+        )
+    return None
+
+
+def _another(emulator: Emulator) -> str:
+    """The way to another QEMU than this one."""
+    if emulator.origin == FETCHED:
+        return f"fetch a newer one with {FETCH}, or give one with --qemu PATH"
+    return f"fetch one with {FETCH} and take --qemu {FETCHED}"
+
+
+def missing_pacer_part(emulator: Emulator) -> str:
+    """The part of the pacer that a QEMU was built without; "" if it has all. TargetError if it cannot be run."""
     for option, part in PACER_PARTS:
         # Without a board the programs for ARM do not say it.
-        if part not in _printed(emulator.path, "-M", "none", option, "help"):
-            raise UserError(
-                f"{emulator.path} was built without {part}, which paces the turns of a guest's processors: "
-                "take another QEMU, or one processor"
-            )
+        printed = _printed(emulator.path, "-M", "none", option, "help")
+        if part not in printed.split():
+            return part
+    return ""
 
 
-def _emulator(path: str, origin: str) -> Emulator:
-    version = _version(path)
-    found = re.search(r"version (\d+)\.(\d+)", version)
+def fits(emulator: Emulator, cpus_share_time: bool) -> bool:
+    """Whether ``choose_emulator`` would take a QEMU for one processor, or for several in virtual time."""
+    return _why_not(emulator, cpus_share_time) is None
+
+
+_MENDED = {
+    SYSTEM: f": install it again, or fetch another one with {FETCH} and take --qemu {FETCHED}",
+    FETCHED: "; it takes its libraries from the system's QEMU (Debian: apt-get install qemu-system-x86)",
+    ASKED: ": give another one with --qemu, or leave it out",
+}
+"""What helps against a program that cannot be run, by its origin."""
+
+
+def read_emulator(path: str, origin: str) -> Emulator:
+    """The QEMU at a path. If it cannot be run, its ``fault`` says why."""
+    try:
+        version = next(iter(_printed(path, "--version").splitlines()), "")
+    except TargetError as error:
+        return Emulator(path, "", None, origin, f"{error}{_MENDED[origin]}")
+    # Other programs of QEMU, such as qemu-img, say their own names instead of "emulator".
+    found = re.match(r"QEMU emulator version (\d{1,4})\.(\d{1,4})", version)
     return Emulator(path, version, (int(found[1]), int(found[2])) if found else None, origin)
 
 
 def _told(emulator: Emulator) -> str:
-    return f"version {_dotted(emulator.numbers)}" if emulator.numbers else repr(emulator.version)
+    if emulator.numbers:
+        return f"version {_dotted(emulator.numbers)}"
+    return f"no QEMU that tells its version (it says {one_line(emulator.version, MOST_SHOWN)!r})"
+
+
+def _oldest_sharing() -> str:
+    return f"QEMU {_dotted(OLDEST_QEMU_SHARING_TIME)} or newer"
 
 
 def _dotted(numbers: tuple[int, int]) -> str:
     return f"{numbers[0]}.{numbers[1]}"
 
 
-def _version(path: str) -> str:
-    lines = _printed(path, "--version").splitlines()
-    return lines[0] if lines else ""
+def _printed(path: str, *arguments: str) -> str:
+    """What a program prints. TargetError if it does not start, fails or does not end."""
+    try:
+        status = Path(path).stat()
+    except OSError as error:
+        raise TargetError(f"{path} cannot be run: {error.strerror}") from error
+    return _printed_once(path, arguments, status.st_mtime_ns, status.st_size)
 
 
 @functools.cache
-def _printed(path: str, *arguments: str) -> str:
+def _printed_once(path: str, arguments: tuple[str, ...], _changed_ns: int, _size: int) -> str:
+    """As ``_printed``, asked once for each state of the program's file."""
     try:
-        result = subprocess.run([path, *arguments], capture_output=True, text=True, check=False, timeout=60)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise TargetError(f"{path} cannot be run: {error}") from error
-    return result.stdout
+        popen = subprocess.Popen(
+            [path, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise TargetError(f"{path} cannot be run: {error.strerror}") from error
+    with popen:
+        try:
+            out, complaint = popen.communicate(timeout=PATIENCE_S)
+        except BaseException as error:
+            # What the program has started would hold the pipes open.
+            with suppress(ProcessLookupError):
+                os.killpg(popen.pid, signal.SIGKILL)
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise TargetError(f"{path} cannot be run: it did not end within {PATIENCE_S} s") from error
+            raise
+    if popen.returncode:
+        said = one_line(complaint, MOST_SHOWN) or f"exit code {popen.returncode}"
+        raise TargetError(f"{path} cannot be run ({said})")
+    return out

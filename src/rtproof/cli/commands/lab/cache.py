@@ -12,7 +12,7 @@ from rtproof.vm.cache_folders import lab_cache
 from rtproof.vm.guest import MOST_SNAPSHOT_BYTES
 
 BOUNDS = {"cells": MOST_CACHE_BYTES, "snapshots": MOST_SNAPSHOT_BYTES, **BOUNDED_PARTS}
-PARTS = (*BOUNDS, "kernels", "busybox", "apt")
+PARTS = (*BOUNDS, "kernels", "busybox", "qemu", "apt")
 PART = click.argument("parts", nargs=-1, required=True, type=click.Choice([*PARTS, "all"]), metavar="PART...")
 
 

@@ -2,10 +2,14 @@
 """``rtproof lab qemu``: the QEMUs that the lab can use, and one more of Debian's."""
 
 import json
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rtproof.cli.commands.lab.kernels import MIRROR
+
+if TYPE_CHECKING:
+    from rtproof.vm.emulators import Emulator
 
 
 @click.command("qemu")
@@ -14,9 +18,10 @@ from rtproof.cli.commands.lab.kernels import MIRROR
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 @MIRROR
 def command(fetch: bool, again: bool, as_json: bool, mirror: str) -> None:
-    """List the QEMUs of this machine and of the cache, and say which can run several processors in virtual time.
+    """List the QEMUs of this machine and of the cache, and say which the lab uses for one and for several processors.
 
-    One processor is run by the system's QEMU, several by the first one of the list that can do it.
+    One processor is run by the system's QEMU, several in virtual time by the first of the list that can do it. With
+    --qemu the other commands of the lab take a certain one. Results name the QEMU, because figures depend on it.
     """
     from rtproof.experiment.guest_runner import print_progress
     from rtproof.lab.fetched_qemu import fetch_qemu
@@ -25,17 +30,51 @@ def command(fetch: bool, again: bool, as_json: bool, mirror: str) -> None:
 
     if fetch or again:
         fetch_qemu(mirror, again, print_progress)
-    programs = dict.fromkeys(arch.qemu for arch in ARCHES.values())
-    found = [(program, each) for program in programs for each in emulators(program)]
-    if as_json:
-        rows = [vars(each) | {"program": program, "shares_time": each.shares_time} for program, each in found]
-        click.echo(json.dumps(rows, indent=2))
-        return
+    rows = [
+        row for program in dict.fromkeys(a.qemu for a in ARCHES.values()) for row in _rows(program, emulators(program))
+    ]
+    click.echo(json.dumps(rows, indent=2) if as_json else _table(rows))
+
+
+def _rows(program: str, found: "list[Emulator]") -> list[dict[str, Any]]:
+    """The QEMUs that have a program. ``used_for``: the numbers of processors for which the lab takes each by itself."""
+    from rtproof.vm.emulators import fits
+
+    able = [fits(each, cpus_share_time=True) for each in found]
+    several = able.index(True) if any(able) else None
+    return [
+        {
+            "program": program,
+            "origin": each.origin,
+            "version": each.version or None,
+            "path": each.path,
+            "fault": each.fault or None,
+            "runs_several_processors": able[at],
+            "used_for": [
+                *(["one"] * (at == 0 and fits(each, cpus_share_time=False))),
+                *(["several"] * (at == several)),
+            ],
+        }
+        for at, each in enumerate(found)
+    ]
+
+
+def _table(rows: list[dict[str, Any]]) -> str:
     from rtproof.report.blocks import Table
     from rtproof.report.text_table import lay_out
 
-    table = [
-        (program, each.version, each.origin, "yes" if each.shares_time else "no", each.path) for program, each in found
-    ]
-    header = ("program", "version", "from", "several processors", "path")
-    click.echo(lay_out(Table("QEMUs of the lab", header, tuple(table))))
+    if not rows:
+        return "no QEMU is here (Debian: apt-get install qemu-system-x86 qemu-system-arm)"
+    cells = tuple(
+        (row["program"], row["origin"], _number(row["version"]), ", ".join(row["used_for"]) or "-") for row in rows
+    )
+    table = lay_out(Table("QEMUs of the lab", ("program", "from", "version", "used for processors"), cells))
+    folders = dict.fromkeys(f"{row['origin']}: {row['path'].rpartition('/')[0]}" for row in rows)
+    faults = dict.fromkeys(row["fault"] for row in rows if row["fault"])
+    return "\n".join([table, "", *folders, *faults])
+
+
+def _number(version: str | None) -> str:
+    """The number in the line in which a QEMU prints its version."""
+    words = (version or "").removeprefix("QEMU emulator version ").split()
+    return words[0] if words else "-"

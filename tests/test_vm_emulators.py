@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which QEMU runs a guest, with scripts that stand for QEMU: the system's, a fetched one, one of the user's own."""
+
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+import vm_cases
+
+from rtproof.core.errors import RtproofError, TargetError, UserError
+from rtproof.lab.stored_folders import obtain_folder
+from rtproof.vm import emulators
+from rtproof.vm.emulators import choose_emulator, fetched_qemu_folder, fits
+
+PROGRAM = "qemu-system-x86_64"
+OLD, NEW = vm_cases.says("7.2.22", "echo nothing"), vm_cases.says("10.0.2")
+
+
+class Here:
+    """A machine with nothing but what a test puts on it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.system = folder / "bin"
+        self.own = folder / "own"
+
+    def install(self, text: str) -> Path:
+        return vm_cases.program(self.system, text)
+
+    def fetch(self, text: str) -> Path:
+        def fill(part: Path) -> dict[str, str]:
+            vm_cases.program(part / "usr" / "bin", text)
+            return {}
+
+        return obtain_folder(fetched_qemu_folder(), fill).folder / "usr" / "bin" / PROGRAM
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Here:
+    found = Here(tmp_path)
+    found.system.mkdir()
+    for tool in ("sh", "sleep"):
+        (found.system / tool).symlink_to(shutil.which(tool) or tool)
+    monkeypatch.setenv("PATH", str(found.system))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return found
+
+
+def choose(several: bool, asked: str = "") -> str:
+    return choose_emulator(PROGRAM, "qemu-system-x86", several, asked).path
+
+
+def refusal(several: bool, asked: str = "") -> str:
+    """The one sentence."""
+    with pytest.raises(RtproofError) as caught:
+        choose(several, asked)
+    said = str(caught.value)
+    assert "\n" not in said
+    return said
+
+
+def test_one_processor_has_the_systems_and_several_have_the_first_that_can(here: Here) -> None:
+    old, new = here.install(OLD), here.fetch(NEW)
+    assert choose(several=False) == str(old)
+    assert choose(several=True) == str(new)
+    here.install(vm_cases.says("10.0.13"))
+    assert choose(several=True) == str(old)
+
+
+def test_one_can_be_asked_for_with_any_number_of_processors(here: Here) -> None:
+    old, new = here.install(OLD), here.fetch(NEW)
+    own = vm_cases.program(here.own, vm_cases.says("9.2.0"))
+    for several in (False, True):
+        assert choose(several, "fetched") == str(new)
+        assert choose(several, str(own)) == choose(several, str(here.own)) == str(own)
+    assert choose(False, "system") == str(old)
+    assert refusal(True, "system").startswith(f"several processors in virtual time need QEMU 8.1 or newer, and {old} ")
+
+
+def test_a_path_holds_wherever_qemu_is_started(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = vm_cases.program(here.own, NEW, "my-qemu")
+    monkeypatch.chdir(here.own)
+    link = here.own / "link"
+    link.symlink_to("my-qemu")
+    assert choose(False, "my-qemu") == str(own)
+    assert choose(False, "./link") == str(link)
+
+
+def test_without_a_system_qemu_the_fetched_one_runs_all(here: Here) -> None:
+    new = here.fetch(NEW)
+    assert choose(several=False) == choose(several=True) == str(new)
+
+
+def test_too_old_for_several_processors_is_told_with_the_way_to_a_newer_one(here: Here) -> None:
+    old = here.install(vm_cases.says("8.0.5"))
+    assert refusal(several=True) == (
+        f"several processors in virtual time need QEMU 8.1 or newer, and {old} is version 8.0, in which only the first "
+        "one runs: fetch one with rtproof lab qemu --fetch and take --qemu fetched"
+    )
+
+
+def test_too_old_at_all_is_not_replaced_in_silence(here: Here) -> None:
+    old = here.install(vm_cases.says("5.2.0"))
+    here.fetch(NEW)
+    assert refusal(several=False) == (
+        f"{old} is version 5.2; the lab needs QEMU 6.2 or newer: "
+        "fetch one with rtproof lab qemu --fetch and take --qemu fetched"
+    )
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_none_installed_names_the_package(here: Here, several: bool) -> None:
+    said = refusal(several)
+    assert said.startswith(f"the lab needs {PROGRAM}, which is not installed (Debian: apt-get install qemu-system-x86)")
+    assert ("rtproof lab qemu --fetch" in said) is several
+    assert refusal(several, "system") == said
+
+
+def test_a_fetched_one_that_is_missing_is_told_with_the_command(here: Here) -> None:
+    here.install(NEW)
+    assert refusal(False, "fetched") == "the lab has fetched no QEMU: fetch it with rtproof lab qemu --fetch"
+
+
+@pytest.mark.parametrize(
+    ("lists", "missing"), [("echo hubport", "filter-buffer"), ("echo filter-buffer hubport2", "hubport")]
+)
+def test_one_without_the_pacer_is_refused_for_several_processors(here: Here, lists: str, missing: str) -> None:
+    own = vm_cases.program(here.own, vm_cases.says("10.0.2", lists))
+    assert choose(False, str(own)) == str(own)
+    assert refusal(True, str(own)) == (
+        f"{own} was built without {missing}, which paces the turns of a guest's processors: "
+        "fetch one with rtproof lab qemu --fetch and take --qemu fetched, or one processor"
+    )
+
+
+def test_one_without_the_pacer_is_passed_over_for_one_with_it(here: Here) -> None:
+    here.install(vm_cases.says("10.0.2", "echo nothing"))
+    new = here.fetch(NEW)
+    assert choose(several=True) == str(new)
+
+
+def test_the_parts_of_the_pacer_are_asked_for_without_a_board(here: Here) -> None:
+    """The programs for ARM have no board of their own, and list no network without one."""
+    asks = '[ "$1 $2" = "-M none" ] || { echo No machine specified >&2; exit 1; }\n' + vm_cases.PACER
+    assert fits(emulators.read_emulator(str(vm_cases.program(here.own, vm_cases.says("10.0.2", asks))), "asked"), True)
+
+
+def damage(folder: Path) -> None:
+    (folder / "usr" / "bin" / PROGRAM).write_text("#!/bin/sh\necho QEMU emulator version 10.0.2\n")
+
+
+@pytest.mark.parametrize(
+    "damaged", [damage, lambda folder: (folder / "files.json").unlink(), lambda folder: shutil.rmtree(folder / "usr")]
+)
+def test_a_damaged_fetched_one_is_not_used(here: Here, damaged: object) -> None:
+    old = here.install(OLD)
+    here.fetch(NEW)
+    assert callable(damaged)
+    damaged(fetched_qemu_folder())
+    sentence = f"the fetched QEMU in {fetched_qemu_folder()} is damaged: fetch it again with rtproof lab qemu --fetch"
+    assert refusal(several=True) == refusal(False, "fetched") == sentence
+    assert choose(several=False) == str(old)
+    assert [each.fault for each in emulators.emulators(PROGRAM)] == ["", sentence]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("echo libfoo.so.1: cannot open shared object file >&2; exit 127", "libfoo.so.1: cannot open shared"),
+        ("exit 3", "exit code 3"),
+        ("kill -SEGV $$", "exit code -11"),
+    ],
+)
+def test_one_that_cannot_be_run_is_told_with_its_own_words(here: Here, text: str, why: str) -> None:
+    here.install(text)
+    here.fetch(text)
+    own = vm_cases.program(here.own, text)
+    for asked, path, help_ in (
+        ("system", here.system / PROGRAM, "install it again, or fetch another one with rtproof lab qemu --fetch"),
+        ("fetched", fetched_qemu_folder() / "usr" / "bin" / PROGRAM, "it takes its libraries from the system's QEMU"),
+        (str(own), own, "give another one with --qemu, or leave it out"),
+    ):
+        said = refusal(False, asked)
+        assert said.startswith(f"{path} cannot be run ({why}")
+        assert help_ in said
+
+
+def test_what_is_no_program_cannot_be_run(here: Here) -> None:
+    own = vm_cases.program(here.own, "", "text")
+    own.chmod(0o644)
+    if os.access(own, os.X_OK):
+        pytest.skip("everything can be executed here")
+    assert refusal(False, str(own)).startswith(f"{own} cannot be run: Permission denied: give another one")
+    own.chmod(0o755)
+    own.write_bytes(b"\x7fELF\0\0")
+    assert refusal(False, str(own)).startswith(f"{own} cannot be run: Exec format error: give another one")
+
+
+def test_a_broken_system_qemu_hides_no_fetched_one(here: Here) -> None:
+    here.install("exit 1")
+    new = here.fetch(NEW)
+    assert choose(several=True) == choose(False, "fetched") == str(new)
+    assert "cannot be run (exit code 1)" in refusal(several=False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "echo nothing",
+        "true",
+        "echo qemu-img version 7.2.22",
+        "echo qemu-x86_64 version 10.0.2",
+        "echo QEMU emulator version unknown",
+        r"printf '\377\376\033[31m version 9.9\n'",
+        "while [ ${n:=0} -lt 999 ]; do printf 'version 9.9 '; n=$((n+1)); done",
+    ],
+)
+def test_what_tells_no_version_is_refused_with_what_it_said(here: Here, text: str) -> None:
+    own = vm_cases.program(here.own, text)
+    said = refusal(True, str(own))
+    assert said.startswith(f"{own} is no QEMU that tells its version (it says '")
+    assert "the lab needs QEMU 6.2 or newer: fetch one with" in said
+    assert said.isprintable()
+    assert len(said) < len(str(own)) + 500
+
+
+@pytest.mark.parametrize("text", ["exec sleep 600", "sleep 600"])
+def test_one_that_hangs_is_told_and_ended_with_what_it_started(
+    here: Here, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setattr(emulators, "PATIENCE_S", 0.2)
+    own = vm_cases.program(here.own, text)
+    begun = time.monotonic()
+    assert refusal(False, str(own)).startswith(f"{own} cannot be run: it did not end within 0.2 s: give another one")
+    assert time.monotonic() - begun < 300
+
+
+def test_a_hang_in_the_question_for_the_pacer_is_told(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(emulators, "PATIENCE_S", 0.2)
+    own = vm_cases.program(here.own, vm_cases.says("10.0.2", "sleep 600"))
+    assert refusal(True, str(own)).startswith(f"{own} cannot be run: it did not end within")
+
+
+def test_what_is_not_there_is_told_with_what_can_be_given(here: Here) -> None:
+    for asked, path in (
+        ("sytem", Path("sytem").absolute()),
+        (str(here.own), here.own),
+        ("/dev/null", Path("/dev/null")),
+    ):
+        assert refusal(False, asked) == (
+            f"there is no QEMU at {path}: give system, fetched, or the path of a program or its folder"
+        )
+
+
+def test_a_path_with_what_no_path_can_have_is_refused(here: Here) -> None:
+    assert refusal(False, "a\0b").startswith("there is no QEMU at ")
+    assert refusal(False, "a" * 5000).startswith("there is no QEMU at ")
+
+
+def test_the_program_of_another_architecture_is_refused(here: Here) -> None:
+    own = vm_cases.program(here.own, NEW, "qemu-system-arm")
+    assert refusal(False, str(own)) == (
+        f"{own} is not the {PROGRAM} that this guest needs: give that one, or the folder of both"
+    )
+
+
+def test_errors_are_of_the_kind_that_says_who_can_mend_it(here: Here) -> None:
+    with pytest.raises(TargetError):
+        choose(several=False)
+    here.install(OLD)
+    with pytest.raises(UserError):
+        choose(several=True)
+    assert json.dumps([vars(each) for each in emulators.emulators(PROGRAM)])
