@@ -6,13 +6,19 @@
  * an idle one gives its share to the others. With soakers none is ever idle, so that the speed of a CPU does not depend on
  * whether another one works.
  *
- * Ends as the program does. If a CPU has no soaker, or loses it, the host is told so and the program ends. */
+ * Before the program starts, the soakers count their rounds for a while in which nothing else runs. The program gets the share
+ * of each CPU in RTPROOF_CPU_SHARES, in the order of their numbers ("0.615 0.385"), and the number of soakers in
+ * RTPROOF_SOAKERS. Ends as the program does. If a CPU has no soaker, gets no instructions, loses its soaker or idles, the host
+ * is told so and the program ends. */
 #include <errno.h>
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -20,10 +26,25 @@
 #include <unistd.h>
 
 #define MOST_CPUS 64
+#define SHARE_TEXT 8
 #define FAILED 70
 #define VOICE_HEARD_NS 20000000
+#define CALIBRATION_NS 20000000
+/* Tests on the host have another helper. */
+#ifndef GUEST_HELPER
+#define GUEST_HELPER "/rtproof/guest"
+#endif
 
-static pid_t soakers[MOST_CPUS], program;
+struct soaker {
+	pid_t pid;
+	volatile uint32_t *rounds; /* in memory that it shares with this process; wraps */
+	long idle_ticks;           /* of its CPU, when all soakers ran */
+};
+
+static struct soaker soakers[MOST_CPUS];
+static int cpus;
+static volatile pid_t program;
+static volatile sig_atomic_t early_signal;
 
 /* The host's supervisor in the guest writes what the program says to the same memory, so it gets the time to end that. */
 static void tell_host(const char *sentence)
@@ -31,7 +52,7 @@ static void tell_host(const char *sentence)
 	nanosleep(&(struct timespec){.tv_nsec = VOICE_HEARD_NS}, NULL);
 	pid_t pid = fork();
 	if (pid == 0) {
-		execl("/rtproof/guest", "guest", "fail", sentence, (char *)NULL);
+		execl(GUEST_HELPER, "guest", "fail", sentence, (char *)NULL);
 		_exit(127);
 	}
 	waitpid(pid, NULL, 0);
@@ -47,10 +68,12 @@ static void give_up(const char *sentence)
 	exit(FAILED);
 }
 
-static void soak(void)
+static void soak(volatile uint32_t *rounds)
 {
-	for (;;)
+	for (;;) {
+		*rounds += 1;
 		__asm__ volatile("nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop");
+	}
 }
 
 static int bind_soaker(int cpu)
@@ -64,22 +87,28 @@ static int bind_soaker(int cpu)
 	return syscall(SYS_sched_setscheduler, 0, SCHED_IDLE, &(struct sched_param){0}) == 0 ? 0 : errno;
 }
 
-static void start_soaker(int cpu, int cpus)
+static void become_soaker(int cpu, int ready)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	unsigned char code = (unsigned char)bind_soaker(cpu);
+	if (write(ready, &code, 1) != 1 || code)
+		_exit(1);
+	close(ready);
+	soak(soakers[cpu].rounds);
+}
+
+static void start_soaker(int cpu)
 {
 	char sentence[200];
 	int ready[2];
 	unsigned char code = ECHILD;
-	if (pipe(ready) != 0)
-		give_up("no soaker can be started: there is no pipe");
-	soakers[cpu] = fork();
-	if (soakers[cpu] == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		code = (unsigned char)bind_soaker(cpu);
-		if (write(ready[1], &code, 1) != 1 || code)
-			_exit(1);
+	soakers[cpu].rounds = mmap(NULL, sizeof(uint32_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (soakers[cpu].rounds == MAP_FAILED || pipe(ready) != 0)
+		give_up("no soaker can be started: there is no memory or no pipe for it");
+	soakers[cpu].pid = fork();
+	if (soakers[cpu].pid == 0) {
 		close(ready[0]);
-		close(ready[1]);
-		soak();
+		become_soaker(cpu, ready[1]);
 	}
 	close(ready[1]);
 	if (read(ready[0], &code, 1) == 1 && code == 0) {
@@ -93,54 +122,119 @@ static void start_soaker(int cpu, int cpus)
 	give_up(sentence);
 }
 
+/* The time for which a CPU has idled, in hundredths of a second (proc_pid_stat(5)); -1 if the kernel does not tell. */
+static long idle_ticks(int cpu)
+{
+	char line[400], name[16];
+	long idle, waiting, ticks = -1;
+	FILE *file = fopen("/proc/stat", "r");
+	size_t length = (size_t)snprintf(name, sizeof name, "cpu%d ", cpu);
+	while (file && ticks < 0 && fgets(line, sizeof line, file))
+		if (!strncmp(line, name, length) && sscanf(line + length, "%*s %*s %*s %ld %ld", &idle, &waiting) == 2)
+			ticks = idle + waiting;
+	if (file)
+		fclose(file);
+	return ticks;
+}
+
+/* How often the soakers went round while nothing else ran. */
+static void count_rounds(uint32_t rounds[])
+{
+	for (int cpu = 0; cpu < cpus; cpu++)
+		rounds[cpu] = *soakers[cpu].rounds;
+	nanosleep(&(struct timespec){.tv_nsec = CALIBRATION_NS}, NULL);
+	for (int cpu = 0; cpu < cpus; cpu++)
+		rounds[cpu] = *soakers[cpu].rounds - rounds[cpu];
+}
+
+static void calibrate(void)
+{
+	uint32_t rounds[MOST_CPUS];
+	uint64_t sum = 0;
+	char sentence[200], text[MOST_CPUS * SHARE_TEXT] = "";
+	count_rounds(rounds);
+	for (int cpu = 0; cpu < cpus; cpu++)
+		sum += rounds[cpu];
+	for (int cpu = 0; cpu < cpus; cpu++) {
+		if (!rounds[cpu]) {
+			snprintf(sentence, sizeof sentence,
+				 "CPU %d of %d got no instructions within %d ms: this QEMU does not share the time between the CPUs",
+				 cpu, cpus, CALIBRATION_NS / 1000000);
+			give_up(sentence);
+		}
+		unsigned thousandths = (unsigned)((rounds[cpu] * UINT64_C(1000) + sum / 2) / sum);
+		size_t used = strlen(text);
+		snprintf(text + used, sizeof text - used, "%s%u.%03u", cpu ? " " : "", thousandths / 1000, thousandths % 1000);
+	}
+	setenv("RTPROOF_CPU_SHARES", text, 1);
+}
+
 static void pass_on(int number)
 {
 	if (program > 0)
 		kill(program, number);
+	else
+		early_signal = number;
+}
+
+static void pass_signals_on(void)
+{
+	struct sigaction action = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
 }
 
 static void start_program(char **words)
 {
-	program = fork();
-	if (program == 0) {
+	pid_t pid = fork();
+	if (pid < 0)
+		give_up("the program beside the soakers cannot be started: there is no further process");
+	if (pid == 0) {
 		execvp(words[0], words);
 		fprintf(stderr, "%s cannot be started: %s\n", words[0], strerror(errno));
 		_exit(127);
 	}
-	struct sigaction action = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
+	program = pid;
+	if (early_signal)
+		kill(program, early_signal);
 }
 
 /* Bound to its CPU alone: a kernel that takes a CPU off line moves what was bound to it. */
 static int is_bound(int cpu)
 {
 	cpu_set_t here;
-	return sched_getaffinity(soakers[cpu], sizeof here, &here) == 0 && CPU_COUNT(&here) == 1 && CPU_ISSET(cpu, &here);
+	return sched_getaffinity(soakers[cpu].pid, sizeof here, &here) == 0 && CPU_COUNT(&here) == 1 && CPU_ISSET(cpu, &here);
 }
 
-static void check_soakers(int cpus)
+/* Also if a soaker was moved and came back, or was stopped: its CPU idled then. */
+static void check_soakers(void)
 {
 	char sentence[200];
 	for (int cpu = 0; cpu < cpus; cpu++) {
-		if (is_bound(cpu))
-			continue;
-		snprintf(sentence, sizeof sentence,
-			 "the soaker of CPU %d was moved, so the speed of the CPUs depended on who worked: is the CPU off line?", cpu);
-		give_up(sentence);
+		if (!is_bound(cpu)) {
+			snprintf(sentence, sizeof sentence,
+				 "the soaker of CPU %d was moved, so the speed of the CPUs depended on who worked: is the CPU off line?", cpu);
+			give_up(sentence);
+		}
+		long idled = idle_ticks(cpu) - soakers[cpu].idle_ticks;
+		if (idled) {
+			snprintf(sentence, sizeof sentence,
+				 "CPU %d idled for %ld ms beside its soaker, so the speed of the CPUs depended on who worked", cpu, idled * 10);
+			give_up(sentence);
+		}
 	}
 }
 
-static int soaker_of(pid_t pid, int cpus)
+static int soaker_of(pid_t pid)
 {
 	for (int cpu = 0; cpu < cpus; cpu++)
-		if (soakers[cpu] == pid)
+		if (soakers[cpu].pid == pid)
 			return cpu;
 	return -1;
 }
 
 /* The program's status. */
-static int attend(int cpus)
+static int attend(void)
 {
 	char sentence[200];
 	int status, cpu;
@@ -148,7 +242,7 @@ static int attend(int cpus)
 		pid_t pid = wait(&status);
 		if (pid == program)
 			return status;
-		if (pid > 0 && (cpu = soaker_of(pid, cpus)) >= 0) {
+		if (pid > 0 && (cpu = soaker_of(pid)) >= 0) {
 			snprintf(sentence, sizeof sentence,
 				 "the soaker of CPU %d died (signal %d), and without it the speed of the CPUs depends on who works", cpu,
 				 WIFSIGNALED(status) ? WTERMSIG(status) : 0);
@@ -157,23 +251,32 @@ static int attend(int cpus)
 	}
 }
 
+static void end_as(int status)
+{
+	if (!WIFSIGNALED(status))
+		exit(WEXITSTATUS(status));
+	signal(WTERMSIG(status), SIG_DFL);
+	raise(WTERMSIG(status));
+	exit(FAILED);
+}
+
 int main(int count, char **words)
 {
-	int cpus = count > 2 ? atoi(words[1]) : 0;
+	cpus = count > 2 ? atoi(words[1]) : 0;
 	if (cpus < 1 || cpus > MOST_CPUS) {
 		fprintf(stderr, "usage: %s CPUS PROGRAM...\n", words[0]);
 		return FAILED;
 	}
+	pass_signals_on();
 	for (int cpu = 0; cpu < cpus; cpu++)
-		start_soaker(cpu, cpus);
+		start_soaker(cpu);
+	for (int cpu = 0; cpu < cpus; cpu++)
+		soakers[cpu].idle_ticks = idle_ticks(cpu);
+	calibrate();
 	setenv("RTPROOF_SOAKERS", words[1], 1);
 	start_program(words + 2);
-	int status = attend(cpus);
+	int status = attend();
 	program = 0;
-	check_soakers(cpus);
-	if (!WIFSIGNALED(status))
-		return WEXITSTATUS(status);
-	signal(WTERMSIG(status), SIG_DFL);
-	raise(WTERMSIG(status));
-	return FAILED;
+	check_soakers();
+	end_as(status);
 }

@@ -183,6 +183,7 @@ static void facts_of_virtual_time(struct run *run)
 		{ "RTPROOF_VIRTUAL_TIME", "virtual_time" }, /* what counts the instructions */
 		{ "RTPROOF_PACE_US", "turn_us" },            /* the longest turn of one of several CPUs */
 		{ "RTPROOF_SOAKERS", "soakers" },            /* how many CPUs are kept busy */
+		{ "RTPROOF_CPU_SHARES", "cpu_shares" },      /* what part of the instructions each CPU has */
 	};
 
 	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {

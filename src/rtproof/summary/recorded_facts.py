@@ -120,14 +120,30 @@ def virtual_time_clock(record: Record) -> str | None:
     return record.fact("virtual_time", Moment.START) or None
 
 
-def turns_of_processors(record: Record) -> tuple[int, int]:
-    """How long a turn of one of several processors in virtual time is, in us, and how many of them have a soaker.
+@dataclass(frozen=True)
+class ProcessorTurns:
+    """How several processors in virtual time share the instructions, as far as the record tells.
 
-    0 for what the record does not tell.
+    turn_us: the longest turn of a processor; 0: nothing ends the turns. soakers_count: how many processors are kept
+    busy. shares: the part of the instructions of each processor, in the order of their numbers; empty if not told.
     """
-    told = (record.fact(name, Moment.START) or "" for name in ("turn_us", "soakers"))
-    turn_us, soakers = (int(text) if text.isascii() and text.isdecimal() else 0 for text in told)
-    return turn_us, soakers
+
+    turn_us: int
+    soakers_count: int
+    shares: tuple[float, ...]
+
+
+def turns_of_processors(record: Record) -> ProcessorTurns:
+    """How several processors share the instructions. A text that is no number counts as not told."""
+    turn_us, soakers_count = (
+        whole_number(record.fact(name, Moment.START) or "") or 0 for name in ("turn_us", "soakers")
+    )
+    texts = (record.fact("cpu_shares", Moment.START) or "").split()
+    told = all(map(_SHARE.fullmatch, texts))
+    return ProcessorTurns(turn_us, soakers_count, tuple(map(float, texts)) if told else ())
+
+
+_SHARE = re.compile(r"0\.[0-9]{3}|1\.000")
 
 
 def online_processors(record: Record) -> int:

@@ -13,6 +13,7 @@ from rtproof.summary.measured_kernel import core_beside, core_threads, kernel_co
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.recorded_facts import (
     SIMULATED_SENTENCE,
+    ProcessorTurns,
     is_simulated,
     online_processors,
     turns_of_processors,
@@ -110,29 +111,62 @@ def counts_instructions(case: CheckedRun) -> Iterator[Doubt]:
         yield Doubt("virtual-time", WARNING, what, "measure on the hardware that will be used")
 
 
+LONGEST_TURN_US = 1000
+"""The lab offers no longer turns. A processor that stands still for longer is in every latency."""
+
+
 def takes_turns(case: CheckedRun) -> Iterator[Doubt]:
     """Several processors in virtual time. Time passes for all while one runs.
 
     With short turns and with every processor busy, their speeds are constant, and latencies rank systems. Without, a
     latency is mostly the turn of another processor.
     """
-    count = online_processors(case.record)
-    if not virtual_time_clock(case.record) or count == 1:
+    count, turns = online_processors(case.record), turns_of_processors(case.record)
+    if not virtual_time_clock(case.record) or (count == 1 and not turns.turn_us):
         return
-    turn_us, soakers = turns_of_processors(case.record)
-    if turn_us and soakers == count:
+    if count == 1:
         what = (
-            f"in virtual time {count} processors take turns of at most {turn_us} us, so each has only a part of the "
-            "speed of one: the figures rank systems and show missing isolation; they are not those of parallel hardware"
+            "the guest has several processors in virtual time, and its kernel runs only one: "
+            "its boot arguments limit it, or it was built without SMP"
         )
-        yield Doubt("virtual-turns", WARNING, what, "compare a processor only with the same processor of another run")
+        yield Doubt("virtual-smp", INVALID, what, "measure with one processor (cpus=1), or let the kernel run all")
         return
-    lack = "nothing ends their turns" if not turn_us else "no soakers keep each of them busy"
+    lack = _lack_of_turns(count, turns)
+    if lack:
+        what = (
+            f"in virtual time {count} processors share one stream of instructions, and {lack}: each stands still "
+            "while another runs, and that is in the latencies"
+        )
+        yield Doubt("virtual-smp", INVALID, what, "measure with soakers, as is usual, or with one processor (cpus=1)")
+        return
     what = (
-        f"in virtual time {count} processors share one stream of instructions, and {lack}: each stands still "
-        "while another runs, and that is in the latencies"
+        f"in virtual time {count} processors take turns of at most {turns.turn_us} us, so each has only a part of the "
+        f"speed of one{_shares(count, turns)}: the figures rank systems and show missing isolation; they are not those of "
+        "parallel hardware"
     )
-    yield Doubt("virtual-smp", INVALID, what, "measure with soakers, as is usual, or with one processor (cpus=1)")
+    yield Doubt("virtual-turns", WARNING, what, "compare a processor only with the same processor of another run")
+
+
+def _lack_of_turns(count: int, turns: ProcessorTurns) -> str:
+    """What makes the speed of processors depend on each other; "" if nothing does."""
+    if not turns.turn_us:
+        return "nothing ends their turns"
+    if turns.turn_us > LONGEST_TURN_US:
+        return f"their turns last up to {turns.turn_us:,} us"
+    if not turns.soakers_count:
+        return "no soakers keep each of them busy"
+    if turns.soakers_count != count:
+        return f"{quantity(turns.soakers_count, 'soaker')} cannot keep each of them busy"
+    starved = [f"CPU {cpu}" for cpu, share in enumerate(turns.shares) if not share]
+    return f"{sentence_list(starved)} gets none" if starved else ""
+
+
+def _shares(count: int, turns: ProcessorTurns) -> str:
+    """The part of each processor, in brackets; "" if the record does not tell it of each."""
+    if len(turns.shares) != count:
+        return ""
+    parts = [f"{'' if cpu else 'has '}{percent(round(share, 2))}" for cpu, share in enumerate(turns.shares)]
+    return f" ({', '.join(f'CPU {cpu} {part}' for cpu, part in enumerate(parts))} of the instructions)"
 
 
 def no_machine(case: CheckedRun) -> Iterator[Doubt]:
