@@ -332,3 +332,70 @@ def test_processors_that_take_turns_make_virtual_time_invalid(
 def test_one_processor_in_virtual_time_takes_no_turns(online: str) -> None:
     guest = files({("/sys/devices/system/cpu/online", Moment.START): online})
     assert "virtual-smp" not in said_of(clean(files=guest, facts=(*facts({}), VIRTUAL)))
+
+
+def of_turns(online: str, *told: tuple[str, str]) -> dict[str, Doubt]:
+    """The doubts about a guest in virtual time with these CPUs on line, by code. ``told``: facts of the guest."""
+    guest = files({("/sys/devices/system/cpu/online", Moment.START): online})
+    more = [fact(name, text, Moment.START) for name, text in told]
+    return said_of(clean(files=guest, facts=(*facts({}), VIRTUAL, *more)))
+
+
+PACED, SOAKED = ("turn_us", "4"), ("soakers", "2")
+
+
+def test_processors_that_take_short_turns_and_are_kept_busy_are_only_told() -> None:
+    found = of_turns("0-1", PACED, SOAKED, ("cpu_shares", "0.615 0.385"))
+    assert "virtual-smp" not in found
+    assert found["virtual-turns"].severity is Severity.WARNING
+    assert "2 processors take turns of at most 4 us" in found["virtual-turns"].what
+    assert "(CPU 0 has 61.5 %, CPU 1 38.5 % of the instructions)" in found["virtual-turns"].what
+
+
+@pytest.mark.parametrize(
+    "shares",
+    ["", "0.615", "0.6 0.3 0.1", "nan inf", "1e9 -1", "0.6150 0.385", "99 1", "\x1b[2J 0.385", "0." + "6" * 5000],
+)
+def test_shares_that_make_no_sense_are_left_out(shares: str) -> None:
+    found = of_turns("0-1", PACED, SOAKED, ("cpu_shares", shares))
+    assert "of the instructions" not in found["virtual-turns"].what
+    assert "only a part of the speed of one: the figures" in found["virtual-turns"].what
+
+
+@pytest.mark.parametrize(
+    ("told", "lack"),
+    [
+        ((SOAKED,), "nothing ends their turns"),
+        ((("turn_us", "0"), SOAKED), "nothing ends their turns"),
+        ((("turn_us", "-4"), SOAKED), "nothing ends their turns"),
+        ((("turn_us", "often"), SOAKED), "nothing ends their turns"),
+        ((("turn_us", "\u0664"), SOAKED), "nothing ends their turns"),
+        ((("turn_us", "9" * 5000), SOAKED), "nothing ends their turns"),
+        ((("turn_us", "1001"), SOAKED), "their turns last up to 1,001 us"),
+        ((PACED,), "no soakers keep each of them busy"),
+        ((PACED, ("soakers", "0")), "no soakers keep each of them busy"),
+        ((PACED, ("soakers", "all")), "no soakers keep each of them busy"),
+        ((PACED, ("soakers", "1")), "1 soaker cannot keep each of them busy"),
+        ((PACED, ("soakers", "3")), "3 soakers cannot keep each of them busy"),
+        ((PACED, SOAKED, ("cpu_shares", "1.000 0.000")), "CPU 1 gets none"),
+    ],
+)
+def test_processors_whose_speeds_depend_on_each_other_make_virtual_time_invalid(
+    told: tuple[tuple[str, str], ...], lack: str
+) -> None:
+    found = of_turns("0-1", *told)
+    assert "virtual-turns" not in found
+    assert found["virtual-smp"].severity is Severity.INVALID
+    assert f"2 processors share one stream of instructions, and {lack}: each" in found["virtual-smp"].what
+
+
+def test_a_kernel_that_runs_one_of_several_processors_makes_the_run_invalid() -> None:
+    found = of_turns("0", PACED)
+    assert found["virtual-smp"].severity is Severity.INVALID
+    assert "its kernel runs only one" in found["virtual-smp"].what
+
+
+def test_a_clock_that_shows_time_has_no_turns() -> None:
+    guest = files({("/sys/devices/system/cpu/online", Moment.START): "0-1"})
+    told = (fact("turn_us", "4", Moment.START), fact("soakers", "1", Moment.START))
+    assert not {"virtual-smp", "virtual-turns"} & set(said_of(clean(files=guest, facts=(*facts({}), *told))))

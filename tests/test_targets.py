@@ -49,6 +49,16 @@ def test_options_describe_the_machine(tmp_path: Path) -> None:
         ({"kernel": "/absent"}, "the kernel /absent cannot be read"),
         ({"mode": "fast"}, "mode 'fast' is neither virtual-time nor wall-clock"),
         ({"cpus": "0"}, "cpus=0 is not a whole number of at least 1"),
+        ({"cpus": "9"}, "cpus=9: in virtual time at most 8 processors share the instructions"),
+        ({"cpus": "1000"}, "cpus=1000: in virtual time at most 8 processors"),
+        ({"cpus": "-2"}, "cpus=-2 is not a whole number of at least 1"),
+        ({"cpus": "2", "pace": "0"}, "pace=0 is not a whole number of at least 1"),
+        ({"cpus": "2", "pace": "5000"}, "a pace of 5000 us is not one of 1 to 1000 us"),
+        ({"cpus": "2", "soakers": "maybe"}, "soakers=maybe is neither yes nor no"),
+        ({"cpus": "2", "qemu": "nonsense"}, "there is no QEMU at nonsense"),
+        ({"pace": "4"}, "pace= is for processors that take turns: it needs cpus=2 or more in virtual time"),
+        ({"cpus": "2", "mode": "wall-clock", "pace": "4"}, "pace= is for processors that take turns"),
+        ({"cpus": "2", "mode": "wall-clock", "soakers": "no"}, "soakers= is for processors that take turns"),
         ({"edges": "some"}, "edges=some is neither yes nor no"),
         ({"serial": "/s"}, "serial= needs mode=wall-clock"),
         ({"memory": "lots"}, "memory=lots is not a whole number of at least 1"),
@@ -66,12 +76,15 @@ def test_several_processors_in_virtual_time_are_refused_before_anything_is_boote
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = {"kernel": str(vm_cases.kernel(tmp_path).image), "cpus": "2"}
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     vm_cases.fake_qemu(tmp_path / "bin", monkeypatch, "7.2.22", "echo started > started; sleep 600")
-    with pytest.raises(UserError, match=r"^cpus=2 cannot be had in virtual time with QEMU 7\.2, "):
+    with pytest.raises(
+        UserError, match=r"^several processors in virtual time need QEMU 8\.1 or newer, and .* is version 7\.2"
+    ):
         qemu.open_target(options).__enter__()
     with qemu.open_target({**options, "mode": "wall-clock"}) as target:
         assert target._machine.cpus == 2
-    vm_cases.fake_qemu(tmp_path / "newer", monkeypatch, "10.0.2")
+    vm_cases.fake_qemu(tmp_path / "newer", monkeypatch, "10.0.2", "echo filter-buffer hubport")
     with qemu.open_target(options) as target:
         assert target._machine.cpus == 2
 

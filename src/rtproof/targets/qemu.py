@@ -172,6 +172,7 @@ def _machine(options: dict[str, str]) -> Machine:
     serial = options.get("serial")
     if serial and mode is Mode.VIRTUAL_TIME:
         raise UserError("serial= needs mode=wall-clock: what comes from this host has no place in virtual time")
+    _refuse_idle_options(options, mode)
     kernel = open_kernel(Path(options["kernel"]), Path(modules) if modules else None)
     if kernel.arch not in _MACHINES:
         raise TargetError(f"there is no guest for {kernel.arch}")
@@ -188,6 +189,15 @@ def _machine(options: dict[str, str]) -> Machine:
         soakers=_flag(options, "soakers", default="yes"),
         qemu=options.get("qemu", ""),
     )
+
+
+def _refuse_idle_options(options: dict[str, str], mode: Mode) -> None:
+    """UserError for options of processors that take turns if none do."""
+    if mode is Mode.VIRTUAL_TIME and _number(options, "cpus", 1) > 1:
+        return
+    for name in ("pace", "soakers"):
+        if name in options:
+            raise UserError(f"{name}= is for processors that take turns: it needs cpus=2 or more in virtual time")
 
 
 def _mode(text: str) -> Mode:

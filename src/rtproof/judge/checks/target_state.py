@@ -140,9 +140,9 @@ def takes_turns(case: CheckedRun) -> Iterator[Doubt]:
         yield Doubt("virtual-smp", INVALID, what, "measure with soakers, as is usual, or with one processor (cpus=1)")
         return
     what = (
-        f"in virtual time {count} processors take turns of at most {turns.turn_us} us, so each has only a part of the "
-        f"speed of one{_shares(count, turns)}: the figures rank systems and show missing isolation; they are not those of "
-        "parallel hardware"
+        f"in virtual time {count} processors take turns of at most {turns.turn_us} us, so each has only a part of "
+        f"the speed of one{_shares(count, turns)}: the figures rank systems and show missing isolation; they are not "
+        "those of parallel hardware"
     )
     yield Doubt("virtual-turns", WARNING, what, "compare a processor only with the same processor of another run")
 
@@ -165,7 +165,7 @@ def _shares(count: int, turns: ProcessorTurns) -> str:
     """The part of each processor, in brackets; "" if the record does not tell it of each."""
     if len(turns.shares) != count:
         return ""
-    parts = [f"{'' if cpu else 'has '}{percent(round(share, 2))}" for cpu, share in enumerate(turns.shares)]
+    parts = [f"{'' if cpu else 'has '}{percent(share)}" for cpu, share in enumerate(turns.shares)]
     return f" ({', '.join(f'CPU {cpu} {part}' for cpu, part in enumerate(parts))} of the instructions)"
 
 
