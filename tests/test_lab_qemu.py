@@ -131,9 +131,8 @@ def test_a_version_that_the_mirror_has_dropped_is_told_with_the_way_to_an_older_
     published.pin({"qemu-system-x86": "0" * 64}, "1:9.9")
     said = refusal()
     assert said.startswith("cannot find qemu-system-x86 in version 1:9.9 for ")
-    assert said.endswith(
-        f"(there are: {VERSION}; a mirror with older ones can be given with --mirror, such as one of snapshot.debian.org)"
-    )
+    elsewhere = "a mirror with older ones can be given with --mirror, such as one of snapshot.debian.org"
+    assert said.endswith(f"(there are: {VERSION}; {elsewhere})")
 
 
 def test_a_mirror_that_cannot_be_reached_is_told_in_apts_words(
