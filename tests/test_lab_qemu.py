@@ -5,16 +5,20 @@ import hashlib
 import json
 import shutil
 from collections import namedtuple
+from dataclasses import replace
 from pathlib import Path
 
+import lab_cases
 import pytest
 import vm_cases
 from debian_mirror import Mirror, mirror, signing_key
 
 from rtproof.cli.main import main
 from rtproof.core.errors import RtproofError, TargetError, UserError
+from rtproof.experiment import guest_runner
 from rtproof.lab import debian_packages, fetched_qemu
 from rtproof.lab.fetched_qemu import fetch_qemu
+from rtproof.report.pages import kernel_comparison_page
 from rtproof.vm.emulators import choose_emulator, emulators, fetched_qemu_folder
 
 __all__ = ["mirror", "signing_key"]
@@ -202,6 +206,45 @@ def test_packages_without_a_program_are_told(published: Published) -> None:
     published.mirror.publish()
     published.pin({"qemu-system-misc": hashlib.sha256(deb.read_bytes()).hexdigest()})
     assert refusal().startswith("Debian's packages have no usr/bin/qemu-system-*: ")
+
+
+@pytest.mark.parametrize(
+    ("versions", "named"),
+    [
+        (("7.2", "7.2"), {"x86_64": "QEMU 7.2"}),
+        (("7.2", "10.0"), {lab_cases.RT.name: "QEMU 7.2", lab_cases.PLAIN.name: "QEMU 10.0"}),
+    ],
+)
+def test_a_result_names_the_qemu_of_each_system_if_they_differ(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, versions: tuple[str, str], named: dict[str, str]
+) -> None:
+    told = dict(zip((lab_cases.RT.machine, lab_cases.PLAIN.machine), versions, strict=True))
+    monkeypatch.setattr(guest_runner, "emulator_version", lambda machine: f"QEMU {told[machine]}")
+    monkeypatch.setattr(guest_runner, "toolchain_name", lambda: "zig 0")
+    making = guest_runner.provenance(lab_cases.matrix(tmp_path).cells(), ("rtproof",))
+    assert making.qemu == named
+    rows = [row for row in kernel_comparison_page.program_rows(making) if row[0].startswith("QEMU")]
+    assert [text for _, text in rows] == list(named.values())
+    assert [name for name, _ in rows] == (["QEMU"] if len(named) == 1 else [f"QEMU for {name}" for name in named])
+
+
+@pytest.mark.parametrize(
+    ("cpus", "told"),
+    [
+        (1, {"pace_us": None, "soakers": False, "soaker_sha256": None, "qemu_asked": None}),
+        (2, {"pace_us": 7, "soakers": True, "soaker_sha256": "d" * 64, "qemu_asked": "fetched"}),
+    ],
+)
+def test_a_system_of_the_json_tells_its_processors_and_its_qemu(
+    monkeypatch: pytest.MonkeyPatch, cpus: int, told: dict[str, object]
+) -> None:
+    real = lab_cases.FakeMachine.inputs
+    soaker = "d" * 64 if cpus > 1 else ""
+    monkeypatch.setattr(lab_cases.FakeMachine, "inputs", lambda self: replace(real(self), soaker_sha256=soaker))
+    machine = replace(lab_cases.RT.machine, cpus=cpus, pace_us=7, qemu="fetched" if cpus > 1 else "")
+    found = kernel_comparison_page._system_dict(replace(lab_cases.RT, machine=machine))
+    assert {key: found[key] for key in told} == told
+    assert found["qemu"] == "QEMU emulator version 7.2"
 
 
 # The command.

@@ -10,11 +10,13 @@ from typing import Any
 
 import lab_cases
 import pytest
+import vm_cases
 from lab_desk import assert_refused, desk
 
 from rtproof.cli.main import main
+from rtproof.core.errors import UserError
 from rtproof.lab import kernel_catalogue, verify_inputs
-from rtproof.vm.machine import MachineInputs
+from rtproof.vm.machine import Machine, MachineInputs, emulator_version
 
 __all__ = ["desk"]
 
@@ -29,6 +31,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def made(desk: Path, kept: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
     """A result of two fake kernels, and a machine that has what it was made from."""
     monkeypatch.setattr(verify_inputs, "Machine", lab_cases.FakeMachine)
+    monkeypatch.setattr(verify_inputs, "emulator_version", lambda machine: "QEMU emulator version 7.2")
     monkeypatch.setattr(verify_inputs, "build_guest_agent", lambda arch: desk / "agent")
     monkeypatch.setattr(kernel_catalogue, "exact_name", lambda name, kernel: f"{name.partition('@')[0]}@6.1.192-2")
     monkeypatch.setattr(kernel_catalogue, "opened_kernel", lambda entry: lab_cases.kernel("6.1.0-amd64"))
@@ -87,6 +90,109 @@ def test_each_changed_input_of_a_machine_is_named(
     lines = said.splitlines()
     assert (code, len(lines)) == (1, 2), said
     assert lines[0].startswith(named)
+
+
+def changed_system(file: Path, **changes: object) -> None:
+    """Write other values into the only system of a result; ... takes a key away."""
+    told = json.loads(file.read_text())
+    (system,) = told["systems"]
+    system |= changes
+    told["systems"] = [{key: value for key, value in system.items() if value is not ...}]
+    file.write_text(json.dumps(told))
+
+
+def test_a_result_of_before_there_were_turns_is_still_the_same(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = verify(capsys, made)
+    changed_system(made, qemu=..., qemu_asked=..., pace_us=..., soakers=..., soaker_sha256=...)
+    assert verify(capsys, made) == whole
+
+
+@pytest.mark.parametrize(
+    ("stored", "rebuilt"),
+    [
+        ({"cpus_count": 1}, (1, 4, True, "")),
+        ({"cpus_count": 2, "pace_us": 7, "soakers": True, "qemu_asked": "fetched"}, (2, 7, True, "fetched")),
+        ({"cpus_count": 4, "pace_us": 4, "soakers": False, "qemu_asked": None}, (4, 4, False, "")),
+        ({"cpus_count": 2, "pace_us": ..., "soakers": ..., "qemu_asked": ...}, (2, 4, True, "")),
+    ],
+)
+def test_the_machine_is_made_again_from_what_the_result_says_of_its_processors(
+    made: Path, monkeypatch: pytest.MonkeyPatch, stored: dict[str, object], rebuilt: tuple[int, int, bool, str]
+) -> None:
+    changed_system(made, **stored)
+    asked: list[Machine] = []
+    monkeypatch.setattr(verify_inputs, "emulator_version", asked.append)
+    verify_inputs.compare_inputs(verify_inputs.read_comparison(made))
+    assert [(each.cpus, each.pace_us, each.soakers, each.qemu) for each in asked] == [rebuilt]
+
+
+@pytest.mark.parametrize(
+    ("stored", "here", "named"),
+    [
+        ("d" * 64, "e" * 64, "soaker for x86_64: dddddddddddddddd in the result, eeeeeeeeeeeeeeee here"),
+        (None, "e" * 64, "soaker for x86_64: none in the result, eeeeeeeeeeeeeeee here"),
+        ("d" * 64, "", "soaker for x86_64: dddddddddddddddd in the result, none here"),
+    ],
+)
+def test_another_soaker_is_named(
+    made: Path, monkeypatch: pytest.MonkeyPatch, stored: str | None, here: str, named: str
+) -> None:
+    changed_system(made, cpus_count=2, pace_us=4, soakers=True, soaker_sha256=stored)
+    real = lab_cases.FakeMachine.inputs
+    monkeypatch.setattr(lab_cases.FakeMachine, "inputs", lambda self: replace(real(self), soaker_sha256=here))
+    pairs = verify_inputs.compare_inputs(verify_inputs.read_comparison(made))
+    assert named in verify_inputs.verification_sentences(pairs)
+
+
+def test_a_qemu_that_is_not_here_differs_and_the_way_to_it_is_said(
+    made: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(machine: object) -> str:
+        raise UserError("the lab has fetched no QEMU: fetch it with rtproof lab qemu --fetch")
+
+    changed_system(made, qemu="QEMU emulator version 10.0.2", qemu_asked="fetched")
+    monkeypatch.setattr(verify_inputs, "emulator_version", missing)
+    code, said = verify(capsys, made)
+    assert code == 1
+    assert said.splitlines()[0] == (
+        "QEMU of debian-6.1 preempt=none: QEMU emulator version 10.0.2 in the result, "
+        "not here: the lab has fetched no QEMU: fetch it with rtproof lab qemu --fetch here"
+    )
+
+
+def test_no_program_is_run_because_a_result_names_its_path(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = vm_cases.program(tmp_path / "own", f"touch {tmp_path}/was-run; {vm_cases.says('10.0.2')}")
+    changed_system(made, qemu_asked=str(own))
+    monkeypatch.setattr(verify_inputs, "emulator_version", emulator_version)
+    code, said = verify(capsys, made)
+    assert code == 1
+    assert f"not here: it was made with a QEMU at {own}, so give yours with --qemu here\n" in said
+    assert not (tmp_path / "was-run").exists()
+    pairs = verify_inputs.compare_inputs(verify_inputs.read_comparison(made), str(own))
+    assert [pair.differs for pair in pairs if pair.what == "QEMU"] == [False]
+    assert (tmp_path / "was-run").exists()
+    assert main(["lab", "verify", str(made), "--qemu", str(tmp_path / "gone")]) == 1
+    assert f"not here: there is no QEMU at {tmp_path / 'gone'}: give system" in capsys.readouterr().out
+
+
+def test_the_qemu_of_each_system_is_compared(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    changed_system(made, qemu="QEMU emulator version 10.0.2")
+    code, said = verify(capsys, made)
+    assert code == 1
+    assert said.startswith("QEMU: QEMU emulator version 10.0.2 in the result, QEMU emulator version 7.2 here\n")
+
+
+@pytest.mark.parametrize(
+    "changes", [{"pace_us": "4"}, {"soakers": 1}, {"qemu": 7}, {"qemu_asked": ["fetched"]}, {"soaker_sha256": 5}]
+)
+def test_keys_about_processors_of_another_type_are_damage(
+    made: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, object]
+) -> None:
+    changed_system(made, **changes)
+    assert main(["lab", "verify", str(made)]) == 2
+    assert_refused(capsys, f"{made} is damaged: ")
 
 
 def test_another_version_of_a_kernel_is_named(

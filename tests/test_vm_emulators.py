@@ -245,7 +245,7 @@ def test_a_hang_in_the_question_for_the_pacer_is_told(here: Here, monkeypatch: p
 
 def test_what_is_not_there_is_told_with_what_can_be_given(here: Here) -> None:
     for asked, path in (
-        ("sytem", Path("sytem").absolute()),
+        ("installed", Path("installed").absolute()),
         (str(here.own), here.own),
         ("/dev/null", Path("/dev/null")),
     ):

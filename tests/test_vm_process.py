@@ -19,7 +19,7 @@ import pytest
 import vm_cases
 
 from rtproof.core.errors import TargetError
-from rtproof.vm.qemu_process import Monitor, running_guest
+from rtproof.vm.qemu_process import Monitor, running_guest, without_warnings
 
 GREETING: dict[str, Any] = {"QMP": {"version": {}}}
 
@@ -142,3 +142,49 @@ def test_too_little_memory_is_said_before_anything_starts(tmp_path: Path, monkey
     with pytest.raises(TargetError, match=needs), running_guest(machine, tmp_path):
         pass
     assert not started.exists()
+
+
+WARNED = "qemu-system-x86_64: warning: hub port tick has no peer"
+DEPRECATED = "qemu-system-x86_64: -incoming fd:0: warning: fd: migration to a file is deprecated. Use file: instead."
+FATAL = "qemu-system-x86_64: cannot set up guest memory 'pc.ram': Cannot allocate memory"
+
+
+@pytest.mark.parametrize(
+    ("log", "left"),
+    [
+        ("", ""),
+        (f"{WARNED}\n{DEPRECATED}\n", ""),
+        (f"{WARNED}\n{FATAL}\n{DEPRECATED}\n", FATAL),
+        (
+            f"{WARNED}\nUse -netdev help to list them\nor nothing.\n{FATAL}\nTry less memory\n",
+            f"{FATAL}\nTry less memory",
+        ),
+        (f"{FATAL}\n{WARNED}\n and its second line", FATAL),
+        (
+            f"{WARNED}\n**\nERROR:../accel/tcg.c:1:f: assertion failed\nBail out!",
+            "**\nERROR:../accel/tcg.c:1:f: assertion failed\nBail out!",
+        ),
+        ("qemu-system-x86_64: info: all is well\n", ""),
+        ("no kvm here\n", "no kvm here"),
+    ],
+)
+def test_a_warning_is_no_reason_and_neither_are_its_further_lines(log: str, left: str) -> None:
+    assert without_warnings(log) == left
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler here")
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="setpriv is not installed (Debian: util-linux)")
+@pytest.mark.parametrize(
+    ("printed", "ending"),
+    [
+        (f'echo "{WARNED}"; echo "and more of it"', "QEMU ended with exit code 3"),
+        (f'echo "{FATAL}"; echo "{WARNED}"; echo "and more of it"', f"QEMU ended with exit code 3: {FATAL}"),
+    ],
+)
+def test_an_end_is_told_with_the_reason_and_not_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, printed: str, ending: str
+) -> None:
+    vm_cases.fake_qemu(tmp_path / "bin", monkeypatch, then=f"{{ {printed}; }} >&2; exit 3")
+    with running_guest(vm_cases.machine(tmp_path), tmp_path) as guest:
+        assert guest.wait(60)
+        assert guest.ending == ending

@@ -224,11 +224,19 @@ def _run_info(cell: GuestCell, command: tuple[str, ...]) -> RunInfo:
 
 def provenance(cells: list[GuestCell], command: tuple[str, ...]) -> Provenance:
     """How the cells were measured: the command, the versions, the agents."""
-    machines = {cell.system.machine.kernel.arch: cell.system.machine for cell in cells}
     agents = {cell.system.machine.kernel.arch: cell.agent for cell in cells}
-    qemu = {arch: emulator_version(machine) for arch, machine in machines.items()}
+    qemu = _emulators_by_name({cell.system: emulator_version(cell.system.machine) for cell in cells})
     digests = {arch: hashlib.sha256(agent.read_bytes()).hexdigest() for arch, agent in agents.items()}
     return Provenance(shlex.join(command), __version__, qemu, digests, toolchain_name())
+
+
+def _emulators_by_name(versions: Mapping[GuestSystem, str]) -> dict[str, str]:
+    """The version lines of QEMU by architecture, or by system if systems of one architecture have different ones."""
+    pairs = {(system.machine.kernel.arch, version) for system, version in versions.items()}
+    arches = {system.machine.kernel.arch for system in versions}
+    if len(pairs) == len(arches):
+        return {system.machine.kernel.arch: version for system, version in versions.items()}
+    return {system.name: version for system, version in versions.items()}
 
 
 def publish_comparison(document: ResultDocument, ran: CellResults, folder: Path, as_json: bool) -> None:

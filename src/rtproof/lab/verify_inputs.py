@@ -10,18 +10,20 @@ from stat import S_IFDIR, S_IFMT, S_IFREG
 
 import msgspec
 
-from rtproof.core.errors import UserError
+from rtproof.core.errors import RtproofError, UserError
 from rtproof.core.phrases import quantity
 from rtproof.lab import kernel_catalogue
 from rtproof.lab.guest_cell import CellSetting, job_digest, machine_identity, parse_guest_load
+from rtproof.vm.emulators import FETCHED, SYSTEM
 from rtproof.vm.initramfs import build_guest_agent, toolchain_name
 from rtproof.vm.kernel_files import Kernel
-from rtproof.vm.machine import Machine, MachineInputs
+from rtproof.vm.machine import Machine, MachineInputs, emulator_version
 
 LAB_SCHEMA = "rtproof.lab.comparison"
 LAB_SCHEMA_VERSION = 1
 NOT_TOLD = "not in the result"
 ABSENT = "not here"
+NO_SOAKER = "none"
 MOST_BYTES = 256 << 20
 """A result has some KiB for each cell. A device or a pipe may have no end."""
 SHOWN_DIGITS = 16
@@ -54,6 +56,11 @@ class _StoredSystem(msgspec.Struct, frozen=True):
     init_sha256: str | None = None
     helper_sha256: str | None = None
     busybox_sha256: str | None = None
+    qemu: str | None = None
+    qemu_asked: str | None = None
+    pace_us: int | None = None
+    soakers: bool | None = None
+    soaker_sha256: str | None = None
 
 
 class _StoredSetting(msgspec.Struct, frozen=True):
@@ -137,22 +144,23 @@ def read_comparison(path: Path) -> StoredComparison:
     return found
 
 
-def compare_inputs(stored: StoredComparison) -> list[InputPair]:
+def compare_inputs(stored: StoredComparison, qemu: str = "") -> list[InputPair]:
     """Every input of the result beside that of this machine, in the order in which to mend them.
 
-    UserError or TargetError if this machine lacks QEMU, the pinned compiler or a BusyBox.
+    ``qemu``: system, fetched or a path, instead of what the result says of it. UserError or TargetError if this machine
+    lacks the pinned compiler or a BusyBox.
     """
     found = [InputPair("compiler of what runs in the guest", stored.toolchain or NOT_TOLD, toolchain_name())]
     for arch in dict.fromkeys(system.arch for system in stored.systems):
         agent = hashlib.sha256(build_guest_agent(arch).read_bytes()).hexdigest()
         found.append(InputPair(f"agent for {arch}", stored.agents_sha256.get(arch, NOT_TOLD), agent))
     for system in stored.systems:
-        found += _system_pairs(stored, system)
+        found += _system_pairs(stored, system, qemu)
     found += _job_pairs(stored)
     return list(dict.fromkeys(found))
 
 
-def _system_pairs(stored: StoredComparison, system: _StoredSystem) -> Iterator[InputPair]:
+def _system_pairs(stored: StoredComparison, system: _StoredSystem, qemu: str) -> Iterator[InputPair]:
     of = f" of {system.name}"
     kernel = _kernel_here(system)
     if kernel is None:
@@ -161,19 +169,39 @@ def _system_pairs(stored: StoredComparison, system: _StoredSystem) -> Iterator[I
         return
     if system.exact_kernel:
         yield InputPair(f"kernel{of}", system.exact_kernel, kernel_catalogue.exact_name(system.kernel, kernel))
-    machine = _machine_here(system, kernel)
+    machine = _machine_here(system, kernel, qemu)
+    told = system.qemu or stored.qemu.get(system.arch, NOT_TOLD)
+    if absent := _absent_emulator(machine, qemu):
+        yield InputPair(f"QEMU{of}", told, absent)
+        return
     here = machine.inputs()
-    yield InputPair("QEMU", stored.qemu.get(system.arch, NOT_TOLD), here.qemu)
+    yield InputPair("QEMU", told, here.qemu)
     yield InputPair(f"kernel image{of}", system.kernel_sha256, here.kernel_sha256)
     yield from _option_pairs(system, here, of)
     yield InputPair("init of the guest", system.init_sha256 or NOT_TOLD, here.init_sha256)
     yield InputPair(f"helper of the guest for {system.arch}", system.helper_sha256 or NOT_TOLD, here.helper_sha256)
+    if machine.takes_turns:
+        yield InputPair(f"soaker for {system.arch}", system.soaker_sha256 or NO_SOAKER, here.soaker_sha256 or NO_SOAKER)
     yield InputPair(f"BusyBox for {system.arch}", system.busybox_sha256 or NOT_TOLD, here.busybox_sha256)
     theirs = {module.name: module.sha256 for module in system.modules or ()}
     ours = dict(here.modules)
     for name in dict.fromkeys([*theirs, *ours]):
         yield InputPair(f"module {name}{of}", theirs.get(name, NOT_TOLD), ours.get(name, ABSENT))
     yield InputPair(f"whole machine{of}", system.machine_sha256, machine_identity(machine))
+
+
+def _absent_emulator(machine: Machine, qemu: str) -> str:
+    """Why the QEMU that the result was made with is not here; "" if there is one.
+
+    A result may come from anybody, so no program is run because a result names its path.
+    """
+    if machine.qemu not in ("", SYSTEM, FETCHED) and not qemu:
+        return f"{ABSENT}: it was made with a QEMU at {machine.qemu}, so give yours with --qemu"
+    try:
+        emulator_version(machine)
+    except RtproofError as error:
+        return f"{ABSENT}: {error}"
+    return ""
 
 
 def _option_pairs(system: _StoredSystem, here: MachineInputs, of: str) -> Iterator[InputPair]:
@@ -229,14 +257,17 @@ def _way_to_get(system: _StoredSystem) -> str:
     return f"rtproof lab kernels fetch {system.exact_kernel or system.kernel}"
 
 
-def _machine_here(system: _StoredSystem, kernel: Kernel) -> Machine:
-    default = Machine(kernel).memory_mib
+def _machine_here(system: _StoredSystem, kernel: Kernel, qemu: str) -> Machine:
+    default = Machine(kernel)
     return Machine(
         kernel,
         boot=tuple(system.boot),
         cpus=system.cpus_count,
-        memory_mib=default if system.memory_mib is None else system.memory_mib,
+        memory_mib=default.memory_mib if system.memory_mib is None else system.memory_mib,
         modules=tuple(_module_here(system, asked) for asked in system.modules_asked or ()),
+        pace_us=default.pace_us if system.pace_us is None else system.pace_us,
+        soakers=default.soakers if system.soakers is None or system.pace_us is None else system.soakers,
+        qemu=qemu or system.qemu_asked or "",
     )
 
 

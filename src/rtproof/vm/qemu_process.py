@@ -140,8 +140,7 @@ class Guest:
     @property
     def complaint(self) -> str:
         """The text that QEMU itself printed, without its warnings, which are no reason to end."""
-        lines = (self.folder / "qemu.log").read_text(errors="replace").splitlines()
-        return "\n".join(line for line in lines if ": warning: " not in line).strip()
+        return without_warnings((self.folder / "qemu.log").read_text(errors="replace"))
 
     def tell_console(self, line: str) -> None:
         """Type a line on the guest's console, if the guest still runs. A signal handler may call this."""
@@ -230,6 +229,23 @@ class Guest:
         """End QEMU, if it still runs, and wait until it has ended."""
         self._popen.kill()
         self._popen.wait()
+
+
+_MESSAGE = re.compile(r"\S+: |\*\*$|\(")
+"""The beginning of a message: QEMU's name, GLib's two stars before a failed assertion, or a process in brackets."""
+_NO_REASON = re.compile(r": (warning|info): ")
+
+
+def without_warnings(log: str) -> str:
+    """What QEMU printed, without its warnings and hints. A line that begins no message goes on with the one before."""
+    kept: list[str] = []
+    harmless = False
+    for line in log.splitlines():
+        if _MESSAGE.match(line):
+            harmless = bool(_NO_REASON.search(line))
+        if not harmless:
+            kept.append(line)
+    return "\n".join(kept).strip()
 
 
 @contextmanager

@@ -235,6 +235,7 @@ SHOWN_DIGEST_DIGITS = 16
 class Provenance:
     """What a comparison was made with. ``agents``: SHA-256 of the agent, by architecture.
 
+    ``qemu``: the version line of QEMU, by architecture, or by system if systems of one architecture had different ones.
     ``toolchain``: the compiler of all programs in the guests; kernel modules come from the kernel's own compiler.
     """
 
@@ -341,7 +342,7 @@ def _setting_rows(comparison: KernelComparison) -> list[tuple[str, str]]:
 def program_rows(making: Provenance) -> list[tuple[str, str]]:
     """The programs that a result depends on."""
     return [
-        *(("QEMU" if len(making.qemu) == 1 else f"QEMU for {arch}", text) for arch, text in making.qemu.items()),
+        *(("QEMU" if len(making.qemu) == 1 else f"QEMU for {name}", text) for name, text in making.qemu.items()),
         *((f"agent for {arch}, SHA-256", digest) for arch, digest in making.agents.items()),
         ("compiler of the agent and of the guest's helper", making.toolchain),
         ("rtproof", making.version),
@@ -462,13 +463,18 @@ def _system_dict(system: GuestSystem) -> Json:
         "arch": machine.kernel.arch,
         "boot": list(machine.boot),
         "cpus_count": machine.cpus,
+        "pace_us": machine.pace_us if machine.takes_turns else None,
+        "soakers": machine.takes_turns and machine.soakers,
         "memory_mib": machine.memory_mib,
         "modules_asked": list(map(str, machine.modules)),
+        "qemu": inputs.qemu,
+        "qemu_asked": machine.qemu or None,
         "qemu_arguments": list(inputs.qemu_arguments),
         "kernel_sha256": inputs.kernel_sha256,
         "init_sha256": inputs.init_sha256,
         "helper_sha256": inputs.helper_sha256,
         "busybox_sha256": inputs.busybox_sha256,
+        "soaker_sha256": inputs.soaker_sha256 or None,
         "modules": [{"name": name, "sha256": digest} for name, digest in inputs.modules],
         "machine_sha256": machine_identity(machine),
     }

@@ -12,8 +12,14 @@ DIFFERS = 1
 @click.command("verify")
 @click.argument("result", type=click.Path(path_type=Path), metavar="RESULT.json")
 @click.option("--json", "as_json", is_flag=True, help="Print every input, what the result has and what is here.")
+@click.option(
+    "--qemu",
+    default="",
+    metavar="system|fetched|PATH",
+    help="The QEMU to compare with (default: the one that the result was made with, unless that was given as a path).",
+)
 @click.pass_context
-def command(ctx: click.Context, /, result: Path, as_json: bool) -> None:
+def command(ctx: click.Context, /, result: Path, as_json: bool, qemu: str) -> None:
     """Say what differs between the inputs of a comparison and those that this machine would use now.
 
     The inputs are the compiler, the agent, QEMU and its options, the kernels, and what the first file system holds.
@@ -28,7 +34,7 @@ def command(ctx: click.Context, /, result: Path, as_json: bool) -> None:
     from rtproof.core.printable import clean
     from rtproof.lab import verify_inputs
 
-    pairs = verify_inputs.compare_inputs(verify_inputs.read_comparison(result))
+    pairs = verify_inputs.compare_inputs(verify_inputs.read_comparison(result), qemu)
     if as_json:
         click.echo(json.dumps([vars(pair) | {"differs": pair.differs} for pair in pairs], indent=2))
     else:
