@@ -68,7 +68,7 @@ def read(
         blocks.append(block(values.tolist(), {N // 2: missed} if missed else None, series=series))
         every.append(series)
     facts = [fact("policy", "fifo"), *(fact("policy", "fifo", Moment.START, each.thread) for each in every)]
-    facts += [fact(key, text, Moment.START) for key, text in told or facts_of_turns(Turns((), of))]
+    facts += [fact(key, text, Moment.START) for key, text in told or facts_of_turns(Turns((), of) if of > 1 else None)]
     online = file("/sys/devices/system/cpu/online", f"0-{of - 1}\n")
     made = record(blocks, every, facts=tuple(facts), files=(online,))
     return reading_of_analysis(analyse(made, None, 1))
