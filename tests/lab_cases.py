@@ -7,13 +7,14 @@ Its functions are found by name in other processes, so what a cell shall do stan
 import hashlib
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from analysis_records import BEGIN, MS, SERIES, fact
+from analysis_records import BEGIN, MS, SERIES, fact, file
 
 from rtproof.core.errors import TargetError
+from rtproof.core.units import parse_cpus
 from rtproof.lab.cell_runner import GuestFunctions, KernelMatrix
 from rtproof.lab.guest_cell import CellCost, CellSetting, GuestCell, GuestLoad, GuestSystem, StoredCell
 from rtproof.record.contents import End, EndReason, Moment
@@ -88,20 +89,62 @@ def fill(cell: GuestCell, folder: Path) -> CellCost:
     (folder / "console.log").write_text("booted")
     if "preempt=lazy" in cell.system.machine.boot:
         (folder / "preempt").write_text("none (voluntary) full \n")
-    write(folder / "run.rtrec", values, "other" if cell.load.name == "invalid" else "fifo")
+    policy = "other" if cell.load.name == "invalid" else "fifo"
+    write(folder / "run.rtrec", values, policy, turns_of_cell(cell))
     return CellCost(4.0, 2.0)
 
 
-def write(path: Path, values: "np.ndarray[tuple[int], np.dtype[np.int64]]", policy: str) -> None:
+@dataclass(frozen=True)
+class Turns:
+    """Processors that take turns: those that are measured, of how many. Each is later by its number, in us."""
+
+    measured: tuple[int, ...]
+    of: int
+    soakers: bool = True
+
+
+def turns_of_cell(cell: GuestCell) -> Turns | None:
+    """The CPUs that the agent is told to measure; of all those that are not isolated."""
+    machine = cell.system.machine
+    if machine.cpus == 1:
+        return None
+    isolated = [parse_cpus(word.rpartition(",")[2]) for word in machine.boot if word.startswith("isolcpus=")]
+    allowed = [cpu for cpu in range(machine.cpus) if not any(cpu in each for each in isolated)]
+    words = cell.setting.more
+    asked = parse_cpus(words[words.index("--cpus") + 1]) if "--cpus" in words else tuple(allowed)
+    return Turns(asked, machine.cpus, machine.soakers)
+
+
+Latencies = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+def write(path: Path, values: Latencies, policy: str, turns: Turns | None = None) -> None:
     """A record; with another effective policy than fifo it did not measure what was asked."""
+    every = [replace(SERIES, id=at, thread=at, cpu=cpu) for at, cpu in enumerate(turns.measured)] if turns else [SERIES]
     with RecordWriter(path) as writer:
         writer.begin(BEGIN)
         for key, value in (("duration_ns", 2_000 * MS), ("period_ns", MS), ("policy", "fifo"), ("priority", 80)):
             writer.fact(fact(key, value))
-        writer.fact(fact("policy", policy, Moment.START, 0))
-        writer.series(SERIES)
-        totals = write_series_samples(writer, SERIES, values)
-        writer.end(End(2_000 * MS, EndReason.AS_ASKED, "", (totals,)))
+        for key, text in facts_of_turns(turns):
+            writer.fact(fact(key, text, Moment.START))
+        for series in every:
+            writer.fact(fact("policy", policy, Moment.START, series.thread))
+        if turns:
+            writer.file(file("/sys/devices/system/cpu/online", f"0-{turns.of - 1}\n"))
+        totals = []
+        for series in every:
+            writer.series(series)
+            totals.append(write_series_samples(writer, series, values + (1_000 * series.cpu if turns else 0)))
+        writer.end(End(2_000 * MS, EndReason.AS_ASKED, "", tuple(totals)))
+
+
+def facts_of_turns(turns: Turns | None) -> list[tuple[str, str]]:
+    """What a guest tells of its turns. Each processor has a larger share than the next."""
+    if not turns:
+        return []
+    shares = " ".join(f"{2 * (turns.of - cpu) / turns.of / (turns.of + 1):.3f}" for cpu in range(turns.of))
+    soakers = [("soakers", str(turns.of)), ("cpu_shares", shares)] if turns.soakers else []
+    return [("virtual_time", "QEMU, 1 ns an instruction"), ("turn_us", "4"), *soakers]
 
 
 def keys_not_in_docs(told: object) -> set[str]:

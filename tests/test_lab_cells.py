@@ -97,6 +97,18 @@ def test_every_cell_is_run_on_every_system_with_the_options_of_its_profile() -> 
     assert len({cell_name(trial.plan.key, trial.system.name) for trial in trials}) == len(trials)
 
 
+def test_a_cell_that_names_processors_of_its_own_keeps_them() -> None:
+    own, other, floating = shortened("bootlin-timer").cells[:3]
+    own = replace(own, options={**own.options, "cpus": "0"})
+    floating = replace(floating, options={**floating.options, "policy": "deadline"})
+    runner = Runner()
+    bench = GuestBench(runner.run, {"x86_64": Path("agent")}, resolve, "1,3")
+    guest_campaign.run_trials(replace(shortened("bootlin-timer"), cells=(own, other, floating)), (lab_cases.RT,), bench)
+    (cells,) = runner.rounds
+    named = [words[words.index("--cpus") + 1] if "--cpus" in words else "" for words in (c.setting.more for c in cells)]
+    assert named == ["0", "1,3", ""]
+
+
 def test_what_the_agent_refuses_is_tried_in_the_next_way() -> None:
     runner = Runner("kernel")
     trials = conduct(shortened("akamina"), runner)

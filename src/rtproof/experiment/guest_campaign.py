@@ -25,6 +25,7 @@ from rtproof.judge.analysis_model import Requirement
 from rtproof.lab import systems
 from rtproof.lab.cell_runner import CellResult, CellResults
 from rtproof.lab.guest_cell import REFUSAL_PREFIX, CellSetting, GuestCell, GuestLoad, GuestSystem
+from rtproof.lab.systems import ONE_PROCESSOR, GuestProcessors
 from rtproof.profiles import CellPlan, Profile, Way, run_options
 from rtproof.profiles.profile import LOAD, cell_as_run, option_words, with_loads, with_options, with_parameters
 from rtproof.record import run_folder
@@ -33,6 +34,7 @@ from rtproof.report.blocks import Section, Table
 from rtproof.report.pages import campaign_outcomes, cell_explanation_page, kernel_comparison_page
 from rtproof.report.pages.campaign_outcomes import CellOutcome, requirements_of_limits
 from rtproof.report.text_table import fitted_to_terminal
+from rtproof.vm.machine import check_turns
 
 EXPLANATIONS = "explanations.json"
 ResolveLoadNames = Callable[[Sequence[str]], Iterable[str]]
@@ -52,11 +54,15 @@ class GuestTrial:
 
 @dataclass(frozen=True)
 class GuestBench:
-    """What trials need. run: runs cells, in their order; agents: the agent's program file by architecture."""
+    """What trials need. run: runs cells, in their order; agents: the agent's program file by architecture.
+
+    measured_cpus: the CPUs on which cells measure that name none of their own; "" for all.
+    """
 
     run: Callable[[list[GuestCell]], CellResults]
     agents: Mapping[str, Path]
     resolve: ResolveLoadNames
+    measured_cpus: str = ""
 
 
 def run_trials(profile: Profile, systems: Sequence[GuestSystem], bench: GuestBench) -> list[GuestTrial]:
@@ -120,11 +126,13 @@ def _trial_cell(trial: GuestTrial, bench: GuestBench, profile: Profile) -> Guest
     way = trial.plan.ways[trial.way]
     agent = bench.agents[trial.system.machine.kernel.arch]
     load = GuestLoad(trial.plan.key, tuple(_agent_loads(trial.plan, way, bench.resolve)))
-    return GuestCell(trial.system, load, _cell_setting(trial.plan, way, profile), agent)
+    return GuestCell(trial.system, load, _cell_setting(trial.plan, way, profile, bench.measured_cpus), agent)
 
 
-def _cell_setting(plan: CellPlan, way: Way, profile: Profile) -> CellSetting:
+def _cell_setting(plan: CellPlan, way: Way, profile: Profile, measured_cpus: str) -> CellSetting:
     options: dict[str, Any] = run_options(plan, way)
+    if measured_cpus and options.get("policy") != "deadline":  # such threads can't be bound
+        options.setdefault("cpus", measured_cpus)
     warmup_ns = units.parse_duration(options.pop("warmup", "1s"))
     for name in ("period", "duration", "samples", LOAD):
         options.pop(name, None)
@@ -151,7 +159,8 @@ class GuestCampaignRequest:
     """What the user asked for.
 
     typed: the command. kind: ends the folder's name if the user names none. jobs: guests at once (default one per CPU).
-    explain: also say why the largest latency of each system was so large.
+    explain: also say why the largest latency of each system was so large. processors: of each guest. measured_cpus: a
+    list of those on which cells measure that name none of their own; "" for all.
     """
 
     typed: tuple[str, ...]
@@ -160,6 +169,8 @@ class GuestCampaignRequest:
     as_json: bool
     jobs: int | None
     explain: bool = False
+    processors: GuestProcessors = ONE_PROCESSOR
+    measured_cpus: str = ""
 
 
 @dataclass(frozen=True)
@@ -214,7 +225,9 @@ def run_on_kernels(
     """
     profile_setup.profile_requirements(profile, ())
     named = guest_runner.profile_kernels(kernels, modules, profile)
-    found = systems.systems(named, list(dict.fromkeys(preempts)) or profile.guest.preempt)
+    found = systems.systems(named, list(dict.fromkeys(preempts)) or profile.guest.preempt, processors=asked.processors)
+    for system in found:
+        check_turns(system.machine)
     return run_guest_campaign(profile, [CampaignPart(profile, found)], asked)
 
 
@@ -224,7 +237,7 @@ def run_guest_campaign(profile: Profile, parts: Sequence[CampaignPart], asked: G
     folder = run_request.new_folder(asked.output, asked.kind)
     rounds = _GuestRounds(asked.jobs, asked.typed)
     agents = guest_runner.agents_by_architecture([system for part in parts for system in part.systems])
-    bench = GuestBench(rounds.run, agents, loads.resolve)
+    bench = GuestBench(rounds.run, agents, loads.resolve, asked.measured_cpus)
     trials = [trial for part in parts for trial in run_trials(part.profile, part.systems, bench)]
     trials = [_with_run_in(folder / CELLS_FOLDER, trial) for trial in trials]
     outcomes = trial_outcomes(profile, trials)

@@ -148,6 +148,8 @@ class MatrixRequest:
 def kernel_matrix(wanted: MatrixRequest) -> KernelMatrix:
     """The cells to measure; kernels are fetched and agents are built if need be. UserError for an unknown name."""
     options = wanted.options
+    processors, setting = guest_processors(options), _cell_setting(options)
+    systems.refuse_wrong_cpus(wanted.boots, processors.cpus)
     loads = tuple(dict.fromkeys(parse_guest_load(text) for text in wanted.loads))
     refuse_unknown_loads([name for load in loads for name in load.loads])
     refuse_missing_cpus(loads, options["cpus"])
@@ -157,22 +159,22 @@ def kernel_matrix(wanted: MatrixRequest) -> KernelMatrix:
         kernels,
         list(dict.fromkeys(wanted.preempts)),
         list(dict.fromkeys(wanted.boots)),
-        guest_processors(options),
+        processors,
     )
     for system in found:
         check_turns(system.machine)
-    return KernelMatrix(found, loads, _cell_setting(options), options["shifts"], agents_by_architecture(found))
+    return KernelMatrix(found, loads, setting, options["shifts"], agents_by_architecture(found))
 
 
 def guest_processors(options: Mapping[str, Any]) -> GuestProcessors:
     """The processors of guests, from the options of a command of the lab."""
-    return GuestProcessors(options["cpus"], options["pace_us"], options["soakers"], options["qemu"] or "")
+    return systems.chosen_processors(options["cpus"], options["pace_us"], options["soakers"], options["qemu"])
 
 
 def _cell_setting(options: Mapping[str, Any]) -> CellSetting:
     """All options of the measurement but the modules."""
     further = {name: options[name] for name in ("method", "policy", "priority")}
-    further["cpus"] = options["measured_cpus"]
+    further["cpus"] = systems.measured_cpus(options["measured_cpus"], options["cpus"], options["policy"])
     more = tuple(word for name, value in further.items() if value for word in (f"--{name}", str(value)))
     period_ns, duration_ns, warmup_ns = (
         units.parse_duration(options[name]) for name in ("period", "duration", "warmup")

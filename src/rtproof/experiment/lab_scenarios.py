@@ -11,6 +11,7 @@ import click
 from rtproof import profiles, report
 from rtproof.core.errors import TargetError, UserError
 from rtproof.core.phrases import quantity, value
+from rtproof.core.units import format_cpus
 from rtproof.experiment import guest_campaign, guest_runner
 from rtproof.experiment.guest_campaign import CampaignPart, GuestCampaignRequest
 from rtproof.lab import systems
@@ -22,6 +23,7 @@ from rtproof.lab.kernel_comparison import (
     KernelComparison,
     SystemUnderLoad,
     cokernel_sentences,
+    turns_sentences,
     with_in_band_marks,
 )
 from rtproof.lab.systems import NamedKernel
@@ -106,10 +108,14 @@ def judge_kernel(found: KernelComparison, limit_ns: int) -> int:
         click.echo(sentence)
     above = spot.max_ns > limit_ns
     click.echo(
-        f"{spot.name}: the largest latency of {quantity(spot.count, 'activation')} is "
+        f"{spot.name}: the largest latency of {quantity(spot.count, 'activation')}{_where_measured(spot)} is "
         f"{value(spot.max_ns)}, {'above' if above else 'not above'} {value(limit_ns)}"
     )
-    click.echo(VIRTUAL_TIME)
+    if len(spot.cpus) > 1:
+        parts = [(cpu, spot.on_cpu(cpu)) for cpu in spot.cpus]
+        click.echo("; ".join(f"processor {cpu}: {value(part.max_ns)}" for cpu, part in parts if part.readings))
+    for sentence in (VIRTUAL_TIME, *turns_sentences([spot.system.machine])):
+        click.echo(sentence)
     return INVALID if found.invalid else ABOVE if above else 0
 
 
@@ -138,6 +144,13 @@ def largest_shift(results: Sequence[CellResult]) -> tuple[GuestCell, Path]:
     largest = max(read, key=lambda pair: pair[0])[1]
     assert largest.kept
     return largest.cell, largest.kept.folder
+
+
+def _where_measured(spot: SystemUnderLoad) -> str:
+    """On which processors of a guest with several was measured; "" for a guest with one."""
+    if spot.system.machine.cpus == 1 or not spot.cpus:
+        return ""
+    return f" on processor{'s' * (len(spot.cpus) > 1)} {format_cpus(spot.cpus)} of {spot.system.machine.cpus}"
 
 
 def _why_invalid(spot: SystemUnderLoad) -> list[str]:

@@ -148,12 +148,13 @@ class GuestCell:
     @property
     def name(self) -> str:
         shifted = f", shift {self.shift}" if self.shift else ""
-        return f"{self.system.name}, {self.load.name}{shifted}"
+        return f"{self.system.name}{_processors_words(self.system.machine)}, {self.load.name}{shifted}"
 
     @property
     def slug(self) -> str:
         """The cell's name in a form that a folder can have."""
-        words = re.sub(r"[^A-Za-z0-9.=+@-]+", "_", f"{self.system.name}__{self.load.name}")
+        system = f"{self.system.name}{_processors_words(self.system.machine)}"
+        words = re.sub(r"[^A-Za-z0-9.=+@-]+", "_", f"{system}__{self.load.name}")
         return f"{words[:MOST_SLUG_CHARACTERS]}__{self.shift}"
 
     def job(self) -> Job:
@@ -165,6 +166,11 @@ class GuestCell:
         files = [f"{place} {_file_digest(file)}" for place, file in job.files]
         whole = "\n".join([machine_identity(self.system.machine), job.script, *files])
         return hashlib.sha256(whole.encode()).hexdigest()
+
+
+def _processors_words(machine: Machine) -> str:
+    """How many processors a guest has, for the names of its cells; "" for one."""
+    return f", {machine.cpus} processors" if machine.cpus > 1 else ""
 
 
 def job_digest(setting: CellSetting, load: GuestLoad, shift: int) -> str:

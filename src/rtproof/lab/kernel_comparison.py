@@ -2,17 +2,44 @@
 """A finished comparison of kernels: the latencies of each system under each load, and the order of the systems."""
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rtproof.core.units import format_cpus
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
 from rtproof.lab.cell_explanation import CellExplanation
 from rtproof.lab.guest_cell import PREEMPTION_FILE, CellCost, CellSetting, GuestLoad, GuestSystem
 from rtproof.record import run_folder
-from rtproof.summary.counts import Counts
+from rtproof.summary.counts import Counts, merge_counts
 from rtproof.summary.measured_kernel import IN_BAND, core_beside
+from rtproof.summary.recorded_facts import online_processors, turns_of_processors
 from rtproof.summary.summary_model import Doubt, Severity, Summary
+from rtproof.vm.machine import Machine
+
+
+@dataclass(frozen=True)
+class CpuReading:
+    """The latencies of the threads that were bound to one CPU; the fields are those of ``CellReading``.
+
+    ``share``: the part of all instructions that the CPU executed, from 0 to 1. None if the record does not tell it.
+    """
+
+    cpu: int
+    count: int
+    missed: int
+    lost: int
+    min_ns: int
+    mean_ns: float
+    max_ns: int
+    counts: Counts
+    schedule_counts: Counts
+    share: float | None = None
+
+
+Processor = tuple[int, int]
+"""How many CPUs a guest had on line, and the number of one of them. Both determine the speed of that CPU."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +47,8 @@ class CellReading:
     """The latencies of one cell: of activations that ran (min to max, counts) and of all (schedule_counts).
 
     ``field``: the stage that is judged. ``preemption``: the preemption model that the guest's kernel named, or "".
-    ``core``: the co-kernel beside Linux; None if none was found.
+    ``core``: the co-kernel beside Linux; None if none was found. ``cpus``: the same latencies by CPU, in the order of
+    the CPUs' numbers; empty if the threads were not bound. ``online``: how many CPUs the guest had on line.
     """
 
     count: int
@@ -38,6 +66,13 @@ class CellReading:
     kernel_version: str
     preemption: str
     core: str | None = None
+    cpus: tuple[CpuReading, ...] = ()
+    online: int = 1
+
+    @property
+    def processors(self) -> frozenset[Processor]:
+        """The processors that were measured."""
+        return frozenset((self.online, each.cpu) for each in self.cpus)
 
     @property
     def invalid(self) -> tuple[Doubt, ...]:
@@ -71,6 +106,71 @@ def reading_of_analysis(analysis: Analysis, preemption: str = "") -> CellReading
         kernel_version=begin.kernel_version,
         preemption=preemption,
         core=core_beside(analysis.record),
+        cpus=_readings_by_cpu(analysis),
+        online=online_processors(analysis.record),
+    )
+
+
+def _readings_by_cpu(analysis: Analysis) -> tuple[CpuReading, ...]:
+    """The judged field by CPU. Empty if a thread was not bound, because its CPU is then not known."""
+    if any(summary.series.cpu < 0 for summary in analysis.summaries):
+        return ()
+    shares = turns_of_processors(analysis.record).shares
+    threads: dict[int, list[CpuReading]] = {}
+    for summary in analysis.summaries:
+        threads.setdefault(summary.series.cpu, []).append(_thread_reading(summary, shares))
+    return tuple(_merged_cpu(threads[cpu]) for cpu in sorted(threads))
+
+
+def _thread_reading(summary: Summary, shares: Sequence[float]) -> CpuReading:
+    cpu, observed = summary.series.cpu, summary.observed
+    return CpuReading(
+        cpu=cpu,
+        count=observed.count,
+        missed=summary.never_ran,
+        lost=summary.lost,
+        min_ns=observed.min,
+        mean_ns=observed.mean or 0.0,
+        max_ns=max(observed.max, summary.stalled_ns),
+        counts=summary.observed_counts,
+        schedule_counts=summary.schedule_counts,
+        share=shares[cpu] if cpu < len(shares) else None,
+    )
+
+
+def _merged_cpu(read: Sequence[CpuReading]) -> CpuReading:
+    """The readings of one CPU, or of several, as one. ``cpu`` and ``share`` are those of the first."""
+    count = sum(each.count for each in read)
+    return replace(
+        read[0],
+        count=count,
+        missed=sum(each.missed for each in read),
+        lost=sum(each.lost for each in read),
+        min_ns=min((each.min_ns for each in read if each.count), default=0),
+        mean_ns=sum(each.mean_ns * each.count for each in read) / count if count else 0.0,
+        max_ns=max(each.max_ns for each in read),
+        counts=merge_counts(each.counts for each in read),
+        schedule_counts=merge_counts(each.schedule_counts for each in read),
+    )
+
+
+def _on_processors(reading: CellReading, wanted: frozenset[Processor]) -> CellReading | None:
+    """The part of a reading that was measured on some processors; None if none of them was measured."""
+    cpus = tuple(each for each in reading.cpus if (reading.online, each.cpu) in wanted)
+    whole = _merged_cpu(cpus) if cpus else None
+    if whole is None or not whole.count:
+        return None
+    return replace(
+        reading,
+        count=whole.count,
+        missed=whole.missed,
+        lost=whole.lost,
+        min_ns=whole.min_ns,
+        mean_ns=whole.mean_ns,
+        max_ns=whole.max_ns,
+        counts=whole.counts,
+        schedule_counts=whole.schedule_counts,
+        cpus=cpus,
     )
 
 
@@ -100,6 +200,29 @@ ONE_OBSERVATION = (
 )
 
 
+def turns_sentences(machines: Iterable[Machine]) -> list[str]:
+    """What the figures of several processors in virtual time are; empty if all machines have one.
+
+    Every output of the lab with several processors has these sentences.
+    """
+    turning = (machine for machine in machines if machine.takes_turns)
+    return list(dict.fromkeys(turns_sentence(each.cpus, each.pace_us, soakers=each.soakers) for each in turning))
+
+
+def turns_sentence(cpus: int, pace_us: int, *, soakers: bool) -> str:
+    """What the figures of processors are that take turns of at most ``pace_us``, with or without soakers."""
+    turns = f"{cpus} processors take turns of at most {pace_us} us"
+    if not soakers:
+        return (
+            f"{turns}, and without soakers the speed of each depends on the work of the others. A latency may then be "
+            "the turn of another processor, so these figures are INVALID."
+        )
+    return (
+        f"{turns}, so each has only a part of the speed of one. Such figures rank systems and find missing isolation; "
+        "they are not those of a parallel machine. Compare a processor only with the same processor."
+    )
+
+
 @dataclass(frozen=True)
 class SystemUnderLoad:
     """One system under one load: a reading for each shift that was measured, a sentence for each that failed."""
@@ -112,6 +235,25 @@ class SystemUnderLoad:
     @property
     def name(self) -> str:
         return f"{self.system.name}, {self.load.name}"
+
+    @property
+    def processors(self) -> frozenset[Processor]:
+        """The processors that were measured, in any shift."""
+        return frozenset(each for reading in self.readings for each in reading.processors)
+
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        """The numbers of the CPUs that were measured, in any shift, in ascending order."""
+        return tuple(sorted({cpu for _, cpu in self.processors}))
+
+    def on_cpu(self, cpu: int) -> "SystemUnderLoad":
+        """What was measured on one CPU. It has no readings if that CPU was not measured."""
+        return self.on_processors(frozenset(each for each in self.processors if each[1] == cpu))
+
+    def on_processors(self, wanted: frozenset[Processor]) -> "SystemUnderLoad":
+        """What was measured on some processors. It has no readings if none of them was measured."""
+        parts = (_on_processors(reading, wanted) for reading in self.readings)
+        return replace(self, readings=tuple(filter(None, parts)))
 
     @property
     def usable(self) -> bool:
@@ -227,6 +369,53 @@ class RankedSystem:
     spot: SystemUnderLoad
 
 
+def measured_processors(comparison: KernelComparison) -> frozenset[Processor]:
+    """The processors that every usable cell measured."""
+    sets = [spot.processors for spot in comparison.spots if spot.usable]
+    return frozenset.intersection(*sets) if sets else frozenset()
+
+
+def measured_alike(comparison: KernelComparison) -> bool:
+    """Whether all usable cells measured the same processors."""
+    return len({spot.processors for spot in comparison.spots if spot.usable}) <= 1
+
+
+def comparable_part(comparison: KernelComparison) -> KernelComparison:
+    """The comparison on those processors that every usable cell measured.
+
+    Processors of one guest have different speeds, so a latency is compared only with one of the same processor. If
+    there is no common processor, no cell has readings.
+    """
+    if measured_alike(comparison):
+        return comparison
+    wanted = measured_processors(comparison)
+    return replace(comparison, spots=tuple(spot.on_processors(wanted) for spot in comparison.spots))
+
+
+def unlike_sentences(comparison: KernelComparison) -> list[str]:
+    """Say which processors are compared, and why no others, if not all cells measured the same ones."""
+    if measured_alike(comparison):
+        return []
+    shared = tuple(cpu for _, cpu in measured_processors(comparison))
+    only = f"processors {format_cpus(shared)} are" if len(shared) > 1 else f"processor {format_cpus(shared)} is"
+    what = f"Only {only} compared" if shared else "Nothing is compared or ranked"
+    return [
+        f"{what}, because the systems measured different processors ({'; '.join(_measured_by_system(comparison))}), "
+        "and each processor has its own speed. Without --measured-cpus a processor that isolcpus= takes out is not "
+        "measured; --measured-cpus measures it."
+    ]
+
+
+def _measured_by_system(comparison: KernelComparison) -> list[str]:
+    """The measured CPUs of each system, such as "debian-6.1: 0-1 of 2"."""
+    found: dict[str, dict[str, None]] = {}
+    for spot in comparison.spots:
+        for reading in spot.readings:
+            cpus = format_cpus(tuple(each.cpu for each in reading.cpus)) or "no fixed one"
+            found.setdefault(spot.system.name, {})[f"{cpus} of {reading.online}"] = None
+    return [f"{name}: {', '.join(cpus)}" for name, cpus in found.items()]
+
+
 def common_loads(comparison: KernelComparison) -> list[GuestLoad]:
     """The loads under which every system has figures. Systems without any figures are not considered."""
     able = [system for system in comparison.systems if any(spot.usable for spot in comparison.column(system))]
@@ -236,6 +425,7 @@ def common_loads(comparison: KernelComparison) -> list[GuestLoad]:
 
 def rank_systems(comparison: KernelComparison) -> list[RankedSystem]:
     """The systems in the order of their largest latency under any common load, smallest first."""
+    comparison = comparable_part(comparison)
     loads = common_loads(comparison)
     columns = [[spot for spot in comparison.column(system) if spot.load in loads] for system in comparison.systems]
     worst = [max(column, key=_largest_ns) for column in columns if column and column[0].usable]
@@ -252,6 +442,7 @@ rank-sum test of Wilcoxon and of Mann and Whitney at its end). With three shifts
 
 def loads_clearly_won(comparison: KernelComparison, place: RankedSystem) -> list[GuestLoad]:
     """The loads under which the largest latency of a system is clearly below that of every other system."""
+    comparison = comparable_part(comparison)
     return [load for load in comparison.loads if _clearly_wins(comparison.row(load), place.system)]
 
 
@@ -259,7 +450,11 @@ def clearly_below(one: SystemUnderLoad, other: SystemUnderLoad) -> bool:
     """Whether the maxima of one cell are below those of another by more than the shifts of either move them.
 
     The ranges of the maxima must be apart, and the ratio between them must exceed the ratio within the wider range.
+    Only processors that both cells measured are compared.
     """
+    if one.processors != other.processors:
+        shared = one.processors & other.processors
+        one, other = one.on_processors(shared), other.on_processors(shared)
     if min(len(one.readings), len(other.readings)) < LEAST_SHIFTS or one.max_ns <= 0:
         return False
     gap = other.smallest_max_ns / one.max_ns

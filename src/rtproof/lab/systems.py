@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rtproof.core.errors import UserError
+from rtproof.core.phrases import quantity
+from rtproof.core.units import format_cpus, parse_cpus
 from rtproof.lab.guest_cell import GuestSystem
 from rtproof.vm.kernel_files import Kernel
 from rtproof.vm.machine import Machine
@@ -92,21 +94,89 @@ class GuestProcessors:
     qemu: str = ""
 
 
+ONE_PROCESSOR = GuestProcessors()
+USUAL_PACE_US = 4
+
+
+def chosen_processors(cpus: int, pace_us: int | None, soakers: bool | None, qemu: str | None) -> GuestProcessors:
+    """The processors of guests, where None means that the user said nothing. UserError for an option without effect."""
+    if cpus == 1 and (pace_us is not None or soakers is not None):
+        option = "--pace" if pace_us is not None else "--soakers" if soakers else "--no-soakers"
+        raise UserError(f"{option} is for guests with several processors, which take turns: give --cpus as well")
+    return GuestProcessors(cpus, pace_us or USUAL_PACE_US, soakers is not False, qemu or "")
+
+
+def measured_cpus(text: str | None, cpus: int, policy: str | None = None) -> str:
+    """The list of the CPUs to measure on, in its shortest form; "" for no list.
+
+    UserError if the guest has not all of them, or if threads of the policy cannot be bound to a CPU.
+    """
+    if text is None:
+        return ""
+    try:
+        listed = parse_cpus(text)
+    except UserError as problem:
+        raise UserError(f"--measured-cpus: {problem}") from None
+    if listed[-1] >= cpus:
+        raise UserError(f"--measured-cpus {text}: {_processors_of_guest(cpus)}")
+    if policy == "deadline":
+        raise UserError("threads of policy deadline can't be bound to CPUs: leave --measured-cpus out")
+    return format_cpus(listed)
+
+
+def _processors_of_guest(cpus: int) -> str:
+    numbers = f"numbers 0 to {cpus - 1}" if cpus > 1 else "number 0; --cpus gives it more"
+    return f"the guest has {quantity(cpus, 'processor')}, {numbers}"
+
+
+CPU_LIST_ARGUMENTS = ("isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity")
+"""Arguments of the kernel that list CPUs (Documentation/admin-guide/kernel-parameters.txt)."""
+ISOLATING_ARGUMENTS = ("isolcpus", "nohz_full")
+"""Those that take CPUs away from the rest of the system. The kernel spares one CPU if all are listed."""
+_ISOLCPUS_FLAGS = ("nohz", "domain", "managed_irq")
+
+
+def refuse_wrong_cpus(boots: Sequence[str], cpus: int) -> None:
+    """UserError for kernel arguments that list CPUs which the guest lacks, or that isolate all that it has.
+
+    The kernel takes such arguments and ignores a part of them. Lists in a form that only the kernel knows pass.
+    """
+    for word in (word for boot in boots for word in boot.split()):
+        name, _, value = word.partition("=")
+        listed = _listed_cpus(value) if name in CPU_LIST_ARGUMENTS else ()
+        if listed and listed[-1] >= cpus:
+            raise UserError(f"--boot {word}: {_processors_of_guest(cpus)}")
+        if name in ISOLATING_ARGUMENTS and len(listed) == cpus:
+            raise UserError(f"--boot {word} isolates every processor of the guest, and Linux needs one: leave one out")
+
+
+def _listed_cpus(value: str) -> tuple[int, ...]:
+    """The CPUs in the value of such an argument; empty if it has no plain list."""
+    words = value.split(",")
+    while words and words[0] in _ISOLCPUS_FLAGS:
+        del words[0]
+    try:
+        return parse_cpus(",".join(words))
+    except UserError:
+        return ()
+
+
 def systems(
     kernels: Sequence[NamedKernel],
     preempts: Sequence[str],
     boots: Sequence[str] = (),
-    processors: GuestProcessors = GuestProcessors(),
+    processors: GuestProcessors = ONE_PROCESSOR,
 ) -> tuple[GuestSystem, ...]:
     """The systems to compare: every kernel with every model asked for that it has, and each with every boot line.
 
     A kernel without any of the models is taken as it is. UserError if two systems would be the same.
     """
+    labels = boot_labels(boots) if len(boots) > 1 else ("",) * max(len(boots), 1)
     found = [
-        _system(named, model, boot, len(boots) > 1, processors)
+        _system(named, model, boot, label, processors)
         for named in kernels
         for model in _models_to_boot(named.kernel, preempts)
-        for boot in (boots or ("",))
+        for boot, label in zip(boots or ("",), labels, strict=True)
     ]
     for at, system in enumerate(found):
         if system.machine in [other.machine for other in found[:at]]:
@@ -120,10 +190,37 @@ def _models_to_boot(kernel: Kernel, preempts: Sequence[str]) -> list[str]:
     return [model for model in preempts if model in known] or [""]
 
 
-def _system(named: NamedKernel, model: str, boot: str, show_boot: bool, processors: GuestProcessors) -> GuestSystem:
+LONGEST_BOOT_LABEL = 20
+"""Characters. A longer list of arguments gets a short name, so that the columns of a table stay narrow."""
+
+
+def boot_labels(boots: Sequence[str]) -> tuple[str, ...]:
+    """Unique short names for lists of kernel arguments: the list itself, or one argument and how many more there are.
+
+    That argument is the first that no list before has, without its value.
+    """
+    found: list[str] = []
+    before: set[str] = set()
+    for boot in boots:
+        label = _boot_label(boot.split(), before)
+        numbered = (label, *(f"{label} ({number})" for number in range(2, len(boots) + 1)))
+        found.append(next(name for name in numbered if name not in found))
+        before.update(boot.split())
+    return tuple(found)
+
+
+def _boot_label(words: Sequence[str], before: set[str]) -> str:
+    whole = " ".join(words)
+    if len(whole) <= LONGEST_BOOT_LABEL:
+        return whole or "no arguments"
+    chosen = next((word for word in words if word not in before), words[0])
+    short = chosen if len(chosen) <= LONGEST_BOOT_LABEL else f"{chosen.partition('=')[0]}=..."
+    return f"{short} +{len(words) - 1}" if len(words) > 1 else short
+
+
+def _system(named: NamedKernel, model: str, boot: str, label: str, processors: GuestProcessors) -> GuestSystem:
     preempt = f"preempt={model}" if model else ""
-    shown = (boot or "no arguments") if show_boot else ""
-    variant = " ".join(filter(None, (preempt, shown)))
+    variant = " ".join(filter(None, (preempt, label)))
     arguments = tuple(filter(None, (preempt, *boot.split())))
     machine = Machine(
         named.kernel, boot=arguments, memory_mib=MEMORY_MIB, modules=named.modules, **dataclasses.asdict(processors)

@@ -5,11 +5,13 @@ from collections.abc import Iterator, Sequence
 
 from rtproof.articles import Article, ArticleRow
 from rtproof.core.phrases import duration, quantity
+from rtproof.lab.kernel_comparison import turns_sentence
 from rtproof.profiles import CellPlan, OptionChange, Profile, Way, agent_arguments
 from rtproof.report.blocks import Block, Section, Table, Text
 from rtproof.report.pages.campaign_outcomes import CellOutcome, outcomes_by_name, some_of
 from rtproof.report.pages.campaign_table import ARTICLE_PREFIX, article_rows, measured_length, outcomes_by_cell
 from rtproof.summary.loops import IGNORE
+from rtproof.summary.recorded_facts import online_processors, turns_of_processors
 
 VIRTUAL_TIME_NOTE = (
     "Virtual time: one nanosecond per guest instruction, so the figures of these systems count instructions; they are "
@@ -25,7 +27,17 @@ BESIDE_LINUX = (
 def virtual_time_block(outcomes: Sequence[CellOutcome]) -> list[Block]:
     """Return the note that the figures count instructions; empty where no cell ran in virtual time."""
     systems = dict.fromkeys(each.system for each in outcomes if each.virtual)
-    return [Text((f"{VIRTUAL_TIME_NOTE} ({', '.join(systems)}.)",), "doubt", "VIRTUAL TIME")] if systems else []
+    told = (f"{VIRTUAL_TIME_NOTE} ({', '.join(systems)}.)", *_turns_sentences(outcomes))
+    return [Text(told, "doubt", "VIRTUAL TIME")] if systems else []
+
+
+def _turns_sentences(outcomes: Sequence[CellOutcome]) -> Iterator[str]:
+    """Yield what the figures of guests with several processors are."""
+    records = [each.analysis.record for each in outcomes if each.analysis and each.virtual]
+    turns = [(online_processors(record), turns_of_processors(record)) for record in records]
+    for count, turn_us, soakers in dict.fromkeys((count, each.turn_us, each.soakers_count) for count, each in turns):
+        if count > 1 and turn_us:
+            yield turns_sentence(count, turn_us, soakers=soakers == count)
 
 
 def in_band_block(outcomes: Sequence[CellOutcome]) -> list[Block]:

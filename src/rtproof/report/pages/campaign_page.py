@@ -29,6 +29,7 @@ from rtproof.report.pages.campaign_outcomes import (
 from rtproof.report.pages.campaign_table import largest_latency_text, out_of_band_bound, stalled_text
 from rtproof.report.sections.verdict import KINDS
 from rtproof.summary.loops import BAND_LEVEL, most_cycles_out_of_band
+from rtproof.summary.recorded_facts import online_processors
 
 __all__ = [
     "CampaignExtras",
@@ -316,5 +317,8 @@ def _curves_and_more(profile: Profile, outcomes: Sequence[CellOutcome], article:
 def campaign_title(profile: Profile, outcomes: Sequence[CellOutcome]) -> str:
     """Return a title that tells this page from others: the profile and the systems."""
     systems = ", ".join(dict.fromkeys(each.system for each in outcomes_marked_in_band(outcomes)))
-    virtual = ", virtual time" if any(each.virtual for each in outcomes) else ""
-    return f"rtproof: profile {profile.name} on {systems}{virtual}"
+    in_guests = [each.analysis for each in outcomes if each.analysis and each.virtual]
+    virtual = ", virtual time" if in_guests else ""
+    cpus = max((online_processors(analysis.record) for analysis in in_guests), default=1)
+    processors = f", {cpus} processors" if cpus > 1 else ""
+    return f"rtproof: profile {profile.name} on {systems}{virtual}{processors}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rtproof.core.phrases import duration, quantity, value
+from rtproof.core.units import format_cpus
 from rtproof.lab import kernel_catalogue
 from rtproof.lab.guest_cell import CellCost, GuestLoad, GuestSystem, job_digest, machine_identity
 from rtproof.lab.kernel_comparison import (
@@ -15,13 +16,18 @@ from rtproof.lab.kernel_comparison import (
     ONE_OBSERVATION,
     VIRTUAL_TIME,
     CellReading,
+    CpuReading,
     KernelComparison,
     RankedSystem,
     SystemUnderLoad,
     cokernel_sentences,
     common_loads,
+    comparable_part,
     loads_clearly_won,
+    measured_alike,
     rank_systems,
+    turns_sentences,
+    unlike_sentences,
     with_in_band_marks,
 )
 from rtproof.lab.verify_inputs import LAB_SCHEMA, LAB_SCHEMA_VERSION
@@ -45,7 +51,7 @@ def terminal_sections(comparison: KernelComparison) -> list[Section]:
     comparison = with_in_band_marks(comparison)
     found = [
         Section("ranking", "Ranking", tuple(ranking_blocks(comparison))),
-        Section("latencies", "Latencies", tuple(latency_tables(comparison))),
+        Section("latencies", "Latencies", (*boot_blocks(comparison), *latency_tables(comparison))),
         Section("why", "Why", tuple(why_blocks(comparison.explanations, comparison.unexplained))),
         Section("faults", "Failed and doubtful cells", tuple(fault_blocks(comparison))),
     ]
@@ -54,7 +60,16 @@ def terminal_sections(comparison: KernelComparison) -> list[Section]:
 
 def comparison_title(comparison: KernelComparison) -> str:
     kernels = list(dict.fromkeys(system.kernel for system in comparison.systems))
-    return f"rtproof lab: {', '.join(kernels)} in virtual time"
+    cpus = max((system.machine.cpus for system in comparison.systems), default=1)
+    processors = f", {cpus} processors{_only_measured(comparison, cpus)}" if cpus > 1 else ""
+    return f"rtproof lab: {', '.join(kernels)} in virtual time{processors}"
+
+
+def _only_measured(comparison: KernelComparison, cpus: int) -> str:
+    """On which of the processors was measured, if it is the same part of them in all cells."""
+    measured = {spot.cpus for spot in comparison.spots if spot.readings}
+    alike = measured.pop() if len(measured) == 1 else ()
+    return f", measured on {format_cpus(alike)}" if 0 < len(alike) < cpus else ""
 
 
 def ranking_blocks(comparison: KernelComparison) -> list[Block]:
@@ -62,10 +77,21 @@ def ranking_blocks(comparison: KernelComparison) -> list[Block]:
     places = rank_systems(comparison)
     beside = tuple(cokernel_sentences(comparison))
     blocks: list[Block] = [Text(beside, "doubt")] if beside else []
-    blocks += [Text((*_ranking_words(comparison, places), VIRTUAL_TIME), headline=ranking_headline(places))]
+    unlike = unlike_sentences(comparison)
+    words = (*unlike, *_ranking_words(comparison, places), VIRTUAL_TIME, *turns_of(comparison))
+    headline = UNLIKE_PROCESSORS if unlike and not places else ranking_headline(places)
+    blocks += [Text(words, headline=headline)]
     if len(places) > 1:
         blocks.append(_ranking_table(places))
     return [*blocks, Text((_observation_words(comparison),))]
+
+
+UNLIKE_PROCESSORS = "The systems measured different processors, so none is ranked above another."
+
+
+def turns_of(comparison: KernelComparison) -> list[str]:
+    """What figures of several processors are; empty for guests with one."""
+    return turns_sentences(system.machine for system in comparison.systems)
 
 
 def ranking_headline(places: list[RankedSystem]) -> str:
@@ -95,7 +121,7 @@ def _ranking_words(comparison: KernelComparison, places: list[RankedSystem]) -> 
         words = [f"Under no load are the maxima of {name} {below}."]
     if comparison.shifts < LEAST_SHIFTS:
         words = [f"No difference is called clear, because that takes {LEAST_SHIFTS} shifts or more (--shifts)."]
-    common = common_loads(comparison)
+    common = common_loads(comparable_part(comparison))
     if len(common) < len(comparison.loads):
         words.append(
             f"Ranked by {len(common)} of {_load_count(comparison)}: those under which all systems have figures."
@@ -127,27 +153,114 @@ def _ranking_table(places: list[RankedSystem]) -> Table:
     return Table("Systems by their largest latency under any load", header, rows, (1, 2))
 
 
+def boot_blocks(comparison: KernelComparison) -> list[Block]:
+    """The kernel arguments of the systems, where the names do not have them: those of all, and what differs."""
+    boots = [system.machine.boot for system in comparison.systems]
+    if all(word in system.name.split() for system in comparison.systems for word in system.machine.boot):
+        return []
+    if len(set(boots)) == 1:
+        return [Text((f"All systems were booted with {' '.join(boots[0])}.",))]
+    rows = tuple((system.name, " ".join(system.machine.boot) or "none") for system in comparison.systems)
+    return [Table("What differs: the kernel arguments of each system", ("system", "kernel arguments"), rows)]
+
+
 def latency_tables(comparison: KernelComparison) -> list[Block]:
-    """The tables: latencies, the range over shifts, and missed activations.
+    """The tables: latencies, the range over shifts, the same by processor, and missed activations.
 
     With many systems the first table has the largest latencies only, and a second one has the other figures.
     """
     wide = len(comparison.systems) > MOST_TRIPLES
-    amount = _sample_count_text(comparison)
+    amount = _sample_count_text(comparison) + _where_measured(comparison)
+    alike = measured_alike(comparison)
     triple = f"min / mean / max latency [{LAB_US.name}] of the activations that ran, {amount}"
-    tables = [_loads_by_systems(comparison, triple, _min_mean_max_text, heat=not wide, folded=wide)]
+    tables = [_loads_by_systems(comparison, triple, _min_mean_max_text, heat=alike and not wide, folded=wide)]
     if wide:
         tables.insert(
-            0, _loads_by_systems(comparison, f"Largest latency [{LAB_US.name}], {amount}", _max_text, heat=True)
+            0, _loads_by_systems(comparison, f"Largest latency [{LAB_US.name}], {amount}", _max_text, heat=alike)
         )
     if comparison.shifts > 1:
         ranges = f"Range of the largest latency over {comparison.shifts} shifts [{LAB_US.name}]"
         tables.append(_loads_by_systems(comparison, ranges, _max_range_text))
+    tables += processor_tables(comparison)
     if any(spot.missed for spot in comparison.spots):
         tables.append(
             _loads_by_systems(comparison, "Missed activations", lambda spot: number_format.count_text(spot.missed))
         )
     return list(tables)
+
+
+def processor_tables(comparison: KernelComparison) -> list[Table]:
+    """The largest latency by processor, and its range over the shifts. None where each cell measured the same one."""
+    if len({each for spot in comparison.spots for each in spot.cpus}) < 2:
+        return []
+    shares = any(each.share is not None for spot in comparison.spots for each in _readings_by_cpu(spot))
+    missed = any(spot.missed for spot in comparison.spots)
+    caption = (
+        f"Largest latency by processor [{LAB_US.name}]; compare a processor only with the same one"
+        + "; share: its part of all instructions" * shares
+        + "; in brackets: missed activations" * missed
+    )
+    tables = [_processors_by_systems(comparison, caption, _max_and_missed_text)]
+    if comparison.shifts > 1:
+        ranges = f"Range of the largest latency by processor over {comparison.shifts} shifts [{LAB_US.name}]"
+        tables.append(replace(_processors_by_systems(comparison, ranges, _max_range_text), folded=True))
+    return tables
+
+
+def _processors_by_systems(comparison: KernelComparison, caption: str, show: Callable[[SystemUnderLoad], str]) -> Table:
+    """A table with a row for each load and each processor measured under it, and a column for each system."""
+    rows = tuple(
+        (load.name, str(cpu), share_text(_of_cpu(row, cpu)), *(_processor_cell(spot, cpu, show) for spot in row))
+        for load in comparison.loads
+        for row in [comparison.row(load)]
+        for cpu in sorted({cpu for spot in row for cpu in spot.cpus})
+    )
+    header = ("load", "processor", "share", *(system.name for system in comparison.systems))
+    if all(not row[2] for row in rows):
+        header, rows = _without_column(header, 2), tuple(_without_column(row, 2) for row in rows)
+    return Table(caption, header, rows, tuple(range(1, len(header))))
+
+
+def _without_column(row: tuple[str, ...], at: int) -> tuple[str, ...]:
+    return (*row[:at], *row[at + 1 :])
+
+
+def _processor_cell(spot: SystemUnderLoad, cpu: int, show: Callable[[SystemUnderLoad], str]) -> str:
+    if not spot.usable:
+        return NO_FIGURE_WORDS[bool(spot.failures)]
+    if cpu not in spot.cpus:
+        return "not measured"
+    part = spot.on_cpu(cpu)
+    return show(part) if part.readings else "never ran"
+
+
+def _max_and_missed_text(spot: SystemUnderLoad) -> str:
+    return f"{_max_text(spot)} ({number_format.count_text(spot.missed)})" if spot.missed else _max_text(spot)
+
+
+def _readings_by_cpu(spot: SystemUnderLoad) -> list[CpuReading]:
+    return [each for reading in spot.readings for each in reading.cpus]
+
+
+def _of_cpu(spots: Sequence[SystemUnderLoad], cpu: int) -> list[CpuReading]:
+    return [each for spot in spots for each in _readings_by_cpu(spot) if each.cpu == cpu]
+
+
+def share_text(read: Sequence[CpuReading]) -> str:
+    """The share of all instructions that a processor had: "0.38", or "0.36 to 0.38" if it differs; "" if unknown."""
+    shares = sorted({f"{each.share:.2f}" for each in read if each.share is not None})
+    return " to ".join(dict.fromkeys((shares[0], shares[-1]))) if shares else ""
+
+
+def _where_measured(comparison: KernelComparison) -> str:
+    """Which processors the figures are of; "" for guests with one."""
+    if all(system.machine.cpus == 1 for system in comparison.systems):
+        return ""
+    cpus = sorted({cpu for spot in comparison.spots for cpu in spot.cpus})
+    if len(cpus) != 1:
+        return ", all measured processors together" if cpus else ""
+    share = share_text(_of_cpu(comparison.spots, cpus[0]))
+    return f", processor {cpus[0]}" + (f", which had {share} of all instructions" if share else "")
 
 
 def _sample_count_text(comparison: KernelComparison) -> str:
@@ -250,7 +363,7 @@ def page_sections(comparison: KernelComparison, making: Provenance) -> list[Sect
     """The sections of the page: those of the terminal, and further ones."""
     comparison = with_in_band_marks(comparison)
     more = [
-        Section("tails", "Tails", tuple(tail_plots(comparison))),
+        Section("tails", "Tails", tuple(tail_plots(comparable_part(comparison)))),
         Section("doubts", "Read with this in mind", tuple(warning_table(comparison))),
         provenance_section(comparison, making),
     ]
@@ -336,7 +449,15 @@ def _setting_rows(comparison: KernelComparison) -> list[tuple[str, str]]:
         ("shifts of the start", str(comparison.shifts)),
         *(("setup", line) for line in setting.setup),
         ("CPUs of the guest", ", ".join(sorted({str(system.machine.cpus) for system in comparison.systems}))),
+        *turns_rows(comparison.systems),
     ]
+
+
+def turns_rows(systems: Sequence[GuestSystem]) -> list[tuple[str, str]]:
+    """How the processors of guests take turns; empty for guests with one."""
+    machines = [system.machine for system in systems if system.machine.takes_turns]
+    told = {f"at most {each.pace_us} us, {'with' if each.soakers else 'without'} soakers" for each in machines}
+    return [("turns of the processors", "; ".join(sorted(told)))] if told else []
 
 
 def program_rows(making: Provenance) -> list[tuple[str, str]]:
@@ -367,7 +488,11 @@ def making_of_rounds(
     making: Provenance, read: Sequence[tuple[GuestSystem, CellReading | None]], cost: Sequence[tuple[str, str]]
 ) -> tuple[Table, ...]:
     """How the cells were made if they come from several rounds instead of one comparison."""
-    return Table("What made it", ("what", "value"), (*program_rows(making), *cost)), systems_table(read)
+    booted = list(dict.fromkeys(system for system, _ in read))
+    cpus = sorted({system.machine.cpus for system in booted if system.machine.cpus > 1})
+    processors = [("CPUs of the guest", ", ".join(map(str, cpus))), *turns_rows(booted)] if cpus else []
+    made = Table("What made it", ("what", "value"), (*program_rows(making), *processors, *cost))
+    return made, systems_table(read)
 
 
 def systems_table(read: Sequence[tuple[GuestSystem, CellReading | None]]) -> Table:
@@ -405,7 +530,7 @@ def comparison_dict(comparison: KernelComparison, making: Provenance) -> Json:
         "schema": LAB_SCHEMA,
         "version": LAB_SCHEMA_VERSION,
         "time": "virtual",
-        "notes": [VIRTUAL_TIME, ONE_OBSERVATION],
+        "notes": [VIRTUAL_TIME, ONE_OBSERVATION, *turns_of(comparison), *unlike_sentences(comparison)],
         "command": making.command,
         "rtproof_version": making.version,
         "qemu": dict(making.qemu),
@@ -507,5 +632,19 @@ def _reading_dict(reading: CellReading) -> Json:
         "kernel_version": reading.kernel_version,
         "preemption": reading.preemption or None,
         "core": reading.core,
+        "cpus": [_cpu_dict(each) for each in reading.cpus],
         "doubts": [{"code": d.code, "severity": d.severity.value, "what": d.what} for d in reading.doubts],
+    }
+
+
+def _cpu_dict(read: CpuReading) -> Json:
+    return {
+        "cpu": read.cpu,
+        "share": read.share,
+        "values_count": read.count,
+        "missed_count": read.missed,
+        "lost_count": read.lost,
+        "min_ns": read.min_ns,
+        "mean_ns": read.mean_ns,
+        "max_ns": read.max_ns,
     }

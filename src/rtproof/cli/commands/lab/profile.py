@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from rtproof.cli import lab_options, parameter_types, shell_completion
-from rtproof.cli.lab_options import JOBS_OPTION, LAB_OUTPUT_OPTIONS
+from rtproof.cli.lab_options import JOBS_OPTION, LAB_OUTPUT_OPTIONS, PROCESSOR_OPTIONS
 from rtproof.cli.parameter_types import with_options
 
 KERNELS = ("debian-6.1-rt", "debian-6.1")
@@ -65,6 +65,7 @@ DURATION = "5s"
         is_flag=True,
         help="Then run the cell with the largest latency of each kernel once more, and say why (see 'lab explain').",
     ),
+    *PROCESSOR_OPTIONS,
     JOBS_OPTION,
     *LAB_OUTPUT_OPTIONS,
 )
@@ -76,14 +77,23 @@ def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int
     count instructions: compare the order of the kernels with the article, not the values. Finished cells are kept and
     not run again. If a guest lacks hardware of the article, something else takes its place, and the page says so.
 
+    With --cpus the guests have several processors. A cell that names CPUs of its own keeps them, --measured-cpus is for
+    the others.
+
     Exit codes: 0; 1, 3 or 4 as of the worst verdict, where the profile has a limit; 2 if a cell failed.
 
     \b
     rtproof lab profile akamina --duration 20s
     """
-    from rtproof.experiment import guest_campaign
+    from rtproof.experiment import guest_campaign, guest_runner
+    from rtproof.lab import systems
 
+    processors = guest_runner.guest_processors(values)
+    measured = systems.measured_cpus(values["measured_cpus"], processors.cpus)
     profile = guest_campaign.profile_for_guests(values["name"], values["settings"], values, DURATION)
     typed = ctx.obj or ("rtproof", "lab", "profile", values["name"])
-    asked = guest_campaign.GuestCampaignRequest(typed, f"lab-{profile.name}", output, as_json, jobs, values["explain"])
+    kind = f"lab-{profile.name}"
+    asked = guest_campaign.GuestCampaignRequest(
+        typed, kind, output, as_json, jobs, values["explain"], processors, measured
+    )
     ctx.exit(guest_campaign.run_on_kernels(profile, values["kernels"], values["preempts"], values["module"], asked))
