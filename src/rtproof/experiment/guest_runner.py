@@ -204,7 +204,9 @@ class _CellProgress:
             if self.total > 1:
                 print_progress(f"{at}: failed: {result.failure}{self._left()}")
             return
-        how = f"{result.kept.cost.host_s:.1f} s" if result.kept.fresh else "cached"
+        cost = result.kept.cost
+        differing = f", {cost.differing} of {cost.runs} runs differed" if cost.differing else ""
+        how = f"{cost.host_s:.1f} s{differing}" if result.kept.fresh else f"cached{differing}"
         print_progress(f"{at}: max {value(result.reading.max_ns)} ({how}){self._left()}")
 
     def _left(self) -> str:

@@ -264,7 +264,12 @@ class CellResults:
     def cost(self) -> CellCost:
         """The cost of all cells at the time when they were measured."""
         costs = [kept.cost for kept in self.kept]
-        return CellCost(sum(cost.host_s for cost in costs), sum(cost.virtual_s for cost in costs))
+        return CellCost(
+            sum(cost.host_s for cost in costs),
+            sum(cost.virtual_s for cost in costs),
+            sum(cost.runs for cost in costs),
+            sum(cost.differing for cost in costs),
+        )
 
 
 def run_missing_cells(

@@ -550,6 +550,8 @@ def comparison_dict(comparison: KernelComparison, making: Provenance) -> Json:
             "host_s": comparison.cost.host_s,
             "virtual_s": comparison.cost.virtual_s,
             "elapsed_s": comparison.host_s,
+            "guest_runs_count": comparison.cost.runs,
+            "differing_runs_count": comparison.cost.differing,
             "run_count": comparison.fresh,
             "cached_count": comparison.cached,
         },
