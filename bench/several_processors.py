@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What there is to see with several processors: questions, each with its cells of the lab and the order expected of them.
+"""What there is to see with several processors: questions, with their cells of the lab and the expected order.
 
 ``python bench/several_processors.py [QUESTION...]`` runs the questions one after the other, with one guest at a time,
 and writes build/bench-several-processors.json. A question that ran before keeps its figures in that file. Virtual time
@@ -28,10 +28,6 @@ FOURTH_ISOLATED = "isolcpus=domain,managed_irq,3 irqaffinity=0 rcu_nocbs=3"
 AGENT = "/lab/rtproof-agent"
 AUDITED = f"{AGENT} facts -o /out/facts.rtrec"
 """A line of the setup that leaves what an audit reads of the guest in the folder of the cell."""
-TASK_OF = (
-    "$(for at in /proc/[0-9]*/task/*/comm; do grep -qx %s $at 2>/dev/null && echo $at; done | head -1 | cut -d/ -f5)"
-)
-"""The shell's expression for the number of the thread of a name."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +74,7 @@ class CpuFigures:
 
 @dataclass(frozen=True)
 class CellFigures:
-    """What a cell showed. cpus: by number. doubts: their codes. folder: with the cell's files, until the next question."""
+    """What a cell showed. cpus: by number. doubts: their codes. folder: with its files, for as long as the question runs."""
 
     cpus: dict[int, CpuFigures]
     doubts: tuple[str, ...]
@@ -117,6 +113,14 @@ class Question:
     audited: tuple[str, ...] = ()
 
 
+def find(thread: str) -> str:
+    """Commands that leave the number of the thread of this name in $it. They start no process, so they are quick."""
+    return (
+        f'for at in /proc/[0-9]*/task/*; do read name <$at/comm; [ "$name" = {thread} ] && break; done 2>/dev/null; '
+        "it=${at##*/}"
+    )
+
+
 QUESTIONS: dict[str, Callable[[], Question]] = {}
 
 
@@ -150,7 +154,7 @@ def isolation() -> Question:
 @question
 def kernel_thread() -> Question:
     """A thread of the kernel that may run on the isolated CPU, and works there. Its twin: the same, bound to CPU 0."""
-    at = f"taskset -p %d {TASK_OF % 'rcuop/0'}"
+    at = f"{find('rcuop/0')}; taskset -p %d $it"
     base = Cell(PLAIN, "files", ISOLATED, "none")
     return Question(
         "A kernel thread that calls back for RCU runs on the isolated CPU",
@@ -167,37 +171,43 @@ def kernel_thread() -> Question:
 
 @question
 def work_queue() -> Question:
-    """The mask of the kernel's unbound work names the isolated CPU. Its twin: the mask that isolcpus= set."""
-    dirty = "modprobe brd 2>/dev/null; (while :; do dd if=/dev/zero of=/dev/ram0 bs=64k count=64; sync; done) >/dev/null 2>&1 &"
-    base = Cell(PLAIN, "idle", ISOLATED, "none")
+    """The mask of the kernel's unbound work is the wrong way round. Its twin: the mask that isolcpus= set.
+
+    A mount of an unknown kind of file system has the kernel start modprobe, which is unbound work.
+    """
+    mounts = "(while :; do mount -t unknown none /tmp; usleep 500; done) >/dev/null 2>&1 &"
     at = "echo %d > /sys/devices/virtual/workqueue/cpumask"
+    cells = {}
+    for kernel, cell in (("none", Cell(PLAIN, preempt="none")), ("rt", Cell(RT))):
+        for name, mask in (("planted", 2), ("twin", 1)):
+            cells[f"{kernel}, {name}"] = replace(cell, boot=ISOLATED, setup=(at % mask, mounts, AUDITED))
     return Question(
         "Unbound work of the kernel runs on the isolated CPU",
-        {"planted": replace(base, setup=(at % 2, dirty)), "twin": replace(base, setup=(at % 1, dirty))},
-        (Order(("planted", 1), ("twin", 1), 2),),
+        cells,
+        (Order(("none, planted", 1), ("none, twin", 1), 2),),
+        audited=("none, planted", "none, twin"),
     )
 
 
 @question
 def interrupt() -> Question:
-    """The real-time clock interrupts 8,192 times a second. Planted: its interrupt is served by the isolated CPU."""
-    at = "echo %d > /proc/irq/8/smp_affinity"
+    """A program writes to the serial line. Planted: the line's interrupt is served by the isolated CPU."""
+    at = "echo %d > /proc/irq/4/smp_affinity"
+    page = "dd if=/dev/zero bs=4096 count=1 2>/dev/null | tr '\\0' x >/tmp/page"
+    writes = "(while :; do cat /tmp/page; usleep 5000; done) >/dev/ttyS0 &"
     cells = {}
-    for kernel, words in (("rt", {"kernel": RT}), ("none", {"kernel": PLAIN, "preempt": "none"})):
+    systems = {
+        "none": Cell(PLAIN, preempt="none"),
+        "rt": Cell(RT),
+        "rt, priority 40": Cell(RT, more=("--priority", "40")),
+    }
+    for system, cell in systems.items():
         for name, mask in (("planted", 2), ("twin", 1)):
-            setup = (at % mask, AUDITED)
-            cells[f"{kernel}, {name}"] = Cell(**words, load="rtc:hz=8192", boot=ISOLATED, setup=setup)  # type: ignore[arg-type]
-    low = ("--priority", "40")
-    for name, mask in (("planted", 2), ("twin", 1)):
-        cells[f"rt, priority 40, {name}"] = Cell(RT, "rtc:hz=8192", ISOLATED, setup=(at % mask,), more=low)
+            cells[f"{system}, {name}"] = replace(cell, boot=ISOLATED, setup=(at % mask, page, writes, AUDITED))
     return Question(
         "An interrupt is served by the isolated CPU",
         cells,
-        (
-            Order(("none, planted", 1), ("none, twin", 1), 1.5),
-            Order(("rt, planted", 1), ("rt, twin", 1), 1.5),
-            Order(("rt, priority 40, planted", 1), ("rt, priority 40, twin", 1), 1.5),
-        ),
+        tuple(Order((f"{system}, planted", 1), (f"{system}, twin", 1), 1.5) for system in systems),
         audited=("rt, planted", "rt, twin"),
     )
 
@@ -205,9 +215,7 @@ def interrupt() -> Question:
 @question
 def migration() -> Question:
     """The measured thread moves to the loaded CPU 0 in mid-run, and back. Its twin stays where it is."""
-    moves = (
-        f"(sleep 0.45; it={TASK_OF % 'rtproof-0'}; taskset -p 1 $it; sleep 0.1; taskset -p 2 $it) >/out/moves 2>&1 &"
-    )
+    moves = f"(sleep 0.55; {find('rtproof-0')}; taskset -p 1 $it; sleep 0.1; taskset -p 2 $it) >/out/moves 2>&1 &"
     cells = {}
     for kernel, words in (("rt", {"kernel": RT}), ("none", {"kernel": PLAIN, "preempt": "none"})):
         for name, setup in (("planted", (moves,)), ("twin", (moves.replace("taskset -p 1", "taskset -p 2"),))):
@@ -230,7 +238,7 @@ def hog(cpu: int, busy: str = "100000") -> str:
 @question
 def throttling() -> Question:
     """A thread of lower priority takes all of one CPU, and the kernel throttles that CPU alone."""
-    short = ("echo 100000 > /proc/sys/kernel/sched_rt_period_us", "echo 95000 > /proc/sys/kernel/sched_rt_runtime_us")
+    short = ("echo 95000 > /proc/sys/kernel/sched_rt_runtime_us", "echo 100000 > /proc/sys/kernel/sched_rt_period_us")
     both = Cell(RT, boot=ISOLATED, measured="0-1")
     return Question(
         "Real-time throttling stops the measured thread of one CPU",
@@ -238,7 +246,7 @@ def throttling() -> Question:
             "planted": replace(both, setup=(*short, hog(1))),
             "twin, hog on CPU 0": replace(both, setup=(*short, hog(0))),
             "twin, no throttling": replace(both, setup=("echo -1 > /proc/sys/kernel/sched_rt_runtime_us", hog(1))),
-            "planted, as it comes": replace(both, setup=(hog(1),), duration="1500ms"),
+            "planted, as it comes": replace(both, setup=(hog(1),), duration="2s"),
         },
         (
             Order(("planted", 1), ("planted", 0), 50),
@@ -349,7 +357,7 @@ def audit(folder: Path) -> list[str]:
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     checks = json.loads(done.stdout)["checks"]
     return [
-        f"{check['id']}: {check['found']}"
+        f"{check['id']}: {check['sentence']}"
         for check in checks
         if check["id"].startswith("iso.") and check["outcome"] == "finding"
     ]
