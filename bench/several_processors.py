@@ -74,7 +74,7 @@ class CpuFigures:
 
 @dataclass(frozen=True)
 class CellFigures:
-    """What a cell showed. cpus: by number. doubts: their codes. folder: with its files, for as long as the question runs."""
+    """What a cell showed. cpus: by number. doubts: their codes. folder: with its files while the question runs."""
 
     cpus: dict[int, CpuFigures]
     doubts: tuple[str, ...]
@@ -138,7 +138,9 @@ def isolation() -> Question:
     for kernel, words in (("rt", {"kernel": RT}), ("none", plain)):
         for where, boot in (("isolated", ISOLATED), ("not isolated", "")):
             for load in ("idle", "mmap"):
-                cells[f"{kernel}, {where}, {load}"] = Cell(**words, boot=boot, load=load, shifts=4)  # type: ignore[arg-type]
+                cells[f"{kernel}, {where}, {load}"] = Cell(
+                    **words, boot=boot, load=load, shifts=1 if load == "idle" else 4
+                )  # type: ignore[arg-type]
     return Question(
         "Does an isolated CPU see the load of another one?",
         cells,
@@ -189,26 +191,42 @@ def work_queue() -> Question:
     )
 
 
+def writes(count: int, apart_ms: int) -> str:
+    """A line that writes so many bytes at a time to the serial line, for as long as a cell lasts."""
+    return (
+        f"dd if=/dev/zero bs={count} count=1 2>/dev/null | tr '\\0' x >/tmp/page; "
+        f"(while :; do cat /tmp/page; usleep {apart_ms}000; done) >/dev/ttyS0 &"
+    )
+
+
 @question
 def interrupt() -> Question:
-    """A program writes to the serial line. Planted: the line's interrupt is served by the isolated CPU."""
+    """A program writes to the serial line. Planted: the line's interrupt is served by the isolated CPU.
+
+    The emulator's serial line interrupts PREEMPT_RT at every byte, and the kernel turns an interrupt off after 100,000
+    of them. So less is written there, and only once the agent is about to begin.
+    """
     at = "echo %d > /proc/irq/4/smp_affinity"
-    page = "dd if=/dev/zero bs=4096 count=1 2>/dev/null | tr '\\0' x >/tmp/page"
-    writes = "(while :; do cat /tmp/page; usleep 5000; done) >/dev/ttyS0 &"
-    cells = {}
+    often, seldom = (writes(4096, 5), AUDITED), (AUDITED, writes(512, 3))
     systems = {
-        "none": Cell(PLAIN, preempt="none"),
-        "rt": Cell(RT),
-        "rt, priority 40": Cell(RT, more=("--priority", "40")),
+        "none": Cell(PLAIN, preempt="none", setup=often),
+        "rt": Cell(RT, setup=seldom),
+        "rt, priority 40": Cell(RT, setup=seldom, more=("--priority", "40")),
     }
-    for system, cell in systems.items():
-        for name, mask in (("planted", 2), ("twin", 1)):
-            cells[f"{system}, {name}"] = replace(cell, boot=ISOLATED, setup=(at % mask, page, writes, AUDITED))
+    cells = {
+        f"{system}, {name}": replace(cell, boot=ISOLATED, setup=(at % mask, *cell.setup))
+        for system, cell in systems.items()
+        for name, mask in (("planted", 2), ("twin", 1))
+    }
     return Question(
         "An interrupt is served by the isolated CPU",
         cells,
-        tuple(Order((f"{system}, planted", 1), (f"{system}, twin", 1), 1.5) for system in systems),
-        audited=("rt, planted", "rt, twin"),
+        (
+            Order(("none, planted", 1), ("none, twin", 1), 3),
+            Order(("rt, priority 40, planted", 1), ("rt, priority 40, twin", 1), 2),
+            Order(("none, planted", 1), ("rt, planted", 1), 3),
+        ),
+        audited=("none, planted", "none, twin"),
     )
 
 
@@ -309,7 +327,6 @@ def boot_arguments() -> Question:
         "all, nohz_full": WHOLE_TICK,
     }
     cells = {name: Cell(PLAIN, "mmap", boot, "none") for name, boot in boots.items()}
-    cells |= {f"rt, {name}": Cell(RT, "mmap", boot) for name, boot in boots.items()}
     return Question("What does each argument of the boot give?", cells, (Order(("none", 1), ("all three", 1), 10),))
 
 
