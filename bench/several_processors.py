@@ -49,8 +49,7 @@ class Cell:
         """What a user types, without where the result goes."""
         boot = ("--boot", self.boot) if self.boot else ()
         preempt = ("--preempt", self.preempt) if self.preempt else ()
-        reach = ("taskset -p %x $$" % (2**self.cpus - 1),) if "isolcpus" in self.boot else ()
-        setup = tuple(word for line in (*reach, *self.setup) for word in ("--setup", line))
+        setup = tuple(word for line in self.setup for word in ("--setup", line))
         return (
             *("rtproof", "lab", "compare", "--cpus", str(self.cpus), "--measured-cpus", self.measured),
             *("--kernel", self.kernel, *preempt, *boot, "--load", self.load, "--duration", self.duration),
@@ -133,14 +132,11 @@ def question(function: Callable[[], Question]) -> Callable[[], Question]:
 @question
 def isolation() -> Question:
     """The load on CPU 0, measured on CPU 1: does an isolated CPU see the load of another one?"""
-    plain = {"kernel": PLAIN, "preempt": "none"}
     cells = {}
-    for kernel, words in (("rt", {"kernel": RT}), ("none", plain)):
+    for kernel, cell in (("none", Cell(PLAIN, preempt="none")), ("rt", Cell(RT))):
         for where, boot in (("isolated", ISOLATED), ("not isolated", "")):
-            for load in ("idle", "mmap"):
-                cells[f"{kernel}, {where}, {load}"] = Cell(
-                    **words, boot=boot, load=load, shifts=1 if load == "idle" else 4
-                )  # type: ignore[arg-type]
+            cells[f"{kernel}, {where}, idle"] = replace(cell, boot=boot)
+            cells[f"{kernel}, {where}, mmap"] = replace(cell, boot=boot, load="mmap@0" if boot else "mmap", shifts=4)
     return Question(
         "Does an isolated CPU see the load of another one?",
         cells,
@@ -234,10 +230,12 @@ def interrupt() -> Question:
 def migration() -> Question:
     """The measured thread moves to the loaded CPU 0 in mid-run, and back. Its twin stays where it is."""
     moves = f"(sleep 0.55; {find('rtproof-0')}; taskset -p 1 $it; sleep 0.1; taskset -p 2 $it) >/out/moves 2>&1 &"
-    cells = {}
-    for kernel, words in (("rt", {"kernel": RT}), ("none", {"kernel": PLAIN, "preempt": "none"})):
-        for name, setup in (("planted", (moves,)), ("twin", (moves.replace("taskset -p 1", "taskset -p 2"),))):
-            cells[f"{kernel}, {name}"] = Cell(**words, load="mmap", boot=ISOLATED, setup=setup)  # type: ignore[arg-type]
+    stays = moves.replace("taskset -p 1", "taskset -p 2")
+    cells = {
+        f"{kernel}, {name}": replace(cell, load="mmap@0", boot=ISOLATED, setup=setup)
+        for kernel, cell in (("none", Cell(PLAIN, preempt="none")), ("rt", Cell(RT)))
+        for name, setup in (("planted", (moves,)), ("twin", (stays,)))
+    }
     return Question(
         "The measured thread moves to a loaded CPU and back",
         cells,
@@ -300,12 +298,12 @@ def fair_server() -> Question:
 @question
 def wake_up() -> Question:
     """A thread of CPU 0 wakes the measured one of CPU 1, which takes an interrupt from one to the other."""
-    cells = {}
-    for kernel, words in (("rt", {"kernel": RT}), ("none", {"kernel": PLAIN, "preempt": "none"})):
-        for load in ("idle", "mmap"):
-            for sender in ("same", "other"):
-                probe = ("--probe", f"ipc:sender={sender}")
-                cells[f"{kernel}, {load}, {sender}"] = Cell(**words, load=load, more=probe)  # type: ignore[arg-type]
+    cells = {
+        f"{kernel}, {load}, {sender}": replace(cell, load=load, more=("--probe", f"ipc:sender={sender}"))
+        for kernel, cell in (("none", Cell(PLAIN, preempt="none")), ("rt", Cell(RT)))
+        for load in ("idle", "mmap")
+        for sender in ("same", "other")
+    }
     return Question(
         "How long does a wake-up from another CPU take?",
         cells,
