@@ -29,6 +29,11 @@ WRITER = (
     "dd if=/dev/zero bs=4096 count=1 2>/dev/null | tr '\\0' x >/tmp/page",
     "(while :; do cat /tmp/page; usleep 5000; done) >/dev/ttyS0 &",
 )
+MOUNTS = (
+    "echo /rtproof/busybox >/proc/sys/kernel/modprobe",
+    "(while :; do mount -t unknown none /tmp; usleep 500; done) >/dev/null 2>&1 &",
+)
+"""The kernel starts a program at each mount of a kind that it does not know, and that is unbound work."""
 SHORT = ("echo 95000 > /proc/sys/kernel/sched_rt_runtime_us", "echo 100000 > /proc/sys/kernel/sched_rt_period_us")
 HOG = (
     f"{AGENT} run --probe app:work=busy,busy_us=100000 --method shift --period 100ms --duration 3s --warmup 0ms "
@@ -39,18 +44,25 @@ MOVE = f"(sleep 0.55; {FIND % 'rtproof-0'}; taskset -p 1 $it; sleep 0.1; taskset
 
 @dataclass(frozen=True)
 class Plant:
-    """A guest of the kernel without preemption, with what its setup does besides what the twin's does."""
+    """What the setup of a guest plants; the twin has none of it.
 
-    callbacks: int = 1
+    work, serial: the masks of CPUs of the kernel's unbound work, and of the serial line's interrupt.
+    """
+
+    work: int = 1
     serial: int = 1
     moves: bool = False
 
     def setup(self) -> tuple[str, ...]:
-        """callbacks, serial: the masks of the thread that calls back for RCU, and of the serial line's interrupt."""
-        thread = f"{FIND % 'rcuop/0'}; taskset -p {self.callbacks} $it"
-        return (thread, f"echo {self.serial} > /proc/irq/4/smp_affinity", *WRITER, *((MOVE,) if self.moves else ()))
+        """The lines that do it, and those that make work and interrupts, whoever is served by them."""
+        masks = (
+            f"echo {self.work} > /sys/devices/virtual/workqueue/cpumask",
+            f"echo {self.serial} > /proc/irq/4/smp_affinity",
+        )
+        return (*masks, *WRITER, *MOUNTS, *((MOVE,) if self.moves else ()))
 
 
+TWIN = Plant()
 Measure = Callable[[str, str, str, tuple[str, ...]], Analysis]
 
 
@@ -79,21 +91,21 @@ def largest_ns(found: Analysis, cpu: int) -> int:
 
 
 def plain(measure: Measure, plant: Plant) -> Analysis:
-    return measure("debian-6.1", "files", "1", plant.setup())
+    return measure("debian-6.1", "mmap@0", "1", plant.setup())
 
 
-def test_a_thread_of_the_kernel_on_the_isolated_cpu_makes_it_late(measure: Measure) -> None:
-    planted, twin = (plain(measure, plant) for plant in (Plant(callbacks=2), Plant()))
-    assert largest_ns(planted, 1) > 3 * largest_ns(twin, 1)
+def test_unbound_work_of_the_kernel_on_the_isolated_cpu_makes_it_late(measure: Measure) -> None:
+    planted, twin = (plain(measure, plant) for plant in (Plant(work=2), TWIN))
+    assert largest_ns(planted, 1) > 1.5 * largest_ns(twin, 1)
 
 
 def test_an_interrupt_that_the_isolated_cpu_serves_makes_it_late(measure: Measure) -> None:
-    planted, twin = (plain(measure, plant) for plant in (Plant(serial=2), Plant()))
+    planted, twin = (plain(measure, plant) for plant in (Plant(serial=2), TWIN))
     assert largest_ns(planted, 1) > 3 * largest_ns(twin, 1)
 
 
 def test_a_thread_that_moves_is_late_where_the_load_is_and_the_record_says_where_it_ran(measure: Measure) -> None:
-    planted, twin = (plain(measure, plant) for plant in (Plant(moves=True), Plant()))
+    planted, twin = (plain(measure, plant) for plant in (Plant(moves=True), TWIN))
     assert largest_ns(planted, 1) > 3 * largest_ns(twin, 1)
     (doubt,) = (each for each in planted.doubts if each.code == "cpu")
     assert doubt.what.startswith("thread 0 ran on CPU 0 instead of CPU 1 for about ")
