@@ -14,6 +14,8 @@
 #define MOST_CPUS 8
 #define LENGTH_NS 200000000
 #define SHORT_GAP_NS 3000
+/* Until then all threads run, also those of a slow guest. */
+#define SOON_NS 300000000
 
 struct task {
 	int cpu;
@@ -64,12 +66,16 @@ int main(int count, char **words)
 {
 	struct task tasks[MOST_CPUS] = {0};
 	int cpus = count == 3 ? atoi(words[1]) : 0;
-	int64_t begin_ns = now_ns() + 50000000;
+	int64_t begin_ns = now_ns() + SOON_NS;
 	if (cpus < 1 || cpus > MOST_CPUS) {
 		fprintf(stderr, "usage: %s CPUS PACE_US\n", words[0]);
 		return 2;
 	}
-	/* The last CPU first: the thread on CPU 0 keeps this program from running there. */
+	/* This thread stays on CPU 0, and the thread of CPU 0 starts last: a thread of SCHED_FIFO leaves no time for this one. */
+	cpu_set_t first;
+	CPU_ZERO(&first);
+	CPU_SET(0, &first);
+	sched_setaffinity(0, sizeof first, &first);
 	for (int cpu = cpus - 1; cpu >= 0; cpu--) {
 		tasks[cpu] = (struct task){.cpu = cpu, .pace_ns = atoi(words[2]) * (int64_t)1000, .begin_ns = begin_ns};
 		int code = start(&tasks[cpu]);
