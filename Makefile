@@ -5,6 +5,7 @@
 # make test-quick  what needs no guest, no browser and no compiler but the agent's, in about two minutes
 # make lint    every analyser, Python and C
 # make bench   compare the cost and the numbers with other tools
+# make bench-lab  what guests with 1, 2 and 4 processors cost, in about 10 minutes; PARTS=shares chooses a part
 # make profile-table  measure the table of docs/profiles.md anew, in virtual time
 # make bench-explain  whether the causes of lateness are right; PARTS=matrix,foreign SYSTEMS=6.1-rt choose some
 # make bench-stats  whether the statements hold as often as they say, by simulation
@@ -26,7 +27,7 @@ BOARD_PACKAGES := openssh-server dropbear-bin busybox-static sudo iproute2 e2fsp
 TOGETHER = $(MAKE) --silent --jobs=$(shell nproc) --output-sync=target
 
 .PHONY: demo lab-demo test test-quick test-agent environment agent-checks check-plain check-memory check-threads lint bench \
-	profile-table bench-explain bench-stats bench-boards bench-audit fuzz faults clean
+	bench-lab profile-table bench-explain bench-stats bench-boards bench-audit fuzz faults clean
 
 demo:
 	@sh tools/demo.sh
@@ -79,6 +80,11 @@ bench:
 	@sh tools/venv.sh bench
 	.venv/bin/python bench/run.py
 	.venv/bin/python bench/lab.py
+
+bench-lab:
+	@sh tools/apt.sh gcc libc6-dev $(LAB_PACKAGES)
+	@sh tools/venv.sh dev
+	.venv/bin/python bench/lab.py $(or $(PARTS),processors shares)
 
 profile-table:
 	@sh tools/apt.sh $(LAB_PACKAGES)

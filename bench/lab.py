@@ -1,19 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """``make bench``, the virtual lab: what a cell and a matrix cost, and how exact the timer probe is beside its peers.
 
-Writes build/bench-lab.json. Costs are of this host, now; the figures of the guests are virtual time, the same anywhere.
+    python bench/lab.py [PART...]    all parts, or some: peers cells matrix processors shares
+
+Writes build/bench-lab.json; parts that were not run keep their figures there. Costs are of this host, now; the figures
+of the guests are virtual time, the same anywhere. ``make bench-lab`` runs the parts of guests with several processors.
 """
 
+import argparse
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import guest_peers
+import lab_processors
 from goals import Goal, show
 
 from rtproof.agents.build import build_agent, cache_dir
@@ -44,6 +51,12 @@ GOALS = (
         for system in SYSTEMS
         for peer in guest_peers.PEERS
         for which in ("min", "p1", "median")
+    ),
+    *(
+        Goal(f"host_{kind}_s_per_virtual_s_{cpus}_cpus_{load}", f"{cpus} CPUs, {load}, {words} s per virtual second")
+        for cpus in lab_processors.CPUS
+        for load in lab_processors.LOADS
+        for kind, words in (("wall", "wall"), ("cpu", "CPU"))
     ),
 )
 
@@ -145,19 +158,62 @@ def beside_peers() -> tuple[dict[str, float], dict[str, object]]:
     return ratios, figures
 
 
+def peers_part() -> dict[str, Any]:
+    """The timer probe beside its peers: ratios, and the figures themselves."""
+    for name in SYSTEMS:
+        kernel_catalogue.fetch_kernel(name)
+    ratios, figures = beside_peers()
+    return {**ratios, "figures": figures}
+
+
+def processors_part() -> dict[str, Any]:
+    """What guests with 1, 2 and 4 processors cost."""
+    found = lab_processors.costs()
+    return {**lab_processors.goals_of(found), "processors": found}
+
+
+def shares_part() -> dict[str, Any]:
+    """How processors that take turns share the instructions."""
+    return {"shares": lab_processors.shares()}
+
+
+PARTS = {
+    "peers": peers_part,
+    "cells": cell_costs,
+    "matrix": matrix,
+    "processors": processors_part,
+    "shares": shares_part,
+}
+OUTPUT = BUILD / "bench-lab.json"
+
+
+def goals_of(parts: list[str]) -> tuple[Goal, ...]:
+    """The goals of the parts that run."""
+    about: dict[str, Callable[[str], bool]] = {
+        "cells": lambda key: key.startswith(("idle_host_s", "loaded_host_s")),
+        "matrix": lambda key: "matrix" in key,
+        "peers": lambda key: "_ratio_to_" in key,
+        "processors": lambda key: "_cpus_" in key,
+    }
+    return tuple(goal for goal in GOALS if any(name in parts and fits(goal.key) for name, fits in about.items()))
+
+
 def main() -> int:
     """Exit code 1 when a goal is missed."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], metavar="PART", help=f"{', '.join(PARTS)} (all)")
+    parts = list(dict.fromkeys(parser.parse_args().parts)) or list(PARTS)
     BUILD.mkdir(exist_ok=True)
+    results: dict[str, Any] = {}
     try:
-        for name in SYSTEMS:
-            kernel_catalogue.fetch_kernel(name)
-        ratios, figures = beside_peers()
-        results = {**cell_costs(), **matrix(), **ratios}
+        for name in parts:
+            results.update(PARTS[name]())
+            kept = json.loads(OUTPUT.read_text()) if OUTPUT.exists() else {}
+            OUTPUT.write_text(json.dumps({**kept, **results}, indent=2) + "\n")
     except (RtproofError, RuntimeError) as error:
         print(error, file=sys.stderr)
         return 2
-    (BUILD / "bench-lab.json").write_text(json.dumps({**results, "figures": figures}, indent=2) + "\n")
-    return 0 if show(GOALS, results) else 1
+    return 0 if show(goals_of(parts), results) else 1
 
 
 if __name__ == "__main__":
