@@ -326,7 +326,7 @@ def test_the_kernel_module_reads_the_kernels_clock() -> None:
         kernel_clock_reading(ExecutedBlocks(rows[2:], np.array([22, 30], np.int64), 40, 0), known)
 
 
-def recording(rows: Sequence[tuple[int, int]], magic: bytes = b"RTPB", version: int = 1) -> bytes:
+def recording(rows: Sequence[tuple[int, int]], magic: bytes = b"RTPB", version: int = 2) -> bytes:
     head = struct.pack("=4sIQQ", magic, version, 3, 99)
     return head + b"".join(struct.pack("=QQ", *row) for row in rows)
 
@@ -347,7 +347,7 @@ def test_a_recording_is_read() -> None:
         (b"", "is not whole"),
         (recording([(1, 2)])[:-3], "is not whole"),
         (recording([], magic=b"ELF\0"), "no recording of executed code"),
-        (recording([], version=2), "another version"),
+        (recording([], version=1), "another version"),
     ],
 )
 def test_what_is_no_recording_is_refused(data: bytes, words: str) -> None:
