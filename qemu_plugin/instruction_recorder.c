@@ -14,6 +14,7 @@
  */
 #include "qemu_plugin_api.h"
 
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,6 +63,52 @@ static struct {
 	bool recording;
 	int64_t cpu;
 } recorder = { .cpu = -1 };
+
+#define MOST_CPUS 256
+
+/*
+ * Which processor runs. QEMU 10 tells a plugin the one that translated the block, if all take turns in one thread: its
+ * gen_cpu_index() takes the number for a constant then. So QEMU's own variable current_cpu is read, which every QEMU has that can
+ * load modules, and which points to the structure of the processor. current: NULL for a guest with one.
+ */
+static struct {
+	unsigned int count;
+	void *const *current;
+	void *last, *all[MOST_CPUS];
+	unsigned int last_number;
+} cpus;
+
+typedef void *(*get_cpu_t)(int number);
+
+static void *symbol_of_qemu(const char *name)
+{
+	return dlsym(RTLD_DEFAULT, name);
+}
+
+/* current_cpu is different in each thread, so this is to be called in the one that runs the processors. */
+static void find_cpus(void)
+{
+	get_cpu_t get_cpu = (get_cpu_t)symbol_of_qemu("qemu_get_cpu");
+
+	cpus.current = symbol_of_qemu("current_cpu");
+	for (unsigned int i = 0; i < cpus.count; i++)
+		cpus.all[i] = get_cpu((int)i);
+}
+
+static unsigned int cpu_now(void)
+{
+	if (cpus.count < 2)
+		return 0;
+	if (!cpus.current)
+		find_cpus();
+	if (*cpus.current == cpus.last)
+		return cpus.last_number;
+	for (unsigned int i = 0; i < cpus.count; i++)
+		if (cpus.all[i] == *cpus.current)
+			cpus.last_number = i;
+	cpus.last = *cpus.current;
+	return cpus.last_number;
+}
 
 static uint64_t place_now(unsigned int cpu)
 {
@@ -117,10 +164,12 @@ static void pass_mark(unsigned int cpu)
 	recorder.passed++;
 }
 
-static void run_block(unsigned int cpu, void *argument)
+static void run_block(unsigned int translator, void *argument)
 {
 	const struct block *block = argument;
+	unsigned int cpu = cpu_now();
 
+	(void)translator;
 	if (block->address == recorder.mark && (recorder.cpu < 0 || recorder.cpu == cpu))
 		pass_mark(cpu);
 	if (recorder.recording)
@@ -198,7 +247,11 @@ static bool take_argument(const char *argument)
 
 int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int count, char **arguments)
 {
-	(void)info;
+	cpus.count = info && info->system_emulation ? (unsigned int)info->system.smp_vcpus : 1;
+	if (cpus.count > MOST_CPUS || (cpus.count > 1 && !(symbol_of_qemu("current_cpu") && symbol_of_qemu("qemu_get_cpu")))) {
+		fprintf(stderr, "the recorder of instructions cannot tell the processors of this QEMU apart\n");
+		return -1;
+	}
 	for (int i = 0; i < count; i++)
 		if (!take_argument(arguments[i])) {
 			fprintf(stderr, "the recorder of instructions cannot use the argument %s\n", arguments[i]);

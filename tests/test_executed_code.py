@@ -15,16 +15,8 @@ from hypothesis import strategies as st
 from rtproof.core.errors import UserError
 from rtproof.lab import cell_explanation
 from rtproof.lab.cell_explanation import (
-    AFTER_SCHEDULER,
-    BEFORE_INTERRUPT,
-    BEFORE_SCHEDULER,
-    BEFORE_WAKE_UP,
-    IN_INTERRUPT,
-    WITHOUT_SWITCH,
     CellExplanation,
-    ExecutedPhase,
     clock_reading,
-    divide_latency,
     kernel_clock_reading,
     parse_link_map,
 )
@@ -42,6 +34,17 @@ from rtproof.lab.executed_code import (
     parse_kallsyms,
     time_by_function,
     within,
+)
+from rtproof.lab.latency_phases import (
+    AFTER_SCHEDULER,
+    BEFORE_INTERRUPT,
+    BEFORE_SCHEDULER,
+    BEFORE_WAKE_UP,
+    IN_INTERRUPT,
+    SCHEDULER,
+    WITHOUT_SWITCH,
+    ExecutedPhase,
+    divide_latency,
 )
 from rtproof.report.pages import cell_explanation_page
 from rtproof.report.pages.cell_explanation_page import first_cause
@@ -411,7 +414,7 @@ def test_the_json_has_every_phase() -> None:
     told = cell_explanation_page.explanation_dict(found)
     assert [each["length_ns"] for each in told["phases"]] == [100, 100]
     assert told["first_cause"] == first_cause(found)
-    assert cell_explanation.SCHEDULER == "__schedule"
+    assert SCHEDULER == "__schedule"
     assert trace_text.is_interrupt("el1h_64_irq")
 
 

@@ -144,15 +144,17 @@ class CalledFunction:
     name: str
     parent: "CalledFunction | None" = None
 
+    def callers(self) -> "Iterator[CalledFunction]":
+        """The calls around this one, from the innermost outwards."""
+        node = self.parent
+        while node is not None:
+            yield node
+            node = node.parent
+
     def stack(self) -> tuple[str, ...]:
         """The names from the outermost function to this one, without the compiler's thunks."""
-        found: list[str] = []
-        node: CalledFunction | None = self
-        while node is not None:
-            if not node.name.startswith(_THUNKS):
-                found.append(node.name)
-            node = node.parent
-        return tuple(reversed(found))
+        names = [call.name for call in (self, *self.callers()) if not call.name.startswith(_THUNKS)]
+        return tuple(reversed(names))
 
 
 @dataclass(frozen=True)
@@ -345,6 +347,16 @@ def within(spans: Iterable[FunctionSpan], start_ns: int, end_ns: int) -> list[Fu
         for span in spans
         if span.start_ns < end_ns and span.end_ns > start_ns
     ]
+
+
+def of_cpu(spans: Iterable[FunctionSpan], cpu: int) -> list[FunctionSpan]:
+    """The spans of one processor."""
+    return [span for span in spans if span.cpu == cpu]
+
+
+def length_ns(spans: Iterable[FunctionSpan]) -> int:
+    """Nanoseconds of all spans together."""
+    return sum(span.end_ns - span.start_ns for span in spans)
 
 
 def last_begun(spans: Sequence[FunctionSpan], fits: Callable[[str], bool]) -> FunctionSpan | None:

@@ -9,17 +9,17 @@ from typing import Any
 import msgspec
 
 from rtproof.core.phrases import quantity, value
-from rtproof.lab.cell_explanation import (
+from rtproof.lab.cell_explanation import CellExplanation
+from rtproof.lab.executed_code import ENTRY, IDLE, USER
+from rtproof.lab.kernel_comparison import VIRTUAL_TIME
+from rtproof.lab.latency_phases import (
     AFTER_SCHEDULER,
     BEFORE_INTERRUPT,
     BEFORE_SCHEDULER,
     IN_INTERRUPT,
     SCHEDULER,
-    CellExplanation,
     ExecutedPhase,
 )
-from rtproof.lab.executed_code import ENTRY, IDLE, USER
-from rtproof.lab.kernel_comparison import VIRTUAL_TIME
 from rtproof.report.blocks import Block, Section, Table, Text
 from rtproof.summary.trace_text import is_interrupt
 
