@@ -14,6 +14,7 @@ from lab_cases import PLAIN, load
 from rtproof.cli.main import main
 from rtproof.core.errors import TargetError, UserError
 from rtproof.lab import cell_explanation
+from rtproof.lab.cell_explanation import recording_up_to
 from rtproof.lab.guest_cell import CellSetting, GuestCell
 from rtproof.record.run_folder import RECORD_NAME
 
@@ -74,7 +75,7 @@ def test_a_second_run_that_differs_or_was_not_recorded_explains_nothing(
     (tmp_path / RECORD_NAME).write_bytes(b"same")
     recorded(monkeypatch, tmp_path, again)
     with pytest.raises(TargetError, match=words):
-        cell_explanation.recorded_blocks(cell(tmp_path), tmp_path, 0x1000, 3, 50_000)
+        cell_explanation.recorded_blocks(cell(tmp_path), tmp_path, recording_up_to(0x1000, 3, 50_000))
 
 
 def test_an_agent_that_is_not_of_these_sources_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ kernel that ran in it. So the budget closes to the instruction.
 Several processors take turns, so a latency is the instructions of the measured one and the turns of the others.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rtproof.agents.build import MAP_SUFFIX, PINNED, ProgramSources, build_agent, build_program, source_folder
 from rtproof.core.errors import TargetError, UserError
 from rtproof.lab import executed_code
-from rtproof.lab.executed_code import IDLE, ExecutedBlocks, Symbols, length_ns, of_cpu, within
+from rtproof.lab.executed_code import IDLE, ExecutedBlocks, Symbols, of_cpu, within
 from rtproof.lab.guest_cell import BOOT_TIMEOUT_S, SLOWEST_GUEST_RATIO, GuestCell, machine_identity
 from rtproof.lab.latency_phases import ExecutedPhase, divide_latency
 from rtproof.lab.soaker_loop import idle_loop
@@ -51,9 +51,9 @@ class CellExplanation:
     ``reading_ns``: how long the code is in which the clock was read, so the ends of the phases are uncertain by this
     much. ``idle``: the processor waited within the latency, so instructions do not tell all of the time.
 
-    ``cpus_count``: processors of the guest. ``cpu``: the one that read the clock. ``own_ns``: its instructions within
-    the latency; the rest are turns of others. ``woken_from``: another processor that woke the thread; None if none did.
-    ``soaked``: soakers kept all processors busy.
+    ``cpus_count``: processors of the guest. ``cpu``: the one that read the clock. ``woken_from``: another processor
+    that woke the thread; None if none did. ``soaked``: soakers kept all processors busy. ``count_error_ns``: by how much
+    the instructions since the activation before differ from the time that the record has for them; None if unknown.
     """
 
     cell: str
@@ -67,14 +67,19 @@ class CellExplanation:
     idle: bool
     cpus_count: int = 1
     cpu: int = 0
-    own_ns: int = 0
     woken_from: int | None = None
     soaked: bool = False
+    count_error_ns: int | None = None
+
+    @property
+    def own_ns(self) -> int:
+        """The instructions of the processors to which the phases belong; the rest of the latency is ``others_ns``."""
+        return sum(phase.own_ns for phase in self.phases)
 
     @property
     def others_ns(self) -> int:
-        """The turns of other processors within the latency."""
-        return self.latency_ns - self.own_ns
+        """The turns of other processors within the phases."""
+        return sum(phase.others_ns for phase in self.phases)
 
     @property
     def longest(self) -> ExecutedPhase:
@@ -91,16 +96,19 @@ def explain_cell(cell: GuestCell, folder: Path) -> CellExplanation:
     largest = largest_activation(record)
     latency_ns, machine = largest.latency_ns, cell.system.machine
     symbols = kernel_symbols(machine)
+    error_ns = None
     if any(int(found.noted.sum()) for found in record.conditions.values()) or KERNEL_MARK not in symbols.names:
         marks = agent_marks(cell)
         mark, passes = marks[MARK], passes_before(record, largest.place, largest.thread)
-        blocks = recorded_blocks(cell, folder, mark, passes, latency_ns, largest.counted_cpu)
+        blocks = recorded_blocks(cell, folder, recording_up_to(mark, passes, latency_ns, largest.counted_cpu))
         read_ns, reading_ns = clock_reading(blocks, symbols.kernel, marks["from"], marks["to"])
+        if machine.takes_turns:
+            error_ns = count_error_ns(blocks, symbols.kernel, marks, largest)
     else:
         mark = symbols.addresses[symbols.names.index(KERNEL_MARK)]
         passes = largest.place + _warmup_activations(record, largest.thread)
         room_ns = latency_ns + record.series[-1].period_ns
-        blocks = recorded_blocks(cell, folder, mark, passes, room_ns, largest.counted_cpu)
+        blocks = recorded_blocks(cell, folder, recording_up_to(mark, passes, room_ns, largest.counted_cpu))
         read_ns, reading_ns = _kernel_reading(blocks, symbols, mark, largest)
     refuse_moved_thread(cell.name, blocks, mark, largest)
     spans = executed_code.function_spans(blocks, replace(symbols, soaker=soaker_code(machine)))
@@ -109,7 +117,6 @@ def explain_cell(cell: GuestCell, folder: Path) -> CellExplanation:
         raise UserError(f"{cell.name}: the recording does not reach back to the due time")
     found, cpu = within(spans, due_ns, read_ns), blocks.end_cpu
     phases, marked_ns, scheduled_by = divide_latency(found, symbols, due_ns, cpu)
-    own = of_cpu(found, cpu)
     return CellExplanation(
         cell=cell.name,
         latency_ns=latency_ns,
@@ -119,12 +126,12 @@ def explain_cell(cell: GuestCell, folder: Path) -> CellExplanation:
         marked_ns=marked_ns,
         scheduled_by=scheduled_by,
         reading_ns=reading_ns,
-        idle=any(span.name == IDLE for span in own),
+        idle=any(span.name == IDLE for span in of_cpu(found, cpu)),
         cpus_count=machine.cpus,
         cpu=cpu,
-        own_ns=length_ns(own),
         woken_from=next((phase.cpu for phase in phases if phase.cpu != cpu), None),
         soaked=machine.takes_turns and machine.soakers,
+        count_error_ns=error_ns,
     )
 
 
@@ -294,15 +301,15 @@ class WantedRecordings:
         return ",".join((str(plugin), *(f"{name}={value}" for name, value in told.items())))
 
 
-def recorded_blocks(
-    cell: GuestCell, folder: Path, mark: int, passes: int, latency_ns: int, cpu: int | None = None
-) -> ExecutedBlocks:
-    """Run the cell again with the plugin, and return what it recorded up to this pass of the mark.
-
-    ``cpu``: as in ``WantedRecordings``.
-    """
+def recording_up_to(mark: int, passes: int, latency_ns: int, cpu: int | None = None) -> WantedRecordings:
+    """The recording up to this pass of the mark, of a latency. ``cpu``: as in ``WantedRecordings``."""
     room = min(max(LEAST_BLOCKS, latency_ns), MOST_BLOCKS)
-    (blocks,) = recordings(cell, folder, WantedRecordings(mark, (passes,), ACTIVATIONS_BEFORE, room, cpu))
+    return WantedRecordings(mark, (passes,), ACTIVATIONS_BEFORE, room, cpu)
+
+
+def recorded_blocks(cell: GuestCell, folder: Path, wanted: WantedRecordings) -> ExecutedBlocks:
+    """Run the cell again with the plugin, and return its only recording. The errors are those of ``recordings``."""
+    (blocks,) = recordings(cell, folder, wanted)
     return blocks
 
 
@@ -383,6 +390,24 @@ def clock_reading(blocks: ExecutedBlocks, kernel: int, low: int, high: int) -> t
         return int(ends_ns[at]), int(ends_ns[at] - blocks.start_ns[at]) + _turns_in_last_run_ns(blocks, own, page)
     returned_ns = int(ends_ns[last_kernel]) if last_kernel >= 0 else blocks.end_ns
     return returned_ns, blocks.end_ns - returned_ns
+
+
+def count_error_ns(
+    blocks: ExecutedBlocks, kernel: int, marks: Mapping[str, int], largest: LargestActivation
+) -> int | None:
+    """By how much the instructions between the last two activations differ from the time between them in the record.
+
+    None if the recording has only one of them. A block that an exception ends early is counted whole, so that there
+    are too many. ``marks``: as ``agent_marks`` gives them.
+    """
+    passes = np.flatnonzero((blocks.address == np.uint64(marks[MARK])) & blocks.on_cpu(blocks.end_cpu))
+    if not len(passes) or largest.place < 1:
+        return None
+    code = (kernel, marks["from"], marks["to"])
+    read_ns, before_ns = (clock_reading(each, *code)[0] for each in (blocks, blocks.until(int(passes[-1]))))
+    longer_ns = int(largest.values[largest.place] - largest.values[largest.place - 1])
+    apart_ns = read_ns - before_ns - longer_ns
+    return apart_ns - largest.period_ns * round(apart_ns / largest.period_ns)
 
 
 def _turns_in_last_run_ns(blocks: ExecutedBlocks, own: NDArray[np.bool_], page: NDArray[np.intp]) -> int:

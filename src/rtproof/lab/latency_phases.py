@@ -22,8 +22,8 @@ class ExecutedPhase:
     """A part of a latency. ``start_ns``: from the due time.
 
     ``path``: the functions under which most of it was spent, from the outermost inwards. ``functions``: those that ran
-    longest, without what they called, with their nanoseconds. Both are of the processor ``cpu``. ``others_ns``: how much
-    of the phase were turns of other processors.
+    longest, without what they called, with their nanoseconds. Both are of the processor ``cpu``, to which the phase
+    belongs. ``others_ns``: how much of the phase were turns of other processors.
     """
 
     name: str
@@ -187,8 +187,9 @@ def _remote_wake_up(
         sent = next((span for span in others if _sends_after(enqueued, span)), None)
         if sent is not None:
             taken = next((one for one in before if sent.start_ns <= one.start_ns < came_ns and _is_taken(one)), None)
-            taken_ns = _interrupt_begin_ns(before, taken) if taken else None
-            return _RemoteWakeUp(sent.cpu, enqueued, _sent_ns(others, sent, taken_ns or came_ns), taken_ns)
+            begin_ns = _interrupt_begin_ns(before, taken) if taken else None
+            latest_ns = came_ns if begin_ns is None else begin_ns
+            return _RemoteWakeUp(sent.cpu, enqueued, _sent_ns(others, sent, latest_ns), begin_ns)
     return None
 
 

@@ -5,7 +5,7 @@ import struct
 
 SOAKER_NOPS = 16
 _NOPS = {62: (b"\x90",), 183: (b"\x1f\x20\x03\xd5",), 40: (b"\x00\xf0\x20\xe3", b"\x00\xbf")}
-"""The instruction that does nothing, by the machine's number in an ELF file: x86-64, 64-bit ARM, 32-bit ARM and Thumb."""
+"""The instruction that does nothing, by the machine's number in an ELF file: x86-64, ARM of 64 bits and of 32 bits."""
 _LONGEST_JUMP = 5
 
 
