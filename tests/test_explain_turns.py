@@ -330,11 +330,13 @@ def test_the_error_of_the_count_is_told_by_the_activation_before(second_ns: int,
 def test_a_recording_of_one_activation_tells_no_error() -> None:
     found = blocks((1, "page", 20), (1, "user", 5))
     assert count_error_ns(found, KERNEL, MARKS, of_activations(70, 100)) is None
+    outside = LargestActivation(1, np.array([70, 100]), 0, 1_000, None, on_grid=False)
+    assert count_error_ns(two_activations(1_030), KERNEL, MARKS, outside) is None
 
 
 def record(*threads: tuple[int, list[int]], elsewhere: int = 0, noted: int | None = None) -> Record:
     """A record with a series for each thread: its processor and its values."""
-    series = [SimpleNamespace(id=at, thread=at, cpu=cpu, period_ns=1_000) for at, (cpu, _) in enumerate(threads)]
+    series = [SimpleNamespace(id=at, thread=at, cpu=cpu, period_ns=1_000, on_grid=True) for at, (cpu, _) in enumerate(threads)]
     values = [np.array(each, np.int64) for _, each in threads]
     seen = {
         at: SimpleNamespace(

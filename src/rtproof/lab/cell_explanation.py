@@ -52,8 +52,8 @@ class CellExplanation:
     much. ``idle``: the processor waited within the latency, so instructions do not tell all of the time.
 
     ``cpus_count``: processors of the guest. ``cpu``: the one that read the clock. ``woken_from``: another processor
-    that woke the thread; None if none did. ``soaked``: soakers kept all processors busy. ``count_error_ns``: by how much
-    the instructions since the activation before differ from the time that the record has for them; None if unknown.
+    that woke the thread; None if none did. ``soaked``: soakers kept all processors busy. ``count_error_ns``: by how
+    much the instructions since the activation before differ from the record's time for them; None if unknown.
     """
 
     cell: str
@@ -139,8 +139,8 @@ def explain_cell(cell: GuestCell, folder: Path) -> CellExplanation:
 class LargestActivation:
     """The largest latency of a record. ``place``: among the activations of its thread that ran, from 0 on.
 
-    ``values``: of all these, in ns; of the last field. ``counted_cpu``: the only processor on which a pass of the mark
-    is one of this thread; None if no other thread passes it.
+    ``values``: of all these, in ns; of the last field. ``on_grid``: due times are ``period_ns`` apart. ``counted_cpu``:
+    the only processor on which a pass of the mark is one of this thread; None if no other thread passes it.
     """
 
     place: int
@@ -148,6 +148,7 @@ class LargestActivation:
     thread: int
     period_ns: int
     counted_cpu: int | None
+    on_grid: bool = True
 
     @property
     def latency_ns(self) -> int:
@@ -167,7 +168,8 @@ def largest_activation(record: Record) -> LargestActivation:
         if values:
             joined = np.concatenate(values)
             own = series.cpu if len(last_fields) > 1 else None
-            found.append(LargestActivation(int(joined.argmax()), joined, series.thread, series.period_ns, own))
+            place, period_ns = int(joined.argmax()), series.period_ns
+            found.append(LargestActivation(place, joined, series.thread, period_ns, own, series.on_grid))
     if not found:
         raise UserError("only a cell with its samples can be explained")
     if len(last_fields) > 1:
@@ -397,11 +399,11 @@ def count_error_ns(
 ) -> int | None:
     """By how much the instructions between the last two activations differ from the time between them in the record.
 
-    None if the recording has only one of them. A block that an exception ends early is counted whole, so that there
+    None if the recording has only one of them, or if their due times are not one period apart. A block that an exception ends early is counted whole, so that there
     are too many. ``marks``: as ``agent_marks`` gives them.
     """
     passes = np.flatnonzero((blocks.address == np.uint64(marks[MARK])) & blocks.on_cpu(blocks.end_cpu))
-    if not len(passes) or largest.place < 1:
+    if not len(passes) or largest.place < 1 or not largest.on_grid:
         return None
     code = (kernel, marks["from"], marks["to"])
     read_ns, before_ns = (clock_reading(each, *code)[0] for each in (blocks, blocks.until(int(passes[-1]))))
