@@ -200,7 +200,7 @@ REMOTE = [
     *on(0, ("soaker", 30)),
     *SENDER,
     *on(1, ("release_pages", 20), ("asm_sysvec_reschedule_ipi", 7)),
-    *on(0, ("soaker", 50)),
+    *on(0, ("soaker", 20), ("resched_curr", 25), ("soaker", 5)),
     *on(1, ("asm_sysvec_reschedule_ipi.", 13), *[(name, length) for _, name, length in SWITCH]),
 ]
 
@@ -336,7 +336,8 @@ def test_a_recording_of_one_activation_tells_no_error() -> None:
 
 def record(*threads: tuple[int, list[int]], elsewhere: int = 0, noted: int | None = None) -> Record:
     """A record with a series for each thread: its processor and its values."""
-    series = [SimpleNamespace(id=at, thread=at, cpu=cpu, period_ns=1_000, on_grid=True) for at, (cpu, _) in enumerate(threads)]
+    same = {"period_ns": 1_000, "on_grid": True}
+    series = [SimpleNamespace(id=at, thread=at, cpu=cpu, **same) for at, (cpu, _) in enumerate(threads)]
     values = [np.array(each, np.int64) for _, each in threads]
     seen = {
         at: SimpleNamespace(

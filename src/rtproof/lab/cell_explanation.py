@@ -399,8 +399,8 @@ def count_error_ns(
 ) -> int | None:
     """By how much the instructions between the last two activations differ from the time between them in the record.
 
-    None if the recording has only one of them, or if their due times are not one period apart. A block that an exception ends early is counted whole, so that there
-    are too many. ``marks``: as ``agent_marks`` gives them.
+    None if the recording has only one of them, or if their due times are not one period apart. A block that an
+    exception ends early is counted whole, so that there are too many. ``marks``: as ``agent_marks`` gives them.
     """
     passes = np.flatnonzero((blocks.address == np.uint64(marks[MARK])) & blocks.on_cpu(blocks.end_cpu))
     if not len(passes) or largest.place < 1 or not largest.on_grid:

@@ -226,7 +226,8 @@ def _marked_ns(spans: Sequence[FunctionSpan], switched: _Switch, due_ns: int, cp
     """When a switch of tasks was asked for after the wake-up, from the due time on."""
     remote = switched.remote if switched.remote and switched.remote.woken else None
     waker, woken = (remote.cpu, remote.woken) if remote else (cpu, switched.woken)
-    marked = last_begun(within(of_cpu(spans, waker), due_ns, switched.came_ns), _is_mark_for_switch)
+    latest_ns = remote.sent_ns if remote else switched.came_ns
+    marked = last_begun(within(of_cpu(spans, waker), due_ns, latest_ns), _is_mark_for_switch)
     return marked.start_ns - due_ns if marked and woken and marked.start_ns >= woken.start_ns else None
 
 
