@@ -106,8 +106,8 @@ def explanation_sections(found: CellExplanation) -> list[Section]:
     cause = first_cause(found)
     where = f", on CPU {phase.cpu}" if found.cpus_count > 1 else ""
     headline = f"{value(found.latency_ns)}: {share} of it {phase.name}{where}. {cause[0].upper()}{cause[1:]}."
-    table = _phase_table(found) if found.cpus_count == 1 else _table_of_turns(found)
-    blocks: list[Block] = [Text(tuple(_notes(found)), headline=headline), table]
+    tables = [_phase_table(found)] if found.cpus_count == 1 else _tables_of_turns(found)
+    blocks: list[Block] = [Text(tuple(_notes(found)), headline=headline), *tables]
     blocks += [_function_table(each) for each in found.phases if each is phase]
     return [Section("explanation", f"Why {found.cell} was late", tuple(blocks))]
 
@@ -119,10 +119,18 @@ def _notes(found: CellExplanation) -> list[str]:
     if found.scheduled_by:
         marked = "" if found.marked_ns is None else f" was asked for {value(found.marked_ns)} after the due time, and"
         notes.append(f"The switch to the measuring thread{marked} came through {_path(found.scheduled_by)}.")
-    notes.append(f"The clock was read within {quantity(found.reading_ns, 'instruction')}: no phase is known better.")
+    notes.append(f"The clock was read within {_certainty(found)}: no phase is known better.")
     if found.idle:
         notes.append("The processor waited within this latency, so instructions do not tell all of the time.")
     return notes
+
+
+def _certainty(found: CellExplanation) -> str:
+    reading = quantity(found.reading_ns, "instruction")
+    if found.count_error_ns is None or not found.soaked:
+        return reading
+    differing = f"differ by {value(abs(found.count_error_ns))}"
+    return f"{reading}, and the instructions since the activation before and their time in the record {differing}"
 
 
 def _notes_of_turns(found: CellExplanation) -> Iterator[str]:
@@ -139,18 +147,14 @@ def _notes_of_turns(found: CellExplanation) -> Iterator[str]:
         yield f"{SOAKER[0].upper()}{SOAKER[1:]} runs where nothing else does. It stands for an idle processor."
     if not found.soaked:
         yield "There were no soakers. While all processors waited, time passed that no instruction tells."
-    if found.count_error_ns is not None and found.soaked:
-        yield (
-            f"The instructions since the activation before and the time in the record differ by "
-            f"{value(abs(found.count_error_ns))}, so a phase may begin or end that much earlier or later."
-        )
     yield (
         "What another processor did in its turns is told only until it had woken the thread. If this one waited for a "
         "lock that another one held, the wait shows here, and what its holder did does not."
     )
 
 
-def _table_of_turns(found: CellExplanation) -> Table:
+def _tables_of_turns(found: CellExplanation) -> list[Table]:
+    """The phases with their instructions and turns, and where each was spent: one table would be too wide."""
     rows = tuple(
         (
             phase.name,
@@ -160,18 +164,17 @@ def _table_of_turns(found: CellExplanation) -> Table:
             f"{100 * phase.length_ns / max(found.latency_ns, 1):.1f}",
             f"{phase.own_ns:,}",
             f"{phase.others_ns:,}",
-            _path(_from_interrupt(phase)),
         )
         for phase in found.phases
     )
     whole = f"{found.latency_ns:,}", "100.0", f"{found.own_ns:,}", f"{found.others_ns:,}"
     header = ("phase", "CPU", "from [ns]", "length [ns]", "share [%]", "this CPU [ns]", "turns of others [ns]")
-    return Table(
-        "From the due time to the reading of the clock",
-        (*header, "where most of this CPU's time was spent"),
-        (*rows, ("whole latency", "", "", *whole, "")),
-        (1, 2, 3, 4, 5, 6),
-    )
+    caption = "From the due time to the reading of the clock"
+    places = tuple((phase.name, f"{phase.cpu}", _path(_from_interrupt(phase))) for phase in found.phases)
+    return [
+        Table(caption, header, (*rows, ("whole latency", "", "", *whole)), (1, 2, 3, 4, 5, 6)),
+        Table("Where this CPU spent most of each phase", ("phase", "CPU", "functions"), places, (1,)),
+    ]
 
 
 def _phase_table(found: CellExplanation) -> Table:
@@ -199,7 +202,7 @@ def _from_interrupt(phase: ExecutedPhase) -> tuple[str, ...]:
 
 def _function_table(phase: ExecutedPhase) -> Table:
     rows = tuple((name, f"{ns:,}", f"{100 * ns / max(phase.own_ns, 1):.1f}") for name, ns in phase.functions)
-    whole = f" of CPU {phase.cpu}; shares are of its {phase.own_ns:,} ns" if phase.others_ns else ""
+    whole = f" (CPU {phase.cpu}, shares of its {phase.own_ns:,} ns)" if phase.others_ns else ""
     caption = f"Functions that ran longest {phase.name}, without what they called{whole}"
     return Table(caption, ("function", "time [ns]", "share [%]"), rows, (1, 2))
 
