@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from rtproof.explain.cpu_contexts import Stretch
-from rtproof.lab.cell_explanation import is_scheduler
 from rtproof.lab.executed_code import FunctionSpan
+from rtproof.lab.latency_phases import is_scheduler
 from rtproof.summary.trace_text import is_interrupt
 
 SOFTIRQS = ("__do_softirq", "handle_softirqs")

@@ -31,17 +31,11 @@ from rtproof.explain.budget import TimeBudget
 from rtproof.explain.causes import Cause, NamedCause
 from rtproof.explain.cpu_contexts import CpuTimeline
 from rtproof.explain.explanation import explain
-from rtproof.lab import cell_explanation, executed_code
-from rtproof.lab.cell_explanation import (
-    AFTER_SCHEDULER,
-    BEFORE_INTERRUPT,
-    BEFORE_SCHEDULER,
-    IN_INTERRUPT,
-    SCHEDULER,
-    WantedRecordings,
-)
+from rtproof.lab import cell_explanation, executed_code, latency_phases
+from rtproof.lab.cell_explanation import WantedRecordings
 from rtproof.lab.executed_code import ExecutedBlocks, FunctionSpan, Symbols
 from rtproof.lab.guest_cell import GuestCell
+from rtproof.lab.latency_phases import AFTER_SCHEDULER, BEFORE_INTERRUPT, BEFORE_SCHEDULER, IN_INTERRUPT, SCHEDULER
 from rtproof.record import run_folder
 from rtproof.record.activations import number_activations
 from rtproof.record.contents import Record
@@ -317,7 +311,7 @@ def _largest(times: Mapping[str, int]) -> tuple[str, int]:
 
 def _kinds(spans: Sequence[FunctionSpan], symbols: Symbols, due_ns: int) -> Iterator[tuple[str, FunctionSpan]]:
     """Each span, cut at the phases, with what it was by the trace's words."""
-    for phase, start_ns, stop_ns in cell_explanation.phase_bounds(spans, symbols, due_ns):
+    for phase, start_ns, stop_ns in latency_phases.phase_bounds(spans, symbols, due_ns):
         known: dict[int, str] = {}
         for span in executed_code.within(spans, start_ns, stop_ns):
             call = id(span.call)

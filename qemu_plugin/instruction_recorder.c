@@ -4,15 +4,17 @@
  * virtual time each instruction takes 1 ns, however long the host needs for it.
  *
  * Arguments: mark=ADDRESS (hexadecimal), pass=N+N... (in increasing order, from 0 on), before=K, blocks=N (how many blocks to
- * keep), out=FILE. There is a recording for each pass N. It begins at pass N - K of the mark, or at the first block if there is no
- * such pass, and ends at pass N. Its file is FILE.N.
+ * keep), out=FILE, cpu=C (count only the passes on this processor; without it, all). There is a recording for each pass N. It begins
+ * at pass N - K of the mark, or at the first block if there is no such pass, and ends at pass N. Its file is FILE.N.
  *
- * A file, in the byte order of the host: "RTPB", u32 1, u64 blocks dropped, u64 instructions at the end, then for each block
- * of code, in order: u64 address, u64 instructions that the guest had run before it. The address IDLE stands for a processor that
- * waits. A pass that never comes leaves no file.
+ * A file, in the byte order of the host: "RTPB", u32 2, u64 blocks dropped, u64 place of the end, then for each block of code, in
+ * order: u64 address, u64 place. A place has the number of the processor in its highest 8 bits. The others count the instructions
+ * that all processors of the guest had run before: QEMU runs them in turn, in one thread, so there is one order. The address IDLE
+ * stands for a processor that waits. A pass that never comes leaves no file.
  */
 #include "qemu_plugin_api.h"
 
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,8 +37,10 @@ __attribute__((constructor)) static void choose_version(void)
 		qemu_plugin_version = 2;
 }
 
+#define CPU_SHIFT 56
+
 struct entry {
-	uint64_t address, instructions;
+	uint64_t address, place;
 };
 
 /* A translated block. QEMU never says when it forgets one, so it stays until QEMU ends: some MiB for a guest's whole life. */
@@ -47,7 +51,7 @@ struct block {
 
 /*
  * begins: the count of blocks at the last passes, at the number of the pass modulo before + 1. next: the place in passes of the
- * recording that ends next.
+ * recording that ends next. cpu: the processor whose passes count; -1: every one's.
  */
 static struct {
 	uint64_t mark, before, passed, instructions;
@@ -57,22 +61,75 @@ static struct {
 	uint64_t room, count;
 	const char *path;
 	bool recording;
-} recorder;
+	int64_t cpu;
+} recorder = { .cpu = -1 };
 
-static void keep(uint64_t address)
+#define MOST_CPUS 256
+
+/*
+ * Which processor runs. QEMU 10 tells a plugin the one that translated the block, if all take turns in one thread: its
+ * gen_cpu_index() takes the number for a constant then. So QEMU's own variable current_cpu is read, which every QEMU has that can
+ * load modules, and which points to the structure of the processor. current: NULL for a guest with one.
+ */
+static struct {
+	unsigned int count;
+	void *const *current;
+	void *last, *all[MOST_CPUS];
+	unsigned int last_number;
+} cpus;
+
+typedef void *(*get_cpu_t)(int number);
+
+static void *symbol_of_qemu(const char *name)
 {
-	recorder.entries[recorder.count % recorder.room] = (struct entry){ address, recorder.instructions };
+	return dlsym(RTLD_DEFAULT, name);
+}
+
+/* current_cpu is different in each thread, so this is to be called in the one that runs the processors. */
+static void find_cpus(void)
+{
+	get_cpu_t get_cpu = (get_cpu_t)symbol_of_qemu("qemu_get_cpu");
+
+	cpus.current = symbol_of_qemu("current_cpu");
+	for (unsigned int i = 0; i < cpus.count; i++)
+		cpus.all[i] = get_cpu((int)i);
+}
+
+static unsigned int cpu_now(void)
+{
+	if (cpus.count < 2)
+		return 0;
+	if (!cpus.current)
+		find_cpus();
+	if (*cpus.current == cpus.last)
+		return cpus.last_number;
+	for (unsigned int i = 0; i < cpus.count; i++)
+		if (cpus.all[i] == *cpus.current)
+			cpus.last_number = i;
+	cpus.last = *cpus.current;
+	return cpus.last_number;
+}
+
+static uint64_t place_now(unsigned int cpu)
+{
+	return (uint64_t)cpu << CPU_SHIFT | recorder.instructions;
+}
+
+static void keep(unsigned int cpu, uint64_t address)
+{
+	recorder.entries[recorder.count % recorder.room] = (struct entry){ address, place_now(cpu) };
 	recorder.count++;
 }
 
-static bool write_entries(FILE *file, uint64_t first)
+static bool write_entries(FILE *file, unsigned int cpu, uint64_t first)
 {
-	const uint32_t version = 1;
+	const uint32_t version = 2;
+	const uint64_t end = place_now(cpu);
 	uint64_t oldest = recorder.count > recorder.room ? recorder.count - recorder.room : 0;
 	uint64_t dropped = oldest > first ? oldest - first : 0;
 	bool good = fwrite("RTPB", 4, 1, file) == 1 && fwrite(&version, sizeof(version), 1, file) == 1 &&
 		    fwrite(&dropped, sizeof(dropped), 1, file) == 1 &&
-		    fwrite(&recorder.instructions, sizeof(recorder.instructions), 1, file) == 1;
+		    fwrite(&end, sizeof(end), 1, file) == 1;
 
 	for (uint64_t i = first + dropped; good && i < recorder.count; i++)
 		good = fwrite(&recorder.entries[i % recorder.room], sizeof(struct entry), 1, file) == 1;
@@ -80,7 +137,7 @@ static bool write_entries(FILE *file, uint64_t first)
 }
 
 /* A file that cannot be written whole is removed: the reader then says that there is none. */
-static void finish(uint64_t pass)
+static void finish(unsigned int cpu, uint64_t pass)
 {
 	char path[4096];
 	int length = snprintf(path, sizeof(path), "%s.%llu", recorder.path, (unsigned long long)pass);
@@ -89,17 +146,17 @@ static void finish(uint64_t pass)
 	if (!file)
 		return;
 	uint64_t first = pass < recorder.before ? 0 : recorder.begins[(pass - recorder.before) % (recorder.before + 1)];
-	bool good = write_entries(file, first);
+	bool good = write_entries(file, cpu, first);
 
 	if (fclose(file) != 0 || !good)
 		remove(path);
 }
 
-static void pass_mark(void)
+static void pass_mark(unsigned int cpu)
 {
 	recorder.begins[recorder.passed % (recorder.before + 1)] = recorder.count;
 	if (recorder.next < recorder.passes_count && recorder.passed == recorder.passes[recorder.next]) {
-		finish(recorder.passed);
+		finish(cpu, recorder.passed);
 		recorder.next++;
 	}
 	recorder.recording = recorder.next < recorder.passes_count &&
@@ -107,15 +164,16 @@ static void pass_mark(void)
 	recorder.passed++;
 }
 
-static void run_block(unsigned int cpu, void *argument)
+static void run_block(unsigned int translator, void *argument)
 {
 	const struct block *block = argument;
+	unsigned int cpu = cpu_now();
 
-	(void)cpu;
-	if (block->address == recorder.mark)
-		pass_mark();
+	(void)translator;
+	if (block->address == recorder.mark && (recorder.cpu < 0 || recorder.cpu == cpu))
+		pass_mark(cpu);
 	if (recorder.recording)
-		keep(block->address);
+		keep(cpu, block->address);
 	recorder.instructions += block->length;
 }
 
@@ -133,9 +191,8 @@ static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 static void wait_idle(qemu_plugin_id_t id, unsigned int cpu)
 {
 	(void)id;
-	(void)cpu;
 	if (recorder.recording)
-		keep(IDLE);
+		keep(cpu, IDLE);
 }
 
 /* The value behind "name=" of an argument; NULL if the argument has another name. */
@@ -179,6 +236,8 @@ static bool take_argument(const char *argument)
 		recorder.before = strtoull(value, NULL, 10);
 	else if ((value = value_of(argument, "blocks")))
 		recorder.room = strtoull(value, NULL, 10);
+	else if ((value = value_of(argument, "cpu")))
+		recorder.cpu = (int64_t)strtoull(value, NULL, 10);
 	else if ((value = value_of(argument, "out")))
 		recorder.path = strdup(value);
 	else
@@ -188,7 +247,11 @@ static bool take_argument(const char *argument)
 
 int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int count, char **arguments)
 {
-	(void)info;
+	cpus.count = info && info->system_emulation ? (unsigned int)info->system.smp_vcpus : 1;
+	if (cpus.count > MOST_CPUS || (cpus.count > 1 && !(symbol_of_qemu("current_cpu") && symbol_of_qemu("qemu_get_cpu")))) {
+		fprintf(stderr, "the recorder of instructions cannot tell the processors of this QEMU apart\n");
+		return -1;
+	}
 	for (int i = 0; i < count; i++)
 		if (!take_argument(arguments[i])) {
 			fprintf(stderr, "the recorder of instructions cannot use the argument %s\n", arguments[i]);

@@ -18,14 +18,14 @@ from charging_error import (
 from explain_parts import Figure
 
 from rtproof.explain.cpu_contexts import Context, Layer, Stretch
-from rtproof.lab.cell_explanation import (
+from rtproof.lab.executed_code import CalledFunction, ExecutedBlocks, FunctionSpan
+from rtproof.lab.latency_phases import (
     AFTER_SCHEDULER,
     BEFORE_INTERRUPT,
     BEFORE_SCHEDULER,
     BEFORE_WAKE_UP,
     IN_INTERRUPT,
 )
-from rtproof.lab.executed_code import CalledFunction, ExecutedBlocks, FunctionSpan
 
 TIMER = "asm_sysvec_apic_timer_interrupt"
 

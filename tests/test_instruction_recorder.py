@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """QEMU's plugin without QEMU: a small library stands in its place and says which blocks of code a guest runs."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,10 @@ from rtproof.lab.executed_code import parse_blocks
 MARK, LENGTH = 0x1000, 3
 STAND_IN = """
 #include "qemu_plugin_api.h"
+static char cpus[4];
+__thread void *current_cpu = cpus;
+void *qemu_get_cpu(int number) { return cpus + number; }
+void take_turn(int number) { current_cpu = cpus + number; }
 struct qemu_plugin_tb { uint64_t address; };
 static qemu_plugin_vcpu_tb_trans_cb_t translate;
 static qemu_plugin_vcpu_udata_cb_t run;
@@ -30,17 +35,24 @@ void execute(uint64_t address)
 { struct qemu_plugin_tb tb = { address }; translate(0, &tb); run(0, argument); }
 """
 GUEST = """
-import ctypes, sys
+import ctypes, os, struct, sys
 stand_in = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)
 words = [word.encode() for word in sys.argv[3:]]
-code = ctypes.CDLL(sys.argv[2]).qemu_plugin_install(0, None, len(words), (ctypes.c_char_p * len(words))(*words))
+cpus = int(os.environ.get("CPUS", "0"))
+info = struct.pack("P2i?3x2i", 0, 1, 2, True, cpus, cpus) if cpus else None
+code = ctypes.CDLL(sys.argv[2]).qemu_plugin_install(0, info, len(words), (ctypes.c_char_p * len(words))(*words))
 stand_in.execute.argtypes = [ctypes.c_uint64]
 for turn in range(6 if code == 0 else 0):
     for address in (0x1000, 0x2000 + turn, 0x3000 + turn):
+        stand_in.take_turn(turn % (cpus or 1))
         stand_in.execute(address)
 sys.exit(-code)
 """
-"""Six passes of the mark, each with two more blocks behind it. In a process of its own: a plugin is loaded once."""
+"""Six passes of the mark, each with two more blocks behind it. In a process of its own: a plugin is loaded once.
+
+With several processors, each pass is of the next one. The stand-in names processor 0 to the plugin for all of them,
+as QEMU 10 does.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -56,9 +68,11 @@ def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "qemu.so"
 
 
-def run_guest(stand_in: Path, words: list[str]) -> subprocess.CompletedProcess[str]:
+def run_guest(stand_in: Path, words: list[str], cpus: int = 0) -> subprocess.CompletedProcess[str]:
+    """cpus: 0 for a QEMU that tells nothing of its machine."""
     python = [sys.executable, "-c", GUEST, str(stand_in), str(build_plugin())]
-    return subprocess.run([*python, *words], capture_output=True, text=True, check=False)
+    environment = os.environ | {"CPUS": str(cpus)}
+    return subprocess.run([*python, *words], capture_output=True, text=True, check=False, env=environment)
 
 
 def recorded(stand_in: Path, folder: Path, wanted: WantedRecordings) -> dict[str, tuple[list[int], list[int], int]]:
@@ -88,6 +102,33 @@ def test_a_recording_that_is_longer_than_its_room_keeps_the_end(stand_in: Path, 
         "blocks.1": ([MARK, 0x2000, 0x3000], [0, 3, 6], 0),
         "blocks.5": ([0x3003, MARK, 0x2004, 0x3004], [33, 36, 39, 42], 5),
     }
+
+
+def test_only_the_passes_on_one_processor_are_counted_if_so_wished(stand_in: Path, tmp_path: Path) -> None:
+    """Passes 1, 3 and 5 are of processor 1, and count as 0, 1 and 2."""
+    words = WantedRecordings(MARK, (1,), 1, 100, 1).words(Path("plugin"), tmp_path / "blocks").split(",")[1:]
+    done = run_guest(stand_in, words, cpus=2)
+    assert done.returncode == 0, done.stderr
+    found = parse_blocks((tmp_path / "blocks.1").read_bytes())
+    assert found.address.tolist() == [MARK, 0x2001, 0x3001, MARK, 0x2002, 0x3002]
+    assert found.cpu.tolist() == [1, 1, 1, 0, 0, 0]
+    assert found.start_ns.tolist() == [LENGTH * at for at in range(3, 9)]
+    assert (found.end_cpu, found.end_ns) == (1, LENGTH * 9)
+
+
+def test_a_qemu_that_hides_which_processor_runs_is_refused(stand_in: Path, tmp_path: Path) -> None:
+    source = stand_in.with_suffix(".c")
+    hidden = stand_in.with_name("hidden.so")
+    headers = Path(__file__).parent.parent / "qemu_plugin"
+    told = source.read_text().replace("__thread void *current_cpu", "static __thread void *current_cpu")
+    source.with_name("hidden.c").write_text(told)
+    words = ["cc", "-shared", "-fPIC", f"-I{headers}", str(source.with_name("hidden.c")), "-o", str(hidden)]
+    subprocess.run(words, check=True)
+    recorded = WantedRecordings(MARK, (1,), 1, 100).words(Path("plugin"), tmp_path / "blocks").split(",")[1:]
+    assert run_guest(hidden, recorded, cpus=1).returncode == 0
+    done = run_guest(hidden, recorded, cpus=2)
+    assert done.returncode == 1
+    assert done.stderr == "the recorder of instructions cannot tell the processors of this QEMU apart\n"
 
 
 @pytest.mark.parametrize("passes", ["", "x", "3+", "3+3", "4+3", "3,4"])

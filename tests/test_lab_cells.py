@@ -19,7 +19,7 @@ from rtproof.experiment import guest_campaign, guest_runner
 from rtproof.experiment.campaign_folder import cell_name
 from rtproof.experiment.guest_campaign import GuestBench, GuestTrial
 from rtproof.lab import guest_cell
-from rtproof.lab.cell_explanation import CellExplanation, ExecutedPhase
+from rtproof.lab.cell_explanation import CellExplanation
 from rtproof.lab.cell_runner import CellResult, CellResults
 from rtproof.lab.guest_cell import (
     IDLE_LOAD,
@@ -31,6 +31,7 @@ from rtproof.lab.guest_cell import (
     parse_guest_load,
 )
 from rtproof.lab.kernel_comparison import CellReading
+from rtproof.lab.latency_phases import ExecutedPhase
 from rtproof.lab.systems import NamedKernel
 from rtproof.profiles import CellPlan, Profile, Way, profile
 from rtproof.record import run_folder

@@ -4,18 +4,26 @@
 import json
 import re
 import shutil
+import struct
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import lab_kernels
+import lab_qemu
 import pytest
 from lab_cases import PLAIN, load
 
 from rtproof.cli.main import main
 from rtproof.core.errors import TargetError, UserError
 from rtproof.lab import cell_explanation
+from rtproof.lab.cell_explanation import recording_up_to
 from rtproof.lab.guest_cell import CellSetting, GuestCell
+from rtproof.lab.latency_phases import AFTER_SCHEDULER, AFTER_TAKING, BEFORE_SENDING, BEFORE_TAKING, BEFORE_WAKE_UP
 from rtproof.record.run_folder import RECORD_NAME
+from rtproof.vm.machine import Machine
 
 SHORT = ("--duration", "400ms", "--warmup", "200ms", "--shifts", "1")
 
@@ -74,7 +82,57 @@ def test_a_second_run_that_differs_or_was_not_recorded_explains_nothing(
     (tmp_path / RECORD_NAME).write_bytes(b"same")
     recorded(monkeypatch, tmp_path, again)
     with pytest.raises(TargetError, match=words):
-        cell_explanation.recorded_blocks(cell(tmp_path), tmp_path, 0x1000, 3, 50_000)
+        cell_explanation.recorded_blocks(cell(tmp_path), tmp_path, recording_up_to(0x1000, 3, 50_000))
+
+
+def test_several_processors_get_further_runs_until_one_has_the_same_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / RECORD_NAME).write_bytes(b"same")
+    given = iter((b"other", b"same"))
+
+    def run_job(machine: object, job: object, out: Path, timeout_s: float, plugin: Sequence[str]) -> None:
+        out.mkdir()
+        (out / RECORD_NAME).write_bytes(next(given))
+        assert f"out={out.parent / 'blocks'}" in plugin[1].split(","), "no file of an earlier run is taken"
+        recording = struct.pack("=4sIQQ", b"RTPB", 2, 0, 1 << 56 | 7)
+        (out.parent / "blocks.3").write_bytes(recording)
+
+    recorded(monkeypatch, tmp_path, b"")
+    monkeypatch.setattr(cell_explanation, "run_job", run_job)
+    two = replace(PLAIN, machine=cast(Machine, SimpleNamespace(takes_turns=True)))
+    found = cell_explanation.recorded_blocks(
+        replace(cell(tmp_path), system=two), tmp_path, recording_up_to(0x1000, 3, 50_000)
+    )
+    assert (found.end_cpu, found.end_ns, next(given, None)) == (1, 7, None)
+
+
+@pytest.mark.slow
+def test_turns_of_other_processors_are_told_from_instructions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Woken from CPU 0, measured on CPU 1. That the second record is the first one is asserted by the command."""
+    lab_qemu.for_several_processors()
+    lab_kernels.kernel("debian-6.1-rt")
+    if not shutil.which("cc"):
+        pytest.skip("there is no C compiler for the plugin here")
+    monkeypatch.chdir(tmp_path)
+    words = ["--cpus", "2", "--measured-cpus", "1", "--probe", "ipc:sender=other", "--duration", "300ms"]
+    code = main(["lab", "explain", "--kernel", "debian-6.1-rt", *words, "--warmup", "100ms", "--shifts", "1", "--json"])
+    assert code == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["cpus_count"], told["cpu"], told["woken_from_cpu"], told["soaked"]) == (2, 1, 0, True)
+    assert told["own_ns"] + told["others_ns"] == told["latency_ns"]
+    assert sum(phase["length_ns"] for phase in told["phases"]) == told["latency_ns"]
+    assert [(phase["name"], phase["cpu"]) for phase in told["phases"]] == [
+        (BEFORE_WAKE_UP, 0),
+        (BEFORE_SENDING, 0),
+        (BEFORE_TAKING, 1),
+        (AFTER_TAKING, 1),
+        (AFTER_SCHEDULER, 1),
+    ]
+    assert told["others_ns"] > 0
+    assert told["phases"][0]["path"][0] == "user code"
 
 
 def test_an_agent_that_is_not_of_these_sources_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

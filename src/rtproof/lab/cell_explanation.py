@@ -4,27 +4,32 @@
 The plugin changes no byte of the guest, and the record of the second run is compared with that of the first. What it
 recorded between the due time and the reading of the clock is divided into phases, each with the functions of the
 kernel that ran in it. So the budget closes to the instruction.
+
+Several processors take turns, so a latency is the instructions of the measured one and the turns of the others.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rtproof.agents.build import MAP_SUFFIX, PINNED, ProgramSources, build_agent, build_program, source_folder
 from rtproof.core.errors import TargetError, UserError
 from rtproof.lab import executed_code
-from rtproof.lab.executed_code import IDLE, ExecutedBlocks, FunctionSpan, Symbols, last_begun, within
-from rtproof.lab.guest_cell import BOOT_TIMEOUT_S, SLOWEST_GUEST_RATIO, GuestCell, machine_identity
+from rtproof.lab.executed_code import IDLE, ExecutedBlocks, Symbols, of_cpu, within
+from rtproof.lab.guest_cell import BOOT_TIMEOUT_S, MOST_RUNS, SLOWEST_GUEST_RATIO, GuestCell, machine_identity
+from rtproof.lab.latency_phases import ExecutedPhase, divide_latency
+from rtproof.lab.soaker_loop import idle_loop
 from rtproof.record import run_folder
 from rtproof.record.contents import Moment, Record
 from rtproof.summary.recorded_facts import fact_number
-from rtproof.summary.trace_text import is_interrupt
 from rtproof.vm.cache_folders import lab_cache, scratch_folder, write_cache_file
 from rtproof.vm.guest import Job, run_job
-from rtproof.vm.machine import Machine
+from rtproof.vm.machine import Machine, emulator_path
 
 PLUGIN_NAME = "rtproof-instructions.so"
 MARK = "conditions_note"
@@ -36,22 +41,6 @@ SAME_TIME_NS = 1_000
 LEAST_BLOCKS, MOST_BLOCKS = 1 << 21, 1 << 24
 ACTIVATIONS_BEFORE = 32
 """The recording begins so many activations earlier: a system call may have begun long before it delays one."""
-SHOWN_FUNCTIONS = 5
-
-
-@dataclass(frozen=True)
-class ExecutedPhase:
-    """A part of a latency. ``start_ns``: from the due time.
-
-    ``path``: the functions under which most of it was spent, from the outermost inwards. ``functions``: those that ran
-    longest, without what they called, with their nanoseconds.
-    """
-
-    name: str
-    start_ns: int
-    length_ns: int
-    path: tuple[str, ...]
-    functions: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True)
@@ -62,6 +51,10 @@ class CellExplanation:
     tasks; None if it did not within the latency. ``scheduled_by``: the functions through which the scheduler came.
     ``reading_ns``: how long the code is in which the clock was read, so the ends of the phases are uncertain by this
     much. ``idle``: the processor waited within the latency, so instructions do not tell all of the time.
+
+    ``cpus_count``: processors of the guest. ``cpu``: the one that read the clock. ``woken_from``: another processor
+    that woke the thread; None if none did. ``soaked``: soakers kept all processors busy. ``count_error_ns``: by how
+    much the instructions since the activation before differ from the record's time for them; None if unknown.
     """
 
     cell: str
@@ -73,19 +66,25 @@ class CellExplanation:
     scheduled_by: tuple[str, ...]
     reading_ns: int
     idle: bool
+    cpus_count: int = 1
+    cpu: int = 0
+    woken_from: int | None = None
+    soaked: bool = False
+    count_error_ns: int | None = None
+
+    @property
+    def own_ns(self) -> int:
+        """The instructions of the processors to which the phases belong; the rest of the latency is ``others_ns``."""
+        return sum(phase.own_ns for phase in self.phases)
+
+    @property
+    def others_ns(self) -> int:
+        """The turns of other processors within the phases."""
+        return sum(phase.others_ns for phase in self.phases)
 
     @property
     def longest(self) -> ExecutedPhase:
         return max(self.phases, key=lambda phase: phase.length_ns)
-
-
-SCHEDULER = "__schedule"
-BEFORE_INTERRUPT = "until the timer's interrupt"
-IN_INTERRUPT = "in the interrupt, until the wake-up"
-BEFORE_WAKE_UP = "until the wake-up"
-BEFORE_SCHEDULER = "from the wake-up until the scheduler came"
-AFTER_SCHEDULER = "from the scheduler to the reading of the clock"
-WITHOUT_SWITCH = "without a switch of tasks"
 
 
 def explain_cell(cell: GuestCell, folder: Path) -> CellExplanation:
@@ -95,81 +94,152 @@ def explain_cell(cell: GuestCell, folder: Path) -> CellExplanation:
     differs from the first or was not recorded.
     """
     record = run_folder.open_run(folder).record
-    activation, values = _largest_activation(record)
-    latency_ns = int(values[activation])
-    symbols = kernel_symbols(cell.system.machine)
+    largest = largest_activation(record)
+    latency_ns, machine = largest.latency_ns, cell.system.machine
+    symbols = kernel_symbols(machine)
+    error_ns = None
     if any(int(found.noted.sum()) for found in record.conditions.values()) or KERNEL_MARK not in symbols.names:
         marks = agent_marks(cell)
-        blocks = recorded_blocks(cell, folder, marks[MARK], passes_before(record, activation), latency_ns)
+        mark, passes = marks[MARK], passes_before(record, largest.place, largest.thread)
+        blocks = recorded_blocks(cell, folder, recording_up_to(mark, passes, latency_ns, largest.counted_cpu))
         read_ns, reading_ns = clock_reading(blocks, symbols.kernel, marks["from"], marks["to"])
+        if machine.takes_turns:
+            error_ns = count_error_ns(blocks, symbols.kernel, marks, largest)
     else:
-        mark, earlier = symbols.addresses[symbols.names.index(KERNEL_MARK)], _warmup_activations(record)
-        blocks = recorded_blocks(cell, folder, mark, activation + earlier, latency_ns + record.series[-1].period_ns)
-        read_ns, reading_ns = _kernel_reading(blocks, symbols, mark, values[: activation + 1], record)
-    spans = executed_code.function_spans(blocks, symbols)
+        mark = symbols.addresses[symbols.names.index(KERNEL_MARK)]
+        passes = largest.place + _warmup_activations(record, largest.thread)
+        room_ns = latency_ns + record.series[-1].period_ns
+        blocks = recorded_blocks(cell, folder, recording_up_to(mark, passes, room_ns, largest.counted_cpu))
+        read_ns, reading_ns = _kernel_reading(blocks, symbols, mark, largest)
+    refuse_moved_thread(cell.name, blocks, mark, largest)
+    spans = executed_code.function_spans(blocks, replace(symbols, soaker=soaker_code(machine)))
     due_ns = read_ns - latency_ns
     if not spans or spans[0].start_ns > due_ns:
         raise UserError(f"{cell.name}: the recording does not reach back to the due time")
-    found = within(spans, due_ns, read_ns)
-    phases, marked_ns, scheduled_by = divide_latency(found, symbols, due_ns)
+    found, cpu = within(spans, due_ns, read_ns), blocks.end_cpu
+    phases, marked_ns, scheduled_by = divide_latency(found, symbols, due_ns, cpu)
     return CellExplanation(
         cell=cell.name,
         latency_ns=latency_ns,
-        activation=activation,
-        activations_count=len(values),
+        activation=largest.place,
+        activations_count=largest.count,
         phases=phases,
         marked_ns=marked_ns,
         scheduled_by=scheduled_by,
         reading_ns=reading_ns,
-        idle=any(span.name == IDLE for span in found),
+        idle=any(span.name == IDLE for span in of_cpu(found, cpu)),
+        cpus_count=machine.cpus,
+        cpu=cpu,
+        woken_from=next((phase.cpu for phase in phases if phase.cpu != cpu), None),
+        soaked=machine.takes_turns and machine.soakers,
+        count_error_ns=error_ns,
     )
 
 
-def _largest_activation(record: Record) -> tuple[int, "np.ndarray[tuple[int], np.dtype[np.int64]]"]:
-    """The place of the largest value among the activations that ran, and their values; of the last field."""
-    values = [block.values for block in record.blocks(record.series[-1].id)]
-    if len({series.thread for series in record.series}) != 1 or not values:
-        raise UserError("only a cell with one measuring thread and its samples can be explained")
-    joined = np.concatenate(values)
-    return int(joined.argmax()), joined
+@dataclass(frozen=True)
+class LargestActivation:
+    """The largest latency of a record. ``place``: among the activations of its thread that ran, from 0 on.
+
+    ``values``: of all these, in ns; of the last field. ``on_grid``: due times are ``period_ns`` apart. ``counted_cpu``:
+    the only processor on which a pass of the mark is one of this thread; None if no other thread passes it.
+    """
+
+    place: int
+    values: "np.ndarray[tuple[int], np.dtype[np.int64]]"
+    thread: int
+    period_ns: int
+    counted_cpu: int | None
+    on_grid: bool = True
+
+    @property
+    def latency_ns(self) -> int:
+        return int(self.values[self.place])
+
+    @property
+    def count(self) -> int:
+        return len(self.values)
 
 
-def passes_before(record: Record, activation: int) -> int:
-    """How often the agent passes the mark before this activation. One that the warm-up left over does not pass it."""
-    noted = sum(int(found.noted.sum()) for found in record.conditions.values())
-    count = sum(len(block.values) for block in record.blocks(record.series[-1].id))
+def largest_activation(record: Record) -> LargestActivation:
+    """The largest latency of all threads. UserError if there are no samples, or no processor is known to be its own."""
+    last_fields = list({series.thread: series for series in record.series}.values())
+    found: list[LargestActivation] = []
+    for series in last_fields:
+        values = [block.values for block in record.blocks(series.id)]
+        if values:
+            joined = np.concatenate(values)
+            own = series.cpu if len(last_fields) > 1 else None
+            place, period_ns = int(joined.argmax()), series.period_ns
+            found.append(LargestActivation(place, joined, series.thread, period_ns, own, series.on_grid))
+    if not found:
+        raise UserError("only a cell with its samples can be explained")
+    if len(last_fields) > 1:
+        _refuse_shared_processors(record, [series.cpu for series in last_fields])
+    return max(found, key=lambda each: each.latency_ns)
+
+
+def _refuse_shared_processors(record: Record, cpus: Sequence[int]) -> None:
+    elsewhere = sum(int(found.elsewhere.sum()) for found in record.conditions.values())
+    if min(cpus) < 0 or len(set(cpus)) < len(cpus) or elsewhere:
+        raise UserError(
+            f"{len(cpus)} threads were measured, and not each stayed on a processor of its own, so nothing tells which "
+            "processor read the clock: measure on one of them (--measured-cpus 1)"
+        )
+
+
+def refuse_moved_thread(name: str, blocks: ExecutedBlocks, mark: int, largest: LargestActivation) -> None:
+    """UserError if the thread was on another processor one activation earlier, or if the record names another one."""
+    if not len(blocks.cpu) and not largest.counted_cpu:
+        return
+    passes = np.flatnonzero(blocks.address == np.uint64(mark))
+    before = int(blocks.cpu[passes[-1]]) if len(passes) and len(blocks.cpu) else blocks.end_cpu
+    if largest.counted_cpu is None and before != blocks.end_cpu:
+        raise UserError(
+            f"{name}: the measured thread moved from CPU {before} to CPU {blocks.end_cpu} around its largest latency, "
+            "and a thread that moves cannot be followed"
+        )
+
+
+def soaker_code(machine: Machine) -> tuple[int, int]:
+    """The addresses of the loop of the machine's soakers, from and to; twice 0 if it has none."""
+    soaker = machine.soaker()
+    return idle_loop(soaker.read_bytes()) if soaker else (0, 0)
+
+
+def passes_before(record: Record, activation: int, thread: int | None = None) -> int:
+    """How often a thread passes the mark before this activation. One that the warm-up left over does not pass it.
+
+    ``thread``: None for the only one.
+    """
+    last = [series for series in record.series if thread in (None, series.thread)][-1]
+    noted = sum(int(found.noted.sum()) for found in record.conditions.values() if thread in (None, found.thread))
+    count = sum(len(block.values) for block in record.blocks(last.id))
     if count - noted not in (0, 1):
         raise UserError(f"the agent passed the mark {noted} times in {count} activations, so none can be told apart")
     return activation - (count - noted)
 
 
-def _warmup_activations(record: Record) -> int:
+def _warmup_activations(record: Record, thread: int) -> int:
     """How many activations the module had kept before the first of the record."""
-    return fact_number(record, "warmup_activations", Moment.START, record.series[-1].thread) or 0
+    return fact_number(record, "warmup_activations", Moment.START, thread) or 0
 
 
-def _kernel_reading(
-    blocks: ExecutedBlocks,
-    symbols: Symbols,
-    mark: int,
-    values: "np.ndarray[tuple[int], np.dtype[np.int64]]",
-    record: Record,
-) -> tuple[int, int]:
-    """As ``clock_reading``, of an activation that the kernel module has timed. values: up to this activation.
+def _kernel_reading(blocks: ExecutedBlocks, symbols: Symbols, mark: int, largest: LargestActivation) -> tuple[int, int]:
+    """As ``clock_reading``, of an activation that the kernel module has timed.
 
     UserError if the activation before was not one period earlier: then the recording may be of other activations.
     """
     read_ns, reading_ns = kernel_clock_reading(blocks, symbols)
-    passes = np.flatnonzero(blocks.address == np.uint64(mark))
+    passes = np.flatnonzero((blocks.address == np.uint64(mark)) & blocks.on_cpu(blocks.end_cpu))
     earlier = [int(place) for place in passes if int(blocks.start_ns[place]) < read_ns]
-    if not earlier or len(values) < 2:
+    if not earlier or largest.place < 1:
         raise UserError(
             "the recording has no activation before the largest one, so nothing shows that it is the right one"
         )
-    before = ExecutedBlocks(blocks.address[: earlier[-1]], blocks.start_ns[: earlier[-1]], 0, 0)
-    before_ns, _ = kernel_clock_reading(before, symbols)
-    apart_ns = read_ns - before_ns - int(values[-1] - values[-2])
-    if abs(apart_ns - record.series[-1].period_ns) > SAME_TIME_NS:
+    before_ns, _ = kernel_clock_reading(blocks.until(earlier[-1]), symbols)
+    longer_ns = int(largest.values[largest.place] - largest.values[largest.place - 1])
+    apart_ns = read_ns - before_ns - longer_ns
+    if abs(apart_ns - largest.period_ns) > SAME_TIME_NS:
         raise UserError(f"two activations are {apart_ns} ns apart, so the recording is of other ones than the record")
     return read_ns, reading_ns
 
@@ -216,47 +286,82 @@ class WantedRecordings:
     """What the plugin shall record: up to each of these passes of the mark, from ``before`` passes earlier on.
 
     ``passes``: in increasing order, from 0 on. ``room``: for so many blocks in each recording; others are dropped.
+    ``cpu``: count only the passes on this processor; None counts all.
     """
 
     mark: int
     passes: tuple[int, ...]
     before: int
     room: int
+    cpu: int | None = None
 
     def words(self, plugin: Path, file: Path) -> str:
         """As QEMU takes them."""
         passes = "+".join(map(str, self.passes))
         told = {"mark": f"{self.mark:x}", "pass": passes, "before": self.before, "blocks": self.room, "out": file}
+        if self.cpu is not None:
+            told["cpu"] = self.cpu
         return ",".join((str(plugin), *(f"{name}={value}" for name, value in told.items())))
 
 
-def recorded_blocks(cell: GuestCell, folder: Path, mark: int, passes: int, latency_ns: int) -> ExecutedBlocks:
-    """Run the cell again with the plugin, and return what it recorded up to this pass of the mark."""
+def recording_up_to(mark: int, passes: int, latency_ns: int, cpu: int | None = None) -> WantedRecordings:
+    """The recording up to this pass of the mark, of a latency. ``cpu``: as in ``WantedRecordings``."""
     room = min(max(LEAST_BLOCKS, latency_ns), MOST_BLOCKS)
-    (blocks,) = recordings(cell, folder, WantedRecordings(mark, (passes,), ACTIVATIONS_BEFORE, room))
+    return WantedRecordings(mark, (passes,), ACTIVATIONS_BEFORE, room, cpu)
+
+
+def recorded_blocks(cell: GuestCell, folder: Path, wanted: WantedRecordings) -> ExecutedBlocks:
+    """Run the cell again with the plugin, and return its only recording. The errors are those of ``recordings``."""
+    (blocks,) = recordings(cell, folder, wanted)
     return blocks
 
 
 def recordings(cell: GuestCell, folder: Path, wanted: WantedRecordings) -> Iterator[ExecutedBlocks]:
     """Run the cell again with the plugin, and give one recording after another, because each has millions of blocks.
 
-    TargetError if the second run has another record than the first, or if a recording is missing.
+    TargetError if the second run has another record than the first, or if a recording is missing. A guest with several
+    processors gets MOST_RUNS, because on a busy host not all of its runs give the same bytes (``measure_guest_cell``).
     """
-    timeout_s = BOOT_TIMEOUT_S + 2 * SLOWEST_GUEST_RATIO * cell.setting.virtual_ns(cell.shift) / 1e9
     plugin = build_plugin()
+    runs = MOST_RUNS if cell.system.machine.takes_turns else 1
     with scratch_folder() as scratch:
-        file = scratch / "blocks"
-        words = ("-plugin", wanted.words(plugin, file))
-        run_job(cell.system.machine, cell.job(), scratch / "out", timeout_s, words)
-        again, first = (place / run_folder.RECORD_NAME for place in (scratch / "out", folder))
-        if again.read_bytes() != first.read_bytes():
-            raise TargetError(f"{cell.name}: the second run gave another record than the first, so it explains nothing")
+        for run in range(runs):
+            file = scratch / str(run) / "blocks"
+            if _runs_alike(cell, folder, ("-plugin", wanted.words(plugin, file)), file.parent):
+                break
+            shutil.rmtree(file.parent)
+        else:
+            again = "the second run" if runs == 1 else f"each of {runs} further runs"
+            raise TargetError(f"{cell.name}: {again} gave another record than the first, so it explains nothing")
         for number in wanted.passes:
             recording = file.with_name(f"{file.name}.{number}")
             if not recording.exists():
                 raise TargetError(f"{cell.name}: the plugin recorded nothing; is the disk full?")
             yield executed_code.parse_blocks(recording.read_bytes())
             recording.unlink()
+
+
+def _runs_alike(cell: GuestCell, folder: Path, plugin: Sequence[str], scratch: Path) -> bool:
+    """Run the cell again. Whether it has the same record as the run in the folder."""
+    timeout_s = BOOT_TIMEOUT_S + 2 * SLOWEST_GUEST_RATIO * cell.setting.virtual_ns(cell.shift) / 1e9
+    scratch.mkdir()
+    with _plugin_refused_plainly(cell):
+        run_job(cell.system.machine, cell.job(), scratch / "out", timeout_s, plugin)
+    again, first = (place / run_folder.RECORD_NAME for place in (scratch / "out", folder))
+    return again.read_bytes() == first.read_bytes()
+
+
+@contextmanager
+def _plugin_refused_plainly(cell: GuestCell) -> Iterator[None]:
+    try:
+        yield
+    except TargetError as error:
+        if "plugin" not in str(error):
+            raise
+        raise UserError(
+            f"{cell.name}: {emulator_path(cell.system.machine)} does not take the plugin that records instructions: "
+            f"take another QEMU (--qemu); it says: {str(error).rpartition(': ')[2]}"
+        ) from error
 
 
 def build_plugin() -> Path:
@@ -274,11 +379,12 @@ def kernel_clock_reading(blocks: ExecutedBlocks, symbols: Symbols) -> tuple[int,
         raise UserError(f"the guest's kernel does not tell where {KERNEL_CLOCK}() is, which reads its clock")
     place = symbols.names.index(KERNEL_CLOCK)
     low, high = symbols.addresses[place], symbols.addresses[place + 1]
-    found = np.flatnonzero((blocks.address >= np.uint64(low)) & (blocks.address < np.uint64(high)))
+    inside = (blocks.address >= np.uint64(low)) & (blocks.address < np.uint64(high))
+    found = np.flatnonzero(inside & blocks.on_cpu(blocks.end_cpu))
     if not len(found):
         raise UserError("the kernel did not read its clock in the recording")
     last = int(found[-1])
-    end_ns = int(blocks.start_ns[last + 1]) if last + 1 < len(blocks.start_ns) else blocks.end_ns
+    end_ns = int(blocks.ends_ns[last])
     return end_ns, end_ns - int(blocks.start_ns[last])
 
 
@@ -288,99 +394,44 @@ def clock_reading(blocks: ExecutedBlocks, kernel: int, low: int, high: int) -> t
     The C library reads the clock in a page of the kernel's (vDSO), outside of the agent's code (``low`` to ``high``).
     Without such a page it asks the kernel: then the reading lies somewhere before the return from there.
     """
-    ends_ns = np.append(blocks.start_ns[1:], blocks.end_ns)
+    ends_ns, own = blocks.ends_ns, blocks.on_cpu(blocks.end_cpu)
     inside = (blocks.address >= low) & (blocks.address < high)
     in_kernel = blocks.address >= np.uint64(kernel)
-    last_kernel = int(np.flatnonzero(in_kernel)[-1]) if in_kernel.any() else -1
-    page = np.flatnonzero(~inside & ~in_kernel)
+    kernels = np.flatnonzero(in_kernel & own)
+    last_kernel = int(kernels[-1]) if len(kernels) else -1
+    page = np.flatnonzero(~inside & ~in_kernel & own)
     if len(page) and page[-1] > last_kernel:
         at = int(page[-1])
-        return int(ends_ns[at]), int(ends_ns[at] - blocks.start_ns[at])
+        return int(ends_ns[at]), int(ends_ns[at] - blocks.start_ns[at]) + _turns_in_last_run_ns(blocks, own, page)
     returned_ns = int(ends_ns[last_kernel]) if last_kernel >= 0 else blocks.end_ns
     return returned_ns, blocks.end_ns - returned_ns
 
 
-def divide_latency(
-    spans: Sequence[FunctionSpan], symbols: Symbols, due_ns: int
-) -> tuple[tuple[ExecutedPhase, ...], int | None, tuple[str, ...]]:
-    """The phases of a latency; when a switch of tasks was asked for; and the functions through which it came.
+def count_error_ns(
+    blocks: ExecutedBlocks, kernel: int, marks: Mapping[str, int], largest: LargestActivation
+) -> int | None:
+    """By how much the instructions between the last two activations differ from the time between them in the record.
 
-    ``spans``: all functions from the due time to the reading of the clock, without a hole.
+    None if the recording has only one of them, or if their due times are not one period apart. A block that an
+    exception ends early is counted whole, so that there are too many. ``marks``: as ``agent_marks`` gives them.
     """
-    switched = _switched(spans, symbols)
-    phases = tuple(_phase(name, spans, due_ns, *bounds) for name, *bounds in phase_bounds(spans, symbols, due_ns))
-    if switched is None:
-        return phases, None, ()
-    before, came, woken = switched
-    came_ns = came.start_ns if came else before[-1].start_ns
-    return phases, _marked_ns(within(before, due_ns, came_ns), woken, due_ns), _callers(came)
-
-
-def phase_bounds(spans: Sequence[FunctionSpan], symbols: Symbols, due_ns: int) -> list[tuple[str, int, int]]:
-    """The name of each phase of a latency, and from when to when it lasts. spans: as for ``divide_latency``."""
-    end_ns = spans[-1].end_ns
-    switched = _switched(spans, symbols)
-    if switched is None:
-        return [(WITHOUT_SWITCH, due_ns, end_ns)]
-    before, came, woken = switched
-    came_ns = came.start_ns if came else before[-1].start_ns
-    ends = [*_ends_before_wake_up(before, woken), (BEFORE_SCHEDULER, came_ns), (AFTER_SCHEDULER, end_ns)]
-    starts_ns = [due_ns, *(stop_ns for _, stop_ns in ends)]
-    return [(name, start_ns, stop_ns) for start_ns, (name, stop_ns) in zip(starts_ns, ends, strict=False)]
-
-
-def is_scheduler(name: str) -> bool:
-    """Whether a function is the scheduler, or a part that the compiler made of it."""
-    return name.partition(".")[0] == SCHEDULER
-
-
-_Switch = tuple[list[FunctionSpan], FunctionSpan | None, FunctionSpan | None]
-
-
-def _switched(spans: Sequence[FunctionSpan], symbols: Symbols) -> _Switch | None:
-    """The spans up to the last switch of tasks, where the scheduler came for it, and where a task was woken before."""
-    switched = last_begun(spans, lambda name: name == symbols.task_switch)
-    if switched is None:
+    passes = np.flatnonzero((blocks.address == np.uint64(marks[MARK])) & blocks.on_cpu(blocks.end_cpu))
+    if not len(passes) or largest.place < 1 or not largest.on_grid:
         return None
-    before = [span for span in spans if span.start_ns <= switched.start_ns]
-    came = last_begun(before, is_scheduler)
-    came_ns = came.start_ns if came else switched.start_ns
-    return before, came, last_begun([span for span in before if span.start_ns < came_ns], _is_enqueue)
+    code = (kernel, marks["from"], marks["to"])
+    read_ns, before_ns = (clock_reading(each, *code)[0] for each in (blocks, blocks.until(int(passes[-1]))))
+    longer_ns = int(largest.values[largest.place] - largest.values[largest.place - 1])
+    apart_ns = read_ns - before_ns - longer_ns
+    return apart_ns - largest.period_ns * round(apart_ns / largest.period_ns)
 
 
-def _marked_ns(before: Sequence[FunctionSpan], woken: FunctionSpan | None, due_ns: int) -> int | None:
-    """When a switch of tasks was asked for after the wake-up, from the due time on."""
-    marked = last_begun(before, _is_mark_for_switch)
-    return marked.start_ns - due_ns if marked and woken and marked.start_ns >= woken.start_ns else None
+def _turns_in_last_run_ns(blocks: ExecutedBlocks, own: NDArray[np.bool_], page: NDArray[np.intp]) -> int:
+    """Turns of other processors within the last blocks in the page: the clock was read before or after them.
 
-
-def _is_enqueue(name: str) -> bool:
-    """Whether a function puts a real-time task on the queue of those that can run (kernel/sched/rt.c, deadline.c)."""
-    return name in ("enqueue_task_rt", "enqueue_task_dl")
-
-
-def _is_mark_for_switch(name: str) -> bool:
-    return name.lstrip("_").startswith("resched_curr")
-
-
-def _ends_before_wake_up(before: Sequence[FunctionSpan], woken: FunctionSpan | None) -> Iterator[tuple[str, int]]:
-    if woken is None:
-        return
-    entered = next(filter(is_interrupt, reversed(woken.call.stack())), "")
-    earlier = [span for span in before if span.start_ns <= woken.start_ns]
-    interrupt = last_begun(earlier, lambda name: name == entered)
-    if interrupt is None:
-        yield BEFORE_WAKE_UP, woken.start_ns
-        return
-    yield BEFORE_INTERRUPT, interrupt.start_ns
-    yield IN_INTERRUPT, woken.start_ns
-
-
-def _callers(came: FunctionSpan | None) -> tuple[str, ...]:
-    return came.call.stack()[:-1] if came else ()
-
-
-def _phase(name: str, spans: Sequence[FunctionSpan], due_ns: int, start_ns: int, stop_ns: int) -> ExecutedPhase:
-    inside = within(spans, start_ns, stop_ns)
-    longest = list(executed_code.time_by_function(inside).items())[:SHOWN_FUNCTIONS]
-    return ExecutedPhase(name, start_ns - due_ns, stop_ns - start_ns, executed_code.main_path(inside), tuple(longest))
+    ``own``: which blocks are of the measured processor. ``page``: the places of those in the page.
+    """
+    place_among_own = np.cumsum(own)[page]
+    breaks = np.flatnonzero(np.diff(place_among_own) != 1)
+    first, last = int(page[breaks[-1] + 1] if len(breaks) else page[0]), int(page[-1])
+    lengths_ns = (blocks.ends_ns - blocks.start_ns)[first : last + 1]
+    return int(lengths_ns[~own[first : last + 1]].sum())

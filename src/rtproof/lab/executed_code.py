@@ -4,9 +4,12 @@
 In virtual time an instruction takes 1 ns, so a count of instructions is a time. A function that begins at its first
 address was called; any other change of the function is a return. That is enough to follow calls, interrupts and
 switches of tasks on every architecture, without a look at an instruction.
+
+Several processors take turns, so their blocks have one order. Calls are followed on each processor by itself.
 """
 
 import bisect
+import itertools
 import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,11 +22,15 @@ from rtproof.core.errors import UserError
 from rtproof.summary.trace_text import is_interrupt
 
 BLOCKS_MAGIC = b"RTPB"
-BLOCKS_VERSION = 1
+BLOCKS_VERSION = 2
+_CPU_SHIFT = 56
+"""The highest 8 bits of a place are the number of the processor; the others count instructions."""
 _HEAD = struct.Struct("=4sIQQ")
 IDLE_ADDRESS = (1 << 64) - 1
 IDLE = "idle"
 USER = "user code"
+SOAKER = "the soaker"
+"""The program that keeps each processor of a guest busy (soaker/soaker.c). It stands for an idle processor."""
 ENTRY = "entry of the kernel"
 """The assembler code through which every way into and out of the kernel leads."""
 _ADDRESS = re.compile(r"[0-9a-f]{1,16}")
@@ -37,24 +44,46 @@ _THUNKS = ("__x86_indirect_thunk_", "__x86_return_thunk", "__SCT__", "srso_", "r
 class ExecutedBlocks:
     """What the recorder of instructions wrote: ``address`` and ``start_ns`` of each block, in order, and the end.
 
-    ``dropped``: how many earlier blocks it had no room for.
+    ``dropped``: how many earlier blocks it had no room for. ``cpu``: the processor of each block; empty if all are of
+    CPU 0. ``end_cpu``: the processor on which the recording ended.
     """
 
     address: NDArray[np.uint64]
     start_ns: NDArray[np.int64]
     end_ns: int
     dropped: int
+    cpu: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
+    end_cpu: int = 0
+
+    @property
+    def ends_ns(self) -> NDArray[np.int64]:
+        """When each block ended."""
+        return np.append(self.start_ns[1:], np.int64(self.end_ns))
+
+    def on_cpu(self, cpu: int) -> NDArray[np.bool_]:
+        """Which of the blocks this processor ran."""
+        return self.cpu == cpu if len(self.cpu) else np.full(len(self.address), cpu == 0)
+
+    def until(self, place: int) -> "ExecutedBlocks":
+        """The blocks before this one, up to its beginning."""
+        cpu = int(self.cpu[place]) if len(self.cpu) else 0
+        end_ns = int(self.start_ns[place])
+        return ExecutedBlocks(self.address[:place], self.start_ns[:place], end_ns, self.dropped, self.cpu[:place], cpu)
 
 
 def parse_blocks(data: bytes) -> ExecutedBlocks:
     """The blocks of a file of the recorder. UserError if the file is none or is not whole."""
     if len(data) < _HEAD.size or (len(data) - _HEAD.size) % 16:
         raise UserError("the recording of the executed code is not whole")
-    magic, version, dropped, end_ns = _HEAD.unpack_from(data)
+    magic, version, dropped, end = _HEAD.unpack_from(data)
     if magic != BLOCKS_MAGIC or version != BLOCKS_VERSION:
         raise UserError("this is no recording of executed code, or one of another version")
     rows = np.frombuffer(data, np.uint64, offset=_HEAD.size).reshape(-1, 2)
-    return ExecutedBlocks(rows[:, 0], rows[:, 1].astype(np.int64), end_ns, dropped)
+    places = np.append(rows[:, 1], np.uint64(end))
+    cpus = (places >> np.uint64(_CPU_SHIFT)).astype(np.uint8)
+    counts = (places & np.uint64((1 << _CPU_SHIFT) - 1)).astype(np.int64)
+    several = cpus[:-1] if cpus.any() else cpus[:0]
+    return ExecutedBlocks(rows[:, 0], counts[:-1], int(counts[-1]), dropped, several, int(cpus[-1]))
 
 
 @dataclass(frozen=True)
@@ -62,7 +91,8 @@ class Symbols:
     """Where functions begin, in increasing order of ``addresses``. Code from ``kernel`` on is the kernel's.
 
     ``entry_text``: the addresses of the kernel's code of entry, from and to. ``task_switch``: the function that changes
-    from the stack of one task to that of another; "" if the kernel has none that is known.
+    from the stack of one task to that of another; "" if the kernel has none that is known. ``soaker``: the addresses of
+    the loop of the soaker, from and to.
     """
 
     addresses: tuple[int, ...]
@@ -70,6 +100,7 @@ class Symbols:
     kernel: int
     entry_text: tuple[int, int] = (0, 0)
     task_switch: str = ""
+    soaker: tuple[int, int] = (0, 0)
 
     def at(self, address: int) -> tuple[str, bool]:
         """The name of the function that an address belongs to, and whether the function begins there."""
@@ -78,7 +109,7 @@ class Symbols:
         place = bisect.bisect_right(self.addresses, address) - 1
         begins = place >= 0 and self.addresses[place] == address
         if address < self.kernel:
-            return USER, False
+            return SOAKER if self.soaker[0] <= address < self.soaker[1] else USER, False
         name = self.names[place] if place >= 0 else USER
         low, high = self.entry_text
         if low <= address < high and not is_interrupt(name):
@@ -113,25 +144,31 @@ class CalledFunction:
     name: str
     parent: "CalledFunction | None" = None
 
+    def callers(self) -> "Iterator[CalledFunction]":
+        """The calls around this one, from the innermost outwards."""
+        node = self.parent
+        while node is not None:
+            yield node
+            node = node.parent
+
     def stack(self) -> tuple[str, ...]:
         """The names from the outermost function to this one, without the compiler's thunks."""
-        found: list[str] = []
-        node: CalledFunction | None = self
-        while node is not None:
-            if not node.name.startswith(_THUNKS):
-                found.append(node.name)
-            node = node.parent
-        return tuple(reversed(found))
+        names = [call.name for call in (self, *self.callers()) if not call.name.startswith(_THUNKS)]
+        return tuple(reversed(names))
 
 
 @dataclass(frozen=True)
 class FunctionSpan:
-    """A time in which one function ran without a change. ``began``: it begins with the function's first address."""
+    """A time in which one function ran without a change. ``began``: it begins with the function's first address.
+
+    ``cpu``: the processor that ran it. Its function goes on in another span after the turn of another processor.
+    """
 
     start_ns: int
     end_ns: int
     call: CalledFunction
     began: bool
+    cpu: int = 0
 
     @property
     def name(self) -> str:
@@ -139,27 +176,37 @@ class FunctionSpan:
 
 
 def function_spans(blocks: ExecutedBlocks, symbols: Symbols) -> list[FunctionSpan]:
-    """The spans of all functions in their order, each with the stack of its callers."""
-    follower = _StackFollower(symbols.task_switch)
-    changes = list(_changes(blocks, symbols))
-    ends = [start_ns for start_ns, _, _ in changes[1:]] + [blocks.end_ns]
+    """The spans of all functions on all processors in their order, each with the stack of its callers."""
+    parked: list[list[CalledFunction]] = []
+    followers: dict[int, _StackFollower] = {}
+    begun: list[tuple[int, CalledFunction, bool, int]] = []
+    for start_ns, cpu, name, began in _changes(blocks, symbols):
+        follower = followers.get(cpu)
+        if follower is None:
+            follower = followers[cpu] = _StackFollower(symbols.task_switch, parked)
+        begun.append((start_ns, *follower.go_on(name, began), cpu))
+    ends = [start_ns for start_ns, *_ in begun[1:]] + [blocks.end_ns]
     return [
-        FunctionSpan(start_ns, end_ns, follower.enter(name, began), began)
-        for (start_ns, name, began), end_ns in zip(changes, ends, strict=True)
+        FunctionSpan(start_ns, end_ns, call, began, cpu)
+        for (start_ns, call, began, cpu), end_ns in zip(begun, ends, strict=True)
     ]
 
 
-def _changes(blocks: ExecutedBlocks, symbols: Symbols) -> Iterator[tuple[int, str, bool]]:
-    """Each time at which another function begins to run, its name, and whether it begins at its first address."""
+def _changes(blocks: ExecutedBlocks, symbols: Symbols) -> Iterator[tuple[int, int, str, bool]]:
+    """Each time at which another function or processor begins to run: the time, the processor, the function's name.
+
+    The last is whether it begins at its first address.
+    """
     known: dict[int, tuple[str, bool]] = {}
-    last = ""
-    for address, start_ns in zip(blocks.address.tolist(), blocks.start_ns.tolist(), strict=True):
+    last, last_cpu = "", 0
+    cpus = blocks.cpu.tolist() or itertools.repeat(0, len(blocks.address))
+    for address, start_ns, cpu in zip(blocks.address.tolist(), blocks.start_ns.tolist(), cpus, strict=True):
         place = known.get(address)
         if place is None:
             place = known[address] = symbols.at(address)
-        if place[0] != last:
-            last = place[0]
-            yield start_ns, *place
+        if place[0] != last or cpu != last_cpu:
+            last, last_cpu = place[0], cpu
+            yield start_ns, cpu, *place
 
 
 MOST_PARKED = 256
@@ -169,18 +216,27 @@ LEAST_RETURNS = 3
 
 @dataclass
 class _StackFollower:
-    """Follows calls and returns. ``stack``: the calls that are open, the outermost first; empty at the beginning.
+    """Follows calls and returns on one processor. ``stack``: the calls that are open, the outermost first.
 
-    ``parked``: the stacks of tasks that were switched out. ``returned``: the functions whose callers were not seen, to
-    which the present task has returned since it was switched in. ``joined``: the outermost function that this task was
-    seen in, once its callers were taken from a parked stack.
+    ``parked``: the stacks of tasks that were switched out, on any processor, because another one may go on with them.
+    ``returned``: the functions whose callers were not seen, to which the present task has returned since it was
+    switched in. ``joined``: the outermost function that this task was seen in, once its callers were taken from a
+    parked stack. ``last``: the call that ran last; None at the beginning.
     """
 
     task_switch: str
+    parked: list[list[CalledFunction]]
     stack: list[CalledFunction] = field(default_factory=list)
-    parked: list[list[CalledFunction]] = field(default_factory=list)
     returned: list[str] = field(default_factory=list)
     joined: CalledFunction | None = None
+    last: CalledFunction | None = None
+
+    def go_on(self, name: str, began: bool) -> tuple[CalledFunction, bool]:
+        """The call that runs now, and whether it began now. It may be the one before the turn of another processor."""
+        if self.last is None or self.last.name != name:
+            self.last = self.enter(name, began)
+            return self.last, began
+        return self.last, False
 
     def enter(self, name: str, began: bool) -> CalledFunction:
         if began:
@@ -194,7 +250,8 @@ class _StackFollower:
 
     def _switch(self) -> None:
         """Another task goes on, on a stack of its own."""
-        self.parked = [*self.parked[1 - MOST_PARKED :], self.stack[:-1]]
+        del self.parked[: 1 - MOST_PARKED]
+        self.parked.append(self.stack[:-1])
         self.stack, self.returned, self.joined = [], [], None
 
     def _call(self, name: str) -> None:
@@ -212,7 +269,7 @@ class _StackFollower:
             self._return_outwards(name)
 
     def _has_all_callers(self, name: str) -> bool:
-        return bool(self.stack) and (self.stack[0].name in (USER, IDLE) or name in (ENTRY, IDLE))
+        return bool(self.stack) and (self.stack[0].name in (USER, SOAKER, IDLE) or name in (ENTRY, IDLE))
 
     def _return_outwards(self, name: str) -> None:
         """Return to a function that was called before it could be seen. A parked stack that does not fit is dropped."""
@@ -286,10 +343,20 @@ def main_path(spans: Sequence[FunctionSpan], least_share: float = 0.5) -> tuple[
 def within(spans: Iterable[FunctionSpan], start_ns: int, end_ns: int) -> list[FunctionSpan]:
     """The spans, cut to a window."""
     return [
-        FunctionSpan(max(span.start_ns, start_ns), min(span.end_ns, end_ns), span.call, span.began)
+        FunctionSpan(max(span.start_ns, start_ns), min(span.end_ns, end_ns), span.call, span.began, span.cpu)
         for span in spans
         if span.start_ns < end_ns and span.end_ns > start_ns
     ]
+
+
+def of_cpu(spans: Iterable[FunctionSpan], cpu: int) -> list[FunctionSpan]:
+    """The spans of one processor."""
+    return [span for span in spans if span.cpu == cpu]
+
+
+def length_ns(spans: Iterable[FunctionSpan]) -> int:
+    """Nanoseconds of all spans together."""
+    return sum(span.end_ns - span.start_ns for span in spans)
 
 
 def last_begun(spans: Sequence[FunctionSpan], fits: Callable[[str], bool]) -> FunctionSpan | None:

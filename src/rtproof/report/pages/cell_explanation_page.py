@@ -2,24 +2,28 @@
 """Why the largest latency of a cell was so large: a sentence, a table of the phases, and the functions that ran."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
 import msgspec
 
 from rtproof.core.phrases import quantity, value
-from rtproof.lab.cell_explanation import (
+from rtproof.lab.cell_explanation import CellExplanation
+from rtproof.lab.executed_code import ENTRY, IDLE, SOAKER, USER
+from rtproof.lab.kernel_comparison import VIRTUAL_TIME
+from rtproof.lab.latency_phases import (
     AFTER_SCHEDULER,
+    AFTER_TAKING,
     BEFORE_INTERRUPT,
     BEFORE_SCHEDULER,
+    BEFORE_SENDING,
+    BEFORE_TAKING,
     IN_INTERRUPT,
+    IN_SENT_INTERRUPT,
     SCHEDULER,
-    CellExplanation,
     ExecutedPhase,
 )
-from rtproof.lab.executed_code import ENTRY, IDLE, USER
-from rtproof.lab.kernel_comparison import VIRTUAL_TIME
 from rtproof.report.blocks import Block, Section, Table, Text
 from rtproof.summary.trace_text import is_interrupt
 
@@ -37,7 +41,8 @@ def first_cause(found: CellExplanation) -> str:
     """The longest phase in words, with the part of the kernel in which it was spent."""
     phase = found.longest
     words = _words_of(phase)
-    places = [*_places(phase), *(name for name, _ in phase.functions[:1])]
+    functions = () if _is_of_others(phase) else phase.functions[:1]
+    places = [*_places(phase), *(name for name, _ in functions)]
     return f"{words}: {', '.join(dict.fromkeys(places))}" if places else words
 
 
@@ -49,20 +54,41 @@ def _own_path(phase: ExecutedPhase) -> tuple[str, ...]:
 
 
 def _words_of(phase: ExecutedPhase) -> str:
+    if _is_of_others(phase):
+        return f"turns of other processors {phase.name}"
     interrupted = any(map(is_interrupt, _own_path(phase)))
-    if phase.name == BEFORE_INTERRUPT:
+    if phase.name in (BEFORE_INTERRUPT, BEFORE_TAKING):
         return "another interrupt first" if interrupted else "interrupts off"
     if phase.name == AFTER_SCHEDULER:
         return "an interrupt after the switch" if interrupted else "switch and return"
-    return {IN_INTERRUPT: "other work in the timer's interrupt", BEFORE_SCHEDULER: "no switch"}.get(
-        phase.name, phase.name
-    )
+    return _WORDS.get(phase.name, phase.name)
+
+
+_WORDS = {
+    IN_INTERRUPT: "other work in the timer's interrupt",
+    IN_SENT_INTERRUPT: "other work in the other processor's interrupt",
+    BEFORE_SENDING: "the wake-up on the other processor",
+    BEFORE_SCHEDULER: "no switch",
+    AFTER_TAKING: "no switch",
+}
+_MOST_OWN_SHARE = 0.1
+"""A phase with a smaller share of instructions of its own processor is not explained by those instructions."""
+
+
+def _is_of_others(phase: ExecutedPhase) -> bool:
+    """Whether a phase was spent in turns of other processors. Programs cannot keep an interrupt away."""
+    if not phase.others_ns:
+        return False
+    in_program = phase.name in (BEFORE_INTERRUPT, BEFORE_TAKING) and phase.path[-1:] in ((USER,), (SOAKER,), ())
+    return in_program or phase.own_ns < _MOST_OWN_SHARE * phase.length_ns
 
 
 def _places(phase: ExecutedPhase) -> list[str]:
     """Where in the kernel a phase was spent: a system call, a softirq, a kernel thread, or an interrupt."""
     path = _own_path(phase)
-    if phase.name in (IN_INTERRUPT, AFTER_SCHEDULER):
+    if _is_of_others(phase):
+        return []
+    if phase.name in (IN_INTERRUPT, IN_SENT_INTERRUPT, AFTER_SCHEDULER):
         return [name for name in path if is_interrupt(name)][-1:]
     calls = [f"{match[1] or match[2]}()" for match in map(_SYSTEM_CALL.match, path) if match]
     softirqs = [f"softirq {name}" for name in _called_by(_SOFTIRQ, path)]
@@ -78,22 +104,77 @@ def explanation_sections(found: CellExplanation) -> list[Section]:
     phase = found.longest
     share = f"{100 * phase.length_ns / found.latency_ns:.1f} %" if found.latency_ns else "all"
     cause = first_cause(found)
-    headline = f"{value(found.latency_ns)}: {share} of it {phase.name}. {cause[0].upper()}{cause[1:]}."
-    blocks: list[Block] = [Text(tuple(_notes(found)), headline=headline), _phase_table(found)]
+    where = f", on CPU {phase.cpu}" if found.cpus_count > 1 else ""
+    headline = f"{value(found.latency_ns)}: {share} of it {phase.name}{where}. {cause[0].upper()}{cause[1:]}."
+    tables = [_phase_table(found)] if found.cpus_count == 1 else _tables_of_turns(found)
+    blocks: list[Block] = [Text(tuple(_notes(found)), headline=headline), *tables]
     blocks += [_function_table(each) for each in found.phases if each is phase]
     return [Section("explanation", f"Why {found.cell} was late", tuple(blocks))]
 
 
 def _notes(found: CellExplanation) -> list[str]:
     place = f"activation {found.activation + 1:,} of {found.activations_count:,} that ran"
-    notes = [f"This is the largest latency of the cell: {place}. {VIRTUAL_TIME}"]
+    where = f" on CPU {found.cpu}" if found.cpus_count > 1 else ""
+    notes = [f"This is the largest latency of the cell: {place}{where}. {VIRTUAL_TIME}", *_notes_of_turns(found)]
     if found.scheduled_by:
         marked = "" if found.marked_ns is None else f" was asked for {value(found.marked_ns)} after the due time, and"
         notes.append(f"The switch to the measuring thread{marked} came through {_path(found.scheduled_by)}.")
-    notes.append(f"The clock was read within {quantity(found.reading_ns, 'instruction')}: no phase is known better.")
+    notes.append(f"The clock was read within {_certainty(found)}: no phase is known better.")
     if found.idle:
         notes.append("The processor waited within this latency, so instructions do not tell all of the time.")
     return notes
+
+
+def _certainty(found: CellExplanation) -> str:
+    reading = quantity(found.reading_ns, "instruction")
+    if found.count_error_ns is None or not found.soaked:
+        return reading
+    differing = f"differ by {value(abs(found.count_error_ns))}"
+    return f"{reading}, and the instructions since the activation before and their time in the record {differing}"
+
+
+def _notes_of_turns(found: CellExplanation) -> Iterator[str]:
+    """What only a guest with several processors needs to be told."""
+    if found.cpus_count == 1:
+        return
+    yield (
+        f"{value(found.own_ns)} of it were instructions of the processor that each phase names. In the other "
+        f"{value(found.others_ns)} other processors had their turns, which on real hardware take no time from it."
+    )
+    if found.woken_from is not None:
+        yield f"The thread was woken from CPU {found.woken_from}, which sent CPU {found.cpu} an interrupt for it."
+    if any(name == SOAKER for phase in found.phases for name, _ in phase.functions):
+        yield f"{SOAKER[0].upper()}{SOAKER[1:]} runs where nothing else does. It stands for an idle processor."
+    if not found.soaked:
+        yield "There were no soakers. While all processors waited, time passed that no instruction tells."
+    yield (
+        "What another processor did in its turns is told only until it had woken the thread. If this one waited for a "
+        "lock that another one held, the wait shows here, and what its holder did does not."
+    )
+
+
+def _tables_of_turns(found: CellExplanation) -> list[Table]:
+    """The phases with their instructions and turns, and where each was spent: one table would be too wide."""
+    rows = tuple(
+        (
+            phase.name,
+            f"{phase.cpu}",
+            f"{phase.start_ns:,}",
+            f"{phase.length_ns:,}",
+            f"{100 * phase.length_ns / max(found.latency_ns, 1):.1f}",
+            f"{phase.own_ns:,}",
+            f"{phase.others_ns:,}",
+        )
+        for phase in found.phases
+    )
+    whole = f"{found.latency_ns:,}", "100.0", f"{found.own_ns:,}", f"{found.others_ns:,}"
+    header = ("phase", "CPU", "from [ns]", "length [ns]", "share [%]", "this CPU [ns]", "turns of others [ns]")
+    caption = "From the due time to the reading of the clock"
+    places = tuple((phase.name, f"{phase.cpu}", _path(_from_interrupt(phase))) for phase in found.phases)
+    return [
+        Table(caption, header, (*rows, ("whole latency", "", "", *whole)), (1, 2, 3, 4, 5, 6)),
+        Table("Where this CPU spent most of each phase", ("phase", "CPU", "functions"), places, (1,)),
+    ]
 
 
 def _phase_table(found: CellExplanation) -> Table:
@@ -115,12 +196,14 @@ def _phase_table(found: CellExplanation) -> Table:
 def _from_interrupt(phase: ExecutedPhase) -> tuple[str, ...]:
     """The stack of a phase; of one in an interrupt, without what the interrupt hit."""
     places = [place for place, name in enumerate(phase.path) if is_interrupt(name)]
-    return phase.path[places[-1] :] if places and phase.name == IN_INTERRUPT else phase.path
+    in_interrupt = phase.name in (IN_INTERRUPT, IN_SENT_INTERRUPT)
+    return phase.path[places[-1] :] if places and in_interrupt else phase.path
 
 
 def _function_table(phase: ExecutedPhase) -> Table:
-    rows = tuple((name, f"{ns:,}", f"{100 * ns / max(phase.length_ns, 1):.1f}") for name, ns in phase.functions)
-    caption = f"Functions that ran longest {phase.name}, without what they called"
+    rows = tuple((name, f"{ns:,}", f"{100 * ns / max(phase.own_ns, 1):.1f}") for name, ns in phase.functions)
+    whole = f" (CPU {phase.cpu}, shares of its {phase.own_ns:,} ns)" if phase.others_ns else ""
+    caption = f"Functions that ran longest {phase.name}, without what they called{whole}"
     return Table(caption, ("function", "time [ns]", "share [%]"), rows, (1, 2))
 
 
@@ -165,7 +248,8 @@ def encode_explanation(found: CellExplanation, command: str) -> bytes:
 
 
 def explanation_dict(found: CellExplanation) -> dict[str, Any]:
-    """The explanation as plain data for JSON."""
+    """The explanation as plain data for JSON. Only a guest with several processors has the keys about their turns."""
+    several = found.cpus_count > 1
     return {
         "cell": found.cell,
         "latency_ns": found.latency_ns,
@@ -174,6 +258,7 @@ def explanation_dict(found: CellExplanation) -> dict[str, Any]:
         "activations_count": found.activations_count,
         "reading_ns": found.reading_ns,
         "idle": found.idle,
+        **_turns_dict(found),
         "marked_ns": found.marked_ns,
         "scheduled_by": list(found.scheduled_by),
         "phases": [
@@ -181,9 +266,24 @@ def explanation_dict(found: CellExplanation) -> dict[str, Any]:
                 "name": phase.name,
                 "start_ns": phase.start_ns,
                 "length_ns": phase.length_ns,
+                **({"cpu": phase.cpu, "own_ns": phase.own_ns, "others_ns": phase.others_ns} if several else {}),
                 "path": list(phase.path),
                 "functions": [{"name": name, "time_ns": ns} for name, ns in phase.functions],
             }
             for phase in found.phases
         ],
+    }
+
+
+def _turns_dict(found: CellExplanation) -> dict[str, Any]:
+    if found.cpus_count == 1:
+        return {}
+    return {
+        "cpus_count": found.cpus_count,
+        "cpu": found.cpu,
+        "own_ns": found.own_ns,
+        "others_ns": found.others_ns,
+        "woken_from_cpu": found.woken_from,
+        "soaked": found.soaked,
+        "count_error_ns": found.count_error_ns,
     }

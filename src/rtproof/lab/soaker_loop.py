@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find the loop of the soaker in its program, so that its instructions can be told from those of other programs."""
+
+import struct
+
+SOAKER_NOPS = 16
+_NOPS = {62: (b"\x90",), 183: (b"\x1f\x20\x03\xd5",), 40: (b"\x00\xf0\x20\xe3", b"\x00\xbf")}
+"""The instruction that does nothing, by the machine's number in an ELF file: x86-64, ARM of 64 bits and of 32 bits."""
+_LONGEST_JUMP = 5
+
+
+def idle_loop(program: bytes) -> tuple[int, int]:
+    """The addresses of the soaker's loop, from and to, in its ELF file; twice 0 if there is none.
+
+    The loop is SOAKER_NOPS times the instruction that does nothing, and the jump back.
+    """
+    nops = _NOPS.get(int.from_bytes(program[18:20], "little"), ())
+    found = [(program.find(nop * SOAKER_NOPS), len(nop) * SOAKER_NOPS + _LONGEST_JUMP) for nop in nops]
+    for place, length in found:
+        start = _address_of(program, place) if place >= 0 else 0
+        if start:
+            return start, start + length
+    return 0, 0
+
+
+def _address_of(elf: bytes, place: int) -> int:
+    """The address of a byte of an ELF file when it runs; 0 if no part of it is loaded from there (elf.h)."""
+    is_64 = elf[4] == 2
+    heads = (struct.unpack_from("<Q", elf, 32), *struct.iter_unpack("<H", elf[54:58])) if is_64 else ()
+    heads = heads or (struct.unpack_from("<I", elf, 28), *struct.iter_unpack("<H", elf[42:46]))
+    (at,), (size,), (count,) = heads
+    for head in range(at, at + size * count, size):
+        form = "<II4Q" if is_64 else "<I4I"
+        kind, *fields = struct.unpack_from(form, elf, head)
+        offset, address, _, length = fields[1:] if is_64 else fields
+        if kind == PT_LOAD and offset <= place < offset + length:
+            return int(address + place - offset)
+    return 0
+
+
+PT_LOAD = 1
