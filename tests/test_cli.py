@@ -62,7 +62,7 @@ def test_the_version() -> None:
         (
             ["lab", "nope"],
             "rtproof: there is no command 'nope'; there are: cache, check, compare, explain, kernels, "
-            "module, profile, ten-ms, verify (see 'rtproof lab --help')\n",
+            "module, profile, qemu, ten-ms, verify (see 'rtproof lab --help')\n",
         ),
         (["show"], "rtproof: Missing argument 'RUN' (see 'rtproof show --help')\n"),
     ],
