@@ -100,16 +100,17 @@ def build_soaker(arch: str) -> Path:
 
 
 _SETTLE = b"/rtproof/guest settle"
-SETTLE_LONGER_S = 3
-"""A kernel with several processors still works on its boot for longer than the helper waits."""
 _RANDOM = b"dd if=/dev/random of=/dev/null bs=1 count=1 2>/dev/null"
 """A kernel makes its first random number in a second of work, which each job would wait for."""
 
 
-def init_script(longer: bool = False) -> bytes:
-    """The guest's first program, a script for BusyBox. ``longer``: for several processors, which settle longer."""
+def init_script(random_first: bool = False) -> bytes:
+    """The guest's first program, a script for BusyBox. ``random_first``: it makes the first random number as it boots.
+
+    Guests with one processor are left as they are, so that their figures stay the same.
+    """
     script = (source_folder("guest") / "init").read_bytes()
-    return script.replace(_SETTLE, b"%b\nsleep %d\n%b" % (_RANDOM, SETTLE_LONGER_S, _SETTLE)) if longer else script
+    return script.replace(_SETTLE, b"%b\n%b" % (_RANDOM, _SETTLE)) if random_first else script
 
 
 def find_busybox(arch: str) -> Path:
