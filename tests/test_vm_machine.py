@@ -22,6 +22,7 @@ from rtproof.vm.machine import (
     Machine,
     Mode,
     arch_of,
+    boot_pacer_arguments,
     check_turns,
     emulator_path,
     emulator_version,
@@ -253,6 +254,8 @@ def test_the_pacer_is_for_processors_that_take_turns(tmp_path: Path) -> None:
     assert words == "-netdev hubport,id=tick,hubid=0 -object filter-buffer,id=pace,netdev=tick,queue=rx,interval=7"
     assert pacer_arguments(replace(machine, cpus=1)) == ()
     assert pacer_arguments(replace(machine, mode=Mode.WALL_CLOCK)) == ()
+    assert "interval=1000" in " ".join(boot_pacer_arguments(machine))
+    assert boot_pacer_arguments(replace(machine, cpus=1)) == ()
 
 
 @pytest.fixture

@@ -154,9 +154,21 @@ def pacer_arguments(machine: "Machine") -> tuple[str, ...]:
     it is no part of a snapshot. Without it a turn lasts until the next timer of the guest (QEMU's sources,
     accel/tcg/tcg-accel-ops-icount.c and net/filter-buffer.c).
     """
-    if not machine.takes_turns:
-        return ()
-    paced = f"filter-buffer,id=pace,netdev=tick,queue=rx,interval={machine.pace_us}"
+    return _pacer(machine.pace_us) if machine.takes_turns else ()
+
+
+BOOT_PACE_US = 1000
+"""The pace of the boot, which short turns would make slow. A boot without any pace may hang: two processors that wait
+for each other with interrupts off take turns of 2 s, because no timer is near."""
+
+
+def boot_pacer_arguments(machine: "Machine") -> tuple[str, ...]:
+    """As ``pacer_arguments``, for the boot."""
+    return _pacer(BOOT_PACE_US) if machine.takes_turns else ()
+
+
+def _pacer(interval_us: int) -> tuple[str, ...]:
+    paced = f"filter-buffer,id=pace,netdev=tick,queue=rx,interval={interval_us}"
     return ("-netdev", "hubport,id=tick,hubid=0", "-object", paced)
 
 
@@ -299,7 +311,7 @@ class Machine:
 
         The pace and the soakers come after the boot, so one snapshot serves them all.
         """
-        arguments = "\n".join(qemu_arguments(self, Path("kernel"), accelerator="tcg"))
+        arguments = "\n".join([*qemu_arguments(self, Path("kernel"), accelerator="tcg"), *boot_pacer_arguments(self)])
         kernel = hashlib.sha256(kernel_file(self).read_bytes()).hexdigest()
         inside = hashlib.sha256(self.initramfs()).hexdigest()
         whole = "\n".join([emulator_version(self), arguments, kernel, inside])

@@ -24,6 +24,7 @@ from rtproof.vm.machine import (
     INITRD_FILE,
     MAIL_FILE,
     Machine,
+    boot_pacer_arguments,
     emulator_path,
     kernel_file,
     pacer_arguments,
@@ -272,8 +273,8 @@ def running_guest(
         stack.enter_context(ours)
         with theirs:
             monitor = ("-chardev", f"socket,id=qmp,fd={theirs.fileno()}", "-mon", "chardev=qmp,mode=control")
-            # A pacer would make the boot slow, and the snapshot does not depend on it.
-            go_on = ("-incoming", "fd:0", *pacer_arguments(machine)) if incoming else ()
+            resumed = ("-incoming", "fd:0", *pacer_arguments(machine))
+            go_on = resumed if incoming else boot_pacer_arguments(machine)
             command = [program, *arguments, *monitor, "-S", *go_on, *plugin]
             popen = _start(command, folder, theirs.fileno(), incoming)
         guest = Guest(popen, mailbox, Monitor(ours), folder)
