@@ -147,6 +147,11 @@ def check_turns(machine: "Machine") -> None:
     emulator_of(machine)
 
 
+_NO_HOST_TIMERS = ("-global", "migration.announce-rounds=0")
+"""After a snapshot is loaded, QEMU announces the guest to its network five times, at instants of the host's clock. A
+turn also ends at each of these instants (icount_get_limit), so the next turn would depend on the host."""
+
+
 def pacer_arguments(machine: "Machine") -> tuple[str, ...]:
     """Arguments of QEMU that end the turn of a processor after ``pace_us``; none for a machine without turns.
 
@@ -157,7 +162,7 @@ def pacer_arguments(machine: "Machine") -> tuple[str, ...]:
     if not machine.takes_turns:
         return ()
     paced = f"filter-buffer,id=pace,netdev=tick,queue=rx,interval={machine.pace_us}"
-    return ("-netdev", "hubport,id=tick,hubid=0", "-object", paced)
+    return ("-netdev", "hubport,id=tick,hubid=0", "-object", paced, *_NO_HOST_TIMERS)
 
 
 def kernel_file(machine: "Machine") -> Path:
