@@ -251,7 +251,8 @@ def test_turns_that_make_no_sense_are_refused(changed: tuple[int, int], sentence
 def test_the_pacer_is_for_processors_that_take_turns(tmp_path: Path) -> None:
     machine = replace(vm_cases.machine(tmp_path), cpus=2, pace_us=7)
     words = " ".join(pacer_arguments(machine))
-    assert words == "-netdev hubport,id=tick,hubid=0 -object filter-buffer,id=pace,netdev=tick,queue=rx,interval=7"
+    pacer = "-netdev hubport,id=tick,hubid=0 -object filter-buffer,id=pace,netdev=tick,queue=rx,interval=7"
+    assert words == pacer
     assert pacer_arguments(replace(machine, cpus=1)) == ()
     assert pacer_arguments(replace(machine, mode=Mode.WALL_CLOCK)) == ()
     assert "interval=1000" in " ".join(boot_pacer_arguments(machine))

@@ -147,6 +147,12 @@ def check_turns(machine: "Machine") -> None:
     emulator_of(machine)
 
 
+NO_HOST_TIMERS = ("-global", "migration.announce-rounds=0")
+"""For a guest that resumes. After a snapshot is loaded, QEMU announces the guest to its network five times, at instants
+of the host's clock. A turn also ends at each of these instants (QEMU's sources, icount_get_limit), and then the order of
+the turns, and rarely even the bytes of a guest with one processor, depended on the host."""
+
+
 def pacer_arguments(machine: "Machine") -> tuple[str, ...]:
     """Arguments of QEMU that end the turn of a processor after ``pace_us``; none for a machine without turns.
 

@@ -23,6 +23,7 @@ from rtproof.vm.machine import (
     CONSOLE,
     INITRD_FILE,
     MAIL_FILE,
+    NO_HOST_TIMERS,
     Machine,
     boot_pacer_arguments,
     emulator_path,
@@ -273,7 +274,7 @@ def running_guest(
         stack.enter_context(ours)
         with theirs:
             monitor = ("-chardev", f"socket,id=qmp,fd={theirs.fileno()}", "-mon", "chardev=qmp,mode=control")
-            resumed = ("-incoming", "fd:0", *pacer_arguments(machine))
+            resumed = ("-incoming", "fd:0", *NO_HOST_TIMERS, *pacer_arguments(machine))
             go_on = resumed if incoming else boot_pacer_arguments(machine)
             command = [program, *arguments, *monitor, "-S", *go_on, *plugin]
             popen = _start(command, folder, theirs.fileno(), incoming)
