@@ -116,6 +116,21 @@ def test_the_emulator_ends_with_the_context(tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler here")
 @pytest.mark.skipif(not shutil.which("setpriv"), reason="setpriv is not installed (Debian: util-linux)")
+def test_a_guest_that_resumes_has_no_timers_of_the_hosts_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = tmp_path / "words"
+    vm_cases.fake_qemu(tmp_path / "bin", monkeypatch, then=f'echo "$*" >{words}.part; mv {words}.part {words}')
+    (tmp_path / "state").touch()
+    with (
+        (tmp_path / "state").open("rb") as state,
+        running_guest(vm_cases.machine(tmp_path), tmp_path, incoming=state) as guest,
+    ):
+        assert guest.wait(60)
+    # QEMU would announce the guest to its network at instants of the host's clock, and a turn ends at each of them.
+    assert "-incoming fd:0 -global migration.announce-rounds=0" in words.read_text()
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler here")
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="setpriv is not installed (Debian: util-linux)")
 def test_no_emulator_outlives_a_host_program_that_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lifeline = tmp_path / "lifeline"
     os.mkfifo(lifeline)

@@ -149,8 +149,8 @@ def check_turns(machine: "Machine") -> None:
 
 NO_HOST_TIMERS = ("-global", "migration.announce-rounds=0")
 """For a guest that resumes. After a snapshot is loaded, QEMU announces the guest to its network five times, at instants
-of the host's clock. A turn also ends at each of these instants (QEMU's sources, icount_get_limit), and then the order of
-the turns, and rarely even the bytes of a guest with one processor, depended on the host."""
+of the host's clock. A turn also ends at each of these instants (QEMU's sources, icount_get_limit). Then the order of
+the turns depended on the host, and rarely even the bytes of a guest with one processor."""
 
 
 def pacer_arguments(machine: "Machine") -> tuple[str, ...]:
