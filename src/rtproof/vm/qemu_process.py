@@ -351,7 +351,8 @@ def keeping_console(guest: Guest, log: Path, before: bytes = b"") -> Iterator[No
     except TargetError as error:
         raise TargetError(f"{error}; the console's log is {log}") from error
     finally:
-        log.write_bytes(before + guest.console.read_bytes())
+        with suppress(FileNotFoundError):  # after Ctrl-C the folder of the log may be gone
+            log.write_bytes(before + guest.console.read_bytes())
 
 
 def check_done(guest: Guest, timeout_s: float) -> None:
