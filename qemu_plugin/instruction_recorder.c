@@ -117,8 +117,6 @@ static uint64_t place_now(unsigned int cpu)
 
 static void keep(unsigned int cpu, uint64_t address)
 {
-	if (!recorder.room)
-		return; /* it never is, but an analyser cannot know that */
 	recorder.entries[recorder.count % recorder.room] = (struct entry){ address, place_now(cpu) };
 	recorder.count++;
 }
