@@ -51,14 +51,14 @@ struct block {
 
 /*
  * begins: the count of blocks at the last passes, at the number of the pass modulo before + 1. next: the place in passes of the
- * recording that ends next. cpu: the processor whose passes count; -1: every one's.
+ * recording that ends next. at: count modulo room, without a division for each block. cpu: the processor whose passes count; -1: every one's.
  */
 static struct {
 	uint64_t mark, before, passed, instructions;
 	uint64_t *passes, *begins;
 	size_t passes_count, next;
 	struct entry *entries;
-	uint64_t room, count;
+	uint64_t room, count, at;
 	const char *path;
 	bool recording;
 	int64_t cpu;
@@ -117,8 +117,10 @@ static uint64_t place_now(unsigned int cpu)
 
 static void keep(unsigned int cpu, uint64_t address)
 {
-	recorder.entries[recorder.count % recorder.room] = (struct entry){ address, place_now(cpu) };
+	recorder.entries[recorder.at++] = (struct entry){ address, place_now(cpu) };
 	recorder.count++;
+	if (recorder.at == recorder.room)
+		recorder.at = 0;
 }
 
 static bool write_entries(FILE *file, unsigned int cpu, uint64_t first)

@@ -470,6 +470,7 @@ def test_the_json_has_instructions_and_turns() -> None:
     ("name", "path", "others_ns", "words"),
     [
         (BEFORE_INTERRUPT, (SOAKER,), 70, f"turns of other processors {BEFORE_INTERRUPT}"),
+        (BEFORE_INTERRUPT, (SOAKER,), 30, "no interrupt yet: release_pages"),
         (BEFORE_TAKING, (USER,), 70, f"turns of other processors {BEFORE_TAKING}"),
         (BEFORE_TAKING, (USER, ENTRY, "release_pages"), 70, "interrupts off: release_pages"),
         (BEFORE_TAKING, (USER, "asm_sysvec_apic_timer_interrupt"), 70, "another interrupt first: release_pages"),

@@ -56,6 +56,8 @@ def _own_path(phase: ExecutedPhase) -> tuple[str, ...]:
 def _words_of(phase: ExecutedPhase) -> str:
     if _is_of_others(phase):
         return f"turns of other processors {phase.name}"
+    if phase.others_ns and _is_in_program(phase):
+        return "no interrupt yet"
     interrupted = any(map(is_interrupt, _own_path(phase)))
     if phase.name in (BEFORE_INTERRUPT, BEFORE_TAKING):
         return "another interrupt first" if interrupted else "interrupts off"
@@ -76,11 +78,14 @@ _MOST_OWN_SHARE = 0.1
 
 
 def _is_of_others(phase: ExecutedPhase) -> bool:
-    """Whether a phase was spent in turns of other processors. Programs cannot keep an interrupt away."""
-    if not phase.others_ns:
-        return False
-    in_program = phase.name in (BEFORE_INTERRUPT, BEFORE_TAKING) and phase.path[-1:] in ((USER,), (SOAKER,), ())
-    return in_program or phase.own_ns < _MOST_OWN_SHARE * phase.length_ns
+    """Whether a phase was spent in turns of other processors."""
+    least_own_ns = phase.others_ns if _is_in_program(phase) else _MOST_OWN_SHARE * phase.length_ns
+    return phase.others_ns > 0 and phase.own_ns < least_own_ns
+
+
+def _is_in_program(phase: ExecutedPhase) -> bool:
+    """Whether an interrupt had not come while a program ran, which cannot keep it away."""
+    return phase.name in (BEFORE_INTERRUPT, BEFORE_TAKING) and phase.path[-1:] in ((USER,), (SOAKER,), ())
 
 
 def _places(phase: ExecutedPhase) -> list[str]:
