@@ -143,7 +143,7 @@ def host_description(cpus_counts: Sequence[int] = CPUS) -> dict[str, Any]:
     return {
         "processor": next(_processor_names(), platform.machine()),
         "cpus_count": len(os.sched_getaffinity(0)),
-        "kernel": platform.release(),
+        "kernel": platform.release().partition("-")[0],
         "qemu": {f"{cpus}_cpus": emulator_version(machine_of(cpus)) for cpus in cpus_counts},
     }
 
