@@ -245,12 +245,16 @@ def migration() -> Question:
     )
 
 
-def hog(cpu: int, busy: str = "100000") -> str:
-    """A line that starts a thread of FIFO priority 50 on a CPU, which never sleeps for as long as a cell lasts."""
-    return (
-        f"{AGENT} run --probe app:work=busy,busy_us={busy} --method shift --period {int(busy) // 1000}ms --duration 3s "
-        f"--warmup 0ms --priority 50 --cpus {cpu} -o /tmp/hog.rtrec >/out/hog 2>&1 &"
+def hog(cpu: int) -> str:
+    """A line that starts three threads of FIFO priority 50, which together ask for more than all of a CPU.
+
+    Each asks for less than half, because the agent takes the policy away from a thread that uses more.
+    """
+    one = (
+        f"{AGENT} run --probe app:work=busy,busy_us=4500 --method shift --period 10ms --duration 3s --warmup 0ms "
+        f"--priority 50 --cpus {cpu}"
     )
+    return f"for i in 1 2 3; do {one} -o /tmp/hog$i.rtrec >/out/hog$i 2>&1 & done"
 
 
 @question
