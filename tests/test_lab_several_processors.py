@@ -29,10 +29,7 @@ WRITER = (
     "dd if=/dev/zero bs=4096 count=1 2>/dev/null | tr '\\0' x >/tmp/page",
     "(while :; do cat /tmp/page; usleep 5000; done) >/dev/ttyS0 &",
 )
-MOUNTS = (
-    "echo /rtproof/busybox >/proc/sys/kernel/modprobe",
-    "(while :; do mount -t unknown none /tmp; usleep 500; done) >/dev/null 2>&1 &",
-)
+MOUNTS = "for i in 1 2; do while :; do mount -t unknown none /tmp; usleep 200; done >/dev/null 2>&1 & done"
 """The kernel starts a program at each mount of a kind that it does not know, and that is unbound work."""
 SHORT = ("echo 95000 > /proc/sys/kernel/sched_rt_runtime_us", "echo 100000 > /proc/sys/kernel/sched_rt_period_us")
 HOG = (
@@ -60,7 +57,7 @@ class Plant:
             f"echo {self.work} > /sys/devices/virtual/workqueue/cpumask",
             f"echo {self.serial} > /proc/irq/4/smp_affinity",
         )
-        return (*masks, *WRITER, *MOUNTS, *((MOVE,) if self.moves else ()))
+        return (*masks, *WRITER, MOUNTS, *((MOVE,) if self.moves else ()))
 
 
 TWIN = Plant()
