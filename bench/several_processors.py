@@ -171,16 +171,15 @@ def kernel_thread() -> Question:
 def work_queue() -> Question:
     """The mask of the kernel's unbound work is the wrong way round. Its twin: the mask that isolcpus= set.
 
-    A mount of an unknown kind of file system has the kernel start modprobe, which is unbound work. BusyBox stands for
-    modprobe.
+    A mount of an unknown kind of file system has the kernel start modprobe, which is unbound work. There is none in the
+    guest, so that the start soon fails and is often tried.
     """
-    program = "echo /rtproof/busybox >/proc/sys/kernel/modprobe"
-    mounts = "(while :; do mount -t unknown none /tmp; usleep 500; done) >/dev/null 2>&1 &"
+    mounts = "for i in 1 2; do while :; do mount -t unknown none /tmp; usleep 200; done >/dev/null 2>&1 & done"
     at = "echo %d > /sys/devices/virtual/workqueue/cpumask"
     cells = {}
     for kernel, cell in (("none", Cell(PLAIN, preempt="none")), ("rt", Cell(RT))):
         for name, mask in (("planted", 2), ("twin", 1)):
-            cells[f"{kernel}, {name}"] = replace(cell, boot=ISOLATED, setup=(at % mask, program, mounts, AUDITED))
+            cells[f"{kernel}, {name}"] = replace(cell, boot=ISOLATED, setup=(at % mask, mounts, AUDITED))
     return Question(
         "Unbound work of the kernel runs on the isolated CPU",
         cells,
@@ -245,12 +244,16 @@ def migration() -> Question:
     )
 
 
-def hog(cpu: int, busy: str = "100000") -> str:
-    """A line that starts a thread of FIFO priority 50 on a CPU, which never sleeps for as long as a cell lasts."""
-    return (
-        f"{AGENT} run --probe app:work=busy,busy_us={busy} --method shift --period {int(busy) // 1000}ms --duration 3s "
-        f"--warmup 0ms --priority 50 --cpus {cpu} -o /tmp/hog.rtrec >/out/hog 2>&1 &"
+def hog(cpu: int) -> str:
+    """A line that starts three threads of FIFO priority 50, which together ask for more than all of a CPU.
+
+    Each asks for less than half, because the agent takes the policy away from a thread that uses more.
+    """
+    one = (
+        f"{AGENT} run --probe app:work=busy,busy_us=4500 --method shift --period 10ms --duration 3s --warmup 0ms "
+        f"--priority 50 --cpus {cpu}"
     )
+    return f"for i in 1 2 3; do {one} -o /tmp/hog$i.rtrec >/out/hog$i 2>&1 & done"
 
 
 @question

@@ -29,16 +29,14 @@ WRITER = (
     "dd if=/dev/zero bs=4096 count=1 2>/dev/null | tr '\\0' x >/tmp/page",
     "(while :; do cat /tmp/page; usleep 5000; done) >/dev/ttyS0 &",
 )
-MOUNTS = (
-    "echo /rtproof/busybox >/proc/sys/kernel/modprobe",
-    "(while :; do mount -t unknown none /tmp; usleep 500; done) >/dev/null 2>&1 &",
-)
+MOUNTS = "for i in 1 2; do while :; do mount -t unknown none /tmp; usleep 200; done >/dev/null 2>&1 & done"
 """The kernel starts a program at each mount of a kind that it does not know, and that is unbound work."""
 SHORT = ("echo 95000 > /proc/sys/kernel/sched_rt_runtime_us", "echo 100000 > /proc/sys/kernel/sched_rt_period_us")
 HOG = (
-    f"{AGENT} run --probe app:work=busy,busy_us=100000 --method shift --period 100ms --duration 3s --warmup 0ms "
-    "--priority 50 --cpus %d -o /tmp/hog.rtrec >/out/hog 2>&1 &"
+    f"for i in 1 2 3; do {AGENT} run --probe app:work=busy,busy_us=4500 --method shift --period 10ms --duration 3s "
+    "--warmup 0ms --priority 50 --cpus %d -o /tmp/hog$i.rtrec >/out/hog$i 2>&1 & done"
 )
+"""Together they ask for more than a CPU; each for less than the half of it that the agent allows to a thread."""
 MOVE = f"(sleep 0.55; {FIND % 'rtproof-0'}; taskset -p 1 $it; sleep 0.1; taskset -p 2 $it) >/out/moves 2>&1 &"
 
 
@@ -59,7 +57,7 @@ class Plant:
             f"echo {self.work} > /sys/devices/virtual/workqueue/cpumask",
             f"echo {self.serial} > /proc/irq/4/smp_affinity",
         )
-        return (*masks, *WRITER, *MOUNTS, *((MOVE,) if self.moves else ()))
+        return (*masks, *WRITER, MOUNTS, *((MOVE,) if self.moves else ()))
 
 
 TWIN = Plant()
