@@ -184,12 +184,21 @@ static void pass_signals_on(void)
 	sigaction(SIGTERM, &action, NULL);
 }
 
+/* A signal waits until the program can be ended by it. */
 static void start_program(char **words)
 {
+	sigset_t passed, before;
+	sigemptyset(&passed);
+	sigaddset(&passed, SIGINT);
+	sigaddset(&passed, SIGTERM);
+	sigprocmask(SIG_BLOCK, &passed, &before);
 	pid_t pid = fork();
 	if (pid < 0)
 		give_up("the program beside the soakers cannot be started: there is no further process");
 	if (pid == 0) {
+		signal(SIGINT, SIG_DFL);
+		signal(SIGTERM, SIG_DFL);
+		sigprocmask(SIG_SETMASK, &before, NULL);
 		execvp(words[0], words);
 		fprintf(stderr, "%s cannot be started: %s\n", words[0], strerror(errno));
 		_exit(127);
@@ -197,6 +206,7 @@ static void start_program(char **words)
 	program = pid;
 	if (early_signal)
 		kill(program, early_signal);
+	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 /* Bound to its CPU alone: a kernel that takes a CPU off line moves what was bound to it. */
@@ -206,6 +216,12 @@ static int is_bound(int cpu)
 	return sched_getaffinity(soakers[cpu].pid, sizeof here, &here) == 0 && CPU_COUNT(&here) == 1 && CPU_ISSET(cpu, &here);
 }
 
+/* With another policy it takes instructions from the CPU's work. musl's own function knows no policy. */
+static int is_lowest(int cpu)
+{
+	return syscall(SYS_sched_getscheduler, soakers[cpu].pid) == SCHED_IDLE;
+}
+
 /* Also if a soaker was moved and came back, or was stopped: its CPU idled then. */
 static void check_soakers(void)
 {
@@ -213,11 +229,22 @@ static void check_soakers(void)
 	for (int cpu = 0; cpu < cpus; cpu++) {
 		if (!is_bound(cpu)) {
 			snprintf(sentence, sizeof sentence,
-				 "the soaker of CPU %d was moved, so the speed of the CPUs depended on who worked: is the CPU off line?", cpu);
+				 "the soaker of CPU %d was moved, so the speed of the CPUs depended on who worked: "
+				 "was the CPU taken off line or into a cpuset?",
+				 cpu);
 			give_up(sentence);
 		}
-		long idled = idle_ticks(cpu) - soakers[cpu].idle_ticks;
-		if (idled) {
+		if (!is_lowest(cpu)) {
+			snprintf(sentence, sizeof sentence,
+				 "the soaker of CPU %d got another policy than SCHED_IDLE, so it slowed the work down", cpu);
+			give_up(sentence);
+		}
+		long now = idle_ticks(cpu), idled = now - soakers[cpu].idle_ticks;
+		if (now < 0) {
+			snprintf(sentence, sizeof sentence, "nobody can tell whether CPU %d idled: /proc/stat does not tell any more", cpu);
+			give_up(sentence);
+		}
+		if (idled > 0) {
 			snprintf(sentence, sizeof sentence,
 				 "CPU %d idled for %ld ms beside its soaker, so the speed of the CPUs depended on who worked", cpu, idled * 10);
 			give_up(sentence);

@@ -5,6 +5,7 @@ import json
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -403,3 +404,73 @@ def test_what_the_agent_refuses_is_its_sentence(at: Place) -> None:
     with pytest.raises(UserError) as caught:
         measured(at, 2, "rtproof-agent: there is no load 'x'\n", ())
     assert str(caught.value) == "the agent refused: there is no load 'x'"
+
+
+# Run until two agree.
+
+
+TWO = replace(PLAIN, machine=replace(PLAIN.machine, cpus=2))
+Run = bytes | Exception | type[BaseException]
+
+
+def measured_by_runs(at: Place, *runs: Run) -> tuple[guest_cell.CellCost, Path]:
+    """A cell of two processors, of which each run gives these bytes or fails so; its folder."""
+    (cell,) = matrix(at.folder, "mmap", systems=(TWO,)).cells()
+    left = list(runs)
+
+    def run_job(machine: Machine, job: Job, out: Path, timeout_s: float) -> JobOutcome:
+        log = out / "console.log"
+        log.write_text(f"{len(left)} runs are left")
+        run = left.pop(0)
+        if isinstance(run, bytes):
+            (out / "run.rtrec").write_bytes(run)
+            return JobOutcome(0, "", log, 3.0, 5.0)
+        raise TargetError(f"it died; the console's log is {log}") if run is TargetError else run
+
+    at.monkeypatch.setattr(guest_cell, "run_job", run_job)
+    store = guest_cell.CellStore(at.folder / "cells")
+    kept = store.make("key", partial(guest_cell.measure_guest_cell, {"x86_64": INFO}, cell))
+    assert not left
+    return kept.cost, kept.folder
+
+
+@pytest.mark.parametrize(
+    ("runs", "kept", "differing"),
+    [((b"a", b"a"), b"a", 0), ((b"a", b"b", b"a"), b"a", 1), ((b"a", b"b", b"c", b"b"), b"b", 2)],
+)
+def test_the_record_is_kept_that_two_runs_gave(at: Place, runs: tuple[bytes, ...], kept: bytes, differing: int) -> None:
+    cost, folder = measured_by_runs(at, *runs)
+    assert (folder / "run.rtrec").read_bytes() == kept
+    assert cost == guest_cell.CellCost(3.0 * len(runs), 5.0 * len(runs), len(runs), differing)
+    assert [each.name for each in folder.parent.iterdir()] == ["key"]
+
+
+def test_a_cell_without_two_runs_that_agree_has_failed(at: Place) -> None:
+    with pytest.raises(TargetError, match="no two of 6 runs gave the same bytes"):
+        measured_by_runs(at, *(b"%d" % run for run in range(6)))
+
+
+def test_the_log_of_a_second_run_that_failed_is_where_the_error_says_until_the_next_attempt(at: Place) -> None:
+    with pytest.raises(TargetError, match="it died") as caught:
+        measured_by_runs(at, b"a", TargetError)
+    assert Path(str(caught.value).split()[-1]).read_text() == "1 runs are left"
+    guest_cell.CellStore(at.folder / "cells").make("other", lambda folder: guest_cell.CellCost(0, 0))
+    measured_by_runs(at, b"a", b"a")
+    assert sorted(each.name for each in (at.folder / "cells").iterdir()) == ["key", "other"]
+
+
+@pytest.mark.parametrize(("run", "ends"), [(KeyboardInterrupt, KeyboardInterrupt), (OSError(28, "full"), UserError)])
+def test_an_interrupt_or_a_full_disk_in_a_second_run_leaves_nothing(
+    at: Place, run: Run, ends: type[BaseException]
+) -> None:
+    with pytest.raises(ends):
+        measured_by_runs(at, b"a", run)
+    assert not list((at.folder / "cells").iterdir())
+
+
+def test_what_another_lab_runs_again_is_no_leftover(at: Place) -> None:
+    """Process 1 runs always; no process has the number 0."""
+    for name in ("key.1-again", "key.0-again", "key.0"):
+        (at.folder / "cells" / name).mkdir(parents=True)
+    measured_by_runs(at, b"a", b"a")
+    assert sorted(each.name for each in (at.folder / "cells").iterdir()) == ["key", "key.1-again"]

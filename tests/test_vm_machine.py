@@ -271,7 +271,10 @@ def test_the_same_machine_has_the_same_identity(machine: Machine) -> None:
 
 
 @pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler here")
-def test_whatever_decides_the_guests_bytes_changes_the_identity(machine: Machine, tmp_path: Path) -> None:
+def test_whatever_decides_the_guests_bytes_changes_the_identity(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vm_cases.fake_qemu(tmp_path / "new", monkeypatch, "10.0.2", vm_cases.PACER)
     file, other = tmp_path / "file", tmp_path / "other"
     file.write_bytes(b"1")
     other.write_bytes(vm_cases.bzimage(b"something else"))
@@ -285,6 +288,32 @@ def test_whatever_decides_the_guests_bytes_changes_the_identity(machine: Machine
         replace(machine, kernel=open_kernel(other)),
     ]
     assert len({variant.identity for variant in variants}) == len(variants)
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler here")
+def test_pace_and_soakers_count_with_several_processors_only_and_not_for_the_snapshot(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vm_cases.fake_qemu(tmp_path / "new", monkeypatch, "10.0.2", vm_cases.PACER)
+    for cpus, identities in ((1, 1), (2, 3)):
+        base = replace(machine, cpus=cpus)
+        variants = (base, replace(base, pace_us=10), replace(base, soakers=False))
+        assert len({variant.boot_identity for variant in variants}) == 1
+        assert len({variant.identity for variant in variants}) == identities
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler here")
+def test_qemus_of_the_user_that_say_the_same_version_are_told_apart_by_their_files(
+    machine: Machine, tmp_path: Path
+) -> None:
+    one, other = (
+        str(vm_cases.program(tmp_path / then, vm_cases.says("10.0.2", f"echo {then}"))) for then in ("one", "other")
+    )
+    variants = [replace(machine, qemu=path) for path in (one, other)]
+    assert len({variant.identity for variant in variants}) == 2
+    assert len({variant.boot_identity for variant in variants}) == 2
+    Path(other).write_bytes(Path(one).read_bytes())
+    assert len({variant.identity for variant in variants}) == 1
 
 
 @pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler here")
@@ -321,12 +350,12 @@ def machine_accelerator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
 def test_a_guest_that_hangs_or_ends_is_emulated(
     machine_accelerator: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rtproof.vm.qemu_process.Monitor.command", lambda *_: {})
-    assert guest.choose_accelerator(machine_accelerator) == "tcg"
+    with monkeypatch.context() as patch:
+        patch.setattr("rtproof.vm.qemu_process.Monitor.command", lambda *_: {})
+        assert guest.choose_accelerator(machine_accelerator) == "tcg"
     guest.choose_accelerator.cache_clear()
     vm_cases.fake_qemu(tmp_path / "bin", monkeypatch, then="echo no kvm >&2; exit 1")
-    monkeypatch.undo()
-    assert guest.choose_accelerator(replace(machine_accelerator, cpus=2)) == "tcg"
+    assert guest.choose_accelerator(replace(machine_accelerator, memory_mib=256)) == "tcg"
 
 
 @pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler here")
@@ -399,3 +428,27 @@ def test_too_little_room_is_said_before_booting(tmp_path: Path, monkeypatch: pyt
         TargetError, match=r"a snapshot of the guest may need 512 MiB of disk in .*, and 200 MiB are free"
     ):
         guest.open_snapshot(vm_cases.machine(tmp_path), "abc", tmp_path / "log", 1)
+
+
+# The job of processors that take turns.
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        'echo "it\'s" $((1 + 1))\nexit 5',
+        f'#{"x" * 140_000}\necho "RTPROOF_END\'s" `echo \\$HOME | wc -c`\nexit 5',
+        f"{'# ' * 70_000}\nRTPROOF_END=1\nRTPROOF_END_=2\necho $RTPROOF_END\nexit 5",
+        "--no-such-command 2>/dev/null\n+x 2>/dev/null\necho $?\nexit 5",
+    ],
+)
+def test_beside_soakers_a_script_of_any_length_does_the_same(script: str, tmp_path: Path) -> None:
+    whole = tmp_path / "job.sh"
+    whole.write_text(script)
+    beside = guest._beside_soakers("exec sh", script).replace("/rtproof/job.sh.beside", f"{whole}.beside")
+    (tmp_path / "wrapped.sh").write_text(beside)
+    plain, wrapped = (
+        subprocess.run(["sh", str(file)], capture_output=True, text=True, check=False)
+        for file in (whole, tmp_path / "wrapped.sh")
+    )
+    assert (wrapped.returncode, wrapped.stdout, wrapped.stderr) == (5, plain.stdout, "")

@@ -259,6 +259,8 @@ def measure_guest_cell(infos: Mapping[str, run_folder.RunInfo], cell: GuestCell,
 
 MOST_RUNS = 6
 """A cell of several processors that has not given the same bytes twice in so many runs is given up."""
+AGAIN = "-again"
+"""What the name of the folder ends with in which a cell is run again."""
 
 
 def _run_until_two_agree(cell: GuestCell, folder: Path, first: CellCost) -> CellCost:
@@ -270,10 +272,10 @@ def _run_until_two_agree(cell: GuestCell, folder: Path, first: CellCost) -> Cell
     """
     seen, costs = [_record_digest(folder)], [first]
     while len(costs) < MOST_RUNS:
-        again = folder.with_name(f"{folder.name}-again")
+        again = folder.with_name(f"{folder.name}{AGAIN}")
         shutil.rmtree(again, ignore_errors=True)
         again.mkdir()
-        try:
+        with _removed_unless_it_failed(again):
             costs.append(_run_cell(cell, again))
             digest = _record_digest(again)
             if digest in seen:
@@ -281,11 +283,22 @@ def _run_until_two_agree(cell: GuestCell, folder: Path, first: CellCost) -> Cell
                     _replace_files(again, folder)
                 return _all_runs(costs, differing=len(seen) - seen.count(digest))
             seen.append(digest)
-        finally:
-            shutil.rmtree(again, ignore_errors=True)
     raise TargetError(
         f"{cell.name}: no two of {MOST_RUNS} runs gave the same bytes: try again when this host is less busy"
     )
+
+
+@contextmanager
+def _removed_unless_it_failed(folder: Path) -> Iterator[None]:
+    """The folder of a run that failed stays, because the error names the console's log in it."""
+    try:
+        yield
+    except RtproofError:
+        raise
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _all_runs(costs: list[CellCost], differing: int) -> CellCost:
@@ -379,6 +392,8 @@ class CellStore:
         part = self.root / f"{key}.{os.getpid()}"
         try:
             self._sweep(key)
+            # In a container each program may have the same number, so this may be left of another one.
+            shutil.rmtree(part, ignore_errors=True)
             part.mkdir(parents=True)
             cost = fill(part)
             manifest = _CellManifest(cost.host_s, cost.virtual_s, _file_digests(part), cost.runs, cost.differing)
@@ -405,7 +420,7 @@ class CellStore:
     def _sweep(self, key: str) -> None:
         """Remove the files of earlier attempts at a cell, except those of programs that still run."""
         for part in self.root.glob(f"{key}.*"):
-            if not _is_running(part.suffix[1:]):
+            if not _is_running(part.suffix[1:].removesuffix(AGAIN)):
                 shutil.rmtree(part, ignore_errors=True)
 
 

@@ -180,8 +180,22 @@ def with_turns(job: Job, machine: Machine) -> Job:
     soaker = machine.soaker()
     if soaker is None:
         return replace(job, script=told + job.script)
-    script = f"{told}exec {SOAKER_PLACE} {machine.cpus} sh -c {shlex.quote(job.script)}\n"
+    script = told + _beside_soakers(f"exec {SOAKER_PLACE} {machine.cpus} sh", job.script)
     return Job(script, (*job.files, (SOAKER_PLACE, soaker)))
+
+
+_MOST_ARGUMENT_BYTES = 131_071
+"""A longer argument is refused by Linux (MAX_ARG_STRLEN in include/uapi/linux/binfmts.h)."""
+
+
+def _beside_soakers(start: str, script: str) -> str:
+    """The lines that start a script with ``start``. A script that cannot be an argument is started from a file."""
+    if len(script.encode()) <= _MOST_ARGUMENT_BYTES and not script.startswith(("-", "+")):
+        return f"{start} -c {shlex.quote(script)}\n"
+    end = "RTPROOF_END"
+    while end in script:
+        end += "_"
+    return f"cat >/{_SCRIPT}.beside <<'{end}'\n{script}\n{end}\n{start} /{_SCRIPT}.beside\n"
 
 
 def pack_job(job: Job) -> bytes:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from rtproof.core.errors import UserError
 from rtproof.vm import initramfs, kernel_files
-from rtproof.vm.cache_folders import lab_cache, write_cache_file
-from rtproof.vm.emulators import Emulator, choose_emulator
+from rtproof.vm.cache_folders import file_sha256, lab_cache, write_cache_file
+from rtproof.vm.emulators import ASKED, Emulator, choose_emulator
 from rtproof.vm.kernel_files import Kernel, vmlinux_of
 from rtproof.vm.mailbox import MAILBOX_BYTES
 
@@ -127,6 +127,12 @@ def emulator_path(machine: "Machine") -> str:
 def emulator_version(machine: "Machine") -> str:
     """The line in which that QEMU prints its version."""
     return emulator_of(machine).version
+
+
+def _emulator_identity(machine: "Machine") -> str:
+    """What tells that QEMU from others. Those that the user built may say the same version and differ."""
+    emulator = emulator_of(machine)
+    return f"{emulator.version} {file_sha256(Path(emulator.path))}" if emulator.origin == ASKED else emulator.version
 
 
 MOST_CPUS_TAKING_TURNS = 8
@@ -313,14 +319,16 @@ class Machine:
 
     @property
     def boot_identity(self) -> str:
-        """A SHA-256 of all that determines the booted guest: QEMU's version, its arguments, kernel and initramfs.
+        """A SHA-256 of all that determines the booted guest: QEMU, its arguments, kernel and initramfs.
+
+        QEMU counts with its version; one that the user named by its path, also with its file.
 
         The pace and the soakers come after the boot, so one snapshot serves them all.
         """
         arguments = "\n".join([*qemu_arguments(self, Path("kernel"), accelerator="tcg"), *boot_pacer_arguments(self)])
         kernel = hashlib.sha256(kernel_file(self).read_bytes()).hexdigest()
         inside = hashlib.sha256(self.initramfs()).hexdigest()
-        whole = "\n".join([emulator_version(self), arguments, kernel, inside])
+        whole = "\n".join([_emulator_identity(self), arguments, kernel, inside])
         return hashlib.sha256(whole.encode()).hexdigest()
 
     @property
