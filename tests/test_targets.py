@@ -55,7 +55,7 @@ def test_options_describe_the_machine(tmp_path: Path) -> None:
         ({"cpus": "2", "pace": "0"}, "pace=0 is not a whole number of at least 1"),
         ({"cpus": "2", "pace": "5000"}, "a pace of 5000 us is not one of 1 to 1000 us"),
         ({"cpus": "2", "soakers": "maybe"}, "soakers=maybe is neither yes nor no"),
-        ({"cpus": "2", "qemu": "nonsense"}, "there is no QEMU at nonsense"),
+        ({"cpus": "2", "qemu": "nonsense"}, "there is no QEMU at .*nonsense"),
         ({"pace": "4"}, "pace= is for processors that take turns: it needs cpus=2 or more in virtual time"),
         ({"cpus": "2", "mode": "wall-clock", "pace": "4"}, "pace= is for processors that take turns"),
         ({"cpus": "2", "mode": "wall-clock", "soakers": "no"}, "soakers= is for processors that take turns"),
