@@ -386,7 +386,7 @@ def test_processors_whose_speeds_depend_on_each_other_make_virtual_time_invalid(
     found = of_turns("0-1", *told)
     assert "virtual-turns" not in found
     assert found["virtual-smp"].severity is Severity.INVALID
-    assert f"2 processors share one stream of instructions, and {lack}: each" in found["virtual-smp"].what
+    assert f"2 processors share one stream of instructions, and {lack}: a latency" in found["virtual-smp"].what
 
 
 def test_a_kernel_that_runs_one_of_several_processors_makes_the_run_invalid() -> None:

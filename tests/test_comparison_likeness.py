@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from analysis_records import BEGIN, SERIES, block, fact, file, record
-from comparison_cases import DAY_NS, FIRST_DAY, in_time, side
+from comparison_cases import DAY_NS, FIRST_DAY, in_time, run_of, side
 
 from rtproof import report
 from rtproof.compare.compare import compare_sides
@@ -323,6 +323,34 @@ def test_the_measurement() -> None:
     assert {key: found.get(key) for key in expected} == expected
     assert of((fact("loads", ""),))["load"] == "none of ours"
     assert "load" not in of()
+
+
+@pytest.mark.parametrize(
+    ("online", "told", "said"),
+    [
+        ("0", {}, "none"),
+        ("0-1", {"turn_us": "4", "soakers": "2"}, "2 processors, turns of at most 4 us, with soakers"),
+        ("0-3", {"turn_us": "1"}, "4 processors, turns of at most 1 us, without soakers"),
+        ("0", {"turn_us": "4"}, "1 processor, turns of at most 4 us, without soakers"),
+        ("0-1", {}, "2 processors, turns that nothing ends, without soakers"),
+    ],
+)
+def test_how_processors_of_a_guest_take_turns(online: str, told: dict[str, str], said: str) -> None:
+    files = (file("/sys/devices/system/cpu/online", f"{online}\n"),)
+    facts = tuple(fact(key, text, START) for key, text in told.items())
+    assert "processor turns" not in of(facts, files), "a clock that shows time has no turns"
+    assert of((*facts, fact("virtual_time", "QEMU", START)), files)["processor turns"] == said
+
+
+def test_runs_with_other_turns_are_compared_only_on_purpose() -> None:
+    a, b = (
+        [run_of(np.full(1_000, 9_000), **{"virtual time": "QEMU", "processor turns": text})]
+        for text in ("4 us", "1 us")
+    )
+    refusal = comparison_refusal(a, b, ("a", "b"))
+    assert refusal is not None
+    assert refusal.startswith("processor turns is '4 us' in a and '1 us' in b: so nobody could say")
+    assert comparison_refusal(a, b, ("a", "b"), {"processor turns"}) is None
 
 
 def test_cpus_of_several_threads() -> None:

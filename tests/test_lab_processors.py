@@ -38,7 +38,7 @@ from rtproof.lab.systems import (
     refuse_wrong_cpus,
 )
 from rtproof.record.contents import Moment
-from rtproof.report.blocks import Section, Table
+from rtproof.report.blocks import Plot, Section, Table
 from rtproof.report.pages import kernel_comparison_page
 from rtproof.report.pages.kernel_comparison_page import Provenance
 
@@ -413,3 +413,61 @@ def test_a_profile_measures_on_the_processors_asked_for(capsys: pytest.CaptureFi
     for name in (PAGE_FILE, "table.md"):
         assert sentence in " ".join(Path("a", name).read_text().split())
     assert "at most 4 us, with soakers" in Path("a", PAGE_FILE).read_text()
+
+
+def test_a_ranking_of_some_processors_says_of_which() -> None:
+    both = [{0: 90_000 + at, 1: 95_000} for at in range(4)]
+    found = comparison(spot(RT, "idle", *FOUR), spot(PLAIN, "idle", *both))
+    sections = kernel_comparison_page.page_sections(found, MAKING)
+    headline = "On processor 0, debian-6.1-rt stayed within 9.3 us (idle); debian-6.1 reached 90.003 us (idle)"
+    assert headline in text(found)
+    assert "Systems by their largest latency on processor 0 under any load" in tables(sections)
+    titles = [each.title for section in sections for each in section.blocks if isinstance(each, Plot)]
+    assert titles == ["Share of due times later than a latency: idle, processor 0"]
+    alike = comparison(spot(RT, "idle", *FOUR), spot(PLAIN, "idle", *FOUR))
+    captions = tables(kernel_comparison_page.page_sections(alike, MAKING))
+    assert "Systems by their largest latency under any load" in captions
+    assert "On processor" not in text(alike)
+
+
+@pytest.mark.parametrize(
+    ("runs", "differing", "said"),
+    [
+        (4, 0, []),
+        (8, 0, ["8 runs, until two of each cell with several processors agreed; none of them gave other bytes"]),
+        (9, 1, ["9 runs, until two of each cell with several processors agreed; 1 of them gave other bytes"]),
+    ],
+)
+def test_the_page_says_how_many_runs_gave_other_bytes(runs: int, differing: int, said: list[str]) -> None:
+    found = replace(comparison(spot(RT, "idle", {0: 9_000})), cost=CellCost(8.0, 4.0, runs, differing))
+    table = tables(kernel_comparison_page.page_sections(found, MAKING))["What was measured"]
+    assert [row[1] for row in table.rows if row[0] == "runs of these cells"] == said
+
+
+@pytest.mark.usefixtures("desk")
+def test_a_qemu_without_a_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lab", "compare", "--cpus", "2", "--qemu", " "]) == 2
+    assert_refused(capsys, "Invalid value for '--qemu': it is empty: give system, fetched, or a path")
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["lab", "compare", "--cpus", "4", "--load", "dd:mib=8@"], [f"dd:mib=8@{cpu}" for cpu in range(4)]),
+        (["lab", "check", "--cpus", "8", "--load", "mmap@7"], ["mmap@7"]),
+        (["lab", "compare", "--load", "mmap@"], ["mmap@0"]),
+        (["run", "--cpus", "0-1", "--load", "mmap@"], ["mmap@0", "mmap@1", "mmap@2"]),
+        (["lab", "explain", "--qemu", "f"], ["fetched"]),
+    ],
+)
+def test_a_shell_offers_the_processors_of_the_guest(
+    words: list[str], offered: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 3)
+    told = {"COMPLETE": "bash_complete", "COMP_WORDS": f"rtproof {' '.join(words)}", "COMP_CWORD": str(len(words))}
+    for name, value in told.items():
+        monkeypatch.setenv(f"_RTPROOF_{name}" if name == "COMPLETE" else name, value)
+    with pytest.raises(SystemExit):
+        main([])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(",")[2] for line in lines] == offered

@@ -61,15 +61,27 @@ LAB_MEASUREMENT_OPTIONS = (
     ),
 )
 
+
+def _named_qemu(ctx: click.Context, param: click.Parameter, text: str | None) -> str | None:
+    """The text. BadParameter for an empty one, as of a shell's variable that is not set."""
+    if text is not None and not text.strip():
+        raise click.BadParameter("it is empty: give system, fetched, or a path", ctx, param)
+    return text
+
+
 PROCESSOR_OPTIONS = (
     click.option(
         "--cpus",
         type=click.IntRange(1, 8),
         default=1,
         metavar="N",
-        help="Processors of the guest, which take turns (default 1; 2 and 4 need QEMU 8.1, see 'lab qemu').",
+        help="Processors of the guest, which take turns (default 1; several need QEMU 8.1, see 'lab qemu').",
     ),
-    click.option("--measured-cpus", metavar="LIST", help="Measure on these of them: 1, or 0,2-3 (default: all)."),
+    click.option(
+        "--measured-cpus",
+        metavar="LIST",
+        help="Measure on these of them: 1, or 0,2-3 (default: all but those that isolcpus= takes out).",
+    ),
     click.option(
         "--pace",
         "pace_us",
@@ -82,7 +94,13 @@ PROCESSOR_OPTIONS = (
         default=None,
         help="With several: keep all busy, so that their speeds are constant (default). Without, figures are INVALID.",
     ),
-    click.option("--qemu", metavar="system|fetched|PATH", help="The QEMU to use (default: one that fits)."),
+    click.option(
+        "--qemu",
+        metavar="system|fetched|PATH",
+        callback=_named_qemu,
+        shell_complete=shell_completion.complete_emulators,
+        help="The QEMU to use (default: one that fits).",
+    ),
 )
 """What the guest's processors are. With one processor, nothing of it changes a guest but another QEMU."""
 

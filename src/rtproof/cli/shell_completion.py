@@ -30,13 +30,26 @@ def complete_probes(_context: click.Context, _parameter: click.Parameter, incomp
     return [CompletionItem(row[1], help=row[-1]) for row in _agent_rows("probe") if row[1].startswith(incomplete)]
 
 
-def complete_loads(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Loads that are defined in files, and the agent's own loads; behind an @ the CPUs of this machine."""
+def complete_loads(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Loads that are defined in files, and the agent's own loads; behind an @ the CPUs of this machine or guest."""
     if "@" in incomplete:
-        numbers = (f"{incomplete.rpartition('@')[0]}@{cpu}" for cpu in range(os.cpu_count() or 1))
+        numbers = (f"{incomplete.rpartition('@')[0]}@{cpu}" for cpu in range(_cpu_count(context)))
         return [CompletionItem(text, help="bound to this CPU") for text in numbers if text.startswith(incomplete)]
     rows = [(name, "") for name in loads.names()] + [(row[1], row[-1]) for row in _agent_rows("load")]
     return [CompletionItem(name, help=text) for name, text in rows if name.startswith(incomplete)]
+
+
+def _cpu_count(context: click.Context) -> int:
+    """Of the guest, if the command boots one: its --cpus is a number. Of other commands it is a list."""
+    asked = context.params.get("cpus", 0)
+    return asked if isinstance(asked, int) and asked else os.cpu_count() or 1
+
+
+def complete_emulators(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The QEMUs that have names, and files."""
+    named = {"system": "of this machine", "fetched": "of 'rtproof lab qemu --fetch'"}
+    found = [CompletionItem(name, help=text) for name, text in named.items() if name.startswith(incomplete)]
+    return found or [CompletionItem(incomplete, type="file")]
 
 
 def complete_export_formats(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:

@@ -210,6 +210,7 @@ RANKING = (
         "what else runs on the CPUs that are measured",
         _ISOLATION,
     ),
+    KnownFact("processor turns", "processors of such a guest have only a part of the speed of one", "docs/lab.md"),
     KnownFact("CPUs online|SMT active|cmdline (nosmt|maxcpus|nr_cpus)", "who shares a core and its caches", _ISOLATION),
     KnownFact(
         "real-time budget.*|config RT_GROUP_SCHED",
@@ -263,7 +264,7 @@ def known_fact(key: str) -> KnownFact | None:
 
 OTHER_QUANTITY = ("probe", "field", "unit", "view", "virtual time")
 """Where one of these facts differs, the sides measured two different things, which have no ratio."""
-MUST_AGREE = ("load", "period", "policy", "method", "CPUs", "threads")
+MUST_AGREE = ("load", "period", "policy", "method", "CPUs", "threads", "processor turns")
 """Where one of these facts differs, it may cause the difference. The user may name it as the thing to compare."""
 ABSENT = {"cmdline ": "not there", "config ": "not set", "module ": "not loaded", "option ": "as by default"}
 """What it means if a run has no fact of such a key but has others of the same kind."""

@@ -13,7 +13,7 @@ import numpy as np
 from rtproof.audit.setup_changes import Setup, setup_of
 from rtproof.compare.tail_crossing import tail_sample
 from rtproof.core.errors import UserError
-from rtproof.core.phrases import value
+from rtproof.core.phrases import quantity, value
 from rtproof.core.units import format_cpus, format_duration, whole_number
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record import histogram_bins
@@ -25,7 +25,12 @@ from rtproof.summary.fields import judged_series
 from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.summary.measured_kernel import LINUX, kernel_config, preemption_model
 from rtproof.summary.quantiles import moments_and_counts_of_view
-from rtproof.summary.recorded_facts import probe_options, virtual_time_clock
+from rtproof.summary.recorded_facts import (
+    online_processors,
+    probe_options,
+    turns_of_processors,
+    virtual_time_clock,
+)
 from rtproof.summary.summary_model import Severity
 from rtproof.summary.system_facts import system_facts
 from rtproof.summary.tool_output import tool_output
@@ -97,9 +102,20 @@ def _measurement(record: Record, series: tuple[Series, ...]) -> Iterator[tuple[s
     if loads is not None:
         yield "load", loads or "none of ours"
     yield "virtual time", virtual_time_clock(record) or "no"
+    yield "processor turns", _turns(record) if virtual_time_clock(record) else ""
     yield "agent version", record.begin.agent_version
     asked_ns = whole_number(record.fact("duration_ns") or "")
     yield "length asked", format_duration(asked_ns) if asked_ns else ""
+
+
+def _turns(record: Record) -> str:
+    """How the processors of a guest in virtual time share the instructions, which is what makes their speeds."""
+    count, turns = online_processors(record), turns_of_processors(record)
+    if count == 1 and not turns.turn_us:
+        return "none"
+    length = f"of at most {turns.turn_us} us" if turns.turn_us else "that nothing ends"
+    busy = "with soakers" if turns.soakers_count else "without soakers"
+    return f"{quantity(count, 'processor')}, turns {length}, {busy}"
 
 
 def _threads(record: Record, series: tuple[Series, ...]) -> Iterator[tuple[str, str]]:

@@ -392,13 +392,19 @@ def comparable_part(comparison: KernelComparison) -> KernelComparison:
     return replace(comparison, spots=tuple(spot.on_processors(wanted) for spot in comparison.spots))
 
 
+def compared_processors(comparison: KernelComparison) -> str:
+    """The processors that are compared ("processor 0"), if not all usable cells measured the same; otherwise ""."""
+    shared = () if measured_alike(comparison) else tuple(cpu for _, cpu in measured_processors(comparison))
+    return f"processor{'s' * (len(shared) > 1)} {format_cpus(shared)}" if shared else ""
+
+
 def unlike_sentences(comparison: KernelComparison) -> list[str]:
     """Say which processors are compared, and why no others, if not all cells measured the same ones."""
     if measured_alike(comparison):
         return []
-    shared = tuple(cpu for _, cpu in measured_processors(comparison))
-    only = f"processors {format_cpus(shared)} are" if len(shared) > 1 else f"processor {format_cpus(shared)} is"
-    what = f"Only {only} compared" if shared else "Nothing is compared or ranked"
+    only = compared_processors(comparison)
+    are = "are" if only.startswith("processors") else "is"
+    what = f"Only {only} {are} compared" if only else "Nothing is compared or ranked"
     return [
         f"{what}, because the systems measured different processors ({'; '.join(_measured_by_system(comparison))}), "
         "and each processor has its own speed. Without --measured-cpus a processor that isolcpus= takes out is not "

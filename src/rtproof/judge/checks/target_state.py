@@ -131,13 +131,13 @@ def takes_turns(case: CheckedRun) -> Iterator[Doubt]:
         )
         yield Doubt("virtual-smp", INVALID, what, "measure with one processor (cpus=1), or let the kernel run all")
         return
-    lack = _lack_of_turns(count, turns)
+    lack, remedy = _lack_of_turns(count, turns)
     if lack:
         what = (
-            f"in virtual time {count} processors share one stream of instructions, and {lack}: each stands still "
-            "while another runs, and that is in the latencies"
+            f"in virtual time {count} processors share one stream of instructions, and {lack}: a latency may be the "
+            "turns of other processors"
         )
-        yield Doubt("virtual-smp", INVALID, what, "measure with soakers, as is usual, or with one processor (cpus=1)")
+        yield Doubt("virtual-smp", INVALID, what, f"{remedy}, or measure with one processor (cpus=1)")
         return
     what = (
         f"in virtual time {count} processors take turns of at most {turns.turn_us} us, so each has only a part of "
@@ -147,18 +147,21 @@ def takes_turns(case: CheckedRun) -> Iterator[Doubt]:
     yield Doubt("virtual-turns", WARNING, what, "compare a processor only with the same processor of another run")
 
 
-def _lack_of_turns(count: int, turns: ProcessorTurns) -> str:
-    """What makes the speed of processors depend on each other; "" if nothing does."""
+def _lack_of_turns(count: int, turns: ProcessorTurns) -> tuple[str, str]:
+    """What makes the speed of processors depend on each other, and what mends it; "" if nothing does."""
     if not turns.turn_us:
-        return "nothing ends their turns"
+        return "nothing ends their turns", "let a pacer end them (rtproof run --target qemu and rtproof lab have one)"
     if turns.turn_us > LONGEST_TURN_US:
-        return f"their turns last up to {turns.turn_us:,} us"
+        return f"their turns last up to {turns.turn_us:,} us", "measure with a shorter pace"
     if not turns.soakers_count:
-        return "no soakers keep each of them busy"
+        return "no soakers keep each of them busy", _SOAKERS
     if turns.soakers_count != count:
-        return f"{quantity(turns.soakers_count, 'soaker')} cannot keep each of them busy"
+        return f"{quantity(turns.soakers_count, 'soaker')} cannot keep each of them busy", _SOAKERS
     starved = [f"CPU {cpu}" for cpu, share in enumerate(turns.shares) if not share]
-    return f"{sentence_list(starved)} gets none" if starved else ""
+    return (f"{sentence_list(starved)} gets none", "measure again") if starved else ("", "")
+
+
+_SOAKERS = "measure with soakers, as is usual"
 
 
 def _shares(count: int, turns: ProcessorTurns) -> str:

@@ -23,6 +23,7 @@ from rtproof.lab.kernel_comparison import (
     cokernel_sentences,
     common_loads,
     comparable_part,
+    compared_processors,
     loads_clearly_won,
     measured_alike,
     rank_systems,
@@ -80,9 +81,10 @@ def ranking_blocks(comparison: KernelComparison) -> list[Block]:
     unlike = unlike_sentences(comparison)
     words = (*unlike, *_ranking_words(comparison, places), VIRTUAL_TIME, *turns_of(comparison))
     headline = UNLIKE_PROCESSORS if unlike and not places else ranking_headline(places)
-    blocks += [Text(words, headline=headline)]
+    compared = compared_processors(comparison) if places else ""
+    blocks += [Text(words, headline=f"On {compared}, {headline}" if compared else headline)]
     if len(places) > 1:
-        blocks.append(_ranking_table(places))
+        blocks.append(_ranking_table(places, compared))
     return [*blocks, Text((_observation_words(comparison),))]
 
 
@@ -138,7 +140,15 @@ def _observation_words(comparison: KernelComparison) -> str:
     return f"{ONE_OBSERVATION} Here: {n} per cell." if comparison.shifts > 1 else ONE_OBSERVATION
 
 
-def _ranking_table(places: list[RankedSystem]) -> Table:
+def runs_sentence(cost: CellCost, cells: int) -> str:
+    """How often cells of several processors were run, and how many runs gave other bytes; "" if each was run once."""
+    if cost.runs <= cells:
+        return ""
+    differed = f"{cost.differing} of them" if cost.differing else "none of them"
+    return f"{cost.runs} runs, until two of each cell with several processors agreed; {differed} gave other bytes"
+
+
+def _ranking_table(places: list[RankedSystem], compared: str) -> Table:
     least = max(places[0].spot.max_ns, 1)
     rows = tuple(
         (
@@ -150,7 +160,8 @@ def _ranking_table(places: list[RankedSystem]) -> Table:
         for at, place in enumerate(places, 1)
     )
     header = ("system", f"largest latency [{LAB_US.name}]", "ratio to the first", "under")
-    return Table("Systems by their largest latency under any load", header, rows, (1, 2))
+    where = f" on {compared}" if compared else ""
+    return Table(f"Systems by their largest latency{where} under any load", header, rows, (1, 2))
 
 
 def boot_blocks(comparison: KernelComparison) -> list[Block]:
@@ -363,7 +374,7 @@ def page_sections(comparison: KernelComparison, making: Provenance) -> list[Sect
     """The sections of the page: those of the terminal, and further ones."""
     comparison = with_in_band_marks(comparison)
     more = [
-        Section("tails", "Tails", tuple(tail_plots(comparable_part(comparison)))),
+        Section("tails", "Tails", tuple(tail_plots(comparison))),
         Section("doubts", "Read with this in mind", tuple(warning_table(comparison))),
         provenance_section(comparison, making),
     ]
@@ -381,24 +392,26 @@ def tail_plots(comparison: KernelComparison) -> list[Block]:
 
     The first screen has those of the loads with the largest latencies, which decide the ranking.
     """
+    compared = compared_processors(comparison)
+    comparison = comparable_part(comparison)
     reached = {load: max((s.max_ns for s in comparison.row(load) if s.usable), default=0) for load in comparison.loads}
     foremost = sorted(reached, key=lambda load: -reached[load])[:MOST_FOREMOST]
     plots = [
         replace(plot, foremost=load in foremost)
         for load in comparison.loads
-        for plot in _tail_plot(load, comparison.row(load))
+        for plot in _tail_plot(load, comparison.row(load), compared)
     ]
     return list(on_one_scale(plots))
 
 
-def _tail_plot(load: GuestLoad, row: list[SystemUnderLoad]) -> list[Plot]:
+def _tail_plot(load: GuestLoad, row: list[SystemUnderLoad], compared: str) -> list[Plot]:
     drawn = [(spot, merge_counts(reading.schedule_counts for reading in spot.readings)) for spot in row if spot.usable]
     drawn = drawn[:MOST_TAIL_CURVES]
     grid = plot_data.survival_grid([counts for _, counts in drawn]) if drawn else None
     if grid is None or grid.size < 2:
         return []
     left_out = f" Only the first {MOST_TAIL_CURVES} systems are drawn." if len(row) > MOST_TAIL_CURVES else ""
-    title = f"Share of due times later than a latency: {load.name}"
+    title = f"Share of due times later than a latency: {load.name}{f', {compared}' if compared else ''}"
     lines = [TailLine(spot.system.name, counts) for spot, counts in drawn]
     return [tail_plot(title, f"{_tail_caption(drawn)}{left_out}", lines, grid, LAB_US)]
 
@@ -473,8 +486,10 @@ def program_rows(making: Provenance) -> list[tuple[str, str]]:
 def cost_rows(fresh: int, cached: int, host_s: float, cost: CellCost) -> list[tuple[str, str]]:
     """How many cells were measured, and how long they took."""
     rate = f", {cost.host_s / cost.virtual_s:.1f} per virtual second" if cost.virtual_s else ""
+    runs = runs_sentence(cost, fresh + cached)
     return [
         ("cells", f"{fresh} run now, {cached} from the cache"),
+        *([("runs of these cells", runs)] if runs else []),
         ("time of this host", f"{duration(host_s * 1e9)} now; {cost.host_s:,.0f} s for all cells{rate}"),
     ]
 
