@@ -46,6 +46,7 @@ TRACE = ("--trace", "explain,whole,keep_mib=48,stacks", "--limit", "20us")
 """All events: where a load leaves the agent's writer no time, as timers does, the flight recorder has no events."""
 SETUP = ("mount -t tracefs none /sys/kernel/tracing",)
 OPTIONS = {"period": "1ms", "duration": "1s", "warmup": "1s", "probe": "timer", "module": (), "shifts": 1, "jobs": 1}
+PROCESSORS = {"cpus": 1, "measured_cpus": None, "pace_us": None, "soakers": None, "qemu": None, "setup": ()}
 LARGEST, LATE, OTHERS = 10, 50, 20
 """So many activations of a cell are compared: the largest, and by chance of the other late ones and of the rest."""
 BEFORE = 1
@@ -190,7 +191,7 @@ def _charging(name: str, rows: Sequence[Details]) -> list[Figure]:
 
 def traced_cells(names: Sequence[str]) -> Iterator[tuple[GuestCell, Path]]:
     """Each cell, measured with a trace, and its folder."""
-    options = {**OPTIONS, "method": None, "policy": None, "priority": None}
+    options = {**OPTIONS, **PROCESSORS, "method": None, "policy": None, "priority": None}
     matrix = guest_runner.kernel_matrix(guest_runner.MatrixRequest([KERNEL], [MODEL], [""], names, options))
     cells = [
         replace(cell, setting=replace(cell.setting, more=(*cell.setting.more, *TRACE), setup=SETUP))

@@ -162,7 +162,7 @@ def kernel_thread() -> Question:
             "planted, rt": replace(base, kernel=RT, preempt="", setup=(at % 2,)),
             "twin, rt": replace(base, kernel=RT, preempt="", setup=(at % 1,)),
         },
-        (Order(("planted", 1), ("twin", 1), 3),),
+        (Order(("planted", 1), ("twin", 1), 1.3),),
         audited=("planted", "twin"),
     )
 
