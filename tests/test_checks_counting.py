@@ -371,7 +371,7 @@ def test_shares_that_make_no_sense_are_left_out(shares: str) -> None:
         ((("turn_us", "often"), SOAKED), "nothing ends their turns"),
         ((("turn_us", "\u0664"), SOAKED), "nothing ends their turns"),
         ((("turn_us", "9" * 5000), SOAKED), "nothing ends their turns"),
-        ((("turn_us", "1001"), SOAKED), "their turns last up to 1,001 us"),
+        ((("turn_us", "101"), SOAKED), "their turns last up to 101 us"),
         ((PACED,), "no soakers keep each of them busy"),
         ((PACED, ("soakers", "0")), "no soakers keep each of them busy"),
         ((PACED, ("soakers", "all")), "no soakers keep each of them busy"),

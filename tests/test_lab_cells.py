@@ -474,3 +474,8 @@ def test_what_another_lab_runs_again_is_no_leftover(at: Place) -> None:
         (at.folder / "cells" / name).mkdir(parents=True)
     measured_by_runs(at, b"a", b"a")
     assert sorted(each.name for each in (at.folder / "cells").iterdir()) == ["key", "key.1-again"]
+
+
+def test_several_processors_may_take_the_host_longer(tmp_path: Path) -> None:
+    one, two = (matrix(tmp_path, "mmap", systems=(system,)).cells()[0] for system in (PLAIN, TWO))
+    assert guest_cell.longest_host_s(two) > 3 * guest_cell.longest_host_s(one)

@@ -212,6 +212,7 @@ def test_every_form_says_what_turns_are(soakers: bool) -> None:
     found = comparison(spot(system("debian-6.1-rt", soakers=soakers), "idle", {0: 9_000, 1: 8_000}))
     sentence = turns_sentence(2, 4, soakers=soakers)
     assert ("parallel machine" in sentence, "INVALID" in sentence) == (soakers, not soakers)
+    assert ["INVALID" in turns_sentence(2, pace, soakers=True) for pace in (100, 101)] == [False, True]
     sections = {
         "text": kernel_comparison_page.terminal_sections(found),
         "html": kernel_comparison_page.page_sections(found, MAKING),

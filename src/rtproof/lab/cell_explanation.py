@@ -21,7 +21,7 @@ from rtproof.agents.build import MAP_SUFFIX, PINNED, ProgramSources, build_agent
 from rtproof.core.errors import TargetError, UserError
 from rtproof.lab import executed_code
 from rtproof.lab.executed_code import IDLE, ExecutedBlocks, Symbols, of_cpu, within
-from rtproof.lab.guest_cell import BOOT_TIMEOUT_S, MOST_RUNS, SLOWEST_GUEST_RATIO, GuestCell, machine_identity
+from rtproof.lab.guest_cell import MOST_RUNS, GuestCell, longest_host_s, machine_identity
 from rtproof.lab.latency_phases import ExecutedPhase, divide_latency
 from rtproof.lab.soaker_loop import idle_loop
 from rtproof.record import run_folder
@@ -343,7 +343,7 @@ def recordings(cell: GuestCell, folder: Path, wanted: WantedRecordings) -> Itera
 
 def _runs_alike(cell: GuestCell, folder: Path, plugin: Sequence[str], scratch: Path) -> bool:
     """Run the cell again. Whether it has the same record as the run in the folder."""
-    timeout_s = BOOT_TIMEOUT_S + 2 * SLOWEST_GUEST_RATIO * cell.setting.virtual_ns(cell.shift) / 1e9
+    timeout_s = 2 * longest_host_s(cell)
     scratch.mkdir()
     with _plugin_refused_plainly(cell):
         run_job(cell.system.machine, cell.job(), scratch / "out", timeout_s, plugin)

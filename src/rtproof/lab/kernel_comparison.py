@@ -9,6 +9,7 @@ from pathlib import Path
 from rtproof.core.units import format_cpus
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
+from rtproof.judge.checks.target_state import LONGEST_TURN_US
 from rtproof.lab.cell_explanation import CellExplanation
 from rtproof.lab.guest_cell import PREEMPTION_FILE, CellCost, CellSetting, GuestLoad, GuestSystem
 from rtproof.record import run_folder
@@ -216,6 +217,11 @@ def turns_sentence(cpus: int, pace_us: int, *, soakers: bool) -> str:
         return (
             f"{turns}, and without soakers the speed of each depends on the work of the others. A latency may then be "
             "the turn of another processor, so these figures are INVALID."
+        )
+    if pace_us > LONGEST_TURN_US:
+        return (
+            f"{turns}, and a latency may be so long a turn of another processor, so these figures are INVALID. "
+            f"Turns of up to {LONGEST_TURN_US} us are short enough, and 4 us are usual."
         )
     return (
         f"{turns}, so each has only a part of the speed of one. Such figures rank systems and find missing isolation; "
