@@ -87,7 +87,7 @@ PROCESSOR_OPTIONS = (
         "pace_us",
         type=click.IntRange(1, 1000),
         metavar="US",
-        help="With several: the longest turn of a processor in microseconds (default 4). Above 100, figures are INVALID.",
+        help="With several: the longest turn of a processor in microseconds (default 4). Above 100: INVALID.",
     ),
     click.option(
         "--soakers/--no-soakers",
