@@ -264,12 +264,13 @@ static int soaker_of(pid_t pid)
 static int attend(void)
 {
 	char sentence[200];
-	int status, cpu;
+	int status;
 	for (;;) {
 		pid_t pid = wait(&status);
 		if (pid == program)
 			return status;
-		if (pid > 0 && (cpu = soaker_of(pid)) >= 0) {
+		int cpu = pid > 0 ? soaker_of(pid) : -1;
+		if (cpu >= 0) {
 			snprintf(sentence, sizeof sentence,
 				 "the soaker of CPU %d died (signal %d), and without it the speed of the CPUs depends on who works", cpu,
 				 WIFSIGNALED(status) ? WTERMSIG(status) : 0);
@@ -283,7 +284,7 @@ static void end_as(int status)
 	if (!WIFSIGNALED(status))
 		exit(WEXITSTATUS(status));
 	signal(WTERMSIG(status), SIG_DFL);
-	raise(WTERMSIG(status));
+	kill(getpid(), WTERMSIG(status));
 	exit(FAILED);
 }
 

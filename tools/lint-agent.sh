@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Run four analysers over the agent and its tests, three of them also over the guest's program, the scanner, the programs of
+# Run four analysers over the agent and its tests, three of them also over the guest's programs, the scanner, those of
 # the benchmarks and the module's tests, and one over the module. All of them run, each must be installed, and none may find anything.
 set -u
 root=$(realpath "$(dirname "$0")/..")
@@ -74,6 +74,11 @@ cd "$root/guest" || exit 2
 flags=$(tr '\n' ' ' <cflags)
 sources=$(find . -name '*.c' | sort)
 lint guest gcc_analyzer cppcheck_all clang_tidy
+
+cd "$root/soaker" || exit 2
+flags=$(tr '\n' ' ' <cflags)
+sources=$(find . -name '*.c' | sort)
+lint soaker gcc_analyzer cppcheck_all clang_tidy
 
 cd "$root/scanner" || exit 2
 flags=$(tr '\n' ' ' <cflags)
