@@ -11,6 +11,7 @@ from doubt_cases import BLOCKS, N, clean, facts, files, said_of, with_facts
 from stage_records import GPIO, KERNEL, VIRTUAL, fields_of, source_file, stimuli
 
 from rtproof.judge.analyse import analyse, doubts_about_run
+from rtproof.lab.kernel_comparison import turns_sentence
 from rtproof.record.contents import Block, Damage, End, EndReason, Event, Moment, Record, SeriesTotals
 from rtproof.summary.fields import series_by_field, stage_switches
 from rtproof.summary.series import summarise
@@ -350,6 +351,13 @@ def test_processors_that_take_short_turns_and_are_kept_busy_are_only_told() -> N
     assert found["virtual-turns"].severity is Severity.WARNING
     assert "2 processors take turns of at most 4 us" in found["virtual-turns"].what
     assert "(CPU 0 has 61.5 %, CPU 1 38.5 % of the instructions)" in found["virtual-turns"].what
+
+
+@pytest.mark.parametrize(("turn_us", "longer"), [(1, False), (4, False), (10, False), (11, True), (100, True)])
+def test_long_turns_are_said_to_be_in_the_latencies(turn_us: int, longer: bool) -> None:
+    found = of_turns("0-1", ("turn_us", str(turn_us)), SOAKED)["virtual-turns"].what
+    assert found.endswith("make the largest latencies longer, so take a shorter pace") == longer
+    assert turns_sentence(2, turn_us, soakers=True).endswith("longer, so take a shorter pace.") == longer
 
 
 @pytest.mark.parametrize(

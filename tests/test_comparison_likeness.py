@@ -329,10 +329,10 @@ def test_the_measurement() -> None:
     ("online", "told", "said"),
     [
         ("0", {}, "none"),
-        ("0-1", {"turn_us": "4", "soakers": "2"}, "2 processors, turns of at most 4 us, with soakers"),
-        ("0-3", {"turn_us": "1"}, "4 processors, turns of at most 1 us, without soakers"),
-        ("0", {"turn_us": "4"}, "1 processor, turns of at most 4 us, without soakers"),
-        ("0-1", {}, "2 processors, turns that nothing ends, without soakers"),
+        ("0-1", {"turn_us": "4", "soakers": "2"}, "2 processors, at most 4 us, with soakers"),
+        ("0-3", {"turn_us": "1"}, "4 processors, at most 1 us, without soakers"),
+        ("0", {"turn_us": "4"}, "1 processor, at most 4 us, without soakers"),
+        ("0-1", {}, "2 processors, no pacer, without soakers"),
     ],
 )
 def test_how_processors_of_a_guest_take_turns(online: str, told: dict[str, str], said: str) -> None:

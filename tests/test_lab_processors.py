@@ -318,6 +318,8 @@ def test_what_the_user_did_not_say_is_as_usual() -> None:
         (["--pace", "4"], "--pace is for guests with several processors, which take turns: give --cpus as well"),
         (["--cpus", "1", "--no-soakers"], "--no-soakers is for guests with several processors"),
         (["--cpus", "9"], "Invalid value for '--cpus': 9 is not in the range"),
+        (["--cpus", "2", "--qemu", " "], "Invalid value for '--qemu': it is empty: give system, fetched, or a path"),
+        (["--cpus", "2", "--load", "mmap@0,2"], "the load mmap@0,2 is bound to CPU 2, and the guests have CPUs 0 to 1"),
     ],
 )  # fmt: skip
 def test_refusals_are_one_sentence_before_anything_is_fetched(
@@ -443,12 +445,6 @@ def test_the_page_says_how_many_runs_gave_other_bytes(runs: int, differing: int,
     found = replace(comparison(spot(RT, "idle", {0: 9_000})), cost=CellCost(8.0, 4.0, runs, differing))
     table = tables(kernel_comparison_page.page_sections(found, MAKING))["What was measured"]
     assert [row[1] for row in table.rows if row[0] == "runs of these cells"] == said
-
-
-@pytest.mark.usefixtures("desk")
-def test_a_qemu_without_a_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lab", "compare", "--cpus", "2", "--qemu", " "]) == 2
-    assert_refused(capsys, "Invalid value for '--qemu': it is empty: give system, fetched, or a path")
 
 
 @pytest.mark.parametrize(

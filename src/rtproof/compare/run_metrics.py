@@ -113,9 +113,9 @@ def _turns(record: Record) -> str:
     count, turns = online_processors(record), turns_of_processors(record)
     if count == 1 and not turns.turn_us:
         return "none"
-    length = f"of at most {turns.turn_us} us" if turns.turn_us else "that nothing ends"
+    length = f"at most {turns.turn_us} us" if turns.turn_us else "no pacer"
     busy = "with soakers" if turns.soakers_count else "without soakers"
-    return f"{quantity(count, 'processor')}, turns {length}, {busy}"
+    return f"{quantity(count, 'processor')}, {length}, {busy}"
 
 
 def _threads(record: Record, series: tuple[Series, ...]) -> Iterator[tuple[str, str]]:

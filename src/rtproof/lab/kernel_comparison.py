@@ -15,7 +15,7 @@ from rtproof.lab.guest_cell import PREEMPTION_FILE, CellCost, CellSetting, Guest
 from rtproof.record import run_folder
 from rtproof.summary.counts import Counts, merge_counts
 from rtproof.summary.measured_kernel import IN_BAND, core_beside
-from rtproof.summary.recorded_facts import online_processors, turns_of_processors
+from rtproof.summary.recorded_facts import long_turns_clause, online_processors, turns_of_processors
 from rtproof.summary.summary_model import Doubt, Severity, Summary
 from rtproof.vm.machine import Machine
 
@@ -221,12 +221,14 @@ def turns_sentence(cpus: int, pace_us: int, *, soakers: bool) -> str:
     if pace_us > LONGEST_TURN_US:
         return (
             f"{turns}, and a latency may be so long a turn of another processor, so these figures are INVALID. "
-            f"Turns of up to {LONGEST_TURN_US} us are short enough, and 4 us are usual."
+            f"Turns of up to {LONGEST_TURN_US} us are allowed, and 4 us are usual."
         )
-    return (
+    usual = (
         f"{turns}, so each has only a part of the speed of one. Such figures rank systems and find missing isolation; "
         "they are not those of a parallel machine. Compare a processor only with the same processor."
     )
+    long = long_turns_clause(pace_us)
+    return f"{usual} {long.capitalize()}." if long else usual
 
 
 @dataclass(frozen=True)

@@ -133,6 +133,17 @@ class ProcessorTurns:
     shares: tuple[float, ...]
 
 
+SHORT_TURN_US = 10
+"""Up to this pace in us the maxima do not grow with it (judge/checks/target_state.py has figures of longer ones)."""
+
+
+def long_turns_clause(turn_us: int) -> str:
+    """What longer turns than usual do to latencies, as a part of a sentence; "" for short ones."""
+    if turn_us <= SHORT_TURN_US:
+        return ""
+    return f"turns of more than {SHORT_TURN_US} us make the largest latencies longer, so take a shorter pace"
+
+
 def turns_of_processors(record: Record) -> ProcessorTurns:
     """How several processors share the instructions. A text that is no number counts as not told."""
     turn_us, soakers_count = (

@@ -15,6 +15,7 @@ from rtproof.summary.recorded_facts import (
     SIMULATED_SENTENCE,
     ProcessorTurns,
     is_simulated,
+    long_turns_clause,
     online_processors,
     turns_of_processors,
     virtual_time_clock,
@@ -128,7 +129,7 @@ def takes_turns(case: CheckedRun) -> Iterator[Doubt]:
     if count == 1:
         what = (
             "the guest has several processors in virtual time, and its kernel runs only one: "
-            "its boot arguments limit it, or it was built without SMP"
+            "its boot arguments limit it, it was built without SMP, or the others were taken off line"
         )
         yield Doubt("virtual-smp", INVALID, what, "measure with one processor (cpus=1), or let the kernel run all")
         return
@@ -145,7 +146,9 @@ def takes_turns(case: CheckedRun) -> Iterator[Doubt]:
         f"the speed of one{_shares(count, turns)}: the figures rank systems and show missing isolation; they are not "
         "those of parallel hardware"
     )
-    yield Doubt("virtual-turns", WARNING, what, "compare a processor only with the same processor of another run")
+    long = long_turns_clause(turns.turn_us)
+    remedy = "compare a processor only with the same processor of another run"
+    yield Doubt("virtual-turns", WARNING, f"{what}; {long}" if long else what, remedy)
 
 
 def _lack_of_turns(count: int, turns: ProcessorTurns) -> tuple[str, str]:

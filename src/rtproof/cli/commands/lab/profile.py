@@ -87,9 +87,11 @@ def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int
     """
     from rtproof.experiment import guest_campaign, guest_runner
     from rtproof.lab import systems
+    from rtproof.lab.guest_cell import GuestLoad
 
     processors = guest_runner.guest_processors(values)
     measured = systems.measured_cpus(values["measured_cpus"], processors.cpus)
+    guest_runner.refuse_missing_cpus([GuestLoad(name, (name,)) for name in values["load"]], processors.cpus)
     profile = guest_campaign.profile_for_guests(values["name"], values["settings"], values, DURATION)
     typed = ctx.obj or ("rtproof", "lab", "profile", values["name"])
     kind = f"lab-{profile.name}"
