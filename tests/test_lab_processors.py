@@ -410,7 +410,7 @@ def test_a_profile_measures_on_the_processors_asked_for(capsys: pytest.CaptureFi
     words = ["--kernel", "debian-6.1-rt", "--cpus", "2", "--measured-cpus", "1", "--samples", "2000", "-o", "a"]
     main(["lab", "profile", "akamina", *words])
     out = " ".join(capsys.readouterr().out.split())
-    assert ", virtual time, 2 processors" in out
+    assert ", virtual time, 2 processors, measured on 1 ==" in out
     sentence = turns_sentence(2, 4, soakers=True)
     assert sentence in out
     for name in (PAGE_FILE, "table.md"):

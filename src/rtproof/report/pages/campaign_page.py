@@ -8,8 +8,9 @@ from rtproof import articles
 from rtproof.articles import Article, ArticleRow
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import duration, percent, quantity
+from rtproof.core.units import format_cpus
 from rtproof.judge import planning, verdict_sentences
-from rtproof.judge.analysis_model import State
+from rtproof.judge.analysis_model import Analysis, State
 from rtproof.judge.objections import Objection, ResultClaim, claim_of, objections
 from rtproof.profiles import CellPlan, Profile
 from rtproof.profiles.profile import LOAD
@@ -320,5 +321,12 @@ def campaign_title(profile: Profile, outcomes: Sequence[CellOutcome]) -> str:
     in_guests = [each.analysis for each in outcomes if each.analysis and each.virtual]
     virtual = ", virtual time" if in_guests else ""
     cpus = max((online_processors(analysis.record) for analysis in in_guests), default=1)
-    processors = f", {cpus} processors" if cpus > 1 else ""
+    processors = f", {cpus} processors{_only_measured(in_guests, cpus)}" if cpus > 1 else ""
     return f"rtproof: profile {profile.name} on {systems}{virtual}{processors}"
+
+
+def _only_measured(analyses: Sequence[Analysis], cpus: int) -> str:
+    """On which of the guests' processors was measured, if it is the same part of them in all cells."""
+    measured = {tuple(sorted({each.series.cpu for each in analysis.summaries})) for analysis in analyses}
+    alike = measured.pop() if len(measured) == 1 else ()
+    return f", measured on {format_cpus(alike)}" if 0 < len(alike) < cpus and alike[0] >= 0 else ""
