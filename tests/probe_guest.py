@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import lab_kernels
+import lab_qemu
 import numpy as np
 import pytest
 from agent_process import agent
@@ -53,6 +54,8 @@ def run(name: str, script: str, temporary: pytest.TempPathFactory, cpus: int = 1
 
     Once for all processes among which pytest spreads its tests.
     """
+    if cpus > 1:
+        lab_qemu.for_several_processors()
     files = (("/agent", Path(agent())), ("/rtproof.ko", lab_kernels.module(name)), *files)
     machine = Machine(lab_kernels.kernel(name), cpus=cpus)
     common = temporary.getbasetemp() if "PYTEST_XDIST_WORKER" not in os.environ else temporary.getbasetemp().parent
