@@ -320,7 +320,7 @@ def recordings(cell: GuestCell, folder: Path, wanted: WantedRecordings) -> Itera
     """Run the cell again with the plugin, and give one recording after another, because each has millions of blocks.
 
     TargetError if the second run has another record than the first, or if a recording is missing. A guest with several
-    processors gets MOST_RUNS, because on a busy host not all of its runs give the same bytes (``measure_guest_cell``).
+    processors gets MOST_RUNS, as it does when it is measured (``measure_guest_cell``).
     """
     plugin = build_plugin()
     runs = MOST_RUNS if cell.system.machine.takes_turns else 1

@@ -23,7 +23,7 @@ from rtproof.core import units
 from rtproof.core.errors import RtproofError, TargetError, UserError
 from rtproof.lab.stored_folders import bound_cache, enrol_user, mark_used
 from rtproof.record import run_folder
-from rtproof.vm.cache_folders import lab_cache
+from rtproof.vm.cache_folders import file_sha256, lab_cache
 from rtproof.vm.guest import Job, JobOutcome, open_snapshot, run_job
 from rtproof.vm.machine import Machine
 
@@ -266,20 +266,20 @@ AGAIN = "-again"
 
 
 def _run_until_two_agree(cell: GuestCell, folder: Path, first: CellCost) -> CellCost:
-    """Run the cell again until two runs have the same record; the folder then holds that record. TargetError after
-    MOST_RUNS.
+    """Run the cell again until two runs have the same record; the folder then holds that record.
 
-    A main thread of QEMU also runs the timers of virtual time. On a busy host it sometimes does so between the turns of
-    two processors. Then another processor has the next turn, and the bytes are others (accel/tcg/tcg-accel-ops-rr.c).
+    A turn ends at any timer of the host's clock that QEMU has, and then the bytes are others. The only such timers that
+    are known are turned off (``NO_HOST_TIMERS``); that two runs agree shows that no other one came between. TargetError
+    after MOST_RUNS.
     """
-    seen, costs = [_record_digest(folder)], [first]
+    seen, costs = [file_sha256(folder / run_folder.RECORD_NAME)], [first]
     while len(costs) < MOST_RUNS:
         again = folder.with_name(f"{folder.name}{AGAIN}")
         shutil.rmtree(again, ignore_errors=True)
         again.mkdir()
         with _removed_unless_it_failed(again):
             costs.append(_run_cell(cell, again))
-            digest = _record_digest(again)
+            digest = file_sha256(again / run_folder.RECORD_NAME)
             if digest in seen:
                 if digest != seen[0]:
                     _replace_files(again, folder)
@@ -305,10 +305,6 @@ def _removed_unless_it_failed(folder: Path) -> Iterator[None]:
 
 def _all_runs(costs: list[CellCost], differing: int) -> CellCost:
     return CellCost(sum(c.host_s for c in costs), sum(c.virtual_s for c in costs), len(costs), differing)
-
-
-def _record_digest(folder: Path) -> str:
-    return hashlib.sha256((folder / run_folder.RECORD_NAME).read_bytes()).hexdigest()
 
 
 def _replace_files(source: Path, folder: Path) -> None:
@@ -465,4 +461,4 @@ def _is_running(pid: str) -> bool:
 
 def _file_digests(folder: Path) -> dict[str, str]:
     files = sorted(path for path in folder.iterdir() if path.name != CELL_MANIFEST)
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    return {path.name: file_sha256(path) for path in files}

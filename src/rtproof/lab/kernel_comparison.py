@@ -21,13 +21,9 @@ from rtproof.vm.machine import Machine
 
 
 @dataclass(frozen=True)
-class CpuReading:
-    """The latencies of the threads that were bound to one CPU; the fields are those of ``CellReading``.
+class Latencies:
+    """The latencies of activations that ran (min to max, counts) and of all (schedule_counts)."""
 
-    ``share``: the part of all instructions that the CPU executed, from 0 to 1. None if the record does not tell it.
-    """
-
-    cpu: int
     count: int
     missed: int
     lost: int
@@ -36,6 +32,16 @@ class CpuReading:
     max_ns: int
     counts: Counts
     schedule_counts: Counts
+
+
+@dataclass(frozen=True)
+class CpuReading(Latencies):
+    """The latencies of the threads that were bound to one CPU.
+
+    ``share``: the part of all instructions that the CPU executed, from 0 to 1. None if the record does not tell it.
+    """
+
+    cpu: int
     share: float | None = None
 
 
@@ -44,22 +50,14 @@ Processor = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class CellReading:
-    """The latencies of one cell: of activations that ran (min to max, counts) and of all (schedule_counts).
+class CellReading(Latencies):
+    """The latencies of one cell.
 
     ``field``: the stage that is judged. ``preemption``: the preemption model that the guest's kernel named, or "".
     ``core``: the co-kernel beside Linux; None if none was found. ``cpus``: the same latencies by CPU, in the order of
     the CPUs' numbers; empty if the threads were not bound. ``online``: how many CPUs the guest had on line.
     """
 
-    count: int
-    missed: int
-    lost: int
-    min_ns: int
-    mean_ns: float
-    max_ns: int
-    counts: Counts
-    schedule_counts: Counts
     probe: str
     field: str
     doubts: tuple[Doubt, ...]
@@ -90,16 +88,8 @@ def read_cell(folder: Path) -> CellReading:
 def reading_of_analysis(analysis: Analysis, preemption: str = "") -> CellReading:
     """The numbers of an analysis that a comparison needs."""
     summary, begin = _judged_stage(analysis), analysis.record.begin
-    observed = summary.observed
     return CellReading(
-        count=observed.count,
-        missed=summary.never_ran,
-        lost=summary.lost,
-        min_ns=observed.min,
-        mean_ns=observed.mean or 0.0,
-        max_ns=max(observed.max, summary.stalled_ns),
-        counts=summary.observed_counts,
-        schedule_counts=summary.schedule_counts,
+        **vars(_latencies(summary)),
         probe=" ".join(filter(None, (summary.series.probe, summary.series.method))),
         field=summary.series.field,
         doubts=analysis.doubts,
@@ -109,6 +99,20 @@ def reading_of_analysis(analysis: Analysis, preemption: str = "") -> CellReading
         core=core_beside(analysis.record),
         cpus=_readings_by_cpu(analysis),
         online=online_processors(analysis.record),
+    )
+
+
+def _latencies(summary: Summary) -> Latencies:
+    observed = summary.observed
+    return Latencies(
+        count=observed.count,
+        missed=summary.never_ran,
+        lost=summary.lost,
+        min_ns=observed.min,
+        mean_ns=observed.mean or 0.0,
+        max_ns=max(observed.max, summary.stalled_ns),
+        counts=summary.observed_counts,
+        schedule_counts=summary.schedule_counts,
     )
 
 
@@ -124,26 +128,19 @@ def _readings_by_cpu(analysis: Analysis) -> tuple[CpuReading, ...]:
 
 
 def _thread_reading(summary: Summary, shares: Sequence[float]) -> CpuReading:
-    cpu, observed = summary.series.cpu, summary.observed
-    return CpuReading(
-        cpu=cpu,
-        count=observed.count,
-        missed=summary.never_ran,
-        lost=summary.lost,
-        min_ns=observed.min,
-        mean_ns=observed.mean or 0.0,
-        max_ns=max(observed.max, summary.stalled_ns),
-        counts=summary.observed_counts,
-        schedule_counts=summary.schedule_counts,
-        share=shares[cpu] if cpu < len(shares) else None,
-    )
+    cpu = summary.series.cpu
+    share = shares[cpu] if cpu < len(shares) else None
+    return CpuReading(**vars(_latencies(summary)), cpu=cpu, share=share)
 
 
 def _merged_cpu(read: Sequence[CpuReading]) -> CpuReading:
-    """The readings of one CPU, or of several, as one. ``cpu`` and ``share`` are those of the first."""
+    """The readings of one CPU as one. ``cpu`` and ``share`` are those of the first."""
+    return replace(read[0], **vars(_merged(read)))
+
+
+def _merged(read: Sequence[Latencies]) -> Latencies:
     count = sum(each.count for each in read)
-    return replace(
-        read[0],
+    return Latencies(
         count=count,
         missed=sum(each.missed for each in read),
         lost=sum(each.lost for each in read),
@@ -158,21 +155,10 @@ def _merged_cpu(read: Sequence[CpuReading]) -> CpuReading:
 def _on_processors(reading: CellReading, wanted: frozenset[Processor]) -> CellReading | None:
     """The part of a reading that was measured on some processors; None if none of them was measured."""
     cpus = tuple(each for each in reading.cpus if (reading.online, each.cpu) in wanted)
-    whole = _merged_cpu(cpus) if cpus else None
+    whole = _merged(cpus) if cpus else None
     if whole is None or not whole.count:
         return None
-    return replace(
-        reading,
-        count=whole.count,
-        missed=whole.missed,
-        lost=whole.lost,
-        min_ns=whole.min_ns,
-        mean_ns=whole.mean_ns,
-        max_ns=whole.max_ns,
-        counts=whole.counts,
-        schedule_counts=whole.schedule_counts,
-        cpus=cpus,
-    )
+    return replace(reading, cpus=cpus, **vars(whole))
 
 
 def _judged_stage(analysis: Analysis) -> Summary:

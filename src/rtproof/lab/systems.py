@@ -12,7 +12,7 @@ from rtproof.core.phrases import quantity
 from rtproof.core.units import format_cpus, parse_cpus
 from rtproof.lab.guest_cell import GuestSystem
 from rtproof.vm.kernel_files import Kernel
-from rtproof.vm.machine import Machine
+from rtproof.vm.machine import USUAL_PACE_US, Machine
 
 DYNAMIC_MODELS = ("none", "voluntary", "full")
 """The values of preempt= since Linux 5.12 (Documentation/admin-guide/kernel-parameters.txt)."""
@@ -89,13 +89,12 @@ class GuestProcessors:
     """The processors of guests, and the QEMU that runs them; the fields are those of ``Machine``."""
 
     cpus: int = 1
-    pace_us: int = 4
+    pace_us: int = USUAL_PACE_US
     soakers: bool = True
     qemu: str = ""
 
 
 ONE_PROCESSOR = GuestProcessors()
-USUAL_PACE_US = 4
 
 
 def chosen_processors(cpus: int, pace_us: int | None, soakers: bool | None, qemu: str | None) -> GuestProcessors:

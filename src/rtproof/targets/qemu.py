@@ -16,7 +16,7 @@ from rtproof.vm.gpio_edges import edges_beside
 from rtproof.vm.guest import CONSOLE_LOG, Job, archive_files, started_guest, wait_until_over
 from rtproof.vm.initramfs import build_guest_agent
 from rtproof.vm.kernel_files import open_kernel
-from rtproof.vm.machine import Machine, Mode, check_turns
+from rtproof.vm.machine import USUAL_PACE_US, Machine, Mode, check_turns
 from rtproof.vm.mailbox import GuestState
 from rtproof.vm.qemu_process import Guest
 
@@ -185,7 +185,7 @@ def _machine(options: dict[str, str]) -> Machine:
         files=tuple(_place_and_file(text) for text in _listed(options, "files")),
         modules=tuple(Path(text) if "/" in text or ".ko" in text else text for text in _listed(options, "insert")),
         serial=Path(serial) if serial else None,
-        pace_us=_number(options, "pace", 4),
+        pace_us=_number(options, "pace", USUAL_PACE_US),
         soakers=_flag(options, "soakers", default="yes"),
         qemu=options.get("qemu", ""),
     )

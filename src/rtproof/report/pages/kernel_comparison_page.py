@@ -18,6 +18,7 @@ from rtproof.lab.kernel_comparison import (
     CellReading,
     CpuReading,
     KernelComparison,
+    Latencies,
     RankedSystem,
     SystemUnderLoad,
     cokernel_sentences,
@@ -640,12 +641,7 @@ def _reading_dict(reading: CellReading) -> Json:
     return {
         "probe": reading.probe,
         "field": reading.field,
-        "values_count": reading.count,
-        "missed_count": reading.missed,
-        "lost_count": reading.lost,
-        "min_ns": reading.min_ns,
-        "mean_ns": reading.mean_ns,
-        "max_ns": reading.max_ns,
+        **_latencies_dict(reading),
         "kernel_version": reading.kernel_version,
         "preemption": reading.preemption or None,
         "core": reading.core,
@@ -654,14 +650,20 @@ def _reading_dict(reading: CellReading) -> Json:
     }
 
 
-def _cpu_dict(read: CpuReading) -> Json:
+def _latencies_dict(read: Latencies) -> Json:
     return {
-        "cpu": read.cpu,
-        "share": read.share,
         "values_count": read.count,
         "missed_count": read.missed,
         "lost_count": read.lost,
         "min_ns": read.min_ns,
         "mean_ns": read.mean_ns,
         "max_ns": read.max_ns,
+    }
+
+
+def _cpu_dict(read: CpuReading) -> Json:
+    return {
+        "cpu": read.cpu,
+        "share": read.share,
+        **_latencies_dict(read),
     }
