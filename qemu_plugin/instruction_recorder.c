@@ -51,7 +51,8 @@ struct block {
 
 /*
  * begins: the count of blocks at the last passes, at the number of the pass modulo before + 1. next: the place in passes of the
- * recording that ends next. at: count modulo room, without a division for each block. cpu: the processor whose passes count; -1: every one's.
+ * recording that ends next. at: count modulo room, without a division for each block. cpu: the processor whose passes count; -1:
+ * every one's.
  */
 static struct {
 	uint64_t mark, before, passed, instructions;
