@@ -23,6 +23,9 @@ class Relay:
         self.given = self.answers = 0
         self.forwarded: list[int] = []
         """Numbers of the edges that went on to the responder."""
+        self.waited_s: dict[int, float] = {}
+        """Of each answered edge, by its number: the time from its arrival here until its answer went back."""
+        self._arrived_s: dict[int, float] = {}
         self._delayed, self._delay_s, self._dropped = delayed, delay_s, dropped
         self._listeners = [self._listen(self.generator), self._listen(self.responder)]
         self._peers: dict[int, socket.socket] = {}
@@ -81,9 +84,12 @@ class Relay:
     def _pass_on(self, side: int, byte: bytes) -> None:
         if side == 1:
             self.answers += 1
+            if self.forwarded:
+                self.waited_s.setdefault(self.forwarded[-1], time.monotonic() - self._arrived_s[self.forwarded[-1]])
             self._send(0, byte)
             return
         self.given += 1
+        self._arrived_s[self.given] = time.monotonic()
         if self.given in self._dropped:
             return
         if self.given in self._delayed:
