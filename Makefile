@@ -26,7 +26,7 @@ LOAD_PACKAGES := stress-ng rt-tests iperf3 iputils-ping
 BOARD_PACKAGES := openssh-server dropbear-bin busybox-static sudo iproute2 e2fsprogs
 TOGETHER = $(MAKE) --silent --jobs=$(shell nproc) --output-sync=target
 
-.PHONY: demo lab-demo test test-quick test-agent environment agent-checks check-plain check-memory check-threads lint bench \
+.PHONY: docs demo lab-demo test test-quick test-agent environment agent-checks check-plain check-memory check-threads lint bench \
 	bench-lab profile-table bench-explain bench-stats bench-boards bench-audit fuzz faults clean
 
 demo:
@@ -119,6 +119,10 @@ faults:
 	@sh tools/apt.sh gcc libc6-dev
 	@sh tools/venv.sh dev
 	@nice .venv/bin/python bench/faults.py
+
+docs:
+	@sh tools/venv.sh dev
+	.venv/bin/python -m sphinx -q -W --keep-going -b html docs build/docs/html
 
 clean:
 	rm -rf build dist .venv

@@ -13,5 +13,5 @@ lock() {
 }
 lock run --group build
 lock cross --group build --extra cross
-lock dev --group dev --extra cross --extra labgrid --extra plot
+lock dev --group dev --extra cross --extra labgrid --extra plot --extra parquet
 lock bench --group bench --constraints requirements/dev.txt
