@@ -137,6 +137,8 @@ def test_each_response_holds_what_the_relay_waited(told: Told) -> None:
     pairs = told.pairs
     dropped = int(np.flatnonzero(np.isin(np.arange(pairs.edges), pairs.given, invert=True))[0])
     of_relay = pairs.given - dropped + DROPPED
+    # Taking a level back is an edge of the relay and none of the record.
+    of_relay += of_relay > DROPPED
     delayed = np.isin(of_relay, DELAYED)
     assert delayed.sum() == len(DELAYED)
     assert pairs.response_ns[delayed].min() >= DELAY_S * 1e9
@@ -144,7 +146,7 @@ def test_each_response_holds_what_the_relay_waited(told: Told) -> None:
     known = np.array([number in told.relay.waited_s for number in of_relay])
     assert known.sum() > 0.9 * known.size
     waited_ns = 1e9 * np.array([told.relay.waited_s[number] for number in of_relay[known]])
-    assert (pairs.response_ns[known] >= waited_ns).all()
+    assert np.flatnonzero(pairs.response_ns[known] < waited_ns).tolist() == []
 
 
 def test_the_dropped_edge_is_never_answered(told: Told) -> None:
