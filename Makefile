@@ -11,6 +11,9 @@
 # make bench-stats  whether the statements hold as often as they say, by simulation
 # make bench-boards  cut links and kill hosts at random (CASES=100, SEED=1), and look for what is missing
 # make bench-audit  whether the audit finds planted misconfigurations and nothing else; REAL=--real plants them in guests, too
+# make docs    the documentation as HTML in build/docs/html, without a network; looks for links that lead nowhere
+# make docs-links  ask the web for every address that the documentation links to
+# make man     the man pages in build/docs/man
 # make fuzz    read damaged files of every kind for MINUTES=10, and fail if one breaks a promise (docs/fuzz.md)
 # make faults  let the n-th system call of the agent and of rtproof fail, and replay write logs (docs/faults.md)
 # PYTHON=... chooses the interpreter for .venv, JOBS=... the number of test processes.
@@ -26,7 +29,7 @@ LOAD_PACKAGES := stress-ng rt-tests iperf3 iputils-ping
 BOARD_PACKAGES := openssh-server dropbear-bin busybox-static sudo iproute2 e2fsprogs
 TOGETHER = $(MAKE) --silent --jobs=$(shell nproc) --output-sync=target
 
-.PHONY: docs demo lab-demo test test-quick test-agent environment agent-checks check-plain check-memory check-threads lint bench \
+.PHONY: docs docs-links man demo lab-demo test test-quick test-agent environment agent-checks check-plain check-memory check-threads lint bench \
 	bench-lab profile-table bench-explain bench-stats bench-boards bench-audit fuzz faults clean
 
 demo:
@@ -121,8 +124,20 @@ faults:
 	@nice .venv/bin/python bench/faults.py
 
 docs:
+	@sh tools/apt.sh gcc libc6-dev
 	@sh tools/venv.sh dev
 	.venv/bin/python -m sphinx -q -W --keep-going -b html docs build/docs/html
+	.venv/bin/python tools/check_site.py build/docs/html
+
+docs-links:
+	@sh tools/apt.sh gcc libc6-dev
+	@sh tools/venv.sh dev
+	.venv/bin/python -m sphinx -q -b linkcheck docs build/docs/linkcheck
+
+man:
+	@sh tools/apt.sh gcc libc6-dev
+	@sh tools/venv.sh dev
+	.venv/bin/python -m sphinx -q -W --keep-going -b man -c docs -D root_doc=rtproof docs/man build/docs/man
 
 clean:
 	rm -rf build dist .venv

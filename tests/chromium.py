@@ -139,8 +139,8 @@ def browser(folder: Path) -> Iterator[Browser]:
         os.close(theirs[0])
 
 
-def load(started: Browser, file: Path, width: int, scheme: str) -> Page:
-    """Open a file as a page of a given width on a system that is light or dark."""
+def load(started: Browser, file: Path, width: int, scheme: str, query: str = "") -> Page:
+    """Open a file as a page of a given width on a system that is light or dark. query: what follows its address."""
     target = started.call("Target.createTarget", url="about:blank")["targetId"]
     session = started.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
     for domain in ("Page", "Runtime", "Log", "Network"):
@@ -149,7 +149,7 @@ def load(started: Browser, file: Path, width: int, scheme: str) -> Page:
     started.call("Emulation.setDeviceMetricsOverride", session, **size)
     page = Page(started, session)
     page.scheme(scheme)
-    started.call("Page.navigate", session, url=file.as_uri())
+    started.call("Page.navigate", session, url=file.as_uri() + query)
     started.wait_for("Page.loadEventFired", session)
     page.settle()
     return page

@@ -55,7 +55,7 @@ LENGTHY = {
         "probe_app probe_cycle probe_gpio profiles_in_guests targets trace_manners vm_edges vm_guest"
     ),
     "compilers besides the agent's own": "agents golden packaging tools",
-    "a browser": "report_browser",
+    "a browser": "docs_site report_browser",
     "runs that measure": (
         "agent_app agent_arm agent_conditions agent_ends agent_methods cli_campaign cli_real cli_run cli_until faults "
         "loads_measured loads_of_agent loads_singly probe_ipc profile_real several_runs"
