@@ -16,7 +16,7 @@ from rtproof import __version__, targets
 from rtproof.agents import build
 from rtproof.agents.architectures import host_architecture
 from rtproof.agents.build import AGENT_NAME, cache_dir
-from rtproof.cli import commands, parameter_types, shell_completion
+from rtproof.cli import commands, parameter_types
 from rtproof.cli.main import COMPLETION_VARIABLE, cli, main
 from rtproof.core import plugins
 from rtproof.core.errors import TargetError, UserError
@@ -56,8 +56,8 @@ def test_the_version() -> None:
         (
             ["nope"],
             "rtproof: there is no command 'nope'; there are: agent, attach, audit, compare, completion, cyclictest, "
-            "explain, export, history, judge, lab, loads, matrix, plan, profiles, report, run, show, stop, watch "
-            "(see 'rtproof --help')\n",
+            "doctor, explain, export, history, judge, lab, loads, matrix, plan, profiles, report, run, show, stop, "
+            "watch (see 'rtproof --help')\n",
         ),
         (
             ["lab", "nope"],
@@ -216,7 +216,7 @@ def test_a_broken_agent_completes_nothing(built_agent: Path) -> None:
 def test_nothing_is_built_to_complete(built_agent: Path) -> None:
     built_agent.unlink()
     assert completed(["run", "--method"], "") == []
-    assert shell_completion._built_agent() is None
+    assert build.built_agent() is None
 
 
 def test_the_shell_gets_its_answer_from_the_process() -> None:

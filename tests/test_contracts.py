@@ -22,13 +22,15 @@ from rtproof.cli import commands
 from rtproof.cli.main import main
 from rtproof.core import plugins
 from rtproof.core.errors import UserError
+from rtproof.doctor import checks
+from rtproof.doctor.findings import FEATURES
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis, Requirement
 from rtproof.judge.objections import ResultClaim, rules
 from rtproof.report import blocks, formats, sections
 from rtproof.report.section_list import SECTIONS, ReportSection
 
-KINDS = (commands, exporters, formats, targets, rules)
+KINDS = (commands, exporters, formats, targets, rules, checks)
 
 
 class Plugin(NamedTuple):
@@ -108,6 +110,19 @@ def test_a_command_refuses_what_it_does_not_know_in_one_line(
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert "--no-such-option" in err
+
+
+@every(checks)
+def test_a_check_of_the_doctor_names_its_features(plugin: Plugin) -> None:
+    module = plugin.load()
+    assert module.FEATURES
+    assert set(module.FEATURES) <= set(FEATURES)
+    assert [each.removeprefix("_") for each in inspect.signature(module.check).parameters] == ["host"]
+    assert inspect.isgeneratorfunction(module.check)
+
+
+def test_each_feature_of_the_doctor_has_a_check() -> None:
+    assert {name for module in plugins.load_plugins(checks) for name in module.FEATURES} == set(FEATURES)
 
 
 @every(exporters)

@@ -17,8 +17,8 @@ import pytest
 from agent_process import PATIENCE_S, TOKEN, Running, agent, eventually, marked, needs_root, run, running, whole
 
 from rtproof import loads
-from rtproof.agents.build import source_dir
-from rtproof.cli.commands.loads import rows
+from rtproof.agents.build import find_agent, source_dir
+from rtproof.experiment.load_list import agent_loads, load_rows
 from rtproof.judge.analyse import analyse
 from rtproof.record.contents import Counter, EndReason, Moment, Record
 from rtproof.summary.summary_model import Severity
@@ -369,7 +369,7 @@ def test_the_death_of_all_processes_of_a_load_ends_the_run(tmp_path: Path, load:
 
 
 def all_together() -> tuple[str, ...]:
-    able = {row.name for row in rows() if not row.missing}
+    able = {row.name for row in load_rows(list(agent_loads(find_agent()))) if not row.missing}
     return (*loads.resolve([text for text in TOGETHER if text.partition(":")[0] in able]), *PROGRAM)
 
 

@@ -20,7 +20,8 @@ from agent_process import TOKEN, Running, eventually, marked, marked_by_token, n
 from test_loads_of_agent import EVERY, SMALLER, free_port, idle, main_process, parent, refuted_by_death
 
 from rtproof import loads
-from rtproof.cli.commands.loads import rows
+from rtproof.agents.build import find_agent
+from rtproof.experiment.load_list import agent_loads, load_rows
 from rtproof.judge.analyse import analyse
 from rtproof.record.contents import Moment
 from rtproof.record.reading import open_record
@@ -64,7 +65,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def able(names: Mapping[str, str] = SMALLER) -> dict[str, tuple[str, ...]]:
     """The agent's words for each load that can run here."""
-    here = {row.name for row in rows() if not row.missing}
+    here = {row.name for row in load_rows(list(agent_loads(find_agent()))) if not row.missing}
     own = {"iperf3": f"iperf3:port={free_port()}", **names}
     return {name: loads.resolve([own.get(name, name)]) for name in EVERY if name in here}
 

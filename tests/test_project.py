@@ -45,6 +45,7 @@ MAY_IMPORT = {
     "run": "core record targets",
     "experiment": "core record agents profiles loads targets summary explain tail judge compare schema articles "
     "importers exporters report run lab vm audit",
+    "doctor": "core record agents loads vm boards schema exporters report lab audit experiment",
     "cli": "everything",
 }
 

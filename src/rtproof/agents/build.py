@@ -18,6 +18,7 @@ from pathlib import Path
 import rtproof
 from rtproof.agents.architectures import ARCHITECTURES, Architecture, architecture, host_architecture
 from rtproof.core.errors import UserError
+from rtproof.core.files import home_folder
 
 HOW_TO_GET_ONE = (
     "install a C compiler (Debian: apt-get install gcc libc6-dev), which builds the agent for this machine, "
@@ -182,9 +183,9 @@ def probe_due_from_outside(probe: str) -> bool:
 
 
 def cache_dir() -> Path:
-    """The folder of built agents (XDG base directory specification)."""
+    """The folder of built agents (XDG base directory specification). UserError if this user has no home folder."""
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (base if base.is_absolute() else Path.home() / ".cache") / "rtproof" / "agents"
+    return (base if base.is_absolute() else home_folder() / ".cache") / "rtproof" / "agents"
 
 
 def build_agent(arch: str = "", compiler: str = "auto", *, mapped: bool = False) -> Path:
@@ -296,6 +297,25 @@ def find_agent(arch: str = "") -> Path:
     name = (architecture(arch) if arch else host_architecture()).name
     path = packaged_agent(name)
     return path if path.exists() else build_agent(name)
+
+
+def built_agent() -> Path | None:
+    """The agent for this machine that is there without building one: the package's or the newest of the cache."""
+    return _built(AGENT_NAME)
+
+
+def built_scanner() -> Path | None:
+    """The scanner for this machine that is there without building one."""
+    return _built(SCANNER_NAME)
+
+
+def _built(name: str) -> Path | None:
+    arch = host_architecture().name
+    packaged = packaged_agent(arch) if name == AGENT_NAME else _packaged_file(arch, name)
+    if packaged.exists():
+        return packaged
+    built = sorted(cache_dir().glob(f"{arch}-*/{name}"), key=lambda path: path.stat().st_mtime)
+    return built[-1] if built else None
 
 
 def architecture_of_agent(agent: Path) -> str:

@@ -6,7 +6,6 @@ Completion must be quick and silent. So it asks an agent only if one has been bu
 
 import os
 import subprocess
-from pathlib import Path
 from types import ModuleType
 
 import click
@@ -14,7 +13,6 @@ from click.shell_completion import CompletionItem
 
 from rtproof import exporters, loads, profiles, targets
 from rtproof.agents import build
-from rtproof.agents.architectures import host_architecture
 from rtproof.core import plugins
 
 LIST_TIMEOUT_S = 2
@@ -87,7 +85,7 @@ def _matching_names(package: ModuleType, incomplete: str) -> list[str]:
 
 def _agent_rows(kind: str) -> list[list[str]]:
     """Rows of one kind from the list of the newest agent built for this machine; no rows without an agent."""
-    agent = _built_agent()
+    agent = build.built_agent()
     if agent is None:
         return []
     try:
@@ -97,11 +95,3 @@ def _agent_rows(kind: str) -> list[list[str]]:
     except (OSError, subprocess.SubprocessError):
         return []
     return build.listed_rows(listed, kind)
-
-
-def _built_agent() -> Path | None:
-    name = host_architecture().name
-    if build.packaged_agent(name).exists():
-        return build.packaged_agent(name)
-    built = sorted(build.cache_dir().glob(f"{name}-*/{build.AGENT_NAME}"), key=lambda path: path.stat().st_mtime)
-    return built[-1] if built else None

@@ -18,6 +18,14 @@ STANDARD_OUTPUT = Path("-")
 """The path that stands for standard output, as in many programs."""
 
 
+def home_folder() -> Path:
+    """The user's home folder. UserError if the user has none, as in some containers."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        raise UserError("this user has no home folder: set HOME to one") from None
+
+
 def refuse_what_waits(path: Path) -> None:
     """Raise UserError if the path is a pipe, a socket or a device, because reading one may wait for ever.
 

@@ -14,5 +14,7 @@ An exporter module may have:
 
 * ``NEEDS: str``, the kind of record that it needs. It may refuse all other records;
 * ``FREE: tuple[str, ...]``, the names of the options that accept any text;
+* ``EXTRA: str``, the extra of rtproof that brings a package which the format needs, and ``require()``, which raises a
+  UserError where that package cannot be loaded;
 * ``BINARY = True`` if a terminal cannot show the file.
 """

@@ -22,6 +22,7 @@ from rtproof.record.contents import Record, Series
 
 BINARY = True
 SUFFIX = ".parquet"
+EXTRA = "parquet"
 OPTIONS: dict[str, str] = {}
 PART_ROWS = 4_000_000
 """The most rows that the export holds in memory at once (160 MB)."""
@@ -32,7 +33,7 @@ FIELD = " CASE series {} END AS field,"
 
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     """Write the samples, thread after thread. Parts go to a folder beside the file first, to save memory."""
-    duckdb = _duckdb()
+    duckdb = require()
     _columns.require_samples(analysis.record, "parquet")
     try:
         with files.new_path(path), _parts_folder(path) as folder, duckdb.connect() as connection:
@@ -51,7 +52,8 @@ def _parts_folder(path: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
-def _duckdb() -> Any:
+def require() -> Any:
+    """The package duckdb. UserError if it cannot be loaded."""
     try:
         import duckdb
     except ImportError as error:

@@ -17,6 +17,7 @@ import msgspec
 
 from rtproof.core import toml, units
 from rtproof.core.errors import UserError
+from rtproof.core.files import home_folder
 
 SUFFIX = ".toml"
 ParameterValue = str | int
@@ -265,7 +266,7 @@ def default_parts(file: LoadFile) -> Iterator[tuple[str, str]]:
 
 def user_folder() -> Path:
     """The folder of the user's own definitions."""
-    config = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    config = os.environ.get("XDG_CONFIG_HOME") or home_folder() / ".config"
     return Path(config) / "rtproof" / "loads"
 
 

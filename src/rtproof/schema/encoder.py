@@ -78,6 +78,14 @@ class Shape:
         return replace(self, keys={**self.keys, **keys})
 
 
+def document(schema: str, version: int) -> Mapping[str, Key]:
+    """Return the two keys with which every document begins."""
+    return {
+        "schema": Key("the name of this form", fixed=schema),
+        "version": Key("raised when the meaning of a key changes or a key goes away", fixed=version),
+    }
+
+
 def encode(model: object, shape: Shape, scope: Scope | None = None) -> Json:
     """Return a model as plain data: text, numbers, None, lists and dictionaries. What is not finite is None."""
     scope = scope or Scope()

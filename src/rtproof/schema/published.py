@@ -6,7 +6,7 @@ meaning of a key changes or a key goes away.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from rtproof.audit.audit_model import Audit, CheckResult, Outcome, OwnExperiment, ReadValue
@@ -61,7 +61,7 @@ from rtproof.judge.histogram_only import impossible_figures
 from rtproof.judge.objections import Objection, claim_of, objections
 from rtproof.judge.planning import DecisionChance, LengthPlan, NeededLength
 from rtproof.record.contents import Record, Series, View
-from rtproof.schema.encoder import ITSELF, Json, Key, Scope, Shape, encode
+from rtproof.schema.encoder import ITSELF, Json, Key, Scope, Shape, document, encode
 from rtproof.statistics import MIXING
 from rtproof.summary import moments
 from rtproof.summary.edge_pairs import EdgePairs, EdgeTimes, edge_times
@@ -111,14 +111,6 @@ AUDIT_SCHEMA, AUDIT_VERSION = "rtproof.audit", 1
 
 MANY = ("config ", "module ")
 """How the facts begin that no run is published with: the options and modules of the kernel are thousands."""
-
-
-def document(schema: str, version: int) -> Mapping[str, Key]:
-    """Return the two keys with which every document begins."""
-    return {
-        "schema": Key("the name of this form", fixed=schema),
-        "version": Key("raised when the meaning of a key changes or a key goes away", fixed=version),
-    }
 
 
 SENTENCE = Shape("sentence", tuple[str, str]) | {

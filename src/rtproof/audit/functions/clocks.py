@@ -18,7 +18,7 @@ _FAST = (
     *("riscv_clocksource", "stable_counter", "Constant", "tod", "stick", "tick"),
 )
 """Clock sources that are a register of the CPU, or a page that is shared with the host."""
-_SLOW = {
+SLOW_SOURCES = {
     "hpet": "a chip outside the CPU",
     "acpi_pm": "an I/O port",
     "pit": "an I/O port",
@@ -27,6 +27,7 @@ _SLOW = {
     "hyperv_clocksource_msr": "the host, which must be asked each time",
     "tcb_clksrc": "a timer that the kernel reaches over a slow bus",
 }
+"""Clock sources that take long to read, and where each is read."""
 
 
 def clock_source(facts: Facts, check: Check) -> Judgement:
@@ -38,10 +39,10 @@ def clock_source(facts: Facts, check: Check) -> Judgement:
     if end.here and end.word != current.word:
         sentence = f"The kernel left the clock source {current.word} for {end.word} while the facts were collected."
         return readings.finding(clean(sentence), [current, end])
-    if current.word in _SLOW:
+    if current.word in SLOW_SOURCES:
         available = facts.read(check.read[1])
         faster = [word for word in available.text.split() if word in _FAST]
-        sentence = f"The time is read from {current.word}: {_SLOW[current.word]}. "
+        sentence = f"The time is read from {current.word}: {SLOW_SOURCES[current.word]}. "
         sentence += f"{clean(faster[0])} is there as well." if faster else "The kernel offers no faster one."
         return readings.finding(sentence, [current, available])
     if current.word in _FAST:

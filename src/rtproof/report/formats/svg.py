@@ -6,6 +6,7 @@ report's title, so that the verdict and virtual time are not lost. The same run 
 matplotlib. Text stays text, so that a paper can set it in its own font.
 """
 
+import importlib
 import io
 import textwrap
 from collections.abc import Sequence
@@ -53,10 +54,9 @@ def figure_file(title: str, sections: Sequence[Section], kind: str, metadata: di
     plots = chosen_plots(sections)
     if not plots:
         raise UserError(f"there is no plot to draw as {kind.upper()}: {clean(title)}")
-    try:
-        from matplotlib import figure, rc_context
-    except ImportError:
-        raise UserError(f"the format {kind} needs matplotlib: pip install 'rtproof[plot]'") from None
+    require(kind)
+    from matplotlib import figure, rc_context
+
     with rc_context(STYLE):
         page = figure.Figure(figsize=(WIDTH_IN, HEIGHT_IN * len(plots) + TITLE_IN), layout="constrained")
         page.suptitle(textwrap.fill(clean(title), LINE, max_lines=2, placeholder=" ..."), x=0.01, ha="left", fontsize=9)
@@ -65,6 +65,14 @@ def figure_file(title: str, sections: Sequence[Section], kind: str, metadata: di
         written = io.BytesIO()
         page.savefig(written, format=kind, dpi=200, metadata=metadata)
     return written.getvalue()
+
+
+def require(kind: str) -> None:
+    """UserError if matplotlib cannot be loaded."""
+    try:
+        importlib.import_module("matplotlib")
+    except ImportError:
+        raise UserError(f"the format {kind} needs matplotlib: pip install 'rtproof[plot]'") from None
 
 
 def chosen_plots(sections: Sequence[Section]) -> list[Plot | HeatMap]:

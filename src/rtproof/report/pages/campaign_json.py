@@ -13,8 +13,8 @@ from rtproof.profiles.profile import OptionChange
 from rtproof.report.pages import campaign_curves, campaign_outcomes, campaign_page
 from rtproof.report.pages.campaign_outcomes import CampaignExtras, CellOutcome, OtherToolResult, campaign_exit_code
 from rtproof.report.pages.campaign_table import article_rows, measured_length, outcomes_by_cell
-from rtproof.schema.encoder import ITSELF, Json, Key, Shape, encode
-from rtproof.schema.published import REQUIREMENT, analysis_dict, document
+from rtproof.schema.encoder import ITSELF, Json, Key, Shape, document, encode
+from rtproof.schema.published import REQUIREMENT, analysis_dict
 from rtproof.summary.counts import DominantBin
 
 CAMPAIGN_SCHEMA = "rtproof.campaign"

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether there is an agent for this machine, or a compiler that can build it."""
+
+from collections.abc import Iterator
+
+from rtproof.agents import build
+from rtproof.agents.architectures import host_architecture
+from rtproof.core.errors import UserError
+from rtproof.doctor.findings import Finding, State
+from rtproof.doctor.host import Host
+from rtproof.doctor.remedies import packages
+
+FEATURES = ("measure", "explain", "audit", "loads", "kernel-module", "peer-tools")
+
+
+def check(host: Host) -> Iterator[Finding]:
+    """Run the agent that is there, or look for a compiler that links statically."""
+
+    try:
+        arch = host_architecture()
+        program = build.built_agent()
+        if program:
+            meaning = f"The agent {build.agent_version(program)} for {arch.name} runs."
+        else:
+            compiler = build.choose_compiler(arch).command[0]
+            meaning = f"No agent is built yet; {compiler} builds it at the first use, which takes some seconds."
+    except UserError as refusal:
+        command = packages(host, "static-compiler")
+        yield Finding("agent", FEATURES, State.MISSING, f"There is no agent to measure with: {refusal}.", command)
+        return
+    yield Finding("agent", FEATURES, State.OK, meaning)
