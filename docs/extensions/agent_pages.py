@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from markdown_text import code, escape, inline, option, page, table
 
 from rtproof.agents import build
-from rtproof.experiment.load_list import agent_loads, load_rows
 
 _OPTION = re.compile(r"^  (?:-(?P<letter>\w), |    )(?P<words>--.*?) {2,}(?P<help>.*)$")
 
@@ -71,6 +70,8 @@ def probe_page() -> str:
 
 def load_page() -> str:
     """Every load with its options."""
+    from rtproof.experiment.load_list import agent_loads, load_rows
+
     blocks = []
     for row in load_rows(list(agent_loads(build.find_agent()))):
         options = [(code(name), inline(text)) for name, text in row.options]

@@ -154,7 +154,7 @@ def command_page(each: DocumentedCommand, link: Link) -> str:
         "" if isinstance(each.command, click.Group) and each.words != "rtproof" else inline(exit_sentence(each), link)
     )
     return page(
-        each.words,
+        each.words if each.context.parent else "All commands",
         literal([each.synopsis]),
         prose(each.help, link),
         commands_below(each, link),
