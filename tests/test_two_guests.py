@@ -133,7 +133,7 @@ def test_each_pair_is_one_edge_of_the_relay(told: Told) -> None:
 
 
 def test_each_response_holds_what_the_relay_waited(told: Told) -> None:
-    """A busy host can delay any edge outside of the relay, too. So what the relay knows bounds each response from below."""
+    """A busy host can delay any edge outside of the relay, too, so what the relay knows is a bound from below."""
     pairs = told.pairs
     dropped = int(np.flatnonzero(np.isin(np.arange(pairs.edges), pairs.given, invert=True))[0])
     of_relay = pairs.given - dropped + DROPPED
