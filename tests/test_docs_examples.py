@@ -69,6 +69,7 @@ RIGHT = {
     "small bars and rules": fence("console", "$ echo '▁▂█ ------'", "▇▇ ---"),
     "left out lines": fence("console", "$ seq 3; echo end", "1", "...", "end"),
     "nothing was left out": fence("console", "$ echo a; echo b", "a", "...", "b"),
+    "a full stop before what is left out": fence("console", "$ echo One. Two.", "One.", "...", "Two."),
     "the exit code": fence("console", "$ (exit 4)  # exit code 4"),
     "one of the exit codes": fence("console", "$ (exit 3)  # exit code 1, 3 or 4"),
     "both outputs": fence("console", "$ echo a; echo b >&2", "a", "b"),
@@ -167,7 +168,7 @@ BLOCK = re.compile(
 )
 INLINE = re.compile(r"`(rtproof\s[^`]*)`")
 TYPED = re.compile(
-    r"(?:^|[;&|(])[ \t]*(?:[-$#] )*(?:run: )?(?:(?:sudo|nice|time|if|!|[A-Z_]+=\S*) )*(?=(rtproof [^\n]*))",
+    r"(?:^|[;&|(])[ \t]*(?:[-$#] )*(?:run: )?(?:(?:sudo|nice|time|if|!|[A-Z_]+=\S*) )*(?=(rtproof (?!\w+:)[^\n]*))",
     re.MULTILINE,
 )
 OPERATORS = re.compile(r"[;&|<>()]+")

@@ -506,3 +506,16 @@ def test_the_agent_refuses_what_it_cannot_start(options: list[str], sentence: st
     done = run("run", "-o", tmp_path / "a", "--duration", "1s", *options)
     assert (done.returncode, done.stderr) == (2, f"rtproof-agent: {sentence}\n")
     assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize(
+    ("probe", "shown"),
+    [
+        ("exec:tool=cyclictest", "another tool measures; its figures come at the end"),
+        ("foreign:thread=motion", "the kernel's trace is kept; the latencies are read from it at the end"),
+        ("timer", ""),
+        (None, ""),
+    ],
+)
+def test_a_probe_without_latencies_of_its_own_says_when_they_come(probe: str | None, shown: str) -> None:
+    assert foreign_tools.told_at_the_end(probe) == shown

@@ -223,6 +223,13 @@ def test_long_words_are_wrapped_in_their_column() -> None:
     assert [line[0] for line in lines if line[0] in "AB"] == ["A", "B"]
 
 
+def test_the_path_of_a_run_stays_whole_where_another_column_can_give_way() -> None:
+    table = Table("What", ("run", "a", "b"), (("runs/nightly/2026-11-26", "word " * 30, "word " * 30),))
+    lines = lay_out(table).splitlines()
+    assert any(line.startswith("runs/nightly/2026-11-26  ") for line in lines)
+    assert max(map(len, lines)) <= WIDTH
+
+
 @given(st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=5))
 def test_no_table_of_few_columns_is_wider_than_the_terminal(rows: list[tuple[str, ...]]) -> None:
     text = lay_out(Table("Caption", ("a", "b", "c"), tuple(rows), (1,)))

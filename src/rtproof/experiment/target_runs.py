@@ -335,7 +335,7 @@ def _measure(
     goal = f"{wanted.length} at most" if watch and watch.ends_run else wanted.length
     view = LiveView(stream, goal, on_terminal, more=watch.lines if watch else tuple)
     view.length_ns = wanted.length_ns
-    view.silent = foreign_tools.TOLD_AT_THE_END if foreign_tools.is_tool(wanted.probe) else ""
+    view.silent = foreign_tools.told_at_the_end(wanted.probe)
     try:
         with _telling_the_way_back(plan.folder):
             return session.run_session(target, plan, view, watch, wanted.when_traced)

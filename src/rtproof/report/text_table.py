@@ -16,6 +16,8 @@ NARROWEST_PAGE = 40
 _columns = ContextVar("columns", default=WIDTH)
 GAP = "  "
 NARROWEST = 12
+WIDEST_WORD = 30
+"""Longer words, such as those of a path that is deep, are broken."""
 FOLDED_ROWS = 12
 """How many rows are printed of a folded table, which a page shows only after a click."""
 
@@ -54,11 +56,24 @@ def lay_out(table: Table) -> str:
 
 
 def _widths(rows: list[list[str]]) -> list[int]:
-    """The widths of the columns, at least 1. The widest column is made narrower until the line fits."""
-    widths = [max(1, *map(len, column)) for column in zip(*rows, strict=True)]
-    while sum(widths) + len(GAP) * (len(widths) - 1) > page_width() and max(widths) > NARROWEST:
-        widths[widths.index(max(widths))] -= 1
+    """The widths of the columns, at least 1. The widest column is made narrower until the line fits.
+
+    A column stays as wide as its longest word, such as the path of a run, as long as another one can give way.
+    """
+    columns = list(zip(*rows, strict=True))
+    widths = [max(1, *map(len, column)) for column in columns]
+    words = [max(len(word) for cell in column for word in cell.split() or [""]) for column in columns]
+    for least in ([max(NARROWEST, min(word, WIDEST_WORD)) for word in words], [NARROWEST] * len(columns)):
+        _narrow(widths, least)
     return widths
+
+
+def _narrow(widths: list[int], least: list[int]) -> None:
+    while sum(widths) + len(GAP) * (len(widths) - 1) > page_width():
+        wide = [at for at, width in enumerate(widths) if width > least[at]]
+        if not wide:
+            return
+        widths[max(wide, key=widths.__getitem__)] -= 1
 
 
 def _row(cells: list[str], widths: list[int], numeric: tuple[int, ...]) -> list[str]:
