@@ -302,8 +302,8 @@ def test_gitlab_lets_pass_what_is_undecided() -> None:
 
 
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
-TERMS = re.findall(r"^\* \*\*([^*]+)\*\*:", GLOSSARY, re.MULTILINE)
-PAGES = "\n".join(path.read_text() for path in sorted((ROOT / "docs").glob("*.md")) if path.name != "glossary.md")
+TERMS = re.findall(r"^### (.+)$", GLOSSARY, re.MULTILINE)
+PAGES = "\n".join(path.read_text() for path in sorted((ROOT / "docs").rglob("*.md")) if path.name != "glossary.md")
 ASKED_FOR = (
     *(
         "activation",
@@ -330,6 +330,18 @@ def test_the_words_of_the_field_are_there_once() -> None:
 @pytest.mark.parametrize("term", TERMS)
 def test_each_word_is_used_by_the_pages(term: str) -> None:
     assert re.search(rf"(?<![a-z]){term}(s|es)?(?![a-z])", PAGES.replace("\n", " "), re.IGNORECASE)
+
+
+def test_each_word_has_a_definition() -> None:
+    defined = re.findall(r'^### (.+)\n\n(?:.+\n)*.*[."]$', GLOSSARY, re.MULTILINE)
+    assert defined == TERMS
+
+
+def test_a_link_to_a_word_leads_to_one() -> None:
+    anchors = {term.lower().replace(" ", "-") for term in TERMS}
+    linked = set(re.findall(r"glossary\.md#([\w-]+)", PAGES))
+    assert len(linked) > 0
+    assert linked <= anchors
 
 
 def test_the_readme_leads_to_it() -> None:

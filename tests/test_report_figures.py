@@ -73,6 +73,13 @@ def test_bars_are_drawn_with_the_gaps_between_them() -> None:
     assert svg._bins(Curve("one", (1.0, 10.0, 100.0), (3.0, 4.0, 0.0)), 0.0) == ([1.0, 10.0, 100.0], [3.0, 4.0])
 
 
+@pytest.mark.parametrize("style", ["bars", "step", "line"])
+def test_a_thread_without_samples_leaves_the_others_drawn(style: str) -> None:
+    curves = (Curve("none", (), ()), Curve("one", (1.0, 2.0), (1.0, 2.0)))
+    plot = Plot("title", "says", "x", "y", curves, style=style)
+    assert "title" in words_of(svg.draw("t", [Section("s", "S", (plot,))]))
+
+
 def test_words_that_matplotlib_would_take_for_formulas_are_words() -> None:
     plot = Plot(
         "$\\frac{", "says", "x_$^", "y", (Curve("_$}{", (1.0, 2.0), (1.0, 2.0)), Curve("b", (1.0,), (2.0,))),

@@ -109,7 +109,8 @@ def _draw(axes: "Axes", plot: Plot | HeatMap) -> None:
     if plot.log_y:
         axes.set_yscale("log", nonpositive="clip")
     for number, curve in enumerate(plot.curves):
-        _draw_curve(axes, plot, curve, number)
+        if curve.x:  # a thread may have no sample
+            _draw_curve(axes, plot, curve, number)
     if isinstance(plot, Plot):
         _set_ends(axes, plot)
     for row, marker in enumerate(plot.markers):
