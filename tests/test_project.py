@@ -46,6 +46,7 @@ MAY_IMPORT = {
     "experiment": "core record agents profiles loads targets summary explain tail judge compare schema articles "
     "importers exporters report run lab vm audit",
     "doctor": "core record agents loads vm boards schema exporters report lab audit experiment",
+    "api": "core record summary explain judge compare schema experiment",
     "cli": "everything",
 }
 

@@ -300,16 +300,19 @@ def _name_figures(modules: Sequence[Module]) -> list[Figure]:
     stems = [(each.path.stem, each.name) for each in modules if not each.is_package and not _is_plug_in(each)]
     classes = _classes(modules)
     asked = (place for name, place in classes if name == "Asked")
+    # The API gives its users the nouns of the models that it is a layer over.
+    private = [(name, place) for name, place in classes if package_of(place) != "api"]
     return [
         _listed("repeated_modules", "module names that stand twice (plug-ins apart)", repeated(stems)),
-        _listed("repeated_classes", "class names that stand twice", repeated(classes)),
+        _listed("repeated_classes", "class names that stand twice (Python API apart)", repeated(private)),
         _listed("asked_classes", "classes named Asked", asked, has_margin=False),
     ]
 
 
 def _import_figures(modules: Sequence[Module]) -> list[Figure]:
     imports = host_imports(modules)
-    every = [(each.importer, each.imported) for each in imports]
+    # The package itself only names the Python API, lazily, and every module may read its version.
+    every = [(each.importer, each.imported) for each in imports if each.importer != "rtproof"]
     at_once = [(each.importer, each.imported) for each in imports if not each.late]
     packages = [(package_of(start), package_of(end)) for start, end in every if "rtproof" not in (start, end)]
     return [

@@ -31,7 +31,6 @@ from rtproof.experiment.run_request import (
     SeriesSide,
     has_outside_events,
     why_gap_too_short,
-    why_not_judgeable,
 )
 from rtproof.judge.analysis_model import Requirement
 from rtproof.judge.watch import MOST_EPISODES, Watch, still_needed_ns
@@ -69,9 +68,6 @@ EXPLAIN_WORDS = ("strict", "stacks")
 EXPLAIN_KEYS = ("threshold=", "top=", "ordinary=", "record_kib=")
 """What ``--trace`` calls the number from which the agent makes the order of the turns."""
 
-MOST_LIMITS = 8
-"""The agent can watch this many limits. Each of several limits needs more evidence than a single one."""
-
 SIDE_OPTIONS_HINT = "what may stand there are options of the measurement, such as --policy; all others hold for both"
 
 
@@ -87,26 +83,10 @@ def take_requirements(values: dict[str, Any]) -> tuple[Requirement, ...]:
     given = {name: value for name, value in rest.items() if value is not None}
     if not limits and (given or at_most):
         raise click.UsageError("--at-most, --confidence, --gap, --longest and --bunches need a --limit")
-    return _paired_with_times(limits, at_most, given)
-
-
-def _paired_with_times(
-    limits: tuple[int, ...], at_most: tuple[int, ...], given: dict[str, Any]
-) -> tuple[Requirement, ...]:
-    if len(limits) > MOST_LIMITS:
-        raise click.UsageError(f"{len(limits)} limits are given, and at most {MOST_LIMITS} can be judged in one run")
-    if len(at_most) not in (0, 1, len(limits)):
-        given_times = f"--at-most is given {len(at_most)} times for {len(limits)} limits"
-        raise click.UsageError(f"{given_times}: give it once, or once for each limit")
-    times = at_most * len(limits) if len(at_most) == 1 else at_most
-    times = times or (Requirement.at_most_ns,) * len(limits)
-    found = tuple(Requirement(*each, **given) for each in zip(limits, times, strict=True))
-    for each in found:
-        if reason := why_not_judgeable(each):
-            raise click.UsageError(reason)
-    if len(set(found)) < len(found):
-        raise click.UsageError("a --limit is given twice: give each limit once")
-    return found
+    try:
+        return run_request.requirements_of_limits(limits, at_most, given)
+    except UserError as problem:
+        raise click.UsageError(str(problem)) from None
 
 
 def refuse_short_gaps(asked: tuple[Requirement, ...], options: Mapping[str, Any]) -> None:

@@ -8,7 +8,6 @@ import click
 
 from rtproof.core import units
 from rtproof.core.errors import UserError
-from rtproof.core.units import LEAST_AT_MOST_NS
 
 if TYPE_CHECKING:
     _Base = click.ParamType[Any]
@@ -17,10 +16,6 @@ else:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 LARGEST_DMA_LATENCY_US = 1_000_000
-LEAST_CONFIDENCE = 0.5
-LEAST_GAP_NS, MOST_GAP_NS = 10**6, 600 * 10**9
-MOST_BUNCHES = 100.0
-MOST_CONFIDENCE = 0.999999
 
 
 class ParsedValue(_Base):
@@ -73,48 +68,6 @@ def _dma_latency(text: str) -> str:
     return str(duration_ns // 1_000)
 
 
-def _confidence(text: str) -> float:
-    try:
-        confidence = float(text)
-    except ValueError:
-        confidence = -1.0
-    if not LEAST_CONFIDENCE <= confidence <= MOST_CONFIDENCE:
-        raise UserError(f"{text!r} is not a confidence from {LEAST_CONFIDENCE} to {MOST_CONFIDENCE}, such as 0.95")
-    return confidence
-
-
-def _at_most(text: str) -> int:
-    at_most_ns = units.parse_at_most(text)
-    if at_most_ns < LEAST_AT_MOST_NS:
-        raise UserError(f"{text!r} is too often: ask for once per 1s or longer")
-    return at_most_ns
-
-
-def _gap(text: str) -> int:
-    """Nanoseconds. A gap longer than 600s would join events with different causes to one episode."""
-    gap_ns = units.parse_duration(text)
-    if not LEAST_GAP_NS <= gap_ns <= MOST_GAP_NS:
-        raise UserError(f"{text!r} is not a gap between episodes from 1ms to 600s")
-    return gap_ns
-
-
-def _longest_episode(text: str) -> int:
-    longest_ns = units.parse_duration(text)
-    if longest_ns < LEAST_GAP_NS:
-        raise UserError(f"{text!r} is too short for the longest episode: give 1ms or more")
-    return longest_ns
-
-
-def _bunches(text: str) -> float:
-    try:
-        bunches = float(text)
-    except ValueError:
-        bunches = 0.0
-    if not 1 <= bunches <= MOST_BUNCHES:
-        raise UserError(f"{text!r} is not a number of episodes that a bunch may bring on average, from 1 to 100")
-    return bunches
-
-
 def _option_pair(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not key or not equals:
@@ -149,11 +102,11 @@ DMA_LATENCY = ParsedValue("us|off", _dma_latency)
 LIMIT_NS = ParsedValue("duration", units.parse_length)
 LENGTH_NS = ParsedValue("duration", units.parse_length)
 DURATION_NS = ParsedValue("duration", units.parse_duration)
-AT_MOST_NS = ParsedValue("1/time", _at_most)
-GAP_NS = ParsedValue("duration", _gap)
-LONGEST_NS = ParsedValue("duration", _longest_episode)
-BUNCHES = ParsedValue("number", _bunches)
-CONFIDENCE = ParsedValue("share", _confidence)
+AT_MOST_NS = ParsedValue("1/time", units.parse_judged_rate)
+GAP_NS = ParsedValue("duration", units.parse_gap)
+LONGEST_NS = ParsedValue("duration", units.parse_longest_episode)
+BUNCHES = ParsedValue("number", units.parse_bunches)
+CONFIDENCE = ParsedValue("share", units.parse_confidence)
 SHARE = ParsedValue("percent", lambda text: float(units.parse_percentage(text)))
 """A percentage as a share from 0 to 1."""
 KEY_VALUE = ParsedValue("key=value", _option_pair)

@@ -27,7 +27,7 @@ def in_processes(
     ``workers`` is the number of processes that run at once. For one worker or one item no process is forked.
     RtproofError if a process was killed. An error that ``work`` raises is raised here unchanged.
     """
-    if min(workers, len(items)) <= 1 or "fork" not in multiprocessing.get_all_start_methods():
+    if min(workers, len(items)) <= 1 or not _may_fork():
         yield from map(work, items)
         return
     try:
@@ -67,13 +67,18 @@ def each_by_itself(
         except Exception as problem:
             return failed(problem)
 
-    if min(workers, len(items)) <= 1 or "fork" not in multiprocessing.get_all_start_methods():
+    if min(workers, len(items)) <= 1 or not _may_fork():
         return [tried(item) for item in items]
     found = _together(tried, items, workers)
     for number in set(range(len(items))) - set(found):
         again = _together(tried, [items[number]], 1)
         found[number] = again[0] if again else failed(RtproofError(KILLED))
     return [found[number] for number in range(len(items))]
+
+
+def _may_fork() -> bool:
+    """Whether this process may have children of its own. A worker of a user's ``multiprocessing.Pool`` may not."""
+    return "fork" in multiprocessing.get_all_start_methods() and not multiprocessing.current_process().daemon
 
 
 def _together(work: Callable[[Any], WorkResult], items: Sequence[Any], workers: int) -> dict[int, WorkResult]:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parse and format durations, rates, CPU lists and percentages. No other module has a parser for them."""
+"""Parse and format durations, rates, CPU lists and percentages, and the numbers of a claim.
+
+No other module has a parser for them.
+"""
 
 import re
 from fractions import Fraction
@@ -20,6 +23,9 @@ UNIT_NAMES = "ns, us, ms, s, min, h or d"
 LONGEST_NS = 2**63 - 1
 LEAST_AT_MOST_NS = 10**9
 """Of a rate that a limit allows: once per second is as often as can be asked for."""
+LEAST_CONFIDENCE, MOST_CONFIDENCE = 0.5, 0.999999
+LEAST_GAP_NS, MOST_GAP_NS = 10**6, 600 * 10**9
+MOST_BUNCHES = 100.0
 MOST_CPUS = 65_536
 MOST_CHARACTERS = 60
 """Longest text of a number that is a time or a share. No person writes a longer one, and parsing it takes long."""
@@ -81,6 +87,52 @@ def parse_at_most(text: str) -> int:
     if period_ns == 0:
         raise UserError(f"the rate {text!r} has a period of 0: write once per some time, such as 1/h")
     return period_ns
+
+
+def parse_judged_rate(text: str) -> int:
+    """The nanoseconds per event of a rate that a limit may allow: once per second is as often as can be asked for."""
+    at_most_ns = parse_at_most(text)
+    if at_most_ns < LEAST_AT_MOST_NS:
+        raise UserError(f"{text!r} is too often: ask for once per 1s or longer")
+    return at_most_ns
+
+
+def parse_confidence(text: str) -> float:
+    """A confidence from 0.5 to 0.999999, the range in which the sequential test works."""
+    try:
+        confidence = float(text)
+    except ValueError:
+        confidence = -1.0
+    if not LEAST_CONFIDENCE <= confidence <= MOST_CONFIDENCE:
+        raise UserError(f"{text!r} is not a confidence from {LEAST_CONFIDENCE} to {MOST_CONFIDENCE}, such as 0.95")
+    return confidence
+
+
+def parse_gap(text: str) -> int:
+    """Nanoseconds. A gap longer than 600s would join events with different causes to one episode."""
+    gap_ns = parse_duration(text)
+    if not LEAST_GAP_NS <= gap_ns <= MOST_GAP_NS:
+        raise UserError(f"{text!r} is not a gap between episodes from 1ms to 600s")
+    return gap_ns
+
+
+def parse_longest_episode(text: str) -> int:
+    """The nanoseconds that an episode may last, at least 1ms."""
+    longest_ns = parse_duration(text)
+    if longest_ns < LEAST_GAP_NS:
+        raise UserError(f"{text!r} is too short for the longest episode: give 1ms or more")
+    return longest_ns
+
+
+def parse_bunches(text: str) -> float:
+    """How many episodes a bunch may bring on average, from 1 to 100."""
+    try:
+        bunches = float(text)
+    except ValueError:
+        bunches = 0.0
+    if not 1 <= bunches <= MOST_BUNCHES:
+        raise UserError(f"{text!r} is not a number of episodes that a bunch may bring on average, from 1 to 100")
+    return bunches
 
 
 def _cpu_range(text: str, whole: str) -> range:

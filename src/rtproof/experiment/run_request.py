@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the user asks for: one run, a series of runs, or a profile; and the agent's arguments that follow from it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -102,6 +102,33 @@ def measurement(values: Mapping[str, Any]) -> Measurement:
         if foreign_tools.is_tool(values["probe"])
         else units.parse_duration(values["warmup"] or WARMUP_DEFAULT),
     )
+
+
+MOST_LIMITS = 8
+"""The agent can watch this many limits. Each of several limits needs more evidence than a single one."""
+
+
+def requirements_of_limits(
+    limits_ns: Sequence[int], at_most_ns: Sequence[int], more: Mapping[str, Any]
+) -> tuple[Requirement, ...]:
+    """The requirements of some limits. at_most_ns: none, one for all limits, or one for each. more: for all of them.
+
+    UserError for limits that cannot be judged together, or one of which cannot be judged at all.
+    """
+    if len(limits_ns) > MOST_LIMITS:
+        raise UserError(f"{len(limits_ns)} limits are given, and at most {MOST_LIMITS} can be judged in one run")
+    if len(at_most_ns) not in (0, 1, len(limits_ns)):
+        given_times = f"--at-most is given {len(at_most_ns)} times for {len(limits_ns)} limits"
+        raise UserError(f"{given_times}: give it once, or once for each limit")
+    times = tuple(at_most_ns) * len(limits_ns) if len(at_most_ns) == 1 else at_most_ns
+    times = times or (Requirement.at_most_ns,) * len(limits_ns)
+    found = tuple(Requirement(*each, **more) for each in zip(limits_ns, times, strict=True))
+    for each in found:
+        if reason := why_not_judgeable(each):
+            raise UserError(reason)
+    if len(set(found)) < len(found):
+        raise UserError("a --limit is given twice: give each limit once")
+    return found
 
 
 INTERRUPTED_CODE = 130

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python API: a thin layer of typed objects over what the command line does.
+
+``import rtproof`` offers its names, and those alone are public. docs/python describes them.
+"""
+
+from rtproof.api.archive import Archive, ArchivedRun, Campaign, open_archive
+from rtproof.api.comparison import Change, Comparison, Difference, Effect, History, compare, history
+from rtproof.api.late_causes import Budget, BudgetPart, Cause, Coincidence, Explanation
+from rtproof.api.measuring import RunInterrupted, run
+from rtproof.api.opened_run import Run, Thread, open  # noqa: A004 - as the builtin open
+from rtproof.api.results import Distribution, Doubt, Episode, Figures, Objection, Quantile, State, Summary, Verdict
+from rtproof.api.samples import SampleChunk, Samples
+from rtproof.core.errors import RtproofError
+
+__all__ = [
+    "Archive",
+    "ArchivedRun",
+    "Budget",
+    "BudgetPart",
+    "Campaign",
+    "Cause",
+    "Change",
+    "Coincidence",
+    "Comparison",
+    "Difference",
+    "Distribution",
+    "Doubt",
+    "Effect",
+    "Episode",
+    "Explanation",
+    "Figures",
+    "History",
+    "Objection",
+    "Quantile",
+    "RtproofError",
+    "Run",
+    "RunInterrupted",
+    "SampleChunk",
+    "Samples",
+    "State",
+    "Summary",
+    "Thread",
+    "Verdict",
+    "compare",
+    "history",
+    "open",
+    "open_archive",
+    "run",
+]

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many runs in a folder: in the order of time, filtered, and grouped as they were measured."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from fnmatch import fnmatchcase
+from os import PathLike
+from pathlib import Path
+from typing import Literal, TypeAlias, overload
+
+from rtproof.api.arguments import path_of
+from rtproof.api.error_kinds import one_kind_of_error
+from rtproof.api.opened_run import Run
+from rtproof.api.opened_run import open as open_one
+from rtproof.api.tables import html_table
+from rtproof.core.errors import RtproofError
+from rtproof.core.phrases import quantity
+from rtproof.experiment import campaign_folder, repeated_runs, stored_runs
+
+CampaignKind: TypeAlias = Literal["profile", "lab", "repeat", "abba"]
+_TURN = re.compile(r"\d{2,}(-[AB])?")
+"""The name of a run of ``--repeat`` or ``--abba``."""
+
+
+@dataclass(frozen=True)
+class ArchivedRun:
+    """What an archive knows of a run without reading all of it.
+
+    Attributes:
+        path: Where it lies.
+        started: When it began, in UTC; None if the file does not tell it.
+        system: What was measured: the guest of a lab, the host of a run on this machine, or else the hardware.
+        profile: The profile that it is a cell of; None for any other run.
+        kernel: The release of the kernel; None if the file does not tell it.
+        kind: As ``Run.kind``.
+    """
+
+    path: Path
+    started: datetime | None
+    system: str | None
+    profile: str | None
+    kernel: str | None
+    kind: str
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """Runs that were measured by one command.
+
+    Attributes:
+        path: The folder of the campaign.
+        kind: "profile" or "lab": the cells of a profile. "repeat": the same again and again. "abba": two sides by
+            turns.
+        name: The name of the profile, or of the folder.
+        runs: Its runs, in the order of time.
+    """
+
+    path: Path
+    kind: CampaignKind
+    name: str
+    runs: tuple[ArchivedRun, ...]
+
+    def to_json(self) -> str:
+        """The result of a profile, as ``rtproof show --json`` prints it. RtproofError for repeated runs."""
+        if self.kind in ("repeat", "abba"):
+            raise RtproofError(f"{self.path} holds repeated runs, which have no result of their own: compare them")
+        with one_kind_of_error():
+            return campaign_folder.read_campaign(self.path).encoded.decode().rstrip("\n")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Archive(Sequence[Run]):
+    """The runs of a folder and of the folders in it, in the order in which they began.
+
+    Iterating opens one run after the other, and keeps none of them.
+
+    Attributes:
+        path: The folder.
+        entries: What is known of each run, in the same order.
+        unreadable: The path of each file that cannot be read, and a sentence that says why.
+    """
+
+    path: Path
+    entries: tuple[ArchivedRun, ...]
+    unreadable: tuple[tuple[Path, str], ...] = field(default=())
+
+    def __len__(self) -> int:
+        """The number of runs."""
+        return len(self.entries)
+
+    @overload
+    def __getitem__(self, at: int) -> Run: ...
+    @overload
+    def __getitem__(self, at: slice) -> "Archive": ...
+    def __getitem__(self, at: int | slice) -> "Run | Archive":
+        """A run, or an archive of some of them."""
+        if isinstance(at, slice):
+            return replace(self, entries=self.entries[at])
+        return open_one(self.entries[at].path)
+
+    def __iter__(self) -> Iterator[Run]:
+        """The runs, one after the other."""
+        return (open_one(entry.path) for entry in self.entries)
+
+    def filter(
+        self,
+        *,
+        system: str | None = None,
+        profile: str | None = None,
+        kernel: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> "Archive":
+        """The runs for which everything holds that is given.
+
+        Args:
+            system: Of the measured system. ``*`` stands for any letters, as in a shell.
+            profile: Of the profile, likewise.
+            kernel: Of the kernel's release, likewise: "6.12.*-rt*".
+            since: Runs that began then or later. A time without a zone is local time.
+            until: Runs that began before.
+        """
+        begin, end = (None if at is None else at.astimezone() for at in (since, until))
+        kept = (
+            entry
+            for entry in self.entries
+            if _matches(entry.system, system)
+            and _matches(entry.profile, profile)
+            and _matches(entry.kernel, kernel)
+            and (begin is None or (entry.started is not None and entry.started >= begin))
+            and (end is None or (entry.started is not None and entry.started < end))
+        )
+        return replace(self, entries=tuple(kept))
+
+    @property
+    def campaigns(self) -> tuple[Campaign, ...]:
+        """The campaigns of profiles, of the lab and of repeated runs, in the order of their first run."""
+        folders: dict[Path, list[ArchivedRun]] = {}
+        for entry in self.entries:
+            if folder := _campaign_of(entry.path):
+                folders.setdefault(folder, []).append(entry)
+        return tuple(_campaign(folder, tuple(entries)) for folder, entries in folders.items())
+
+    def __repr__(self) -> str:
+        """The folder and the number of runs."""
+        failed = f", {len(self.unreadable)} unreadable" if self.unreadable else ""
+        return f"<Archive {str(self.path)!r}: {quantity(len(self), 'run')}{failed}>"
+
+    def _repr_html_(self) -> str:
+        rows = (
+            (
+                str(entry.path),
+                f"{entry.started:%Y-%m-%d %H:%M:%S}" if entry.started else "-",
+                *(text or "-" for text in (entry.system, entry.profile, entry.kernel)),
+            )
+            for entry in self.entries
+        )
+        return html_table(repr(self), ("run", "started (UTC)", "system", "profile", "kernel"), rows)
+
+
+def open_archive(folder: str | PathLike[str]) -> Archive:
+    """The runs in a folder and in the folders there: run folders, records, and histograms of other tools.
+
+    RtproofError if there is none. A run that cannot be read is in ``Archive.unreadable``.
+    """
+    place = path_of(folder)
+    with one_kind_of_error():
+        paths = stored_runs.find_runs([place], stored_runs.is_histogram_file)
+    campaigns = _Campaigns()
+    entries: list[ArchivedRun] = []
+    failed: list[tuple[Path, str]] = []
+    for path in paths:
+        try:
+            entries.append(_entry(open_one(path), campaigns))
+        except RtproofError as problem:
+            failed.append((path, str(problem)))
+    entries.sort(key=lambda entry: (entry.started is None, entry.started and entry.started.timestamp(), entry.path))
+    return Archive(place, tuple(entries), tuple(failed))
+
+
+class _Campaigns:
+    """The campaign files that were read, because all cells of a campaign share one."""
+
+    def __init__(self) -> None:
+        self._read: dict[Path, campaign_folder.StoredCampaign | None] = {}
+
+    def of(self, run: Path) -> campaign_folder.StoredCampaign | None:
+        """The campaign that a run is a cell of; None for any other run, or if its file cannot be read."""
+        folder = _campaign_of(run)
+        if folder is None or not campaign_folder.is_campaign(folder):
+            return None
+        if folder not in self._read:
+            try:
+                self._read[folder] = campaign_folder.read_campaign_file(folder)
+            except RtproofError:
+                self._read[folder] = None
+        return self._read[folder]
+
+
+def _entry(run: Run, campaigns: _Campaigns) -> ArchivedRun:
+    campaign = campaigns.of(run.path)
+    profile = campaign.profile.name if campaign else None
+    return ArchivedRun(run.path, run.started, _system(run, campaign), profile, run.kernel, run.kind)
+
+
+def _system(run: Run, campaign: campaign_folder.StoredCampaign | None) -> str | None:
+    if campaign:
+        guests = {campaign_folder.cell_name(cell.key, cell.system): cell.system for cell in campaign.cells}
+        return guests.get(run.path.name) or campaign.system or None
+    return run.system
+
+
+def _campaign_of(run: Path) -> Path | None:
+    """The folder of the campaign that a run lies in; None if it lies in none."""
+    above = run.absolute().parent
+    if above.name == campaign_folder.CELLS_FOLDER and campaign_folder.is_campaign(above.parent):
+        return above.parent
+    if above.name == repeated_runs.RUNS_FOLDER and _TURN.fullmatch(run.name):
+        return above.parent
+    return None
+
+
+def _campaign(folder: Path, runs: tuple[ArchivedRun, ...]) -> Campaign:
+    if not campaign_folder.is_campaign(folder):
+        by_turns = any("-" in entry.path.name for entry in runs)
+        return Campaign(folder, "abba" if by_turns else "repeat", folder.name, runs)
+    in_guests = any("__" in entry.path.name for entry in runs)
+    return Campaign(folder, "lab" if in_guests else "profile", runs[0].profile or folder.name, runs)
+
+
+def _matches(text: str | None, wanted: str | None) -> bool:
+    return wanted is None or (text is not None and fnmatchcase(text, wanted))

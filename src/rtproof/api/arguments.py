@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read the arguments of users: times as text or as whole nanoseconds, and the limits that these make."""
+
+from collections.abc import Callable, Sequence
+from numbers import Integral
+from os import PathLike
+from pathlib import Path
+from typing import TypeVar
+
+from rtproof.core import units
+from rtproof.core.errors import RtproofError, UserError
+from rtproof.experiment import run_request
+from rtproof.judge.analysis_model import Requirement
+
+Duration = str | int
+"""A time: text with a unit, such as "500us" or "2h", or a whole number of nanoseconds."""
+Limits = Duration | Sequence[Duration] | None
+"""One limit, several that are judged together, or None."""
+Parsed = TypeVar("Parsed")
+
+
+def path_of(path: object) -> Path:
+    """The path that a user named; RtproofError for what is no path."""
+    if not isinstance(path, str | PathLike):
+        raise RtproofError(f"a path is text or a pathlib.Path, and no {type(path).__name__}")
+    return Path(path)
+
+
+def duration_text(name: str, value: object) -> str:
+    """A time as the command line takes it. RtproofError for what is none."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        kind = type(value).__name__
+        raise RtproofError(f"{name}: a time is text such as '500us', or a whole number of nanoseconds, and no {kind}")
+    return f"{int(value)}ns"
+
+
+def rate_text(name: str, value: object) -> str:
+    """How often something may come, as the command line takes it: "1/h", or the nanoseconds of an int."""
+    return value if isinstance(value, str) else f"1/{duration_text(name, value)}"
+
+
+def each_of(value: object) -> list[object]:
+    """The elements of a list or a tuple; a single value as the only element; none for None."""
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def length_ns(name: str, value: object) -> int:
+    """A time above 0."""
+    return _read(name, duration_text(name, value), units.parse_length)
+
+
+def share_of(value: object) -> float:
+    """A share between 0 and 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+        raise RtproofError(f"shares: a share lies between 0 and 1, such as 0.9995, and {value!r} does not")
+    return float(value)
+
+
+def requirements_of(  # noqa: PLR0913, PLR0917 - one for each part of a claim
+    limit: Limits,
+    at_most: object,
+    longest: object,
+    gap: object,
+    confidence: float | None,
+    bunches: float | None,
+) -> tuple[Requirement, ...]:
+    """The requirements that a user gives now; none without a limit. RtproofError for what makes none."""
+    limits = [length_ns("limit", each) for each in each_of(limit)]
+    rates = [_read("at_most", rate_text("at_most", each), units.parse_judged_rate) for each in each_of(at_most)]
+    given: dict[str, int | float] = {}
+    if longest is not None:
+        given["longest_ns"] = _read("longest", duration_text("longest", longest), units.parse_longest_episode)
+    if gap is not None:
+        given["gap_ns"] = _read("gap", duration_text("gap", gap), units.parse_gap)
+    if confidence is not None:
+        given["confidence"] = _read("confidence", str(confidence), units.parse_confidence)
+    if bunches is not None:
+        given["bunches"] = _read("bunches", str(bunches), units.parse_bunches)
+    if not limits and (given or rates):
+        raise RtproofError("at_most, longest, gap, confidence and bunches need a limit")
+    return run_request.requirements_of_limits(limits, rates, given)
+
+
+def _read(name: str, text: str, parse: Callable[[str], Parsed]) -> Parsed:
+    try:
+        return parse(text)
+    except UserError as problem:
+        raise RtproofError(f"{name}: {problem}") from None

@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several runs together: two sides compared, and the history of a system."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from rtproof.api.archive import Archive, Campaign
+from rtproof.api.arguments import each_of, path_of
+from rtproof.api.error_kinds import one_kind_of_error
+from rtproof.api.opened_run import Run
+from rtproof.api.published_values import sentences_of
+from rtproof.api.results import Sentences, printed_sentences
+from rtproof.api.samples import View
+from rtproof.api.tables import html_lines, html_table
+from rtproof.compare.compare import compare_sides
+from rtproof.compare.comparison_model import ComparisonFinding
+from rtproof.compare.history import analyse_history
+from rtproof.core.errors import RtproofError, UserError
+from rtproof.core.phrases import quantity
+from rtproof.experiment import run_sets
+from rtproof.schema.published import comparison_dict, history_dict
+
+Runs: TypeAlias = "str | PathLike[str] | Run | Archive | Campaign | Sequence[str | PathLike[str] | Run]"
+"""Runs that count as one thing: a path, a run, an archive, a campaign, or a list of paths or runs."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """How the two sides differ in one metric. A ratio is always A over B: below 1, A has the smaller figure.
+
+    Attributes:
+        metric: Its key.
+        label: Its name.
+        unit: Of ``a`` and ``b``: "ns", or "ratio" for a share.
+        a: The geometric mean over the runs of A; None if no run has the figure.
+        b: The same of B.
+        ratio: A over B.
+        low: The lower end of its 95 % interval; None, with ``high``, without an interval. 0: open to that side.
+        high: The upper end; None alone: open to that side.
+        p: The p-value that the sides do not differ, corrected for the number of metrics; None below five runs a side.
+        finding: What it shows, in words.
+    """
+
+    metric: str
+    label: str
+    unit: str
+    a: float | None
+    b: float | None
+    ratio: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    finding: str
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A fact in which the two sides differ.
+
+    Attributes:
+        name: The fact.
+        a: What it says of A.
+        b: What it says of B.
+        weight: "forbids" or "unlike": the sides are not compared unless the user names the fact. "told": a possible
+            reason of what is found.
+        why: Why it matters; None where nothing is known.
+    """
+
+    name: str
+    a: str
+    b: str
+    weight: Literal["forbids", "unlike", "told"]
+    why: str | None
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """What the runs of A and the runs of B say about each other.
+
+    Attributes:
+        names: What A and B are called.
+        refusal: Why the two may not be compared, in one sentence; None if they were.
+        finding: The finding over all metrics, in words; "refused" for a refusal.
+        better: "A" or "B" if one is better; None in any other case.
+        sentences: Label and text of each line to print.
+        effects: One for each metric that both sides have.
+        differences: Facts in which the sides differ, the most important first.
+        left_out: The name of each run that no figure contains, and a sentence that says why.
+    """
+
+    names: tuple[str, str]
+    refusal: str | None
+    finding: str
+    better: Literal["A", "B"] | None
+    sentences: Sentences
+    effects: tuple[Effect, ...]
+    differences: tuple[Difference, ...]
+    left_out: tuple[tuple[str, str], ...]
+    _json: str = field(compare=False)
+
+    def effect(self, metric: str) -> Effect:
+        """The effect on a metric, such as "p99.9". RtproofError if there is none."""
+        for each in self.effects:
+            if each.metric == metric:
+                return each
+        known = ", ".join(each.metric for each in self.effects) or "none"
+        raise RtproofError(f"there is no effect on {metric!r}: there are {known}")
+
+    def to_json(self) -> str:
+        """The JSON that ``rtproof compare --json`` prints. RtproofError, with the reason, for a refusal."""
+        if self.refusal:
+            raise RtproofError(self.refusal)
+        return self._json
+
+    def __str__(self) -> str:
+        """The lines that the command line prints first, or the reason of a refusal."""
+        return self.refusal or "\n".join(printed_sentences(self.sentences))
+
+    def __repr__(self) -> str:
+        """The sides and the finding."""
+        return f"<Comparison of {self.names[0]} with {self.names[1]}: {self.finding}>"
+
+    def _repr_html_(self) -> str:
+        if self.refusal:
+            return html_lines("refused", [self.refusal])
+        rows = ((one.label, _ratio_text(one), one.finding) for one in self.effects)
+        head = ("metric", f"{self.names[0]} / {self.names[1]}", "finding")
+        return html_lines(self.finding, printed_sentences(self.sentences)) + html_table("effects", head, rows)
+
+
+def _ratio_text(one: Effect) -> str:
+    if one.ratio is None:
+        return "-"
+    if one.low is None:
+        return f"{one.ratio:.3g}"
+    return f"{one.ratio:.3g} ({one.low:.3g} to {'∞' if one.high is None else f'{one.high:.3g}'})"
+
+
+def compare(
+    a: Runs,
+    b: Runs,
+    *,
+    although: str | Sequence[str] = (),
+    view: View = "observed",
+    names: tuple[str, str] | None = None,
+) -> Comparison:
+    """Compare runs of one thing, A, with runs of another, B. Only five runs on each side can show a difference.
+
+    Args:
+        a: The runs of A.
+        b: The runs of B, the baseline.
+        although: Facts that may differ because the comparison is about them, such as "policy".
+        view: "observed": the activations that ran. "schedule": all that were due.
+        names: What A and B are called; by default what the names of their folders have in common.
+
+    Returns:
+        A comparison. If the two may not be compared, it is a refusal: ``refusal`` says why.
+
+    RtproofError for a path without a run, and if no run of a side can be read.
+    """
+    if view not in ("observed", "schedule"):
+        raise RtproofError(f"view: {view!r} is none of: observed, schedule")
+    with one_kind_of_error():
+        paths = _paths("a", a), _paths("b", b)
+        may_differ = run_sets.facts_that_may_differ([str(fact) for fact in each_of(although)], whatever=False)
+        called = names or run_sets.names_of_sides(*paths)
+        sides = run_sets.read_sides([(called[0], "", paths[0]), (called[1], "", paths[1])], schedule=view == "schedule")
+        failed = (*sides[0].failed, *sides[1].failed)
+        try:
+            found = compare_sides(sides[0].runs, sides[1].runs, names=called, although=may_differ)
+        except UserError as problem:
+            return Comparison(called, str(problem), "refused", None, (), (), (), (), "")
+    return _comparison(called, comparison_dict(found, not_read=failed))
+
+
+_BETTER: dict[str, Literal["A", "B"]] = {
+    ComparisonFinding.A_BETTER.value: "A",
+    ComparisonFinding.B_BETTER.value: "B",
+}
+
+
+def _comparison(names: tuple[str, str], told: dict[str, Any]) -> Comparison:
+    return Comparison(
+        names=names,
+        refusal=None,
+        finding=told["finding"],
+        better=_BETTER.get(told["finding"]),
+        sentences=sentences_of(told["sentences"]),
+        effects=tuple(map(_effect, told["metrics"])),
+        differences=tuple(
+            Difference(one["key"], one["a"], one["b"], one["weight"], one["why"]) for one in told["differences"]
+        ),
+        left_out=tuple((one["run"], one["why"]) for one in told["left_out"]),
+        _json=json.dumps(told, indent=2),
+    )
+
+
+def _effect(told: dict[str, Any]) -> Effect:
+    unit = next(key.removeprefix("a_runs_") for key in told if key.startswith("a_runs_"))
+    return Effect(
+        metric=told["metric"],
+        label=told["label"],
+        unit=unit,
+        a=told[f"a_{unit}"],
+        b=told[f"b_{unit}"],
+        ratio=told["a_to_b_ratio"],
+        low=told["low_ratio"],
+        high=told["high_ratio"],
+        p=told["p_holm_ratio"],
+        finding=told["finding"],
+    )
+
+
+@dataclass(frozen=True)
+class Change:
+    """A place at which the latency of a system changed.
+
+    Attributes:
+        run: The name of the first run after the change.
+        started_ns: When that run began, in nanoseconds since 1970; None if it is not known.
+        metrics: For each metric that changed its key, and the figure after the change over the one before.
+        facts: For each fact that changed near it its name, the text before, and the text after.
+    """
+
+    run: str
+    started_ns: int | None
+    metrics: tuple[tuple[str, float], ...]
+    facts: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True, repr=False)
+class History:
+    """When the latency of a system changed, and what changed with it.
+
+    Attributes:
+        runs: The names of the runs, in order; those that measured something else follow each other by themselves.
+        judged: Whether there were enough runs, at least 20 that measured alike, to look for changes.
+        changes: In order.
+        left_out: The name of each run that no figure contains, and a sentence that says why.
+        unreadable: Sentences on files that could not be read.
+    """
+
+    runs: tuple[str, ...]
+    judged: bool
+    changes: tuple[Change, ...]
+    left_out: tuple[tuple[str, str], ...]
+    unreadable: tuple[str, ...]
+    _json: str = field(compare=False)
+
+    def to_json(self) -> str:
+        """The JSON that ``rtproof history --json`` prints."""
+        return self._json
+
+    def __repr__(self) -> str:
+        """How many runs there are, and how many changes."""
+        found = quantity(len(self.changes), "change") if self.judged else "too few to look for changes"
+        return f"<History of {quantity(len(self.runs), 'run')}: {found}>"
+
+    def _repr_html_(self) -> str:
+        rows = (
+            (
+                one.run,
+                ", ".join(f"{key} x {ratio:.3g}" for key, ratio in one.metrics),
+                ", ".join(f for f, _, _ in one.facts),
+            )
+            for one in self.changes
+        )
+        return html_table(repr(self), ("first run after it", "metrics", "facts that changed near it"), rows)
+
+
+def history(runs: Runs, *, by_name: bool = False) -> History:
+    """Find the runs at which the latency of a system changed. It needs 20 runs or more that measured alike.
+
+    Args:
+        runs: A folder of runs, an archive, or a list.
+        by_name: Sort the runs by their names and not by their start.
+    """
+    with one_kind_of_error():
+        (side,) = run_sets.read_sides([("", "", _paths("runs", runs))])
+        ordered = sorted(side.runs, key=lambda run: run.name) if by_name else list(side.runs)
+        told = history_dict(analyse_history(ordered, by_name=by_name), "", side.failed)
+    sequences = told["sequences"]
+    return History(
+        runs=tuple(run["name"] for one in sequences for run in one["runs"]),
+        judged=any(one["judged"] for one in sequences),
+        changes=tuple(_change(one, place) for one in sequences for place in one["changes"]),
+        left_out=tuple((one["run"], one["why"]) for one in told["left_out"]),
+        unreadable=tuple(told["not_read"]),
+        _json=json.dumps(told, indent=2),
+    )
+
+
+def _change(sequence: dict[str, Any], place: dict[str, Any]) -> Change:
+    run = sequence["runs"][place["run"]]
+    return Change(
+        run["name"],
+        run["started_ns"],
+        tuple((one["metric"], one["ratio"]) for one in place["metrics"]),
+        tuple((one["fact"], one["before"], one["after"]) for one in place["facts"]),
+    )
+
+
+def _paths(name: str, runs: object) -> list[Path]:
+    """The paths of runs that count as one thing."""
+    if isinstance(runs, Archive):
+        found = [entry.path for entry in runs.entries]
+    elif isinstance(runs, Campaign):
+        found = [entry.path for entry in runs.runs]
+    else:
+        found = [each.path if isinstance(each, Run) else path_of(each) for each in each_of(runs)]
+    if not found:
+        raise RtproofError(f"{name}: there is no run")
+    return found

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measure from Python: ``rtproof run`` in a process of its own, which ends with this one.
+
+So a notebook, a thread or a worker of ``multiprocessing`` measures as the command line does, with its sentences, and
+none of their signals is touched.
+"""
+
+import contextlib
+import os
+import platform
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from os import PathLike
+from pathlib import Path
+from typing import IO
+
+from rtproof.api.arguments import Duration, Limits, duration_text, each_of, path_of, rate_text
+from rtproof.api.error_kinds import one_kind_of_error
+from rtproof.api.opened_run import Run
+from rtproof.api.opened_run import open as open_one
+from rtproof.core import files
+from rtproof.core.errors import RtproofError
+from rtproof.core.printable import clean
+
+VOICE = "rtproof: "
+ERROR_CODE = 2
+LARGEST_TAIL = 1 << 16
+"""Bytes of what the command says at its end. The last line says why it failed."""
+START = "import sys; sys.path.append(sys.argv.pop(1)); from rtproof.api.measuring_process import main; sys.exit(main())"
+FIRMNESS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+"""What the first Ctrl-C sends, the second, and all others."""
+
+
+class RunInterrupted(KeyboardInterrupt):
+    """Ctrl-C ended ``rtproof.run`` early. What was measured until then is kept.
+
+    It is a ``KeyboardInterrupt``, so a loop of runs ends, too.
+
+    Attributes:
+        run: The shortened run, which can be judged as any other; None if nothing was measured yet.
+    """
+
+    def __init__(self, sentence: str, run: Run | None = None) -> None:
+        super().__init__(sentence)
+        self.run = run
+
+
+def run(  # noqa: PLR0913 - one for each option of rtproof run that measures one run
+    *,
+    duration: Duration | None = None,
+    samples: int | None = None,
+    limit: Limits = None,
+    at_most: Duration | Sequence[Duration] | None = None,
+    longest: Duration | None = None,
+    gap: Duration | None = None,
+    confidence: float | None = None,
+    bunches: float | None = None,
+    until_decided: bool = False,
+    max_duration: Duration | None = None,
+    load: str | Sequence[str] = (),
+    probe: str | None = None,
+    method: str | None = None,
+    period: Duration | None = None,
+    warmup: Duration | None = None,
+    cpus: str | None = None,
+    threads: int | None = None,
+    policy: str | None = None,
+    priority: int | None = None,
+    record: str | None = None,
+    trace: bool | str = False,
+    explain: bool | str = False,
+    allow_unprivileged: bool = False,
+    target: str = "local",
+    target_options: Mapping[str, object] | None = None,
+    agent: str | PathLike[str] | None = None,
+    output: str | PathLike[str] | None = None,
+    note: str = "",
+) -> Run:
+    """Measure how late a system reacts, as ``rtproof run`` does, and return the run.
+
+    It waits until the run has ended. Ctrl-C ends the run early: what was measured is kept, and ``RunInterrupted`` has
+    it. Each argument is the option of the command line of the same name, and None is its default.
+
+    Args:
+        duration: How long to measure, such as "20s".
+        samples: Measure this many activations of the first thread, in place of ``duration``.
+        limit: The latency above which an activation is late, such as "500us"; or several.
+        at_most: How often an episode above the limit may come, such as "1/h".
+        longest: How long an episode may last.
+        gap: Late times no further apart than this are one episode.
+        confidence: Of all verdicts together.
+        bunches: Average episodes per bunch that PROVEN allows for.
+        until_decided: Measure until every limit is PROVEN, or one of them REFUTED.
+        max_duration: With ``until_decided``: measure no longer than this.
+        load: Work that disturbs on purpose, such as "sched" or ["mmap@0", "net"].
+        probe: What is measured.
+        method: How the thread waits for its due time.
+        period: The time between activations.
+        warmup: Run this long before measuring begins.
+        cpus: Measure on these CPUs, such as "0,2-3".
+        threads: The number of measuring threads.
+        policy: The scheduling policy: "fifo", "rr", "other" or "deadline".
+        priority: The real-time priority.
+        record: "samples" or "summary".
+        trace: Keep the kernel's events, too: True, or text with options.
+        explain: Keep the kernel's events around late activations: True, or text with options.
+        allow_unprivileged: If the privilege for the policy is missing, measure with SCHED_OTHER.
+        target: Where to measure, such as "ssh".
+        target_options: Options of the target, such as {"host": "board"}.
+        agent: Use this agent instead of the one that fits the target.
+        output: A new folder for the run; by default runs/TIME-HOST-NUMBER.
+        note: A note to keep with the run.
+
+    RtproofError with the sentence of the command line if nothing can be measured, or if the measurement failed.
+    """
+    words = [
+        *_time_words("duration", duration),
+        *_given_words("samples", samples),
+        *(word for each in each_of(limit) for word in _time_words("limit", each)),
+        *(word for each in each_of(at_most) for word in _text_words("at_most", rate_text("at_most", each))),
+        *_time_words("longest", longest),
+        *_time_words("gap", gap),
+        *_given_words("confidence", confidence),
+        *_given_words("bunches", bunches),
+        *(["--until-decided"] if until_decided else []),
+        *_time_words("max_duration", max_duration),
+        *(word for each in each_of(load) for word in _text_words("load", each)),
+        *_given_words("probe", probe),
+        *_given_words("method", method),
+        *_time_words("period", period),
+        *_time_words("warmup", warmup),
+        *_given_words("cpus", cpus),
+        *_given_words("threads", threads),
+        *_given_words("policy", policy),
+        *_given_words("priority", priority),
+        *_given_words("record", record),
+        *_switch_words("trace", trace),
+        *_switch_words("explain", explain),
+        *(["--allow-unprivileged"] if allow_unprivileged else []),
+        *_text_words("target", target),
+        *(f"--target-option={key}={value}" for key, value in (target_options or {}).items()),
+        *_given_words("agent", agent),
+        *_given_words("note", note or None),
+    ]
+    folder = _usual_folder() if output is None else path_of(output)
+    with one_kind_of_error():
+        files.refuse_existing(folder)
+        return _measured(folder, words)
+
+
+def _time_words(name: str, value: object) -> list[str]:
+    return [] if value is None else _text_words(name, duration_text(name, value))
+
+
+def _given_words(name: str, value: object) -> list[str]:
+    return [] if value is None else _text_words(name, value)
+
+
+def _text_words(name: str, value: object) -> list[str]:
+    """An option of the command line. RtproofError for a value that no text can stand for."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float | PathLike):
+        raise RtproofError(f"{name}: text or a number is needed, and no {type(value).__name__}")
+    return [f"--{name.replace('_', '-')}={os.fspath(value) if isinstance(value, PathLike) else value}"]
+
+
+def _switch_words(name: str, value: bool | str) -> list[str]:
+    if isinstance(value, str):
+        return _text_words(name, value)
+    return [f"--{name}"] if value else []
+
+
+def _usual_folder() -> Path:
+    """A folder named by the time, with a random end: other threads and processes may begin in the same second."""
+    host = clean(platform.node() or "localhost").replace("/", "-")[:64]
+    return Path("runs") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{host}-{secrets.token_hex(2)}"
+
+
+def _measured(folder: Path, words: Sequence[str]) -> Run:
+    with tempfile.TemporaryFile() as said:
+        code, interrupted = _wait_for(_command(folder, words), said)
+        sentence = _last_sentence(said)
+    if interrupted:
+        raise RunInterrupted(*_what_is_kept(folder))
+    if code == ERROR_CODE or not folder.exists():
+        raise RtproofError(sentence or f"the measuring process ended with exit code {code}")
+    return open_one(folder)
+
+
+def _command(folder: Path, words: Sequence[str]) -> list[str]:
+    if not sys.executable:
+        raise RtproofError("this Python does not know its own program (sys.executable), so it cannot measure")
+    package = str(Path(__file__).parents[2])
+    # -P: no file of the working folder may stand in for a module. The package is found as this process found it.
+    return [sys.executable, "-P", "-c", START, package, "run", "--quiet", "--no-report", f"--output={folder}", *words]
+
+
+def _wait_for(command: Sequence[str], said: IO[bytes]) -> tuple[int, bool]:
+    """The exit code, and whether Ctrl-C ended the run.
+
+    The other process has a session of its own, so that a terminal's Ctrl-C reaches it only from here, once. It ends
+    when its standard input ends, so also if this process is killed.
+    """
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=said, start_new_session=True
+    )
+    assert process.stdin is not None
+    interrupts = 0
+    with process.stdin:
+        while True:
+            try:
+                return process.wait(), interrupts > 0
+            except KeyboardInterrupt:
+                with contextlib.suppress(ProcessLookupError):
+                    process.send_signal(FIRMNESS[min(interrupts, len(FIRMNESS) - 1)])
+                interrupts += 1
+
+
+def _last_sentence(said: IO[bytes]) -> str:
+    """The last line that the command said about itself, without its name; "" if there is none."""
+    lines = list(_lines_at_end(said))
+    return next((line.removeprefix(VOICE) for line in reversed(lines) if line.startswith(VOICE)), "")
+
+
+def _lines_at_end(said: IO[bytes]) -> Iterator[str]:
+    size = said.seek(0, os.SEEK_END)
+    said.seek(max(size - LARGEST_TAIL, 0))
+    yield from (clean(line) for line in said.read().decode(errors="replace").splitlines())
+
+
+def _what_is_kept(folder: Path) -> tuple[str, Run | None]:
+    try:
+        return f"interrupted; what was measured until then is kept in {folder}", open_one(folder)
+    except RtproofError:
+        return "interrupted before anything was measured", None
