@@ -14,6 +14,8 @@
 # make docs    the documentation as HTML in build/docs/html, without a network; looks for links that lead nowhere
 # make docs-links  ask the web for every address that the documentation links to
 # make man     the man pages in build/docs/man
+# make deb     the Debian packages, in build/deb; needs their build dependencies
+# make packages-check  builds, examines, installs and purges the Debian packages in new roots of Debian 13; BASE=ROOT names one to copy
 # make fuzz    read damaged files of every kind for MINUTES=10, and fail if one breaks a promise (docs/fuzz.md)
 # make faults  let the n-th system call of the agent and of rtproof fail, and replay write logs (docs/faults.md)
 # PYTHON=... chooses the interpreter for .venv, JOBS=... the number of test processes.
@@ -30,7 +32,7 @@ BOARD_PACKAGES := openssh-server dropbear-bin busybox-static sudo iproute2 e2fsp
 TOGETHER = $(MAKE) --silent --jobs=$(shell nproc) --output-sync=target
 
 .PHONY: docs docs-links man demo lab-demo test test-quick test-agent environment agent-checks check-plain check-memory check-threads lint bench \
-	bench-lab profile-table bench-explain bench-stats bench-boards bench-audit fuzz faults clean
+	bench-lab profile-table bench-explain bench-stats bench-boards bench-audit fuzz faults deb packages-check clean
 
 demo:
 	@sh tools/demo.sh
@@ -138,6 +140,14 @@ man:
 	@sh tools/apt.sh gcc libc6-dev
 	@sh tools/venv.sh dev
 	.venv/bin/python -m sphinx -q -W --keep-going -b man -c docs -D root_doc=rtproof docs/man build/docs/man
+
+deb:
+	@sh tools/build_debian_packages.sh
+
+packages-check:
+	@[ -n '$(BASE)' ] || sh tools/apt.sh debootstrap
+	@sh tools/apt.sh qemu-system-x86 e2fsprogs
+	@nice sh tools/check_debian_packages.sh $(BASE)
 
 clean:
 	rm -rf build dist .venv

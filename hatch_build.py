@@ -4,6 +4,7 @@
 Also make a README for package indexes, which have none of the files that the links of the checkout's README name.
 """
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -12,6 +13,9 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 from packaging.tags import platform_tags
+
+WITHOUT_PROGRAMS = "RTPROOF_WHEEL_WITHOUT_PROGRAMS"
+"""If this variable is set, the wheel has no program in it. debian/rules builds them with Debian's own flags."""
 
 
 class AgentHook(BuildHookInterface):  # type: ignore[type-arg]
@@ -23,6 +27,8 @@ class AgentHook(BuildHookInterface):  # type: ignore[type-arg]
             return
         for name in ("agent", "guest", "kmod", "qemu_plugin", "scanner", "soaker"):
             build_data["force_include"][str(Path(self.root, name))] = f"rtproof/_{name}_source"
+        if os.environ.get(WITHOUT_PROGRAMS):
+            return
         sys.path.insert(0, str(Path(self.root, "src")))
         from rtproof.agents import build
         from rtproof.agents.architectures import host_architecture

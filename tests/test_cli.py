@@ -45,6 +45,14 @@ def test_no_command_is_usage() -> None:
     assert "Usage: rtproof" in result.stderr
 
 
+def test_an_older_click_than_ours_will_do(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Debian 13 has click 8.1, which lacks this class."""
+    monkeypatch.delattr(click.exceptions, "NoArgsIsHelpError", raising=False)
+    assert [main([]), main(["show"])] == [2, 2]
+    assert "Usage: rtproof" in (printed := capsys.readouterr().err)
+    assert printed.endswith("rtproof: Missing argument 'RUN' (see 'rtproof show --help')\n")
+
+
 def test_the_version() -> None:
     assert process("--version").stdout == f"rtproof, version {__version__}\n"
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import IO, Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -22,8 +23,24 @@ RESOLVED = f"{__name__}.resolved"
 """The key in click's contexts for the name and the command that the user gave."""
 
 
+class HelpForNoArguments(click.UsageError):
+    """A group of commands got no arguments. click has such an error only from version 8.2 on."""
+
+    def __init__(self, ctx: click.Context) -> None:
+        super().__init__(ctx.get_help(), ctx)
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print the group's help on standard error."""
+        click.echo(self.message, file=file, err=True)
+
+
 class GroupThatNamesItsCommand(click.Group):
     """Adds to an error of click's parser of which command it is: an option there may lack its argument."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args and self.no_args_is_help and not ctx.resilient_parsing:
+            raise HelpForNoArguments(ctx)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -169,7 +186,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code of the process."""
     try:
         return _run_click(sys.argv[1:] if arguments is None else arguments)
-    except click.exceptions.NoArgsIsHelpError as error:
+    except HelpForNoArguments as error:
         error.show()
     except click.ClickException as error:
         _print_error(_usage_sentence(error))
