@@ -22,6 +22,7 @@ from rtproof.core.errors import LinkError, TargetError, UserError
 from rtproof.core.patience import Patience
 from rtproof.experiment import target_runs
 from rtproof.record.reading import open_record
+from rtproof.run import unfinished_run
 from rtproof.run.session import SignalForwarder
 
 MEASURE = ("--warmup", "0s", "--no-report", "-q", "--allow-unprivileged")
@@ -312,7 +313,7 @@ def test_a_run_whose_place_cannot_be_kept_is_not_started(
     def full(*_: object) -> None:
         raise UserError("cannot write unfinished.json: No space left on device")
 
-    monkeypatch.setattr("rtproof.run.unfinished_run.write", full)
+    monkeypatch.setattr(unfinished_run, "write", full)
     for more in ((), ("--detach",)):
         assert main(["run", *options(board), "--duration", "1h", *MEASURE[:3], *more, "-o", "run"]) == 2
         assert "No space left" in capsys.readouterr().err

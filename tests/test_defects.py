@@ -88,9 +88,10 @@ def plant(monkeypatch: pytest.MonkeyPatch, place: str, error: BaseException = PL
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    module, _, name = place.rpartition(".")
-    planted = getattr(importlib.import_module(module), name)
-    monkeypatch.setattr(place, fail)
+    module_name, _, name = place.rpartition(".")
+    module = importlib.import_module(module_name)
+    planted = getattr(module, name)
+    monkeypatch.setattr(module, name, fail)
     for each in [each for each in sys.modules.values() if getattr(each, "__name__", "").startswith("rtproof.")]:
         if getattr(each, name, None) is planted:
             monkeypatch.setattr(each, name, fail)
