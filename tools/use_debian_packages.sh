@@ -25,7 +25,7 @@ rtproof export run --format csv --output - | head -n 3
 must_fail rtproof export run --format parquet
 su person -c 'cd && rtproof run --duration 1s --allow-unprivileged --output run' >/work/printed
 tail -n 3 /work/printed
-rm -rf /home/person/run
+rm -rf /home/person/run /home/person/run.html
 [ ! -e /root/.cache/rtproof ] && [ ! -e /home/person/.cache/rtproof ]
 
 bash -euc '. /usr/share/bash-completion/completions/rtproof; complete -p rtproof
