@@ -101,7 +101,7 @@ def test_the_citation_names_the_version_the_licences_and_no_address() -> None:
 def test_the_forms_of_both_services_ask_for_the_same(path: Path) -> None:
     """Each question that GitHub's form requires is a heading of GitLab's template."""
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
-    other = {"wrong_verdict": "Wrong verdict", "new_board": "Board"}[path.stem]
+    other = {"wrong_verdict": "Wrong-verdict", "new_board": "Board"}[path.stem]
     text = (ROOT / ".gitlab/issue_templates" / f"{other}.md").read_text(encoding="utf-8")
     form = yaml.safe_load(path.read_text(encoding="utf-8"))
     asked = [each for each in form["body"] if each.get("validations", {}).get("required")]
