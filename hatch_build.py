@@ -50,8 +50,9 @@ class AgentHook(BuildHookInterface):  # type: ignore[type-arg]
             if wish == COMPLETE:
                 into.update(programs_for_all())
                 return
-            build_data["pure_python"] = False
-            build_data["tag"] = f"py3-none-{own_platform() if wish == BARE else self._platforms(into)}"
+            if wish == PLATFORM:
+                build_data["pure_python"] = False
+                build_data["tag"] = f"py3-none-{self._platforms(into)}"
         except UserError as error:
             raise SystemExit(str(error)) from error
         finally:
@@ -60,7 +61,7 @@ class AgentHook(BuildHookInterface):  # type: ignore[type-arg]
     def _platforms(self, into: dict[str, str]) -> str:
         """Add the programs for this machine; return the platform tags. Without a program they are the system's own.
 
-        So a wheel for every platform is always a complete one.
+        So nobody takes it for the complete one.
         """
         from rtproof.agents import build
         from rtproof.agents.architectures import host_architecture

@@ -158,14 +158,6 @@ def test_another_kind_of_wheel_is_refused_in_a_sentence(wish: str, says: str, tm
     assert done.stderr.splitlines()[-1] == says
 
 
-def test_a_bare_wheel_has_no_programs_and_is_none_for_every_machine(tmp_path: Path) -> None:
-    pytest.importorskip("hatchling", reason="the build backend is not installed")
-    assert hatchling_build(ROOT, tmp_path, "wheel", "bare").returncode == 0
-    (bare,) = tmp_path.glob("*.whl")
-    assert "-any" not in bare.name
-    assert not any("/_agents/" in name for name in zipfile.ZipFile(bare).namelist())
-
-
 PT_LOAD, PT_DYNAMIC, PT_INTERP = 1, 2, 3
 DT_NEEDED = 1
 

@@ -100,12 +100,13 @@ python=$(root python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 ls -l "$packages"
 root uname -m
 timed root python3 -m venv "$there/venv"
-timed root "$there/venv/bin/pip" --quiet install --no-index --find-links "$there" rtproof
+timed root "$there/venv/bin/pip" --quiet install --no-compile --no-index --find-links "$there" rtproof
 size "$packages/venv"
 timed root "$there/venv/bin/rtproof" --version
 root "$there/venv/bin/rtproof" agent path
 root "$there/venv/bin/rtproof" agent version
-timed root "$there/venv/bin/rtproof" run --duration 2s --allow-unprivileged --quiet --no-report --output "$there/run"
+# Inside a user namespace nobody may have a real-time priority, and an emulator is slow: the run may be INVALID (3).
+timed root "$there/venv/bin/rtproof" run --duration 2s --policy other --quiet --no-report --output "$there/run" || [ $? -eq 3 ]
 root "$there/venv/bin/rtproof" show "$there/run" | head -n 20
 timed root "$there/venv/bin/pip" --quiet uninstall --yes rtproof
 rm -r "$packages/run"
