@@ -16,6 +16,8 @@
 # make man     the man pages in build/docs/man
 # make deb     the Debian packages, in build/deb; needs their build dependencies
 # make packages-check  builds, examines, installs and purges the Debian packages in new roots of Debian 13; BASE=ROOT names one to copy
+# make wheel   the wheel to hand out and the source package, in dist/; the wheel has the agent for every architecture
+# make wheel-check  install that wheel with pip, pipx and uv (PYTHONS='python3.11 python3.13'; ARM64_ROOT=...), use it, remove it
 # make fuzz    read damaged files of every kind for MINUTES=10, and fail if one breaks a promise (docs/fuzz.md)
 # make faults  let the n-th system call of the agent and of rtproof fail, and replay write logs (docs/faults.md)
 # PYTHON=... chooses the interpreter for .venv, JOBS=... the number of test processes.
@@ -148,6 +150,16 @@ packages-check:
 	@[ -n '$(BASE)' ] || sh tools/apt.sh debootstrap
 	@sh tools/apt.sh qemu-system-x86 e2fsprogs
 	@nice sh tools/check_debian_packages.sh $(BASE)
+
+.PHONY: wheel wheel-check
+
+# In time stamps there is nothing of now: SOURCE_DATE_EPOCH, or else a fixed day.
+wheel:
+	@sh tools/venv.sh cross
+	RTPROOF_WHEEL=complete .venv/bin/python -m hatchling build -d dist -t sdist -t wheel
+
+wheel-check: wheel
+	@nice sh tools/check_wheel.sh $(PYTHONS)
 
 clean:
 	rm -rf build dist .venv

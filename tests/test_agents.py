@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import hashlib
 import importlib.util
 import os
 import platform
@@ -22,6 +23,7 @@ from rtproof.agents.architectures import (
     host_architecture,
 )
 from rtproof.agents.build import agent_prints
+from rtproof.cli.main import main
 from rtproof.core.errors import UserError
 
 AGENT = Path(__file__).parent.parent / "agent"
@@ -294,10 +296,77 @@ def test_a_program_that_is_no_agent_is_said(tmp_path: Path) -> None:
         build.agent_version(tmp_path / "agent")
 
 
+def elf_header(arch: Architecture) -> bytes:
+    """The first 20 bytes of a program file for an architecture."""
+    bits, order, machine = ELF[arch.name]
+    return b"\x7fELF" + bytes((bits, order)) + bytes(12) + machine.to_bytes(2, "little" if order == 1 else "big")
+
+
+def other_architecture() -> Architecture:
+    return next(arch for arch in ARCHITECTURES if ELF[arch.name] != ELF[host_architecture().name])
+
+
 def test_the_packaged_agent_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "agent").touch()
+    (tmp_path / "agent").write_bytes(elf_header(host_architecture()))
     monkeypatch.setattr(build, "packaged_agent", lambda arch: tmp_path / "agent")
     assert build.find_agent() == tmp_path / "agent"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [elf_header(other_architecture()), elf_header(host_architecture())[:19], b"", b"#!/bin/sh\necho 0.1.0\n" * 2],
+)
+def test_a_packaged_program_for_another_processor_is_never_run(
+    content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "_PACKAGE", tmp_path)
+    name = host_architecture().name
+    (tmp_path / "_agents" / name).mkdir(parents=True)
+    for program, find in ((build.AGENT_NAME, build.find_agent), (build.SCANNER_NAME, build.find_scanner)):
+        (tmp_path / "_agents" / name / program).write_bytes(content)
+        with pytest.raises(UserError, match=rf"{program} is no program for {name}: install rtproof again"):
+            find()
+
+
+def test_a_packaged_program_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "packaged_agent", lambda arch: tmp_path)
+    with pytest.raises(UserError, match=r"cannot read .*: Is a directory"):
+        build.find_agent()
+
+
+def test_the_header_of_each_architecture_stands_in_its_row() -> None:
+    assert {arch.name: arch.elf for arch in ARCHITECTURES} == ELF
+    assert {arch.name for arch in ARCHITECTURES if arch.has_scanner} == {"x86_64", "aarch64", "riscv64", "ppc64le"}
+
+
+def test_the_programs_of_the_package_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(build, "_PACKAGE", tmp_path)
+    monkeypatch.setattr(build, "choose_compiler", choose_for_this_machine_only)
+    name, other = host_architecture().name, other_architecture().name
+    (tmp_path / "_agents" / other).mkdir(parents=True)
+    (tmp_path / "_agents" / other / build.AGENT_NAME).write_bytes(bytes(1234))
+    assert main(["agent", "files"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in said] == [arch.name for arch in ARCHITECTURES]
+    by_name = {line.split()[0]: line.split(maxsplit=1)[1] for line in said}
+    assert by_name[other].split() == [build.AGENT_NAME, "1,234", hashlib.sha256(bytes(1234)).hexdigest()]
+    assert by_name[name] == f"{build.AGENT_NAME:14} not here; built when it is needed, by cc"
+    (third, *_) = set(by_name) - {name, other}
+    assert by_name[third] == f"{build.AGENT_NAME:14} not here, and nothing here can build it"
+
+
+def choose_for_this_machine_only(arch: Architecture) -> build.Compiler:
+    if arch != host_architecture():
+        raise UserError("none")
+    return build.Compiler(("cc",), "cc")
+
+
+@needs_zig
+def test_a_program_that_was_built_for_a_guest_serves_a_board_too() -> None:
+    for arch in (other_architecture(), host_architecture()):
+        assert build.choose_compiler(arch, "zig") == build.choose_compiler(arch, build.PINNED)
 
 
 def test_which_architecture_an_agent_is_for_is_known_by_its_place(tmp_path: Path) -> None:

@@ -286,7 +286,7 @@ def test_what_the_agent_has_is_listed(
     agent = tmp_path / "agent"
     agent.write_text(f"#!/bin/sh\nprintf '{LISTED}'\n")
     agent.chmod(0o755)
-    monkeypatch.setattr(build, "packaged_agent", lambda arch: agent)
+    monkeypatch.setattr(build, "find_agent", lambda: agent)
     assert main(["agent", "list"]) == 0
     rows = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
     assert rows[0][0] == "load"
@@ -300,6 +300,6 @@ def test_an_agent_that_lists_nothing_is_said(
     agent = tmp_path / "agent"
     agent.write_text("#!/bin/sh\nexit 1\n")
     agent.chmod(0o755)
-    monkeypatch.setattr(build, "packaged_agent", lambda arch: agent)
+    monkeypatch.setattr(build, "find_agent", lambda: agent)
     assert main(["agent", "list"]) == 2
     assert capsys.readouterr().err == f"rtproof: {agent} does not say its list: exit code 1\n"

@@ -222,7 +222,7 @@ def test_the_readme_names_the_zig_that_is_pinned() -> None:
 
 def test_a_wheel_without_programs_has_the_sources_and_fits_any_machine(tmp_path: Path) -> None:
     pytest.importorskip("hatchling", reason="the build backend is not installed")
-    environment = {**os.environ, "RTPROOF_WHEEL_WITHOUT_PROGRAMS": "1", "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    environment = {**os.environ, "RTPROOF_WHEEL": "bare", "XDG_CACHE_HOME": str(tmp_path / "cache")}
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)],
         cwd=ROOT,

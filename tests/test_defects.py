@@ -32,6 +32,7 @@ PLANT = ZeroDivisionError("planted\nhere")
 
 COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "agent build": ((), "rtproof.agents.build.build_agent"),
+    "agent files": ((), "rtproof.agents.build.packaged_programs"),
     "agent list": ((), "rtproof.agents.build.find_agent"),
     "agent path": ((), "rtproof.agents.build.find_agent"),
     "agent version": ((), "rtproof.agents.build.find_agent"),

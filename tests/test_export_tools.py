@@ -272,7 +272,10 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
 
 def test_without_duckdb_there_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(UserError, match="parquet needs the package duckdb"):
+    with pytest.raises(
+        UserError,
+        match=r"^the format parquet needs duckdb: pip install 'rtproof\[parquet\]' \(it cannot be loaded: [^\n]+\)$",
+    ):
         parquet.export(small_analysis(), tmp_path / "a.parquet", {})
 
 

@@ -8,6 +8,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from packaging.utils import parse_wheel_filename
 
 import rtproof
 from rtproof.agents import build
-from rtproof.agents.architectures import host_architecture
+from rtproof.agents.architectures import ARCHITECTURES, architecture, host_architecture
 
 pytestmark = pytest.mark.slow
 
@@ -42,12 +43,119 @@ def test_the_wheel_is_named_after_the_platform_of_the_programs_in_it(wheel: Path
     assert {(tag.interpreter, tag.abi) for tag in tags} == {("py3", "none")}
     assert tags & set(sys_tags()), "pip would not install it where it was built"
     programs = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("rtproof/_agents/")}
-    if not programs:
-        assert {tag.platform for tag in tags} == {"any"}
-        return
     assert programs <= {f"{BUILT}/{build.AGENT_NAME}", f"{BUILT}/{build.SCANNER_NAME}"}
-    machine = next(tag for tag in platform_tags() if tag.startswith("linux_")).removeprefix("linux_")
-    assert all(tag.platform.endswith(f"_{machine}") for tag in tags)
+    own = next(tag for tag in platform_tags() if tag.startswith("linux_"))
+    assert all(tag.platform.endswith(own.removeprefix("linux")) for tag in tags)
+    if not programs:
+        assert {tag.platform for tag in tags} == {own}
+
+
+def hatchling_build(root: Path, into: Path, target: str, wish: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "hatchling", "build", "-d", str(into), "-t", target]
+    environment = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
+    environment["RTPROOF_WHEEL"] = wish
+    return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def source_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("hatchling", reason="the build backend is not installed")
+    folder = tmp_path_factory.mktemp("source")
+    done = hatchling_build(ROOT, folder, "sdist", "platform")
+    assert done.returncode == 0, done.stderr
+    return next(folder.glob("rtproof-*.tar.gz"))
+
+
+@pytest.fixture(scope="module")
+def complete(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel that is handed out, made from the checkout."""
+    pytest.importorskip("hatchling", reason="the build backend is not installed")
+    pytest.importorskip("ziglang", reason="ziglang is not installed (extra cross)")
+    folder = tmp_path_factory.mktemp("complete")
+    done = hatchling_build(ROOT, folder, "wheel", "complete")
+    assert done.returncode == 0, done.stderr
+    return next(folder.glob("rtproof-*.whl"))
+
+
+def test_the_complete_wheel_has_the_right_program_for_each_architecture(complete: Path) -> None:
+    assert complete.name == f"rtproof-{rtproof.__version__}-py3-none-any.whl"
+    archive = zipfile.ZipFile(complete)
+    programs = {name for name in archive.namelist() if name.startswith("rtproof/_agents/")}
+    wanted = {f"rtproof/_agents/{arch.name}/{build.AGENT_NAME}" for arch in ARCHITECTURES}
+    wanted |= {f"rtproof/_agents/{arch.name}/{build.SCANNER_NAME}" for arch in ARCHITECTURES if arch.has_scanner}
+    assert programs == wanted | {"rtproof/_agents/musl-COPYRIGHT", "rtproof/_agents/zig-LICENSE"}
+    for name in wanted:
+        content, arch = archive.read(name), architecture(Path(name).parent.name)
+        assert (content[4], content[5], content[18 if arch.elf[1] == 1 else 19]) == arch.elf
+        assert archive.getinfo(name).external_attr >> 16 & 0o111, f"nobody may run {name}"
+        if name.endswith(build.SCANNER_NAME):
+            assert needed_libraries(content) == []
+        else:
+            assert PT_INTERP not in segments(content)
+    assert "Permission is hereby granted" in archive.read("rtproof/_agents/musl-COPYRIGHT").decode()
+    assert not any("/tests/" in name for name in archive.namelist() if "_agent_source" in name)
+
+
+def test_the_source_package_makes_the_same_wheel_to_the_byte(
+    source_package: Path, complete: Path, tmp_path: Path
+) -> None:
+    with tarfile.open(source_package) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (root,) = (path for path in tmp_path.iterdir() if path.is_dir())
+    done = hatchling_build(root, tmp_path / "dist", "wheel", "complete")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "dist" / complete.name).read_bytes() == complete.read_bytes()
+
+
+def test_the_source_package_has_what_the_checkout_has_and_nothing_else(source_package: Path) -> None:
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.splitlines()
+    tracked = [name for name in listed if (ROOT / name).exists()]
+    if not tracked:
+        pytest.skip("no checkout of git")
+    with tarfile.open(source_package) as archive:
+        packed = {name.partition("/")[2] for name in archive.getnames()}
+    hidden = {name for name in tracked if name.startswith(".")}
+    assert set(tracked) - hidden - packed == set()
+    assert packed - set(tracked) - {"PKG-INFO", ".gitignore"} == set()
+
+
+def test_the_page_on_packages_tells_the_sizes_of_the_complete_wheel(complete: Path) -> None:
+    page = (ROOT / "docs" / "reference" / "packages.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([^|]+) \| ([\d,]+) \| ([\d,]+) \|$", page, re.MULTILINE)
+    told = {name: tuple(int(cell.replace(",", "")) for cell in cells) for name, *cells in rows}
+    parts: dict[str, list[int]] = {}
+    for file in zipfile.ZipFile(complete).infolist():
+        for name in {
+            part_of(file.filename),
+            "all",
+            *(() if "/_agents/" in file.filename else ("all without the programs",)),
+        }:
+            sizes = parts.setdefault(name, [0, 0])
+            sizes[0] += file.file_size
+            sizes[1] += file.compress_size
+    parts["all"][1] = complete.stat().st_size
+    assert set(told) == set(parts)
+    for name, sizes in parts.items():
+        assert told[name] == pytest.approx([size / 1000 for size in sizes], rel=0.2), name
+
+
+def part_of(name: str) -> str:
+    """The row of the page that counts a file of the wheel."""
+    parts = name.split("/")
+    if parts[0] != "rtproof" or (parts[1] == "_agents" and len(parts) == 3):
+        return "metadata and licences"
+    if parts[1] == "_agents":
+        return parts[2]
+    return "sources in C" if parts[1].endswith("_source") else "Python, tables and the report's scripts"
+
+
+@pytest.mark.parametrize(("wish", "says"), [("other", "RTPROOF_WHEEL is complete, platform or bare, not 'other'")])
+def test_another_kind_of_wheel_is_refused_in_a_sentence(wish: str, says: str, tmp_path: Path) -> None:
+    pytest.importorskip("hatchling", reason="the build backend is not installed")
+    done = hatchling_build(ROOT, tmp_path, "wheel", wish)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == says
 
 
 PT_LOAD, PT_DYNAMIC, PT_INTERP = 1, 2, 3
@@ -103,6 +211,20 @@ def test_the_metadata_are_those_that_an_index_takes(wheel: Path) -> None:
     assert metadata.license_expression == "Apache-2.0 AND GPL-2.0-only AND GPL-2.0-or-later AND MIT"
     assert {"LICENSE", "kmod/LICENSE", "qemu_plugin/LICENSE"} <= set(metadata.license_files or ())
     assert metadata.keywords
+    assert (metadata.author, metadata.maintainer) == ("the rtproof developers",) * 2
+    assert (metadata.author_email, metadata.maintainer_email, metadata.project_urls) == (None, None, None), (
+        "the project has no public address yet"
+    )
+    known = pytest.importorskip("trove_classifiers", reason="the list of classifiers is not installed").classifiers
+    assert metadata.classifiers
+    assert set(metadata.classifiers) <= known
+    assert metadata.requires_python
+    for python in re.findall(r"Python :: (3\.\d+)", "\n".join(metadata.classifiers)):
+        assert f"{python}.0" in metadata.requires_python
+    needed = metadata.requires_dist or []
+    assert {each.name for each in needed if not each.marker} == {"click", "msgspec", "numpy"}
+    extras = {str(each.marker).partition("extra == ")[2].strip("\"'"): each.name for each in needed if each.marker}
+    assert extras == {"cross": "ziglang", "labgrid": "labgrid", "parquet": "duckdb", "plot": "matplotlib"}
 
 
 def test_the_readme_of_the_package_links_to_no_file_of_the_checkout(wheel: Path) -> None:

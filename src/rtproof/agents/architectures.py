@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from rtproof.core.errors import UserError
 
+ELF_64_BITS = 2
+
 
 @dataclass(frozen=True)
 class Architecture:
@@ -13,18 +15,32 @@ class Architecture:
 
     ``zig``: target and CPU for ``zig cc``. ``machines``: what ``uname -m`` says on targets that this build runs on.
     ``qemu``: name of the user-mode emulator and its options that come closest to the oldest such processor.
+    ``elf``: class (1: 32 bits, 2: 64 bits), order of bytes (1: little, 2: big) and machine in the header of its program
+    files (System V ABI, elf.h).
     """
 
     name: str
     zig: tuple[str, ...]
     machines: tuple[str, ...]
     qemu: tuple[str, ...]
+    elf: tuple[int, int, int]
+
+    @property
+    def has_scanner(self) -> bool:
+        """Whether the scanner of large records can be compiled for it: it multiplies with 128 bits."""
+        return self.elf[0] == ELF_64_BITS
 
 
 ARCHITECTURES = (
-    Architecture("x86_64", ("-target", "x86_64-linux-musl", "-mcpu=baseline"), ("x86_64",), ("qemu-x86_64",)),
     Architecture(
-        "aarch64", ("-target", "aarch64-linux-musl", "-mcpu=baseline"), ("aarch64", "arm64"), ("qemu-aarch64",)
+        "x86_64", ("-target", "x86_64-linux-musl", "-mcpu=baseline"), ("x86_64",), ("qemu-x86_64",), (2, 1, 62)
+    ),
+    Architecture(
+        "aarch64",
+        ("-target", "aarch64-linux-musl", "-mcpu=baseline"),
+        ("aarch64", "arm64"),
+        ("qemu-aarch64",),
+        (2, 1, 183),
     ),
     # Soft float on all three ARM builds: a static program need not match the target's other programs, and many of these
     # processors have no floating-point unit or only half of one.
@@ -33,12 +49,14 @@ ARCHITECTURES = (
         ("-target", "arm-linux-musleabi", "-mcpu=generic+v7a"),
         ("armv7l", "armv8l"),
         ("qemu-arm", "-cpu", "cortex-a8"),
+        (1, 1, 40),
     ),
     Architecture(
         "arm926",
         ("-target", "arm-linux-musleabi", "-mcpu=arm926ej_s"),
         ("armv5tel", "armv5tejl", "armv5tl", "armv6l"),
         ("qemu-arm", "-cpu", "arm926"),
+        (1, 1, 40),
     ),
     # Apart from arm926, because that build has v5 instructions, which are illegal here. QEMU's one v4T processor is
     # called ti925t.
@@ -47,17 +65,23 @@ ARCHITECTURES = (
         ("-target", "arm-linux-musleabi", "-mcpu=arm920t"),
         ("armv4tl",),
         ("qemu-arm", "-cpu", "ti925t"),
+        (1, 1, 40),
     ),
-    Architecture("riscv64", ("-target", "riscv64-linux-musl", "-mcpu=baseline"), ("riscv64",), ("qemu-riscv64",)),
-    Architecture("ppc64le", ("-target", "powerpc64le-linux-musl", "-mcpu=baseline"), ("ppc64le",), ("qemu-ppc64le",)),
+    Architecture(
+        "riscv64", ("-target", "riscv64-linux-musl", "-mcpu=baseline"), ("riscv64",), ("qemu-riscv64",), (2, 1, 243)
+    ),
+    Architecture(
+        "ppc64le", ("-target", "powerpc64le-linux-musl", "-mcpu=baseline"), ("ppc64le",), ("qemu-ppc64le",), (2, 1, 21)
+    ),
     Architecture(
         "i386",
         ("-target", "x86-linux-musl", "-mcpu=pentium"),
         ("i386", "i486", "i586", "i686"),
         ("qemu-i386", "-cpu", "pentium"),
+        (1, 1, 3),
     ),
     # Soft float: the e500 of many boards has no classic floating-point unit.
-    Architecture("ppc", ("-target", "powerpc-linux-musleabi", "-mcpu=ppc"), ("ppc",), ("qemu-ppc",)),
+    Architecture("ppc", ("-target", "powerpc-linux-musleabi", "-mcpu=ppc"), ("ppc",), ("qemu-ppc",), (1, 2, 20)),
 )
 
 

@@ -49,12 +49,15 @@ class Compiler:
 def choose_compiler(arch: Architecture, wish: str = "auto", *, static: bool = True) -> Compiler:
     """The first compiler on this machine that can link for ``arch``. UserError if there is none.
 
-    ``static``: it must link programs that need no C library on the target.
+    If zig is taken and is the pinned one, it is the same compiler as with ``PINNED``, so that a program that was built
+    for a guest serves a board, too. ``static``: it must link programs that need no C library on the target.
     ``wish``: ``zig``, ``PINNED`` or a command, to take this compiler instead. The error says what to install.
     """
     if wish == PINNED:
         return _pinned_compiler(arch)
     for command in _candidates(arch, wish, static=static):
+        if command[: len(ZIG_WITHOUT_TARGET)] == ZIG_WITHOUT_TARGET and _ziglang_version() == PINNED_ZIG:
+            return _pinned_compiler(arch)
         identity = _identity(command)
         if identity:
             return Compiler(command, identity)
@@ -198,12 +201,13 @@ def build_agent(arch: str = "", compiler: str = "auto", *, mapped: bool = False)
     return build_program(sources, arch, compiler)
 
 
-def build_scanner() -> Path:
-    """The shared library that counts the samples of large records on this machine, compiled unless the cache has it.
+def build_scanner(arch: str = "", compiler: str = "auto") -> Path:
+    """The shared library that counts the samples of large records, compiled unless the cache has it.
 
-    UserError if nothing can compile it or it does not compile.
+    The arguments are those of ``build_agent``. UserError if nothing can compile it or it does not compile.
     """
-    return build_program(ProgramSources(SCANNER_NAME, "the scanner of samples", source_folder("scanner"), library=True))
+    sources = ProgramSources(SCANNER_NAME, "the scanner of samples", source_folder("scanner"), library=True)
+    return build_program(sources, arch, compiler)
 
 
 def build_program(program: ProgramSources, arch: str = "", compiler: str = "auto") -> Path:
@@ -292,11 +296,45 @@ def _packaged_file(arch: str, name: str) -> Path:
     return _PACKAGE / "_agents" / arch / name
 
 
+def packaged_programs(arch: Architecture) -> list[Path]:
+    """The agent and the scanner for an architecture, as far as the installed package has them."""
+    return [path for name in (AGENT_NAME, SCANNER_NAME) if (path := _packaged_file(arch.name, name)).is_file()]
+
+
+def elf_identity(file: Path) -> tuple[int, int, int] | None:
+    """Class, order of bytes and machine of a program file, as in ``Architecture.elf``; None if it is no ELF file.
+
+    OSError if the file cannot be read.
+    """
+    with file.open("rb") as stream:
+        header = stream.read(20)
+    if len(header) < 20 or header[:4] != b"\x7fELF":
+        return None
+    return header[4], header[5], int.from_bytes(header[18:20], "little" if header[5] == 1 else "big")
+
+
+def _checked(file: Path, arch: Architecture) -> Path:
+    """The file, if it is a program for this architecture; UserError otherwise.
+
+    An emulator that the kernel starts by itself would run another one, and would measure only its own slowness.
+    """
+    try:
+        found = elf_identity(file)
+    except OSError as error:
+        raise UserError(f"cannot read {file}: {error.strerror}") from error
+    if found != arch.elf:
+        raise UserError(f"{file} is no program for {arch.name}: install rtproof again")
+    return file
+
+
 def find_agent(arch: str = "") -> Path:
-    """The agent for an architecture (default: this machine's): from the package, from the cache, or built now."""
-    name = (architecture(arch) if arch else host_architecture()).name
-    path = packaged_agent(name)
-    return path if path.exists() else build_agent(name)
+    """The agent for an architecture (default: this machine's): from the package, from the cache, or built now.
+
+    UserError if there is none, or if the package's is none for this architecture.
+    """
+    wanted = architecture(arch) if arch else host_architecture()
+    path = packaged_agent(wanted.name)
+    return _checked(path, wanted) if path.exists() else build_agent(wanted.name)
 
 
 def built_agent() -> Path | None:
@@ -327,8 +365,9 @@ def architecture_of_agent(agent: Path) -> str:
 
 def find_scanner() -> Path:
     """The scanner for this machine: from the package, from the cache, or built now. UserError if it cannot be built."""
-    path = _packaged_file(host_architecture().name, SCANNER_NAME)
-    return path if path.exists() else build_scanner()
+    arch = host_architecture()
+    path = _packaged_file(arch.name, SCANNER_NAME)
+    return _checked(path, arch) if path.exists() else build_scanner()
 
 
 def agent_prints(path: Path, word: str, emulator: Sequence[str] = ()) -> str:

@@ -57,7 +57,9 @@ def require() -> Any:
     try:
         import duckdb
     except ImportError as error:
-        raise UserError(f"parquet needs the package duckdb, which cannot be loaded: {error}") from error
+        raise UserError(
+            f"the format parquet needs duckdb: pip install 'rtproof[parquet]' (it cannot be loaded: {error})"
+        ) from error
     return duckdb
 
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rtproof agent``: the program that measures on the target."""
 
+import hashlib
 import shutil
+from collections.abc import Iterator
 
 import click
 
@@ -55,6 +57,35 @@ def list_() -> None:
     listed = agent_build.agent_prints(agent_build.find_agent(), "list")
     for kind, *names, words in agent_build.listed_rows(listed):
         click.echo(f"{kind.replace('_', ' '):12} {' '.join(names):32} {words}")
+
+
+@command.command()
+def files() -> None:
+    """List the programs that this installation brings, and what happens for an architecture that it has none for.
+
+    The columns: architecture, program, bytes, SHA-256.
+    """
+    for arch in ARCHITECTURES:
+        for line in _program_lines(arch):
+            click.echo(f"{arch.name:12} {line}")
+
+
+def _program_lines(arch: Architecture) -> Iterator[str]:
+    here = agent_build.packaged_programs(arch)
+    for program in here:
+        content = program.read_bytes()
+        yield f"{program.name:14} {len(content):>9,} {hashlib.sha256(content).hexdigest()}"
+    if not any(program.name == agent_build.AGENT_NAME for program in here):
+        try:
+            compiler = agent_build.choose_compiler(arch)
+        except UserError:
+            yield f"{agent_build.AGENT_NAME:14} not here, and nothing here can build it"
+        else:
+            yield f"{agent_build.AGENT_NAME:14} not here; built when it is needed, by {_compiler_name(compiler)}"
+
+
+def _compiler_name(compiler: agent_build.Compiler) -> str:
+    return "zig" if "-target" in compiler.command else compiler.command[0]
 
 
 def _emulator(arch: Architecture) -> tuple[str, ...]:
