@@ -30,6 +30,8 @@ LAB_PACKAGES := qemu-system-x86 qemu-system-arm make gcc libelf1 gnupg cpio
 CROSS_PACKAGES := gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf
 AGENT_PACKAGES := gcc libc6-dev qemu-user-static chromium trace-cmd
 LOAD_PACKAGES := stress-ng rt-tests iperf3 iputils-ping
+# What the tests of the pages need: the linters of man pages, and a tool that the comparison with other tools runs.
+DOCS_PACKAGES := man-db groff mandoc jitterdebugger
 BOARD_PACKAGES := openssh-server dropbear-bin busybox-static sudo iproute2 e2fsprogs
 TOGETHER = $(MAKE) --silent --jobs=$(shell nproc) --output-sync=target
 
@@ -43,7 +45,7 @@ lab-demo:
 	@sh tools/lab-demo.sh
 
 test:
-	@sh tools/apt.sh $(AGENT_PACKAGES) $(LAB_PACKAGES) $(LOAD_PACKAGES) $(BOARD_PACKAGES)
+	@sh tools/apt.sh $(AGENT_PACKAGES) $(LAB_PACKAGES) $(LOAD_PACKAGES) $(BOARD_PACKAGES) $(DOCS_PACKAGES)
 	@sh tools/parts.sh \
 		'$(TOGETHER) --keep-going agent-checks environment' \
 		'.venv/bin/python -m pytest -q -n $(JOBS)'
