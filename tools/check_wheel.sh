@@ -105,7 +105,7 @@ size "$packages/venv"
 timed root "$there/venv/bin/rtproof" --version
 root "$there/venv/bin/rtproof" agent path
 root "$there/venv/bin/rtproof" agent version
-# Inside a user namespace nobody may have a real-time priority, and an emulator is slow: the run may be INVALID (3).
+# Inside a user namespace the agent's memory cannot be locked, so that page faults make the run INVALID (3).
 root "$there/venv/bin/rtproof" run --duration 2s --policy other --quiet --no-report --output "$there/run" || [ $? -eq 3 ]
 root "$there/venv/bin/rtproof" show "$there/run" | head -n 20
 timed root "$there/venv/bin/pip" --quiet uninstall --yes rtproof
