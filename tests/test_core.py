@@ -2,6 +2,7 @@
 
 import importlib
 import io
+import multiprocessing
 import os
 import re
 import signal
@@ -221,6 +222,17 @@ def test_nothing_is_forked_for_one(items: range, workers: int) -> None:
 def test_an_error_of_the_work_comes_through() -> None:
     with pytest.raises(ZeroDivisionError):
         list(in_processes(lambda n: 1 // n, [1, 0], 2))
+
+
+def test_without_shared_memory_one_process_does_it_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bare chroot has no /dev/shm that a plain user may write to."""
+
+    def refuse() -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(multiprocessing.get_context("fork"), "Lock", refuse)
+    assert {*in_processes(lambda _: os.getpid(), range(4), 2)} == {os.getpid()}
+    assert each_by_itself(lambda _: os.getpid(), [0, 1], 2, lambda _: 0) == [os.getpid()] * 2
 
 
 def test_a_killed_process_is_one_sentence() -> None:

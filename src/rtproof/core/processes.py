@@ -77,8 +77,18 @@ def each_by_itself(
 
 
 def _may_fork() -> bool:
-    """Whether this process may have children of its own. A worker of a user's ``multiprocessing.Pool`` may not."""
-    return "fork" in multiprocessing.get_all_start_methods() and not multiprocessing.current_process().daemon
+    """Whether this process may have children of its own, and locks to share with them.
+
+    A worker of a user's ``multiprocessing.Pool`` may not have children. The locks need a /dev/shm that this user may
+    write to, which a bare chroot lacks.
+    """
+    if "fork" not in multiprocessing.get_all_start_methods() or multiprocessing.current_process().daemon:
+        return False
+    try:
+        multiprocessing.get_context("fork").Lock()
+    except OSError:
+        return False
+    return True
 
 
 def _together(work: Callable[[Any], WorkResult], items: Sequence[Any], workers: int) -> dict[int, WorkResult]:
