@@ -4,6 +4,7 @@
 import inspect
 import json
 import multiprocessing
+import os
 import pickle
 import re
 import subprocess
@@ -26,6 +27,7 @@ from run_folders import INFO, latencies, write_record, write_run
 
 import rtproof
 from rtproof.api import samples as samples_module
+from rtproof.api.measuring import START, _given_words
 from rtproof.api.opened_run import Run
 from rtproof.cli.main import main
 from rtproof.record.contents import Block, End, EndReason
@@ -524,7 +526,30 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "nothing": (lambda _: rtproof.compare([], one()), "a: there is no run"),
     "history": (lambda here: rtproof.history(here / "x"), "x does not exist"),
     "truth": (lambda _: bool(one().verdict()), "neither true nor false"),
+    "empty path": (lambda _: rtproof.open(""), "a path is empty"),
+    "path with NUL": (lambda _: rtproof.open("a\0b"), "a path has a NUL character"),
+    "path of bytes": (lambda _: rtproof.open(BytesPath()), "a path is text or a pathlib.Path, and no bytes"),
+    "report with NUL": (lambda _: one().report("a\0b.html"), "a path has a NUL character"),
+    "report's format": (lambda here: one().report(here / "x", format=3), "format: text such as 'html'"),  # type: ignore[arg-type]
+    "note with NUL": (lambda _: rtproof.run(note="a\0b"), "note has a NUL character"),
+    "option with NUL": (lambda _: rtproof.run(target_options={"seed": "\0"}), "target_options has a NUL character"),
+    "options": (lambda _: rtproof.run(target_options=["a"]), "target_options: a dict"),  # type: ignore[arg-type]
+    "no": (lambda _: one().verdict("1ms", fixed_beforehand="no"), "fixed_beforehand: True or False"),  # type: ignore[arg-type]
+    "no privilege": (lambda _: rtproof.run(allow_unprivileged="no"), "True or False is needed"),  # type: ignore[arg-type]
+    "no decision": (lambda _: rtproof.run(until_decided="no"), "True or False is needed"),  # type: ignore[arg-type]
+    "thread of truth": (lambda _: one().samples(thread=True), "thread: the number of a thread is needed"),
+    "threads": (lambda _: one().samples(thread=np.array([0, 1])), "thread: the number"),  # type: ignore[arg-type]
+    "smallest share": (lambda _: one().summary(shares=[1e-300]), "a share lies between"),
+    "since text": (lambda _: rtproof.open_archive(GOLDEN).filter(since="2026"), "since: a datetime"),  # type: ignore[arg-type]
+    "system": (lambda _: rtproof.open_archive(GOLDEN).filter(system=3), "system: text is needed"),  # type: ignore[arg-type]
 }
+
+
+class BytesPath:
+    """A path as os.scandir(b".") gives it."""
+
+    def __fspath__(self) -> Any:
+        return b"x"
 
 
 def one() -> rtproof.Run:
@@ -538,6 +563,43 @@ def test_a_refusal_is_one_sentence(what: str, tmp_path: Path) -> None:
         call(tmp_path)
     assert re.search(sentence, str(refused.value))
     assert "\n" not in str(refused.value)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    half: Any = np.float32(0.5)
+    first: Any = np.int64(1)
+    assert one().summary(shares=[half]).pooled.observed.quantile(0.5).value_ns
+    assert len(one().samples(thread=first)) == len(one().samples(thread=1))
+    explained = rtproof.open(GOLDEN / "recorder-1.6.rtrec")
+    assert explained.causes(top=first) == explained.causes(top=1)
+    assert one().verdict("1ms", fixed_beforehand=np.bool_(True)).state  # type: ignore[arg-type]
+    assert _given_words("samples", np.int64(5)) == ["--samples=5"]
+
+
+def test_a_letter_that_the_locale_lacks_is_a_sentence() -> None:
+    program = "import rtproof\ntry: rtproof.run(note='\\u00fc')\nexcept rtproof.RtproofError as e: print(e)"
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    said = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    assert said.stdout == "note has a character that ascii lacks, this system's encoding: '\\xfc'\n", said.stderr
+
+
+def test_the_ends_of_the_calendar_filter_too() -> None:
+    archive = rtproof.open_archive(GOLDEN)[:3]
+    assert len(archive.filter(since=datetime.min, until=datetime.max)) == 3
+
+
+def test_the_package_of_this_process_measures(tmp_path: Path) -> None:
+    """Another rtproof that is installed does not stand in for the one that asks."""
+    (tmp_path / "rtproof").mkdir()
+    (tmp_path / "rtproof" / "__init__.py").write_text("raise SystemExit('the other one')\n")
+    place = Path(rtproof.__file__).parents[1]
+    started = [sys.executable, "-P", "-c", START, str(place), "--version"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    waiting, asking = os.pipe()  # The process ends itself once its input ends.
+    said = subprocess.run(started, env=environment, stdin=waiting, capture_output=True, text=True, check=False)
+    os.close(waiting)
+    os.close(asking)
+    assert rtproof.__version__ in said.stdout, said
 
 
 def test_a_damaged_record(tmp_path: Path) -> None:

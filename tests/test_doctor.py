@@ -4,6 +4,7 @@
 import errno
 import json
 import os
+import platform
 import resource
 import shutil
 import signal
@@ -18,11 +19,13 @@ from types import ModuleType
 
 import pytest
 
+from rtproof.agents import build
 from rtproof.agents.build import built_agent
 from rtproof.cli.main import main
 from rtproof.core.errors import RtproofError, UserError
-from rtproof.doctor import examination, remedies
+from rtproof.doctor import apt_packages, examination, remedies
 from rtproof.doctor.checks import (
+    agent,
     audit_files,
     clock,
     completion_of_shell,
@@ -256,6 +259,13 @@ def test_without_programs_each_is_told_with_its_package(root: Path) -> None:
     assert feature_state("peer-tools", found).readiness is Readiness.NOT_READY
 
 
+def test_a_program_that_is_there_and_does_not_answer_is_not_installed_again(root: Path, programs: Path) -> None:
+    for name in ("ssh", "cyclictest"):
+        program(programs, name, "kill -SEGV $$")
+    found = [only(ssh_client.check(superuser(root))), next(iter(peer_programs.check(superuser(root))))]
+    assert [(each.command, "SIGSEGV" in each.meaning) for each in found] == [("", True), ("", True)]
+
+
 def test_one_tool_that_measures_is_enough(root: Path, programs: Path) -> None:
     program(programs, "rtla", "echo rtla version 6.12")
     found = {each.name: each for each in peer_programs.check(superuser(root))}
@@ -332,6 +342,109 @@ def test_a_package_that_a_manager_lacks_gives_no_command(root: Path) -> None:
     assert remedies.packages(superuser(root), "dkms") == ""
 
 
+@pytest.mark.parametrize(
+    ("system", "release", "command"),
+    [
+        ("debian", "6.12.107-rt-amd64", "apt-get install linux-headers-6.12.107-rt-amd64"),
+        ("fedora", "6.12.4-200.fc41.x86_64", "dnf install kernel-devel-6.12.4-200.fc41.x86_64"),
+        (
+            "rhel",
+            "5.14.0-362.8.1.el9_3.x86_64+rt",
+            "dnf install kernel-rt-devel-5.14.0-362.8.1.el9_3.x86_64",
+        ),
+        (
+            "rhel",
+            "5.14.0-70.13.1.rt21.83.el9_0.x86_64",
+            "dnf install kernel-rt-devel-5.14.0-70.13.1.rt21.83.el9_0.x86_64",
+        ),
+        ("fedora", "6.12.0-mine", ""),
+        ("arch", "6.12.1-arch1-1", "pacman -S linux-headers"),
+        ("arch", "6.11.0-rt7-1-rt", "pacman -S linux-rt-headers"),
+        ("arch", "6.6.63-1-lts", "pacman -S linux-lts-headers"),
+        ("arch", "6.12.0-mine", ""),
+        ("alpine", "6.6.56-0-virt", "apk add linux-virt-dev"),
+        ("alpine", "6.6.56-custom", ""),
+        ("suse", "6.4.0-150600.10-rt", "zypper install kernel-rt-devel"),
+        ("suse", "6.12.0-mine", ""),
+        ("nixos", "6.12.0", ""),
+    ],
+)
+def test_the_headers_of_the_kernel_that_runs(root: Path, system: str, release: str, command: str) -> None:
+    """Headers of another kernel of the same system build a module that this kernel does not load."""
+    write(root, "/etc/os-release", f"ID={system}\n")
+    assert remedies.headers_command(superuser(root), release) == command
+
+
+def test_a_package_that_apt_does_not_have_is_not_advised(root: Path, programs: Path) -> None:
+    program(
+        programs, "apt-cache", "echo 'base-files | 12 | mirror'; echo '  gcc | 14 | mirror'; echo 'make | 4 | mirror'"
+    )
+    host = superuser(root)
+    known = finding(State.MISSING, command="su -c 'apt-get install gcc make'")
+    of_pip = finding(State.MISSING, command="python3 -m pip install rtla")
+    unknown = finding(State.MISSING, command="sudo apt-get install gcc linux-headers-6.1.0-Own_1")
+    found = apt_packages.checked([known, of_pip, unknown], host, 30)
+    assert found[:2] == [known, of_pip]
+    assert (found[2].command, found[2].state) == ("", State.MISSING)
+    assert found[2].meaning.endswith("apt has no package linux-headers-6.1.0-Own_1.")
+    program(programs, "apt-cache", "exit 0")
+    (found_without_lists,) = apt_packages.checked([known], host, 30)
+    assert found_without_lists.command == known.command
+    assert "apt-get update" in found_without_lists.meaning
+
+
+def test_headers_of_which_apt_tells_nothing_are_not_advised(root: Path, programs: Path) -> None:
+    program(programs, "apt-cache", "while :; do :; done")
+    headers = finding(State.MISSING, command=f"apt-get install linux-headers-{platform.release()}")
+    other = finding(State.MISSING, command="apt-get install gcc")
+    found = apt_packages.checked([headers, other], superuser(root), 0.3)
+    assert found[0].command == ""
+    assert "apt does not tell" in found[0].meaning
+    assert found[1] == other
+
+
+def test_a_system_package_fits_only_the_rtproof_of_the_system(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Debian 12's matplotlib does not load the numpy that pip brought."""
+    monkeypatch.setattr(sys, "prefix", sys.base_prefix)
+    monkeypatch.setattr(remedies, "_keeps_pip_out", lambda: True)
+    monkeypatch.setattr(remedies, "_has_pip", lambda: True)
+    monkeypatch.setattr(remedies, "_came_by_pip", lambda: False)
+    host = superuser(root)
+    assert remedies.python_package(host, "matplotlib>=3.9", "matplotlib") == "apt-get install python3-matplotlib"
+    monkeypatch.setattr(remedies, "_came_by_pip", lambda: True)
+    assert "-m pip install" in remedies.python_package(host, "matplotlib>=3.9", "matplotlib")
+
+
+def test_a_capability_of_a_user_namespace_does_not_count(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (0, 0))
+    host = replace(superuser(root), attempts=REFUSED)
+    write(root, "/proc/self/uid_map", "         0       1000          1\n")
+    found = only(real_time.check(host))
+    assert "does not count in a user namespace" in found.meaning
+    assert found.command == ""
+    write(root, "/proc/self/uid_map", "         0          0 4294967295\n")
+    assert "seccomp" in only(real_time.check(host)).meaning
+
+
+def test_an_agent_that_cannot_be_kept_is_missing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``rtproof run`` refuses then, also if the cache, which it locks, has an agent."""
+    monkeypatch.setattr(build, "packaged_agent", lambda name: root / name)
+    monkeypatch.setattr(agent, "why_nothing_fits", lambda _: "Permission denied")
+    found = only(agent.check(user(root)))
+    assert (found.state, found.needed) == (State.MISSING, True)
+    assert "none can be kept in" in found.meaning
+    assert found.command.startswith("export XDG_CACHE_HOME=")
+
+
+def test_a_current_folder_that_is_gone(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    found = {each.name: each for each in disk.check(superuser(root))}
+    assert (found["current folder"].state, found["current folder"].command) == (State.MISSING, "cd")
+    assert "temporary folder" in found
+
+
 def test_the_table_of_packages_has_each_name_that_a_check_uses() -> None:
     known = set(remedies.known_packages())
     used = {
@@ -345,9 +458,7 @@ def test_the_table_of_packages_has_each_name_that_a_check_uses() -> None:
             "make",
             "gpgv",
             "dkms",
-            "kernel-headers",
             "matplotlib",
-            "labgrid",
             "pyarrow",
             "pip",
         ),

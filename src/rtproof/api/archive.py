@@ -4,7 +4,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from os import PathLike
 from pathlib import Path
@@ -122,7 +122,10 @@ class Archive(Sequence[Run]):
             since: Runs that began then or later. A time without a zone is local time.
             until: Runs that began before.
         """
-        begin, end = (None if at is None else at.astimezone() for at in (since, until))
+        for name, wanted in (("system", system), ("profile", profile), ("kernel", kernel)):
+            if not isinstance(wanted, str | None):
+                raise RtproofError(f"{name}: text is needed, and no {type(wanted).__name__}")
+        begin, end = _zoned("since", since), _zoned("until", until)
         kept = (
             entry
             for entry in self.entries
@@ -228,6 +231,19 @@ def _campaign(folder: Path, runs: tuple[ArchivedRun, ...]) -> Campaign:
         return Campaign(folder, "abba" if by_turns else "repeat", folder.name, runs)
     in_guests = any("__" in entry.path.name for entry in runs)
     return Campaign(folder, "lab" if in_guests else "profile", runs[0].profile or folder.name, runs)
+
+
+def _zoned(name: str, at: object) -> datetime | None:
+    """A time with its zone, which is that of this machine where the user gives none."""
+    if at is None:
+        return None
+    if not isinstance(at, datetime):
+        raise RtproofError(f"{name}: a datetime.datetime is needed, and no {type(at).__name__}")
+    try:
+        return at.astimezone()
+    except (ValueError, OverflowError, OSError):
+        # The first and the last day of the calendar have no other zone.
+        return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
 def _matches(text: str | None, wanted: str | None) -> bool:

@@ -2,10 +2,12 @@
 """Read the arguments of users: times as text or as whole nanoseconds, and the limits that these make."""
 
 from collections.abc import Callable, Sequence
-from numbers import Integral
-from os import PathLike
+from numbers import Integral, Real
+from os import PathLike, fsencode, fspath
 from pathlib import Path
 from typing import TypeVar
+
+import numpy as np
 
 from rtproof.core import units
 from rtproof.core.errors import RtproofError, UserError
@@ -21,9 +23,39 @@ Parsed = TypeVar("Parsed")
 
 def path_of(path: object) -> Path:
     """The path that a user named; RtproofError for what is no path."""
-    if not isinstance(path, str | PathLike):
-        raise RtproofError(f"a path is text or a pathlib.Path, and no {type(path).__name__}")
-    return Path(path)
+    named = fspath(path) if isinstance(path, str | PathLike) else path
+    if not isinstance(named, str):
+        raise RtproofError(f"a path is text or a pathlib.Path, and no {type(named).__name__}")
+    if not named:
+        raise RtproofError("a path is empty: the current folder is '.'")
+    return Path(for_system("a path", named))
+
+
+def for_system(name: str, text: str) -> str:
+    """The text; RtproofError if it has a character that no path and no argument of a program can have here."""
+    if "\0" in text:
+        raise RtproofError(f"{name} has a NUL character: {text!r}")
+    try:
+        fsencode(text)
+    except UnicodeEncodeError as problem:
+        raise RtproofError(
+            f"{name} has a character that {problem.encoding} lacks, this system's encoding: {text!a}"
+        ) from None
+    return text
+
+
+def flag_of(name: str, value: object) -> bool:
+    """True or False, also numpy's. RtproofError for anything else: "no" would count as true."""
+    if not isinstance(value, bool | np.bool_):
+        raise RtproofError(f"{name}: True or False is needed, and {value!r} is neither")
+    return bool(value)
+
+
+def whole_number(name: str, value: object, least: int, most: int) -> int:
+    """A whole number of any type, such as numpy's."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= most:
+        raise RtproofError(f"{name}: {value!r} is no whole number from {least} to {most}")
+    return int(value)
 
 
 def duration_text(name: str, value: object) -> str:
@@ -53,9 +85,17 @@ def length_ns(name: str, value: object) -> int:
     return _read(name, duration_text(name, value), units.parse_length)
 
 
+SMALLEST_SHARE = 1e-12
+"""No run has so many activations that a smaller share, or one nearer to 1, says more."""
+
+
 def share_of(value: object) -> float:
     """A share between 0 and 1."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, Real)
+        or not SMALLEST_SHARE <= float(value) <= 1 - SMALLEST_SHARE
+    ):
         raise RtproofError(f"shares: a share lies between 0 and 1, such as 0.9995, and {value!r} does not")
     return float(value)
 

@@ -15,11 +15,12 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from numbers import Real
 from os import PathLike
 from pathlib import Path
 from typing import IO
 
-from rtproof.api.arguments import Duration, Limits, duration_text, each_of, path_of, rate_text
+from rtproof.api.arguments import Duration, Limits, duration_text, each_of, flag_of, for_system, path_of, rate_text
 from rtproof.api.error_kinds import one_kind_of_error
 from rtproof.api.opened_run import Run
 from rtproof.api.opened_run import open as open_one
@@ -31,7 +32,17 @@ VOICE = "rtproof: "
 ERROR_CODE = 2
 LARGEST_TAIL = 1 << 16
 """Bytes of what the command says at its end. The last line says why it failed."""
-START = "import sys; sys.path.append(sys.argv.pop(1)); from rtproof.api.measuring_process import main; sys.exit(main())"
+START = """
+import sys
+place = sys.argv.pop(1)
+sys.path.insert(0, place)
+import rtproof
+sys.path.remove(place)
+sys.path.append(place)
+from rtproof.api.measuring_process import main
+sys.exit(main())
+"""
+"""The package is the one that this process uses, also if another is installed. Nothing beside it hides a module."""
 FIRMNESS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 """What the first Ctrl-C sends, the second, and all others."""
 
@@ -127,7 +138,7 @@ def run(  # noqa: PLR0913 - one for each option of rtproof run that measures one
         *_time_words("gap", gap),
         *_given_words("confidence", confidence),
         *_given_words("bunches", bunches),
-        *(["--until-decided"] if until_decided else []),
+        *(["--until-decided"] if flag_of("until_decided", until_decided) else []),
         *_time_words("max_duration", max_duration),
         *(word for each in each_of(load) for word in _text_words("load", each)),
         *_given_words("probe", probe),
@@ -141,9 +152,9 @@ def run(  # noqa: PLR0913 - one for each option of rtproof run that measures one
         *_given_words("record", record),
         *_switch_words("trace", trace),
         *_switch_words("explain", explain),
-        *(["--allow-unprivileged"] if allow_unprivileged else []),
+        *(["--allow-unprivileged"] if flag_of("allow_unprivileged", allow_unprivileged) else []),
         *_text_words("target", target),
-        *(f"--target-option={key}={value}" for key, value in (target_options or {}).items()),
+        *_target_words(target_options),
         *_given_words("agent", agent),
         *_given_words("note", note or None),
     ]
@@ -163,9 +174,18 @@ def _given_words(name: str, value: object) -> list[str]:
 
 def _text_words(name: str, value: object) -> list[str]:
     """An option of the command line. RtproofError for a value that no text can stand for."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float | PathLike):
+    if isinstance(value, bool) or not isinstance(value, str | Real | PathLike):
         raise RtproofError(f"{name}: text or a number is needed, and no {type(value).__name__}")
-    return [f"--{name.replace('_', '-')}={os.fspath(value) if isinstance(value, PathLike) else value}"]
+    text = str(path_of(value)) if isinstance(value, PathLike) else str(value)
+    return [f"--{name.replace('_', '-')}={for_system(name, text)}"]
+
+
+def _target_words(options: object) -> list[str]:
+    if options is not None and not isinstance(options, Mapping):
+        raise RtproofError(
+            f"target_options: a dict such as {{'host': 'board'}} is needed, and no {type(options).__name__}"
+        )
+    return [for_system("target_options", f"--target-option={key}={value}") for key, value in (options or {}).items()]
 
 
 def _switch_words(name: str, value: bool | str) -> list[str]:
@@ -195,7 +215,7 @@ def _command(folder: Path, words: Sequence[str]) -> list[str]:
     if not sys.executable:
         raise RtproofError("this Python does not know its own program (sys.executable), so it cannot measure")
     package = str(Path(__file__).parents[2])
-    # -P: no file of the working folder may stand in for a module. The package is found as this process found it.
+    # -P: no file of the working folder may stand in for a module.
     return [sys.executable, "-P", "-c", START, package, "run", "--quiet", "--no-report", f"--output={folder}", *words]
 
 

@@ -7,13 +7,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
+from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from rtproof.api import published_values
-from rtproof.api.arguments import Duration, Limits, each_of, length_ns, path_of, requirements_of, share_of
+from rtproof.api.arguments import (
+    Duration,
+    Limits,
+    each_of,
+    flag_of,
+    length_ns,
+    path_of,
+    requirements_of,
+    share_of,
+    whole_number,
+)
 from rtproof.api.error_kinds import one_kind_of_error
 from rtproof.api.late_causes import Explanation
 from rtproof.api.results import Doubt, Objection, Summary, Verdict
@@ -157,6 +168,8 @@ class Run:
             tool = self.tool or self.facts.get("probe", "another tool")
             raise RtproofError(f"{self.path} is a histogram that {tool} printed: it holds no single samples")
         series = judged_series(record)
+        if isinstance(thread, bool) or not isinstance(thread, Integral | None):
+            raise RtproofError(f"thread: the number of a thread is needed, and {thread!r} is none")
         chosen = series if thread is None else tuple(one for one in series if one.thread == thread)
         if not chosen:
             known = ", ".join(str(one.thread) for one in series) or "none"
@@ -227,9 +240,9 @@ class Run:
         The arguments are those of ``verdict``.
         """
         asked = requirements_of(limit, at_most, longest, gap, confidence, bunches)
-        if fixed_beforehand and not asked:
+        if flag_of("fixed_beforehand", fixed_beforehand) and not asked:
             raise RtproofError("fixed_beforehand speaks of a limit, and none is given")
-        found = self._judged_json(asked, (), fixed=fixed_beforehand) if asked else self._json
+        found = self._judged_json(asked, (), fixed=bool(fixed_beforehand)) if asked else self._json
         several = found["verdicts"] if len(found["verdicts"]) > 1 else []
         return tuple(map(published_values.verdict_of, (found["verdict"], *several)))
 
@@ -242,10 +255,11 @@ class Run:
             limit: Explain activations above this latency; by default above the run's smallest limit, or else the
                 largest ones.
             top: How many of the largest to explain where there is no limit.
+
+        RtproofError, with the reason, for a run that has no trace and too few readings of what the kernel counts.
         """
         limit_ns = None if limit is None else length_ns("limit", limit)
-        if isinstance(top, bool) or not isinstance(top, int) or not 1 <= top <= 10_000:
-            raise RtproofError(f"top: {top!r} is no whole number from 1 to 10000")
+        top = whole_number("top", top, 1, 10_000)
         with one_kind_of_error():
             found = explained_runs.explain_run(self.path, limit_ns, top, {})
         if isinstance(found, explained_runs.CoincidingRun):
@@ -268,6 +282,8 @@ class Run:
             sections: Only these, such as "verdict" or "histogram".
         """
         place = path_of(path)
+        if not isinstance(format, str | None):
+            raise RtproofError(f"format: text such as 'html' is needed, and no {type(format).__name__}")
         with one_kind_of_error():
             form = stored_runs.form_of(format, place, "html")
             drawn = self._analysed.report(form, only=tuple(str(name) for name in each_of(sections)))

@@ -20,7 +20,7 @@ import msgspec
 
 from rtproof.core import plugins
 from rtproof.core.printable import one_line
-from rtproof.doctor import checks
+from rtproof.doctor import apt_packages, checks
 from rtproof.doctor.findings import FEATURES, Examination, Finding, State, feature_state
 from rtproof.doctor.host import Host
 
@@ -48,7 +48,7 @@ class RunningCheck:
 
 def examine(asked: Sequence[str], only_asked: bool, host: Host, patience_s: float | None = None) -> Examination:
     """The findings of all checks, or of those that the asked features need, and the state of each such feature."""
-    patience_s = patience_s or _patience_s()
+    begun, patience_s = time.monotonic(), patience_s or _patience_s()
     features = [name for name in FEATURES if name in asked or not only_asked]
     modules = [each for each in plugins.load_plugins(checks) if set(each.FEATURES) & set(features)]
     for name in SHARED:
@@ -56,6 +56,7 @@ def examine(asked: Sequence[str], only_asked: bool, host: Host, patience_s: floa
             importlib.import_module(name)
     found = [finding for each in _run_all(modules, host, patience_s) for finding in _findings(each, patience_s)]
     found = [each for each in found if set(each.features) & set(features)]
+    found = apt_packages.checked(found, host, max(patience_s - (time.monotonic() - begun), patience_s / 8))
     order = {name: at for at, name in enumerate(FEATURES)}
     found.sort(key=lambda finding: order[finding.features[0]])
     states = tuple(feature_state(name, found) for name in features)

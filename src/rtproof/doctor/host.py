@@ -33,7 +33,7 @@ CONTAINERS = {"/run/.containerenv": "podman", "/.dockerenv": "docker"}
 
 @dataclass(frozen=True)
 class ProgramAnswer:
-    """What a program did. path: "" if there is no such program. line: the first that it printed.
+    """What a program did. path: "" if there is no such program. line: the first that it printed. printed: all of it.
 
     fault: why it cannot be used, as the end of a sentence that begins with its name; "" if it answered.
     """
@@ -41,6 +41,7 @@ class ProgramAnswer:
     path: str
     line: str = ""
     fault: str = ""
+    printed: str = ""
 
 
 def _policy_error(policy: int, priority: int) -> int:
@@ -122,6 +123,11 @@ class Host:
         return self.user == 0
 
     @property
+    def in_user_namespace(self) -> bool:
+        """Whether the capabilities of this process count in its user namespace only (user_namespaces(7))."""
+        return self.text("/proc/self/uid_map").split() not in ([], ["0", "0", "4294967295"])
+
+    @property
     def container(self) -> str:
         """The name of what runs this container, such as ``podman``; "" if no sign of a container is here."""
         for line in self.text("/proc/1/environ").split("\0"):
@@ -148,7 +154,8 @@ class Host:
             finally:
                 with suppress(ProcessLookupError):
                     popen.kill()
-        return ProgramAnswer(path, _first_line(printed), _fault(popen.returncode, printed, ended, patience_s))
+        fault = _fault(popen.returncode, printed, ended, patience_s)
+        return ProgramAnswer(path, _first_line(printed), fault, printed.decode(errors="replace"))
 
 
 def _output(popen: subprocess.Popen[bytes], deadline: float) -> tuple[bytes, bool]:

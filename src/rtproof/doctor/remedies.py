@@ -5,7 +5,6 @@ import grp
 import importlib.metadata
 import importlib.util
 import os
-import platform
 import pwd
 import re
 import shlex
@@ -110,8 +109,31 @@ def packages(host: Host, *names: str) -> str:
     found = [getattr(known_packages()[name], manager) if manager else "" for name in names]
     if not all(found):
         return ""
-    words = " ".join(dict.fromkeys(" ".join(found).format(release=platform.release()).split()))
+    words = " ".join(dict.fromkeys(" ".join(found).split()))
     return as_root(host, f"{INSTALL[manager]} {words}")
+
+
+HEADERS = {
+    "apt": ((r".+", "linux-headers-{0}"),),
+    "dnf": (
+        (r"([\d.]+-[\d.]+\.(?:el|fc|amzn)\w+\.\w+)\+rt", "kernel-rt-devel-{1}"),
+        (r".+\.rt\d.+\.el\w+\.\w+", "kernel-rt-devel-{0}"),
+        (r"[\d.]+-[\d.]+\.(?:el|fc|amzn)\w+\.\w+", "kernel-devel-{0}"),
+    ),
+    "pacman": ((r".+-arch\d+-\d+", "linux-headers"), (r".+-(lts|zen|hardened|rt|rt-lts)", "linux-{1}-headers")),
+    "apk": ((r".+-(lts|virt|edge|rpi|stable)", "linux-{1}-dev"),),
+    "zypper": ((r".+-(default|rt|azure|preempt|vanilla|kvmsmall|lpae)", "kernel-{1}-devel"),),
+}
+"""For each package manager: the releases of its kernels, and the package with the headers of such a kernel."""
+
+
+def headers_command(host: Host, release: str) -> str:
+    """The command that installs the headers of a kernel; "" if its release is none of this system's kernels."""
+    manager = package_manager(host)
+    for pattern, name in HEADERS.get(manager, ()):
+        if found := re.fullmatch(pattern, release):
+            return as_root(host, f"{INSTALL[manager]} {name.format(found[0], *found.groups())}")
+    return ""
 
 
 def requirement(extra: str) -> str:
@@ -137,8 +159,17 @@ def python_package(host: Host, wanted: str, system_name: str = "") -> str:
         return f"uv pip install --python {python} {word}"
     if sys.prefix != sys.base_prefix:
         return f"{python} -m pip install {word}" if _has_pip() else f"uv pip install --python {python} {word}"
-    by_system = packages(host, system_name) if system_name and _keeps_pip_out() else ""
+    by_system = packages(host, system_name) if system_name and _keeps_pip_out() and not _came_by_pip() else ""
     return by_system or _with_pip(host, f"{python} -m pip", word)
+
+
+def _came_by_pip() -> bool:
+    """Whether rtproof is no package of the system. Then numpy is pip's, and the system's matplotlib may not load it."""
+    try:
+        installer = importlib.metadata.distribution("rtproof").read_text("INSTALLER") or ""
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return installer.strip() in ("pip", "uv", "pipx")
 
 
 def _keeps_pip_out() -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from rtproof.agents import build
 from rtproof.agents.architectures import host_architecture
 from rtproof.core.errors import UserError
+from rtproof.doctor.checks.disk import OTHER_CACHE, why_nothing_fits
 from rtproof.doctor.findings import Finding, State
 from rtproof.doctor.host import Host
 from rtproof.doctor.remedies import packages
@@ -16,6 +17,9 @@ FEATURES = ("measure", "explain", "audit", "loads", "kernel-module", "peer-tools
 def check(host: Host) -> Iterator[Finding]:
     """Run the agent that is there, or look for a compiler that links statically."""
 
+    if lost := _why_not_kept():
+        yield Finding("agent", FEATURES, State.MISSING, lost, OTHER_CACHE)
+        return
     try:
         arch = host_architecture()
         program = build.built_agent()
@@ -29,3 +33,15 @@ def check(host: Host) -> Iterator[Finding]:
         yield Finding("agent", FEATURES, State.MISSING, f"There is no agent to measure with: {refusal}.", command)
         return
     yield Finding("agent", FEATURES, State.OK, meaning)
+
+
+def _why_not_kept() -> str:
+    """Why the agent that is built on this machine cannot be kept; "" if it can, or if rtproof came with an agent."""
+    try:
+        if build.packaged_agent(host_architecture().name).exists():
+            return ""
+        cache = build.cache_dir()
+    except UserError as refusal:
+        return f"There is no agent to measure with: {refusal}."
+    why = why_nothing_fits(cache)
+    return f"There is no agent to measure with, because none can be kept in {cache} ({why})." if why else ""

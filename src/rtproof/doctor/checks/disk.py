@@ -16,6 +16,7 @@ from rtproof.doctor.host import Host
 FEATURES = ("measure", "lab", "several-cpus", "loads")
 RUN_MIB, LAB_MIB = 64, 512
 """Room for some runs, and for a kernel, a QEMU and some guests."""
+OTHER_CACHE = "export XDG_CACHE_HOME=/var/tmp/cache-of-$(id -u)"
 NO_UNNAMED_FILES = (errno.EOPNOTSUPP, errno.EINVAL, errno.EISDIR)
 """With these a file system says that it has no files without names."""
 
@@ -23,18 +24,32 @@ NO_UNNAMED_FILES = (errno.EOPNOTSUPP, errno.EINVAL, errno.EISDIR)
 def check(host: Host) -> Iterator[Finding]:
     """Make a file without a name in each folder, or in the nearest folder above it that is there."""
 
-    yield _place("current folder", ("measure",), Path.cwd(), RUN_MIB, "cd to a folder of your own")
+    yield _current_folder()
     try:
         cache = cache_dir().parent
     except UserError as refusal:
-        command = "export XDG_CACHE_HOME=/var/tmp/cache-of-$(id -u)"
+        command = OTHER_CACHE
         for feature, needed in (("measure", False), ("lab", True), ("several-cpus", True)):
             yield Finding("cache folder", (feature,), State.MISSING, f"{refusal}.", command, needed)
         return
-    command = "export XDG_CACHE_HOME=/var/tmp/cache-of-$(id -u)"
+    command = OTHER_CACHE
     yield _place("cache folder", ("lab", "several-cpus"), cache, LAB_MIB, command)
     temporary = Path(os.environ.get("TMPDIR") or "/tmp")  # noqa: S108 - the loads' own default
     yield _place("temporary folder", ("loads",), temporary, 2 * RUN_MIB, "export TMPDIR=/var/tmp")
+
+
+def _current_folder() -> Finding:
+    name, command = "current folder", "cd"
+    try:
+        return _place(name, ("measure",), Path.cwd(), RUN_MIB, command)
+    except OSError as error:
+        meaning = f"The current folder cannot be used ({error.strerror}), so no run can be kept in it."
+        return Finding(name, ("measure",), State.MISSING, meaning, command)
+
+
+def why_nothing_fits(folder: Path) -> str:
+    """Why nothing can be written to a folder, or to the nearest one above it that is there; "" if it can."""
+    return _why_not_writable(next(each for each in (folder, *folder.parents) if _is_seen(each)))
 
 
 def _place(name: str, features: tuple[str, ...], folder: Path, needed_mib: int, command: str) -> Finding:

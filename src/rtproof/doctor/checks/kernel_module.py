@@ -11,11 +11,9 @@ from rtproof.core.errors import UserError
 from rtproof.core.printable import one_line
 from rtproof.doctor.findings import Finding, State
 from rtproof.doctor.host import Host
-from rtproof.doctor.remedies import as_root, packages
+from rtproof.doctor.remedies import as_root, headers_command, packages
 
 FEATURES = ("kernel-module",)
-APT_S = 1.5
-"""How long apt may take to look into its list of packages (measured: 0.4 s)."""
 SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 
 
@@ -54,11 +52,9 @@ def _headers(host: Host) -> Iterator[Finding]:
     if host.path(f"{folder}/Makefile").exists():
         yield Finding("kernel headers", FEATURES, State.OK, f"The headers of {release} are in {folder}.")
     else:
-        command = packages(host, "kernel-headers")
+        command = headers_command(host, release)
         meaning = f"The headers of the kernel {release} are not in {folder}, so no module can be built for it."
-        if command and _apt_knows_none(host, release):
-            command = ""
-            meaning += " No package has them: take them from where this kernel was built."
+        meaning += " Those of a kernel that somebody built are where it was built."
         yield Finding("kernel headers", FEATURES, State.MISSING, meaning, command)
     lacking = [name for name in ("make", "gcc") if not shutil.which(name)]
     if lacking:
@@ -67,18 +63,12 @@ def _headers(host: Host) -> Iterator[Finding]:
         yield Finding("module build tools", FEATURES, State.MISSING, meaning, command)
 
 
-def _apt_knows_none(host: Host, release: str) -> bool:
-    """Whether apt is here and knows no package with the headers, as of a kernel that somebody built."""
-    answer = host.ask("apt-cache", "policy", f"linux-headers-{release}", patience_s=APT_S)
-    said = answer.line
-    return bool(answer.path) and not answer.fault and (not said or said.startswith(("N:", "E:", "W:")))
-
-
 def _dkms(host: Host) -> Iterator[Finding]:
     answer = host.ask("dkms", "--version")
     if answer.fault:
         meaning = f"dkms {answer.fault}, so the module must be built again by hand for each new kernel."
-        yield Finding("dkms", FEATURES, State.LIMITED, meaning, packages(host, "dkms"), needed=False)
+        command = "" if answer.path else packages(host, "dkms")
+        yield Finding("dkms", FEATURES, State.LIMITED, meaning, command, needed=False)
     else:
         yield Finding("dkms", FEATURES, State.OK, f"{answer.line or 'dkms'} builds the module for each new kernel.")
 

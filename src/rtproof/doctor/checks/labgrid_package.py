@@ -19,7 +19,7 @@ def check(host: Host) -> Iterator[Finding]:
     try:
         require_labgrid()
     except UserError as refusal:
-        command = python_package(host, requirement("labgrid"), "labgrid")
+        command = python_package(host, requirement("labgrid"))
         yield Finding("labgrid", FEATURES, State.MISSING, f"The target labgrid cannot be used: {refusal}.", command)
         return
     try:

@@ -27,7 +27,7 @@ def check(host: Host) -> Iterator[Finding]:
 
 def _without(host: Host, name: str, answer: ProgramAnswer, none: bool) -> Finding:
     """A tool that does not answer. The feature needs one of them."""
-    command = packages(host, PACKAGE_OF[name]) if name in PACKAGE_OF else ""
+    command = packages(host, PACKAGE_OF[name]) if name in PACKAGE_OF and not answer.path else ""
     meaning = f"{name} {answer.fault}: --probe exec:tool={name} cannot measure here."
     state = State.MISSING if none and name == next(iter(PACKAGE_OF)) else State.LIMITED
     return Finding(name, FEATURES, state, meaning, command, needed=state is State.MISSING)

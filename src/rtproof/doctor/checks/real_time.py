@@ -33,13 +33,17 @@ def check(host: Host) -> Iterator[Finding]:
 
 def _why_not_permitted(host: Host) -> tuple[str, str]:
     """The reason, and the command that mends it."""
-    may = host.can("sys_nice") or _limit() != 0
+    may = (host.can("sys_nice") and not host.in_user_namespace) or _limit() != 0
     group = _group_without_budget(host)
     if may and group:
         file = BUDGETS.format(group=group)
         return f"the control group {group} has no budget for real-time threads", as_root(host, f"echo 950000 > {file}")
     if may:
         return "a filter of system calls (seccomp) or the kernel's policy forbids it to this process", ""
+    if host.in_user_namespace:
+        # The namespace's own container cannot raise the limit above that of the user who starts it.
+        why = "CAP_SYS_NICE does not count in a user namespace and this process's limit RTPRIO is 0"
+        return f"{why} (raise it for the user who starts this namespace)", ""
     if host.user == 0 or host.container:
         command = container_options(host, "--cap-add SYS_NICE --ulimit rtprio=99 --ulimit memlock=-1")
         return "this process lacks CAP_SYS_NICE and its limit RTPRIO is 0", command

@@ -15,6 +15,8 @@ def check(host: Host) -> Iterator[Finding]:
     answer = host.ask("ssh", "-V")
     if answer.fault:
         meaning = f"ssh {answer.fault}, so boards can be reached by a console or another program only."
-        yield Finding("ssh", FEATURES, State.LIMITED, meaning, packages(host, "ssh"), needed=False)
+        yield Finding(
+            "ssh", FEATURES, State.LIMITED, meaning, "" if answer.path else packages(host, "ssh"), needed=False
+        )
     else:
         yield Finding("ssh", FEATURES, State.OK, f"ssh is here ({answer.line}).")
