@@ -510,6 +510,7 @@ def test_the_current_folder_may_be_the_run(run_read: Path, monkeypatch: pytest.M
         (["export", "a", "--format", "bins", "-o", "size=1"], "has no option 'size'; there are: width (width of a bin"),
         (["export", "a", "--format", "bins", "-o", "width=1us", "-o", "width=2us"], "is given twice"),
         (["export", "a", "--format", "bins", "-o", "width"], "is not of the form key=value"),
+        (["export", "a", "--format", "csv", "-o", "a.csv"], "is not of the form key=value; --output names the file"),
         (["export", "a", "--format", "csv", "-o", "x=1"], "has no option 'x'; it has none"),
         (["export", "a", "--format", "csv", "--output", "no/such/folder/x"], "no/such/folder/x: no such file"),
     ],

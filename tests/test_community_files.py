@@ -95,6 +95,9 @@ def test_the_citation_names_the_version_the_licences_and_no_address() -> None:
     assert citation["title"].endswith(project["description"][1:])
     assert set(citation) <= CITATION_KEYS
     assert "http" not in str(citation)
+    page = (ROOT / "docs/how-to/cite-rtproof.md").read_text(encoding="utf-8")
+    assert f"{citation['authors'][0]['name']}: *{citation['title']}*. Version {citation['version']}." in page
+    assert f"version {citation['version']}}}" in page
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("*_*.yml")), ids=lambda path: path.name)

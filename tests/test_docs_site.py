@@ -184,7 +184,14 @@ def test_the_page_of_exit_codes_has_every_state_and_command(site: Path) -> None:
     for state in State:
         assert f"{state.exit_code} {state.value}" in text
     assert "130" in text
+    assert "5 rtproof doctor only: a feature is not ready" in text
     assert all(each.words in text for each in COMMANDS if command_pages.is_leaf(each))
+
+
+def test_the_man_page_writes_an_exit_code_as_the_page_of_all_does() -> None:
+    text = command_pages.man_exit_status()
+    assert "130\n: Ctrl-C ended the command before" in text
+    assert "5\n: `rtproof doctor` only: a feature is not ready." in text
 
 
 PLUGINS = {

@@ -60,7 +60,7 @@ def probe_page() -> str:
         blocks += [f"## {name}", inline(text), table(("method", "how it waits, and what it measures"), methods)]
         blocks += [table(("option", "what it sets"), options)] if options else []
     return page(
-        "Probes and their methods",
+        "All probes, their methods and options",
         "A probe is what is measured: `rtproof run --probe NAME`. Its options follow the name: "
         "`--probe NAME:key=value,...`. A method is how its thread waits for a due time: `--method NAME`. The first "
         "method of each table is the default.",
@@ -77,7 +77,7 @@ def load_page() -> str:
         options = [(code(name), inline(text)) for name, text in row.options]
         blocks += [f"## {row.name}", inline(row.help), table(("option", "what it sets"), options)]
     return page(
-        "Loads",
+        "All loads and their options",
         "A load disturbs the system on purpose while the probe measures: `rtproof run --load NAME:key=value,...`. "
         "[The page on loads](../../loads.md) says how they are counted, and how to bind them to CPUs.",
         *blocks,

@@ -10,6 +10,7 @@ import click
 from markdown_text import KEEP_LINES, Link, code, escape, inline, literal, no_link, option, page, prose, table, toctree
 
 from rtproof.cli.main import ERROR_CODE, INTERRUPTED_CODE, cli
+from rtproof.doctor.findings import NOT_READY_CODE
 from rtproof.judge.analysis_model import State
 
 FOLDER = "commands"
@@ -23,6 +24,7 @@ MEANINGS = {
 }
 OTHER_CODES = {
     ERROR_CODE: "a usage error or an error of a tool; one sentence on standard error says which",
+    NOT_READY_CODE: "``rtproof doctor`` only: a feature is not ready",
     INTERRUPTED_CODE: "Ctrl-C ended the command before it had a result",
 }
 WITHOUT_CODES = f"The exit code is 0, or {ERROR_CODE} after an error."
@@ -197,7 +199,7 @@ def codes_table() -> str:
     """The exit codes that have the same meaning in every command."""
     rows = [(each.exit_code, each.value, meaning) for each, meaning in MEANINGS.items()]
     rows += [(number, "", meaning) for number, meaning in OTHER_CODES.items()]
-    return table(("exit code", "verdict", "meaning"), [(str(n), word, text) for n, word, text in sorted(rows)])
+    return table(("exit code", "verdict", "meaning"), [(str(n), word, inline(text)) for n, word, text in sorted(rows)])
 
 
 def pages() -> dict[str, str]:
@@ -227,5 +229,5 @@ def man_options() -> str:
 def man_exit_status() -> str:
     """The exit codes, as a part of a man page."""
     rows = [(each.exit_code, f"{each.value}: {meaning}.") for each, meaning in MEANINGS.items()]
-    rows += [(number, f"{meaning}.".capitalize()) for number, meaning in OTHER_CODES.items()]
+    rows += [(number, f"{meaning[0].upper()}{meaning[1:]}.") for number, meaning in OTHER_CODES.items()]
     return "\n\n".join(f"{number}\n: {inline(text)}" for number, text in sorted(rows)) + "\n"

@@ -72,7 +72,7 @@ def profile_page(link: Link) -> str:
         differs = "\n".join(f"* {inline(text, link)}" for text in profile.differs)
         blocks += [f"## {name}", inline(profile.title), inline(profile.about, link), differs]
     return page(
-        "Profiles",
+        "All profiles",
         "`rtproof run --profile NAME` repeats an article's experiment. The list of each profile says how it differs "
         "from the article. [Profiles](../../profiles.md) has the results beside those of the articles.",
         *blocks,

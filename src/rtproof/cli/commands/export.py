@@ -37,7 +37,7 @@ FORMATS = ", ".join(plugins.plugin_names(exporters))
     help="New file (default: beside RUN); - for standard output.",
 )
 @click.option(
-    "-o", "--option", "options", type=parameter_types.KEY_VALUE, multiple=True, help="An option of the format."
+    "-o", "--option", "options", type=parameter_types.FORMAT_OPTION, multiple=True, help="An option of the format."
 )
 def command(run: Path, name: str, output: Path | None, options: tuple[tuple[str, str], ...]) -> None:
     """Write the samples or the histogram of a run for other programs.
