@@ -5,8 +5,11 @@ import io
 import multiprocessing
 import os
 import re
+import select
 import signal
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -233,6 +236,21 @@ def test_without_shared_memory_one_process_does_it_all(monkeypatch: pytest.Monke
     monkeypatch.setattr(multiprocessing.get_context("fork"), "Lock", refuse)
     assert {*in_processes(lambda _: os.getpid(), range(4), 2)} == {os.getpid()}
     assert each_by_itself(lambda _: os.getpid(), [0, 1], 2, lambda _: 0) == [os.getpid()] * 2
+
+
+def test_the_processes_of_a_killed_one_end_too() -> None:
+    program = (
+        "import os, time\nfrom rtproof.core.processes import in_processes\n"
+        "for each in in_processes(lambda _: print(os.getpid(), flush=True), [0, 1], 2): time.sleep(600)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as killed:
+        assert killed.stdout is not None
+        workers = [int(killed.stdout.readline()) for _ in range(2)]
+        time.sleep(0.5)
+        killed.kill()
+        # Their end of the pipe closes when they have ended.
+        assert select.select([killed.stdout], [], [], 30)[0], workers
+        assert killed.stdout.read() == ""
 
 
 def test_a_killed_process_is_one_sentence() -> None:

@@ -2,7 +2,9 @@
 """Apply one function to many items in several forked processes. Only the results are sent between processes."""
 
 import contextlib
+import ctypes
 import multiprocessing
+import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -15,6 +17,9 @@ WorkItem = TypeVar("WorkItem")
 WorkResult = TypeVar("WorkResult")
 
 KILLED = "a process that read samples was killed: there may be too little memory"
+
+PR_SET_PDEATHSIG = 1
+"""prctl(2)."""
 
 _adopted: list[tuple[Callable[[Any], Any], Sequence[Any]]] = []
 
@@ -112,8 +117,16 @@ def _pool(work: Callable[[Any], Any], items: Sequence[Any], workers: int) -> Pro
 
 
 def _adopt(work: Callable[[Any], Any], items: Sequence[Any]) -> None:
-    """Prepare a forked process. It ignores an interrupt: only the parent handles one, and ends its children."""
+    """Prepare a forked process. It ignores an interrupt: only the parent handles one, and ends its children.
+
+    If the parent is killed, the kernel kills the process: its queue would wait without an end.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    parent = multiprocessing.parent_process()
+    if parent is not None and os.getppid() != parent.pid:
+        os._exit(1)  # It died before prctl.
     _adopted.append((work, items))
 
 
