@@ -44,6 +44,12 @@ def test_the_examples_of_a_page_do_what_it_says(path: Path, tmp_path: Path) -> N
     run_or_skip(path, tmp_path, slow=False)
 
 
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_a_page_says_where_a_reader_gets_the_run_that_it_opens(path: Path) -> None:
+    for name in read_page(path).marks.golden:
+        assert f"tests/data/golden/{name}.rtrec" in path.read_text(encoding="utf-8")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", _cases(slow=True))
 def test_with_its_slow_examples(path: Path, tmp_path: Path) -> None:
