@@ -29,7 +29,7 @@ check() {
 	dkms status
 	[ -z "$(find /lib/modules/ /usr/src/ /var/lib/dkms/ -name '*rtproof*')" ]
 	if modprobe rtproof; then exit 1; fi
-	if dmesg | grep -i 'BUG:\|oops\|WARNING:'; then exit 1; fi
+	if dmesg | grep 'BUG:\|Oops\|WARNING:'; then exit 1; fi
 	echo "the guest is done"
 }
 (check) 2>&1
