@@ -230,6 +230,14 @@ def test_hidden_addresses_name_no_function(root: Path, text: str, state: State) 
     assert found.command == ("sysctl kernel.kptr_restrict=0" if state is State.LIMITED else "")
 
 
+def test_addresses_that_only_root_sees_are_not_called_hidden_from_everybody(root: Path) -> None:
+    write(root, "/proc/kallsyms", "0000000000000000 T _text\n")
+    write(root, "/proc/sys/kernel/kptr_restrict", "0\n")
+    found = only(kernel_symbols.check(superuser(root)))
+    assert "from a user who is not root" in found.meaning
+    assert "sysctl" not in found.command
+
+
 def test_a_setting_that_cannot_be_read_is_counted(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert only(audit_files.check(superuser(root))).state is State.OK
     name = "/sys/kernel/mm/transparent_hugepage/enabled"

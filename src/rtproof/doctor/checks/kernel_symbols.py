@@ -25,7 +25,8 @@ def check(host: Host) -> Iterator[Finding]:
     if re.search(r"^0*[1-9a-f][0-9a-f]* ", text, re.MULTILINE):
         yield Finding(name, FEATURES, State.OK, "The kernel tells the addresses of its functions.")
         return
-    hidden = host.text(HIDING) or "unknown"
-    meaning = f"The kernel hides addresses (kptr_restrict is {hidden}): explanations name no functions."
-    command = as_root(host, "sysctl kernel.kptr_restrict=0") if hidden == "2" else own_command(host, "run --explain")
+    hidden_from_all = host.text(HIDING) == "2"
+    why = "from everybody (kptr_restrict is 2)" if hidden_from_all else "from a user who is not root"
+    meaning = f"The kernel hides addresses {why}: explanations name no functions."
+    command = as_root(host, "sysctl kernel.kptr_restrict=0") if hidden_from_all else own_command(host, "run --explain")
     yield Finding(name, FEATURES, State.LIMITED, meaning, command, needed=False)
