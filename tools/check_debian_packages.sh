@@ -115,7 +115,7 @@ check_lint() {
 # Every file, with what it is; not what each use of apt and dpkg leaves, whatever the package.
 list_files() {
 	within "$1" find / -xdev '(' -path /proc -o -path /packages -o -path /var/log -o -path /var/lib/apt -o -path /var/cache/apt \
-		-o -path /tmp -o -path /work ')' -prune -o -printf '%y %m %u %p %l\n' | LC_ALL=C sort
+		-o -path /tmp -o -path /trial ')' -prune -o -printf '%y %m %u %p %l\n' | LC_ALL=C sort
 }
 
 three() {
@@ -124,14 +124,14 @@ three() {
 
 check_use() {
 	make_root use
-	mkdir "$work/use/work"
+	mkdir "$work/use/trial"
 	cp -r "$packages" "$work/use/packages"
 	mount -t proc proc "$work/use/proc"
 	mount -t tmpfs -o mode=1777 tmpfs "$work/use/dev/shm"
 
 	say "the agent alone, in a system without Python"
 	within use sh -euc '! command -v python3; dpkg -i /packages/rtproof-agent_*.deb; rtproof-agent version; rtproof-agent --help | head -n 3
-		rtproof-agent run --duration 1s -o /work/alone.rtrec; ls -l /work/alone.rtrec; dpkg --purge rtproof-agent'
+		rtproof-agent run --duration 1s -o /trial/alone.rtrec; ls -l /trial/alone.rtrec; dpkg --purge rtproof-agent'
 
 	say "what the packages depend on, and what this check needs"
 	depends=$(dpkg-deb -f "$packages"/rtproof_*.deb Depends | sed 's/rtproof-agent ([^)]*), *//')
@@ -154,7 +154,7 @@ check_use() {
 	say use
 	within use sh -eu <"tools/use_debian_packages.sh"
 	say "remove rtproof: the agent stays"
-	within use sh -euc 'dpkg --remove rtproof; rtproof-agent version; ! python3 -c "import rtproof" 2>/work/said; tail -n 1 /work/said'
+	within use sh -euc 'dpkg --remove rtproof; rtproof-agent version; ! python3 -c "import rtproof" 2>/trial/said; tail -n 1 /trial/said'
 	say "purge, and compare the files with those before"
 	within use dpkg --purge rtproof rtproof-agent rtproof-dkms
 	list_files use >"$work/after"
