@@ -204,7 +204,7 @@ def test_every_code_is_on_the_page_and_no_other() -> None:
 
 
 def test_every_doubt_that_is_cited_exists() -> None:
-    known = set(re.findall(r"^\| `([a-z-]+)` \|", PAGE.partition("## Doubts")[2].partition("\n# ")[0], re.MULTILINE))
+    known = set(re.findall(r"^\| `([a-z-]+)` \|", PAGE.partition("## Doubts")[2].partition("\n## ")[0], re.MULTILINE))
     assert {code for module in plugins.load_plugins(rules) for code in module.DOUBTS} <= known
 
 
