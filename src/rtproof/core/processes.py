@@ -116,6 +116,14 @@ def _pool(work: Callable[[Any], Any], items: Sequence[Any], workers: int) -> Pro
     return ProcessPoolExecutor(min(workers, len(items)), fork, _adopt, (work, items))
 
 
+def signal_when_parent_ends(number: signal.Signals) -> None:
+    """Let the kernel send this process a signal when the thread that began it ends (prctl(2)).
+
+    A parent that has ended before this call sends nothing, so the caller looks whether it still lives.
+    """
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, number)
+
+
 def _adopt(work: Callable[[Any], Any], items: Sequence[Any]) -> None:
     """Prepare a forked process. It ignores an interrupt: only the parent handles one, and ends its children.
 
@@ -123,7 +131,7 @@ def _adopt(work: Callable[[Any], Any], items: Sequence[Any]) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(AttributeError, OSError):
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        signal_when_parent_ends(signal.SIGKILL)
     parent = multiprocessing.parent_process()
     if parent is not None and os.getppid() != parent.pid:
         os._exit(1)  # It died before prctl.

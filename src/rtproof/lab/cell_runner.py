@@ -5,7 +5,6 @@ KeyboardInterrupt in a main thread ends a virtual machine, so each task needs a 
 process has a session of its own. Its parent alone tells it of Ctrl-C, once; it also ends when the parent dies.
 """
 
-import ctypes
 import os
 import signal
 import threading
@@ -22,6 +21,7 @@ from typing import Any
 
 from rtproof.core import defects
 from rtproof.core.errors import RtproofError
+from rtproof.core.processes import signal_when_parent_ends
 from rtproof.lab.guest_cell import CellCost, CellSetting, CellStore, GuestCell, GuestLoad, GuestSystem, StoredCell
 from rtproof.lab.kernel_comparison import CellReading, KernelComparison, SystemUnderLoad, read_cell
 from rtproof.vm.machine import Machine
@@ -31,8 +31,6 @@ from rtproof.vm.machine import Machine
 
 CLEAN_UP_S = 20
 """How long a task may take to clean up before it is killed."""
-PR_SET_PDEATHSIG = 1
-"""prctl(2)."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +176,7 @@ def _worker_main(answers: Connection, work: Callable[[], Any]) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
             # A shell starts a command in the background with SIGINT ignored, and a process inherits that.
             signal.signal(number, signal.default_int_handler)
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
+        signal_when_parent_ends(signal.SIGINT)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         parent = parent_process()
         if parent is not None and not parent.is_alive():
