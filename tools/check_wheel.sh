@@ -57,6 +57,9 @@ python3 -m venv "$place/tools"
 export PATH="$place/tools/bin:$PATH"
 
 for python in "$@"; do
+	# The whole path, because pipx and uv look for a relative one elsewhere.
+	python=$(command -v "$python")
+	python=$(cd "$(dirname "$python")" && pwd)/$(basename "$python")
 	version=$("$python" -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])')
 
 	say "pip, Python $version"
@@ -71,7 +74,7 @@ for python in "$@"; do
 
 	say "pipx, Python $version"
 	export PIPX_HOME="$place/pipx" PIPX_BIN_DIR="$place/pipx-bin" PIPX_MAN_DIR="$place/pipx-man"
-	timed pipx install --quiet --python "$(command -v "$python")" "$wheel"
+	timed pipx install --quiet --python "$python" "$wheel"
 	size "$place/pipx"
 	use "$place/pipx-bin"
 	timed pipx uninstall rtproof
@@ -79,7 +82,7 @@ for python in "$@"; do
 
 	say "uv tool, Python $version"
 	export UV_TOOL_DIR="$place/uv" UV_TOOL_BIN_DIR="$place/uv-bin" UV_CACHE_DIR="$HOME/.cache/uv"
-	timed uv tool install --quiet --no-python-downloads --python "$(command -v "$python")" "$wheel"
+	timed uv tool install --quiet --no-python-downloads --python "$python" "$wheel"
 	size "$place/uv"
 	use "$place/uv-bin"
 	timed uv tool uninstall rtproof
