@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In which order tests run, and beside which others, whatever xdist spreads over processes.
+"""Which tests a set has, in which order they run, what they may write, and what the last lines say of skipped ones.
+
+``--set short`` (``make test``) leaves out the marked tests and the files of ``LENGTHY``. ``--set repeatable``
+(``make test-repeatable``, in CI) runs those of ``LENGTHY`` that a busy machine cannot fail: ``REPEATABLE``. Without
+the option everything runs.
 
 Those marked ``all_loads`` begin, in one process: they wait much and compute little, and look for what loads leave on
 the whole machine. Beside them run those marked ``slow``, which start no load outside of a guest. The ordinary ones
 follow, then those marked ``real``, beside which little else is left to run; at last those marked ``serial``, each
 alone. A file goes to one process, because its tests share fixtures; one with ``real`` or ``serial`` tests, or with
 single ``slow`` ones, is given out test by test.
-
-``--quick`` (``make test-quick``) leaves out the marked tests and the files of ``LENGTHY``.
 """
 
 import fcntl
@@ -17,6 +19,8 @@ import os
 import re
 import signal
 import sys
+import tempfile
+from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from enum import IntEnum
@@ -35,12 +39,34 @@ settings.load_profile("any machine")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+ROOT = Path(__file__).parent.parent
+
 # Container images like to forbid it, and each of the many processes that tests start would compile all modules anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 # A test with a cache of its own would otherwise have zig build the C library anew, which takes most of a minute.
 os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(Path.home() / ".cache" / "zig"))
+
+
+MAY_WRITE = (
+    *(tempfile.gettempdir(), "/dev", "/proc", "/sys", str(Path.home() / ".cache")),
+    *(str(ROOT / name) for name in ("build", ".hypothesis", ".pytest_cache", "tests/golden_outputs")),
+)
+"""Below these folders the process of a test may write. What other programs write is not seen."""
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+
+def _refuse_strange_writes(event: str, given: tuple[Any, ...]) -> None:
+    """Stop a test that writes elsewhere: as root it would change the machine."""
+    if event != "open" or not isinstance(given[0], str | bytes | os.PathLike) or not (given[2] or 0) & WRITING:
+        return
+    path = Path(os.fsdecode(given[0])).absolute()
+    if "__pycache__" not in path.parts and not str(path).startswith(MAY_WRITE) and path.parent.is_dir():
+        raise AssertionError(f"a test writes {path}, which is outside of its temporary folder")
+
+
+sys.addaudithook(_refuse_strange_writes)
 
 
 class Kind(IntEnum):
@@ -51,37 +77,85 @@ class Kind(IntEnum):
 
 LENGTHY = {
     "guests in QEMU": (
-        "agent_trace cli_guests cli_lab conftest guest_modules guest_traces guests lab_matrix loads_in_guests "
-        "probe_app probe_cycle probe_gpio profiles_in_guests targets trace_manners vm_edges vm_guest"
+        "agent_trace cli_guests cli_lab guest_explain guest_modules guest_recorder guest_traces guests lab_explain "
+        "lab_matrix lab_several_processors loads_in_guests profiles_in_guests targets trace_manners two_guests "
+        "vm_edges vm_guest probe_app probe_cycle probe_gpio"
     ),
-    "compilers besides the agent's own": "agents golden packaging tools",
+    "compilers besides the agent's own": "agents golden packaging",
     "a browser": "docs_site report_browser",
     "runs that measure": (
         "agent_app agent_arm agent_conditions agent_ends agent_methods cli_campaign cli_real cli_run cli_until faults "
-        "loads_measured loads_of_agent loads_singly probe_ipc profile_real several_runs"
+        "loads_measured loads_of_agent loads_singly probe_ipc probe_latmon several_runs exec_probe edge_pairs "
+        "pair_session api_measured docs_examples watched_run"
     ),
     "Debian's mirror": "lab_kernels lab_packages",
     "simulations and thousands of damaged records": (
-        "bench_stats claim_attacked comparison_tests core_files fuzz objections_injected record_damaged record_packed "
-        "native_scan report_campaign report_campaign_rows report_formats summary_series watch"
+        "claim_attacked comparison_tests core_files fuzz objections_injected record_damaged record_packed "
+        "native_scan watch"
     ),
-    "many processes": "campaign_files cli_compare checks_loads export_text export_tools pytest_plugin boards_serial",
+    "many processes": (
+        "boards_attacked boards_lost boards_serial campaign_files checks_loads export_tools pytest_plugin"
+    ),
 }
-"""Files that ``--quick`` leaves out, by what takes their time; names without ``test_`` and ``.py``."""
+"""Files that only ``make test-all`` runs, by what takes their time; names without ``test_`` and ``.py``."""
+REPEATABLE = (
+    "claim_attacked comparison_tests core_files fuzz golden guest_explain guest_recorder lab_kernels lab_matrix "
+    "native_scan objections_injected packaging record_damaged record_packed report_browser docs_site"
+)
+"""Of these, the files that CI runs, too: no clock of the machine decides what they assert."""
 MARKED = re.compile(r"@pytest\.mark\.slow\b|\bmark\.(real|serial)\b")
+
+HOW_TO_HAVE = (
+    ("chromium", "apt-get install chromium"),
+    ("compiler|gcc|no cc", "apt-get install gcc libc6-dev"),
+    ("qemu-system", "apt-get install qemu-system-x86 qemu-system-arm"),
+    ("qemu-user|qemu-arm|is not installed .Debian: qemu", "apt-get install qemu-user-static"),
+    ("kernel of Debian|cannot be had here|is not in the cache|no kernel", "rtproof lab kernels fetch NAME"),
+    ("cyclictest|rt-tests", "apt-get install rt-tests"),
+    ("root|CAP_|mounted|namespace", "run it as root"),
+    ("real-time policies", "run it as root, or set the limit rtprio"),
+    ("no program|there is no|lacks|is not installed|not on PATH", "make test-all installs what Debian has"),
+)
+"""What words in the reason of a skip say is missing, and what brings it."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--quick", action="store_true", help="leave out what takes long: see LENGTHY in tests/conftest.py")
+    parser.addoption("--set", choices=("short", "repeatable", "all"), default="all", help="see tests/conftest.py")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    os.environ["RTPROOF_TEST_SET"] = config.getoption("--set")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=_kind)
-    if config.getoption("--quick"):
+    chosen = config.getoption("--set")
+    if chosen != "all":
         lengthy = {f"test_{name}.py" for names in LENGTHY.values() for name in names.split()}
-        left_out = [item for item in items if _kind(item) is not Kind.ORDINARY or item.path.name in lengthy]
+        repeatable = {f"test_{name}.py" for name in REPEATABLE.split()}
+        left_out = [
+            item
+            for item in items
+            if (
+                item.path.name not in repeatable
+                if chosen == "repeatable"
+                else _kind(item) is not Kind.ORDINARY or item.path.name in lengthy
+            )
+        ]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in set(left_out)]
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say how many tests were skipped for what reason, and what brings the thing that was missing."""
+    reasons = Counter(
+        report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", [])
+    )
+    for reason, count in reasons.most_common():
+        how = next((how for words, how in HOW_TO_HAVE if re.search(words, reason)), "")
+        terminalreporter.write_line(f"skipped {count}: {reason}{f'   ({how})' if how else ''}")
+    if terminalreporter.config.getoption("--set") == "short":
+        terminalreporter.write_line(f"left out: {', '.join(LENGTHY)}   (make test-all)")
 
 
 @pytest.hookimpl(tryfirst=True)
