@@ -123,6 +123,7 @@ HOW_TO_HAVE = (
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--set", choices=("short", "repeatable", "all"), default="all", help="see tests/conftest.py")
+    parser.addoption("--update-golden", action="store_true", help="store what test_golden_outputs.py finds")
 
 
 def pytest_configure(config: pytest.Config) -> None:
