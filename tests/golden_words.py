@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the golden corpus keeps of an output: its words and figures, and nothing that depends on machine or day.
+
+Every normalisation stands here: see ``REPLACED``, ``short_json`` and ``short_lines``.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator
+from html.parser import HTMLParser
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from rtproof import __version__
+
+REPLACED = (
+    # The version changes with each release, and the corpus shall not.
+    (re.compile(rf"(?<![\d.]){re.escape(__version__)}(?![\d.])"), "VERSION"),
+    # JUnit says when it was written, on which machine.
+    (re.compile(r'timestamp="[^"]*"'), 'timestamp="TIME"'),
+    (re.compile(r'hostname="[^"]*"'), 'hostname="HOST"'),
+    # Python prints a float with all digits; the last ones differ between versions of numpy and between CPUs.
+    (re.compile(r"(?<![\w.])-?\d+\.\d{7,}(?:e[+-]?\d+)?"), lambda match: f"{float(match[0]):.6g}"),
+)
+"""What is replaced in every output, in this order."""
+
+SHORT_ROW = 12
+"""A list of so many plain values stands whole, on one line."""
+SHORT_LIST = 8
+"""So many objects or lists in a list stand whole."""
+SHORT_RUN = 14
+"""So many consecutive lines that differ only in their numbers stand whole."""
+FIRST, LAST = 3, 2
+"""How many are left at the begin and at the end of what is longer."""
+
+
+def normalised(name: str, content: bytes, places: Iterable[Path]) -> str:
+    """The lines of an output that the corpus keeps. name: of the file. places: folders whose paths are replaced."""
+    text = content.decode(errors="backslashreplace")
+    for place in places:
+        text = text.replace(str(place), "FOLDER")
+    text = text.replace("\r\n", "\n")
+    if name.endswith(".html"):
+        text = "\n".join(page_words(text))
+    elif text.lstrip().startswith(("{", "[")):
+        text = "\n".join(_json_lines(text))
+    for pattern, replacement in REPLACED:
+        text = pattern.sub(replacement, text)
+    return "\n".join(short_lines(text.splitlines()))
+
+
+def short_lines(lines: list[str]) -> Iterator[str]:
+    """Of lines that differ only in their numbers, as those of a table, the first and last ones, and a digest."""
+    for _, group in groupby(lines, key=lambda line: re.sub(r"[\d.,:+-]+", "0", re.sub(r"\s+", " ", line))):
+        some = list(group)
+        if len(some) <= SHORT_RUN:
+            yield from some
+        else:
+            yield from (*some[:FIRST], _left_out(some[FIRST:-LAST], "lines"), *some[-LAST:])
+
+
+def _left_out(some: list[Any], kind: str) -> str:
+    """In place of what is left out: how many, and a digest in which a change of any of them is seen."""
+    return f"... {len(some)} {kind}, sha256 {hashlib.sha256(json.dumps(some).encode()).hexdigest()[:12]} ..."
+
+
+def _json_lines(text: str) -> list[str]:
+    """JSON with one key on a line. What is not JSON is left as it is."""
+    try:
+        data = json.loads(text)
+    except ValueError:
+        return text.splitlines()
+    return _drawn(short_json(data)).splitlines()
+
+
+def short_json(data: Any) -> Any:
+    """The same with floats of 6 digits, and with the first and last values of long lists."""
+    if isinstance(data, float):
+        return float(f"{data:.6g}")
+    if isinstance(data, dict):
+        return {key: short_json(value) for key, value in data.items()}
+    if not isinstance(data, list):
+        return data
+    values = [short_json(value) for value in data]
+    most = SHORT_ROW if _is_plain(values) else SHORT_LIST
+    if len(values) <= most:
+        return values
+    return [*values[:FIRST], _left_out(values[FIRST:-LAST], "values"), *values[-LAST:]]
+
+
+def _is_plain(values: list[Any]) -> bool:
+    return not any(isinstance(value, dict | list) for value in values)
+
+
+def _drawn(data: Any, indent: str = "") -> str:
+    """As json.dumps with an indent, but lists of plain values on one line."""
+    inner = f"{indent}  "
+    if isinstance(data, dict) and data:
+        rows = [f"{inner}{json.dumps(key)}: {_drawn(value, inner)}" for key, value in data.items()]
+        return "{\n" + ",\n".join(rows) + f"\n{indent}}}"
+    if isinstance(data, list) and not _is_plain(data):
+        return "[\n" + ",\n".join(f"{inner}{_drawn(value, inner)}" for value in data) + f"\n{indent}]"
+    return json.dumps(data, ensure_ascii=False)
+
+
+def page_words(html: str) -> list[str]:
+    """The words of a page, one heading, paragraph, item or table row a line, and the data of its plots."""
+    walk = _PageWords()
+    walk.feed(html)
+    walk.close()
+    return walk.lines
+
+
+class _PageWords(HTMLParser):
+    LINES = frozenset(
+        "title header main footer nav section div h1 h2 h3 h4 h5 h6 p li dt dd details summary table caption tr pre "
+        "figure figcaption".split()
+    )
+    """Elements that begin and end a line."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.lines: list[str] = []
+        self._line = ""
+        self._inside: list[str] = []
+        self._data = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        told = dict(attrs)
+        if tag in self.LINES or tag == "br":
+            self._end_line()
+        if tag[0] == "h" and tag[1:].isdigit():
+            self._line = f"{'#' * int(tag[1:])} "
+        elif tag in ("td", "th"):
+            self._line += " | " if self._line else ""
+        elif tag in ("script", "style", "pre"):
+            self._inside.append("data" if told.get("type") == "application/json" else tag)
+        elif tag == "caption":
+            self._line = "Table: "
+        elif tag == "a" and not (told.get("href") or "#").startswith("#"):
+            self._line += f"<{told['href']}> "
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self.LINES:
+            self._end_line()
+        if tag in ("script", "style", "pre") and self._inside:
+            if self._inside.pop() == "data":
+                self.lines += ["Data of the plots:", *_json_lines(self._data)]
+                self._data = ""
+
+    def handle_data(self, data: str) -> None:
+        inside = self._inside[-1] if self._inside else ""
+        if inside == "data":
+            self._data += data
+        elif inside == "pre":
+            self.lines += data.splitlines()
+        elif not inside:
+            self._line += re.sub(r"\s+", " ", data)
+
+    def _end_line(self) -> None:
+        if self._line.strip():
+            self.lines.append(self._line.strip())
+        self._line = ""
