@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # make demo    measure this machine for 20 s and judge it
 # make lab-demo  compare two kernels in virtual time
-# make test    every test; installs what they need (Debian packages as root, Python packages into .venv), and names the parts that failed
-# make test-quick  what needs no guest, no browser and no compiler but the agent's, in about two minutes
+# make test    the short set of tests, in at most 6 minutes; needs no root and installs nothing but Python packages into .venv
+# make test-repeatable  what CI runs besides: guests in virtual time, simulations, damaged records, packages
+# make test-all    every test, in about 35 minutes; installs what they need (Debian packages as root); durations in build/test-all.xml
 # make lint    every analyser, Python and C
 # make bench   compare the cost and the numbers with other tools
 # make bench-lab  what guests with 1, 2 and 4 processors cost, in about 10 minutes; PARTS=shares chooses a part
@@ -35,7 +36,7 @@ DOCS_PACKAGES := man-db groff mandoc jitterdebugger
 BOARD_PACKAGES := openssh-server dropbear-bin busybox-static sudo iproute2 e2fsprogs
 TOGETHER = $(MAKE) --silent --jobs=$(shell nproc) --output-sync=target
 
-.PHONY: docs docs-links man demo lab-demo test test-quick test-agent environment agent-checks check-plain check-memory check-threads lint bench \
+.PHONY: docs docs-links man demo lab-demo test test-repeatable test-all test-agent environment agent-checks check-plain check-memory check-threads lint bench \
 	bench-lab profile-table bench-explain bench-stats bench-boards bench-audit fuzz faults deb packages-check clean
 
 demo:
@@ -44,15 +45,25 @@ demo:
 lab-demo:
 	@sh tools/lab-demo.sh
 
+# NO_APT: what is missing is named and not installed.
 test:
+	@NO_APT=1 sh tools/venv.sh dev
+	@sh tools/parts.sh \
+		'sh tools/check_agent.sh' \
+		'.venv/bin/python -m pytest -q -n $(JOBS) --set short'
+
+test-repeatable:
+	@sh tools/apt.sh $(AGENT_PACKAGES) $(LAB_PACKAGES)
+	@sh tools/venv.sh dev
+	@sh tools/kernels.sh debian-6.1-rt debian-6.1
+	@.venv/bin/python -m pytest -q -n $(JOBS) --set repeatable
+
+test-all:
 	@sh tools/apt.sh $(AGENT_PACKAGES) $(LAB_PACKAGES) $(LOAD_PACKAGES) $(BOARD_PACKAGES) $(DOCS_PACKAGES)
+	@mkdir -p build
 	@sh tools/parts.sh \
 		'$(TOGETHER) --keep-going agent-checks environment' \
-		'.venv/bin/python -m pytest -q -n $(JOBS)'
-
-test-quick:
-	@sh tools/venv.sh dev
-	@.venv/bin/python -m pytest -q -n $(JOBS) --quick
+		'.venv/bin/python -m pytest -q -n $(JOBS) --durations=100 --durations-min=1 --junitxml=build/test-all.xml'
 
 environment:
 	@sh tools/venv.sh dev

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# usage: apt.sh PACKAGE...    installs the packages that are missing, or names them if it cannot
+# usage: apt.sh PACKAGE...    installs the packages that are missing, or names them if it cannot or if NO_APT is set
 # Other programs may install at the same time. It waits for the locks of dpkg and of apt's lists, at most LOCK_PATIENCE_S seconds (600).
 set -u
 patience=${LOCK_PATIENCE_S:-600}
@@ -29,7 +29,7 @@ apt() {
 
 find_missing "$@"
 [ -n "$missing" ] || exit 0
-if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
+if [ -z "${NO_APT:-}" ] && [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
 	echo "installing with apt-get:$missing"
 	export DEBIAN_FRONTEND=noninteractive
 	apt update
@@ -38,4 +38,4 @@ if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
 	find_missing "$@"
 	[ -n "$missing" ] || exit 0
 fi
-echo "missing, and not installed for want of privilege or network:$missing; what needs them is skipped or fails" >&2
+echo "missing:$missing; what needs them is skipped or fails. As root: apt-get install$missing" >&2
