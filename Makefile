@@ -36,7 +36,7 @@ DOCS_PACKAGES := man-db groff mandoc jitterdebugger
 BOARD_PACKAGES := openssh-server dropbear-bin busybox-static sudo iproute2 e2fsprogs
 TOGETHER = $(MAKE) --silent --jobs=$(shell nproc) --output-sync=target
 
-.PHONY: docs docs-links man demo lab-demo test test-repeatable test-all test-agent environment agent-checks check-plain check-memory check-threads lint bench \
+.PHONY: docs docs-links man demo lab-demo test check-agent test-short test-repeatable test-all test-agent environment agent-checks check-plain check-memory check-threads lint bench \
 	bench-lab profile-table bench-explain bench-stats bench-boards bench-audit fuzz faults deb packages-check clean
 
 demo:
@@ -48,9 +48,13 @@ lab-demo:
 # NO_APT: what is missing is named and not installed.
 test:
 	@NO_APT=1 sh tools/venv.sh dev
-	@sh tools/parts.sh \
-		'sh tools/check_agent.sh' \
-		'.venv/bin/python -m pytest -q -n $(JOBS) --set short'
+	@$(MAKE) --silent --jobs=2 --keep-going check-agent test-short
+
+check-agent:
+	@sh tools/check_agent.sh
+
+test-short:
+	@.venv/bin/python -m pytest -q -n $(JOBS) --set short
 
 test-repeatable:
 	@sh tools/apt.sh $(AGENT_PACKAGES) $(LAB_PACKAGES)
