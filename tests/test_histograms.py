@@ -14,17 +14,16 @@ from rtproof.judge.histogram_only import (
     count_above,
     counted_ns,
     fewest_episodes,
-    impossible_figures,
 )
-from rtproof.judge.verdict import AFTER_THE_DATA, LIMIT_STATED, chosen_after_the_data, stated_by_the_user
+from rtproof.judge.verdict import LIMIT_STATED, chosen_after_the_data, stated_by_the_user
 from rtproof.record.contents import Int64Array
 from rtproof.schema.published import analysis_dict
 from rtproof.summary.counts import Counts, counts_of_values
-from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart, with_overflow
+from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
 from rtproof.summary.quantiles import quantiles
 
 US, MS = 1_000, 1_000_000
-MINUTE, HOUR = 60 * SECOND, 3_600 * SECOND
+HOUR = 3_600 * SECOND
 LIMIT = 100 * US
 
 
@@ -63,16 +62,6 @@ def reason(imported: ImportedHistogram, **asked: int) -> str:
     return analyse_histogram(imported, [Requirement(LIMIT, **asked)]).verdicts[0].reasons[0]
 
 
-def test_proven_where_nothing_exceeds_and_every_due_activation_is_counted() -> None:
-    said = analyse_histogram(file(4), [Requirement(LIMIT)])
-    assert said.verdict.state is State.PROVEN
-    assert "every due activation is counted" in said.verdicts[0].reasons[0]
-    assert "once per 1 h was asked" in said.verdicts[0].reasons[0]
-    assert "is called PROVEN in at most 5 % of runs, if episodes come independently" in said.verdicts[0].reasons[1]
-    assert "policy, priority, CPU, clock and load were not checked" in said.doubts[0].what
-    assert "bunches" in said.doubts[0].what
-
-
 def test_it_takes_as_long_as_with_times() -> None:
     assert state(file(3.49)) is State.PROVEN
     assert state(file(3.48)) is State.UNDECIDED
@@ -103,11 +92,6 @@ def test_undecided_where_the_file_does_not_show_it(lacking: dict[str, int | None
     said = analyse_histogram(replace(file(10), **lacking), [Requirement(limit)])  # type: ignore[arg-type]
     assert said.verdict.state is State.UNDECIDED
     assert words in said.verdicts[0].reasons[0]
-
-
-def test_overruns_that_are_told_to_be_none_need_no_short_maximum() -> None:
-    long = replace(file(10), max_ns=2 * MS)
-    assert analyse_histogram(replace(long, overruns=0), [Requirement(3 * MS)]).verdict.state is State.PROVEN
 
 
 def test_a_thread_that_ran_less_long_keeps_it_from_being_proven() -> None:
@@ -314,201 +298,92 @@ def test_no_order_of_the_samples_has_another_verdict(seed: int) -> None:
     assert min(seen.values()) >= 10, seen
 
 
-US_HISTOGRAM_ONLY = 1_000
-HOUR_HISTOGRAM_ONLY = 3_600 * SECOND
-
-
-def bins(**counts: int) -> Counts:
-    """bins(us20=3): three values between 20 and 21 us."""
-    low = np.array([int(name[2:]) * US_HISTOGRAM_ONLY for name in counts], np.int64)
-    return Counts(low, low + US_HISTOGRAM_ONLY - 1, np.array(list(counts.values()), np.int64))
-
-
 FILE = ImportedHistogram(
     "tool",
     "",
     count=1_000,
-    min_ns=20 * US_HISTOGRAM_ONLY,
-    mean_ns=25 * US_HISTOGRAM_ONLY,
-    max_ns=90 * US_HISTOGRAM_ONLY,
-    histogram=bins(us20=900, us30=98, us90=2),
+    min_ns=20 * US,
+    mean_ns=25 * US,
+    max_ns=90 * US,
+    histogram=histogram(us20=900, us30=98, us90=2),
     overflow=0,
-    resolution_ns=US_HISTOGRAM_ONLY,
+    resolution_ns=US,
 )
 SATURATED = replace(
     FILE,
-    max_ns=400 * US_HISTOGRAM_ONLY,
-    histogram=bins(us20=900, us30=90),
+    max_ns=400 * US,
+    histogram=histogram(us20=900, us30=90),
     overflow=10,
-    scale_ns=50 * US_HISTOGRAM_ONLY,
+    scale_ns=50 * US,
     duration_ns=1_000 * SECOND,
 )
+NOT_TOLD = replace(SATURATED, overflow=None)
+BARE = replace(FILE, histogram=None)
 
 
-def test_number_above_a_limit_is_exact_where_no_bin_holds_it() -> None:
-    found = count_above(FILE, Requirement(89_999))
+@pytest.mark.parametrize(
+    ("imported", "limit_ns", "least", "most"),
+    [
+        (FILE, 89_999, 2, 2),
+        (FILE, 90_500, 0, 2),
+        (SATURATED, 45 * US, 10, 10),
+        (SATURATED, 100 * US, 1, 10),
+        (SATURATED, 400 * US, 0, 10),
+        (SATURATED, 401 * US, 0, 0),
+        (NOT_TOLD, 100 * US, 1, None),
+        (BARE, 10 * US, 1_000, 1_000),
+        (BARE, 50 * US, 1, 1_000),
+        (BARE, 100 * US, 0, 0),
+    ],
+)
+def test_number_above_a_limit(imported: ImportedHistogram, limit_ns: int, least: int, most: int | None) -> None:
+    """Exact where no bin holds the limit; beyond the scale, only the maximum is known."""
+    found = count_above(imported, Requirement(limit_ns))
     assert found
-    assert (found.least, found.most, found.n) == (2, 2, 1_000)
-
-
-def test_a_bin_that_holds_the_limit_may_lie_above_it_or_not() -> None:
-    found = count_above(FILE, Requirement(90_500))
-    assert found
-    assert (found.least, found.most) == (0, 2)
+    assert (found.least, found.most, found.n) == (least, most, 1_000)
+    assert (found.share_high is None) == (most is None)
 
 
 def test_the_share_is_bounded_as_by_clopper_and_pearson() -> None:
-    stats = pytest.importorskip("scipy.stats")
-    found = count_above(FILE, Requirement(50 * US_HISTOGRAM_ONLY))
+    found, none = count_above(FILE, Requirement(50 * US)), count_above(SATURATED, Requirement(HOUR))
     assert found
+    assert none
+    assert none.share_high == pytest.approx(0.0029912, rel=1e-4)
+    stats = pytest.importorskip("scipy.stats")
     assert found.share_high == pytest.approx(stats.beta.ppf(0.95, 3, 998), rel=1e-9)
     assert found.share_low == pytest.approx(stats.beta.ppf(0.05, 2, 999), rel=1e-9)
-
-
-def test_beyond_the_scale_only_the_maximum_is_known() -> None:
-    low, within, on_scale = (count_above(SATURATED, Requirement(limit * US_HISTOGRAM_ONLY)) for limit in (45, 100, 400))
-    assert low
-    assert within
-    assert on_scale
-    assert (low.least, low.most) == (10, 10)
-    assert (within.least, within.most) == (1, 10)
-    assert (on_scale.least, on_scale.most) == (0, 10)
-
-
-def test_nothing_exceeds_what_is_larger_than_the_maximum_can_be() -> None:
-    assert count_above(SATURATED, Requirement(401 * US_HISTOGRAM_ONLY)) == count_above(
-        SATURATED, Requirement(HOUR_HISTOGRAM_ONLY)
-    )
-    found = count_above(SATURATED, Requirement(401 * US_HISTOGRAM_ONLY))
-    assert found
-    assert found.most == 0
-    assert found.share_high == pytest.approx(0.0029912, rel=1e-4)
-
-
-def test_without_the_number_beyond_the_scale_there_is_no_upper_bound() -> None:
-    found = count_above(replace(SATURATED, overflow=None), Requirement(100 * US_HISTOGRAM_ONLY))
-    assert found
-    assert (found.least, found.most, found.share_high) == (1, None, None)
-
-
-def test_without_a_histogram_minimum_and_maximum_are_what_is_left() -> None:
-    bare = replace(FILE, histogram=None)
-    low, within, over = (count_above(bare, Requirement(limit * US_HISTOGRAM_ONLY)) for limit in (10, 50, 100))
-    assert low
-    assert within
-    assert over
-    assert [(x.least, x.most) for x in (low, within, over)] == [(1_000, 1_000), (1, 1_000), (0, 0)]
-
-
-def test_file_that_does_not_tell_how_many_values_it_has_says_so() -> None:
-    (judged,) = analyse_histogram(replace(FILE, count=None, histogram=None), [Requirement(US_HISTOGRAM_ONLY)]).verdicts
-    assert judged.above is None
-    assert "how many samples" in judged.reasons[0]
-
-
-def test_values_beyond_the_scale_lie_between_its_end_and_the_maximum() -> None:
-    counts = with_overflow(SATURATED)
-    assert counts.total == 1_000
-    assert (int(counts.lo[-1]), int(counts.hi[-1]), int(counts.n[-1])) == (
-        50 * US_HISTOGRAM_ONLY,
-        401 * US_HISTOGRAM_ONLY - 1,
-        10,
-    )
 
 
 def test_quantiles_up_to_saturation_and_none_beyond() -> None:
     said = analyse_histogram(SATURATED)
     told = analysis_dict(said, (0.5, 0.99, 0.991))["pooled"]["observed"]["quantiles"]
     assert [each["beyond_scale"] for each in told] == [False, False, True]
-    assert [q.value for q in quantiles(said.pooled, shares=(0.5, 0.985, 0.995))] == [
-        21 * US_HISTOGRAM_ONLY - 1,
-        31 * US_HISTOGRAM_ONLY - 1,
-        401 * US_HISTOGRAM_ONLY - 1,
-    ]
+    found = [q.value for q in quantiles(said.pooled, shares=(0.5, 0.985, 0.995))]
+    assert found == [21 * US - 1, 31 * US - 1, 401 * US - 1]
 
 
-def test_no_number_of_exceedances_refutes_a_rate_because_they_may_be_one_episode() -> None:
-    many = replace(FILE, histogram=bins(us20=500, us90=500), duration_ns=HOUR_HISTOGRAM_ONLY)
-    said = analyse_histogram(many, [Requirement(50 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY)])
-    assert said.verdict.state is State.UNDECIDED
-    assert "one episode" in said.verdicts[0].reasons[0]
-
-
-def test_one_episode_anywhere_refutes_where_the_run_is_short_enough() -> None:
+@pytest.mark.parametrize(
+    ("imported", "requirements", "states"),
+    [
+        (replace(FILE, duration_ns=11 * SECOND), [(50 * US, HOUR)], [State.REFUTED]),
+        (replace(FILE, duration_ns=16 * SECOND), [(50 * US, HOUR)], [State.UNDECIDED]),
+        (replace(FILE, duration_ns=11 * SECOND), [(50 * US, HOUR // 100)], [State.UNDECIDED]),
+        (replace(FILE, duration_ns=None), [(50 * US, HOUR)], [State.UNDECIDED]),
+        (replace(FILE, duration_ns=11 * SECOND), [(50 * US, HOUR), (91 * US, HOUR)], [State.UNDECIDED] * 2),
+        (replace(FILE, duration_ns=5 * SECOND), [(90_500, HOUR)], [State.UNDECIDED]),
+        (
+            replace(FILE, histogram=histogram(us20=500, us90=500), duration_ns=HOUR),
+            [(50 * US, HOUR)],
+            [State.UNDECIDED],
+        ),
+        (replace(FILE, duration_ns=1_000 * HOUR), [(100 * US, HOUR)], [State.UNDECIDED]),
+        (replace(FILE, duration_ns=5 * SECOND, faults=("differ",)), [(50 * US, HOUR)], [State.INVALID]),
+    ],
+    ids=["short", "longer", "rarer", "unknown length", "half of alpha", "in a bin", "many", "clean", "faults"],
+)
+def test_one_episode_anywhere_refutes_where_the_run_is_short_enough(
+    imported: ImportedHistogram, requirements: list[tuple[int, int]], states: list[State]
+) -> None:
     """E- is 20 at r0 T = 0.0035 with one episode: 12.6 s for once per hour, and the tool may have rounded by 1 s."""
-    short = replace(FILE, duration_ns=11 * SECOND)
-    assert (
-        analyse_histogram(short, [Requirement(50 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY)]).verdict.state
-        is State.REFUTED
-    )
-    assert (
-        analyse_histogram(
-            replace(short, duration_ns=16 * SECOND), [Requirement(50 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY)]
-        ).verdict.state
-        is State.UNDECIDED
-    )
-    assert (
-        analyse_histogram(short, [Requirement(50 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY // 100)]).verdict.state
-        is State.UNDECIDED
-    )
-    assert (
-        analyse_histogram(
-            replace(short, duration_ns=None), [Requirement(50 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY)]
-        ).verdict.state
-        is State.UNDECIDED
-    )
-    both = analyse_histogram(
-        short,
-        [
-            Requirement(50 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY),
-            Requirement(91 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY),
-        ],
-    )
-    assert [one.state for one in both.verdicts] == [State.UNDECIDED, State.UNDECIDED], "each at half of alpha"
-
-
-def test_bin_that_holds_the_limit_refutes_nothing() -> None:
-    short = replace(FILE, duration_ns=5 * SECOND)
-    assert analyse_histogram(short, [Requirement(90_500, HOUR_HISTOGRAM_ONLY)]).verdict.state is State.UNDECIDED
-
-
-def test_a_clean_histogram_proves_nothing() -> None:
-    long = replace(FILE, duration_ns=1_000 * HOUR_HISTOGRAM_ONLY)
-    said = analyse_histogram(long, [Requirement(100 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY)])
-    assert said.verdict.state is State.UNDECIDED
-    assert "no sample exceeded" in said.verdicts[0].reasons[0]
-
-
-def test_contradictions_make_it_invalid_and_come_first() -> None:
-    short = replace(FILE, duration_ns=5 * SECOND, faults=("its figures differ",))
-    said = analyse_histogram(short, [Requirement(50 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY)])
-    assert (said.verdict.state, said.verdicts[0].reasons[0]) == (State.INVALID, "its figures differ")
-    assert analyse_histogram(replace(FILE, faults=("its figures differ",))).verdict.state is State.INVALID
-
-
-def test_limit_chosen_after_the_data_decides_nothing() -> None:
-    said = chosen_after_the_data(
-        analyse_histogram(
-            replace(FILE, duration_ns=5 * SECOND), [Requirement(50 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY)]
-        )
-    )
-    assert said.verdict.state is State.UNDECIDED
-    assert said.verdicts[0].reasons == (AFTER_THE_DATA,)
-
-
-def test_every_statement_that_is_impossible_has_its_reason() -> None:
-    usual = dict(impossible_figures(FILE))
-    assert {"episodes and their rate", "a forecast", "missed activations", "PROVEN"} <= set(usual)
-    assert "no time order" in usual["episodes and their rate"]
-    assert "order unknown" in usual["a forecast"]
-    assert "quantiles beyond the scale" not in usual
-    saturated = dict(impossible_figures(SATURATED))
-    assert "10 values" in saturated["quantiles beyond the scale"]
-    assert "how much lies beyond the scale" in dict(impossible_figures(replace(FILE, overflow=None)))
-    assert "quantiles and shares" in dict(impossible_figures(replace(FILE, histogram=None)))
-    exact = replace(FILE, resolution_ns=1, overruns=0, histogram=counts_of_values(np.array([5, 6], np.int64)))
-    assert not {"differences below its resolution", "missed activations"} & set(dict(impossible_figures(exact)))
-
-
-def test_without_a_limit_nothing_is_asked() -> None:
-    assert analyse_histogram(FILE).verdict.state is State.NOT_ASKED
+    said = analyse_histogram(imported, [Requirement(*each) for each in requirements])
+    assert [one.state for one in said.verdicts] == states
