@@ -7,14 +7,12 @@
 
 import json
 import shutil
-import subprocess
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from rtproof.cli.main import main
 from rtproof.core.errors import UserError
 from rtproof.experiment import stored_runs
 from rtproof.importers import _jitterdebugger_samples as jitterdebugger
@@ -108,14 +106,6 @@ def test_what_results_json_dropped_is_counted(folders: Path) -> None:
     assert any("it counted 4 activations more than it wrote" in note for note in notes)
 
 
-def test_the_folders_other_files_become_files_of_the_target(folders: Path) -> None:
-    found = record(folders / "jdout")
-    assert [(file.path, file.content) for file in found.files] == [
-        ("/proc/cmdline", b"console=ttyS0 quiet isolcpus=1\n")
-    ]
-    assert found.begin.kernel_release.startswith("6.18.44")
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_each_size_and_byte_order_is_recognized(form: str, tmp_path: Path) -> None:
     table = played(threads=2)
@@ -127,10 +117,7 @@ def test_each_size_and_byte_order_is_recognized(form: str, tmp_path: Path) -> No
 def test_each_latency_is_known_to_a_nanosecond_where_the_due_time_is(tmp_path: Path) -> None:
     found = values(placed(tmp_path, played()))
     # The two values that occur leave 700 - 500 of 1,000 ns known: no latency is too small, none more than 799 ns more.
-    assert set(found) == {10_500 + 799 - 0, 20_700 + 799} or all(
-        0 <= own - true <= 799 for own, true in zip(found, [20_700, *[10_500] * 9] * 30, strict=True)
-    )
-    assert min(found) >= 10_500
+    assert all(0 <= own - true <= 799 for own, true in zip(found, [20_700, *[10_500] * 9] * 30, strict=True))
 
 
 def test_the_csv_says_the_same_as_the_bytes(folders: Path) -> None:
@@ -149,45 +136,24 @@ def test_samples_that_are_missing_were_lost_and_not_missed(tmp_path: Path) -> No
     assert any(doubt.code == "lost" for doubt in found.doubts)
 
 
-def test_a_sample_that_was_cut_off_is_told(tmp_path: Path) -> None:
-    place = tmp_path / "samples.raw"
-    place.write_bytes(played().tobytes()[:-5])
-    assert any("its last 23 bytes are no whole sample" in event.text for event in record(place).events)
-
-
-def test_of_fewer_threads_than_cpus_nobody_knows_the_cpu(folders: Path) -> None:
-    assert [series.cpu for series in record(folders / "jdout").series] == [0, 1, 2, 3]
-    table = rows(folders / "jdout")
-    (folders / "jdout" / "samples.raw").write_bytes(table[table["thread"] < 2].tobytes())
-    told = json.loads((folders / "jdout" / "results.json").read_text())
-    told["cpu"] = {number: told["cpu"][number] for number in ("0", "1")}
-    (folders / "jdout" / "results.json").write_text(json.dumps(told))
-    assert [series.cpu for series in record(folders / "jdout").series] == [-1, -1]
-
-
 def refusal(path: Path) -> str:
     with pytest.raises(UserError) as problem:
         jitterdebugger.read(path)
     return str(problem.value)
 
 
-def test_bytes_that_are_no_samples_are_refused(tmp_path: Path) -> None:
+def test_what_cannot_be_samples_is_refused(tmp_path: Path) -> None:
     place = tmp_path / "samples.raw"
-    for content in (b"\xff" * 280, b"\x7fELF" * 100, b"x", b""):
+    for content in (b"\xff" * 280, b"\x7fELF" * 100, b""):
         place.write_bytes(content)
         assert "samples in none of their forms" in refusal(place)
-
-
-def test_times_that_go_back_or_fit_no_grid_are_refused(tmp_path: Path) -> None:
     table = played()
     assert "fit no grid" in refusal(placed(tmp_path, table[::-1]))
-    late = table.copy()
-    late["value"][50] += 3
-    assert "fit no grid" in refusal(placed(tmp_path, late))
-
-
-def test_two_samples_have_no_period(tmp_path: Path) -> None:
+    table["value"][50] += 3
+    assert "fit no grid" in refusal(placed(tmp_path, table))
     assert "its period is unknown" in refusal(placed(tmp_path, played(2)))
+    (tmp_path / "samples.csv").write_text(as_csv(played()).replace(";10\n", ";ten\n", 1))
+    assert "line 2 is no thread, time and latency" in refusal(tmp_path / "samples.csv")
 
 
 def test_samples_of_another_run_than_results_json_are_refused(folders: Path) -> None:
@@ -202,47 +168,12 @@ def test_samples_of_another_run_than_results_json_are_refused(folders: Path) -> 
     assert "threads that the results.json beside it does not know" in refusal(folders / "jdout")
 
 
-def test_a_line_of_the_csv_that_is_none_is_named(tmp_path: Path) -> None:
-    place = tmp_path / "samples.csv"
-    place.write_text(as_csv(played()).replace(";10\n", ";ten\n", 1))
-    assert "line 2 is no thread, time and latency" in refusal(place)
-
-
-def test_another_csv_is_not_taken_for_samples(tmp_path: Path) -> None:
-    (tmp_path / "x.csv").write_text("a;b;c\n1;2;3\n")
-    assert not jitterdebugger.looks_like(tmp_path / "x.csv")
-
-
 def test_a_folder_without_samples_gives_its_histogram(folders: Path) -> None:
     (folders / "jdout" / "samples.raw").unlink()
     found = stored_runs.read_histogram_file(folders / "jdout")
     assert found is not None
     assert found.count is not None
     assert found.tool == "jitterdebugger"
-
-
-def test_commands_take_the_folder_once(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["judge", "--limit", "100ms", str(folders)]) == State.UNDECIDED.exit_code
-    assert "3 runs" in capsys.readouterr().out
-    assert main(["show", str(folders / "stall")]) == 0
-    told = capsys.readouterr().out
-    assert "403,6" in told
-    assert "1970" not in told
-
-
-def test_debians_program_is_read(tmp_path: Path) -> None:
-    program = shutil.which("jitterdebugger")
-    if program is None:
-        pytest.skip("jitterdebugger is not installed (Debian: apt-get install jitterdebugger)")
-    command = [program, "-l", "200", "-i", "1000", "-s", "-o", str(tmp_path / "out")]
-    ended = subprocess.run(command, capture_output=True, timeout=60, check=False)
-    if ended.returncode:
-        pytest.skip(f"jitterdebugger cannot measure here: {ended.stderr.decode(errors='replace')[:100]}")
-    told = json.loads((tmp_path / "out" / "results.json").read_text())["cpu"]
-    found = stored_runs.read_run(tmp_path / "out").analysis
-    assert found.record.series[0].period_ns == MS
-    assert 0 < found.pooled.observed.count <= sum(cpu["count"] for cpu in told.values())
-    assert found.pooled.observed.max // 1_000 - max(cpu["max"] for cpu in told.values()) <= 1
 
 
 def with_results(folder: Path, table: np.ndarray, **cpus: dict[str, int]) -> Path:
