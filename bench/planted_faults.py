@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""usage: planted_faults.py [WORDS...]    runs the short set of tests on each fault of planted_faults.toml, in a copy
+
+The last line says how many faults a test caught. WORDS: only the faults whose description has one of them.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+FAULTS = Path(__file__).with_suffix(".toml")
+TESTS = ("-q", "-x", "-p", "no:cacheprovider", "-n", "3", "--set", "short")
+
+
+def copy_of_the_source(folder: Path) -> Path:
+    """What git has or would take, without its history."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    for name in names:
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    return folder
+
+
+def first_failure(copy: Path) -> str:
+    """The test that fails first, empty if none does."""
+    environment = {**os.environ, "PYTHONPATH": str(copy / "src")}
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *TESTS], cwd=copy, env=environment, capture_output=True, text=True, check=False
+    )
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+    if done.returncode == 0:
+        return ""
+    return failed[1] if failed else f"(exit code {done.returncode}) {done.stdout[-300:]} {done.stderr[-300:]}"
+
+
+def main() -> int:
+    faults = [
+        fault
+        for fault in tomllib.loads(FAULTS.read_text())["fault"]
+        if not sys.argv[1:] or any(word in fault["about"] for word in sys.argv[1:])
+    ]
+    caught = 0
+    with tempfile.TemporaryDirectory() as folder:
+        copy = copy_of_the_source(Path(folder))
+        for fault in faults:
+            file = copy / "src" / "rtproof" / fault["file"]
+            sound = file.read_text()
+            assert sound.count(fault["old"]) == 1, f"{fault['file']} does not have this once: {fault['old']}"
+            file.write_text(sound.replace(fault["old"], fault["new"]))
+            began = time.monotonic()
+            test = first_failure(copy)
+            file.write_text(sound)
+            caught += bool(test)
+            print(
+                f"{'caught' if test else 'MISSED'} {time.monotonic() - began:4.0f} s  {fault['about']}  {test}",
+                flush=True,
+            )
+    print(f"{caught} of {len(faults)} planted faults were caught")
+    return 0 if caught >= 0.95 * len(faults) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
