@@ -1,24 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lines that another tool printed one after the other: their times, what they refute, and what is drawn of them."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from test_tool_outputs import output, read
+from test_tool_outputs import output
 
-from rtproof.cli.main import main
-from rtproof.compare.run_metrics import figures_of
 from rtproof.core.errors import UserError
 from rtproof.importers import cyclictest, latmus, linuxcnc, rtai, xenomai
 from rtproof.judge import timed_lines
 from rtproof.judge.analysis_model import Requirement, State
 from rtproof.judge.histogram_only import analyse_histogram
-from rtproof.report.blocks import Plot, Text
-from rtproof.report.sections.timeline import lines_section
 from rtproof.summary.imported_histogram import NEVER, ImportedHistogram, TimedLines
 
-DATA = Path(__file__).parent / "data" / "cyclictest"
 US, S, H = 1_000, 1_000_000_000, 3_600_000_000_000
 LIMIT = 100 * US
 HEAD = "RTT|  {0:02d}:{1:02d}:{2:02d}  (periodic user-mode task, 100 us period, priority 99)\n"
@@ -61,13 +54,6 @@ def test_the_first_line_above_the_limit_is_one_episode_in_its_second() -> None:
     state, reason = verdict(found, asked())
     assert state is State.REFUTED
     assert reason.startswith("its lines exceeded the limit in at least 1 episode within the first 6.0 s")
-
-
-def test_a_late_line_alone_refutes_nothing_and_is_no_proof() -> None:
-    found = xenomai.read(text([5.0] * 299 + [130.0]))
-    state, reason = verdict(found, asked())
-    assert state is State.UNDECIDED
-    assert "1 of its 300 lines exceeded the limit, which shows 1 episode at least" in reason
 
 
 def test_lines_a_gap_apart_are_episodes_and_nearer_ones_are_one() -> None:
@@ -128,30 +114,11 @@ def test_two_runs_one_behind_the_other_are_refused() -> None:
         xenomai.read(text([5.0] * 30, end=False) + text([5.0] * 30))
 
 
-def test_lines_that_the_end_does_not_hold_are_a_fault() -> None:
-    told = text([5.0] * 3).replace("RTS|      1.000|      2.000|      5.000", "RTS|      1.000|      2.000|      4.000")
-    assert xenomai.read(told).faults == (
-        "a line has a larger maximum than its end: it was put together of several runs",
-    )
-
-
-def test_the_number_of_values_is_that_of_the_lines() -> None:
-    found = xenomai.read(text([5.0] * 30))
-    assert found.count == 30 * 10_000
-    assert any("as many as a second has periods" in note for note in found.notes)
-
-
 def test_a_run_without_an_exceedance_is_proven_by_its_lines_unless_some_are_gone() -> None:
     whole = text([5.0] * 600)
     assert verdict(xenomai.read(whole), asked(60 * S))[0] is State.PROVEN
     rows = whole.splitlines(keepends=True)
     assert verdict(xenomai.read("".join(rows[:200] + rows[250:])), asked(60 * S))[0] is State.UNDECIDED
-
-
-def test_overruns_reach_the_comparison() -> None:
-    points = xenomai.read(text([5.0] * 3, overruns=4) + "HSD|    avg|   1 -  6 |    30000\n")
-    assert points.histogram is not None
-    assert figures_of(analyse_histogram(points)).missed == 4
 
 
 def test_rtais_lines_have_times_if_the_head_is_there() -> None:
@@ -204,65 +171,6 @@ def test_linuxcncs_contradictions_are_refused(old: str, new: str, says: str) -> 
         linuxcnc.read(output("linuxcnc.txt").replace(old, new))
 
 
-def test_the_lines_are_drawn_with_their_drift(tmp_path: Path) -> None:
-    found = xenomai.read(output("xenomai-3.txt"))
-    plot, drift = lines_section(analyse_histogram(found, (asked(),)))
-    assert isinstance(plot, Plot)
-    assert len(plot.curves[0].x) == 90
-    assert plot.markers
-    assert isinstance(drift, Text)
-    assert "median of the first and of the last 30 lines" in drift.paragraphs[0]
-    (tmp_path / "x").write_text(output("xenomai-3.txt"))
-    assert main(["report", str(tmp_path / "x"), "--output", str(tmp_path / "x.html")]) == 0
-    assert "median of the first and of the last 30 lines" in (tmp_path / "x.html").read_text()
-
-
-def test_of_many_lines_the_largest_of_neighbours_is_drawn() -> None:
-    found = ImportedHistogram("x", "y", lines=(lines([1.0] * 6_000 + [130.0] + [1.0] * 6_000),))
-    plot = lines_section(analyse_histogram(found))[0]
-    assert isinstance(plot, Plot)
-    assert len(plot.curves[0].y) <= 2_000
-    assert max(plot.curves[0].y) == 130.0
-
-
-def test_policy_load_and_intervals_of_cyclictest_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "x").write_text(output("cyclictest-live.txt"))
-    assert main(["show", str(tmp_path / "x")]) == 0
-    told = capsys.readouterr().out
-    assert "11.00 9.09 7.86" in told
-    assert "fifo" in told
-    assert "2.5 ms" in told
-
-
-def test_figures_that_do_not_fit_the_length_are_objected_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "x").write_text(_ended_later((DATA / "result.json").read_text()))
-    assert main(["show", str(tmp_path / "x")]) == 0
-    assert "Objection (samples-missing)" in capsys.readouterr().out
-
-
-def _ended_later(told: str) -> str:
-    """The same file, whose run ended ten minutes later by its own clock."""
-    begin = told.index('"end_time":')
-    end = told.index("\n", begin)
-    return told[:begin] + '"end_time": "Fri, 31 Dec 2027 23:59:59 +0000",' + told[end:]
-
-
-def test_one_line_alone_is_no_series(tmp_path: Path) -> None:
-    assert read(tmp_path, text([5.0])).lines == ()
-
-
-def test_lines_with_numbers_that_no_clock_shows_have_no_times() -> None:
-    row = "T: 0 (  812) P:80 I:1000 C:{0:7d} Min:      4 Act:    9 Avg:   12 Max: {1:7d}\n"
-    found = cyclictest.read(row.format(100, 20) + row.format(200, 18_446_744_073_709_551_000))
-    assert found.lines == ()
-    assert any("without its sign" in fault for fault in found.faults)
-
-
-def test_a_time_that_no_clock_shows_is_refused() -> None:
-    with pytest.raises(UserError, match="larger than any clock can show"):
-        xenomai.read(text([5.0, 130.0]).replace("00:00:01", "99999999999999:00:01"))
-
-
 @pytest.mark.parametrize("took", ["00:00:00", "00:04:50"])
 def test_more_lines_than_its_time_has_seconds_are_a_fault(took: str) -> None:
     whole = text([5.0] * 299 + [130.0])
@@ -279,7 +187,7 @@ def test_a_counter_of_overruns_that_wrapped_is_refused() -> None:
         latmus.read(output("latmus.txt").replace("# sample count", "# OVERRUNS: -9\n# sample count"))
 
 
-@pytest.mark.parametrize("cut", [*range(1, 77, 3), 85])
+@pytest.mark.parametrize("cut", [*range(1, 77, 9), 85])
 def test_a_line_that_was_cut_off_is_left_out(cut: int) -> None:
     """Wherever: a figure that lacks its last digits is none that was printed."""
     whole = text([5.0] * 20 + [130.0] + [5.0] * 20, end=False)
