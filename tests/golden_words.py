@@ -26,10 +26,10 @@ REPLACED = (
 )
 """What is replaced in every output, in this order."""
 
-SHORT_ROW = 12
-"""A list of so many plain values stands whole, on one line."""
-SHORT_LIST = 8
-"""So many objects or lists in a list stand whole."""
+WIDTH = 110
+"""JSON that fits stands on one line."""
+SHORT_LIST = 12
+"""So many values in a list without sentences stand whole."""
 SHORT_RUN = 14
 """So many consecutive lines that differ only in their numbers stand whole."""
 FIRST, LAST = 3, 2
@@ -84,25 +84,30 @@ def short_json(data: Any) -> Any:
     if not isinstance(data, list):
         return data
     values = [short_json(value) for value in data]
-    most = SHORT_ROW if _is_plain(values) else SHORT_LIST
-    if len(values) <= most:
+    if len(values) <= SHORT_LIST or _has_sentence(values):
         return values
     return [*values[:FIRST], _left_out(values[FIRST:-LAST], "values"), *values[-LAST:]]
 
 
-def _is_plain(values: list[Any]) -> bool:
-    return not any(isinstance(value, dict | list) for value in values)
+def _has_sentence(value: Any) -> bool:
+    """A change of a sentence shall be read, so no digest takes its place."""
+    if isinstance(value, dict | list):
+        return any(map(_has_sentence, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, str) and " " in value
 
 
-def _drawn(data: Any, indent: str = "") -> str:
-    """As json.dumps with an indent, but lists of plain values on one line."""
+def _drawn(data: Any, indent: str = "", key: str = "") -> str:
+    """As json.dumps with an indent, but with everything on one line that fits."""
+    line = key + json.dumps(data, ensure_ascii=False)
+    if len(indent + line) < WIDTH or not isinstance(data, dict | list):
+        return indent + line
     inner = f"{indent}  "
-    if isinstance(data, dict) and data:
-        rows = [f"{inner}{json.dumps(key)}: {_drawn(value, inner)}" for key, value in data.items()]
-        return "{\n" + ",\n".join(rows) + f"\n{indent}}}"
-    if isinstance(data, list) and not _is_plain(data):
-        return "[\n" + ",\n".join(f"{inner}{_drawn(value, inner)}" for value in data) + f"\n{indent}]"
-    return json.dumps(data, ensure_ascii=False)
+    if isinstance(data, dict):
+        rows = [_drawn(value, inner, f"{json.dumps(name)}: ") for name, value in data.items()]
+    else:
+        rows = [_drawn(value, inner) for value in data]
+    begin, end = "{}" if isinstance(data, dict) else "[]"
+    return "\n".join([f"{indent}{key}{begin}", ",\n".join(rows), f"{indent}{end}"])
 
 
 def page_words(html: str) -> list[str]:
@@ -114,11 +119,8 @@ def page_words(html: str) -> list[str]:
 
 
 class _PageWords(HTMLParser):
-    LINES = frozenset(
-        "title header main footer nav section div h1 h2 h3 h4 h5 h6 p li dt dd details summary table caption tr pre "
-        "figure figcaption".split()
-    )
-    """Elements that begin and end a line."""
+    WITHIN_A_LINE = frozenset(("a", "abbr", "b", "code", "em", "i", "small", "span", "strong", "td", "th"))
+    """All other elements begin and end a line."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -129,7 +131,7 @@ class _PageWords(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         told = dict(attrs)
-        if tag in self.LINES or tag == "br":
+        if tag not in self.WITHIN_A_LINE:
             self._end_line()
         if tag[0] == "h" and tag[1:].isdigit():
             self._line = f"{'#' * int(tag[1:])} "
@@ -143,12 +145,11 @@ class _PageWords(HTMLParser):
             self._line += f"<{told['href']}> "
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in self.LINES:
+        if tag not in self.WITHIN_A_LINE:
             self._end_line()
-        if tag in ("script", "style", "pre") and self._inside:
-            if self._inside.pop() == "data":
-                self.lines += ["Data of the plots:", *_json_lines(self._data)]
-                self._data = ""
+        if tag in ("script", "style", "pre") and self._inside.pop() == "data":
+            self.lines += ["Data of the plots:", *_json_lines(self._data)]
+            self._data = ""
 
     def handle_data(self, data: str) -> None:
         inside = self._inside[-1] if self._inside else ""

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the inputs of the golden corpus that are not copies.
+
+``PYTHONPATH=tests python tests/golden_outputs/make_inputs.py FOLDER [FUNCTION...]``
+
+It was run once, and what it wrote is stored in inputs/: no test runs it, so that a change of the code cannot change
+the inputs in silence. It stays to say how they came about, and to make a further one.
+"""
+
+import struct
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import chdir
+from dataclasses import replace
+from pathlib import Path
+
+import analyses_by_verdict
+import doubt_cases
+import explain_cases
+import export_cases
+import fake_agent
+import numpy as np
+import report_cases
+import run_folders
+import system_records
+import test_coincidence
+import test_in_band
+import trace_dat_cases
+from analysis_records import BEGIN, MS, SECOND, SERIES, block, fact, record
+
+from rtproof.cli.main import main
+from rtproof.record import run_folder
+from rtproof.record.contents import Block, Event, Moment, Record, Series, SeriesTotals
+from rtproof.record.run_folder import RequirementInfo, RunInfo
+from rtproof.record.writing import RecordWriter, SeriesWriter
+
+WANTED = RequirementInfo(limit_ns=500_000, at_most_ns=SECOND, confidence=0.95, gap_ns=SECOND, longest_ns=10 * SECOND)
+
+
+# How a record that the tests build in memory becomes a file.
+
+
+def store(path: Path, made: Record, limits_ns: tuple[int, ...] = ()) -> None:
+    """Write a record with everything that it holds."""
+    with RecordWriter(path) as writer:
+        writer.begin(made.begin)
+        for each in made.facts:
+            writer.fact(each)
+        for system_file in made.files:
+            writer.file(system_file)
+        for series in made.series:
+            writer.series(series)
+        totals = [_store_samples(writer, made, series, limits_ns) for series in made.series]
+        for part in made.slices:
+            writer.summary(part)
+        for conditions in made.conditions.values():
+            writer.conditions(conditions)
+        for counter in made.counters:
+            writer.counter(counter)
+            for time_ns, value in zip(counter.time_ns.tolist(), counter.value.tolist(), strict=True):
+                writer.tick(time_ns, [(counter.id, value)])
+        for event in made.events:
+            writer.event(event)
+        if made.end:
+            writer.end(replace(made.end, totals=tuple(totals) if not made.slices else made.end.totals))
+
+
+def _store_samples(writer: RecordWriter, made: Record, series: Series, limits_ns: tuple[int, ...]) -> SeriesTotals:
+    """With summaries, as the agent writes them, where the samples follow each other without a hole."""
+    blocks = list(made.blocks(series.id))
+    if _is_whole(series, blocks):
+        last = [each for each in made.series if each.thread == series.thread][-1]
+        feed = SeriesWriter(writer, series, limits_ns=limits_ns if series == last else None)
+        for each in blocks:
+            feed.add(each.values, each.gap_position, each.gap_missed)
+        return feed.finish()
+    for each in blocks:
+        writer.samples(each)
+    told = made.end.totals if made.end else ()
+    return next((each for each in told if each.series == series.id), SeriesTotals(series.id, 0, 0, 0))
+
+
+def _is_whole(series: Series, blocks: Sequence[Block]) -> bool:
+    index = 0
+    for each in blocks:
+        if each.first_index != index or (series.external and index):
+            return False
+        index += each.values.size + int(each.gap_missed.sum())
+    return bool(blocks) and not series.external
+
+
+def store_run(folder: Path, made: Record, *wanted: RequirementInfo, note: str = "") -> None:
+    """A run folder whose requirements were fixed before."""
+    folder.mkdir()
+    info: RunInfo = run_folders.INFO
+    fields = {name: getattr(info, name) for name in info.__struct_fields__}
+    run_folder.write_run_info(folder, RunInfo(**{**fields, "requirements": list(wanted), "note": note}))
+    store(folder / run_folder.RECORD_NAME, made, tuple(each.limit_ns for each in wanted))
+
+
+# The inputs.
+
+
+def run_folders_by_verdict(place: Path) -> None:
+    slow = RequirementInfo(limit_ns=500_000, at_most_ns=100 * SECOND, confidence=0.95, gap_ns=5 * SECOND)
+    ten = RequirementInfo(limit_ns=500_000, at_most_ns=10 * SECOND, confidence=0.95, gap_ns=SECOND)
+    low = RequirementInfo(limit_ns=1_000, at_most_ns=SECOND, confidence=0.95, gap_ns=SECOND)
+    store_run(place / "proven", analyses_by_verdict.measured(), WANTED, note="before the change")
+    store_run(place / "refuted", analyses_by_verdict.measured(0, 2_000, 4_000), slow)
+    store_run(place / "undecided", analyses_by_verdict.measured(3_000), ten)
+    store_run(place / "several-limits", analyses_by_verdict.measured(1_000, 5_000), WANTED, ten, low)
+    store_run(place / "invalid", analyses_by_verdict.invalid().record, WANTED)
+    store_run(place / "lost-values", analyses_by_verdict.lost_values().record, WANTED)
+    store(place / "no-limit.rtrec", analyses_by_verdict.measured(2_500))
+
+
+def records_of_every_shape(place: Path) -> None:
+    names = (
+        "missed one_sample negative all_equal wide nothing cut_off off_the_grid hostile summary_only "
+        "several_fields several_summaries loop response application normal"
+    )
+    for name in names.split():
+        store(place / f"{name.replace('_', '-')}.rtrec", report_cases.CASES[name]().record, (500_000,))
+    store(place / "many-threads.rtrec", report_cases.whole_record(threads=20, count=60), (500_000,))
+    store(place / "two-threads-limits.rtrec", export_cases.small_record(), (1_000_000, 50_000))
+    store(place / "board.rtrec", replace(system_records.TOLD, series=(SERIES,)))
+    store(place / "in-band.rtrec", test_in_band.beside(), (500_000,))
+
+
+def doubted_run(place: Path) -> None:
+    """A run against which as much as possible is to be said."""
+    changes: doubt_cases.Changes = {
+        ("policy", Moment.END): "other",
+        ("priority", Moment.START): "12",
+        ("cpu", Moment.END): "3",
+        ("memory_locked", Moment.START): "no: Operation not permitted",
+        ("minor_faults", Moment.END): "41",
+        ("major_faults", Moment.END): "3",
+        ("clock_read_ns", Moment.START): "3100",
+        ("loads", Moment.ASKED): "sched",
+        ("dma_latency", Moment.START): "no: Permission denied",
+        ("kmsg", Moment.START): "no: Permission denied",
+        ("warmup_ns", Moment.ASKED): "0",
+        ("cpu_time_ns", Moment.END): str(2_990 * MS),
+        ("duration_ns", Moment.ASKED): str(60 * SECOND),
+    }
+    files = {
+        (doubt_cases.CLOCK, Moment.END): "hpet\n",
+        ("/proc/stat", Moment.END): "cpu  9 0 9 99 0 0 0 905 0 0\ncpu0 9 0 9 99 0 0 0 905 0 0\n",
+    }
+    events = (
+        Event(SECOND, 0xFFFF, "kernel", "sched: RT throttling activated"),
+        Event(2 * SECOND, 0xFFFF, "clock_stepped", "by 1 s"),
+    )
+    made = doubt_cases.clean(facts=doubt_cases.facts(changes), files=doubt_cases.files(files), events=events)
+    store_run(place / "doubted", made, WANTED)
+
+
+def traced_records(place: Path) -> None:
+    """Late activations with the events of the kernel: an interrupt-off section with its stack, another thread, more."""
+    stacked = explain_cases.begun().timer(
+        300_000, stack=(explain_cases.RESTORE, explain_cases.HOLDS, explain_cases.CALLS)
+    )
+    kallsyms = "".join(f"{address:x} t {name}\n" for address, name in sorted(explain_cases.FUNCTIONS.items()))
+    store(
+        place / "explained-stacks.rtrec",
+        explain_cases.traced_run([310_000], stacked.to_victim(308_000), kallsyms=kallsyms),
+    )
+    busy = explain_cases.begun().timer(1_000)
+    busy.softirq(20_000, 3, 150_000).switch(160_000, explain_cases.OTHER, explain_cases.URGENT)
+    busy.to_victim(260_000)
+    store(place / "explained-urgent-thread.rtrec", explain_cases.traced_run([270_000], busy))
+    store(place / "coincidence.rtrec", test_coincidence.made(), (1 * MS,))
+    slept = trace_dat_cases.traced(trace_dat_cases.sleeping((0, 0, 9_000, 0, 90_000, 0)))
+    asked = (fact("probe", "foreign"), fact("probe_options", "thread=victim"))
+    store(place / "foreign.rtrec", replace(slept, facts=asked, chunk_refs=(), series=()))
+    (place / "sleeping.dat").write_bytes(trace_dat_cases.version_7(slept, "zlib"))
+
+
+def simulated_runs(place: Path) -> None:
+    """Run folders of the simulated target: a long one, and two sides in turn."""
+    simulated = ["--target", "simulated", "--record", "summary", "--no-report", "--target-option", "episodes=600/h"]
+    long_run = ["--duration", "8h", "--limit", "500us", "--at-most", "1/h"]
+    assert main(["run", *simulated, *long_run, "-o", str(place / "eight-hours")]) == 0
+    turns = ["--duration", "1min", "--abba", "", "--period 2ms", "--repeat", "5"]
+    assert main(["run", *simulated, *turns, "-o", str(place / "abba")]) == 0
+
+
+def summaries(place: Path) -> None:
+    """Runs with the summary of their samples: a history whose latencies grow at run 15, and two sides in turn."""
+    for number in range(24):
+        _summary(place / "history" / f"run-{number:02}", number, factor=1.0 if number < 15 else 1.6)
+    for number in range(5):
+        _summary(place / "sides" / "rt" / f"run-{number}", 2 * number)
+        _summary(place / "sides" / "stock" / f"run-{number}", 2 * number + 1, factor=2.0)
+
+
+def _summary(folder: Path, day: int, factor: float = 1.0) -> None:
+    values = run_folders.latencies(day, 3_000, factor * float(np.exp(0.03 * np.random.default_rng(day).normal())))
+    series = replace(SERIES, has_samples=False)
+    begin = replace(BEGIN, run_id=bytes([day, *range(15)]), origin_realtime_ns=(20_000 + day) * 86_400 * SECOND)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    store_run(folder, record([block(values.tolist(), series=series)], (series,), begin=begin))
+
+
+def campaign(place: Path) -> None:
+    """A profile of four cells: good, late, refused, dead; and the output of another tool beside them."""
+    from test_cli_campaign import BINS, LATENCY, LIMIT, profile
+
+    with chdir(place):
+        file = profile("good", "late", "refuses", "dies", requirement=LIMIT)
+        file.write_text(file.read_text() + BINS)
+        Path("latency.txt").write_text(LATENCY)
+        agent = str(fake_agent.install(Path(), "does_its_load").absolute())
+        more = ("--set", "colour=red", "--given", "latency.txt", "--duration", "1s", "--priority", "50")
+        assert main(["run", "--profile", file.name, "--agent", agent, "--output", "campaign", *more]) == 2
+        for each in (file, Path("latency.txt"), Path(agent)):
+            each.unlink()
+    for name in ("report.html", "result.json", "table.md"):
+        (place / "campaign" / name).unlink()
+    for page in (place / "campaign" / "cells").glob("*.html"):
+        page.unlink()
+
+
+def damaged_files(place: Path) -> None:
+    """A record that was cut off, one with a wrong byte, and files that are none."""
+    whole = (Path(__file__).parent.parent / "data" / "golden" / "x86_64-1.3.rtrec").read_bytes()
+    (place / "torn.rtrec").write_bytes(whole[: len(whole) * 3 // 5])
+    middle = len(whole) // 2
+    (place / "flipped.rtrec").write_bytes(whole[:middle] + bytes([whole[middle] ^ 0xFF]) + whole[middle + 1 :])
+    (place / "empty.rtrec").write_bytes(b"")
+    (place / "unknown.bin").write_bytes(struct.pack("<64I", *range(64)))
+    (place / "unknown.txt").write_text("Dear reader,\nthis is no measurement.\n")
+
+
+MAKERS: tuple[Callable[[Path], None], ...] = (
+    run_folders_by_verdict,
+    records_of_every_shape,
+    doubted_run,
+    traced_records,
+    simulated_runs,
+    summaries,
+    campaign,
+    damaged_files,
+)
+
+
+def make(place: Path, wanted: Iterable[str] = ()) -> None:
+    """Make all inputs, or those of some functions, in a new folder."""
+    place.mkdir(parents=True)
+    for maker in MAKERS:
+        if not set(wanted) or maker.__name__ in set(wanted):
+            maker(place)
+
+
+if __name__ == "__main__":
+    make(Path(sys.argv[1]), sys.argv[2:])
