@@ -18,25 +18,27 @@ BURST_S = (0.001, 0.030)
 PAUSE_S = (0.020, 0.300)
 
 
-def loop() -> None:
-    while True:
+def loop(parent: int) -> None:
+    while os.getppid() == parent:
         pass
 
 
-def bursts(cpu: int) -> None:
+def bursts(parent: int, cpu: int) -> None:
     os.sched_setaffinity(0, {cpu})
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(99))
-    while True:
-        end = time.monotonic() + random.uniform(*BURST_S)
+    while os.getppid() == parent:
+        end = time.monotonic() + random.uniform(*BURST_S)  # noqa: S311
         while time.monotonic() < end:
             pass
-        time.sleep(random.uniform(*PAUSE_S))
+        time.sleep(random.uniform(*PAUSE_S))  # noqa: S311
 
 
 def main() -> int:
     times, command = int(sys.argv[1]), sys.argv[2:]
-    others = [multiprocessing.Process(target=loop, daemon=True) for _ in range(LOOPS)]
-    others += [multiprocessing.Process(target=bursts, args=(cpu,), daemon=True) for cpu in os.sched_getaffinity(0)]
+    others = [multiprocessing.Process(target=loop, args=(os.getpid(),), daemon=True) for _ in range(LOOPS)]
+    others += [
+        multiprocessing.Process(target=bursts, args=(os.getpid(), cpu), daemon=True) for cpu in os.sched_getaffinity(0)
+    ]
     for other in others:
         other.start()
     failed = 0
