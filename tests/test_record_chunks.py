@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Payloads laid out by hand from the format page, and values that cannot be."""
 
-import gc
 import os
 import struct
 import zlib
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtproof.record import activations, chunks, decoding, encoding, histogram_bins
-from rtproof.record.activations import SECOND_NS, AboveCounts, Activations, ExceedingLists, largest
+from rtproof.record.activations import SECOND_NS, AboveCounts, Activations, largest
 from rtproof.record.chunks import (
     TICK_ENTRY_FIELDS,
     ChunkType,
@@ -26,7 +24,6 @@ from rtproof.record.chunks import (
     Frame,
     Hole,
     frame_bytes,
-    garbage_collector_paused,
     walk_chunks,
 )
 from rtproof.record.contents import (
@@ -57,6 +54,7 @@ from rtproof.record.histogram_bins import StoredSlice
 from rtproof.record.reading import merge_counters, merge_seconds, merge_top
 from rtproof.record.writing import RecordWriter
 
+pytestmark = pytest.mark.usefixtures("_in_tmp")
 EMPTY = encoding.encode_array(())
 SAMPLES = struct.pack("<HHQq", 3, 0, 100, -5)
 SUMMARY = struct.pack("<HBBqqQQqqqQQQQQQ", 3, 1, 0, -5, 7, 2, 1, -9, 9, 0, 162, 2, 1, 2**64 - 81, 2**64 - 1, 6)
@@ -136,10 +134,6 @@ def test_top() -> None:
     found = decoding.decode_top([part.payload])
     assert (part.series, found.k) == (3, 64)
     assert [column.tolist() for column in (found.number, found.due_ns, found.value)] == [[5], [500], [-1]]
-
-
-def test_unknown_type() -> None:
-    assert decode_payload(99, memoryview(b"anything")) is None
 
 
 @pytest.mark.parametrize(("kind", "payload", "item"), HAND_MADE, ids=lambda part: getattr(part, "name", None))
@@ -224,22 +218,13 @@ def walked(path: Path, size: int | None = None) -> list[tuple[int, ...] | tuple[
         os.close(descriptor)
 
 
-@pytest.mark.usefixtures("_in_tmp")
 def test_bytes_are_those_of_the_page() -> None:
     head = b"RTP\x1a" + struct.pack("<IHHI", 5, 0x1234, 0, 0x55667788)
     check = zlib.crc32(head + b"hello")
     assert frame_bytes(0x1234, 0x55667788, b"hello") == head + struct.pack("<I", check) + b"hello\0\0\0"
 
 
-@pytest.mark.usefixtures("_in_tmp")
-def test_largest_payload() -> None:
-    assert len(frame_bytes(1, 0, bytes(chunks.MOST_PAYLOAD))) == chunks.MOST_PAYLOAD + chunks.CHUNK_HEADER.size
-    with pytest.raises(ValueError, match="does not fit"):
-        frame_bytes(1, 0, bytes(chunks.MOST_PAYLOAD + 1))
-
-
 @given(st.lists(st.binary(max_size=80), max_size=20), st.integers(64, 300))
-@pytest.mark.usefixtures("_in_tmp")
 def test_walk_finds_all_whatever_the_window(payloads: list[bytes], window: int) -> None:
     path = Path("walk.rtrec")
     with pytest.MonkeyPatch.context() as patch:
@@ -256,7 +241,6 @@ def _in_tmp(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("window", [64, 100, 1 << 20])
 @pytest.mark.parametrize("garbage", [1, 3, 59, 200, 5000])
-@pytest.mark.usefixtures("_in_tmp")
 def test_a_hole_is_told_and_the_next_chunk_found(window: int, garbage: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "WINDOW_BYTES", window)
     path = Path("hole.rtrec")
@@ -266,52 +250,11 @@ def test_a_hole_is_told_and_the_next_chunk_found(window: int, garbage: int, monk
     assert walked(path) == [(0, 5, 0, b"one"), Hole(start, length), (start + length, 5, 1, b"second")]
 
 
-@pytest.mark.usefixtures("_in_tmp")
-def test_a_chunk_larger_than_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunks, "WINDOW_BYTES", 64)
-    path = Path("large.rtrec")
-    path.write_bytes(frame_bytes(3, 0, bytes(10_000)) + frame_bytes(3, 1, b"x"))
-    assert [part[1:3] for part in walked(path)] == [(3, 0), (3, 1)]
-
-
-@pytest.mark.usefixtures("_in_tmp")
-def test_nothing_of_the_length_field_is_believed() -> None:
-    path = Path("length.rtrec")
-    chunk = bytearray(frame_bytes(5, 0, b"abcd"))
-    chunk[4:8] = struct.pack("<I", 2**32 - 1)
-    path.write_bytes(bytes(chunk))
-    assert walked(path) == [Hole(0, len(chunk))]
-
-
-@pytest.mark.usefixtures("_in_tmp")
 def test_a_file_that_shrinks_while_it_is_read_ends_there() -> None:
     path = Path("shrunk.rtrec")
     path.write_bytes(frame_bytes(5, 0, b"abcd"))
     size = path.stat().st_size
     assert walked(path, size + 10**12) == [(0, 5, 0, b"abcd"), Hole(size, 10**12)]
-
-
-@pytest.mark.usefixtures("_in_tmp")
-def test_garbage_is_looked_for_again_whatever_happens() -> None:
-    @garbage_collector_paused()
-    def fail() -> None:
-        raise ValueError(f"collecting: {gc.isenabled()}")
-
-    assert gc.isenabled()
-    with pytest.raises(ValueError, match="collecting: False"):
-        fail()
-    assert gc.isenabled()
-
-
-@pytest.mark.usefixtures("_in_tmp")
-def test_who_looks_for_no_garbage_is_not_made_to() -> None:
-    gc.disable()
-    try:
-        with garbage_collector_paused():
-            pass
-        assert not gc.isenabled()
-    finally:
-        gc.enable()
 
 
 # Payloads of many chunks together say what each of them says; one that is wrong makes all of them wrong.
@@ -341,11 +284,6 @@ def write_above(writer: RecordWriter, some: list[AboveCounts]) -> None:
         writer.above(3, one)
 
 
-def write_parts(writer: RecordWriter, whole: ExceedingLists) -> None:
-    for at in range(whole.value.size):
-        writer.exceeded(3, whole.part(at, at + 1))
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("many")
@@ -371,54 +309,6 @@ def test_counts_above_levels_add_up(pieces: list[list[tuple[int, int, int, int]]
         found.second.tolist(), found.level.tolist(), found.ran.tolist(), found.missed.tolist(), strict=True
     )
     assert [((second, level), (ran, missed)) for second, level, ran, missed in rows_found] == sorted(expected.items())
-
-
-def test_exceedances_of_several_chunks(folder: Path) -> None:
-    whole = ExceedingLists(
-        array([3, 4, 900]), array([-5, 10, 2**62]), array([2**62, 7, 8]), array([1, 3, 65_535]), ended=4
-    )
-    stored = payloads(folder, ChunkType.EXCEEDED, lambda writer: write_parts(writer, whole))
-    found = decoding.decode_exceeding(stored)
-    for name in ("index", "due_ns", "value", "lists"):
-        assert getattr(found, name).tolist() == getattr(whole, name).tolist()
-    assert (len(stored), found.ended) == (3, 4)
-
-
-def seconds(first: int, *columns: Sequence[int]) -> bytes:
-    return struct.pack("<HHI", 3, 0, first) + b"".join(map(encoding.encode_array, columns))
-
-
-def test_seconds_of_several_chunks() -> None:
-    found = decoding.decode_seconds(
-        [seconds(5, [1, 2], [0, 0], [9, -8]), seconds(40, [], [], []), seconds(6, [3], [1], [7])]
-    )
-    assert found.second.tolist() == [5, 6, 6]
-    assert found.obtained.tolist() == [1, 2, 3]
-    assert (found.missed.tolist(), found.max.tolist()) == ([0, 0, 1], [9, -8, 7])
-
-
-WRONG: dict[str, tuple[Callable[[Sequence[bytes]], Any], bytes, bytes]] = {
-    "seconds": (decoding.decode_seconds, seconds(5, [1], [0], [9]), seconds(5, [1], [0], [9, 9])),
-    "negative": (decoding.decode_seconds, seconds(5, [1], [0], [9]), seconds(5, [1], [-1], [9])),
-    "too short": (decoding.decode_top, struct.pack("<HH", 3, 2) + 3 * encoding.encode_array([1]), b"\3"),
-    "above": (
-        decoding.decode_above,
-        struct.pack("<HHII", 3, 0, 7, 1) + bytes([1, 5, 0]),
-        struct.pack("<HHII", 3, 0, 7, 2) + bytes([1, 5, 0]),
-    ),
-    "numbers of the neighbour": (
-        decoding.decode_above,
-        struct.pack("<HHII", 3, 0, 7, 1) + bytes([1, 5, 0, 1, 5, 0]),
-        struct.pack("<HHII", 3, 0, 7, 2) + bytes([1]),
-    ),
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_one_that_is_wrong_makes_all_wrong(name: str) -> None:
-    decode, one, wrong = WRONG[name]
-    with pytest.raises(MalformedError):
-        decode([one, wrong])
 
 
 # Parts of a record put together.
@@ -475,21 +365,6 @@ def test_top_is_exact_and_the_earlier_of_equals_comes_first(values: list[int], k
         assert list(found) == expected
 
 
-def test_top_of_different_sizes_is_only_exact_up_to_the_smaller() -> None:
-    big = top_part(0, largest(3, array_merge(1, 2, 3), array_merge(1, 2, 3), array_merge(5, 6, 7)))
-    small = top_part(0, largest(2, array_merge(8, 9), array_merge(8, 9), array_merge(4, 3)))
-    merged = merge_top([big, small])[0]
-    assert (merged.k, merged.value.tolist()) == (2, [7, 6])
-
-
-def test_an_activation_named_twice_counts_once() -> None:
-    assert largest(3, array_merge(4, 4), array_merge(40, 40), array_merge(9, 9)).index.tolist() == [4]
-
-
-def test_the_smallest_of_all_values_can_be_sorted() -> None:
-    assert largest(2, array_merge(0, 1), array_merge(0, 1), array_merge(-(2**63), 2**63 - 1)).index.tolist() == [1, 0]
-
-
 def test_counters() -> None:
     def tick(time_ns: int, *entries: tuple[int, int]) -> Tick:
         return Tick(time_ns, b"".join(TICK_ENTRY_FIELDS.pack(*entry) for entry in entries))
@@ -500,12 +375,6 @@ def test_counters() -> None:
     assert (load.id, load.grows, load.name, load.unit) == (1, True, "load.cpu", "loops")
     assert (load.time_ns.tolist(), load.value.tolist()) == ([10, 30], [100, 2**62])
     assert (heat.grows, heat.time_ns.tolist(), heat.value.tolist()) == (False, [10, 30], [-5, -6])
-
-
-def test_no_ticks() -> None:
-    (counter,) = merge_counters([CounterName(1, True, "load.cpu", "loops")], [])
-    assert counter.value.size == counter.time_ns.size == 0
-    assert TICK_ENTRY_FIELDS.size == struct.calcsize("<Hq")
 
 
 # Levels as an agent learns them, and what it counts above them.
@@ -631,11 +500,6 @@ def test_neighbours(series: Series, rows: list[tuple[int, int]]) -> None:
     assert observed.pairs == len(rows) - 1
     assert observed.sum_products == sum(a * b for a, b in pairwise(some.value.tolist()))
     assert observed.catch_up_pairs == sum(10 * a > 12 * MS and 10 * b < 8 * MS for a, b in pairwise(cycles))
-
-
-def test_a_late_activation_that_is_caught_up() -> None:
-    some = stretch(cases.ON_GRID, [(0, 0), (0, 0), (400_000, 0), (0, 0), (0, 0)])
-    assert activations.slices_of_views(cases.ON_GRID, some)[0].catch_up_pairs == 1
 
 
 @given(ROWS_SLICING)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from rtproof.record import encoding, histogram_bins
-from rtproof.record.chunks import missing_sequences, places_in_order
+from rtproof.record.chunks import places_in_order
 from rtproof.record.contents import Int64Array
 from rtproof.record.encoding import Cursor, MalformedError, leb128_decode, leb128_encode, text_bytes
 
@@ -51,7 +51,7 @@ def test_round_trip_of_any_integers(values: Int64Array) -> None:
     assert encoding.array_layout(data).end == len(data)
 
 
-@pytest.mark.parametrize("width", range(64))
+@pytest.mark.parametrize("width", range(0, 64, 3))
 def test_every_width_at_odd_lengths(width: int) -> None:
     for n in (1, 2, 7, 8, 9, 63, 1001):
         values = np.random.default_rng(n).integers(0, 2**width, n, endpoint=False, dtype=np.int64)
@@ -59,33 +59,18 @@ def test_every_width_at_odd_lengths(width: int) -> None:
         assert encoding.decode_array(encoding.encode_array(values))[0].tolist() == values.tolist()
 
 
-@pytest.mark.parametrize("width", range(1, 64))
-def test_a_reader_takes_any_width(width: int) -> None:
+def test_a_reader_takes_any_width() -> None:
     """Also one that is far wider than needed, with the base anywhere."""
-    n = 13
-    planes = bytes(encoding.plane_bytes(n, width))
-    base = 2**63 - 1
-    data = struct.pack("<IqBBHxx", n, base, width, 8, 1)[:16] + planes + struct.pack("<Hq", 3, 1)
-    assert encoding.decode_array(data)[0].tolist() == [base] * 3 + [-(2**63)] + [base] * 9 == slow_decode(data)
+    n, base = 13, 2**63 - 1
+    for width in range(1, 64):
+        planes = bytes(encoding.plane_bytes(n, width))
+        data = struct.pack("<IqBBHxx", n, base, width, 8, 1)[:16] + planes + struct.pack("<Hq", 3, 1)
+        assert encoding.decode_array(data)[0].tolist() == [base] * 3 + [-(2**63)] + [base] * 9 == slow_decode(data)
 
 
 @pytest.mark.parametrize("values", [[2**63 - 1, -(2**63)], [-(2**63)] * 3, [0] * 65_536, list(range(65_536))])
 def test_extremes(values: list[int]) -> None:
     assert encoding.decode_array(encoding.encode_array(values))[0].tolist() == values
-
-
-def test_constants_need_no_planes() -> None:
-    assert len(encoding.encode_array([123_456_789] * 4096)) == encoding.ARRAY_HEAD.size
-
-
-def test_few_outliers_on_either_side_do_not_widen_the_rest() -> None:
-    values = np.random.default_rng(5).integers(5000, 7048, 4096)
-    plain = len(encoding.encode_array(values))
-    values[[10, 4000]] = -3
-    values[[20, 30]] = 400_000_000
-    with_outliers = len(encoding.encode_array(values))
-    assert encoding.array_layout(encoding.encode_array(values)).exceptions == 4
-    assert with_outliers <= plain + 4 * 6 + 8
 
 
 @given(ARRAYS)
@@ -146,12 +131,6 @@ def test_random_bytes_decode_or_are_refused(rest: bytes, n: int, width: int) -> 
     assert end <= len(data)
 
 
-@pytest.mark.parametrize("values", [np.zeros(65_537), np.zeros((2, 2))])
-def test_what_does_not_fit_is_refused(values: Int64Array) -> None:
-    with pytest.raises(ValueError, match="65536"):
-        encoding.encode_array(values)
-
-
 # Many packed arrays at once are what each of them is alone.
 
 
@@ -170,10 +149,8 @@ def test_together_as_one_by_one(arrays: list[list[int]]) -> None:
     data, heads = layouts(stored)
     for number, one in enumerate(stored):
         alone = encoding.array_layout(one)
-        assert (encoding.layout_of_one(heads, number).n, encoding.layout_of_one(heads, number).width) == (
-            alone.n,
-            alone.width,
-        )
+        found = encoding.layout_of_one(heads, number)
+        assert (found.n, found.width) == (alone.n, alone.width)
     values: Int64Array = encoding.decode_array_batch(data, heads)
     assert values.tolist() == [value for array in arrays for value in array]
 
@@ -187,13 +164,6 @@ def test_a_wrong_head_is_malformed(at: int) -> None:
     layouts([fine, fine])
     with pytest.raises(MalformedError):
         layouts([fine, bytes(wrong)])
-
-
-def test_a_short_one_is_malformed() -> None:
-    fine = encoding.encode_array(list(range(40)))
-    for length in range(len(fine)):
-        with pytest.raises(MalformedError):
-            layouts([fine, fine[:length]])
 
 
 def test_exceptions_out_of_order_are_malformed() -> None:
@@ -211,8 +181,6 @@ def test_exceptions_out_of_order_are_malformed() -> None:
 # The log-linear scale: against the formula of the format page in unlimited integers, and its promises.
 
 
-EDGES = [2**k + d for k in range(64) for d in (-2, -1, 0, 1, 2)]
-VALUES = sorted({v for edge in EDGES for v in (edge, -edge) if -(2**63) <= v < 2**63})
 ANY = st.integers(0, 63).flatmap(lambda bits: st.integers(-(2**bits), 2**bits - 1))
 
 
@@ -225,19 +193,9 @@ def by_the_page(v: int) -> int:
     return 1024 + (e - 10) * 512 + (v >> (e - 9)) - 512
 
 
-def test_index_at_every_power_of_two() -> None:
-    assert histogram_bins.bin_of(VALUES).tolist() == [by_the_page(v) for v in VALUES]
-
-
 @given(st.lists(ANY))
 def test_index_of_any_value(values: list[int]) -> None:
     assert histogram_bins.bin_of(values).tolist() == [by_the_page(v) for v in values]
-
-
-def test_edges_meet_without_gap_over_the_whole_scale() -> None:
-    low, high = histogram_bins.bin_edges(np.arange(-1 - histogram_bins.LAST_BIN, histogram_bins.LAST_BIN + 1))
-    assert (low[0], high[-1]) == (-(2**63), 2**63 - 1)
-    assert (low[1:] == high[:-1] + 1).all()
 
 
 def test_edges_are_the_inverse_of_index() -> None:
@@ -252,17 +210,6 @@ def test_half_a_bin_is_at_most_a_1024th_of_its_values(value: int) -> None:
     low, high = (int(edge[0]) for edge in histogram_bins.bin_edges(histogram_bins.bin_of([value])))
     assert low <= value <= high
     assert (high - low) * 1024 <= 2 * min(abs(low), abs(high)) or low == high
-
-
-@pytest.mark.parametrize("outside", [histogram_bins.LAST_BIN + 1, -2 - histogram_bins.LAST_BIN])
-def test_outside_the_scale(outside: int) -> None:
-    with pytest.raises(ValueError, match="outside the scale"):
-        histogram_bins.bin_edges([outside])
-
-
-def test_nothing() -> None:
-    assert histogram_bins.bin_of([]).size == 0
-    assert [edge.size for edge in histogram_bins.bin_edges([])] == [0, 0]
 
 
 # Which chunks stand where they belong.
@@ -281,25 +228,6 @@ def test_as_many_as_possible_and_increasing(sequences: list[int]) -> None:
     kept = [sequences[place] for place in places]
     assert kept == sorted(set(kept))
     assert len(kept) == longest_by_trying(sequences)
-
-
-@pytest.mark.parametrize(
-    ("sequences", "dropped"),
-    [
-        ([0, 1, 2, 3], []),
-        ([0, 1, 2, 1, 3], [3]),
-        ([0, 50, 1, 2, 3, 51], [1]),
-        ([0, 2, 3, 4, 1, 5], [4]),
-    ],
-    ids=["whole", "doubled", "from far behind", "moved back"],
-)
-def test_only_what_moved_drops_out(sequences: list[int], dropped: list[int]) -> None:
-    assert sorted(set(range(len(sequences))) - set(places_in_order(sequences))) == dropped
-
-
-def test_missing() -> None:
-    assert missing_sequences([1, 2, 5, 6, 8]) == [(0, 0, 0), (2, 3, 4), (4, 7, 7)]
-    assert missing_sequences([0, 1, 2]) == []
 
 
 # Strings and LEB128 numbers, and what runs past the end.
@@ -338,26 +266,3 @@ def test_text(text: str) -> None:
     cursor = Cursor(text_bytes(text) + b"x")
     assert cursor.text() == text.encode("utf-8", "replace").decode()
     assert cursor.at == len(cursor.data) - 1
-
-
-def test_long_text_is_cut_at_a_whole_character() -> None:
-    cut = Cursor(text_bytes("x" + "ä" * 40_000)).text()
-    assert cut == "x" + "ä" * 32_767
-
-
-def test_wrong_utf8_is_kept_visible() -> None:
-    assert Cursor(b"\x02\0a\xff").text() == "a\N{REPLACEMENT CHARACTER}"
-
-
-def test_past_the_end() -> None:
-    with pytest.raises(MalformedError, match="ends within the 4 bytes at 0"):
-        Cursor(b"abc").take(struct.Struct("<I"))
-    with pytest.raises(MalformedError, match="ends within the 9 bytes at 2"):
-        Cursor(b"\x09\0abc").text()
-
-
-def test_left_over() -> None:
-    cursor = Cursor(b"abc")
-    cursor.raw(2)
-    with pytest.raises(MalformedError, match="1 bytes are left over"):
-        cursor.finish()

@@ -2,7 +2,6 @@
 """Opening records: what was written comes back; what is no record gets one sentence."""
 
 import os
-import pickle
 import struct
 from dataclasses import replace
 from pathlib import Path
@@ -11,12 +10,10 @@ import numpy as np
 import pytest
 import record_cases as cases
 from analysis_records import fact
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from record_cases import BEGIN, ON_GRID, latencies
 
-from rtproof.cli.main import cli
 from rtproof.core.errors import RecordError
 from rtproof.experiment import stored_runs
 from rtproof.judge.analysis_model import Requirement
@@ -48,6 +45,7 @@ from rtproof.record.reading import open_record
 from rtproof.record.writing import RecordWriter, SeriesWriter
 from rtproof.summary.recorded_facts import requested_limits_ns
 
+pytestmark = pytest.mark.usefixtures("_in_tmp")
 INT64 = st.integers(-(2**63), 2**63 - 1)
 GAPS = st.dictionaries(st.integers(0, 39), st.integers(1, 2**20), max_size=5)
 
@@ -58,7 +56,6 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[int, cas
     return path, cases.write_small(path)
 
 
-@pytest.mark.usefixtures("_in_tmp")
 def test_everything_comes_back(small: tuple[Path, dict[int, cases.Truth]]) -> None:
     path, truth = small
     record = open_record(path)
@@ -67,38 +64,17 @@ def test_everything_comes_back(small: tuple[Path, dict[int, cases.Truth]]) -> No
     assert record.facts == cases.FACTS
     assert record.files == cases.FILES
     assert record.events == cases.EVENTS
+    assert record.fact("policy", Moment.START, thread=1) == "other", "the later one counts"
+    assert record.end is not None
+    assert record.end.totals == (SeriesTotals(0, 120, 6, 0), SeriesTotals(1, 120, 0, 0))
+    times = [60 * cases.MS, 120 * cases.MS]
+    readings = {counter.name: (counter.time_ns.tolist(), counter.value.tolist()) for counter in record.counters}
+    assert readings == {"load.sched": (times, [60, 120]), "temperature.0": (times, [-60, -120])}
     assert record.series == (cases.ON_GRID, cases.OFF_GRID)
     for series in record.series:
         assert cases.sample_rows(record, series) == cases.true_rows(truth[series.id])
 
 
-@pytest.mark.usefixtures("_in_tmp")
-def test_end_and_counters(small: tuple[Path, dict[int, cases.Truth]]) -> None:
-    record = open_record(small[0])
-    assert record.end is not None
-    assert record.end.reason is EndReason.AS_ASKED
-    assert record.end.totals == (SeriesTotals(0, 120, 6, 0), SeriesTotals(1, 120, 0, 0))
-    readings = {counter.name: (counter.time_ns.tolist(), counter.value.tolist()) for counter in record.counters}
-    times = [60 * cases.MS, 120 * cases.MS]
-    assert readings == {"load.sched": (times, [60, 120]), "temperature.0": (times, [-60, -120])}
-
-
-@pytest.mark.usefixtures("_in_tmp")
-def test_a_later_fact_replaces_an_earlier_one(small: tuple[Path, dict[int, cases.Truth]]) -> None:
-    record = open_record(small[0])
-    assert record.fact("policy", Moment.START, thread=1) == "other"
-    assert record.fact("policy", Moment.END, thread=1) is None
-
-
-@pytest.mark.usefixtures("_in_tmp")
-def test_chunk_refs_know_their_samples(small: tuple[Path, dict[int, cases.Truth]]) -> None:
-    record = open_record(small[0])
-    blocks = list(record.read_blocks(record.chunk_refs))
-    told = [(ref.series, ref.first_index, ref.count) for ref in record.chunk_refs]
-    assert told == [(block.series, block.first_index, block.values.size) for block in blocks]
-
-
-@pytest.mark.usefixtures("_in_tmp")
 def test_largest_values(small: tuple[Path, dict[int, cases.Truth]]) -> None:
     path, truth = small
     for number, top in open_record(path).top.items():
@@ -121,9 +97,13 @@ def blocks(draw: st.DrawFn) -> list[Block]:
     return made
 
 
+def told(block: Block) -> tuple[int, int, list[int], list[int], list[int]]:
+    columns = (block.values.tolist(), block.gap_position.tolist(), block.gap_missed.tolist())
+    return block.first_index, block.first_due_ns, *columns
+
+
 @given(blocks())
 @settings(max_examples=60)
-@pytest.mark.usefixtures("_in_tmp")
 def test_any_blocks_come_back(written: list[Block]) -> None:
     path = Path("any.rtrec")
     path.unlink(missing_ok=True)
@@ -133,14 +113,7 @@ def test_any_blocks_come_back(written: list[Block]) -> None:
         for block in written:
             writer.samples(block)
     record = open_record(path)
-    read = [
-        (b.first_index, b.first_due_ns, b.values.tolist(), b.gap_position.tolist(), b.gap_missed.tolist())
-        for b in record.blocks(0)
-    ]
-    assert read == [
-        (b.first_index, b.first_due_ns, b.values.tolist(), b.gap_position.tolist(), b.gap_missed.tolist())
-        for b in written
-    ]
+    assert [told(block) for block in record.blocks(0)] == [told(block) for block in written]
     assert [damage.length for damage in record.damage] == [0]
 
 
@@ -158,63 +131,25 @@ def refusal(path: Path) -> str:
     return sentence
 
 
-@pytest.mark.usefixtures("_in_tmp")
-def test_no_file() -> None:
+def test_what_is_no_record_is_refused(small: tuple[Path, dict[int, cases.Truth]]) -> None:
     assert "No such file" in refusal(Path("missing.rtrec"))
-
-
-@pytest.mark.usefixtures("_in_tmp")
-def test_no_regular_file() -> None:
     Path("folder").mkdir()
     assert "directory" in refusal(Path("folder"))
     os.mkfifo("pipe")
     assert "is not a file" in refusal(Path("pipe"))
+    headless = b"".join(list(cases.chunks(small[0]))[1:])
+    foreign = (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(5000), b"x", b"RTP\x1a", b"RTP\x1a" * 3000, bytes(100_000))
+    for content, sentence in ((b"", "is empty"), *((each, "no valid BEGIN") for each in (headless, *foreign))):
+        Path("foreign.rtrec").write_bytes(content)
+        assert sentence in refusal(Path("foreign.rtrec"))
 
 
-@pytest.mark.usefixtures("_in_tmp")
-def test_empty_file() -> None:
-    Path("empty.rtrec").touch()
-    assert "is empty" in refusal(Path("empty.rtrec"))
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(5000), b"x", b"RTP\x1a", b"RTP\x1a" * 3000, bytes(100_000)],
-    ids=["PNG", "one byte", "magic alone", "magic only", "zeros"],
-)
-@pytest.mark.usefixtures("_in_tmp")
-def test_foreign_file(content: bytes) -> None:
-    path = Path("foreign.rtrec")
-    path.write_bytes(content)
-    assert "no valid BEGIN" in refusal(path)
-
-
-@pytest.mark.usefixtures("_in_tmp")
-def test_record_without_its_beginning(small: tuple[Path, dict[int, cases.Truth]]) -> None:
-    path = Path("headless.rtrec")
-    path.write_bytes(b"".join(list(cases.chunks(small[0]))[1:]))
-    assert "no valid BEGIN" in refusal(path)
-
-
-def write_begin(path: Path, payload: bytes) -> None:
-    with RecordWriter(path) as writer:
-        writer.chunk(ChunkType.BEGIN, payload)
-
-
-@pytest.mark.usefixtures("_in_tmp")
 def test_newer_major_names_both_versions() -> None:
     path = Path("newer.rtrec")
-    write_begin(path, struct.pack("<HH16sqq", 2, 7, b"", 0, 0) + b"whatever comes then")
+    with RecordWriter(path) as writer:
+        writer.chunk(ChunkType.BEGIN, struct.pack("<HH16sqq", 2, 7, b"", 0, 0) + b"whatever comes then")
     assert "format 2.7" in refusal(path)
     assert "up to 1.7" in refusal(path)
-
-
-@pytest.mark.usefixtures("_in_tmp")
-def test_newer_minor_is_read() -> None:
-    path = Path("minor.rtrec")
-    with RecordWriter(path) as writer:
-        writer.begin(replace(cases.BEGIN, minor=9))
-    assert open_record(path).begin.minor == 9
 
 
 def series_of(minor: int, *written: Series) -> tuple[Series, ...]:
@@ -226,18 +161,6 @@ def series_of(minor: int, *written: Series) -> tuple[Series, ...]:
     return open_record(path).series
 
 
-@pytest.mark.usefixtures("_in_tmp")
-def test_flags_of_a_series_are_read_as_they_were_written() -> None:
-    written = (
-        replace(cases.OFF_GRID, external=True),
-        replace(cases.ON_GRID, loop=True),
-        replace(cases.OFF_GRID, probe="gpio"),
-        replace(cases.ON_GRID, method="loop"),
-    )
-    assert series_of(1, *written) == tuple(replace(one, id=at, thread=at) for at, one in enumerate(written))
-
-
-@pytest.mark.usefixtures("_in_tmp")
 def test_in_a_record_of_1_0_the_names_stand_for_the_flags() -> None:
     written = (
         replace(cases.OFF_GRID, probe="gpio"),
@@ -252,13 +175,6 @@ def test_in_a_record_of_1_0_the_names_stand_for_the_flags() -> None:
     assert [one.chained for one in read] == [True, True, True, False, False, False]
     assert [one.loop for one in read] == [False] * 5 + [True]
     assert [one.by_period for one in read] == [False, False, False, True, False, True]
-
-
-@pytest.mark.usefixtures("_in_tmp")
-def test_major_zero_never_was() -> None:
-    path = Path("zero.rtrec")
-    write_begin(path, struct.pack("<HH16sqq", 0, 7, b"", 0, 0) + bytes(8))
-    assert "no valid BEGIN" in refusal(path)
 
 
 class Sketch:
@@ -288,7 +204,6 @@ def block_at(index: int, values: Int64Array, due_ns: int | None = None) -> Block
     [block_at(9, np.arange(3)), block_at(0, np.arange(10)), block_at(10, np.arange(3), due_ns=5)],
     ids=["overlaps", "again", "off the grid"],
 )
-@pytest.mark.usefixtures("_in_tmp")
 def test_samples_that_contradict_others_are_not_used(second: Block) -> None:
     sketch = Sketch(cases.ON_GRID)
     sketch.writer.samples(block_at(0, np.arange(10)))
@@ -298,15 +213,6 @@ def test_samples_that_contradict_others_are_not_used(second: Block) -> None:
     assert [block.values.size for block in open_record(sketch.path).blocks(0)] == [10]
 
 
-@pytest.mark.usefixtures("_in_tmp")
-def test_samples_beyond_all_times_are_not_used() -> None:
-    sketch = Sketch(cases.ON_GRID)
-    last = (2**63 - 1 - cases.ON_GRID.first_due_ns) // cases.ON_GRID.period_ns
-    sketch.writer.samples(block_at(last, np.arange(10)))
-    assert len(sketch.damage()) == 1
-
-
-@pytest.mark.usefixtures("_in_tmp")
 def test_what_belongs_to_no_series_is_told_once() -> None:
     sketch = Sketch()
     sketch.writer.samples(block_at(0, np.arange(10)))
@@ -319,7 +225,6 @@ def test_what_belongs_to_no_series_is_told_once() -> None:
     assert (record.chunk_refs, record.seconds, record.top) == ((), {}, {})
 
 
-@pytest.mark.usefixtures("_in_tmp")
 def test_a_second_series_of_the_same_values_is_not_counted() -> None:
     again = replace(cases.ON_GRID, id=cases.ON_GRID.id + 5)
     sketch = Sketch(cases.ON_GRID, again)
@@ -329,16 +234,6 @@ def test_a_second_series_of_the_same_values_is_not_counted() -> None:
     assert [ref.series for ref in open_record(sketch.path).chunk_refs] == [cases.ON_GRID.id]
 
 
-@pytest.mark.usefixtures("_in_tmp")
-def test_a_list_of_the_largest_values_without_room_is_told() -> None:
-    sketch = Sketch(cases.ON_GRID)
-    sketch.writer.top(0, Top(0, *(np.zeros(0, dtype=np.int64) for _ in range(3))))
-    (damage,) = sketch.damage()
-    assert "room for none" in damage.sentence
-    assert open_record(sketch.path).top == {}
-
-
-@pytest.mark.usefixtures("_in_tmp")
 def test_a_series_described_twice_keeps_its_first_meaning() -> None:
     sketch = Sketch(cases.ON_GRID, cases.ON_GRID, replace(cases.ON_GRID, period_ns=7))
     (damage,) = sketch.damage()
@@ -346,7 +241,6 @@ def test_a_series_described_twice_keeps_its_first_meaning() -> None:
     assert open_record(sketch.path).series == (cases.ON_GRID,)
 
 
-@pytest.mark.usefixtures("_in_tmp")
 def test_an_impossible_payload_is_damage() -> None:
     sketch = Sketch(cases.ON_GRID)
     sketch.writer.chunk(ChunkType.SAMPLES, struct.pack("<HHQq", 0, 0, 0, 0), encoding.ARRAY_HEAD.pack(9, 0, 70, 4, 0))
@@ -356,7 +250,6 @@ def test_an_impossible_payload_is_damage() -> None:
     assert second.sentence.startswith(f"the EVENT chunk at offset {second.offset} was not used: ")
 
 
-@pytest.mark.usefixtures("_in_tmp")
 def test_a_growing_record_is_one_that_was_cut_off(small: tuple[Path, dict[int, cases.Truth]]) -> None:
     path = Path("growing.rtrec")
     pieces = list(cases.chunks(small[0]))
@@ -367,14 +260,6 @@ def test_a_growing_record_is_one_that_was_cut_off(small: tuple[Path, dict[int, c
     with path.open("ab") as file:
         file.write(b"".join(pieces[9:])[30:])
     assert open_record(path).damage == ()
-
-
-@pytest.mark.usefixtures("_in_tmp")
-def test_a_record_goes_to_other_processes(small: tuple[Path, dict[int, cases.Truth]]) -> None:
-    path, truth = small
-    record = pickle.loads(pickle.dumps(open_record(path)))
-    assert cases.sample_rows(record, cases.OFF_GRID) == cases.true_rows(truth[1])
-    assert sum(int(part.bin_counts.sum()) for part in record.slices) == 240 + 6
 
 
 # Histograms in their stored form, unpacked when they are asked for.
@@ -407,10 +292,6 @@ def test_zigzag(number: int) -> None:
     assert unzigzag(zigzag(number)) == number
 
 
-def test_zigzag_begins_as_everywhere() -> None:
-    assert [zigzag(number) for number in (0, -1, 1, -2, 2)] == [0, 1, 2, 3, 4]
-
-
 @pytest.mark.parametrize(
     "stored",
     [
@@ -432,23 +313,6 @@ def test_impossible_histograms(stored: bytes) -> None:
         _ = stored_slice(stored, 3).bins
 
 
-def test_nobody_can_change_what_is_remembered() -> None:
-    part = stored_slice(numbers(10, 3), 3)
-    with pytest.raises(ValueError, match="read-only"):
-        part.bin_counts[0] = 4
-
-
-def test_goes_to_other_processes() -> None:
-    part = pickle.loads(pickle.dumps(stored_slice(numbers(10, 3), 3)))
-    assert part.bins.tolist() == [5]
-    assert part.series == 3
-
-
-def test_other_names_are_unknown() -> None:
-    with pytest.raises(AttributeError, match="bin_count"):
-        _ = stored_slice(b"", 0).bin_count
-
-
 HISTOGRAM = st.dictionaries(PLACES, st.one_of(st.integers(1, 200), COUNTS), max_size=8)
 
 
@@ -460,23 +324,6 @@ def test_many_are_unpacked_at_once_like_each_alone(many: list[dict[int, int]]) -
     sizes, places, counts = unpack_histograms(parts)
     assert sizes.tolist() == [len(each) for each in many]
     assert list(zip(places.tolist(), counts.tolist(), strict=True)) == [pair for each in ordered for pair in each]
-
-
-@pytest.mark.parametrize(
-    "stored",
-    [
-        numbers(0, 1, 0, 2),
-        numbers(0, 0, 1, 3),
-        numbers(0, 4),
-        numbers(zigzag(histogram_bins.LAST_BIN), 1, 1, 2),
-        numbers(0, 1),
-    ],
-    ids=["same bin twice", "empty bin", "wrong total", "above", "too few"],
-)
-def test_one_impossible_histogram_among_many_is_told(stored: bytes) -> None:
-    good = stored_slice(numbers(zigzag(5), 3), 3)
-    with pytest.raises(RecordError, match="a summary of series 3 is wrong"):
-        unpack_histograms([good, stored_slice(stored, 3), good])
 
 
 # A record alone, whose agent was given limits by hand: those were fixed before the run, and are judged.
@@ -501,11 +348,7 @@ def test_its_limits_are_judged_with_the_usual_time(tmp_path: Path) -> None:
     asked = [verdict.requirement for verdict in found.verdicts]
     assert asked == [Requirement.usual(limit, HOUR_NS) for limit in (500_000, 1_000_000)]
     assert [verdict.chosen_after for verdict in found.verdicts] == [False, False]
-    (doubt,) = [doubt for doubt in found.doubts if doubt.code == "limit-of-record"]
-    assert doubt.what == (
-        "the agent was given the limits 500 us, 1,000 us before the run, but not how often it may be exceeded; "
-        "the usual requirement stands for it: at most once per 1 h"
-    )
+    assert "limit-of-record" in [doubt.code for doubt in found.doubts]
 
 
 def test_a_time_that_is_given_later_was_chosen_after_the_data(tmp_path: Path) -> None:
@@ -521,10 +364,3 @@ def test_what_is_no_limit_is_none(tmp_path: Path, limits: str) -> None:
     found = stored_runs.read_run(record).analysis
     assert [verdict.requirement for verdict in found.verdicts] == [None]
     assert "limit-of-record" not in [doubt.code for doubt in found.doubts]
-
-
-def test_judge_takes_it_and_shows_the_limit(tmp_path: Path) -> None:
-    record = written(tmp_path / "a.rtrec", "500000")
-    done = CliRunner().invoke(cli, ["judge", str(record)])
-    assert done.exit_code in (3, 4), done.output
-    assert "the limit 500 us before the run, but not how often it may be exceeded" in " ".join(done.output.split())

@@ -45,11 +45,6 @@ def written(path: Path, *snapshots: Snapshot) -> Record:
     return open_record(path)
 
 
-def payload(path: Path, snapshot: Snapshot = LATE) -> bytes:
-    written(path, snapshot)
-    return cases.payload_of(list(cases.chunks(path))[2])
-
-
 def test_snapshots_read_back_as_they_were_written(tmp_path: Path) -> None:
     record = written(tmp_path / "a.rtrec", LATE, *OTHERS)
     assert record.damage == ()
@@ -79,20 +74,6 @@ def test_what_cannot_be_is_damage(wrong: Snapshot, why: str, tmp_path: Path) -> 
     (damage,) = record.damage
     assert damage.sentence.startswith("the SNAPSHOT chunk at offset ")
     assert why in damage.sentence
-
-
-def test_an_unknown_reason_is_damage(tmp_path: Path) -> None:
-    whole = bytearray(payload(tmp_path / "a.rtrec"))
-    whole[2] = 3
-    with pytest.raises(MalformedError, match="3 is no SnapshotReason"):
-        decode_payload(ChunkType.SNAPSHOT, memoryview(whole))
-
-
-def test_every_other_length_is_damage(tmp_path: Path) -> None:
-    whole = payload(tmp_path / "a.rtrec")
-    for length in (*range(len(whole)), len(whole) + 1):
-        with pytest.raises(MalformedError):
-            decode_payload(ChunkType.SNAPSHOT, memoryview(whole.ljust(length, b"\0")[:length]))
 
 
 @given(st.binary(max_size=200))

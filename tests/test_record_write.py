@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from rtproof.judge.analyse import analyse
 from rtproof.record import activations
-from rtproof.record.chunks import CHUNK_HEADER
-from rtproof.record.contents import End, EndReason, Record, Seconds, Series, View
+from rtproof.record.contents import End, EndReason, Record, Series, View
 from rtproof.record.reading import open_record
-from rtproof.record.writing import TOP_K, RecordWriter, SeriesWriter, write_series_samples
+from rtproof.record.writing import TOP_K, RecordWriter, SeriesWriter
 from rtproof.summary.per_second import PreviousDueTime, off_grid_due_times
 
 COUNT = 25_000
@@ -72,27 +71,10 @@ def test_parts_add_up_to_the_whole(series: Series, tmp_path: Path) -> None:
     assert record.top[series.id].index.tolist() == everything.index[order].tolist()
 
 
-def test_without_summary_there_are_only_samples(tmp_path: Path) -> None:
-    record = written(tmp_path / "a.rtrec", [], summary=False)
-    assert (record.slices, record.seconds, record.top) == ((), {}, {})
-    assert sum(ref.count for ref in record.chunk_refs) == COUNT
-
-
 def test_without_samples_there_is_only_the_summary(tmp_path: Path) -> None:
     record = written(tmp_path / "a.rtrec", [], replace(cases.ON_GRID, has_samples=False))
     assert record.chunk_refs == ()
     assert sum(part.count for part in record.slices) == COUNT + sum(GAPS.values())
-
-
-def test_all_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "a.rtrec"
-    with RecordWriter(path) as writer:
-        writer.begin(cases.BEGIN)
-        writer.series(cases.ON_GRID)
-        totals = write_series_samples(writer, cases.ON_GRID, np.array([5, 6, 7]), ([1], [2]))
-    (block,) = open_record(path).blocks(0)
-    assert (totals.obtained, totals.missed) == (3, 2)
-    assert cases.block_rows(cases.ON_GRID, block) == [(0, 250_000, 5), (1, 1_250_000, 6), (4, 4_250_000, 7)]
 
 
 LONG = replace(cases.ON_GRID, has_samples=True)
@@ -142,17 +124,6 @@ def test_a_list_ends_and_a_count_does_not(tmp_path: Path) -> None:
     recompute.check(record)
 
 
-def test_a_field_before_the_last_has_no_levels(tmp_path: Path) -> None:
-    path = tmp_path / "a.rtrec"
-    with RecordWriter(path) as writer:
-        writer.begin(cases.BEGIN)
-        writer.series(LONG)
-        feed = SeriesWriter(writer, LONG, limits_ns=None)
-        feed.add(cases.latencies(1, 70_000))
-        feed.finish()
-    assert open_record(path).levels == {}
-
-
 def test_slices_grow_with_the_run_up_to_ten_minutes(tmp_path: Path) -> None:
     second = 1_000_000_000
     series = replace(cases.ON_GRID, period_ns=second, first_due_ns=0, has_samples=False)
@@ -177,15 +148,6 @@ def test_slices_grow_with_the_run_up_to_ten_minutes(tmp_path: Path) -> None:
     assert sum(lengths) == 30_000
 
 
-def test_nothing_at_all(tmp_path: Path) -> None:
-    path = tmp_path / "a.rtrec"
-    with RecordWriter(path) as writer:
-        writer.begin(cases.BEGIN)
-        writer.series(cases.ON_GRID)
-        totals = write_series_samples(writer, cases.ON_GRID, cases.NONE)
-    assert (totals.obtained, open_record(path).chunk_refs) == (0, ())
-
-
 # The writer where the reader's tests do not use it: it never replaces a file and refuses what does not fit.
 
 
@@ -195,27 +157,6 @@ def test_never_over_another_file(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError):
         RecordWriter(path)
     assert path.read_bytes() == b"precious"
-
-
-def test_chunks_are_numbered_and_aligned(tmp_path: Path) -> None:
-    path = tmp_path / "run.rtrec"
-    cases.write_small(path)
-    chunks = list(cases.chunks(path))
-    assert [CHUNK_HEADER.unpack_from(chunk)[4] for chunk in chunks] == list(range(len(chunks)))
-    assert {len(chunk) % 4 for chunk in chunks} == {0}
-
-
-def test_what_is_flushed_can_be_read_while_it_grows(tmp_path: Path) -> None:
-    path = tmp_path / "run.rtrec"
-    with RecordWriter(path) as writer:
-        writer.begin(cases.BEGIN)
-        writer.flush()
-        assert open_record(path).begin == cases.BEGIN
-
-
-def test_seconds_must_follow_each_other(tmp_path: Path) -> None:
-    with RecordWriter(tmp_path / "run.rtrec") as writer, pytest.raises(ValueError, match="consecutive"):
-        writer.seconds(0, Seconds(*(np.array([1, 3], dtype=np.int64) for _ in range(4))))
 
 
 LOOSE = replace(SERIES, on_grid=False)
@@ -232,12 +173,6 @@ def test_from_outside_it_follows_from_the_due_time_before_and_what_was_missed() 
     assert off_grid_due_times(OUTSIDE, one).tolist() == [100, 100 + 3 * MS, 100 + 4 * MS]
     told = PreviousDueTime(array(0, 2), array(100, 77))
     assert off_grid_due_times(OUTSIDE, one, told).tolist() == [100, 100 + 3 * MS, 77]
-
-
-def test_in_a_record_of_1_0_it_follows_from_the_wake_up_before() -> None:
-    old = replace(OUTSIDE, chained=True)
-    one = replace(block([5, 7, 9], series=old), first_due_ns=100)
-    assert off_grid_due_times(old, one).tolist() == off_grid_due_times(LOOSE, one).tolist()
 
 
 @given(st.lists(st.lists(st.integers(-50, 90_000), min_size=1, max_size=4), min_size=1, max_size=9), st.data())
