@@ -228,31 +228,6 @@ def test_a_number_that_no_tool_prints_is_a_sentence(module: object, text: str, s
     assert len(str(refused.value)) < 300
 
 
-@pytest.mark.parametrize(
-    ("module", "text", "says"),
-    [
-        (
-            xenomai,
-            XENOMAI.replace("2000|     30.000", "2001|     30.000"),
-            "2,001 samples, and its histogram adds up to",
-        ),
-        (cyclictest, changed(HISTOGRAM, r"^# Total: (\d+)", "000000001"), "its line Total says 1 for thread 0"),
-        (cyclictest, re.sub(r"^# Min Latencies:.*$", "# Min Latencies:", HISTOGRAM, flags=re.M), "has 0 figures"),
-        (cyclictest, re.sub(r"^(# Avg Latencies: \d+).*$", r"\1", HISTOGRAM, flags=re.M), "has 1 figures"),
-        (
-            cyclictest_json,
-            changed(JSON, r'"cycles": (\d+)', "3"),
-            "thread 0 counts 3 values, and its histogram adds up",
-        ),
-        (cyclictest_json, changed(JSON, r'"end_time": "(.*?)"', "Fri, 20 Nov 2020 23:20:21 +0000"), "before it began"),
-        (jitterdebugger, changed(JITTER, r'"count":\s*(\d+)', "3"), "thread 0 counts 3 values, and its histogram adds"),
-    ],
-)
-def test_figures_that_contradict_each_other_are_faults_of_the_file(module: object, text: str, says: str) -> None:
-    found = module.read(text)  # type: ignore[attr-defined]
-    assert any(says in fault for fault in found.faults), found.faults
-
-
 def test_whole_files_have_no_faults(tmp_path: Path) -> None:
     for name in ("histogram.txt", "result.json", "jitterdebugger.json", "latency.txt", "points.txt", "live.txt"):
         (tmp_path / name).write_bytes(FILES[name])

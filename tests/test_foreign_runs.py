@@ -5,7 +5,6 @@ import os
 import select
 import subprocess
 import sys
-from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -24,8 +23,8 @@ from rtproof.experiment.foreign_runs import ForeignRequest, probe_words
 from rtproof.experiment.foreign_traces import is_foreign, with_threads
 from rtproof.experiment.stored_runs import open_run
 from rtproof.explain import foreign_records
-from rtproof.explain.foreign_records import WantedThreads, sentences_on, wanted_in
-from rtproof.explain.thread_activations import ThreadWalk, WatchedThread, activations_of
+from rtproof.explain.foreign_records import WantedThreads, wanted_in
+from rtproof.explain.thread_activations import ThreadWalk, WatchedThread
 from rtproof.explain.trace_events import TraceEvent
 from rtproof.record import run_folder
 from rtproof.record.contents import WHOLE_RUN, Fact, Moment, Record, SystemFile
@@ -323,16 +322,3 @@ def test_a_number_that_the_kernel_gives_again_is_another_thread() -> None:
     wanted = WantedThreads(("victim",))
     assert wanted.has(first)
     assert not wanted.has(second)
-
-
-def test_a_thread_is_found_by_a_name_that_it_had_for_some_time() -> None:
-    """As one that executes another program; a name that it only inherited is none."""
-    walk = ThreadWalk(0xFF)
-    walk.walk([*slept(0), *slept(1, called="stranger")])
-    (only,) = (thread for thread in walk.every() if thread.tid == VICTIM)
-    assert WantedThreads(("victim",)).has(only)
-    assert WantedThreads(("stranger",)).has(only)
-    found = activations_of(only, str)
-    assert found is not None
-    assert "stranger/100: it was also called victim" in list(sentences_on(found))
-    assert not WatchedThread(1, "new", names=Counter(old=2)).was_called("old")

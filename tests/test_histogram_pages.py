@@ -6,28 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from run_folders import latencies, write_run
-from test_histograms import FILE, SATURATED, US
+from test_histograms import FILE
 
 from rtproof import report
 from rtproof.cli.main import main
 from rtproof.compare.run_metrics import figures_of
 from rtproof.core.errors import UserError
 from rtproof.experiment import stored_runs
-from rtproof.judge.analysis_model import Requirement
 from rtproof.judge.histogram_only import analyse_histogram
 from rtproof.schema.published import analysis_dict
 
 DATA = Path(__file__).parent / "data" / "cyclictest"
-
-
-def test_only_files_of_known_tools_are_recognised(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", latencies(1, 100))
-    other = tmp_path / "other.txt"
-    other.write_text("hello")
-    places = (run, run / "run.rtrec", run / "run.json", other, tmp_path / "none.txt")
-    assert [stored_runs.is_histogram_file(place) for place in places] == [False] * len(places)
-    assert stored_runs.is_histogram_file(DATA / "histogram.txt")
 
 
 def test_figures_of_a_file_that_contradicts_itself_are_left_out_of_comparisons() -> None:
@@ -125,15 +114,6 @@ def test_strings_of_the_file_cannot_hide_in_a_page() -> None:
     page = report.render("html", report.title(said), report.compose(said)).decode()
     assert "<script>alert" not in page
     assert "<img src=x" not in page
-
-
-def test_json_has_the_same_figures() -> None:
-    told: Any = analysis_dict(analyse_histogram(SATURATED, [Requirement(100 * US)]))
-    assert (told["verdict"]["state"], told["verdict"]["exit_code"]) == ("UNDECIDED", 4)
-    assert told["imported"]["beyond_scale_count"] == 10
-    (limit,) = told["verdicts"]
-    assert (limit["above_least_count"], limit["above_most_count"]) == (1, 10)
-    assert [q["beyond_scale"] for q in told["pooled"]["observed"]["quantiles"]] == [False] * 3 + [True] * 4
 
 
 @pytest.mark.parametrize("limits", [(), ("100us", "30us")])

@@ -96,16 +96,6 @@ def test_nanoseconds_are_taken_as_such(folders: Path) -> None:
     assert record(folders / "nanoseconds").series[0].period_ns == 2 * MS
 
 
-def test_what_results_json_dropped_is_counted(folders: Path) -> None:
-    told = json.loads((folders / "jdout" / "results.json").read_text())["cpu"]
-    counted = sum(cpu["count"] for cpu in told.values())
-    dropped = counted - sum(sum(cpu["histogram"].values()) for cpu in told.values())
-    notes = [event.text for event in record(folders / "jdout").events]
-    assert dropped > 0
-    assert any(f"counts {counted} activations; {dropped} of these" in note for note in notes)
-    assert any("it counted 4 activations more than it wrote" in note for note in notes)
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_each_size_and_byte_order_is_recognized(form: str, tmp_path: Path) -> None:
     table = played(threads=2)
@@ -166,14 +156,6 @@ def test_samples_of_another_run_than_results_json_are_refused(folders: Path) -> 
     table["thread"] = 7
     place.write_bytes(table.tobytes())
     assert "threads that the results.json beside it does not know" in refusal(folders / "jdout")
-
-
-def test_a_folder_without_samples_gives_its_histogram(folders: Path) -> None:
-    (folders / "jdout" / "samples.raw").unlink()
-    found = stored_runs.read_histogram_file(folders / "jdout")
-    assert found is not None
-    assert found.count is not None
-    assert found.tool == "jitterdebugger"
 
 
 def with_results(folder: Path, table: np.ndarray, **cpus: dict[str, int]) -> Path:

@@ -76,13 +76,6 @@ def test_width_of_the_bins_is_read_from_the_file_of_bins() -> None:
     assert found.histogram.hi.tolist() == [999, 1_499]
 
 
-def test_reader_is_found_by_what_is_in_the_file(tmp_path: Path) -> None:
-    for content in (TEXT, TEXT + END, POINTS):
-        file = tmp_path / "latency.txt"
-        file.write_text(content)
-        assert importers.read(file).tool == xenomai.TOOL
-
-
 DATA = Path(__file__).parent / "data" / "cyclictest"
 MEASURED = (DATA / "histogram.txt").read_text()
 SHORT = """# Histogram
@@ -125,12 +118,6 @@ def test_row_number_is_not_the_line_number() -> None:
     assert whole.histogram is not None
     assert thinned.histogram is not None
     assert whole.histogram.lo.tolist() == thinned.histogram.lo.tolist()
-
-
-def test_column_of_sums_is_not_a_thread() -> None:
-    lines = [f"{line}\t{sum(map(int, line.split()[1:])):06}" if line[0] == "0" else line for line in SHORT.splitlines()]
-    summed = cyclictest.read("\n".join(lines))
-    assert (len(summed.parts), summed.count) == (2, 8)
 
 
 def test_file_that_was_cut_off_does_not_tell_what_lay_beyond() -> None:
@@ -215,11 +202,6 @@ def test_values_in_no_bin(text: str, figures: tuple[int | None, ...]) -> None:
     found = cyclictest_json.read(text)
     assert found.histogram is not None
     assert (found.count, found.overflow, found.histogram.total, found.max_ns) == figures
-
-
-def test_contradictions_are_named() -> None:
-    assert "ends at 49 us" in cyclictest_json.read(document(max=48)).faults[0]
-    assert "mean" in cyclictest_json.read(document(avg=7.0)).faults[0]
 
 
 FILE = Path(__file__).parent / "data" / "jitterdebugger.json"

@@ -4,19 +4,18 @@
 import os
 import struct
 import zlib
-from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 import record_cases as cases
-from analysis_records import BEGIN
+from analysis_records import array
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rtproof.record import activations, chunks, decoding, encoding, histogram_bins
-from rtproof.record.activations import SECOND_NS, AboveCounts, Activations, largest
+from rtproof.record.activations import AboveCounts, Activations, largest
 from rtproof.record.chunks import (
     TICK_ENTRY_FIELDS,
     ChunkType,
@@ -115,25 +114,6 @@ def test_summary() -> None:
     assert (part.count, part.lost, part.min, part.max, part.sum) == (2, 1, -9, 9, 0)
     assert (part.sum_squares, part.pairs, part.sum_products) == (162 + (2 << 64), 1, -81)
     assert (part.catch_up_pairs, part.bins.tolist(), part.bin_counts.tolist()) == (6, [-9, 9], [1, 1])
-
-
-def test_seconds() -> None:
-    columns = [encoding.encode_array(column) for column in ([1, 2], [0, 3], [-7, 8])]
-    part = decode_payload(ChunkType.SECONDS, memoryview(struct.pack("<HHI", 3, 0, 2**32 - 1) + b"".join(columns)))
-    assert isinstance(part, SeriesSeconds)
-    assert part.series == 3
-    found = decoding.decode_seconds([part.payload])
-    assert found.second.tolist() == [2**32 - 1, 2**32]
-    assert [found.obtained.tolist(), found.missed.tolist(), found.max.tolist()] == [[1, 2], [0, 3], [-7, 8]]
-
-
-def test_top() -> None:
-    columns = b"".join(encoding.encode_array(column) for column in ([5], [500], [-1]))
-    part = decode_payload(ChunkType.TOP, memoryview(struct.pack("<HH", 3, 64) + columns))
-    assert isinstance(part, SeriesTop)
-    found = decoding.decode_top([part.payload])
-    assert (part.series, found.k) == (3, 64)
-    assert [column.tolist() for column in (found.number, found.due_ns, found.value)] == [[5], [500], [-1]]
 
 
 @pytest.mark.parametrize(("kind", "payload", "item"), HAND_MADE, ids=lambda part: getattr(part, "name", None))
@@ -263,34 +243,8 @@ def test_a_file_that_shrinks_while_it_is_read_ends_there() -> None:
 COUNTS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 15), st.integers(0, 300), st.integers(0, 3)), min_size=1)
 
 
-def array(values: Sequence[int]) -> Int64Array:
-    return np.array(values, dtype=np.int64)
-
-
-def payloads(folder: Path, kind: ChunkType, write: Callable[[RecordWriter], None]) -> list[bytes]:
-    """What a writer puts into the chunks of a kind."""
-    path = folder / "chunks"
-    path.unlink(missing_ok=True)
-    with RecordWriter(path) as writer:
-        writer.begin(BEGIN)
-        write(writer)
-    with path.open("rb") as file:
-        parts = walk_chunks(FileWindow(file.fileno(), path.stat().st_size))
-        return [bytes(part.payload) for part in parts if isinstance(part, Frame) and part.type == kind]
-
-
-def write_above(writer: RecordWriter, some: list[AboveCounts]) -> None:
-    for one in some:
-        writer.above(3, one)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("many")
-
-
 @given(pieces=st.lists(COUNTS, min_size=1, max_size=4))
-def test_counts_above_levels_add_up(pieces: list[list[tuple[int, int, int, int]]], folder: Path) -> None:
+def test_counts_above_levels_add_up(pieces: list[list[tuple[int, int, int, int]]]) -> None:
     expected: dict[tuple[int, int], tuple[int, int]] = {}
     some = []
     for piece in pieces:
@@ -300,11 +254,15 @@ def test_counts_above_levels_add_up(pieces: list[list[tuple[int, int, int, int]]
             expected[key] = before[0] + ran, before[1] + missed
         if rows:
             columns = zip(*((*key, *rows[key]) for key in sorted(rows)), strict=True)
-            some.append(AboveCounts(*map(array, map(list, columns))))
+            some.append(AboveCounts(*(array(*column) for column in columns)))
     if not some:
         return
-    stored = payloads(folder, ChunkType.ABOVE, lambda writer: write_above(writer, some))
-    found = decoding.decode_above(stored)
+    path = Path("above.rtrec")
+    path.unlink(missing_ok=True)
+    with RecordWriter(path) as writer:
+        for one in some:
+            writer.above(3, one)
+    found = decoding.decode_above([payload for *_, payload in walked(path) if isinstance(payload, bytes)])
     rows_found = zip(
         found.second.tolist(), found.level.tolist(), found.ran.tolist(), found.missed.tolist(), strict=True
     )
@@ -315,10 +273,6 @@ def test_counts_above_levels_add_up(pieces: list[list[tuple[int, int, int, int]]
 
 
 ROWS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(-5, 5)), max_size=6)
-
-
-def array_merge(*values: int) -> Int64Array:
-    return np.array(values, dtype=np.int64)
 
 
 def part(series: int, first: int, rows: list[tuple[int, int, int]]) -> SeriesSeconds:
@@ -357,7 +311,7 @@ def test_top_is_exact_and_the_earlier_of_equals_comes_first(values: list[int], k
     for start in range(0, len(rows), length):
         # As an agent does: of each stretch only what can still be among the largest, here of the stretch itself.
         own = sorted(rows[start : start + length], key=lambda row: (-row[2], row[0]))[:k]
-        parts.append(top_part(7, largest(k, *(array_merge(*column) for column in zip(*own, strict=True)))))
+        parts.append(top_part(7, largest(k, *(array(*column) for column in zip(*own, strict=True)))))
     merged = merge_top(parts)
     assert set(merged) == ({7} if rows else set())
     for top in merged.values():
@@ -390,23 +344,6 @@ def ran(values: Int64Array, first: int = 0, missed: dict[int, int] | None = None
     return activations.number_activations(SERIES, first, SERIES.first_due_ns + first * SERIES.period_ns, values, gone)
 
 
-@pytest.mark.parametrize(
-    ("taught", "shares"), [(4_999, []), (5_000, [1_000]), (49_999, [1_000]), (50_000, [1_000, 100])]
-)
-def test_few_values_teach_less(taught: int, shares: list[int]) -> None:
-    learner = activations.LevelLearner(SERIES.first_due_ns + taught * SERIES.period_ns)
-    assert learner.learn(ran(np.arange(taught)), 0) == []
-    found = learner.learn(ran(np.array([0]), taught), 2)
-    assert [(head.number, head.share, head.taught) for head in found] == [
-        (2 + place, share, taught) for place, share in enumerate(shares)
-    ]
-    for head in found:
-        at_most = taught * head.share // 1_000_000
-        assert head.value == histogram_bins.bin_edges(histogram_bins.bin_of(taught - at_most - 1))[1]
-        assert head.since_ns == SERIES.first_due_ns + taught * SERIES.period_ns
-    assert learner.learn(ran(np.array([0]), taught + 1), 2) == []
-
-
 def test_however_the_first_minute_is_cut() -> None:
     values = np.random.default_rng(4).gamma(4.0, 5_000.0, 61_000).astype(np.int64)
     whole = activations.LevelLearner(SERIES.first_due_ns + activations.LEARN_NS).learn(ran(values), 0)
@@ -421,13 +358,6 @@ def test_what_was_due_before_a_level_is_not_above_it() -> None:
     late = activations.LevelHead(1, 40, int(some.due_ns[2]), 100, 50_000)
     found = activations.count_above(SERIES, some, [activations.LevelHead(0, 55, 0), late])
     assert (found.second.tolist(), found.level.tolist(), found.ran.tolist()) == ([0, 0], [0, 1], [1, 2])
-
-
-def test_missed_ones_belong_to_their_own_seconds() -> None:
-    some = ran(np.array([2 * SECOND_NS + 5]), 900, {0: 2_000})
-    found = activations.count_above(SERIES, some, [activations.LevelHead(0, SECOND_NS, 0)])
-    assert (found.second.tolist(), found.ran.tolist(), found.missed.tolist()) == ([0, 1], [1, 0], [99, 901])
-    assert activations.count_above(SERIES, some, []).second.size == 0
 
 
 def test_a_list_tells_when_it_is_full() -> None:

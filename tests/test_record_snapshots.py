@@ -52,12 +52,6 @@ def test_snapshots_read_back_as_they_were_written(tmp_path: Path) -> None:
     assert [one.whole for one in record.snapshots] == [False, True, True]
 
 
-def test_one_of_a_series_that_is_described_nowhere_is_not_used(tmp_path: Path) -> None:
-    record = written(tmp_path / "a.rtrec", LATE, replace(LATE, series=5))
-    assert record.snapshots == (LATE,)
-    assert [damage.series for damage in record.damage] == [5]
-
-
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [

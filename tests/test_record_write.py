@@ -71,12 +71,6 @@ def test_parts_add_up_to_the_whole(series: Series, tmp_path: Path) -> None:
     assert record.top[series.id].index.tolist() == everything.index[order].tolist()
 
 
-def test_without_samples_there_is_only_the_summary(tmp_path: Path) -> None:
-    record = written(tmp_path / "a.rtrec", [], replace(cases.ON_GRID, has_samples=False))
-    assert record.chunk_refs == ()
-    assert sum(part.count for part in record.slices) == COUNT + sum(GAPS.values())
-
-
 LONG = replace(cases.ON_GRID, has_samples=True)
 LIMITS = (20_000, 3_600_000_000_000, 5_000)
 
@@ -105,12 +99,6 @@ def test_levels_are_those_of_the_samples(tmp_path: Path) -> None:
     assert all(level.ran.sum() > 0 and level.missed.sum() > 0 for level in (*levels[:1], *levels[2:]))
     assert levels[1].second.size == 0
     recompute.check(record)
-
-
-def test_levels_however_it_is_cut(tmp_path: Path) -> None:
-    write_long(tmp_path / "whole.rtrec", [])
-    write_long(tmp_path / "pieces.rtrec", [1, 59_999, 60_000, 70_001])
-    assert (tmp_path / "pieces.rtrec").read_bytes() == (tmp_path / "whole.rtrec").read_bytes()
 
 
 def test_a_list_ends_and_a_count_does_not(tmp_path: Path) -> None:
@@ -149,14 +137,6 @@ def test_slices_grow_with_the_run_up_to_ten_minutes(tmp_path: Path) -> None:
 
 
 # The writer where the reader's tests do not use it: it never replaces a file and refuses what does not fit.
-
-
-def test_never_over_another_file(tmp_path: Path) -> None:
-    path = tmp_path / "run.rtrec"
-    path.write_bytes(b"precious")
-    with pytest.raises(FileExistsError):
-        RecordWriter(path)
-    assert path.read_bytes() == b"precious"
 
 
 LOOSE = replace(SERIES, on_grid=False)

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtproof.record import histogram_bins
-from rtproof.record.contents import Block, Top
+from rtproof.record.contents import Block
 from rtproof.summary import moments, per_second
-from rtproof.summary.counts import NO_COUNTS, Counts, counts_of_dense_bins, counts_of_values, merge_counts
+from rtproof.summary.counts import Counts, counts_of_values, merge_counts
 from rtproof.summary.moments import moments_of_counts
 from rtproof.summary.per_second import PreviousDueTime, SampleStretch, sample_stretches
 from rtproof.summary.summary_model import NO_LAG, NO_MOMENTS, Lag, Moments
@@ -62,25 +62,10 @@ def test_an_exact_value_falls_into_the_wide_bin_that_holds_it() -> None:
     assert as_lists(merge_counts(parts)) == ([9, 10, 20], [9, 19, 20], [1, 7, 1])
 
 
-def test_nothing_merges_to_nothing() -> None:
-    assert merge_counts([]).total == 0
-    assert merge_counts([NO_COUNTS, NO_COUNTS]) == NO_COUNTS
-
-
-def test_dense_counts_start_where_they_are_told() -> None:
-    assert as_lists(counts_of_dense_bins(array_counts(0, 2, 0, 1), 100)) == ([101, 103], [101, 103], [2, 1])
-
-
 @given(VALUES.filter(bool))
 def test_rank_is_the_place_in_the_sorted_values(values: list[int]) -> None:
     counts = exact(values)
     assert [counts.value_at_rank(rank + 1) for rank in range(len(values))] == [(v, v) for v in sorted(values)]
-
-
-@pytest.mark.parametrize("rank", [0, 4])
-def test_a_rank_outside_is_refused(rank: int) -> None:
-    with pytest.raises(IndexError):
-        exact([1, 2, 3]).value_at_rank(rank)
 
 
 @given(VALUES, st.integers(-100, 5000))
@@ -109,31 +94,9 @@ def test_fixed_bins_hold_every_value(values: list[int], start: int, width: int, 
     assert bins.straddling == 0
 
 
-@pytest.mark.parametrize("start", [-(2**63) - 900, -(2**63), -(2**62), 2**63 - 900])
-def test_fixed_bins_reach_as_far_as_any_value(start: int) -> None:
-    values = [-(2**63), -(2**62), -1, 0, 5, 2**62, 2**63 - 1]
-    for width in (1_000, 2**61, 2**63 - 1):
-        bins = exact(values).fixed_bins(start, width, 3)
-        found = [(value - start) // width for value in values]
-        assert bins.counts.tolist() == [found.count(at) for at in range(3)]
-        assert (bins.below, bins.above) == (sum(at < 0 for at in found), sum(at > 2 for at in found))
-
-
 def test_fixed_bins_tell_how_many_counts_an_edge_cuts() -> None:
     bins = Counts(array_counts(10, 20), array_counts(14, 29), array_counts(3, 4)).fixed_bins(0, 12, 2)
     assert (bins.counts.tolist(), bins.above, bins.straddling) == ([0, 3], 4, 7)
-
-
-@pytest.mark.parametrize(("width", "count"), [(0, 1), (1, 0)])
-def test_a_histogram_without_bins_is_refused(width: int, count: int) -> None:
-    with pytest.raises(ValueError, match="at least one bin"):
-        NO_COUNTS.fixed_bins(0, width, count)
-
-
-def test_ccdf_is_the_share_above_each_value() -> None:
-    value, share = exact([1, 1, 2, 5]).ccdf()
-    assert value.tolist() == [1, 2, 5]
-    assert share.tolist() == [0.5, 0.25, 0.0]
 
 
 VALUES_TALLY = st.lists(
@@ -173,14 +136,6 @@ def test_too_many_go_to_the_scale_in_any_order_and_grouping(pieces: list[list[in
         == together.moments
         == moments.moments_of_counts(counts_of_values(np.array(flat(pieces), np.int64)))
     )
-
-
-def test_below_a_million_every_value_stays_exact() -> None:
-    values = [5, ALWAYS_EXACT - 1, ALWAYS_EXACT, ALWAYS_EXACT + 1, -3]
-    got = tallied([values], most=2)
-    near = (got.counts.lo >= 0) & (got.counts.lo < ALWAYS_EXACT)
-    assert got.counts.lo[near].tolist() == got.counts.hi[near].tolist() == [5, ALWAYS_EXACT - 1]
-    assert not got.counts.exact
 
 
 @pytest.mark.parametrize("low", [0, 3000, 2_000_000, WINDOW - 50, WINDOW, -100])
@@ -225,37 +180,10 @@ def test_the_largest_of_all_blocks_the_earlier_first(pieces: list[list[int]], k:
     assert list(zip((-top.value).tolist(), top.index.tolist(), strict=True)) == expected
 
 
-def test_places_behind_gaps() -> None:
-    late = block([1, 2, 3, 4], {0: 3, 2: 5}, first_index=10)
-    index, due = per_second.place_of_activation(SERIES, late, array(0, 1, 2, 3))
-    assert index.tolist() == [10, 14, 15, 21]
-    assert due.tolist() == [1_000_000 * i for i in (10, 14, 15, 21)]
-
-
 def test_off_the_grid_each_due_time_follows_from_the_one_before() -> None:
     free = replace(SERIES, on_grid=False)
     _, due = per_second.place_of_activation(free, Block(0, 7, 100, array(5, 6, 7), array(), array()), array(0, 2))
     assert due.tolist() == [100, 100 + 2_000_011]
-
-
-def test_an_activation_named_twice_counts_once() -> None:
-    a = Top(2, array(1, 2), array(10, 20), array(9, 8))
-    merged = per_second.merge_tops((a, a, Top(2, array(3), array(30), array(8))))
-    assert (merged.index.tolist(), merged.value.tolist()) == ([1, 2], [9, 8])
-
-
-def test_only_the_smallest_k_is_exact_over_all() -> None:
-    long = Top(3, array(1, 2, 3), array(1, 2, 3), array(9, 8, 7))
-    assert per_second.merge_tops((long, Top(2, array(4, 5), array(4, 5), array(6, 5)), per_second.NO_TOP)).k == 2
-
-
-def test_of_several_series() -> None:
-    found = per_second.top_of_series(
-        {4: Top(2, array(1), array(30), array(9)), 0: Top(2, array(1, 2), array(20, 40), array(9, 3))}
-    )
-    assert found.series is not None
-    assert (found.value.tolist(), found.series.tolist()) == ([9, 9], [0, 4])
-    assert np.array_equal(found.due_ns, [20, 30])
 
 
 LATE = 500_000
@@ -273,11 +201,6 @@ def test_a_late_activation_is_followed_by_a_short_cycle() -> None:
 @pytest.mark.parametrize(("late", "pairs"), [(200_000, 0), (200_001, 1)])
 def test_the_bounds_are_1_2_and_0_8_periods_exclusive(late: int, pairs: int) -> None:
     assert of(block([0, late, 0])).catch_up_pairs == pairs
-
-
-def test_an_activation_beyond_its_period_makes_the_cycle_behind_it_short() -> None:
-    """Due at 0, 1 and 5 ms, running at 0, 4.5 and 5 ms: cycles of 4.5 and 0.5 ms."""
-    assert of(block([0, 3_500_000, 0], {1: 3})).catch_up_pairs == 1
 
 
 def test_no_pair_reaches_into_another_slice() -> None:
@@ -312,11 +235,6 @@ def test_from_outside_a_cycle_is_what_the_due_times_say() -> None:
     assert moments.lag_of_stretch(outside, behind) == Lag(1, 100, 1)
 
 
-def test_merging_adds() -> None:
-    assert moments.merge_lags([Lag(1, 2, 3), Lag(10, -20, 30)]) == Lag(11, -18, 33)
-    assert moments.merge_lags([]) == NO_LAG
-
-
 def test_correlation_is_that_of_neighbours() -> None:
     values = np.tile(np.array([100, 300], np.int64), 5000)
     found = moments.lag_correlation(of(block(values)), moments_of_counts(counts_of_values(values)))
@@ -347,20 +265,9 @@ def test_products_of_any_64_bit_numbers_do_not_overflow(pairs: list[tuple[int, i
     assert moments.exact_dot(x, y) == sum(a * b for a, b in pairs)
 
 
-def test_a_long_array_of_large_numbers_does_not_overflow() -> None:
-    x = np.full(moments.BLOCK + 3, 2**62 - 1, np.int64)
-    assert moments.exact_dot(x, x) == (moments.BLOCK + 3) * (2**62 - 1) ** 2
-    assert moments.neighbour_products(x) == (moments.BLOCK + 2) * (2**62 - 1) ** 2
-
-
 @given(SOME)
 def test_moments_of_counts_are_those_of_the_values(values: list[int]) -> None:
     assert moments.moments_of_counts(counts_of_values(np.array(values, np.int64))) == plain(values)
-
-
-def test_wide_bins_have_no_exact_moments() -> None:
-    with pytest.raises(ValueError, match="no exact moments"):
-        moments.moments_of_counts(Counts(np.array([1]), np.array([2]), np.array([1])))
 
 
 @given(SOME, st.integers(0, 40))
@@ -393,12 +300,6 @@ def test_blocks_that_follow_on_are_joined_with_their_gaps_and_cuts() -> None:
     assert found.tail is None
 
 
-def test_a_hole_ends_a_stretch_and_leaves_no_tail() -> None:
-    found = list(sample_stretches([block([1, 2]), block([3, 4], first_index=3)], array()))
-    assert [s.block.first_index for s in found] == [0, 3]
-    assert [s.tail for s in found] == [None, None]
-
-
 def values_of(one: SampleStretch | None) -> list[int] | None:
     return one.block.values.tolist() if one else None
 
@@ -412,41 +313,6 @@ def test_a_long_stretch_is_handed_on_with_its_last_blocks(monkeypatch: pytest.Mo
     assert second.cuts.tolist() == [0]
     assert second.tail is not None
     assert (second.tail.block.gap_position.tolist(), second.tail.block.gap_missed.tolist()) == ([2], [1])
-
-
-def test_leading_blocks_are_a_tail_only() -> None:
-    blocks = [block([1]), block([2], first_index=1), block([3, 4], first_index=2)]
-    (found,) = sample_stretches(blocks, array(), lead=2)
-    assert (values_of(found), values_of(found.tail)) == ([3, 4], [1, 2])
-
-
-def test_no_blocks_no_stretches() -> None:
-    assert list(sample_stretches([])) == []
-
-
-def test_what_the_blocks_told_of_their_due_times_is_kept() -> None:
-    loose = replace(SERIES, on_grid=False)
-    first = block([5, 7], series=loose)
-    drifted = replace(block([11], first_index=2, series=loose), first_due_ns=9 * MS)
-    (found,) = sample_stretches([first, drifted])
-    assert found.told is not None
-    assert (found.told.positions.tolist(), found.told.due_ns.tolist()) == ([0, 2], [0, 9 * MS])
-
-
-def test_a_tail_keeps_what_was_told_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(per_second, "LONGEST", 4)
-    blocks = [block([at], first_index=at) for at in range(3)] + [
-        block([3, 4], first_index=3),
-        block([5], first_index=5),
-    ]
-    told = [replace(one, first_due_ns=one.first_index * MS + 7) for one in blocks]
-    _, last = sample_stretches(told)
-    assert last.tail is not None
-    assert last.tail.told is not None
-    whole = per_second.join_blocks(last.tail, last)
-    assert whole.told is not None
-    assert (values_of(last.tail), values_of(whole)) == ([3, 4], [3, 4, 5])
-    assert (whole.told.positions.tolist(), whole.told.due_ns.tolist()) == ([0, 2], [3 * MS + 7, 5 * MS + 7])
 
 
 @given(st.lists(st.integers(1, 100)), st.integers(1, 200))

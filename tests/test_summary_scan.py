@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import record_cases
-from analysis_records import BEGIN, MS, SECOND, SERIES, array, block, end, fact, record
+from analysis_records import BEGIN, MS, SECOND, SERIES, block, record
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from stage_records import KERNEL, LOOP, fields_of, staged
+from stage_records import KERNEL, fields_of, staged
 
-from rtproof.core.errors import RecordError, RtproofError
+from rtproof.core.errors import RtproofError
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Requirement, State
+from rtproof.judge.analysis_model import Requirement
 from rtproof.record import histogram_bins
 from rtproof.record.chunks import ChunkType
 from rtproof.record.contents import Block, ChunkRef, End, EndReason, Record, Series
@@ -103,13 +103,6 @@ def test_samples_and_slices_say_the_same(tmp_path: Path, series: Series) -> None
         assert from_samples.expected == 30_000 + from_samples.missed
 
 
-def test_the_seconds_and_top_of_the_samples_are_those_of_the_record(tmp_path: Path) -> None:
-    whole = write(tmp_path / "a.rtrec", SERIES)
-    (without,) = summarise(replace(whole, seconds={}, top={}))
-    (with_them,) = summarise(whole)
-    assert_same(without, with_them)
-
-
 def test_parts_in_several_processes_are_the_whole_in_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = write(tmp_path / "a.rtrec", SERIES, OTHER)
     one = summarise(whole, workers=1)
@@ -130,16 +123,6 @@ def test_a_process_that_is_killed_ends_the_count(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(series, "TASK", 5000)
     with pytest.raises(RtproofError, match="was killed"):
         summarise(replace(whole, read_blocks=kill), workers=2)
-
-
-def test_an_unreadable_block_is_said_in_one_sentence_from_any_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = write(tmp_path / "a.rtrec", SERIES)
-    monkeypatch.setattr(series, "TASK", 5000)
-    (tmp_path / "a.rtrec").write_bytes(b"something else")
-    with pytest.raises(RecordError, match="has changed since it was opened"):
-        summarise(whole, workers=2)
 
 
 def test_a_cut_off_record_counts_the_samples_behind_its_last_slice(tmp_path: Path) -> None:
@@ -168,11 +151,6 @@ def test_what_neither_source_knows_is_lost() -> None:
     assert summary.lag.pairs == 9 + 4
 
 
-def test_due_times_before_the_first_activation_are_not_expected() -> None:
-    (summary,) = summarise(record([block(range(10), first_index=3)]))
-    assert (summary.expected, summary.lost, summary.first_due_ns) == (10, 0, 3 * MS)
-
-
 def test_a_gap_at_the_end_belongs_to_the_span() -> None:
     (summary,) = summarise(record([block([5, 6, 3 * MS + 1], {2: 3})]))
     assert (summary.expected, summary.missed, summary.span_ns) == (6, 3, 6 * MS)
@@ -189,19 +167,6 @@ def test_the_400_ms_stall() -> None:
     assert (summary.charged.min, summary.charged.max) == (200_000, 399_200_000)
     assert summary.observed_counts.exceedances(MS) == (1, 1)
     assert summary.schedule_counts.exceedances(MS) == (400, 400)
-
-
-def test_a_series_without_anything() -> None:
-    (summary,) = summarise(record([], end=end([])))
-    assert (summary.expected, summary.obtained, summary.span_ns, summary.first_due_ns) == (0, 0, 0, None)
-    assert summary.observed.mean is None
-
-
-def test_events_without_a_period_have_no_grid() -> None:
-    events = replace(SERIES, period_ns=0)
-    blocks = [replace(block([7, 9, 8], series=events), gap_position=array(), gap_missed=array())]
-    (summary,) = summarise(record(blocks, [events]))
-    assert (summary.expected, summary.obtained, summary.observed.max) == (3, 3, 9)
 
 
 BARE = replace(SERIES, has_samples=False, period_ns=10 * MS)
@@ -247,39 +212,6 @@ def test_off_the_grid_the_last_second_counts_up_to_its_beginning(tmp_path: Path)
     assert (summary.span_ns - BARE.period_ns) % SECOND == 0
 
 
-def test_a_record_that_was_cut_off_before_its_first_slice(tmp_path: Path) -> None:
-    (summary,) = summarise(cut_off(tmp_path / "cut", BARE, 8))
-    assert (summary.observed.count, summary.unbinned, summary.missed) == (0, 800, 12)
-    assert (summary.span_ns, summary.first_due_ns, summary.lost) == (8_120 * MS, 0, 0)
-
-
-def test_a_clean_run_below_its_limit() -> None:
-    made = record([block([9000] * 4000)], facts=(fact("duration_ns", 4000 * MS), fact("policy", "other")))
-    analysis = analyse(made, Requirement(500_000, at_most_ns=1_000_000_000))
-    assert analysis.doubts == ()
-    assert analysis.verdict.state is State.PROVEN
-    assert analysis.pooled.observed == analysis.summaries[0].observed
-    assert analysis.record is made
-
-
-def test_the_same_run_with_a_dead_load() -> None:
-    blocks = [block([9000] * 4000)]
-    made = record(blocks, end=end(blocks, EndReason.LOAD_DIED, "sched"))
-    verdict = analyse(made, Requirement(500_000, at_most_ns=1_000_000_000)).verdict
-    assert verdict.state is State.INVALID
-    assert "load died" in verdict.reasons[0]
-
-
-def test_one_late_activation_refutes_an_hourly_limit_in_a_short_run() -> None:
-    analysis = analyse(record([block([9000] * 3999 + [600_000])]), Requirement(500_000))
-    assert analysis.verdict.state is State.REFUTED
-
-
-def test_an_empty_record_is_invalid() -> None:
-    assert analyse(record([], [])).verdict.state is State.INVALID
-    assert analyse(record([])).verdict.state is State.INVALID
-
-
 def test_a_limit_judges_the_last_field_and_nothing_of_the_others_is_in_its_numbers() -> None:
     late_interrupts = staged({"irq": [600_000] * 3, "task": [5] * 3}, {"irq": [600_000] * 4, "task": [6] * 4})
     analysis = analyse(late_interrupts, Requirement(500_000))
@@ -287,29 +219,6 @@ def test_a_limit_judges_the_last_field_and_nothing_of_the_others_is_in_its_numbe
     assert (analysis.pooled.observed.count, analysis.pooled.observed.max, analysis.pooled.expected) == (7, 6, 7)
     assert (analysis.verdict.exceedances_observed, analysis.verdict.episodes) == (0, ())
     assert "6 ns on thread 1" in dict(analysis.verdict.sentences)["MAX"]
-
-
-def test_every_field_has_a_summary_and_neighbours_a_difference() -> None:
-    analysis = analyse(staged({"irq": [1, 2], "task": [5, 7]}, {"irq": [3, 4], "task": [9, 10]}))
-    assert [s.series.id for s in analysis.every] == [0, 1, 2, 3]
-    stages = [(stage.series.field, stage.observed.count, stage.observed.max) for stage in analysis.stages]
-    assert stages == [("irq", 4, 4), ("task", 4, 10)]
-    assert analysis.stages[-1].observed == analysis.pooled.observed
-    assert [(s.earlier, s.later, s.moments.max) for s in analysis.switches] == [("irq", "task", 6)]
-    assert analysis.cycles is None
-
-
-def test_one_field_is_the_only_stage() -> None:
-    analysis = analyse(record([block([1, 2])]))
-    assert [stage.observed for stage in analysis.stages] == [analysis.pooled.observed]
-    assert [summary.series for summary in analysis.every] == [summary.series for summary in analysis.summaries]
-    assert analysis.switches == ()
-
-
-def test_a_loop_is_told_by_its_cycles() -> None:
-    analysis = analyse(record([block([0] * 30, series=LOOP)], [LOOP]))
-    assert analysis.cycles is not None
-    assert (analysis.cycles.counted, analysis.cycles.period_ns) == (27, 10 * MS)
 
 
 def test_a_file_with_several_fields_is_read_back_and_judged(tmp_path: Path) -> None:
@@ -333,15 +242,6 @@ def test_a_file_with_several_fields_is_read_back_and_judged(tmp_path: Path) -> N
 
 
 NAMES = ("a", "b", "c")
-
-
-def test_values_of_the_same_activation_stand_side_by_side() -> None:
-    made = staged({"a": [1, 2], "b": [3, 4], "c": [5, 6]}, gaps={0: 1})
-    (piece, rest) = aligned_fields(made, made.series)
-    assert piece.index.tolist() == [0, 2]
-    assert piece.due_ns.tolist() == [0, 2 * KERNEL.period_ns]
-    assert [values.tolist() for values in piece.values] == [[1, 2], [3, 4], [5, 6]]
-    assert (piece.alone, rest.alone, rest.index.size) == (0, 0, 0)
 
 
 @given(st.lists(st.sets(st.integers(0, 30)), min_size=3, max_size=3), st.integers(1, 5))
@@ -369,29 +269,8 @@ def thread_fields(thread: int, *fields: str) -> list[Series]:
     return [replace(SERIES, id=thread * number + at, thread=thread, field=field) for at, field in enumerate(fields)]
 
 
-def test_a_record_with_one_field_has_all_threads_in_it() -> None:
-    series = [*thread_fields(0, "latency"), *thread_fields(1, "latency")]
-    assert series_by_field(record([], series)) == (tuple(series),)
-    assert judged_series(record([], series)) == tuple(series)
-
-
-def test_threads_need_not_agree_on_the_name_of_their_only_field() -> None:
-    series = [*thread_fields(0, "latency"), *thread_fields(1, "delay")]
-    assert judged_series(record([], series)) == tuple(series)
-
-
 def test_the_last_field_of_each_thread_is_the_one_judged() -> None:
     first, second = thread_fields(0, "irq", "thread", "user"), thread_fields(1, "irq", "thread", "user")
     made = record([], [*first, *second])
     assert series_by_field(made) == tuple(zip(first, second, strict=True))
     assert judged_series(made) == (first[2], second[2])
-
-
-def test_of_a_thread_that_lacks_its_last_field_no_other_is_judged() -> None:
-    first, second = thread_fields(0, "irq", "task"), thread_fields(1, "irq", "task")[:1]
-    assert judged_series(record([], [*first, *second])) == (first[1],)
-
-
-def test_a_record_without_series_has_nothing_to_judge() -> None:
-    assert series_by_field(record([], ())) == ()
-    assert judged_series(record([], ())) == ()

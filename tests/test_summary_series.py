@@ -5,22 +5,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from analysis_records import MS, SECOND, SERIES, Counted, array, block, count, file, record, slice_of
+from analysis_records import MS, SECOND, SERIES, array, block, count, record, slice_of
 from analysis_records import block as block_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from report_cases import system_file
-from stage_records import source_file
 
 from rtproof.core.errors import RecordError
 from rtproof.record import histogram_bins
-from rtproof.record.contents import Block, Moment, Record, Seconds, Series, View
+from rtproof.record.contents import Block, Seconds, Series, View
 from rtproof.summary import per_second, series
 from rtproof.summary import tally as summary_tally_module
 from rtproof.summary.moments import moments_of_counts
 from rtproof.summary.quantiles import moments_and_counts_of_view, offset_and_spread
-from rtproof.summary.recorded_facts import SourceCount, account_number, probe_accounts, source_counts
-from rtproof.summary.series import SeriesPart, SeriesReach, add_parts, hull_of_reaches, pooled, summarise
+from rtproof.summary.series import SeriesPart, SeriesReach, add_parts, pooled, summarise
 from rtproof.summary.summary_model import Summary
 from rtproof.summary.tally import Tally
 
@@ -94,13 +91,6 @@ def test_long_stretches_and_parts_change_nothing(blocks: list[Block], longest: i
     check(GRID, blocks, [], add_parts(parts))
 
 
-def test_activations_missed_off_the_grid_belong_to_the_second_they_were_due_in() -> None:
-    late = Block(0, 0, 35 * MS, array(5, 3 * SECOND, 7), array(1), array(29))
-    part = series.part_of_samples(FREE, [late], array(), 5)
-    check(FREE, [late], [], part)
-    assert int(part.seconds.missed.sum()) == 29
-
-
 def test_a_long_gap_is_charged_without_being_spelt_out() -> None:
     missed = 3_000_000
     late = block([missed * PERIOD + 7], {0: missed}, series=GRID)
@@ -146,55 +136,12 @@ def test_slices_add_up_to_the_run(pieces: list[list[int]]) -> None:
     assert part.reach == SeriesReach(0, due - MS)
 
 
-def test_the_views_are_kept_apart() -> None:
-    observed = slice_of(SERIES, View.OBSERVED, [5, 2_500_000], [0, MS], Counted(pairs=1))
-    charged = slice_of(SERIES, View.CHARGED, [1_500_000, 500_000], [2 * MS, 3 * MS], Counted())
-    part = series.part_of_slices([observed, charged])
-    assert (part.observed.moments.count, part.charged.moments.sum, part.lag.pairs) == (2, 2_000_000, 1)
-    assert part.reach == SeriesReach(0, 3 * MS)
-
-
-def test_many_slices_are_added_up_in_little_memory() -> None:
-    one = slice_of(SERIES, View.OBSERVED, list(range(500)), [0], Counted())
-    part = series.part_of_slices([one] * 3000)
-    assert part.observed.counts.n.tolist() == [3000] * 500
-    assert part.observed.counts.total == 1_500_000
-
-
-def test_no_slice() -> None:
-    assert series.part_of_slices([]).observed.counts.total == 0
-    assert series.reach_of_slices([]) is None
-
-
-def test_parts_add_up() -> None:
-    whole = series.part_of_samples(SERIES, [block([1, 2_000_007, 3], {1: 2})], array(), 5)
-    parts = [
-        series.part_of_samples(SERIES, [one], array(), 5)
-        for one in (block([1, 2_000_007], {1: 2}), block([3], None, 4))
-    ]
-    added = add_parts(parts)
-    assert (added.observed.moments, added.charged.moments) == (whole.observed.moments, whole.charged.moments)
-    assert (added.reach, added.top.value.tolist()) == (whole.reach, whole.top.value.tolist())
-    assert added.seconds.missed.tolist() == [2]
-
-
-def test_no_part_is_an_empty_one() -> None:
-    added = add_parts([])
-    assert (added.observed.counts.total, added.reach, added.lost) == (0, None, 0)
-    assert add_parts([SeriesPart(lost=2), SeriesPart(lost=3)]).lost == 5
-
-
-def test_reaches_span_what_is_between_them() -> None:
-    assert hull_of_reaches([SeriesReach(5, 9), None, SeriesReach(-1, 6)]) == SeriesReach(-1, 9)
-    assert hull_of_reaches([None]) is None
-
-
 OTHER = replace(SERIES, id=1, thread=5, cpu=3)
 VALUES_POOL = st.lists(st.integers(0, 10 * MS), min_size=1, max_size=50)
 
 
 def summaries(a: list[int], b: list[int]) -> tuple[Summary, ...]:
-    return summarise(record([block(a), block(b, series=OTHER)], [SERIES, OTHER]))
+    return summarise(record([block(a), block(b, series=OTHER)], [SERIES, OTHER]), 1)
 
 
 @settings(deadline=None)
@@ -227,12 +174,6 @@ def test_the_largest_values_say_whose_they_are() -> None:
     assert whole.series.cpu == -1
 
 
-def test_no_thread_at_all() -> None:
-    whole = pooled(())
-    assert (whole.threads, whole.expected, whole.observed.count, whole.exact) == ((), 0, 0, False)
-    assert whole.top.value.size == 0
-
-
 def test_the_schedule_adds_the_missed_activations() -> None:
     (summary,) = summarise(record([block([10, 2 * MS + 5], {1: 2})]))
     counts, moments = moments_and_counts_of_view(summary, View.OBSERVED)
@@ -256,12 +197,6 @@ def test_off_the_grid_lateness_adds_up_to_drift() -> None:
     (summary,) = summarise(record([Block(0, 0, 0, np.full(1001, 60_000), array(), array())], [free]))
     assert offset_and_spread(summary).drift_ppm == pytest.approx(60_000)
     assert summary.span_ns == 1000 * (MS + 60_000) + MS
-
-
-def test_unknown_without_samples() -> None:
-    (summary,) = summarise(record([]))
-    found = offset_and_spread(summary)
-    assert (found.offset, found.jitter, found.peak_to_peak, found.deviation) == (None, None, None, None)
 
 
 SLOW = replace(SERIES, period_ns=400_000_000, first_due_ns=-400_000_000)
@@ -293,59 +228,10 @@ def test_seconds_in_which_nothing_ran_have_their_missed_ones() -> None:
     ]
 
 
-def test_parts_of_the_same_second_add_up() -> None:
-    a = Seconds(array(4, 5), array(1, 0), array(0, 2), array(-7, 0))
-    b = Seconds(array(5, 9), array(3, 1), array(1, 0), array(-2, 6))
-    assert as_lists(per_second.merge_seconds((b, a))) == [(4, 1, 0, -7), (5, 3, 3, -2), (9, 1, 0, 6)]
-
-
 def test_two_sources_on_the_same_activations_are_joined_not_added() -> None:
     torn = Seconds(array(4, 5), array(1000, 400), array(0, 2), array(70, 30))
     whole = Seconds(array(4, 5, 6), array(1000, 998, 10), array(0, 2, 0), array(70, 90, 5))
     assert as_lists(per_second.join_seconds(torn, whole)) == as_lists(whole)
-
-
-def test_nothing_is_nothing() -> None:
-    assert (
-        as_lists(per_second.merge_seconds(()))
-        == as_lists(per_second.join_seconds(per_second.NO_SECONDS, per_second.NO_SECONDS))
-        == []
-    )
-
-
-def test_the_edge_of_a_second_belongs_to_the_next() -> None:
-    found = per_second.seconds_of_block(SERIES, block([1, 2], first_index=SECOND // SERIES.period_ns - 1))
-    assert as_lists(found) == [(0, 1, 0, 1), (1, 1, 0, 2)]
-
-
-def told(*contents: str, moment: Moment = Moment.END, errno: int = 0) -> Record:
-    made = record([], [replace(SERIES, id=at, thread=at) for at in (1, 0)])
-    files = (system_file(f"app/thread{at}", text, moment, errno) for at, text in enumerate(contents))
-    return replace(made, files=tuple(files))
-
-
-def test_words_and_values_of_each_thread_in_order() -> None:
-    found = probe_accounts(told("loops 5\nsensed 41500 mC\nempty \nbare\n\n", "loops 7\n"), "app")
-    assert list(found.items()) == [
-        (0, {"loops": "5", "sensed": "41500 mC", "empty": "", "bare": ""}),
-        (1, {"loops": "7"}),
-    ]
-
-
-def test_threads_without_an_account_are_left_out() -> None:
-    assert probe_accounts(told("loops 5\n"), "ipc") == {}
-    assert probe_accounts(told("", "loops 1\n"), "app") == {1: {"loops": "1"}}
-    assert probe_accounts(told("loops 5\n", moment=Moment.START), "app") == {}
-    assert probe_accounts(told("loops 5\n", errno=5), "app") == {}
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [("12", 12), ("-3", -3), ("", None), ("1.5", None), ("x", None), ("²", None), ("--3", None), ("9" * 5_000, None)],
-)
-def test_only_whole_numbers_are_numbers(text: str, found: int | None) -> None:
-    assert account_number({"word": text}, "word") == found
-    assert account_number({}, "word") is None
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**10), st.integers(1, 20)), max_size=20))
@@ -353,14 +239,6 @@ def test_each_missed_activation_is_charged_until_the_thread_ran(gaps: list[tuple
     late, missed = (np.array([gap[i] for gap in gaps], np.int64) for i in (0, 1))
     expected = [v - j * MS for v, m in gaps for j in range(1, m + 1)]
     assert summary_tally_module.lateness_of_missed(late, missed, MS).tolist() == expected
-
-
-def test_the_400_ms_stall() -> None:
-    tally = Tally()
-    summary_tally_module.charge_missed(tally, MS, block([30_000, 400_200_000, 30_000], {1: 400}))
-    counts = tally.result().counts
-    assert counts.lo.tolist() == [200_000 + j * MS for j in range(400)]
-    assert counts.total == 400
 
 
 @pytest.mark.parametrize("pending", [1, 3, 1000])
@@ -375,42 +253,6 @@ def test_batches_and_long_gaps_charge_the_same(pending: int, monkeypatch: pytest
     assert np.repeat(counts.lo, counts.n).tolist() == expected
 
 
-def test_nothing_missed_charges_nothing() -> None:
-    tally = Tally()
-    summary_tally_module.charge_missed(tally, MS, block([1, 2, 3]))
-    assert tally.result().counts.total == 0
-
-
-def test_the_account_of_each_field_is_read() -> None:
-    files = (
-        source_file("irq", count=9, missed=1, lost=2, min=-5, max=70),
-        source_file("task", 3, count=8, max=71),
-    )
-    assert source_counts(record([], files=files)) == (
-        SourceCount(0, "irq", 9, 1, 2, -5, 70),
-        SourceCount(3, "task", 8, 0, 0, 0, 71),
-    )
-
-
-def test_what_is_no_account_is_left_out() -> None:
-    whole = source_file("irq", count=9)
-    files = (
-        replace(whole, errno=2),
-        replace(whole, moment=Moment.START),
-        replace(whole, path="rtproof.ko/thread/irq"),
-        file("rtproof.ko/thread0/irq", "count many\nnothing at all", Moment.END),
-        file("rtproof.ko/thread0/irq", "", Moment.END),
-    )
-    assert source_counts(record([], files=files)) == ()
-
-
-def test_with_a_period_above_a_second_only_seconds_with_a_due_time_are_told() -> None:
-    """Due at 0, 2.5, 5, 7.5, 10 and 12.5 s, of which those from 5 to 10 s were missed."""
-    rare = replace(SERIES, period_ns=5 * SECOND // 2, first_due_ns=0)
-    found = per_second.seconds_of_block(rare, block([4, 9, -2], {1: 3}, series=rare))
-    assert as_lists(found) == [(0, 1, 0, 4), (2, 1, 0, 9), (5, 0, 1, 0), (7, 0, 1, 0), (10, 0, 1, 0), (12, 1, 0, -2)]
-
-
 @pytest.mark.parametrize("period_ns", [300_000_000, SECOND, 2_300_000_000])
 def test_many_missed_activations_are_counted_as_few_are(period_ns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     off = replace(SERIES, period_ns=period_ns, on_grid=False, external=True)
@@ -419,12 +261,3 @@ def test_many_missed_activations_are_counted_as_few_are(period_ns: int, monkeypa
     monkeypatch.setattr(per_second, "MOST_AT_ONCE", 0)
     assert as_lists(per_second.seconds_of_block(off, some)) == one_by_one
     assert sum(missed for _, _, missed, _ in one_by_one) == 52
-
-
-def test_more_seconds_than_fit_into_memory_are_an_error_in_the_data() -> None:
-    days = 86_400 * SECOND // SERIES.period_ns
-    per_second.refuse_impossible_stall(SERIES, block([1, 2], {0: 39 * days}))
-    with pytest.raises(RecordError, match="thread 0 claims a run of 41 days: these are no samples"):
-        per_second.refuse_impossible_stall(SERIES, block([1, 2], {0: 41 * days}))
-    rare = replace(SERIES, period_ns=40 * 3_600 * SECOND)
-    per_second.refuse_impossible_stall(rare, block([1] * 125, {0: 75}, series=rare))

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The effect of tracing, with runs whose effect is known because it was put in."""
 
-import re
 import struct
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,12 +8,12 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from analysis_records import BEGIN, MS, SERIES, block, fact, file, record
+from analysis_records import BEGIN, MS, SERIES, block, fact, record
 from trace_cases import FILES, HEADER_PAGE, LAYOUTS, PRINT_FORMAT, TEXT, entry, page, traced
 
 from rtproof.core.errors import UserError
 from rtproof.judge.analyse import analyse
-from rtproof.record.contents import WHOLE_RUN, Block, ChunkRef, Event, Int64Array, Moment, Record, SystemFile
+from rtproof.record.contents import WHOLE_RUN, Block, ChunkRef, Event, Int64Array, Record
 from rtproof.summary import kernel_trace
 from rtproof.summary.kernel_trace import (
     lost_trace_events,
@@ -23,7 +22,7 @@ from rtproof.summary.kernel_trace import (
     trace_summary,
 )
 from rtproof.summary.trace_pages import PageLayout
-from rtproof.summary.tracing_effect import EFFECT_CONFIDENCE, LEAST_SETS, TracingEffects, observer_line, tracing_effects
+from rtproof.summary.tracing_effect import EFFECT_CONFIDENCE, TracingEffects, tracing_effects
 
 BLOCK_NS = 100 * MS
 EACH = BLOCK_NS // MS
@@ -87,22 +86,6 @@ def test_of_a_long_run_no_more_is_read_than_is_compared(monkeypatch: pytest.Monk
     assert sum(read) <= 41 * EACH
 
 
-def test_a_run_without_turns_has_no_effect_to_tell_of() -> None:
-    assert tracing_effects(record([block([1_000])])) is None
-    assert tracing_effects(record([block([1_000])], facts=(fact("trace_blocks_ns", 0),))) is None
-
-
-def test_the_line_of_the_observer_has_unit_interval_and_n_or_the_reason() -> None:
-    line = observer_line(run(1, 2_000))
-    told = re.fullmatch(r"observer \+(.+) us \[(.+), (.+)\] at the median, n = 10 sets of four turns", line)
-    assert told, line
-    adds, low, high = map(float, told.groups())
-    assert low <= 2.0 <= high
-    assert low <= adds <= high
-    assert observer_line(run(1, 0, blocks=4)).startswith("observer not measured: it takes 8 sets")
-    assert observer_line(record([block([1_000])])) == "observer not measured: the run had no turns without tracing"
-
-
 def test_a_shift_that_was_put_in_is_found() -> None:
     found = compared(run(1, 2_000))
     assert (found.blocks, found.sets, found.refused) == (40, 10, "")
@@ -159,27 +142,6 @@ def test_what_wanders_widens_the_interval_and_is_covered() -> None:
     assert np.median([effects[1].high - effects[1].low for effects in found]) > still.high - still.low
 
 
-def test_threads_and_fields_are_told_apart_as_they_must() -> None:
-    """Values of all threads count for a block; with 200 of them there is a 99th percentile."""
-    first = run(3, 2_000)
-    other = replace(SERIES, id=1, thread=1, cpu=3)
-    (samples,) = first.blocks(0)
-    made = record(
-        [samples, replace(samples, series=1, values=samples.values + 1)],
-        (SERIES, other),
-        facts=first.facts,
-        events=first.events,
-    )
-    (field,) = compared(made).fields
-    assert [effect.statistic for effect in field.effects] == ["mean", "median", "99 %", "maximum"]
-
-
-def test_too_few_blocks_are_refused() -> None:
-    found = compared(run(1, 0, blocks=4 * LEAST_SETS - 1))
-    assert found.fields == ()
-    assert found.refused.startswith(f"it takes {LEAST_SETS} sets of four whole blocks and there are {LEAST_SETS - 1}")
-
-
 def test_blocks_that_were_switched_late_or_not_at_all_leave_their_set_out() -> None:
     made = run(1, 2_000)
     late = turn(4, 30 * MS)
@@ -188,36 +150,6 @@ def test_blocks_that_were_switched_late_or_not_at_all_leave_their_set_out() -> N
     found = compared(replace(made, events=without))
     assert (found.blocks, found.sets) == (38, 8)
     assert found.left_out_ns == SWITCH_NS + BLOCK_NS // 10
-
-
-def test_a_run_that_kept_no_samples_cannot_be_compared() -> None:
-    made = run(1, 2_000)
-    found = compared(replace(made, chunk_refs=()))
-    assert found.fields == ()
-    assert "too few samples" in found.refused
-
-
-def test_a_run_without_a_trace_has_none() -> None:
-    plain = record([block([1_000])])
-    assert not kernel_trace.has_trace(plain)
-    assert kernel_trace.trace_lines(plain) == []
-    assert kernel_trace.trace_clock(plain) == ""
-
-
-def test_parts_of_a_file_are_put_together_in_their_order() -> None:
-    parts = [file("trace/text", part, Moment.END) for part in ("one", "two", "three")]
-    found = record([block([1_000])], files=(parts[0], file("/proc/stat", "x"), *parts[1:]))
-    assert kernel_trace.trace_content(found, "text") == b"onetwothree"
-    assert kernel_trace.trace_names(found) == ["text"]
-
-
-def test_what_the_agent_and_the_kernel_say_of_the_trace() -> None:
-    found = traced()
-    assert kernel_trace.trace_information(found)["missing"] == "spi_* sys_enter_nanosleep*"
-    assert kernel_trace.trace_information(found)["buffer_kib"] == "64"
-    assert kernel_trace.trace_clock(found) == "mono"
-    assert kernel_trace.trace_cpus(found) == [0, 1]
-    assert kernel_trace.trace_statistics(found, 1)["dropped events"] == "1"
 
 
 def test_lines_are_events_with_the_names_that_tracefs_has_for_them() -> None:
@@ -246,11 +178,6 @@ def test_lines_of_other_kernels_and_clocks(line: str, event: str, time_ns: int) 
     found = kernel_trace.parse_line(line)
     assert found is not None
     assert (found.event, found.time_ns) == (event, time_ns)
-
-
-@pytest.mark.parametrize("line", ["", "# tracer: nop", "CPU:1 [LOST 4 EVENTS]", "##### CPU 1 buffer started ####"])
-def test_remarks_are_no_events(line: str) -> None:
-    assert kernel_trace.parse_line(line) is None
 
 
 MARK_ID = 5
@@ -325,18 +252,6 @@ def test_what_would_have_been_enough_is_that_of_the_busiest_cpu() -> None:
     assert trace_summary(made(**{"cpu0/stats": "entries: 0\noverrun: 9\n"})).enough_kib == 192
 
 
-def test_times_of_another_clock_are_not_those_of_the_record() -> None:
-    found = trace_summary(made(trace_clock="[local] global mono\n"))
-    assert found.clock == "local"
-    assert (found.oldest_ns, found.newest_ns, found.whole_from_ns) == (None, None, None)
-    assert found.kinds["sched_waking"] == 2
-
-
-def test_a_trace_of_which_nothing_is_left_has_numbers_too() -> None:
-    found = trace_summary(replace(made(text="", trace_clock=""), events=()))
-    assert (found.kinds, found.oldest_ns, found.on_ns, found.clock) == ({}, None, None, "")
-
-
 def test_what_is_gone_is_known_without_the_text() -> None:
     assert lost_trace_events(made()) == lost_trace_events(made(text="")) == (4, 1)
     whole = {"cpu1/stats": FILES["cpu0/stats"]}
@@ -344,24 +259,3 @@ def test_what_is_gone_is_known_without_the_text() -> None:
     assert [doubt.code for doubt in analyse(made(**whole)).doubts if doubt.code == "trace-lost"] == []
     (told,) = (doubt for doubt in analyse(made()).doubts if doubt.code == "trace-lost")
     assert "4 events were overwritten by later ones and 1 event was dropped" in told.what
-
-
-class LookedThrough(tuple[SystemFile, ...]):
-    """Files that count how often somebody looks through them all."""
-
-    times = 0
-
-    def __iter__(self) -> Iterator[SystemFile]:
-        self.times += 1
-        return super().__iter__()
-
-
-def test_the_files_of_a_trace_are_not_looked_through_for_each_of_them() -> None:
-    """A machine of a thousand CPUs has thousands of files, and each is asked for several times."""
-    whole = made()
-    files = LookedThrough(whole.files)
-    names = [each.path.removeprefix("trace/") for each in files if each.path.startswith("trace/")]
-    files.times = 0
-    contents = [kernel_trace.trace_content(replace(whole, files=files), name) for name in names]
-    assert files.times == 1
-    assert contents == [kernel_trace.trace_content(whole, name) for name in names]

@@ -84,13 +84,6 @@ def test_a_page_tells_what_was_lost_before_it(of: PageLayout) -> None:
     assert len(times(whole + some + counted, of)) == 3
 
 
-@pytest.mark.parametrize("of", LAYOUTS)
-def test_a_page_that_was_cut_off_gives_what_is_left(of: PageLayout) -> None:
-    whole = page(of, entry(of, b"abcd"), entry(of, b"efgh"))
-    assert times(whole[: of.data + 8], of) == [1_001]
-    assert times(whole[: of.data - 1], of) == []
-
-
 def test_a_hundred_thousand_damaged_pages_are_read_without_an_end_beyond_them() -> None:
     chance = random.Random(15)
     small = [PageLayout(of.order, 256, of.commit, of.commit_size, of.data) for of in LAYOUTS]

@@ -89,7 +89,3 @@ def test_functions_are_named_by_the_nearest_address_below() -> None:
     assert [known.name(at) for at in (0xFFFFFFFF810000FF, 0xFFFFFFFF81000100, 0xFFFFFFFFC0000008)] == [
         *(None, "hrtimer_wakeup", "of_module")
     ]
-
-
-def test_a_text_that_is_no_format_has_no_layout() -> None:
-    assert parse_layout("nothing of the kind") is None

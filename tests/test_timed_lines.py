@@ -90,28 +90,12 @@ def test_of_a_maximum_so_far_only_a_new_one_is_late() -> None:
     assert timed_lines.too_long(apart, asked()) is None
 
 
-def test_a_line_whose_time_nobody_knows_refutes_nothing() -> None:
-    assert timed_lines.too_often((lines([130.0], latest=NEVER),), asked(), 0.05) is None
-    assert timed_lines.too_often((lines([130.0]),), asked(), 0.05) is not None
-
-
-def test_the_title_tells_that_lines_before_it_are_gone() -> None:
-    (some,) = xenomai.read(text([5.0, 130.0, 5.0], first_s=1_000)).lines
-    assert (some.start_ns // S).tolist() == [999, 1_000, 1_001]
-    assert verdict(xenomai.read(text([5.0, 130.0, 5.0], first_s=1_000)), asked())[0] is State.UNDECIDED
-
-
 def test_lines_that_are_gone_in_the_middle_make_the_time_uncertain() -> None:
     whole = text([5.0] * 42 + [130.0] + [5.0] * 300, end=False)
     parts = whole.split("RTT|")
     cut = "RTT|".join([*parts[:2], *parts[10:]])
     (some,) = xenomai.read(cut).lines
     assert int(some.latest_ns[0] - some.end_ns[0]) >= 8 * 21 * S
-
-
-def test_two_runs_one_behind_the_other_are_refused() -> None:
-    with pytest.raises(UserError, match="the times of its titles go back"):
-        xenomai.read(text([5.0] * 30, end=False) + text([5.0] * 30))
 
 
 def test_a_run_without_an_exceedance_is_proven_by_its_lines_unless_some_are_gone() -> None:

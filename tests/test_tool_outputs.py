@@ -13,7 +13,7 @@ import pytest
 
 from rtproof import importers
 from rtproof.core.errors import UserError
-from rtproof.importers import latmus, rtai, rtla, xenomai
+from rtproof.importers import latmus, rtla, xenomai
 from rtproof.summary.imported_histogram import ImportedHistogram
 
 ARCHIVE = Path(__file__).parent / "data" / "tool_outputs.zip"
@@ -110,13 +110,6 @@ def test_rt_apps_log_has_every_value(tmp_path: Path) -> None:
     assert any(
         "1 of 200 phases ended after their period, the latest 900 us after" in n for n in read(tmp_path, late).notes
     )
-
-
-def test_rtais_lines_tell_how_many_values_there_were() -> None:
-    found = rtai.read(output("rtai-latency.txt"))
-    assert (found.period_ns, found.duration_ns, found.overruns) == (100_000, 3_000_000_000, 2)
-    bare = rtai.read("".join(output("rtai-latency.txt").splitlines(keepends=True)[7:]))
-    assert (bare.count, bare.duration_ns, bare.max_ns) == (None, None, 53_262)
 
 
 def test_of_timerlats_places_the_last_one_is_taken_and_none_added_up() -> None:
@@ -383,13 +376,6 @@ def test_a_value_that_cyclictest_did_not_print_is_counted_as_left_out(tmp_path: 
     assert [part.period_ns for part in found.parts] == [2_000_000, 2_500_000]
 
 
-def test_of_rteval_the_cpus_are_taken_and_not_the_system_once_more(tmp_path: Path) -> None:
-    found = read(tmp_path, output("rteval.xml"))
-    assert [(part.cpu, part.count) for part in found.parts] == [(0, 3_000), (1, 3_000)]
-    assert (found.priority, found.shortest_period_ns, found.scale_ns) == (95, 100_000, 3_500_000)
-    assert dict(found.facts)["rteval"] == "3.8"
-
-
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -407,18 +393,6 @@ def test_of_rteval_the_cpus_are_taken_and_not_the_system_once_more(tmp_path: Pat
 def test_what_rteval_and_cyclictest_v_did_not_measure_is_refused(text: str, sentence: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=sentence):
         read(tmp_path, text)
-
-
-def test_hwlatdetect_says_how_much_of_the_time_it_looked(tmp_path: Path) -> None:
-    text = output("hwlatdetect.txt")
-    assert any("it looked for 50 % of the time" in note for note in read(tmp_path, text).notes)
-    quiet = text.replace("Max Latency: 173us", "Max Latency: Below threshold")
-    quiet = quiet.replace("exceeding threshold: 2", "exceeding threshold: 0")
-    found = read(tmp_path, quiet)
-    assert (found.max_ns, found.faults) == (None, ())
-    assert any("no time was longer than its threshold of 10 us" in note for note in found.notes)
-    half = text.replace("exceeding threshold: 2", "exceeding threshold: 0")
-    assert read(tmp_path, half).faults == ("its longest time contradicts the number above its threshold",)
 
 
 def test_a_table_of_pairs_is_no_file_of_xenomai(tmp_path: Path) -> None:
