@@ -18,7 +18,7 @@ find_python() {
 			return
 		fi
 	done
-	echo "rtproof needs Python 3.11 or newer; name it with 'make PYTHON=/path/to/python ...'" >&2
+	echo "rtproof needs Python 3.11 or newer; name it with 'make PYTHON=/path/to/python ...' (Debian: apt-get install python3-venv)" >&2
 	exit 2
 }
 
