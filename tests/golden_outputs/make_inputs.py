@@ -7,10 +7,10 @@ It was run once, and what it wrote is stored in inputs/: no test runs it, so tha
 the inputs in silence. It stays to say how they came about, and to make a further one.
 """
 
+import gzip
 import struct
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import chdir
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,85 +18,21 @@ import analyses_by_verdict
 import doubt_cases
 import explain_cases
 import export_cases
-import fake_agent
+import make_planted_inputs
 import numpy as np
 import report_cases
 import run_folders
 import system_records
-import test_coincidence
-import test_in_band
 import trace_dat_cases
 from analysis_records import BEGIN, MS, SECOND, SERIES, block, fact, record
+from store_inputs import SOURCES, WANTED, run_profile, store, store_run
 
 from rtproof.cli.main import main
-from rtproof.record import run_folder
-from rtproof.record.contents import Block, Event, Moment, Record, Series, SeriesTotals
-from rtproof.record.run_folder import RequirementInfo, RunInfo
-from rtproof.record.writing import RecordWriter, SeriesWriter
-
-WANTED = RequirementInfo(limit_ns=500_000, at_most_ns=SECOND, confidence=0.95, gap_ns=SECOND, longest_ns=10 * SECOND)
-
-
-# How a record that the tests build in memory becomes a file.
-
-
-def store(path: Path, made: Record, limits_ns: tuple[int, ...] = ()) -> None:
-    """Write a record with everything that it holds."""
-    with RecordWriter(path) as writer:
-        writer.begin(made.begin)
-        for each in made.facts:
-            writer.fact(each)
-        for system_file in made.files:
-            writer.file(system_file)
-        for series in made.series:
-            writer.series(series)
-        totals = [_store_samples(writer, made, series, limits_ns) for series in made.series]
-        for part in made.slices:
-            writer.summary(part)
-        for conditions in made.conditions.values():
-            writer.conditions(conditions)
-        for counter in made.counters:
-            writer.counter(counter)
-            for time_ns, value in zip(counter.time_ns.tolist(), counter.value.tolist(), strict=True):
-                writer.tick(time_ns, [(counter.id, value)])
-        for event in made.events:
-            writer.event(event)
-        if made.end:
-            writer.end(replace(made.end, totals=tuple(totals) if not made.slices else made.end.totals))
-
-
-def _store_samples(writer: RecordWriter, made: Record, series: Series, limits_ns: tuple[int, ...]) -> SeriesTotals:
-    """With summaries, as the agent writes them, where the samples follow each other without a hole."""
-    blocks = list(made.blocks(series.id))
-    if _is_whole(series, blocks):
-        last = [each for each in made.series if each.thread == series.thread][-1]
-        feed = SeriesWriter(writer, series, limits_ns=limits_ns if series == last else None)
-        for each in blocks:
-            feed.add(each.values, each.gap_position, each.gap_missed)
-        return feed.finish()
-    for each in blocks:
-        writer.samples(each)
-    told = made.end.totals if made.end else ()
-    return next((each for each in told if each.series == series.id), SeriesTotals(series.id, 0, 0, 0))
-
-
-def _is_whole(series: Series, blocks: Sequence[Block]) -> bool:
-    index = 0
-    for each in blocks:
-        if each.first_index != index or (series.external and index):
-            return False
-        index += each.values.size + int(each.gap_missed.sum())
-    return bool(blocks) and not series.external
-
-
-def store_run(folder: Path, made: Record, *wanted: RequirementInfo, note: str = "") -> None:
-    """A run folder whose requirements were fixed before."""
-    folder.mkdir()
-    info: RunInfo = run_folders.INFO
-    fields = {name: getattr(info, name) for name in info.__struct_fields__}
-    run_folder.write_run_info(folder, RunInfo(**{**fields, "requirements": list(wanted), "note": note}))
-    store(folder / run_folder.RECORD_NAME, made, tuple(each.limit_ns for each in wanted))
-
+from rtproof.record.contents import (
+    Event,
+    Moment,
+)
+from rtproof.record.run_folder import RequirementInfo
 
 # The inputs.
 
@@ -124,7 +60,6 @@ def records_of_every_shape(place: Path) -> None:
     store(place / "many-threads.rtrec", report_cases.whole_record(threads=20, count=60), (500_000,))
     store(place / "two-threads-limits.rtrec", export_cases.small_record(), (1_000_000, 50_000))
     store(place / "board.rtrec", replace(system_records.TOLD, series=(SERIES,)))
-    store(place / "in-band.rtrec", test_in_band.beside(), (500_000,))
 
 
 def doubted_run(place: Path) -> None:
@@ -170,7 +105,6 @@ def traced_records(place: Path) -> None:
     busy.softirq(20_000, 3, 150_000).switch(160_000, explain_cases.OTHER, explain_cases.URGENT)
     busy.to_victim(260_000)
     store(place / "explained-urgent-thread.rtrec", explain_cases.traced_run([270_000], busy))
-    store(place / "coincidence.rtrec", test_coincidence.made(), (1 * MS,))
     slept = trace_dat_cases.traced(trace_dat_cases.sleeping((0, 0, 9_000, 0, 90_000, 0)))
     asked = (fact("probe", "foreign"), fact("probe_options", "thread=victim"))
     store(place / "foreign.rtrec", replace(slept, facts=asked, chunk_refs=(), series=()))
@@ -205,21 +139,9 @@ def _summary(folder: Path, day: int, factor: float = 1.0) -> None:
 
 def campaign(place: Path) -> None:
     """A profile of four cells: good, late, refused, dead; and the output of another tool beside them."""
-    from test_cli_campaign import BINS, LATENCY, LIMIT, profile
-
-    with chdir(place):
-        file = profile("good", "late", "refuses", "dies", requirement=LIMIT)
-        file.write_text(file.read_text() + BINS)
-        Path("latency.txt").write_text(LATENCY)
-        agent = str(fake_agent.install(Path(), "does_its_load").absolute())
-        more = ("--set", "colour=red", "--given", "latency.txt", "--duration", "1s", "--priority", "50")
-        assert main(["run", "--profile", file.name, "--agent", agent, "--output", "campaign", *more]) == 2
-        for each in (file, Path("latency.txt"), Path(agent)):
-            each.unlink()
-    for name in ("report.html", "result.json", "table.md"):
-        (place / "campaign" / name).unlink()
-    for page in (place / "campaign" / "cells").glob("*.html"):
-        page.unlink()
+    latency = str(SOURCES / "latency.txt")
+    more = ("--set", "colour=red", "--given", latency, "--priority", "50")
+    run_profile(place, "campaign", "campaign_profile.toml", *more)
 
 
 def damaged_files(place: Path) -> None:
@@ -237,7 +159,14 @@ MAKERS: tuple[Callable[[Path], None], ...] = (
     run_folders_by_verdict,
     records_of_every_shape,
     doubted_run,
+    make_planted_inputs.planted_conditions,
+    make_planted_inputs.planted_loads,
+    make_planted_inputs.planted_ends,
+    make_planted_inputs.planted_article,
     traced_records,
+    make_planted_inputs.causes,
+    make_planted_inputs.coincidence,
+    make_planted_inputs.in_band,
     simulated_runs,
     summaries,
     campaign,
@@ -246,11 +175,14 @@ MAKERS: tuple[Callable[[Path], None], ...] = (
 
 
 def make(place: Path, wanted: Iterable[str] = ()) -> None:
-    """Make all inputs, or those of some functions, in a new folder."""
+    """Make all inputs, or those of some functions, in a new folder. Single records are packed."""
     place.mkdir(parents=True)
     for maker in MAKERS:
         if not set(wanted) or maker.__name__ in set(wanted):
             maker(place)
+    for path in place.glob("*.rtrec"):
+        path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
+        path.unlink()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Inputs of the golden corpus against which something is to be said: doubts, objections and causes; see make_inputs."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import doubt_cases
+import explain_cases
+import numpy as np
+import stage_records
+import system_records
+from analysis_records import MS, SECOND, SERIES, block, fact, file, record
+from store_inputs import WANTED, run_profile, store, store_run
+
+from rtproof.explain.trace_events import BH_OFF, HARDIRQ, IRQS_OFF, NMI
+from rtproof.record.contents import (
+    WHOLE_RUN,
+    Condition,
+    Conditions,
+    Counter,
+    Deviation,
+    EndReason,
+    Event,
+    Int64Array,
+    Moment,
+)
+from rtproof.record.run_folder import RequirementInfo
+
+
+def planted_conditions(place: Path) -> None:
+    """Threads that were moved, changed, traced, stopped and made to wait, on a clock that was slewed."""
+    pair = (SERIES, replace(SERIES, id=1, thread=1, cpu=3))
+    late = [9_000] * 3_000
+    late[1_000] = 50 * MS
+    told: doubt_cases.Changes = {
+        ("link_bytes", Moment.END): "30000",
+        ("link_wakeups", Moment.END): "12",
+        ("link_cpu_ns", Moment.END): "2000000",
+        ("link_cpus", Moment.END): "2",
+        ("link_device", Moment.END): "veth0",
+        ("trace_refused", Moment.ASKED): "tracefs is not mounted",
+    }
+    of_threads = (
+        fact("migrations", 3, Moment.END, 1),
+        fact("tracer", "4711 strace", Moment.START, 0),
+        fact("io_calls", 17, Moment.END, 1),
+        fact("policy", "fifo", Moment.START, 1),
+    )
+    listed = ("50 100 FF 90 0 900000 0-3 urgent\n", "50 100 FF 90 0 1900000 0-3 urgent\n")
+    files = tuple(
+        file("rt-threads", text, moment) for text, moment in zip(listed, (Moment.START, Moment.END), strict=True)
+    )
+    dropped = "series=0 first_index=100 samples=50 from_ns=100000000 to_ns=150000000"
+    events = (
+        Event(1_060 * MS, WHOLE_RUN, "continued", ""),
+        Event(SECOND, 0, "policy_changed", "other"),
+        Event(SECOND, WHOLE_RUN, "dropped", ""),
+        Event(SECOND, 0, "budget", "used all of its CPU for 100 ms"),
+        Event(2 * SECOND, WHOLE_RUN, "samples_dropped", dropped),
+        Event(2 * SECOND, WHOLE_RUN, "kernel", "BUG: scheduling while atomic: swapper/0/0/0x00010000"),
+        Event(
+            2 * SECOND, WHOLE_RUN, "kernel", "clocksource: timekeeping watchdog: Marking clocksource 'tsc' as unstable"
+        ),
+    )
+    counter = Counter(9, False, "clock.raw", "ns", seconds(0, 1, 2), np.array([0, -900_000, -1_800_000], np.int64))
+    made = replace(
+        record([block(late if each.id == 0 else [9_000] * 3_000, series=each) for each in pair], pair),
+        facts=(*doubt_cases.facts(told), *of_threads),
+        files=(
+            *doubt_cases.files({}),
+            *files,
+            file("threads", "PID TID CLS RTPRIO NICE PSR COMM\n50 100 FF 90 - 1 urgent\n"),
+        ),
+        events=events,
+        counters=(counter,),
+        conditions={
+            0: noted(0, CPU=400, POLICY=3, PRIORITY=2),
+            1: noted(1, AFFINITY=2, delay_ns=200 * MS, switches=40),
+        },
+        size=1000,
+    )
+    store_run(place / "doubted-conditions", made, replace_gap(WANTED, MS))
+
+
+def seconds(*numbers: int) -> Int64Array:
+    return np.array(numbers, np.int64) * SECOND
+
+
+def replace_gap(wanted: RequirementInfo, gap_ns: int) -> RequirementInfo:
+    fields = {name: getattr(wanted, name) for name in wanted.__struct_fields__}
+    return RequirementInfo(**{**fields, "gap_ns": gap_ns})
+
+
+def noted(thread: int, **found: int) -> Conditions:
+    """What a thread noted in each of three seconds, and what it saw instead. found: how often, by name."""
+
+    def each(number: int) -> Int64Array:
+        return np.full(3, number, np.int64)
+
+    seen = dict(zip(Condition, ("1", "other", "1", "0-3"), strict=True))
+    deviations = [Deviation(kind, 3 * found[kind.name], text) for kind, text in seen.items() if kind.name in found]
+    wrong = [each(found.get(kind, 0)) for kind in ("POLICY", "PRIORITY", "AFFINITY")]
+    waited = each(found.get("delay_ns", 0)), each(found.get("switches", 0))
+    noted_ones = each(1_000), each(found.get("CPU", 0)), each(10)
+    return Conditions(thread, seconds(1, 2, 3), *noted_ones, wrong[0], wrong[1], wrong[2], *waited, tuple(deviations))
+
+
+def planted_loads(place: Path) -> None:
+    """Loads that died, rested, paused, began late, strayed and did little; in virtual time, one that was not steady."""
+    times = seconds(0, 1, 2, 3)
+    works = {
+        "dead": (0, 0, 0, 0), "late": (0, 0, 90, 180), "paused": (0, 50, 50, 90), "mmap": (0, 40, 80, 120),
+        "slight": (0, 10, 20, 30),
+    }  # fmt: skip
+    counters = tuple(
+        Counter(at, True, f"load.{name}", "MiB", times, np.array(values, np.int64))
+        for at, (name, values) in enumerate(works.items())
+    )
+    told = (
+        fact("loads", "dead, late, paused, mmap, slight, gone"),
+        fact("args", "run --load mmap:mib=64"),
+        fact("load.mmap.parts", 4, Moment.END),
+        fact("load.mmap.idle_parts", 1, Moment.END),
+        fact("load.mmap.lack", "only 16 MiB are free", Moment.START),
+        fact("load.mmap.strays", 2, Moment.END),
+        replace(fact("load.slight.cpu_ms", 0, Moment.DURING), time_ns=0),
+        replace(fact("load.slight.cpu_ms", 1, Moment.END), time_ns=3 * SECOND),
+    )
+    usual = [each for each in doubt_cases.facts({}) if each.key != "loads"]
+    died = (Event(SECOND, WHOLE_RUN, "load_died", "dead: killed by signal 9"),)
+    store(place / "doubted-loads.rtrec", doubt_cases.clean(facts=(*usual, *told), counters=counters, events=died))
+    unsteady = replace(counters[3], value=np.array((0, 40, 80, 200), np.int64))
+    virtual = fact("virtual_time", "QEMU, 1 ns an instruction", Moment.START)
+    turns = (fact("turn_us", 200, Moment.START), fact("soakers", 2, Moment.START))
+    shares = (
+        fact("turn_us", 4, Moment.START),
+        fact("soakers", 2, Moment.START),
+        fact("cpu_shares", "0.667 0.333", Moment.START),
+    )
+    online = (*doubt_cases.files({}), file("/sys/devices/system/cpu/online", "0-1\n"))
+    for name, some in (("long-turns", turns), ("turns", shares)):
+        made = doubt_cases.clean(
+            facts=(*usual, fact("loads", "mmap"), virtual, *some), files=online, counters=(unsteady,)
+        )
+        store(place / f"virtual-{name}.rtrec", made)
+
+
+def planted_ends(place: Path) -> None:
+    """Runs that ended in other ways than asked, and threads without a real-time policy."""
+    whole = doubt_cases.clean()
+    assert whole.end
+    for reason in (EndReason.INTERRUPTED, EndReason.ERROR, EndReason.GUARD, EndReason.LOAD_DIED):
+        end = replace(whole.end, reason=reason, text="a reason")
+        store(place / f"ended-{reason.name.lower().replace('_', '-')}.rtrec", replace(whole, end=end))
+    reached = (Event(2 * SECOND, WHOLE_RUN, "limit", "thread 0 was 612 us late"),)
+    store(place / "ended-at-limit.rtrec", replace(whole, events=reached))
+    plain: doubt_cases.Changes = {("allow_unprivileged", Moment.ASKED): "yes"}
+    plain = {**plain, **{("policy", moment): "other" for moment in (Moment.START, Moment.END)}}
+    nices = tuple(fact("nice", number, Moment.DURING, 0) for number in (0, 5))
+    store(place / "unprivileged.rtrec", replace(whole, facts=(*doubt_cases.facts(plain), *nices)))
+    nice = {("policy", moment): "other" for moment in Moment}
+    store(place / "nice.rtrec", replace(whole, facts=(*doubt_cases.facts(nice), nices[1])))
+    stops = [9_000] * 3_000
+    for at in (500, 1_500, 2_500):
+        stops[at : at + 50] = [(50 - number) * MS for number in range(50)]
+    store(place / "budget-stops.rtrec", doubt_cases.clean((block(stops),)))
+    store(place / "late-start.rtrec", doubt_cases.clean((block([9_000] * 2_997, first_index=3),)))
+    mixed = stage_records.staged({"irq": [5_000] * 1_000, "task": [4_000] * 500 + [9_000] * 400})
+    store(place / "stages-mixed.rtrec", mixed)
+    built = system_records.config("CONFIG_XENOMAI=y\n")
+    store(place / "core-unseen.rtrec", replace(whole, files=(*whole.files, built, *system_records.NO_COKERNEL)))
+    pair = [replace(SERIES, id=at, thread=at, cpu=1) for at in range(2)]
+    crowded = record([block([9_000] * 1_000, series=each) for each in pair], pair, facts=doubt_cases.facts({}))
+    online = file("/sys/devices/system/cpu/online", "0-3\n")
+    store(place / "two-on-one-cpu.rtrec", replace(crowded, files=(*doubt_cases.files({}), online)))
+
+
+def planted_article(place: Path) -> None:
+    """A profile beside an article whose rows contradict themselves."""
+    run_profile(place, "campaign-with-objections", "planted_profile.toml")
+
+
+def coincidence(place: Path) -> None:
+    """Ten activations a second, one of 5 ms in each late second; an interrupt of the same CPU moves there too.
+
+    The thread waited 4 ms for a CPU in these, and 1 ms in any other.
+    """
+    late, count = (3, 9, 14, 22), 30
+    series = replace(SERIES, period_ns=100 * MS, first_due_ns=0, cpu=2)
+    values = np.full(count * 10, 20_000)
+    values[[10 * at + 5 for at in late]] = 5 * MS
+    random = np.random.default_rng(0)
+    rises = {
+        "interrupts.36.cpu2": [900 if at in late else 0 for at in range(count)],
+        "interrupts.LOC.cpu2": random.integers(0, 1_000, count).tolist(),
+        "interrupts.36.cpu1": [900 if at in late else 0 for at in range(count)],
+    }
+    times = seconds(*range(count + 1))
+    counters = [
+        Counter(number, True, name, "things", times, np.cumsum([0, *rise]))
+        for number, (name, rise) in enumerate(rises.items())
+    ]
+    heat = np.array([40_000 + 9_000 * (at - 1 in late) for at in range(count + 1)])
+    counters.append(Counter(9, False, "temperature.0", "m°C", times, heat))
+    waited = np.array([4 * MS if at in late else MS for at in range(count)])
+    nothing = np.zeros(count, np.int64)
+    conditions = Conditions(0, times[1:] + 3 * MS, *(nothing,) * 6, waited, nothing)
+    lines = file(
+        "/proc/interrupts", "   CPU0  CPU1\n 36:  9  0  PCI-MSIX-0000:00:02.0  1-edge  eth7\nLOC:  5  6  Local\n"
+    )
+    made = record([block(values.tolist(), series=series)], (series,), counters=tuple(counters))
+    store(place / "coincidence.rtrec", replace(made, conditions={0: conditions}, files=(lines,)), (MS,))
+
+
+def in_band(place: Path) -> None:
+    """Linux beside Xenomai: its thread alone, and with tasks of the co-kernel and mode switches."""
+    version = (file("/proc/xenomai/version", "3.2.1\n"), system_records.missing("/proc/xenomai", 21))
+    whole = doubt_cases.clean()
+    facts = (*whole.facts, fact("agent_pid", 817, Moment.START))
+    alone = replace(whole, files=(*whole.files, *version), facts=facts)
+    store(place / "in-band.rtrec", alone, (500_000,))
+    head = "CPU  PID    CLASS  TYPE      PRI   TIMEOUT       STAT       NAME\n"
+    threads = f"{head}  2  900    rt     cobalt     98   -             W          sampler\n"
+    tasks = (
+        file("/proc/xenomai/sched/threads", threads),
+        file("/proc/xenomai/sched/stat", system_records.XENOMAI_3.format(3)),
+        file("/proc/xenomai/sched/stat", system_records.XENOMAI_3.format(90), Moment.END),
+    )
+    store(place / "in-band-tasks.rtrec", replace(alone, files=(*alone.files, *tasks)))
+
+
+def causes(place: Path) -> None:
+    """For each cause the events of one late activation that show it."""
+    explain_cases.SYSTEMS.update(
+        irq_disable="preemptirq", irq_enable="preemptirq", nmi_handler="nmi", page_fault_user="exceptions",
+        sched_migrate_task="sched",
+    )  # fmt: skip
+    begun = explain_cases.begun
+    eth0 = begun().hard(-5_000, "irq_vectors/irq_work_entry").hard(200_000, "irq_vectors/irq_work_exit")
+    eth0.hard(201_000, "irq_handler_entry", irq=9, name="eth0").hard(250_000, "irq_handler_exit", irq=9).timer(252_000)
+    other = begun().hard(1_000, "irq_vectors/local_timer_entry")
+    other.hard(2_000, "hrtimer_expire_entry", hrtimer=explain_cases.OTHER_TIMER, function=7)
+    other.hard(152_000, "hrtimer_expire_exit", hrtimer=explain_cases.OTHER_TIMER)
+    other.hard(153_000, "hrtimer_expire_entry", hrtimer=1, function=1).waking(154_000, HARDIRQ)
+    other.hard(155_000, "hrtimer_expire_exit", hrtimer=1).hard(187_000, "irq_vectors/local_timer_exit")
+    moved = begun(0, task=0).timer(1_000, depth=1)
+    moved.add(50_000, "sched_migrate_task", IRQS_OFF, pid=explain_cases.VICTIM, orig_cpu=0, dest_cpu=1)
+    there = explain_cases.Cpu(1, explain_cases.HOG).add(-9_000, "hrtimer_start").switch(-5_000, explain_cases.OTHER)
+    blocked = begun().timer(1_000).to_victim(7_000).switch(50_000, explain_cases.HOG, state=2)
+    fault = (
+        begun()
+        .timer(1_000)
+        .to_victim(7_000)
+        .add(9_000, "sys_exit")
+        .add(12_000, "page_fault_user")
+        .add(62_000, "sys_exit")
+    )
+    nmi = begun().hard(150_000, "nmi_handler", NMI, handler=5, delta_ns=90_000).timer(200_000)
+    off = begun().add(-10_000, "irq_disable").add(200_000, "irq_enable").timer(300_000)
+    busy = explain_cases.Cpu(0, explain_cases.HOG).timer(-400_000).to_victim(-390_000).add(50_000, "hrtimer_start")
+    cases: dict[str, tuple[int, tuple[explain_cases.Cpu, ...]]] = {
+        "late-timer": (310_000, (begun().add(100_000, "hrtimer_start").timer(300_000).to_victim(308_000),)),
+        "hardirq": (265_000, (eth0.to_victim(260_000),)),
+        "other-timers": (190_000, (other.to_victim(189_000),)),
+        "preemptoff": (320_000, (begun().timer(1_000, 1).to_victim(315_000),)),
+        "softirqs-off": (320_000, (begun().timer(1_000, 0, BH_OFF).to_victim(315_000),)),
+        "no-preemption-point": (320_000, (begun().timer(1_000).to_victim(315_000),)),
+        "throttled": (505_000, (begun().timer(1_000).switch(101_000, explain_cases.OTHER).to_victim(501_000),)),
+        "idle-exit": (310_000, (begun(task=0).timer(300_000, depth=1).to_victim(308_000),)),
+        "migration": (95_000, (moved, there.switch(60_000, 0).to_victim(90_000))),
+        "blocked": (110_000, (blocked.waking(90_000).to_victim(105_000),)),
+        "page-fault": (80_000, (fault.switch(90_000, explain_cases.HOG, state=1),)),
+        "nmi": (210_000, (nmi.to_victim(206_000),)),
+        "irqoff": (310_000, (off.to_victim(308_000),)),
+        "own-previous": (60_000, (busy.switch(100_000, explain_cases.HOG, state=1),)),
+    }
+    for name, (latency_ns, cpus) in cases.items():
+        made = explain_cases.traced_run([latency_ns], *cpus)
+        plain = replace(made.begin, kernel_version="#1 SMP")
+        without_rt = name in ("softirqs-off", "no-preemption-point")
+        store(place / f"cause-{name}.rtrec", replace(made, begin=plain) if without_rt else made)

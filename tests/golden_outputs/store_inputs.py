@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a record that the tests build in memory becomes an input of the golden corpus: a file or a run folder."""
+
+from collections.abc import Sequence
+from contextlib import chdir
+from dataclasses import replace
+from pathlib import Path
+
+import fake_agent
+import run_folders
+from analysis_records import SECOND
+
+from rtproof.cli.main import main
+from rtproof.record import run_folder
+from rtproof.record.contents import (
+    Block,
+    Record,
+    Series,
+    SeriesTotals,
+)
+from rtproof.record.run_folder import RequirementInfo, RunInfo
+from rtproof.record.writing import RecordWriter, SeriesWriter
+
+SOURCES = Path(__file__).parent / "sources"
+WANTED = RequirementInfo(limit_ns=500_000, at_most_ns=SECOND, confidence=0.95, gap_ns=SECOND, longest_ns=10 * SECOND)
+
+
+def store(path: Path, made: Record, limits_ns: tuple[int, ...] = ()) -> None:
+    """Write a record with everything that it holds."""
+    with RecordWriter(path) as writer:
+        writer.begin(made.begin)
+        for each in made.facts:
+            writer.fact(each)
+        for system_file in made.files:
+            writer.file(system_file)
+        for series in made.series:
+            writer.series(series)
+        totals = [_store_samples(writer, made, series, limits_ns) for series in made.series]
+        for part in made.slices:
+            writer.summary(part)
+        for conditions in made.conditions.values():
+            writer.conditions(conditions)
+        for counter in made.counters:
+            writer.counter(counter)
+            for time_ns, value in zip(counter.time_ns.tolist(), counter.value.tolist(), strict=True):
+                writer.tick(time_ns, [(counter.id, value)])
+        for event in made.events:
+            writer.event(event)
+        if made.end:
+            writer.end(replace(made.end, totals=tuple(totals) if not made.slices else made.end.totals))
+
+
+def _store_samples(writer: RecordWriter, made: Record, series: Series, limits_ns: tuple[int, ...]) -> SeriesTotals:
+    """With summaries, as the agent writes them, where the samples follow each other without a hole."""
+    blocks = list(made.blocks(series.id))
+    if _is_whole(series, blocks):
+        last = [each for each in made.series if each.thread == series.thread][-1]
+        feed = SeriesWriter(writer, series, limits_ns=limits_ns if series == last else None)
+        for each in blocks:
+            feed.add(each.values, each.gap_position, each.gap_missed)
+        return feed.finish()
+    for each in blocks:
+        writer.samples(each)
+    told = made.end.totals if made.end else ()
+    return next((each for each in told if each.series == series.id), SeriesTotals(series.id, 0, 0, 0))
+
+
+def _is_whole(series: Series, blocks: Sequence[Block]) -> bool:
+    index = 0
+    for each in blocks:
+        if each.first_index != index or (series.external and index):
+            return False
+        index += each.values.size + int(each.gap_missed.sum())
+    return bool(blocks) and not series.external
+
+
+def store_run(folder: Path, made: Record, *wanted: RequirementInfo, note: str = "") -> None:
+    """A run folder whose requirements were fixed before."""
+    folder.mkdir()
+    info: RunInfo = run_folders.INFO
+    fields = {name: getattr(info, name) for name in info.__struct_fields__}
+    run_folder.write_run_info(folder, RunInfo(**{**fields, "requirements": list(wanted), "note": note}))
+    store(folder / run_folder.RECORD_NAME, made, tuple(each.limit_ns for each in wanted))
+
+
+def without_pages(folder: Path) -> None:
+    for each in (
+        *folder.glob("report.html"),
+        folder / "result.json",
+        folder / "table.md",
+        *folder.glob("cells/*.html"),
+    ):
+        each.unlink()
+
+
+def run_profile(place: Path, folder: str, profile: str, *more: str) -> None:
+    """Measure the cells of a profile for a second each, with an agent that behaves as the name of its load says."""
+    agent = fake_agent.install(place, "does_its_load").absolute()
+    with chdir(place):
+        words = ("--agent", str(agent), "--output", folder, "--duration", "1s", *more)
+        assert main(["run", "--profile", str(SOURCES / profile), *words]) in (0, 2)
+    agent.unlink()
+    without_pages(place / folder)
