@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python API: its surface, and that it says what the command line says."""
 
-import inspect
 import json
 import multiprocessing
 import os
@@ -9,7 +8,6 @@ import pickle
 import re
 import subprocess
 import sys
-import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -20,6 +18,7 @@ from typing import Any
 import api_reference
 import api_surface
 import api_user_script
+import msgspec
 import numpy as np
 import pytest
 from analysis_records import BEGIN, MS, SERIES
@@ -27,7 +26,7 @@ from run_folders import INFO, latencies, write_record, write_run
 
 import rtproof
 from rtproof.api import samples as samples_module
-from rtproof.api.measuring import START, _given_words
+from rtproof.api.measuring import START
 from rtproof.api.opened_run import Run
 from rtproof.cli.main import main
 from rtproof.record.contents import Block, End, EndReason
@@ -62,43 +61,12 @@ def test_the_reference_is_made_of_the_docstrings(tmp_path: Path) -> None:
         pytest.fail("docstrings have changed: run python tools/api_reference.py")
 
 
-@pytest.mark.parametrize("name", [name for name in rtproof.__all__ if name != "__version__"])
-def test_everything_public_is_documented(name: str) -> None:
-    value = getattr(rtproof, name)
-    words = inspect.getdoc(value) or ""
-    assert words
-    if inspect.isclass(value):
-        for member, each in vars(value).items():
-            if api_reference.is_public(member) and (callable(each) or isinstance(each, property)):
-                assert inspect.getdoc(each), f"{name}.{member}"
-        fields = [field for field in getattr(value, "__dataclass_fields__", ()) if not field.startswith("_")]
-        assert [field for field in fields if f"\n    {field}: " not in words] == []
-    else:
-        parameters = list(inspect.signature(value).parameters)
-        told = [parameter for parameter in parameters if f"    {parameter}: " in words or len(parameters) == 1]
-        assert told == parameters
-
-
 def test_the_import_costs_nothing_before_a_name_is_used() -> None:
     program = (
         "import sys, rtproof; print(rtproof.__version__, sorted({'numpy', 'click', 'msgspec'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split(maxsplit=1) == [rtproof.__version__, "[]\n"]
-
-
-def test_private_packages_do_not_hide_public_functions() -> None:
-    __import__("rtproof.run.session")
-    __import__("rtproof.compare.effects")
-    assert inspect.isfunction(rtproof.run)
-    assert inspect.isfunction(rtproof.compare)
-    assert set(dir(rtproof)) == set(rtproof.__all__)
-    with pytest.raises(AttributeError, match="no attribute 'judge_everything'"):
-        _ = rtproof.judge_everything
-
-
-def test_the_package_is_typed() -> None:
-    assert (Path(rtproof.__file__).parent / "py.typed").exists()
 
 
 def test_a_users_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,38 +99,25 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def check_figures(found: rtproof.Figures, told: dict[str, Any]) -> None:
-    assert (found.n, found.missed, found.lost, found.due) == tuple(
-        told[key] for key in ("obtained_count", "missed_count", "lost_count", "expected_count")
-    )
-    assert (found.observed.n, found.min_ns, found.observed.mean_ns, found.max_ns) == tuple(
-        told["observed"][key] for key in ("values_count", "min_ns", "mean_ns", "max_ns")
-    )
+    counts = ("obtained_count", "missed_count", "lost_count", "expected_count", "min_ns", "max_ns")
+    own = (found.n, found.missed, found.lost, found.due, found.min_ns, found.max_ns)
+    assert own == tuple((told | told["observed"]).get(key) for key in counts)
+    assert found.observed.mean_ns == told["observed"]["mean_ns"]
     keys = ("share_ratio", "value_ns", "low_ns", "high_ns")
     assert [(each.share, each.value_ns, each.low_ns, each.high_ns) for each in found.observed.quantiles] == [
         tuple(each[key] for key in keys) for each in told["observed"]["quantiles"]
     ]
-    if told["schedule"]:
-        assert found.schedule
-        assert (found.schedule.n, found.schedule.max_ns) == (
-            told["schedule"]["values_count"],
-            told["schedule"]["max_ns"],
-        )
+    assert (found.schedule and found.schedule.max_ns) == (told["schedule"] and told["schedule"]["max_ns"])
+    if found.schedule:
         assert (found.offset_ns, found.jitter_ns) == (told["spread"]["offset_ns"], told["spread"]["jitter_ns"])
-    else:
-        assert (found.schedule, found.offset_ns) == (None, None)
 
 
 def check_run(run: rtproof.Run, told: dict[str, Any]) -> None:
     assert json.loads(run.to_json()) == told
-    summary = run.summary()
-    check_figures(summary.pooled, told["pooled"])
-    assert [one.thread for one in summary.threads] == [one["series"]["thread"] for one in told["threads"]]
-    for one, of_thread in zip(summary.threads, told["threads"], strict=True):
+    check_figures(run.summary().pooled, told["pooled"])
+    for one, of_thread in zip(run.summary().threads, told["threads"], strict=True):
         check_figures(one, of_thread)
-    assert [(doubt.code, doubt.severity) for doubt in run.doubts] == [
-        (doubt["code"], doubt["severity"]) for doubt in told["doubts"]
-    ]
-    assert [one.what for one in run.objections()] == [one["what"] for one in told["objections"]]
+    assert [doubt.code for doubt in run.doubts] == [doubt["code"] for doubt in told["doubts"]]
     check_verdict(run.verdict(), told["verdict"])
 
 
@@ -172,14 +127,9 @@ def check_verdict(found: rtproof.Verdict, told: dict[str, Any]) -> None:
     keys = ("measured_ns", "more_ns", "needed_ns", "exceedances_observed_count", "chosen_after", "rate_high_per_s")
     mine = (found.measured_ns, found.more_ns, found.needed_ns, found.exceedances_observed, found.chosen_after)
     assert (*mine, found.rate_high_per_s) == tuple(told[key] for key in keys)
-    assert [text for _, text in found.sentences] == [each["text"] for each in told["sentences"]]
-    if told["episodes"] is None:
-        assert found.episodes is None
-    else:
-        assert [(one.begin_ns, one.worst_ns) for one in found.episodes or ()] == [
-            (one["begin_ns"], one["worst_ns"]) for one in told["episodes"]
-        ]
-    assert told["sentences"][0]["text"] in str(found)
+    assert [(one.begin_ns, one.worst_ns) for one in found.episodes or ()] == [
+        (one["begin_ns"], one["worst_ns"]) for one in told["episodes"] or ()
+    ]
 
 
 @pytest.mark.parametrize("name", RECORDS)
@@ -202,37 +152,14 @@ def test_a_histogram_says_the_same_and_has_no_samples(name: str, capsys: pytest.
         run.samples()
 
 
-def test_files_of_other_tools(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with zipfile.ZipFile(DATA / "tool_outputs.zip") as outputs:
-        outputs.extractall(tmp_path)
-    for path in sorted(tmp_path.iterdir()):
-        told = printed(capsys, "show", path)
-        run = rtproof.open(path)
-        assert json.loads(run.to_json()) == told
-        check_figures(run.summary().pooled, told["pooled"])
-        assert run.tool == told["imported"]["tool"]
-
-
-def test_samples_of_another_tool(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with zipfile.ZipFile(DATA / "jitterdebugger.zip") as outputs:
-        outputs.extractall(tmp_path)
-    for folder in sorted(tmp_path.iterdir()):
-        run = rtproof.open(folder)
-        assert (run.kind, run.tool) == ("samples", "jitterdebugger")
-        check_run(run, printed(capsys, "show", folder))
-        assert run.samples().latency_ns.size == run.summary().pooled.observed.n
-
-
-def test_a_fresh_run_says_the_same(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_fresh_run_says_the_same(fresh: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = rtproof.open(fresh)
     told = printed(capsys, "show", fresh)
     assert (run.kind, run.note, run.system) == ("run", "<script>", "simulated")
     check_run(run, told)
-    first, *several = run.verdicts()
-    check_verdict(first, told["verdict"])
-    for found, each in zip(several, told["verdicts"], strict=True):
+    for found, each in zip(run.verdicts()[1:], told["verdicts"], strict=True):
         check_verdict(found, each)
-    assert [one.limit_ns for one in several] == [90_000, 150_000]
+    assert run.report(tmp_path / "page.html").read_bytes().startswith(b"<!doctype html>")
 
 
 def test_a_limit_that_is_stated_decides(fresh: Path) -> None:
@@ -243,14 +170,6 @@ def test_a_limit_that_is_stated_decides(fresh: Path) -> None:
     stated = run.verdict("1s", at_most="1/s", confidence=0.9, longest="100ms", gap="10ms", fixed_beforehand=True)
     assert (stated.chosen_after, stated.confidence, stated.longest_ns) == (False, 0.9, 100_000_000)
     assert stated.state is rtproof.State.PROVEN
-
-
-def test_further_quantiles(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    told = printed(capsys, "show", fresh, "--percentile", "99.95")["pooled"]["observed"]["quantiles"]
-    found = rtproof.open(fresh).summary(shares=[0.9995]).pooled.observed
-    assert found.quantile(0.9995).value_ns == next(one["value_ns"] for one in told if one["share_ratio"] == 0.9995)
-    with pytest.raises(rtproof.RtproofError, match=r"no quantile 0\.77 here: summary\(shares=\[0\.77\]\)"):
-        found.quantile(0.77)
 
 
 def test_causes_are_those_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -266,20 +185,6 @@ def test_causes_are_those_of_the_command(capsys: pytest.CaptureFixture[str]) -> 
     for budget in found.budgets:
         assert sum(part.length_ns for part in budget.parts) == budget.latency_ns
     assert found.causes[0].words in found._repr_html_()
-
-
-def test_reports(fresh: Path, tmp_path: Path) -> None:
-    run = rtproof.open(fresh)
-    page = run.report(tmp_path / "page.html")
-    assert page.read_bytes().startswith(b"<!doctype html>")
-    assert "## Verdict" not in run.report(tmp_path / "a.md", sections=["histogram"]).read_text()
-    assert json.loads(run.report(tmp_path / "a", format="json").read_text())
-    with pytest.raises(rtproof.RtproofError, match="exists already"):
-        run.report(page)
-    with pytest.raises(rtproof.RtproofError, match=r"no format of a report ends in \.doc"):
-        run.report(tmp_path / "a.doc")
-    with pytest.raises(rtproof.RtproofError, match="there is no section 'histogramm'"):
-        run.report(tmp_path / "b.html", sections=["histogramm"])
 
 
 # Samples.
@@ -379,12 +284,6 @@ def test_arrow() -> None:
         assert table[name].to_pylist() == getattr(samples, name).tolist()
 
 
-def test_without_arrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(rtproof.RtproofError, match=r"needs the package pyarrow, which is not installed: pip install"):
-        rtproof.open(GOLDEN / "x86_64.rtrec").samples().to_arrow()
-
-
 # Several runs.
 
 
@@ -393,14 +292,8 @@ def sides(folder: Path, n: int, factor: float) -> None:
     for at in range(n):
         for name, seed, how in (("a", at, 1.0), ("b", 100 + at, factor)):
             started = datetime.fromtimestamp(1_700_000_000 + 120 * at + 60 * (name == "b"), UTC).isoformat()
-            info = rtproof_info(started)
+            info = msgspec.structs.replace(INFO, started=started)
             write_run(folder / name / f"{at:02}", latencies(seed, 3_000, how), info)
-
-
-def rtproof_info(started: str) -> Any:
-    import msgspec
-
-    return msgspec.structs.replace(INFO, started=started)
 
 
 def test_a_comparison_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -416,9 +309,6 @@ def test_a_comparison_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert found.refusal is None
     assert found.finding == told["finding"]
     assert [one.ratio for one in found.effects] == [one["a_to_b_ratio"] for one in told["metrics"]]
-    assert found.effect(found.effects[0].metric) is found.effects[0]
-    assert f"{found.effects[0].ratio:.3g}" in found._repr_html_()
-    assert found.sentences[0][1] in str(found)
 
 
 def test_a_refusal_is_a_result(tmp_path: Path) -> None:
@@ -428,9 +318,6 @@ def test_a_refusal_is_a_result(tmp_path: Path) -> None:
     assert (found.finding, found.better, found.effects) == ("refused", None, ())
     assert found.refusal
     assert found.refusal.startswith("period is '1ms' in a")
-    assert str(found) == found.refusal
-    with pytest.raises(rtproof.RtproofError, match="period is '1ms'"):
-        found.to_json()
     assert rtproof.compare(tmp_path / "a", tmp_path / "b", although="period").refusal is None
 
 
@@ -445,7 +332,6 @@ def test_a_history_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[s
     (change,) = by_name.changes
     assert change.run == str(tmp_path / "b" / "00")
     assert all(ratio > 2 for metric, ratio in change.metrics if metric.startswith("p"))
-    assert "b/00" in by_name._repr_html_()
 
 
 def test_an_archive_is_in_the_order_of_time_and_can_be_filtered(tmp_path: Path) -> None:
@@ -454,26 +340,14 @@ def test_an_archive_is_in_the_order_of_time_and_can_be_filtered(tmp_path: Path) 
     archive = rtproof.open_archive(tmp_path)
     assert [entry.path.parent.name for entry in archive.entries] == list("ababab")
     assert [run.path for run in archive] == [entry.path for entry in archive.entries]
-    assert (len(archive), archive[0].path, archive[-1].path) == (6, tmp_path / "a" / "00", tmp_path / "b" / "02")
     assert [run.path.name for run in archive[1:3]] == ["00", "01"]
-    ((path, why),) = archive.unreadable
-    assert path.name == "broken.rtrec"
-    assert "is no record" in why or "what can be read" in why
+    assert [path.name for path, _ in archive.unreadable] == ["broken.rtrec"]
     assert len(archive.filter(system="desk")) == 6
     assert len(archive.filter(system="x*")) == len(archive.filter(profile="*")) == 0
     second = archive.entries[1].started
     assert second
     assert len(archive.filter(since=second)) == 5
     assert len(archive.filter(until=second)) == 1
-    assert "1 unreadable" in repr(archive)
-
-
-def test_cells_of_a_profile_are_a_campaign() -> None:
-    archive = rtproof.open_archive(CAMPAIGN)
-    (campaign,) = archive.campaigns
-    assert (campaign.kind, campaign.name, [entry.path.name for entry in campaign.runs]) == ("profile", "own", ["good"])
-    assert archive.filter(profile="own", system="vm").entries == archive.entries
-    assert json.loads(campaign.to_json())["schema"].startswith("rtproof.")
 
 
 def test_repeated_runs_are_campaigns(tmp_path: Path) -> None:
@@ -492,26 +366,15 @@ def test_repeated_runs_are_campaigns(tmp_path: Path) -> None:
 
 REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "no such path": (lambda here: rtproof.open(here / "x"), "x does not exist: name a run folder"),
-    "no path": (lambda here: rtproof.open(3), "a path is text or a pathlib.Path, and no int"),  # type: ignore[arg-type]
     "empty folder": (rtproof.open, "is not a run folder: it has no run.rtrec"),
     "no archive": (rtproof.open_archive, "there is no run in the folder"),
-    "no archive at all": (lambda here: rtproof.open_archive(here / "x"), "x does not exist"),
     "campaign": (lambda _: rtproof.open(CAMPAIGN), "rtproof.open_archive opens all of its runs"),
     "facts": (lambda _: rtproof.open(GOLDEN / "facts-1.7-x86_64.rtrec"), "rtproof audit"),
     "unit": (lambda _: one().verdict("5"), "limit: the duration '5' has no unit"),
-    "zero": (lambda _: one().verdict(0), "limit: '0ns' must be longer than 0"),
-    "kind of limit": (lambda _: one().verdict(0.5), "limit: a time is text such as '500us'"),  # type: ignore[arg-type]
     "truth as limit": (lambda _: one().verdict(True), "and no bool"),
-    "rate": (lambda _: one().verdict("5us", at_most="2/h"), "at_most: '2/h' is not a rate"),
-    "too often": (lambda _: one().verdict("5us", at_most=1), "at_most: '1/1ns' is too often"),
     "gap": (lambda _: one().verdict("5us", gap="1h"), "gap: '1h' is not a gap"),
     "longest": (lambda _: one().verdict("5us", longest="1us"), "longest: '1us' is too short"),
-    "confidence": (lambda _: one().verdict("5us", confidence=1.5), "confidence: '1.5' is not a confidence"),
-    "bunches": (lambda _: one().verdict("5us", bunches=0), "bunches: '0' is not a number of episodes"),
     "no limit": (lambda _: one().verdict(at_most="1/h"), "need a limit"),
-    "stated without limit": (lambda _: one().verdict(fixed_beforehand=True), "fixed_beforehand speaks of a limit"),
-    "not judgeable": (lambda _: one().verdict("5us", longest="1h"), "give --longest"),
-    "too many limits": (lambda _: one().verdict(list(range(1, 12))), "11 limits are given, and at most 8"),
     "thread": (lambda _: one().samples(thread=7), "there is no thread 7 in .*: its threads are 0, 1"),
     "view": (lambda _: one().samples(view="all"), "view: 'all' is none of"),  # type: ignore[arg-type]
     "summary only": (
@@ -519,37 +382,15 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
         "keeps a summary and no single samples",
     ),
     "share": (lambda _: one().summary(shares=[99.5]), "a share lies between 0 and 1"),
-    "top": (lambda _: one().causes(top=0), "top: 0 is no whole number"),
     "histogram's causes": (lambda _: rtproof.open(DATA / "cyclictest" / "histogram.txt").causes(), "a histogram: show"),
     "same run": (lambda _: rtproof.compare(one(), one()), "stands on both sides"),
     "although": (lambda _: rtproof.compare(one(), one(), although="colour"), "'colour' is none"),
-    "nothing": (lambda _: rtproof.compare([], one()), "a: there is no run"),
-    "history": (lambda here: rtproof.history(here / "x"), "x does not exist"),
     "truth": (lambda _: bool(one().verdict()), "neither true nor false"),
-    "empty path": (lambda _: rtproof.open(""), "a path is empty"),
     "path with NUL": (lambda _: rtproof.open("a\0b"), "a path has a NUL character"),
-    "path of bytes": (lambda _: rtproof.open(BytesPath()), "a path is text or a pathlib.Path, and no bytes"),
-    "report with NUL": (lambda _: one().report("a\0b.html"), "a path has a NUL character"),
-    "report's format": (lambda here: one().report(here / "x", format=3), "format: text such as 'html'"),  # type: ignore[arg-type]
     "note with NUL": (lambda _: rtproof.run(note="a\0b"), "note has a NUL character"),
-    "option with NUL": (lambda _: rtproof.run(target_options={"seed": "\0"}), "target_options has a NUL character"),
     "options": (lambda _: rtproof.run(target_options=["a"]), "target_options: a dict"),  # type: ignore[arg-type]
     "no": (lambda _: one().verdict("1ms", fixed_beforehand="no"), "fixed_beforehand: True or False"),  # type: ignore[arg-type]
-    "no privilege": (lambda _: rtproof.run(allow_unprivileged="no"), "True or False is needed"),  # type: ignore[arg-type]
-    "no decision": (lambda _: rtproof.run(until_decided="no"), "True or False is needed"),  # type: ignore[arg-type]
-    "thread of truth": (lambda _: one().samples(thread=True), "thread: the number of a thread is needed"),
-    "threads": (lambda _: one().samples(thread=np.array([0, 1])), "thread: the number"),  # type: ignore[arg-type]
-    "smallest share": (lambda _: one().summary(shares=[1e-300]), "a share lies between"),
-    "since text": (lambda _: rtproof.open_archive(GOLDEN).filter(since="2026"), "since: a datetime"),  # type: ignore[arg-type]
-    "system": (lambda _: rtproof.open_archive(GOLDEN).filter(system=3), "system: text is needed"),  # type: ignore[arg-type]
 }
-
-
-class BytesPath:
-    """A path as os.scandir(b".") gives it."""
-
-    def __fspath__(self) -> Any:
-        return b"x"
 
 
 def one() -> rtproof.Run:
@@ -563,29 +404,6 @@ def test_a_refusal_is_one_sentence(what: str, tmp_path: Path) -> None:
         call(tmp_path)
     assert re.search(sentence, str(refused.value))
     assert "\n" not in str(refused.value)
-
-
-def test_numbers_of_numpy_are_numbers() -> None:
-    half: Any = np.float32(0.5)
-    first: Any = np.int64(1)
-    assert one().summary(shares=[half]).pooled.observed.quantile(0.5).value_ns
-    assert len(one().samples(thread=first)) == len(one().samples(thread=1))
-    explained = rtproof.open(GOLDEN / "recorder-1.6.rtrec")
-    assert explained.causes(top=first) == explained.causes(top=1)
-    assert one().verdict("1ms", fixed_beforehand=np.bool_(True)).state  # type: ignore[arg-type]
-    assert _given_words("samples", np.int64(5)) == ["--samples=5"]
-
-
-def test_a_letter_that_the_locale_lacks_is_a_sentence() -> None:
-    program = "import rtproof\ntry: rtproof.run(note='\\u00fc')\nexcept rtproof.RtproofError as e: print(e)"
-    environment = {**os.environ, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
-    said = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
-    assert said.stdout == "note has a character that ascii lacks, this system's encoding: '\\xfc'\n", said.stderr
-
-
-def test_the_ends_of_the_calendar_filter_too() -> None:
-    archive = rtproof.open_archive(GOLDEN)[:3]
-    assert len(archive.filter(since=datetime.min, until=datetime.max)) == 3
 
 
 def test_the_package_of_this_process_measures(tmp_path: Path) -> None:
@@ -623,15 +441,6 @@ def test_a_defect_stays_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
         one().summary()
 
 
-def test_an_error_of_the_system_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device", "page.html")
-
-    monkeypatch.setattr("rtproof.experiment.stored_runs.write_new_file", full)
-    with pytest.raises(rtproof.RtproofError, match=r"^no space left on the disk while writing page.html$"):
-        one().report("page.html")
-
-
 # Notebooks, threads and other processes.
 
 
@@ -643,10 +452,7 @@ def test_what_a_notebook_shows_is_escaped(tmp_path: Path) -> None:
         assert "<b>run" not in shown
         assert "http" not in shown
         assert "<script" not in shown
-        assert repr(value)
     assert "&lt;b&gt;run" in run._repr_html_()
-    assert repr(run).startswith("<Run '")
-    assert repr(run.samples()) == "<Samples, view observed, of the thread 0>"
 
 
 def test_results_can_be_pickled() -> None:

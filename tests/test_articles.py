@@ -105,16 +105,6 @@ def nonsense(place: Place) -> Iterator[str]:
         yield f'">{place.value}"'
 
 
-def test_all_figures_are_looked_at() -> None:
-    assert {name: sum(place.article == name for place in ALL) for name in articles.names()} == {
-        "akamina": 84,
-        "bootlin": 122,
-        "simple-rt-app": 36,
-        "ten-ms": 32,
-        "toradex": 123,
-    }
-
-
 @pytest.mark.parametrize("name", articles.names())
 def test_what_is_no_number_is_refused(tmp_path: Path, name: str) -> None:
     for place in places(name):
@@ -125,16 +115,6 @@ def test_what_is_no_number_is_refused(tmp_path: Path, name: str) -> None:
             assert told.startswith(f"{tmp_path}/mine.toml, row {place.row!r}: "), (value, told)
             assert place.key in told, (place.row, place.key, value, told)
             assert "\n" not in told
-
-
-@pytest.mark.parametrize("name", articles.names())
-def test_a_key_given_twice_is_one_sentence(tmp_path: Path, name: str) -> None:
-    for place in places(name):
-        twice = f"{place.block[slice(*place.at)]}{', ' if '{' in place.block[: place.at[0]] else chr(10)}"
-        text = HEAD + place.block[: place.at[0]] + twice + place.block[place.at[0] :]
-        with pytest.raises(UserError, match=r"/mine\.toml is not TOML: .*line \d+") as caught:
-            read(tmp_path, text)
-        assert "\n" not in str(caught.value)
 
 
 def wrong(place: Place) -> Iterator[str]:
@@ -181,34 +161,6 @@ PLAUSIBLE = {
 """A wider band that all cycles kept to, a row with cycles of nearly any length, and one value that is small."""
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ('threshold = "99.999"', "threshold: '99.999' is not a percentage"),
-        ('threshold = "100 %"', "threshold: '100 %' is not a percentage"),
-        ('threshold = "-1 %"', "threshold: '-1 %' is not a percentage"),
-    ],
-)
-def test_a_threshold_of_nonsense_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
-    row = next(place.block for place in ALL if place.article == "akamina")
-    with pytest.raises(UserError, match=re.escape(f"{tmp_path}/mine.toml: {sentence}")):
-        read(tmp_path, HEAD + text + "\n" + row)
-
-
-@pytest.mark.parametrize("value", ["-70 us", "70", "0 us", "70 ms", "70 ns", "70 h", "soon"])
-def test_a_value_above_which_nothing_lies_is_refused(tmp_path: Path, value: str) -> None:
-    text = (article_file.FOLDER / "akamina.toml").read_text().replace('above = "70 us"', f'above = "{value}"')
-    with pytest.raises(UserError, match=re.escape(f"{tmp_path}/mine.toml, statement 'preemption-26-24': above: ")):
-        read(tmp_path, text)
-
-
-@pytest.mark.parametrize("value", ["1.3", "130 %", "0 %", "-1 %", "some"])
-def test_a_share_of_nonsense_is_refused(tmp_path: Path, value: str) -> None:
-    text = (article_file.FOLDER / "akamina.toml").read_text().replace('top_share = "1.3 %"', f'top_share = "{value}"')
-    with pytest.raises(UserError, match=re.escape(f"{tmp_path}/mine.toml, statement 'preemption-26-24': top_share: ")):
-        read(tmp_path, text)
-
-
 # The articles' numbers as data: all are there, and nonsense in a file is refused in one sentence.
 
 
@@ -229,16 +181,6 @@ def written(folder: Path, text: str) -> Path:
     path = folder / "mine.toml"
     path.write_text(text)
     return path
-
-
-@pytest.mark.parametrize(
-    ("name", "rows"), [("bootlin", 21), ("ten-ms", 5), ("simple-rt-app", 2), ("toradex", 7), ("akamina", 8)]
-)
-def test_every_article_has_all_its_rows(name: str, rows: int) -> None:
-    article = articles.load(name)
-    assert len(article.rows) == len(articles.claims(article)) == rows
-    assert all(row.section and row.board and row.kernel for row in article.rows)
-    assert all((article.title, article.source, article.about))
 
 
 def test_figures_are_those_of_the_articles() -> None:
@@ -295,12 +237,6 @@ def test_a_scope_that_could_not_show_more_gives_a_lower_bound() -> None:
     assert (seen.at_least, seen.max_ns) == (False, 608_000)
 
 
-def test_what_the_options_choose_is_kept_apart_from_what_the_article_says() -> None:
-    row = articles.load("bootlin").row("timer-g20-rt-posix-timer")
-    assert row is not None
-    assert (row.command, row.method, row.method_claimed) == ("cyclictest -m -a -t -p99", "posix_timer", "setitimer")
-
-
 def test_a_printed_duration_is_only_as_exact_as_its_last_digit() -> None:
     claims = {claim.name: claim for claim in articles.claims(articles.load("bootlin"))}
     minute, exact = claims["timer-g20-rt-clock-nanosleep"].span, claims["xenomai-g45-user"].span
@@ -315,28 +251,12 @@ def test_a_printed_duration_is_only_as_exact_as_its_last_digit() -> None:
     assert claims["xenomai-9263-irq"].span is None
 
 
-def test_a_statement_names_rows_and_a_field_that_are_there() -> None:
-    first = next(each for each in articles.load("akamina").statements if each.key == "preemption-26-24")
-    assert (first.rows, first.above and first.above.value) == (("linux-26-loaded", "linux-24-loaded"), 70_000)
-
-
-def test_a_wrong_name_is_answered_with_those_there_are() -> None:
-    with pytest.raises(UserError, match="no article 'x'; there are: akamina, bootlin, simple-rt-app, ten-ms, toradex"):
-        articles.load("x")
-
-
 def test_fields_of_the_same_activations_have_their_number_in_common(tmp_path: Path) -> None:
     assert articles.load("simple-rt-app").rows[0].figures["count"].value == 1000
     two = 'numbers = [{{ name = "a", count = 5 }}, {{ name = "b", count = {} }}]\n'
     for count, found in ((5, True), (6, False)):
         (row,) = articles.read(written(tmp_path, ROW + two.format(count))).rows
         assert ("count" in row.figures) is found
-
-
-def test_a_file_of_ones_own_is_read(tmp_path: Path) -> None:
-    assert articles.load(str(written(tmp_path, ROW + NUMBERS))) == articles.read(written(tmp_path, ROW + NUMBERS))
-    (row,) = articles.read(written(tmp_path, ROW + NUMBERS)).rows
-    assert row.figures["mean"].value == 2_000
 
 
 @pytest.mark.parametrize(
@@ -375,11 +295,6 @@ def test_nonsense_is_refused_with_file_row_and_key(tmp_path: Path, wrong: str, s
 def test_what_is_no_article_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(UserError, match=r"/mine\.toml"):
         articles.read(written(tmp_path, text))
-
-
-def test_a_file_that_is_missing_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"gone\.toml: No such file"):
-        articles.read(tmp_path / "gone.toml")
 
 
 @given(st.text(max_size=20))

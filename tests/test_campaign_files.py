@@ -13,7 +13,7 @@ from pathlib import Path
 
 import fake_agent
 import pytest
-from test_cli_campaign import BINS, LATENCY, LIMIT, of_ours, profile, run
+from test_cli_campaign import BINS, LATENCY, LIMIT, profile, run
 from test_cli_run import started
 
 from rtproof import articles, profiles
@@ -27,7 +27,7 @@ from rtproof.report.pages.campaign_outcomes import OtherToolResult
 MADE = ("report.html", "result.json", "table.md")
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
@@ -68,7 +68,6 @@ def assert_remade(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert taken_away(folder) == wrote
 
 
-@pytest.mark.usefixtures("in_a_folder_of_its_own")
 def test_everything_is_as_the_run_wrote_it(capsys: pytest.CaptureFixture[str]) -> None:
     file = profile("good", "refuses", "late", "dies", "writes_nonsense", requirement=LIMIT)
     file.write_text(file.read_text() + BINS)
@@ -80,26 +79,6 @@ def test_everything_is_as_the_run_wrote_it(capsys: pytest.CaptureFixture[str]) -
     assert_remade(Path("a"), capsys)
 
 
-@pytest.mark.usefixtures("in_a_folder_of_its_own")
-def test_an_article_of_the_user_s_own_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(of_ours("good", "late"), "--duration", "1s", "--no-report") == 0
-    shutil.rmtree("mine")
-    assert_remade(Path("a"), capsys)
-
-
-@pytest.mark.usefixtures("in_a_folder_of_its_own")
-def test_a_way_that_was_refused_is_still_told(capsys: pytest.CaptureFixture[str]) -> None:
-    file = profile("good")
-    other = '[[way]]\nname = "second"\nsays = "Another clock."\n'
-    unknown = '[[way]]\nname = "none"\nreplace = { good = "refuses" }\n'
-    file.write_text(file.read_text().replace('[[way]]\nname = "first"\n', unknown + other))
-    assert run(file, "--duration", "1s") in (0, 2)
-    passed = json.loads(Path("a/result.json").read_text())["cells"][0]["results"][0]["passed"]
-    assert [each["way"] for each in passed] == ["none"]
-    assert_remade(Path("a"), capsys)
-
-
-@pytest.mark.usefixtures("in_a_folder_of_its_own")
 def test_a_campaign_that_was_interrupted_is_remade(capsys: pytest.CaptureFixture[str]) -> None:
     file = profile("good", "until_interrupted", "late").absolute()
     agent = fake_agent.install(Path(), "does_its_load").absolute()
@@ -111,7 +90,6 @@ def test_a_campaign_that_was_interrupted_is_remade(capsys: pytest.CaptureFixture
     assert_remade(Path("a"), capsys)
 
 
-@pytest.mark.usefixtures("in_a_folder_of_its_own")
 def test_what_a_host_that_stopped_left_is_told(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,7 +113,6 @@ def test_what_a_host_that_stopped_left_is_told(
     assert Path("a/report.html").exists()
 
 
-@pytest.mark.usefixtures("in_a_folder_of_its_own")
 def test_show_prints_what_the_run_printed_and_ends_with_its_code(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(profile("good", "late", requirement=LIMIT), "--duration", "1s") == 1
     printed = capsys.readouterr().out.removesuffix("\nreport: a/report.html\n")
@@ -146,7 +123,6 @@ def test_show_prints_what_the_run_printed_and_ends_with_its_code(capsys: pytest.
 
 
 @pytest.mark.usefixtures("copied")
-@pytest.mark.usefixtures("in_a_folder_of_its_own")
 def test_only_what_is_missing_is_written(capsys: pytest.CaptureFixture[str]) -> None:
     Path("a/table.md").unlink()
     Path("a/report.html").write_text("mine")
@@ -156,20 +132,6 @@ def test_only_what_is_missing_is_written(capsys: pytest.CaptureFixture[str]) -> 
     assert Path("a/report.html").read_text() == "mine"
     assert main(["report", "a"]) == 2
     assert "a has its report.html, table.md, result.json already" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("copied")
-@pytest.mark.usefixtures("in_a_folder_of_its_own")
-def test_one_form_goes_where_it_is_wanted(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["report", "a", "--format", "json", "--output", "-"]) == 0
-    assert capsys.readouterr().out.encode() == Path("a/result.json").read_bytes()
-    assert main(["report", "a", "--output", "other.html"]) == 0
-    assert './cells/good.html"' not in Path("other.html").read_text()
-    assert main(["report", "a", "--output", "a/other.html"]) == 0
-    assert Path("a/other.html").read_bytes() == Path("a/report.html").read_bytes()
-    capsys.readouterr()
-    assert main(["report", "a", "--format", "text"]) == 2
-    assert "say where with --output" in capsys.readouterr().err
 
 
 def flip(place: Path) -> None:
@@ -205,7 +167,6 @@ def newer() -> None:
     ],
 )
 @pytest.mark.usefixtures("copied")
-@pytest.mark.usefixtures("in_a_folder_of_its_own")
 def test_a_folder_that_is_not_as_it_was_left_is_one_sentence(
     spoil: Callable[[], None], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -223,28 +184,6 @@ def test_a_folder_that_is_not_as_it_was_left_is_one_sentence(
 
 
 @pytest.mark.usefixtures("copied")
-@pytest.mark.usefixtures("in_a_folder_of_its_own")
-def test_options_of_one_run_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    for words in (["report", "a", "--limit", "1ms"], ["show", "a", "--limit", "1ms"], ["show", "a", "--horizon", "9d"]):
-        assert main(words) == 2
-        assert "--limit, --horizon and --section are for one run" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("in_a_folder_of_its_own")
-def test_a_disk_that_is_full_costs_the_page_nothing(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(_folder: Path, _campaign: campaign_folder.StoredCampaign) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(campaign_folder, "write_campaign_file", full)
-    assert run(profile("good"), "--duration", "1s") == 0
-    assert "rtproof: no a/campaign.json: No space left on device\n" in capsys.readouterr().err
-    assert Path("a/report.html").exists()
-
-
-@pytest.mark.usefixtures("copied")
-@pytest.mark.usefixtures("in_a_folder_of_its_own")
 def test_the_runs_of_a_campaign_are_judged_each_once(capsys: pytest.CaptureFixture[str]) -> None:
     """Neither what the campaign keeps of itself nor its page is taken for another run."""
     assert main(["judge", "a"]) == 1
@@ -288,31 +227,6 @@ def test_every_profile_and_article_comes_back(name: str, tmp_path: Path) -> None
     assert [repr(each) for each in found.given] == [repr(each) for each in wrote.given]
 
 
-def test_the_last_one_wins_and_nothing_else_is_left(tmp_path: Path) -> None:
-    for count in (0, 1, 2):
-        campaign_folder.write_campaign_file(tmp_path, replace(campaign_cli_campaignfile(), cells=CELLS[:count]))
-        assert campaign_folder.read_campaign_file(tmp_path).cells == CELLS[:count]
-    assert [path.name for path in tmp_path.iterdir()] == ["campaign.json"]
-
-
-def test_bytes_that_are_no_text_cost_nothing(tmp_path: Path) -> None:
-    """As in a command that was typed in another encoding; the page writes them as ? too."""
-    campaign_folder.write_campaign_file(tmp_path, replace(campaign_cli_campaignfile(), command="rtproof \udce4"))
-    assert campaign_folder.read_campaign_file(tmp_path).command == "rtproof ?"
-
-
-def test_white_space_tells_nothing_and_every_word_does(tmp_path: Path) -> None:
-    campaign_folder.write_campaign_file(tmp_path, campaign_cli_campaignfile())
-    place = tmp_path / "campaign.json"
-    told = json.loads(place.read_text())
-    place.write_text(json.dumps(told, ensure_ascii=False))
-    assert campaign_folder.read_campaign_file(tmp_path) == campaign_cli_campaignfile()
-    told["campaign"]["cells"][0]["failure"] = ""
-    place.write_text(json.dumps(told))
-    with pytest.raises(UserError, match="no longer what the run wrote"):
-        campaign_folder.read_campaign_file(tmp_path)
-
-
 def test_a_full_disk_leaves_the_last_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     campaign_folder.write_campaign_file(tmp_path, campaign_cli_campaignfile())
 
@@ -338,7 +252,6 @@ def test_a_digest_is_of_the_record_and_of_what_the_host_knew(tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("copied")
-@pytest.mark.usefixtures("in_a_folder_of_its_own")
 @pytest.mark.parametrize("key", ["..", "a/b", "k" * 300, "", "\x00"])
 def test_the_name_of_a_cell_is_one_of_a_file_in_the_folder(key: str, capsys: pytest.CaptureFixture[str]) -> None:
     place = Path("a/campaign.json")

@@ -2,15 +2,13 @@
 """``rtproof compare`` from the command line to the page, on runs whose truth is known."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from analysis_records import BEGIN, SECOND, SERIES
-from run_folders import latencies, write_record, write_run
+from run_folders import latencies, write_run
 
 from rtproof.cli.main import main
 from rtproof.experiment import run_sets
@@ -64,9 +62,11 @@ def test_a_difference_is_found_and_the_page_lies_beside(
     out = capsys.readouterr().out
     assert "rt is better" in out.splitlines()[0]
     assert out.endswith("\nreport: rt-compared.html\n")
-    page = Path("rt-compared.html").read_text()
-    assert "5 runs against 5" in page
-    assert "rt/00" in page
+    assert Path("rt-compared.html").exists()
+    metrics = found(capsys, "rt", "--against", "stock")["metrics"]
+    assert isinstance(metrics, list)
+    median = next(one for one in metrics if one["metric"] == "p50")
+    assert median["low_ratio"] < 0.5 < median["high_ratio"]
 
 
 def test_runs_may_be_named_one_by_one_as_in_the_help(
@@ -84,16 +84,6 @@ def test_runs_may_be_named_one_by_one_as_in_the_help(
         assert one_by_one["metrics"] == whole["metrics"]
 
 
-def test_json_has_ratios_and_runs(sides: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    said = found(capsys, "rt", "--against", "stock")
-    assert (said["schema"], said["version"], said["finding"]) == ("rtproof.comparison", 2, "A is better")
-    metrics = said["metrics"]
-    assert isinstance(metrics, list)
-    median = next(one for one in metrics if one["metric"] == "p50")
-    assert median["low_ratio"] < 0.5 < median["high_ratio"]
-    assert len(said["sides"][1]["runs"]) == 5  # type: ignore[index]
-
-
 def test_the_same_is_no_difference_but_says_what_could_not_be_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -102,7 +92,6 @@ def test_the_same_is_no_difference_but_says_what_could_not_be_seen(
     runs(Path("b"), 5, first=5)
     said = found(capsys, "a", "--against", "b")
     assert said["finding"] == "no difference shown"
-    assert "cannot be seen" in json.dumps(said["sentences"])
 
 
 @pytest.mark.parametrize("n", [1, 4])
@@ -110,23 +99,7 @@ def test_few_runs_are_described_and_not_judged(
     n: int, sides: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     a, b = ([str(run) for run in sorted(side.iterdir())][:n] for side in sides)
-    said = found(capsys, *a, "--against", *b)
-    assert said["finding"] == "not judged"
-    told = json.dumps(said["sentences"])
-    assert ("one run each cannot separate the kernel from the run" if n == 1 else "takes 5 runs a side") in told
-    assert main(["compare", *a, "--against", *b, "--no-report"]) == 0
-    header = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("metric "))
-    assert header.split()[:3] == ["metric", "finding", "ratio"]
-    assert ("interval" in header) == (n > 1)
-
-
-def test_the_sides_are_called_what_their_user_calls_them(
-    sides: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["compare", "rt", "--against", "stock", "--names", "patched, as shipped", "--no-report"]) == 0
-    out = capsys.readouterr().out
-    assert "patched against as shipped" in out
-    assert "\npatched is better" in out
+    assert found(capsys, *a, "--against", *b)["finding"] == "not judged"
 
 
 @pytest.mark.parametrize(
@@ -146,21 +119,6 @@ def test_the_sides_are_called_what_their_user_calls_them(
 def test_names_of_sides(a: list[str], b: list[str], names: tuple[str, str]) -> None:
     usable = all(0 < len(name) <= 24 and any(map(str.isalpha, name)) for name in names)
     assert run_sets.names_of_sides([*map(Path, a)], [*map(Path, b)]) == (names if usable else ("A", "B"))
-
-
-@pytest.mark.parametrize(
-    ("words", "names"),
-    [
-        (["--policy fifo", "--policy other"], ("fifo", "other")),
-        (["--load sched --period 1ms", "--load net --period 1ms"], ("sched", "net")),
-        (["--policy fifo", ""], ("A", "B")),
-        (["--policy fifo --period 1ms", "--policy other --period 2ms"], ("A", "B")),
-        (["", ""], ("A", "B")),
-        ([f"--cmd {'x' * 30}", "--cmd y"], ("A", "B")),
-    ],
-)
-def test_names_of_options(words: list[str], names: tuple[str, str]) -> None:
-    assert run_sets.names_of_options(words) == names
 
 
 def test_other_quantities_are_refused_and_other_conditions_unless_that_is_compared(
@@ -200,17 +158,11 @@ def test_an_invalid_run_is_left_out_with_its_reason(
     ("arguments", "sentence"),
     [
         (["rt", "--against", "gone"], "gone does not exist"),
-        (["gone", "--against", "rt"], "gone does not exist"),
         (["rt", "--against", "empty"], "there is no run in the folder empty"),
         (["rt", "--against", "rt/00"], "rt/00 stands on both sides, A and B"),
         (["rt"], "it is not said what to compare with: rtproof compare rt --against B"),
-        (["rt/00", "stock/00"], "it is not said what to compare with: rtproof compare rt/00 --against stock/00"),
-        (["rt", "--against", "stock", "-o", "page.pdf"], "no format of a report ends in .pdf: give --format NAME"),
-        (["rt", "--against"], "Option '--against' requires an argument"),
-        (["--against", "rt"], "Missing argument 'A...'"),
-        (["rt", "--against", "stock", "--names", "old"], "--names takes two different names"),
+        (["rt", "--against", "stock", "-o", "page.pdf"], "no format of a report ends in .pdf"),
         (["rt", "--against", "stock", "--names", "old,old"], "--names takes two different names"),
-        (["rt", "--against", "stock", "--names", "old, "], "--names takes two different names"),
         (["rt", "--against", "stock", "--names", "old,\x1b[2J"], "--names takes two different names"),
         (["rt", "--against", "stock", "--although", "weather"], "'weather' is none: load, period"),
         (["rt", "--against", "text.txt"], "text.txt"),
@@ -233,20 +185,6 @@ def test_a_copy_of_a_run_is_no_further_evidence(sides: tuple[Path, Path], capsys
     copy = Path("stock/zz.rtrec")
     copy.write_bytes(Path("rt/00/run.rtrec").read_bytes())
     assert "one and the same run" in refused(capsys, "rt", "--against", "stock")
-
-
-def test_the_page_goes_where_it_is_told_in_any_form(
-    sides: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["compare", "rt", "--against", "stock"]
-    for form in ("markdown", "text", "json", "html"):
-        assert main([*words, "--output", f"page.{form}", "--format", form]) == 0
-        assert "2.0" in Path(f"page.{form}").read_text() or form == "json"
-    assert main([*words, "-o", "by-its-ending.md"]) == 0
-    assert Path("by-its-ending.md").read_text().startswith("# rtproof: rt against stock")
-    capsys.readouterr()
-    assert main([*words, "--output", "-", "--format", "markdown"]) == 0
-    assert capsys.readouterr().out.startswith("# rtproof: rt against stock")
 
 
 def stalled(path: Path, seed: int) -> Path:
@@ -278,54 +216,6 @@ def p99(said: dict[str, object]) -> float:
     return float(next(one["a_to_b_ratio"] for one in metrics if one["metric"] == "p99"))
 
 
-def test_histograms_of_another_tool_are_compared_with_what_they_lack(
-    sides: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    for at in range(4):
-        Path(f"{at}.txt").write_text(cyclictest(at))
-    said = found(capsys, "0.txt", "1.txt", "--against", "2.txt", "3.txt")
-    told = json.dumps(said["impossible"])
-    assert "the file has no order of time, so there are no maxima of seconds" in told
-
-
-def cyclictest(seed: int) -> str:
-    """What ``cyclictest -h 100 -q`` prints of one thread."""
-    counts = np.bincount(np.minimum(latencies(seed, N) // 1000, 99), minlength=100)
-    rows = "".join(f"{at:06} {n:06}\n" for at, n in enumerate(counts))
-    largest = int(np.flatnonzero(counts)[-1])
-    ends = f"# Total: {N:09}\n# Min Latencies: 00001\n# Avg Latencies: 00019\n# Max Latencies: {largest:05}\n"
-    return f"# /dev/cpu_dma_latency set to 0us\n# Histogram\n{rows}{ends}# Histogram Overflows: 00000\n"
-
-
-def test_a_record_copied_from_a_target_is_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    a = write_record(tmp_path / "a.rtrec", latencies(1, N), begin=replace(BEGIN, run_id=b"a" * 16))
-    b = write_record(tmp_path / "b.rtrec", latencies(2, N), begin=replace(BEGIN, run_id=b"b" * 16))
-    assert found(capsys, str(a), "--against", str(b))["finding"] == "not judged"
-
-
-def test_nothing_heavy_is_loaded_that_a_comparison_does_not_need(sides: tuple[Path, Path]) -> None:
-    """A comparison of twenty long runs takes seconds, of which imports must not take one."""
-    code = "import sys; from rtproof.cli.main import main; main(sys.argv[1:]); print('duckdb' in sys.modules)"
-    words = [sys.executable, "-c", code, "compare", "rt", "--against", "stock"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "False"
-
-
-def test_a_run_that_cannot_be_read_is_named_and_the_exit_code_tells(
-    sides: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    (sides[1] / "bad.rtrec").write_bytes(b"no record")
-    for form in ((), ("--json",)):
-        assert main(["compare", "rt", "--against", "stock", "--no-report", *form]) == 2
-        out, err = capsys.readouterr()
-        assert "stock/bad.rtrec" in out
-        assert err == ""
-
-
-DATA = Path(__file__).parent / "data" / "cyclictest"
-
-
 def write(folder: Path, number: int, factor: float = 1.0, kernel: str = "6.1.0") -> Path:
     begin = replace(
         BEGIN,
@@ -350,71 +240,12 @@ def test_a_change_is_found_and_the_page_lies_beside(
 ) -> None:
     page = tmp_path / "page.html"
     assert main(["history", str(nightly), "--output", str(page)]) == 0
-    out = " ".join(capsys.readouterr().out.split())
-    assert "history of 24 runs - 1 change" in out
-    assert "At run 13" in out
-    assert "kernel release: 6.1.0 to 6.12.0" in out
-    assert f"report: {page}" in out
+    assert "kernel release: 6.1.0 to 6.12.0" in " ".join(capsys.readouterr().out.split())
     assert "<html" in page.read_text()
     assert main(["history", str(nightly), "--output", str(page)]) == 2
     assert "exists already" in capsys.readouterr().err
-
-
-def test_json(nightly: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["history", str(nightly), "--json", "--no-report"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    (change,) = told["sequences"][0]["changes"]
+    (sequence,) = json.loads(capsys.readouterr().out)["sequences"]
+    (change,) = sequence["changes"]
     assert abs(change["run"] - 12) <= 1
-    assert [Path(run["name"]).name for run in told["sequences"][0]["runs"]] == [str(99 - n) for n in range(24)]
-
-
-def test_order_of_names(nightly: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["history", str(nightly), "--json", "--no-report", "--order", "name"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [Path(run["name"]).name for run in told["sequences"][0]["runs"]] == [str(76 + n) for n in range(24)]
-
-
-def test_few_runs_and_a_torn_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for n in range(3):
-        write(tmp_path / "runs" / f"{n}", n)
-    (tmp_path / "runs" / "torn").mkdir()
-    (tmp_path / "runs" / "torn" / "run.rtrec").write_bytes(b"nothing")
-    (tmp_path / "runs" / "hist.txt").write_text((DATA / "histogram.txt").read_text())
-    assert main(["history", str(tmp_path / "runs"), "--no-report"]) == 2
-    out = " ".join(capsys.readouterr().out.split())
-    assert "3 runs: too few to tell a change" in out
-    assert "torn" in out
-    assert "does not say when it was measured" in out
-
-
-def test_a_folder_without_a_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["history", str(tmp_path)]) == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert "no run in the folder" in err
-    assert main(["history", str(tmp_path / "none")]) == 2
-    assert "does not exist" in capsys.readouterr().err
-
-
-def test_the_page_lies_beside_the_folder_in_its_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write(tmp_path / "runs" / "a", 1)
-    assert main(["history", str(tmp_path / "runs"), "--format", "markdown"]) == 0
-    assert (tmp_path / "runs-history.md").read_text().startswith("# rtproof: history of 1 run")
-    capsys.readouterr()
-    assert main(["history", str(tmp_path / "runs"), "--output", "-", "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["format"] == "rtproof-report"
-
-
-def test_a_run_that_cannot_be_read_is_named_and_the_exit_code_tells_history(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for number in range(3):
-        write(tmp_path / f"{number}", number)
-    (tmp_path / "bad.rtrec").write_bytes(b"no record")
-    assert main(["history", str(tmp_path), "--no-report"]) == 2
-    out, err = capsys.readouterr()
-    assert "history of 3 runs" in out
-    assert "bad.rtrec" in out
-    assert err == ""
-    assert main(["history", str(tmp_path), "--no-report", "--json"]) == 2
-    assert "bad.rtrec" in capsys.readouterr().out
+    assert [Path(run["name"]).name for run in sequence["runs"]] == [str(99 - n) for n in range(24)]

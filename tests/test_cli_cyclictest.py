@@ -8,10 +8,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
-from rtproof.cli.commands import cyclictest
 from rtproof.cli.main import main
 from rtproof.experiment import target_runs
 from rtproof.experiment.run_request import ExperimentRequest, Measurement
@@ -103,15 +101,6 @@ def test_a_result_that_exists_is_not_written_over(
     assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
 
 
-def test_a_result_in_a_folder_that_is_not_there_is_refused_before_measuring(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["cyclictest", "-D", "1", "--json", "none/x.json"]) == 2
-    assert capsys.readouterr().err == "rtproof: cannot write none/x.json: its folder does not exist\n"
-    assert list(tmp_path.iterdir()) == []
-
-
 def keys(document: object) -> object:
     """The structure of a JSON document: its keys, and the kind of each value."""
     if isinstance(document, dict):
@@ -145,18 +134,3 @@ def test_lines_and_json_have_the_fields_of_the_real_program(
         assert any(LINE.fullmatch(each) for each in theirs.stdout.splitlines())
     (run,) = Path("runs").glob("*Z-*[!l]")
     assert run.is_dir()
-
-
-def test_a_second_run_of_the_same_second_takes_the_next_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    names = []
-    for _ in range(3):
-        folder = target_runs._usual_folder("vm")
-        folder.mkdir(parents=True)
-        names.append(folder.name)
-    assert len(set(names)) == 3
-
-
-def test_it_has_the_options_that_scripts_use() -> None:
-    known = {name for option in cyclictest.command.params if isinstance(option, click.Option) for name in option.opts}
-    assert {"-a", "-d", "-D", "-h", "-i", "-l", "-m", "-M", "-N", "-p", "-q", "-S", "-t", "-u", "--json"} <= known

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rtproof run --generator``: what it refuses, what it asks of the two agents, and what it leaves."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,8 +9,6 @@ import pytest
 from rtproof.cli.main import main
 from rtproof.experiment import paired_runs, target_runs
 from rtproof.experiment.run_request import ExperimentRequest, GeneratorRequest, Measurement
-from rtproof.record import run_folder
-from rtproof.run import unfinished_run
 
 PROBE = ("--probe", "gpio:chip=0,in=3,out=2")
 PAIR = ("--generator", "local", "--generator-lines", "chip=0,in=5,out=6")
@@ -117,15 +114,3 @@ def test_a_board_without_lines_is_a_sentence_and_leaves_nothing(capsys: pytest.C
     assert "GPIO" in said
     assert "Traceback" not in said
     assert list(Path().iterdir()) == []
-
-
-def test_attach_takes_up_the_generator_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    """A target that cannot take a run up says so; the file stays."""
-    unfinished = unfinished_run.UnfinishedRun(
-        target="local", target_options={}, where={"record": "/x"}, goal="1 s", length_ns=1
-    )
-    Path(run_folder.RECORD_NAME).write_bytes(b"x")
-    unfinished_run.write(Path(), unfinished, run_folder.GENERATOR_NAME)
-    assert main(["attach", "."]) == 2
-    assert "a run on the target local cannot be taken up" in capsys.readouterr().err
-    assert json.loads(Path("generator-unfinished.json").read_text())["where"] == {"record": "/x"}

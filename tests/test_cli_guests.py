@@ -8,7 +8,6 @@ import pytest
 from agent_process import agent
 
 from rtproof import profiles
-from rtproof.cli.main import main
 from rtproof.core.errors import TargetError, UserError
 from rtproof.experiment import local_runner, profile_setup, run_request
 from rtproof.experiment.guest_runner import target_options_for_profile, with_lab_kernel
@@ -58,11 +57,6 @@ def test_what_is_not_here_is_said_and_left_out(latency: Path, capsys: pytest.Cap
     assert "there is no program 'no-such-program'" in said
 
 
-def test_a_tool_that_fails_is_a_sentence_with_its_last_line(tmp_path: Path) -> None:
-    with pytest.raises(TargetError, match=r"^sh ended with exit code 3: no device$"):
-        session.run_tool(["sh", "-c", "echo no device; exit 3"], 1, tmp_path / "said")
-
-
 def test_a_tool_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "EXTRA_TIME_S", 0)
     with pytest.raises(TargetError, match=r"^sleep did not end within 1 s$"):
@@ -73,17 +67,6 @@ def test_loads_run_meanwhile_and_are_gone_afterwards() -> None:
     with session.under_loads(Path(agent()), ["--load", OURS]):
         assert _running()
     assert not _running()
-
-
-def test_loads_that_cannot_start_are_a_sentence() -> None:
-    with pytest.raises(TargetError, match="the loads did not start: there is no load 'nonsense'"):  # noqa: SIM117
-        with session.under_loads(Path(agent()), ["--load", "nonsense"]):
-            pytest.fail("it went on without a load")
-
-
-def test_without_loads_nothing_is_started() -> None:
-    with session.under_loads(Path("/no/agent"), []):
-        assert not _running()
 
 
 def _with(
@@ -175,20 +158,8 @@ def test_in_a_guest_something_stands_for_what_only_the_user_could_name() -> None
         profile_setup.requested_profile(asked)
 
 
-def test_the_users_load_comes_before_that_of_a_guest() -> None:
-    asked = run_request.ProfileRequest("bootlin-gpio", (), (), {"duration": "5s", "load": ("dd",)})
-    assert [cell.loads for cell in profile_setup.requested_profile(asked, in_guest=True).cells] == [("dd",)]
-
-
 def test_files_and_other_targets_are_left_alone(tmp_path: Path) -> None:
     image = tmp_path / "bzImage"
     image.touch()
     for target, options in (("qemu", {"kernel": str(image)}), ("qemu", {}), ("local", {"kernel": "debian-6.1"})):
         assert with_lab_kernel(target, options, "kernel") == options
-
-
-def test_a_wrong_name_is_refused_with_the_list(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--target", "qemu", "--target-option", "kernel=debian-5"]) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert "debian-6.1-rt" in said

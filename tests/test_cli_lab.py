@@ -18,6 +18,7 @@ from rtproof.record import run_folder
 from rtproof.summary.loops import loop_cycles
 
 __all__ = ["desk"]
+pytestmark = pytest.mark.usefixtures("desk")
 
 
 USUAL = ("--preempt", "none", "--load", "idle", "--load", "mmap", "--jobs", "2")
@@ -28,7 +29,6 @@ def compare(*arguments: str) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("desk")
 def test_it_prints_the_table_and_leaves_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert compare(*USUAL, "--output", "a") == 0
     out, err = capsys.readouterr()
@@ -48,7 +48,6 @@ def test_it_prints_the_table_and_leaves_everything(capsys: pytest.CaptureFixture
     assert (info.command[:3], info.target, info.note) == (["rtproof", "lab", "compare"], "qemu", VIRTUAL_TIME)
 
 
-@pytest.mark.usefixtures("desk")
 def test_each_cell_is_measured_with_four_shifts_by_default() -> None:
     words = ["--kernel", "debian-6.1-rt", "--load", "idle", "--output", "a"]
     assert main(["lab", "compare", *words]) == 0
@@ -57,17 +56,6 @@ def test_each_cell_is_measured_with_four_shifts_by_default() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("desk")
-def test_the_usual_comparison_is_small(capsys: pytest.CaptureFixture[str]) -> None:
-    assert compare("--load", "idle") == 0
-    out = capsys.readouterr().out
-    assert "debian-6.1-rt  debian-6.1 preempt=none  debian-6.1 preempt=full" in out
-    (folder,) = Path("runs").iterdir()
-    assert folder.name.endswith("Z-lab")
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("desk")
 def test_a_second_time_everything_comes_from_the_cache(capsys: pytest.CaptureFixture[str]) -> None:
     assert compare(*USUAL, "--output", "a") == 0
     capsys.readouterr()
@@ -83,7 +71,6 @@ def test_a_second_time_everything_comes_from_the_cache(capsys: pytest.CaptureFix
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("desk")
 def test_a_failed_cell_is_shown_and_the_exit_code_is_two(capsys: pytest.CaptureFixture[str]) -> None:
     assert compare("--kernel", "debian-6.1-rt", "--load", "fails", "--load", "idle", "--output", "a") == 2
     out, err = capsys.readouterr()
@@ -93,13 +80,6 @@ def test_a_failed_cell_is_shown_and_the_exit_code_is_two(capsys: pytest.CaptureF
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("desk")
-def test_an_invalid_cell_makes_the_exit_code_three() -> None:
-    assert compare("--kernel", "debian-6.1-rt", "--load", "invalid", "--output", "a") == 3
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("desk")
 def test_ctrl_c_is_one_sentence_and_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def interrupt(*arguments: object) -> None:
         raise cell_runner.CellsInterrupted(3, 9)
@@ -112,7 +92,6 @@ def test_ctrl_c_is_one_sentence_and_130(monkeypatch: pytest.MonkeyPatch, capsys:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("desk")
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -148,7 +127,6 @@ def profile(*arguments: str) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("desk")
 def test_a_profile_on_two_kernels_leaves_a_page_a_table_and_its_cells(capsys: pytest.CaptureFixture[str]) -> None:
     assert profile("bootlin-timer", "--duration", "2s", "--output", "a") == 0
     out, err = capsys.readouterr()
@@ -166,7 +144,6 @@ def test_a_profile_on_two_kernels_leaves_a_page_a_table_and_its_cells(capsys: py
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("desk")
 def test_the_folder_of_a_profile_in_guests_gives_its_pages_again(capsys: pytest.CaptureFixture[str]) -> None:
     """With the profile's limit, which the runs do not name: another profile may use the same ones from the cache."""
     assert profile("akamina", "--duration", "2s", "--output", "a") == main(["show", "a"])
@@ -183,7 +160,6 @@ def test_the_folder_of_a_profile_in_guests_gives_its_pages_again(capsys: pytest.
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("desk")
 def test_a_run_of_a_guest_that_changed_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert profile("akamina", "--duration", "2s", "--set", "load=unloaded", "--output", "a") in (0, 4)
     capsys.readouterr()
@@ -194,18 +170,6 @@ def test_a_run_of_a_guest_that_changed_is_refused(capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("desk")
-def test_json_goes_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
-    assert profile("bootlin-timer", "--samples", "2000", "--set", "method=nanosleep", "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["schema"] == "rtproof.campaign"
-    (folder,) = Path("runs").iterdir()
-    assert folder.name.endswith("Z-lab-bootlin-timer")
-    assert json.loads((folder / "result.json").read_bytes()) == told
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("desk")
 def test_a_cell_that_fails_is_a_row_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
     Path("own.toml").write_text(
         'schema = 1\ntitle = "t"\narticle = "bootlin"\nabout = "a"\ncolumns = ["max"]\n[options]\nperiod = "1ms"\n'
@@ -219,32 +183,6 @@ def test_a_cell_that_fails_is_a_row_and_exit_code_2(capsys: pytest.CaptureFixtur
     assert [place.name for place in Path("a/cells").iterdir() if place.is_dir()] == ["debian-6.1-rt__idle"]
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("desk")
-def test_the_articles_preemption_models_are_systems(capsys: pytest.CaptureFixture[str]) -> None:
-    assert profile("toradex", "--set", "load=unloaded", "--output", "a") == 0
-    out = capsys.readouterr().out
-    assert "preempt=voluntary" in out
-    assert "preempt=full" in out
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("desk")
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["nothing"], "there is no profile 'nothing'; there are: akamina,"),
-        (["akamina", "--kernel", "nothing"], "'nothing' is neither a file nor the name of a kernel"),
-        (["akamina", "--duration", "1s", "--samples", "3"], "--duration and --samples exclude each other"),
-        (["akamina", "--set", "colour=red"], "the profile akamina has nothing to set named 'colour'"),
-        (["bootlin-timer", "--load", "stress-ng"], "the load 'stress-ng' is a program, and guests have none of these"),
-    ],
-)
-def test_refusals_are_one_sentence(words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert profile(*words) == 2
-    assert_refused(capsys, sentence)
-
-
 # ``rtproof lab check``: its exit codes are what git bisect goes by.
 
 
@@ -253,7 +191,6 @@ def check(*arguments: str, load: str = "mmap", limit: str = "20us") -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("desk")
 @pytest.mark.parametrize(("limit", "code"), [("699us", 1), ("699999ns", 1), ("700us", 0), ("1ms", 0)])
 def test_the_exit_code_says_whether_the_maximum_is_above(
     limit: str, code: int, capsys: pytest.CaptureFixture[str]
@@ -266,64 +203,18 @@ def test_the_exit_code_says_whether_the_maximum_is_above(
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("desk")
 def test_the_largest_of_all_shifts_is_judged() -> None:
     assert check("--shifts", "3", limit="701us") == 1
     assert check("--shifts", "2", limit="701us") == 0
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("desk")
-@pytest.mark.parametrize(("bisect", "code"), [([], 2), (["--bisect"], 125)])
-def test_a_cell_that_fails_is_no_answer(bisect: list[str], code: int, capsys: pytest.CaptureFixture[str]) -> None:
-    assert check(*bisect, load="fails") == code
-    err = capsys.readouterr().err.splitlines()
-    assert err[-1] == "rtproof: the guest's kernel panicked; the console's log is console.log"
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("desk")
 @pytest.mark.parametrize(("bisect", "code"), [([], 3), (["--bisect"], 125)])
 def test_a_cell_that_measured_something_else_is_no_answer(
     bisect: list[str], code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert check("--kernel", "debian-6.1-rt", *bisect, load="invalid") == code
     assert capsys.readouterr().out.startswith("INVALID: policy fifo was asked for")
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("desk")
-def test_an_image_of_the_user(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("arch/x86/boot").mkdir(parents=True)
-    Path("arch/x86/boot/bzImage").write_bytes(b"an image")
-    assert check("--kernel", "arch/x86/boot/bzImage", load="idle") == 0
-    assert capsys.readouterr().out.startswith("bzImage, idle: ")
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("desk")
-@pytest.mark.parametrize(("bisect", "code"), [([], 2), (["--bisect"], 125)])
-def test_no_kernel_is_no_answer(bisect: list[str], code: int, capsys: pytest.CaptureFixture[str]) -> None:
-    assert check("--kernel", "vmlinux-that-did-not-build", *bisect) == code
-    assert capsys.readouterr().err.startswith("rtproof: 'vmlinux-that-did-not-build' is neither a file")
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("desk")
-def test_ctrl_c_ends_a_bisection(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*arguments: object) -> None:
-        raise cell_runner.CellsInterrupted(0, 1)
-
-    monkeypatch.setattr(cell_runner, "run_missing_cells", interrupt)
-    assert check("--bisect") == 130
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("desk")
-@pytest.mark.parametrize("words", [["--max", "20"], ["--max", "0us"], ["--shifts", "0"]])
-def test_refusals_are_usage(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert check(*words) == 2
-    assert capsys.readouterr().err.count("\n") == 1
 
 
 # ``rtproof lab ten-ms`` from the command line to the files it leaves.
@@ -333,7 +224,6 @@ def ten_ms(*arguments: str) -> int:
     return main(["lab", "ten-ms", "--cycles", "500", *arguments])
 
 
-@pytest.mark.usefixtures("desk")
 def test_four_scenarios_in_one_command_each_on_its_kernel(capsys: pytest.CaptureFixture[str]) -> None:
     assert ten_ms("--output", "a") == 0
     out, err = capsys.readouterr()
@@ -350,33 +240,8 @@ def test_four_scenarios_in_one_command_each_on_its_kernel(capsys: pytest.Capture
     assert articles == [11_229, 11_011, 11_019, 11_111]
 
 
-@pytest.mark.usefixtures("desk")
-def test_json_goes_to_standard_output_ten_ms(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ten_ms("--json") == 0
-    assert json.loads(capsys.readouterr().out)["schema"] == "rtproof.campaign"
-    (folder,) = Path("runs").iterdir()
-    assert folder.name.endswith("Z-ten-ms")
-
-
-@pytest.mark.usefixtures("desk")
 @pytest.mark.parametrize(("counted", "whole"), [(11_000, 12_000), (9_000, 10_000), (900, 1_000), (1, 2)])
 def test_as_many_cycles_are_counted_as_asked_for(counted: int, whole: int) -> None:
     assert in_all(counted) == whole
     loop = replace(SERIES, period_ns=10_000_000, probe="kernel", method="loop", field="task")
     assert loop_cycles(record([block([0] * (whole + 1), series=loop)], (loop,))).counted >= counted
-
-
-@pytest.mark.usefixtures("desk")
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["--plain", "debian-6.1-rt"], "debian-6.1-rt is built with PREEMPT_RT: give another kernel"),
-        (["--rt", "debian-6.1"], "debian-6.1 is not built with PREEMPT_RT: give another kernel"),
-        (["--rt", "nothing"], "'nothing' is neither a file nor the name of a kernel"),
-        (["--cycles", "0"], "Invalid value for '--cycles': 0 is not in the range"),
-        (["--preempt", "lazy"], "Invalid value for '--preempt': 'lazy' is not one of"),
-    ],
-)
-def test_refusals_are_one_sentence_ten_ms(words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ten_ms(*words) == 2
-    assert_refused(capsys, sentence)

@@ -61,13 +61,6 @@ def test_it_ends_undecided_where_it_may_not_last_long_enough(capsys: pytest.Capt
     assert "100 us, 1/h: 0 episodes; PROVEN in 2 h 29 min" in err
 
 
-def test_the_usual_longest_time_is_that_with_eight_episodes(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ("--at-most", "1/min", "--target-option", "episodes=40/h", "--gap", "1s", "--target-option", "seed=3")
-    _, _, err, run = found(capsys, *words)
-    assert "for 20 min 01 s at most" in err
-    assert run.record.fact("duration_ns") == str(1201 * 10**9)
-
-
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -85,13 +78,6 @@ def test_refusals_are_one_sentence(words: list[str], sentence: str, capsys: pyte
     assert main([*BASE, *words]) == 2
     assert sentence in capsys.readouterr().err
     assert not Path("r").exists()
-
-
-def test_without_a_limit_there_is_nothing_to_decide(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--until-decided"]) == 2
-    assert "--until-decided needs a --limit to decide on" in capsys.readouterr().err
-    assert main(["run", "--until-decided", "--profile", "akamina"]) == 2
-    assert "--profile measures one cell after the other for lengths of its own" in capsys.readouterr().err
 
 
 def test_ctrl_c_ends_it_earlier_and_keeps_it() -> None:
@@ -143,9 +129,3 @@ def test_virtual_time_is_not_run_until_decided(mode: tuple[str, ...], capsys: py
     guest = ("run", "--target", "qemu", "--target-option", "kernel=debian-6.1", *mode)
     assert main([*guest, "--until-decided", "--limit", "1ms"]) == 2
     assert "--until-decided does not go with virtual time: such a run is deterministic" in capsys.readouterr().err
-
-
-def test_a_guest_in_wall_clock_time_may_be_run_until_decided(capsys: pytest.CaptureFixture[str]) -> None:
-    guest = ("run", "--target", "qemu", "--target-option", "kernel=/absent", "--target-option", "mode=wall-clock")
-    assert main([*guest, "--until-decided", "--limit", "1ms"]) == 2
-    assert "/absent" in capsys.readouterr().err.splitlines()[-1]

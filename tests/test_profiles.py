@@ -45,12 +45,6 @@ def written(folder: Path, text: str) -> str:
     return str(file)
 
 
-def test_every_article_has_its_profiles() -> None:
-    assert profiles.names() == [
-        *("akamina", "bootlin-gpio", "bootlin-timer", "bootlin-xenomai", "simple-rt-app", "ten-ms", "toradex")
-    ]
-
-
 @pytest.mark.parametrize("name", profiles.names())
 def test_a_profile_is_whole(name: str) -> None:
     profile = profiles.load(name)
@@ -75,10 +69,6 @@ def test_the_arguments_of_a_cell_are_the_article_s_conditions() -> None:
     assert cell.article_ns == 15_000 * S
 
 
-def test_threads_have_the_distance_that_they_had_in_the_article() -> None:
-    assert "--period 1ms --period-step 500us" in " ".join(agent_arguments(profiles.load("toradex").cells[0]))
-
-
 def test_each_way_has_arguments_of_its_own() -> None:
     cell = profiles.load("ten-ms").cell("fifo--stress")
     ways = {way.name: " ".join(agent_arguments(cell, way)) for way in cell.ways}
@@ -87,12 +77,6 @@ def test_each_way_has_arguments_of_its_own() -> None:
     assert ways["kernel"].endswith("--load article2-stress:clock=rtc")
     assert ways["cycle without rtc"].endswith("--load article2-stress")
     assert "--probe cycle" in ways["cycle without rtc"]
-
-
-def test_loads_become_what_the_caller_resolves_them_to() -> None:
-    cell = profiles.load("akamina").cell("loaded")
-    words = agent_arguments(cell, resolve=lambda loads: ("--program", *loads))
-    assert words[-2:] == ("--program", "comms")
 
 
 def test_a_shortened_profile_keeps_the_article_s_length() -> None:
@@ -117,15 +101,6 @@ def test_parameters_have_to_be_given_and_reach_the_probe() -> None:
         with_parameters(gpio)
     given = with_parameters(with_settings(gpio, {"chip": "0", "in": "3", "out": "2"}))
     assert "--probe gpio:chip=0,in=3,out=2,edge=both" in " ".join(agent_arguments(given.cells[0]))
-
-
-def test_any_parameter_that_is_set_is_told_as_a_change() -> None:
-    given = with_settings(profiles.load("bootlin-gpio"), {"chip": "0"})
-    sensor = with_settings(profiles.load("simple-rt-app"), {"sensor": "/sys/x", "work": "sensor"})
-    assert [(change.option, change.before, change.now) for change in (*given.changes, *sensor.changes)] == [
-        ("chip", (), "0"),
-        ("sensor", (), "/sys/x"),
-    ]
 
 
 def test_a_cell_is_labelled_by_the_load_that_ran() -> None:
@@ -159,46 +134,6 @@ def test_a_probe_of_the_user_is_the_only_way() -> None:
     (way,) = profile.cells[0].ways
     assert way.name == AS_GIVEN
     assert "--probe timer --method nanosleep" in " ".join(agent_arguments(profile.cells[0]))
-
-
-def test_the_same_value_is_no_change() -> None:
-    assert with_options(profiles.load("bootlin-timer"), {"priority": 99}).changes == ()
-
-
-def test_options_that_make_cells_the_same_are_refused() -> None:
-    with pytest.raises(UserError, match=r"cells clock-nanosleep and nanosleep .* same: choose one with --set method="):
-        with_options(profiles.load("bootlin-timer"), {"method": "timerfd"})
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"load": "none"}, "has no load 'none'; there are: unloaded, loaded"),
-        ({"chip": "0"}, r"nothing to set named 'chip'; there are: load \(unloaded, loaded\)"),
-    ],
-)
-def test_unknown_settings_are_refused(settings: dict[str, str], words: str) -> None:
-    with pytest.raises(UserError, match=words):
-        with_settings(profiles.load("akamina"), settings)
-
-
-def test_where_nothing_can_be_set_that_is_said(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="the profile own has nothing to set named 'x', nor anything else"):
-        with_settings(profiles.load(written(tmp_path, SMALL)), {"x": "1"})
-
-
-def test_nothing_left_to_run_is_refused() -> None:
-    with pytest.raises(UserError, match="no cell with all"):
-        with_settings(profiles.load("ten-ms"), {"policy": "fifo", "load": "idle"})
-
-
-def test_unknown_profiles_and_cells_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no profile 'moon'; there are: akamina, "):
-        profiles.load("moon")
-    with pytest.raises(UserError, match=r"cannot read .*own\.toml: No such file"):
-        profiles.load(str(tmp_path / "own.toml"))
-    with pytest.raises(UserError, match="no cell 'moon'; there are: unloaded, loaded"):
-        profiles.load("akamina").cell("moon")
 
 
 def test_a_profile_of_the_user_s_own(tmp_path: Path) -> None:
@@ -263,11 +198,6 @@ def test_an_article_beside_the_profile_is_found_from_anywhere(tmp_path: Path) ->
     assert profiles.load(written(tmp_path, SMALL)).article == "akamina"
 
 
-def test_a_folder_is_no_profile(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"cannot read .*: Is a directory"):
-        profiles.load(str(tmp_path))
-
-
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "own.toml"
     file.write_bytes(b"\xff\xfe")
@@ -284,21 +214,3 @@ def test_other_loads_go_to_the_cells_that_have_any_and_are_told(tmp_path: Path) 
     assert [cell.loads for cell in changed.cells] == [(), ("mmap", "dd")]
     assert [(change.before, change.now) for change in changed.changes] == [(("cpu",), "mmap dd")]
     assert with_loads(own, ()) == own
-
-
-def test_what_stands_in_a_guest_is_data(tmp_path: Path) -> None:
-    text = """
-[guest]
-modules = ["lm75"]
-setup = ["echo lm75 0x50 > /sys/bus/i2c/devices/i2c-0/new_device"]
-settings = { load = "idle" }
-load = ["mmap"]
-preempt = ["full"]
-says = "It is no thermometer."
-"""
-    guest = profiles.load(written(tmp_path, SMALL + AXIS + text)).guest
-    assert (guest.modules, guest.load, guest.preempt) == (("lm75",), ("mmap",), ("full",))
-    assert (guest.settings, guest.says) == ({"load": "idle"}, "It is no thermometer.")
-    assert guest.setup == ("echo lm75 0x50 > /sys/bus/i2c/devices/i2c-0/new_device",)
-    with pytest.raises(UserError, match="there is no key 'sensor' in guest"):
-        profiles.load(written(tmp_path, SMALL + AXIS + text + 'sensor = "yes"\n'))

@@ -3,26 +3,23 @@
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import fake_agent
 import lab_kernels
 import pytest
 from analyses_by_verdict import invalid, lost_values, not_asked, proven, refuted, undecided
 from board_servers import board
 
 from rtproof.cli import pytest_runs
-from rtproof.core.errors import UserError
 from rtproof.experiment.run_request import ExperimentRequest
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import EndReason
@@ -202,14 +199,6 @@ def test_a_guest(tmp_path: Path) -> None:
     assert_invalid_is_an_error(ended)
 
 
-def test_a_run_that_cannot_begin_leaves_nothing(tmp_path: Path) -> None:
-    words = ("--rtproof-target", "qemu", "--rtproof-target-option", "kernel=/absent")
-    ended = run_pytest(tmp_path, "def test_it(rtproof):\n    rtproof.run(limit='1ms')\n", *words)
-    assert ended.counted("test_it") == "error"
-    assert "'/absent' is neither a file nor the name of a kernel" in ended.message("test_it")
-    assert not (tmp_path / "runs").exists()
-
-
 REFUSED = {
     'limit="soon"': "rtproof.run(): Invalid value for '--limit': 'soon' is not a duration",
     'limits="1ms"': "there is no argument of rtproof.run() 'limits' (did you mean 'limit'?)",
@@ -256,18 +245,6 @@ def test_a_target_that_there_is_not_is_an_error_in_a_sentence(
     assert "1 error in" in ended.said
 
 
-def test_a_board_that_does_not_answer_is_an_error(tmp_path: Path) -> None:
-    if not shutil.which("ssh"):
-        pytest.skip("there is no ssh")
-    options = ("host=127.0.0.1", "port=1", "config=/dev/null")
-    words = (word for option in options for word in ("--rtproof-target-option", option))
-    test = "def test_it(rtproof):\n    rtproof.run(limit='1ms', duration='1s')\n"
-    ended = run_pytest(tmp_path, test, "--rtproof-target", "ssh", *words)
-    assert ended.counted("test_it") == "error"
-    assert "ssh cannot reach 127.0.0.1" in ended.message("test_it")
-    assert "Traceback" not in ended.said
-
-
 def test_an_expected_failure_does_not_hide_an_error_if_it_says_what_it_expects(tmp_path: Path) -> None:
     test = (
         "import pytest\n"
@@ -284,38 +261,6 @@ def test_an_expected_failure_does_not_hide_an_error_if_it_says_what_it_expects(t
     assert ended.properties("test_undecided")["rtproof_verdict"] == "UNDECIDED"
 
 
-@pytest.mark.real
-def test_a_load_that_dies_makes_the_run_invalid(tmp_path: Path) -> None:
-    (tmp_path / "short.toml").write_text(STILL.replace("still", "short").replace("1000", "2"))
-    ended = run_pytest(tmp_path, "def test_it(rtproof):\n    rtproof.run(load='./short.toml', duration='30s')\n")
-    assert ended.counted("test_it") == "error"
-    assert "A load died" in ended.message("test_it")
-
-
-def test_an_agent_that_fails_is_an_error_and_what_it_measured_is_kept(tmp_path: Path) -> None:
-    agent = fake_agent.install(tmp_path, "runs_out_of_space")
-    ended = run_pytest(tmp_path, f"def test_it(rtproof):\n    rtproof.run(agent={str(agent)!r}, limit='1s')\n")
-    assert ended.counted("test_it") == "error"
-    assert "no space left for the record; what it measured: " in ended.message("test_it")
-    assert (Path(ended.properties("test_it")["rtproof_run"]) / "run.rtrec").exists()
-
-
-def test_the_figures_of_a_second_run_have_names_of_their_own(tmp_path: Path) -> None:
-    test = (
-        "def test_it(rtproof):\n"
-        "    rtproof.run(duration='2s')\n"
-        "    assert rtproof.run(duration='3s', report=False).proven\n"
-    )
-    ended = run_pytest(tmp_path, test, *SIMULATED, "--rtproof-output", "kept")
-    told = ended.properties("test_it")
-    assert (told["rtproof_measured_s"], told["rtproof_2_measured_s"]) == ("2", "3")
-    assert told["rtproof_verdict"] == "NOT ASKED"
-    assert Path(told["rtproof_run"]).parent == tmp_path / "kept"
-    assert "rtproof_2_page" not in told
-    assert f"run: {told['rtproof_2_run']}" in ended.said
-    assert "no limit was given" in ended.message("test_it")
-
-
 def test_an_assertion_about_something_else_keeps_its_message(tmp_path: Path) -> None:
     test = (
         "def test_it(rtproof):\n"
@@ -329,21 +274,6 @@ def test_an_assertion_about_something_else_keeps_its_message(tmp_path: Path) -> 
     assert ended.message("test_it") == "assert (1 + 1) == 3"
     assert "PROVEN: Episodes above 1,000 us come less often" in ended.said
     assert (ended.counted("test_other"), ended.message("test_other")) == ("failure", "KeyError: 'x'")
-
-
-def test_the_message_of_an_assertion_with_a_reason_is_kept(tmp_path: Path) -> None:
-    test = (
-        "def test_figure(rtproof):\n"
-        "    run = rtproof.run(duration='2s', report=False)\n"
-        "    assert run.n == 1\n"
-        "def test_own(rtproof):\n"
-        "    assert rtproof.run(limit='1s', duration='2s', report=False).proven, 'the board is slow'\n"
-    )
-    ended = run_pytest(tmp_path, test, *SIMULATED)
-    assert ended.message("test_figure").startswith("assert 2000 == 1")
-    assert ended.message("test_own").startswith("AssertionError: the board is slow")
-    assert "NOT ASKED: " in ended.said
-    assert "UNDECIDED: " in ended.said
 
 
 def test_a_run_has_no_truth_value(tmp_path: Path) -> None:
@@ -449,16 +379,6 @@ def test_tests_that_run_at_the_same_time_measure_one_board_in_turn(tmp_path: Pat
     assert all(end < begin for (_, end), (begin, _) in pairwise(spans))
 
 
-def test_a_lock_that_cannot_be_made_is_an_error_that_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    ended = run_pytest(tmp_path, "def test_it(rtproof):\n    rtproof.run(duration='1s')\n")
-    assert ended.counted("test_it") == "error"
-    assert "the lock that keeps other tests off this board: Not a directory; set XDG_CACHE_HOME" in ended.message(
-        "test_it"
-    )
-
-
 def test_who_waits_for_whom() -> None:
     def key(target: str, *options: tuple[str, str]) -> str:
         return pytest_runs.board_key(ExperimentRequest((), target, target_options=options), None)
@@ -486,15 +406,6 @@ def test_a_run_of_pytest_that_measures_nothing_is_not_disturbed(tmp_path: Path) 
     assert not (tmp_path / "runs").exists()
 
 
-def test_the_options_and_the_fixture_are_described(tmp_path: Path) -> None:
-    for words, found in ((("--help",), "--rtproof-target=NAME"), (("--fixtures",), "rtproof -- ")):
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", *words], cwd=tmp_path, env=environment(), capture_output=True, text=True,
-            check=False,
-        )  # fmt: skip
-        assert found in done.stdout
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -508,12 +419,6 @@ def test_the_options_and_the_fixture_are_described(tmp_path: Path) -> None:
 )
 def test_arguments_are_the_options_of_rtproof_run(options: dict[str, Any], words: list[str]) -> None:
     assert pytest_runs.option_words(options) == words
-
-
-def test_an_option_that_is_false_is_left_out_and_one_for_the_shell_refused() -> None:
-    assert pytest_runs.option_words({"explain": False}) == []
-    with pytest.raises(UserError, match="takes no json: it measures one run and prints nothing"):
-        pytest_runs.option_words({"json": True})
 
 
 @pytest.mark.parametrize(
@@ -539,10 +444,3 @@ def test_a_result_says_its_verdict_and_how_much_longer_it_takes(
     assert ("more_s" in told) == more
     states = [name for name in ("proven", "refuted", "undecided", "invalid") if getattr(run, name)]
     assert states == [name for name in [run.verdict.lower()] if name != "not asked"]
-
-
-def test_a_run_in_virtual_time_is_not_told_to_measure_longer() -> None:
-    analysis = undecided()
-    virtual = replace(analysis, verdict=replace(analysis.verdict, deterministic=True, more_ns=None))
-    run = pytest_runs.RunResult(Path("/runs/a"), None, virtual)
-    assert "A longer run in virtual time proves no limit" in run.sentence

@@ -7,13 +7,11 @@ out, and the white space of result.json. bench.json is not there: no program rea
 """
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import stats
 
 from rtproof.cli.main import main
 from rtproof.experiment import campaign_folder
@@ -46,12 +44,6 @@ def test_the_run_json_has_what_was_asked() -> None:
     assert (asked.gap_ns, asked.longest_ns, asked.bunches) == (60 * 10**9, 600 * 10**9, 1.0)
 
 
-def test_the_run_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["show", str(RUN), "--json"]) == 4
-    verdict = json.loads(capsys.readouterr().out)["verdict"]
-    assert (verdict["state"], verdict["requirement"]["longest_ns"]) == ("UNDECIDED", 600 * 10**9)
-
-
 def test_the_campaign_json_has_its_cells() -> None:
     found = campaign_folder.read_campaign_file(CAMPAIGN)
     assert found.command == "rtproof run --profile own.toml --agent ./agent-does_its_load --output campaign"
@@ -73,21 +65,3 @@ def test_the_campaign_is_shown_with_every_key_that_it_had(capsys: pytest.Capture
     assert (refused["analysis"], refused["failure"]) == (None, old_refused["failure"])
     old_good["report"] = None  # the page is not stored
     assert set(paths(before)) - set(paths(now)) == set()
-
-
-def test_a_matrix_is_made_of_a_result_of_version_3(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["matrix", str(CAMPAIGN / "result.json")]) == 0
-    out = capsys.readouterr().out
-    largest = json.loads((CAMPAIGN / "result.json").read_bytes())["cells"][0]["results"][0]["analysis"]["pooled"]
-    assert f"{largest['observed']['max_ns'] / 1_000:,.3f}" in out
-    assert "not measured" in out
-
-
-def test_benchmarks_are_added_to_those_measured_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copy(OLD / "bench-stats.json", tmp_path)
-    before = json.loads((OLD / "bench-stats.json").read_bytes())
-    monkeypatch.setattr(stats, "BUILD", tmp_path)
-    assert stats.main(["--short", "01i_pairs"]) == 0
-    now = json.loads((tmp_path / "bench-stats.json").read_bytes())
-    assert now["01h_seconds"] == before["01h_seconds"]
-    assert (now.keys(), now["01i_pairs"].keys()) == (before.keys(), before["01i_pairs"].keys())

@@ -1,15 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rtproof watch``: a run that somebody else makes."""
 
-import fcntl
-import io
 import os
-import pty
 import re
 import signal
-import struct
-import sys
-import termios
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -30,7 +24,6 @@ from rtproof.record import run_folder
 from rtproof.record.activations import SECOND_NS
 from rtproof.record.chunks import CHUNK_HEADER, padded
 from rtproof.run import running_records
-from rtproof.run.live_view import can_redraw
 from rtproof.run.running_records import MaximaBySecond, RecordFollower
 
 TARGETS = ", ".join(plugin_names(targets))
@@ -294,52 +287,3 @@ def test_an_agent_is_known_by_its_command_line(
     (tmp_path / "7" / "cmdline").write_text("\0".join([*words, ""]))
     monkeypatch.setattr(running_records, "PROCESSES", tmp_path)
     assert [str(one.path) for one in running_records.running_records()] == ([output] if output else [])
-
-
-def on_terminal(columns: int, what: str) -> str:
-    """What ``rtproof watch`` draws on a terminal of this width."""
-    parent, child = pty.openpty()
-    os.set_blocking(parent, False)
-    before = sys.stderr
-    with os.fdopen(child, "w") as terminal:
-        fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        sys.stderr = terminal
-        try:
-            watched_run.watch(what, never)
-        finally:
-            sys.stderr = before
-        drawn = os.read(parent, 65_536).decode()
-    os.close(parent)
-    return drawn
-
-
-def test_the_view_on_a_terminal_80_columns_wide(tmp_path: Path) -> None:
-    drawn = on_terminal(80, str(finished(tmp_path / "a"))).replace("\r", "").splitlines()
-    assert max(map(len, drawn)) < 80
-    assert drawn[1].split()[:7] == ["thread", "cpu", "n", "missed", "rate/s", "last", "max"]
-    assert "max over time" in drawn[1]
-    assert len(drawn) == 4
-
-
-@pytest.mark.parametrize("columns", [80, 30])
-def test_nothing_but_text_on_a_dumb_terminal_and_without_colours(
-    columns: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("TERM", "dumb")
-    monkeypatch.setenv("NO_COLOR", "1")
-    drawn = on_terminal(columns, str(finished(tmp_path / "a")))
-    assert "\x1b" not in drawn + capsys.readouterr().out
-    assert drawn.count("\n") == 1
-    assert " activations, max " in drawn
-
-
-def test_what_can_redraw(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    monkeypatch.delenv("TERM", raising=False)
-    assert can_redraw(Terminal())
-    assert not can_redraw(io.StringIO())
-    monkeypatch.setenv("TERM", "dumb")
-    assert not can_redraw(Terminal())
