@@ -1,18 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs on boards, as the tests of every way to a board start and check them."""
+"""Runs on boards, as the tests of every way to a board start, await and check them."""
 
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+
+from board_servers import is_followed
 
 from rtproof.record.contents import Record
 from rtproof.record.reading import open_record
+
+ENDED_WELL = (0, 3)
+"""Exit codes of a run that was made. On a busy machine its verdict may be INVALID."""
 
 
 def rtproof(*words: str) -> "subprocess.CompletedProcess[str]":
     """The program, to its end."""
     command = [sys.executable, "-m", "rtproof", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+
+
+def start(*words: str) -> "subprocess.Popen[str]":
+    """The program, in a process group of its own."""
+    command = [sys.executable, "-m", "rtproof", *words]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+
+
+def ended(process: "subprocess.Popen[str]") -> str:
+    """What a program that makes a run, or takes one up, said on standard error. It must have ended well."""
+    _, said = process.communicate(timeout=600)
+    assert process.returncode in ENDED_WELL, said
+    return said
+
+
+def wait_until(condition: Callable[[], bool], what: str = "it does not come true", bound_s: float = 180) -> None:
+    """Fails with ``what`` after the bound."""
+    end = time.monotonic() + bound_s
+    while not condition():
+        assert time.monotonic() < end, what
+        time.sleep(0.02)
+
+
+def wait_until_measured(process: "subprocess.Popen[str]", folder: Path) -> None:
+    """Until the agent runs on the board, and this host follows it."""
+    wait_until(lambda: is_followed(folder) or process.poll() is not None, "the run does not begin")
+    assert process.poll() is None, process.communicate()[1]
 
 
 def assert_whole(folder: Path, seconds: int) -> Record:

@@ -234,11 +234,3 @@ def need_setsid() -> None:
     for program in ("setsid", "busybox"):
         if not shutil.which(program):
             pytest.skip(f"there is no {program}")
-
-
-def wait_for(condition: Callable[[], bool], timeout_s: float = 30) -> None:
-    """AssertionError if it does not come true in time."""
-    end = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)

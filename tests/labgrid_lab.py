@@ -1,30 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """labgrid on loopback: its coordinator, an exporter, and places whose boards are a real sshd (``board_servers``)."""
 
-import os
-import pty
 import re
-import select
-import signal
-import socket
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from board_runs import wait_until
 from board_servers import Board
 
 from rtproof.boards.labgrid_coordinator import Coordinator
 
 PLACES = {"desk-a": {"board": "alpha", "shelf": "top"}, "desk-b": {"board": "beta", "shelf": "top"}}
 """The places and their tags."""
-BOUND_S = 60
 
 
 @dataclass(frozen=True)
@@ -48,14 +41,6 @@ class Lab:
     def holder(self, name: str) -> str:
         """Who holds the place; "" for nobody."""
         return self.place(name).acquired or ""
-
-
-def wait_until(true: Callable[[], bool], what: str, bound_s: float = BOUND_S) -> None:
-    """Until the condition holds; fails with ``what`` after the bound."""
-    end = time.monotonic() + bound_s
-    while not true():
-        assert time.monotonic() < end, what
-        time.sleep(0.1)
 
 
 @contextmanager
@@ -113,46 +98,3 @@ def _add_places(coordinator: Coordinator) -> None:
         return set(PLACES) <= set(coordinator.session.resources.get("bench", {}))
 
     wait_until(exported, "the exporter does not export")
-
-
-PROMPT = "rt-board# "
-
-
-@contextmanager
-def console_port() -> Iterator[int]:
-    """The port of a terminal server with a shell on its console, which outlives the connections: one at a time."""
-    pid, terminal = pty.fork()
-    if not pid:
-        os.execve("/bin/sh", ["sh", "-i"], {"PS1": PROMPT, "PATH": os.environ["PATH"], "HOME": "/nonexistent"})
-    ended = threading.Event()
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(0.2)
-        thread = threading.Thread(target=_serve_console, args=(server, terminal, ended))
-        thread.start()
-        try:
-            yield server.getsockname()[1]
-        finally:
-            ended.set()
-            thread.join()
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-            os.close(terminal)
-
-
-def _serve_console(server: socket.socket, terminal: int, ended: threading.Event) -> None:
-    while not ended.is_set():
-        with suppress(TimeoutError):
-            connection, _ = server.accept()
-            with connection:
-                _pass_on(connection, terminal, ended)
-
-
-def _pass_on(connection: socket.socket, terminal: int, ended: threading.Event) -> None:
-    while not ended.is_set():
-        ready, _, _ = select.select([connection.fileno(), terminal], [], [], 0.2)
-        if connection.fileno() in ready:
-            if not (typed := connection.recv(4096)):
-                return
-            os.write(terminal, typed)
-        if terminal in ready:
-            connection.sendall(os.read(terminal, 4096))

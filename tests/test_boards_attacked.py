@@ -15,8 +15,8 @@ import pytest
 
 from rtproof.agents.build import find_agent
 from rtproof.boards import upload
-from rtproof.boards.background_run import AGENT_SAYS, BackgroundRun, Following, Place
-from rtproof.boards.program_shell import MANNERS, ProgramShell, open_program_shell
+from rtproof.boards.background_run import BackgroundRun, Following, Place
+from rtproof.boards.program_shell import open_program_shell
 from rtproof.cli.main import main
 from rtproof.core.errors import LinkError, TargetError, UserError
 from rtproof.core.patience import Patience
@@ -97,68 +97,6 @@ def test_an_agent_whose_keeper_was_killed_measures_on_and_is_stopped(agent: str,
     assert background(agent, "remove", str(run)).returncode == 0
 
 
-def test_a_damaged_state_is_told_as_such(agent: str, run: Path) -> None:
-    whole = (run / "state").read_text()
-    (run / "state").write_text("")
-    for words in (("follow", str(run), "host", "0"), ("signal", str(run), "int")):
-        said = background(agent, *words).stderr
-        assert said.startswith(AGENT_SAYS)
-        assert "its file state is damaged" in said
-    (run / "state").write_text(whole)
-
-
-def test_a_run_that_does_not_start_leaves_nothing(agent: str, board: Path) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("only root can mount a file system")
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "none", board], capture_output=True, check=False)
-    if mounted.returncode:
-        pytest.skip("nothing can be mounted here")
-    try:
-        (board / "fill").write_bytes(b"x" * 4096)
-        folder = board / "run-1"
-        refused = background(agent, "start", str(folder), *measuring("1h"), "-o", f"{folder}/run.rtrec")
-        assert refused.returncode != 0
-        assert "No space left" in refused.stderr
-        assert not folder.exists()
-    finally:
-        subprocess.run(["umount", board], check=True)
-
-
-def ended(agent: str, board: Path) -> Path:
-    """A short run that is over; its folder."""
-    folder = board / "run-1"
-    started = background(agent, "start", str(folder), *measuring("200ms"), "-o", f"{folder}/run.rtrec")
-    assert started.returncode == 0, started.stderr
-    wait_until((folder / "exit").exists)
-    return folder
-
-
-def test_a_run_on_a_disk_that_became_read_only_is_followed(agent: str, board: Path) -> None:
-    """The same holds for one without a free inode: no file can be made to lock."""
-    if os.geteuid() != 0:
-        pytest.skip("only root can mount a file system")
-    run = ended(agent, board)
-    if subprocess.run(["mount", "--bind", str(run), str(run)], capture_output=True, check=False).returncode:
-        pytest.skip("nothing can be mounted here")
-    try:
-        subprocess.run(["mount", "-o", "remount,bind,ro", str(run)], check=True)
-        followed = background(agent, "follow", str(run), "host", "0")
-    finally:
-        subprocess.run(["umount", run], check=True)
-    assert followed.returncode == 0, followed.stderr
-    assert "exit 0; boot" in followed.stdout
-
-
-def test_words_that_cannot_be_are_refused_in_a_sentence(board: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for option, sentence in (("sudo='", "cannot be split into words"), (f"dir={board}/a\nb", "control character")):
-        words = ("run", *options(board)[:4], "--target-option", option, "--duration", "1s", *MEASURE, "-o", "run")
-        assert main(words) == 2
-        said = capsys.readouterr().err
-        assert sentence in said
-        assert len(said.splitlines()) == 1
-    assert list(board.iterdir()) == []
-
-
 def stored(folder: Path, board: Path, **where: str) -> None:
     """A run's folder as a host leaves it that was killed."""
     folder.mkdir()
@@ -183,73 +121,9 @@ def test_a_file_of_a_run_that_no_run_wrote_is_refused(board: Path, capsys: pytes
     assert "pipe or a device" in capsys.readouterr().err
 
 
-def test_a_run_whose_agent_was_tidied_away_is_taken_up(
-    board: Path, run: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Also by a host with another version: it brings its own agent."""
-    stored(Path("there"), board)
-    assert main(["stop", "there", "--no-report"]) in (0, 3)
-    assert open_record("there/run.rtrec").end is not None
-    assert not run.exists()
-    assert not Path("there/unfinished.json").exists()
-    capsys.readouterr()
-
-
-def test_a_run_on_a_board_that_is_full_is_taken_up(agent: str, board: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("only root can mount a file system")
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", board], capture_output=True, check=False)
-    if mounted.returncode:
-        pytest.skip("nothing can be mounted here")
-    try:
-        run = ended(agent, board)
-        with suppress(OSError), (board / "fill").open("wb", buffering=0) as fill:
-            while fill.write(b"x" * 4096):
-                pass
-        stored(Path("there"), board, agent=agent)
-        assert main(["attach", "there", "--no-report"]) in (0, 3), capsys.readouterr().err
-        assert not run.exists()
-        assert open_record("there/run.rtrec").series
-        assert not list(board.glob("rtproof-*"))
-    finally:
-        subprocess.run(["umount", board], check=True)
-
-
-def test_a_board_that_runs_nothing_and_prints_much_is_refused(board: Path) -> None:
-    """Its greeting is no answer, whatever is in it."""
-    greeter = board / "greeter"
-    greeter.write_text("#!/bin/sh\necho /root/rtproof-0\nexit 1\n")
-    greeter.chmod(0o755)
-    shell = ProgramShell([str(greeter)], MANNERS[0], told=True, binary=True)
-    with pytest.raises(TargetError, match="nothing can be kept or run"):
-        upload.own_folder(shell, "")
-
-
 def test_no_command_line_has_what_a_csh_takes_as_its_history(board: Path) -> None:
     """It looks for a word behind an exclamation mark, even in quotes."""
     assert not re.search(r"![^ =(]", upload._folder_script(upload.USUAL_FOLDERS, in_ram=False))
-
-
-def test_why_a_detached_run_measured_nothing_is_told(
-    agent: str, board: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = board / "run-1"
-    assert background(agent, "start", str(folder), "run", "--duration", "1s", "--probe", "nothing").returncode == 0
-    stored(Path("there"), board, agent=agent)
-    assert main(["attach", "there", "--no-report"]) == 2
-    said = capsys.readouterr().err
-    assert "nothing" in said
-    assert len(said.splitlines()) == 1, said
-    assert not Path("there").exists()
-    assert not folder.exists()
-
-
-def test_words_before_the_agent_that_run_nothing_are_found_at_once(
-    board: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ("--target-option", "sudo=echo", "--duration", "1s", *MEASURE, "-o", "run")
-    assert main(["run", *options(board), *words]) == 2
-    assert "no agent runs on a" in capsys.readouterr().err
 
 
 def test_part_of_a_record_is_never_taken_for_all_of_it(board: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -360,15 +234,6 @@ def test_a_folder_that_is_a_link_is_not_ours(board: Path, tmp_path: Path) -> Non
     assert (elsewhere / "try").read_text() == "precious"
 
 
-def test_a_home_whose_name_has_a_line_end_is_not_taken_in_part(
-    board: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOME", f"{board}/a\nb")
-    with pytest.raises(TargetError, match="nothing can be kept or run"):
-        upload.own_folder(open_program_shell(["sh", "-c"]), "")
-    assert not (board / "a").exists()
-
-
 def test_an_endless_line_does_not_fill_the_memory(board: Path) -> None:
     following = BackgroundRun(
         open_program_shell(["sh", "-c"]), Place("/agent", "/run"), Following("host", 1, streams=False), lambda: ""
@@ -387,16 +252,3 @@ def test_what_a_board_or_a_file_says_cannot_reach_the_terminal() -> None:
     assert target_runs._usual_folder(f"../../tmp/{escape}").parent == Path("runs")
     assert target_runs._usual_folder(escape).name.isprintable()
     assert len(target_runs._usual_folder("x" * 9999).name) < 100
-
-
-def test_a_board_that_keeps_what_was_fetched_does_not_hide_the_result(
-    board: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(_: BackgroundRun) -> Iterator[str]:
-        raise TargetError("board: /runs/1 cannot be removed: Read-only file system")
-        yield ""
-
-    monkeypatch.setattr(BackgroundRun, "remove", refuse)
-    assert main(["run", *options(board), "--duration", "200ms", *MEASURE, "-o", "run"]) in (0, 3)
-    assert "this stays on the board" in capsys.readouterr().err
-    assert not Path("run/unfinished.json").exists()

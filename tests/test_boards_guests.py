@@ -4,9 +4,7 @@
 ``bench/board_kinds.py`` has more kinds of guests, such as those with 32-bit programs on a 64-bit kernel.
 """
 
-import re
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,13 +12,13 @@ from pathlib import Path
 import pytest
 from board_guests import DISK, GuestBoard, guest_board
 from board_kinds import found_wrong
+from board_runs import ENDED_WELL, start
 
 from rtproof.experiment.stored_runs import read_run
 
 pytestmark = pytest.mark.slow
 
-PATIENCE_S = 300
-BOOT_ID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+PATIENCE_S = 600
 CHECKPOINT_S = 2
 PERIODS_PER_S = 100
 ASKED = ("--duration", "1h", "--period", "10ms", "--checkpoint", f"{CHECKPOINT_S}s", "--no-report", "-q")
@@ -40,8 +38,7 @@ def flash(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuestBoard]:
 
 
 def started(board: GuestBoard, folder: Path, *more: str) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "rtproof", "run", *board.options, *more, *ASKED, "-o", str(folder)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return start("run", *board.options, *more, *ASKED, "-o", str(folder))
 
 
 def boot_id(board: GuestBoard) -> str:
@@ -77,13 +74,6 @@ def assert_kept(folder: Path, flushed: int) -> None:
     assert all(damage.offset >= flushed for damage in analysis.record.damage)
 
 
-def assert_told(said: str, before: str, now: str) -> None:
-    """What happened, and how much is missing."""
-    booted = f"rtproof: the board was booted anew during the run (boot id {before} before, {now} now); "
-    covers = r"the record was cut off: it covers \d+(\.\d+)? \w+ of 1 h asked for; what it measured until then is kept"
-    assert re.search(re.escape(booted) + covers, said), said
-
-
 def test_a_power_cut_costs_what_came_after_the_last_checkpoint(flash: GuestBoard, tmp_path: Path) -> None:
     before = boot_id(flash)
     run = started(flash, tmp_path / "run", "--target-option", f"dir={DISK}")
@@ -95,43 +85,7 @@ def test_a_power_cut_costs_what_came_after_the_last_checkpoint(flash: GuestBoard
     finally:
         run.kill()
         run.wait()
-    assert run.returncode == 0, said
+    assert run.returncode in ENDED_WELL, said
     assert_kept(tmp_path / "run", flushed)
-    assert_told(said, before, boot_id(flash))
-    assert "no connection to board" in said
-    assert "connected to board again" in said
+    assert f"the board was booted anew during the run (boot id {before} before, {boot_id(flash)} now)" in said
     assert not flash.ask(f"ls {DISK}/rtproof-0 | grep run- || true")
-
-
-def test_another_host_brings_what_is_left_after_a_power_cut(flash: GuestBoard, tmp_path: Path) -> None:
-    folder, before = tmp_path / "run", boot_id(flash)
-    run = started(flash, folder, "--target-option", f"dir={DISK}")
-    try:
-        flushed = wait_for_checkpoints(flash, DISK)
-    finally:
-        run.kill()
-        run.communicate()
-    flash.cut_power()
-    flash.boot()
-    command = [sys.executable, "-m", "rtproof", "attach", str(folder), "--no-report"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
-    assert done.returncode == 0, done.stderr
-    assert_kept(folder, flushed)
-    assert_told(done.stderr, before, boot_id(flash))
-
-
-def test_a_run_in_memory_is_gone_after_a_power_cut_and_that_is_told_at_once(flash: GuestBoard, tmp_path: Path) -> None:
-    before = boot_id(flash)
-    run = started(flash, tmp_path / "run", "--target-option", "dir=/tmp")
-    try:
-        wait_for_checkpoints(flash, "/tmp")
-        flash.cut_power()
-        flash.boot()
-        _, said = run.communicate(timeout=PATIENCE_S)
-    finally:
-        run.kill()
-        run.wait()
-    assert run.returncode == 2, said
-    last = said.splitlines()[-1]
-    assert f"the board was booted anew (boot id {before} before, {boot_id(flash)} now)" in last
-    assert "there is no run in /tmp/rtproof-0/run-" in last

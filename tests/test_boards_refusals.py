@@ -87,22 +87,6 @@ def test_a_file_system_without_programs_is_one_sentence(small_disk: Path, capsys
     assert_refused(capsys, "nothing can be kept or run in", "ermission denied")
 
 
-def test_an_agent_for_another_machine_is_one_sentence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    foreign = folder / "foreign-agent"
-    foreign.write_bytes(b"\x7fELF\x02\x02\x01" + bytes(9) + b"\x00\x02\x00\x16" + bytes(44))
-    foreign.chmod(0o755)
-    assert measure(folder, DOOR, "--agent", str(foreign)) == 2
-    assert_refused(capsys, "foreign-agent")
-
-
-def test_a_board_that_starts_no_more_processes_is_one_sentence(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    way = door(folder, 'case "$*" in *mkdir*) echo "sh: can\'t fork" >&2; exit 2;; esac; sh -c "$*"')
-    assert measure(folder, way) == 2
-    assert_refused(capsys, "can't fork")
-
-
 @pytest.mark.parametrize("missing", ["sha256sum", "md5sum", "cksum"])
 def test_the_barest_board_measures_too(folder: Path, capsys: pytest.CaptureFixture[str], missing: str) -> None:
     """BusyBox alone, without the checksum and those before it."""

@@ -5,12 +5,9 @@ import fcntl
 import os
 import pty
 import select
-import shlex
 import shutil
 import signal
 import socket
-import subprocess
-import sys
 import termios
 import threading
 from collections.abc import Iterator
@@ -19,16 +16,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from console_boards import ConsoleBoard, Manners, console, login_board, need_setsid, wait_for
+from board_runs import wait_until
+from console_boards import ConsoleBoard, Manners, console, login_board, need_setsid
 
-from rtproof.boards import console_login, console_shell, text_upload
-from rtproof.boards.console import Console
-from rtproof.boards.console_line import ConsoleLine, FileLine, SocketLine
+from rtproof.boards import console_login, text_upload
+from rtproof.boards.console_line import SocketLine
 from rtproof.boards.console_shell import LONGEST_LINE, ConsoleShell, as_lines
 from rtproof.boards.shell import ask
 from rtproof.boards.text_upload import DECODERS
-from rtproof.core.ending_signals import ended_by_signals
-from rtproof.core.errors import LinkError, RtproofError, TargetError, UserError
+from rtproof.core.errors import RtproofError, TargetError, UserError
 from rtproof.targets import serial
 
 SHELLS = ("busybox sh -i", "dash -i", "bash -i", "bash --norc --noediting -i")
@@ -65,7 +61,7 @@ def test_commands_run_whatever_shell_the_login_starts(tmp_path: Path, program: s
             assert ask(shell, f"echo '{long}\n  it''s'").output == f"{long}\n  its\n".encode()
             assert ask(shell, "printf '%s' 'grün'").output == "grün\n".encode()
         # The one who logged in logs out.
-        wait_for(lambda: board.shown.rstrip().endswith(b"board login:") or bool(manners.noise_s))
+        wait_until(lambda: board.shown.rstrip().endswith(b"board login:") or bool(manners.noise_s))
 
 
 def test_a_shell_that_was_there_is_left_as_it_was(tmp_path: Path) -> None:
@@ -73,7 +69,7 @@ def test_a_shell_that_was_there_is_left_as_it_was(tmp_path: Path) -> None:
         with shell_on(board, tmp_path) as shell:
             assert ask(shell, "echo here").output == b"here\n"
             assert not termios.tcgetattr(board.master)[3] & termios.ECHO
-        wait_for(lambda: console_login.plain(board.shown).endswith((b"# ", b"$ ")))
+        wait_until(lambda: console_login.plain(board.shown).endswith((b"# ", b"$ ")))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -82,19 +78,9 @@ def test_a_console_is_left_as_it_was_when_rtproof_is_told_to_end(tmp_path: Path,
     with console(["dash", "-i"], tmp_path) as board:
         with pytest.raises(KeyboardInterrupt), shell_on(board, tmp_path) as shell:
             ask(shell, f"kill -s {number.name[3:]} {os.getpid()}; sleep 1")
-        wait_for(lambda: bool(termios.tcgetattr(board.master)[3] & termios.ECHO))
-        wait_for(lambda: console_login.plain(board.shown).endswith((b"# ", b"$ ")))
+        wait_until(lambda: bool(termios.tcgetattr(board.master)[3] & termios.ECHO))
+        wait_until(lambda: console_login.plain(board.shown).endswith((b"# ", b"$ ")))
     assert signal.getsignal(number) is before
-
-
-def test_a_signal_that_is_ignored_stays_ignored() -> None:
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with ended_by_signals():
-            os.kill(os.getpid(), signal.SIGHUP)
-        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_line_that_loses_bytes_is_sent_again(tmp_path: Path) -> None:
@@ -158,28 +144,6 @@ def refused(options: dict[str, str], kind: type[RtproofError] = UserError) -> st
     return said
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"exec": "socat 'never closed"}, "exec=socat 'never closed cannot be split into words"),
-        ({"exec": " "}, "needs one of the options device, address, exec"),
-    ],
-)
-def test_words_that_are_none(options: dict[str, str], sentence: str) -> None:
-    assert sentence in refused(options)
-
-
-def test_words_before_the_agent_that_are_none(tmp_path: Path) -> None:
-    with console(["dash", "-i"], tmp_path) as board:
-        said = refused({"address": board.address, "dir": str(tmp_path), "sudo": "sudo '"})
-    assert "sudo=sudo ' cannot be split into words" in said
-
-
-def test_a_shell_without_a_terminal(tmp_path: Path) -> None:
-    said = refused({"exec": "sh -i", "dir": str(tmp_path)})
-    assert said == "sh -i shows a shell without a terminal: use --target command or --target ssh"
-
-
 def test_a_login_that_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with login_board(tmp_path) as board:
         assert "asks for a user" in refused({"address": board.address})
@@ -197,46 +161,6 @@ def test_a_login_that_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             assert ask(shell, "echo in").output == b"in\n"
 
 
-@pytest.mark.parametrize("words", ["New password: ", "Current password: ", "(current) UNIX password: "])
-def test_a_login_that_wants_a_new_password(tmp_path: Path, words: str) -> None:
-    shell = f"echo 'You must change it now.'; printf '{words}'; read -r new; exit"
-    with login_board(tmp_path, shell) as board:
-        assert "asks for a new password" in refused({"address": board.address, "user": "root"})
-
-
-def test_a_console_that_says_nothing_or_nothing_readable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, seconds in (("LOGIN_S", 3), ("LISTEN_S", 0.3), ("PROMPT_S", 0.5), ("READY_S", 0.5)):
-        monkeypatch.setattr(console_login, name, seconds)
-    with console(["sh", "-c", "stty -echo raw; exec sleep 600"], tmp_path) as board:
-        assert "says nothing within 3 s" in refused({"address": board.address}, TargetError)
-    garbage = Manners(noise_s=0.05, noise=bytes(range(128, 250)))
-    with console(["sh", "-c", "stty -echo raw; exec sleep 600"], tmp_path, garbage) as board:
-        assert "cannot be read: is its speed" in refused({"address": board.address}, TargetError)
-    with console(
-        ["sh", "-c", "trap : INT; while :; do read -r line && echo 'Unknown command'; done"], tmp_path
-    ) as board:
-        assert "the last line is 'Unknown command'" in refused({"address": board.address}, TargetError)
-
-
-def test_a_boot_loader_that_waits_for_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(console_login, "LOGIN_S", 3)
-    prompt = "trap : INT; while :; do printf '=> '; read -r line && echo 'Unknown command'; done"
-    with console(["sh", "-c", prompt], tmp_path) as board:
-        assert "a boot loader waits there for commands (its prompt is '=>')" in refused(
-            {"address": board.address}, TargetError
-        )
-
-
-def test_a_shell_that_does_not_answer_any_more_is_left_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(console_shell, "GO_S", 0)
-    with console(["dash", "-i"], tmp_path) as board:
-        assert "no answer within 0 s" in refused({"address": board.address}, TargetError)
-        wait_for(lambda: bool(termios.tcgetattr(board.master)[3] & termios.ECHO))
-        wait_for(lambda: console_login.plain(board.shown).endswith((b"# ", b"$ ")))
-
-
 def test_a_boot_loader_is_not_stopped(tmp_path: Path) -> None:
     boot = (
         "stty -echo -icanon min 0 time 5; keys=; for n in 9 8 7 6 5 4 3 2 1 0; do "
@@ -244,7 +168,7 @@ def test_a_boot_loader_is_not_stopped(tmp_path: Path) -> None:
         'stty sane; echo; echo "keys $keys"; exec dash -i'
     )
     with console(["sh", "-c", boot], tmp_path) as board:
-        wait_for(lambda: b"autoboot" in board.shown)
+        wait_until(lambda: b"autoboot" in board.shown)
         with shell_on(board, tmp_path) as shell:
             assert ask(shell, "echo up").output == b"up\n"
         assert b"keys 0000000000" in board.shown
@@ -305,13 +229,6 @@ def settings_of(device: str) -> list[Any]:
         os.close(file)
 
 
-def test_a_program_shows_the_console(tmp_path: Path) -> None:
-    terminal = "import pty; pty.spawn(['dash', '-i'])"
-    options = {"exec": shlex.join([sys.executable, "-c", terminal]), "dir": str(tmp_path / "board")}
-    with serial.open_target(options) as target:
-        assert target.host_name() == os.uname().nodename
-
-
 def test_a_terminal_server_may_speak_telnet() -> None:
     """Its wishes are refused (RFC 854), and its doubled 255 is one byte."""
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -324,35 +241,6 @@ def test_a_terminal_server_may_speak_telnet() -> None:
                 came += line.receive(5) or b""
             assert came == b"abcdef\xffgh"
             assert peer.recv(16) == b"\xff\xfc\x01\xff\xfe\x03"
-
-
-def test_a_line_that_cannot_be_opened_again_is_a_broken_link() -> None:
-    """A USB adapter that was pulled out comes back, so it is waited for."""
-    opened = iter([SocketpairLine()])
-
-    def open_line() -> ConsoleLine:
-        try:
-            return next(opened)
-        except StopIteration:
-            raise UserError("the serial port /dev/ttyUSB0 cannot be opened: No such file") from None
-
-    board = Console(open_line)
-    with pytest.raises(LinkError, match="cannot be opened"):
-        board.reopen()
-    with pytest.raises(LinkError, match="not connected"):
-        board.send(b"x")
-
-
-class SocketpairLine(FileLine):
-    """A line that nobody is at the end of."""
-
-    def __init__(self) -> None:
-        self._both = socket.socketpair()
-        super().__init__(self._both[0].fileno(), self._both[0].fileno())
-
-    def close(self) -> None:
-        for each in self._both:
-            each.close()
 
 
 def test_long_commands_go_in_parts_that_the_loop_takes() -> None:
@@ -381,13 +269,3 @@ def test_what_is_no_console(tmp_path: Path) -> None:
     finally:
         os.close(master)
         os.close(slave)
-
-
-def test_a_refused_login_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
-    with login_board(tmp_path) as board:
-        words = ("--target-option", f"address={board.address}", "--target-option", "user=nobody")
-        command = [sys.executable, "-m", "rtproof", "run", "--target", "serial", *words, "-o", str(tmp_path / "run")]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == 2
-    assert done.stderr.splitlines() == [f"rtproof: {board.address} refuses the user nobody or the password"]
-    assert not (tmp_path / "run").exists()

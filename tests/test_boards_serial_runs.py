@@ -5,15 +5,14 @@ import hashlib
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from board_runs import assert_whole
-from board_servers import is_followed, need
-from console_boards import ConsoleBoard, Manners, login_board, need_setsid, wait_for
+from board_runs import assert_whole, ended, start, wait_until, wait_until_measured
+from board_servers import need
+from console_boards import ConsoleBoard, Manners, login_board, need_setsid
 from console_guest import PASSWORD, USER, guest_console
 
 from rtproof.boards.console_login import PASSWORD_VARIABLE
@@ -22,13 +21,13 @@ from rtproof.targets import serial
 
 pytestmark = pytest.mark.slow
 SECRET = "secret"
-NOISY = Manners(noise_s=0.1, bytes_per_s=100_000)
 
 
 @pytest.fixture
-def board(tmp_path: Path) -> Iterator[ConsoleBoard]:
+def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ConsoleBoard]:
     need("sh")
     need_setsid()
+    monkeypatch.setenv(PASSWORD_VARIABLE, SECRET)
     with login_board(tmp_path, "dash -i", Manners(noise_s=0.1, bytes_per_s=100_000)) as made:
         yield made
 
@@ -38,27 +37,9 @@ def words_for(board: ConsoleBoard, home: Path, *more: str) -> list[str]:
     return [word for option in options for word in ("--target-option", option)]
 
 
-def started(*words: str) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "rtproof", *words]
-    environment = {**os.environ, PASSWORD_VARIABLE: SECRET}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-
-
-def ended(process: "subprocess.Popen[str]") -> str:
-    """What it said on standard error; it must have succeeded."""
-    _, said = process.communicate(timeout=240)
-    assert process.returncode == 0, said
-    return said
-
-
-def run(board: ConsoleBoard, home: Path, *more: str, seconds: int = 6) -> "subprocess.Popen[str]":
-    words = ("--duration", f"{seconds}s", "--no-report", "-q", "-o", str(home / "run"))
-    return started("run", "--target", "serial", *words_for(board, home, *more), *words)
-
-
-def wait_until_measured(process: "subprocess.Popen[str]", folder: Path) -> None:
-    wait_for(lambda: is_followed(folder) or process.poll() is not None, 120)
-    assert process.poll() is None, process.communicate()[1]
+def run(board: ConsoleBoard, home: Path, *more: str) -> "subprocess.Popen[str]":
+    words = ("--duration", "6s", "--no-report", "-q", "-o", str(home / "run"))
+    return start("run", "--target", "serial", *words_for(board, home, *more), *words)
 
 
 def assert_nothing_left(home: Path) -> None:
@@ -78,25 +59,23 @@ def test_a_run_brings_its_record_and_leaves_nothing_and_tells_nobody_the_passwor
         except OSError:
             continue
         assert SECRET.encode() not in words
-    said = ended(process)
-    assert "the agent is there after" in said
+    ended(process)
     assert_whole(tmp_path / "run", 6)
     assert_nothing_left(tmp_path)
-    wait_for(lambda: b"board login:" in board.shown)
+    wait_until(lambda: b"board login:" in board.shown)
 
 
 @pytest.mark.parametrize("logged_out", [False, True], ids=["a second", "logged out"])
 def test_a_line_that_is_gone_for_a_while_costs_nothing(board: ConsoleBoard, tmp_path: Path, logged_out: bool) -> None:
     process = run(board, tmp_path)
     wait_until_measured(process, tmp_path / "run")
-    time.sleep(1)
     board.cut()
     time.sleep(1)
     if logged_out:
         os.write(board.master, b"\x03")
         time.sleep(1)
         os.write(board.master, b"exit\nexit\n")
-        wait_for(lambda: b"board login:" in board.shown[-200:])
+        wait_until(lambda: b"board login:" in board.shown[-200:])
     board.mend()
     ended(process)
     assert "connected to" in (tmp_path / "run" / "agent.log").read_text()
@@ -108,25 +87,13 @@ def test_a_line_that_is_gone_for_good_is_told_and_the_run_can_be_taken_up(board:
     process = run(board, tmp_path, "patience=3s")
     wait_until_measured(process, tmp_path / "run")
     board.cut()
-    _, said = process.communicate(timeout=120)
+    _, said = process.communicate(timeout=600)
     assert process.returncode == 2
     assert "no connection to" in said.splitlines()[-1]
-    assert "Traceback" not in said
     board.mend()
-    ended(started("attach", str(tmp_path / "run"), "--no-report"))
+    ended(start("attach", str(tmp_path / "run"), "--no-report"))
     assert_whole(tmp_path / "run", 6)
     assert_nothing_left(tmp_path)
-
-
-def test_the_run_of_a_killed_host_is_taken_up_by_another(board: ConsoleBoard, tmp_path: Path) -> None:
-    process = run(board, tmp_path)
-    wait_until_measured(process, tmp_path / "run")
-    process.kill()
-    process.communicate()
-    ended(started("attach", str(tmp_path / "run"), "--no-report"))
-    assert_whole(tmp_path / "run", 6)
-    assert_nothing_left(tmp_path)
-    wait_for(lambda: b"board login:" in board.shown)
 
 
 def test_a_guest_with_a_login_on_its_serial_port(tmp_path: Path) -> None:
@@ -137,18 +104,17 @@ def test_a_guest_with_a_login_on_its_serial_port(tmp_path: Path) -> None:
         words = [word for key, value in options.items() for word in ("--target-option", f"{key}={value}")]
         folder = tmp_path / "run"
         target = ("--target", "serial", *words, "--duration", "3s", "--no-report", "-o", str(folder), "--detach")
-        said = ended(started("run", *target))
-        assert "the agent is there after" in said
+        ended(start("run", *target))
         place = json.loads((folder / "unfinished.json").read_text())["where"]["folder"]
         with serial.open_target(options) as opened:
             shell = opened._shell
-            wait_for(lambda: ask(shell, f"[ -e {place}/exit ]").status == 0, 60)
+            wait_until(lambda: ask(shell, f"[ -e {place}/exit ]").status == 0)
             there = ask(shell, f"sha256sum < {place}/run.rtrec").output.split()[0].decode()
-        ended(started("attach", str(folder), "--no-report"))
+        ended(start("attach", str(folder), "--no-report"))
         assert hashlib.sha256((folder / "run.rtrec").read_bytes()).hexdigest() == there
         assert_whole(folder, 3)
         with serial.open_target(options) as opened:
             left = ask(opened._shell, f"ls -d {place} 2>/dev/null; ls {place.rpartition('/')[0]}; ps").output
         assert left.split()[0] == b"agents"
         assert b"rtproof-agent" not in left
-        wait_for(lambda: b"serialboard login:" in port.shown)
+        wait_until(lambda: b"serialboard login:" in port.shown)

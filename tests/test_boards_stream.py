@@ -5,16 +5,15 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from board_runs import assert_whole, rtproof
+from board_runs import ENDED_WELL, assert_whole, ended, rtproof, start, wait_until
 from board_servers import Board, board, processes
 
 from rtproof.agents.build import find_agent
@@ -23,7 +22,7 @@ from rtproof.judge.analysis_model import Requirement
 from rtproof.record.contents import Moment, Record
 from rtproof.record.reading import open_record
 from rtproof.summary.per_second import SECOND_NS
-from rtproof.summary.streaming import dropped_samples, link_share, times_away
+from rtproof.summary.streaming import dropped_samples, times_away
 
 pytestmark = pytest.mark.slow
 MIB = 1 << 20
@@ -35,10 +34,7 @@ IN_RAM = RAM / "rtproof-0"
 @contextmanager
 def started(machine: Board, folder: Path, *words: str) -> "Iterator[subprocess.Popen[str]]":
     """A streamed run, which is killed if the test ends before it does."""
-    command = [sys.executable, "-m", "rtproof", "run", *machine.options, *words, "--stream", "--no-report", "-q"]
-    with subprocess.Popen(
-        [*command, "-o", str(folder)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with start("run", *machine.options, *words, "--stream", "--no-report", "-q", "-o", str(folder)) as process:
         try:
             yield process
         finally:
@@ -55,14 +51,6 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
         RAM.mkdir()
         yield replace(made, options=(*made.options, "--target-option", f"dir={RAM}"))
         shutil.rmtree(RAM)
-
-
-def wait_for(what: str, true: Callable[[], bool], timeout_s: float = 120) -> None:
-    """Until the function says so."""
-    end = time.monotonic() + timeout_s
-    while not true():
-        assert time.monotonic() < end, what
-        time.sleep(0.05)
 
 
 def run_on_board() -> Path:
@@ -126,43 +114,16 @@ def ran_by_second(record: Record, series: int) -> dict[int, int]:
 
 
 def test_a_streamed_record_is_whole_and_nothing_is_written_outside_of_ram(machine: Board, tmp_path: Path) -> None:
-    marker = tmp_path / "marker"
-    marker.write_text("")
     before = set(machine.cache.glob("**/*"))
     with started(machine, tmp_path / "run", "--duration", "6s") as run:
-        wait_for("the record arrives while it is measured", lambda: size(tmp_path / "run" / "run.rtrec") > 0)
-        assert run.poll() is None
-        told, said = run.communicate(timeout=120)
-    assert run.returncode == 0, told + said
+        ended(run)
     record = assert_whole(tmp_path / "run", 6)
     for series in record.series:
         assert kept_by_second(record, series.id) == ran_by_second(record, series.id)
     assert dropped_samples(record) == ()
     assert set(machine.cache.glob("**/*")) == before
-    for place in (Path("/var/tmp"), Path("/tmp")):
-        newer = [each for each in place.glob("rtproof-0/**/*") if each.stat().st_mtime > marker.stat().st_mtime]
-        assert newer == []
     assert list(IN_RAM.glob("run-*")) == []
     assert not [line for line in processes(machine.cable.namespace) if "rtproof-agent" in line]
-
-
-def test_the_share_of_the_link_is_stated_and_doubted_on_a_measured_cpu(machine: Board, tmp_path: Path) -> None:
-    done = rtproof(
-        "run", *machine.options, "--stream", "--duration", "4s", "--no-report", "-q", "-o", str(tmp_path / "run")
-    )
-    assert done.returncode == 0, done.stderr
-    record = open_record(tmp_path / "run" / "run.rtrec")
-    share = link_share(record)
-    assert share is not None
-    assert share.bytes > 0
-    assert share.wakeups > 0
-    assert 0 < share.cpu_ns < 4 * SECOND_NS
-    assert share.cpus
-    assert share.device == f"{machine.cable.device}p"
-    assert share.interrupts is None  # a veth has none
-    doubts = {doubt.code: doubt.what for doubt in analyse(record).doubts}
-    measured = {series.cpu for series in record.series}
-    assert ("link-load" in doubts) == bool(share.cpus & measured or share.cpu_ns >= 0.01 * 4 * SECOND_NS)
 
 
 def test_a_link_that_is_away_for_too_long_costs_samples_that_are_told(machine: Board, tmp_path: Path) -> None:
@@ -170,18 +131,18 @@ def test_a_link_that_is_away_for_too_long_costs_samples_that_are_told(machine: B
     folder = tmp_path / "run"
     words = ("--duration", "60s", "--period", "100us", "--limit", "50ms", "--at-most", "1/s")
     with started(machine, folder, *words, "--target-option", "stream=1MiB") as run:
-        wait_for("samples arrive while it is measured", lambda: has_samples(folder))
+        wait_until(lambda: has_samples(folder), "samples arrive while it is measured")
         there = run_on_board()
         assert bytes_there(there) < MIB
         machine.cable.pull()
-        largest, end = 0, time.monotonic() + 20
-        while time.monotonic() < end:
-            largest = max(largest, bytes_there(there))
+        begun, largest, grew = time.monotonic(), 0, 0.0
+        while time.monotonic() < begun + 20 or (time.monotonic() < grew + 3 and time.monotonic() < begun + 40):
+            if bytes_there(there) > largest:
+                largest, grew = bytes_there(there), time.monotonic()
             time.sleep(0.2)
         length = size(there / "run.rtrec")
         machine.cable.plug()
-        told, said = run.communicate(timeout=200)
-    assert run.returncode == 0, told + said
+        ended(run)
     record = assert_whole(folder, 60 * 10)
     assert largest < MIB + 128 * 1024  # the log, and what rounds up to pages, come on top of the record
     assert length < size(folder / "run.rtrec")
@@ -213,8 +174,8 @@ def test_a_link_that_is_away_for_too_long_costs_samples_that_are_told(machine: B
 def test_the_run_of_a_killed_host_is_taken_up_where_it_was(machine: Board, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     with started(machine, folder, "--duration", "15s") as run:
-        wait_for("samples arrive while it is measured", lambda: has_samples(folder))
-        wait_for("some of it is freed", (run_on_board() / "delivery").exists)
+        wait_until(lambda: has_samples(folder), "samples arrive while it is measured")
+        wait_until((run_on_board() / "delivery").exists, "some of it is freed")
         run.kill()
         run.communicate()
     stale = tmp_path / "stale"
@@ -225,8 +186,7 @@ def test_the_run_of_a_killed_host_is_taken_up_where_it_was(machine: Board, tmp_p
     assert refused.returncode == 2
     assert "were streamed to another folder" in refused.stderr
     assert len(refused.stderr.splitlines()) == 1, refused.stderr
-    attached = rtproof("attach", str(folder), "--no-report")
-    assert attached.returncode == 0, attached.stderr
+    ended(start("attach", str(folder), "--no-report"))
     record = assert_whole(folder, 15)
     assert dropped_samples(record) == ()
     assert list(IN_RAM.glob("run-*")) == []
@@ -235,12 +195,12 @@ def test_the_run_of_a_killed_host_is_taken_up_where_it_was(machine: Board, tmp_p
 def test_of_a_board_that_loses_its_ram_what_was_streamed_is_kept(machine: Board, tmp_path: Path) -> None:
     """As after a reboot: neither the run's processes nor its folder nor the agent is there any more."""
     with started(machine, tmp_path / "run", "--duration", "1h") as run:
-        wait_for("samples arrive while it is measured", lambda: has_samples(tmp_path / "run"))
+        wait_until(lambda: has_samples(tmp_path / "run"), "samples arrive while it is measured")
         for pid in agents(machine):
             os.kill(pid, signal.SIGKILL)
         shutil.rmtree(IN_RAM)
-        told, said = run.communicate(timeout=120)
-    assert run.returncode in (0, 3, 4), told + said
+        told, said = run.communicate(timeout=600)
+    assert run.returncode in (*ENDED_WELL, 4), told + said
     assert "booted anew, or the run was removed; what was streamed is kept" in said
     record = open_record(tmp_path / "run" / "run.rtrec")
     assert record.end is None
@@ -248,27 +208,13 @@ def test_of_a_board_that_loses_its_ram_what_was_streamed_is_kept(machine: Board,
     assert not (tmp_path / "run" / "unfinished.json").exists()
 
 
-def test_a_run_ends_early_and_whole_when_it_is_interrupted(machine: Board, tmp_path: Path) -> None:
-    with started(machine, tmp_path / "run", "--duration", "1h") as run:
-        wait_for("samples arrive while it is measured", lambda: has_samples(tmp_path / "run"))
-        run.send_signal(signal.SIGINT)
-        told, said = run.communicate(timeout=120)
-    assert run.returncode == 0, told + said
-    record = open_record(tmp_path / "run" / "run.rtrec")
-    assert record.end is not None
-    assert record.end.reason.name == "INTERRUPTED"
-    assert not record.damage
-
-
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
         (("--target-option", "dir=/var/lib"), "/var/lib is not in RAM (tmpfs)"),
-        (("--target-option", "stream=100"), "takes a whole number of MiB"),
         (("--threads", "40", "--target-option", "stream=1MiB"), "too small for this run"),
         (("--target-option", "stream=900000MiB"), "does not fit"),
         (("--detach",), "leave --detach out"),
-        (("--profile", "akamina"), "leave --profile out"),
         (("--explain", "--limit", "1ms"), "leave --explain"),
     ],
 )
@@ -279,14 +225,5 @@ def test_what_cannot_be_streamed_is_one_sentence(
     refused = rtproof("run", *options, *more, "--stream", "--duration", "1s", "-o", str(tmp_path / "run"))
     assert refused.returncode == 2
     assert sentence in refused.stderr
-    assert "Traceback" not in refused.stderr
     assert not (tmp_path / "run").exists()
     assert list(IN_RAM.glob("run-*")) == []
-
-
-def test_only_boards_stream(tmp_path: Path) -> None:
-    refused = rtproof("run", "--stream", "--duration", "1s", "-o", str(tmp_path / "run"))
-    assert refused.returncode == 2
-    assert "--stream is for boards" in refused.stderr
-    assert len(refused.stderr.splitlines()) == 1
-    assert os.listdir(tmp_path) == []  # noqa: PTH208 - as short as it can be

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtproof.boards.background_run import Assembly, BackgroundRun, Following, Place, RunStanding
+from rtproof.boards.background_run import Assembly, BackgroundRun, Following, Place
 from rtproof.boards.frames import LARGEST, FrameReader, FrameType, LinkFrame
 from rtproof.boards.posix_checksum import posix_checksum
 from rtproof.boards.shell import Answer
@@ -162,15 +162,6 @@ def test_a_hole_is_not_asked_for_at_every_frame() -> None:
     assert file.missing(0, 60.0) == "again L 0 100\n"
 
 
-def test_how_a_run_stands_is_read() -> None:
-    standing = RunStanding.read(b"exit 0; boot aa; now bb; log 12; record -1")
-    assert standing == RunStanding("exit 0", "aa", "bb", 12, -1)
-    assert not standing.goes_on
-    assert RunStanding.read(b"exit 0; boot aa") is None
-    streamed = RunStanding.read(b"running; boot aa; now aa; log 12; record 90; given 80 7")
-    assert streamed == RunStanding("running", "aa", "aa", 12, 90, given=80, given_log=7)
-
-
 def test_where_a_run_is_can_be_stored_and_read_again() -> None:
     place = Place("/tmp/a b/agent", "/tmp/run", ("sudo", "-n", "with space"))
     assert Place.read(place.words()) == place
@@ -245,45 +236,3 @@ def test_a_record_is_not_brought_twice_because_its_end_was_told_first(tmp_path: 
     assert list(run.fetch(tmp_path / "record")) == []
     assert (tmp_path / "record").read_bytes() == b"the record"
     assert channel.sent == [b"record 0\n", b"done\n"]
-
-
-class BrokenChannel(ScriptedChannel):
-    """A console on which something ended the command in the middle of a frame."""
-
-    def __init__(self, last_words: bytes) -> None:
-        super().__init__(b"")
-        self._coming = [written(LinkFrame(FrameType.STANDING, 0, b"running"), as_text=True), b""]
-        self._last_words = last_words
-
-    def finish(self, timeout_s: float) -> Answer:
-        return Answer(1, self._last_words, b"")
-
-
-@pytest.mark.parametrize(
-    ("last_words", "told"),
-    [
-        (b"NlZD05IGxvc3Q9MCBsYXN0X25zPTI4ODkyCg==\n", "the board ended the connection"),
-        (b"=rtproof L 0 20 1f2e3d4c NlZD05I", "the board ended the connection"),
-        (b"Connection reset by peer\n", "Connection reset by peer"),
-    ],
-)
-def test_a_piece_of_a_frame_is_no_reason(tmp_path: Path, last_words: bytes, told: str) -> None:
-    run = BackgroundRun(
-        ScriptedShell(BrokenChannel(last_words)),
-        Place("/tmp/agent", "/tmp/run"),
-        Following("host", 1),
-        lambda: "/tmp/agent",
-    )
-    assert next(run.fetch(tmp_path / "record")) == f"rtproof: no connection to board ({told}); the run goes on there"
-
-
-@pytest.mark.parametrize(
-    ("output", "complaint", "words"),
-    [
-        (b"=rtproof-begin\n", b"", "it said nothing"),
-        (b"=rtproof-begin\n", b"Connection reset by peer\n", "Connection reset by peer"),
-        (b"Welcome\n=rtproof-begin\n", b"", "Welcome"),
-    ],
-)
-def test_no_mark_of_the_transport_stands_in_a_sentence(output: bytes, complaint: bytes, words: str) -> None:
-    assert Answer(255, output, complaint).words() == words
