@@ -97,11 +97,6 @@ def refuses(_job: Job) -> int:
     return 2
 
 
-def can_not_here(_job: Job) -> int:
-    say("rtproof-agent: the method can't run here: there is no tracer")
-    return 2
-
-
 def does_its_load(job: Job) -> int:
     """Behave as the function does whose name came as a load; well without a load."""
     words = job.arguments
@@ -111,11 +106,6 @@ def does_its_load(job: Job) -> int:
 
 def refuses_in_silence(_job: Job) -> int:
     return 1
-
-
-def leaves_an_empty_file(job: Job) -> int:
-    Path(job.output).touch()
-    return refuses(job)
 
 
 def dies(job: Job) -> int:
@@ -170,13 +160,6 @@ def until_interrupted(job: Job) -> int:
     """Finish at the first signal that asks for it."""
     signals = Signals()
     _ready()
-    signals.wait_for(signal.SIGINT, signal.SIGTERM)
-    job.write(EndReason.INTERRUPTED)
-    return 0
-
-
-def says_nothing_until_interrupted(job: Job) -> int:
-    signals = Signals()
     signals.wait_for(signal.SIGINT, signal.SIGTERM)
     job.write(EndReason.INTERRUPTED)
     return 0

@@ -114,31 +114,3 @@ def test_only_the_passes_on_one_processor_are_counted_if_so_wished(stand_in: Pat
     assert found.cpu.tolist() == [1, 1, 1, 0, 0, 0]
     assert found.start_ns.tolist() == [LENGTH * at for at in range(3, 9)]
     assert (found.end_cpu, found.end_ns) == (1, LENGTH * 9)
-
-
-def test_a_qemu_that_hides_which_processor_runs_is_refused(stand_in: Path, tmp_path: Path) -> None:
-    source = stand_in.with_suffix(".c")
-    hidden = stand_in.with_name("hidden.so")
-    headers = Path(__file__).parent.parent / "qemu_plugin"
-    told = source.read_text().replace("__thread void *current_cpu", "static __thread void *current_cpu")
-    source.with_name("hidden.c").write_text(told)
-    words = ["cc", "-shared", "-fPIC", f"-I{headers}", str(source.with_name("hidden.c")), "-o", str(hidden)]
-    subprocess.run(words, check=True)
-    recorded = WantedRecordings(MARK, (1,), 1, 100).words(Path("plugin"), tmp_path / "blocks").split(",")[1:]
-    assert run_guest(hidden, recorded, cpus=1).returncode == 0
-    done = run_guest(hidden, recorded, cpus=2)
-    assert done.returncode == 1
-    assert done.stderr == "the recorder of instructions cannot tell the processors of this QEMU apart\n"
-
-
-@pytest.mark.parametrize("passes", ["", "x", "3+", "3+3", "4+3", "3,4"])
-def test_passes_that_cannot_be_are_refused(passes: str, stand_in: Path, tmp_path: Path) -> None:
-    done = run_guest(stand_in, ["mark=1000", f"pass={passes}", "before=1", "blocks=9", f"out={tmp_path / 'blocks'}"])
-    assert done.returncode == 1
-    assert done.stderr == f"the recorder of instructions cannot use the argument pass={passes}\n"
-
-
-def test_the_recorder_needs_a_pass(stand_in: Path, tmp_path: Path) -> None:
-    done = run_guest(stand_in, ["mark=1000", "before=1", "blocks=9", f"out={tmp_path / 'blocks'}"])
-    assert done.returncode == 1
-    assert "needs mark=, pass=, blocks= and out=" in done.stderr

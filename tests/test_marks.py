@@ -2,7 +2,6 @@
 """Activations between two marks: how they are paired, what goes wrong with them, and the budget of one."""
 
 import struct
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,9 +13,9 @@ from trace_dat_cases import sleeping, traced, version_6
 
 from rtproof.cli.main import main
 from rtproof.core.errors import UserError
-from rtproof.experiment.mark_options import agent_marks, refuse_replaced, trace_marks
+from rtproof.experiment.mark_options import agent_marks, refuse_replaced
 from rtproof.explain.budget import System, budget
-from rtproof.explain.foreign_records import WantedThreads, _between_marks, _definitions, wanted_in, with_activations
+from rtproof.explain.foreign_records import WantedThreads, wanted_in, with_activations
 from rtproof.explain.marks import (
     MarkedThread,
     Marks,
@@ -24,12 +23,9 @@ from rtproof.explain.marks import (
     mark_events,
     mark_sentences,
     marked_activations,
-    none_found,
     parse_mark,
-    sentences_on_all,
 )
 from rtproof.explain.trace_events import FORK, LOST, EventDecoder, TraceEvent, event_format
-from rtproof.explain.trace_source import trace_source
 from rtproof.record.contents import Moment, Record
 
 A, B = VICTIM, OTHER
@@ -96,22 +92,6 @@ def test_an_activation_with_missing_events_is_left_out() -> None:
     assert (walk.lost, walk.cut) == (1, 1)
 
 
-def test_a_thousand_threads_with_one_mark_are_a_few_sentences() -> None:
-    every = [(at, tid, "end") for at, tid in enumerate(range(1000, 2000))]
-    walk = walk_of(WRITTEN, (1, A, "begin"), (2, A, "end"), (3, A, "end"), *every)
-    said = list(sentences_on_all(walk.named()))
-    assert said[0] == f"/{A}: 1 end without a begin before it, which makes no activation"
-    assert said[-1] == "993 threads more had marks, and no activation between them"
-    assert len(said) == 9
-
-
-def test_a_text_may_be_the_name_of_an_event() -> None:
-    walk = walk_of(marks("marker:sched_switch", "marker:end"), (5, A, "end"))
-    walk.walk([TraceEvent(6, 0, "sched_switch", 0, 0, A, {})])
-    walk.walk([TraceEvent(7, 0, "ftrace/print", 0, 0, A, {"buf": "sched_switch"})])
-    assert [(each.begins, each.ends, each.open_ns) for each in walk.named()] == [(1, 1, 7)]
-
-
 def test_a_text_that_fits_both_marks_is_the_one_that_names_more_of_it() -> None:
     walk = walk_of(marks("marker:cycle*", "marker:cycle end"), (1, A, "cycle 7"), (4, A, "cycle end"))
     assert spans(walk) == {A: [(1, 4)]}
@@ -151,20 +131,6 @@ def test_a_number_that_the_kernel_gives_again_is_another_thread() -> None:
     assert (second.again, second.unbegun) == (0, 1)
     assert "had not ended when the trace did" in "".join(mark_sentences(first))
     assert [walk.process_of(thread, {A: A, B: B}) for thread in (first, second)] == [A, B]
-
-
-@pytest.mark.parametrize(
-    ("events", "said"),
-    [
-        ((), r"the marks never came: neither marker:begin\* nor marker:end"),
-        (((1, A, "begin"),), r"marker:begin\* came 1 time, and marker:end never came"),
-        (((1, A, "end"),), r"marker:end came 1 time, and marker:begin\* never came"),
-        (((1, A, "end"), (2, A, "begin")), "but never one after the other in one thread"),
-    ],
-)
-def test_marks_that_make_no_activation_are_one_sentence(events: Sequence[tuple[int, int, str]], said: str) -> None:
-    with pytest.raises(UserError, match=said):
-        raise none_found(walk_of(WRITTEN, *events).named(), WRITTEN, 0)
 
 
 def test_a_thread_learns_its_period_from_its_begins() -> None:
@@ -252,22 +218,14 @@ def test_the_agent_gets_the_place_of_a_function(tmp_path: Path, monkeypatch: pyt
     ("begin", "said"),
     [
         ("cycle", "'cycle' is no mark: write marker:TEXT, uprobe:FILE:FUNCTION or event:SYSTEM/NAME"),
-        ("marker:", "is no mark"),
-        ("event:sched_switch", "is no mark"),
         ("marker:end", "--begin and --end are the same mark, marker:end"),
         ("marker: a", "is no text of one line without blanks around it"),
-        ("marker:a\nb", "is no text of one line"),
         ("marker:" + "x" * 400, "a mark has 400 characters at most, not 407"),
         ("uprobe:app", "is no mark: write uprobe:FILE:FUNCTION"),
-        ("uprobe:app:", "is no mark: write uprobe:FILE:FUNCTION"),
-        ("uprobe:app:cycle+x", "is no mark: write uprobe:FILE:FUNCTION"),
         ("uprobe:no such app:cycle", "the kernel's uprobes take no path with blanks"),
         ("uprobe:no#:cycle", "the kernel's uprobes take no path with blanks or #"),
-        ("event:sched/sched_switch:a\x1b", "has characters that no filter of the kernel can have"),
         ("event:sched/sched_switch:a\udcff", "has characters that no filter of the kernel can have"),
-        ("uprobe:app:circle", "app has no function 'circle'"),
         ("uprobe:app:ns::A::cycle", "app:ns::A::cycle: names of C\\+\\+ are the mangled ones"),
-        ("uprobe:app:+0x10", "app has no code at 0x10"),
         ("uretprobe:app:cycle+4", "marks the return of a function, so it takes no"),
     ],
 )
@@ -291,20 +249,6 @@ def test_a_file_that_was_replaced_under_its_process_is_refused(tmp_path: Path) -
     refuse_replaced(("marker:begin", "marker:end"), maps)
     with pytest.raises(UserError, match="app was replaced after the process had begun, which runs the old one"):
         refuse_replaced(marks, maps)
-
-
-def test_many_threads_with_the_same_marks_are_one_sentence() -> None:
-    record = asked(probe="foreign", begin_mark="event:raw_syscalls/sys_exit", end_mark="event:timer/hrtimer_start")
-    (only,) = _between_marks(trace_source(record, 0), wanted_in(record).marks or WRITTEN, WantedThreads())[0]
-    (sentence,) = _definitions([replace(only, tid=tid) for tid in range(1, 6)])
-    assert sentence.startswith("victim/1, victim/2, victim/3 and 2 threads more: an activation begins with event:raw_")
-
-
-def test_a_trace_that_is_there_takes_what_it_can_have() -> None:
-    assert trace_marks("marker:a", "event:sched/sched_switch") == marks("marker:a", "event:sched/sched_switch")
-    for new in ("uprobe:app:cycle", "event:sched/sched_switch:next_pid == 3"):
-        with pytest.raises(UserError, match="is for a new trace"):
-            trace_marks(new, "marker:a")
 
 
 def test_a_trace_of_trace_cmd_is_measured_between_marks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,11 +17,7 @@ from rtproof.explain.incomplete_windows import TraceWindows, count_windows, meet
 from rtproof.explain.missing_switches import SWITCH, missing_switches
 from rtproof.explain.trace_events import IRQS_OFF, LOST, TraceEvent
 from rtproof.explain.trace_source import with_holes
-from rtproof.judge.analyse import analyse
 from rtproof.record.contents import WHOLE_RUN, Event
-from rtproof.report.blocks import Text
-from rtproof.report.sections.explained import explained_section
-from rtproof.schema.published import explanation_dict
 from rtproof.summary.tracing_effect import untraced_times
 
 MS = 1_000_000
@@ -175,21 +171,6 @@ def test_a_thread_that_never_shows_again_before_its_end_has_a_place_too() -> Non
 
 
 # Windows that lack events are counted, by why.
-
-
-def test_the_windows_that_lack_events_are_told_in_text_and_json() -> None:
-    cpu = begun().timer(100_000).to_victim(108_000).add(109_000, "sys_exit").switch(900_000, HOG, state=1)
-    record = traced_run([110_000], without(cpu, 1).add(950_000, "sys_exit"))
-    found = explain(record, 100_000)
-    assert found.windows == TraceWindows(1, 0, 0, 0, 1, {0: 1})
-    told = explanation_dict(found, record)["windows"]
-    assert told["missing_switches"] == [{"cpu": 0, "windows_count": 1}]
-    assert (told["windows_count"], told["whole_count"], told["missing_switch_count"]) == (1, 0, 1)
-    lines = [line for each in explained_section(analyse(record)) if isinstance(each, Text) for line in each.paragraphs]
-    assert any(
-        line.startswith("0 of 1 window of the trace are whole: in 1 a switch between threads is missing (CPU 0: 1)")
-        for line in lines
-    )
 
 
 def test_windows_are_counted_by_what_they_lack() -> None:

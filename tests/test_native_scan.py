@@ -15,9 +15,8 @@ from analysis_records import BEGIN, MS, SERIES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtproof.agents import build
-from rtproof.core.errors import RecordError, UserError
-from rtproof.record import compiled_scanner, decoding, reading
+from rtproof.core.errors import RecordError
+from rtproof.record import compiled_scanner, reading
 from rtproof.record.chunks import CHECKED_BYTES, CHUNK_HEADER, ChunkType, checksum, padded
 from rtproof.record.compiled_scanner import Scanner
 from rtproof.record.contents import Block, End, EndReason, Int64Array, Record, Series
@@ -156,18 +155,6 @@ def test_the_scanner_does_count_such_records(scanner: Scanner, tmp_path: Path, m
     assert set(codes) == {native_scan.DONE}
 
 
-@pytest.mark.parametrize(("worth", "used"), [(100, True), (10**9, False)])
-def test_many_short_series_are_left_to_numpy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scanner: Scanner, worth: int, used: bool
-) -> None:
-    monkeypatch.setattr(native_scan, "WORTH_SAMPLES", worth)
-    codes = scan_codes(monkeypatch)
-    record = record_of(tmp_path / "a", 4, GRID, whole=True)
-    assert sum(ref.count for ref in record.chunk_refs) >= series.TASK
-    summarise(record, 1)
-    assert bool(codes) is used
-
-
 def write_blocks(path: Path, one: Series, *blocks: Block) -> Record:
     with RecordWriter(str(path)) as writer:
         writer.begin(BEGIN)
@@ -207,26 +194,6 @@ def test_a_file_that_changed_meanwhile_is_an_error(scanner: Scanner, tmp_path: P
     (tmp_path / "a").write_bytes(changed[: record.chunk_refs[-1].offset])
     with pytest.raises(RecordError, match="has changed since it was opened"):
         summarise(record, 1, scanner)
-
-
-def test_without_a_compiler_numpy_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def none() -> Path:
-        raise UserError("nothing here can build it")
-
-    monkeypatch.setattr(compiled_scanner, "find_scanner", none)
-    compiled_scanner.scanner.cache_clear()
-    try:
-        record = record_of(tmp_path / "a", 4, GRID, whole=True)
-        assert_same(summarise(record, 1), summarise(record, 1, None))
-        assert compiled_scanner.scanner() is None
-    finally:
-        compiled_scanner.scanner.cache_clear()
-
-
-def test_a_library_of_another_version_is_refused(scanner: Scanner, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled_scanner, "ABI", compiled_scanner.ABI + 1)
-    with pytest.raises(UserError, match="is a scanner of another version"):
-        Scanner(build.find_scanner())
 
 
 def walked(path: Path, monkeypatch: pytest.MonkeyPatch, library: Scanner | None) -> bytes:
@@ -299,23 +266,3 @@ def test_a_record_longer_than_the_window_is_opened_alike(
     for spoil in (damaged, with_right_checksums) * 3:
         path.write_bytes(spoil(content, chance))
         assert walked(path, monkeypatch, scanner) == walked(path, monkeypatch, None)
-
-
-def test_the_walk_does_check_the_blocks(scanner: Scanner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without gaps no block is decoded in Python any more; with one, that block is."""
-    blocks = [block(n * 100, GRID.first_due_ns + n * 100 * GRID.period_ns, list(range(100))) for n in range(9)]
-    path = tmp_path / "a"
-    write_blocks(path, GRID, *blocks, block(900, GRID.first_due_ns + 900 * GRID.period_ns, [5, 6], ((0, 3),)))
-    decoded: list[int] = []
-    before = decoding.decode_payload
-
-    def watched(kind: int, payload: memoryview) -> Any:
-        decoded.append(kind)
-        return before(kind, payload)
-
-    monkeypatch.setattr(reading, "decode_payload", watched)
-    walked(path, monkeypatch, None)
-    assert decoded.count(ChunkType.SAMPLES) == 10
-    decoded.clear()
-    walked(path, monkeypatch, scanner)
-    assert decoded.count(ChunkType.SAMPLES) == 1

@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions with two agents that behave as they are told: who starts, who ends whom, and what is kept."""
 
-import contextlib
 import os
-import signal
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import fake_agent
 import pytest
-from test_run_session import INFO, Seen, sender
+from test_run_session import INFO, Seen
 
 from rtproof.core.errors import TargetError, UserError
 from rtproof.record import run_folder
@@ -83,21 +81,6 @@ def test_the_responder_is_told_to_finish_when_the_generator_has(tmp_path: Path, 
     assert "good" in second[0]
 
 
-def test_a_responder_that_does_not_finish_is_killed(tmp_path: Path, machine: Counted) -> None:
-    outcome = run(tmp_path, "never_ends", "good", machine)
-    assert outcome.responder is not None
-    assert outcome.responder.exit_code == -signal.SIGKILL
-    assert end_of(tmp_path, "generator.rtrec") is EndReason.AS_ASKED
-
-
-def test_ctrl_c_ends_both(tmp_path: Path, machine: Counted) -> None:
-    seen = Seen("ready", sender([signal.SIGINT]))
-    outcome = run(tmp_path, "until_interrupted", "until_interrupted", machine, seen)
-    assert outcome.generator is not None
-    assert outcome.generator.interrupted
-    assert {end_of(tmp_path, name) for name in ("run.rtrec", "generator.rtrec")} == {EndReason.INTERRUPTED}
-
-
 def test_a_generator_that_refuses_leaves_nothing(tmp_path: Path, machine: Counted) -> None:
     with pytest.raises(UserError, match=r"^there is no CPU 99 on this machine$"):
         run(tmp_path, "until_interrupted", "refuses", machine)
@@ -126,16 +109,6 @@ def test_a_generator_that_cannot_be_started_ends_the_responder(tmp_path: Path) -
         run(tmp_path, "until_interrupted", "good", machine)
     assert machine.processes[0]._popen.poll() is not None
     assert not (tmp_path / "run").exists()
-
-
-def test_a_silent_responder_is_waited_for_only_so_long(
-    tmp_path: Path, machine: Counted, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pair_session, "READY_S", 0.2)
-    outcome = run(tmp_path, "says_nothing_until_interrupted", "good", machine)
-    assert outcome.generator is not None
-    assert outcome.generator.exit_code == 0
-    assert end_of(tmp_path, "run.rtrec") is EndReason.INTERRUPTED
 
 
 def test_a_responder_that_dies_ends_the_generator(tmp_path: Path, machine: Counted) -> None:
@@ -198,26 +171,3 @@ def test_a_generator_whose_link_is_lost_can_be_fetched_later(tmp_path: Path, mac
     assert not unfinished_run.is_there(tmp_path / "run")
     kept = unfinished_run.read(tmp_path / "run", run_folder.GENERATOR_NAME)
     assert kept.where == {"record": "/there/run.rtrec"}
-
-
-def test_a_run_that_nobody_could_find_again_is_not_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As when this host's disk is full."""
-
-    def full(*_: object) -> None:
-        raise UserError("no space left")
-
-    monkeypatch.setattr(unfinished_run, "write", full)
-    lost = Lost()
-    plan = sides(tmp_path, "until_terminated", "good", lost)[0].plan
-    plan.folder.mkdir()
-    with pytest.raises(UserError, match="no space left"):
-        session.start_agent(lost, plan, "0:00:01", 1)
-    assert lost.processes == []
-
-
-def test_a_folder_that_exists_is_left_alone(tmp_path: Path, machine: Counted) -> None:
-    (tmp_path / "run").mkdir()
-    with contextlib.suppress(FileExistsError), pytest.raises(UserError, match="exists already"):
-        run(tmp_path, "until_interrupted", "good", machine)
-    assert machine.processes == []
-    assert names(tmp_path) == []
