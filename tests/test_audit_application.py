@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of the user's own application: on made facts, and on a program that does wrong what it is not told."""
 
-import errno
 import os
 import subprocess
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from audit_cases import REFUSED, judged, made_facts
+from audit_cases import judged, made_facts
 
 from rtproof.audit import check_file, judgement
 from rtproof.audit.audit_model import CheckResult, Outcome
@@ -36,23 +35,6 @@ def _judged(
 
 def _outcome(check: str, files: dict[str, str | int], cpus: frozenset[int] | None = None) -> Outcome:
     return _judged(check, files, cpus).outcome
-
-
-def test_without_an_application_none_is_judged() -> None:
-    checks = check_file.check_files()["application"].check
-    assert {check.id for check in checks} >= WRONG
-    for check in checks:
-        found = judged(check.id, made_facts(ONLINE | {"process/threads": HEAD + HELPER}))
-        assert found.outcome is Outcome.NOT_APPLICABLE
-
-
-@pytest.mark.parametrize("check", check_file.check_files()["application"].check, ids=lambda check: check.id)
-@pytest.mark.parametrize("content", [REFUSED, errno.EIO, "garbage\n", None])
-def test_what_was_not_read_is_unknown(check: object, content: str | int | None) -> None:
-    assert isinstance(check, type(check_file.find_check("sched.app.lock")))
-    files: dict[str, str | int] = {} if content is None else dict.fromkeys(check.read, content)
-    end = files if check.id == "sched.app.faults" else None
-    assert _judged(check.id.removeprefix("sched.app."), files, frozenset({3}), end).outcome is Outcome.UNKNOWN
 
 
 def test_one_thread_with_a_real_time_policy_is_enough() -> None:

@@ -11,7 +11,7 @@ import history_cases
 import msgspec
 import pytest
 from audit_checks import CHECKS, COUNT, LOUD, SPEED, THP, audited, few_checks, made_check
-from report_cases import LIMIT, tables, whole_record, words
+from report_cases import tables, whole_record
 
 from rtproof import report
 from rtproof.audit import check_file
@@ -20,8 +20,7 @@ from rtproof.audit.setup_changes import SettingChange, Setup, lacking_sentence, 
 from rtproof.compare.compare import compare_sides
 from rtproof.compare.comparison_model import Comparison
 from rtproof.compare.history import analyse_history
-from rtproof.compare.run_metrics import facts_of, figures_of
-from rtproof.judge.analyse import analyse
+from rtproof.compare.run_metrics import facts_of
 from rtproof.report.pages.comparison_page import ComparisonContext, comparison_sections, encode_comparison
 from rtproof.report.pages.history_page import encode_history, history_sections
 
@@ -42,10 +41,6 @@ def test_a_setting_that_differs_is_named_with_both_texts() -> None:
     assert change.shown == f"{THP}: never -> always"
 
 
-def test_nothing_differs_between_equal_records() -> None:
-    assert setup_changes([setup()], [setup()]) == ()
-
-
 def test_a_setting_counts_also_where_the_outcome_stays() -> None:
     (change,) = setup_changes([setup({LOUD: "4\n"})], [setup({LOUD: "7\n"})])
     assert (change.outcomes, change.shown) == ("finding", f"{LOUD}: 4 -> 7")
@@ -55,13 +50,6 @@ def test_the_most_severe_comes_first() -> None:
     other = setup({LOUD: "7\n", COUNT: "1\n", THP: "always\n", SPEED.replace("*", "0"): "slow\n"})
     found = setup_changes([setup()], [other])
     assert [one.check for one in found] == ["hardware.count", "memory.thp", "power.speed", "console.loud"]
-
-
-def test_checks_that_never_apply_come_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    never = msgspec.structs.replace(CHECKS[0], id="memory.other", needs=("process",), severity=Severity.FATAL)
-    monkeypatch.setattr(check_file, "all_checks", lambda: (never, *CHECKS))
-    found = setup_changes([setup()], [setup({LOUD: "7\n", THP: "always\n"})])
-    assert [one.check for one in found] == ["memory.thp", "console.loud", "memory.other"]
 
 
 def without(path: str, number: int) -> Setup:
@@ -84,12 +72,6 @@ def test_a_file_of_no_such_name_is_not_there_whatever_pattern_was_looked_for() -
     gone = audited(BASE)
     fewer = setup_of(replace(gone, files=tuple(file for file in gone.files if file.path != path)))
     assert not [one.shown for one in setup_changes([fewer], [without(path, errno.ENOENT)]) if one.settings]
-
-
-def test_settings_that_changed_alike_are_told_once() -> None:
-    slow = {SPEED.replace("*", str(cpu)): "slow\n" for cpu in range(2)}
-    (change,) = setup_changes([setup()], [setup(slow)])
-    assert change.shown == f"{SPEED.replace('*', '0')} and 1 like it: fast -> slow"
 
 
 def test_what_changes_by_itself_is_no_setting() -> None:
@@ -163,19 +145,6 @@ def test_a_comparison_lists_what_differs_in_every_form() -> None:
     assert [one["check"] for one in plain["setup"]] == ["memory.thp", "console.loud"]
     assert plain["setup"][0]["settings"] == [{"path": THP, "a": "never", "b": "always"}]
     assert plain["setup_unknown"] is None
-
-
-def test_a_comparison_says_which_side_has_no_facts() -> None:
-    sections = {one.name: one for one in comparison_sections(compared({}, setup()), CONTEXT)}
-    assert "no record of calm has the facts" in words(list(sections["setup"].blocks))
-    neither = {one.name for one in comparison_sections(compared({}, {}), CONTEXT)}
-    assert "setup" not in neither
-
-
-def test_a_run_brings_its_setup_along() -> None:
-    found = figures_of(analyse(audited(whole_record(1), {THP: "always\n"}), LIMIT, 1))
-    assert found.setup["memory.thp"].settings == {THP: "always"}
-    assert figures_of(analyse(whole_record(1), LIMIT, 1)).setup == {}
 
 
 def test_a_count_is_no_fact_of_a_run() -> None:

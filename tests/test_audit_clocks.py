@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The checks of clocks: what makes each good, a finding, not applicable, or unknown."""
 
-import errno
 import gzip
 
 import pytest
-from audit_cases import MISSING, REFUSED, judged, made_facts
+from audit_cases import MISSING, judged, made_facts
 
 from rtproof.audit.audit_model import Outcome
 from rtproof.audit.check import Severity
@@ -23,19 +22,6 @@ TSC: dict[str, str | int] = {
     "/proc/cpuinfo": FLAGS,
     "kernel-log": "",
 }
-CHECKS = ("clk.source", "clk.tsc", "clk.event", "clk.watchdog", "clk.step")
-
-
-@pytest.mark.parametrize("check", CHECKS)
-def test_what_was_not_collected_is_unknown(check: str) -> None:
-    assert judged(check, made_facts()).outcome is UNKNOWN
-
-
-@pytest.mark.parametrize("number", [REFUSED, errno.EIO])
-@pytest.mark.parametrize("check", CHECKS)
-def test_what_could_not_be_read_is_unknown(check: str, number: int) -> None:
-    paths = (CURRENT, AVAILABLE, "/proc/cpuinfo", "timer-devices", "/proc/timer_list", "clock-adjust")
-    assert judged(check, made_facts(dict.fromkeys(paths, number))).outcome is UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -139,21 +125,13 @@ def watchdog_facts(files: dict[str, str | int], release: str = "6.12.0", option:
         ({"/proc/cmdline": "tsc=reliable\n"}, "5.10.0", GOOD),
         ({"/proc/cmdline": "tsc=watchdog\n"}, "6.12.0", FINDING),
         ({NODES: "0-3\n"}, "6.12.0", FINDING),
-        ({NODES: REFUSED}, "6.12.0", UNKNOWN),
-        ({"/proc/cmdline": REFUSED}, "6.12.0", UNKNOWN),
         ({"/proc/cpuinfo": FLAGS.replace("tsc_adjust", "")}, "6.12.0", FINDING),
         ({AVAILABLE: "hpet acpi_pm\n"}, "5.10.0", NOT_APPLICABLE),
-        ({AVAILABLE: REFUSED}, "5.10.0", UNKNOWN),
         ({CURRENT: "kvm-clock\n"}, "5.10.0", FINDING),
     ],
 )
 def test_who_checks_the_clock_source(files: dict[str, str | int], release: str, outcome: Outcome) -> None:
     assert judged("clk.watchdog", watchdog_facts(files, release)).outcome is outcome
-
-
-def test_a_watchdog_without_a_configuration_is_unknown() -> None:
-    assert judged("clk.watchdog", made_facts({**TSC, NODES: "0\n"})).outcome is UNKNOWN
-    assert judged("clk.watchdog", watchdog_facts({}, "5.10.0", option="")).outcome is UNKNOWN
 
 
 def adjust(offset: int = 0, rate: int = 1200, slept: int = 0) -> str:
@@ -170,7 +148,6 @@ def adjust(offset: int = 0, rate: int = 1200, slept: int = 0) -> str:
         (adjust(), adjust(offset=-5000), FINDING, Severity.INFO),
         (adjust(), "status 0x40\n", UNKNOWN, Severity.INFO),
         (adjust(), None, UNKNOWN, Severity.INFO),
-        (adjust(), REFUSED, UNKNOWN, Severity.INFO),
         (MISSING, MISSING, UNKNOWN, Severity.INFO),
     ],
 )

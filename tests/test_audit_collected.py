@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the checks ask for is what the agent collects: no check can stay unknown for ever."""
 
-import os
-from pathlib import Path
-
 import pytest
-from test_agent_facts import facts, listed
+from audit_systems import stored_names, stored_record
+from test_agent_facts import listed
 
 from rtproof.audit import judgement
 from rtproof.audit.check import Check
@@ -37,10 +35,9 @@ def agent_rows() -> list[list[str]]:
 
 
 def test_no_check_asks_for_what_the_agent_never_collects(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, agent_rows: list[list[str]]
+    monkeypatch: pytest.MonkeyPatch, agent_rows: list[list[str]]
 ) -> None:
-    """With the facts of this machine, so that functions go as far as they can here."""
-    record = facts(tmp_path / "facts.rtrec", "--pid", str(os.getpid()))
+    """With the facts of stored systems, so that functions go as far as they can, whatever this machine has."""
     missed = set()
     read = Facts.read
 
@@ -51,5 +48,6 @@ def test_no_check_asks_for_what_the_agent_never_collects(
         return found
 
     monkeypatch.setattr(Facts, "read", noted)
-    judgement.audit(Facts(record, AuditRequest(frozenset({0}), os.getpid())))
+    for name in stored_names():
+        judgement.audit(Facts(stored_record(name), AuditRequest(frozenset({0}), 1)))
     assert missed == set()

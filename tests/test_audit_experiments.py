@@ -3,21 +3,16 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import compared_runs
 import pytest
 from audit_checks import COUNT, LOUD, SPEED, THP, audited, few_checks
 from report_cases import whole_record
-from run_folders import latencies, write_run
 
-from rtproof.audit.audit_model import Outcome, OwnExperiment
+from rtproof.audit.audit_model import OwnExperiment
 from rtproof.audit.setup_changes import Setup, setup_of
-from rtproof.cli.main import main
 from rtproof.compare.advice_experiments import own_experiments
 from rtproof.compare.run_metrics import RunFigures
-from rtproof.experiment import audited_system, run_sets
-from rtproof.report.pages.audit_page import audit_text
 
 __all__ = ["few_checks"]
 pytestmark = pytest.mark.usefixtures("few_checks")
@@ -52,18 +47,6 @@ def test_runs_that_are_better_with_the_advice_agree() -> None:
     assert "0.5" in told.sentence
     assert "times as large (95 % interval 0." in told.sentence
     assert "5 runs with the advice, 5 without it" in told.sentence
-
-
-def test_runs_that_are_worse_with_the_advice_contradict_it() -> None:
-    told = only(own_experiments([*side(0, setup(), 2.0), *side(5, setup(thp="always"))]))
-    assert told.contradicts
-    assert told.sentence.startswith("Your own runs contradict this: ")
-
-
-def test_runs_that_hardly_differ_show_no_clear_effect() -> None:
-    told = only(own_experiments([*side(0, setup()), *side(5, setup(thp="always"))]))
-    assert not told.contradicts
-    assert told.sentence.startswith("Your own runs show no clear effect: maximum of a second: ")
 
 
 def test_too_few_runs_do_not_decide() -> None:
@@ -138,28 +121,3 @@ def test_invalid_runs_and_runs_without_facts_are_left_out() -> None:
     runs = [*side(0, setup()), *side(5, setup(thp="always"), 2.0)]
     assert own_experiments([replace(run, setup={}) for run in runs]) == {}
     assert own_experiments([replace(run, invalid=("the load was dead",)) for run in runs]) == {}
-
-
-def test_the_audit_prints_it_beside_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = [*side(0, setup(), 2.0), *side(5, setup(thp="always"))]
-    monkeypatch.setattr(run_sets, "read_sides", lambda _: [run_sets.ComparedSide("", "", tuple(runs), ("x is bad",))])
-    for text, outcome in (("always", Outcome.FINDING), ("never", Outcome.GOOD)):
-        found = audited_system.audit_of(audited(BASE, {THP: f"{text}\n"}), "default", runs=Path("runs"))
-        thp = next(one for one in found.results if one.check.id == "memory.thp")
-        assert (thp.outcome, thp.contradicted) == (outcome, True)
-        printed = " ".join(audit_text(found).split())
-        assert "own runs Your own runs contradict this: " in printed
-        assert "Runs in runs: 10, with the facts of an audit: 10. They tell something of 1 check." in printed
-        assert "1 run could not be read: x is bad" in printed
-
-
-def test_runs_of_an_older_agent_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    golden = str(Path(__file__).parent / "data" / "golden" / "x86_64.rtrec")
-    for number in range(2):
-        write_run(tmp_path / "runs" / f"run-{number}", latencies(number, 2_000))
-    main(["audit", golden, "--runs", str(tmp_path / "runs")])
-    printed = " ".join(capsys.readouterr().out.split())
-    assert "with the facts of an audit: 0. They tell something of 0 checks." in printed
-    (tmp_path / "empty").mkdir()
-    assert main(["audit", golden, "--runs", str(tmp_path / "empty")]) == 2
-    assert "there is no run in the folder" in capsys.readouterr().err

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 from audit_cases import MISSING, MOUNTS, REFUSED, judged, made_facts
 
-from rtproof.audit import readings
 from rtproof.audit.audit_model import Outcome
 from rtproof.audit.facts import Facts, State, parse_cpu_list, parse_cpu_mask
 from rtproof.record.contents import Damage
@@ -32,14 +31,6 @@ def test_a_refused_file_is_unknown_and_never_good(number: int) -> None:
     found = judged("mem.thp", made_facts({THP: number}))
     assert found.outcome is Outcome.UNKNOWN
     assert errno.errorcode[number] in found.sentence
-
-
-def test_a_file_that_no_agent_looked_for_is_unknown() -> None:
-    assert judged("mem.thp", made_facts()).outcome is Outcome.UNKNOWN
-
-
-def test_a_value_that_nobody_understands_is_unknown() -> None:
-    assert judged("mem.thp", made_facts({THP: "sometimes\n"})).outcome is Outcome.UNKNOWN
 
 
 def test_values_are_judged() -> None:
@@ -90,12 +81,6 @@ def test_a_pattern_of_which_files_were_left_out_is_not_good() -> None:
     assert judged("mem.thp", made_facts(whole)).outcome is Outcome.GOOD
     assert judged("mem.thp", made_facts({**whole, pattern: errno.E2BIG})).outcome is Outcome.UNKNOWN
     assert judged("mem.thp", made_facts({**whole, pattern: MISSING})).outcome is Outcome.GOOD
-
-
-def test_the_zeros_of_the_device_tree_are_not_shown() -> None:
-    path = "/proc/device-tree/compatible"
-    facts = made_facts({path: "ti,am335x-bone\0ti,am33xx\0"})
-    assert readings.read_value(facts.read(path)).value == "ti,am335x-bone ti,am33xx"
 
 
 def test_a_damaged_record_may_lack_files_of_a_pattern() -> None:

@@ -5,17 +5,16 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from audit_systems import System, stored_bytes, stored_names, stored_record
-from fuzzing import audit_promises, worker
+from audit_systems import stored_bytes, stored_names, stored_record
+from fuzzing import worker
 from fuzzing.audit_promises import REQUESTS, check_promises, files_in, why_not_good
-from fuzzing.facts_mutations import StoredFile, garbled, mutated_facts, without
+from fuzzing.facts_mutations import StoredFile
 from fuzzing.targets import TARGETS
 
 from rtproof.audit import check_file
 from rtproof.audit.audit_model import CheckResult, Outcome, ReadValue
 from rtproof.audit.check import Severity
 
-THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 DAMAGED = 60
 PARTS = 4
 AUDIT = next(target for target in TARGETS if target.name == "audit")
@@ -61,24 +60,3 @@ def test_what_the_record_does_not_hold_is_a_broken_promise() -> None:
     assert why_not_good(_good(path, "(it is not there)"), {path: [missing]}) == ""
     assert "nobody saw" in why_not_good(_good(path, "(it is not there)"), {path: [refused]})
     assert "nobody saw" in why_not_good(_good(path, "(it is not there)"), {})
-
-
-def test_a_check_that_stays_good_without_its_file_is_a_broken_promise(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(audit_promises, "without", lambda content, is_gone: content)
-    good = System("sound-6.12-rt").audit().of(Outcome.GOOD)
-    number = next(at for at, result in enumerate(good) if result.check.id == "mem.compact.unevict")
-    with pytest.raises(AssertionError, match="is good without all that it reads"):
-        check_promises(stored_bytes("sound-6.12-rt"), tmp_path, REQUESTS[0], number)
-
-
-def test_damage_changes_files_and_the_same_seed_makes_the_same() -> None:
-    content, other = stored_bytes("debian-6.12-rt"), stored_bytes("debian-6.12")
-    made = [mutated_facts(content, other, seed) for seed in range(40)]
-    assert made == [mutated_facts(content, other, seed) for seed in range(40)]
-    assert sum(each != content for each in made) >= 35
-    gone, garbage = (change(content, lambda path: path == THP) for change in (without, garbled))
-    assert THP in files_in(content)
-    assert THP not in files_in(gone)
-    assert b"garbage" in files_in(garbage)[THP][0].content

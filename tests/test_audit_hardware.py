@@ -11,7 +11,6 @@ from rtproof.audit.check import Severity
 from rtproof.audit.facts import AuditRequest, Facts
 
 INTEL = "processor\t: 0\nvendor_id\t: GenuineIntel\nflags\t\t: fpu tsc\n"
-AMD = INTEL.replace("GenuineIntel", "AuthenticAMD")
 GUEST = INTEL.replace("tsc", "tsc hypervisor")
 BARE = "Booting paravirtualized kernel on bare hardware\n"
 ARM = "processor\t: 0\nBogoMIPS\t: 50.00\nFeatures\t: fp asimd\n"
@@ -35,7 +34,6 @@ def outcome(check: str, files: dict[str, str | int], machine: str = "x86_64") ->
         ({"/proc/cpuinfo": ARM, "/proc/device-tree/model": "linux,dummy-virt\0"}, "aarch64", Outcome.FINDING),
         ({"/proc/cpuinfo": ARM, "/proc/device-tree/model": "Toradex Apalis iMX6Q\0"}, "armv7l", Outcome.GOOD),
         ({"/proc/cpuinfo": ARM}, "aarch64", Outcome.UNKNOWN),
-        ({"/proc/cpuinfo": REFUSED}, "x86_64", Outcome.UNKNOWN),
     ],
 )
 def test_a_virtual_machine_is_told_by_any_sign(files: dict[str, str | int], machine: str, expected: Outcome) -> None:
@@ -71,18 +69,6 @@ def test_no_stolen_time_is_good_only_if_the_host_would_tell() -> None:
     assert stolen(stat(0), stat(0), "kvm-guest: stealtime: cpu 0, msr 1fb\n").outcome is Outcome.GOOD
 
 
-@pytest.mark.parametrize(
-    ("start", "end"),
-    [(REFUSED, REFUSED), (stat(0), None), (stat(0), REFUSED), (stat(0), "cpu\n"), ("cpu0 1\n", "cpu0 1\n")],
-)
-def test_stolen_time_that_cannot_be_compared_is_unknown(start: str | int, end: str | int | None) -> None:
-    assert stolen(start, end, "stealtime\n").outcome is Outcome.UNKNOWN
-
-
-def test_nobody_steals_from_bare_metal() -> None:
-    assert stolen(stat(9), stat(99), cpu=INTEL).outcome is Outcome.NOT_APPLICABLE
-
-
 HOST: dict[str, str | int] = {
     **ONLINE,
     "/sys/module/kvm/parameters/halt_poll_ns": "200000\n",
@@ -102,12 +88,6 @@ def test_a_host_pins_its_guests_and_gives_them_a_policy() -> None:
     assert outcome("hw.host", {**HOST, "/sys/module/kvm_intel/parameters/ple_gap": REFUSED}) is Outcome.UNKNOWN
 
 
-def test_a_machine_without_guests_is_no_host() -> None:
-    assert outcome("hw.host", {**HOST, "tasks": TASKS}) is Outcome.NOT_APPLICABLE
-    assert outcome("hw.host", {"/sys/module/kvm/parameters/halt_poll_ns": MISSING}) is Outcome.NOT_APPLICABLE
-    assert outcome("hw.host", {**HOST, "tasks": TASKS, "/proc/self/ns/pid": OWN}) is Outcome.UNKNOWN
-
-
 def firmware_interrupts(start: str | int, end: str | int, cpu: str = INTEL) -> Outcome:
     return judged("hw.smi", made_facts({"/proc/cpuinfo": cpu, "smi": start}, end={"smi": end})).outcome
 
@@ -118,18 +98,6 @@ def test_interrupts_of_the_firmware_are_counted_on_bare_metal() -> None:
     assert firmware_interrupts("cpu0 0\n", "cpu0 0\n", GUEST) is Outcome.NOT_APPLICABLE
 
 
-@pytest.mark.parametrize(
-    ("start", "end"),
-    [(MISSING, MISSING), (REFUSED, REFUSED), ("cpu0 1\n", "cpu1 1\n"), ("", ""), ("cpu0 1\n", REFUSED)],
-)
-def test_interrupts_that_cannot_be_counted_are_unknown(start: str | int, end: str | int) -> None:
-    assert firmware_interrupts(start, end) is Outcome.UNKNOWN
-
-
-def test_other_makers_do_not_count_interrupts_of_the_firmware() -> None:
-    assert firmware_interrupts("cpu0 1\n", "cpu0 1\n", AMD) is Outcome.UNKNOWN
-
-
 TRACING = "/sys/kernel/tracing"
 
 
@@ -138,10 +106,8 @@ TRACING = "/sys/kernel/tracing"
     [
         ("hwlat\n", "37\n", "hwlat nop\n", Outcome.FINDING),
         ("hwlat\n", "0\n", "hwlat nop\n", Outcome.GOOD),
-        ("hwlat\n", REFUSED, "hwlat nop\n", Outcome.UNKNOWN),
         ("nop\n", "37\n", "hwlat nop\n", Outcome.UNKNOWN),
         ("nop\n", "0\n", "function nop\n", Outcome.UNKNOWN),
-        (REFUSED, REFUSED, REFUSED, Outcome.UNKNOWN),
     ],
 )
 def test_gaps_of_the_hardware_are_known_only_while_their_tracer_runs(
@@ -166,7 +132,6 @@ def test_firmware_is_old_by_the_time_of_the_record() -> None:
 
 
 ERRORS = "/sys/devices/system/edac/mc/mc0/ce_count"
-ANY_ERRORS = "/sys/devices/system/edac/mc/mc[0-9]*/ce_count"
 
 
 @pytest.mark.parametrize(
@@ -176,24 +141,10 @@ ANY_ERRORS = "/sys/devices/system/edac/mc/mc[0-9]*/ce_count"
         ("3\n", "4\n", Outcome.FINDING),
         ("3\n", "3\n", Outcome.FINDING),
         ("0\n", "some\n", Outcome.UNKNOWN),
-        ("0\n", REFUSED, Outcome.UNKNOWN),
-        (REFUSED, REFUSED, Outcome.UNKNOWN),
     ],
 )
 def test_corrected_errors(start: str | int, end: str | int, expected: Outcome) -> None:
     assert judged("hw.edac", made_facts({ERRORS: start}, end={ERRORS: end})).outcome is expected
-
-
-def test_errors_that_nothing_counts_are_not_applicable() -> None:
-    assert outcome("hw.edac", {ANY_ERRORS: MISSING}) is Outcome.NOT_APPLICABLE
-
-
-def test_a_secure_system_is_told_by_the_device_tree() -> None:
-    tree, device = "/proc/device-tree/firmware/optee/compatible", "/sys/class/tee/tee0/dev"
-    assert outcome("hw.optee", {tree: "linaro,optee-tz\0"}, "aarch64") is Outcome.FINDING
-    assert outcome("hw.optee", {tree: MISSING, device: MISSING}, "aarch64") is Outcome.GOOD
-    assert outcome("hw.optee", {tree: REFUSED, device: MISSING}, "aarch64") is Outcome.UNKNOWN
-    assert outcome("hw.optee", {tree: "linaro,optee-tz\0"}) is Outcome.NOT_APPLICABLE
 
 
 PCI = "../../devices/pci0000:00/0000:00:1f.6/net/eno1"
@@ -216,25 +167,3 @@ def test_devices_on_usb_are_told_by_their_place() -> None:
     assert "dwc_otg" in judged("hw.usb", made_facts(dwc)).sentence
     assert outcome("hw.usb", {**NO_USB, "/sys/class/net/eno1": REFUSED}) is Outcome.UNKNOWN
     assert outcome("hw.usb", {**NO_USB, "/proc/self/ns/pid": OWN}) is Outcome.UNKNOWN
-
-
-@pytest.mark.parametrize(
-    ("online", "expected"),
-    [
-        ("0\n", Outcome.FINDING),
-        ("0-3\n", Outcome.GOOD),
-        ("many\n", Outcome.UNKNOWN),
-        (REFUSED, Outcome.UNKNOWN),
-        (MISSING, Outcome.UNKNOWN),
-    ],
-)
-def test_a_single_cpu(online: str | int, expected: Outcome) -> None:
-    assert outcome("hw.single", {"/sys/devices/system/cpu/online": online}) is expected
-
-
-def test_graphics_that_share_the_memory() -> None:
-    driver = "/sys/class/drm/card0/device/driver"
-    assert outcome("hw.smp.quirk", {driver: "../../../bus/pci/drivers/i915"}) is Outcome.FINDING
-    assert outcome("hw.smp.quirk", {driver: "../../../bus/pci/drivers/bochs-drm"}) is Outcome.GOOD
-    assert outcome("hw.smp.quirk", {"/sys/class/drm/card[0-9]/device/driver": MISSING}) is Outcome.GOOD
-    assert outcome("hw.smp.quirk", {driver: REFUSED}) is Outcome.UNKNOWN

@@ -65,14 +65,6 @@ def test_cpus_that_cannot_be_isolated(cpus: set[int], words: str, severity: Seve
     assert words in found.sentence
 
 
-def test_declared_cpus() -> None:
-    assert _outcome("iso.declared", {}) is Outcome.GOOD
-    assert _outcome("iso.declared", {ISOLATED: "\n"}) is Outcome.FINDING
-    assert _outcome("iso.declared", {ISOLATED: REFUSED}) is Outcome.UNKNOWN
-    assert _outcome("iso.declared", {ONLINE: REFUSED}) is Outcome.UNKNOWN
-    assert _outcome("iso.declared", {ONLINE: "0\n"}) is Outcome.NOT_APPLICABLE
-
-
 def test_the_kernel_isolates_by_boot_words_and_partitions() -> None:
     old = made_facts({ISOLATED: MISSING, "/proc/cmdline": "isolcpus=managed_irq,domain,2-3\n"})
     assert conditions.kernel_isolated_cpus(old) == frozenset({2, 3})
@@ -135,21 +127,6 @@ def test_masks(check: str, path: str) -> None:
     assert _outcome(check, {path: "ff\n", ISOLATED: "\n"}) is Outcome.NOT_APPLICABLE
 
 
-def test_masks_of_single_queues_count_only_before_there_was_one_for_all() -> None:
-    folder = "/sys/devices/virtual/workqueue"
-    single: dict[str, str | int] = {f"{folder}/writeback/cpumask": "f\n"}
-    assert _outcome("iso.wq", single | {f"{folder}/cpumask": "3\n"}) is Outcome.GOOD
-    assert _outcome("iso.wq", single | {f"{folder}/cpumask": MISSING}) is Outcome.FINDING
-    assert _outcome("iso.wq", {f"{folder}/writeback/cpumask": "3", f"{folder}/cpumask": REFUSED}) is Outcome.UNKNOWN
-
-
-def test_a_queue_of_packets_is_found_among_good_ones() -> None:
-    queues = {f"/sys/class/net/eth0/queues/rx-{n}/rps_cpus": mask for n, mask in enumerate(("0", "c", "1"))}
-    found = _judged("iso.rps", queues)
-    assert found.outcome is Outcome.FINDING
-    assert [value.path for value in found.read] == ["/sys/class/net/eth0/queues/rx-1/rps_cpus"]
-
-
 def test_only_threads_of_the_kernel_that_can_be_moved_count() -> None:
     worker = "30 30 2 TS - 0 {} {} 0x00208040 [kswapd0]\n"
     fine = HEAD + KERNEL + BOUND + INIT.format("0-3")
@@ -181,15 +158,6 @@ def test_other_programs_and_not_the_application() -> None:
     assert _outcome("iso.tasks", {"tasks": REFUSED}) is Outcome.UNKNOWN
 
 
-def test_interrupts_are_judged_by_where_they_are_served() -> None:
-    fine = _interrupt(24, "eth0", "0-3", "1")
-    assert _outcome("iso.irq.eff", fine) is Outcome.GOOD
-    bad = _judged("iso.irq.eff", fine | _interrupt(25, "xhci_hcd", "0-3", "2"))
-    assert (bad.outcome, bad.severity) == (Outcome.FINDING, Severity.HIGH)
-    assert "25 (xhci_hcd) on CPU 2" in bad.sentence
-    assert "24" not in bad.sentence
-
-
 def test_old_kernels_only_tell_where_interrupts_may_be_served() -> None:
     assert _outcome("iso.irq.eff", _interrupt(24, "eth0", "0-1")) is Outcome.GOOD
     assert _outcome("iso.irq.eff", _interrupt(24, "eth0", "0-3")) is Outcome.FINDING
@@ -214,21 +182,6 @@ def test_interrupts_without_handler_of_each_cpu_and_of_the_application_are_no_no
     assert _outcome("iso.irq.eff", device | {"process/threads": threads}, request) is Outcome.GOOD
 
 
-def test_interrupts_that_were_not_read_are_unknown() -> None:
-    assert _outcome("iso.irq.eff", {}) is Outcome.UNKNOWN
-    assert _outcome("iso.irq.eff", {"/proc/irq/*/smp_affinity_list": REFUSED}) is Outcome.UNKNOWN
-    half = _interrupt(24, "eth0", "0-1", "0") | _interrupt(25, "eth1", "?", None)
-    assert _outcome("iso.irq.eff", half) is Outcome.UNKNOWN
-    for content in ("?", errno.EIO):
-        unclear = _interrupt(24, "eth0", "0-1", "0") | {"/proc/irq/24/effective_affinity_list": content}
-        assert _outcome("iso.irq.eff", unclear) is Outcome.UNKNOWN
-    refused = {"/proc/irq/25/smp_affinity_list": errno.EIO}
-    assert (
-        _outcome("iso.irq.eff", _interrupt(24, "eth0", "0-1", "0") | _interrupt(25, "e", "0") | refused)
-        is Outcome.UNKNOWN
-    )
-
-
 def test_interrupts_that_only_the_kernel_places() -> None:
     queue = _interrupt(40, "nvme0q3", "2", "2")
     shared = _interrupt(41, "nvme0q1", "0-3", "3")
@@ -239,19 +192,6 @@ def test_interrupts_that_only_the_kernel_places() -> None:
     assert _outcome("iso.irq.managed", flagged) is Outcome.FINDING
     assert _outcome("iso.irq.eff", queue | shared) is Outcome.GOOD
     assert _outcome("iso.irq.managed", {"/proc/irq/*/smp_affinity_list": REFUSED}) is Outcome.UNKNOWN
-
-
-def test_names_that_begin_alike_and_shared_interrupts() -> None:
-    pair = _interrupt(24, "eth1", "0") | _interrupt(25, "eth10", "0")
-    assert "eth1 and eth10" in _judged("iso.irq.match", pair).sentence
-    other = _interrupt(24, "eth1", "0") | _interrupt(25, "eth2", "0")
-    assert _outcome("iso.irq.match", other) is Outcome.GOOD
-    assert _outcome("iso.irq.shared", other) is Outcome.GOOD
-    both = _judged("iso.irq.shared", other | _interrupt(16, "ehci_hcd,snd_hda", "0"))
-    assert both.outcome is Outcome.FINDING
-    assert "16 (ehci_hcd, snd_hda)" in both.sentence
-    for check in ("iso.irq.match", "iso.irq.shared"):
-        assert _outcome(check, {"/proc/irq/*/smp_affinity_list": REFUSED}) is Outcome.UNKNOWN
 
 
 def test_what_isolated_cpus_served_between_the_looks() -> None:
@@ -327,21 +267,6 @@ def test_the_last_cache() -> None:
     assert _outcome("iso.l3", {pattern: REFUSED}) is Outcome.UNKNOWN
 
 
-def test_polling_for_corrected_errors() -> None:
-    def polls(interval: str, *ignored: int) -> dict[str, str | int]:
-        folder = "/sys/devices/system/machinecheck/machinecheck"
-        files: dict[str, str | int] = {f"{folder}{cpu}/check_interval": interval for cpu in range(4)}
-        return files | {f"{folder}{cpu}/ignore_ce": "1" if cpu in ignored else "0" for cpu in range(4)}
-
-    assert _outcome("iso.mce", polls("300")) is Outcome.FINDING
-    assert "on CPU 3." in _judged("iso.mce", polls("300", 2)).sentence
-    assert _outcome("iso.mce", polls("300", 2, 3)) is Outcome.GOOD
-    assert _outcome("iso.mce", polls("0")) is Outcome.GOOD
-    assert _outcome("iso.mce", polls("?")) is Outcome.UNKNOWN
-    pattern = "/sys/devices/system/machinecheck/machinecheck*/check_interval"
-    assert _outcome("iso.mce", {pattern: REFUSED}) is Outcome.UNKNOWN
-
-
 def test_nodes_of_memory() -> None:
     def nodes(*lists: str) -> dict[str, str | int]:
         return {f"/sys/devices/system/node/node{n}/cpulist": f"{text}\n" for n, text in enumerate(lists)}
@@ -372,26 +297,3 @@ def test_kinds_of_cores() -> None:
     assert _outcome("iso.hybrid", none | half) is Outcome.UNKNOWN
     assert _outcome("iso.hybrid", none | {f"{CPUS}/cpu*/cpu_capacity": MISSING}) is Outcome.NOT_APPLICABLE
     assert _outcome("iso.hybrid", none | {f"{CPUS}/cpu*/cpu_capacity": REFUSED}) is Outcome.UNKNOWN
-
-
-def test_cpus_that_go_off_line() -> None:
-    def looks(end: str | int) -> Outcome:
-        return judged("iso.hotplug", made_facts(FOUR, end={ONLINE: end})).outcome
-
-    assert looks("0-3\n") is Outcome.GOOD
-    assert looks("0-2\n") is Outcome.FINDING
-    assert looks(REFUSED) is Outcome.UNKNOWN
-    assert judged("iso.hotplug", made_facts(FOUR)).outcome is Outcome.UNKNOWN
-
-
-def test_services_of_systemd() -> None:
-    slices = {f"/sys/fs/cgroup/{name}.slice/cpuset.cpus.effective": "0-1\n" for name in ("system", "user")}
-    assert _outcome("iso.systemd", {"tasks": HEAD + INIT.format("0-1")}) is Outcome.GOOD
-    bad = _judged("iso.systemd", {"tasks": HEAD + INIT.format("0-3")})
-    assert bad.outcome is Outcome.FINDING
-    assert "CPUs 2-3" in bad.sentence
-    assert _outcome("iso.systemd", {"tasks": HEAD + INIT.format("0-3")} | slices) is Outcome.GOOD
-    other = {"tasks": HEAD + INIT.format("0-3").replace("systemd", "init")}
-    assert _outcome("iso.systemd", other) is Outcome.NOT_APPLICABLE
-    for content in (REFUSED, HEAD + INIT.format("-"), HEAD + KERNEL):
-        assert _outcome("iso.systemd", {"tasks": content}) is Outcome.UNKNOWN

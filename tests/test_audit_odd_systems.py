@@ -19,9 +19,6 @@ def _cpus(n: int, **names: str) -> dict[str, str | int]:
     return {**named, **{f"{CPU}/{name}": text for name, text in names.items()}}
 
 
-# Guests that no flag of the processor gives away
-
-
 @pytest.mark.parametrize(
     ("vendor", "product", "outcome"),
     [
@@ -41,9 +38,6 @@ def test_an_arm_server_is_only_called_bare_if_something_shows_it(vendor: str, pr
         "/sys/class/dmi/id/product_name": f"{product}\n",
     }
     assert judged("hw.virt", made_facts(files, machine="aarch64")).outcome is outcome
-
-
-# CPUs that are offline on purpose
 
 
 def _second_threads_off(request: AuditRequest | None = None) -> Facts:
@@ -73,41 +67,6 @@ def test_isolated_cpus_that_are_offline_matter_only_if_the_user_names_them() -> 
 
 def test_siblings_of_offline_cpus_are_not_looked_for() -> None:
     assert judged("iso.smt", _second_threads_off()).outcome is Outcome.GOOD
-
-
-def test_no_isolated_cpu_on_line() -> None:
-    result = judged("iso.declared", made_facts(_cpus(4, online="0-1\n", isolated="2-3\n")))
-    assert (result.sentence, result.severity) == ("CPUs 2-3: not on line.", Severity.MEDIUM)
-
-
-# Flags, strides and lists of the command line
-
-
-@pytest.mark.parametrize(
-    ("release", "words"),
-    [("5.4.0", "ignores the whole word (it skips the flag alone since 5.7)"), ("6.1.0", "skips it")],
-)
-def test_an_unknown_flag_of_isolcpus(release: str, words: str) -> None:
-    files = _cpus(4, isolated="\n") | {"/proc/cmdline": "isolcpus=managed_irqs,2-3"}
-    assert words in judged("boot.conflict", made_facts(files, kernel=(release, "#1 SMP"))).sentence
-
-
-@pytest.mark.parametrize("words", ["rcu_nocbs=0-15:2/4,14-N", "rcu_nocbs=all", "nohz_full=0-15"])
-def test_callbacks_are_away_from_a_list_with_strides(words: str) -> None:
-    files = _cpus(16, isolated="0-1,4-5,8-9,12-13\n") | {
-        "/proc/cmdline": words,
-        "/boot/config-6.12.0": "# Linux/x86 6.12.0 Kernel Configuration\nCONFIG_RCU_NOCB_CPU=y\n",
-    }
-    assert judged("kern.rcu.nocb", made_facts(files)).outcome is Outcome.GOOD
-
-
-def test_old_kernels_without_a_file_of_isolated_cpus_know_strides() -> None:
-    files = _cpus(16) | {f"{CPU}/isolated": MISSING, "/proc/cmdline": "isolcpus=0-15:1/8"}
-    result = judged("iso.declared", made_facts(files, kernel=("4.1.0", "#1 SMP PREEMPT RT")))
-    assert result.sentence.startswith("Isolated: CPUs 0,8;")
-
-
-# Boards
 
 
 def test_timers_with_the_resolution_of_the_tick_are_found_without_a_configuration() -> None:
@@ -145,62 +104,6 @@ def test_real_time_threads_beside_linux_do_not_depend_on_its_model(file: str, co
         assert result.sentence.startswith(f"{core} runs real-time threads beside Linux")
 
 
-# Advice that was followed is no finding of another check
-
-
-def test_a_console_that_was_silenced_after_the_boot() -> None:
-    line = {"/proc/cmdline": "console=ttyS0,115200"}
-    assert judged("boot.quiet", made_facts(line, kernel=STOCK)).severity is Severity.MEDIUM
-    assert judged("boot.quiet", made_facts(line)).severity is Severity.LOW
-    silent = line | {"/proc/sys/kernel/printk": "1\t4\t1\t7\n"}
-    assert judged("boot.quiet", made_facts(silent, kernel=STOCK)).outcome is Outcome.GOOD
-    assert judged("boot.quiet", made_facts({"/proc/cmdline": "console=hvc0"})).outcome is Outcome.GOOD
-
-
-def test_watchdogs_that_spare_the_isolated_cpus() -> None:
-    files = _cpus(4, isolated="2-3\n") | {
-        "/proc/sys/kernel/watchdog": "1\n",
-        "/proc/sys/kernel/soft_watchdog": "1\n",
-        "/proc/sys/kernel/nmi_watchdog": "0\n",
-        "/proc/sys/kernel/watchdog_cpumask": "0-1\n",
-    }
-    for check in ("kern.lockup.cfg", "boot.nowatchdog", "wd.soft"):
-        assert judged(check, made_facts(files)).outcome is Outcome.GOOD
-        everywhere = files | {"/proc/sys/kernel/watchdog_cpumask": "0-3\n"}
-        assert judged(check, made_facts(everywhere)).outcome is Outcome.FINDING
-
-
-def test_a_tick_that_must_be_able_to_stop() -> None:
-    files = _cpus(4, nohz_full="2-3\n") | {"/proc/cmdline": "nohz_full=2-3"}
-    assert judged("kern.nohz.periodic", made_facts(files)).outcome is Outcome.NOT_APPLICABLE
-
-
-def test_polling_is_advised_to_guests() -> None:
-    guest = {"/proc/cmdline": "idle=poll", "/proc/cpuinfo": "flags\t: fpu hypervisor\n"}
-    bare = {"/proc/cmdline": "idle=poll", "/proc/cpuinfo": "flags\t: fpu tsc\n"}
-    assert judged("boot.idle", made_facts(guest)).severity is Severity.LOW
-    assert judged("boot.idle", made_facts(bare)).severity is Severity.MEDIUM
-
-
-def test_firmware_is_not_called_by_real_time_kernels_before_the_option() -> None:
-    files: dict[str, str | int] = {
-        "/sys/firmware/efi/": "systab\n",
-        "/boot/config-5.15.0-rt": "# Linux/x86 5.15.0 Kernel Configuration\nCONFIG_PREEMPT_RT=y\n",
-    }
-    kernel = ("5.15.0-rt", "#1 SMP PREEMPT_RT")
-    assert judged("kern.efi", made_facts(files, kernel=kernel)).outcome is Outcome.GOOD
-    asked = files | {"/proc/cmdline": "efi=runtime"}
-    assert judged("kern.efi", made_facts(asked, kernel=kernel)).outcome is Outcome.FINDING
-
-
-# Hostile facts
-
-
-def test_a_protection_that_nobody_understands_is_not_good() -> None:
-    files = {f"{CPU}/vulnerabilities/meltdown": "\x1b[31mred\n"}
-    assert judged("kern.mitig", made_facts(files)).outcome is Outcome.UNKNOWN
-
-
 HOSTILE = {
     "escape codes": "\x1b[31mred\x1b[0m\u202e\u2028\n",
     "a line of 1 MiB": "a" * (1 << 20),
@@ -231,50 +134,6 @@ def test_a_list_that_names_a_cpu_again_and_again_is_no_list() -> None:
     assert KernelVersion.read("6.18.0-rc1") == KernelVersion(6, 18)
 
 
-# Systems of which not every process was seen, and programs that belong together
-
-TITLES = "PID TID PPID CLS RTPRIO NICE CPU CPUS FLAGS COMM\n"
-KTHREADD = "2 2 0 TS - 0 0 0-3 0x00208040 [kthreadd]\n"
-
-
-@pytest.mark.parametrize(
-    "check", ["sched.prio99", "sched.deadline", "sched.irqprio", "iso.irqbalance", "iso.tasks", "iso.kthreads"]
-)
-def test_what_a_container_does_not_see_is_not_good(check: str) -> None:
-    own = f"{TITLES}1 1 0 TS - 0 0 0-1 0x00400100 sh\n"
-    files = _cpus(4, isolated="3\n") | {"tasks": own, "/proc/self/ns/pid": "pid:[4026532555]\n"}
-    result = judged(check, made_facts(files))
-    assert result.outcome is Outcome.UNKNOWN
-    assert "this is a container" in result.sentence
-    whole = files | {"tasks": own + KTHREADD, "/proc/self/ns/pid": "pid:[4026531836]\n"}
-    assert judged(check, made_facts(whole)).outcome in (Outcome.GOOD, Outcome.NOT_APPLICABLE)
-
-
-@pytest.mark.parametrize(
-    ("names", "severity"),
-    [
-        (("tuned", "tuned-ppd"), None),
-        (("stalld", "rtkit-daemon"), None),
-        (("thermald", "power-profiles-"), Severity.LOW),
-        (("tlp", "power-profiles-"), Severity.MEDIUM),
-        (("thermald", "tlp", "tuned"), Severity.MEDIUM),
-    ],
-)
-def test_programs_that_distributions_ship_together(names: tuple[str, ...], severity: Severity | None) -> None:
-    rows = [f"{700 + at} {700 + at} 1 TS - 0 0 0-3 0x00400100 {name}\n" for at, name in enumerate(names)]
-    result = judged("svc.tuners", made_facts({"tasks": TITLES + KTHREADD + "".join(rows)}))
-    assert (result.severity if result.outcome is Outcome.FINDING else None) is severity
-
-
-def test_a_machine_without_a_clock_does_not_know_how_old_its_firmware_is() -> None:
-    files = {"/sys/class/dmi/id/bios_date": "12/30/2019\n", "/proc/cpuinfo": "flags\t: fpu\n"}
-    result = judged("hw.bios", made_facts(files))
-    assert (result.outcome, "says 1970" in result.sentence) == (Outcome.UNKNOWN, True)
-
-
-# Versions lie: distributions bring features back
-
-
 def test_a_feature_that_is_there_counts_whatever_the_version_says() -> None:
     old = ("4.18.0-553.el8_10.x86_64", "#1 SMP")
     locked = {"/sys/kernel/security/lockdown": "none [integrity] confidentiality\n"}
@@ -286,17 +145,6 @@ def test_a_feature_that_is_there_counts_whatever_the_version_says() -> None:
     for check in ("kern.lockdown", "boot.psi"):
         assert judged(check, made_facts(none, kernel=old)).outcome is Outcome.NOT_APPLICABLE
 
-
-def test_all_callbacks_away_is_no_contradiction_on_a_kernel_without_lists_of_all() -> None:
-    files = _cpus(4) | {"/proc/cmdline": "rcu_nocbs=all"}
-    assert judged("boot.conflict", made_facts(files, kernel=("5.10.0-30-rt-amd64", "#1 SMP"))).outcome is Outcome.GOOD
-    files = _cpus(4) | {"/proc/cmdline": "isolcpus=2-N"}
-    assert (
-        judged("boot.conflict", made_facts(files, kernel=("5.10.0-30-rt-amd64", "#1 SMP"))).outcome is Outcome.FINDING
-    )
-
-
-# Looks in the wrong order, and control groups of version 1
 
 TABLE = "           CPU0       CPU1\n 40:   {}   {}   GICv3 300 Level     eth0\n"
 
@@ -329,12 +177,6 @@ def test_counts_that_went_down_are_not_good(check: str, path: str, texts: tuple[
     assert (result.outcome, "went down" in result.sentence) == (Outcome.UNKNOWN, True)
 
 
-def test_a_cpuset_of_version_1_may_isolate_a_cpu() -> None:
-    files = _cpus(4, isolated="\n") | {"/sys/fs/cgroup/cpuset/cpuset.sched_load_balance": "0\n"}
-    facts = made_facts(files, request=AuditRequest(cpus=frozenset({3})))
-    assert {judged(check, facts).outcome for check in ("boot.isolcpus", "iso.partition")} == {Outcome.UNKNOWN}
-
-
 def test_files_of_a_container_tell_nothing_of_the_boot_loader_of_its_host() -> None:
     files = {"/proc/cmdline": "quiet isolcpus=3", "/etc/default/grub": 'GRUB_CMDLINE_LINUX_DEFAULT="quiet"\n'}
     assert judged("boot.drift", made_facts(files)).outcome is Outcome.FINDING
@@ -363,11 +205,3 @@ def test_a_row_with_a_name_of_many_digits_is_no_interrupt() -> None:
     read = read_table(Reading("/proc/interrupts", State.HERE, table))
     assert read is not None
     assert read.actions == {1: ("i8042",)}
-
-
-def test_a_link_that_leads_to_no_device_says_nothing_of_usb() -> None:
-    links: dict[str, str | int] = dict.fromkeys(check_file.find_check("hw.usb").read[1:], MISSING)
-    links["/sys/class/net/eth0"] = "../../devices/pci0000:00/0000:00:03.0/net/eth0"
-    found = judged("hw.usb", made_facts({**links, "/sys/class/net/eth1": "garbage"}))
-    assert found.outcome is Outcome.UNKNOWN
-    assert "eth1" in found.sentence

@@ -13,20 +13,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import msgspec
 import pytest
 from audit_cases import made_facts
 
 from rtproof.audit import judgement
-from rtproof.audit.audit_model import Audit, CheckResult, Outcome, OwnExperiment, ReadValue
-from rtproof.audit.check import Change, Check, Effect, Measured, Severity
+from rtproof.audit.audit_model import Audit, CheckResult, Outcome, ReadValue
+from rtproof.audit.check import Change, Check, Effect, Severity
 from rtproof.cli.main import main
 from rtproof.experiment import audited_system
-from rtproof.report.pages.audit_json_junit import audit_json, audit_junit
-from rtproof.report.pages.audit_page import audit_text, unknown_reason
-from rtproof.schema.published import AUDIT, CHECK_RESULT
+from rtproof.report.pages.audit_json_junit import audit_junit
+from rtproof.report.pages.audit_page import audit_text
 
-PAGE = (Path(__file__).parent.parent / "docs" / "json-schema.md").read_text()
 THP = Check(
     "mem.thp",
     "Transparent huge pages",
@@ -71,102 +68,9 @@ def folded(text: str) -> str:
     return " ".join(text.split())
 
 
-def test_a_finding_says_what_was_read_why_and_how_to_change_it() -> None:
-    text = folded(audit_text(audit(result())))
-    assert "mem.thp: The kernel makes huge pages of any memory." in text
-    assert f"read {PATH} = [always] madvise never" in text
-    assert "why The kernel moves memory for them. advice Set it to never." in text
-    assert f"now echo never > {PATH} boot transparent_hugepage=never risk Programs may become slower." in text
-    assert "A thread that faults then waits" not in text
-    long = folded(audit_text(audit(result()), verbose=True))
-    assert "A thread that faults then waits" in long
-    assert "effect 1 ms less (article 3, table 2)" in long
-    assert "source https://docs.kernel.org/admin-guide/mm/transhuge.html" in long
-
-
-def test_the_first_screen_has_the_worst_the_counts_and_one_next_action(monkeypatch: pytest.MonkeyPatch) -> None:
-    many = [result(of=check(f"kern.x{i}", Severity.HIGH), sentence="It is wrong. " * 30) for i in range(40)]
-    worst = result(of=check("kern.worst", Severity.FATAL), sentence="The kernel has no preemption.")
-    found = audit(*many, worst, result(Outcome.GOOD, check("kern.good")), unreadable("kern.hidden", "it is gone"))
-    screen = audit_text(found).splitlines()[:24]
-    text = folded("\n".join(screen))
-    assert "worst fatal: kern.worst: The kernel has no preemption." in text
-    assert "counts 41 findings (1 fatal, 40 high), 1 unknown, 1 good; of 42 checks" not in text
-    assert "counts 41 findings (1 fatal, 40 high), 1 unknown, 1 good; of 43 checks" in text
-    assert "next Mend kern.worst." in text
-    assert text.count(" next ") == 1
-
-
-def test_the_most_severe_comes_first() -> None:
-    found = audit(
-        *(
-            result(of=check(f"a.{severity.value}", severity))
-            for severity in (Severity.INFO, Severity.HIGH, Severity.LOW, Severity.FATAL, Severity.MEDIUM)
-        )
-    )
-    order = re.findall(r"^  a\.(\w+):|^a\.(\w+):", audit_text(found), re.MULTILINE)
-    assert [a or b for a, b in order] == ["fatal", "high", "medium", "low", "info"]
-
-
-def test_what_is_unknown_for_one_reason_is_one_paragraph_with_what_to_do() -> None:
-    hidden = [unreadable(f"dbg.x{i}", "debugfs is not mounted") for i in range(12)]
-    text = folded(audit_text(audit(*hidden, unreadable("perm.y", "Permission denied (EACCES)"))))
-    assert "12 checks are unknown because debugfs is not mounted." in text
-    assert "mount -t debugfs none /sys/kernel/debug" in text
-    assert "dbg.x5 (high) and 6 more." in text
-    assert "1 check is unknown: Permission denied (EACCES). To know: collect the facts as root. perm.y (high)." in text
-
-
-def test_a_reason_is_not_taken_from_a_value_in_brackets() -> None:
-    odd = result(Outcome.UNKNOWN, THP, "It holds what nobody understands.", [ReadValue("/x", "(null)")])
-    assert unknown_reason(odd) == "It holds what nobody understands"
-
-
-def test_what_is_good_or_does_not_apply_is_a_count_unless_asked_for() -> None:
-    found = audit(
-        result(Outcome.GOOD, check("a.good"), ""),
-        result(Outcome.NOT_APPLICABLE, check("a.other"), "There is only one CPU.", ()),
-    )
-    short, long = audit_text(found), audit_text(found, verbose=True)
-    assert "a.good" not in short
-    assert "a.other" not in short
-    assert "no finding, 1 good, 1 that do not apply; of 2 checks" in folded(short)
-    assert "a.good: title of a.good" in long
-    assert "a.other: There is only one CPU." in long
-
-
-def test_conflicting_evidence_shows_both_sides() -> None:
-    found = audit(result(Outcome.CONFLICTING, THP, "They differ.", [ReadValue("/a", "1"), ReadValue("/b", "2")]))
-    text = folded(audit_text(found))
-    assert "Conflicting evidence: 1 check" in text
-    assert "read /a = 1 read /b = 2" in text
-
-
 def test_a_hostile_text_sends_nothing_to_the_terminal() -> None:
     text = audit_text(audit(result(sentence="evil \x1b[31m\u202e", read=[ReadValue("/x\x1b", "\x07")])), verbose=True)
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202e]", text)
-
-
-def test_every_line_fits_the_screen() -> None:
-    long = "word " * 60
-    assert max(map(len, audit_text(audit(result(sentence=long))).splitlines())) <= 100
-
-
-def test_what_contradicts_an_advice_stands_beside_it() -> None:
-    lab = replace_check(THP, (Measured("n = 5: 1.0 against 1.0 us.", "rtproof lab compare", contradicts=True),))
-    own = replace(result(of=lab), own_runs=(OwnExperiment("Your own runs contradict this: 1.5 times.", True),))
-    text = folded(audit_text(audit(own)))
-    assert "lab The lab contradicts this advice: n = 5: 1.0 against 1.0 us. To repeat: rtproof lab compare" in text
-    assert "own runs Your own runs contradict this: 1.5 times." in text
-    assert own.contradicted
-    assert not result().contradicted
-    (written,) = json.loads(audit_json(audit(own), Severity.HIGH))["checks"]
-    assert written["contradicted"] is True
-    assert written["own_runs"] == [{"sentence": "Your own runs contradict this: 1.5 times.", "contradicts": True}]
-
-
-def replace_check(of: Check, measured: tuple[Measured, ...]) -> Check:
-    return msgspec.structs.replace(of, measured=measured)
 
 
 def test_a_record_without_facts_says_so_in_one_sentence() -> None:
@@ -177,12 +81,6 @@ def test_a_record_without_facts_says_so_in_one_sentence() -> None:
     assert [note for note in found.notes if "no facts for an audit" in note] == [found.notes[0]]
     assert folded(audit_text(found)).count("This record has no facts for an audit") == 1
     assert "no facts for an audit" not in audit_text(judgement.audit(old))
-
-
-def test_a_guest_is_called_a_guest() -> None:
-    guest = judgement.audit(made_facts({"/proc/cpuinfo": "flags\t\t: fpu hypervisor\n"}))
-    assert "This is a virtual machine" in folded(audit_text(guest))
-    assert "virtual machine" not in audit_text(judgement.audit(made_facts({"/proc/cpuinfo": "flags\t\t: fpu\n"}), ()))
 
 
 @pytest.mark.parametrize(
@@ -203,23 +101,6 @@ def test_a_guest_is_called_a_guest() -> None:
 def test_exit_codes(outcomes: list[tuple[Outcome, Severity]], fail_on: Severity, code: int) -> None:
     found = audit(*(result(outcome, check(f"a.x{i}", severity)) for i, (outcome, severity) in enumerate(outcomes)))
     assert found.exit_code(fail_on) == code
-
-
-def test_json_has_every_check_with_every_key_on_the_page() -> None:
-    found = json.loads(audit_json(audit(result(), unreadable("a.b", "it is gone")), Severity.HIGH))
-    assert (found["schema"], found["version"], found["worst"], found["exit_code"]) == ("rtproof.audit", 1, "mem.thp", 4)
-    assert found["counts"] == {
-        "finding": 1, "conflicting evidence": 0, "unknown": 1, "not applicable": 0, "good": 0
-    }  # fmt: skip
-    first, second = found["checks"]
-    assert set(first) == set(second) == set(CHECK_RESULT.keys)
-    assert (first["id"], first["outcome"], first["severity"]) == ("mem.thp", "finding", "medium")
-    assert first["read"] == [{"path": PATH, "value": "[always] madvise never"}]
-    assert first["source"] == list(THP.source)
-    assert first["change"]["firmware"] is None
-    assert second["outcome"] == "unknown"
-    documented = set(re.findall(r"`([a-z_]+)`", PAGE.partition("writes from here: audit")[2]))
-    assert {*AUDIT.keys, *CHECK_RESULT.keys} <= documented
 
 
 def test_junit_agrees_with_the_exit_code() -> None:
@@ -303,16 +184,6 @@ def test_what_makes_no_sense_is_refused_in_one_sentence(
     assert sentence in err.replace("0 is the only one", "0-")
 
 
-def test_a_file_of_something_else_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = tmp_path / "notes.txt"
-    text.write_text("hello\n")
-    assert main(["audit", str(text)]) == 2
-    err = capsys.readouterr().err
-    assert err.count("\n") == 1
-    assert "an audit needs a file of facts, a run folder or a record" in err
-    assert main(["audit", str(tmp_path / "gone")]) == 2
-
-
 @pytest.mark.parametrize(
     "command",
     [
@@ -338,13 +209,6 @@ def test_what_needs_a_measurement_refuses_the_facts_of_a_system(
     assert set(facts_file.parent.iterdir()) == before
 
 
-def test_judging_the_facts_of_a_system_is_an_error_and_no_verdict(
-    facts_file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["judge", str(facts_file)]) == 2
-    assert "no measurement" in folded(capsys.readouterr().out)
-
-
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.99])
 def test_a_file_that_was_cut_says_so(
     share: float, facts_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -365,25 +229,6 @@ def test_a_closed_output_is_no_trouble(facts_file: Path) -> None:
         words = ["sh", "-c", f'"$0" -m rtproof audit "$1" {options} >&-', sys.executable, str(facts_file)]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         assert (done.stderr, done.returncode in (0, 1, 4)) == ("", True)
-
-
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [("mem.tph", "mem.thp"), ("MEM.THP", "mem.thp"), ("thp", "mem.thp"), ("kern.preempt", "kern.preempt.rt or "),
-     ("governor", "pm.governor"), ("", ""), ("zzzzz", "")],
-)  # fmt: skip
-def test_an_id_with_a_slip_gets_the_one_that_was_meant(
-    typed: str, meant: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["audit", "--explain", typed]) == 2
-    err = capsys.readouterr().err
-    assert (f"(did you mean {meant}" in err) is bool(meant)
-    assert "'rtproof audit --list' names all" in err
-
-
-def test_a_folder_without_a_record_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["audit", str(tmp_path)]) == 2
-    assert capsys.readouterr().err == f"rtproof: the folder {tmp_path} is no run: it has no run.rtrec\n"
 
 
 @pytest.mark.parametrize("option", ["--junit", "-o"])
@@ -425,14 +270,6 @@ def awaited(look: Callable[[], str], most_s: float = 60) -> str:
     return found
 
 
-def test_the_ids_of_checks_are_completed() -> None:
-    words = {"_RTPROOF_COMPLETE": "bash_complete", "COMP_WORDS": "rtproof audit --explain mem.t", "COMP_CWORD": "3"}
-    done = subprocess.run(
-        [sys.executable, "-m", "rtproof"], env={**os.environ, **words}, capture_output=True, text=True, check=False
-    )
-    assert done.stdout.split() == ["plain,mem.thp"]
-
-
 @pytest.mark.parametrize("option", ["--junit", "-o"])
 def test_a_file_that_cannot_be_made_is_refused_before_facts_are_collected(
     option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -448,11 +285,3 @@ def test_the_severity_of_the_exit_code_is_the_users(facts_file: Path, capsys: py
     severe = {one["outcome"] for one in found}
     expected = 1 if "finding" in severe else 4 if severe & {"unknown", "conflicting evidence"} else 0
     assert main(["audit", str(facts_file), "--fail-on", "info"]) == expected
-
-
-def test_an_old_record_is_judged_by_what_it_has(capsys: pytest.CaptureFixture[str]) -> None:
-    golden = Path(__file__).parent / "data" / "golden" / "x86_64.rtrec"
-    main(["audit", str(golden)])
-    out = folded(capsys.readouterr().out)
-    assert out.count("no facts for an audit") == 1
-    assert "collect the facts again with this version of rtproof" in out

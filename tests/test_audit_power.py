@@ -44,31 +44,7 @@ POLL, C1, C6 = ("POLL", "0", "0"), ("C1", "2", "0"), ("C6", "133", "0")
 NOBODY: Files = {"dma-latency": "2000000000\n", "dma-latency-holders": ""}
 
 
-@pytest.mark.parametrize("check", CHECKS)
-def test_what_was_not_collected_is_never_good(check: str) -> None:
-    files: Files = {"/proc/cmdline": MISSING, "/proc/cpuinfo": CPUINFO, "kernel-log": GUEST}
-    for machine in ("x86_64", "aarch64"):
-        assert judged(check, made_facts(files, machine=machine)).outcome in (UNKNOWN, NOT_APPLICABLE)
-    assert UNKNOWN in [judged(check, made_facts(files, machine=name)).outcome for name in ("x86_64", "aarch64")]
-
-
-@pytest.mark.parametrize("number", [REFUSED, errno.EIO, errno.ETIMEDOUT, errno.EBUSY])
-@pytest.mark.parametrize("check", CHECKS)
-def test_what_could_not_be_read_is_unknown(check: str, number: int) -> None:
-    sources = [source for source in check_file.find_check(check).read if ":" not in source or source[0] == "/"]
-    files: Files = {"/proc/cpuinfo": CPUINFO, "kernel-log": GUEST, "/proc/cmdline": number}
-    files |= dict.fromkeys(sources, number)
-    machine = "aarch64" if check == "pm.idle.arm" else "x86_64"
-    assert judged(check, made_facts(files, machine=machine)).outcome is UNKNOWN
-
-
 # Frequencies.
-
-
-def test_no_policy_at_all_is_not_applicable_and_never_good() -> None:
-    files: Files = {GOVERNORS: MISSING, "frequencies": MISSING}
-    assert judged("pm.governor", made_facts(files)).outcome is NOT_APPLICABLE
-    assert judged("pm.freq.fixed", made_facts(files)).outcome is NOT_APPLICABLE
 
 
 @pytest.mark.parametrize(
@@ -82,7 +58,6 @@ def test_no_policy_at_all_is_not_applicable_and_never_good() -> None:
         (policy(0, "turbo-mode-of-a-vendor"), UNKNOWN),
         (policy(0, ""), UNKNOWN),
         ({**policy(0, "performance"), **policy(4, MISSING)}, UNKNOWN),
-        ({**policy(0, "performance"), **policy(4, errno.EIO)}, UNKNOWN),
         ({**policy(0, "performance"), **policy(4, errno.EBUSY), f"{CPU}/online": "0-3\n"}, GOOD),
         (policy(0, MISSING), UNKNOWN),
         ({GOVERNORS: MISSING, "frequencies": "cpu0 ondemand 800000 2000000 800000\n"}, FINDING),
@@ -106,7 +81,6 @@ CURRENT = f"{POLICY}0/scaling_cur_freq"
         (FIXED, {CURRENT: MISSING}, UNKNOWN, Severity.MEDIUM),
         (policy(0, "performance"), {CURRENT: "3000000"}, FINDING, Severity.LOW),
         (policy(0, "schedutil"), {CURRENT: "3000000"}, FINDING, Severity.MEDIUM),
-        (policy(0, "performance", REFUSED), {CURRENT: "3000000"}, UNKNOWN, Severity.MEDIUM),
         (policy(0, "performance", "fast"), {CURRENT: "3000000"}, UNKNOWN, Severity.MEDIUM),
     ],
 )
@@ -128,43 +102,13 @@ NO_TURBO, BOOST, BOOSTS = f"{CPU}/intel_pstate/no_turbo", f"{CPU}/cpufreq/boost"
         ({BOOST: "1"}, "control-loop", FINDING),
         ({BOOST: "0"}, "control-loop", GOOD),
         ({BOOST: "0", f"{POLICY}0/boost": "1"}, "control-loop", FINDING),
-        ({BOOST: "0", f"{POLICY}0/boost": REFUSED}, "control-loop", UNKNOWN),
         ({BOOST: "yes"}, "audio", UNKNOWN),
-        ({NO_TURBO: MISSING, BOOST: MISSING, BOOSTS: MISSING}, "audio", NOT_APPLICABLE),
     ],
 )
 def test_turbo_is_judged_by_purpose(files: Files, purpose: str, outcome: Outcome) -> None:
     found = judged("pm.turbo", made_facts(files, request=AuditRequest(purpose=purpose)))
     assert found.outcome is outcome
     assert found.severity is (Severity.LOW if purpose == "control-loop" else Severity.INFO)
-
-
-@pytest.mark.parametrize(
-    ("preference", "bias", "outcome"),
-    [
-        ("performance", "0", GOOD),
-        ("balance_performance", "0", FINDING),
-        ("performance", "6", FINDING),
-        ("performance", MISSING, GOOD),
-        ("performance", REFUSED, UNKNOWN),
-        ("quick", "0", UNKNOWN),
-        (MISSING, MISSING, NOT_APPLICABLE),
-    ],
-)
-def test_preferences_of_the_hardware(preference: str | int, bias: str | int, outcome: Outcome) -> None:
-    names = (f"{POLICY}0/energy_performance_preference", f"{CPU}/cpu0/power/energy_perf_bias")
-    assert judged("pm.epp", made_facts(dict(zip(names, (preference, bias), strict=True)))).outcome is outcome
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "outcome"),
-    [("2400000", "2400000", GOOD), ("800000", "2400000", FINDING), ("800000", REFUSED, UNKNOWN), ("x", "x", UNKNOWN)],
-)
-def test_the_clock_of_cache_and_mesh(low: str | int, high: str | int, outcome: Outcome) -> None:
-    folder = f"{CPU}/intel_uncore_frequency/package_00_die_00"
-    files: Files = {f"{folder}/min_freq_khz": low, f"{folder}/max_freq_khz": high, "/proc/cpuinfo": CPUINFO}
-    assert judged("pm.uncore", made_facts(files)).outcome is outcome
-    assert judged("pm.uncore", made_facts({**files, "/proc/cpuinfo": "x\n"})).outcome is NOT_APPLICABLE
 
 
 # Idle states.
@@ -177,8 +121,6 @@ def test_the_clock_of_cache_and_mesh(low: str | int, high: str | int, outcome: O
         ({**idle(0, POLL, C1, C6), **NOBODY}, FINDING),
         ({**idle(0, POLL, C1, ("C6", "133", "1")), **NOBODY}, GOOD),
         ({**idle(0, POLL, ("C6", "133", MISSING)), **NOBODY}, FINDING),
-        ({**idle(0, POLL, ("C6", "133", REFUSED)), **NOBODY}, UNKNOWN),
-        ({**idle(0, POLL, ("C6", REFUSED, "0")), **NOBODY}, UNKNOWN),
         ({**idle(0, POLL, ("C6", "deep", "0")), **NOBODY}, UNKNOWN),
         ({**idle(0, POLL, C1, C6, limit="n/a"), **NOBODY}, GOOD),
         ({**idle(0, POLL, C1, C6, limit="20"), **NOBODY}, GOOD),
@@ -187,11 +129,9 @@ def test_the_clock_of_cache_and_mesh(low: str | int, high: str | int, outcome: O
         ({**idle(0, POLL, C1, C6), "dma-latency": "0\n", "dma-latency-holders": "812 cyclictest\n"}, FINDING),
         ({**idle(0, POLL, C1, C6), "dma-latency": "0\n", "dma-latency-holders": ""}, UNKNOWN),
         ({**idle(0, POLL, C1, C6), "dma-latency": "150\n", "dma-latency-holders": "812 sound\n"}, FINDING),
-        ({**idle(0, POLL, C1, C6), "dma-latency": REFUSED}, UNKNOWN),
         ({**idle(0, POLL, C1, C6)}, UNKNOWN),
         ({**idle(0, POLL, C1), **idle(1, POLL, ("C6", MISSING, MISSING)), **NOBODY}, UNKNOWN),
         ({**idle(0, POLL, ("haltpoll idle", "1", "0")), f"{CPU}/cpuidle/current_driver": "haltpoll"}, NOT_APPLICABLE),
-        ({f"{CPU}/cpu[0-9]*/cpuidle/state*/latency": MISSING}, NOT_APPLICABLE),
     ],
 )
 def test_idle_states_that_can_be_entered(files: Files, outcome: Outcome) -> None:
@@ -227,20 +167,12 @@ def test_only_isolated_cpus_must_not_sleep_deeply() -> None:
         ("0\n", "12 rtproof-agent\n", FINDING),
         ("0\n", "12 rtproof-agent\n13 tuned\n", GOOD),
         ("20\n", "", UNKNOWN),
-        ("20\n", REFUSED, UNKNOWN),
         ("soon\n", "", UNKNOWN),
-        (MISSING, "", NOT_APPLICABLE),
     ],
 )
 def test_who_asks_for_short_latencies(latency: str | int, holders: str | int, outcome: Outcome) -> None:
     files: Files = {"dma-latency": latency, "dma-latency-holders": holders, f"{CPU}/cpuidle/current_driver": MISSING}
     assert judged("pm.qos.dma", made_facts(files)).outcome is outcome
-
-
-def test_a_container_may_hide_who_asks() -> None:
-    files: Files = {**idle(0, POLL, C6), "dma-latency": MISSING, f"{CPU}/cpuidle/current_driver": "intel_idle\n"}
-    assert judged("pm.qos.dma", made_facts(files)).outcome is UNKNOWN
-    assert judged("pm.cstate", made_facts(files)).outcome is UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -252,28 +184,12 @@ def test_a_container_may_hide_who_asks() -> None:
         (("0", "n/a"), FINDING),
         (("900", "20"), FINDING),
         (("none", "20"), UNKNOWN),
-        (("20", REFUSED), UNKNOWN),
         (("20", MISSING), UNKNOWN),
     ],
 )
 def test_zero_allows_any_latency(limits: tuple[str | int, ...], outcome: Outcome) -> None:
     files = {f"{CPU}/cpu{cpu}/power/pm_qos_resume_latency_us": limit for cpu, limit in enumerate(limits)}
     assert judged("pm.qos.cpu", made_facts(files)).outcome is outcome
-
-
-@pytest.mark.parametrize(
-    ("words", "outcome"),
-    [
-        ("quiet", NOT_APPLICABLE),
-        ("intel_idle.max_cstate=0", FINDING),
-        ("intel_idle.max_cstate=0 processor.max_cstate=1", GOOD),
-        ("intel_idle.max_cstate=1", GOOD),
-        ("intel_idle.max_cstate=few", UNKNOWN),
-        (REFUSED, UNKNOWN),
-    ],
-)
-def test_words_on_idle_states(words: str | int, outcome: Outcome) -> None:
-    assert judged("pm.cstate.cmd", made_facts({"/proc/cmdline": words})).outcome is outcome
 
 
 POLLING, GOVERNOR = "/sys/module/haltpoll/parameters/guest_halt_poll_ns", f"{CPU}/cpuidle/current_governor"
@@ -288,7 +204,6 @@ BOARD: Files = {"/sys/class/dmi/id/sys_vendor": "Acme\n", "/sys/class/dmi/id/pro
         ({POLLING: "200000", GOVERNOR: "menu"}, FINDING, Severity.LOW),
         ({POLLING: MISSING, GOVERNOR: MISSING}, FINDING, Severity.LOW),
         ({POLLING: MISSING, "/proc/cmdline": "idle=poll"}, GOOD, Severity.MEDIUM),
-        ({POLLING: "200000", GOVERNOR: REFUSED}, UNKNOWN, Severity.MEDIUM),
         ({POLLING: "long", GOVERNOR: "haltpoll"}, UNKNOWN, Severity.MEDIUM),
     ],
 )
@@ -302,14 +217,6 @@ def test_polling_in_a_virtual_machine(files: Files, outcome: Outcome, severity: 
 # Devices, and heat.
 
 
-@pytest.mark.parametrize(("value", "outcome"), [("N", GOOD), ("Y", FINDING), ("?", UNKNOWN), (MISSING, NOT_APPLICABLE)])
-def test_work_stays_on_its_cpu(value: str | int, outcome: Outcome) -> None:
-    assert (
-        judged("pm.wq.power", made_facts({"/sys/module/workqueue/parameters/power_efficient": value})).outcome
-        is outcome
-    )
-
-
 ASPM, LINK = "/sys/module/pcie_aspm/parameters/policy", "/sys/bus/pci/devices/0000:01:00.0/link/l1_aspm"
 LINKS, L0S = (f"/sys/bus/pci/devices/*/link/{name}_aspm" for name in ("l1", "l0s"))
 
@@ -321,7 +228,6 @@ LINKS, L0S = (f"/sys/bus/pci/devices/*/link/{name}_aspm" for name in ("l1", "l0s
         ({ASPM: "default performance [powersave] powersupersave"}, FINDING, Severity.MEDIUM),
         ({ASPM: "[default] performance powersave", LINK: "0", L0S: MISSING}, GOOD, Severity.MEDIUM),
         ({ASPM: "[default] performance powersave", LINK: "1"}, FINDING, Severity.LOW),
-        ({ASPM: "[default] performance powersave", LINK: REFUSED}, UNKNOWN, Severity.MEDIUM),
         ({ASPM: "[default] performance powersave"}, UNKNOWN, Severity.MEDIUM),
         ({ASPM: "[default] performance powersave", LINKS: MISSING, L0S: MISSING}, UNKNOWN, Severity.LOW),
         ({ASPM: "[sometimes]"}, UNKNOWN, Severity.MEDIUM),
@@ -348,9 +254,7 @@ NO_USB: Files = {"/sys/bus/usb/devices/*/power/control": MISSING}
         (device("pci", "0000:00:1f.3", "auto"), FINDING),
         (device("pci", "0000:00:1f.3", "auto", "unsupported"), GOOD),
         ({**device("pci", "0000:00:1f.3", "on"), **device("usb", "1-1", "auto")}, FINDING),
-        ({**device("pci", "0000:00:1f.3", "on"), **device("usb", "1-1", REFUSED)}, UNKNOWN),
         (device("pci", "0000:00:1f.3", "perhaps"), UNKNOWN),
-        ({"/sys/bus/pci/devices/*/power/control": MISSING}, NOT_APPLICABLE),
     ],
 )
 def test_devices_that_may_be_suspended(files: Files, outcome: Outcome) -> None:
@@ -400,7 +304,6 @@ def heat(cpu: int, core: str | int, package: str | int = "0") -> Files:
         (heat(0, "12"), heat(0, "13"), FINDING),
         (heat(0, "12"), heat(0, "12", "4"), FINDING),
         (heat(0, "12"), {}, UNKNOWN),
-        (heat(0, "12"), heat(0, REFUSED), UNKNOWN),
         (heat(0, "many"), heat(0, "many"), UNKNOWN),
         (heat(0, "12") | heat(1, "3"), heat(0, "12") | heat(1, MISSING, MISSING), UNKNOWN),
         ({FIRMWARE: "0"}, {FIRMWARE: "0"}, GOOD),
@@ -412,7 +315,6 @@ def heat(cpu: int, core: str | int, package: str | int = "0") -> Files:
         (cooling("cpufreq-cpu0", "0"), cooling("", "0"), GOOD),
         (cooling("thermal-cpufreq-0", "2"), cooling("", "2"), FINDING),
         (cooling("fan", "2"), cooling("", "2"), NOT_APPLICABLE),
-        (heat(0, MISSING, MISSING), {}, NOT_APPLICABLE),
     ],
 )
 def test_only_new_throttling_is_a_finding(start: Files, end: Mapping[str, str | int], outcome: Outcome) -> None:

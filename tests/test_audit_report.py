@@ -5,11 +5,10 @@ from dataclasses import replace
 
 import pytest
 from analysis_records import fact
-from audit_checks import CHECKS, COUNT, LOUD, SPEED, THP, audited, few_checks, made_check
+from audit_checks import CHECKS, COUNT, LOUD, THP, audited, few_checks, made_check
 from explain_cases import HOG, begun, traced_run
-from report_cases import FORMATS_WITH_WORDS, LIMIT, normal, sections_of, tables, whole_record, words
+from report_cases import LIMIT, sections_of, tables, whole_record, words
 
-from rtproof import report
 from rtproof.audit import check_file, judgement
 from rtproof.audit.audit_model import Audit
 from rtproof.audit.facts import Facts
@@ -19,7 +18,6 @@ from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Requirement
 from rtproof.record.contents import Moment, Record
 from rtproof.report.audit_findings import audit_in_short, audit_of_run, causes_with_findings
-from rtproof.report.pages.run_summary import summary_text
 from rtproof.report.sections.audit import audit_section, causes_blocks
 
 __all__ = ["few_checks"]
@@ -32,51 +30,6 @@ def late_by_softirqs(files: dict[str, str]) -> Record:
     cpu = begun().hard(-9_000, "irq_vectors/irq_work_entry", depth=1).hard(-8_000, "irq_vectors/irq_work_exit")
     made = traced_run([118_000], cpu.timer(8_000, depth=1).to_victim(114_000).switch(130_000, HOG, state=1))
     return audited(made, files)
-
-
-def test_a_record_without_facts_has_no_such_section() -> None:
-    assert "audit" not in sections_of(normal())
-    assert audit_in_short(normal().record) == ""
-    assert "audit" not in summary_text(normal(), [("more", "rtproof show x")])
-
-
-def test_findings_above_low_are_a_table_and_each_is_explained() -> None:
-    bad = {THP: "always\n", SPEED.replace("*", "1"): "slow\n", LOUD: "7\n"}
-    blocks = audit_section(analyse(audited(whole_record(), bad), LIMIT, 1))
-    found = tables(blocks)
-    assert found["Findings above low"].rows == (
-        ("high", "memory.thp", f"{THP} is always.", f"{THP} = always"),
-        ("medium", "power.speed", "/sys/devices/system/cpu/cpu1/speed is slow.", f"{SPEED.replace('*', '1')} = slow"),
-    )
-    explained = found["Each finding explained"]
-    assert explained.folded
-    assert [row for row in explained.rows if row[0] == "memory.thp"] == [("memory.thp", "why", "Why of memory.thp.")]
-    assert ("", "advice", "Mend memory.thp.") in explained.rows
-    assert ("", "source", "source of memory.thp") in explained.rows
-    assert "3 findings (1 high, 1 medium, 1 low), 1 good; of 4 checks." in words(blocks)
-
-
-def test_a_system_without_findings_says_how_many_checks_are_good() -> None:
-    blocks = audit_section(analyse(audited(whole_record()), LIMIT, 1))
-    assert tables(blocks) == {}
-    assert "no finding, 4 good; of 4 checks" in words(blocks)
-
-
-def test_what_could_not_be_decided_is_told_with_its_reason() -> None:
-    made = audited(whole_record())
-    hidden = tuple(replace(file, errno=1, content=b"") if file.path == THP else file for file in made.files)
-    found = tables(audit_section(analyse(replace(made, files=hidden), LIMIT, 1)))
-    assert found["1 check that could not be decided"].rows == (
-        ("high", "memory.thp", "Operation not permitted (EPERM)"),
-    )
-
-
-@pytest.mark.parametrize("form", FORMATS_WITH_WORDS)
-def test_every_format_has_the_section(form: str) -> None:
-    analysis = analyse(audited(whole_record(), {THP: "always\x1b[31m\n"}), LIMIT, 1)
-    text = report.render(form, "t", report.compose(analysis)).decode()
-    assert "memory.thp" in text
-    assert "\x1b" not in text
 
 
 def test_each_cause_has_its_findings_and_how_many_activations_it_made_late(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,21 +65,6 @@ def test_a_record_that_is_read_again_is_judged_once(monkeypatch: pytest.MonkeyPa
     assert len(judged) == 1
     other = audited(whole_record(), {THP: "never\n"})
     assert audit_of_run(other) != audit_of_run(whole)
-
-
-def test_a_finding_that_is_fatal_or_high_is_one_line_on_the_screen() -> None:
-    bad = analyse(audited(whole_record(), {THP: "always\n", COUNT: "3\n"}), LIMIT, 1)
-    lines = summary_text(bad, [("more", "rtproof show x")]).splitlines()
-    (line,) = [line for line in lines if line.startswith("audit")]
-    named = summary_text(replace(bad, record=replace(bad.record, path="r 1/run.rtrec")), []).splitlines()
-    told = "audit     2 severe findings, the worst: hardware.count; see rtproof audit"
-    assert f"{told} 'r 1'" in named
-    long = replace(bad, record=replace(bad.record, path=f"{'x' * 200}.rtrec"))
-    assert f"{told} RUN" in summary_text(long, []).splitlines()
-    assert line.startswith(told)
-    assert len(lines) <= 20
-    lesser = analyse(audited(whole_record(), {SPEED.replace("*", "0"): "slow\n", LOUD: "7\n"}), LIMIT, 1)
-    assert "audit" not in summary_text(lesser, [("more", "rtproof show x")])
 
 
 def test_a_guest_in_virtual_time_is_called_one_and_its_hardware_is_left_out() -> None:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of the scheduler, limits and privileges: good, a finding, not applicable, and unknown."""
 
-import errno
-
 import pytest
 from audit_cases import MISSING, REFUSED, judged, made_facts
 
@@ -51,11 +49,6 @@ def test_throttling_before_6_12_is_a_finding_of_what_it_takes() -> None:
     assert spinning.severity is Severity.HIGH
 
 
-@pytest.mark.parametrize("runtime", ["-1\n", "1000000\n"])
-def test_no_throttling_is_good(runtime: str) -> None:
-    assert _good(judged("sched.rt_throttle", made_facts({RUNTIME: runtime, PERIOD: "1000000\n"}, kernel=OLD)))
-
-
 def test_throttling_since_6_12_depends_on_group_scheduling() -> None:
     files = {RUNTIME: "950000\n", PERIOD: "1000000\n"}
     assert _good(judged("sched.rt_throttle", made_facts(files | GROUPS_OFF, kernel=NEW)))
@@ -67,42 +60,12 @@ def test_throttling_since_6_12_depends_on_group_scheduling() -> None:
     assert judged("sched.rt_throttle", made_facts(files | budget, kernel=NEW)).outcome is Outcome.FINDING
 
 
-def test_throttling_that_was_not_read_is_unknown() -> None:
-    cases: list[dict[str, str | int]] = [{RUNTIME: REFUSED, PERIOD: "1000000"}, {RUNTIME: "many", PERIOD: "1"}, {}]
-    for files in cases:
-        assert judged("sched.rt_throttle", made_facts(files, kernel=OLD)).outcome is Outcome.UNKNOWN
-    odd = made_facts({RUNTIME: "950000", PERIOD: "1000000"}, kernel=("custom", "#1"))
-    assert judged("sched.rt_throttle", odd).outcome is Outcome.UNKNOWN
-
-
-def test_sharing_of_budgets() -> None:
-    on, off = "GENTLE_FAIR_SLEEPERS RT_RUNTIME_SHARE LB_MIN\n", "GENTLE_FAIR_SLEEPERS NO_RT_RUNTIME_SHARE LB_MIN\n"
-    found = judged("sched.rt_share", made_facts({FEATURES: MISSING, OLD_FEATURES: on}, kernel=("4.19.0", "#1")))
-    assert found.outcome is Outcome.FINDING
-    assert found.read[0].value == "RT_RUNTIME_SHARE"
-    assert _good(judged("sched.rt_share", made_facts({FEATURES: off}, kernel=OLD)))
-    hidden = judged("sched.rt_share", made_facts({FEATURES: REFUSED, OLD_FEATURES: MISSING}, kernel=OLD))
-    assert hidden.outcome is Outcome.UNKNOWN
-    assert "off in 6.1" in hidden.sentence
-    none = judged("sched.rt_share", made_facts({FEATURES: on} | GROUPS_OFF, kernel=NEW))
-    assert none.outcome is Outcome.NOT_APPLICABLE
-
-
 def test_the_fair_server_is_judged_on_the_isolated_cpus() -> None:
     both = {SERVER_0: "50000000\n", SERVER_1: "0\n", SERVER_0.replace("runtime", "period"): "1000000000\n"}
     found = judged("sched.fair_server", made_facts(both))
     assert found.outcome is Outcome.FINDING
     assert "on CPU 0, they get 50 ms of each 1000 ms" in found.sentence
     assert _good(judged("sched.fair_server", made_facts(both, request=AuditRequest(cpus=frozenset({1})))))
-
-
-def test_a_fair_server_behind_lockdown_is_unknown() -> None:
-    half: dict[str, str | int] = {SERVER_0: "0", SERVER_1: errno.EIO}
-    cases: list[dict[str, str | int]] = [{SERVER_0: REFUSED, SERVER_1: REFUSED}, {SERVER: MISSING}, half]
-    for refused in cases:
-        assert judged("sched.fair_server", made_facts(refused, kernel=NEW)).outcome is Outcome.UNKNOWN
-    assert "50 ms" in judged("sched.fair_server", made_facts({SERVER_0: REFUSED}, kernel=NEW)).sentence
-    assert judged("sched.fair_server", made_facts({SERVER: MISSING}, kernel=OLD)).outcome is Outcome.NOT_APPLICABLE
 
 
 @pytest.mark.parametrize(
@@ -137,30 +100,6 @@ def test_timers_matter_only_if_cpus_are_isolated() -> None:
     ]
     assert outcomes == [Outcome.GOOD, Outcome.FINDING]
     assert judged("sched.timer_migration", made_facts(files | nothing)).outcome is Outcome.NOT_APPLICABLE
-
-
-def test_what_refuses_a_real_time_policy_is_named() -> None:
-    refused = {"rt-permitted": "no: EPERM Operation not permitted\n"}
-    poor = {"/proc/self/status": STATUS.format(NO_CAPABILITY, 0), LIMITS_PATH: LIMITS.format("65536", "0")}
-    rich = {"/proc/self/status": STATUS.format(ALL_CAPABILITIES, 0), LIMITS_PATH: LIMITS.format("65536", "0")}
-    budget = {"rt-group": "/sys/fs/cgroup/cpu/a b 0 1000000\n/sys/fs/cgroup/cpu 950000 1000000\n"}
-    capability = judged("sched.rt.permitted", made_facts(refused | poor))
-    assert (capability.outcome, capability.severity) == (Outcome.FINDING, Severity.HIGH)
-    assert "CAP_SYS_NICE" in capability.sentence
-    group = judged("sched.rt.permitted", made_facts(refused | rich | budget)).sentence
-    assert "/sys/fs/cgroup/cpu/a b has no budget" in group
-    assert "CAP_SYS_NICE" not in group
-    filtered = {"/proc/self/status": STATUS.format(ALL_CAPABILITIES, 2)}
-    assert "seccomp" in judged("sched.rt.permitted", made_facts(refused | filtered)).sentence
-    assert "Neither" in judged("sched.rt.permitted", made_facts(refused | rich)).sentence
-    assert "forbids" in judged("sched.rt.permitted", made_facts(refused | rich | {RUNTIME: "0\n"})).sentence
-
-
-def test_a_permitted_policy_is_good_and_an_untried_one_unknown() -> None:
-    assert _good(judged("sched.rt.permitted", made_facts({"rt-permitted": "yes\n"})))
-    for content in ("perhaps\n", errno.EAGAIN):
-        assert judged("sched.rt.permitted", made_facts({"rt-permitted": content})).outcome is Outcome.UNKNOWN
-    assert judged("sched.rt.permitted", made_facts()).outcome is Outcome.UNKNOWN
 
 
 def test_limits_of_locked_memory() -> None:
@@ -211,16 +150,3 @@ def test_interrupt_threads_are_compared_with_the_application() -> None:
     none = made_facts({"tasks": HEAD + KERNEL_THREAD + DAEMON} | weak, request=request)
     assert judged("sched.irqprio", none).outcome is Outcome.NOT_APPLICABLE
     assert judged("sched.irqprio", made_facts({"tasks": REFUSED, **weak}, request=request)).outcome is Outcome.UNKNOWN
-
-
-def test_threads_with_deadlines_are_named() -> None:
-    deadline = "600 600 1 DLN - - 1 0-3 0x00400000 pump\n"
-    governor = "91 91 2 DLN - - 0 0 0x00208040 [sugov:0]\n"
-    found = judged("sched.deadline", made_facts({"tasks": HEAD + DAEMON + governor + deadline}))
-    assert (found.outcome, found.severity) == (Outcome.FINDING, Severity.INFO)
-    assert "pump/600" in found.sentence
-    assert "sugov" not in found.sentence
-    assert _good(judged("sched.deadline", made_facts({"tasks": HEAD + DAEMON + governor})))
-    own = made_facts({"tasks": HEAD + KERNEL_THREAD + deadline}, request=AuditRequest(pid=600))
-    assert _good(judged("sched.deadline", own))
-    assert judged("sched.deadline", made_facts({"tasks": errno.EACCES})).outcome is Outcome.UNKNOWN

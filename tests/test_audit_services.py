@@ -5,7 +5,6 @@ import pytest
 from audit_cases import MISSING, REFUSED, judged, made_facts
 
 from rtproof.audit.audit_model import Outcome
-from rtproof.audit.system_threads import all_threads
 
 HEAD = "PID TID PPID CLS RTPRIO NICE CPU CPUS FLAGS COMM\n"
 KERNEL = "2 2 0 TS - 0 0 0-3 0x00208040 [kthreadd]\n"
@@ -30,51 +29,10 @@ def test_a_quiet_system_is_good() -> None:
     assert [judged(name, facts).outcome for name in BY_PROCESSES] == [Outcome.GOOD] * 3
 
 
-def test_two_programs_that_set_the_same_are_a_finding_and_name_what_was_seen() -> None:
-    found = judged("svc.tuners", made_facts(listed("tuned", "irqbalance", "power-profiles-")))
-    assert found.outcome is Outcome.FINDING
-    assert "tuned (process 700), power-profiles- (process 702)" in found.sentence
-    assert "irqbalance" not in found.sentence
-
-
-def test_one_owner_of_each_setting_is_good_and_named() -> None:
-    found = judged("svc.tuners", made_facts(listed("irqbalance", "thermald")))
-    assert found.outcome is Outcome.GOOD
-    assert "irqbalance (process 700)" in found.sentence
-
-
 def test_a_thread_of_the_kernel_or_a_second_thread_is_no_such_program() -> None:
     lines = "9 9 2 TS - 0 0 0-3 0x00208040 [tuned]\n700 701 1 TS - 0 0 0-3 0x00400000 auto-cpufreq\n"
     facts = made_facts({**listed("tuned"), "tasks": HEAD + SYSTEMD + KERNEL + lines})
     assert judged("svc.tuners", facts).outcome is Outcome.GOOD
-
-
-@pytest.mark.parametrize("check", BY_PROCESSES)
-@pytest.mark.parametrize(
-    "hidden",
-    [
-        {**listed("sh", kernel=""), "/proc/self/ns/pid": MISSING},
-        {**listed("sh"), "/proc/self/ns/pid": OWN},
-        {**listed("sh"), "tasks": REFUSED},
-        {"/.dockerenv": ""},
-    ],
-    ids=["no thread of the kernel", "a namespace of its own", "refused", "not collected"],
-)
-def test_what_a_container_does_not_see_is_unknown(check: str, hidden: dict[str, str | int]) -> None:
-    assert judged(check, made_facts(hidden)).outcome is Outcome.UNKNOWN
-
-
-def test_in_a_container_too_a_rival_that_is_seen_is_a_finding() -> None:
-    facts = made_facts({**listed("tuned", "auto-cpufreq"), "/proc/self/ns/pid": OWN})
-    assert judged("svc.tuners", facts).outcome is Outcome.FINDING
-
-
-def test_noise_is_a_process_or_a_timer() -> None:
-    assert "cron (process 700)" in judged("svc.noise", made_facts(listed("cron"))).sentence
-    timers = judged("svc.noise", made_facts({**listed("sh"), **TIMERS}))
-    assert timers.outcome is Outcome.FINDING
-    assert "fstrim.timer" in timers.sentence
-    assert "tmpfiles" not in timers.sentence
 
 
 def test_timers_count_only_where_systemd_runs_them() -> None:
@@ -110,14 +68,3 @@ def test_a_container_is_told_by_its_namespace_its_group_or_its_mark(
     files: dict[str, str | int], outcome: Outcome
 ) -> None:
     assert judged("svc.container", made_facts(files)).outcome is outcome
-
-
-def test_a_list_that_cannot_be_understood_is_unknown() -> None:
-    found = all_threads(made_facts({"tasks": HEAD + KERNEL + "garbage\n\x1b[2J 1 1\n", "/proc/self/ns/pid": FIRST}))
-    assert (found.seen, found.hidden) == ((), "the processes are not known: their list cannot be understood")
-
-
-def test_flags_may_come_without_a_prefix() -> None:
-    found = all_threads(made_facts({"tasks": HEAD + KERNEL.replace("0x00", ""), "/proc/self/ns/pid": FIRST}))
-    assert [(one.name, one.of_kernel) for one in found.seen] == [("kthreadd", True)]
-    assert found.hidden == ""

@@ -1,25 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Setup lists of articles beside a system: what it has, what the check says, and where they differ."""
 
-import json
-import subprocess
-import sys
-import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
 from audit_cases import REFUSED, made_facts
 
-from rtproof.audit import judgement, presets
+from rtproof.audit import presets
 from rtproof.audit.audit_model import Outcome
-from rtproof.audit.check import Severity
 from rtproof.audit.check_file import all_checks, check_files
-from rtproof.audit.setup_list import PresetFile, PresetResult, judge_preset, purpose_of, read_preset
+from rtproof.audit.setup_list import PresetFile, PresetResult, judge_preset, read_preset
 from rtproof.core.errors import UserError
 from rtproof.core.toml import parse_toml
-from rtproof.report.pages.audit_json_junit import audit_json, audit_junit
-from rtproof.report.pages.setup_list_page import preset_markdown, preset_text
-from rtproof.report.text_table import WIDTH, fitted_to_terminal
 
 MADE = """
 title = "The setup of a test"
@@ -78,41 +70,6 @@ def test_what_is_not_known_is_never_as_in_the_article() -> None:
     assert [one.outcome for one in beside({PRINTK: REFUSED, HUNG: REFUSED}).settings] == [Outcome.UNKNOWN] * 3
 
 
-def test_the_text_and_the_table_show_all_of_a_line() -> None:
-    found = beside({PRINTK: "7 4 1 7\n", HUNG: "120\n"})
-    for shown in (preset_text(found), preset_markdown(found)):
-        for text in ("printk = 1", "Let only emergencies reach the console. (Section 1)", "7 4 1 7", "600 is enough."):
-            assert text in " ".join(shown.split())
-    assert "    this system " in preset_text(found)
-    assert preset_markdown(found).count("\n| ") == 3
-
-
-def test_json_and_junit_hold_each_line_of_the_list() -> None:
-    found = beside({PRINTK: "7 4 1 7\n", HUNG: "0\n"})
-    audit = judgement.audit(made_facts(), ())
-    shown = json.loads(audit_json(audit, Severity.HIGH, found))["setup_list"]
-    assert (shown["title"], shown["article"]) == ("The setup of a test", "toradex")
-    assert [(one["asked"], one["outcome"], one["check"], one["check_outcome"]) for one in shown["settings"]] == [
-        ("printk = 1", "finding", "con.printk", found.settings[0].check and found.settings[0].check.outcome.value),
-        ("hung_task_timeout_secs = 0", "good", "wd.hung", "good"),
-        ("CONFIG_XENOMAI=y", "unknown", None, None),
-    ]
-    assert json.loads(audit_json(audit, Severity.HIGH))["setup_list"] is None
-    suite = ET.fromstring(audit_junit(audit, Severity.INFO, found)).find("testsuite")
-    assert suite is not None
-    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "0", "2")
-    skipped = {case.get("name"): case.find("skipped") for case in suite}
-    assert [name for name, element in skipped.items() if element is None] == ["hung_task_timeout_secs = 0"]
-    assert f"no: {PRINTK}: 7 4 1 7" in ET.tostring(suite, encoding="unicode")
-
-
-def test_the_text_fits_the_terminal_and_holds_nothing_that_it_would_obey() -> None:
-    with fitted_to_terminal():
-        text = preset_text(beside({PRINTK: "7 \x1b[2J 4 1 7\n", "/proc/cmdline": "evil\x9b31m\n"}))
-    assert max(map(len, text.splitlines())) <= WIDTH
-    assert not [character for character in text if character != "\n" and not character.isprintable()]
-
-
 @pytest.mark.parametrize("name", presets.preset_names())
 def test_the_lists_of_articles_name_checks_that_exist(name: str) -> None:
     preset = read_preset(name)
@@ -130,17 +87,6 @@ def test_the_lists_of_articles_name_checks_that_exist(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", presets.preset_names())
-def test_the_profiles_page_shows_each_line_of_a_list_beside_a_guest(name: str) -> None:
-    page = (Path(__file__).parent.parent / "docs" / "profiles.md").read_text()
-    preset = read_preset(name)
-    rows = page.partition(f"### {preset.title}\n")[2].partition("\n\n### ")[0]
-    assert f"rtproof audit --for {name} --target qemu" in rows
-    for setting in preset.setting:
-        assert f"| `{setting.asked}`: {setting.said} ({setting.where}) | " in rows
-        assert setting.today in rows
-
-
-@pytest.mark.parametrize("name", presets.preset_names())
 def test_a_system_that_tells_nothing_has_nothing_of_a_list(name: str) -> None:
     preset = read_preset(name)
     known = {check.id for check in all_checks()}
@@ -148,13 +94,6 @@ def test_a_system_that_tells_nothing_has_nothing_of_a_list(name: str) -> None:
         pytest.skip("some of its checks are not there yet")
     found = judge_preset(made_facts({"/proc/cmdline": REFUSED}, kernel=("6.12.0", "#1 SMP")), preset)
     assert not [one.setting.asked for one in found.settings if one.outcome is Outcome.GOOD]
-
-
-def test_a_purpose_is_that_of_the_list() -> None:
-    assert purpose_of("audio") == "audio"
-    assert purpose_of("article-1") == "control-loop"
-    with pytest.raises(UserError, match="there is no setup list 'article-9'"):
-        purpose_of("article-9")
 
 
 @pytest.mark.parametrize(
@@ -178,9 +117,3 @@ def test_a_list_that_makes_no_sense_is_refused(
     assert presets.names() == (*presets.PURPOSES, "mine")
     with pytest.raises(UserError, match=complaint):
         read_preset("mine")
-
-
-def test_the_names_are_known_without_reading_a_list() -> None:
-    code = "import sys, rtproof.audit.presets as p; assert p.names(); print(*({'msgspec', 'numpy'} & {*sys.modules}))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == []

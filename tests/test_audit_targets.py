@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -94,13 +93,6 @@ def test_a_board_tells_what_this_machine_tells(tmp_path: Path, place: Path) -> N
     assert sorted(path.name for path in tmp_path.iterdir()) == ["board", "here.rtrec", "there.rtrec"]
 
 
-def test_a_stream_needs_no_other_way() -> None:
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-        options = (*command_options(Path(folder)), ("stream", "1MiB"))
-        assert collect(CollectRequest("command", options)).fact("collected") == "facts"
-        assert runs_left(Path(folder)) == []
-
-
 @pytest.mark.parametrize("on_board", [False, True], ids=["local", "command"])
 def test_a_process_that_is_not_there_is_a_sentence(place: Path, on_board: bool) -> None:
     asked = ("command", command_options(place)) if on_board else ("local", ())
@@ -134,11 +126,6 @@ def test_a_full_disk_keeps_no_part_of_the_facts(tmp_path: Path) -> None:
     kept = tmp_path / "kept.rtrec"
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"rtproof: cannot write {kept}: No space left on device\n"
-
-
-def test_a_simulated_system_has_no_facts() -> None:
-    with pytest.raises(UserError, match="a simulated agent can only run"):
-        collect(CollectRequest("simulated"))
 
 
 def test_who_is_interrupted_leaves_nothing_on_the_board(tmp_path: Path, place: Path) -> None:
