@@ -62,18 +62,24 @@ def transcript(case: Case, folder: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def _copy_input(name: str, folder: Path) -> None:
-    """A file or a folder; also a file in a .zip, and what a .gz holds."""
-    source = (Path(__file__).parent if name.startswith("data/") else CORPUS / "inputs") / name
-    copy = folder / source.name.removesuffix(".gz")
-    _, inside, member = name.partition(".zip/")
-    if inside:
-        copy.write_bytes(ZipFile(source.parents[member.count("/")]).read(member))
-    elif source.suffix == ".gz":
-        copy.write_bytes(gzip.decompress(source.read_bytes()))
-    elif source.is_dir():
-        shutil.copytree(source, copy)
+    copy = folder / Path(name).name.removesuffix(".gz")
+    if _place(name).is_dir():
+        shutil.copytree(_place(name), copy)
     else:
-        shutil.copyfile(source, copy)
+        copy.write_bytes(read_input(name))
+
+
+def _place(name: str) -> Path:
+    return (Path(__file__).parent if name.startswith("data/") else CORPUS / "inputs") / name
+
+
+def read_input(name: str) -> bytes:
+    """A file, also one in a .zip, and what a .gz holds."""
+    archive, inside, member = name.partition(".zip/")
+    if inside:
+        return ZipFile(_place(f"{archive}.zip")).read(member)
+    content = _place(name).read_bytes()
+    return gzip.decompress(content) if name.endswith(".gz") else content
 
 
 def _outputs(command: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[str]:

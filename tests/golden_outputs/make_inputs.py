@@ -25,7 +25,7 @@ import run_folders
 import system_records
 import trace_dat_cases
 from analysis_records import BEGIN, MS, SECOND, SERIES, block, fact, record
-from store_inputs import SOURCES, WANTED, run_profile, store, store_run
+from store_inputs import WANTED, run_profile, store, store_run
 
 from rtproof.cli.main import main
 from rtproof.record.contents import (
@@ -53,7 +53,7 @@ def run_folders_by_verdict(place: Path) -> None:
 def records_of_every_shape(place: Path) -> None:
     names = (
         "missed one_sample negative all_equal wide nothing cut_off off_the_grid hostile summary_only "
-        "several_fields several_summaries loop response application normal"
+        "several_fields several_summaries loop response normal"
     )
     for name in names.split():
         store(place / f"{name.replace('_', '-')}.rtrec", report_cases.CASES[name]().record, (500_000,))
@@ -139,8 +139,7 @@ def _summary(folder: Path, day: int, factor: float = 1.0) -> None:
 
 def campaign(place: Path) -> None:
     """A profile of four cells: good, late, refused, dead; and the output of another tool beside them."""
-    latency = str(SOURCES / "latency.txt")
-    more = ("--set", "colour=red", "--given", latency, "--priority", "50")
+    more = ("--set", "colour=red", "--given", "latency.txt", "--priority", "50")
     run_profile(place, "campaign", "campaign_profile.toml", *more)
 
 
@@ -167,6 +166,7 @@ MAKERS: tuple[Callable[[Path], None], ...] = (
     make_planted_inputs.causes,
     make_planted_inputs.coincidence,
     make_planted_inputs.in_band,
+    make_planted_inputs.accounts,
     simulated_runs,
     summaries,
     campaign,

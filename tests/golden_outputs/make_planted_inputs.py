@@ -4,9 +4,11 @@
 from dataclasses import replace
 from pathlib import Path
 
+import audit_systems
 import doubt_cases
 import explain_cases
 import numpy as np
+import report_cases
 import stage_records
 import system_records
 from analysis_records import MS, SECOND, SERIES, block, fact, file, record
@@ -258,6 +260,10 @@ def causes(place: Path) -> None:
     nmi = begun().hard(150_000, "nmi_handler", NMI, handler=5, delta_ns=90_000).timer(200_000)
     off = begun().add(-10_000, "irq_disable").add(200_000, "irq_enable").timer(300_000)
     busy = explain_cases.Cpu(0, explain_cases.HOG).timer(-400_000).to_victim(-390_000).add(50_000, "hrtimer_start")
+    silent = explain_cases.Cpu(1, explain_cases.OTHER)
+    for time_ns in range(-900_000, 5_000_000, 10_000):
+        if not 0 < time_ns < 300_000:
+            silent.add(time_ns, "hrtimer_start")
     cases: dict[str, tuple[int, tuple[explain_cases.Cpu, ...]]] = {
         "late-timer": (310_000, (begun().add(100_000, "hrtimer_start").timer(300_000).to_victim(308_000),)),
         "hardirq": (265_000, (eth0.to_victim(260_000),)),
@@ -270,6 +276,7 @@ def causes(place: Path) -> None:
         "migration": (95_000, (moved, there.switch(60_000, 0).to_victim(90_000))),
         "blocked": (110_000, (blocked.waking(90_000).to_victim(105_000),)),
         "page-fault": (80_000, (fault.switch(90_000, explain_cases.HOG, state=1),)),
+        "machine": (310_000, (begun().timer(300_000).to_victim(308_000), silent)),
         "nmi": (210_000, (nmi.to_victim(206_000),)),
         "irqoff": (310_000, (off.to_victim(308_000),)),
         "own-previous": (60_000, (busy.switch(100_000, explain_cases.HOG, state=1),)),
@@ -279,3 +286,44 @@ def causes(place: Path) -> None:
         plain = replace(made.begin, kernel_version="#1 SMP")
         without_rt = name in ("softirqs-off", "no-preemption-point")
         store(place / f"cause-{name}.rtrec", replace(made, begin=plain) if without_rt else made)
+
+
+IPC_ACCOUNT = """\
+sender_cpu 3
+sender_policy fifo
+sender_priority 80
+posts 1020
+answered 1019
+skipped 2
+sender_latest_ns 1234567
+"""
+APP_ACCOUNT = "loops 1000\nslept 1000\nshifted 2\npulses_work 998\nprimes 78498\nsensed 21500\n"
+
+
+def accounts(place: Path) -> None:
+    """What probes tell of themselves, and runs that were traced by turns or hold the facts for an audit."""
+    pair = [replace(SERIES, id=at, thread=at, cpu=at + 2, probe="ipc", method="pipe") for at in range(2)]
+    posted = record([block([5_000 + at for at in range(1_000)], series=each) for each in pair], pair)
+    told = tuple(file(f"ipc/thread{at}", IPC_ACCOUNT, Moment.END) for at in range(2))
+    store(place / "ipc.rtrec", replace(posted, files=told))
+    application = report_cases.application().record
+    told = (*application.files, file("app/thread0", APP_ACCOUNT, Moment.END))
+    store(place / "application.rtrec", replace(application, files=told), (500_000,))
+    system = audit_systems.stored_record("debian-6.12")
+    whole = doubt_cases.clean()
+    mine = [each for each in doubt_cases.files({}) if each.path not in {one.path for one in system.files}]
+    store_run(place / "run-with-facts", replace(whole, files=(*system.files, *mine), begin=system.begin), WANTED)
+    _traced_by_turns(place / "traced-by-turns.rtrec")
+
+
+def _traced_by_turns(path: Path, blocks: int = 40, each: int = 100) -> None:
+    """Latencies that are 2 us larger in blocks with tracing. Chance gives the order of each four blocks."""
+    random = np.random.default_rng(1)
+    on = [(at % 4 in (1, 2)) == bool(np.random.default_rng((1, at // 4)).integers(2)) for at in range(blocks)]
+    values = 5_000 + random.gamma(2, 1_000, blocks * each) + 2_000 * np.repeat(on, each)
+    events = tuple(
+        Event(at * each * MS + MS, WHOLE_RUN, "trace_on" if traced else "trace_off", f"block={at}; took_ns={MS}")
+        for at, traced in enumerate(on)
+    )
+    facts = (fact("trace_blocks_ns", each * MS),)
+    store(path, record([block(values.astype(np.int64))], facts=facts, events=events))

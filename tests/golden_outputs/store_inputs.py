@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a record that the tests build in memory becomes an input of the golden corpus: a file or a run folder."""
 
+import shutil
 from collections.abc import Sequence
 from contextlib import chdir
 from dataclasses import replace
@@ -95,9 +96,11 @@ def without_pages(folder: Path) -> None:
 
 def run_profile(place: Path, folder: str, profile: str, *more: str) -> None:
     """Measure the cells of a profile for a second each, with an agent that behaves as the name of its load says."""
-    agent = fake_agent.install(place, "does_its_load").absolute()
+    agent = fake_agent.install(place, "does_its_load")
+    copies = [Path(shutil.copy(each, place)) for each in SOURCES.iterdir()]
     with chdir(place):
-        words = ("--agent", str(agent), "--output", folder, "--duration", "1s", *more)
-        assert main(["run", "--profile", str(SOURCES / profile), *words]) in (0, 2)
-    agent.unlink()
+        words = ("--agent", f"./{agent.name}", "--output", folder, "--duration", "1s", *more)
+        assert main(["run", "--profile", profile, *words]) in (0, 2)
+    for each in (agent, *copies):
+        each.unlink()
     without_pages(place / folder)
