@@ -11,10 +11,9 @@ from doubt_cases import clean, facts, files, said_of
 from hypothesis import given
 from hypothesis import strategies as st
 from report_cases import system_file
-from stage_records import VIRTUAL
 from system_records import NO_COKERNEL, XENOMAI_2, XENOMAI_3, missing, target
 
-from rtproof.judge.analyse import CHECKS, LOSS_CODES, doubts_about_run
+from rtproof.judge.analyse import CHECKS, doubts_about_run
 from rtproof.judge.analysis_model import Requirement
 from rtproof.judge.evidence import count_exceedances, end_ns, gather_evidence
 from rtproof.record import histogram_bins
@@ -24,16 +23,11 @@ from rtproof.summary.measured_kernel import (
     ModeSwitches,
     cokernel_of,
     counts_mode_switches,
-    interrupt_pipeline,
     mode_switches,
     parse_kernel_config,
 )
 from rtproof.summary.recorded_facts import (
-    VIRTUAL_TIME_SENTENCE,
     agent_time_ns,
-    fact_number,
-    requested_duration_ns,
-    virtual_time_clock,
 )
 from rtproof.summary.series import pooled, summarise
 from rtproof.summary.summary_model import Severity
@@ -56,13 +50,6 @@ def test_the_figures_of_a_run() -> None:
     assert found.worst.at == "2023-11-14 22:13:20.007 UTC"
 
 
-def test_without_a_limit_there_are_no_exceedances() -> None:
-    made = record([block([10])])
-    summaries = summarise(made)
-    found = gather_evidence(made, None, summaries, pooled(summaries), ())
-    assert (found.exceedances_observed, found.exceedances_schedule, found.episodes) == (None, None, ())
-
-
 @pytest.mark.parametrize("reason", list(EndReason))
 def test_only_an_end_as_asked_is_one(reason: EndReason) -> None:
     blocks = [block([10])]
@@ -71,12 +58,6 @@ def test_only_an_end_as_asked_is_one(reason: EndReason) -> None:
     assert gather_evidence(made, None, summaries, pooled(summaries), ()).ended_as_asked is (
         reason is EndReason.AS_ASKED
     )
-
-
-def test_a_record_without_end_did_not_end_as_asked() -> None:
-    made = record([block([10])], end=None)
-    summaries = summarise(made)
-    assert gather_evidence(made, None, summaries, pooled(summaries), ()).ended_as_asked is False
 
 
 def test_a_thread_that_stalled_was_watched_until_the_end() -> None:
@@ -164,18 +145,6 @@ def test_counts_that_lack_some_are_not_believed() -> None:
     assert (found.exceedances_observed, found.exceedances_schedule) == (3, 3)
 
 
-@pytest.mark.parametrize(("text", "value"), [("80", 80), ("-1", -1), ("unavailable: no", None), ("", None)])
-def test_facts_that_are_numbers(text: str, value: int | None) -> None:
-    made = record([], facts=(fact("priority", text, Moment.START, 3),))
-    assert fact_number(made, "priority", Moment.START, 3) == value
-    assert fact_number(made, "priority") is None
-
-
-@pytest.mark.parametrize(("text", "value"), [("20000000000", 20_000_000_000), ("0", None)])
-def test_a_duration_of_0_was_not_asked_for(text: str, value: int | None) -> None:
-    assert requested_duration_ns(record([], facts=(fact("duration_ns", text),))) == value
-
-
 @pytest.mark.parametrize(
     ("text", "ns"),
     [
@@ -220,19 +189,6 @@ def test_what_makes_a_run_invalid_comes_first() -> None:
     assert all(d.what and d.remedy for d in found)
 
 
-def test_what_is_gone_comes_before_all_other_warnings() -> None:
-    made = clean(
-        facts=facts({("warmup_ns", Moment.ASKED): "0", ("cpu", Moment.END): "1"}),
-        events=(Event(5, 0, "dropped", ""),),
-    )
-    assert [d.code for d in doubts_about_run(made, summarise(made), None)] == ["cpu", "events-dropped", "warm-up"]
-
-
-def test_every_loss_is_a_doubt() -> None:
-    table = (ROOT / "docs" / "json-schema.md").read_text().partition("## Doubts")[2]
-    assert [code for code in LOSS_CODES if f"| `{code}` |" not in table] == []
-
-
 ISDIR = 21
 
 
@@ -250,14 +206,6 @@ def test_what_nobody_looked_for_or_does_not_show_is_unknown() -> None:
     assert cokernel_of(target("x", *NO_COKERNEL[1:], missing("/proc/xenomai", 13)), None, "").name is None
     built = parse_kernel_config("/proc/config.gz", "CONFIG_EVL=y\n")
     assert cokernel_of(target("x", *NO_COKERNEL), built, "").name is None
-
-
-def test_the_pipeline_is_named_by_its_option() -> None:
-    assert (
-        interrupt_pipeline(target("x"), parse_kernel_config("", "CONFIG_DOVETAIL=y\nCONFIG_IRQ_PIPELINE=y\n"))
-        == "Dovetail"
-    )
-    assert interrupt_pipeline(target("x"), parse_kernel_config("", "# CONFIG_IPIPE is not set\n")) is None
 
 
 def test_mode_switches_are_those_of_both_ends() -> None:
@@ -292,14 +240,3 @@ def test_a_name_may_have_blanks() -> None:
 @given(st.text())
 def test_no_text_is_too_strange(text: str) -> None:
     assert all(number >= 0 for number in counts_mode_switches(f"CPU PID MSW NAME\n{text}").values())
-
-
-def test_a_record_says_itself_that_its_clock_counts_instructions() -> None:
-    assert virtual_time_clock(record([], facts=(VIRTUAL,))) == VIRTUAL.value
-    assert "they do not sign off hardware" in VIRTUAL_TIME_SENTENCE
-
-
-def test_a_clock_that_shows_time_needs_no_word() -> None:
-    assert virtual_time_clock(record([])) is None
-    assert virtual_time_clock(record([], facts=(fact("virtual_time", "", Moment.START),))) is None
-    assert virtual_time_clock(record([], facts=(fact("virtual_time", "asked only"),))) is None

@@ -17,7 +17,6 @@ from rtproof.judge.analysis_model import Requirement, State
 from rtproof.record import run_folder
 from rtproof.record.contents import EndReason, Record
 from rtproof.record.reading import open_record
-from rtproof.report.pages import run_summary
 from rtproof.summary.edge_pairs import given_edges
 
 RECORDS = Path(__file__).parent / "data" / "two_boards"
@@ -108,26 +107,6 @@ def test_the_responder_is_not_doubted_for_ending_with_the_generator(folder: Path
     assert not {"ended-early", "stalled", "edges-unpaired"} & {doubt.code for doubt in analysis.doubts}
 
 
-def test_the_report_has_the_edges(folder: Path) -> None:
-    said = text(stored_runs.read_run(folder))
-    for words in ("Edges of two boards", "responder's own", "Never answered: 1 edge, given at 7.884 s.", "ppm"):
-        assert words in said
-    assert "Edges of two boards" in text(stored_runs.read_run(folder), "html")
-
-
-def test_the_screen_has_three_times(folder: Path) -> None:
-    lines = run_summary.summary_text(stored_runs.read_run(folder).analysis, (("more", "x"),)).splitlines()
-    assert [
-        line.strip().split("  ")[0] for line in lines if line.strip().startswith(("response ", "responder", "the rest"))
-    ] == [
-        "response",
-        "responder's own",
-        "the rest",
-    ]
-    assert f"{EDGES} edges, 1 never answered, {PAIRS} paired" in lines
-    assert len(lines) <= run_summary.MOST_LINES
-
-
 def test_the_json_has_the_edges(folder: Path) -> None:
     found = json.loads(stored_runs.read_run(folder).as_json())["edges"]
     assert (found["refused"], found["edges_count"], found["paired_count"]) == ("", EDGES, PAIRS)
@@ -136,12 +115,6 @@ def test_the_json_has_the_edges(folder: Path) -> None:
     longest = found["latest"][0]
     assert longest["response_ns"] == found["times"][0]["max_ns"]
     assert longest["own_ns"] < longest["response_ns"]
-
-
-def test_a_run_on_one_board_has_none(folder: Path) -> None:
-    result = stored_runs.read_run(folder / "run.rtrec")
-    assert json.loads(result.as_json())["edges"] is None
-    assert "Edges of two boards" not in text(result)
 
 
 def test_records_that_do_not_belong_together_are_refused_and_still_judged(folder: Path) -> None:

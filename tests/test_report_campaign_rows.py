@@ -8,21 +8,18 @@ from pathlib import Path
 import campaign_cases
 import numpy as np
 import pytest
-import report_cases
 from analysis_records import MS, SERIES, block, record
 from report_cases import summarised
 from stage_records import LOOP, staged
 
 from rtproof import articles
 from rtproof.exporters import csv
-from rtproof.judge.analyse import LOSS_CODES, analyse
+from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Record
-from rtproof.report.blocks import Plot, Section, Table, Text
-from rtproof.report.pages import campaign_conditions, campaign_curves, campaign_page
+from rtproof.report.blocks import Plot, Section, Table
+from rtproof.report.pages import campaign_curves, campaign_page
 from rtproof.report.pages.campaign_outcomes import CellOutcome
-from rtproof.report.pages.campaign_page import MOST_LISTED_CELLS, answer_block
-from rtproof.summary.summary_model import Doubt, Severity
 
 N = 200_000
 BIN = 1 / 512
@@ -231,177 +228,3 @@ def test_alike_curves_are_called_the_same_where_n_carries_it() -> None:
     assert "the same, surely nowhere above" in apart
     few = told(outcome(0, "a", usual(1)[:300]), outcome(1, "a", usual(2)[:300]))[0][4]
     assert "undecided" in few
-
-
-def test_the_statements_of_the_article_stand_below() -> None:
-    rows = told(outcome(0, "a", usual(1)), outcome(1, "a", usual(2)))[1:]
-    assert rows == [
-        (
-            "article: Linux 2.6, loaded",
-            "article: Linux 2.4, loaded",
-            "",
-            "Linux 2.6, loaded, above 70 us, the top 1.3 %",
-            "",
-        ),
-        ("article: RTAI, loaded", "article: LXRT, loaded", "", "RTAI, loaded, the top 12 %", ""),
-    ]
-
-
-def test_pairs_of_one_cell_or_one_system_come_first() -> None:
-    four = [outcome(place, system, usual(3)) for place in (0, 1) for system in ("rt", "plain")]
-    pairs = [row[:2] for row in told(*four)[:6]]
-    assert set(pairs[4:]) == {
-        ("unloaded, rt", "loaded (comms), plain"),
-        ("unloaded, plain", "loaded (comms), rt"),
-    }
-
-
-@pytest.mark.parametrize("name", ["ten-ms", "bootlin-timer"])
-def test_a_profile_without_zooms_has_no_curves(name: str) -> None:
-    profile = replace(campaign_cases.shortened(name), bins=(), zooms=())
-    assert (
-        campaign_curves.tails_section(profile, [outcome(0, "a", usual(1)), outcome(1, "a", usual(2))], None).blocks
-        == ()
-    )
-
-
-def test_one_cell_and_cells_without_values_have_nothing_to_compare() -> None:
-    profile = campaign_cases.shortened("akamina")
-    failed = CellOutcome("a", profile.cells[0], failure="no")
-    assert (
-        campaign_curves.tails_section(profile, [failed, outcome(1, "a", usual(1))], articles.load("akamina")).blocks
-        == ()
-    )
-
-
-# What is missing from a page, and how it is not as in the article, stands before its table.
-
-
-def outcomes(*parts: tuple[str, tuple[Doubt, ...]]) -> list[CellOutcome]:
-    """Of each its failure and doubts."""
-    made = campaign_cases.bootlin()[1]
-    assert made.analysis
-    found = [
-        replace(made, failure=failure, analysis=replace(made.analysis, doubts=doubts)) for failure, doubts in parts
-    ]
-    return [replace(each, system=f"board {at}") for at, each in enumerate(found)]
-
-
-def told_first(some: list[CellOutcome]) -> dict[str, Text]:
-    blocks = [
-        *campaign_conditions.missing_block(some),
-        *campaign_conditions.difference_block(campaign_cases.shortened("bootlin-timer"), some),
-    ]
-    assert all(isinstance(block, Text) for block in blocks)
-    return {block.headline: block for block in blocks if isinstance(block, Text)}
-
-
-def doubt(code: str, severity: Severity = Severity.WARNING) -> Doubt:
-    return Doubt(code, severity, f"what {code} says", "a remedy")
-
-
-def test_nothing_is_missing_from_whole_cells() -> None:
-    assert campaign_conditions.MISSING_TITLE not in told_first(outcomes(("", ()), ("", (doubt("guest"),))))
-
-
-@pytest.mark.parametrize("code", LOSS_CODES)
-def test_each_kind_of_loss_is_told(code: str) -> None:
-    block = told_first(outcomes(("", ()), ("", (doubt("guest"), doubt(code)))))[campaign_conditions.MISSING_TITLE]
-    assert block.kind == "doubt"
-    assert block.paragraphs == (f"1 of 2 cells not whole: clock_nanosleep, board 1: what {code} says",)
-
-
-def test_failed_and_invalid_cells_are_told_with_the_first_reason_and_how_many_there_are() -> None:
-    invalid = (doubt("policy", Severity.INVALID), doubt("lost"))
-    block = told_first(outcomes(("no GPIO", ()), ("", invalid), ("no more GPIO", ())))[
-        campaign_conditions.MISSING_TITLE
-    ]
-    assert block.kind == "bad"
-    assert block.paragraphs == (
-        "2 of 3 cells failed: clock_nanosleep, board 0: no GPIO (and 1 more, below)",
-        "1 of 3 cells INVALID: clock_nanosleep, board 1: what policy says",
-        "1 of 3 cells not whole: clock_nanosleep, board 1: what lost says",
-    )
-
-
-def test_what_a_way_lacks_is_told_and_for_which_cells() -> None:
-    made = campaign_cases.akamina()
-    said = told_first(made)[campaign_conditions.CHANGED_TITLE].paragraphs[0]
-    assert said.startswith("All cells: measured by way of timerlat. ")
-    other = told_first([replace(made[0], passed=()), *made[1:]])[campaign_conditions.CHANGED_TITLE].paragraphs[0]
-    assert other.startswith("loaded (comms): measured by way of timerlat.")
-
-
-@pytest.mark.parametrize("short", [True, False])
-@pytest.mark.parametrize("name", ["akamina", "ten-ms", "simple-rt-app"])
-def test_it_stands_before_the_table(name: str, short: bool) -> None:
-    make = {"akamina": campaign_cases.akamina, "ten-ms": campaign_cases.ten_ms}.get(name, campaign_cases.simple_rt_app)
-    page = campaign_page.campaign_sections(campaign_cases.shortened(name), make(), articles.load(name), short=short)
-    headlines = [block.headline if isinstance(block, Text) else type(block) for block in page[0].blocks]
-    assert (
-        headlines.index(campaign_conditions.MISSING_TITLE)
-        < headlines.index(campaign_conditions.CHANGED_TITLE)
-        < headlines.index(Table)
-    )
-
-
-# What the first screen of a campaign says before its table.
-
-
-def test_a_limit_is_answered_with_the_worst_verdict_and_what_was_asked() -> None:
-    profile = campaign_cases.shortened("akamina")
-    told = [
-        campaign_cases.outcome(profile, "unloaded", report_cases.normal()),
-        campaign_cases.outcome(profile, "loaded", report_cases.missed()),
-    ]
-    states = [each.analysis.verdict.state.value for each in told if each.analysis]
-    first = answer_block(profile, told)
-    assert states == ["INVALID", "REFUTED"]
-    assert (first.headline, first.kind) == ("INVALID in 1 of 2 cells", "bad")
-    assert first.paragraphs == (
-        "Asked: 500 us, at most once per 1 h, none longer than 10 min, confidence 95 %. An episode joins all "
-        "times above 500 us, on any thread, that are no more than 1 min apart.",
-        "Each cell by itself: a system that keeps this claim is called REFUTED in at most 5 % of runs, "
-        "if episodes come independently and at a steady rate.",
-    )
-    ((words, listed),) = first.terms
-    assert words == "Largest latency"
-    assert [each.split(",")[0] for each in listed.split("; ")] == ["unloaded: INVALID", "loaded (comms): REFUTED"]
-
-
-def test_of_several_systems_each_has_its_line() -> None:
-    first = answer_block(campaign_cases.shortened("bootlin-timer"), campaign_cases.bootlin())
-    assert [name for name, _ in first.terms] == ["rt", "plain"]
-    assert first.terms[1][1].count("400,000.000 us (n = 3,012)") == 4
-
-
-def test_how_long_a_proof_takes_is_told_where_it_is_open() -> None:
-    profile = campaign_cases.shortened("akamina")
-    open_ = campaign_cases.outcome(profile, "unloaded", report_cases.several_fields())
-    needed = open_.analysis.verdict.needed_ns if open_.analysis else None
-    assert ("PROVEN takes" in "".join(answer_block(profile, [open_]).paragraphs)) is bool(needed)
-
-
-def test_cycles_and_loops_are_answered_by_what_their_articles_count() -> None:
-    ((words, cycles),) = answer_block(campaign_cases.shortened("ten-ms"), campaign_cases.ten_ms()).terms
-    assert words == "Cycles out of the band (95 % confidence)"
-    assert "STALLED" in cycles
-    assert " % possible)" in cycles
-    assert cycles.endswith("other, stress+flood: not measured")
-    ((words, loops),) = answer_block(campaign_cases.shortened("simple-rt-app"), campaign_cases.simple_rt_app()).terms
-    assert (words, loops) == (
-        "Loop time",
-        "5 ms loop: 4,000.000 to 6,000.000 us (n = 3), top late by at most 1,300.000 us",
-    )
-
-
-def test_many_cells_are_told_of_in_part() -> None:
-    profile = campaign_cases.shortened("bootlin-timer")
-    cell = profile.cells[0]
-    told = [
-        replace(campaign_cases.outcome(profile, cell.key, report_cases.response()), cell=replace(cell, label=str(at)))
-        for at in range(20)
-    ]
-    ((_, listed),) = answer_block(profile, told).terms
-    assert listed.endswith("; and 12 more cells, below")
-    assert listed.count("n = ") == MOST_LISTED_CELLS

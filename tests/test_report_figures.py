@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plots alone, as SVG and PNG: every plot is there with its words, and what cannot be drawn is refused."""
 
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from report_cases import CASES, missed, normal, nothing, several_fields
+from report_cases import missed, normal, several_fields
 from run_folders import latencies, write_record
 
 from rtproof import report
 from rtproof.cli.main import main
-from rtproof.core.errors import UserError
 from rtproof.judge.analysis_model import Analysis
 from rtproof.report.blocks import Curve, HeatMap, Marker, Plot, Section
 from rtproof.report.formats import svg
@@ -30,14 +28,6 @@ def words_of(drawn: bytes) -> str:
 def drawn_sections(analysis: Analysis, name: str = "") -> bytes:
     sections = [each for each in report.compose(analysis) if each.name == name or not name]
     return report.render("svg", report.title(analysis), sections)
-
-
-@pytest.mark.parametrize("name", [name for name in CASES if name != "nothing"])
-def test_the_first_screen_of_a_report_is_drawn(name: str) -> None:
-    words = words_of(drawn_sections(CASES[name]()))
-    assert "activations in the bin" in words
-    assert ("Largest latency per thread" in words) == (name not in ("summary_only", "several_summaries"))
-    assert "latency [" in words
 
 
 @pytest.mark.parametrize("name", ["histogram", "ccdf", "timeline", "cumulative"])
@@ -91,35 +81,10 @@ def test_words_that_matplotlib_would_take_for_formulas_are_words() -> None:
     assert "↑ b$ is later" in words
 
 
-def test_what_has_no_plot_is_refused() -> None:
-    with pytest.raises(UserError, match="there is no plot to draw as SVG: rtproof: "):
-        drawn_sections(nothing())
-
-
-def test_without_matplotlib_the_advice_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(UserError, match=r"needs matplotlib: pip install 'rtproof\[plot\]'"):
-        drawn_sections(normal())
-
-
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return write_record(Path("x.rtrec"), latencies(1, 2_000))
-
-
-def test_a_picture_is_written_beside_the_run(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["report", str(run), "--format", "png", "--section", "ccdf"]) == 0
-    assert Path("x.png").read_bytes().startswith(b"\x89PNG\r\n")
-    assert capsys.readouterr().out == "x.png\n"
-
-
-def test_only_the_sections_that_were_asked_for(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    wanted = ["--section", "verdict", "--section", "percentiles"]
-    assert main(["report", str(run), "--format", "text", "--output", "-", *wanted]) == 0
-    out = capsys.readouterr().out
-    assert "Percentiles\n---" in out
-    assert "Histogram\n---" not in out
 
 
 @pytest.mark.parametrize(

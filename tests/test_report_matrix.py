@@ -68,28 +68,9 @@ def test_all_tests_of_the_article_are_columns_and_own_boards_come_first() -> Non
     assert published["article: AT91SAM9G20-EK", "2.6.38.8-ipipe+ (Xenomai 2.6)"][5:] == ("21.240", "106.589")
 
 
-def test_each_figure_has_its_n_length_and_command() -> None:
-    _, runs = tables(gpio_together(), xenomai_together())
-    told = {(row[0], row[1]): row[2:] for row in runs.rows}
-    assert told["answer to an edge", "rt"][1] == "99"
-    assert "--probe gpio" in told["answer to an edge", "rt"][3]
-    assert told["task of user space", "rt"][3].endswith("there is no module")
-    assert told["timer interrupt", "article: AT91SAM9G20-EK"] == (
-        *("21.240", "35,999,845", "10 h 00 min"),
-        "latency -h -H10000 -t2 -P99 -T36000 -q",
-    )
-
-
 def test_a_cell_that_was_measured_twice_has_both_figures() -> None:
     matrix, _ = tables(gpio_together(), gpio_together())
     assert matrix.rows[0][2] == "> 30,000.000; > 30,000.000"
-
-
-def test_cells_of_one_name_are_told_apart_by_their_profiles() -> None:
-    first, second = gpio_together(), gpio_together()
-    second["profile"]["name"] = "mine"
-    matrix, _ = tables(first, second)
-    assert matrix.header[2:] == ("answer to an edge (bootlin-gpio)", "answer to an edge (mine)")
 
 
 def test_an_answer_beyond_the_next_edge_that_was_seen_is_no_bound() -> None:
@@ -116,37 +97,7 @@ def test_what_is_no_result_is_refused(told: object, words: str) -> None:
         matrix_page.read_matrix_run(told)
 
 
-def test_lengths_of_cycles_are_no_latencies() -> None:
-    with pytest.raises(UserError, match="lengths of cycles"):
-        matrix_page.read_matrix_run(result("ten-ms", campaign_cases.ten_ms()))
-
-
 # ``rtproof matrix`` from the command line.
-
-
-@pytest.fixture
-def results(tmp_path: Path) -> list[str]:
-    for name, told in (("gpio", gpio_together()), ("xenomai", xenomai_together())):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "result.json").write_text(json.dumps(told))
-    return [str(tmp_path / "gpio"), str(tmp_path / "xenomai" / "result.json")]
-
-
-def test_folders_and_files_become_one_table(results: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["matrix", *results]) == 0
-    out = " ".join(capsys.readouterr().out.split())
-    assert "Largest latency of each board with each kernel [us]" in out
-    assert "> 30,000.000" in out
-
-
-@pytest.mark.parametrize(
-    ("form", "start"), [("html", "<!doctype html>"), ("markdown", "# rtproof: boards and kernels")]
-)
-def test_it_is_written_in_every_form(results: list[str], tmp_path: Path, form: str, start: str) -> None:
-    page = tmp_path / "page"
-    assert main(["matrix", *results, "--format", form, "--output", str(page)]) == 0
-    assert page.read_text().startswith(start)
-    assert main(["matrix", *results, "--output", str(page)]) == 2
 
 
 @pytest.mark.parametrize(
@@ -196,26 +147,6 @@ def test_runs_have_a_row_for_each_kernel_and_curves_of_all_kernels_under_a_load(
     assert plots[0].x_ends == plots[1].x_ends == (5.0, 4_000.0)
     assert plots[0].y_ends == plots[1].y_ends is not None
     assert "published" not in report_cases.words(list(sections["matrix"].blocks))
-
-
-def test_a_simulated_process_is_no_kernel_and_has_no_load() -> None:
-    told = {"machine": "simulated", "kernel release": "none", "preemption model": "", "load": ""}
-    run = figures("s", 90_000, **told)
-    run = replace(run, facts={key: text for key, text in run.facts.items() if text})
-    sections = matrix_page.matrix_sections((), [run, figures("a", 80_000)])
-    (table,) = (block for block in sections[0].blocks if isinstance(block, Table))
-    assert table.rows[0] == ("simulated", "a simulated process", "90.000")
-    claim = sections[0].blocks[0]
-    assert isinstance(claim, Text)
-    assert claim.headline.startswith("a simulated process reached 90 us (no load); arm, 6.1")
-
-
-def test_what_was_measured_otherwise_is_a_column_of_its_own() -> None:
-    runs = [figures("a", 9_000, period="1ms"), figures("b", 9_000, period="2ms"), figures("c", 9_000)]
-    (section, *_) = matrix_page.matrix_sections((), runs, ["d: it is no run"])
-    (table,) = (block for block in section.blocks if isinstance(block, Table))
-    assert table.header[2:] == ("no load, period 1ms", "no load, period 2ms", "no load")
-    assert "d: it is no run" in report_cases.words(list(section.blocks))
 
 
 def test_invalid_runs_and_runs_without_values_are_rows_without_curves() -> None:

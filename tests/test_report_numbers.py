@@ -2,40 +2,34 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from analysis_records import MS, block, record
 from report_cases import (
-    all_equal,
-    hostile,
     many_threads,
     missed,
     negative,
-    no_limit,
     normal,
     nothing,
     off_the_grid,
     one_sample,
     row,
-    summary_only,
     tables,
     words,
 )
 from test_episodes import LIMIT_CLUSTERS, analysed
 
-from rtproof import articles, profiles
-from rtproof.judge.analyse import CHECKS, analyse
+from rtproof import articles
+from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Requirement
 from rtproof.report import number_format
-from rtproof.report.blocks import Table, Text
-from rtproof.report.number_format import POOLED, latency_unit, limit_marker, plotted_streams, report_streams
+from rtproof.report.blocks import Table
+from rtproof.report.number_format import POOLED, limit_marker, plotted_streams
 from rtproof.report.pages import campaign_page
-from rtproof.report.sections import numbers, timeline, verdict
+from rtproof.report.sections import numbers, timeline
 from rtproof.report.sections.numbers import Outlier, outliers_together
 from rtproof.schema.published import analysis_dict
-from rtproof.summary.summary_model import Doubt, Severity
 
 DUE = "Activations"
 OBSERVED = "Observed"
@@ -65,35 +59,9 @@ def test_missed_activations_bring_the_schedule_view() -> None:
     assert row(found[SCHEDULE], "thread 0")["max [us]"] == "400,000.000"
 
 
-def test_without_missed_ones_the_schedule_is_not_repeated() -> None:
-    blocks = numbers.numbers_section(normal())
-    assert SCHEDULE not in tables(blocks)
-    assert "No activation was missed" in words(blocks)
-
-
 def test_values_before_their_time_stay_negative() -> None:
     thread = row(tables(numbers.numbers_section(negative()))[OBSERVED], "thread 0")
     assert (thread["min [us]"], thread["max [us]"]) == ("-3.835", "9.000")
-
-
-def test_one_value_has_no_deviation() -> None:
-    thread = row(tables(numbers.numbers_section(one_sample()))[OBSERVED], "thread 0")
-    assert (thread["n"], thread["mean [us]"], thread["deviation [us]"]) == ("1", "4.321", "unknown")
-
-
-def test_nothing_has_no_numbers() -> None:
-    pooled = row(tables(numbers.numbers_section(nothing()))[OBSERVED], "all threads")
-    assert (pooled["n"], pooled["min [ns]"], pooled["max [ns]"]) == ("0", "unknown", "unknown")
-
-
-def test_a_summary_alone_gives_the_same_kinds_of_numbers() -> None:
-    thread = row(tables(numbers.numbers_section(summary_only()))[OBSERVED], "thread 0")
-    assert (thread["n"], thread["min [us]"], thread["mean [us]"], thread["max [us]"]) == (
-        "3",
-        "1.000",
-        "27.000",
-        "75.000",
-    )
 
 
 def test_offset_and_jitter_are_apart_and_drift_is_named_off_the_grid() -> None:
@@ -138,31 +106,6 @@ def test_missed_activations_show_in_the_schedule_only() -> None:
     assert (high["observed [us]"], high["schedule [us]"]) == ("6.000", "381,000.000")
 
 
-def test_every_thread_has_its_row_and_its_intervals_on_demand() -> None:
-    found = tables(numbers.percentiles_section(normal()))
-    per_thread = found["Per thread, observed [us]"]
-    assert [each[0] for each in per_thread.rows] == ["thread 0", "thread 1", "all threads"]
-    assert per_thread.header[2:] == tuple(SHARES)
-    intervals = found["Intervals per thread, observed"]
-    assert intervals.folded
-    assert len(intervals.rows) == 2 * len(SHARES)
-    assert len(tables(numbers.percentiles_section(one_sample()))) == 1
-
-
-def test_a_summary_has_percentiles_too() -> None:
-    assert row(main_table(list(numbers.percentiles_section(summary_only()))), "50 %")["observed [us]"] != "unknown"
-
-
-def test_what_the_interval_rests_on_is_said() -> None:
-    found = list(numbers.percentiles_section(normal()))
-    assert row(main_table(found), "50 %")["independent values"] == "6,000"
-    assert 'column "independent values"' in words(found)
-    assert "takes the values as independent" not in words(found)
-    without = list(numbers.percentiles_section(summary_only()))
-    assert "independent values" not in main_table(without).header
-    assert "takes the values as independent" in words(without)
-
-
 def outlier(due_ms: float, late_ms: float, thread: str = "thread 0") -> Outlier:
     return Outlier(thread, "0", 0, int(due_ms * MS), int(late_ms * MS))
 
@@ -176,13 +119,6 @@ def test_the_largest_come_first_with_time_thread_and_cpu() -> None:
     assert (first["due at [s]"], first["date and time (UTC)"]) == ("1.500250", "2023-11-14 22:13:21.500")
     latencies = [float(each[1].replace(",", "")) for each in table.rows]
     assert latencies == sorted(latencies, reverse=True)
-
-
-def test_the_ones_behind_are_folded() -> None:
-    rest = tables(numbers.outliers_section(normal()))["Those that follow"]
-    assert rest.folded
-    assert rest.rows[0][0] == str(numbers.SHOWN + 1)
-    assert len(rest.rows) <= numbers.MORE
 
 
 def test_outliers_that_were_late_at_the_same_time_share_a_letter() -> None:
@@ -199,55 +135,9 @@ def test_letters_do_not_run_out() -> None:
     assert letters[25:] == ["Z", "AA", "AB"]
 
 
-def test_groups_across_threads_are_counted() -> None:
-    said = words(numbers.outliers_section(normal()))
-    assert "late at the same time" in said
-    assert "across threads" not in words(numbers.outliers_section(missed()))
-
-
-def test_early_ones_and_single_ones() -> None:
-    (table, *_) = tables(numbers.outliers_section(negative())).values()
-    assert table.rows[0][1] == "9.000"
-    (table,) = tables(numbers.outliers_section(one_sample())).values()
-    assert len(table.rows) == 1
-    assert words(numbers.outliers_section(one_sample())) == ""
-
-
-def test_without_any_there_is_no_section() -> None:
-    assert numbers.outliers_section(nothing()) == []
-    assert numbers.outliers_section(summary_only()) == []
-
-
-# What an article's rows are worth, on the page of the profile that repeats them.
-
-
-def test_only_rows_that_the_profile_repeats() -> None:
-    found = campaign_page.article_evidence_section(profiles.load("toradex"), articles.load("toradex"))
-    table = found.blocks[0]
-    assert isinstance(table, Table)
-    labels = {row.label for row in articles.load("toradex").rows}
-    named = [row[0] for row in table.rows if row[0]]
-    assert table.folded
-    assert set(named) <= labels
-    assert len(named) == len(set(named)) == 7
-    texts = [row[1] for row in table.rows]
-    assert "thread 0: > 166 us: less often than once per 10 min (95 %, fixed-time)" in texts
-    assert any(text.startswith("each maximum: an equally long run") for text in texts)
-
-
-def test_without_an_article_nothing_is_said() -> None:
-    assert campaign_page.article_evidence_section(profiles.load("toradex"), None).blocks == ()
-
-
 def test_a_maximum_that_is_a_lower_bound_only_is_worth_nothing() -> None:
     told = campaign_page.article_evidence_rows(articles.load("bootlin"), {"gpio-g45-rt", "gpio-g45-plain"})
     assert {label for label, _, _ in told} == {"GPIO, SAM9M10-G45, RT"}
-
-
-def test_a_threshold_is_told_once_for_each_number_of_values() -> None:
-    ((label, name, text),) = campaign_page.article_evidence_rows(articles.load("akamina"))
-    assert (label, name) == (campaign_page.EVIDENCE_OF_ALL_ROWS, "")
-    assert text.startswith("the 99.999 % threshold of 1,500,000 activations")
 
 
 CAPTION = "Activations above each level, as the agent counted them"
@@ -267,33 +157,6 @@ def test_a_row_for_each_level(tmp_path: Path) -> None:
     assert [f"{each['dispersion_ratio']:,.2f}" for each in told] == [row[9] for row in rows]
 
 
-def test_a_record_without_levels_has_no_section() -> None:
-    assert timeline.levels_section(normal()) == []
-
-
-INVALID = Doubt("policy", Severity.INVALID, "thread 0 ran as other", "run it as root")
-WARNING = Doubt("guest", Severity.WARNING, "this is a virtual machine", "")
-
-
-def test_no_doubt_is_said_with_the_number_of_checks() -> None:
-    (said,) = verdict.doubts_section(replace(all_equal(), doubts=()))
-    assert said == Text((f"No doubts: {len(CHECKS)} checks of the run found nothing wrong with it.",), "good")
-    assert len(CHECKS) > 10
-
-
-def test_every_doubt_says_what_it_means_and_what_to_do() -> None:
-    assert verdict.doubts_section(replace(all_equal(), doubts=(INVALID, WARNING))) == [
-        Text(("thread 0 ran as other", "What to do: run it as root"), "bad", "Makes the run invalid (policy)"),
-        Text(("this is a virtual machine",), "doubt", "Warning (guest)"),
-    ]
-
-
-def test_the_pool_comes_last_and_only_where_it_says_something_new() -> None:
-    assert [stream.name for stream in report_streams(normal())] == ["thread 0", "thread 1", POOLED]
-    assert [stream.name for stream in report_streams(one_sample())] == ["thread 0"]
-    assert [stream.name for stream in report_streams(nothing())] == [POOLED]
-
-
 def test_a_plot_of_many_threads_keeps_the_worst_and_says_so() -> None:
     drawn, left_out = plotted_streams(many_threads(), 3)
     assert [stream.name for stream in drawn] == ["thread 17", "thread 18", "thread 19", POOLED]
@@ -302,25 +165,7 @@ def test_a_plot_of_many_threads_keeps_the_worst_and_says_so() -> None:
     assert plotted_streams(normal(), 3)[1] == ""
 
 
-def test_fields_are_named_where_there_are_several() -> None:
-    names = [stream.name for stream in report_streams(hostile())]
-    assert all(name.startswith(("thread 0 ", "thread 1 ", POOLED)) for name in names)
-    assert len(set(names)) == 3
-
-
-def test_the_limit_is_a_marker_in_the_unit_of_the_plot() -> None:
-    (marker,) = limit_marker(normal(), "x", number_format.US)
-    assert (marker.name, marker.axis, marker.at) == ("limit 500 us", "x", 500.0)
-    assert limit_marker(no_limit(), "x", number_format.US) == ()
-
-
 def test_every_limit_has_a_line_of_its_own_once() -> None:
     limits = (Requirement(MS), Requirement(5_000), Requirement(5_000, at_most_ns=MS))
     markers = limit_marker(analyse(record([block([10_000] * 10)]), limits, 1), "y", number_format.US)
     assert [(marker.axis, marker.at) for marker in markers] == [("y", 1000.0), ("y", 5.0)]
-
-
-def test_one_unit_suits_all_latencies() -> None:
-    assert latency_unit(normal()) == number_format.US
-    assert latency_unit(negative()) == number_format.US
-    assert latency_unit(nothing()) == number_format.NS

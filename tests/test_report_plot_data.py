@@ -2,7 +2,6 @@
 
 import json
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,8 +11,8 @@ from hypothesis import strategies as st
 from rtproof.report import number_format, plot_data
 from rtproof.report.blocks import Curve, HeatMap, Marker, Plot
 from rtproof.report.number_format import MS, NS, US, S
-from rtproof.report.plot_data import CELLS, MOST_CURVES, sparklines
-from rtproof.summary.counts import NO_COUNTS, counts_of_values, merge_counts
+from rtproof.report.plot_data import CELLS, sparklines
+from rtproof.summary.counts import counts_of_values, merge_counts
 
 LATENCIES = st.lists(st.integers(-(10**9), 10**12), min_size=1, max_size=60)
 
@@ -66,10 +65,6 @@ def test_shares_exceeded_are_counted_as_one_would_by_hand(values: list[int]) -> 
     assert shares.tolist() == [sum(value > x for value in values) / len(values) for x in at.tolist()]
 
 
-def test_nothing_exceeds_in_nothing() -> None:
-    assert plot_data.exceeding_counts(NO_COUNTS, np.array([5])).tolist() == [0.0]
-
-
 @given(st.integers(-10, 10), st.integers(0, 10**6), st.integers(1, 700))
 def test_columns_are_equal_few_and_cover_the_time(first: int, length: int, most: int) -> None:
     edges = plot_data.time_columns(first, first + length, most)
@@ -104,15 +99,6 @@ def test_the_table_has_every_point() -> None:
     assert table.rows == (("1", "10", ""), ("2", "20.123", "5"), ("3", "", "1.0000e-06"))
 
 
-def test_of_many_points_of_a_line_the_table_has_some_and_says_so() -> None:
-    curve = Curve("one", tuple(map(float, range(1_000))), (1.0,) * 1_000)
-    table = plot_data.plot_table(replace(PLOT, curves=(curve,)))
-    assert table.caption == "Title: share, 100 of 1,000 points"
-    assert (len(table.rows), table.rows[0][0], table.rows[-1][0]) == (100, "0", "999")
-    bars = plot_data.plot_table(replace(PLOT, curves=(curve,), style="bars"))
-    assert (len(bars.rows), bars.caption) == (1_000, "Title: share")
-
-
 def test_a_heat_map_is_a_shade_for_every_filled_cell() -> None:
     data = plot_data.plot_script_data(HEAT)
     strong, weak = plot_data.SHADES[-1], plot_data.SHADES[0]
@@ -138,18 +124,6 @@ def test_the_table_of_a_heat_map_has_a_row_for_every_column_with_anything_in_it(
     assert plot_data.plot_table(HEAT).rows == (("0", "1", "2", "4"), ("1", "5", "1", "4"))
 
 
-def test_a_plot_without_curves_has_no_rows() -> None:
-    assert plot_data.plot_table(Plot("Empty", "says", "x", "y", ())).rows == ()
-
-
-def test_thin_curves_of_a_group_are_drawn_but_not_in_the_table() -> None:
-    behind = Curve("run 1", (1.0,), (2.0,), "part", 0)
-    together = Curve("A", (1.0,), (3.0,), "whole", 0)
-    plot = replace(PLOT, curves=(behind, together))
-    assert [curve["group"] for curve in plot_data.plot_script_data(plot)["curves"]] == [0, 0]  # type: ignore[attr-defined]
-    assert plot_data.plot_table(plot).header[1:] == ("A",)
-
-
 @pytest.mark.parametrize(
     ("values", "unit"),
     [
@@ -167,25 +141,6 @@ def test_the_unit_is_that_of_the_middle_value(values: list[float | None], unit: 
     assert number_format.unit_for(values) == unit
 
 
-def test_a_number_has_its_unit_and_no_number_is_unknown() -> None:
-    assert (US(-3_835), US.show(1_234_567), US(None), NS(7), MS.scale(500_000)) == (
-        "-3.835 us",
-        "1,234.567",
-        "unknown",
-        "7 ns",
-        0.5,
-    )
-    assert number_format.unit_headings(US, "min", "max") == ("min [us]", "max [us]")
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0, "0"), (1234567, "1,234,567"), (0.12345, "0.1235"), (-5.5, "-5.500"), (1e-6, "1.000e-06"), (2e12, "2.000e+12")],
-)
-def test_few_digits(value: float, text: str) -> None:
-    assert number_format.number_text(value) == text
-
-
 @pytest.mark.parametrize(
     ("part", "whole", "text"),
     [
@@ -199,11 +154,6 @@ def test_few_digits(value: float, text: str) -> None:
 )
 def test_a_share_is_never_rounded_to_all_or_nothing(part: int, whole: int, text: str) -> None:
     assert number_format.share_text(part, whole) == text
-
-
-def test_counts_in_groups() -> None:
-    assert (number_format.count_text(196_190_335), number_format.count_text(None)) == ("196,190,335", "unknown")
-    assert (number_format.nice_steps([0, 1, 2]), number_format.nice_steps([0, 500])) == ("1 second", "500 seconds")
 
 
 def test_the_time_of_a_run_is_in_seconds_minutes_or_hours() -> None:
@@ -239,23 +189,3 @@ def test_a_heat_map_shows_its_curves() -> None:
     curve = Curve("largest", (0.0, 1.0), (2.0, 4.0))
     heat = HeatMap("t", "s", "time [s]", "y", (0.0, 1.0, 2.0), (1.0, 10.0), ((1, 1),), curves=(curve,))
     assert sparklines(heat)[:2] == ["largest      |▁█|", "y from 1.000 |██|"]
-
-
-def test_a_large_heat_map_is_a_few_lines_the_highest_first() -> None:
-    edges = tuple(float(at) for at in range(1, 22))
-    rows = tuple(((100, 1, 0) * 40) if r < 3 else ((0,) * 120) for r in range(20))
-    curve = Curve("largest", (0.0, 119.0), (2.0, 4.0))
-    heat = HeatMap("t", "s", "time [s]", "y", tuple(map(float, range(121))), edges, rows, curves=(curve,))
-    lines = sparklines(heat)[1:-1]
-    begin = [float(line.partition("|")[0].removeprefix("y from ")) for line in lines]
-    assert begin == [19.0, 16.0, 13.0, 10.0, 7.0, 4.0, 1.0]
-    assert all(line.endswith("|" + " " * CELLS + "|") for line in lines[:-1])
-    assert len(lines[-1].partition("|")[2]) == CELLS + 1
-    assert "█" in lines[-1]
-
-
-def test_nothing_is_drawn_of_nothing_and_not_more_than_a_few() -> None:
-    assert sparklines(plot()) == []
-    assert sparklines(plot(Curve("zero", (1.0,), (0.0,)), log_y=True)) == []
-    many = [Curve(f"thread {at}", (1.0,), (1.0,)) for at in range(20)]
-    assert len(sparklines(plot(*many))) == MOST_CURVES + 1

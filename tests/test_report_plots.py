@@ -5,26 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import report_cases as cases
-from analysis_records import MS, SECOND, SERIES, Counted, block, record, slice_of
+from analysis_records import MS, SERIES, Counted, block, record, slice_of
 from hypothesis import given
 from hypothesis import strategies as st
 from report_cases import (
     CASES,
     LIMIT,
-    all_equal,
-    all_negative,
     application,
     heat_maps,
     missed,
-    negative,
-    no_limit,
     normal,
-    nothing,
-    one_sample,
     only_plot,
     plots,
-    several_fields,
-    words,
 )
 
 from rtproof.core.phrases import value
@@ -32,8 +24,8 @@ from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Int64Array, Seconds, View
 from rtproof.report import cumulative_curves, plot_data, stage_tables
-from rtproof.report.blocks import Block, Marker, Plot, Table, Text
-from rtproof.report.cumulative_curves import POINTS, NamedCounts, cumulative_plots, left_out_of_plot
+from rtproof.report.blocks import Block, Marker, Plot
+from rtproof.report.cumulative_curves import POINTS, NamedCounts, cumulative_plots
 from rtproof.report.number_format import US
 from rtproof.report.sections import distribution, timeline
 from rtproof.summary import density, loops
@@ -97,11 +89,6 @@ def test_mostly_negative_latencies_are_mapped_on_a_linear_axis() -> None:
     assert heat.y_edges[0] <= -3.835 < -0.005 < heat.y_edges[-1]
 
 
-def test_the_map_says_that_missed_activations_are_not_in_it() -> None:
-    (heat,) = heat_maps(timeline.timeline_section(missed()))
-    assert heat.says.endswith("798 missed activations never ran and are not in the map.")
-
-
 def test_the_map_says_when_it_is_made_of_summaries() -> None:
     ten_seconds = np.arange(10_000)
     dues = [(ten_seconds + 10_000 * number) * SERIES.period_ns for number in range(3)]
@@ -138,20 +125,6 @@ def test_a_long_run_is_thinned_without_losing_its_largest() -> None:
     assert max(heat.curves[0].y) == max(drawn.curves[0].y) == 900.0
     assert drawn.bin_width == pytest.approx(500 / 3_600)
     assert drawn.x_label == heat.x_label == "time since measuring began [h]"
-
-
-def test_negative_maxima_are_drawn_on_a_linear_axis() -> None:
-    (drawn,) = plots(timeline.timeline_section(all_negative()))
-    assert not drawn.log_y
-    assert max(drawn.curves[0].y) == pytest.approx(-0.005)
-
-
-def test_short_runs_and_no_limit() -> None:
-    assert heat_maps(timeline.timeline_section(one_sample())) == []
-    assert plots(timeline.timeline_section(one_sample()))[0].curves[0].y == (4.321,)
-    assert plots(timeline.timeline_section(no_limit()))[0].markers == ()
-    assert timeline.timeline_section(nothing()) == []
-    assert SECOND == 10**9
 
 
 # Cumulative curves: every point of them is true, the zooms show the top, and too few values make no curve.
@@ -204,48 +177,10 @@ def test_a_zoom_into_too_few_values_is_left_out() -> None:
     assert [[curve.name for curve in plot.curves] for plot in drawn] == [["few", "many"]] * 3 + [["many"]]
 
 
-def test_what_it_shows_is_said() -> None:
-    values = np.concatenate((np.full(97, 5_000), np.full(3, 90_000)))
-    (whole, top) = cumulative_plots([NamedCounts("run", counts_of_values(values))], zooms=(0.1,))
-    assert whole.says == "run: half of 100 values are at most 5.000 us, all at most 90.000 us."
-    assert "90 %" in top.says
-
-
 def test_a_limit_far_beyond_the_values_is_not_drawn() -> None:
     named = [NamedCounts("run", counts_of_values(gamma(1_000)))]
     near, far = (cumulative_plots(named, markers=(Marker("limit", "x", at),))[0].markers for at in (20.0, 1e6))
     assert (len(near), far) == (1, ())
-
-
-def test_nothing_makes_no_plot() -> None:
-    assert cumulative_plots([]) == []
-    assert distribution.cumulative_section(analyse(CASES["normal"]().record, workers=1))
-    assert cumulative_plots([NamedCounts("same", counts_of_values(np.full(50, 7)))]) == []
-
-
-def test_the_section_has_a_curve_and_a_row_for_each_stage() -> None:
-    table, meaning, *drawn = distribution.cumulative_section(several_fields())
-    assert isinstance(table, Table)
-    assert isinstance(meaning, Text)
-    assert "at 100 values a second is one every 17 min" in meaning.paragraphs[0]
-    assert [row[0] for row in table.rows] == ["irq", "task"]
-    assert len(drawn) == 4
-    assert all(isinstance(plot, Plot) and [curve.name for curve in plot.curves] == ["irq", "task"] for plot in drawn)
-
-
-def test_of_equal_values_only_the_table_is_left() -> None:
-    assert not any(isinstance(block, Plot) for block in distribution.cumulative_section(all_equal()))
-
-
-def test_curves_that_are_not_drawn_are_named() -> None:
-    named = [NamedCounts("few", counts_of_values(gamma(400))), NamedCounts("many", counts_of_values(gamma(4_000)))]
-    assert left_out_of_plot(named) == "Fewer than 10 values are in the top 2 % of few (n = 400): not drawn."
-    assert left_out_of_plot(named[1:]) == ""
-
-
-def test_the_page_is_told_what_the_axis_shows() -> None:
-    drawn = cumulative_plots([NamedCounts("run", counts_of_values(gamma(1_000)))])[1]
-    assert plot_data.plot_script_data(drawn)["yEnds"] == drawn.y_ends
 
 
 WITHOUT = {"nothing", "one_sample", "all_negative", "all_equal"}
@@ -278,33 +213,6 @@ def test_missed_activations_bring_the_schedule() -> None:
     ]
     assert at_100_ms[1] > 100 * at_100_ms[0]
     assert [curve.role for curve in only_plot(distribution.ccdf_section(normal())).curves] == ["part", "part", "whole"]
-
-
-def test_the_sentence_says_what_the_curve_shows() -> None:
-    assert only_plot(distribution.ccdf_section(missed())).says == (
-        "Of those that ran, at most 50 % were later than 6 us; at most 0.1 % were later than 7 us; "
-        "the largest of 3,012 activations is 400 ms."
-    )
-
-
-def test_values_that_a_logarithm_does_not_have_are_counted() -> None:
-    assert only_plot(distribution.ccdf_section(negative())).says.endswith(
-        "150 activations at or below zero lie left of the scale."
-    )
-
-
-@pytest.mark.parametrize("analysis", [one_sample, all_negative, all_equal])
-def test_where_there_is_no_curve_it_is_said(analysis: object) -> None:
-    assert callable(analysis)
-    blocks = distribution.ccdf_section(analysis())
-    assert plots(blocks) == []
-    assert "no curve to draw" in words(blocks)
-
-
-def test_the_limit_is_marked() -> None:
-    assert [marker.name for marker in only_plot(distribution.ccdf_section(normal())).markers] == ["limit 500 us"]
-    assert only_plot(distribution.ccdf_section(no_limit())).markers == ()
-    assert distribution.ccdf_section(nothing()) == []
 
 
 def body_plot(blocks: list[Block]) -> Plot:
@@ -364,43 +272,6 @@ def test_threads_and_their_pool_add_up_bin_by_bin() -> None:
     assert pool.role == "whole"
 
 
-def test_what_lies_beyond_is_said_with_the_largest() -> None:
-    assert (
-        "Beyond lie 2, the largest at 400,000.000 us." in body_plot(distribution.histogram_section(cases.missed())).says
-    )
-    assert max(body_plot(distribution.histogram_section(cases.missed())).curves[0].x) < 10
-
-
-def test_latencies_before_their_time_have_bins() -> None:
-    assert min(body_plot(distribution.histogram_section(cases.negative())).curves[0].x) == pytest.approx(-3.85)
-
-
-def test_a_single_value_is_one_bin() -> None:
-    assert body_plot(distribution.histogram_section(cases.one_sample())).curves[0].y == (1.0,)
-    assert body_plot(distribution.histogram_section(cases.all_equal())).curves[0].y == (3_000.0,)
-
-
-def test_the_limit_is_marked_where_there_is_one() -> None:
-    assert [marker.at for marker in body_plot(distribution.histogram_section(cases.normal())).markers] == [500.0]
-    assert body_plot(distribution.histogram_section(cases.no_limit())).markers == ()
-
-
-def test_many_threads_are_thinned_out() -> None:
-    assert len(body_plot(distribution.histogram_section(cases.many_threads())).curves) == distribution.THREADS + 1
-    assert (
-        "Of 20 threads the 8 with the largest maxima are drawn."
-        in body_plot(distribution.histogram_section(cases.many_threads())).says
-    )
-
-
-def test_bins_of_a_summary_that_an_edge_cuts_are_named() -> None:
-    assert sum(body_plot(distribution.histogram_section(cases.summary_only())).curves[0].y) == 3
-
-
-def test_nothing_has_no_histogram() -> None:
-    assert distribution.histogram_section(cases.nothing()) == []
-
-
 # Loop times of several systems or threads in one plot.
 
 
@@ -431,18 +302,6 @@ def test_of_many_loops_the_ends_are_drawn() -> None:
         ("run longest", (5_000.0, 5_200.0)),
         ("run shortest", (4_999.5, 5_199.5)),
     ]
-
-
-def test_nothing_makes_no_plot_looptimes() -> None:
-    assert stage_tables.loop_plots([]) == []
-    assert stage_tables.loop_plots([("none", (None, None, None))]) == []
-
-
-def test_threads_that_were_not_asked_for_are_left_out() -> None:
-    record = application().record
-    (only,) = stage_tables.loop_points(record, {1: 10})
-    assert only == 1
-    assert stage_tables.loop_points(record, {}) == {}
 
 
 def test_work_loop_and_top_of_an_application_have_plots_of_their_own() -> None:
@@ -476,8 +335,3 @@ def test_the_threshold_needs_a_hundred_thousand_values(n: int, threshold: str) -
 
 def test_an_exceedance_is_expected_once_per_hundred_thousand_periods() -> None:
     assert cells(100)["one value exceeds it every"] == "1 min 40 s"
-
-
-def test_nothing_measured_is_unknown() -> None:
-    summary = analyse(record([]), workers=1).pooled
-    assert cumulative_curves.threshold_table("caption", [("task", summary)]).rows[0][2] == "unknown"

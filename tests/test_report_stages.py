@@ -4,44 +4,27 @@ from dataclasses import replace
 from itertools import cycle, islice
 
 import pytest
-from analysis_records import SERIES, block, fact, record
-from app_cases import APP, TABLE, US, app_record, whole
-from export_cases import slice_of_values
+from app_cases import APP, TABLE, app_record, whole
 from hypothesis import given
 from hypothesis import strategies as st
 from report_cases import (
-    loop,
-    normal,
-    nothing,
     plots,
     response,
     row,
     several_fields,
-    several_summaries,
     system_file,
     tables,
     words,
 )
-from stage_records import LOOP, fields_of, staged, stimuli, usual
+from stage_records import LOOP, staged, stimuli, usual
 
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Moment, Record
 from rtproof.report.sections import loops, stages
-from rtproof.report.stage_tables import ENDS, HEADINGS, is_response, stage_ends, stage_numbers
-from rtproof.summary.counts import NO_COUNTS
-from rtproof.summary.loops import LOOP_FIELDS
-from rtproof.summary.summary_model import NO_MOMENTS, Moments
 
 TIMES = "What loops took"
 EACH = "Sleep, slack and the sum of the loops"
-
-
-def summary_only() -> Analysis:
-    series = [replace(each, has_samples=False) for each in fields_of(APP, 0, LOOP_FIELDS)]
-    columns = [[US * value for value in column] for column in zip(*TABLE, strict=True)]
-    slices = tuple(slice_of_values(each, sorted(values)) for each, values in zip(series, columns, strict=True))
-    return analyse(replace(app_record(TABLE), series=tuple(series), slices=slices, chunk_refs=(), end=None))
 
 
 def many(count: int) -> Record:
@@ -59,13 +42,6 @@ def test_the_table_is_that_of_the_article() -> None:
     assert [each[0] for each in found.rows] == ["minimum", "maximum", "average", "standard deviation"]
     assert list(row(found, "maximum").values())[1:] == ["15,890.000", "6,271.000", "1,311.000"]
     assert list(row(found, "average").values())[1:] == ["3,884.400", "5,065.000", "346.000"]
-
-
-def test_sleep_and_slack_are_told_and_what_a_limit_judges() -> None:
-    overrun = [*TABLE, (11_200, 11_201, 12_000), (7_000, 7_001, 7_500)]
-    said = words(loops.app_section(analyse(app_record(overrun))))
-    assert "2 of 6 loops with another behind did not sleep; the smallest slack was -11.2 ms." in said
-    assert "A limit judges the field end" in said
 
 
 def test_what_all_tops_share_is_apart_from_what_varies() -> None:
@@ -90,13 +66,6 @@ def test_no_loop_is_off_the_period_by_more_than_tops_vary(late: list[int]) -> No
     loops = whole(app_record([(top, top, top + 1) for top in late]))
     off = abs(loops.loop_ns[:-1] - APP.period_ns)
     assert off.max() <= loops.error_ns.max() - loops.error_ns.min()
-
-
-def test_targets_that_move_are_said() -> None:
-    made = app_record(TABLE)
-    moving = replace(made, series=tuple(replace(each, on_grid=False, external=True) for each in made.series))
-    said = [words(loops.app_section(analyse(each))) for each in (made, moving)]
-    assert ["Targets kept to no grid" in each for each in said] == [False, True]
 
 
 def test_each_thread_has_its_sums() -> None:
@@ -126,30 +95,6 @@ def test_a_thousand_loops_are_points_and_more_an_envelope() -> None:
     assert "shortest and the longest of each 20 loops" in plot.says
 
 
-def test_of_many_threads_the_first_are_drawn() -> None:
-    plot, _top, _work = plots(loops.app_section(analyse(app_record(*[TABLE] * 6))))
-    assert [curve.name for curve in plot.curves] == [f"thread {thread}" for thread in range(4)]
-    assert "Of 6 threads the first 4 are drawn." in plot.says
-
-
-def test_a_summary_says_what_cannot_be_told() -> None:
-    blocks = loops.app_section(summary_only())
-    found = tables(blocks)[TIMES]
-    assert list(row(found, "average").values())[1:] == ["3,884.400", "unknown", "346.000"]
-    assert list(row(found, "maximum").values())[1:] == ["unknown", "unknown", "1,311.000"]
-    assert "nor how many did not sleep" in words(blocks)
-
-
-def test_one_loop_has_neither_loop_time_nor_slack() -> None:
-    blocks = loops.app_section(analyse(app_record(TABLE[:1])))
-    assert row(tables(blocks)[TIMES], "average")["overall loop time [us]"] == "unknown"
-    assert "Only one loop is known" in words(blocks)
-
-
-def test_other_runs_have_no_loops() -> None:
-    assert [loops.app_section(each) for each in (normal(), nothing(), several_fields())] == [[]] * 3
-
-
 CAPTION = "Cycles of 10 ms, from one run of the loop to the next; the first 1,000 are not counted"
 
 
@@ -163,99 +108,14 @@ def test_the_table_of_article_2() -> None:
     assert "1 long cycle had a short one directly behind" in words(blocks)
 
 
-def test_cycles_of_several_threads_are_told_as_such() -> None:
-    """Each leaves its own first cycles out, and each comes by one out of the band that often."""
-    second = replace(LOOP, id=1, thread=1)
-    blocks = [block([0] * 100, series=LOOP), block([0] * 100, series=second)]
-    made = loops.cycles_section(analyse(record(blocks, [LOOP, second])))
-    (caption,) = tables(made)
-    assert caption.endswith("; the first of each thread, 18 in all, are not counted")
-    assert "one every 605 ms of each loop (95 %" in words(made)
-
-
-def test_a_loop_that_stopped_is_told_first() -> None:
-    first = loops.cycles_section(loop())[0]
-    assert words([first]).splitlines() == [
-        "STALLED",
-        "The loop stood still for 30.0 s: thread 0, from 30.000 s after measuring began, until the end.",
-    ]
-
-
 def test_one_that_went_on_is_told_too() -> None:
     late = [0] * 50 + [2_000_000_000 - 10_000_000 * at for at in range(201)] + [0] * 50
     said = words(loops.cycles_section(analyse(staged({"task": late}, series=LOOP))))
     assert "The loop stood still for 2.0 s: thread 0, from 0.490 s after measuring began, then it went on." in said
 
 
-def test_no_cycle_is_no_number() -> None:
-    blocks = loops.cycles_section(analyse(record([], [LOOP])))
-    (table,) = tables(blocks).values()
-    assert table.rows == (("0", "0", "0", "unknown", "unknown", "0"),)
-    assert "nothing is known" in words(blocks)
-
-
-def test_only_a_loop_has_cycles() -> None:
-    assert [loops.cycles_section(each) for each in (normal(), several_fields())] == [[], []]
-
-
-def test_a_band_of_its_own_is_in_the_header_and_a_proxy_is_called_one() -> None:
-    told = (fact("probe_options", "low=9ms,high=15ms"), fact("proxy_of", "something better"))
-    blocks = loops.cycles_section(analyse(staged({"task": [0] * 50}, series=LOOP, facts=told)))
-    (table,) = tables(blocks).values()
-    assert table.header[1:3] == ("shorter than 9 ms", "longer than 15 ms")
-    assert "A proxy of something better." in words(blocks)
-    assert "proxy" not in words(loops.cycles_section(loop()))
-
-
-ACCOUNT = """\
-sender_cpu 3
-sender_policy fifo
-sender_priority 80
-posts 1020
-answered 1019
-skipped 2
-sender_latest_ns 1234567
-"""
-TITLE = "The threads that posted, one for each measuring thread"
-
-
-def of(*contents: str) -> Analysis:
-    series = [replace(SERIES, id=at, thread=at, cpu=at + 2, probe="ipc", method="pipe") for at in range(len(contents))]
-    made = record([block([5_000] * 10, series=each) for each in series], series)
-    files = (system_file(f"ipc/thread{at}", text, Moment.END) for at, text in enumerate(contents))
-    return analyse(replace(made, files=tuple(files)))
-
-
-def test_each_sender_is_told_by_its_account() -> None:
-    blocks = stages.ipc_section(of(ACCOUNT))
-    assert row(tables(blocks)[TITLE], "thread 0") == {
-        "": "thread 0",
-        "CPU woken": "2",
-        "CPU of the sender": "3",
-        "policy": "fifo",
-        "priority": "80",
-        "posts": "1,020",
-        "answered": "1,019",
-        "skipped": "2",
-        "latest post [us]": "1,234.567",
-    }
-    assert "How late it was itself is in no value" in words(blocks)
-
-
-def test_what_damage_took_is_unknown() -> None:
-    (table,) = tables(stages.ipc_section(of("posts many\n", ACCOUNT))).values()
-    assert [each[0] for each in table.rows] == ["thread 0", "thread 1"]
-    assert set(table.rows[0][2:]) == {"unknown"}
-
-
-def test_other_runs_have_no_senders() -> None:
-    assert stages.ipc_section(normal()) == []
-    assert stages.ipc_section(of("")) == []
-
-
 STAGES = "Lateness of each stage"
 SWITCHES = "From stage to stage of the same activation, each difference exact"
-ACCOUNT_REPORT_STAGES = "The kernel's own account, also of values that were lost on the way to the record"
 
 
 def test_every_stage_has_a_row_and_so_has_every_difference() -> None:
@@ -274,57 +134,6 @@ def test_a_percentile_that_n_does_not_carry_is_unknown() -> None:
     assert (few["p99.999 [us]"], few["p99 [us]"] == "unknown") == ("unknown", False)
     many = row(tables(stages.stages_section(analyse(staged(usual(120_000)))))[STAGES], "task")
     assert float(many["p99 [us]"]) < float(many["p99.999 [us]"]) <= float(many["max [us]"])
-
-
-def test_the_kernels_own_account_stands_beside() -> None:
-    account = row(tables(stages.stages_section(several_fields()))[ACCOUNT_REPORT_STAGES], "thread 0")
-    assert (account["stage"], account["counted"], account["lost"], account["max [us]"]) == (
-        "irq",
-        "3,003",
-        "3",
-        "9.000",
-    )
-
-
-def test_without_samples_the_differences_are_not_known() -> None:
-    blocks = stages.stages_section(several_summaries())
-    assert SWITCHES not in tables(blocks)
-    assert "is not known" in words(blocks)
-
-
-def test_one_field_has_no_stages_and_responses_have_their_own_section() -> None:
-    assert [stages.stages_section(each) for each in (normal(), nothing(), loop(), response())] == [[]] * 4
-    assert stages.stages_section(analyse(record([], ()))) == []
-
-
-COUNTS = "pulses_work 0\npulses_sleep 0\npulses_no_sleep 0\n"
-
-
-def of_app_account(*contents: str) -> Analysis:
-    files = (system_file(f"app/thread{at}", text, Moment.END) for at, text in enumerate(contents))
-    return analyse(replace(app_record(*[TABLE] * len(contents)), files=tuple(files)))
-
-
-def test_what_was_not_asked_for_is_no_column() -> None:
-    told = of_app_account(
-        f"loops 7\nslept 6\nshifted 0\n{COUNTS}primes 9592\nsensed \n", "loops 7\nslept 7\nprimes 9592\nsensed 23500\n"
-    )
-    (table,) = tables(loops.app_account_section(told)).values()
-    assert table.header == ("", "loops", "slept first", "primes found", "last reading")
-    assert row(table, "thread 0")["last reading"] == ""
-    assert table.rows[1] == ("thread 1", "7", "7", "9592", "23500")
-
-
-def test_moved_targets_and_pulses_are_told() -> None:
-    told = of_app_account("loops 7\nshifted 2\npulses_work 7\npulses_sleep 5\npulses_no_sleep 2\n")
-    (table,) = tables(loops.app_account_section(told)).values()
-    assert table.header[2:] == ("targets moved", "pulses: work", "pulses: sleep", "pulses: no sleep")
-    assert table.rows == (("thread 0", "7", "2", "7", "5", "2"),)
-
-
-def test_nothing_is_said_without_an_account() -> None:
-    assert loops.app_account_section(of_app_account("")) == []
-    assert loops.app_account_section(normal()) == []
 
 
 EDGES = "Edges; unanswered"
@@ -351,10 +160,6 @@ def test_an_edge_without_an_answer_took_longer_than_the_period() -> None:
     assert found[EDGES].rows == (("100", "99", "1", "1 %", "0"),)
     unanswered = row(found[TIMES_RESPONSE], "edge to answer, unanswered")
     assert (unanswered["n"], unanswered["max [us]"]) == ("1", "> 30,000.000")
-
-
-def test_other_probes_have_no_response() -> None:
-    assert [stages.response_section(each) for each in (normal(), several_fields())] == [[], []]
 
 
 def test_answers_are_laid_over_each_other_from_the_fastest_to_the_latest() -> None:
@@ -387,30 +192,6 @@ def test_the_context_switch_by_bins_and_by_events() -> None:
     event = row(found, "each event, irq to task")
     assert (event["dominant bin [us]"], event["share of samples"]) == ("8 to 10", "97 %")
     assert (event["min [us]"], event["max [us]"]) == ("6.000", "8.400")
-
-
-def test_without_samples_only_the_bins_tell() -> None:
-    found = tables(stages.preemption_section(several_summaries()))[SWITCH]
-    assert [each[0] for each in found.rows] == ["interrupt latency", "preemption latency", "from one bin to the other"]
-
-
-def test_only_what_begins_in_an_interrupt_has_this_section() -> None:
-    assert [stages.preemption_section(each) for each in (normal(), loop(), response())] == [[], [], []]
-
-
-def test_a_number_for_each_heading() -> None:
-    summary = normal().pooled
-    assert len(stage_numbers(summary.observed_counts, summary.observed)) == len(HEADINGS)
-    assert stage_ends(Moments(2, 1_000, 2_500, 3_500, 0)) == ("2", "1.000", "1.750", "2.500")
-    assert len(ENDS) == 4
-
-
-def test_the_ends_of_nothing_are_unknown() -> None:
-    assert stage_numbers(NO_COUNTS, NO_MOMENTS) == ("0", *["unknown"] * 5)
-
-
-def test_the_names_of_the_values_say_what_is_a_response() -> None:
-    assert (is_response(response()), is_response(normal())) == (True, False)
 
 
 LATMON = """\
@@ -452,19 +233,3 @@ def test_what_latmon_measured_stands_beside_ours() -> None:
     assert "1 of latmon's parts contradict themselves." in said
     assert "clients" not in said
     assert "sent away" not in said
-
-
-def test_what_a_client_did_not_get_is_told() -> None:
-    account = LATMON.replace("role latmus", "role latmon").replace("sent 0", "sent 2").replace("refused 0", "refused 4")
-    blocks = stages.response_section(spoken_by_latmon(account))
-    table = tables(blocks)["Edge to answer, in the record and as it was sent by latmon's protocol"]
-    assert [each[0] for each in table.rows] == ["this run", "latmon at 192.168.1.20:2306"]
-    assert "1 were not sent." in words(blocks)
-    assert "4 clients were sent away." in words(blocks)
-
-
-def test_figures_of_latmon_that_damage_took_are_unknown() -> None:
-    table = tables(stages.response_section(spoken_by_latmon("role latmus\n")))[
-        "Edge to answer, here and as the board with latmon measured it"
-    ]
-    assert table.rows[1:] == (("latmon at ", "0", "unknown", "unknown", "unknown"),)
