@@ -4,8 +4,6 @@
 import struct
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
-from typing import cast
 
 import numpy as np
 import pytest
@@ -13,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtproof.core.errors import UserError
-from rtproof.lab import cell_explanation
 from rtproof.lab.cell_explanation import (
     CellExplanation,
     clock_reading,
@@ -41,15 +38,11 @@ from rtproof.lab.latency_phases import (
     BEFORE_SCHEDULER,
     BEFORE_WAKE_UP,
     IN_INTERRUPT,
-    SCHEDULER,
     WITHOUT_SWITCH,
     ExecutedPhase,
     divide_latency,
 )
-from rtproof.report.pages import cell_explanation_page
 from rtproof.report.pages.cell_explanation_page import first_cause
-from rtproof.summary import trace_text
-from rtproof.vm.machine import Machine
 
 KERNEL = 0xFFFF_0000
 STEP = 0x100
@@ -358,11 +351,6 @@ def test_what_is_no_recording_is_refused(data: bytes, words: str) -> None:
         parse_blocks(data)
 
 
-def test_a_kernel_that_hides_its_addresses_is_refused() -> None:
-    with pytest.raises(UserError, match="does not tell where its functions are"):
-        parse_kallsyms("0000000000000000 T _stext\n")
-
-
 def test_the_first_name_of_an_address_counts_and_data_do_not() -> None:
     found = parse_kallsyms(KALLSYMS)
     assert found.at(KERNEL + 3 * STEP) == ("release_pages", True)
@@ -384,65 +372,8 @@ def test_the_map_of_the_linker_tells_the_mark_and_the_code() -> None:
     assert parse_link_map(MAP) == {"conditions_note": 0x101797F, "from": 0x100CEC0, "to": 0x100CEC0 + 0x2BC43}
 
 
-@pytest.mark.parametrize("missing", ["conditions_note\n", ".text\n"])
-def test_a_map_without_the_mark_is_refused(missing: str) -> None:
-    with pytest.raises(UserError, match=r"does not name conditions_note and \.text"):
-        parse_link_map(MAP.replace(missing, "\n"))
-
-
-def text_of(found: CellExplanation) -> str:
-    (section,) = cell_explanation_page.explanation_sections(found)
-    return repr(section)
-
-
-def test_the_answer_says_what_it_cannot_tell() -> None:
-    found = explained(phase(BEFORE_SCHEDULER, USER), idle=True)
-    assert "The processor waited within this latency" in text_of(found)
-    assert "within 8 instructions" in text_of(found)
-    assert "The processor waited" not in text_of(explained(phase(BEFORE_SCHEDULER, USER)))
-
-
-def test_a_cell_that_could_not_be_explained_is_told() -> None:
-    table, sentence = cell_explanation_page.why_blocks([explained(phase(BEFORE_SCHEDULER, USER))], ["rt, dd: why not"])
-    assert "no switch: release_pages" in repr(table)
-    assert "rt, dd: why not" in repr(sentence)
-    assert cell_explanation_page.why_blocks([], []) == []
-
-
-def test_the_json_has_every_phase() -> None:
-    found = explained(phase(BEFORE_SCHEDULER, USER), phase(AFTER_SCHEDULER, USER))
-    told = cell_explanation_page.explanation_dict(found)
-    assert [each["length_ns"] for each in told["phases"]] == [100, 100]
-    assert told["first_cause"] == first_cause(found)
-    assert SCHEDULER == "__schedule"
-    assert trace_text.is_interrupt("el1h_64_irq")
-
-
-def test_lines_that_are_no_functions_are_left_out_of_a_damaged_table() -> None:
-    assert parse_kallsyms("zz T a\n-1 T b\n1_0 T c\n" + KALLSYMS) == parse_kallsyms(KALLSYMS)
-
-
 def test_a_kernel_without_the_function_that_reads_its_clock_is_refused() -> None:
     found = ExecutedBlocks(np.array([KERNEL], np.uint64), np.array([1], np.int64), 2, 0)
     for names in (("other", "source_commit"), ("other", "ktime_get")):
         with pytest.raises(UserError, match=r"does not tell where ktime_get\(\) is"):
             kernel_clock_reading(found, Symbols((KERNEL, KERNEL + STEP), names, KERNEL))
-
-
-def test_a_damaged_table_of_symbols_in_the_cache_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = tmp_path / "symbols" / "machine"
-    place.parent.mkdir()
-    place.write_bytes(b"\xff\xfe")
-    machine = cast(Machine, object())
-
-    def run_job(machine: Machine, job: object, out: Path) -> None:
-        out.mkdir()
-        (out / "kallsyms").write_text(KALLSYMS)
-
-    monkeypatch.setattr(cell_explanation, "lab_cache", lambda: tmp_path)
-    monkeypatch.setattr(cell_explanation, "machine_identity", lambda machine: "machine")
-    monkeypatch.setattr(cell_explanation, "run_job", run_job)
-    assert cell_explanation.kernel_symbols(machine) == parse_kallsyms(KALLSYMS)
-    assert place.read_text() == KALLSYMS
-    monkeypatch.setattr(cell_explanation, "run_job", None)
-    assert cell_explanation.kernel_symbols(machine) == parse_kallsyms(KALLSYMS)

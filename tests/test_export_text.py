@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from analysis_records import block, fact, record
+from analysis_records import fact
 from app_cases import APP, TABLE, app_record
 from explain_cases import begun, traced_run
-from export_cases import limited_record, small_analysis, summary_analysis
+from export_cases import limited_record, small_analysis
 from stage_records import VIRTUAL, staged
 from trace_cases import FILES, TEXT, events_of_text, report_of_trace_cmd, trace_cmd, traced
 
@@ -34,14 +34,6 @@ def test_the_text_is_that_of_the_kernel(tmp_path: Path) -> None:
     sentence = trace_txt.export(analyse(traced()), tmp_path / "a", {})
     assert (tmp_path / "a").read_text() == TEXT
     assert "5 events, by the clock mono" in sentence
-
-
-@pytest.mark.parametrize("module", [trace_txt, trace_dat])
-def test_without_a_trace_there_is_nothing_to_write(tmp_path: Path, module: object) -> None:
-    export = module.export  # type: ignore[attr-defined]
-    with pytest.raises(UserError, match=r"this run was not traced"):
-        export(analyse(record([block([1_000])])), tmp_path / "a", {})
-    assert list(tmp_path.iterdir()) == []
 
 
 class Reader:
@@ -208,43 +200,12 @@ def test_a_comment_is_one_harmless_cell(tmp_path: Path, comment: str, first: str
     assert lines(tmp_path / "a.csv", comment)[0] == first
 
 
-def test_a_comment_may_be_given_afterwards_and_have_commas(tmp_path: Path) -> None:
-    made = analyse(app_record(TABLE, comment="words"))
-    for at, comment in enumerate(("one, two", "")):
-        app_csv.export(made, tmp_path / str(at), {"comment": comment})
-    assert [(tmp_path / str(at)).read_text().splitlines()[0] for at in (0, 1)] == ['"one, two"', '"words"']
-
-
-def test_what_is_no_time_is_said(tmp_path: Path) -> None:
-    made = app_record(TABLE)
-    virtual = replace(made, facts=(*made.facts, VIRTUAL))
-    said = [app_csv.export(analyse(one), tmp_path / str(at), {}) for at, one in enumerate((made, virtual))]
-    assert ["virtual time" in sentence for sentence in said] == [False, True]
-
-
 def test_a_loop_behind_a_hole_has_no_time(tmp_path: Path) -> None:
     app_csv.export(analyse(app_record(TABLE, gaps={1: 2})), tmp_path / "a.csv", {})
     rows = list(csv.DictReader((tmp_path / "a.csv").read_text().splitlines()[1:7]))
     assert [(row["loop"], row["loop_time_us"] != "") for row in rows] == [
         *(("0", True), ("1", False), ("4", True), ("5", True), ("6", False)),
     ]
-
-
-def test_other_probes_and_summaries_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="app-csv needs a run of the probe app, whose fields are top, start, end"):
-        app_csv.export(small_analysis(), tmp_path / "a.csv", {})
-    made = app_record(TABLE)
-    bare = replace(made, series=tuple(replace(each, has_samples=False) for each in made.series))
-    with pytest.raises(UserError, match="kept only a summary"):
-        app_csv.export(replace(small_analysis(), record=bare), tmp_path / "a.csv", {})
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("ns", "text"), [(0, "0.000"), (-1, "-0.001"), (-1_999, "-1.999"), (2**62, "4611686018427387.904")]
-)
-def test_microseconds_are_exact(ns: int, text: str) -> None:
-    assert app_csv.us(ns) == text
 
 
 def rows(path: Path) -> list[list[str]]:
@@ -263,22 +224,9 @@ def test_what_lies_off_the_scale_has_its_own_rows(tmp_path: Path) -> None:
     assert sentence.endswith("2 bins of 1us, observed view")
 
 
-def test_the_scale_may_begin_below_zero(tmp_path: Path) -> None:
-    bins.export(small_analysis(), tmp_path / "a", {"width": "500ns", "count": "1", "start": "-500ns"})
-    assert rows(tmp_path / "a")[1:] == [["", "-500", "0", "0"], ["-500", "0", "1", "0"], ["0", "", "5", "3"]]
-
-
 def test_the_schedule_view_has_the_missed_ones(tmp_path: Path) -> None:
     bins.export(small_analysis(), tmp_path / "a", {"width": "1s", "count": "1", "start": "-1s", "view": "schedule"})
     assert [row[2:] for row in rows(tmp_path / "a")[1:]] == [["0", "0"], ["1", "0"], ["9", "3"]]
-
-
-@pytest.mark.parametrize(("width", "count"), [("2us", 2500), ("500ns", 2000), ("1us", 10_000), ("1us", 400)])
-def test_the_scales_of_the_articles(tmp_path: Path, width: str, count: int) -> None:
-    bins.export(small_analysis(), tmp_path / "a", {"width": width, "count": str(count)})
-    found = rows(tmp_path / "a")
-    assert len(found) == 1 + 1 + count + 1
-    assert [sum(int(row[column]) for row in found[1:]) for column in (2, 3)] == [6, 3]
 
 
 def test_one_field_of_several(tmp_path: Path) -> None:
@@ -288,12 +236,6 @@ def test_one_field_of_several(tmp_path: Path) -> None:
     assert "2 bins" in sentence
     with pytest.raises(UserError, match="field=moon is none of: irq, task"):
         bins.export(several, tmp_path / "b", {"field": "moon"})
-
-
-def test_a_summary_serves_with_a_note(tmp_path: Path) -> None:
-    sentence = bins.export(summary_analysis(), tmp_path / "a", {"width": "10us", "count": "10"})
-    assert [row[2] for row in rows(tmp_path / "a")[1:]] == ["0", "2", "0", "0", "0", "0", "0", "0", "1", "0", "0", "0"]
-    assert "known to one part in 1024" in sentence
 
 
 @pytest.mark.parametrize(
@@ -336,19 +278,6 @@ def test_every_sample_is_a_line(tmp_path: Path) -> None:
     assert "9 samples; facts about the run are not in it" in sentence
 
 
-def test_nothing_is_written_over(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("precious")
-    with pytest.raises(UserError, match=r"a\.csv exists already"):
-        exporters_csv_module.export(small_analysis(), tmp_path / "a.csv", {})
-    assert (tmp_path / "a.csv").read_text() == "precious"
-
-
-def test_a_summary_has_no_samples_to_write(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"needs every sample and this run kept only a summary \(--record summary\)"):
-        exporters_csv_module.export(summary_analysis(), tmp_path / "a.csv", {})
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_file_that_fails_halfway_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> str:
         raise OSError(28, "No space left on device")
@@ -375,12 +304,6 @@ def test_every_exceedance_of_a_limit_is_a_line_and_what_is_not_listed_is_told(tm
         f"{path}: 4 activations above 1ms, 50us; 3 more were above, which full lists do not hold; "
         "2 that never ran were above as well, counted from their due times"
     )
-
-
-def test_a_run_without_a_limit_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="this run was given no limit before it began"):
-        exceedances.export(small_analysis(), tmp_path / "a.csv", {})
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_run_that_kept_a_summary_lists_all_that_was_above(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -428,9 +351,3 @@ def test_what_is_no_time_is_said_in_the_file_and_beside_it(
     content = path.read_bytes()
     for kind, words in WORDS.items():
         assert (words.encode() in content) == (words in sentence) == (kind in marked)
-
-
-def test_all_formats_of_figures_are_looked_at() -> None:
-    assert {".csv", ".app.csv", ".bins.csv", ".exceedances.csv", ".hist.txt", ".hlog", ".parquet"} <= {
-        each.SUFFIX for each in FORMATS
-    }

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs that resemble their neighbours, and a pattern of the week, are no changes."""
 
-import json
 import math
 import random
 from collections.abc import Iterator
@@ -11,7 +10,6 @@ import numpy as np
 import pytest
 from history_cases import DAY, invalid, run, stepped
 
-from rtproof import report
 from rtproof.compare.change_points import (
     SHORTEST,
     change_p_value,
@@ -26,10 +24,7 @@ from rtproof.compare.change_points import (
 )
 from rtproof.compare.history import FEWEST, analyse_history, fact_changes
 from rtproof.compare.run_metrics import RunFigures
-from rtproof.report.blocks import Plot
-from rtproof.report.pages import history_page
 from rtproof.report.pages.comparison_page import ComparisonContext
-from rtproof.report.pages.history_page import history_sections, history_title
 
 STARTS = [(20_000 + day) * DAY for day in range(80)]
 WEEKEND = np.array([weekday(start) >= 5 for start in STARTS], float)
@@ -62,12 +57,6 @@ def test_the_correlation_is_known_roughly_also_across_a_step() -> None:
             shifted = [np.array(one) + step * (np.arange(80) >= 33) for one in histories(phi)]
             found = np.mean([neighbour_correlation(one.tolist()) for one in shifted])
             assert abs(found - phi) < 0.2, (phi, step)
-
-
-def test_constant_and_few_values_have_none() -> None:
-    assert neighbour_correlation([1.0] * 30) == 0
-    assert neighbour_correlation([1.0, 2.0] * 3) == 0
-    assert neighbour_correlation([1.0, 2.0] * 30) == 0, "alternating runs make a test err towards no change"
 
 
 def test_what_a_difference_of_two_means_varies_by() -> None:
@@ -129,35 +118,6 @@ def test_without_four_weeks_nothing_is_said_of_the_week() -> None:
     assert weekly_pattern(values, sundays) is None
 
 
-def weekend_runs() -> list[RunFigures]:
-    """Two runs a day, at weekends a third faster."""
-    made = (run(n, 0.67 if WEEKEND[n // 2] else 1.0) for n in range(140))
-    return [replace(one, started_ns=STARTS[n // 2] + n % 2 * DAY // 2) for n, one in enumerate(made)]
-
-
-def test_a_history_names_the_pattern_and_calls_it_no_change() -> None:
-    found = analyse_history(weekend_runs())
-    (sequence,) = found.sequences
-    assert sequence.places == ()
-    median = sequence.metrics[0]
-    assert median.weekly is not None
-    text = " ".join(report.render("text", history_title(found), history_sections(found, TOLD)).decode().split())
-    assert "a weekly pattern in" in text
-    assert "A pattern that comes back each week is not called a change." in text
-    plain = json.loads(history_page.encode_history(found, TOLD))
-    days = plain["sequences"][0]["metrics"][0]["weekly"]["days"]
-    assert len(days) == 7
-    assert max(days[5:]) < min(days[:5])
-
-
-def test_a_history_of_correlated_runs_says_so() -> None:
-    factors = np.exp(0.2 * np.array(autoregressive(0.8, 3, 60)))
-    found = analyse_history([run(n, float(factor)) for n, factor in enumerate(factors)])
-    text = " ".join(report.render("text", history_title(found), history_sections(found, TOLD)).decode().split())
-    assert "Correlation of neighbouring runs: 50 % 0." in text
-    assert json.loads(history_page.encode_history(found, TOLD))["sequences"][0]["metrics"][0]["correlation_ratio"] > 0.3
-
-
 def test_a_change_is_found_with_its_ratio_and_the_fact_that_changed_with_it() -> None:
     (sequence,) = analyse_history(stepped()).sequences
     (place,) = sequence.places
@@ -171,14 +131,6 @@ def test_a_change_is_found_with_its_ratio_and_the_fact_that_changed_with_it() ->
         ("kernel release", "6.1", "6.12", 25)
     ]
     assert place.facts[0].steady
-
-
-def test_the_first_screen_has_two_figures_that_changed() -> None:
-    sections = history_sections(analyse_history(stepped()), TOLD)
-    plots = [block for section in sections for block in section.blocks if isinstance(block, Plot)]
-    foremost = [plot for plot in plots if plot.foremost]
-    assert len(plots) > len(foremost) == 2
-    assert all("it changes at run" in plot.says for plot in foremost)
 
 
 def test_the_order_is_that_of_the_start_and_not_of_the_names() -> None:
@@ -216,14 +168,6 @@ def test_metric_that_some_runs_lack_is_judged_on_the_others() -> None:
     assert any(found.metric == "p99.9" and abs(found.at - 25) <= 1 for found in sequence.places[0].found)
 
 
-def test_metric_that_too_few_runs_have_says_which_and_why() -> None:
-    runs = [run(n, values=500 if n < 15 else 4_000) for n in range(30)]
-    (sequence,) = analyse_history(runs).sequences
-    (tail,) = (metric for metric in sequence.metrics if metric.key == "p99.9")
-    assert "15 of 30 runs" in tail.why
-    assert "500 values do not reach" in tail.why
-
-
 def test_runs_that_measured_nothing_or_twice_are_left_out_and_named() -> None:
     runs = stepped()
     given = [*runs, invalid(run(90)), runs[7], replace(run(91), started_ns=None), run(92, values=0)]
@@ -234,10 +178,6 @@ def test_runs_that_measured_nothing_or_twice_are_left_out_and_named() -> None:
     assert "same run as run 07" in why["run 07"]
     assert "when it was measured" in why["run 91"]
     assert "no value" in why["run 92"]
-
-
-def test_runs_without_an_id_are_not_taken_for_one() -> None:
-    assert analyse_history([replace(run(n), run_id="0" * 32) for n in range(3)]).runs == 3
 
 
 def test_runs_that_measured_otherwise_are_a_sequence_of_their_own() -> None:
@@ -254,10 +194,6 @@ def test_changes_apart_are_places_apart() -> None:
     (sequence,) = analyse_history(runs).sequences
     assert [abs(place.at - true) <= 1 for place, true in zip(sequence.places, (15, 30), strict=True)] == [True, True]
     assert sequence.places[1].facts == ()
-
-
-def test_no_runs() -> None:
-    assert analyse_history([]).sequences == ()
 
 
 def test_runs_in_virtual_time_have_no_change_by_chance() -> None:
@@ -298,26 +234,9 @@ def test_a_fact_of_another_stretch_does_not_count() -> None:
     assert found(5, since=4, governor="aaabbbbbbb") == []
 
 
-def test_what_holds_on_both_sides_comes_before_what_matters_more_and_flickers() -> None:
-    keys = [each[0] for each in found(5, governor="aaaaabbbbb", preemption_model="ababababab")]
-    assert keys == ["governor", "preemption model"]
-
-
 def test_among_those_that_hold_what_is_known_to_matter_comes_first() -> None:
     order = found(5, unheard_of="aaaaabbbbb", kernel_release="aaaaabbbbb", preemption_model="aaaaabbbbb")
     assert [each[0] for each in order] == ["preemption model", "kernel release", "unheard of"]
-
-
-def test_a_reason_and_its_source_come_with_it() -> None:
-    (change,) = fact_changes(runs(governor="aaaaabbbbb"), 0, 5, 10)
-    assert change.why
-    assert change.source
-
-
-def test_a_fact_that_was_not_known_before() -> None:
-    some = [run(n, values=10) if n < 5 else run(n, values=10, facts={"governor": "performance"}) for n in range(10)]
-    (change,) = fact_changes(some, 0, 5, 10)
-    assert (change.before, change.after) == ("not known", "performance")
 
 
 @pytest.mark.parametrize("runs", [20, 40, 80, 150])
@@ -329,12 +248,6 @@ def test_a_step_of_that_size_is_found_about_nine_times_of_ten(runs: int) -> None
         series[runs // 2 :] += visible_step(runs)
         found += bool(mean_changes(list(series)))
     assert 0.82 <= found / 200 <= 0.98, "200 histories have a standard error of 0.02"
-
-
-def test_more_runs_show_smaller_steps_up_to_what_a_window_holds() -> None:
-    steps = [visible_step(runs) for runs in (20, 30, 50, 80, 200)]
-    assert steps == sorted(steps, reverse=True)
-    assert steps[-1] == steps[-2]
 
 
 def noise(seed: int, n: int = 80) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
