@@ -3,7 +3,6 @@
 
 import hashlib
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -17,8 +16,6 @@ BUILDROOT = ROOT / "packaging" / "buildroot"
 LAYER = ROOT / "packaging" / "yocto" / "meta-rtproof"
 RECIPES = sorted(LAYER.rglob("*.bb"))
 LICENCES = {"rtproof-agent": ROOT / "LICENSE", "rtproof-kmod": ROOT / "kmod" / "LICENSE"}
-ASKS_FOR_A_PUBLIC_ADDRESS = ("mandatoryvar.HOMEPAGE", "suggestedvar.BUGTRACKER", "suggestedvar.CVE_PRODUCT")
-"""What oelint-adv asks for, and the project does not have."""
 
 
 def variables(makefile: Path) -> dict[str, str]:
@@ -45,11 +42,6 @@ def test_the_hash_of_the_licence_is_right_in_buildroot(name: str) -> None:
     assert line == f"sha256  {hashlib.sha256(LICENCES[name].read_bytes()).hexdigest()}  LICENSE"
 
 
-def test_the_default_source_of_buildroot_is_this_one() -> None:
-    (default,) = re.findall(r'default "\$\(BR2_EXTERNAL_RTPROOF_PATH\)/(.*)"', (BUILDROOT / "Config.in").read_text())
-    assert (BUILDROOT / default).resolve() == ROOT
-
-
 def test_the_makefile_builds_the_sources_that_the_program_builds(tmp_path: Path) -> None:
     """Buildroot and Yocto call make, rtproof calls the compiler itself."""
     made = subprocess.run(
@@ -71,10 +63,6 @@ def test_what_a_link_leads_to_outside_of_the_agents_folder_is_copied_too() -> No
         assert f"file://{file} " in recipe, "beside the folder the link leads to it"
 
 
-def test_there_are_two_recipes() -> None:
-    assert [path.name for path in RECIPES] == [f"rtproof-{name}_{__version__}.bb" for name in ("agent", "module")]
-
-
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.name)
 def test_a_recipe_agrees_with_the_sources(recipe: Path) -> None:
     text = recipe.read_text()
@@ -84,36 +72,3 @@ def test_a_recipe_agrees_with_the_sources(recipe: Path) -> None:
     licence = LICENCES["rtproof-agent" if "agent" in recipe.name else "rtproof-kmod"]
     digest = hashlib.md5(licence.read_bytes(), usedforsecurity=False).hexdigest()
     assert re.findall(r"LIC_FILES_CHKSUM = \"file://\S*LICENSE;md5=(\w+)\"", text) == [digest]
-
-
-def test_the_default_source_of_the_layer_is_this_one() -> None:
-    text = (RECIPES[0].parent / "rtproof-source.inc").read_text()
-    (default,) = re.findall(r"normpath\('\$\{THISDIR\}/([./]*)'\)", text)
-    assert (RECIPES[0].parent / default).resolve() == ROOT
-
-
-def test_no_address_is_invented() -> None:
-    files = [path for folder in (BUILDROOT, LAYER) for path in folder.rglob("*") if path.is_file()]
-    assert len(files) > 10
-    assert [path for path in files if re.search(r"https?://|git://", path.read_text())] == []
-
-
-def test_oelint_adv_has_nothing_to_say() -> None:
-    program = shutil.which("oelint-adv")
-    if not program:
-        pytest.skip("oelint-adv is not installed: pip install oelint-adv")
-    quiet = [
-        word for rule in (*ASKS_FOR_A_PUBLIC_ADDRESS, "bbclassextend") for word in ("--suppress", f"oelint.var.{rule}")
-    ]
-    files = [*RECIPES, LAYER / "conf" / "layer.conf"]
-    done = subprocess.run([program, "--quiet", *quiet, *files], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_check_package_has_nothing_to_say() -> None:
-    program = shutil.which("check-package")
-    if not program:
-        pytest.skip("check-package is not on PATH: it is in the folder utils of Buildroot")
-    files = [path.relative_to(BUILDROOT) for path in BUILDROOT.rglob("*") if path.is_file()]
-    done = subprocess.run([program, "-b", *files], cwd=BUILDROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr

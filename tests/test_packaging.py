@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wheel, as a user gets it: made from the checkout, installed somewhere else, run from there."""
 
-import configparser
 import os
 import re
 import shutil
@@ -120,44 +119,6 @@ def test_the_source_package_has_what_the_checkout_has_and_nothing_else(source_pa
     assert packed - set(tracked) - {"PKG-INFO", ".gitignore"} == set()
 
 
-def test_the_page_on_packages_tells_the_sizes_of_the_complete_wheel(complete: Path) -> None:
-    page = (ROOT / "docs" / "reference" / "packages.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| ([^|]+) \| ([\d,]+) \| ([\d,]+) \|$", page, re.MULTILINE)
-    told = {name: tuple(int(cell.replace(",", "")) for cell in cells) for name, *cells in rows}
-    parts: dict[str, list[int]] = {}
-    for file in zipfile.ZipFile(complete).infolist():
-        for name in {
-            part_of(file.filename),
-            "all",
-            *(() if "/_agents/" in file.filename else ("all without the programs",)),
-        }:
-            sizes = parts.setdefault(name, [0, 0])
-            sizes[0] += file.file_size
-            sizes[1] += file.compress_size
-    parts["all"][1] = complete.stat().st_size
-    assert set(told) == set(parts)
-    for name, sizes in parts.items():
-        assert told[name] == pytest.approx([size / 1000 for size in sizes], rel=0.2), name
-
-
-def part_of(name: str) -> str:
-    """The row of the page that counts a file of the wheel."""
-    parts = name.split("/")
-    if parts[0] != "rtproof" or (parts[1] == "_agents" and len(parts) == 3):
-        return "metadata and licences"
-    if parts[1] == "_agents":
-        return parts[2]
-    return "sources in C" if parts[1].endswith("_source") else "Python, tables and the report's scripts"
-
-
-@pytest.mark.parametrize(("wish", "says"), [("other", "RTPROOF_WHEEL is complete, platform or bare, not 'other'")])
-def test_another_kind_of_wheel_is_refused_in_a_sentence(wish: str, says: str, tmp_path: Path) -> None:
-    pytest.importorskip("hatchling", reason="the build backend is not installed")
-    done = hatchling_build(ROOT, tmp_path, "wheel", wish)
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == says
-
-
 PT_LOAD, PT_DYNAMIC, PT_INTERP = 1, 2, 3
 DT_NEEDED = 1
 
@@ -227,16 +188,6 @@ def test_the_metadata_are_those_that_an_index_takes(wheel: Path) -> None:
     assert extras == {"cross": "ziglang", "labgrid": "labgrid", "parquet": "duckdb", "plot": "matplotlib"}
 
 
-def test_the_readme_of_the_package_links_to_no_file_of_the_checkout(wheel: Path) -> None:
-    archive = zipfile.ZipFile(wheel)
-    (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
-    description = Metadata.from_email(archive.read(name), validate=True).description
-    assert description
-    assert description.startswith("# rtproof\n")
-    assert "(`docs/verdict.md`)" in description
-    assert [link for link in re.findall(r"\]\(([^)]+)\)", description) if not link.startswith("https://")] == []
-
-
 def test_the_wheel_has_the_sources_for_targets_and_what_the_report_needs(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     wanted = {
@@ -254,18 +205,6 @@ def test_the_wheel_has_the_sources_for_targets_and_what_the_report_needs(wheel: 
     assert wanted <= names
     for folder in ("articles", "loads", "profiles"):
         assert any(name.startswith(f"rtproof/{folder}/") and name.endswith(".toml") for name in wanted)
-
-
-def test_pytest_finds_the_plugin_in_the_wheel_and_does_not_come_with_it(wheel: Path) -> None:
-    archive = zipfile.ZipFile(wheel)
-    (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/entry_points.txt"))
-    points = configparser.ConfigParser()
-    points.read_string(archive.read(name).decode())
-    assert dict(points["pytest11"]) == {"rtproof": "rtproof.cli.pytest_plugin"}
-    assert "rtproof/cli/pytest_plugin.py" in archive.namelist()
-    (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
-    needed = Metadata.from_email(archive.read(name), validate=True).requires_dist or []
-    assert "pytest" not in {each.name for each in needed}
 
 
 @pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler here")
