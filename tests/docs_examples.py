@@ -47,12 +47,16 @@ import board_servers
 import lab_kernels
 import pytest
 
+from rtproof.judge.analysis_model import State
+
 ROOT = Path(__file__).parents[1]
 DATA = Path(__file__).parent / "data"
 RUN_LANGUAGES = {"console", "python", "pycon"}
 LANGUAGES_OF_COMMANDS = {"sh", "bash", "shell"}
 """Fences that a reader takes for commands, though they are not run: they need a mark that says so."""
-COMMAND_PATIENCE_S, SLOW_PATIENCE_S = 120.0, 900.0
+PATIENCE_S = 900.0
+"""How long a command may take: much longer than any takes on a busy machine."""
+MEASURING = re.compile(r"\brtproof (run|cyclictest|attach)\b(?!.*--target simulated)")
 KEPT_VARIABLES = ("ZIG_GLOBAL_CACHE_DIR", "TMPDIR", "LANG")
 
 FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,}|~{3,})(?P<language>\S*)")
@@ -313,10 +317,10 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 class Shell:
-    """A bash that runs one command after the other. patience_s: how long one may take."""
+    """A bash that runs one command after the other."""
 
-    def __init__(self, scratch: Path, folder: Path, variables: dict[str, str], patience_s: float) -> None:
-        self.scratch, self.patience_s, self.status = scratch, patience_s, 0
+    def __init__(self, scratch: Path, folder: Path, variables: dict[str, str]) -> None:
+        self.scratch, self.status = scratch, 0
         self.process = subprocess.Popen(
             ["bash", "--noprofile", "--norc"], cwd=folder, env=variables, start_new_session=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0,
@@ -337,7 +341,7 @@ class Shell:
 
     def _answer(self) -> int | None:
         assert self.process.stdout is not None
-        answer, end = b"", time.monotonic() + self.patience_s
+        answer, end = b"", time.monotonic() + PATIENCE_S
         while (found := re.search(rb"status (\d+)\n", answer)) is None:
             ready, _, _ = select.select([self.process.stdout], [], [], max(0.0, end - time.monotonic()))
             piece = os.read(self.process.stdout.fileno(), 4096) if ready else b""
@@ -370,7 +374,7 @@ def run_page(page: Page, scratch: Path, *, slow: bool) -> list[str]:
 
 def _run_fences(page: Page, scratch: Path, folder: Path, stack: contextlib.ExitStack, *, slow: bool) -> list[str]:
     variables = environment(scratch)
-    shell = Shell(scratch, folder, variables, SLOW_PATIENCE_S if slow else COMMAND_PATIENCE_S)
+    shell = Shell(scratch, folder, variables)
     stack.callback(shell.close)
     namespace: dict[str, object] = {"__name__": "__main__"}
     reasons = []
@@ -384,15 +388,19 @@ def _run_fences(page: Page, scratch: Path, folder: Path, stack: contextlib.ExitS
             (folder / fence.marks.file).write_text(fence.text)
         elif fence.language == "console":
             for command in console_commands(page.name, fence):
-                _run_command(page.name, command, shell)
+                if not _run_command(page.name, command, shell):
+                    return [*reasons, f"{page.name}:{command.line}: the machine is too busy: the run is INVALID"]
         else:
             with contextlib.chdir(folder), mock.patch.dict(os.environ, variables):
                 _run_python(page.name, fence, namespace)
     return reasons
 
 
-def _run_command(page: str, command: Command, shell: Shell) -> None:
+def _run_command(page: str, command: Command, shell: Shell) -> bool:
+    """Whether the page can go on: not behind a run that a busy machine made INVALID. Raises ExampleError."""
     code, printed = shell.run(command.text)
+    if code == State.INVALID.exit_code and code not in command.exit_codes and MEASURING.search(command.text):
+        return False
     if code is None:
         problem = "the command ended the shell or took too long"
     elif code not in command.exit_codes:
@@ -400,7 +408,7 @@ def _run_command(page: str, command: Command, shell: Shell) -> None:
     elif command.output and not is_as_shown(command.output, printed):
         problem = "the output is not as shown"
     else:
-        return
+        return True
     raise ExampleError(
         f"{page}:{command.line}: {problem}\ncommand:\n{_indented(command.text)}\n"
         f"expected:\n{_indented(command.output or '(any output)')}\nprinted:\n{_indented(printed.rstrip())}"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 import pytest
-from docs_examples import ROOT, ExampleError, Page, is_as_shown, parse_page, read_page, run_page
+from docs_examples import ROOT, ExampleError, read_page, run_page
 
 from rtproof.cli.main import cli
 
@@ -44,122 +44,10 @@ def test_the_examples_of_a_page_do_what_it_says(path: Path, tmp_path: Path) -> N
     run_or_skip(path, tmp_path, slow=False)
 
 
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
-def test_a_page_says_where_a_reader_gets_the_run_that_it_opens(path: Path) -> None:
-    for name in read_page(path).marks.golden:
-        assert f"tests/data/golden/{name}.rtrec" in path.read_text(encoding="utf-8")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("path", _cases(slow=True))
 def test_with_its_slow_examples(path: Path, tmp_path: Path) -> None:
     run_or_skip(path, tmp_path, slow=True)
-
-
-# Self-tests of the runner.
-
-
-def page(text: str) -> Page:
-    return parse_page("page.md", f"# Page\n\n{text}")
-
-
-def fence(language: str, *lines: str, mark: str = "") -> str:
-    return "".join(f"{line}\n" for line in (*([mark] if mark else []), f"```{language}", *lines, "```"))
-
-
-RIGHT = {
-    "a command": fence("console", "$ echo one", "one"),
-    "numbers and white space": fence(
-        "console", "$ echo '1,234.5   us in 20261123T193806Z-vm'", "9 us in 20250101T000000Z-a-b"
-    ),
-    "small bars and rules": fence("console", "$ echo '▁▂█ ------'", "▇▇ ---"),
-    "left out lines": fence("console", "$ seq 3; echo end", "1", "...", "end"),
-    "nothing was left out": fence("console", "$ echo a; echo b", "a", "...", "b"),
-    "a full stop before what is left out": fence("console", "$ echo One. Two.", "One.", "...", "Two."),
-    "the exit code": fence("console", "$ (exit 4)  # exit code 4"),
-    "one of the exit codes": fence("console", "$ (exit 3)  # exit code 1, 3 or 4"),
-    "both outputs": fence("console", "$ echo a; echo b >&2", "a", "b"),
-    "a continued command": fence("console", "$ echo one \\", "    two", "one two"),
-    "one shell for all": fence("console", "$ mkdir n && cd n && a=b") + fence("console", "$ echo ${PWD##*/} $a", "n b"),
-    "the last exit code": fence("console", "$ false  # exit code 1", "$ [ $? = 1 ]"),
-    "one namespace": fence("python", "value = 'word'") + fence("pycon", ">>> value", "'word'", ">>> 1.5", "2.5"),
-    "one folder": fence("console", "$ echo text >file") + fence("python", "assert open('file').read() == 'text\\n'"),
-    "not run": fence("console", "$ false", mark="% not run: it fails"),
-    "a file": fence("sh", "echo from a file", mark="% file: a.sh") + fence("console", "$ sh a.sh", "from a file"),
-    "inside of a directive": "````{note}\n" + fence("console", "$ true") + "````\n" + fence("console", "$ true"),
-    "indented": "1. step\n\n   ```console\n   $ echo one\n   one\n   ```\n",
-}  # fmt: skip
-WRONG = {
-    "a wrong exit code": (fence("console", "$ true", "$ (exit 4)"), r"page.md:5: exit code 4, but 0 is expected\n"),
-    "the exit code 0": (fence("console", "$ true  # exit code 4"), r"page.md:4: exit code 0, but 4 is expected"),
-    "wrong output": (
-        fence("console", "$ echo one", "two"),
-        r"page.md:4: the output is not as shown\ncommand:\n    echo one\nexpected:\n    two\nprinted:\n    one$",
-    ),
-    "output that goes on": (fence("console", "$ echo one; echo more", "one"), r"page.md:4: the output is not as shown"),
-    "the end of the shell": (fence("console", "$ exit 0", "$ true"), r"page.md:4: the command ended the shell"),
-    "no command": (fence("console", "echo one"), r"page.md:4: a console begins with '\$ COMMAND'"),
-    "a wrong doctest": (fence("pycon", ">>> 'a'", "'b'"), r"(?s)page.md:4: an example.*Expected:.*'b'.*Got:.*'a'"),
-    "no doctest": (fence("pycon", "1 + 1"), r"page.md:4: a pycon block needs"),
-    "an exception": (fence("python", "a = 1", "a.none"), r"(?s)page.md:4: the example raises.*line 5.*a\.none"),
-    "an unknown mark": (fence("console", "$ true", mark="% sloww"), r"there is no mark '% sloww' here"),
-    "a mark of the top": (fence("console", "$ true", mark="% golden: i386"), r"there is no mark '% golden: i386' here"),
-    "not run without a reason": (fence("console", "$ true", mark="% not run:"), r"the mark '% not run:' lacks"),
-    "a reason without its colon": (fence("console", "$ true", mark="% not run"), r"the mark '% not run' lacks"),
-    "a mark before no fence": (f"% slow\n\n{fence('console', '$ true')}", r"page.md:4: the mark '% slow' stands"),
-    "commands that are not run": (fence("sh", "true"), r"page.md:4: a fence 'sh' is not run: make it a console"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("text", RIGHT.values(), ids=RIGHT)
-def test_a_right_example_passes(text: str, tmp_path: Path) -> None:
-    assert run_page(page(text), tmp_path, slow=False) == []
-
-
-@pytest.mark.parametrize(("text", "sentence"), WRONG.values(), ids=WRONG)
-def test_a_wrong_example_fails_with_page_and_line(text: str, sentence: str, tmp_path: Path) -> None:
-    with pytest.raises(ExampleError, match=sentence):
-        run_page(page(text), tmp_path, slow=False)
-
-
-def test_a_command_that_takes_too_long_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("docs_examples.COMMAND_PATIENCE_S", 0.2)
-    with pytest.raises(ExampleError, match=r"page.md:4: the command ended the shell or took too long"):
-        run_page(page(fence("console", "$ sleep 60")), tmp_path, slow=False)
-
-
-def test_slow_examples_are_run_by_the_slow_tests_only(tmp_path: Path) -> None:
-    slow = page(fence("console", "$ false", mark="% slow"))
-    assert slow.has_slow_part
-    for name in ("ordinary", "slow"):
-        (tmp_path / name).mkdir()
-    assert run_page(slow, tmp_path / "ordinary", slow=False) == []
-    with pytest.raises(ExampleError, match="exit code 1"):
-        run_page(slow, tmp_path / "slow", slow=True)
-
-
-def test_what_lacks_a_program_is_left_out_with_the_reason(tmp_path: Path) -> None:
-    text = fence("console", "$ false", mark="% needs: sh no-such-program") + fence("console", "$ touch here")
-    assert run_page(page(text), tmp_path, slow=False) == ["page.md:5: there is no no-such-program"]
-    assert (tmp_path / "page" / "here").exists()
-
-
-def test_golden_runs_are_copied(tmp_path: Path) -> None:
-    shown = fence("console", "$ rtproof show runs/x86_64-1.3  # exit code 1", "...", "REFUTED", "...")
-    golden = parse_page("page.md", f"% golden: x86_64-1.3\n\n# Page\n\n{shown}")
-    assert run_page(golden, tmp_path, slow=False) == []
-
-
-def test_an_unknown_golden_run_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ExampleError, match=r"page.md:1: there is no golden run 'none'"):
-        run_page(parse_page("page.md", "% golden: none\n\n# Page\n"), tmp_path, slow=False)
-
-
-@pytest.mark.parametrize(
-    ("shown", "printed"), [("word", "other"), ("a 1", "a one"), ("a ... c", "a b d"), ("a", "a b")]
-)
-def test_other_words_are_another_output(shown: str, printed: str) -> None:
-    assert not is_as_shown(shown, printed)
 
 
 # Every command line that a page names is one that the program takes.
@@ -194,17 +82,6 @@ def lines_in_sentences(text: str) -> list[tuple[int, str]]:
     prose = BLOCK.sub(lambda found: "\n" * found[0].count("\n"), text)
     found = [(each.start(1), " ".join(each[1].split())) for each in INLINE.finditer(prose) if " -" in each[1]]
     return [(prose.count("\n", 0, at) + 1, line) for at, line in found]
-
-
-def _each(lines_of: Callable[[str], list[tuple[int, str]]]) -> list[object]:
-    return [
-        pytest.param(line, id=f"{path.relative_to(ROOT)}:{number}")
-        for path in PAGES
-        for number, line in lines_of(path.read_text(encoding="utf-8"))
-    ]
-
-
-LINES, SENTENCES = _each(command_lines), _each(lines_in_sentences)
 
 
 def shell_words(line: str) -> list[str]:
@@ -244,50 +121,23 @@ def _is_placeholder(value: object) -> bool:
     return isinstance(value, str) and PLACEHOLDER.fullmatch(value) is not None
 
 
-@pytest.mark.parametrize("line", LINES)
-def test_the_program_takes_a_command_line_of_a_page(line: str) -> None:
-    parse_line(line)
+def mistakes(lines_of: Callable[[str], list[tuple[int, str]]], ignored: tuple[type[Exception], ...] = ()) -> list[str]:
+    """The command lines that the program does not take, each with its place."""
+    found = [(path, *each) for path in PAGES for each in lines_of(path.read_text(encoding="utf-8"))]
+    assert len(found) > 10
+    wrong = []
+    for path, number, line in found:
+        try:
+            with suppress(*ignored):
+                parse_line(line)
+        except click.UsageError as error:
+            wrong.append(f"{path.relative_to(ROOT)}:{number}: {error.format_message()}")
+    return wrong
 
 
-@pytest.mark.parametrize("line", SENTENCES)
-def test_the_program_takes_a_command_line_in_a_sentence(line: str) -> None:
-    """Its last option may stand without a value."""
-    with suppress(click.BadOptionUsage):
-        parse_line(line)
-
-
-@pytest.mark.parametrize(
-    ("line", "sentence"),
-    [
-        ("rtproof rum --duration 1s", "there is no command rum"),
-        ("rtproof run --durasion 1s", "No such option"),
-        ("rtproof run --duration", "requires an argument"),
-        ("rtproof run --duration soon", "'soon' is not a duration"),
-        ("rtproof run --limit 1ms --limit soon", "'soon' is not a duration"),
-    ],
-)
-def test_a_command_line_with_a_mistake_is_found(line: str, sentence: str) -> None:
-    with pytest.raises(click.UsageError, match=sentence):
-        parse_line(line)
-
-
-def test_command_lines_are_found_where_pages_have_them() -> None:
-    text = (
-        "    rtproof run --limit 1ms || true\n\n```console\n$ rtproof show a \\\n    --json  # exit code 4\n"
-        "rtproof: not a command\n```\n"
-        "```yaml\n    - run: rtproof judge runs && rtproof audit\n```\n"
-        "In a sentence rtproof\nruns, or `rtproof\nplan -h`.\n"
-    )
-    found = [shell_words(line) for _, line in command_lines(text)]
-    assert found == [
-        ["rtproof", "run", "--limit", "1ms"],
-        ["rtproof", "show", "a", "--json"],
-        ["rtproof", "judge", "runs"],
-        ["rtproof", "audit"],
-    ]
-    assert lines_in_sentences(text) == [(12, "rtproof plan -h")]
-
-
-def test_pages_name_many_commands() -> None:
-    assert len(LINES) > 60
-    assert len(SENTENCES) > 10
+def test_the_program_takes_the_command_lines_of_the_pages() -> None:
+    """In a sentence the last option of a line may stand without a value."""
+    assert mistakes(command_lines) == []
+    assert mistakes(lines_in_sentences, (click.BadOptionUsage,)) == []
+    with pytest.raises(click.UsageError, match="No such option"):
+        parse_line("rtproof run --durasion 1s")
