@@ -23,14 +23,6 @@ def for_several_processors(arch: str = "x86_64") -> Emulator:
     return found
 
 
-def fetched_folder() -> Path:
-    """The folder of the fetched QEMU; skips the test if it cannot be had."""
-    found = _fetch()
-    if isinstance(found, str):
-        pytest.skip(found)
-    return found
-
-
 @functools.cache
 def _for_several(arch: str) -> Emulator | str:
     try:

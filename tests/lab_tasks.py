@@ -19,10 +19,6 @@ def refuse() -> None:
     raise TargetError("the guest never spoke")
 
 
-def blunder() -> None:
-    raise ZeroDivisionError("by zero")
-
-
 def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -41,12 +37,8 @@ def meet(mine: Path, other: Path) -> str:
 def linger(began: Path, cleaned: Path) -> None:
     """Works until it is interrupted, and then cleans up."""
     try:
-        began.write_text(str(os.getpid()))
+        began.with_suffix(".part").write_text(str(os.getpid()))
+        began.with_suffix(".part").rename(began)
         time.sleep(DEADLINE_S)
     finally:
         cleaned.touch()
-
-
-def interrupt_handlers() -> list[bool]:
-    """Whether SIGINT and SIGTERM interrupt this process."""
-    return [signal.getsignal(number) is signal.default_int_handler for number in (signal.SIGINT, signal.SIGTERM)]

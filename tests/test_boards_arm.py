@@ -59,10 +59,8 @@ def board(folder: Path, machine: str, cpu: str) -> str:
     ("machine", "cpu", "chosen"),
     [
         ("armv7l", "cortex-a8", "armv7"),
-        ("armv5tejl", "arm926", "arm926"),
         ("armv7l", "arm926", "arm926"),
         ("armv4tl", "ti925t", "arm920t"),
-        ("armv5tel", "ti925t", "arm920t"),
     ],
 )
 def test_an_agent_that_runs_there_is_chosen_whatever_the_name_promises(

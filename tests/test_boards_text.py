@@ -18,8 +18,6 @@ from rtproof.boards.background_run import Assembly, BackgroundRun, Following, Pl
 from rtproof.boards.frames import LARGEST, FrameReader, FrameType, LinkFrame
 from rtproof.boards.posix_checksum import posix_checksum
 from rtproof.boards.shell import Answer
-from rtproof.boards.text_upload import DECODERS
-from rtproof.core.errors import UserError
 
 FRAMES = st.builds(LinkFrame, st.sampled_from(FrameType), st.integers(0, 2**63 - 1), st.binary(max_size=600))
 
@@ -154,42 +152,12 @@ def test_a_file_is_put_together_from_pieces_that_come_twice_late_or_again(conten
     assert bytes(taken) == content
 
 
-def test_a_hole_is_not_asked_for_at_every_frame() -> None:
-    file = Assembly(FrameType.LOG, lambda _: None)
-    file.add(LinkFrame(FrameType.LOG, 100, b"later"))
-    assert file.missing(0, 1.0) == "again L 0 100\n"
-    assert file.missing(0, 2.0) == ""
-    assert file.missing(0, 60.0) == "again L 0 100\n"
-
-
-def test_where_a_run_is_can_be_stored_and_read_again() -> None:
-    place = Place("/tmp/a b/agent", "/tmp/run", ("sudo", "-n", "with space"))
-    assert Place.read(place.words()) == place
-    assert place.command("signal", "int") == "sudo -n 'with space' '/tmp/a b/agent' background signal /tmp/run int"
-    with pytest.raises(UserError, match="does not say where it goes on"):
-        Place.read({"agent": "/tmp/agent"})
-
-
 @pytest.mark.parametrize("content", [b"", b"a", b"rtproof\n" * 1000, bytes(range(256)) * 300])
 def test_the_checksum_is_that_of_cksum(content: bytes) -> None:
     if not shutil.which("cksum"):
         pytest.skip("there is no cksum")
     told = subprocess.run(["cksum"], input=content, capture_output=True, check=True).stdout.split()
     assert told[:2] == [str(posix_checksum(content)).encode(), str(len(content)).encode()]
-
-
-@pytest.mark.parametrize("decoder", DECODERS, ids=[each.name for each in DECODERS])
-@pytest.mark.parametrize("shell", [("sh",), ("busybox", "sh")], ids=["sh", "busybox"])
-def test_every_byte_comes_back_from_text(decoder, shell: tuple[str, ...]) -> None:  # type: ignore[no-untyped-def]
-    if not shutil.which(shell[0]):
-        pytest.skip(f"there is no {shell[0]}")
-    content = bytes(range(256)) * 5 + b"\0\0%d\\n'\"$HOME`"
-    done = subprocess.run(
-        [*shell, "-c", decoder.command], input=decoder.encode(content), capture_output=True, check=False
-    )
-    if done.returncode == 127:
-        pytest.skip(f"there is no {decoder.name}")
-    assert done.stdout == content
 
 
 class ScriptedChannel:

@@ -17,7 +17,7 @@ import pytest
 from lab_cases import PLAIN, load
 
 from rtproof.cli.main import main
-from rtproof.core.errors import TargetError, UserError
+from rtproof.core.errors import TargetError
 from rtproof.lab import cell_explanation
 from rtproof.lab.cell_explanation import recording_up_to
 from rtproof.lab.guest_cell import CellSetting, GuestCell
@@ -133,16 +133,3 @@ def test_turns_of_other_processors_are_told_from_instructions(
     ]
     assert told["others_ns"] > 0
     assert told["phases"][0]["path"][0] == "user code"
-
-
-def test_an_agent_that_is_not_of_these_sources_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = tmp_path / "mapped"
-    other.write_text("another agent")
-    monkeypatch.setattr(cell_explanation, "build_agent", lambda *words, mapped: other)
-    with pytest.raises(UserError, match="is not what its sources give"):
-        cell_explanation.agent_marks(cell(tmp_path))
-
-
-def test_an_unknown_load_is_refused_before_anything_boots(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lab", "explain", "--kernel", "debian-6.1", "--load", "mmpa"]) == 2
-    assert "there is no load 'mmpa'" in capsys.readouterr().err

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import lab_cases
 import pytest
-from lab_cases import PLAIN, RT, RUNNER, matrix, system
+from lab_cases import PLAIN, RT, RUNNER, matrix
 
 from rtproof.lab.cell_runner import CellResult, CellsInterrupted, KernelMatrix, compare_kernels, run_missing_cells
 from rtproof.lab.guest_cell import CellStore
@@ -36,56 +36,6 @@ def test_every_cell_is_measured_told_of_once_and_read(tmp_path: Path) -> None:
     assert (found.fresh, found.cached, found.exit_code) == (4, 0, 0)
     assert (found.cost.host_s, found.cost.virtual_s) == (16.0, 8.0)
     assert [spot.count for spot in found.spots] == [lab_cases.ACTIVATIONS] * 4
-
-
-def test_what_is_finished_is_not_run_again(tmp_path: Path) -> None:
-    first, _ = run_here(tmp_path, matrix(tmp_path))
-    again, _ = run_here(tmp_path, matrix(tmp_path, "idle", "mmap", "dd"))
-    assert (again.fresh, again.cached) == (2, 4)
-    assert [spot.max_ns for spot in again.spots[:4]] == [spot.max_ns for spot in first.spots]
-
-
-def test_another_agent_makes_another_cell(tmp_path: Path) -> None:
-    run_here(tmp_path, matrix(tmp_path))
-    other = tmp_path / "other"
-    other.mkdir()
-    wanted = matrix(other)
-    (other / "agent").write_text("another agent")
-    assert run_here(tmp_path, wanted)[0].fresh == 4
-
-
-def test_a_failing_cell_is_a_sentence_and_stops_nobody(tmp_path: Path) -> None:
-    found, results = run_here(tmp_path, matrix(tmp_path, "fails", "mmap"))
-    assert found.exit_code == 2
-    assert [spot.failures for spot in found.spots] == [
-        ("the guest's kernel panicked; the console's log is console.log",),
-    ] * 2 + [()] * 2
-    assert [result.kept is None for result in results] == [True, True, False, False]
-    assert found.spots[3].max_ns == 700_000
-
-
-def test_a_system_that_does_not_boot_fails_with_all_its_cells(tmp_path: Path) -> None:
-    found, _ = run_here(tmp_path, matrix(tmp_path, systems=(RT, system("broken", "unbootable"))))
-    assert [bool(spot.failures) for spot in found.spots] == [False, True, False, True]
-    assert "never spoke" in found.spots[1].failures[0]
-
-
-def test_a_cell_that_measured_nothing_has_failed(tmp_path: Path) -> None:
-    found, _ = run_here(tmp_path, matrix(tmp_path, "nothing"))
-    assert found.spots[0].failures == ("the agent measured no activation",)
-
-
-def test_a_cell_that_measured_something_else_is_invalid(tmp_path: Path) -> None:
-    found, _ = run_here(tmp_path, matrix(tmp_path, "invalid", "idle", systems=(RT,)))
-    assert found.exit_code == 3
-    assert [spot.usable for spot in found.spots] == [False, True]
-    assert found.invalid == [found.spots[0]]
-
-
-def test_a_kernel_that_does_not_take_its_model_has_failed(tmp_path: Path) -> None:
-    found, _ = run_here(tmp_path, matrix(tmp_path, "idle", systems=(system("own", "preempt=lazy"),)))
-    (sentence,) = found.spots[0].failures
-    assert sentence == "own was booted with preempt=lazy and runs voluntary: its kernel has no such model"
 
 
 def test_shifts_are_cells_of_their_own(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ import vm_cases
 from lab_desk import assert_refused, desk
 
 from rtproof.cli.main import main
-from rtproof.core.errors import UserError
 from rtproof.lab import kernel_catalogue, verify_inputs
 from rtproof.vm.machine import Machine, MachineInputs, emulator_version
 
@@ -55,13 +54,6 @@ def test_a_result_made_here_is_the_same(made: Path, capsys: pytest.CaptureFixtur
     assert verify(capsys, made.parent) == (code, said)
 
 
-def test_another_agent_is_named(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (made.parents[1] / "agent").write_text("another agent")
-    code, said = verify(capsys, made)
-    assert code == 1
-    assert [line.partition(":")[0] for line in said.splitlines()[:-1]] == ["agent for x86_64"]
-
-
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
@@ -74,11 +66,7 @@ def test_another_agent_is_named(made: Path, capsys: pytest.CaptureFixture[str]) 
     ],
 )
 def test_each_changed_input_of_a_machine_is_named(
-    made: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    changed: dict[str, Any],
-    named: str,
+    made: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, changed: dict[str, Any], named: str
 ) -> None:
     real = lab_cases.FakeMachine.inputs
 
@@ -101,12 +89,6 @@ def changed_system(file: Path, **changes: object) -> None:
     file.write_text(json.dumps(told))
 
 
-def test_a_result_of_before_there_were_turns_is_still_the_same(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    whole = verify(capsys, made)
-    changed_system(made, qemu=..., qemu_asked=..., pace_us=..., soakers=..., soaker_sha256=...)
-    assert verify(capsys, made) == whole
-
-
 @pytest.mark.parametrize(
     ("stored", "rebuilt"),
     [
@@ -126,40 +108,6 @@ def test_the_machine_is_made_again_from_what_the_result_says_of_its_processors(
     assert [(each.cpus, each.pace_us, each.soakers, each.qemu) for each in asked] == [rebuilt]
 
 
-@pytest.mark.parametrize(
-    ("stored", "here", "named"),
-    [
-        ("d" * 64, "e" * 64, "soaker for x86_64: dddddddddddddddd in the result, eeeeeeeeeeeeeeee here"),
-        (None, "e" * 64, "soaker for x86_64: none in the result, eeeeeeeeeeeeeeee here"),
-        ("d" * 64, "", "soaker for x86_64: dddddddddddddddd in the result, none here"),
-    ],
-)
-def test_another_soaker_is_named(
-    made: Path, monkeypatch: pytest.MonkeyPatch, stored: str | None, here: str, named: str
-) -> None:
-    changed_system(made, cpus_count=2, pace_us=4, soakers=True, soaker_sha256=stored)
-    real = lab_cases.FakeMachine.inputs
-    monkeypatch.setattr(lab_cases.FakeMachine, "inputs", lambda self: replace(real(self), soaker_sha256=here))
-    pairs = verify_inputs.compare_inputs(verify_inputs.read_comparison(made))
-    assert named in verify_inputs.verification_sentences(pairs)
-
-
-def test_a_qemu_that_is_not_here_differs_and_the_way_to_it_is_said(
-    made: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def missing(machine: object) -> str:
-        raise UserError("the lab has fetched no QEMU: fetch it with rtproof lab qemu --fetch")
-
-    changed_system(made, qemu="QEMU emulator version 10.0.2", qemu_asked="fetched")
-    monkeypatch.setattr(verify_inputs, "emulator_version", missing)
-    code, said = verify(capsys, made)
-    assert code == 1
-    assert said.splitlines()[0] == (
-        "QEMU of debian-6.1 preempt=none: QEMU emulator version 10.0.2 in the result, "
-        "not here: the lab has fetched no QEMU: fetch it with rtproof lab qemu --fetch here"
-    )
-
-
 def test_no_program_is_run_because_a_result_names_its_path(
     made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,44 +121,6 @@ def test_no_program_is_run_because_a_result_names_its_path(
     pairs = verify_inputs.compare_inputs(verify_inputs.read_comparison(made), str(own))
     assert [pair.differs for pair in pairs if pair.what == "QEMU"] == [False]
     assert (tmp_path / "was-run").exists()
-    assert main(["lab", "verify", str(made), "--qemu", str(tmp_path / "gone")]) == 1
-    assert f"not here: there is no QEMU at {tmp_path / 'gone'}: give system" in capsys.readouterr().out
-
-
-def test_the_qemu_of_each_system_is_compared(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    changed_system(made, qemu="QEMU emulator version 10.0.2")
-    code, said = verify(capsys, made)
-    assert code == 1
-    assert said.startswith("QEMU: QEMU emulator version 10.0.2 in the result, QEMU emulator version 7.2 here\n")
-
-
-@pytest.mark.parametrize(
-    "changes", [{"pace_us": "4"}, {"soakers": 1}, {"qemu": 7}, {"qemu_asked": ["fetched"]}, {"soaker_sha256": 5}]
-)
-def test_keys_about_processors_of_another_type_are_damage(
-    made: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, object]
-) -> None:
-    changed_system(made, **changes)
-    assert main(["lab", "verify", str(made)]) == 2
-    assert_refused(capsys, f"{made} is damaged: ")
-
-
-def test_another_version_of_a_kernel_is_named(
-    made: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(kernel_catalogue, "exact_name", lambda name, kernel: "debian-6.1@6.1.176-1")
-    code, said = verify(capsys, made)
-    assert code == 1
-    assert "kernel of debian-6.1 preempt=none: debian-6.1@6.1.192-2 in the result, debian-6.1@6.1.176-1 here" in said
-
-
-def test_a_kernel_that_is_not_in_the_cache_differs_and_the_way_to_it_is_said(
-    made: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(kernel_catalogue, "opened_kernel", lambda entry: None)
-    code, said = verify(capsys, made)
-    assert code == 1
-    assert "not here: rtproof lab kernels fetch debian-6.1@6.1.192-2 here" in said
 
 
 def test_another_job_and_a_result_of_an_earlier_version_are_named(
@@ -232,7 +142,6 @@ def test_another_job_and_a_result_of_an_earlier_version_are_named(
         ("{", "broken.json is no JSON"),
         ("[]", "broken.json is no result of rtproof lab compare"),
         ('{"schema": "rtproof.lab.comparison", "version": 1}', "broken.json is damaged"),
-        ('{"schema": "rtproof.lab.comparison"}', "broken.json has version None of its schema; this rtproof reads 1"),
         ('{"schema": "rtproof.lab.comparison", "version": 2, "cells": {}}', "broken.json has version 2 of its schema"),
     ],
 )
@@ -243,37 +152,19 @@ def test_other_files_are_refused(desk: Path, capsys: pytest.CaptureFixture[str],
 
 
 @pytest.mark.parametrize(
-    ("emptied", "value", "sentence"),
-    [
-        (("systems",), [], "it has no systems or no cells"),
-        (("cells",), [], "it has no systems or no cells"),
-        (("cells", 0, "jobs_sha256"), [], "CELL has 0 jobs, and each cell 2 shifts"),
-        (("cells", 0, "jobs_sha256"), ["0" * 64] * 3, "CELL has 3 jobs, and each cell 2 shifts"),
-        (("setting", "shifts_count"), 4, "CELL has 2 jobs, and each cell 4 shifts"),
-    ],
+    ("place", "value"),
+    [("systems", []), ("cells", []), ("jobs_sha256", []), ("jobs_sha256", ["0" * 64] * 3), ("pace_us", "4")],
 )
 def test_a_result_that_lacks_what_to_compare_is_damaged_and_not_the_same(
-    made: Path, capsys: pytest.CaptureFixture[str], emptied: tuple[Any, ...], value: object, sentence: str
+    made: Path, capsys: pytest.CaptureFixture[str], place: str, value: object
 ) -> None:
-    told = place = json.loads(made.read_text())
-    for key in emptied[:-1]:
-        place = place[key]
-    assert place[emptied[-1]]
-    place[emptied[-1]] = value
+    told = json.loads(made.read_text())
+    for each in (told, told["cells"][0], told["systems"][0]):
+        if place in each:
+            each[place] = value
     made.write_text(json.dumps(told))
     assert main(["lab", "verify", str(made)]) == 2
-    first = "{system}, {load}".format(**json.loads(made.read_text())["cells"][0]) if "CELL" in sentence else ""
-    assert_refused(capsys, f"{made} is damaged: {sentence.replace('CELL', first)}")
-
-
-def test_a_module_that_is_no_file_is_refused_and_not_waited_for(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    os.mkfifo("pipe.ko")
-    told = json.loads(made.read_text())
-    for name in ("./pipe.ko", "/dev/zero", "./gone.ko"):
-        told["systems"][0]["modules_asked"] = [name]
-        made.write_text(json.dumps(told))
-        assert main(["lab", "verify", str(made)]) == 2
-        assert_refused(capsys, f"{name}, a module of the result, is no file here")
+    assert_refused(capsys, f"{made} is damaged: ")
 
 
 def test_what_is_no_file_is_refused_before_it_is_read(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:

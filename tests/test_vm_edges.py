@@ -4,12 +4,10 @@
 import socket
 import struct
 import threading
-import time
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
 
 import lab_kernels
 import probe_guest
@@ -18,13 +16,11 @@ import pytest
 from rtproof.agents.build import build_agent
 from rtproof.core.errors import TargetError, UserError
 from rtproof.record.reading import open_record
-from rtproof.vm import gpio_edges
 from rtproof.vm import guest as jobs
 from rtproof.vm.gpio_edges import GpioLines, LevelChange, gpio_lines
 from rtproof.vm.guest import CONSOLE_LOG, Job, started_guest, wait_until_over
 from rtproof.vm.machine import Machine
 from rtproof.vm.mailbox import MAILBOX_BYTES, GuestState, Mailbox
-from rtproof.vm.qemu_process import Guest
 
 KERNEL = "debian-6.1-rt-arm64"
 BACKS = ("v2", "v1", "sysfs")
@@ -141,71 +137,6 @@ def test_the_agent_answers_edges_on_an_ordinary_chip(tmp_path: Path) -> None:
 # Edges for a guest's input, at this host's pace.
 
 
-class Board:
-    """A guest that lives for so many edges, and its lines."""
-
-    def __init__(self, lives: int, breaks: bool = False) -> None:
-        self.driven: list[tuple[int, bool]] = []
-        self.closed = self.broken = False
-        self._lives, self._breaks = lives, breaks
-        self._others = 0
-
-    def alive(self) -> bool:
-        return len(self.driven) < self._lives
-
-    def answer(self, line: int, level: bool, output: int, timeout_s: float) -> bool:
-        if self._breaks and self.driven:
-            self.broken = True
-            raise TargetError("QEMU ended unexpectedly")
-        assert (output, timeout_s) == (gpio_edges.OUTPUT_LINE, gpio_edges.ANSWER_TIMEOUT_S)
-        self.driven.append((line, level))
-        self._others = 2
-        return True
-
-    def change(self, timeout_s: float) -> str | None:
-        """Other outputs that change."""
-        assert timeout_s == gpio_edges.PACE_S
-        self._others -= 1
-        return "another" if self._others else None
-
-
-@pytest.fixture
-def board(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Board:
-    made = Board(*request.param)
-
-    @contextmanager
-    def lines_of(guest: Any) -> Iterator[Board]:
-        assert guest is made
-        yield made
-        made.closed = True
-
-    monkeypatch.setattr(gpio_edges, "gpio_lines", lines_of)
-    return made
-
-
-def until_over(board: Board) -> None:
-    """Edges while this does something else."""
-    with gpio_edges.edges_beside(cast(Guest, board)):
-        end = time.monotonic() + 10
-        while board.alive() and not board.broken and time.monotonic() < end:
-            time.sleep(0.001)
-        assert not board.closed
-
-
-@pytest.mark.parametrize("board", [(5,)], indirect=True)
-def test_the_input_goes_up_and_down_until_the_guest_is_over(board: Board) -> None:
-    until_over(board)
-    assert board.driven == [(gpio_edges.INPUT_LINE, level) for level in (True, False, True, False, True)]
-    assert board.closed
-
-
-@pytest.mark.parametrize("board", [(5, True)], indirect=True)
-def test_a_guest_that_ends_in_the_midst_of_an_edge_is_over(board: Board) -> None:
-    until_over(board)
-    assert board.driven == [(gpio_edges.INPUT_LINE, True)]
-    assert board.closed
-
-
 PAGE = 4096
 SAID, ENDED, RESULT, RESULT_END, FAILED = 1, 2, 3, 4, 5
 
@@ -284,18 +215,6 @@ def test_results_that_do_not_fit_their_sum_are_not_complete(
     guest.post(RESULT_END, struct.pack("<II", *sums))
     mailbox.feed()
     assert not mailbox.letters.complete
-
-
-def test_a_reason_and_lost_words_are_told(mailbox: Mailbox, guest: FakeGuest) -> None:
-    guest.post(FAILED, b"no such module")
-    guest.post(ENDED, struct.pack("<iIQQ", 0, 12, 0, 0))
-    assert mailbox.feed() == b"\n[there was no room for 12 more bytes]\n"
-    assert mailbox.letters.failure == "no such module"
-
-
-def test_a_job_without_room_is_refused(mailbox: Mailbox) -> None:
-    with pytest.raises(TargetError, match="the job's files have 33 MiB, and there is room for 32 MiB"):
-        mailbox.give(bytes(33 << 20))
 
 
 def test_a_guest_that_damages_the_memory_is_a_sentence(mailbox: Mailbox, guest: FakeGuest) -> None:

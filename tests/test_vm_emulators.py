@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which QEMU runs a guest, with scripts that stand for QEMU: the system's, a fetched one, one of the user's own."""
 
-import json
-import os
 import shutil
 import time
 from pathlib import Path
@@ -10,7 +8,7 @@ from pathlib import Path
 import pytest
 import vm_cases
 
-from rtproof.core.errors import RtproofError, TargetError, UserError
+from rtproof.core.errors import RtproofError
 from rtproof.lab.stored_folders import obtain_folder
 from rtproof.vm import emulators
 from rtproof.vm.emulators import choose_emulator, fetched_qemu_folder, fits
@@ -77,50 +75,10 @@ def test_one_can_be_asked_for_with_any_number_of_processors(here: Here) -> None:
         assert choose(several, str(own)) == choose(several, str(here.own)) == str(own)
     assert choose(False, "system") == str(old)
     assert refusal(True, "system").startswith(f"several processors in virtual time need QEMU 8.1 or newer, and {old} ")
-
-
-def test_a_path_holds_wherever_qemu_is_started(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
-    own = vm_cases.program(here.own, NEW, "my-qemu")
-    monkeypatch.chdir(here.own)
-    link = here.own / "link"
-    link.symlink_to("my-qemu")
-    assert choose(False, "my-qemu") == str(own)
-    assert choose(False, "./link") == str(link)
-
-
-def test_without_a_system_qemu_the_fetched_one_runs_all(here: Here) -> None:
-    new = here.fetch(NEW)
-    assert choose(several=False) == choose(several=True) == str(new)
-
-
-def test_too_old_for_several_processors_is_told_with_the_way_to_a_newer_one(here: Here) -> None:
-    old = here.install(vm_cases.says("8.0.5"))
-    assert refusal(several=True) == (
-        f"several processors in virtual time need QEMU 8.1 or newer, and {old} is version 8.0, in which only the first "
-        "one runs: fetch one with rtproof lab qemu --fetch and take --qemu fetched"
-    )
-
-
-def test_too_old_at_all_is_not_replaced_in_silence(here: Here) -> None:
-    old = here.install(vm_cases.says("5.2.0"))
-    here.fetch(NEW)
-    assert refusal(several=False) == (
-        f"{old} is version 5.2; the lab needs QEMU 6.2 or newer: "
-        "fetch one with rtproof lab qemu --fetch and take --qemu fetched"
-    )
-
-
-@pytest.mark.parametrize("several", [False, True])
-def test_none_installed_names_the_package(here: Here, several: bool) -> None:
-    said = refusal(several)
-    assert said.startswith(f"the lab needs {PROGRAM}, which is not installed (Debian: apt-get install qemu-system-x86)")
-    assert ("rtproof lab qemu --fetch" in said) is several
-    assert refusal(several, "system") == said
-
-
-def test_a_fetched_one_that_is_missing_is_told_with_the_command(here: Here) -> None:
-    here.install(NEW)
-    assert refusal(False, "fetched") == "the lab has fetched no QEMU: fetch it with rtproof lab qemu --fetch"
+    own.write_text(f"#!/bin/sh\n{vm_cases.says('6.1.9')}\n")
+    assert refusal(False, str(own)).startswith(f"{own} is version 6.1; the lab needs QEMU 6.2 or newer")
+    own.write_text(f"#!/bin/sh\n{vm_cases.says('6.2.0')}\n")
+    assert choose(False, str(own)) == str(own)
 
 
 @pytest.mark.parametrize(
@@ -133,12 +91,6 @@ def test_one_without_the_pacer_is_refused_for_several_processors(here: Here, lis
         f"{own} was built without {missing}, which paces the turns of a guest's processors: "
         "fetch one with rtproof lab qemu --fetch and take --qemu fetched, or one processor"
     )
-
-
-def test_one_without_the_pacer_is_passed_over_for_one_with_it(here: Here) -> None:
-    here.install(vm_cases.says("10.0.2", "echo nothing"))
-    new = here.fetch(NEW)
-    assert choose(several=True) == str(new)
 
 
 def test_the_parts_of_the_pacer_are_asked_for_without_a_board(here: Here) -> None:
@@ -165,39 +117,6 @@ def test_a_damaged_fetched_one_is_not_used(here: Here, damaged: object) -> None:
     assert [each.fault for each in emulators.emulators(PROGRAM)] == ["", sentence]
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("echo libfoo.so.1: cannot open shared object file >&2; exit 127", "libfoo.so.1: cannot open shared"),
-        ("exit 3", "exit code 3"),
-        ("kill -SEGV $$", "exit code -11"),
-    ],
-)
-def test_one_that_cannot_be_run_is_told_with_its_own_words(here: Here, text: str, why: str) -> None:
-    here.install(text)
-    here.fetch(text)
-    own = vm_cases.program(here.own, text)
-    for asked, path, help_ in (
-        ("system", here.system / PROGRAM, "install it again, or fetch another one with rtproof lab qemu --fetch"),
-        ("fetched", fetched_qemu_folder() / "usr" / "bin" / PROGRAM, "it takes its libraries from the system's QEMU"),
-        (str(own), own, "give another one with --qemu, or leave it out"),
-    ):
-        said = refusal(False, asked)
-        assert said.startswith(f"{path} cannot be run ({why}")
-        assert help_ in said
-
-
-def test_what_is_no_program_cannot_be_run(here: Here) -> None:
-    own = vm_cases.program(here.own, "", "text")
-    own.chmod(0o644)
-    if os.access(own, os.X_OK):
-        pytest.skip("everything can be executed here")
-    assert refusal(False, str(own)).startswith(f"{own} cannot be run: Permission denied: give another one")
-    own.chmod(0o755)
-    own.write_bytes(b"\x7fELF\0\0")
-    assert refusal(False, str(own)).startswith(f"{own} cannot be run: Exec format error: give another one")
-
-
 def test_a_broken_system_qemu_hides_no_fetched_one(here: Here) -> None:
     here.install("exit 1")
     new = here.fetch(NEW)
@@ -208,9 +127,7 @@ def test_a_broken_system_qemu_hides_no_fetched_one(here: Here) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "echo nothing",
         "true",
-        "echo qemu-img version 7.2.22",
         "echo qemu-x86_64 version 10.0.2",
         "echo QEMU emulator version unknown",
         r"printf '\377\376\033[31m version 9.9\n'",
@@ -235,41 +152,3 @@ def test_one_that_hangs_is_told_and_ended_with_what_it_started(
     begun = time.monotonic()
     assert refusal(False, str(own)).startswith(f"{own} cannot be run: it did not end within 0.2 s: give another one")
     assert time.monotonic() - begun < 300
-
-
-def test_a_hang_in_the_question_for_the_pacer_is_told(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(emulators, "PATIENCE_S", 0.2)
-    own = vm_cases.program(here.own, vm_cases.says("10.0.2", "sleep 600"))
-    assert refusal(True, str(own)).startswith(f"{own} cannot be run: it did not end within")
-
-
-def test_what_is_not_there_is_told_with_what_can_be_given(here: Here) -> None:
-    for asked, path in (
-        ("installed", Path("installed").absolute()),
-        (str(here.own), here.own),
-        ("/dev/null", Path("/dev/null")),
-    ):
-        assert refusal(False, asked) == (
-            f"there is no QEMU at {path}: give system, fetched, or the path of a program or its folder"
-        )
-
-
-def test_a_path_with_what_no_path_can_have_is_refused(here: Here) -> None:
-    assert refusal(False, "a\0b").startswith("there is no QEMU at ")
-    assert refusal(False, "a" * 5000).startswith("there is no QEMU at ")
-
-
-def test_the_program_of_another_architecture_is_refused(here: Here) -> None:
-    own = vm_cases.program(here.own, NEW, "qemu-system-arm")
-    assert refusal(False, str(own)) == (
-        f"{own} is not the {PROGRAM} that this guest needs: give that one, or the folder of both"
-    )
-
-
-def test_errors_are_of_the_kind_that_says_who_can_mend_it(here: Here) -> None:
-    with pytest.raises(TargetError):
-        choose(several=False)
-    here.install(OLD)
-    with pytest.raises(UserError):
-        choose(several=True)
-    assert json.dumps([vars(each) for each in emulators.emulators(PROGRAM)])

@@ -15,7 +15,7 @@ import lab_kernels
 import pytest
 
 from rtproof.agents.build import cache_dir
-from rtproof.core.errors import TargetError, UserError
+from rtproof.core.errors import TargetError
 from rtproof.vm.cache_folders import lab_cache
 from rtproof.vm.guest import Job, run_job, snapshot_folder
 from rtproof.vm.initramfs import find_busybox
@@ -93,10 +93,6 @@ def test_files_and_modules_are_where_they_should_be(plain: Machine, tmp_path: Pa
     assert outcome.exit_code == -signal.SIGKILL
 
 
-def test_what_a_job_leaves_running_does_not_keep_the_guest_up(plain: Machine, tmp_path: Path) -> None:
-    assert run_job(plain, Job("while :; do :; done & exit 5"), tmp_path / "out", 60).exit_code == 5
-
-
 @pytest.mark.parametrize(
     ("script", "timeout_s", "sentence"),
     [
@@ -119,7 +115,6 @@ def test_a_guest_that_fails_is_told_in_a_sentence_and_its_console_kept(
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"boot": ("rdinit=/absent", "root=/dev/absent")}, r"the guest's kernel panicked \(VFS: Unable to mount root"),
         ({"boot": ("pci=off",)}, "the guest cannot be reached: this kernel shows no PCI device"),
         ({"modules": ("thinkpad_acpi",)}, "the module .*thinkpad_acpi.ko does not load: .*No such device"),
         ({"memory_mib": 24}, "the guest died (at once|as it booted)"),
@@ -129,7 +124,7 @@ def test_a_machine_that_does_not_come_up_is_told_in_a_sentence(
     changes: dict[str, object], sentence: str, plain: Machine, tmp_path: Path
 ) -> None:
     with pytest.raises(TargetError, match=sentence):
-        run_job(replace(plain, **changes), Job(""), tmp_path / "out", 40)  # type: ignore[arg-type]
+        run_job(replace(plain, **changes), Job(""), tmp_path / "out", 300)  # type: ignore[arg-type]
     assert (tmp_path / "out" / "console.log").exists()
 
 
@@ -140,13 +135,6 @@ def test_a_damaged_snapshot_is_removed_and_made_anew(plain: Machine, tmp_path: P
     with pytest.raises(TargetError, match=r"could not be loaded .* so the next run boots again"):
         run_job(plain, Job(""), tmp_path / "second")
     assert run_job(plain, Job("echo again"), tmp_path / "third").said == "again\n"
-
-
-def test_nothing_is_written_over(plain: Machine, tmp_path: Path) -> None:
-    (tmp_path / "console.log").write_text("mine")
-    with pytest.raises(UserError, match="exists already"):
-        run_job(plain, Job(""), tmp_path)
-    assert (tmp_path / "console.log").read_text() == "mine"
 
 
 def test_ctrl_c_leaves_neither_process_nor_folder(plain: Machine, tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def hasty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "cache" / "rtproof" / "agents").symlink_to(agents)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(guest, "SILENT_CPU_S", 0.3)
-    monkeypatch.setattr(qemu_process, "STANDSTILL_S", 1)
+    monkeypatch.setattr(qemu_process, "STANDSTILL_S", 5)
     monkeypatch.setattr(qemu_process, "WATCH_S", 0.05)
 
 
@@ -60,7 +60,7 @@ def sentence_of(body: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str
     program.write_text(EMULATOR.replace("BODY", body))
     vm_cases.fake_qemu(folder / "bin", monkeypatch, then=f'exec {sys.executable} {program} "$@"')
     with pytest.raises(TargetError) as raised:
-        run_job(vm_cases.machine(folder), Job("true"), folder / "out", 60)
+        run_job(vm_cases.machine(folder), Job("true"), folder / "out", 300)
     scratch = snapshot_folder().parent / "scratch"
     assert [path for path in scratch.iterdir() if path.is_dir()] == []
     assert not list(snapshot_folder().glob("*.state"))
@@ -77,7 +77,7 @@ def sentence_of(body: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str
         ("busy()", ["the guest hangs: it printed nothing", "it printed nothing then either: does this kernel boot"]),
         (
             "say('' if quiet else 'waiting\\n'); time.sleep(600)",
-            ["the guest hangs: its virtual time has stood still for 1 s", "its last lines are 'waiting'"],
+            ["the guest hangs: its virtual time has stood still for 5 s", "its last lines are 'waiting'"],
         ),
         ("sys.exit(0)", ["the guest died at once and printed nothing (the machine was reset or switched off)"]),
         (
@@ -100,11 +100,3 @@ def test_a_guest_that_does_not_boot_says_why(
     for sentence in sentences:
         assert sentence in said
     assert said.endswith(f"; the console's log is {tmp_path / 'out' / 'console.log'}")
-
-
-def test_an_emulator_that_ends_before_its_first_command_says_why(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    vm_cases.fake_qemu(tmp_path / "bin", monkeypatch, then="echo 'invalid kernel header' >&2; exit 1")
-    with pytest.raises(TargetError, match=r"died at once .*\(QEMU ended with exit code 1: invalid kernel header\)"):
-        run_job(vm_cases.machine(tmp_path), Job("true"), tmp_path / "out", 60)

@@ -1,97 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import json
 import os
 import select
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import vm_cases
 
 from rtproof.core.errors import TargetError
-from rtproof.vm.qemu_process import Monitor, running_guest, without_warnings
-
-GREETING: dict[str, Any] = {"QMP": {"version": {}}}
-
-
-class FakeQemu:
-    """Answers each command with the next of its messages, and remembers what it was asked."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self.asked: list[Any] = []
-        self._connection = connection
-
-    def answer(self, *answers: list[dict[str, Any]]) -> threading.Thread:
-        thread = threading.Thread(target=self._serve, args=(answers,), daemon=True)
-        thread.start()
-        return thread
-
-    def _serve(self, answers: tuple[list[dict[str, Any]], ...]) -> None:
-        self.send(GREETING)
-        with self._connection.makefile("r") as requests:
-            for messages in ([{"return": {}}], *answers):
-                request = requests.readline()
-                if not request:
-                    return
-                self.asked.append(json.loads(request))
-                self.send(*messages)
-        with suppress(OSError):
-            self._connection.shutdown(socket.SHUT_RDWR)
-
-    def send(self, *messages: dict[str, Any]) -> None:
-        self._connection.sendall(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
-
-
-@pytest.fixture
-def pair() -> Iterator[tuple[Monitor, FakeQemu]]:
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        yield Monitor(ours), FakeQemu(theirs)
-
-
-def test_a_command_gives_its_answer_and_events_wait(pair: tuple[Monitor, FakeQemu]) -> None:
-    monitor, fake = pair
-    fake.answer([{"event": "STOP"}, {"return": {"status": "paused"}}])
-    assert monitor.command("query-status", key=1) == {"status": "paused"}
-    assert [request["execute"] for request in fake.asked] == ["qmp_capabilities", "query-status"]
-    assert fake.asked[1]["arguments"] == {"key": 1}
-    assert monitor.happened("STOP", 0)
-    assert not monitor.happened("STOP", 0)
-
-
-def test_a_refusal_is_a_sentence(pair: tuple[Monitor, FakeQemu]) -> None:
-    monitor, fake = pair
-    fake.answer([{"error": {"class": "GenericError", "desc": "no such thing"}}])
-    with pytest.raises(TargetError, match="QEMU refuses the command migrate: no such thing"):
-        monitor.command("migrate")
-
-
-def test_silence_is_a_sentence(pair: tuple[Monitor, FakeQemu]) -> None:
-    monitor, fake = pair
-    fake.answer([], [])
-    with pytest.raises(TargetError, match=r"does not answer the command cont within 0.01 s"):
-        monitor.command("cont", timeout_s=0.01)
-
-
-def test_an_end_is_known_and_is_no_event(pair: tuple[Monitor, FakeQemu]) -> None:
-    monitor, fake = pair
-    fake.answer([{"return": {}}])
-    monitor.command("quit")
-    assert not monitor.happened("STOP", 60)
-    assert monitor.closed
-    with pytest.raises(TargetError, match="QEMU ended"):
-        monitor.command("cont")
-
+from rtproof.vm.qemu_process import running_guest, without_warnings
 
 # A host program that starts an emulator and then waits for ever.
 HOST = """
@@ -103,15 +25,6 @@ folder = Path(sys.argv[1])
 with running_guest(vm_cases.machine(folder), folder):
     time.sleep(600)
 """
-
-
-@pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler here")
-@pytest.mark.skipif(not shutil.which("setpriv"), reason="setpriv is not installed (Debian: util-linux)")
-def test_the_emulator_ends_with_the_context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    vm_cases.fake_qemu(tmp_path / "bin", monkeypatch, then="exec sleep 600")
-    with running_guest(vm_cases.machine(tmp_path), tmp_path) as guest:
-        assert guest.alive()
-    assert not guest.alive()
 
 
 @pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler here")
@@ -185,21 +98,3 @@ FATAL = "qemu-system-x86_64: cannot set up guest memory 'pc.ram': Cannot allocat
 )
 def test_a_warning_is_no_reason_and_neither_are_its_further_lines(log: str, left: str) -> None:
     assert without_warnings(log) == left
-
-
-@pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler here")
-@pytest.mark.skipif(not shutil.which("setpriv"), reason="setpriv is not installed (Debian: util-linux)")
-@pytest.mark.parametrize(
-    ("printed", "ending"),
-    [
-        (f'echo "{WARNED}"; echo "and more of it"', "QEMU ended with exit code 3"),
-        (f'echo "{FATAL}"; echo "{WARNED}"; echo "and more of it"', f"QEMU ended with exit code 3: {FATAL}"),
-    ],
-)
-def test_an_end_is_told_with_the_reason_and_not_with_a_warning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, printed: str, ending: str
-) -> None:
-    vm_cases.fake_qemu(tmp_path / "bin", monkeypatch, then=f"{{ {printed}; }} >&2; exit 3")
-    with running_guest(vm_cases.machine(tmp_path), tmp_path) as guest:
-        assert guest.wait(60)
-        assert guest.ending == ending
