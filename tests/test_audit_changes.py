@@ -2,32 +2,24 @@
 """What changed in the setup between two records, in a comparison and in a history."""
 
 import errno
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 
-import compared_runs
 import history_cases
 import msgspec
 import pytest
 from audit_checks import CHECKS, COUNT, LOUD, SPEED, THP, audited, few_checks, made_check
-from report_cases import tables, whole_record
+from report_cases import whole_record
 
-from rtproof import report
 from rtproof.audit import check_file
 from rtproof.audit.check import Severity
 from rtproof.audit.setup_changes import SettingChange, Setup, lacking_sentence, setup_changes, setup_of
-from rtproof.compare.compare import compare_sides
-from rtproof.compare.comparison_model import Comparison
 from rtproof.compare.history import analyse_history
 from rtproof.compare.run_metrics import facts_of
-from rtproof.report.pages.comparison_page import ComparisonContext, comparison_sections, encode_comparison
-from rtproof.report.pages.history_page import encode_history, history_sections
 
 __all__ = ["few_checks"]
 pytestmark = pytest.mark.usefixtures("few_checks")
 BASE = whole_record(1, 30)
-CONTEXT = ComparisonContext(("this", "that"))
 
 
 def setup(files: Mapping[str, str] | None = None, end: Mapping[str, str] | None = None) -> Setup:
@@ -39,11 +31,6 @@ def test_a_setting_that_differs_is_named_with_both_texts() -> None:
     assert (change.check, change.severity, change.outcomes) == ("memory.thp", Severity.HIGH, "good -> finding")
     assert change.settings == (SettingChange(THP, "never", "always"),)
     assert change.shown == f"{THP}: never -> always"
-
-
-def test_a_setting_counts_also_where_the_outcome_stays() -> None:
-    (change,) = setup_changes([setup({LOUD: "4\n"})], [setup({LOUD: "7\n"})])
-    assert (change.outcomes, change.shown) == ("finding", f"{LOUD}: 4 -> 7")
 
 
 def test_the_most_severe_comes_first() -> None:
@@ -124,29 +111,6 @@ def test_a_file_that_the_other_agent_did_not_look_for_is_no_change() -> None:
     ]
 
 
-def compared(a: Setup, b: Setup) -> Comparison:
-    sides = [
-        [replace(run, setup=found) for run in compared_runs.side(first, 5, factor)]
-        for first, factor, found in ((0, 1.0, a), (5, 2.0, b))
-    ]
-    return compare_sides(sides[0], sides[1], ("calm", "loud"))
-
-
-def test_a_comparison_lists_what_differs_in_every_form() -> None:
-    found = compared(setup(), setup({THP: "always\n", LOUD: "7\n"}))
-    sections = {section.name: section for section in comparison_sections(found, CONTEXT)}
-    (table,) = tables(sections["setup"].blocks).values()
-    assert table.rows[0] == ("high", "memory.thp", "calm -> loud: good -> finding", f"{THP}: never -> always")
-    assert [row[1] for row in table.rows] == ["memory.thp", "console.loud"]
-    for form in ("text", "html", "markdown", "json"):
-        page = report.render(form, "t", list(sections.values())).decode()
-        assert "memory.thp" in page, form
-    plain = json.loads(encode_comparison(found, CONTEXT))
-    assert [one["check"] for one in plain["setup"]] == ["memory.thp", "console.loud"]
-    assert plain["setup"][0]["settings"] == [{"path": THP, "a": "never", "b": "always"}]
-    assert plain["setup_unknown"] is None
-
-
 def test_a_count_is_no_fact_of_a_run() -> None:
     """It would differ between any two runs."""
     told = facts_of(audited(BASE, {COUNT: "3\n"}, {COUNT: "5\n"}))
@@ -161,12 +125,6 @@ def test_a_history_names_the_setup_that_changed_with_the_latency() -> None:
     (sequence,) = found.sequences
     (place,) = sequence.places
     assert [(step.at, step.change.check) for step in place.setup] == [(25, "memory.thp")]
-    told = ComparisonContext(())
-    text = report.render("text", "t", history_sections(found, told, short=True)).decode()
-    assert f"memory.thp: {THP}: never -> always" in " ".join(text.split())
-    plain = json.loads(encode_history(found, told))
-    (step,) = plain["sequences"][0]["changes"][0]["setup"]
-    assert (step["run"], step["change"]["check"]) == (25, "memory.thp")
 
 
 def test_a_setup_that_changed_elsewhere_is_not_blamed() -> None:

@@ -15,7 +15,7 @@ from rtproof.audit import check_file
 from rtproof.audit.audit_model import CheckResult, Outcome, ReadValue
 from rtproof.audit.check import Severity
 
-DAMAGED = 60
+DAMAGED = 30
 PARTS = 4
 AUDIT = next(target for target in TARGETS if target.name == "audit")
 

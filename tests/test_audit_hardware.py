@@ -145,25 +145,3 @@ ERRORS = "/sys/devices/system/edac/mc/mc0/ce_count"
 )
 def test_corrected_errors(start: str | int, end: str | int, expected: Outcome) -> None:
     assert judged("hw.edac", made_facts({ERRORS: start}, end={ERRORS: end})).outcome is expected
-
-
-PCI = "../../devices/pci0000:00/0000:00:1f.6/net/eno1"
-USB = "../../devices/pci0000:00/0000:00:14.0/usb1/1-2/1-2:1.0/net/enx1"
-NO_USB: dict[str, str | int] = {
-    "/sys/class/net/eno1": PCI,
-    "/sys/class/sound/card[0-9]*": MISSING,
-    "/sys/class/tty/tty[UA][SC][BM]*": MISSING,
-    "/sys/module/dwc_otg/parameters/fiq_enable": MISSING,
-    "/proc/self/ns/pid": FIRST,
-}
-
-
-def test_devices_on_usb_are_told_by_their_place() -> None:
-    assert outcome("hw.usb", NO_USB) is Outcome.GOOD
-    found = judged("hw.usb", made_facts({**NO_USB, "/sys/class/net/enx1": USB, "/sys/class/tty/ttyUSB0": USB}))
-    assert found.outcome is Outcome.FINDING
-    assert found.sentence == "These are on USB: enx1, ttyUSB0."
-    dwc = {**NO_USB, "/sys/module/dwc_otg/parameters/fiq_enable": "Y\n"}
-    assert "dwc_otg" in judged("hw.usb", made_facts(dwc)).sentence
-    assert outcome("hw.usb", {**NO_USB, "/sys/class/net/eno1": REFUSED}) is Outcome.UNKNOWN
-    assert outcome("hw.usb", {**NO_USB, "/proc/self/ns/pid": OWN}) is Outcome.UNKNOWN

@@ -82,31 +82,6 @@ def test_a_tmpfs_of_control_groups_hides_nothing() -> None:
     assert not none.read("/sys/kernel/x").absent
 
 
-def test_partitions() -> None:
-    state, cpus = "/sys/fs/cgroup/rt/cpuset.cpus.partition", "/sys/fs/cgroup/rt/cpuset.cpus.effective"
-    whole, none = "/sys/fs/cgroup/cpuset.cpus.isolated", "/sys/fs/cgroup/*/cpuset.cpus.partition"
-    asked = AuditRequest(cpus=frozenset({2, 3}))
-    assert _outcome("iso.partition", {}) is Outcome.GOOD
-    refused = _judged("iso.partition", {state: "isolated invalid (Cpu list in cpuset.cpus not exclusive)\n"})
-    assert refused.outcome is Outcome.FINDING
-    assert "not exclusive" in refused.sentence
-    plain: dict[str, str | int] = {
-        ISOLATED: "\n",
-        whole: MISSING,
-        none: MISSING,
-        "/sys/fs/cgroup/*/*/cpuset.cpus.partition": MISSING,
-    }
-    plain["/sys/fs/cgroup/unified/cpuset.cpus.partition"] = MISSING
-    named = _judged("iso.partition", plain, asked)
-    assert named.outcome is Outcome.FINDING, named
-    assert "CPUs 2-3" in named.sentence
-    assert _outcome("iso.partition", {ISOLATED: "\n", state: "isolated\n", cpus: "2-3\n"}, asked) is Outcome.GOOD
-    assert _outcome("iso.partition", plain | {whole: "2-3\n"}, asked) is Outcome.GOOD
-    assert _outcome("iso.partition", plain | {whole: REFUSED}, asked) is Outcome.UNKNOWN
-    version_1 = {"/sys/fs/cgroup/cpuset/cpuset.sched_load_balance": "0\n"}
-    assert _outcome("iso.partition", plain | version_1, asked) is Outcome.UNKNOWN
-
-
 @pytest.mark.parametrize(
     ("check", "path"),
     [

@@ -134,18 +134,6 @@ def test_a_list_that_names_a_cpu_again_and_again_is_no_list() -> None:
     assert KernelVersion.read("6.18.0-rc1") == KernelVersion(6, 18)
 
 
-def test_a_feature_that_is_there_counts_whatever_the_version_says() -> None:
-    old = ("4.18.0-553.el8_10.x86_64", "#1 SMP")
-    locked = {"/sys/kernel/security/lockdown": "none [integrity] confidentiality\n"}
-    assert judged("kern.lockdown", made_facts(locked, kernel=old)).outcome is Outcome.FINDING
-    assert (
-        judged("boot.psi", made_facts({"/proc/pressure/cpu": "some avg10=0\n"}, kernel=old)).outcome is Outcome.FINDING
-    )
-    none = {"/sys/kernel/security/lockdown": MISSING, "/proc/pressure/cpu": MISSING}
-    for check in ("kern.lockdown", "boot.psi"):
-        assert judged(check, made_facts(none, kernel=old)).outcome is Outcome.NOT_APPLICABLE
-
-
 TABLE = "           CPU0       CPU1\n 40:   {}   {}   GICv3 300 Level     eth0\n"
 
 

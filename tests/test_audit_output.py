@@ -10,13 +10,10 @@ import sys
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from audit_cases import made_facts
 
-from rtproof.audit import judgement
 from rtproof.audit.audit_model import Audit, CheckResult, Outcome, ReadValue
 from rtproof.audit.check import Change, Check, Effect, Severity
 from rtproof.cli.main import main
@@ -71,16 +68,6 @@ def folded(text: str) -> str:
 def test_a_hostile_text_sends_nothing_to_the_terminal() -> None:
     text = audit_text(audit(result(sentence="evil \x1b[31m\u202e", read=[ReadValue("/x\x1b", "\x07")])), verbose=True)
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202e]", text)
-
-
-def test_a_record_without_facts_says_so_in_one_sentence() -> None:
-    old = made_facts({})
-    record = replace(old.record, files=tuple(file for file in old.record.files if "status" not in file.path))
-    found = judgement.audit(replace(old, record=record))
-    assert not found.collected
-    assert [note for note in found.notes if "no facts for an audit" in note] == [found.notes[0]]
-    assert folded(audit_text(found)).count("This record has no facts for an audit") == 1
-    assert "no facts for an audit" not in audit_text(judgement.audit(old))
 
 
 @pytest.mark.parametrize(
@@ -231,13 +218,6 @@ def test_a_closed_output_is_no_trouble(facts_file: Path) -> None:
         assert (done.stderr, done.returncode in (0, 1, 4)) == ("", True)
 
 
-@pytest.mark.parametrize("option", ["--junit", "-o"])
-def test_standard_output_is_for_the_audit_alone(option: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["audit", option, "-"]) == 2
-    assert not Path("-").exists()
-    assert "give the name of a new file" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_leaves_no_folder_and_no_agent(number: int, tmp_path: Path) -> None:
     if signal.getsignal(number) is signal.SIG_IGN:
@@ -277,11 +257,3 @@ def test_a_file_that_cannot_be_made_is_refused_before_facts_are_collected(
     monkeypatch.setattr(audited_system, "_collect_on", lambda *_: pytest.fail("it collected"))
     assert main(["audit", option, str(tmp_path / "gone" / "x")]) == 2
     assert f"there is no folder {tmp_path / 'gone'}" in capsys.readouterr().err
-
-
-def test_the_severity_of_the_exit_code_is_the_users(facts_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["audit", str(facts_file), "--json"])
-    found = json.loads(capsys.readouterr().out)["checks"]
-    severe = {one["outcome"] for one in found}
-    expected = 1 if "finding" in severe else 4 if severe & {"unknown", "conflicting evidence"} else 0
-    assert main(["audit", str(facts_file), "--fail-on", "info"]) == expected

@@ -217,50 +217,6 @@ def test_polling_in_a_virtual_machine(files: Files, outcome: Outcome, severity: 
 # Devices, and heat.
 
 
-ASPM, LINK = "/sys/module/pcie_aspm/parameters/policy", "/sys/bus/pci/devices/0000:01:00.0/link/l1_aspm"
-LINKS, L0S = (f"/sys/bus/pci/devices/*/link/{name}_aspm" for name in ("l1", "l0s"))
-
-
-@pytest.mark.parametrize(
-    ("files", "outcome", "severity"),
-    [
-        ({ASPM: "default [performance] powersave powersupersave"}, GOOD, Severity.MEDIUM),
-        ({ASPM: "default performance [powersave] powersupersave"}, FINDING, Severity.MEDIUM),
-        ({ASPM: "[default] performance powersave", LINK: "0", L0S: MISSING}, GOOD, Severity.MEDIUM),
-        ({ASPM: "[default] performance powersave", LINK: "1"}, FINDING, Severity.LOW),
-        ({ASPM: "[default] performance powersave"}, UNKNOWN, Severity.MEDIUM),
-        ({ASPM: "[default] performance powersave", LINKS: MISSING, L0S: MISSING}, UNKNOWN, Severity.LOW),
-        ({ASPM: "[sometimes]"}, UNKNOWN, Severity.MEDIUM),
-        ({ASPM: MISSING}, NOT_APPLICABLE, Severity.MEDIUM),
-    ],
-)
-def test_links_of_devices(files: Files, outcome: Outcome, severity: Severity) -> None:
-    found = judged("pm.aspm", made_facts(files))
-    assert (found.outcome, found.severity) == (outcome, severity)
-
-
-def device(bus: str, name: str, control: str | int, status: str = "active") -> Files:
-    folder = f"/sys/bus/{bus}/devices/{name}/power"
-    return {f"{folder}/control": control, f"{folder}/runtime_status": status}
-
-
-NO_USB: Files = {"/sys/bus/usb/devices/*/power/control": MISSING}
-
-
-@pytest.mark.parametrize(
-    ("files", "outcome"),
-    [
-        (device("pci", "0000:00:1f.3", "on"), GOOD),
-        (device("pci", "0000:00:1f.3", "auto"), FINDING),
-        (device("pci", "0000:00:1f.3", "auto", "unsupported"), GOOD),
-        ({**device("pci", "0000:00:1f.3", "on"), **device("usb", "1-1", "auto")}, FINDING),
-        (device("pci", "0000:00:1f.3", "perhaps"), UNKNOWN),
-    ],
-)
-def test_devices_that_may_be_suspended(files: Files, outcome: Outcome) -> None:
-    assert judged("pm.rpm", made_facts({**NO_USB, **files})).outcome is outcome
-
-
 @pytest.mark.parametrize(
     ("text", "outcome"),
     [

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of the scheduler, limits and privileges: good, a finding, not applicable, and unknown."""
 
-import pytest
-from audit_cases import MISSING, REFUSED, judged, made_facts
+from audit_cases import REFUSED, judged, made_facts
 
 from rtproof.audit.audit_model import CheckResult, Outcome
 from rtproof.audit.check import Severity
@@ -66,28 +65,6 @@ def test_the_fair_server_is_judged_on_the_isolated_cpus() -> None:
     assert found.outcome is Outcome.FINDING
     assert "on CPU 0, they get 50 ms of each 1000 ms" in found.sentence
     assert _good(judged("sched.fair_server", made_facts(both, request=AuditRequest(cpus=frozenset({1})))))
-
-
-@pytest.mark.parametrize(
-    ("check", "path", "bad", "fine"),
-    [
-        ("sched.ext_server", "/sys/kernel/sched_ext/state", "enabled", "disabled"),
-        ("sched.numa", "/proc/sys/kernel/numa_balancing", "1", "0"),
-        ("sched.numa", "/proc/sys/kernel/numa_balancing", "2", "0"),
-        ("sched.autogroup", "/proc/sys/kernel/sched_autogroup_enabled", "1", "0"),
-        ("sched.timer_migration", "/proc/sys/kernel/timer_migration", "1", "0"),
-    ],
-)
-def test_single_values(check: str, path: str, bad: str, fine: str) -> None:
-    online = {"/sys/devices/system/cpu/online": "0-3\n"}
-    request = AuditRequest(cpus=frozenset({3}))
-    outcomes = [
-        judged(check, made_facts(online | {path: content}, request=request)).outcome
-        for content in (f"{bad}\n", f"{fine}\n", MISSING, REFUSED)
-    ]
-    assert outcomes == [Outcome.FINDING, Outcome.GOOD, Outcome.NOT_APPLICABLE, Outcome.UNKNOWN]
-    if check != "sched.ext_server":
-        assert judged(check, made_facts(online | {path: "?\n"}, request=request)).outcome is Outcome.UNKNOWN
 
 
 def test_timers_matter_only_if_cpus_are_isolated() -> None:

@@ -21,7 +21,7 @@ from rtproof.experiment.audited_system import CollectRequest, collect, read_fact
 from rtproof.record.contents import Moment, Record
 
 NO_PROCESS = 4_194_303
-PATIENCE_S = 60
+PATIENCE_S = 180
 
 
 OF_THE_PLACE = (

@@ -5,7 +5,6 @@ import contextlib
 import errno
 import json
 import os
-import platform
 import resource
 import shutil
 import signal
@@ -20,33 +19,22 @@ from types import ModuleType
 
 import pytest
 
-from rtproof.agents import build
 from rtproof.agents.build import built_agent
 from rtproof.cli.main import main
-from rtproof.core.errors import RtproofError, UserError
+from rtproof.core.errors import RtproofError
 from rtproof.doctor import apt_packages, examination, remedies
 from rtproof.doctor.checks import (
-    agent,
     audit_files,
     clock,
-    completion_of_shell,
     disk,
     idle_states,
-    kernel_module,
-    kernel_symbols,
     lab_emulators,
     lab_processors,
-    load_programs,
     memory_lock,
-    peer_programs,
     processors,
     real_time,
-    serial_ports,
-    ssh_client,
     tracing,
 )
-from rtproof.doctor.doctor_json import DOCTOR, doctor_json
-from rtproof.doctor.doctor_text import examination_text
 from rtproof.doctor.findings import FEATURES, NOT_READY_CODE, Examination, Finding, Readiness, State, feature_state
 from rtproof.doctor.host import MOST_BYTES, Attempts, Host
 from rtproof.judge.analysis_model import State as VerdictState
@@ -120,21 +108,6 @@ def test_a_user_without_a_limit_is_told_the_command_for_the_shell(
     assert only(real_time.check(user(root))).command == "sudo prlimit --pid $$ --rtprio=99 --memlock=unlimited"
 
 
-def test_a_control_group_without_a_budget_is_named(root: Path) -> None:
-    host = replace(superuser(root), attempts=REFUSED)
-    write(root, "/proc/self/cgroup", "4:cpu,cpuacct:/user\n")
-    write(root, "/sys/fs/cgroup/cpu/user/cpu.rt_runtime_us", "0\n")
-    found = only(real_time.check(host))
-    assert "control group /user has no budget" in found.meaning
-    assert found.command == "echo 950000 > /sys/fs/cgroup/cpu/user/cpu.rt_runtime_us"
-
-
-def test_root_with_the_right_that_is_refused_is_told_of_the_filter(root: Path) -> None:
-    found = only(real_time.check(replace(superuser(root), attempts=REFUSED)))
-    assert "seccomp" in found.meaning
-    assert found.command == ""
-
-
 def test_a_container_is_told_its_options(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (0, 0))
     write(root, "/proc/self/status", "CapEff:\t00000000a80425fb\n")
@@ -142,11 +115,6 @@ def test_a_container_is_told_its_options(root: Path, monkeypatch: pytest.MonkeyP
     host = Host(root, 0, REFUSED)
     assert only(real_time.check(host)).command.startswith("podman run --cap-add SYS_NICE --ulimit rtprio=99")
     assert only(memory_lock.check(host)).command == "podman run --ulimit memlock=-1 ..."
-
-
-def test_another_refusal_is_told_as_it_is(root: Path) -> None:
-    host = Host(root, 0, replace(ALLOWED, real_time=lambda: errno.ENOSYS))
-    assert "Function not implemented" in only(real_time.check(host)).meaning
 
 
 def test_cpus_that_are_refused_limit_and_all_of_them_forbid(root: Path) -> None:
@@ -158,16 +126,6 @@ def test_cpus_that_are_refused_limit_and_all_of_them_forbid(root: Path) -> None:
     assert only(processors.check(Host(root, 0, ALLOWED))).state is State.OK
 
 
-def test_the_quota_of_a_control_group_is_told(root: Path) -> None:
-    write(root, "/sys/devices/system/cpu/online", "0\n")
-    write(root, "/proc/self/cgroup", "0::/box\n")
-    write(root, "/sys/fs/cgroup/box/cpu.max", "50000 100000\n")
-    _, found = processors.check(superuser(root))
-    assert "50 ms in each 100 ms" in found.meaning
-    write(root, "/sys/fs/cgroup/box/cpu.max", "max 100000\n")
-    assert len(list(processors.check(superuser(root)))) == 1
-
-
 @pytest.mark.parametrize(
     ("source", "state"),
     [("tsc", State.OK), ("hpet", State.LIMITED), ("jiffies", State.LIMITED), ("", State.CANNOT_TELL)],
@@ -175,12 +133,6 @@ def test_the_quota_of_a_control_group_is_told(root: Path) -> None:
 def test_the_clock_source(root: Path, source: str, state: State) -> None:
     write(root, "/sys/devices/system/clocksource/clocksource0/current_clocksource", source)
     assert only(clock.check(superuser(root))).state is state
-
-
-def test_a_clock_of_ticks_is_not_enough(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time, "clock_getres", lambda _: 0.004)
-    found = only(clock.check(superuser(root)))
-    assert (found.state, "4,000,000 ns" in found.meaning) == (State.MISSING, True)
 
 
 def test_the_device_of_idle_states(root: Path) -> None:
@@ -219,26 +171,6 @@ def test_tracefs_that_is_mounted_for_the_check_alone(root: Path, monkeypatch: py
     assert (found.state, tracing.EVENTS[0] in found.meaning) == (State.LIMITED, True)
 
 
-@pytest.mark.parametrize(
-    ("text", "state"),
-    [("0000000000000000 T _text\n", State.LIMITED), ("ffffffff81000000 T _text\n", State.OK), ("", State.LIMITED)],
-)
-def test_hidden_addresses_name_no_function(root: Path, text: str, state: State) -> None:
-    write(root, "/proc/kallsyms", text)
-    write(root, "/proc/sys/kernel/kptr_restrict", "2\n")
-    found = only(kernel_symbols.check(superuser(root)))
-    assert found.state is state
-    assert found.command == ("sysctl kernel.kptr_restrict=0" if state is State.LIMITED else "")
-
-
-def test_addresses_that_only_root_sees_are_not_called_hidden_from_everybody(root: Path) -> None:
-    write(root, "/proc/kallsyms", "0000000000000000 T _text\n")
-    write(root, "/proc/sys/kernel/kptr_restrict", "0\n")
-    found = only(kernel_symbols.check(superuser(root)))
-    assert "from a user who is not root" in found.meaning
-    assert "sysctl" not in found.command
-
-
 def test_a_setting_that_cannot_be_read_is_counted(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert only(audit_files.check(superuser(root))).state is State.OK
     name = "/sys/kernel/mm/transparent_hugepage/enabled"
@@ -260,37 +192,18 @@ def test_a_setting_that_cannot_be_read_is_counted(root: Path, monkeypatch: pytes
 # Programs.
 
 
-@pytest.mark.usefixtures("programs")
-def test_without_programs_each_is_told_with_its_package(root: Path) -> None:
-    assert only(ssh_client.check(superuser(root))).command == "apt-get install openssh-client"
-    found = list(peer_programs.check(superuser(root)))
-    assert [each.name for each in found] == ["cyclictest", "rtla"]
-    assert feature_state("peer-tools", found).readiness is Readiness.NOT_READY
-
-
-def test_a_program_that_is_there_and_does_not_answer_is_not_installed_again(root: Path, programs: Path) -> None:
-    for name in ("ssh", "cyclictest"):
-        program(programs, name, "kill -SEGV $$")
-    found = [only(ssh_client.check(superuser(root))), next(iter(peer_programs.check(superuser(root))))]
-    assert [(each.command, "SIGSEGV" in each.meaning) for each in found] == [("", True), ("", True)]
-
-
-def test_one_tool_that_measures_is_enough(root: Path, programs: Path) -> None:
-    program(programs, "rtla", "echo rtla version 6.12")
-    found = {each.name: each for each in peer_programs.check(superuser(root))}
-    assert found["rtla"].state is State.OK
-    assert found["cyclictest"].state is State.LIMITED
-    assert feature_state("peer-tools", found.values()).readiness is Readiness.LIMITED
-
-
 def test_a_program_that_hangs_is_stopped(root: Path, programs: Path, tmp_path: Path) -> None:
     program(programs, "ssh", f"echo $$ > {tmp_path}/pid; while :; do :; done")
-    begun = time.monotonic()
-    answer = Host(root).ask("ssh", "-V", patience_s=0.3)
-    assert answer.fault == "did not answer within 0.3 s"
-    assert time.monotonic() - begun < 30
-    with pytest.raises(ProcessLookupError):
-        os.kill(int((tmp_path / "pid").read_text()), 0)
+    answer = Host(root).ask("ssh", "-V", patience_s=2)
+    assert answer.fault == "did not answer within 2 s"
+    assert not lives(tmp_path / "pid")
+
+
+def lives(pid: Path) -> bool:
+    """Whether the program lives whose number is in this file. On a busy machine it may have been stopped before."""
+    number = pid.read_text().strip() if pid.exists() else ""
+    state = Path(f"/proc/{number}/stat")
+    return bool(number) and state.exists() and state.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 @pytest.mark.parametrize(
@@ -298,11 +211,7 @@ def test_a_program_that_hangs_is_stopped(root: Path, programs: Path, tmp_path: P
     [
         ("echo; echo ' version  1 '; echo more", "version 1", ""),
         ("printf '\\033[31mred\\377\\n'", "\N{REPLACEMENT CHARACTER}[31mred\N{REPLACEMENT CHARACTER}", ""),
-        (
-            "while :; do echo 0123456789012345678901234567890123456789; done",
-            "0123456789012345678901234567890123456789",
-            "",
-        ),
+        ("while :; do echo 0123456789; done", "0123456789", ""),
         ("exit 3", "", ""),
         ("echo no such library; exit 127", "no such library", "cannot be run: no such library"),
         ("kill -SEGV $$", "", "was ended by SIGSEGV"),
@@ -310,13 +219,8 @@ def test_a_program_that_hangs_is_stopped(root: Path, programs: Path, tmp_path: P
 )
 def test_what_a_program_prints(root: Path, programs: Path, script: str, line: str, fault: str) -> None:
     program(programs, "tool", script)
-    answer = Host(root).ask("tool", "--version", patience_s=30)
+    answer = Host(root).ask("tool", "--version", patience_s=ENOUGH_S)
     assert (answer.line, answer.fault) == (line, fault)
-
-
-def test_a_file_that_is_no_program(root: Path, programs: Path) -> None:
-    write(programs, "tool", "\x7fELF rubbish").chmod(0o755)
-    assert "cannot be started" in Host(root).ask("tool").fault
 
 
 def test_a_file_is_read_in_part_and_a_pipe_does_not_wait(root: Path) -> None:
@@ -346,26 +250,12 @@ def test_packages_of_each_system(root: Path, release: str, command: str) -> None
     assert remedies.packages(superuser(root), "static-compiler") == command
 
 
-def test_a_package_that_a_manager_lacks_gives_no_command(root: Path) -> None:
-    write(root, "/etc/os-release", "ID=alpine\n")
-    assert remedies.packages(superuser(root), "dkms") == ""
-
-
 @pytest.mark.parametrize(
     ("system", "release", "command"),
     [
         ("debian", "6.12.107-rt-amd64", "apt-get install linux-headers-6.12.107-rt-amd64"),
         ("fedora", "6.12.4-200.fc41.x86_64", "dnf install kernel-devel-6.12.4-200.fc41.x86_64"),
-        (
-            "rhel",
-            "5.14.0-362.8.1.el9_3.x86_64+rt",
-            "dnf install kernel-rt-devel-5.14.0-362.8.1.el9_3.x86_64",
-        ),
-        (
-            "rhel",
-            "5.14.0-70.13.1.rt21.83.el9_0.x86_64",
-            "dnf install kernel-rt-devel-5.14.0-70.13.1.rt21.83.el9_0.x86_64",
-        ),
+        ("rhel", "5.14.0-362.8.1.el9_3.x86_64+rt", "dnf install kernel-rt-devel-5.14.0-362.8.1.el9_3.x86_64"),
         ("fedora", "6.12.0-mine", ""),
         ("arch", "6.12.1-arch1-1", "pacman -S linux-headers"),
         ("arch", "6.11.0-rt7-1-rt", "pacman -S linux-rt-headers"),
@@ -392,177 +282,17 @@ def test_a_package_that_apt_does_not_have_is_not_advised(root: Path, programs: P
     known = finding(State.MISSING, command="su -c 'apt-get install gcc make'")
     of_pip = finding(State.MISSING, command="python3 -m pip install rtla")
     unknown = finding(State.MISSING, command="sudo apt-get install gcc linux-headers-6.1.0-Own_1")
-    found = apt_packages.checked([known, of_pip, unknown], host, 30)
+    found = apt_packages.checked([known, of_pip, unknown], host, ENOUGH_S)
     assert found[:2] == [known, of_pip]
     assert (found[2].command, found[2].state) == ("", State.MISSING)
     assert found[2].meaning.endswith("apt has no package linux-headers-6.1.0-Own_1.")
     program(programs, "apt-cache", "exit 0")
-    (found_without_lists,) = apt_packages.checked([known], host, 30)
+    (found_without_lists,) = apt_packages.checked([known], host, ENOUGH_S)
     assert found_without_lists.command == known.command
     assert "apt-get update" in found_without_lists.meaning
 
 
-def test_headers_of_which_apt_tells_nothing_are_not_advised(root: Path, programs: Path) -> None:
-    program(programs, "apt-cache", "while :; do :; done")
-    headers = finding(State.MISSING, command=f"apt-get install linux-headers-{platform.release()}")
-    other = finding(State.MISSING, command="apt-get install gcc")
-    found = apt_packages.checked([headers, other], superuser(root), 0.3)
-    assert found[0].command == ""
-    assert "apt does not tell" in found[0].meaning
-    assert found[1] == other
-
-
-def test_a_system_package_fits_only_the_rtproof_of_the_system(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Debian 12's matplotlib does not load the numpy that pip brought."""
-    monkeypatch.setattr(sys, "prefix", sys.base_prefix)
-    monkeypatch.setattr(remedies, "_keeps_pip_out", lambda: True)
-    monkeypatch.setattr(remedies, "_has_pip", lambda: True)
-    monkeypatch.setattr(remedies, "_came_by_pip", lambda: False)
-    host = superuser(root)
-    assert remedies.python_package(host, "matplotlib>=3.9", "matplotlib") == "apt-get install python3-matplotlib"
-    monkeypatch.setattr(remedies, "_came_by_pip", lambda: True)
-    assert "-m pip install" in remedies.python_package(host, "matplotlib>=3.9", "matplotlib")
-
-
-def test_a_capability_of_a_user_namespace_does_not_count(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (0, 0))
-    host = replace(superuser(root), attempts=REFUSED)
-    write(root, "/proc/self/uid_map", "         0       1000          1\n")
-    found = only(real_time.check(host))
-    assert "does not count in a user namespace" in found.meaning
-    assert found.command == ""
-    write(root, "/proc/self/uid_map", "         0          0 4294967295\n")
-    assert "seccomp" in only(real_time.check(host)).meaning
-
-
-def test_an_agent_that_cannot_be_kept_is_missing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """``rtproof run`` refuses then, also if the cache, which it locks, has an agent."""
-    monkeypatch.setattr(build, "packaged_agent", lambda name: root / name)
-    monkeypatch.setattr(agent, "why_nothing_fits", lambda _: "Permission denied")
-    found = only(agent.check(user(root)))
-    assert (found.state, found.needed) == (State.MISSING, True)
-    assert "none can be kept in" in found.meaning
-    assert found.command.startswith("export XDG_CACHE_HOME=")
-
-
-def test_a_current_folder_that_is_gone(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "gone").mkdir()
-    monkeypatch.chdir(tmp_path / "gone")
-    (tmp_path / "gone").rmdir()
-    found = {each.name: each for each in disk.check(superuser(root))}
-    assert (found["current folder"].state, found["current folder"].command) == (State.MISSING, "cd")
-    assert "temporary folder" in found
-
-
-def test_the_table_of_packages_has_each_name_that_a_check_uses() -> None:
-    known = set(remedies.known_packages())
-    used = {
-        *load_programs.PACKAGE_OF.values(),
-        *lab_emulators.PACKAGE_OF.values(),
-        *peer_programs.PACKAGE_OF.values(),
-        *(
-            "ssh",
-            "static-compiler",
-            "compiler",
-            "make",
-            "gpgv",
-            "dkms",
-            "matplotlib",
-            "pyarrow",
-            "pip",
-        ),
-    }
-    assert used == known
-
-
-@pytest.mark.usefixtures("programs")
-def test_a_command_for_root(root: Path) -> None:
-    assert remedies.as_root(superuser(root), "echo 1 > file") == "echo 1 > file"
-    assert remedies.as_root(user(root), "echo 1 > file") == "su -c 'echo 1 > file'"
-
-
-@pytest.mark.parametrize(
-    ("prefix", "command"),
-    [
-        ("/home/u/.local/share/pipx/venvs/rtproof", "pipx inject rtproof 'duckdb>=1.4'"),
-        ("/home/u/.local/share/uv/tools/rtproof", "uv pip install --python PY 'duckdb>=1.4'"),
-        ("/home/u/venv", "PY -m pip install 'duckdb>=1.4'"),
-        (sys.base_prefix, "apt-get install python3-pip && PY -m pip install 'duckdb>=1.4'"),
-    ],
-)
-def test_a_python_package_comes_the_way_that_rtproof_came(
-    root: Path, monkeypatch: pytest.MonkeyPatch, prefix: str, command: str
-) -> None:
-    monkeypatch.setattr(sys, "prefix", prefix)
-    monkeypatch.setattr(sys, "executable", "PY")
-    monkeypatch.setattr(remedies, "_has_pip", lambda: prefix != sys.base_prefix)
-    monkeypatch.setattr(remedies, "_keeps_pip_out", lambda: False)
-    assert remedies.python_package(superuser(root), remedies.requirement("parquet")) == command
-
-
-def test_the_extras_are_those_of_the_package() -> None:
-    assert remedies.requirement("cross").startswith("ziglang==")
-    assert remedies.requirement("no-such-extra") == "rtproof[no-such-extra]"
-
-
 # Boards, the module, the disk, the shell.
-
-
-def test_serial_ports(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(root, "/etc/group", "dialout:x:20:\n")
-    monkeypatch.setattr(os, "getgroups", list)
-    monkeypatch.setattr(os, "getegid", lambda: 1000)
-    monkeypatch.setattr(remedies, "user_name", lambda _: "ada")
-    monkeypatch.setattr(serial_ports, "user_name", lambda _: "ada")
-    found = only(serial_ports.check(user(root)))
-    assert (found.state, found.command.endswith("usermod -aG dialout ada'")) == (State.LIMITED, True)
-    monkeypatch.setattr(os, "getgroups", lambda: [20])
-    assert only(serial_ports.check(user(root))).state is State.OK
-    write(root, "/dev/ttyUSB0")
-    assert "/dev/ttyUSB0" in only(serial_ports.check(user(root))).meaning
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    assert "may not open /dev/ttyUSB0" in only(serial_ports.check(user(root))).meaning
-
-
-@pytest.mark.usefixtures("programs")
-def test_what_keeps_the_module_out(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_module, "_missing_to_agent", lambda: None)
-    write(root, "/sys/kernel/security/lockdown", "none [integrity] confidentiality\n")
-    found = {each.name: each for each in kernel_module.check(user(root))}
-    assert set(found) == {
-        *(
-            "kernel headers",
-            "module build tools",
-            "dkms",
-            "signed modules",
-            "right to load modules",
-            "module rtproof.ko",
-        )
-    }
-    assert "lockdown is integrity" in found["signed modules"].meaning
-    write(root, "/sys/kernel/security/lockdown", "[none] integrity\n")
-    variable = root / kernel_module.SECURE_BOOT[1:]
-    variable.parent.mkdir(parents=True)
-    variable.write_bytes(b"\6\0\0\0\1")
-    found = {each.name: each for each in kernel_module.check(user(root))}
-    assert "secure boot is on" in found["signed modules"].meaning
-
-
-def test_a_module_that_answers_needs_nothing_else(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_module, "_missing_to_agent", lambda: "")
-    assert only(kernel_module.check(user(root))).state is State.OK
-
-
-def test_a_user_without_a_home_has_no_cache(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_home() -> Path:
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setattr(Path, "home", no_home)
-    found = [each for each in disk.check(superuser(root)) if each.name == "cache folder"]
-    assert all("no home folder: set HOME" in each.meaning for each in found)
-    assert feature_state("lab", found).readiness is Readiness.NOT_READY
-    assert feature_state("measure", found).readiness is Readiness.LIMITED
 
 
 def test_a_cache_that_cannot_be_written(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -576,40 +306,6 @@ def test_a_cache_that_cannot_be_written(root: Path, tmp_path: Path, monkeypatch:
     found = {each.name: each for each in disk.check(superuser(root))}
     assert "(Read-only file system)" in found["cache folder"].meaning
     assert found["cache folder"].command.startswith("export XDG_CACHE_HOME=")
-
-
-def test_a_cache_inside_of_a_folder_that_is_closed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", "/closed/cache")
-    real = Path.exists
-
-    def exists(path: Path) -> bool:
-        if str(path).startswith("/closed/"):
-            raise PermissionError(errno.EACCES, "Permission denied")
-        return real(path)
-
-    monkeypatch.setattr(Path, "exists", exists)
-    assert "cache folder" in [each.name for each in disk.check(superuser(root))]
-
-
-def test_a_full_disk_limits(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 1 << 20}))
-    assert {each.state for each in disk.check(superuser(root))} == {State.LIMITED}
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion(root: Path, shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SHELL", f"/usr/bin/{shell}")
-    monkeypatch.setenv("HOME", "/home/ada")
-    found = only(completion_of_shell.check(user(root)))
-    assert found.state is State.MISSING
-    assert f"rtproof completion {shell} > ~/." in found.command
-    write(root, found.command.rpartition("> ~")[2].replace("/.", "/home/ada/.", 1))
-    assert only(completion_of_shell.check(user(root))).state is State.OK
-
-
-def test_a_shell_that_completes_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SHELL", "/bin/dash")
-    assert "your shell is dash" in only(completion_of_shell.check(user(root))).meaning
 
 
 # One check does not affect the others.
@@ -664,13 +360,11 @@ def test_a_check_that_fails_hangs_or_dies_leaves_the_others_alone(
     made = [module(each.__name__, each) for each in (fails, hangs, dies, chatters, good)]
     monkeypatch.setattr("rtproof.core.plugins.load_plugins", lambda _: made)
     before = children()
-    begun = time.monotonic()
-    found = examination.examine(["measure"], True, Host(), 3)
-    assert time.monotonic() - begun < 100
+    found = examination.examine(["measure"], True, Host(), 5)
     told = [each.meaning for each in found.findings if each.state is State.CANNOT_TELL]
     assert told == [
         "Nobody can tell, because the check failed (ZeroDivisionError: planted).",
-        "Nobody can tell, because the check did not end within 3 s.",
+        "Nobody can tell, because the check did not end within 5 s.",
         "Nobody can tell, because the process of the check ended without an answer.",
     ]
     assert sum(each.name == "good" for each in found.findings) == 4
@@ -686,8 +380,7 @@ def test_a_program_of_a_check_that_hangs_is_stopped_too(
     monkeypatch.setattr("rtproof.core.plugins.load_plugins", lambda _: made)
     found = examination.examine(["lab"], True, Host(), 3)
     assert "did not end within 3 s" in found.findings[0].meaning
-    number = int((tmp_path / "pid").read_text())
-    assert not Path(f"/proc/{number}").exists() or "Z" in Path(f"/proc/{number}/stat").read_text().split()[2]
+    assert not lives(tmp_path / "pid")
 
 
 # The result.
@@ -724,41 +417,6 @@ def test_the_exit_code_is_that_of_no_verdict() -> None:
     assert made_examination(finding(State.LIMITED)).exit_code == 0
 
 
-def test_the_text_begins_with_the_features_and_has_whole_commands() -> None:
-    long = "apt-get install " + "x" * 200
-    text = examination_text(made_examination(finding(State.MISSING, command=long), finding(State.OK, name="y")), False)
-    lines = text.splitlines()
-    assert [line.split()[0] for line in lines[: len(FEATURES)]] == list(FEATURES)
-    assert lines[0] == "measure        not ready  see x"
-    assert f"    {long}" in lines
-    assert "ok: y" not in text
-    assert "ok: y" in examination_text(made_examination(finding(State.OK, name="y")), True)
-
-
-def test_nothing_in_the_text_leaves_the_line() -> None:
-    text = examination_text(made_examination(finding(State.MISSING, name="\x1b[2J\u202ex", command="a\x1bb\nc")), False)
-    assert all(line.isprintable() for line in text.splitlines())
-    assert "    a\N{REPLACEMENT CHARACTER}b c" in text
-
-
-def test_the_keys_of_the_json_stay() -> None:
-    found = json.loads(doctor_json(made_examination(finding(State.MISSING, command="x"), finding(State.OK))))
-    assert (found["schema"], found["version"]) == ("rtproof.doctor", 1)
-    assert list(found) == list(DOCTOR.keys) == ["schema", "version", "asked", "exit_code", "features", "things"]
-    assert found["features"][0] == {"feature": "measure", "readiness": "not ready", "lacking": ["x"]}
-    assert found["things"] == [
-        {
-            "name": "x",
-            "features": ["measure"],
-            "state": state,
-            "needed": True,
-            "meaning": "It means something.",
-            "command": command,
-        }
-        for state, command in (("missing", "x"), ("ok", None))
-    ]
-
-
 # This machine, and what the program itself says of it.
 
 
@@ -772,20 +430,6 @@ def test_this_machine(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mo
     assert not [each["meaning"] for each in found["things"] if "Nobody can tell" in each["meaning"]]
     assert all(each["command"] or each["state"] != "x" for each in found["things"])
     assert list(tmp_path.iterdir()) == []
-
-
-def test_only_the_features_that_are_named(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(examination, "PATIENCE_S", ENOUGH_S)
-    assert main(["doctor", "reports", "completion", "--json"]) in (0, NOT_READY_CODE)
-    found = json.loads(capsys.readouterr().out)
-    assert [each["feature"] for each in found["features"]] == ["reports", "completion"]
-    assert {name for each in found["things"] for name in each["features"]} >= {"reports", "completion"}
-    assert all({"reports", "completion"} & set(each["features"]) for each in found["things"])
-
-
-def test_a_feature_that_there_is_not(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["doctor", "nope"]) == 2
-    assert "'nope' is not one of 'measure'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -818,21 +462,6 @@ def refusal_of_lab(arch: Arch, share_time: bool) -> str:
     except RtproofError as error:
         return str(error)
     return ""
-
-
-def test_what_the_agent_refuses_is_missing(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
-    """Without a compiler and an agent, the doctor gives the sentence of the program that would build one."""
-    from rtproof.agents import build
-    from rtproof.doctor.checks import agent
-
-    def none(*_: object, **__: object) -> None:
-        raise UserError("nothing here can build the agent")
-
-    monkeypatch.setattr(build, "built_agent", lambda: None)
-    monkeypatch.setattr(build, "choose_compiler", none)
-    found = only(agent.check(superuser(root)))
-    assert "nothing here can build the agent" in found.meaning
-    assert found.command == "apt-get install gcc libc6-dev"
 
 
 PLAIN_USER = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all")

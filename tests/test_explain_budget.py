@@ -30,8 +30,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtproof.explain.budget import System, budget
-from rtproof.explain.causes import Blind, Cause, NamedCause
-from rtproof.explain.cpu_contexts import IDLE_LEAVES, Window, joined
+from rtproof.explain.causes import Cause, NamedCause
+from rtproof.explain.cpu_contexts import IDLE_LEAVES
 from rtproof.explain.stacks import CommonPath, common_path
 from rtproof.explain.trace_events import BH_OFF, HARDIRQ, IRQS_OFF, LOST, NMI, SOFTIRQ, VALUES, TraceEvent, Value
 
@@ -307,12 +307,6 @@ def test_a_less_urgent_thread_that_gets_the_cpu_afterwards_shows_throttling() ->
     assert ("B", "throttled", "other/300", 400_000) in shown(budget_of(505_000, cpu))
 
 
-def test_threads_of_rtproof_are_named_so() -> None:
-    cpu = begun().timer(1_000, depth=1).to_victim(208_000)
-    found = budget_of(210_000, cpu, system=System(own=frozenset({HOG, VICTIM})))
-    assert found.first == NamedCause(Cause.PREEMPT_OFF, "rtproof itself: hog", HOG)
-
-
 def test_a_softirq_between_waking_and_switch_is_charged_by_its_name() -> None:
     cpu = begun().timer(1_000).softirq(6_000, 3, 206_000).to_victim(208_000)
     assert budget_of(210_000, cpu).first == NamedCause(Cause.SOFTIRQ, "NET_RX")
@@ -400,20 +394,6 @@ def test_an_interrupt_whose_end_is_missing_ends_where_an_event_says_so() -> None
     assert shown(budget_of(110_000, cpu.timer(100_000).to_victim(108_000)))[0][1] == "irqoff-or-machine"
 
 
-def test_where_a_class_of_events_is_missing_its_cause_widens_in_words() -> None:
-    cause = NamedCause(Cause.IRQ_OFF_OR_GONE, "dd", 812)
-    assert cause.words() == "interrupts off in dd/812, or the machine was gone"
-    widened = cause.words((Blind.INTERRUPTS, Blind.SOFTIRQS))
-    assert widened.endswith(", or an interrupt or a softirq that the trace has no event for")
-    own = NamedCause(Cause.OWN_CODE).words(tuple(Blind))
-    assert own == "the thread's own code, or a page fault that the trace has no event for"
-    assert NamedCause(Cause.THREAD, "x", 1).words((Blind.INTERRUPTS,)) == "thread x/1 of the same or a higher priority"
-
-
-def test_windows_that_touch_are_joined() -> None:
-    assert joined([Window(5, 9), Window(0, 3), Window(3, 4), Window(6, 7)]) == [Window(0, 4), Window(5, 9)]
-
-
 # Whatever the events, every nanosecond is charged once.
 
 
@@ -467,11 +447,6 @@ def test_whatever_happens_the_parts_add_up_and_do_not_overlap(
         assert all(stretch.from_ns >= end for stretch, end in zip(timeline.stretches[1:], edges, strict=False))
 
 
-def test_changes_on_several_cpus_are_in_order_of_time() -> None:
-    _, changes, _ = walked([begun().timer(1_000), Cpu(1).waking(500)])
-    assert [change.what for change in changes] == ["out", "waking", "waking"]
-
-
 CLOSE = [  # how long the thread held the CPU beyond the timer's 8 us, and who may then have taken the most
     (-1_000, ["timer"]),
     (1_000, ["no-preemption-point", "timer"]),
@@ -504,8 +479,3 @@ def test_a_thread_that_no_interrupt_hit_is_too_long_by_the_switch_only() -> None
     assert [cause.cause for cause in clear.possible_firsts] == [Cause.NO_POINT], "7 us against 2.9 us"
     close = budget_of(12_500, begun().waking(1_000).to_victim(7_000))
     assert [cause.cause for cause in close.possible_firsts] == [Cause.NO_POINT, Cause.RETURN]
-
-
-def test_what_is_long_has_one_first_cause_and_no_part_has_none() -> None:
-    assert len(budget_of(310_000, begun().timer(300_000).to_victim(308_000)).possible_firsts) == 1
-    assert replace(budget_of(10, begun()), parts=()).possible_firsts == (NamedCause(Cause.UNEXPLAINED),)

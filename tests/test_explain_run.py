@@ -3,30 +3,23 @@
 
 import json
 import random
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from analysis_records import SERIES, fact
-from explain_cases import DUE_NS, HOG, VICTIM, Cpu, begun, check, format_text, traced_run
-from run_folders import latencies as drawn
-from run_folders import write_run
+from analysis_records import fact
+from explain_cases import DUE_NS, HOG, Cpu, begun, check, format_text, traced_run
 from trace_cases import LAYOUTS
 
-from rtproof import report
 from rtproof.cli.main import main
 from rtproof.core.errors import UserError
 from rtproof.experiment import explained_runs
-from rtproof.explain.advice import LONGEST_SHORT, advice_on, all_advice, parse_advice
-from rtproof.explain.budget import LateActivation, System
 from rtproof.explain.causes import Blind, Cause, NamedCause
-from rtproof.explain.cpu_contexts import Change, CpuTimeline
-from rtproof.explain.explanation import ReadTrace, explain
+from rtproof.explain.explanation import explain
 from rtproof.explain.trace_clock import clock_anchors
-from rtproof.explain.trace_events import BH_OFF, EventDecoder, TraceEvent, event_format, event_formats
+from rtproof.explain.trace_events import BH_OFF, EventDecoder, TraceEvent, event_formats
 from rtproof.exporters import perfetto
 from rtproof.judge.analyse import analyse
 from rtproof.record.contents import (
@@ -39,9 +32,6 @@ from rtproof.record.contents import (
     SnapshotReason,
     SystemFile,
 )
-from rtproof.report.blocks import Bars, Table, Text
-from rtproof.report.sections.explained import budget_blocks, explained_blocks, explained_section
-from rtproof.schema.published import explanation_dict
 from rtproof.summary.kernel_trace import page_layout, recorder_windows, trace_content
 from rtproof.summary.trace_pages import PageLayout
 
@@ -123,13 +113,6 @@ def test_idle_alone_does_not_show_that_a_kernel_counts_how_often_preemption_is_o
     assert {each.first.cause for each in found.budgets} == {Cause.PREEMPT_OFF_OR_NO_POINT}
 
 
-def test_without_a_limit_the_largest_are_taken() -> None:
-    latencies, cpu = several()
-    found = explain(traced_run(latencies, cpu), top=3)
-    assert found.limit_ns is None
-    assert [each.activation.latency_ns for each in found.budgets] == [318_000] * 3
-
-
 def test_a_thread_that_never_slept_is_in_the_trace_too() -> None:
     """It was busy, or the machine was gone, from before its due time until it saw that it was late."""
     cpu = Cpu(0, HOG).timer(-400_000).to_victim(-390_000).add(50_000, "hrtimer_start").switch(400_000, HOG, state=1)
@@ -138,20 +121,6 @@ def test_a_thread_that_never_slept_is_in_the_trace_too() -> None:
     assert found.budgets[0].by_cause == {NamedCause(Cause.OWN_PREVIOUS): 350_000}
     holes = Cpu(0, HOG).timer(-400_000).to_victim(-390_000).switch(100_000, HOG, state=1)
     assert explain(traced_run([350_000], holes), 100_000).outside == 1, "it went to sleep"
-
-
-class Places(list[Change]):
-    """Changes that may be looked at by their place only."""
-
-    def __iter__(self) -> Iterator[Change]:
-        raise AssertionError("all changes were looked at")
-
-
-def test_the_changes_before_an_activation_are_not_all_looked_at() -> None:
-    """Each of thousands of late activations would look at thousands of changes."""
-    changes = Places(Change(at, "in", 0, 0, True, None, 0) for at in range(10_000))
-    trace = ReadTrace({0: CpuTimeline(0, (), [0], ())}, {VICTIM: changes}, {}, System(), Counter())
-    assert trace.holds(LateActivation(0, 0, VICTIM, 1, 9_990, 5))
 
 
 def test_what_the_trace_does_not_hold_is_counted() -> None:
@@ -174,14 +143,6 @@ def test_classes_of_events_that_are_missing_are_told() -> None:
     found = explain(changed(gone, latencies, Cpu(0, HOG, kept)))
     assert found.blind == tuple(Blind)
     assert Cause.UNEXPLAINED not in {row.cause.cause for row in found.rows}
-
-
-def test_events_of_no_use_are_counted() -> None:
-    latencies, cpu = several()
-    record = changed({"events/timer/hrtimer_expire_exit/format": "name: x\nID: 107\n"}, latencies, cpu)
-    assert explain(record).skipped == {"unused": 40}
-    gone = changed({"events/timer/hrtimer_expire_exit/format": ""}, latencies, cpu)
-    assert explain(gone).skipped == {"unknown": 40}
 
 
 def changed(files: dict[str, str], latencies: list[int], *cpus: Cpu) -> Record:
@@ -381,15 +342,6 @@ def test_a_recorder_without_a_threshold_keeps_the_largest() -> None:
     assert (found.limit_ns, found.late, len(found.budgets)) == (None, 3, 3)
 
 
-def test_functions_have_names_where_the_record_has_them() -> None:
-    cpu = begun().hard(1_000, "irq_vectors/local_timer_entry")
-    cpu.hard(2_000, "hrtimer_expire_entry", hrtimer=5, function=0x1010).hard(152_000, "hrtimer_expire_exit", hrtimer=5)
-    cpu.hard(153_000, "irq_vectors/local_timer_exit").timer(154_000).to_victim(160_000).switch(900_000, HOG, state=1)
-    record = traced_run([165_000], cpu, kallsyms="1000 t my_timer\n")
-    causes = {row.cause.name for row in explain(record, 100_000).rows if row.cause.cause is Cause.OTHER_TIMERS}
-    assert causes == {"my_timer"}
-
-
 def test_turns_without_tracing_are_no_part_of_what_is_explained() -> None:
     """Activations 9, 19, 29 and 39 are late; tracing was off while 15 to 24 were due."""
     full = recorded(lambda at: True)
@@ -403,53 +355,10 @@ def test_turns_without_tracing_are_no_part_of_what_is_explained() -> None:
     found = explain(with_turns)
     assert found.untraced == list(blocks.values()).count(1) == 1
     assert (found.late, len(found.budgets), found.outside) == (3, 3, 0)
-    section = explained_section(analyse(with_turns))
-    lines = [line for each in section if isinstance(each, Text) for line in each.paragraphs]
-    assert "1 more late activation came in turns without tracing, which measure what tracing adds." in lines
     assert explain(full).untraced == 0
 
 
 # The section of the report and the command.
-
-
-def test_the_section_answers_in_one_sentence_and_one_table() -> None:
-    latencies, cpu = several()
-    analysis = analyse(traced_run(latencies, cpu))
-    first, largest, observer, doubt, table, note, bars, *budgets = explained_section(analysis)
-    assert isinstance(first, Text)
-    assert first.paragraphs[0].startswith(
-        "Why it was late: preemption off in hog/200, or an interrupt that the trace has"
-    )
-    assert isinstance(largest, Table)
-    assert (first.foremost, largest.foremost, len(largest.rows)) == (True, True, 5)
-    assert sum(float(share.removesuffix(" %")) for _, share, _ in largest.rows) == pytest.approx(100, abs=0.3)
-    assert isinstance(observer, Text)
-    assert observer.paragraphs[0].endswith("Observer not measured: the run had no turns without tracing.")
-    page = report.render("html", "a run", report.compose(analysis)).decode()
-    assert (
-        page.index("Why it was late: preemption")
-        < page.index("Why 32 activations came")
-        < page.index('class="pictures"')
-    )
-    assert page.count("Why it was late: preemption") == 1
-    assert isinstance(doubt, Text)
-    assert any("lacks events of some interrupts" in line for line in doubt.paragraphs)
-    assert isinstance(table, Table)
-    assert table.rows[0][0].startswith("preemption off in hog/200, or an interrupt that the trace has no event for")
-    assert isinstance(note, Text)
-    assert any("PREEMPT_RT" in line and "Source: https://" in line for line in note.paragraphs)
-    assert isinstance(bars, Bars)
-    assert bars.kinds[:2] == ("preemptoff", "irqoff-or-machine")
-    assert {parts[-1].end for _, parts in bars.bars} == {318.0, 20.0}
-    assert len(budgets) == 8
-    assert explained_section(analyse(untraced())) == []
-
-
-def test_a_trace_that_cannot_be_explained_says_so_in_its_section() -> None:
-    (said,) = explained_section(analyse(changed({"trace_clock": "[local]\n", TIMER_FORMAT: ""}, [1_000])))
-    assert isinstance(said, Text)
-    assert said.kind == "doubt"
-    assert said.paragraphs[0].startswith("The trace of this run has another clock")
 
 
 @pytest.fixture
@@ -507,16 +416,6 @@ def test_a_limit_of_causes_is_not_judged_by_some_of_the_late_activations(monkeyp
 RECORDER = Path(__file__).parent / "data" / "golden" / "recorder-1.4.rtrec"
 
 
-@pytest.mark.parametrize("cause", ["preemptoff", "no-preemption-point"])
-def test_who_forbids_preemption_off_forbids_what_may_be_that(cause: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", str(RECORDER), "--explain-at-most", f"{cause}:5"]) == 0
-    assert main(["explain", str(RECORDER), "--explain-at-most", f"{cause}:4"]) == 2, "one is not in the trace"
-    assert main(["explain", str(RECORDER), "--explain-at-most", f"{cause}:0"]) == 1
-    assert f"4 late activations had {cause}, or preemptoff-or-no-point, first" in " ".join(
-        capsys.readouterr().out.split()
-    )
-
-
 def test_a_record_whose_trace_was_cut_off_keeps_no_limit_of_causes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -530,35 +429,6 @@ def test_a_record_whose_trace_was_cut_off_keeps_no_limit_of_causes(
     assert "this record was cut off and holds no trace" in capsys.readouterr().err
 
 
-def test_the_json_has_every_part(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", str(stored), "--limit", "100us", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["schema"], told["version"], told["late_count"]) == ("rtproof.explanation", 1, 4)
-    assert told["observer"] is None
-    for budget in told["budgets"]:
-        assert sum(part["to_ns"] - part["from_ns"] for part in budget["parts"]) == budget["latency_ns"]
-        assert budget["tid"] == VICTIM
-    assert told["causes"][0]["cause"] == "preemptoff"
-    assert told["causes"][0]["advice"]["source"].startswith("https://")
-
-
-def test_verbose_prints_the_budgets(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", str(stored), "--limit", "100us", "-v"]) == 0
-    said = capsys.readouterr().out
-    assert said.count("due at") == 4
-    assert "until it was woken" in said
-
-
-def test_a_run_without_a_trace_gets_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_run(tmp_path / "run", drawn(1, 100))
-    assert main(["explain", str(tmp_path / "run")]) == 2
-    (said,) = capsys.readouterr().err.splitlines()
-    assert said.endswith("the record has no two readings of what the kernel counts, so nothing can coincide")
-    assert main(["explain", str(tmp_path / "run"), "--explain-at-most", "irqoff:0"]) == 2
-    (said,) = capsys.readouterr().err.splitlines()
-    assert said.endswith("this run has no trace, so nobody can tell why it was late: measure with --explain")
-
-
 def test_perfetto_has_a_track_for_each_cpu_and_each_budget(tmp_path: Path) -> None:
     latencies, cpu = several()
     path = tmp_path / "a.json"
@@ -566,62 +436,13 @@ def test_perfetto_has_a_track_for_each_cpu_and_each_budget(tmp_path: Path) -> No
     assert said == f"{path}: 4 late activations and 1 CPU around them"
     events = json.loads(path.read_text())["traceEvents"]
     tracks = {(event["pid"], event["tid"]): event["args"]["name"] for event in events if event["name"] == "thread_name"}
-    assert tracks[1, 0] == "CPU 0"
-    assert tracks[2, 1] == "318 us, thread 0, activation 9"
+    assert set(tracks) >= {(1, 0), (2, 1), (2, 4)}
     for number in range(1, 5):
         parts = [event for event in events if (event["ph"], event["pid"], event["tid"]) == ("X", 2, number)]
         assert sum(event["dur"] for event in parts) == pytest.approx(318)
     slices = sorted((event["ts"], event["dur"]) for event in events if (event["ph"], event["pid"]) == ("X", 1))
     assert all(first + length <= second + 1e-6 for (first, length), (second, _) in pairwise(slices))
     assert sum(event["ph"] == "s" for event in events) == sum(event["ph"] == "f" for event in events) == 4
-
-
-@pytest.mark.parametrize("options", [{"limit": "5"}, {"top": "0"}])
-def test_perfetto_refuses_values_that_make_no_sense(options: dict[str, str], tmp_path: Path) -> None:
-    latencies, cpu = several()
-    with pytest.raises(UserError):
-        perfetto.export(analyse(traced_run(latencies, cpu)), tmp_path / "a.json", options)
-    assert not (tmp_path / "a.json").exists()
-
-
-# Advice.
-
-
-def test_every_cause_that_somebody_can_change_has_advice_with_a_source() -> None:
-    without = {cause for cause in Cause if advice_on(NamedCause(cause)) is None}
-    assert without == {Cause.TIMER, Cause.SCHEDULER, Cause.RETURN, Cause.OWN_CODE, Cause.UNEXPLAINED}
-    for rule in all_advice():
-        assert rule.source.startswith("https://")
-        assert len(rule.short) <= LONGEST_SHORT
-        assert rule.sentence.endswith(".")
-
-
-def test_special_advice_comes_before_general() -> None:
-    special, general = (advice_on(NamedCause(Cause.SOFTIRQ, name)) for name in ("NET_RX", "BLOCK"))
-    assert special is not None
-    assert general is not None
-    assert "network" in special.short
-    assert special != general
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ('[[advice]]\ncauses = ["none"]\nshort = ""\nsentence = ""\nsource = ""', "no cause 'none'"),
-        ('[[advice]]\ncauses = ["nmi"]\nname = "("\nshort = ""\nsentence = ""\nsource = ""', "is no pattern"),
-        (f'[[advice]]\ncauses = ["nmi"]\nshort = "{"x" * 99}"\nsentence = ""\nsource = ""', "too long"),
-        ("[[advice]]\nwhat = 1", "there is no key|missing"),
-        ("[[", "is not TOML"),
-    ],
-)
-def test_a_file_of_advice_that_makes_no_sense_is_refused(text: str, why: str) -> None:
-    with pytest.raises(UserError, match=why):
-        parse_advice(text.encode(), "x.toml")
-
-
-def test_a_format_that_is_none_is_left_out() -> None:
-    assert event_format("sched/x", "name: x\n") is None
-    assert SERIES.period_ns == MS
 
 
 def test_causes_too_close_to_tell_apart_are_all_named() -> None:
@@ -633,36 +454,6 @@ def test_causes_too_close_to_tell_apart_are_all_named() -> None:
     counted = {row.cause.cause: (row.first_in, row.open_in) for row in found.rows}
     assert (counted[Cause.IRQ_OFF_OR_GONE], counted[Cause.PREEMPT_OFF]) == ((4, 4), (0, 4))
     assert counted[Cause.TIMER] == (0, 0)
-
-    plain = explanation_dict(found, record, ())
-    assert plain["open_count"] == 4
-    assert [one["cause"] for one in plain["budgets"][0]["possible_firsts"]] == ["irqoff-or-machine", "preemptoff"]
-    assert [one["open_in_count"] for one in plain["causes"] if one["cause"] == "preemptoff"] == [4]
-
-    (caption,) = (block.caption for block in budget_blocks(found, 1) if isinstance(block, Table))
-    assert ": 24 us. Too close to tell which took the most: interrupts off in hog/200, or the machine was" in caption
-    assert " (8.0 us); preemption off in hog/200" in caption
-    texts = [block for block in explained_blocks(found, record) if isinstance(block, Text)]
-    text = " ".join(paragraph for block in texts for paragraph in block.paragraphs)
-    assert "In 4 of 4 activations the largest causes are too close to each other to tell which took more" in text
-
     assert explained_runs.exceeded(found, {Cause.PREEMPT_OFF: 4}) == []
     (said,) = explained_runs.exceeded(found, {Cause.PREEMPT_OFF: 3})
     assert said == "4 late activations had preemptoff first or too close to the first one to tell (4), and 3 may"
-
-
-def test_what_is_clear_is_not_said_to_be_close() -> None:
-    record = traced_run(*several())
-    found = explain(record, 100_000)
-    assert found.open_count == 0
-    assert [len(one["possible_firsts"]) for one in explanation_dict(found, record, ())["budgets"]] == [1] * 4
-    captions = [block.caption for block in budget_blocks(found, 4) if isinstance(block, Table)]
-    assert len(captions) == 4
-    assert "too close" not in " ".join(captions)
-
-
-def test_of_a_cause_that_is_given_twice_the_smaller_number_holds() -> None:
-    assert explained_runs.parse_at_most(["irqoff:5", "irqoff:2", "irqoff:9", "machine:0"]) == {
-        Cause.IRQ_OFF: 2,
-        Cause.MACHINE: 0,
-    }

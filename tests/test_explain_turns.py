@@ -4,7 +4,6 @@
 import struct
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,14 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lab_cases import PLAIN, load
 
-from rtproof.core.errors import TargetError, UserError
-from rtproof.lab import cell_explanation
+from rtproof.core.errors import UserError
 from rtproof.lab.cell_explanation import (
-    CellExplanation,
     LargestActivation,
-    WantedRecordings,
     clock_reading,
     count_error_ns,
     largest_activation,
@@ -27,7 +22,6 @@ from rtproof.lab.cell_explanation import (
     refuse_moved_thread,
 )
 from rtproof.lab.executed_code import (
-    ENTRY,
     SOAKER,
     USER,
     ExecutedBlocks,
@@ -39,7 +33,6 @@ from rtproof.lab.executed_code import (
     parse_blocks,
     within,
 )
-from rtproof.lab.guest_cell import CellSetting, GuestCell
 from rtproof.lab.latency_phases import (
     AFTER_SCHEDULER,
     AFTER_TAKING,
@@ -55,7 +48,6 @@ from rtproof.lab.latency_phases import (
 )
 from rtproof.lab.soaker_loop import SOAKER_NOPS, idle_loop
 from rtproof.record.contents import Record
-from rtproof.report.pages.cell_explanation_page import explanation_dict, explanation_sections, first_cause, why_blocks
 
 KERNEL, STEP = 0xFFFF_0000, 0x100
 NAMES = (
@@ -370,11 +362,6 @@ def test_threads_that_share_processors_are_refused(wrong: Record) -> None:
         largest_activation(wrong)
 
 
-def test_a_record_without_samples_is_refused() -> None:
-    with pytest.raises(UserError, match="only a cell with its samples"):
-        largest_activation(record((0, [])))
-
-
 def test_only_the_passes_of_the_thread_are_counted() -> None:
     two = record((0, [5] * 10), (1, [7] * 20))
     assert passes_before(two, 3, 1) == 3
@@ -413,94 +400,3 @@ def test_the_loop_of_the_soaker_is_found_in_its_program(machine: int, nop: bytes
 @pytest.mark.parametrize("program", [b"", b"#!/bin/sh\n" * 9, elf(62, b"\x90" * 8), elf(8, b"\x90" * 64)])
 def test_a_program_without_that_loop_has_none(program: bytes) -> None:
     assert idle_loop(program) == (0, 0)
-
-
-def explained(phases: tuple[ExecutedPhase, ...], **more: Any) -> CellExplanation:
-    length = sum(phase.length_ns for phase in phases)
-    told = {"cpus_count": 2, "cpu": 1, "soaked": True, "count_error_ns": -12} | more
-    return CellExplanation("rt, idle", length, 3, 10, phases, 78, ("__schedule",), 8, idle=False, **told)
-
-
-def text_of(found: CellExplanation) -> str:
-    return repr(explanation_sections(found))
-
-
-def test_the_answer_tells_instructions_from_turns() -> None:
-    found = explained(divided(LOCAL))
-    assert (found.own_ns, found.others_ns) == (85, 180)
-    text = text_of(found)
-    assert "activation 4 of 10 that ran on CPU 1" in text
-    assert "85 ns of it were instructions of the processor that each phase names. In the other 180 ns" in text
-    assert "The soaker runs where nothing else does" in text
-    assert "differ by 12 ns" in text
-    assert "another one held" in text
-    assert "'turns of others [ns]'" in text
-    assert "There were no soakers" not in text
-
-
-def test_the_answer_names_the_processor_that_woke_the_thread() -> None:
-    text = text_of(explained(divided(REMOTE), woken_from=0))
-    assert "The thread was woken from CPU 0, which sent CPU 1 an interrupt for it." in text
-
-
-def test_the_answer_says_that_time_may_be_missing_without_soakers() -> None:
-    text = text_of(explained(divided(REMOTE), soaked=False))
-    assert "There were no soakers. While all processors waited, time passed that no instruction tells." in text
-    assert "differ by" not in text
-
-
-def test_the_answer_for_one_processor_says_nothing_of_turns() -> None:
-    one = CellExplanation("rt", 50, 3, 10, (ExecutedPhase(BEFORE_SCHEDULER, 0, 50, (USER,), ()),), 7, (), 8, idle=False)
-    assert not any(word in text_of(one) for word in ("CPU", "turn", "soaker"))
-    assert not {"cpu", "others_ns", "own_ns", "count_error_ns"} & {
-        *explanation_dict(one),
-        *explanation_dict(one)["phases"][0],
-    }
-
-
-def test_the_json_has_instructions_and_turns() -> None:
-    told = explanation_dict(explained(divided(REMOTE), woken_from=0))
-    assert told["latency_ns"] == told["own_ns"] + told["others_ns"]
-    assert (told["cpus_count"], told["cpu"], told["woken_from_cpu"], told["count_error_ns"]) == (2, 1, 0, -12)
-    assert [phase["cpu"] for phase in told["phases"]] == [0, 0, 0, 1, 1, 1]
-    assert all(phase["length_ns"] == phase["own_ns"] + phase["others_ns"] for phase in told["phases"])
-
-
-@pytest.mark.parametrize(
-    ("name", "path", "others_ns", "words"),
-    [
-        (BEFORE_INTERRUPT, (SOAKER,), 70, f"turns of other processors {BEFORE_INTERRUPT}"),
-        (BEFORE_INTERRUPT, (SOAKER,), 30, "no interrupt yet: release_pages"),
-        (BEFORE_TAKING, (USER,), 70, f"turns of other processors {BEFORE_TAKING}"),
-        (BEFORE_TAKING, (USER, ENTRY, "release_pages"), 70, "interrupts off: release_pages"),
-        (BEFORE_TAKING, (USER, "asm_sysvec_apic_timer_interrupt"), 70, "another interrupt first: release_pages"),
-        (BEFORE_SCHEDULER, (USER, "__x64_sys_munmap"), 70, "no switch: munmap(), release_pages"),
-        (BEFORE_SCHEDULER, (USER, "__x64_sys_munmap"), 95, f"turns of other processors {BEFORE_SCHEDULER}"),
-        (AFTER_TAKING, (USER, "__x64_sys_munmap"), 0, "no switch: munmap(), release_pages"),
-        (BEFORE_SENDING, (USER, "__x64_sys_futex"), 0, "the wake-up on the other processor: futex(), release_pages"),
-    ],
-)
-def test_turns_are_the_cause_only_where_the_kernel_did_little(
-    name: str, path: tuple[str, ...], others_ns: int, words: str
-) -> None:
-    phase = ExecutedPhase(name, 0, 100, path, (("release_pages", 5),), 1, others_ns)
-    assert first_cause(explained((phase,))) == words
-    assert words.partition(":")[0] in repr(why_blocks([explained((phase,))], []))
-
-
-def test_a_qemu_that_does_not_take_the_plugin_is_refused_in_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    agent = tmp_path / "agent"
-    agent.write_text("an agent")
-    cell = GuestCell(PLAIN, load("idle"), CellSetting(), agent)
-    why = "plugin requires API version 2, but this QEMU supports only a minimum version of 6"
-
-    def run_job(*_: object) -> None:
-        raise TargetError(f"QEMU ended with exit code 1: qemu-system-x86_64: Could not load plugin plugin.so: {why}")
-
-    monkeypatch.setattr(cell_explanation, "run_job", run_job)
-    monkeypatch.setattr(cell_explanation, "build_plugin", lambda: tmp_path / "plugin.so")
-    monkeypatch.setattr(cell_explanation, "emulator_path", lambda machine: "/opt/qemu")
-    with pytest.raises(UserError, match=f"/opt/qemu does not take the plugin that records instructions.*{why}$"):
-        cell_explanation.recorded_blocks(cell, tmp_path, WantedRecordings(1, (3,), 2, 9))

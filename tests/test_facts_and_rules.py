@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Doubts from single facts of a thread: system calls of a loop that only sleeps, and a warm-up without an activation."""
+"""Doubts from single facts of a thread: calls of a loop that only sleeps, and a warm-up without an activation."""
 
 import pytest
 from analysis_records import fact

@@ -2,7 +2,6 @@
 """A trace.dat of trace-cmd: both versions, both byte orders, cut short, damaged; and the activations found in it."""
 
 import random
-import zlib
 from contextlib import suppress
 from pathlib import Path
 
@@ -30,7 +29,6 @@ from rtproof.experiment.stored_runs import read_run
 from rtproof.explain.causes import Cause
 from rtproof.explain.foreign_records import ALL_REAL_TIME, DEFINITION_EVENT, WantedThreads
 from rtproof.explain.thread_activations import LONGEST_NS, Ending, Start, Waking, WatchedThread, activations_of
-from rtproof.importers import _trace_dat
 from rtproof.record.contents import Record
 from rtproof.summary.imported_samples import IMPORTED_EVENT
 
@@ -208,12 +206,6 @@ def test_lost_events_are_told_and_end_what_went_on(tmp_path: Path) -> None:
     assert 0 < len(values_of(found)) <= len(LATES_NS)
 
 
-def test_the_largest_buffer_is_used_and_the_others_are_told(tmp_path: Path) -> None:
-    found = opened(tmp_path, version_7(traced(sleeping(LATES_NS)), instances=2))
-    assert len(values_of(found)) == len(LATES_NS)
-    assert "has 1 other buffer, which are not used: other" in notes(found, IMPORTED_EVENT)
-
-
 def test_what_cannot_be_read_is_refused_in_a_sentence(tmp_path: Path) -> None:
     whole = version_7(traced(sleeping(LATES_NS)))
     for content, words in (
@@ -234,10 +226,6 @@ def test_cpus_that_share_their_events_are_refused(tmp_path: Path, compression: s
     for copies, words in ((4000, "the events of its CPUs are more than the file"), (5000, "a trace of 5,001 CPUs")):
         with pytest.raises(UserError, match=words):
             opened(tmp_path, version_7(record, compression, copies=copies))
-
-
-def test_a_chunk_that_is_to_have_no_bytes_unpacks_to_none() -> None:
-    assert _trace_dat._unpacked(memoryview(zlib.compress(bytes(1_000_000))), 0, "a chunk") == b""
 
 
 def test_a_file_that_was_cut_short_gives_what_is_left(tmp_path: Path) -> None:
@@ -284,11 +272,3 @@ def test_damaged_files_end_in_a_sentence(tmp_path: Path, seed: int) -> None:
         with suppress(UserError):
             said.append(opened(tmp_path, bytes(damaged[: dice.choice((len(damaged), dice.randrange(len(damaged))))])))
     assert 0 < len(said) < 40
-
-
-def test_the_reader_keeps_what_a_record_keeps() -> None:
-    trace = _trace_dat.parse(version_7(traced(sleeping(LATES_NS))), "a.dat")
-    assert trace.files["kallsyms"].startswith(b"5000 t hrtimer_wakeup")
-    assert trace.system == "Linux host 6.1.0 armv7l"
-    assert trace.files["cpu0/stats"].startswith(b"entries: 1")
-    assert "events/sched/sched_switch/format" in trace.files
