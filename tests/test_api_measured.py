@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,41 +51,38 @@ def test_a_run_of_this_machine(
     assert list(tmp_path.iterdir()) == [tmp_path / "runs"], "no report that nobody asked for"
 
 
-@pytest.fixture
-def measuring(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
-    """A script that measures, once its record has content."""
-    folder = tmp_path / "run"
-    command = [sys.executable, "-c", SCRIPT, str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        try:
-            assert eventually(lambda: has_samples(folder / "run.rtrec"))
-            yield process
-        finally:
-            process.kill()
-
-
-def has_samples(record: Path) -> bool:
+def has_samples(folder: Path) -> bool:
     try:
-        return bool(open_record(record).slices)
+        return bool(open_record(folder / "run.rtrec").slices)
     except RecordError:
         return False
 
 
-@pytest.mark.real
-def test_ctrl_c_leaves_a_shortened_run(measuring: "subprocess.Popen[str]", tmp_path: Path) -> None:
-    measuring.send_signal(signal.SIGINT)
-    said, _ = measuring.communicate(timeout=PATIENCE_S)
-    assert f"True interrupted; what was measured until then is kept in {tmp_path / 'run'}" in said
-    assert measuring.returncode == 0
-    run = rtproof.open(tmp_path / "run")
-    assert json.loads(run.to_json())["record"]["end_reason"] == "interrupted"
+def has_ended(folder: Path) -> bool:
+    return open_record(folder / "run.rtrec").end is not None
 
 
 @pytest.mark.real
-def test_the_measurement_ends_with_the_process_that_asked(measuring: "subprocess.Popen[str]", tmp_path: Path) -> None:
-    measuring.kill()
-    assert eventually(lambda: open_record(tmp_path / "run" / "run.rtrec").end is not None)
-    assert json.loads(rtproof.open(tmp_path / "run").to_json())["record"]["end_reason"] == "interrupted"
+def test_ctrl_c_and_the_end_of_the_process_that_asked_leave_a_shortened_run(tmp_path: Path) -> None:
+    folders = (tmp_path / "interrupted", tmp_path / "killed")
+    commands = [[sys.executable, "-c", SCRIPT, str(folder)] for folder in folders]
+    processes = [
+        subprocess.Popen(each, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for each in commands
+    ]
+    try:
+        assert all(eventually(partial(has_samples, each)) for each in folders)
+        processes[0].send_signal(signal.SIGINT)
+        processes[1].kill()
+        said, _ = processes[0].communicate(timeout=PATIENCE_S)
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+    assert f"True interrupted; what was measured until then is kept in {folders[0]}" in said
+    assert processes[0].returncode == 0
+    for folder in folders:
+        assert eventually(partial(has_ended, folder))
+        assert json.loads(rtproof.open(folder).to_json())["record"]["end_reason"] == "interrupted"
 
 
 def test_ctrl_c_before_anything_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -230,13 +230,6 @@ def test_lengths_and_load_averages_add_up_to_those_of_the_articles() -> None:
     assert sum(sum(row.loadavg) for row in toradex) == pytest.approx(83.72)
 
 
-def test_a_scope_that_could_not_show_more_gives_a_lower_bound() -> None:
-    claims = {claim.name: claim for claim in articles.claims(articles.load("bootlin"))}
-    (censored,), (seen,) = claims["gpio-g20-plain"].figures, claims["gpio-g20-rt"].figures
-    assert (censored.at_least, censored.max_ns) == (True, 30_000_000)
-    assert (seen.at_least, seen.max_ns) == (False, 608_000)
-
-
 def test_a_printed_duration_is_only_as_exact_as_its_last_digit() -> None:
     claims = {claim.name: claim for claim in articles.claims(articles.load("bootlin"))}
     minute, exact = claims["timer-g20-rt-clock-nanosleep"].span, claims["xenomai-g45-user"].span
@@ -265,20 +258,15 @@ def test_fields_of_the_same_activations_have_their_number_in_common(tmp_path: Pa
         (NUMBERS.replace('"2 us"', '"4 us"'), "mean: it is larger than max"),
         (NUMBERS.replace('"1 us"', '"3500 ns"'), "min: it is larger than mean"),
         (NUMBERS.replace("count = 5", "count = -5"), "count: -5 is a negative count"),
-        (NUMBERS.replace("count = 5", "count = 5.5"), "Expected `int"),
         (NUMBERS.replace("count", "cuont"), "there is no key 'cuont'"),
-        (NUMBERS.replace("3 us", "3 parsec"), "max: the duration '3parsec' has the unknown unit 'parsec'"),
         (NUMBERS.replace("3 us", "3"), "max: '3' is not a time"),
-        (NUMBERS.replace("1 us", "-1 1 us"), "min: '-1 1 us' is not a time"),
         (NUMBERS.replace("1 us", ">1 us"), "min: only a maximum can be a lower bound"),
         (NUMBERS.replace("count = 5", "count = 5, below = 4, above = 2"), "below and above: together more than count"),
         (NUMBERS.replace("count = 5", f"count = {10**30}"), "row 'a'"),
         (NUMBERS.replace("count = 5", 'kind = "x"'), "kind: 'x' is none of latency"),
-        ('loadavg = "1 2"\n', "loadavg: '1 2' is not three numbers"),
         ('loadavg = "1 2 ²"\n', "loadavg: '1 2 ²' is not three numbers"),
         ('duration = "0 h"\n', "duration: it has to be longer than 0"),
         ("priority = 100\n", "priority: it lies between 0 and 99"),
-        ("wibble = 1\n", "there is no key 'wibble'"),
         (NUMBERS + ROW.partition('A"\n')[2], "key: another row has the same one"),
         ('[[statement]]\nkey = "s"\nrows = ["a", "b"]\nfield = "f"\nsays = "same"\n', "rows: there is no row 'b'"),
     ],

@@ -61,16 +61,6 @@ def test_the_agent_is_asked_for_the_same(
     assert sorted(pairs) == sorted([words[at], words[at + 1]] for at in range(0, len(words), 2))
 
 
-def test_the_command_is_named_as_the_real_program_would(
-    asked: list[tuple[ExperimentRequest, Measurement, Any]], tmp_path: Path
-) -> None:
-    file = str(tmp_path / "a b.json")
-    assert main(["cyclictest", "-q", "-D", "1", "--json", file]) == 0
-    ((_, _, output),) = asked
-    assert output.command == f"cyclictest -q -D 1 --json '{file}'"
-    assert (output.quiet, output.json_file, output.bins_us) == (True, Path(file), None)
-
-
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

@@ -48,13 +48,6 @@ def test_it_prints_the_table_and_leaves_everything(capsys: pytest.CaptureFixture
     assert (info.command[:3], info.target, info.note) == (["rtproof", "lab", "compare"], "qemu", VIRTUAL_TIME)
 
 
-def test_each_cell_is_measured_with_four_shifts_by_default() -> None:
-    words = ["--kernel", "debian-6.1-rt", "--load", "idle", "--output", "a"]
-    assert main(["lab", "compare", *words]) == 0
-    told = json.loads(Path("a/result.json").read_text())
-    assert (told["setting"]["shifts_count"], len(told["cells"][0]["shifts"])) == (4, 4)
-
-
 @pytest.mark.slow
 def test_a_second_time_everything_comes_from_the_cache(capsys: pytest.CaptureFixture[str]) -> None:
     assert compare(*USUAL, "--output", "a") == 0
@@ -157,30 +150,6 @@ def test_the_folder_of_a_profile_in_guests_gives_its_pages_again(capsys: pytest.
         Path("a", name).unlink()
     assert main(["report", "a"]) == 0
     assert {name: Path("a", name).read_bytes() for name in before} == before
-
-
-@pytest.mark.slow
-def test_a_run_of_a_guest_that_changed_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert profile("akamina", "--duration", "2s", "--set", "load=unloaded", "--output", "a") in (0, 4)
-    capsys.readouterr()
-    run = Path("a/cells/debian-6.1-rt__unloaded/run.rtrec")
-    run.write_bytes(run.read_bytes()[:-1])
-    assert main(["show", "a"]) == 2
-    assert_refused(capsys, "a/cells/debian-6.1-rt__unloaded is no longer what the campaign measured")
-
-
-@pytest.mark.slow
-def test_a_cell_that_fails_is_a_row_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("own.toml").write_text(
-        'schema = 1\ntitle = "t"\narticle = "bootlin"\nabout = "a"\ncolumns = ["max"]\n[options]\nperiod = "1ms"\n'
-        'duration = "1s"\n[[axis]]\nname = "load"\n[[axis.value]]\nname = "idle"\n[[axis.value]]\nname = "fails"\n'
-        'options = { load = ["cpu"] }\n'
-    )
-    assert profile("own.toml", "--kernel", "debian-6.1-rt", "--output", "a") == 2
-    out, err = capsys.readouterr()
-    assert "panicked" in err
-    assert "not measured" in out
-    assert [place.name for place in Path("a/cells").iterdir() if place.is_dir()] == ["debian-6.1-rt__idle"]
 
 
 # ``rtproof lab check``: its exit codes are what git bisect goes by.

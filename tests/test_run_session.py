@@ -87,7 +87,6 @@ def test_a_run_leaves_a_folder_with_everything(tmp_path: Path) -> None:
     ("behaviour", "sentence"),
     [
         ("refuses", "there is no CPU 99 on this machine"),
-        ("leaves_an_empty_file", "there is no CPU 99 on this machine"),
         ("refuses_in_silence", "the agent ended with exit code 1 before it measured anything"),
         ("dies_early", "the agent was killed by SIGSEGV before it measured anything"),
     ],
@@ -222,7 +221,7 @@ def test_a_signal_that_another_thread_takes_is_handed_on_at_once(number: signal.
         forwarder.process = agent
         other = threading.Timer(0.1, lambda: signal.pthread_kill(threading.get_ident(), number))
         other.start()
-        told = select.select([agent.asked], [], [], 30)[0]
+        told = select.select([agent.asked], [], [], 120)[0]
         other.join()
     assert told == [agent.asked]
     assert os.read(agent.asked, 9) == b"i"
@@ -297,16 +296,6 @@ def test_a_terminal_gets_at_most_two_frames_a_second() -> None:
         clock.seconds = step / 10
         view.feed(replace(ROW, time_ns=step * 100_000_000))
     assert out.getvalue().count("latency in us") == 19
-
-
-def test_a_file_gets_plain_lines_every_five_seconds() -> None:
-    view, out, clock = view_on(False)
-    for second in range(21):
-        clock.seconds = float(second)
-        view.feed(replace(ROW, time_ns=second * 1_000_000_000))
-    lines = out.getvalue().splitlines()
-    assert [line.split()[0] for line in lines] == ["0:00:04", "0:00:09", "0:00:14", "0:00:19"]
-    assert "\x1b" not in out.getvalue()
 
 
 class NoReader(io.StringIO):
