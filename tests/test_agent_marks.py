@@ -106,22 +106,3 @@ def test_nothing_stays_of_an_agent_that_is_killed(app: Path, tmp_path: Path) -> 
                 assert in_tracefs("cat uprobe_events").count(f"rtproof_{pid}/") == 2
                 agent_process.run("run", "-o", tmp_path / "next", "--trace", "on", "--samples", "1", *SHORT)
             assert eventually(lambda: left_behind() == [])
-
-
-@pytest.mark.parametrize(
-    ("begin", "said"),
-    [
-        ("event:no/such", "this kernel has no event for the mark 'event:no/such'"),
-        ("event:sched/sched_switch:next_pid == 3", "can have no filter: its event is needed for more"),
-        ("event:syscalls/sys_enter_read:no_field == 3", "the kernel does not take the filter of 'event:syscalls"),
-        ("uprobe:/no/such/file:0x10", "the kernel takes no uprobe at '/no/such/file:0x10': No such file or directory"),
-        ("uprobe:/proc/version:0x10", "begin can't be switched on: "),
-        ("uprobe:here:0x10", "--begin takes marker:TEXT, uprobe:/FILE:OFFSET"),
-    ],
-)
-def test_what_the_kernel_does_not_take_is_refused(begin: str, said: str, tmp_path: Path) -> None:
-    done = agent_process.run("run", "-o", tmp_path / "record", *FOREIGN, "--begin", begin, "--end", "marker:end")
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert not (tmp_path / "record").exists()

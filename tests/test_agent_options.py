@@ -12,18 +12,8 @@ import recompute
 
 from rtproof.cli import measurement_options
 from rtproof.cli.parameter_types import with_options
-from rtproof.record.chunks import CHUNK_HEADER, ChunkType, FileWindow, Frame, walk_chunks
 
 OPTION = re.compile(r"^ +(?:-\w, )?--(?P<name>[a-z-]+)(?P<value> [A-Z]\S*(?: [A-Z]+)?)?  +(?P<help>.*)$")
-SAID_ALIKE = {
-    "probe": "timer",
-    "period": "1ms",
-    "warmup": "1s",
-    "policy": "fifo",
-    "priority": "80",
-    "checkpoint": "10s",
-}
-"""Options whose default both helps tell in the same words."""
 
 
 @pytest.fixture(scope="module")
@@ -53,13 +43,6 @@ def test_the_agent_has_every_option_of_the_desk_and_takes_a_value_where_the_desk
     assert bool(entry["value"]) is not option.is_flag
 
 
-@pytest.mark.parametrize("name", SAID_ALIKE)
-def test_both_tell_the_same_default(name: str, table: dict[str, re.Match[str]]) -> None:
-    (option,) = (each for each in desk_options() if each.opts == [f"--{name}"])
-    assert f"(default {SAID_ALIKE[name]})" in str(option.help)
-    assert f"({SAID_ALIKE[name]})" in table[name]["help"]
-
-
 # What the agent makes of the user's limits.
 
 
@@ -81,10 +64,6 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     )
     assert done.returncode == 0
     return record, done.stderr.splitlines()
-
-
-def test_the_limits_are_a_fact(told: tuple[Path, list[str]]) -> None:
-    assert agent_process.whole(told[0]).fact("limits_ns") == f"{NEVER_NS},{ALWAYS_NS}"
 
 
 def test_a_second_above_the_limit_is_told_once_and_before_the_progress_that_covers_it(
@@ -122,13 +101,6 @@ def test_the_last_progress_covers_the_whole_run(told: tuple[Path, list[str]]) ->
         assert int(last[series.thread][3]) == max(part.max for part in record.slices if part.series == series.id)
 
 
-def test_nobody_watches_nothing_is_told(tmp_path: Path) -> None:
-    done = agent_process.run(
-        "run", "-o", tmp_path / "r", *agent_process.policy(), "--duration", "100ms", "--warmup", "0s", "--limit", "1ns"
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-
-
 def test_what_is_above_is_that_of_the_samples(tmp_path: Path) -> None:
     """A limit that nearly everything is above, one in the middle and one that nothing is."""
     limits = ("--limit", "1ns", "--limit", "30us", "--limit", "1h")
@@ -141,25 +113,3 @@ def test_what_is_above_is_that_of_the_samples(tmp_path: Path) -> None:
         assert (always.value, never.value) == (ALWAYS_NS, NEVER_NS)
         assert always.index.size == sum(block.values.size for block in record.blocks(series.id)) > 0
         assert (never.second.size, never.index.size) == (0, 0)
-
-
-def test_only_the_last_field_has_levels(tmp_path: Path) -> None:
-    loop = ("--probe", "app", "--period", "20ms", "--duration", "500ms", "--threads", "1", "--limit", "1ns")
-    record = agent_process.measured(tmp_path / "r", *agent_process.policy(), *loop)
-    assert len(record.series) > 1
-    assert set(record.levels) == {record.series[-1].id}
-
-
-def test_what_is_above_is_no_more_than_the_free_space_is_asked_for(tmp_path: Path) -> None:
-    """Everything is above eight limits; agent/run/preflight.c reckons with these bytes before it starts."""
-    limits = [word for limit_ns in range(1, 9) for word in ("--limit", f"{limit_ns}ns")]
-    length = ("--samples", "4000", "--period", "500us", "--warmup", "20ms", "--threads", "1", "--record", "summary")
-    agent_process.measured(tmp_path / "r", *agent_process.policy(), *limits, *length)
-    with (tmp_path / "r").open("rb") as file:
-        window = FileWindow(file.fileno(), (tmp_path / "r").stat().st_size)
-        frames = [(frame.type, len(frame.payload)) for frame in walk_chunks(window) if isinstance(frame, Frame)]
-    listed = [CHUNK_HEADER.size + size for kind, size in frames if kind == ChunkType.EXCEEDED]
-    counted = [CHUNK_HEADER.size + size for kind, size in frames if kind == ChunkType.ABOVE]
-    assert len(listed) >= 4000 // 256
-    assert sum(listed) <= 14 * 4000
-    assert 0 < sum(counted) <= len(counted) * 6 * 8 * 3

@@ -106,14 +106,6 @@ def test_a_golden_record_keeps_what_its_threads_noted(arch: Architecture) -> Non
     recompute.check(record)
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in GOLDEN.glob("*.rtrec")))
-def test_golden_records_are_small_and_name_no_place(name: str) -> None:
-    content = (GOLDEN / name).read_bytes()
-    assert len(content) < 100_000
-    assert b"/home" not in content
-    assert b"/tmp/" not in content
-
-
 def random_bits(state: int) -> tuple[int, int]:
     """The generator of agent/tests/check.h: its next state and number."""
     state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
@@ -154,15 +146,6 @@ def flags(series: Series) -> str:
     words = {"grid": series.on_grid, "external": series.external, "loop": series.loop, "chained": series.chained}
     told = [word for word, holds in {**words, "no samples": not series.has_samples}.items() if holds]
     return " ".join([f"cpu {series.cpu}", *told])
-
-
-def test_from_outside_due_times_are_a_period_apart_but_where_a_block_tells_them_anew() -> None:
-    record = open_record(VECTORS[-1])
-    outside = record.series[3]
-    due_ns, index = (getattr(recompute.ran(record, outside), name) for name in ("due_ns", "index"))
-    off_ns = due_ns - outside.first_due_ns - index * PERIOD_NS
-    assert set(np.diff(off_ns).tolist()) == {0, PERIOD_NS // 8, 4321}
-    assert np.flatnonzero(np.diff(off_ns) == PERIOD_NS // 8).tolist() == list(range(700, 6000, 701))
 
 
 def check_the_rest(record: Record) -> None:
