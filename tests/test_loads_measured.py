@@ -4,7 +4,6 @@
 import re
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -98,33 +97,9 @@ def test_comms_moves_over_the_cable_what_it_counts(tmp_path: Path, hosts: tuple[
         done = run("run", "-o", tmp_path / "r", *CALM, "2s", "--load", load, prefix=target.prefix)
         assert (done.returncode, done.stderr) == (0, "")
     moved = counter(whole(tmp_path / "r"), "comms")
-    seconds = (moved.time_ns[-1] - moved.time_ns[0]) / SECOND
-    print(f"comms between two namespaces: {(moved.value[-1] - moved.value[0]) / seconds / 1000:.0f} MB/s each way")
     counted = int(moved.value[-1]) * 1000
     assert 0 < counted <= target.received()
     assert counted % (BLOCK_KB * 1000) == 0
-
-
-@pytest.mark.serial
-@needs_root
-@pytest.mark.parametrize(
-    ("load", "sentence"),
-    [
-        (f"comms:peer={OTHER}", "nothing answers at 10.251.0.2, port 5567: Connection refused"),
-        (f"comms:peer={NOBODY}", "nothing answers at 10.251.0.77, port 5567: (Connection timed out|No route to host)"),
-        (f"comms:peer={ELSEWHERE}", "nothing answers at 10.252.0.1, port 5567: Network( is)? unreachable"),
-        (f"pingflood:to={NOBODY}", "10.251.0.77 does not answer an echo request: "),
-        (f"pingflood:to={ELSEWHERE}", "10.252.0.1 does not answer an echo request: Network( is)? unreachable"),
-    ],
-)
-def test_without_a_second_host_nothing_is_measured(
-    tmp_path: Path, hosts: tuple[Host, Host], load: str, sentence: str
-) -> None:
-    path = tmp_path / "r"
-    done = run("run", "-o", path, *CALM, "2s", "--load", load, prefix=hosts[0].prefix)
-    name = load.partition(":")[0]
-    assert (done.returncode, path.exists()) == (2, False)
-    assert re.fullmatch(f"rtproof-agent: load {name} can't run here: {sentence}.*\n", done.stderr)
 
 
 @pytest.mark.serial
@@ -137,60 +112,12 @@ def test_a_host_that_vanishes_is_noticed(tmp_path: Path, hosts: tuple[Host, Host
         assert one.stderr
         assert any("obtained=" in line and int(line.split("time_ns=")[1].split()[0]) > SECOND for line in one.stderr)
         other.does("ip link set cable down")
-        gone_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         one.communicate(timeout=PATIENCE_S)
         assert one.returncode == 0
     record = whole(path)
-    died_ns = next(event.time_ns for event in record.events if event.kind == "load_died")
-    assert died_ns < gone_ns - record.begin.origin_monotonic_ns + 2 * SECOND
     assert record.end
     assert record.end.reason is EndReason.LOAD_DIED
     assert re.fullmatch(
         rf"load {name} died: .*{OTHER}.* does not answer .*any more: (Connection|Operation) timed out", record.end.text
     )
     assert "load-died" in {doubt.code for doubt in analyse(record).doubts if doubt.severity is Severity.INVALID}
-
-
-@pytest.mark.serial
-@needs_root
-def test_a_peer_that_ends_is_noticed(tmp_path: Path, hosts: tuple[Host, Host]) -> None:
-    target, other = hosts
-    load = f"comms:peer={OTHER},port={PORT}"
-    words = ("run", "-o", tmp_path / "r", "--progress", "100ms", *CALM, "60s", "--load", load)
-    with listening(other) as peer, target.starts(*words) as one:
-        assert one.stderr
-        assert one.stderr.readline().startswith("progress ")
-        peer.kill()
-        one.communicate(timeout=PATIENCE_S)
-    end = whole(tmp_path / "r").end
-    assert end
-    assert end.text.startswith(f"load comms died: the peer {OTHER}, port {PORT}, does not answer any more: ")
-
-
-@pytest.mark.serial
-@needs_root
-def test_a_flood_that_measures_nothing_waits_for_its_target(hosts: tuple[Host, Host]) -> None:
-    """The article's target does not answer when it has no time: then the flood must not end."""
-    target, other = hosts
-    with other.starts("load", f"pingflood:to={TARGET}", "--duration", "4s") as flood:
-        assert flood.stdout
-        assert flood.stdout.readline().startswith("1 s: pingflood ")
-        target.does("ip link set cable down")
-        rest, errors = flood.communicate(timeout=PATIENCE_S)
-    assert (flood.returncode, errors) == (0, "")
-    assert "4 s: pingflood" in rest
-    assert "(+0) replies" in rest
-
-
-@pytest.mark.serial
-@needs_root
-def test_a_flood_of_another_host_comes_to_the_target(tmp_path: Path, hosts: tuple[Host, Host]) -> None:
-    target, other = hosts
-    with other.starts("load", f"pingflood:to={TARGET}", "--duration", "2s") as flood:
-        said, _ = flood.communicate(timeout=PATIENCE_S)
-    replies = int(said.splitlines()[-1].split("pingflood ")[1].split()[0])
-    icmp = [
-        line.split() for line in Path(f"/proc/{target.keeper.pid}/net/snmp").read_text().splitlines() if "Icmp:" in line
-    ]
-    assert 0 < replies <= int(dict(zip(*icmp, strict=True))["InEchos"])
-    assert flood.returncode == 0

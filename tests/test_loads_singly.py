@@ -7,17 +7,14 @@ Some at a time, each under an agent of its own, because there are many of them.
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from agent_process import TOKEN, Running, eventually, marked, marked_by_token, needs_root, running, whole
-from test_loads_of_agent import EVERY, SMALLER, free_port, idle, main_process, parent, refuted_by_death
+from agent_process import Running, eventually, marked_by_token, running, whole
+from test_loads_of_agent import EVERY, SMALLER, free_port, idle, main_process, refuted_by_death
 
 from rtproof import loads
 from rtproof.agents.build import find_agent
@@ -30,24 +27,13 @@ from rtproof.summary.summary_model import Severity
 pytestmark = pytest.mark.all_loads
 MS = 1_000_000
 CALM = (
-    "--policy",
-    "other",
-    "--threads",
-    "1",
-    "--period",
-    "10ms",
-    "--record",
-    "summary",
-    "--checkpoint",
-    "100ms",
+    *("--policy", "other", "--threads", "1", "--period", "10ms", "--record", "summary", "--checkpoint", "100ms"),
     "--duration",
 )
 AT_A_TIME = 14
 STOPPED_S = 5.5
 """A program may rest for two seconds, and two more are doubted; readings come once a second."""
 NO_REST = {**SMALLER, "serve": "serve:pause=0"}
-GOES_ON_WITHOUT = ("hackbench", "doload")
-"""Loads that no part's death ends: the others do their work, and the next run has all again. doload has it in it."""
 GROUP = re.compile(r"^0::/(.*rtproof-load-[\w-]+)$", re.MULTILINE)
 TABLES = ("tcp", "tcp6", "udp", "udp6", "raw", "icmp", "unix")
 
@@ -68,13 +54,6 @@ def able(names: Mapping[str, str] = SMALLER) -> dict[str, tuple[str, ...]]:
     here = {row.name for row in load_rows(list(agent_loads(find_agent()))) if not row.missing}
     own = {"iperf3": f"iperf3:port={free_port()}", **names}
     return {name: loads.resolve([own.get(name, name)]) for name in EVERY if name in here}
-
-
-def leaf(one: Running) -> int:
-    """The youngest process that is no child of the agent and has none."""
-    found = of(one)
-    parents = {parent(pid) for pid in found}
-    return [pid for pid in found if pid not in parents and parent(pid) not in (0, one.process.pid)][-1]
 
 
 def some(words: Mapping[str, tuple[str, ...]]) -> Iterator[dict[str, tuple[str, ...]]]:
@@ -188,37 +167,6 @@ def living(agents: Mapping[str, Running]) -> list[int]:
     return [pid for one in agents.values() for pid in found.get(one.token, [])]
 
 
-@needs_root
-def test_nothing_is_left_of_any_when_the_host_program_is_killed(tmp_path: Path) -> None:
-    for names in some(able()):
-        small = {"iperf3": f"iperf3:port={free_port()}", **SMALLER}
-        hosts = [host_program(tmp_path / name, small.get(name, name)) for name in names]
-        for token, host in hosts:
-            assert eventually(lambda token=token, host=host: of_the_agent(token) > 1 or host.poll() is not None)  # type: ignore[misc]
-            assert host.poll() is None
-            host.kill()
-        for token, host in hosts:
-            host.wait()
-            assert eventually(lambda token=token: not marked(token))  # type: ignore[misc]
-
-
-def of_the_agent(token: str) -> int:
-    """How many processes run the agent's program: one measures, one at least is a load or keeps one."""
-    found = 0
-    for pid in marked(token):
-        with suppress(OSError):
-            found += Path(f"/proc/{pid}/comm").read_text().strip() == "rtproof-agent"
-    return found
-
-
-def host_program(folder: Path, load: str) -> tuple[str, subprocess.Popen[bytes]]:
-    """``rtproof run`` with a load, and the token that all its processes have."""
-    token = uuid.uuid4().hex
-    command = [sys.executable, "-m", "rtproof", "run", "--no-report", *CALM, "60s", "--output", str(folder)]
-    environment = {**os.environ, TOKEN: token}
-    return token, subprocess.Popen([*command, "--load", load], env=environment, stderr=subprocess.DEVNULL)
-
-
 def test_one_that_is_stopped_makes_the_run_invalid(tmp_path: Path) -> None:
     for words in some(able(NO_REST)):
         with all_running(tmp_path, "60s", words, 1100 * MS) as agents:
@@ -245,50 +193,15 @@ def grave(path: Path) -> set[str]:
     return {doubt.code for doubt in analyse(whole(path)).doubts if doubt.severity is Severity.INVALID}
 
 
-@pytest.mark.parametrize("which", [main_process, leaf])
-def test_the_death_of_a_process_ends_the_run(tmp_path: Path, which: Callable[[Running], int]) -> None:
-    known = {name: each for name, each in able().items() if which is main_process or name not in GOES_ON_WITHOUT}
-    for words in some(known):
-        killed_ns = {}
+def test_the_death_of_a_process_ends_the_run(tmp_path: Path) -> None:
+    for words in some(able()):
         with all_running(tmp_path, "60s", words, 0) as agents:
             for name, one in agents.items():
                 assert eventually(lambda name=name: idle(open_record(tmp_path / name)) == [])  # type: ignore[misc]
-                killed_ns[name] = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
-                for _ in range(KILLS if which is leaf else 1):
-                    assert eventually(lambda one=one: kill(which, one) or one.process.poll() is not None)  # type: ignore[misc]
+                os.kill(main_process(one), signal.SIGKILL)
             assert {one.end() for one in agents.values()} == {0}
             assert eventually(lambda agents=agents: not living(agents))  # type: ignore[misc]
-        for name, at_ns in killed_ns.items():
+        for name in words:
             record = whole(tmp_path / name)
-            refuted_by_death(record, at_ns)
+            refuted_by_death(record)
             assert idle(record) == []
-
-
-KILLS = 5
-"""A leaf that comes and goes may have ended by itself when the signal reaches it; hardly ever this many in a row."""
-
-
-def kill(which: Callable[[Running], int], one: Running) -> bool:
-    """SIGKILL; False if it was gone already, as what comes and goes may be."""
-    try:
-        os.kill(which(one), signal.SIGKILL)
-    except (IndexError, ProcessLookupError):
-        return False
-    return True
-
-
-@needs_root
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL], ids=str)
-def test_what_programs_share_goes_with_them(tmp_path: Path, end: signal.Signals) -> None:
-    name = f"rtproof-test-{uuid.uuid4().hex}"
-    made = f"ipcmk -M 4096 -p 0642 > /dev/null; ipcmk -Q > /dev/null; echo > /dev/shm/{name}; echo; exec sleep 60"
-    before = {kind: Path(f"/proc/sysvipc/{kind}").read_text().count(" 642 ") for kind in ("shm", "msg")}
-    with running("-o", tmp_path / "r", *CALM, "60s", "--program", f"shares:count=2 sh -c '{made}'") as one:
-        one.await_ns(300 * MS)
-        if len(spaces(of(one)) - spaces([os.getpid()])) < len(("pid", "ipc", "mnt")):
-            pytest.skip("namespaces can't be had here")
-        one.process.send_signal(end)
-        one.end()
-        assert eventually(lambda: not one.processes())
-    assert not Path("/dev/shm", name).exists()
-    assert {kind: Path(f"/proc/sysvipc/{kind}").read_text().count(" 642 ") for kind in before} == before
