@@ -4,13 +4,12 @@
 from pathlib import Path
 
 import agent_process
-import constructed_streams
 import disturbed_guests
 import explain_matrix as bench
 import lab_kernels
 import probe_guest
 import pytest
-from disturbances import KINDS, OF_VICTIM, confusion, in_order, quantile_of
+from disturbances import OF_VICTIM, confusion, in_order, quantile_of
 from disturbed_guests import MODULE, SYSTEMS, Disturbed, System
 
 TESTED = SYSTEMS[:3]
@@ -65,12 +64,3 @@ def test_hardly_any_time_is_unexplained(disturbed: Disturbed) -> None:
     assert len(disturbed.alone) <= 0.05 * len(disturbed.met)
     for each in (*disturbed.explanation.budgets, *disturbed.explanation.ordinary, *disturbed.of_victim):
         assert sum(part.length_ns for part in each.parts) == each.activation.latency_ns
-
-
-def test_a_file_of_the_benchmark_has_every_kind_and_how_it_was_made(disturbed: Disturbed) -> None:
-    kinds = bench.described_kinds(disturbed)
-    assert set(kinds) == set(KINDS)
-    assert {kind for kind, one in kinds.items() if one["how"] == "guest"} == set(disturbed.system.kinds)
-    assert kinds["migration"]["first_causes"] == {"migration": constructed_streams.NUMBER}
-    assert sum(one["late"] for one in kinds.values() if one["how"] == "guest") == len(disturbed.met)
-    assert all(one["late"] == 0 for one in kinds.values() if not one["makes_late"])

@@ -16,7 +16,7 @@ from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Requirement, State
 from rtproof.lab import guest_cell
 from rtproof.lab.cell_runner import CellResults, GuestFunctions, KernelMatrix, run_missing_cells
-from rtproof.lab.guest_cell import AGENT_LOG, CONSOLE_LOG, PREEMPTION_FILE, CellSetting, CellStore, parse_guest_load
+from rtproof.lab.guest_cell import CellSetting, CellStore, parse_guest_load
 from rtproof.lab.systems import NamedKernel, systems
 from rtproof.record import run_folder
 from rtproof.record.contents import Counter, Moment, Record
@@ -121,12 +121,6 @@ def test_the_clock_interrupts_as_often_as_asked(guest: Guest) -> None:
     assert done.value[1] - done.value[0] == pytest.approx(HZ * seconds, rel=0.01)
 
 
-@pytest.mark.parametrize("load", ["comms", "pingflood"])
-def test_without_virtual_cables_it_is_said_that_loopback_is_used(guest: Guest, load: str) -> None:
-    said = "over 127.0.0.1 instead of two network namespaces: the kernel has no veth devices"
-    assert guest.record(load).fact(f"load.{load}.lack", Moment.START) == said
-
-
 # Real cells: two kernels of Debian's under one load, in QEMU.
 
 
@@ -155,21 +149,6 @@ def measured(matrix: KernelMatrix, folder: Path, jobs: int) -> CellResults:
 @pytest.fixture(scope="module")
 def first(matrix: KernelMatrix, tmp_path_factory: pytest.TempPathFactory) -> CellResults:
     return measured(matrix, tmp_path_factory.mktemp("first"), 2)
-
-
-def test_a_cell_is_a_run_folder_of_what_was_asked(first: CellResults) -> None:
-    rt, plain = first.results
-    assert rt.kept
-    assert plain.kept
-    files = {AGENT_LOG, CONSOLE_LOG, "cell.json", "run.json", "run.rtrec"}
-    assert {path.name for path in rt.kept.folder.iterdir()} == files
-    assert {path.name for path in plain.kept.folder.iterdir()} == files | {PREEMPTION_FILE}
-    assert rt.reading
-    assert plain.reading
-    assert (rt.reading.preemption, plain.reading.preemption) == ("", "none")
-    assert "PREEMPT_RT" in rt.reading.kernel_version
-    assert rt.reading.count + rt.reading.missed == 500
-    assert (rt.reading.invalid, plain.reading.invalid) == ((), ())
 
 
 def test_the_rt_kernel_is_told_from_the_plain_one(first: CellResults) -> None:

@@ -2,9 +2,7 @@
 """A guest with several processors in virtual time: its soakers, what befalls them, and the same bytes each time."""
 
 import signal
-import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import lab_kernels
@@ -18,10 +16,9 @@ from rtproof.record.contents import Moment
 from rtproof.record.reading import open_record
 from rtproof.record.run_folder import RECORD_NAME
 from rtproof.vm.emulators import fetched_qemu_folder
-from rtproof.vm.guest import CONSOLE_LOG, Job, run_job, snapshot_folder, started_guest, wait_until_over
+from rtproof.vm.guest import Job, run_job, snapshot_folder
 from rtproof.vm.initramfs import build_guest_agent, find_busybox
 from rtproof.vm.machine import Machine
-from rtproof.vm.mailbox import GuestState
 
 pytestmark = pytest.mark.slow
 
@@ -81,17 +78,6 @@ def test_a_job_beside_soakers_ends_as_without(
     assert (outcome.exit_code, outcome.said) == (code, said)
 
 
-@pytest.mark.parametrize(("word", "number"), [("int", signal.SIGINT), ("term", signal.SIGTERM)])
-def test_a_signal_before_the_job_has_started_ends_it(word: str, number: int, machine: Machine, tmp_path: Path) -> None:
-    with started_guest(machine, Job("exec sleep 2"), tmp_path / CONSOLE_LOG, 120) as guest:
-        while guest.mailbox.state < GuestState.RUNNING:
-            time.sleep(0.001)
-        guest.tell_console(word)
-        wait_until_over(guest, 120, in_virtual_time=True)
-        assert guest.mailbox.letters.end
-        assert guest.mailbox.letters.end[0] == -number
-
-
 @pytest.mark.parametrize(
     ("script", "sentence"),
     [
@@ -106,9 +92,3 @@ def test_a_processor_that_loses_its_soaker_is_a_sentence(
 ) -> None:
     with pytest.raises(TargetError, match=rf"^the guest says: {sentence}"):
         run_job(machine, Job(script), tmp_path / "out", 120)
-
-
-def test_a_kernel_that_runs_fewer_processors_is_a_sentence(machine: Machine, tmp_path: Path) -> None:
-    limited = replace(machine, boot=("maxcpus=1",))
-    with pytest.raises(TargetError, match="the guest says: the kernel runs no CPU 1, although the guest has 2"):
-        run_job(limited, Job("echo never"), tmp_path / "out", 120)

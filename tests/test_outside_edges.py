@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers to edges, by the agent and by the chip that gives the edges: both of the same edge, in virtual time."""
 
-from pathlib import Path
-
 import lab_kernels
 import numpy as np
 import outside_edges
 import pytest
 from outside_edges import EDGES, LOADS, PERIOD_US, Answers
-
-from rtproof.core.errors import UserError
-from rtproof.record.contents import Int64Array
 
 
 @pytest.fixture(scope="module", params=outside_edges.KERNELS)
@@ -44,23 +39,3 @@ def test_the_difference_is_the_way_in_less_the_way_back(measured: dict[str, Answ
         assert answers.difference.max() < answers.output.min()
     idle, loaded = (np.median(measured[load].difference) for load in ("idle", "mmap"))
     assert idle / 2 < loaded < idle * 2
-
-
-def answers(output: Int64Array) -> Answers:
-    zeros = np.zeros_like(output)
-    return Answers(zeros, output, zeros, zeros, output + 700)
-
-
-def test_a_row_has_n_both_figures_and_the_difference() -> None:
-    shown = outside_edges.row("rt", "idle", answers(np.array([1_000, 2_000, 9_000])))
-    assert shown == "| rt | idle | 3 | 2,000 9,000 | 2,700 9,700 | 700 | 700 | 700 |"
-    assert shown.count("|") == outside_edges.HEADER.count("|")
-
-
-def test_a_chip_that_saw_fewer_answers_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from stage_records import stimuli
-
-    monkeypatch.setattr(outside_edges, "open_record", lambda path: stimuli([(0, 5, 9), (PERIOD_US * 1000, 5, 9)]))
-    (tmp_path / "idle.answers").write_text("10 30\n")
-    with pytest.raises(UserError, match=r"^the chip saw 1 answers, and the agent gave 2$"):
-        outside_edges.read_answers(tmp_path, "idle")

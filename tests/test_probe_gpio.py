@@ -7,15 +7,12 @@ answers on line 2: two agents, of which none knows of the other.
 
 from collections.abc import Iterator
 
-import numpy as np
 import probe_guest
 import pytest
-from probe_guest import Guest, account, facts, invalid, values
+from probe_guest import Guest, account, facts, values
 
 from rtproof.judge.analyse import analyse
 from rtproof.record.contents import Record
-from rtproof.report.blocks import Table
-from rtproof.report.sections import stages
 
 RT, PLAIN = "debian-6.1-rt", "debian-6.1"
 BACKS = ("v2", "v1", "sysfs")
@@ -25,9 +22,6 @@ PERIOD_NS = 5 * MS
 EDGES = 300
 KEPT_V1, KEPT_V2 = 16, 1024
 INJECTED = {"v1": 40, "v2": 1100}
-GIVEN_US = 7_000
-NS_PER_SECOND = 1_000_000_000
-DEAF = ": its chip has no interrupts"
 SCRIPT = f"""\
 insmod /rtproof.ko gpio=1 || exit
 class=/sys/class/gpio
@@ -108,29 +102,9 @@ run busy-other --probe $(lines sysfs 5 2)
 kill -INT $responder
 wait
 run no-chip --probe gpio:chip=9,in=1,out=2
-run no-label --probe gpio:chip=other,in=1,out=2
 run no-line --probe gpio:chip=0,in=1,out=8
-run no-number --probe gpio:in=70000,out=2,back=sysfs
-run no-such-number --probe gpio:in=7,out=2,back=sysfs
-run which-chip --probe gpio:in=1,out=2
-run no-wire --method wire --probe $(lines v2 1 2)
-run no-answer --method generate --probe $(lines v2 3 0)
 ls $class > /out/exported-at-the-end
 
-again() {{ # PARAMETER...: the chip anew
-    rmmod rtproof && insmod /rtproof.ko gpio=1 "$@" && base=$(cat $class/gpiochip*/base)
-}}
-again edges_us={GIVEN_US}
-agent given --duration 1s --warmup 0s --probe $(lines v2 7 6) & wait
-again gpio_irq=0
-for back in {" ".join(BACKS)}; do
-    run deaf-$back --probe $(lines $back 7 6)
-    run deaf-driven-$back --method generate --probe $(lines $back 1 0)
-done
-ls $class > /out/exported-by-the-deaf
-rmmod rtproof
-insmod /rtproof.ko gpio=1 edges_us=99 || echo refused > /out/too-often
-true
 """
 
 
@@ -157,17 +131,6 @@ def test_every_edge_is_answered_once_while_both_run(guest: Guest) -> None:
         assert totals(responder) == (1000 // 5, 0, 0), kind
         assert int(told["edges"]) >= answered > 0, kind
         assert account(generator)["strays"] == told["lost"] == "0", kind
-
-
-def test_fields_say_what_can_be_known(guest: Guest) -> None:
-    for kind, responder, generator in pairs(guest):
-        assert [s.field for s in generator.series] == ["response"]
-        by_sysfs = kind == "sysfs"
-        assert [s.field for s in responder.series] == (["answer"] if by_sysfs else ["task", "output"])
-        assert {s.method for s in responder.series} == {"respond_sysfs" if by_sysfs else "respond"}
-    for back in BACKS:
-        fields = [s.field for s in guest.record(f"{back}-wire").series]
-        assert fields == (["response"] if back == "sysfs" else ["edge", "task"])
 
 
 def test_stages_come_in_their_order(guest: Guest) -> None:
@@ -223,42 +186,10 @@ def test_edges_that_the_kernel_could_not_keep_are_lost(guest: Guest) -> None:
     assert values(oldest)["task"].min() > 0
 
 
-def test_the_modules_timer_gives_edges_on_its_grid(guest: Guest) -> None:
-    record = guest.record("given")
-    obtained, missed, lost = totals(record)
-    assert (missed, lost) == (0, 0)
-    edges_ns = np.array([block.first_due_ns for block in record.blocks(0)])
-    within = int((edges_ns < NS_PER_SECOND).sum())
-    assert within == pytest.approx(1_000_000 / GIVEN_US, abs=1)
-    assert obtained - within in (0, 1), "the first edge behind the second ends the run"
-    assert np.diff(edges_ns) == pytest.approx(GIVEN_US * 1_000, rel=0.01)
-
-
-def test_edges_may_not_be_as_often_as_a_machine_cannot_bear(guest: Guest) -> None:
-    assert guest.text("too-often").strip() == "refused"
-
-
-def test_nothing_speaks_against_a_run_in_which_all_was_answered(guest: Guest) -> None:
-    for back in BACKS:
-        assert invalid(guest.record(f"{back}-respond")) == invalid(guest.record(f"{back}-wire")) == []
-
-
-def test_the_report_splits_the_answer(guest: Guest) -> None:
-    def rows(name: str) -> list[str]:
-        *_, times = stages.response_section(analyse(guest.record(name)))
-        assert isinstance(times, Table)
-        return [str(row[0]) for row in times.rows]
-
-    assert rows("v2-respond") == ["edge to task", "task to output", "edge to output"]
-    assert rows("sysfs-respond") == ["task to answer"]
-    assert rows("v1-wire") == ["output to edge", "edge to task", "output to task"]
-
-
 def test_lines_are_as_they_were(guest: Guest) -> None:
     none = guest.text("exported")
     assert "rtproof-" not in none
     assert guest.text("exported-at-the-end") == guest.text("after-kill") == none
-    assert "rtproof-" not in guest.text("exported-by-the-deaf")
     assert {"rtproof-in1", "rtproof-out2"} <= set(guest.text("while-used").split())
     assert guest.text("direction").strip() == "in"
     assert totals(guest.record("driven")) == (51, 0, 0)
@@ -269,20 +200,9 @@ def test_lines_are_as_they_were(guest: Guest) -> None:
     ("name", "sentence"),
     [
         ("busy", "line 2 of gpiochip0 is in use by 'rtproof'"),
-        ("busy-first", "line 1 of gpiochip0 is in use by 'rtproof'"),
-        ("busy-sysfs", "line 2 of gpiochip0 is in use by 'sysfs'"),
         ("busy-other", "can't be exported by sysfs: somebody else uses it"),
-        ("already", "can't be exported by sysfs: somebody else uses it"),
         ("no-chip", "there is no GPIO chip '9'; there are: gpiochip0 (rtproof-loop)"),
-        ("no-label", "there is no GPIO chip 'other'; there are: gpiochip0 (rtproof-loop)"),
         ("no-line", "GPIO chip gpiochip0 (rtproof-loop) has the lines 0 to 7, and no 8"),
-        ("no-number", "lines of probe gpio are whole numbers"),
-        ("no-such-number", "GPIO 7 can't be exported by sysfs: the system has none of that number"),
-        ("which-chip", "say which chip= the lines are of"),
-        ("no-wire", "no edge came from line 2 to line 1: is there a wire between them?"),
-        *((f"deaf-{back}", DEAF) for back in BACKS),
-        *((f"deaf-driven-{back}", DEAF) for back in BACKS),
-        ("no-answer", "edges on line 0 had no answer on line 3: is the other side running, and wired?"),
     ],
 )
 def test_what_can_not_be_done_is_said_in_a_sentence(guest: Guest, name: str, sentence: str) -> None:
