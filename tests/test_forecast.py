@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a forecast says of smooth runs, and that it never has a say in the verdict."""
 
-import json
 import math
 from dataclasses import replace
 
@@ -15,9 +14,8 @@ from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis, State
 from rtproof.judge.verdict_sentences import texts_under_labels
 from rtproof.record.contents import EndReason, Int64Array
-from rtproof.schema.published import analysis_dict
 from rtproof.simulation.events import KnownTail, rate_above
-from rtproof.tail import forecast, forecast_sentences
+from rtproof.tail import forecast
 from rtproof.tail.forecast_model import Forecast, ForecastHorizon, TailUnits, tail_units
 from rtproof.tail.thresholds import ThresholdFit
 
@@ -80,36 +78,6 @@ def test_the_limit_is_never_below_the_largest_measured() -> None:
     assert found.limit_ns > smooth().max()
 
 
-def test_what_is_said_has_the_model_free_line_beside_it() -> None:
-    analysis = analysed(smooth())
-    first, second, third = sentences(analysis, "FORECAST")
-    assert first.startswith("once-per-80-h level <= ")
-    assert first.endswith("us (95 %); model-based, not a proof: it assumes that no new mechanism appears")
-    assert second.startswith("tail fit holds for the highest 200, 400, 1,600 and 2,880 of 28,800 one-second maxima (")
-    assert third == (
-        "it holds only if the 80 h are like the 8 h measured: a rhythm longer than 2 h 40 min (a third of the run), "
-        "such as that of a day, cannot be seen in it"
-    )
-    assert any(text.startswith("> ") for text in sentences(analysis, "MAX"))
-    labels = [label for label, _ in analysis.verdict.sentences if label]
-    assert labels.index("UNSEEN") + 1 == labels.index("FORECAST")
-
-
-def test_a_fit_that_fails_among_those_that_hold_is_not_said_to_hold() -> None:
-    found = forecast_of(smooth())
-    assert found.ladder is not None
-    rungs = tuple(replace(rung, p=0.07 if 400 <= rung.k <= 800 else 0.3) for rung in found.ladder.rungs)
-    (line,) = forecast_sentences.basis_sentence(
-        replace(found, ladder=replace(found.ladder, rungs=rungs, best=rungs[-1]))
-    )
-    assert line.startswith("tail fit holds for the highest 200, 1,600 and 2,880 of 28,800 one-second maxima ")
-
-
-def test_a_refusal_is_said_with_its_code() -> None:
-    (line,) = sentences(analysed(smooth(0.2)), "FORECAST")
-    assert line.startswith("refused (FEW): 72 tail events in 12 min ")
-
-
 def test_the_rate_above_a_limit_beyond_the_data() -> None:
     found = forecast_of(smooth())
     assert found.limit_ns is not None
@@ -160,28 +128,6 @@ def test_strange_runs_are_refused_and_not_stumbled_over(largest: Int64Array) -> 
     assert codes(found)
 
 
-def test_as_json_it_has_its_figures() -> None:
-    limit = 10 * int(smooth().max())
-    given = analysis_dict(analysed(smooth(), limit))["forecast"]
-    json.dumps(given, allow_nan=False)
-    assert given["limit_ns"] > smooth().max()
-    assert (given["horizon_ns"], given["measured_ns"]) == (10 * T_NS, T_NS)
-    assert (given["units_count"], given["unit_ns"]) == (HOURS * HOUR, SECOND)
-    assert given["refusals"] == []
-    assert [each["limit_ns"] for each in given["rates_above"]] == [limit]
-    assert given["ladder"][0]["values_count"] == 200
-    assert any(each["used"] for each in given["ladder"])
-    assert 0 < given["stationarity"]["dispersion_p_ratio"] <= 1
-    assert given["stationarity"]["block_ns"] == 600 * SECOND
-    assert given["top"]["values_count"] == 10
-
-
-def test_as_json_a_refusal_has_its_code_and_no_fit() -> None:
-    given = analysis_dict(analysed(smooth(0.2)))["forecast"]
-    assert [each["code"] for each in given["refusals"]] == ["FEW"]
-    assert (given["limit_ns"], given["stationarity"], given["top"], given["ladder"]) == (None, None, None, [])
-
-
 def of(*largest: int, measured_ns: int = SECOND) -> TailUnits:
     return TailUnits(np.arange(len(largest)), np.array(largest), measured_ns)
 
@@ -208,13 +154,6 @@ def test_a_second_in_which_nothing_ran_is_no_unit() -> None:
 )
 def test_the_step_of_the_clock_is_the_least_distance(largest: tuple[int, ...], step: int) -> None:
     assert of(*largest).step_ns == step
-
-
-def test_counts_and_probabilities() -> None:
-    units = of(5, 9, 5, measured_ns=30 * SECOND)
-    assert (units.counts.lo.tolist(), units.counts.n.tolist()) == ([5, 9], [2, 1])
-    assert units.unit_ns == 10 * SECOND
-    assert tail_units(analyse(long_run(np.array([4])), None, 1).pooled).largest_ns.tolist() == [4]
 
 
 SECOND_CURVES = 10**9
@@ -250,23 +189,6 @@ def test_return_levels_reach_from_the_threshold_to_the_limit(
     assert (drawn.fitted <= drawn.high + 1).all()
 
 
-def test_measured_and_fitted_lie_together_where_the_fit_holds(
-    units: TailUnits, found: Forecast, rung: ThresholdFit
-) -> None:
-    drawn = forecast.return_levels(found, rung, units)
-    inside = np.interp(np.log(drawn.measured_period[:-9]), np.log(drawn.period), drawn.fitted)
-    assert np.abs(inside / drawn.measured[:-9] - 1).max() < 0.1
-
-
-def test_a_refused_one_shows_its_own_limit_and_not_a_forecast(
-    units: TailUnits, found: Forecast, rung: ThresholdFit
-) -> None:
-    refused = replace(found, limit_ns=None)
-    drawn = forecast.return_levels(refused, rung, units)
-    share = units.unit_ns / found.horizon_ns
-    assert drawn.high[-1] == pytest.approx(rung.region.level_upper(share))
-
-
 def test_the_mean_excess_of_an_exponential_tail_is_level(units: TailUnits) -> None:
     drawn = forecast.mean_excess(units, 2_000)
     assert drawn is not None
@@ -283,19 +205,3 @@ def test_mean_excesses_are_computed_as_they_are_named() -> None:
         over = [value - threshold for value in values.tolist() if value > threshold]
         assert mean == pytest.approx(math.fsum(over) / len(over))
         assert len(over) >= forecast.FEWEST_EXCESSES_SHOWN
-
-
-def test_values_all_alike_have_no_mean_excess() -> None:
-    assert forecast.mean_excess(TailUnits(np.arange(99), np.full(99, 7), 99 * SECOND_CURVES), 50) is None
-
-
-def test_nearly_all_of_a_good_fit_lies_in_the_band(rung: ThresholdFit) -> None:
-    drawn = forecast.probabilities(rung)
-    assert (np.diff(drawn.expected) > 0).all()
-    assert (drawn.low < drawn.expected).all()
-    assert (drawn.expected < drawn.high).all()
-    assert ((drawn.low < drawn.fitted) & (drawn.fitted < drawn.high)).mean() > 0.8
-
-
-def test_without_a_fit_nothing_is_drawn() -> None:
-    assert forecast.drawn_units(forecast_of(smooth(0.1))) is None

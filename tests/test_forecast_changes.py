@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from forecast_cases import HOUR, codes, forecast_of, message, smooth
-from slow_runs import KINDS, SlowRun, slow_run
+from slow_runs import slow_run
 
 from rtproof.record.contents import Int64Array
 from rtproof.simulation.events import KnownTail, second_maxima
-from rtproof.tail.forecast_sentences import forecast_lines, unseen_rhythms_sentence
 from rtproof.tail.stationarity import (
     COMPARED,
     SLOT_S,
@@ -61,10 +59,6 @@ def test_the_trend_is_kendalls(ties: bool) -> None:
     expected = stats.kendalltau(np.arange(40), values, method="asymptotic").pvalue
     # scipy does not correct for continuity, so its p-value is a little smaller.
     assert expected < trend_p(values) < expected + 0.03
-
-
-def test_values_all_alike_have_no_trend() -> None:
-    assert trend_p(np.ones(30)) == 1.0
 
 
 def test_an_even_run_is_not_flagged_and_its_p_values_are_spread() -> None:
@@ -119,40 +113,6 @@ def test_seconds_in_which_nothing_ran_do_not_count_as_quiet_ones() -> None:
     assert min(found.dispersion_p or 0, found.trend_p or 0) > 0.01
 
 
-def test_a_rest_of_a_block_that_is_mostly_missing_is_left_out() -> None:
-    assert of(even_run(6 * HOUR_STATIONARITY + BLOCK_S // 3)).blocks == 36
-    assert of(even_run(6 * HOUR_STATIONARITY + 2 * BLOCK_S // 3)).blocks == 37
-
-
-def test_weeks_have_a_trend_too() -> None:
-    rising = np.linspace(0, 1, 30 * 24 * HOUR_STATIONARITY)
-    largest = (np.random.default_rng(8).random(rising.size) < 0.01 + 0.001 * rising).astype(np.int64)
-    found = of(largest)
-    assert found.blocks == 30 * 24 * 6
-    assert found.trend_p is not None
-    assert found.trend_p < 1e-3
-
-
-@pytest.mark.parametrize("apart_s", [7, 11, 60])
-def test_activations_far_apart_are_compared_over_longer_stretches(apart_s: int) -> None:
-    """As many per stretch as of those that come every 5 s."""
-    largest = even_run(2_400)
-    largest[600:1200] += 10_000_000
-    found = stationarity(np.arange(largest.size) * apart_s, largest)
-    assert (found.blocks, found.slot_s) == (20, apart_s)
-    assert found.block_ns == 120 * apart_s * 10**9
-    assert found.dispersion_p is not None
-    assert found.dispersion_p < 1e-6
-
-
-def test_seconds_between_long_pauses_are_too_few_to_compare() -> None:
-    second = np.arange(6 * HOUR_STATIONARITY)
-    kept = second % BLOCK_S < BLOCK_S // 3
-    assert of(even_run(6 * HOUR_STATIONARITY)).blocks == 36
-    found = stationarity(second[kept], even_run(6 * HOUR_STATIONARITY)[kept])
-    assert replace(found, slow=None) == Stationarity()
-
-
 # What varies more slowly than a run can show: found where the run has a trace of it, and named where it has none.
 
 
@@ -169,10 +129,6 @@ def test_the_ratio_of_half_waves_has_the_f_distribution() -> None:
     rest = squares[SLOW:].mean()
     expected = [stats.f.sf(squares[:k].mean() / rest, k, COMPARED - SLOW) for k in TESTED]
     assert list(slow_p(averages)) == pytest.approx(expected, rel=1e-9)
-
-
-def test_averages_without_any_fast_variation_are_not_divided_by_nothing() -> None:
-    assert list(slow_p(np.zeros(50))) == [1.0] * len(TESTED)
 
 
 def test_even_runs_are_seldom_flagged_whatever_their_bursts() -> None:
@@ -211,45 +167,3 @@ def test_a_change_of_the_load_for_the_second_half_is_refused() -> None:
     largest = smooth(2)
     largest[HOUR:] += 3_000
     assert "SLOW" in codes(forecast_of(largest))
-
-
-def test_what_cannot_be_seen_is_named_with_every_forecast() -> None:
-    """A daily rhythm at its turn leaves no trace in an hour: a forecast is given, which its condition makes true."""
-    found = forecast_of(smooth(1, seed=2))
-    assert found.limit_ns is not None
-    assert found.longest_rhythm_ns == 20 * 60 * 10**9
-    said = (
-        "it holds only if the 10 h are like the 1 h measured: a rhythm longer than 20 min (a third of the run), such "
-    )
-    assert any(line.startswith(said) and "that of a day" in line for line in forecast_lines(found))
-
-
-@pytest.mark.parametrize(("hours", "example"), [(71, "a day"), (80, "a week"), (503, "a week")])
-def test_the_rhythm_that_is_named_is_longer_than_the_run_can_show(hours: int, example: str) -> None:
-    found = replace(forecast_of(smooth(1, seed=2)), measured_ns=hours * HOUR * 10**9)
-    assert f"such as that of {example}, cannot be seen" in unseen_rhythms_sentence(found)
-    months = replace(found, measured_ns=600 * HOUR * 10**9)
-    assert "such as" not in unseen_rhythms_sentence(months)
-
-
-def test_too_few_minutes_with_values_are_not_tested() -> None:
-    largest = smooth(1)[:1_380]
-    assert slow_change(np.arange(largest.size), largest, 5) is None
-    assert slow_change(np.arange(4 * HOUR), np.full(4 * HOUR, 7), 5) is None
-    assert slow_change(np.array([], np.int64), np.array([], np.int64), 5) is None
-
-
-def test_weeks_are_tested_in_longer_blocks() -> None:
-    largest = np.random.default_rng(3).integers(5_000, 20_000, 14 * 24 * HOUR)
-    assert p_of(largest) > 0.001
-    largest[largest.size // 2 :] += 500
-    assert p_of(largest) < 1e-6
-
-
-def test_a_run_knows_what_comes_after_it() -> None:
-    runs: list[SlowRun] = [slow_run(kind, HOUR, np.random.default_rng(4)) for kind in KINDS]
-    for run in runs:
-        assert run.largest_ns.size == HOUR
-        assert run.level_ns > 50_000
-    again = slow_run("daily", HOUR, np.random.default_rng(4))
-    assert again.level_ns == runs[list(KINDS).index("daily")].level_ns

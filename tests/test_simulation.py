@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program: what it says, how it ends, and that it waits for whoever listens."""
 
-import json
 import math
 import signal
 import subprocess
@@ -19,14 +18,12 @@ from rtproof.cli.main import main
 from rtproof.core.errors import UserError
 from rtproof.record.contents import End, EndReason, Record
 from rtproof.record.reading import open_record
-from rtproof.record.run_folder import open_run
 from rtproof.record.writing import RecordWriter
 from rtproof.run.live_view import parse_progress
 from rtproof.simulation import simulated_thread
-from rtproof.simulation.events import BODY_RANGE_NS, EVENT_KINDS, KnownTail, rate_above, second_maxima
+from rtproof.simulation.events import EVENT_KINDS, KnownTail, rate_above, second_maxima
 from rtproof.simulation.simulated_thread import (
     BODY_NS,
-    PROCESS_OPTIONS,
     SECOND_NS,
     PlayedStretch,
     SampledThread,
@@ -40,7 +37,6 @@ from rtproof.simulation.simulated_thread import (
     values_of,
 )
 from rtproof.summary.series import summarise
-from rtproof.targets import simulated
 from rtproof.targets.simulated import START
 
 PROCESS = ("--simulate", "seed=4", "episodes=1/min")
@@ -170,14 +166,6 @@ def test_nonsense_leaves_nothing_but_a_sentence(more: tuple[str, ...], sentence:
     assert not (tmp_path / "x").exists()
 
 
-def test_a_record_is_never_written_over(tmp_path: Path) -> None:
-    (tmp_path / "x").write_bytes(b"something")
-    done = subprocess.run(words(tmp_path / "x", "--duration", "1s"), capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr == "rtproof-agent: cannot write the record: File exists\n"
-    assert (tmp_path / "x").read_bytes() == b"something"
-
-
 # What is played, what is written of it and what is told of it are the same.
 
 
@@ -272,27 +260,7 @@ def test_activations_without_an_event_show_the_body() -> None:
     assert set(values[values < PROCESS_SIMULATED_PLAYED.tail.threshold_ns].tolist()) <= set(BODY_NS.tolist())
 
 
-def test_a_period_longer_than_a_second_leaves_seconds_empty() -> None:
-    slow = replace(ASKED, period_ns=3 * SECOND_NS, cpus=(0,))
-    series = simulated_thread.series_of(slow)
-    late = simulated_thread.late_activations(PROCESS_SIMULATED_PLAYED, slow, series)
-    some = simulated_thread.play_stretch(series[0], late[0], 0, 9, np.random.default_rng(1))
-    assert some.obtained().tolist() == [1, 0, 0] * 3
-    assert (some.most() > 0).tolist() == [True, False, False] * 3
-
-
 RUN = ("-o", "x", "--duration", "10s")
-
-
-def test_the_usual_process_is_the_one_that_the_help_tells_of() -> None:
-    assert parse_process({}) == SimulatedProcess()
-    assert all("(" in text for text in PROCESS_OPTIONS.values())
-
-
-def test_a_process_is_what_its_options_say() -> None:
-    options = {"seed": "7", "kind": "storm2", "episodes": "2/h", "above": "1ms", "scale": "5us", "shape": "0.2"}
-    expected = SimulatedProcess(7, "storm2", 2 / 3600, KnownTail(1_000_000, 5_000, 0.2), 60)
-    assert parse_process({**options, "step": "1min"}) == expected
 
 
 @pytest.mark.parametrize(
@@ -321,25 +289,6 @@ def test_rates(text: str, rate: float) -> None:
 def test_nonsense_is_refused_in_a_sentence(option: str, value: str, sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
         parse_process({option: value})
-
-
-def test_the_words_of_an_agent() -> None:
-    words = (*RUN, "--period", "3ms", "--cpus", "2-3", "--limit", "50us", "--limit", "1ms", "--progress", "500ms")
-    assert parse_request((*words, "--stop-on-eof", "--record", "samples")) == SimulationRequest(
-        "x", 10_000_000_000, 3_000_000, (2, 3), (50_000, 1_000_000), True, 0, True, True
-    )
-
-
-@pytest.mark.parametrize(
-    ("words", "cpus"),
-    [((), (0,)), (("--threads", "3"), (0, 1, 2)), (("--cpus", "5,7", "--threads", "3"), (5, 7, 5))],
-)
-def test_threads_and_cpus(words: tuple[str, ...], cpus: tuple[int, ...]) -> None:
-    assert parse_request((*RUN, *words)).cpus == cpus
-
-
-def test_a_number_of_samples_is_a_length_in_whole_seconds() -> None:
-    assert parse_request(("-o", "x", "--samples", "1500")).duration_ns == 2_000_000_000
 
 
 @pytest.mark.parametrize(
@@ -382,12 +331,6 @@ def test_drawn_latencies_have_the_tail_that_is_told(shape: float) -> None:
         assert np.mean(drawn > level) == pytest.approx(expected, abs=4 * math.sqrt(expected / drawn.size))
 
 
-def test_a_tail_that_ends_has_nothing_behind_its_end() -> None:
-    tail = KnownTail(shape=-0.5)
-    assert tail.above(tail.threshold_ns + tail.scale_ns / 0.5) == 0
-    assert tail.above(0) == 1
-
-
 @pytest.mark.parametrize("kind", EVENT_KINDS)
 @pytest.mark.parametrize("shape", [0.0, 0.2])
 def test_the_rate_above_a_level_is_the_true_one(kind: str, shape: float) -> None:
@@ -401,14 +344,6 @@ def test_the_rate_above_a_level_is_the_true_one(kind: str, shape: float) -> None
     assert np.mean(found) == pytest.approx(expected, abs=4 * spread + 0.02 * expected)
 
 
-def test_a_second_without_an_event_shows_the_body() -> None:
-    most = second_maxima("poisson", 0.001, SECONDS, KnownTail(), np.random.default_rng(3))
-    quiet = most[most <= KnownTail().threshold_ns]
-    assert quiet.min() >= BODY_RANGE_NS[0]
-    assert quiet.max() < BODY_RANGE_NS[1]
-    assert most.size - quiet.size == pytest.approx(400, abs=80)
-
-
 RUN_TARGET_SIMULATED = ["run", "--target", "simulated", "--output", "r", "--duration", "10min", "--limit", "100us"]
 
 
@@ -418,52 +353,7 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.usefixtures("in_a_folder_of_its_own")
-def test_it_is_no_machine_and_brings_its_agent() -> None:
-    with simulated.open_target({"seed": "3"}) as target:
-        assert (target.machine(), target.host_name()) == ("simulated", "simulated")
-        assert target.own_agent().name == "simulated_agent.py"
-        assert target.own_agent().exists()
-
-
-@pytest.mark.usefixtures("in_a_folder_of_its_own")
-def test_nonsense_is_refused_before_anything_starts(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(UserError, match="no kind of process"):
-        simulated.open_target({"kind": "flood"}).__enter__()
-    assert main([*RUN_TARGET_SIMULATED, "--target-option", "speed=2"]) == 2
-    assert "has no option 'speed' (did you mean 'seed'?); there are: seed (" in capsys.readouterr().err
-    assert not Path("r").exists()
-
-
-@pytest.mark.usefixtures("in_a_folder_of_its_own")
 def test_what_only_the_process_and_the_run_together_show_is_refused_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*RUN_TARGET_SIMULATED, "--period", "50us"]) == 2
     assert "events must be less than a period late" in capsys.readouterr().err
     assert not Path("r").exists()
-
-
-@pytest.mark.usefixtures("in_a_folder_of_its_own")
-def test_everything_made_of_such_a_run_says_that_it_is_simulated(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*RUN_TARGET_SIMULATED, "--target-option", "seed=7"]) == 4
-    assert "simulated: no figure is of any machine (seed=7" in capsys.readouterr().out
-    assert main(["show", "r"]) == 4
-    first = capsys.readouterr().out.split("What the verdict rests on")[0]
-    assert "a simulated process, no machine" in first
-    assert "no machine: a seeded process was played" in first
-    assert "simulated: no figure is of any machine (seed=7" in first
-    assert "a simulated process, no machine</title>" in Path("r.html").read_text()
-    main(["show", "r", "--json"])
-    said = json.loads(capsys.readouterr().out)
-    assert "simulated" in [doubt["code"] for doubt in said["doubts"]]
-    assert said["verdict"]["sentences"][-1]["text"].startswith("no machine")
-
-
-@pytest.mark.usefixtures("in_a_folder_of_its_own")
-def test_run_and_record_tell_what_was_played() -> None:
-    main([*RUN_TARGET_SIMULATED, "--target-option", "kind=storm", "--target-option", "episodes=1 / 3h", "--no-report"])
-    run = open_run("r")
-    assert run.info is not None
-    assert (run.info.target, run.info.agent_arch) == ("simulated", "simulated")
-    assert len(run.info.agent_sha256) == 64
-    told = "seed=1 kind=storm episodes=1/3h above=100000ns scale=20000ns shape=0 step=1s"
-    assert run.record.fact("simulated") == told
-    assert run.record.begin.machine == "simulated"
