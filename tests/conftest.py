@@ -81,15 +81,15 @@ class Kind(IntEnum):
 LENGTHY = {
     "guests in QEMU": (
         "agent_trace cli_guests cli_lab guest_explain guest_modules guest_recorder guest_traces guests lab_explain "
-        "lab_matrix lab_several_processors loads_in_guests profiles_in_guests targets trace_manners two_guests "
+        "lab_manners lab_matrix lab_several_processors loads_in_guests profiles_in_guests targets trace_manners "
         "vm_edges vm_guest probe_app probe_cycle probe_gpio"
     ),
     "compilers besides the agent's own": "agents golden packaging",
     "a browser": "docs_site report_browser",
     "runs that measure": (
-        "agent_app agent_arm agent_conditions agent_ends agent_methods cli_campaign cli_real cli_run cli_until faults "
+        "agent_app agent_conditions agent_ends agent_methods cli_campaign cli_real cli_run cli_until faults "
         "loads_measured loads_of_agent loads_singly probe_ipc probe_latmon several_runs exec_probe edge_pairs "
-        "pair_session api_measured docs_examples watched_run"
+        "outside_edges pair_session api_measured docs_examples watched_run"
     ),
     "Debian's mirror": "lab_kernels lab_packages",
     "simulations and thousands of damaged records": (
