@@ -193,12 +193,20 @@ def grave(path: Path) -> set[str]:
     return {doubt.code for doubt in analyse(whole(path)).doubts if doubt.severity is Severity.INVALID}
 
 
+def kill_main_process(one: Running) -> bool:
+    """False if it was gone already: a program comes and goes."""
+    with suppress(ProcessLookupError):
+        os.kill(main_process(one), signal.SIGKILL)
+        return True
+    return False
+
+
 def test_the_death_of_a_process_ends_the_run(tmp_path: Path) -> None:
     for words in some(able()):
         with all_running(tmp_path, "60s", words, 0) as agents:
             for name, one in agents.items():
                 assert eventually(lambda name=name: idle(open_record(tmp_path / name)) == [])  # type: ignore[misc]
-                os.kill(main_process(one), signal.SIGKILL)
+                assert eventually(lambda one=one: kill_main_process(one))  # type: ignore[misc]
             assert {one.end() for one in agents.values()} == {0}
             assert eventually(lambda agents=agents: not living(agents))  # type: ignore[misc]
         for name in words:
