@@ -2,7 +2,7 @@
 """Boards on this machine: OpenSSH's server and dropbear in a network namespace, whose cable can be pulled.
 
 The servers run in a mount namespace too. There the user ``rtboard`` exists, with a home of its own and the right to use
-sudo, and root has another ``.ssh`` and ``.cache``; nothing of this machine's files is changed.
+sudo, and root has another home; nothing of this machine's files is changed.
 """
 
 import itertools
@@ -101,8 +101,8 @@ def cable() -> Iterator[Cable]:
 PREPARE = """
 set -e
 mount --bind "$1/passwd" /etc/passwd
-mount --bind "$1/ssh" /root/.ssh
-mount --bind "$1/cache" /root/.cache
+mount --bind "$1/root" /root
+mount --bind "$1/run" /run
 [ ! -e /etc/sudoers ] || mount --bind "$1/sudoers" /etc/sudoers
 shift
 exec "$@"
@@ -112,13 +112,11 @@ exec "$@"
 def _prepare(folder: Path) -> Path:
     """The files of the board, and the user's home in it."""
     home = Path(tempfile.mkdtemp(prefix="rtproof-home-"))  # pytest's own folders are closed to other users
-    for place in (home / ".ssh", folder / "ssh"):
+    (folder / "run" / "sshd").mkdir(parents=True, mode=0o755)
+    for place in (folder / "root", folder / "root" / ".ssh", folder / "root" / ".cache", home / ".ssh"):
         place.mkdir(mode=0o700)
-    (folder / "cache").mkdir(mode=0o700)
-    for place in (Path("/root/.ssh"), Path("/root/.cache")):
-        place.mkdir(mode=0o700, exist_ok=True)
     _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "key"))
-    for place in (home / ".ssh", folder / "ssh"):
+    for place in (home / ".ssh", folder / "root" / ".ssh"):
         shutil.copy(folder / "key.pub", place / "authorized_keys")
     passwd = Path("/etc/passwd").read_text() + f"{USER}:*:{USER_ID}:{USER_ID}::{home}:/bin/sh\n"
     (folder / "passwd").write_text(passwd)
@@ -147,7 +145,7 @@ def board(folder: Path, server: str) -> Iterator[Board]:
         try:
             _wait_for_port(wire.address, process, folder / "log")
             options = ("--target", "ssh", "--target-option", "host=board", "--target-option", f"config={folder}/config")
-            yield Board(wire, options, home, folder / "cache")
+            yield Board(wire, options, home, folder / "root" / ".cache")
         finally:
             process.terminate()
             process.wait(30)
@@ -190,7 +188,6 @@ def _command_lines() -> Iterator[bytes]:
 
 def _sshd(folder: Path, wire: Cable) -> Sequence[str]:
     _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "host"))
-    Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
     words = (
         f"ListenAddress={wire.address}", f"HostKey={folder}/host", "StrictModes=no", "UsePAM=no", "PidFile=none",
         "PasswordAuthentication=no", "MaxStartups=100",

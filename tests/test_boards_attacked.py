@@ -6,12 +6,12 @@ import os
 import re
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from board_runs import wait_until
 
 from rtproof.agents.build import find_agent
 from rtproof.boards import upload
@@ -74,13 +74,6 @@ def lives(pid: str) -> bool:
         return Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
     except (FileNotFoundError, ProcessLookupError):
         return False
-
-
-def wait_until(condition: "object") -> None:
-    end = time.monotonic() + 30
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def test_an_agent_whose_keeper_was_killed_measures_on_and_is_stopped(agent: str, run: Path) -> None:

@@ -87,7 +87,7 @@ def test_a_line_that_loses_bytes_is_sent_again(tmp_path: Path) -> None:
     with console(["dash", "-i"], tmp_path) as board, shell_on(board, tmp_path) as shell:
         board.manners.lost_per_byte = 0.002
         for number in range(20):
-            assert ask(shell, f"echo number {number}", timeout_s=10).output == f"number {number}\n".encode()
+            assert ask(shell, f"echo number {number}", timeout_s=120).output == f"number {number}\n".encode()
 
 
 @pytest.mark.parametrize("decoder", DECODERS, ids=[each.name for each in DECODERS])
