@@ -161,12 +161,14 @@ def test_without_shared_memory_one_process_does_it_all(monkeypatch: pytest.Monke
 def test_the_processes_of_a_killed_one_end_too() -> None:
     program = (
         "import os, time\nfrom rtproof.core.processes import in_processes\n"
-        "for each in in_processes(lambda _: print(os.getpid(), flush=True), [0, 1], 2): time.sleep(600)\n"
+        "for each in in_processes(lambda _: os.write(1, b'%d\\n' % os.getpid()), [0, 1], 2): time.sleep(600)\n"
     )
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as killed:
         assert killed.stdout is not None
-        workers = [int(killed.stdout.readline()) for _ in range(2)]
-        killed.kill()
+        try:
+            workers = [killed.stdout.readline() for _ in range(2)]
+        finally:
+            killed.kill()
         # Their end of the pipe closes when they have ended.
         assert select.select([killed.stdout], [], [], 120)[0], workers
         assert killed.stdout.read() == ""

@@ -15,7 +15,6 @@ from rtproof.judge.histogram_only import (
     counted_ns,
     fewest_episodes,
 )
-from rtproof.judge.verdict import LIMIT_STATED, chosen_after_the_data, stated_by_the_user
 from rtproof.record.contents import Int64Array
 from rtproof.schema.published import analysis_dict
 from rtproof.summary.counts import Counts, counts_of_values
@@ -161,21 +160,6 @@ def test_bins_that_may_hold_what_was_smaller_refute_nothing() -> None:
     assert state(always) is State.UNDECIDED
     assert state(replace(file(4), unsure=True)) is State.PROVEN, "the maximum is printed"
     assert state(replace(file(4), unsure=True, max_ns=None)) is State.UNDECIDED
-
-
-def test_limit_chosen_after_the_data_proves_nothing_and_a_stated_one_says_so() -> None:
-    said = analyse_histogram(file(4), [Requirement(LIMIT)])
-    late, stated = chosen_after_the_data(said), stated_by_the_user(said)
-    assert late.verdict.state is State.UNDECIDED
-    assert [doubt.code for doubt in late.doubts] == ["limit-after-data"]
-    assert stated.verdict.state is State.PROVEN
-    assert stated.verdicts[0].reasons[-1] == LIMIT_STATED
-
-
-def test_of_several_limits_the_run_is_proven_only_if_all_are() -> None:
-    said = analyse_histogram(file(20, us200=1), [Requirement(LIMIT), Requirement(300 * US)])
-    assert [one.state for one in said.verdicts] == [State.UNDECIDED, State.PROVEN]
-    assert said.verdict.state is State.UNDECIDED
 
 
 @dataclass(frozen=True)

@@ -110,16 +110,6 @@ def test_bins_are_microseconds_rounded_down_and_empty_rows_may_be_left_out() -> 
     assert (found.count, found.overflow, found.mean_ns, found.faults) == (8, 0, 3_625, ())
 
 
-def test_row_number_is_not_the_line_number() -> None:
-    dense = MEASURED.splitlines()
-    sparse = [line for line in dense if not line.endswith("000000\t000000")]
-    assert 0 < len(sparse) < len(dense)
-    whole, thinned = cyclictest.read(MEASURED), cyclictest.read("\n".join(sparse))
-    assert whole.histogram is not None
-    assert thinned.histogram is not None
-    assert whole.histogram.lo.tolist() == thinned.histogram.lo.tolist()
-
-
 def test_file_that_was_cut_off_does_not_tell_what_lay_beyond() -> None:
     found = cyclictest.read("\n".join(SHORT.splitlines()[:3]))
     assert (found.count, found.overflow, found.max_ns) == (8, None, None)

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from rtproof.record import activations, chunks, decoding, encoding, histogram_bins
 from rtproof.record.activations import AboveCounts, Activations, largest
 from rtproof.record.chunks import (
-    TICK_ENTRY_FIELDS,
     ChunkType,
     FileWindow,
     Frame,
@@ -50,7 +49,7 @@ from rtproof.record.decoding import (
 )
 from rtproof.record.encoding import MalformedError
 from rtproof.record.histogram_bins import StoredSlice
-from rtproof.record.reading import merge_counters, merge_seconds, merge_top
+from rtproof.record.reading import merge_seconds, merge_top
 from rtproof.record.writing import RecordWriter
 
 pytestmark = pytest.mark.usefixtures("_in_tmp")
@@ -319,18 +318,6 @@ def test_top_is_exact_and_the_earlier_of_equals_comes_first(values: list[int], k
         assert list(found) == expected
 
 
-def test_counters() -> None:
-    def tick(time_ns: int, *entries: tuple[int, int]) -> Tick:
-        return Tick(time_ns, b"".join(TICK_ENTRY_FIELDS.pack(*entry) for entry in entries))
-
-    names = [CounterName(1, True, "load.cpu", "loops"), CounterName(2, False, "temperature.0", "m°C")]
-    ticks = [tick(10, (1, 100), (2, -5)), tick(20), tick(30, (2, -6), (9, 1), (1, 2**62))]
-    load, heat = merge_counters(names, ticks)
-    assert (load.id, load.grows, load.name, load.unit) == (1, True, "load.cpu", "loops")
-    assert (load.time_ns.tolist(), load.value.tolist()) == ([10, 30], [100, 2**62])
-    assert (heat.grows, heat.time_ns.tolist(), heat.value.tolist()) == (False, [10, 30], [-5, -6])
-
-
 # Levels as an agent learns them, and what it counts above them.
 
 
@@ -342,15 +329,6 @@ def ran(values: Int64Array, first: int = 0, missed: dict[int, int] | None = None
     for at, n in (missed or {}).items():
         gone[at] = n
     return activations.number_activations(SERIES, first, SERIES.first_due_ns + first * SERIES.period_ns, values, gone)
-
-
-def test_however_the_first_minute_is_cut() -> None:
-    values = np.random.default_rng(4).gamma(4.0, 5_000.0, 61_000).astype(np.int64)
-    whole = activations.LevelLearner(SERIES.first_due_ns + activations.LEARN_NS).learn(ran(values), 0)
-    pieces = activations.LevelLearner(SERIES.first_due_ns + activations.LEARN_NS)
-    parts = [pieces.learn(ran(values[at : at + 7_000], at), 0) for at in range(0, 61_000, 7_000)]
-    assert [part for part in parts if part] == [whole]
-    assert len(whole) == 2
 
 
 def test_what_was_due_before_a_level_is_not_above_it() -> None:

@@ -9,21 +9,15 @@ from pathlib import Path
 import msgspec
 import pytest
 import record_cases as cases
+import run_folders
 
 from rtproof.cli.main import main
 from rtproof.core.errors import UserError
 from rtproof.record import run_folder
-from rtproof.record.run_folder import RequirementInfo, RunInfo
+from rtproof.record.run_folder import RequirementInfo
 
-INFO = RunInfo(
-    command=["rtproof", "run", "--limit", "500us"],
-    started="2026-01-02T03:04:05+01:00",
-    host="bench",
-    user="me",
-    rtproof_version="0.1.0",
-    agent_sha256="ab" * 32,
-    agent_arch="x86_64",
-    target="local",
+INFO = msgspec.structs.replace(
+    run_folders.INFO,
     requirements=[RequirementInfo(limit_ns=500_000, at_most_ns=3_600_000_000_000, confidence=0.95)],
     note="before the BIOS update",
 )

@@ -10,14 +10,13 @@ from analysis_records import MS, SERIES, array, block
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtproof.record import histogram_bins
 from rtproof.record.contents import Block
 from rtproof.summary import moments, per_second
 from rtproof.summary.counts import Counts, counts_of_values, merge_counts
 from rtproof.summary.moments import moments_of_counts
 from rtproof.summary.per_second import PreviousDueTime, SampleStretch, sample_stretches
 from rtproof.summary.summary_model import NO_LAG, NO_MOMENTS, Lag, Moments
-from rtproof.summary.tally import ALWAYS_EXACT, WINDOW, Tallied, Tally, add_tallies, array_pieces
+from rtproof.summary.tally import WINDOW, Tallied, Tally, add_tallies, array_pieces
 
 VALUES = st.lists(st.integers(-(2**62), 2**62) | st.integers(-50, 5000), max_size=60)
 GRID = 64
@@ -158,17 +157,6 @@ def test_a_progression_counts_as_its_terms(first: int, step: int, terms: int) ->
     assert got.moments == expected.moments
 
 
-def test_the_stall_of_a_day_is_counted_at_once() -> None:
-    tally, terms = Tally(), 86_400 * 1000
-    tally.add_progression(terms * 1_000_000, 1_000_000, terms)
-    got = tally.result()
-    assert got.counts.total == got.moments.count == terms
-    assert got.moments.sum == 1_000_000 * terms * (terms + 1) // 2
-    lo, hi = histogram_bins.bin_edges(histogram_bins.bin_of(got.counts.lo[got.counts.lo >= ALWAYS_EXACT]))
-    assert (lo == got.counts.lo[got.counts.lo >= ALWAYS_EXACT]).all()
-    assert (hi == got.counts.hi[got.counts.lo >= ALWAYS_EXACT]).all()
-
-
 @given(st.lists(st.lists(st.integers(-5, 5), min_size=1, max_size=9), max_size=6), st.integers(1, 7))
 def test_the_largest_of_all_blocks_the_earlier_first(pieces: list[list[int]], k: int) -> None:
     top, index = per_second.empty_top(k), 0
@@ -288,16 +276,6 @@ def test_deviation_is_that_of_numpy(values: list[int]) -> None:
 @given(SOME)
 def test_moments_of_values_are_those_counted_one_by_one(values: list[int]) -> None:
     assert moments.moments_of_values(np.array(values, np.int64)) == plain(values)
-
-
-def test_blocks_that_follow_on_are_joined_with_their_gaps_and_cuts() -> None:
-    blocks = [block([1, 2], {1: 3}), block([3], first_index=5), block([4, 5], {0: 1}, first_index=6)]
-    (found,) = sample_stretches(blocks, array(0, 6 * MS, 99 * MS))
-    assert found.block.values.tolist() == [1, 2, 3, 4, 5]
-    assert found.block.gap_position.tolist() == [1, 3]
-    assert found.block.gap_missed.tolist() == [3, 1]
-    assert found.cuts.tolist() == [0, 3]
-    assert found.tail is None
 
 
 def values_of(one: SampleStretch | None) -> list[int] | None:

@@ -116,12 +116,6 @@ def test_a_loop_that_never_ran_again_stalled_until_the_end() -> None:
     assert loop_cycles(record(ran, [LOOP], end=lost)).stalls == ()
 
 
-def test_a_loop_that_never_ran_at_all_stalled_from_the_start() -> None:
-    told = Event(9 * SECOND, 0, "stalled", "the thread did not run any more; since_ns=0")
-    found = loop_cycles(record([], [LOOP], end=None, events=(told,)))
-    assert (found.counted, found.stalls) == (0, (Stall(0, 0, 9 * SECOND, over=False),))
-
-
 def loop_with(options: str, lengths: list[int]) -> Cycles:
     late = (np.cumsum([0, *lengths]) - PERIOD * np.arange(len(lengths) + 1)).tolist()
     return loop_cycles(record([block(late, series=LOOP)], [LOOP], facts=(fact("probe_options", options),)))

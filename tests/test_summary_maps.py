@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtproof.record import histogram_bins
-from rtproof.record.contents import Block, ChunkRef, Int64Array, Record, Seconds, Series, Slice, View
+from rtproof.record.contents import Block, Int64Array, Record, Seconds, Series, Slice, View
 from rtproof.summary import density, series
 from rtproof.summary.density import COLUMNS, LatencyDensity, latency_density, rows_of_values, smallest_of_row
 from rtproof.summary.loops import DrawnPoints, Envelope
@@ -110,20 +109,6 @@ def test_damaged_records_are_counted_like_the_analysis_counts_them(
 ) -> None:
     damaged = long_record(drop_blocks, drop_slices)
     assert found(damaged, most_samples=most_samples).counts.sum() == observed(damaged) > 0
-
-
-def test_slices_that_are_there_are_not_read_from_samples() -> None:
-    torn = long_record(drop_slices=(5,))
-    read: list[int] = []
-
-    def counting(refs: tuple[ChunkRef, ...]) -> Iterator[Block]:
-        read.extend(ref.count for ref in refs)
-        return torn.read_blocks(refs)
-
-    seconds = series.pooled(series.summarise(torn, 1)).seconds
-    made = latency_density(replace(torn, read_blocks=counting), seconds, most_samples=0)
-    assert made is not None
-    assert (made.what, made.counts.sum(), sum(read)) == ("slices", LATENCIES.size, 10_000)
 
 
 def drawn(values: list[int], most: int, cut: int = 0) -> DrawnPoints:

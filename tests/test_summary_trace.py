@@ -152,19 +152,6 @@ def test_blocks_that_were_switched_late_or_not_at_all_leave_their_set_out() -> N
     assert found.left_out_ns == SWITCH_NS + BLOCK_NS // 10
 
 
-def test_lines_are_events_with_the_names_that_tracefs_has_for_them() -> None:
-    lines = kernel_trace.trace_lines(traced())
-    assert [line.event for line in lines] == [
-        "sched_waking",
-        "sys_exit_clock_nanosleep",
-        "sys_enter_clock_nanosleep",
-        "sched_switch",
-        "sched_waking",
-    ]
-    assert lines[3] == kernel_trace.TraceLine("a b-c [d]", 7602, 1, 23553_413_154_000, "sched_switch")
-    assert next(iter(kernel_trace.event_kinds(lines).items())) == ("sched_waking", 2)
-
-
 @pytest.mark.parametrize(
     ("line", "event", "time_ns"),
     [
