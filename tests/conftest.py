@@ -102,9 +102,9 @@ LENGTHY = {
 }
 """Files that only ``make test-all`` runs, by what takes their time; names without ``test_`` and ``.py``."""
 REPEATABLE = (
-    "campaign_files claim_attacked cli_run comparison_tests core_files docs_site export_tools fuzz golden guest_explain "
-    "guest_recorder lab_explain lab_kernels lab_matrix native_scan objections_injected packaging record_damaged "
-    "record_packed report_browser"
+    "campaign_files claim_attacked cli_run comparison_tests core_files docs_site export_tools fuzz golden "
+    "guest_explain guest_recorder lab_explain lab_kernels lab_matrix native_scan objections_injected packaging "
+    "record_damaged record_packed report_browser"
 )
 """Of these, the files that CI runs, too: no clock of the machine decides what they assert."""
 MARKED = re.compile(r"@pytest\.mark\.slow\b|\bmark\.(real|serial)\b")
