@@ -21,6 +21,7 @@ from rtproof.record.reading import open_record
 from rtproof.record.writing import RecordWriter
 from rtproof.summary.summary_model import Severity
 
+INVALID, WARNING = Severity.INVALID, Severity.WARNING
 COLUMNS = (
     *("time_ns", "noted", "elsewhere", "checks", "other_policy", "other_priority", "other_affinity"),
     *("run_delay_ns", "involuntary_switches"),
@@ -39,88 +40,75 @@ def made(found: Conditions, *more: Fact, **parts: Any) -> Record:
     return clean(conditions={0: found}, facts=(*facts({}), *more), **parts)
 
 
-def test_a_thread_as_asked_leaves_no_doubt() -> None:
-    assert said_of(made(noted(run_delay_ns=[300_000] * 3, involuntary_switches=[1, 0, 2]))) == {}
+TRACED = tuple(fact("tracer", "4711 strace", moment, 0) for moment in (Moment.START, Moment.DURING, Moment.END))
 
 
-def test_another_cpu_for_a_part_of_the_run() -> None:
-    found = said_of(made(noted(Deviation(Condition.CPU, 1300, "1"), elsewhere=[0, 1000, 300])))
-    assert set(found) == {"cpu"}
-    assert found["cpu"].severity is Severity.INVALID
-    assert found["cpu"].what == (
-        "thread 0 ran on CPU 1 instead of CPU 2 for about 1.3 s of 3.0 s (1,300 of 3,000 activations)"
-    )
-
-
-def test_a_thread_that_was_moved_where_no_check_saw_it() -> None:
-    found = said_of(made(noted(), fact("migrations", "2", Moment.END, 0)))
-    assert (set(found), found["moved"].severity) == ({"moved"}, Severity.WARNING)
-    assert found["moved"].what == (
-        "the kernel moved thread 0 between CPUs 2 times (warm-up included), although it is bound to CPU 2"
-    )
-    for told in ("0", "unavailable: the kernel does not tell"):
-        assert said_of(made(noted(), fact("migrations", told, Moment.END, 0))) == {}
-    seen = noted(Deviation(Condition.CPU, 5, "1"), elsewhere=[5, 0, 0])
-    assert set(said_of(made(seen, fact("migrations", "2", Moment.END, 0)))) == {"cpu"}
-
-
-def test_where_the_cpu_is_read_at_the_checks_only_these_are_counted() -> None:
-    some = noted(Deviation(Condition.CPU, 6, "0"), noted=[20] * 3, elsewhere=[6, 0, 0])
-    found = said_of(made(some, fact("cpu_checks", "random activations", Moment.START, 0)))
-    assert "(6 of 60 checks)" in found["cpu"].what
-
-
-def test_the_cpu_at_the_end_is_not_told_twice() -> None:
-    some = noted(Deviation(Condition.CPU, 1300, "1"), elsewhere=[0, 1000, 300])
-    found = said_of(clean(conditions={0: some}, facts=facts({("cpu", Moment.END): "1"})))
-    assert "1,300 of 3,000" in found["cpu"].what
-
-
-def test_an_affinity_that_moved_nothing_is_a_warning() -> None:
-    found = said_of(made(noted(Deviation(Condition.AFFINITY, 2, "0-3"), other_affinity=[0, 1, 1])))
-    assert found["affinity"].severity is Severity.WARNING
-    assert "allowed on CPUs 0-3, although" in found["affinity"].what
-    assert "(2 times in looks" in found["affinity"].what
-
-
-def test_an_affinity_of_the_end_alone_is_told() -> None:
-    found = said_of(made(noted(), fact("affinity", "0-3", Moment.END, 0)))
-    assert set(found) == {"affinity"}
-    assert said_of(made(noted(), fact("affinity", "2", Moment.END, 0))) == {}
-
-
-def test_another_policy_between_two_looks() -> None:
-    found = said_of(made(noted(Deviation(Condition.POLICY, 3, "other"), other_policy=[1, 2, 0])))
-    assert set(found) == {"policy-between"}
-    assert found["policy-between"].severity is Severity.INVALID
-    assert found["policy-between"].what == (
-        "policy fifo was asked for, but random checks found another: thread 0 had other at 3 of 60 (5 %)"
-    )
-
-
-def test_another_priority_between_two_looks() -> None:
-    found = said_of(made(noted(Deviation(Condition.PRIORITY, 1, "3"), other_priority=[1, 0, 0])))
-    assert set(found) == {"priority-between"}
-    assert "priority 80 was asked for" in found["priority-between"].what
-
-
-def test_a_real_time_thread_that_waits_for_a_cpu() -> None:
-    found = said_of(made(noted(run_delay_ns=[0, 140 * MS, 20 * MS])))
-    assert set(found) == {"run-delay"}
-    assert found["run-delay"].what.startswith("thread 0 was ready to run and waited for a CPU 5.3 % of the time")
-    assert said_of(made(noted(run_delay_ns=[0, 140 * MS, 0]))) == {}
-
-
-@pytest.mark.parametrize("moment", [Moment.START, Moment.DURING, Moment.END])
-def test_a_tracer_at_any_time(moment: Moment) -> None:
-    found = said_of(made(noted(), fact("tracer", "4711 strace", moment, 0), fact("tracer", "none", moment, 0)))
-    assert set(found) == {"traced"}
-    assert found["traced"].what == "a debugger or tracer was attached: thread 0 by process 4711 strace"
-
-
-def test_no_tracer() -> None:
-    assert said_of(made(noted(), fact("tracer", "none", Moment.START, 0))) == {}
-    assert said_of(made(noted(), fact("tracer", "unavailable: the kernel does not tell", Moment.START, 0))) == {}
+@pytest.mark.parametrize(
+    ("whole", "expected", "says"),
+    [
+        (made(noted(run_delay_ns=[300_000] * 3, involuntary_switches=[1, 0, 2])), None, ""),
+        (
+            made(noted(Deviation(Condition.CPU, 1300, "1"), elsewhere=[0, 1000, 300])),
+            ("cpu", INVALID),
+            "1.3 s of 3.0 s",
+        ),
+        (
+            made(
+                noted(Deviation(Condition.CPU, 6, "0"), noted=[20] * 3, elsewhere=[6, 0, 0]),
+                fact("cpu_checks", "random activations", Moment.START, 0),
+            ),
+            ("cpu", INVALID),
+            "(6 of 60 checks)",
+        ),
+        (
+            clean(
+                conditions={0: noted(Deviation(Condition.CPU, 1300, "1"), elsewhere=[0, 1000, 300])},
+                facts=facts({("cpu", Moment.END): "1"}),
+            ),
+            ("cpu", INVALID),
+            "1,300 of 3,000",
+        ),
+        (made(noted(), fact("migrations", "2", Moment.END, 0)), ("moved", WARNING), "2 times"),
+        (made(noted(), fact("migrations", "0", Moment.END, 0)), None, ""),
+        (made(noted(), fact("migrations", "unavailable: the kernel does not tell", Moment.END, 0)), None, ""),
+        (
+            made(
+                noted(Deviation(Condition.CPU, 5, "1"), elsewhere=[5, 0, 0]),
+                fact("migrations", "2", Moment.END, 0),
+            ),
+            ("cpu", INVALID),
+            "",
+        ),
+        (
+            made(noted(Deviation(Condition.AFFINITY, 2, "0-3"), other_affinity=[0, 1, 1])),
+            ("affinity", WARNING),
+            "CPUs 0-3",
+        ),
+        (made(noted(), fact("affinity", "0-3", Moment.END, 0)), ("affinity", WARNING), ""),
+        (made(noted(), fact("affinity", "2", Moment.END, 0)), None, ""),
+        (
+            made(noted(Deviation(Condition.POLICY, 3, "other"), other_policy=[1, 2, 0])),
+            ("policy-between", INVALID),
+            "3 of 60 (5 %)",
+        ),
+        (
+            made(noted(Deviation(Condition.PRIORITY, 1, "3"), other_priority=[1, 0, 0])),
+            ("priority-between", INVALID),
+            "priority 80",
+        ),
+        (made(noted(run_delay_ns=[0, 140 * MS, 20 * MS])), ("run-delay", WARNING), "5.3 % of the time"),
+        (made(noted(run_delay_ns=[0, 140 * MS, 0])), None, ""),
+        *((made(noted(), each, fact("tracer", "none", Moment.END, 0)), ("traced", None), "4711") for each in TRACED),
+        (made(noted(), fact("tracer", "none", Moment.START, 0)), None, ""),
+        (made(noted(), fact("tracer", "unavailable: the kernel does not tell", Moment.START, 0)), None, ""),
+    ],
+)
+def test_what_a_thread_noted(whole: Record, expected: tuple[str, Severity | None] | None, says: str) -> None:
+    found = said_of(whole)
+    assert set(found) == ({expected[0]} if expected else set())
+    if expected:
+        assert expected[1] in (None, found[expected[0]].severity)
+        assert says in found[expected[0]].what
 
 
 def raw_clock(ppm: Callable[[int], float], seconds: int = 60) -> Counter:
@@ -146,11 +134,6 @@ def test_a_clock_that_is_slewed(ppm: Callable[[int], float], severity: Severity 
     assert found.keys() == ({"clock-slewed"} if severity else set())
     if severity:
         assert found["clock-slewed"].severity is severity
-
-
-def test_how_fast_a_clock_ran_is_told() -> None:
-    what = said_of(made(noted(), counters=(raw_clock(lambda at: 100_000 if at > 50 else 0),)))["clock-slewed"].what
-    assert "ppm too fast against the hardware's clock, beyond the 500 ppm of NTP for 9.0 s of 59.0 s" in what
 
 
 def stopped(
@@ -197,34 +180,29 @@ def stops_of(whole: Record) -> Any:
     return said_of(whole, None).get("budget-stops")
 
 
-def test_stops_of_the_fair_server() -> None:
-    found = stops_of(kernel("6.12.1", stopped(50)))
-    assert found.severity is Severity.INVALID
-    assert found.what == (
-        "thread 0 was stopped 7 times for up to 50 ms, in step with a period of 1.0 s: "
-        "the kernel's fair server may take up to 50 ms of each"
-    )
+GROUPS = "/sys/fs/cgroup/cpu/a b 300000 1000000\n/sys/fs/cgroup/cpu 950000 1000000\n"
+OTHER_SERVER = "cpu0 50000000 1000000000\ncpu2 10000000 500000000\n"
 
 
-def test_stops_of_throttling_before_the_fair_server() -> None:
-    assert "the kernel's throttling of real-time threads" in stops_of(kernel("6.1.0", stopped(50))).what
-
-
-def test_stops_of_a_control_group() -> None:
-    groups = "/sys/fs/cgroup/cpu/a b 300000 1000000\n/sys/fs/cgroup/cpu 950000 1000000\n"
-    found = stops_of(kernel("6.18.0", stopped(699), rt_group=groups))
-    assert "the throttling of the control group /sys/fs/cgroup/cpu/a b may take up to 700 ms" in found.what
-
-
-def test_stops_that_are_shorter_than_the_budget_may_be_chance() -> None:
-    assert stops_of(kernel("6.12.1", stopped(20))).severity is Severity.WARNING
-
-
-def test_a_fair_server_that_somebody_changed_has_its_own_figures() -> None:
-    other = "cpu0 50000000 1000000000\ncpu2 10000000 500000000\n"
-    assert "500 ms" in stops_of(kernel("6.12.1", stopped(10, period_s=0.5), fair_server=other)).what
-    assert stops_of(kernel("6.12.1", stopped(50), fair_server=other)) is None
-    assert stops_of(kernel("6.12.1", stopped(50), fair_server="cpu2 0 1000000000\n")) is None
+@pytest.mark.parametrize(
+    ("whole", "severity", "words"),
+    [
+        (kernel("6.12.1", stopped(50)), INVALID, "7 times for up to 50 ms"),
+        (kernel("6.12.1", stopped(50)), INVALID, "fair server may take up to 50 ms"),
+        (kernel("6.1.0", stopped(50)), INVALID, "the kernel's throttling of real-time threads"),
+        (kernel("6.18.0", stopped(699), rt_group=GROUPS), INVALID, "/sys/fs/cgroup/cpu/a b may take up to 700 ms"),
+        (kernel("6.12.1", stopped(20)), WARNING, ""),  # shorter than the budget: may be chance
+        (kernel("6.12.1", stopped(10, period_s=0.5), fair_server=OTHER_SERVER), None, "500 ms"),
+        # A longer delay of another cause, with the first stop or between two, hides no budget; nor do many short ones.
+        (kernel("6.18.1", stopped(50, other_ms={350: 69})), INVALID, "up to 50 ms"),
+        (kernel("6.18.1", stopped(50, other_ms={1600: 900})), INVALID, "up to 50 ms"),
+        (kernel("6.18.1", stopped(50, other_ms=dict.fromkeys(range(500, 7000, 8), 3))), INVALID, "7 times"),
+    ],
+)
+def test_stops_by_a_budget(whole: Record, severity: Severity | None, words: str) -> None:
+    found = stops_of(whole)
+    assert severity in (None, found.severity)
+    assert words in found.what
 
 
 @pytest.mark.parametrize(
@@ -234,31 +212,17 @@ def test_a_fair_server_that_somebody_changed_has_its_own_figures() -> None:
         stopped(50, period_s=0.83),
         stopped(80),
         stopped(50, conditions={0: noted(run_delay_ns=[10 * MS, 0, 0])}),
+        stopped(50, other_ms=dict.fromkeys((700, 1700, 2700), 80)),
     ],
-    ids=["twice only", "another rhythm", "too long", "not ready: the timer itself was late"],
+    ids=["twice only", "another rhythm", "too long", "not ready: the timer itself was late", "many longer ones"],
 )
 def test_other_delays_are_nobodys_budget(whole: Record) -> None:
     assert stops_of(kernel("6.12.1", whole)) is None
 
 
-@pytest.mark.parametrize("late_ms", [69, 900])
-@pytest.mark.parametrize("at", [350, 1600], ids=["with the first stop", "between two stops"])
-def test_one_longer_delay_hides_no_budget(late_ms: int, at: int) -> None:
-    """A hypervisor took the CPU in one of the stops too, or the thread was late between them for another reason."""
-    found = stops_of(kernel("6.18.1", stopped(50, other_ms={at: late_ms})))
-    assert found.severity is Severity.INVALID
-    assert "for up to 50 ms, in step with a period of 1.0 s" in found.what
-
-
-def test_many_short_delays_between_hide_no_budget() -> None:
-    """A delay that is much shorter than the stops has another cause."""
-    found = stops_of(kernel("6.18.1", stopped(50, other_ms=dict.fromkeys(range(500, 7000, 8), 3))))
-    assert found.severity is Severity.INVALID
-    assert found.what.startswith("thread 0 was stopped 7 times for up to 50 ms")
-
-
-def test_many_longer_delays_are_of_no_budget() -> None:
-    assert stops_of(kernel("6.18.1", stopped(50, other_ms=dict.fromkeys((700, 1700, 2700), 80)))) is None
+def test_a_fair_server_that_somebody_changed_stops_for_its_own_budget() -> None:
+    assert stops_of(kernel("6.12.1", stopped(50), fair_server=OTHER_SERVER)) is None
+    assert stops_of(kernel("6.12.1", stopped(50), fair_server="cpu2 0 1000000000\n")) is None
 
 
 def test_without_a_budget_nothing_is_stopped() -> None:
@@ -293,10 +257,7 @@ def continued(*events: Event, late_ns: int = 800 * MS) -> Record:
 def test_a_delay_that_ends_as_somebody_lets_the_agent_go_on() -> None:
     found = said_of(continued(event("continued", 1810 * MS)))["stopped"]
     assert found.severity is Severity.INVALID
-    assert (
-        found.what
-        == "thread 0 was 800 ms late because somebody had stopped the agent and let it go on (SIGCONT at 1.8 s)"
-    )
+    assert "800 ms late" in found.what
 
 
 @pytest.mark.parametrize(
@@ -320,14 +281,9 @@ def niced(*values: str, policy: str = "other") -> Record:
     return clean(facts=(*facts(changes), *told))
 
 
-def test_a_nice_value_that_somebody_changed() -> None:
-    found = said_of(niced("0", "15", "0"))["nice-changed"]
-    assert found.severity is Severity.INVALID
-    assert found.what.endswith("during the run: thread 0 had 0, 15, 0")
-
-
-def test_another_nice_value_all_the_time_is_a_warning() -> None:
-    assert said_of(niced("10"))["nice"].severity is Severity.WARNING
+def test_nice_values() -> None:
+    assert said_of(niced("0", "15", "0"))["nice-changed"].severity is INVALID
+    assert said_of(niced("10"))["nice"].severity is WARNING
     assert not {"nice", "nice-changed"} & set(said_of(niced("0")))
     assert not {"nice", "nice-changed"} & set(said_of(niced("0", "15", policy="fifo")))
 
@@ -405,7 +361,5 @@ def test_a_wrong_one_is_damage_and_the_rest_is_read(tmp_path: Path) -> None:
         writer.chunk(ChunkType.CONDITIONS, IMPOSSIBLE["kind"])
         writer.chunk(ChunkType.CONDITIONS, HEAD + SEEN + ROWS)
     record = open_record(tmp_path / "record")
-    sentence = record.damage[0].sentence
-    assert sentence.startswith("the CONDITIONS chunk at offset ")
-    assert sentence.endswith(" was not used: 4 is no Condition")
+    assert "CONDITIONS" in record.damage[0].sentence
     assert record.conditions[2].checks.tolist() == [4, 4]

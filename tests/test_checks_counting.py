@@ -18,6 +18,7 @@ from rtproof.summary.series import summarise
 from rtproof.summary.summary_model import Doubt, Severity
 
 ASKED = Moment.ASKED
+INVALID, WARNING = Severity.INVALID, Severity.WARNING
 FREE = replace(SERIES, on_grid=False)
 
 
@@ -25,41 +26,71 @@ def cut(n: int) -> tuple[Block, ...]:
     return (block([9000] * n),)
 
 
-def test_a_trace_that_could_not_be_had_is_told_with_its_reason() -> None:
-    assert "trace-refused" not in said_of(clean())
-    found = with_facts({("trace_refused", ASKED): "a trace needs root (Operation not permitted)"})
-    assert found["trace-refused"].severity is Severity.WARNING
-    assert found["trace-refused"].what.endswith("kernel's events: a trace needs root (Operation not permitted)")
+def totals(obtained: int, lost: int = 0, blocks: tuple[Block, ...] = BLOCKS) -> End:
+    return replace(end(blocks), totals=(SeriesTotals(0, obtained, 0, lost),))
+
+
+def gone(n: int) -> tuple[Block, ...]:
+    """Two blocks, with so many activations gone between them."""
+    return (block([9000] * 1000), block([9000] * (2000 - n), first_index=1000 + n))
+
+
+DAMAGE = (Damage(70, 64, "at offset 70, 64 bytes are no valid chunk"), Damage(200, 0, "chunk 7 is gone"))
+CUT_OFF = (Damage(1000, 0, "the record was cut off: there is no END after its 5 chunks"),)
+STALLED = (Event(3 * SECOND, 0, "stalled", f"the thread did not run any more; since_ns={SECOND}"),)
+LATE = (block([9000] * (N - 2), first_index=2),)
+SLOW_TIMER = (block([100_000, 2_441_000, 3_861_000] * (N // 3)),)
+FALLING_BEHIND = (Block(0, 0, 0, np.full(N - 170, 60_000), array(), array()),)
+
+
+@pytest.mark.parametrize(
+    ("made", "expected", "says"),
+    [
+        (clean(cut(N - 1)), set(), ""),
+        (clean(cut(N - 3)), set(), ""),
+        (clean(cut(N - 4)), {("activations-missing", INVALID)}, "of 3,000 due activations, only 2,996"),
+        (clean((block([9000] * (N - 401) + [401 * MS], {N - 401: 400}),)), set(), ""),
+        (clean(cut(N + 3)), {("activations-surplus", WARNING)}, "3 more than"),
+        (clean(cut(N + 30)), {("activations-surplus", INVALID)}, "30 more than"),
+        (clean(gone(2), end=totals(N - 2, 2, gone(2))), {("lost", WARNING)}, "2 of 3,000 activations"),
+        (clean(gone(100), end=totals(N - 100, 100, gone(100))), {("lost", INVALID)}, "100 of 3,000 activations"),
+        (clean(LATE, end=totals(N - 2, 2, LATE)), {("late-start", WARNING)}, "2 activations"),
+        (clean(end=totals(N + 50)), {("totals", INVALID)}, "50 activations more than"),
+        (clean(cut(2000), end=None, damage=CUT_OFF), {("truncated", WARNING)}, "2.0 s of 3.0 s"),
+        (clean(end=end(BLOCKS, EndReason.INTERRUPTED, "SIGINT")), {("ended-early", WARNING)}, ""),
+        (clean(end=end(BLOCKS, EndReason.NO_SPACE)), {("ended-early", WARNING)}, ""),
+        (clean(end=end(BLOCKS, EndReason.HOST_GONE)), {("ended-early", WARNING)}, ""),
+        (clean(end=end(BLOCKS, EndReason.ERROR)), {("ended-early", INVALID)}, ""),
+        (clean(gone(0), end=clean().end, damage=DAMAGE), {("damage", WARNING)}, "(64 bytes"),
+        (clean(gone(3), end=clean().end, damage=DAMAGE), {("damage", WARNING)}, "3 of 3,000 activations are gone"),
+        (clean(gone(500), end=clean().end, damage=DAMAGE), {("damage", INVALID)}, "500 of 3,000 activations"),
+        (clean(cut(1000), end=end(cut(1000)), events=STALLED), {("stalled", WARNING)}, "from 1.0 s"),
+        (clean(SLOW_TIMER), {("coarse-timer", WARNING)}, "2,441 us late or more"),
+        (clean(FALLING_BEHIND, FREE), {("drift", WARNING)}, "2,830 of 2,999 cycles"),
+        (clean(events=(Event(5, 0, "dropped", ""),)), {("events-dropped", WARNING)}, ""),
+        (clean(facts=facts({("warmup_ns", ASKED): "0"})), {("warm-up", WARNING)}, ""),
+    ],
+)
+def test_what_is_missing_or_too_much(made: Record, expected: set[tuple[str, Severity]], says: str) -> None:
+    found = said_of(made)
+    assert {(each.code, each.severity) for each in found.values()} == expected
+    assert not says or says in next(iter(found.values())).what
 
 
 def test_a_fifth_of_the_periods_gone_without_a_trace() -> None:
     """Article 1, third row: 79.5 % of the samples, and nothing in the table shows it."""
     found = said_of(clean(cut(N * 8 // 10), end=clean().end))
-    assert found["activations-missing"].severity is Severity.INVALID
-    assert found["activations-missing"].what.startswith(
-        "thread 0: of 3,000 due activations, only 2,400 are accounted for"
-    )
+    assert found["activations-missing"].severity is INVALID
+    assert "of 3,000 due activations, only 2,400" in found["activations-missing"].what
     assert "totals" in found
 
 
-@pytest.mark.parametrize(("n", "doubted"), [(N - 1, False), (N - 3, False), (N - 4, True)])
-def test_a_thousandth_is_tolerated(n: int, doubted: bool) -> None:
-    assert ("activations-missing" in said_of(clean(cut(n)))) is doubted
-
-
-def test_missed_activations_have_left_a_trace() -> None:
-    assert said_of(clean((block([9000] * (N - 401) + [401 * MS], {N - 401: 400}),))) == {}
-
-
 def test_the_number_of_samples_asked_for() -> None:
-    found = with_facts({("duration_ns", ASKED): None, ("samples", ASKED): str(2 * N)})
-    assert "of 6,000 due activations, only 3,000" in found["activations-missing"].what
-
-
-def test_of_threads_with_longer_periods_as_many_are_due_as_come_meanwhile() -> None:
-    asked = {("duration_ns", ASKED): None, ("samples", ASKED): str(2 * N), ("period_ns", ASKED): str(MS // 2)}
-    assert "activations-missing" in said_of(replace(clean(), facts=facts(asked)))
-    assert said_of(replace(clean(), facts=facts({**asked, ("period_step_ns", ASKED): str(MS // 2)}))) == {}
+    asked = {("duration_ns", ASKED): None, ("samples", ASKED): str(2 * N)}
+    assert "of 6,000 due activations, only 3,000" in with_facts(asked)["activations-missing"].what
+    half_period = {**asked, ("period_ns", ASKED): str(MS // 2)}
+    assert "activations-missing" in with_facts(half_period)
+    assert with_facts({**half_period, ("period_step_ns", ASKED): str(MS // 2)}) == {}, "this thread's is twice as long"
 
 
 def test_a_thread_that_ended_before_the_others() -> None:
@@ -71,115 +102,24 @@ def test_a_thread_that_ended_before_the_others() -> None:
     assert "thread 1: of 5,000 due activations, only 2,000" in found["activations-missing"].what
 
 
-@pytest.mark.parametrize(("more", "severity"), [(3, Severity.WARNING), (30, Severity.INVALID)])
-def test_more_activations_than_periods(more: int, severity: Severity) -> None:
-    """Article 1, Xenomai: 36,022,992 samples in ten hours at 1 kHz."""
-    found = said_of(clean(cut(N + more)))
-    assert found["activations-surplus"].severity is severity
-    assert f"{more} more than the time allows" in found["activations-surplus"].what
-
-
-@pytest.mark.parametrize(("gone", "severity"), [(2, Severity.WARNING), (100, Severity.INVALID)])
-def test_values_that_could_not_be_kept(gone: int, severity: Severity) -> None:
-    blocks = (block([9000] * 1000), block([9000] * (2000 - gone), first_index=1000 + gone))
-    ended = replace(end(blocks), totals=(SeriesTotals(0, N - gone, 0, gone),))
-    found = said_of(clean(blocks, end=ended))
-    assert set(found) == {"lost"}
-    assert found["lost"].severity is severity
-    assert f"{gone} of 3,000 activations" in found["lost"].what
-
-
-def test_a_late_warm_up() -> None:
-    blocks = (block([9000] * (N - 2), first_index=2),)
-    found = said_of(clean(blocks, end=replace(end(blocks), totals=(SeriesTotals(0, N - 2, 0, 2),))))
-    assert set(found) == {"late-start"}
-    assert "began 2 activations late" in found["late-start"].what
-
-
-def test_totals_that_the_record_does_not_hold() -> None:
-    ended = replace(end(BLOCKS), totals=(SeriesTotals(0, N + 50, 0, 0),))
-    found = said_of(clean(end=ended))
-    assert (set(found), found["totals"].severity) == ({"totals"}, Severity.INVALID)
-    assert "50 activations more than" in found["totals"].what
-
-
-def test_a_record_that_was_cut_off() -> None:
-    damage = Damage(1000, 0, "the record was cut off: there is no END after its 5 chunks")
-    found = said_of(clean(cut(2000), end=None, damage=(damage,)))
-    assert (set(found), found["truncated"].severity) == ({"truncated"}, Severity.WARNING)
-    assert found["truncated"].what == "the record was cut off: it covers 2.0 s of 3.0 s asked for"
-
-
-@pytest.mark.parametrize(
-    ("reason", "words", "severity"),
-    [
-        (EndReason.INTERRUPTED, "it was interrupted (SIGINT)", Severity.WARNING),
-        (EndReason.NO_SPACE, "no space was left", Severity.WARNING),
-        (EndReason.HOST_GONE, "the host went away", Severity.WARNING),
-        (EndReason.ERROR, "something failed", Severity.INVALID),
-    ],
-)
-def test_a_run_that_ended_early(reason: EndReason, words: str, severity: Severity) -> None:
-    found = said_of(clean(end=end(BLOCKS, reason, "SIGINT")))
-    assert (set(found), found["ended-early"].severity) == ({"ended-early"}, severity)
-    assert words in found["ended-early"].what
-
-
 def test_only_an_interrupted_run_was_ended_by_who_watched_it() -> None:
     watched = (*clean().facts, fact("until_decided", "yes"))
     stopped, failed = (
-        said_of(clean(end=end(BLOCKS, reason), facts=watched))["ended-early"]
+        said_of(clean(end=end(BLOCKS, reason), facts=watched))["ended-early"].what
         for reason in (EndReason.INTERRUPTED, EndReason.ERROR)
     )
-    assert stopped.what.endswith("because it was interrupted; it was to end as soon as its limits were decided")
-    assert stopped.remedy.startswith("judge it by those limits")
-    assert failed.what.endswith("because something failed")
-    assert failed.remedy == "measure again to the end"
-
-
-@pytest.mark.parametrize(("gone", "severity"), [(0, Severity.WARNING), (3, Severity.WARNING), (500, Severity.INVALID)])
-def test_parts_of_the_file_that_are_no_record(gone: int, severity: Severity) -> None:
-    blocks = (block([9000] * 1000), block([9000] * (2000 - gone), first_index=1000 + gone))
-    damage = (Damage(70, 64, "at offset 70, 64 bytes are no valid chunk"), Damage(200, 0, "chunk 7 is gone"))
-    found = said_of(clean(blocks, end=clean().end, damage=damage))
-    assert (set(found), found["damage"].severity) == ({"damage"}, severity)
-    assert "2 parts of the file could not be read (64 bytes" in found["damage"].what
-    assert f"; {gone} of 3,000 activations are gone" in found["damage"].what
-
-
-def test_a_stall_is_a_result_and_not_missing_data() -> None:
-    event = Event(3 * SECOND, 0, "stalled", f"the thread did not run any more; since_ns={SECOND}")
-    found = said_of(clean(cut(1000), end=end(cut(1000)), events=(event,)))
-    assert (set(found), found["stalled"].severity) == ({"stalled"}, Severity.WARNING)
-    assert "thread 0 did not run from 1.0 s" in found["stalled"].what
+    assert "limits" in stopped
+    assert "limits" not in failed
 
 
 def test_a_thread_without_a_value() -> None:
-    found = said_of(clean(()))
-    assert found["nothing-measured"].what == "thread 0 measured nothing"
-    assert said_of(replace(clean(()), series=()))["nothing-measured"].what == "the record has no thread"
+    assert "nothing-measured" in said_of(clean(()))
+    assert "nothing-measured" in said_of(replace(clean(()), series=()))
 
 
-def test_no_warm_up() -> None:
-    assert set(with_facts({("warmup_ns", ASKED): "0"})) == {"warm-up"}
-
-
-def test_a_timer_without_high_resolution() -> None:
-    """Article 1, setitimer: 2,441 us late on average, at a period of 1 ms."""
-    found = said_of(clean((block([100_000, 2_441_000, 3_861_000] * (N // 3)),)))
-    assert set(found) == {"coarse-timer"}
-    assert "2,441 us late or more, at a period of 1,000 us" in found["coarse-timer"].what
-
-
-def test_a_method_that_falls_behind() -> None:
-    values = np.full(N - 170, 60_000)
-    found = said_of(clean((Block(0, 0, 0, values, array(), array()),), FREE))
-    assert set(found) == {"drift"}
-    assert "2,830 of 2,999 cycles" in found["drift"].what
-
-
-def test_events_that_are_not_there() -> None:
-    assert set(said_of(clean(events=(Event(5, 0, "dropped", ""),)))) == {"events-dropped"}
+def test_a_trace_that_could_not_be_had() -> None:
+    found = with_facts({("trace_refused", ASKED): "a trace needs root (Operation not permitted)"})
+    assert found["trace-refused"].severity is WARNING
 
 
 def test_work_is_no_coarse_timer_but_a_late_top_is() -> None:
@@ -196,10 +136,7 @@ def test_a_limit_that_the_user_set_ends_a_run_as_asked() -> None:
     short = analyse(replace(made, facts=(*made.facts, asked)), None, 1)
     ended = analyse(replace(made, facts=(*made.facts, asked), events=(event,)), None, 1)
     assert "activations-missing" in {doubt.code for doubt in short.doubts}
-    (said,) = (doubt for doubt in ended.doubts if doubt.code == "limit")
-    assert said.severity is Severity.WARNING
-    assert said.what == "the run ended after 200 ms, as asked: a loop began 600.000 us late"
-    assert "activations-missing" not in {doubt.code for doubt in ended.doubts}
+    assert {"activations-missing", "limit"} & {doubt.code for doubt in ended.doubts} == {"limit"}
 
 
 # Doubts about records with several fields, and that the others are neither said twice nor of the wrong field.
@@ -236,12 +173,10 @@ def test_a_fault_of_a_thread_is_told_once_and_not_for_each_field() -> None:
     )
     found = said(broken)
     assert set(found) == {"cpu", "policy", "warm-up"}
-    assert found["policy"].what.count("thread 0") == 1
 
 
 def test_only_the_judged_field_is_counted_against_what_was_due() -> None:
     half = said(staged(task=[9_000] * (N // 2), irq=[2_000] * (N // 2)))
-    assert f"thread 0: of {N:,} due activations, only {N // 2:,} are" in half["activations-missing"].what
     assert set(half) == {"activations-missing"}
     coarse = said(staged(irq=[2_000] * N, task=[MS // 2] * N))
     assert set(coarse) == {"coarse-timer"}
@@ -253,7 +188,7 @@ def test_the_agents_totals_are_checked_for_every_field() -> None:
     wrong = replace(made.end, totals=(SeriesTotals(0, N + 100, 0, 0), made.end.totals[1]))
     found = said(replace(made, end=wrong))
     assert set(found) == {"totals"}
-    assert found["totals"].what.startswith("thread 0 (irq): the agent counted 100 activations more than")
+    assert "(irq)" in found["totals"].what
 
 
 def test_a_task_that_ran_before_its_interrupt_is_impossible() -> None:
@@ -267,7 +202,7 @@ def test_a_task_that_ran_before_its_interrupt_is_impossible() -> None:
 
 def test_a_field_that_lacks_values_is_named() -> None:
     found = said(replace(staged(irq=[2_000] * (N - 5)), end=None))
-    assert found["stages-differ"].what == ("thread 0 (irq) has 2,995 values and 0 missed, task has 3,000 and 0")
+    assert "2,995" in found["stages-differ"].what
     assert "stages-differ" not in said(replace(staged(), end=None))
 
 
@@ -280,10 +215,6 @@ def test_a_source_that_counted_more_than_the_record_says_so_with_both_maxima() -
     told = source_file("task", count=N + 40, lost=40, max=77_000)
     found = said(replace(staged(), files=(*files({}), told)))
     assert set(found) == {"source-differs"}
-    assert found["source-differs"].what == (
-        "thread 0 (task): its source counted 3,040 values up to 77 us, of which 40 were lost on the way; "
-        "the record has 3,000 up to 9 us"
-    )
     larger = source_file("irq", count=N, max=2_001)
     assert set(said(replace(staged(), files=(*files({}), larger)))) == {"source-differs"}
     uncounted = source_file("irq", count=N + 2, max=1)
@@ -310,36 +241,31 @@ def test_a_clock_that_counts_instructions_is_said_in_place_of_the_guest() -> Non
     assert "qemu icount shift=0" in found["virtual-time"].what
 
 
-@pytest.mark.parametrize(
-    ("file", "content", "count"),
-    [
-        ("/sys/devices/system/cpu/online", "0-1\n", 2),
-        ("/sys/devices/system/cpu/online", "0,2-3\n", 3),
-        ("/proc/cpuinfo", "processor\t: 0\n\nprocessor\t: 1\n", 2),
-    ],
-)
+def of_turns(online: str, *told: tuple[str, str], clock: bool = True) -> dict[str, Doubt]:
+    """The doubts about a guest with these CPUs on line, by code. told: its facts; clock: in virtual time."""
+    guest = files({("/sys/devices/system/cpu/online", Moment.START): online})
+    more = [fact(name, text, Moment.START) for name, text in told]
+    return said_of(clean(files=guest, facts=(*facts({}), *((VIRTUAL,) if clock else ()), *more)))
+
+
 @pytest.mark.parametrize("moment", [Moment.START, Moment.END])
-def test_processors_that_take_turns_make_virtual_time_invalid(
-    file: str, content: str, count: int, moment: Moment
-) -> None:
-    guest = files({(file, moment): content})
-    found = said_of(clean(files=guest, facts=(*facts({}), VIRTUAL)))
-    assert found["virtual-smp"].severity is Severity.INVALID
-    assert f"in virtual time {count} processors share one stream of instructions" in found["virtual-smp"].what
-    assert "virtual-smp" not in said_of(clean(files=guest))
+def test_processors_that_take_turns_make_virtual_time_invalid(moment: Moment) -> None:
+    online, cpuinfo = "/sys/devices/system/cpu/online", "/proc/cpuinfo"
+    for path, content, count in (
+        (online, "0-1\n", 2),
+        (online, "0,2-3\n", 3),
+        (cpuinfo, "processor\t: 0\n\nprocessor\t: 1\n", 2),
+    ):
+        guest = files({(path, moment): content})
+        found = said_of(clean(files=guest, facts=(*facts({}), VIRTUAL)))
+        assert found["virtual-smp"].severity is INVALID
+        assert f"{count} processors" in found["virtual-smp"].what
+        assert "virtual-smp" not in said_of(clean(files=guest))
 
 
 @pytest.mark.parametrize("online", ["0", "3", "", "nonsense"])
 def test_one_processor_in_virtual_time_takes_no_turns(online: str) -> None:
-    guest = files({("/sys/devices/system/cpu/online", Moment.START): online})
-    assert "virtual-smp" not in said_of(clean(files=guest, facts=(*facts({}), VIRTUAL)))
-
-
-def of_turns(online: str, *told: tuple[str, str]) -> dict[str, Doubt]:
-    """The doubts about a guest in virtual time with these CPUs on line, by code. ``told``: facts of the guest."""
-    guest = files({("/sys/devices/system/cpu/online", Moment.START): online})
-    more = [fact(name, text, Moment.START) for name, text in told]
-    return said_of(clean(files=guest, facts=(*facts({}), VIRTUAL, *more)))
+    assert "virtual-smp" not in of_turns(online)
 
 
 PACED, SOAKED = ("turn_us", "4"), ("soakers", "2")
@@ -348,16 +274,16 @@ PACED, SOAKED = ("turn_us", "4"), ("soakers", "2")
 def test_processors_that_take_short_turns_and_are_kept_busy_are_only_told() -> None:
     found = of_turns("0-1", PACED, SOAKED, ("cpu_shares", "0.615 0.385"))
     assert "virtual-smp" not in found
-    assert found["virtual-turns"].severity is Severity.WARNING
-    assert "2 processors take turns of at most 4 us" in found["virtual-turns"].what
-    assert "(CPU 0 has 61.5 %, CPU 1 38.5 % of the instructions)" in found["virtual-turns"].what
+    assert found["virtual-turns"].severity is WARNING
+    assert "CPU 0 has 61.5 %, CPU 1 38.5 %" in found["virtual-turns"].what
+    assert not {"virtual-smp", "virtual-turns"} & set(of_turns("0-1", PACED, ("soakers", "1"), clock=False))
 
 
-@pytest.mark.parametrize(("turn_us", "longer"), [(1, False), (4, False), (10, False), (11, True), (100, True)])
-def test_long_turns_are_said_to_be_in_the_latencies(turn_us: int, longer: bool) -> None:
+@pytest.mark.parametrize("turn_us", [1, 10, 11, 100])
+def test_long_turns_are_said_to_be_in_the_latencies(turn_us: int) -> None:
     found = of_turns("0-1", ("turn_us", str(turn_us)), SOAKED)["virtual-turns"].what
-    assert found.endswith("make the largest latencies longer, so take a shorter pace") == longer
-    assert turns_sentence(2, turn_us, soakers=True).endswith("longer, so take a shorter pace.") == longer
+    assert ("shorter pace" in found) == (turn_us > 10)
+    assert ("shorter pace" in turns_sentence(2, turn_us, soakers=True)) == (turn_us > 10)
 
 
 @pytest.mark.parametrize(
@@ -367,43 +293,25 @@ def test_long_turns_are_said_to_be_in_the_latencies(turn_us: int, longer: bool) 
 def test_shares_that_make_no_sense_are_left_out(shares: str) -> None:
     found = of_turns("0-1", PACED, SOAKED, ("cpu_shares", shares))
     assert "of the instructions" not in found["virtual-turns"].what
-    assert "only a part of the speed of one: the figures" in found["virtual-turns"].what
 
 
 @pytest.mark.parametrize(
-    ("told", "lack"),
+    "told",
     [
-        ((SOAKED,), "nothing ends their turns"),
-        ((("turn_us", "0"), SOAKED), "nothing ends their turns"),
-        ((("turn_us", "-4"), SOAKED), "nothing ends their turns"),
-        ((("turn_us", "often"), SOAKED), "nothing ends their turns"),
-        ((("turn_us", "\u0664"), SOAKED), "nothing ends their turns"),
-        ((("turn_us", "9" * 5000), SOAKED), "nothing ends their turns"),
-        ((("turn_us", "101"), SOAKED), "their turns last up to 101 us"),
-        ((PACED,), "no soakers keep each of them busy"),
-        ((PACED, ("soakers", "0")), "no soakers keep each of them busy"),
-        ((PACED, ("soakers", "all")), "no soakers keep each of them busy"),
-        ((PACED, ("soakers", "1")), "1 soaker cannot keep each of them busy"),
-        ((PACED, ("soakers", "3")), "3 soakers cannot keep each of them busy"),
-        ((PACED, SOAKED, ("cpu_shares", "1.000 0.000")), "CPU 1 gets none"),
+        (SOAKED,),
+        *((("turn_us", text), SOAKED) for text in ("0", "-4", "often", "\u0664", "9" * 5000, "101")),
+        (PACED,),
+        *((PACED, ("soakers", text)) for text in ("0", "all", "1", "3")),
+        (PACED, SOAKED, ("cpu_shares", "1.000 0.000")),
     ],
 )
 def test_processors_whose_speeds_depend_on_each_other_make_virtual_time_invalid(
-    told: tuple[tuple[str, str], ...], lack: str
+    told: tuple[tuple[str, str], ...],
 ) -> None:
     found = of_turns("0-1", *told)
     assert "virtual-turns" not in found
-    assert found["virtual-smp"].severity is Severity.INVALID
-    assert f"2 processors share one stream of instructions, and {lack}: a latency" in found["virtual-smp"].what
+    assert found["virtual-smp"].severity is INVALID
 
 
 def test_a_kernel_that_runs_one_of_several_processors_makes_the_run_invalid() -> None:
-    found = of_turns("0", PACED)
-    assert found["virtual-smp"].severity is Severity.INVALID
-    assert "its kernel runs only one" in found["virtual-smp"].what
-
-
-def test_a_clock_that_shows_time_has_no_turns() -> None:
-    guest = files({("/sys/devices/system/cpu/online", Moment.START): "0-1"})
-    told = (fact("turn_us", "4", Moment.START), fact("soakers", "1", Moment.START))
-    assert not {"virtual-smp", "virtual-turns"} & set(said_of(clean(files=guest, facts=(*facts({}), *told))))
+    assert of_turns("0", PACED)["virtual-smp"].severity is INVALID
