@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from analysis_records import MS, block, record
-from claim_processes import PROCESSES, Floats, Process, Span, Stretches, episode_starts, rate_for, runs
-from claim_rules import Claim, Rounded, Told, bunched, exact, old, reference, seconds
+from claim_processes import Floats
+from claim_rules import Claim, Rounded, Told, reference
 
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis, Requirement, State
@@ -174,108 +174,6 @@ def test_errors_at_the_rate_of_the_claim_and_power_above_it(asked: Requirement, 
     assert (proven <= 0.1 and refuted <= 0.08) if rate == 1 else (proven <= 0.02 and refuted >= 0.97)
 
 
-# The definition of the claim as the benchmarks state it by themselves, on patterns whose verdict is known.
-
-
-MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86_400.0
-
-
-def activations(since_s: float, until_s: float, period_s: float = 0.5) -> Stretches:
-    """Every activation is late."""
-    return Stretches.single(np.arange(since_s, until_s, period_s))
-
-
-NOTHING = Stretches.single(np.empty(0))
-
-
-@pytest.mark.parametrize(("at_most_s", "gap_s", "longest_s"), [(MINUTE_S, 3, 15), (1200, 60, 300), (HOUR_S, 60, 600)])
-def test_usual_gap_and_longest_episode(at_most_s: float, gap_s: float, longest_s: float) -> None:
-    claim = Claim.usual(at_most_s)
-    assert (claim.gap_s, claim.longest_s) == (gap_s, longest_s)
-
-
-@pytest.mark.parametrize(("m", "times"), [(1.0, 3.4819), (2.0, 6.9637), (5.0, 17.4093)])
-def test_without_an_episode_it_is_proven_after_the_time_for_none(m: float, times: float) -> None:
-    told = reference(exact(NOTHING), 100 * HOUR_S, Claim.usual(HOUR_S, m))
-    assert told.state == "PROVEN"
-    assert told.at_s == pytest.approx(times * HOUR_S, rel=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("at_most_s", "since_s", "at_s"), [(MINUTE_S, 20, 35), (HOUR_S, 20, 620), (HOUR_S, 1800, 2400), (HOUR_S, 0, 0)]
-)
-def test_what_exceeds_always_is_refuted_after_the_longest_episode(
-    at_most_s: float, since_s: float, at_s: float
-) -> None:
-    told = reference(exact(activations(since_s, since_s + 700)), since_s + 700, Claim.usual(at_most_s))
-    assert told.state == "REFUTED"
-    assert told.at_s == pytest.approx(at_s, abs=0.51)
-    assert told.by_length == (at_s > 0)
-
-
-def test_the_rule_before_never_refutes_what_exceeds_always() -> None:
-    assert old(activations(20, 4 * HOUR_S), 4 * HOUR_S, HOUR_S) == ""
-    assert old(activations(30 * MINUTE_S, HOUR_S), HOUR_S, MINUTE_S) == "PROVEN"
-
-
-def test_a_storm_after_a_proof_is_refuted_later() -> None:
-    told = reference(exact(activations(1800, 3600)), HOUR_S, Claim.usual(MINUTE_S))
-    assert told.state == "PROVEN"
-    assert told.proven_s == pytest.approx(208.9, abs=0.1)
-    assert told.refuted_s == pytest.approx(1815, abs=0.51)
-
-
-def test_time_within_an_episode_and_its_gap_proves_nothing() -> None:
-    late = Stretches(np.array([HOUR_S]), np.array([HOUR_S + 300]))
-    told = reference(exact(late), 100 * HOUR_S, Claim.usual(HOUR_S))
-    assert told.at_s == pytest.approx(6.8 * HOUR_S + 300 + 60, abs=0.02 * HOUR_S)
-
-
-def test_a_bunch_withholds_the_proof_until_it_is_one_of_several() -> None:
-    late = Stretches.single(5 * HOUR_S + 90 * np.arange(4.0))
-    claim = Claim.usual(HOUR_S, bunches=1.6)
-    told = reference(exact(late), 100 * HOUR_S, claim)
-    untested = reference(exact(late), 100 * HOUR_S, Claim.usual(HOUR_S, 1.6, tested=False))
-    assert told.withheld
-    assert told.proven_s is None
-    assert untested.proven_s == pytest.approx(1.6 * 13.07 * HOUR_S, rel=0.01)
-
-
-def test_the_bunch_test_sees_bunches_and_no_regular_starts() -> None:
-    assert bunched(np.array([100.0, 101, 102, 103]), 1000.0)
-    assert not bunched(np.arange(100.0, 1000, 100), 1000.0)
-    assert not bunched(np.array([1.0, 2.0]), 1000.0)
-
-
-def test_seconds_are_joined_for_a_proof_only_if_they_surely_are() -> None:
-    """Pairs 60.2 s apart are two episodes; told by seconds they may be one, which delays a refutation."""
-    late = Stretches.single(np.array([10.9, 71.1]))
-    claim = Claim.usual(DAY_S)
-    assert reference(exact(late), HOUR_S, claim).refuted_s == pytest.approx(10.9)
-    assert reference(seconds(late), HOUR_S, claim).refuted_s == pytest.approx(11.0)
-    later = Stretches.single(np.array([0.01 * DAY_S + 0.9, 0.01 * DAY_S + 61.1]))
-    assert reference(exact(later), HOUR_S, claim).refuted_s == pytest.approx(0.01 * DAY_S + 61.1)
-    assert reference(seconds(later), HOUR_S, claim).refuted_s is None
-
-
-@pytest.mark.parametrize("process", PROCESSES, ids=lambda one: one.name)
-def test_episodes_of_each_process_come_once_per_t(process: Process) -> None:
-    span = Span(20_000 * HOUR_S, HOUR_S)
-    rate = rate_for(process, 60.0, span, (1, 2))
-    late = process.draw(rate, span, np.random.default_rng((1, 2)))
-    assert episode_starts(late, 60.0).size == pytest.approx(20_000, rel=0.05)
-    assert np.all(np.diff(late.begin_s) >= 0)
-
-
-def test_runs_are_cut_from_one_path_without_loss() -> None:
-    storms = PROCESSES[-1]
-    cut = list(runs(storms, 1 / HOUR_S, Span(10 * HOUR_S, HOUR_S), 200, (3,)))
-    assert all(np.all((each.begin_s >= 0) & (each.end_s <= 10 * HOUR_S)) for each in cut)
-    assert sum(each.begin_s.size for each in cut) == pytest.approx(2000 * 1.006, rel=0.1)
-    under_way = sum(bool(each.begin_s.size and each.begin_s[0] == 0) for each in cut)
-    assert 0 < under_way < 20
-
-
 PROVEN = Requirement(limit_ns=MS, at_most_ns=MS)
 REFUTED = Requirement(limit_ns=5_000)
 UNDECIDED = Requirement(limit_ns=MS)
@@ -294,7 +192,6 @@ def test_nothing_is_decided(requirement: Requirement, state: State) -> None:
     after = chosen_after_the_data(before)
     assert after.verdict.state is State.UNDECIDED
     assert any(AFTER_THE_DATA in reason for reason in after.verdict.reasons)
-    assert any(AFTER_THE_DATA in text for _, text in after.verdict.sentences)
     assert after.doubts[-1].code == "limit-after-data"
     assert after.verdict.chosen_after
 
@@ -304,15 +201,9 @@ def test_nothing_is_left_of_the_test_but_the_order_statistic() -> None:
     after = chosen_after_the_data(analysed(PROVEN)).verdict
     assert (after.rate_high, after.rate_low, after.log_e_proven, after.needed_ns, after.alpha) == (None,) * 5
     assert after.rate_high_fixed == before.rate_high_fixed is not None
-    lines = dict(after.sentences)
-    assert lines["VERDICT"] == f"UNDECIDED - {AFTER_THE_DATA}"
-    assert lines["LIMIT"].endswith("confidence 95 %; chosen after the fact")
-    assert lines["RANK"].startswith(
-        "0 episodes above 1,000 us in 1.0 s; if the question were about the 1st largest episode of the run"
-    )
-    assert lines["RANK"].endswith("less often than once per 333 ms (95 %, fixed-time)")
-    assert {"MAX", "UNSEEN", "VALID FOR"} < set(lines)
-    assert not any("PROVEN" in text or "any stopping time" in text for text in lines.values())
+    said = " ".join(text for _, text in after.sentences)
+    assert "PROVEN" not in said
+    assert "any stopping time" not in said
 
 
 def test_a_limit_that_was_fixed_beside_one_that_was_not_keeps_its_verdict() -> None:
