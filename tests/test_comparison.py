@@ -7,13 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from comparison_cases import FACTS, counted, in_time, latencies, run_of, side
+from comparison_cases import FACTS, counted, latencies, run_of, side
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtproof.compare.compare import compare_sides
 from rtproof.compare.comparison_model import Comparison, ComparisonFinding
-from rtproof.compare.comparison_sentences import comparison_sentences
 from rtproof.compare.effects import MIN_RUNS
 from rtproof.compare.run_metrics import RunFigures, figures_of_histogram
 from rtproof.core.errors import UserError
@@ -22,20 +21,9 @@ from rtproof.schema.published import comparison_dict
 from rtproof.summary.counts import Counts, counts_of_values
 
 
-def text(said: Comparison, label: str) -> str:
-    """All lines of a label."""
-    found, now = [], ""
-    for head, line in said.sentences:
-        now = head or now
-        if now == label:
-            found.append(line)
-    return "\n".join(found)
-
-
 def test_a_large_difference_is_found_and_named() -> None:
     said = compare_sides(side(1, 5, scatter=0.05), side(2, 5, factor=2, scatter=0.05), ("new", "old"))
     assert said.finding is ComparisonFinding.A_BETTER
-    assert "new is better" in text(said, "VERDICT")
     p99 = next(effect for effect in said.effects if effect.metric == "p99")
     assert p99.low is not None
     assert p99.high is not None
@@ -50,10 +38,7 @@ def test_a_large_difference_is_found_and_named() -> None:
 def test_without_a_difference_it_says_what_could_have_been_seen() -> None:
     said = compare_sides(side(1, 5), side(2, 5))
     assert said.finding is ComparisonFinding.NO_DIFFERENCE
-    assert "no difference shown with 5 and 5 runs" in text(said, "VERDICT")
-    assert "cannot be seen with so few" in text(said, "VERDICT")
     assert all(effect.detectable and effect.detectable > 1.05 for effect in said.effects)
-    assert "takes, in runs a side" in text(said, "SEEN")
 
 
 def test_a_sure_difference_that_matters_to_nobody_is_none() -> None:
@@ -63,18 +48,6 @@ def test_a_sure_difference_that_matters_to_nobody_is_none() -> None:
     assert p99.p is not None
     assert p99.p < 0.01
     assert p99.finding is ComparisonFinding.NO_DIFFERENCE
-    assert "p99: more than chance, but the interval does not lie wholly beyond a ratio of 1.05" in text(said, "VERDICT")
-
-
-def test_the_figure_that_decides_is_told_before_those_that_only_differ() -> None:
-    said = compare_sides(side(1, 7, scatter=0.001), side(2, 7, factor=1.3, scatter=0.001))
-    first, *others = said.effects
-    assert first.finding is ComparisonFinding.A_BETTER
-    near = replace(first, label="the first", finding=ComparisonFinding.NO_DIFFERENCE, p_holm=0.001)
-    told = [text for _, text in comparison_sentences(replace(said, effects=(near, *others)))]
-    (place,) = (at for at, text in enumerate(told) if text.startswith("the first: more than chance"))
-    better = [at for at, text in enumerate(told) if ": A is better, " in text]
-    assert better == list(range(2, place))
 
 
 def test_a_microsecond_is_a_microsecond() -> None:
@@ -90,9 +63,7 @@ def test_a_microsecond_is_a_microsecond() -> None:
 def test_one_each_is_never_judged() -> None:
     said = compare_sides(side(1, 1), side(2, 1, factor=5))
     assert said.finding is ComparisonFinding.NOT_JUDGED
-    assert "one run each cannot separate the kernel from the run" in text(said, "VERDICT")
     assert all(effect.p is None and effect.p_holm is None and effect.low is None for effect in said.effects)
-    assert "unknown" in text(said, "SEEN")
     assert said.order.lower == "A"
 
 
@@ -100,7 +71,6 @@ def test_one_each_is_never_judged() -> None:
 def test_fewer_than_five_are_described_and_not_judged(runs: int) -> None:
     said = compare_sides(side(1, runs), side(2, 9, factor=3))
     assert said.finding is ComparisonFinding.NOT_JUDGED
-    assert f"takes 5 runs a side, and there are {runs} and 9" in text(said, "VERDICT")
     assert all(effect.p is None and effect.low is not None for effect in said.effects)
 
 
@@ -115,7 +85,6 @@ def test_each_better_in_something() -> None:
     (crossing,) = said.order.crossings
     assert 40_000 < crossing.value < 150_000
     assert not crossing.a_lower_below
-    assert "the distributions cross" in text(said, "CURVES")
 
 
 def test_invalid_runs_are_left_out_and_named() -> None:
@@ -123,49 +92,28 @@ def test_invalid_runs_are_left_out_and_named() -> None:
     a[2] = replace(a[2], invalid=("it ran as other and not as fifo",))
     said = compare_sides(a, side(2, 5))
     assert len(said.a.runs) == 5
-    assert text(said, "LEFT OUT") == "run 1.2 of A, which is INVALID: it ran as other and not as fifo"
     everything = [replace(run, invalid=("the load died",)) for run in a]
     with pytest.raises(UserError, match=r"no run of A can be compared; of run 1\.0 it says: the load died"):
         compare_sides(everything, side(2, 5))
 
 
-def test_refusals() -> None:
-    with pytest.raises(UserError, match="there is no run of B"):
-        compare_sides(side(1, 5), [])
-    with pytest.raises(UserError, match="two quantities"):
-        compare_sides(side(1, 5), side(2, 5, probe="kernel"))
-    with pytest.raises(UserError, match="--although 'load'"):
-        compare_sides(side(1, 5), side(2, 5, load="none of ours"))
-    same = [replace(run, run_id="abc") for run in side(1, 2)]
-    with pytest.raises(UserError, match=r"run 1\.0 and run 1\.1 are one and the same run"):
-        compare_sides(same, side(2, 5))
-    empty = RunFigures("nothing", side(1, 1)[0].facts, counted(np.empty(0, np.int64)))
-    with pytest.raises(UserError, match="nothing was measured"):
-        compare_sides([empty], side(2, 5))
+SAME_RUN = [replace(run, run_id="abc") for run in side(1, 2)]
+EMPTY = RunFigures("nothing", side(1, 1)[0].facts, counted(np.empty(0, np.int64)))
 
 
-def test_what_the_user_says_is_compared_is_labelled() -> None:
-    said = compare_sides(side(1, 5), side(2, 5, load="none of ours"), although={"load"})
-    assert "load: sched in A, none of ours in B, which you said is compared" in text(said, "DIFFER")
-
-
-def test_runs_that_did_not_take_turns_are_told() -> None:
-    a, b = side(1, 5), side(2, 5)
-    one_after_the_other = compare_sides(in_time(a, 0, 1), in_time(b, 10, 1))
-    assert "all runs of A came before those of B" in text(one_after_the_other, "CONDITIONS")
-    assert "one boot" in text(one_after_the_other, "CONDITIONS")
-    turns = compare_sides(in_time(a, 0, 2), in_time(b, 1, 2))
-    assert "came before" not in text(turns, "CONDITIONS")
-    other_boot = compare_sides(in_time(a, 0, 2), in_time(b, 1, 2, boot_ns=10**15))
-    assert "the runs of A are of one boot" in text(other_boot, "CONDITIONS")
-
-
-def test_missed_activations_are_told() -> None:
-    missed = [replace(run, missed=400) for run in side(1, 5)]
-    assert "2,000 activations of A never ran (2 % of those due)" in text(
-        compare_sides(missed, side(2, 5)), "CONDITIONS"
-    )
-    assert "never ran" not in text(compare_sides(side(1, 5), side(2, 5)), "CONDITIONS")
+@pytest.mark.parametrize(
+    ("a", "b", "names"),
+    [
+        (side(1, 5), [], "no run of B"),
+        (side(1, 5), side(2, 5, probe="kernel"), "two quantities"),
+        (side(1, 5), side(2, 5, load="none of ours"), "--although 'load'"),
+        (SAME_RUN, side(2, 5), r"run 1\.0 and run 1\.1"),
+        ([EMPTY], side(2, 5), "nothing was measured"),
+    ],
+)
+def test_refusals(a: list[RunFigures], b: list[RunFigures], names: str) -> None:
+    with pytest.raises(UserError, match=names):
+        compare_sides(a, b)
 
 
 def histograms(seed: int, runs: int, factor: float, saturated_us: int | None = None) -> list[RunFigures]:
@@ -183,7 +131,6 @@ def _histogram(values: Int64Array, name: str, end_us: int | None) -> RunFigures:
 
 def test_histograms_have_no_maxima_of_seconds_and_wider_intervals() -> None:
     said = compare_sides(histograms(1, 5, 0.2), histograms(2, 5, 0.2))
-    assert "no order of time" in text(said, "NOT COMPARED")
     assert "order" in next(one.why for one in said.impossible if one.metric == "second_maxima")
     p50 = said.effects[0]
     assert p50.low is not None
@@ -206,7 +153,6 @@ def test_where_no_metric_is_possible_that_is_said() -> None:
     said = compare_sides(early, [replace(run, name="other") for run in early])
     assert said.finding is ComparisonFinding.NOT_JUDGED
     assert not said.effects
-    assert "none of the metrics is possible" in text(said, "VERDICT")
 
 
 def test_a_limit_of_the_user_is_a_level() -> None:
@@ -216,7 +162,7 @@ def test_a_limit_of_the_user_is_a_level() -> None:
     assert effect.ratio > 1
     assert effect.notes == ()
     nowhere = compare_sides(side(1, 5), side(2, 5), levels=[10**10])
-    assert "no run of either side has a value above 10 s" in text(nowhere, "NOT COMPARED")
+    assert {one.metric for one in nowhere.impossible} >= {"above_10000000000"}
     one_side = compare_sides(side(1, 5, tail=0.01), side(2, 5), levels=[300_000])
     assert any("0 of 5 and 5 of 5 runs have no value" in note for effect in one_side.effects for note in effect.notes)
 
@@ -229,36 +175,10 @@ def test_a_side_with_nothing_above_a_level_leaves_the_ratio_open() -> None:
     assert effect.high is not None
     assert effect.high >= 3e-5 / effect.b
     assert effect.finding is ComparisonFinding.A_BETTER
-    assert "or less; p" in text(compare_sides(a, b, levels=[200_000]), "VERDICT")
     (back,) = [effect for effect in compare_sides(b, a, levels=[200_000]).effects if effect.unit == "share"]
     assert back.high is None
     assert back.low == pytest.approx(1 / effect.high)
     assert back.finding is ComparisonFinding.B_BETTER
-
-
-def test_the_json_is_json_and_complete() -> None:
-    for sides in ((side(1, 1), side(2, 1)), (side(1, 5), side(2, 5, factor=2, governor="powersave"))):
-        found = json.loads(json.dumps(comparison_dict(compare_sides(*sides)), allow_nan=False))
-        assert (found["schema"], found["version"]) == ("rtproof.comparison", 2)
-        assert {"finding", "sentences", "sides", "metrics", "shift", "order", "differences"} <= set(found)
-    assert found["finding"] == "A is better"
-    assert found["differences"][0]["key"] == "governor"
-    assert found["metrics"][0]["a_runs_ns"]
-    assert found["shift"]["points"][0]["low_ns"] < found["shift"]["points"][0]["high_ns"]
-
-
-def test_no_word_promises_more_than_runs_can() -> None:
-    for sides in ((side(1, 1), side(2, 1)), (side(1, 5), side(2, 5)), (side(1, 5), side(2, 5, factor=3))):
-        said = " ".join(line for _, line in compare_sides(*sides).sentences)
-        assert not [word for word in ("worst case", "guaranteed", "safe", "proven") if word in said.lower()]
-        assert "the largest latency is compared nowhere" in said
-
-
-def test_simulated_runs_are_called_so() -> None:
-    real = [run_of(latencies(np.random.default_rng(seed), 5_000)) for seed in (1, 2)]
-    played = [replace(each, facts={**each.facts, "probe": "simulated"}) for each in real]
-    assert text(compare_sides(played[:1], played[1:]), "SIMULATED").startswith("2 runs of a simulated process")
-    assert text(compare_sides(real[:1], real[1:]), "SIMULATED") == ""
 
 
 # Runs of any shape: a comparison says something that can be printed and written, or refuses in one sentence.
@@ -340,7 +260,3 @@ def test_runs_in_virtual_time_have_ratios_and_no_chance() -> None:
     for effect in found.effects:
         assert (effect.low, effect.high, effect.p, effect.p_holm, effect.detectable) == (None,) * 5
     assert {point.low for point in found.shift.points} == {None}
-    said = " ".join(text for _, text in found.sentences)
-    assert "not judged: the runs are deterministic (virtual time)" in said
-    assert "95 %" not in said
-    assert "power" not in said
