@@ -4,11 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from acceptance import tail_bursts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tail_cases import counts_of, excesses_of, pareto
-from tail_truths import SEVEN, Normal, Pareto, largest, smallest_shares, with_mode
 
 from rtproof.summary.counts import NO_COUNTS, Counts, counts_of_values
 from rtproof.tail.pareto_fit import Excesses
@@ -16,9 +14,7 @@ from rtproof.tail.thresholds import (
     FARTHEST,
     FEWEST_EXCESSES,
     HOLDS,
-    LARGEST,
     MOST_SHARE,
-    MOST_THRESHOLDS,
     REACH,
     tail_limit,
     threshold_ladder,
@@ -29,32 +25,12 @@ UNITS = 100_000
 FAR = 1 / (10 * UNITS)
 
 
-def test_rungs_are_the_largest_values() -> None:
-    found = threshold_ladder(counts_of(0.1, 1e7, UNITS), UNITS)
-    assert tuple(rung.k for rung in found.rungs) == MOST_THRESHOLDS
-    thresholds = [rung.excesses.threshold for rung in found.rungs]
-    assert thresholds == sorted(thresholds, reverse=True)
-    assert all(rung.bins == rung.k and rung.bin_width == 1 for rung in found.rungs)
-
-
 def test_the_limit_is_the_largest_of_those_that_hold() -> None:
     found = threshold_ladder(counts_of(0.1, 1e7, UNITS), UNITS)
     assert found.best is not None
     levels = [rung.region.level_upper(FAR) for rung in found.used]
     assert found.limit(FAR) == max(levels) > found.largest
     assert all(rung.p > HOLDS and found.best.k / REACH < rung.k <= found.best.k for rung in found.used)
-
-
-def test_never_below_the_largest_value() -> None:
-    found = threshold_ladder(counts_of(0.1, 1e7, UNITS), UNITS)
-    assert found.limit(1 / 20) == found.largest
-
-
-def test_a_level_that_is_exceeded_more_often_than_the_threshold_has_that_for_its_limit() -> None:
-    found = threshold_ladder(counts_of(0.1, 1e7, UNITS), UNITS)
-    rung = found.rungs[0]
-    assert rung.limit(0.5) == rung.limit(1e9) == rung.excesses.threshold
-    assert rung.limit(FAR) == rung.region.level_upper(FAR)
 
 
 def test_the_limit_grows_with_the_horizon_and_is_the_levels_inverse() -> None:
@@ -89,25 +65,11 @@ def test_coarse_clocks_have_fewer_rungs(step: int) -> None:
     assert found.rungs[-1].bin_width == step
 
 
-def test_bins_too_wide_for_the_tail_are_coarse() -> None:
-    found = threshold_ladder(counts_of(0.0, 300, UNITS, step=1000), UNITS)
-    assert found.rungs
-    assert all(rung.coarse for rung in found.rungs)
-    assert found.best is None
-    assert found.limit(FAR) is None
-    assert found.top is None
-
-
 def test_negative_values_are_like_others() -> None:
     one, other = (
         threshold_ladder(counts_of_values(pareto(0.1, 1e7, UNITS, 1) + shift), UNITS) for shift in (0, -(10**12))
     )
     assert (other.limit(FAR) or 0) == pytest.approx((one.limit(FAR) or 0) - 10**12, abs=1e3)
-
-
-def test_the_same_values_give_the_same_limit() -> None:
-    counts = counts_of(0.1, 1e7, UNITS)
-    assert threshold_ladder(counts, UNITS).limit(FAR) == threshold_ladder(counts, UNITS).limit(FAR)
 
 
 @pytest.mark.parametrize(
@@ -175,12 +137,6 @@ def test_no_fit_holds() -> None:
     assert found.top is None
 
 
-def test_a_heavy_tail_is_told_even_where_no_fit_holds() -> None:
-    found = tail_limit(counts_of(1.0, 1e5, UNITS), UNITS, UNITS)
-    assert "HEAVY" in found.codes
-    assert found.level is None
-
-
 def test_a_single_strange_value() -> None:
     values = pareto(0.0, 1e6, UNITS, 3)
     values[0] = 10**9
@@ -193,11 +149,6 @@ def test_a_limit_far_beyond_the_largest_value_is_wide() -> None:
     wide = [(one.envelope or 0) > 3 * one.ladder.largest for one in found]
     assert [("WIDE" in one.codes) for one in found] == wide
     assert 0 < sum(wide) < len(found)
-
-
-def test_no_horizon() -> None:
-    with pytest.raises(ValueError, match="positive"):
-        tail_limit(NO_COUNTS, 0, 0)
 
 
 def with_strange(of: Excesses, *excess: float) -> Excesses:
@@ -224,68 +175,8 @@ def test_several_values_far_beyond_are_strange() -> None:
     assert top_test(with_strange(of, *(15e5 + 1e5 * np.arange(4.0)))).p < 0.005
 
 
-def test_ten_are_judged_where_bins_are_fine() -> None:
-    of = excesses_of(0.0, 1e5, 100_000)
-    found = top_test(of)
-    assert found.number == LARGEST
-    assert (np.repeat(of.lo, of.n.astype(int)) + of.threshold >= found.split).sum() == LARGEST
-
-
-def test_whole_bins_are_judged() -> None:
-    of = Excesses(0.0, np.arange(4.0), np.ones(4), np.array([150.0, 40, 9, 4]), 9000)
-    assert top_test(of).number == 13
-
-
 def test_the_fit_has_not_seen_what_it_judges() -> None:
     """Moving the largest outwards leaves the fit of the others alone, so that p falls and falls."""
     of = excesses_of(0.1, 1e5, 100_000)
     ps = [top_test(with_strange(of, factor * of.lo[-1])).p for factor in (1.5, 3.0, 10.0)]
     assert ps[0] > ps[1] > ps[2]
-
-
-# The distributions that the benchmarks of tails draw from.
-
-
-@pytest.mark.parametrize("name", SEVEN)
-def test_the_levels_are_scipys(name: str) -> None:
-    stats = pytest.importorskip("scipy.stats")
-    scipys = {
-        "gpd -.3": stats.genpareto(-0.3, scale=1e5),
-        "gpd 0": stats.expon(scale=1e5),
-        "gpd +.2": stats.genpareto(0.2, scale=1e5),
-        "lognormal .3": stats.lognorm(0.3, scale=1e5),
-        "gamma 4": stats.gamma(4, scale=1e5),
-        "Weibull .6": stats.weibull_min(0.6, scale=1e5),
-        "normal": stats.norm(4e5, 1e5),
-    }
-    shares = np.array([1e-9, 1e-6, 0.001, 0.1])
-    assert SEVEN[name](shares) == pytest.approx(scipys[name].isf(shares), rel=1e-4)
-
-
-def test_the_smallest_shares_are_those_of_all() -> None:
-    """The j-th smallest of n uniform numbers has the mean j / (n + 1)."""
-    rng = np.random.default_rng(1)
-    drawn = np.array([smallest_shares(1000, 20, rng) for _ in range(4000)])
-    assert (np.diff(drawn, axis=1) > 0).all()
-    assert drawn.mean(axis=0) == pytest.approx(np.arange(1, 21) / 1001, rel=0.08)
-
-
-def test_the_largest_are_rounded_down_to_the_clocks_step() -> None:
-    counts = largest(Pareto(0.0, 800.0), 10**6, np.random.default_rng(1), 1000, 500)
-    assert counts.total == 500
-    assert (counts.lo % 1000 == 0).all()
-
-
-def test_a_second_mechanism_has_its_share() -> None:
-    counts = with_mode(Pareto(0.0), Normal(1e9, 1e6), 1e-6, 10**8, np.random.default_rng(1))
-    assert 60 <= counts.n[counts.lo > 5e8].sum() <= 140
-
-
-def test_bursts_have_the_margin_and_the_largest_of_a_second_that_they_say() -> None:
-    values = tail_bursts.bursts(Pareto(0.0), 1_000_000, np.random.default_rng(1))
-    assert np.mean(values > Pareto(0.0)(np.array([0.01]))[0]) == pytest.approx(0.01, rel=0.1)
-    per_second = values.reshape(-1, 100).max(axis=1)
-    frechet = 100.0
-    level = Pareto(0.0)(np.array([-np.expm1(-1 / frechet)]))[0]
-    expected = np.exp(-(1 + tail_bursts.THETA * 99) / frechet)
-    assert np.mean(per_second <= level) == pytest.approx(expected, abs=0.02)
