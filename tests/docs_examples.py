@@ -9,7 +9,7 @@ Of a page's fences these are run, from top to bottom, in one new folder:
 * ``python``: in one namespace for the whole page. ``pycon``: doctests in the same namespace.
 
 Shown and printed output are compared after ``normalised``: white space is one space, a number stands for any number,
-and ``...`` for any text. A comment line of MyST directly before a fence is a mark:
+and ``...`` for any text; times match in any unit. A comment line of MyST directly before a fence is a mark:
 
 * ``% not run: REASON``: never run. ``% slow``: only run by the slow tests.
 * ``% needs: WORDS``: left out, and the page's test skipped with the reason, unless all are here. A word is a program,
@@ -56,7 +56,8 @@ LANGUAGES_OF_COMMANDS = {"sh", "bash", "shell"}
 """Fences that a reader takes for commands, though they are not run: they need a mark that says so."""
 PATIENCE_S = 900.0
 """How long a command may take: much longer than any takes on a busy machine."""
-MEASURING = re.compile(r"\brtproof (run|cyclictest|attach)\b(?!.*--target simulated)")
+MEASURING = re.compile(r"\brtproof (run|cyclictest|attach|stop)\b(?!.*--target simulated)")
+TRACE = Path("/sys/kernel/tracing/trace")
 KEPT_VARIABLES = ("ZIG_GLOBAL_CACHE_DIR", "TMPDIR", "LANG")
 
 FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,}|~{3,})(?P<language>\S*)")
@@ -234,11 +235,13 @@ def _command(line: int, text: str, output: str) -> Command:
 
 
 def normalised(text: str) -> str:
-    """The text with one space for white space, ``#`` for numbers, and one sign for rules and small bars."""
-    text = NUMBERS.sub("#", text)
+    """The text with one space for white space, ``#`` for numbers, ``s`` for any unit of time, and one sign for rules
+    and small bars.
+    """
+    text = re.sub(r"\b(?:ns|us|ms|min|h)\b", "s", NUMBERS.sub("#", text))
     text = re.sub(r"[▁-█]+", "▇", text)
     text = re.sub(r"[-=─━]{3,}", "---", text)
-    return " ".join(text.split())
+    return re.sub(r"# s(?: # s)+", "# s", " ".join(text.split()))
 
 
 def is_as_shown(shown: str, printed: str) -> bool:
@@ -265,23 +268,11 @@ def lacking(word: str) -> str:
     return "" if shutil.which(word, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") else f"there is no {word}"
 
 
-def _lacking_root() -> str:
-    return "" if os.geteuid() == 0 else "only root can do this"
-
-
-def _lacking_tracing() -> str:
-    place = Path("/sys/kernel/tracing/trace")
-    return "" if os.access(place, os.W_OK) else "the kernel's tracing cannot be used here"
-
-
 def _lacking_real_time() -> str:
     """Asks in another process, because this one keeps its policy."""
     setting = "import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(80))"
     done = subprocess.run([sys.executable, "-c", setting], capture_output=True, check=False)
     return "real-time priorities are not permitted here" if done.returncode else ""
-
-
-RIGHTS = {"root": _lacking_root, "tracing": _lacking_tracing, "real-time": _lacking_real_time}
 
 
 def _lacking_module(name: str) -> str:
@@ -294,6 +285,13 @@ def _lacking_kernel(name: str) -> str:
     except pytest.skip.Exception as reason:
         return str(reason)
     return ""
+
+
+RIGHTS = {
+    "root": lambda: "" if os.geteuid() == 0 else "only root can do this",
+    "tracing": lambda: "" if os.access(TRACE, os.W_OK) else "the kernel's tracing cannot be used here",
+    "real-time": _lacking_real_time,
+}
 
 
 # Running.
@@ -368,7 +366,9 @@ def run_page(page: Page, scratch: Path, *, slow: bool) -> list[str]:
     _put_golden_runs(page, folder)
     with contextlib.ExitStack() as stack:
         if page.marks.board:
-            _put_board(page.marks.board, scratch, stack.enter_context(board_servers.board(_made(scratch), "sshd")))
+            (scratch / "board").mkdir()
+            served = board_servers.board(scratch / "board", "sshd")
+            _put_board(page.marks.board, scratch, stack.enter_context(served))
         return _run_fences(page, scratch, folder, stack, slow=slow)
 
 
@@ -389,7 +389,7 @@ def _run_fences(page: Page, scratch: Path, folder: Path, stack: contextlib.ExitS
         elif fence.language == "console":
             for command in console_commands(page.name, fence):
                 if not _run_command(page.name, command, shell):
-                    return [*reasons, f"{page.name}:{command.line}: the machine is too busy: the run is INVALID"]
+                    return [*reasons, f"{page.name}:{command.line}: the run is INVALID here, as on a busy machine"]
         else:
             with contextlib.chdir(folder), mock.patch.dict(os.environ, variables):
                 _run_python(page.name, fence, namespace)
@@ -457,11 +457,6 @@ def _put_golden_runs(page: Page, folder: Path) -> None:
             shutil.copy(record, folder / "runs" / name / "run.rtrec")
         else:
             raise ExampleError(f"{page.name}:1: there is no golden run {name!r}: see tests/docs_examples.py")
-
-
-def _made(scratch: Path) -> Path:
-    (scratch / "board").mkdir()
-    return scratch / "board"
 
 
 def _put_board(name: str, scratch: Path, board: board_servers.Board) -> None:

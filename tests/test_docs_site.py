@@ -14,7 +14,7 @@ import chromium
 import command_pages
 import pytest
 
-from rtproof import exporters, importers, loads, profiles, targets
+from rtproof import exporters, importers, targets
 from rtproof.agents import build
 from rtproof.core import plugins
 from rtproof.judge.objections import rules
@@ -128,13 +128,6 @@ def test_every_plug_in_has_its_place_with_its_docstring_and_options(site: Path) 
             assert plain((module.__doc__ or "").partition("\n\n")[0].replace("``", "")) in text
             for option, meaning in getattr(module, "OPTIONS", {}).items():
                 assert plain(f"{option} {meaning}") in text
-
-
-def test_every_profile_and_load_has_its_place(site: Path) -> None:
-    text = text_of(site / GENERATED / "profiles.html")
-    assert all(plain(profiles.load(name).about) in text for name in profiles.names())
-    text = text_of(site / GENERATED / "loads.html")
-    assert all(plain((loads.find(name) or pytest.fail(name)).help) in text for name in loads.names())
 
 
 def test_all_that_the_agent_lists_is_on_the_pages(site: Path) -> None:

@@ -15,7 +15,6 @@ from rtproof.lab.cell_explanation import (
     CellExplanation,
     clock_reading,
     kernel_clock_reading,
-    parse_link_map,
 )
 from rtproof.lab.executed_code import (
     ENTRY,
@@ -358,18 +357,6 @@ def test_the_first_name_of_an_address_counts_and_data_do_not() -> None:
     assert found.at(KERNEL - 1) == (USER, False)
     assert found.kernel == KERNEL
     assert found.task_switch == "__switch_to_asm"
-
-
-MAP = """\
-             VMA              LMA     Size Align Out     In      Symbol
-         100cec0          100cec0    2bc43    16 .text
-         101797f          101797f      1e6     1         conditions.o:(.text.conditions_note)
-         101797f          101797f      1e6     1                 conditions_note
-"""
-
-
-def test_the_map_of_the_linker_tells_the_mark_and_the_code() -> None:
-    assert parse_link_map(MAP) == {"conditions_note": 0x101797F, "from": 0x100CEC0, "to": 0x100CEC0 + 0x2BC43}
 
 
 def test_a_kernel_without_the_function_that_reads_its_clock_is_refused() -> None:

@@ -243,13 +243,9 @@ def test_one_field_of_several(tmp_path: Path) -> None:
     [
         {"width": "0us"},
         {"width": "2"},
-        {"width": "-1us"},
         {"count": "0"},
         {"count": "many"},
-        {"count": "1e6"},
-        {"count": "99999999999"},
         {"start": "5"},
-        {"view": "both"},
         {"width": "1000d", "count": "10000000"},
     ],
 )

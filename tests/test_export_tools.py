@@ -199,10 +199,3 @@ def test_csv_has_a_line_for_each_value_and_a_column_for_its_field(tmp_path: Path
     sentence, text = written(csv, tmp_path, analysis())
     assert text == LINES
     assert "4 samples;" in sentence
-
-
-def test_cyclictest_has_the_judged_field_only_and_says_so(tmp_path: Path) -> None:
-    sentence, text = written(cyclictest, tmp_path, analysis())
-    assert "# Min Latencies: 00007\n" in text
-    assert "# Max Latencies: 00009\n" in text
-    assert "of several fields it holds task" in sentence

@@ -3,6 +3,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -54,8 +55,7 @@ def started(folder: Path) -> Iterator[chromium.Browser]:
         yield running
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "scheme"), list(zip(CASES, cycle(("light", "dark")), strict=False)))
 def test_the_page_is_silent_asks_for_nothing_and_draws_every_plot(
     started: chromium.Browser, folder: Path, name: str, scheme: str
 ) -> None:
@@ -109,8 +109,7 @@ def test_the_first_screen_has_the_verdict_and_a_picture(
     assert page.evaluate(SCROLLS_SIDEWAYS_HTML) is False
 
 
-@pytest.mark.parametrize("width", [400, 1280])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "width"), list(zip(CASES, cycle((400, 1280)), strict=False)))
 def test_every_axis_has_at_least_three_labels(started: chromium.Browser, folder: Path, name: str, width: int) -> None:
     page = chromium.load(started, write(CASES[name](), folder, f"axes-{name}-{width}"), width, "light")
     few = page.evaluate(
@@ -258,8 +257,10 @@ def test_axe_finds_no_fault_in_a_page_of_cells(
     assert chromium.accessibility_faults(page) == []
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(400, "dark"), (1280, "light")])
-@pytest.mark.parametrize("name", CASES_CAMPAIGN)
+@pytest.mark.parametrize(
+    ("name", "width", "scheme"),
+    [(name, *window) for name, window in zip(CASES_CAMPAIGN, cycle(((400, "dark"), (1280, "light"))), strict=False)],
+)
 def test_the_answer_is_in_sight_and_the_page_is_silent_and_fits(
     started: chromium.Browser, pages: dict[str, tuple[Path, int]], name: str, width: int, scheme: str
 ) -> None:

@@ -13,7 +13,7 @@ from rtproof.core.errors import UserError
 from rtproof.judge.analysis_model import Analysis
 from rtproof.profiles import Profile
 from rtproof.report.blocks import Link, Plot, Section, Table
-from rtproof.report.pages import campaign_conditions, campaign_curves, campaign_outcomes, campaign_page, campaign_table
+from rtproof.report.pages import campaign_outcomes, campaign_page
 from rtproof.report.pages.campaign_outcomes import CampaignExtras, CellOutcome
 
 S = 1_000_000_000
@@ -87,41 +87,6 @@ def test_a_link_can_lead_nowhere_else() -> None:
     assert 'href=".///bad.example/%22%3E%3Cscript%3E"' in html
 
 
-def test_of_a_short_run_fewer_cycles_are_left_out_and_that_is_told() -> None:
-    assert "Not counted are the first 299 cycles instead of 1,000." in texts(drawn("ten-ms", short=True)["result"])
-    made = campaign_cases.ten_ms()
-    assert made[0].analysis
-    assert made[0].analysis.cycles
-    other = replace(made[0].analysis, cycles=replace(made[0].analysis.cycles, ignored=7))
-    told = campaign_conditions.difference_block(
-        campaign_cases.shortened("ten-ms"), [*made, replace(made[0], analysis=other)]
-    )
-    assert "Not counted are the first 7 to 299 cycles instead of 1,000." in texts(
-        Section("first", "First", tuple(told))
-    )
-    assert "Not counted" not in texts(drawn("akamina", short=True)["result"])
-
-
-def test_article_5_s_tables() -> None:
-    found = drawn("akamina")
-    interrupt, preemption = tables(found["thresholds"])
-    assert interrupt.caption == "Interrupt latency; the article's bins were 2,000 of 500 ns"
-    assert preemption.rows[0][:3] == ("unloaded", "6,000", "96.576")
-    assert "unknown" in preemption.rows[0][3]
-    assert "not to be had" in texts(found["thresholds"])
-    (switches,) = tables(found["switch"])
-    first = rows(switches)[0]
-    assert (first["n"], first["interrupt, fullest bin [us]"]) == ("6,000", "1.5 to 2")
-    assert first["task, fullest bin [us]"] == "6 to 8"
-    assert first["context switch [us]"] == "4 to 6.5"
-    assert [row["task, fullest bin [us]"] for row in rows(switches)][2:] == [
-        "12 to 14",
-        "12 to 14",
-        "8 to 10",
-        "10 to 12",
-    ]
-
-
 @pytest.mark.parametrize(("systems", "curves"), [(4, 8), (6, 6), (10, 8)])
 def test_a_plot_holds_no_more_curves_than_can_be_told_apart(systems: int, curves: int) -> None:
     """With more than 8 each cell has plots of its own; of those a plot holds 8 again, and the page says so."""
@@ -149,35 +114,6 @@ def test_cycles_tell_of_those_that_nobody_saw() -> None:
     assert (idle["possible share"], idle["that is one every"]) == ("0.00027", "37.4 s")
     assert table.caption == "Cycles out of the band of 8 ms to 12 ms"
     assert "the rule of three" in texts(found)
-
-
-def test_article_3_s_table_and_figure() -> None:
-    found = drawn("simple-rt-app")
-    table, parts = tables(found["app"])
-    assert table.header == ("", "[us]", "a board (n = 4)", "article: plain kernel", "article: RT kernel")
-    told = {row[:2]: row[2:] for row in table.rows}
-    assert told["work duration", "minimum"] == ("700.000", "604", "858")
-    assert told["overall loop time", "minimum"] == ("4,000.000", "3,727", "4,754")
-    assert told["", "maximum"] == ("1,300.000", "1,642", "546")
-    assert [row[0] for row in table.rows if row[0]] == [
-        "work duration",
-        "overall loop time",
-        "top of loop timing error",
-    ]
-    plot, top, work = report_cases.plots(list(found["app"].blocks))
-    assert [(curve.name, curve.x, curve.y) for curve in plot.curves] == [("a board", (0, 1, 2), (5000, 6000, 4000))]
-    assert max(top.curves[0].y) == 1300.0
-    assert max(work.curves[0].y) == 900.0
-    assert (parts.caption, parts.header) == (campaign_curves.SHARED_TERMS, table.header[1:])
-    assert parts.rows == (
-        ("constant: every loop, at least", "300.000", "351", "294"),
-        ("varying: beyond that, average", "250.000", "49", "66"),
-        ("varying: beyond that, maximum", "1,000.000", "1,291", "252"),
-        ("varying: standard deviation", "500.000", "61.7", "41.9"),
-    )
-    first, published = rows(tables(found["result"])[0])[:2]
-    assert (first["work max [us]"], first["loop max [us]"]) == ("900.000", "6,000.000")
-    assert published["top avg [us]"] == "400"
 
 
 @pytest.mark.parametrize(
@@ -229,15 +165,3 @@ def test_columns_sections_and_rows_of_every_profile_are_there(name: str) -> None
     assert campaign_page.campaign_sections(profile, told, article)
     for cell in profile.cells:
         assert [key for key in cell.article_rows if article.row(key) is None] == []
-
-
-def test_no_count_of_cycles_out_of_the_band_stands_without_what_it_leaves_possible() -> None:
-    (table,) = tables(drawn("ten-ms")["result"])
-    known = [row for row in rows(table) if row["below band"].replace(",", "").isdigit()]
-    assert {row["measured on"] for row in known} == {"a board (INVALID)", "article: other policy, idle"}
-    assert all(row["out of band, at most (95 %)"].endswith(" %") for row in known)
-    row = articles.load("ten-ms").row("fifo-stress")
-    assert row
-    (column,) = campaign_table.metrics_by_name(("out-share",))
-    assert column.article(row) == "0.027 %"
-    assert column.article(replace(row, figures={})) == ""

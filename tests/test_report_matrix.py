@@ -160,14 +160,6 @@ def test_invalid_runs_and_runs_without_values_are_rows_without_curves() -> None:
     assert table.rows == (("arm", "6.1 (preempt=full)", "9.000 (INVALID); unknown"),)
 
 
-def test_a_file_that_tells_no_board_is_a_board_of_its_own_and_values_beyond_its_scale_are_said() -> None:
-    file = replace(figures("runs/hist.txt", 40_000), facts={"probe": "cyclictest"}, largest=None, overflow=3)
-    (section, *_) = matrix_page.matrix_sections((), [file, figures("a", 9_000, probe="timer")])
-    (table,) = (block for block in section.blocks if isinstance(block, Table))
-    assert table.header[2:] == ("load unknown, probe cyclictest", "no load, probe timer")
-    assert table.rows == (("hist.txt", "unknown", "> 40.000", ""), ("arm", "6.1 (preempt=full)", "", "9.000"))
-
-
 def test_the_command_takes_runs_and_profiles_and_tells_of_what_it_could_not_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

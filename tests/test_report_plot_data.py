@@ -17,13 +17,6 @@ from rtproof.summary.counts import counts_of_values, merge_counts
 LATENCIES = st.lists(st.integers(-(10**9), 10**12), min_size=1, max_size=60)
 
 
-@pytest.mark.parametrize(
-    ("width", "nice"), [(0.2, 1), (1, 1), (1.1, 2), (2, 2), (4, 5), (51, 100), (200, 200), (201, 500)]
-)
-def test_nice_widths(width: float, nice: int) -> None:
-    assert plot_data.nice_width(width) == nice
-
-
 @given(LATENCIES)
 def test_the_scale_begins_at_the_smallest_and_has_at_most_300_bins(values: list[int]) -> None:
     start, width, amount = plot_data.bin_scale(counts_of_values(np.array(values)))

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import report_cases as cases
-from analysis_records import MS, SERIES, Counted, block, record, slice_of
+from analysis_records import MS, block, record
 from hypothesis import given
 from hypothesis import strategies as st
 from report_cases import (
@@ -22,7 +21,7 @@ from report_cases import (
 from rtproof.core.phrases import value
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
-from rtproof.record.contents import Int64Array, Seconds, View
+from rtproof.record.contents import Int64Array, Seconds
 from rtproof.report import cumulative_curves, plot_data, stage_tables
 from rtproof.report.blocks import Block, Marker, Plot
 from rtproof.report.cumulative_curves import POINTS, NamedCounts, cumulative_plots
@@ -30,7 +29,6 @@ from rtproof.report.number_format import US
 from rtproof.report.sections import distribution, timeline
 from rtproof.summary import density, loops
 from rtproof.summary.counts import counts_of_values
-from rtproof.summary.loops import DrawnPoints
 
 
 def long_run(hours: int) -> Analysis:
@@ -87,18 +85,6 @@ def test_mostly_negative_latencies_are_mapped_on_a_linear_axis() -> None:
     assert not heat.log_y
     assert "lowest row" not in heat.says
     assert heat.y_edges[0] <= -3.835 < -0.005 < heat.y_edges[-1]
-
-
-def test_the_map_says_when_it_is_made_of_summaries() -> None:
-    ten_seconds = np.arange(10_000)
-    dues = [(ten_seconds + 10_000 * number) * SERIES.period_ns for number in range(3)]
-    counted = Counted()
-    parts = tuple(slice_of(SERIES, View.OBSERVED, [5_000] * 10_000, due.tolist(), counted) for due in dues)
-    seconds = Seconds(np.arange(30), np.full(30, 1_000), np.zeros(30, np.int64), np.full(30, 5_000))
-    whole = record([], (replace(SERIES, has_samples=False),), slices=parts, seconds={0: seconds})
-    (heat,) = heat_maps(timeline.timeline_section(analyse(whole, LIMIT, 1)))
-    assert heat.rows == ((10_000, 10_000, 10_000),)
-    assert heat.says.endswith("from summaries of about 10.0 s each, which stand where their middle lies.")
 
 
 def test_threads_have_their_own_maxima() -> None:
@@ -168,13 +154,6 @@ def test_a_curve_of_many_values_keeps_its_ends_and_stays_small() -> None:
         assert len(curve.x) <= 2 * POINTS + 2
         assert curve.x[-1] == values.max() / 1_000
         assert all(after > before for before, after in zip(curve.y[:-1], curve.y[1:], strict=True))
-
-
-def test_a_zoom_into_too_few_values_is_left_out() -> None:
-    drawn = cumulative_plots(
-        [NamedCounts("few", counts_of_values(gamma(400))), NamedCounts("many", counts_of_values(gamma(4_000)))]
-    )
-    assert [[curve.name for curve in plot.curves] for plot in drawn] == [["few", "many"]] * 3 + [["many"]]
 
 
 def test_a_limit_far_beyond_the_values_is_not_drawn() -> None:
@@ -273,35 +252,6 @@ def test_threads_and_their_pool_add_up_bin_by_bin() -> None:
 
 
 # Loop times of several systems or threads in one plot.
-
-
-def times(*lengths_us: int, width: int = 1) -> DrawnPoints:
-    values = np.array(lengths_us, np.int64) * 1_000
-    return DrawnPoints(width, np.arange(values.size, dtype=np.int64), values - 500 * (width > 1), values)
-
-
-def test_the_one_that_varies_most_is_drawn_first_and_all_are_named_in_the_order_given() -> None:
-    (plot,) = stage_tables.loop_plots(
-        [("calm", (times(4_999, 5_001), None, None)), ("wild", (times(4_000, 6_000), None, None))]
-    )
-    assert [curve.name for curve in plot.curves] == ["wild", "calm"]
-    assert plot.says == (
-        "The time from the top of each loop to the next. calm: 4,999 us to 5,001 us. wild: 4,000 us to 6,000 us."
-    )
-    assert plot.y_ends == (3_900.0, 6_100.0)
-
-
-def test_of_many_loops_the_ends_are_drawn() -> None:
-    (plot,) = stage_tables.loop_plots([("run", (times(5_000, 5_200, width=8), None, None))], ": a cell", "And more.")
-    assert plot.title == "Overall loop time: a cell"
-    assert plot.says == (
-        "The time from the top of each loop to the next. Drawn are the shortest and the longest of each 8 loops. "
-        "run: 4,999.5 us to 5,200 us. And more."
-    )
-    assert [(curve.name, curve.y) for curve in plot.curves] == [
-        ("run longest", (5_000.0, 5_200.0)),
-        ("run shortest", (4_999.5, 5_199.5)),
-    ]
 
 
 def test_work_loop_and_top_of_an_application_have_plots_of_their_own() -> None:

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from analyses_by_verdict import FIRST, proven
 from forecast_cases import analysed, smooth
@@ -46,16 +45,6 @@ def test_no_loss_is_among_those_below_and_a_record_that_is_not_whole_is_in_the_h
     assert told.headline == f"The truncated; {every} doubts in all: read all figures with this in mind"
 
 
-def test_a_doubt_about_each_thread_hides_no_other() -> None:
-    """Only the first of each kind is told; of the others, how many there are."""
-    doubt = FIRST["simulated"]().doubts[0]
-    each = tuple(replace(doubt, code="drift", what=f"thread {at}") for at in range(8))
-    told = verdict.doubt_answers(replace(proven(), doubts=(*each, doubt)))
-    assert told is not None
-    assert told.headline == "9 doubts: read all figures with this in mind"
-    assert told.paragraphs == ("thread 0", doubt.what, "and 7 more doubts, below")
-
-
 @pytest.mark.parametrize("short", [True, False])
 @pytest.mark.parametrize("form", FORMATS_WITH_WORDS)
 def test_every_form_of_the_report_begins_with_it(form: str, short: bool) -> None:
@@ -67,21 +56,9 @@ def test_every_form_of_the_report_begins_with_it(form: str, short: bool) -> None
     assert plain.index(words) < plain.index("What the verdict rests on")
 
 
-def two_mechanisms() -> Analysis:
-    largest, generator = smooth(), np.random.default_rng(3)
-    at = generator.random(largest.size) < 0.01
-    largest[at] = generator.normal(8e6, 2e5, int(at.sum())).astype(np.int64)
-    return analysed(largest, 400_000)
-
-
 @pytest.fixture(scope="module")
 def given() -> Analysis:
     return analysed(smooth(), 400_000)
-
-
-@pytest.fixture(scope="module")
-def refused() -> Analysis:
-    return two_mechanisms()
 
 
 def test_the_plots_of_a_given_one(given: Analysis) -> None:
@@ -93,13 +70,6 @@ def test_the_plots_of_a_given_one(given: Analysis) -> None:
     assert max(levels.curves[2].x) == pytest.approx(80)
     assert [marker.name for marker in excess.markers] == ["fits begin here"]
     assert "Anderson-Darling p = " in fit.says
-
-
-def test_a_refused_one_is_drawn_and_marked_as_refused(refused: Analysis) -> None:
-    levels = plots(forecast.forecast_section(refused))[0]
-    assert levels.title.endswith("(refused: FIT)")
-    assert [marker.name for marker in levels.markers][1] == "refused beyond here: FIT"
-    assert "must not be read as a forecast" in levels.says
 
 
 def test_the_table_has_every_fit_and_whether_it_holds(given: Analysis) -> None:
