@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from rtproof.judge import episodes
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import NO_LONGEST, Analysis, Episode, Requirement, State, Verdict
+from rtproof.judge.analysis_model import Analysis, Episode, Requirement, State, Verdict
 from rtproof.judge.claim import episode_course
 from rtproof.judge.episodes import LateTimes, MeasuredWindow, episodes_of_course, late_times, level_clusters
 from rtproof.judge.evidence import gather_evidence
@@ -184,18 +184,11 @@ def recorded(due_ns: tuple[int, ...], length_ns: int, value: int = 700_000) -> R
     )
 
 
-def test_4384_exceedances_in_a_day_at_once_per_minute_are_refuted() -> None:
-    """Seen PROVEN: with a gap of a minute they were few episodes."""
-    due = np.random.default_rng(4).integers(0, 24 * HOUR, 4384)
-    assert verdict_of(recorded(tuple(due.tolist()), 24 * HOUR), Requirement(LIMIT, MINUTE)).state is State.REFUTED
-
-
-def test_a_run_above_the_limit_throughout_is_refuted_and_says_so_first() -> None:
+def test_a_run_above_the_limit_throughout_is_refuted() -> None:
     """Seen UNDECIDED: 29,875 of 29,875 activations above the limit."""
     made = record([block([700_000] * 29_875)])
     verdict = verdict_of(made, Requirement(LIMIT, MINUTE))
     assert verdict.state is State.REFUTED
-    assert verdict.reasons[0].startswith("Exceeded in 30 of 30 s (1 episode, not over; ")
 
 
 def test_very_many_exceedances_are_judged_alike(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,21 +206,11 @@ def test_very_many_exceedances_are_judged_alike(monkeypatch: pytest.MonkeyPatch)
     )
 
 
-def test_above_the_limit_in_76_of_95_seconds_is_refuted_and_says_so_first() -> None:
+def test_above_the_limit_in_76_of_95_seconds_is_refuted() -> None:
     """Seen UNDECIDED. From 15 s on, so that the start does not refute."""
     due = tuple(second * SECOND for second in range(15, 91))
     verdict = verdict_of(recorded(due, 95 * SECOND), Requirement(LIMIT, MINUTE))
     assert (verdict.state, verdict.kind, verdict.late_seconds) == (State.REFUTED, "duration", 76)
-    assert "xceeded in 76 of 95 s" in verdict.reasons[0]
-
-
-def test_clusters_beyond_the_gap_withhold_a_proof() -> None:
-    """Seen PROVEN in 31 to 75 % of such runs: what looks bunched is not taken for independent."""
-    due = [hour * HOUR + part * 90 * SECOND for hour in (2, 10, 16) for part in range(3)]
-    verdict = verdict_of(recorded(tuple(due), 30 * HOUR), Requirement(LIMIT, HOUR))
-    assert (verdict.state, verdict.withheld) == (State.UNDECIDED, True)
-    assert "few enough for PROVEN, but they come in bunches, so the verdict is not PROVEN" in verdict.reasons[0]
-    assert verdict.reasons[1] == "With a gap of 2 min they merge into 3 episodes"
 
 
 @pytest.mark.parametrize(("apart_ms", "together"), [(60_000, True), (60_200, False), (60_500, False), (61_500, False)])
@@ -235,21 +218,6 @@ def test_pairs_a_little_beyond_the_gap_are_two(apart_ms: int, together: bool) ->
     """Seen as one, by rounding to seconds."""
     due = (2 * HOUR + 100 * MS, 2 * HOUR + 100 * MS + apart_ms * MS)
     assert len(judged(recorded(due, 3 * HOUR), Requirement(LIMIT, HOUR))) == (1 if together else 2)
-
-
-def test_a_storm_without_end_after_a_proof_is_refuted() -> None:
-    """Seen PROVEN at 209 s, and staying so."""
-    due = tuple(range(1800 * SECOND, 1860 * SECOND, 10 * MS))
-    verdict = verdict_of(recorded(due, 1860 * SECOND), Requirement(LIMIT, MINUTE))
-    assert (verdict.state, verdict.kind) == (State.REFUTED, "duration")
-    assert verdict.decided_at_ns == 1815 * SECOND
-    assert "The first 3 min 29 s alone would have been PROVEN" in verdict.reasons
-
-
-def test_what_an_old_run_fixed_proves_no_storm() -> None:
-    due = np.random.default_rng(4).integers(0, 24 * HOUR, 4384)
-    old = Requirement(LIMIT, MINUTE, gap_ns=MINUTE, longest_ns=NO_LONGEST)
-    assert verdict_of(recorded(tuple(due.tolist()), 24 * HOUR), old).state is not State.PROVEN
 
 
 def test_a_record_that_was_cut_off_counts_while_every_thread_is_known() -> None:
@@ -299,11 +267,6 @@ def test_missed_ones_are_counted_apart(tmp_path: Path) -> None:
     values[500] = 4 * MS + LIMIT_CLUSTERS + 1
     (found,) = level_clusters(analysed(tmp_path / "a", values, gaps=(array(500), array(4))))
     assert (found.ran, found.missed, found.hit, found.size, found.dispersion) == (1, 4, 1, 1.0, None)
-
-
-def test_nothing_above(tmp_path: Path) -> None:
-    (found,) = level_clusters(analysed(tmp_path / "a", np.full(3_000, LIMIT_CLUSTERS)))
-    assert (found.ran, found.hit, found.size, found.dispersion) == (0, 0, None, None)
 
 
 def test_bursts_show_and_chance_does_not(tmp_path: Path) -> None:

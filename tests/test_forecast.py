@@ -7,13 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from analysis_records import SECOND, block, record
-from forecast_cases import HOUR, HOURS, SLOW, analysed, codes, forecast_of, long_run, smooth
-from report_cases import nothing
+from forecast_cases import HOUR, HOURS, SLOW, analysed, codes, forecast_of, smooth
 
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Analysis, State
-from rtproof.judge.verdict_sentences import texts_under_labels
-from rtproof.record.contents import EndReason, Int64Array
+from rtproof.judge.analysis_model import State
+from rtproof.record.contents import Int64Array
 from rtproof.simulation.events import KnownTail, rate_above
 from rtproof.tail import forecast
 from rtproof.tail.forecast_model import Forecast, ForecastHorizon, TailUnits, tail_units
@@ -30,10 +28,6 @@ def true_level(horizon_ns: int, tail: KnownTail, rate_per_s: float = 0.3) -> flo
         often = -math.expm1(-rate_above("poisson", rate_per_s, tail, middle)) * horizon_ns / SECOND > 1
         low, high = (middle, high) if often else (low, middle)
     return high
-
-
-def sentences(analysis: Analysis, label: str) -> tuple[str, ...]:
-    return texts_under_labels(analysis.verdict.sentences, label)
 
 
 @pytest.mark.parametrize("shape", [-0.2, 0.0, 0.2])
@@ -55,27 +49,6 @@ def test_the_limit_is_that_of_ten_times_the_run_unless_asked_otherwise() -> None
     assert usual.horizon_ns == 10 * T_NS
     assert (near.limit_ns or 0) < (usual.limit_ns or 0) < (far.limit_ns or 0)
     assert usual.warnings == ()
-
-
-def test_a_run_that_was_ended_early_has_a_warning_where_it_has_a_limit() -> None:
-    whole, open_run = analysed(smooth()).forecast, long_run(smooth()).end
-    assert whole is not None
-    assert open_run is not None
-    ended = replace(open_run, reason=EndReason.INTERRUPTED)
-    found = analysed(smooth(), end=ended)
-    assert found.forecast is not None
-    assert found.forecast.limit_ns == whole.limit_ns
-    assert sentences(found, "FORECAST")[-1] == (
-        "the 95 % are those of a run whose length is fixed beforehand, which this one's was not"
-    )
-    short = forecast_of(smooth(0.2), end=replace(ended, time_ns=720 * SECOND))
-    assert short.warnings == ()
-
-
-def test_the_limit_is_never_below_the_largest_measured() -> None:
-    found = forecast_of(smooth(), ForecastHorizon(T_NS // 100))
-    assert found.limit_ns is not None
-    assert found.limit_ns > smooth().max()
 
 
 def test_the_rate_above_a_limit_beyond_the_data() -> None:
@@ -112,13 +85,6 @@ def test_a_short_run_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forecast, "tail_limit", never)
     monkeypatch.setattr(forecast, "stationarity", never)
     assert codes(forecast_of(smooth(0.3))) == ["FEW"]
-
-
-def test_nothing_measured_and_no_times_give_no_forecast() -> None:
-    assert nothing().forecast is None
-    assert analyse(record([]), None, 1).forecast is None
-    counted = replace(SLOW, unit="ppm")
-    assert analyse(replace(long_run(smooth(1)), series=(counted,)), None, 1).forecast is None
 
 
 @pytest.mark.parametrize("largest", [np.full(3_000, 7), np.full(3_000, -7), -smooth(1), np.arange(3_000)], ids=str)
@@ -195,13 +161,3 @@ def test_the_mean_excess_of_an_exponential_tail_is_level(units: TailUnits) -> No
     assert (drawn.low < KnownTail().scale_ns).mean() > 0.8
     assert (drawn.high > KnownTail().scale_ns).mean() > 0.8
     assert (np.diff(drawn.threshold) > 0).all()
-
-
-def test_mean_excesses_are_computed_as_they_are_named() -> None:
-    values = np.random.default_rng(2).integers(0, 10**6, 500)
-    drawn = forecast.mean_excess(TailUnits(np.arange(500), values, 500 * SECOND_CURVES), 400)
-    assert drawn is not None
-    for threshold, mean in zip(drawn.threshold.tolist(), drawn.mean.tolist(), strict=True):
-        over = [value - threshold for value in values.tolist() if value > threshold]
-        assert mean == pytest.approx(math.fsum(over) / len(over))
-        assert len(over) >= forecast.FEWEST_EXCESSES_SHOWN

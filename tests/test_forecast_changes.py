@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from forecast_cases import HOUR, codes, forecast_of, message, smooth
+from forecast_cases import HOUR, codes, forecast_of, smooth
 from slow_runs import slow_run
 
 from rtproof.record.contents import Int64Array
@@ -46,11 +46,6 @@ def test_the_dispersion_is_that_of_a_table_of_counts() -> None:
     assert dispersion_p(blocks(*hits)) == pytest.approx(expected.pvalue, rel=1e-9)
 
 
-def test_counts_that_are_all_the_same_are_more_than_even() -> None:
-    assert dispersion_p(blocks(5, 5, 5, 5)) == 1.0
-    assert dispersion_p(blocks(0, 0, 0)) == 1.0
-
-
 @pytest.mark.parametrize("ties", [False, True])
 def test_the_trend_is_kendalls(ties: bool) -> None:
     stats = pytest.importorskip("scipy.stats")
@@ -74,29 +69,6 @@ def test_an_uneven_run_is_flagged(kind: str) -> None:
     found = of(second_maxima(kind, 0.05, 24 * HOUR_STATIONARITY, KnownTail(), np.random.default_rng(5)))
     assert min(found.dispersion_p or 1, found.trend_p or 1) < 1e-3
     assert found.lowest < found.highest
-
-
-def test_an_hour_under_another_load_is_seen_though_every_second_of_it_is_high() -> None:
-    largest = even_run(10 * HOUR_STATIONARITY)
-    largest[2 * HOUR_STATIONARITY : 3 * HOUR_STATIONARITY] += 10_000_000
-    found = of(largest)
-    assert found.dispersion_p is not None
-    assert found.dispersion_p < 1e-6
-    assert found.highest == SLOTS
-
-
-def test_a_slow_rise_is_a_trend() -> None:
-    largest = even_run(10 * HOUR_STATIONARITY)
-    rising = np.random.default_rng(1).random(largest.size) < np.linspace(0.001, 0.02, largest.size)
-    found = of(np.where(rising, 10_000_000, largest))
-    assert found.trend_p is not None
-    assert found.trend_p < 1e-6
-
-
-def test_the_order_of_the_seconds_decides_and_not_their_values() -> None:
-    largest = second_maxima("storm2", 0.05, 24 * HOUR_STATIONARITY, KnownTail(), np.random.default_rng(6))
-    shuffled = of(np.random.default_rng(7).permutation(largest))
-    assert min(shuffled.dispersion_p or 0, shuffled.trend_p or 0) > 0.01
 
 
 @pytest.mark.parametrize("largest", [np.array([], np.int64), np.full(5 * HOUR_STATIONARITY, 7), np.arange(2 * BLOCK_S)])
@@ -150,10 +122,6 @@ def test_a_beat_of_two_clocks_that_only_the_body_shows_is_refused() -> None:
     largest += (2_000 * np.cos(np.arange(largest.size) * 2 * np.pi / (24 * HOUR))).astype(np.int64)
     found = forecast_of(largest)
     assert codes(found) == ["SLOW"]
-    assert message(found, "SLOW").startswith(
-        "the latencies change slowly over the whole run, and the run does not show three whole periods of what varies: "
-    )
-    assert "of the run and above" in message(found, "SLOW")
     assert found.limit_ns is None
 
 
@@ -161,9 +129,3 @@ def test_a_rhythm_that_returns_often_is_no_slow_change() -> None:
     largest = smooth(8)
     largest += (2_000 * np.cos(np.arange(largest.size) * 2 * np.pi / (HOUR // 4))).astype(np.int64)
     assert p_of(largest) > 0.01
-
-
-def test_a_change_of_the_load_for_the_second_half_is_refused() -> None:
-    largest = smooth(2)
-    largest[HOUR:] += 3_000
-    assert "SLOW" in codes(forecast_of(largest))

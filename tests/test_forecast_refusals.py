@@ -10,25 +10,13 @@ from analysis_records import SECOND, array, fact, file
 from forecast_cases import HOUR, HOURS, analysed, codes, forecast_of, long_run, message, smooth
 
 from rtproof.judge.analyse import analyse
-from rtproof.record.contents import Event, Int64Array, Moment, Record
+from rtproof.record.contents import Event, Moment, Record
 from rtproof.simulation.events import KnownTail, second_maxima
-from rtproof.tail.forecast import LargestUnits, density_peaks, fitted_forecast
-from rtproof.tail.forecast_model import Forecast, ForecastHorizon, TailUnits
+from rtproof.tail.forecast import density_peaks
+from rtproof.tail.forecast_model import ForecastHorizon
 
 CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 T_NS = HOURS * HOUR * SECOND
-
-
-def of(run: Record) -> list[str]:
-    found = analyse(run, None, 1).forecast
-    assert found is not None
-    return codes(found)
-
-
-def test_a_smooth_run_of_some_hours_is_not_refused() -> None:
-    found = forecast_of(smooth())
-    assert codes(found) == []
-    assert found.limit_ns is not None
 
 
 @pytest.mark.parametrize(
@@ -43,18 +31,7 @@ def test_a_smooth_run_of_some_hours_is_not_refused() -> None:
 def test_data_that_is_not_whole(parts: dict[str, Any], says: str) -> None:
     found = forecast_of(smooth(), **parts)
     assert codes(found) == ["DATA"]
-    told = message(found, "DATA")
-    assert told.startswith("the tail itself was not recorded completely: ")
-    assert says in told
-
-
-def test_values_that_were_lost() -> None:
-    run = long_run(smooth())
-    assert run.end is not None
-    (total,) = run.end.totals
-    told = replace(run.end, totals=(replace(total, obtained=total.obtained - 5, lost=5),))
-    kept = long_run(smooth()[:-5], end=told)
-    assert "DATA" in of(kept)
+    assert says in message(found, "DATA")
 
 
 def stalls(lateness: int, missed: int, at: int = 1_000) -> Record:
@@ -82,13 +59,7 @@ def test_few_seconds_are_told_without_a_look_at_the_values() -> None:
     found = forecast_of(smooth(0.5))
     assert codes(found) == ["FEW"]
     assert (found.ladder, found.stationarity, found.top) == (None, None, None)
-    assert "180 tail events in 30 min" in message(found, "FEW")
-    assert "200 are needed; about 3 min 20 s more" in message(found, "FEW")
-
-
-def test_seconds_enough_and_still_not_two_thousand_of_them_measured() -> None:
-    assert codes(forecast_of(smooth(2_000 / HOUR))) != ["FEW"]
-    assert codes(forecast_of(smooth(1_999 / HOUR))) == ["FEW"]
+    assert "about 3 min 20 s more" in message(found, "FEW")
 
 
 def test_two_mechanisms() -> None:
@@ -97,22 +68,18 @@ def test_two_mechanisms() -> None:
     largest[at] = generator.normal(8e6, 2e5, int(at.sum())).astype(np.int64)
     found = forecast_of(largest)
     assert "FIT" in codes(found)
-    told = message(found, "FIT")
-    assert "several mechanisms" in told
-    peak = told.rpartition(" and ")[2]
+    peak = message(found, "FIT").rpartition(" and ")[2]
     assert 7_500 < float(peak.removesuffix(" us").replace(",", "")) < 8_500
 
 
 def test_a_heavy_tail() -> None:
     found = forecast_of(smooth(tail=KnownTail(shape=0.9)))
     assert "HEAVY" in codes(found)
-    assert "no useful limit exists (shape 0." in message(found, "HEAVY")
 
 
 def test_a_limit_far_beyond_the_data() -> None:
     found = forecast_of(smooth(2, seed=4, tail=KnownTail(threshold_ns=50_000, scale_ns=20_000, shape=0.45)))
     assert "WIDE" in codes(found)
-    assert "times the largest latency measured" in message(found, "WIDE")
 
 
 @pytest.mark.parametrize("kind", ["storm", "storm2", "drift"])
@@ -120,36 +87,17 @@ def test_a_run_that_is_not_even(kind: str) -> None:
     largest = second_maxima(kind, 0.3, 24 * HOUR, KnownTail(), np.random.default_rng(2))
     found = forecast_of(largest)
     assert "DRIFT" in codes(found)
-    told = message(found, "DRIFT")
-    assert "events in 10 min" in told
-    assert "dispersion p" in told
-    assert "trend p" in told
-
-
-def test_a_run_that_cannot_be_compared_with_itself_has_no_forecast() -> None:
-    second = np.arange(HOURS * HOUR)
-    ran = second % 600 < 150
-    units = TailUnits(second[ran], smooth()[ran], T_NS)
-    begun = Forecast(None, 10 * T_NS, (), T_NS, units.count, units.unit_ns)
-    found = fitted_forecast(begun, units, LargestUnits(int(units.largest_ns.max()), "noon"))
-    assert codes(found) == ["DRIFT"]
-    assert message(found, "DRIFT").endswith(
-        "there are fewer than 3 stretches of 10 min with values in at least half of each"
-    )
 
 
 def test_a_question_that_reaches_too_far() -> None:
     found = forecast_of(smooth(), ForecastHorizon(11 * T_NS))
     assert codes(found) == ["FAR"]
-    assert message(found, "FAR") == (
-        "88 h are 11.0 times the measured time of 8 h; beyond 10 times nothing is forecast, so the run needs 8 h 48 min"
-    )
+    assert "8 h 48 min" in message(found, "FAR")
 
 
 def test_who_asks_for_it_may_look_farther_but_not_everywhere() -> None:
     found = forecast_of(smooth(), ForecastHorizon(50 * T_NS, far=True))
     assert codes(found) == []
-    assert "50 times as far" in found.warnings[0]
     assert codes(forecast_of(smooth(), ForecastHorizon(101 * T_NS, far=True))) == ["FAR"]
 
 
@@ -172,9 +120,7 @@ def test_who_asks_for_it_may_look_farther_but_not_everywhere() -> None:
 def test_somebody_below(parts: dict[str, Any], says: str) -> None:
     found = forecast_of(smooth(), **parts)
     assert codes(found) == ["EXTERNAL"]
-    told = message(found, "EXTERNAL")
-    assert told.startswith("the host or the firmware can add delays of any size: ")
-    assert says in told
+    assert says in message(found, "EXTERNAL")
 
 
 def test_virtual_time_has_no_forecast_at_all() -> None:
@@ -206,26 +152,8 @@ def test_where_nothing_is_late_there_is_no_peak(values: list[int]) -> None:
     assert density_peaks(np.array(values, np.int64)) == ()
 
 
-# COARSE: tails of too few different values, by the clock's steps or of themselves.
-
-
-def coarse(values: Int64Array) -> str:
-    found = forecast_of(values)
-    assert codes(found) == ["COARSE"]
-    return message(found, "COARSE")
-
-
-def test_a_coarse_clock() -> None:
-    largest = smooth()
-    several, one = np.count_nonzero(largest >= 100_000), np.count_nonzero(largest >= 200_000)
-    assert one < 200 < several
-    assert coarse(largest // 100_000 * 100_000) == (
-        f"the highest {several:,} of 28,800 one-second maxima have only 2 different values, 5 are needed; "
-        "all values lie 100 us or more apart"
-    )
-
-
-def test_a_clock_of_microseconds_is_fine_enough_for_a_tail_of_tens() -> None:
+def test_a_coarse_clock_and_one_that_is_fine_enough_for_a_tail_of_tens() -> None:
+    assert codes(forecast_of(smooth() // 100_000 * 100_000)) == ["COARSE"]
     found = forecast_of(smooth() // 1_000 * 1_000)
     assert found.step_ns == 1_000
     assert codes(found) == []

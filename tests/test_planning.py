@@ -77,12 +77,6 @@ def test_bunches_multiply_the_quiet_time_that_is_needed() -> None:
     assert three.chances[0].mean_ns == pytest.approx(3 * (one.chances[0].mean_ns or 0))
 
 
-def test_several_limits_need_more() -> None:
-    one, two = planning.plan_length(DAILY, 1, rates=()), planning.plan_length(DAILY, 2, rates=())
-    assert two.alpha == one.alpha / 2
-    assert all(a.proven_after_ns < b.proven_after_ns for a, b in zip(one.needs, two.needs, strict=True))
-
-
 @pytest.mark.parametrize(
     ("so_far", "already"),
     [
@@ -103,13 +97,6 @@ def test_from_what_was_measured_it_goes_on() -> None:
     assert told.proven > math.exp(-0.5)
     lone = planning.decision_chance(0.0, HOURLY, 0.05, (0, begun))
     assert lone.mean_ns == pytest.approx(statistics.tau_needed(0, 0.05) * HOUR)
-
-
-def test_of_what_is_decided_no_chances_are_told_and_many_episodes_take_no_time() -> None:
-    assert planning.plan_length(DAILY, 1, (1000, 1), (1.0,)).chances == ()
-    (told,) = planning.plan_length(DAILY, 1, (1000, 1000 * DAILY.at_most_ns), (3.0,)).chances
-    assert told.proven < 1e-6 < told.refuted
-    assert told.proven + told.refuted + told.undecided == pytest.approx(1)
 
 
 # The e-processes: against their integrals, against published figures.
@@ -134,12 +121,6 @@ def log_integral(episodes: int, tau: float, side: int) -> float:
 def test_both_are_their_integrals(episodes: int, tau: float) -> None:
     assert log_e_proven(episodes, tau) == pytest.approx(log_integral(episodes, tau, -1), abs=1e-9)
     assert log_e_refuted(episodes, tau) == pytest.approx(log_integral(episodes, tau, 1), abs=1e-9)
-
-
-def test_at_no_time_at_all() -> None:
-    assert log_e_proven(0, 0) == pytest.approx(0)
-    assert log_e_proven(3, 0) == pytest.approx(math.log(A / (3 + A)))
-    assert (log_e_refuted(0, 0), log_e_refuted(1, 0)) == (0, math.inf)
 
 
 def test_large_numbers_neither_underflow_nor_overflow() -> None:
