@@ -25,9 +25,9 @@ def copy_of_the_source(folder: Path) -> Path:
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     for name in names:
-        if (ROOT / name).is_file():
+        if (ROOT / name).is_file() or (ROOT / name).is_symlink():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, folder / name)
+            shutil.copy2(ROOT / name, folder / name, follow_symlinks=False)
     return folder
 
 
@@ -52,6 +52,9 @@ def main() -> int:
     caught = 0
     with tempfile.TemporaryDirectory() as folder:
         copy = copy_of_the_source(Path(folder))
+        broken = first_failure(copy)
+        if broken:
+            sys.exit(f"without a fault {broken} fails, so nothing can be said of faults")
         for fault in faults:
             file = copy / "src" / "rtproof" / fault["file"]
             sound = file.read_text()
