@@ -4,21 +4,17 @@
 import struct
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from analysis_records import MS, SECOND, block, fact
 from doubt_cases import N, clean, facts, said_of
-from record_cases import BEGIN
 
 from rtproof.record.chunks import ChunkType
 from rtproof.record.contents import WHOLE_RUN, Condition, Conditions, Counter, Deviation, Event, Fact, Moment, Record
 from rtproof.record.decoding import decode_payload
 from rtproof.record.encoding import MalformedError
-from rtproof.record.reading import open_record
-from rtproof.record.writing import RecordWriter
 from rtproof.summary.summary_model import Severity
 
 INVALID, WARNING = Severity.INVALID, Severity.WARNING
@@ -288,9 +284,6 @@ def test_nice_values() -> None:
     assert not {"nice", "nice-changed"} & set(said_of(niced("0", "15", policy="fifo")))
 
 
-# CONDITIONS chunks: laid out by hand from the format page, written and read back, and those that cannot be.
-
-
 HEAD = struct.pack("<HHI", 2, 1, 2)
 SEEN = struct.pack("<BIH", 0, 300, 1) + b"1"
 ROWS = bytes([5, 100, 30, 4, 1, 2, 3, 7, 9]) + bytes([0xE8, 0x07, 100, 0, 4, 0, 0, 0, 0, 0])
@@ -328,38 +321,3 @@ IMPOSSIBLE = {
 def test_impossible(name: str) -> None:
     with pytest.raises(MalformedError):
         decode_payload(ChunkType.CONDITIONS, memoryview(IMPOSSIBLE[name]))
-
-
-def conditions(thread: int, rows: list[list[int]], *deviations: Deviation) -> Conditions:
-    columns = dict(zip(COLUMNS, (np.array(column, np.int64) for column in zip(*rows, strict=True)), strict=True))
-    return Conditions(thread=thread, deviations=deviations, **columns)
-
-
-def test_what_is_written_is_read_back_and_put_together(tmp_path: Path) -> None:
-    second = 1_000_000_000
-    first = conditions(
-        1,
-        [[second, 1000, 0, 20, 0, 0, 0, 5_000, 1], [2 * second, 1000, 400, 20, 1, 0, 1, 0, 0]],
-        *(Deviation(Condition.CPU, 400, "3"), Deviation(Condition.POLICY, 1, "other")),
-    )
-    later = conditions(1, [[3 * second, 1000, 7, 20, 0, 0, 0, 0, 0]], Deviation(Condition.CPU, 7, "3"))
-    other = conditions(0, [[second, 10, 0, 2, 0, 0, 0, 0, 0]])
-    with RecordWriter(tmp_path / "record") as writer:
-        writer.begin(BEGIN)
-        for some in (first, other, later):
-            writer.conditions(some)
-    found = open_record(tmp_path / "record").conditions
-    assert set(found) == {0, 1}
-    assert rows_of(found[0]) == rows_of(other)
-    assert rows_of(found[1]) == [a + b for a, b in zip(rows_of(first), rows_of(later), strict=True)]
-    assert found[1].deviations == (Deviation(Condition.CPU, 407, "3"), Deviation(Condition.POLICY, 1, "other"))
-
-
-def test_a_wrong_one_is_damage_and_the_rest_is_read(tmp_path: Path) -> None:
-    with RecordWriter(tmp_path / "record") as writer:
-        writer.begin(BEGIN)
-        writer.chunk(ChunkType.CONDITIONS, IMPOSSIBLE["kind"])
-        writer.chunk(ChunkType.CONDITIONS, HEAD + SEEN + ROWS)
-    record = open_record(tmp_path / "record")
-    assert "CONDITIONS" in record.damage[0].sentence
-    assert record.conditions[2].checks.tolist() == [4, 4]

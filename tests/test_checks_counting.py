@@ -102,24 +102,9 @@ def test_a_thread_that_ended_before_the_others() -> None:
     assert "thread 1: of 5,000 due activations, only 2,000" in found["activations-missing"].what
 
 
-def test_only_an_interrupted_run_was_ended_by_who_watched_it() -> None:
-    watched = (*clean().facts, fact("until_decided", "yes"))
-    stopped, failed = (
-        said_of(clean(end=end(BLOCKS, reason), facts=watched))["ended-early"].what
-        for reason in (EndReason.INTERRUPTED, EndReason.ERROR)
-    )
-    assert "limits" in stopped
-    assert "limits" not in failed
-
-
 def test_a_thread_without_a_value() -> None:
     assert "nothing-measured" in said_of(clean(()))
     assert "nothing-measured" in said_of(replace(clean(()), series=()))
-
-
-def test_a_trace_that_could_not_be_had() -> None:
-    found = with_facts({("trace_refused", ASKED): "a trace needs root (Operation not permitted)"})
-    assert found["trace-refused"].severity is WARNING
 
 
 def test_work_is_no_coarse_timer_but_a_late_top_is() -> None:

@@ -16,7 +16,6 @@ from rtproof.agents import build
 from rtproof.judge.analyse import analyse
 from rtproof.judge.checks import load_work
 from rtproof.record.contents import WHOLE_RUN, Counter, Event, Fact, Moment, Record, SystemFile
-from rtproof.record.reading import open_record
 from rtproof.summary.summary_model import Doubt, Severity
 from rtproof.summary.target_threads import real_time_threads, target_threads
 
@@ -136,14 +135,6 @@ def test_what_a_load_did_while_measuring(
     assert codes(readings(times_s, values, *more, rest=rest_s * SECOND)) == expected
 
 
-def test_figures_of_late_idle_and_slight_loads() -> None:
-    late = readings((0.4, 1.4, 1.9, 3.0), (0, 0, 9, 20))
-    assert "until 1.4 s" in late["load-late"].what
-    assert "0.3 % of one CPU in 4.0 s" in readings((0.4, 2.4, 4.4), (1, 3, 6), *USED)["load-slight"].what
-    assert readings((0.4, 2.4, 4.4), (1, 3, 6), *USED, unit="interrupts") == {}
-    assert "3 of 8 workers" in readings((0.4, 1.4, 2.0), (1, 30, 60), *PARTS)["load-part-idle"].what
-
-
 SHORT = (*policy(), "--threads", "1", "--period", "5ms", "--warmup", "200ms", "--duration")
 
 
@@ -160,22 +151,6 @@ def test_a_shell_that_sleeps_in_a_loop_uses_less_than_one_that_works(tmp_path: P
     works = measured(tmp_path / "b", *SHORT, "2s", "--program", "busy:count=3 sh -c 'while :; do echo; done'")
     assert share(sleeps, "lazy") < share(works, "busy")
     assert "load-slight" not in {doubt.code for doubt in analyse(works, None, 1).doubts}
-
-
-@pytest.mark.serial
-def test_workers_of_a_load_are_counted_one_by_one(tmp_path: Path) -> None:
-    """Stopped in the warm-up, one of two workers counts nothing; the other one's work goes on."""
-    script = tmp_path / "stop"
-    script.write_text(
-        f"{agent()} run -o {tmp_path / 'record'} {' '.join(SHORT)} 2s --warmup 4s --load cpu:workers=2 &\n"
-        "agent=$!\n"
-        'until leader=$(pgrep -P $agent) && worker=$(pgrep -P $leader | tail -1) && test -n "$worker"; do :; done\n'
-        "kill -STOP $worker; wait $agent\n"
-    )
-    done = subprocess.run(["sh", str(script)], capture_output=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    record = open_record(tmp_path / "record")
-    assert (record.fact("load.cpu.parts", END), record.fact("load.cpu.idle_parts", END)) == ("2", "1")
 
 
 # Other threads of the same or a higher real-time priority on a measured CPU: CPU 2, fifo 80 in the records here.
@@ -243,12 +218,6 @@ def test_a_thread_that_came_during_the_run_is_seen_also_if_it_ended() -> None:
     assert "ran for 300 us" in said_of(run("", one, one))["rt-threads"].what
 
 
-def test_a_thread_that_was_raised_for_a_while_counts_with_its_highest_priority() -> None:
-    low, high = "7 7 FF 10 2 {} 2 raised\n", "7 7 FF 90 2 {} 2 raised\n"
-    found = said_of(run(low.format(5), low.format(905), high.format(50)))
-    assert "raised (TID 7, fifo 90, last on CPU 2, allowed on 2, ran for 900 ns)" in found["rt-threads"].what
-
-
 def test_our_own_threads_are_no_doubt() -> None:
     of_agent = "900 905 FF 81 2 5 2 rtproof-agent\n"
     measured_one = "31 31 FF 80 2 5 2 [timerlatu/2]\n"
@@ -294,10 +263,6 @@ def test_where_only_our_own_threads_are_seen_that_is_said() -> None:
     assert codes(found) == {"threads-hidden": WARNING}
     whole = system_file("threads", f"{alone}2 2 TS - 0 0 [kthreadd]\n")
     assert said_of(clean(files=(*looked, whole))) == {}
-
-
-def test_lines_that_are_no_thread_are_passed_over() -> None:
-    assert real_time_threads(run("what\n1 2 FF\n9 9 FF 1000 0 0 0 far\n\n", "\x00")) == ()
 
 
 SPIN = """
@@ -370,10 +335,6 @@ def test_a_run_that_saw_few_cycles_of_a_load() -> None:
 def test_the_size_that_was_asked_for_makes_the_cycle(name: str, enough: int) -> None:
     assert in_cycles(enough, name, available_kib=0) == {}
     assert set(in_cycles(enough - 1, name, available_kib=0)) == {"load-few-cycles"}
-
-
-def test_a_size_that_no_target_has_tells_nothing() -> None:
-    assert in_cycles(3, f"mmap:mib={'9' * 5000}", available_kib=0) == {}
 
 
 def test_jobs_are_cycles_and_loads_without_cycles_have_no_such_doubt() -> None:

@@ -3,7 +3,7 @@
 
 import pytest
 from analysis_records import MS, end
-from doubt_cases import BLOCKS, CLOCK, N, Changes, clean, facts, said_of, with_facts, with_files
+from doubt_cases import BLOCKS, CLOCK, Changes, N, clean, facts, said_of, with_facts, with_files
 
 from rtproof.record.contents import WHOLE_RUN, EndReason, Event, Moment
 from rtproof.summary.summary_model import Doubt, Severity

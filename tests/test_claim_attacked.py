@@ -188,9 +188,6 @@ def test_a_watch_tells_that_seconds_hide_how_long_an_episode_was() -> None:
 # Gaps that are too short: for the period, and for late times that are known to the second only.
 
 
-MS_SHORT_GAPS = 1_000_000
-
-
 def said_of(period_ns: int, *asked: Requirement) -> dict[str, str]:
     made = clean((block([9000] * 3000),), replace(SERIES, period_ns=period_ns))
     return {doubt.code: f"{doubt.what}; {doubt.remedy}" for doubt in analyse(made, asked, 1).doubts}
@@ -198,14 +195,14 @@ def said_of(period_ns: int, *asked: Requirement) -> dict[str, str]:
 
 def test_a_record_with_a_gap_below_two_periods_is_doubted_for_each_limit() -> None:
     hourly, often = Requirement(500_000), Requirement(90_000, SECOND_NS)
-    assert "gap-short" not in said_of(MS_SHORT_GAPS, hourly, often)
-    assert "gap-short" not in said_of(25 * MS_SHORT_GAPS, hourly, often)
-    assert said_of(26 * MS_SHORT_GAPS, hourly, often)["gap-short"] == (
+    assert "gap-short" not in said_of(MS, hourly, often)
+    assert "gap-short" not in said_of(25 * MS, hourly, often)
+    assert said_of(26 * MS, hourly, often)["gap-short"] == (
         "the gap of 50 ms is shorter than two periods (52 ms): each late activation counts as an episode of its own; "
         "ask for once per 1.1 s or a longer time before the next run"
     )
-    own = replace(hourly, gap_ns=MS_SHORT_GAPS)
-    assert "fix a --gap of 2 ms or more" in said_of(MS_SHORT_GAPS, own)["gap-short"]
+    own = replace(hourly, gap_ns=MS)
+    assert "fix a --gap of 2 ms or more" in said_of(MS, own)["gap-short"]
 
 
 def test_a_series_by_turns_is_refused_by_the_period_of_a_side(
@@ -225,7 +222,7 @@ def test_cells_of_a_profile_are_held_to_their_own_period() -> None:
     period_ns = profile.cells[0].period_ns
     assert profile_requirements(profile, often) == often
     slow = replace(profile, cells=tuple(replace(cell, period_ns=50 * period_ns) for cell in profile.cells))
-    assert 50 * period_ns > 25 * MS_SHORT_GAPS
+    assert 50 * period_ns > 25 * MS
     with pytest.raises(UserError, match=r"the cell unloaded of the profile akamina: the gap of 50ms is shorter than"):
         profile_requirements(slow, often)
 
@@ -235,7 +232,7 @@ def test_what_has_its_due_times_from_outside_is_not_refused_without_a_period() -
 
     from rtproof.cli.option_values import refuse_short_gaps
 
-    own = (Requirement(1_000, gap_ns=MS_SHORT_GAPS),)
+    own = (Requirement(1_000, gap_ns=MS),)
     refuse_short_gaps(own, {"probe": "gpio:in=gpiochip0/1", "period": None})
     for options in ({"probe": "gpio:in=gpiochip0/1", "period": "1ms"}, {"probe": "timer", "period": None}, {}):
         with pytest.raises(UsageError, match="the gap of 1ms is shorter than two periods"):
@@ -244,7 +241,7 @@ def test_what_has_its_due_times_from_outside_is_not_refused_without_a_period() -
 
 def test_times_to_the_second_prove_nothing_with_a_shorter_gap_and_the_verdict_says_why() -> None:
     asked = Requirement(100_000, 4 * SECOND_NS)
-    assert asked.gap_ns == 200 * MS_SHORT_GAPS
+    assert asked.gap_ns == 200 * MS
     rough = LateStretches.of_seconds([3 * SECOND_NS])
     found = figures_of_limit(asked, episode_course(rough, 4000 * SECOND_NS, asked.gap_ns), 1)
     assert found.decision.state is State.UNDECIDED
@@ -268,7 +265,7 @@ def test_a_watch_says_that_the_end_decides_where_seconds_are_too_coarse() -> Non
 
 def seconds_only(length_s: int, late: int) -> Record:
     """What a record without samples keeps of a limit that nobody had fixed: the largest value of each second."""
-    series = replace(SERIES, period_ns=10 * MS_SHORT_GAPS, has_samples=False)
+    series = replace(SERIES, period_ns=10 * MS, has_samples=False)
     whole = record([], [series])
     assert whole.end is not None
     largest = np.where(np.arange(length_s) == late, 700_000, 9_000)
@@ -389,7 +386,6 @@ def test_a_histogram_without_a_value(tmp_path: Path, capsys: pytest.CaptureFixtu
 # Late times known to the second decide as exact ones do or later, never earlier; so does a watch of them.
 
 
-SECOND_NS_VERDICT_SLOWLY = 10**9
 LONGEST_S = 900
 
 
@@ -397,17 +393,17 @@ def some(rng: np.random.Generator) -> tuple[list[tuple[int, int]], int, Requirem
     """Late stretches, alone, in bursts and in long stops; the length in seconds; what is asked; how many limits."""
     length = int(rng.integers(30, LONGEST_S))
     at_most_s, confidence = int(rng.choice([20, 60, 110, 400])), float(rng.choice([0.8, 0.95, 0.99]))
-    gap = max(at_most_s * SECOND_NS_VERDICT_SLOWLY // int(rng.integers(10, 25)), SECOND_NS_VERDICT_SLOWLY)
+    gap = max(at_most_s * SECOND_NS // int(rng.integers(10, 25)), SECOND_NS)
     spans: list[tuple[int, int]] = []
-    for start in rng.integers(0, length * SECOND_NS_VERDICT_SLOWLY, rng.poisson(rng.choice([0.3, 2.0, 8.0]))):
+    for start in rng.integers(0, length * SECOND_NS, rng.poisson(rng.choice([0.3, 2.0, 8.0]))):
         for at in start + np.cumsum(rng.exponential(1.5 * gap, rng.choice([1, 1, 6, 30]))):
-            beyond = int(rng.choice([1, 10**6, SECOND_NS_VERDICT_SLOWLY - 1, 7 * SECOND_NS_VERDICT_SLOWLY]))
-            if at + beyond < length * SECOND_NS_VERDICT_SLOWLY:
+            beyond = int(rng.choice([1, 10**6, SECOND_NS - 1, 7 * SECOND_NS]))
+            if at + beyond < length * SECOND_NS:
                 spans.append((int(at), int(at) + beyond))
     return (
         sorted(spans),
         length,
-        Requirement(LIMIT, at_most_s * SECOND_NS_VERDICT_SLOWLY, confidence, gap),
+        Requirement(LIMIT, at_most_s * SECOND_NS, confidence, gap),
         int(rng.choice([1, 2, 8])),
     )
 
@@ -420,10 +416,10 @@ def by_second(spans: list[tuple[int, int]]) -> LateStretches:
     """As the agent tells: each second in which one was due, and how much longer than the limit the latest of it was."""
     beyond: dict[int, int] = {}
     for begin, end in spans:
-        second = begin // SECOND_NS_VERDICT_SLOWLY
+        second = begin // SECOND_NS
         beyond[second] = max(beyond.get(second, 0), end - begin)
     return LateStretches.of_seconds(
-        np.array(list(beyond), np.int64) * SECOND_NS_VERDICT_SLOWLY, np.array(list(beyond.values()), np.int64)
+        np.array(list(beyond), np.int64) * SECOND_NS, np.array(list(beyond.values()), np.int64)
     )
 
 
@@ -444,16 +440,16 @@ def test_seconds_never_decide_earlier_than_exact_times(seed: int) -> None:
     for _ in range(60):
         spans, length, asked, limits = some(rng)
         alpha = (1 - asked.confidence) / limits
-        exact = decide(asked, exactly(spans), length * SECOND_NS_VERDICT_SLOWLY, alpha)
-        rough = decide(asked, by_second(spans), length * SECOND_NS_VERDICT_SLOWLY, alpha)
+        exact = decide(asked, exactly(spans), length * SECOND_NS, alpha)
+        rough = decide(asked, by_second(spans), length * SECOND_NS, alpha)
         not_earlier(rough, exact)
         assert (
-            episode_course(by_second(spans), length * SECOND_NS_VERDICT_SLOWLY, asked.gap_ns).live_ns
-            <= episode_course(exactly(spans), length * SECOND_NS_VERDICT_SLOWLY, asked.gap_ns).live_ns
+            episode_course(by_second(spans), length * SECOND_NS, asked.gap_ns).live_ns
+            <= episode_course(exactly(spans), length * SECOND_NS, asked.gap_ns).live_ns
         )
         slow = slow_verdict.decided(
             spans,
-            length * SECOND_NS_VERDICT_SLOWLY,
+            length * SECOND_NS,
             slow_verdict.Asked(LIMIT, asked.at_most_ns, asked.gap_ns, asked.longest_ns, 1.0, alpha),
             whole=True,
         )
@@ -476,29 +472,26 @@ def test_the_watch_decides_as_seconds_do(seed: int) -> None:
         alpha = (1 - asked.confidence) / limits
         for second in range(length):
             for begin, end in spans:
-                if begin // SECOND_NS_VERDICT_SLOWLY == second:
+                if begin // SECOND_NS == second:
                     watch.over(0, LIMIT, second, LIMIT + end - begin)
             for thread in range(3):
-                watch.progress(thread, (second + 1) * SECOND_NS_VERDICT_SLOWLY)
+                watch.progress(thread, (second + 1) * SECOND_NS)
             if second % 60 == 59:
-                past = [span for span in spans if span[0] < (second + 1) * SECOND_NS_VERDICT_SLOWLY]
+                past = [span for span in spans if span[0] < (second + 1) * SECOND_NS]
                 told, exact = (
                     watch.standings[0].decision,
-                    decide(asked, exactly(past), (second + 1) * SECOND_NS_VERDICT_SLOWLY, alpha),
+                    decide(asked, exactly(past), (second + 1) * SECOND_NS, alpha),
                 )
                 not_earlier(told, exact)
                 if exact.proven_at_ns is not None and not past:
-                    assert told.proven_at_ns is not None or second * SECOND_NS_VERDICT_SLOWLY <= exact.proven_at_ns
+                    assert told.proven_at_ns is not None or second * SECOND_NS <= exact.proven_at_ns
 
 
 def test_a_duration_needs_late_times_that_are_surely_joined() -> None:
     """Late seconds 4 s apart with a gap of 3 s may be joined or not: that refutes by neither rule too soon."""
-    asked = Requirement(LIMIT, 60 * SECOND_NS_VERDICT_SLOWLY)
-    times = np.arange(300, 320, 4) * SECOND_NS_VERDICT_SLOWLY
-    rough = decide(asked, LateStretches.of_seconds(times), 400 * SECOND_NS_VERDICT_SLOWLY, 0.05)
+    asked = Requirement(LIMIT, 60 * SECOND_NS)
+    times = np.arange(300, 320, 4) * SECOND_NS
+    rough = decide(asked, LateStretches.of_seconds(times), 400 * SECOND_NS, 0.05)
     assert rough.kind is not RefutingRule.DURATION
     inside = [int(at) + offset for at, offset in zip(times, (999_999_999, 0, 999_999_999, 0, 0), strict=True)]
-    assert (
-        decide(asked, LateStretches.exact(inside, inside), 400 * SECOND_NS_VERDICT_SLOWLY, 0.05).kind
-        is not RefutingRule.DURATION
-    )
+    assert decide(asked, LateStretches.exact(inside, inside), 400 * SECOND_NS, 0.05).kind is not RefutingRule.DURATION

@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import math
-import multiprocessing
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-import record_cases as cases
-from analysis_records import BEGIN, MS, SECOND, SERIES, block, fact, record
+from analysis_records import MS, SECOND, SERIES, block, record
 from comparison_cases import FACTS, latencies, run_of, side
 
 from rtproof.compare.comparison_model import ComparisonFinding
 from rtproof.compare.effects import (
     MARGIN,
-    MOST_LEVELS,
     ComparedMetric,
     compared_metrics,
     metric_effects,
@@ -22,13 +18,11 @@ from rtproof.compare.effects import (
     pooled_counts,
     reference_levels,
 )
-from rtproof.compare.run_metrics import LEAST, FigureReading, RunFigures, figures_of, figures_of_histogram, time_blocks
-from rtproof.core.errors import RecordError, UserError
+from rtproof.compare.run_metrics import FigureReading, RunFigures, figures_of, figures_of_histogram, time_blocks
 from rtproof.judge.analyse import analyse
 from rtproof.record import histogram_bins
-from rtproof.record.contents import Block, ChunkRef, Moment, Record, Slice, View
-from rtproof.record.reading import BlockReader, open_record
-from rtproof.summary.counts import Counts, counts_of_values
+from rtproof.record.contents import Record, Slice, View
+from rtproof.summary.counts import Counts
 
 VALUES = [1_000 + 10 * i for i in range(2_000)]
 
@@ -100,20 +94,6 @@ def test_the_views_are_told_apart() -> None:
     assert (due.quantile(0.99).ln or 0) > 4 + (seen.quantile(0.99).ln or 0)
 
 
-def test_when_it_was_started_and_booted() -> None:
-    begin = replace(BEGIN, origin_realtime_ns=1_700_000_000 * SECOND, origin_monotonic_ns=600 * SECOND)
-    run = figures_of(analyse(record([block(VALUES)], begin=begin), None, 1))
-    assert (run.started_ns, run.booted_ns) == (1_700_000_000 * SECOND, 1_699_999_400 * SECOND)
-    assert of(VALUES).booted_ns is None
-
-
-def test_why_a_run_is_invalid_is_kept() -> None:
-    facts = (fact("policy", "fifo"), fact("priority", "80"), fact("policy", "other", Moment.START, 0))
-    run = figures_of(analyse(record([block(VALUES)], facts=facts), None, 1))
-    assert run.invalid
-    assert "policy" in run.invalid[0]
-
-
 def slices(seconds: int, lengths_s: int) -> Record:
     """A summary of one value a second, 300 ns and the number of its slice."""
     parts = []
@@ -131,12 +111,6 @@ def test_a_long_run_has_blocks_of_ten_minutes() -> None:
     assert (found.length_ns, len(found.counts)) == (600 * SECOND, 12)
     assert [each.total for each in found.counts] == [600] * 12
     assert sum(each.n.size for each in found.counts) == 720
-
-
-def test_a_shorter_one_has_shorter_blocks() -> None:
-    found = time_blocks(slices(1_200, 10))
-    assert len(found.counts) >= LEAST
-    assert found.length_ns < 600 * SECOND
 
 
 @pytest.mark.parametrize("seconds", [60, 1_200])
@@ -165,19 +139,6 @@ def test_levels_are_of_both_sides_together_whatever_their_order() -> None:
     together = pooled_counts((*a, *b))
     for level, share in zip(levels, (1e-3, 1e-4), strict=True):
         assert together.exceedances(level)[1] / together.total == pytest.approx(share, rel=0.1)
-
-
-def test_few_values_have_no_far_level() -> None:
-    levels, impossible = reference_levels(side(1, 3), side(2, 3))
-    assert len(levels) == 1
-    assert "the shortest run has 20,000 values, of which 2 would lie above it" in impossible[0].why
-
-
-def test_levels_that_were_asked_for_replace_the_others() -> None:
-    asked = [300_000, 100_000, 300_000]
-    assert reference_levels(side(1, 2), side(2, 2), asked) == ((100_000, 300_000), ())
-    with pytest.raises(UserError, match=f"{MOST_LEVELS} levels at most"):
-        reference_levels(side(1, 2), side(2, 2), [*asked, 900_000])
 
 
 def test_a_level_is_where_no_bin_of_any_run_is_cut() -> None:
@@ -241,54 +202,3 @@ def test_holm_makes_each_metric_pay_for_the_others() -> None:
     )
     assert seven[0].detectable is None
     assert overall_finding(()) is ComparisonFinding.NOT_JUDGED
-
-
-def test_runs_of_a_saturated_histogram_have_no_level_beyond_it() -> None:
-    full = [RunFigures(f"f{i}", FACTS, counts_of_values(np.arange(1, 20_000)), overflow=500) for i in range(2)]
-    levels, impossible = reference_levels(full, full)
-    assert levels == ()
-    assert all("beyond the scale" in one.why for one in impossible)
-
-
-# Samples read again, also in another process, and never from a file that has changed.
-
-
-@pytest.fixture
-def written(tmp_path: Path) -> tuple[Path, tuple[ChunkRef, ...]]:
-    path = tmp_path / "run.rtrec"
-    cases.write_small(path)
-    return path, open_record(path).chunk_refs
-
-
-def read(reader: BlockReader, refs: tuple[ChunkRef, ...]) -> list[Block]:
-    return list(reader(refs))
-
-
-def test_in_the_order_of_the_refs(written: tuple[Path, tuple[ChunkRef, ...]]) -> None:
-    path, refs = written
-    found = read(BlockReader(str(path)), refs[::-1])
-    assert [block.first_index for block in found] == [ref.first_index for ref in refs[::-1]]
-
-
-def test_in_another_process(written: tuple[Path, tuple[ChunkRef, ...]]) -> None:
-    path, refs = written
-    reader = BlockReader(str(path))
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        there = pool.apply(read, (reader, refs))
-    here = read(reader, refs)
-    assert [block.values.tolist() for block in there] == [block.values.tolist() for block in here]
-
-
-@pytest.mark.parametrize("change", ["flip", "cut", "gone"])
-def test_a_file_that_changed_gives_no_samples(change: str, written: tuple[Path, tuple[ChunkRef, ...]]) -> None:
-    path, refs = written
-    content = bytearray(path.read_bytes())
-    path.unlink()
-    content[refs[1].offset + 30] ^= 1
-    if change == "flip":
-        path.write_bytes(content)
-    elif change == "cut":
-        path.write_bytes(content[: refs[1].offset + 30])
-    reader = BlockReader(str(path))
-    with pytest.raises(RecordError, match="cannot read" if change == "gone" else "has changed since it was opened"):
-        read(reader, refs[1:2])

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a forecast says of smooth runs, and that it never has a say in the verdict."""
+"""What a forecast says of smooth runs, when it refuses, and that it never has a say in the verdict."""
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
-from analysis_records import SECOND, block, record
-from forecast_cases import HOUR, HOURS, SLOW, analysed, codes, forecast_of, smooth
+from analysis_records import SECOND, block, fact, file, record
+from forecast_cases import HOUR, HOURS, SLOW, analysed, codes, forecast_of, message, smooth
 
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import State
-from rtproof.record.contents import Int64Array
-from rtproof.simulation.events import KnownTail, rate_above
-from rtproof.tail import forecast
-from rtproof.tail.forecast_model import Forecast, ForecastHorizon, TailUnits, tail_units
-from rtproof.tail.thresholds import ThresholdFit
+from rtproof.record.contents import Event, Int64Array, Moment, SystemFile
+from rtproof.simulation.events import KnownTail, rate_above, second_maxima
+from rtproof.tail.forecast import density_peaks
+from rtproof.tail.forecast_model import ForecastHorizon, TailUnits, tail_units
 
 T_NS = HOURS * HOUR * SECOND
 
@@ -78,15 +78,6 @@ def test_it_has_no_say_in_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
         assert replace(one, sentences=tuple(kept)) == other
 
 
-def test_a_short_run_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def never(*_: object) -> None:
-        raise AssertionError("a short run was fitted")
-
-    monkeypatch.setattr(forecast, "tail_limit", never)
-    monkeypatch.setattr(forecast, "stationarity", never)
-    assert codes(forecast_of(smooth(0.3))) == ["FEW"]
-
-
 @pytest.mark.parametrize("largest", [np.full(3_000, 7), np.full(3_000, -7), -smooth(1), np.arange(3_000)], ids=str)
 def test_strange_runs_are_refused_and_not_stumbled_over(largest: Int64Array) -> None:
     found = forecast_of(largest.astype(np.int64))
@@ -122,42 +113,101 @@ def test_the_step_of_the_clock_is_the_least_distance(largest: tuple[int, ...], s
     assert of(*largest).step_ns == step
 
 
-SECOND_CURVES = 10**9
+CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 
-@pytest.fixture(scope="module")
-def units() -> TailUnits:
-    return TailUnits(np.arange(HOURS * HOUR), smooth(), HOURS * HOUR * SECOND_CURVES)
+@pytest.mark.parametrize(
+    ("parts", "says"),
+    [
+        ({"files": (file(CLOCK, "hpet"),)}, "the clock is hpet"),
+        ({"events": (Event(T_NS, 0, "stalled", f"no more; since_ns={T_NS - SECOND}"),)}, "did not run from"),
+        ({"events": (Event(SECOND, 0, "kernel", "sched: RT throttling activated"),)}, "the kernel throttled"),
+    ],
+    ids=["clock", "stalled", "invalid"],
+)
+def test_data_that_is_not_whole(parts: dict[str, Any], says: str) -> None:
+    found = forecast_of(smooth(), **parts)
+    assert codes(found) == ["DATA"]
+    assert says in message(found, "DATA")
 
 
-@pytest.fixture(scope="module")
-def found() -> Forecast:
-    return forecast_of(smooth())
+def test_few_seconds_are_told_without_a_look_at_the_values() -> None:
+    found = forecast_of(smooth(0.5))
+    assert codes(found) == ["FEW"]
+    assert (found.ladder, found.stationarity, found.top) == (None, None, None)
+    assert "about 3 min 20 s more" in message(found, "FEW")
 
 
-@pytest.fixture(scope="module")
-def rung(found: Forecast) -> ThresholdFit:
-    drawn = forecast.drawn_units(found)
-    assert drawn is not None
-    return drawn
+def test_two_mechanisms() -> None:
+    largest, generator = smooth(), np.random.default_rng(3)
+    at = generator.random(largest.size) < 0.01
+    largest[at] = generator.normal(8e6, 2e5, int(at.sum())).astype(np.int64)
+    found = forecast_of(largest)
+    assert "FIT" in codes(found)
+    peak = message(found, "FIT").rpartition(" and ")[2]
+    assert 7_500 < float(peak.removesuffix(" us").replace(",", "")) < 8_500
 
 
-def test_return_levels_reach_from_the_threshold_to_the_limit(
-    units: TailUnits, found: Forecast, rung: ThresholdFit
-) -> None:
-    drawn = forecast.return_levels(found, rung, units)
-    assert drawn.measured_period[-1] == units.measured_ns
-    assert drawn.measured[-1] == units.largest_ns.max()
-    assert drawn.period[-1] == pytest.approx(found.horizon_ns)
-    assert drawn.high[-1] == pytest.approx(found.limit_ns, abs=1)
-    assert (np.diff(drawn.fitted) > 0).all()
-    assert (drawn.low <= drawn.fitted + 1).all()
-    assert (drawn.fitted <= drawn.high + 1).all()
+def test_a_heavy_tail() -> None:
+    found = forecast_of(smooth(tail=KnownTail(shape=0.9)))
+    assert "HEAVY" in codes(found)
 
 
-def test_the_mean_excess_of_an_exponential_tail_is_level(units: TailUnits) -> None:
-    drawn = forecast.mean_excess(units, 2_000)
-    assert drawn is not None
-    assert (drawn.low < KnownTail().scale_ns).mean() > 0.8
-    assert (drawn.high > KnownTail().scale_ns).mean() > 0.8
-    assert (np.diff(drawn.threshold) > 0).all()
+def test_a_limit_far_beyond_the_data() -> None:
+    found = forecast_of(smooth(2, seed=4, tail=KnownTail(threshold_ns=50_000, scale_ns=20_000, shape=0.45)))
+    assert "WIDE" in codes(found)
+
+
+@pytest.mark.parametrize("kind", ["storm", "storm2", "drift"])
+def test_a_run_that_is_not_even(kind: str) -> None:
+    largest = second_maxima(kind, 0.3, 24 * HOUR, KnownTail(), np.random.default_rng(2))
+    found = forecast_of(largest)
+    assert "DRIFT" in codes(found)
+
+
+def test_a_question_that_reaches_too_far() -> None:
+    found = forecast_of(smooth(), ForecastHorizon(11 * T_NS))
+    assert codes(found) == ["FAR"]
+    assert "8 h 48 min" in message(found, "FAR")
+
+
+def test_who_asks_for_it_may_look_farther_but_not_everywhere() -> None:
+    found = forecast_of(smooth(), ForecastHorizon(50 * T_NS, far=True))
+    assert codes(found) == []
+    assert codes(forecast_of(smooth(), ForecastHorizon(101 * T_NS, far=True))) == ["FAR"]
+
+
+STAT = "cpu  1 0 2 3 0 0 0 {} 0 0"
+STOLEN = (file("/proc/stat", STAT.format(100)), file("/proc/stat", STAT.format(150), Moment.END))
+
+
+@pytest.mark.parametrize("files", [STOLEN, (file("/proc/cpuinfo", "flags : fpu hypervisor"),)], ids=["steal", "guest"])
+def test_somebody_below(files: tuple[SystemFile, ...]) -> None:
+    assert codes(forecast_of(smooth(), files=files)) == ["EXTERNAL"]
+
+
+def test_virtual_time_has_no_forecast_at_all() -> None:
+    assert analysed(smooth(), facts=(fact("virtual_time", "qemu icount", Moment.START),)).forecast is None
+
+
+def around(*middles: float, each: int = 2_000, spread: float = 0.03) -> np.ndarray:
+    generator = np.random.default_rng(4)
+    drawn = [generator.normal(middle, spread * middle, each) for middle in middles]
+    return np.concatenate(drawn).astype(np.int64)
+
+
+def near(found: tuple[int, ...], *middles: float) -> None:
+    assert found == pytest.approx(middles, rel=0.1)
+
+
+def test_a_small_gathering_far_out_counts_and_chance_does_not() -> None:
+    values = np.concatenate((around(20_000, spread=0.3), around(9e6, each=40)))
+    near(density_peaks(values), 20_000, 9e6)
+    near(density_peaks(np.concatenate((around(20_000, spread=0.05), np.array([5_000_000, 7_000_000])))), 20_000)
+
+
+def test_a_coarse_clock_and_one_that_is_fine_enough_for_a_tail_of_tens() -> None:
+    assert codes(forecast_of(smooth() // 100_000 * 100_000)) == ["COARSE"]
+    found = forecast_of(smooth() // 1_000 * 1_000)
+    assert found.step_ns == 1_000
+    assert codes(found) == []

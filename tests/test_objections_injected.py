@@ -164,14 +164,6 @@ def test_a_load_that_was_never_seen_to_work_or_stopped_is_objected_to(
     assert codes(claim(replace(made, counters=counters))) == {"load-unproven"}
 
 
-def test_a_histogram_against_its_count_is_objected_to() -> None:
-    """What the agent counted by itself differs from what the record holds."""
-    made = run(3)
-    assert made.end
-    totals = tuple(replace(each, obtained=each.obtained + 40) for each in made.end.totals)
-    assert codes(claim(replace(made, end=replace(made.end, totals=totals)))) == {"sums"}
-
-
 # Fed with the articles' published numbers, the engine objects to their known defects and to no sound row.
 
 

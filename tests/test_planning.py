@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans: the chances against simulated runs that are judged as records are."""
+"""Plans: the chances against simulated runs that are judged as records are, and what a maximum is worth."""
 
 import math
 
@@ -49,13 +49,6 @@ def test_at_the_limit_both_errors_stay_below_alpha() -> None:
     told = planning.decision_chance(1.0, HOURLY, 0.05)
     assert told.proven == pytest.approx(0.043, abs=0.002)
     assert told.refuted == pytest.approx(0.0153, abs=0.001)
-
-
-def test_without_episodes_the_time_is_certain() -> None:
-    told = planning.decision_chance(0.0, HOURLY, 0.05)
-    assert [told.proven, told.refuted, told.undecided] == pytest.approx([1, 0, 0])
-    assert told.mean_ns == pytest.approx(statistics.tau_needed(0, 0.05) * HOUR)
-    assert told.late_ns == told.mean_ns
 
 
 def test_what_so_many_episodes_need() -> None:
@@ -123,13 +116,6 @@ def test_both_are_their_integrals(episodes: int, tau: float) -> None:
     assert log_e_refuted(episodes, tau) == pytest.approx(log_integral(episodes, tau, 1), abs=1e-9)
 
 
-def test_large_numbers_neither_underflow_nor_overflow() -> None:
-    assert log_e_proven(100_000, 1000) == pytest.approx(-12.707, abs=5e-4)
-    assert log_e_proven(10, 2000) == pytest.approx(1933.99, abs=5e-3)
-    assert log_e_refuted(100_000, 1000) > 300_000
-    assert log_e_refuted(10, 1e6) < 0
-
-
 def test_needed_and_refuting_times() -> None:
     needed = [tau_needed(n, ALPHA) for n in range(9)]
     assert needed == pytest.approx([3.48, 6.80, 9.14, 11.18, 13.07, 14.87, 16.6, 18.3, 19.9], abs=0.05)
@@ -162,3 +148,37 @@ def test_chances_are_those_of_a_mixed_poisson_count() -> None:
     assert statistics.chance_of_none(3, 10 * HOUR, 4 * HOUR) == pytest.approx(np.exp(-4 * rate).mean(), abs=3e-3)
     one = (2 * rate * np.exp(-4 * rate)).mean()
     assert statistics.chance_of_one(3, 10 * HOUR, 2 * HOUR, 4 * HOUR) == pytest.approx(one, abs=3e-3)
+
+
+# What a maximum, a threshold and a length are worth, against published figures and simulation.
+
+
+def test_chance_that_the_maximum_is_exceeded() -> None:
+    assert (planning.chance_exceeded(1, 1), planning.chance_exceeded(1, 3)) == (0.5, 0.75)
+    assert planning.predicted_until(19) == pytest.approx(1)
+    assert planning.chance_exceeded(19, planning.predicted_until(19)) == pytest.approx(0.05)
+
+
+def test_what_a_run_shows_at_least_once() -> None:
+    assert 30 / planning.rarest_ns(30) == pytest.approx(2.9957, abs=1e-4)
+    assert 30 / planning.rarest_ns(30, anytime=True) == pytest.approx(3.4819, abs=1e-4)
+
+
+def test_a_published_threshold() -> None:
+    found = planning.share_threshold(1e-5, 1_500_000)
+    assert (found.exceeding, found.rank) == (15, 9)
+    assert [found.low, found.high] == pytest.approx([5.597e-6, 1.6494e-5], rel=1e-3)
+
+
+def test_too_few_values_have_no_upper_limit_for_the_threshold() -> None:
+    assert planning.share_threshold(1e-5, 299_000).rank is None
+    assert planning.share_threshold(1e-5, 300_000).rank == 1
+
+
+def test_the_upper_limit_of_a_threshold_covers_it() -> None:
+    """Of 2000 uniform values the true 99 % threshold is 0.99."""
+    rank = planning.share_threshold(0.01, 2000).rank
+    assert rank is not None
+    values = np.sort(np.random.default_rng(1).random((3000, 2000)), axis=1)
+    assert 0.94 < np.mean(values[:, -rank] >= 0.99) < 0.985
+    assert np.mean(values[:, -rank - 1] >= 0.99) < 0.95

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+"""The fit of a tail, the limit that follows from it, and when there is none."""
 
 from dataclasses import replace
 
@@ -6,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tail_cases import excesses_of
 
-from rtproof.summary.counts import Counts, counts_of_values
+from rtproof.record.contents import Int64Array
+from rtproof.summary.counts import NO_COUNTS, Counts, counts_of_values
 from rtproof.tail import fit_test_table
 from rtproof.tail.pareto_fit import (
     ONE_SIDED_95,
@@ -28,6 +29,34 @@ from rtproof.tail.pareto_fit import (
     pareto_survival,
     tail_of,
 )
+from rtproof.tail.thresholds import (
+    FARTHEST,
+    HOLDS,
+    REACH,
+    tail_limit,
+    threshold_ladder,
+    top_test,
+)
+
+
+def pareto(xi: float, sigma: float, size: int, seed: int) -> Int64Array:
+    """Generalised Pareto values, rounded down."""
+    uniform = np.random.default_rng(seed).random(size)
+    values = -np.log(uniform) if xi == 0 else (uniform**-xi - 1) / xi
+    return (sigma * values).astype(np.int64)
+
+
+def counts_of(xi: float, sigma: float, size: int, seed: int = 1, step: int = 1) -> Counts:
+    """Of a clock that counts in steps."""
+    return counts_of_values(pareto(xi, sigma, size, seed) // step * step)
+
+
+def excesses_of(xi: float, sigma: float, size: int, k: int = 1000, **how: int) -> Excesses:
+    """how: seed and step of ``counts_of``."""
+    found = highest_excesses(tail_of(counts_of(xi, sigma, size, **how), size, how.get("step", 1)), k)
+    assert found is not None
+    return found
+
 
 FAR = 1e-7
 
@@ -82,15 +111,6 @@ def test_level_and_probability_are_inverse() -> None:
     assert found.level_lower(FAR) < found.level(FAR) < found.level_upper(FAR)
 
 
-def test_the_threshold_is_the_nearest_level() -> None:
-    found = fit_region(coarsened_excesses(excesses_of(0.1, 1e5, 100_000)))
-    assert found.level_upper(0.01) == pytest.approx(found.threshold)
-    with pytest.raises(ValueError, match="not beyond it"):
-        found.level_upper(0.02)
-    with pytest.raises(ValueError, match="below the threshold"):
-        found.probability_upper(found.threshold - 1)
-
-
 def test_a_bounded_tail_is_never_claimed() -> None:
     found = fit_region(coarsened_excesses(excesses_of(-0.3, 1e5, 100_000)))
     assert found.xi[0] == 0
@@ -98,36 +118,6 @@ def test_a_bounded_tail_is_never_claimed() -> None:
     free = fit_region(coarsened_excesses(excesses_of(-0.3, 1e5, 100_000)), shapes=SHAPES)
     assert free.xi[0] < free.fit.xi < 0
     assert free.level_upper(FAR) < found.level_upper(FAR)
-
-
-@pytest.mark.parametrize("factor", [1e-3, 1e6])
-def test_units_do_not_matter(factor: float) -> None:
-    of = coarsened_excesses(excesses_of(0.1, 1e5, 100_000))
-    other = replace(of, threshold=of.threshold * factor, lo=of.lo * factor, width=of.width * factor)
-    one, two = fit_region(of), fit_region(other)
-    assert two.fit.xi == pytest.approx(one.fit.xi, abs=1e-6)
-    assert two.level_upper(FAR) == pytest.approx(one.level_upper(FAR) * factor, rel=1e-5)
-
-
-@pytest.mark.parametrize("step", [10, 1000, 10_000])
-def test_the_width_of_bins_moves_little(step: int) -> None:
-    """Up to a tenth of sigma."""
-    fine, coarse = (fit_region(coarsened_excesses(excesses_of(0.1, 1e5, 100_000, step=each))) for each in (1, step))
-    assert coarse.fit.xi == pytest.approx(fine.fit.xi, abs=0.02)
-    assert coarse.level_upper(FAR) == pytest.approx(fine.level_upper(FAR), rel=0.05)
-
-
-@pytest.mark.parametrize(
-    ("lo", "n"),
-    [([0.0, 1.0], [199.0, 1.0]), ([0.0, 1e9], [199.0, 1.0]), ([0.0, 1e15], [1.0, 1.0]), ([5.0, 6.0], [1.0, 1.0])],
-)
-def test_degenerate_tails_have_a_region(lo: list[float], n: list[float]) -> None:
-    of = Excesses(7.0, np.array(lo), np.ones(len(lo)), np.array(n), 10_000)
-    found = fit_region(of)
-    assert np.isfinite(found.fit.sigma)
-    assert found.fit.sigma > 0
-    assert (found.low <= found.high * (1 + 1e-9)).all()
-    assert found.level_upper(1e-6) > 7.0
 
 
 def a_squared(shares: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
@@ -151,12 +141,6 @@ def test_the_mean_over_all_places_in_the_bins(step: int) -> None:
     )
 
 
-def test_a_value_that_cannot_be_is_infinitely_bad() -> None:
-    of = Excesses(0.0, np.array([0.0, 9.0]), np.array([1.0, 1.0]), np.array([20.0, 1.0]), 99)
-    assert anderson_darling_statistic(of, TailFit(-0.5, 2.0, 0.0)) == np.inf
-    assert anderson_darling_p_value(np.inf, 0.0, 0.0) == 0
-
-
 @pytest.mark.parametrize("xi", fit_test_table.TABLE_SHAPES)
 @pytest.mark.parametrize("width", fit_test_table.TABLE_WIDTHS)
 def test_the_tables_own_nodes(xi: float, width: float) -> None:
@@ -168,14 +152,6 @@ def test_the_tables_own_nodes(xi: float, width: float) -> None:
         alike = [q for other, q in zip(quantiles, fit_test_table.TABLE_PROBABILITIES, strict=True) if other == a2]
         found = anderson_darling_p_value(a2, xi, width)
         assert found == pytest.approx(p) or min(alike) * 0.999 <= found <= max(alike) * 1.001
-
-
-def test_p_falls_with_the_statistic_and_never_ends() -> None:
-    found = [anderson_darling_p_value(a2, 0.07, 0.3) for a2 in np.linspace(0.05, 30, 400)]
-    assert (np.diff(found) <= 0).all()
-    assert found[0] <= 1
-    assert found[-1] > 0
-    assert anderson_darling_p_value(3.0, 0.07, 0.3) < 1e-3
 
 
 @pytest.mark.parametrize("step", [1, 500, 1000])
@@ -232,16 +208,6 @@ def test_the_threshold_lies_on_an_edge_with_ties() -> None:
     assert found.width.tolist() == [10, 10]
 
 
-def test_a_coarser_form_keeps_the_ends_and_the_number() -> None:
-    fine = excesses_of(0.1, 1e6, 50_000, k=5000)
-    few = coarsened_excesses(fine)
-    assert few.n.size < 220 < fine.n.size
-    assert few.count == fine.count
-    assert few.lo[0] == fine.lo[0]
-    assert few.lo[-1] + few.width[-1] == fine.lo[-1] + fine.width[-1]
-    assert (few.lo[1:] >= few.lo[:-1] + few.width[:-1]).all()
-
-
 @given(st.lists(st.integers(-(10**15), 10**15), min_size=1, max_size=60), st.integers(1, 60))
 @settings(max_examples=60, deadline=None)
 def test_any_values(values: list[int], k: int) -> None:
@@ -251,3 +217,127 @@ def test_any_values(values: list[int], k: int) -> None:
     if found is not None:
         assert found.count == (np.array(values) >= found.threshold).sum()
         assert coarsened_excesses(found).count == found.count
+
+
+UNITS = 100_000
+ONCE_IN_TEN = 1 / (10 * UNITS)
+
+
+def test_the_limit_is_the_largest_of_those_that_hold() -> None:
+    found = threshold_ladder(counts_of(0.1, 1e7, UNITS), UNITS)
+    assert found.best is not None
+    levels = [rung.region.level_upper(ONCE_IN_TEN) for rung in found.used]
+    assert found.limit(ONCE_IN_TEN) == max(levels) > found.largest
+    assert all(rung.p > HOLDS and found.best.k / REACH < rung.k <= found.best.k for rung in found.used)
+
+
+def test_the_limit_grows_with_the_horizon_and_is_the_levels_inverse() -> None:
+    found = threshold_ladder(counts_of(0.1, 1e7, UNITS), UNITS)
+    limits = [found.limit(1 / (times * UNITS)) or 0 for times in (1, 3, 10, 30)]
+    assert limits == sorted(limits)
+    assert found.probability(limits[2]) == pytest.approx(ONCE_IN_TEN, rel=1e-3)
+    assert found.probability(-1.0) is None
+
+
+def test_not_more_than_a_tenth_of_the_units() -> None:
+    found = threshold_ladder(counts_of(0.0, 1e7, 9000), 9000)
+    assert [rung.k for rung in found.rungs] == [200, 400, 800, 900]
+    assert threshold_ladder(counts_of(0.0, 1e7, 1999), 1999).rungs == ()
+
+
+def test_fits_behind_a_broken_one_are_not_used() -> None:
+    """A second mechanism of 1,200 values: below them no rung holds, whatever comes further down."""
+    rng = np.random.default_rng(2)
+    values = np.concatenate((rng.exponential(1e5, UNITS), 5e6 + rng.exponential(1e5, 1200))).astype(np.int64)
+    found = threshold_ladder(counts_of_values(values), values.size)
+    assert [rung.k for rung in found.rungs if rung.p < 0.05] == [1600, 3200, 6400]
+    assert found.best is not None
+    assert found.best.k <= 800
+
+
+@given(st.lists(st.integers(-(2**62), 2**62 - 1), max_size=40), st.integers(1, 10**6))
+@settings(max_examples=40, deadline=None)
+def test_any_values_of_any_magnitude(values: list[int], each: int) -> None:
+    n = np.full(len(set(values)), each, np.int64)
+    distinct = np.array(sorted(set(values)), np.int64)
+    found = threshold_ladder(Counts(distinct, distinct, n), max(int(n.sum()), 1))
+    limit = found.limit(1 / (10 * found.units))
+    assert limit is None or limit >= found.largest
+
+
+def test_a_smooth_tail_has_a_limit() -> None:
+    found = tail_limit(counts_of(0.05, 1e7, UNITS), UNITS, 10 * UNITS)
+    assert found.codes == ()
+    assert found.level == found.envelope
+    true = 1e7 / 0.05 * ((10 * UNITS) ** 0.05 - 1)
+    assert true <= (found.level or 0) <= 2 * true
+
+
+def test_too_few_units() -> None:
+    found = tail_limit(counts_of(0.05, 1e7, 1999), 1999, 1999)
+    assert found.codes == ("FEW",)
+    assert found.level is None
+    assert tail_limit(NO_COUNTS, 0, 1).codes == ("FEW", "FAR")
+
+
+def test_too_far_ahead() -> None:
+    counts = counts_of(0.0, 1e7, UNITS)
+    assert tail_limit(counts, UNITS, FARTHEST * UNITS).codes == ()
+    assert "FAR" in tail_limit(counts, UNITS, FARTHEST * UNITS + 1).codes
+
+
+@pytest.mark.parametrize("values", [np.full(UNITS, 7), pareto(0.0, 200, UNITS, 1) // 1000 * 1000])
+def test_too_coarse(values: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
+    assert tail_limit(counts_of_values(values), UNITS, UNITS, 1000).codes == ("COARSE",)
+
+
+def test_no_fit_holds() -> None:
+    """Every threshold has a column of equal values above it, which no smooth tail has."""
+    values = pareto(0.0, 1e7, UNITS, 1)
+    order = np.argsort(values)
+    for first, count in ((-190, 60), (-380, 60)):
+        values[order[first : first + count]] = values[order[first]]
+    found = tail_limit(counts_of_values(values), UNITS, UNITS)
+    assert found.codes == ("FIT",)
+    assert found.envelope is None
+    assert found.top is None
+
+
+def test_a_single_strange_value() -> None:
+    values = pareto(0.0, 1e6, UNITS, 3)
+    values[0] = 10**9
+    codes = tail_limit(counts_of_values(values), UNITS, UNITS).codes
+    assert {"FIT", "TOP"} & set(codes)
+
+
+def test_a_limit_far_beyond_the_largest_value_is_wide() -> None:
+    found = [tail_limit(counts_of(0.3, 1e5, 4000, seed), 4000, 40_000) for seed in range(12)]
+    wide = [(one.envelope or 0) > 3 * one.ladder.largest for one in found]
+    assert [("WIDE" in one.codes) for one in found] == wide
+    assert 0 < sum(wide) < len(found)
+
+
+def with_strange(of: Excesses, *excess: float) -> Excesses:
+    """Some more values beyond all others."""
+    lo = np.append(of.lo, excess)
+    return replace(of, lo=lo, width=np.append(of.width, np.ones(len(excess))), n=np.append(of.n, np.ones(len(excess))))
+
+
+@pytest.mark.parametrize(("xi", "step"), [(-0.2, 1), (0.0, 1), (0.2, 1), (0.0, 1000)])
+def test_values_that_belong_to_the_rest_seldom_look_strange(xi: float, step: int) -> None:
+    ps = np.array([top_test(excesses_of(xi, 1200, 20_000, 400, seed=seed, step=step)).p for seed in range(40)])
+    assert (ps < 0.01).sum() <= 2
+    assert (ps > 0.1).sum() >= 30
+
+
+def test_a_value_far_beyond_is_strange() -> None:
+    of = excesses_of(0.0, 1e5, 100_000, k=1600)
+    assert top_test(of).p > 0.05
+    assert top_test(with_strange(of, 60e5)).p < 1e-5
+
+
+def test_the_fit_has_not_seen_what_it_judges() -> None:
+    """Moving the largest outwards leaves the fit of the others alone, so that p falls and falls."""
+    of = excesses_of(0.1, 1e5, 100_000)
+    ps = [top_test(with_strange(of, factor * of.lo[-1])).p for factor in (1.5, 3.0, 10.0)]
+    assert ps[0] > ps[1] > ps[2]
