@@ -132,21 +132,26 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["RTPROOF_TEST_SET"] = config.getoption("--set")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out a file of tests that the set does not have. A file that the command names is never asked about."""
+    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    return True if is_test and not _has(config, collection_path) else None
+
+
+def _has(config: pytest.Config, path: Path) -> bool:
+    name = path.stem.removeprefix("test_")
+    match config.getoption("--set"):
+        case "short":
+            return all(name not in names.split() for names in LENGTHY.values())
+        case "repeatable":
+            return name in REPEATABLE.split()
+    return True
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=_kind)
-    chosen = config.getoption("--set")
-    if chosen != "all":
-        lengthy = {f"test_{name}.py" for names in LENGTHY.values() for name in names.split()}
-        repeatable = {f"test_{name}.py" for name in REPEATABLE.split()}
-        left_out = [
-            item
-            for item in items
-            if (
-                item.path.name not in repeatable
-                if chosen == "repeatable"
-                else _kind(item) is not Kind.ORDINARY or item.path.name in lengthy
-            )
-        ]
+    if config.getoption("--set") == "short":
+        left_out = [item for item in items if _kind(item) is not Kind.ORDINARY]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in set(left_out)]
 
@@ -173,7 +178,8 @@ def pytest_collection(session: pytest.Session) -> None:
     told: dict[str, Any] = getattr(session.config, "workerinput", {})
     if told and [Path(argument).resolve() for argument in session.config.args] == [here]:
         number, count = int(told["workerid"].removeprefix("gw")), int(told["workercount"])
-        for path in sorted(here.glob("test_*.py"))[number::count]:
+        paths = [path for path in sorted(here.glob("test_*.py")) if _has(session.config, path)]
+        for path in paths[number::count]:
             with suppress(Exception, pytest.skip.Exception):  # of which collecting it tells
                 importlib.import_module(path.stem)
 

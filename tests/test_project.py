@@ -9,6 +9,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+from conftest import LENGTHY, REPEATABLE
 from test_ci_verdicts import proven, refuted, undecided
 
 from rtproof.judge.analysis_model import State
@@ -334,3 +335,13 @@ def test_each_walk_names_a_file_in_every_step() -> None:
         steps = re.split(r"\n\d+\. ", walk)[1:]
         assert len(steps) == 9
         assert [step for step in steps if not re.search(r"`(src|agent)/[\w/]+\.(py|c)`", step)] == []
+
+
+# The sets of tests name files that are there.
+
+
+def test_the_files_of_the_sets_are_there() -> None:
+    left_out = " ".join(LENGTHY.values()).split()
+    assert [name for name in left_out if not (ROOT / "tests" / f"test_{name}.py").exists()] == []
+    assert len(left_out) == len(set(left_out))
+    assert set(REPEATABLE.split()) <= set(left_out)
