@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs long enough for a forecast: one activation per second, whose lateness is what that second's largest would be."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +16,6 @@ from rtproof.tail.forecast_model import Forecast, ForecastHorizon
 HOUR = 3_600
 HOURS = 8
 SLOW = replace(SERIES, period_ns=SECOND)
-Change = Callable[[Int64Array], Int64Array]
 
 
 def smooth(hours: float = HOURS, seed: int = 1, tail: KnownTail | None = None, rate_per_s: float = 0.3) -> Int64Array:

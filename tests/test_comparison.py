@@ -48,6 +48,8 @@ def test_a_sure_difference_that_matters_to_nobody_is_none() -> None:
     assert p99.p is not None
     assert p99.p < 0.01
     assert p99.finding is ComparisonFinding.NO_DIFFERENCE
+    back = compare_sides(side(2, 7, factor=1.04, scatter=0.001), side(1, 7, scatter=0.001))
+    assert next(effect for effect in back.effects if effect.metric == "p99").finding is ComparisonFinding.NO_DIFFERENCE
 
 
 def test_a_microsecond_is_a_microsecond() -> None:

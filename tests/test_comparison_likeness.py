@@ -267,14 +267,6 @@ def test_words_of_the_command_line() -> None:
     }
 
 
-def test_options_of_kernel_and_probe() -> None:
-    config = file("/boot/config-6.1.0-rt", "CONFIG_HZ=250\n# CONFIG_KASAN is not set\nCONFIG_NO_HZ_FULL=y\n")
-    found = of((fact("probe_options", "edge=rising,chip=0"),), (config,))
-    assert (found["config HZ"], found["config NO_HZ_FULL"]) == ("250", "y")
-    assert "config KASAN" not in found
-    assert (found["option edge"], found["option chip"]) == ("rising", "0")
-
-
 def test_what_is_known_to_matter_comes_first() -> None:
     known = ["preemption model", "kernel release", "kernel version", "something new", "cmdline quiet"]
     ranked = [ranked_facts(key) for key in (*known, "/proc/sys/vm/overcommit_memory", "config SND", "module snd")]

@@ -141,6 +141,11 @@ def test_levels_are_of_both_sides_together_whatever_their_order() -> None:
         assert together.exceedances(level)[1] / together.total == pytest.approx(share, rel=0.1)
 
 
+def test_few_values_have_no_far_level() -> None:
+    levels, impossible = reference_levels(side(1, 3), side(2, 3))
+    assert (len(levels), len(impossible)) == (1, 1)
+
+
 def test_a_level_is_where_no_bin_of_any_run_is_cut() -> None:
     """Exact values beside bins of a microsecond."""
     exact = run_of(np.arange(1, 20_001) * 7)

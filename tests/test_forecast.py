@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from analysis_records import SECOND, block, fact, file, record
-from forecast_cases import HOUR, HOURS, SLOW, analysed, codes, forecast_of, message, smooth
+from forecast_cases import HOUR, HOURS, SLOW, analysed, codes, forecast_of, long_run, message, smooth
 
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import State
 from rtproof.record.contents import Event, Int64Array, Moment, SystemFile
 from rtproof.simulation.events import KnownTail, rate_above, second_maxima
-from rtproof.tail.forecast import density_peaks
+from rtproof.tail.forecast import data_refusals, density_peaks
 from rtproof.tail.forecast_model import ForecastHorizon, TailUnits, tail_units
 
 T_NS = HOURS * HOUR * SECOND
@@ -129,6 +129,14 @@ def test_data_that_is_not_whole(parts: dict[str, Any], says: str) -> None:
     found = forecast_of(smooth(), **parts)
     assert codes(found) == ["DATA"]
     assert says in message(found, "DATA")
+
+
+def test_missed_activations_count_where_the_tail_is() -> None:
+    pooled = analyse(long_run(smooth(1)), None, 1).pooled
+    for at, refused in ((pooled.seconds.max.argmax(), 1), (pooled.seconds.max.argmin(), 0)):
+        missed = np.where(np.arange(pooled.seconds.max.size) == at, 3, 0)
+        spoiled = replace(pooled, seconds=replace(pooled.seconds, missed=missed))
+        assert len(list(data_refusals(spoiled, ()))) == refused
 
 
 def test_few_seconds_are_told_without_a_look_at_the_values() -> None:

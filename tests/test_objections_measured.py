@@ -26,8 +26,6 @@ from rtproof.report.pages.campaign_outcomes import CellOutcome
 from rtproof.summary.counts import Counts, counts_of_values
 from rtproof.summary.loops import most_cycles_out_of_band
 
-PAGE = (Path(__file__).parent.parent / "docs" / "json-schema.md").read_text()
-
 
 def codes(made: Record) -> list[tuple[str, str | None]]:
     return [(each.code, each.doubt) for each in objections([claim_of(analyse(made, workers=1), "run")])]

@@ -37,7 +37,6 @@ from rtproof.targets.simulated import START
 
 PROCESS = ("--simulate", "seed=4", "episodes=1/min")
 LONG = ("--duration", "300d", "--limit", "100us", "--progress", "500ms")
-PIPE = 65_536
 
 
 def words(path: Path, *more: str) -> list[str]:

@@ -15,7 +15,7 @@ from rtproof import statistics
 from rtproof.record.contents import Block, Int64Array, Series, Slice, View
 from rtproof.statistics import binomial_at_most
 from rtproof.summary.counts import Counts, counts_of_values
-from rtproof.summary.dependence import BlockCounter, LevelPlan, inflation
+from rtproof.summary.dependence import BlockCounter, LevelPlan
 from rtproof.summary.per_second import sample_stretches
 from rtproof.summary.quantiles import interval_ranks, quantile, quantiles
 from rtproof.summary.series import pooled, summarise
@@ -121,13 +121,6 @@ def test_without_samples_independence_is_assumed() -> None:
     (summary,) = summarise(record([block(values)], chunk_refs=(), slices=(one,)))
     (found,) = quantiles(summary, shares=(0.5,))
     assert (found.effective, found.dependence) == (None, Dependence.ASSUMED_NONE)
-
-
-def test_too_few_stretches_tell_nothing() -> None:
-    assert inflation(np.array([1, 0, 1]), np.array([10, 10, 10])) is None
-    assert inflation(np.zeros(100, np.int64), np.full(100, 10)) == 1.0
-    (found,) = of_values(drawn(0, 10), (0.5,))
-    assert found.dependence is Dependence.UNCLEAR
 
 
 @pytest.mark.parametrize("series", [SERIES, FREE, COMING], ids=["grid", "free", "external"])

@@ -231,6 +231,13 @@ def test_the_limit_is_the_largest_of_those_that_hold() -> None:
     assert all(rung.p > HOLDS and found.best.k / REACH < rung.k <= found.best.k for rung in found.used)
 
 
+def test_a_level_that_is_exceeded_more_often_than_the_threshold_has_that_for_its_limit() -> None:
+    rung = threshold_ladder(counts_of(0.1, 1e7, UNITS), UNITS).rungs[0]
+    above = rung.k / UNITS
+    assert rung.limit(1.001 * above) == rung.limit(0.5) == rung.excesses.threshold
+    assert rung.limit(0.5 * above) > rung.excesses.threshold
+
+
 def test_the_limit_grows_with_the_horizon_and_is_the_levels_inverse() -> None:
     found = threshold_ladder(counts_of(0.1, 1e7, UNITS), UNITS)
     limits = [found.limit(1 / (times * UNITS)) or 0 for times in (1, 3, 10, 30)]

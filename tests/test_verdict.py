@@ -230,7 +230,6 @@ def test_no_sentence_promises_anything(requirement: Requirement | None, n: int, 
 # In virtual time a verdict tells what was seen: it is never PROVEN, and nothing has a probability or an interval.
 
 
-LENGTH = 6_000
 LIMIT_DETERMINISTIC = Requirement(500_000, 60 * SECOND)
 PROBABLE = re.compile(r"\bprobab|\bchance\b|\d ?% (sure|confidence|interval)|\(95 %|confidence 95|PROVEN (in|after)")
 
@@ -271,7 +270,7 @@ def test_what_was_seen_more_often_than_asked_is_refuted_as_a_fact(late: tuple[in
 
 
 def test_exceeded_no_more_often_than_asked_is_undecided() -> None:
-    found = judged(3_000, requirement=Requirement(500_000, 2 * SECOND)).verdict
+    found = judged(3_000, requirement=Requirement(500_000, 6 * SECOND)).verdict
     assert found.state is State.UNDECIDED
 
 
