@@ -175,6 +175,8 @@ def detectable_ratio(deviation: float, n: int, m: int, alpha: float, margin: flo
         tested, told = _lower_ends(n, m, rejected_splits(n, m, alpha))
         needed = np.maximum(-deviation * tested, margin - deviation * told)
         return float(np.quantile(needed, POWER, method="higher"))
+    if min(n, m) < 2:
+        return math.inf
     return max(_by_t(deviation, n, m, alpha), margin + _by_t(deviation, n, m, LEVEL))
 
 
