@@ -82,14 +82,14 @@ LENGTHY = {
     "guests in QEMU": (
         "agent_trace cli_guests cli_lab guest_explain guest_modules guest_recorder guest_traces guests lab_explain "
         "lab_manners lab_matrix lab_several_processors loads_in_guests profiles_in_guests targets trace_manners "
-        "vm_edges vm_guest probe_app probe_cycle probe_gpio"
+        "vm_edges vm_guest vm_hangs probe_app probe_cycle probe_gpio"
     ),
     "compilers besides the agent's own": "agents golden packaging",
     "a browser": "docs_site report_browser",
     "runs that measure": (
-        "agent_app agent_conditions agent_ends agent_methods cli_campaign cli_real cli_run cli_until faults "
-        "loads_measured loads_of_agent loads_singly probe_ipc probe_latmon several_runs exec_probe edge_pairs "
-        "outside_edges pair_session api_measured docs_examples watched_run"
+        "agent_app agent_conditions agent_ends agent_methods api_measured audit_targets cli_campaign cli_real cli_run "
+        "cli_until docs_examples edge_pairs exec_probe faults foreign_runs loads_measured loads_of_agent loads_singly "
+        "outside_edges pair_session probe_ipc probe_latmon several_runs watched_run"
     ),
     "Debian's mirror": "lab_kernels lab_packages",
     "simulations and thousands of damaged records": (
