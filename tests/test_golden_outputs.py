@@ -9,6 +9,7 @@ import difflib
 import gzip
 import shlex
 import shutil
+import tempfile
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -83,19 +84,34 @@ def read_input(name: str) -> bytes:
 
 
 def _outputs(command: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[str]:
-    """The command, its exit code, and each output that is not empty. New files are read, and removed."""
-    before = set(folder.rglob("*"))
+    """The command, its exit code, each output that is not empty, and what it did to files. New files are removed."""
+    before = _files(folder)
     code = main(shlex.split(command))
-    printed = capsys.readouterr()
+    printed, after = capsys.readouterr(), _files(folder)
     yield f"$ rtproof {command}\nexit code {code}"
     outputs = {"standard output": printed.out.encode(), "standard error": printed.err.encode()}
-    written = sorted(path for path in set(folder.rglob("*")) - before if path.is_file())
-    for path in written:
-        outputs[f"file {path.relative_to(folder)}"] = path.read_bytes()
-        path.unlink()
+    for path in sorted(before.keys() | after.keys()):
+        file = f"file {path.relative_to(folder)}"
+        if path not in after:
+            yield f">>> {file} was removed"
+        elif path not in before:
+            outputs[file] = after[path]
+            path.unlink()
+        elif before[path] != after[path]:
+            yield f">>> {file} was changed"
     for name, content in outputs.items():
-        if content:
-            yield f">>> {name}\n{golden_words.normalised(name, content, [folder])}"
+        if content or name.startswith("file"):
+            yield f">>> {name}{_ends(content)}\n{golden_words.normalised(name, content, [folder])}"
+
+
+def _files(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def _ends(content: bytes) -> str:
+    """What the lines of the corpus cannot show of an output."""
+    strange = " with CRLF" if b"\r\n" in content else ""
+    return strange + ("" if content.endswith(b"\n") else " without a newline at its end" if content else " is empty")
 
 
 def difference(expected: str, found: str) -> str:
@@ -107,6 +123,7 @@ def difference(expected: str, found: str) -> str:
 @pytest.fixture(autouse=True)
 def _plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path.parent))  # reports of defects lie there
     for name, value in {"COLUMNS": "100", "LC_ALL": "C.UTF-8", "TZ": "UTC", "NO_COLOR": "1"}.items():
         monkeypatch.setenv(name, value)
 
