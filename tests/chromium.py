@@ -124,7 +124,10 @@ def browser(folder: Path) -> Iterator[Browser]:
     ours, theirs = os.pipe(), os.pipe()
     flags = (*FLAGS, f"--user-data-dir={folder / 'profile'}", f"--log-net-log={folder / 'net.json'}")
     command = (sys.executable, "-c", LAUNCH, str(ours[0]), str(theirs[1]), program() or "chromium", *flags)
-    process = subprocess.Popen(command, pass_fds=(ours[0], theirs[1]), stderr=subprocess.DEVNULL)
+    home = {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "XDG_CACHE_HOME": str(folder)}
+    process = subprocess.Popen(
+        command, pass_fds=(ours[0], theirs[1]), stderr=subprocess.DEVNULL, env={**os.environ, **home}
+    )
     os.close(ours[0])
     os.close(theirs[1])
     try:

@@ -45,16 +45,23 @@ ROOT = Path(__file__).parent.parent
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))  # noqa: PTH111 - a user may have no home
+if not os.access(next(place for place in (CACHE, *CACHE.parents) if place.exists()), os.W_OK):
+    CACHE = ROOT / "build" / "cache"
+    os.environ["XDG_CACHE_HOME"] = str(CACHE)
+
 # A test with a cache of its own would otherwise have zig build the C library anew, which takes most of a minute.
-os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(Path.home() / ".cache" / "zig"))
+os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(CACHE / "zig"))
 
 
-MAY_WRITE = (
-    *(tempfile.gettempdir(), "/var/tmp", "/dev", "/proc", "/sys", str(Path.home() / ".cache")),
-    *(str(ROOT / name) for name in ("build", ".hypothesis", ".pytest_cache", "tests/golden_outputs")),
-)
-"""Below these folders the process of a test may write. What other programs write is not seen."""
+MAY_WRITE = [
+    *(os.path.realpath(place) for place in (tempfile.gettempdir(), "/var/tmp", CACHE)),
+    *(os.path.realpath(ROOT / name) for name in ("build", ".hypothesis", ".pytest_cache", "tests/golden_outputs")),
+    *("/dev", "/proc", "/sys"),
+]
+"""Below these folders the process of a test may open files for writing. What other programs open is not seen."""
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+REFUSED: list[str] = []
 
 
 def _refuse_strange_writes(event: str, given: tuple[Any, ...]) -> None:
@@ -63,10 +70,21 @@ def _refuse_strange_writes(event: str, given: tuple[Any, ...]) -> None:
         return
     if not isinstance(given[0], str | bytes | os.PathLike):  # a descriptor, which was opened before
         return
-    path = Path(os.fsdecode(given[0])).absolute()
-    strange = "__pycache__" not in path.parts and not str(path).startswith(MAY_WRITE)
+    path = Path(os.path.realpath(os.fsdecode(given[0])))
+    strange = "__pycache__" not in path.parts and not any(path.is_relative_to(place) for place in MAY_WRITE)
     if strange and path.parent.is_dir() and not path.is_dir():  # a folder is opened for a file without a name
-        raise AssertionError(f"a test writes {path}, which is outside of its temporary folder")
+        REFUSED.append(f"a test writes {path}, which is outside of its temporary folder")
+        raise AssertionError(REFUSED[-1])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Generator[None, object, object]:
+    """A test that caught the refusal fails nevertheless."""
+    ended = yield
+    refused = "\n".join(REFUSED)
+    REFUSED.clear()
+    assert not refused, refused
+    return ended
 
 
 sys.addaudithook(_refuse_strange_writes)
@@ -110,6 +128,8 @@ REPEATABLE = (
 MARKED = re.compile(r"@pytest\.mark\.slow\b|\bmark\.(real|serial)\b")
 
 HOW_TO_HAVE = (
+    ("scheduling policy|real-time policies", "run it as root, or set the limit rtprio"),
+    ("cannot keep the agent", "set XDG_CACHE_HOME to a folder that can be written"),
     ("chromium", "apt-get install chromium"),
     ("compiler|gcc|no cc", "apt-get install gcc libc6-dev"),
     ("qemu-system", "apt-get install qemu-system-x86 qemu-system-arm"),
@@ -117,7 +137,6 @@ HOW_TO_HAVE = (
     ("kernel of Debian|cannot be had here|is not in the cache|no kernel", "rtproof lab kernels fetch NAME"),
     ("cyclictest|rt-tests", "apt-get install rt-tests"),
     (r"\broot\b|CAP_|mounted|namespace", "run it as root"),
-    ("real-time policies", "run it as root, or set the limit rtprio"),
     ("no program|there is no|lacks|is not installed|not on PATH", "make test-all installs what Debian has"),
 )
 """What words in the reason of a skip say is missing, and what brings it."""
@@ -130,6 +149,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     os.environ["RTPROOF_TEST_SET"] = config.getoption("--set")
+    if config.option.basetemp:
+        MAY_WRITE.append(os.path.realpath(config.option.basetemp))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -159,7 +180,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Say how many tests were skipped for what reason, and what brings the thing that was missing."""
     reasons = Counter(
-        report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", [])
+        report.longrepr[2].removeprefix("Skipped: ").partition("\n")[0]
+        for report in terminalreporter.stats.get("skipped", [])
     )
     for reason, count in reasons.most_common():
         how = next((how for words, how in HOW_TO_HAVE if re.search(words, reason)), "")
@@ -200,9 +222,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 @contextmanager
 def _locked(item: pytest.Item, name: str, *, alone: bool) -> Iterator[None]:
-    place = item.config.rootpath / "build"
-    place.mkdir(exist_ok=True)
-    with (place / name).open("w") as lock:
+    place = item.config.rootpath / "build" / name
+    try:
+        place.parent.mkdir(exist_ok=True)
+        place.touch()
+    except OSError:  # a checkout that cannot be written
+        place = Path(tempfile.gettempdir(), f"rtproof-{os.getuid()}-{name}")
+    with place.open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
         yield
 

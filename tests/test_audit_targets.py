@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -141,6 +142,7 @@ def test_who_is_interrupted_leaves_nothing_on_the_board(tmp_path: Path, place: P
 
 def test_a_board_forgets_facts_that_no_host_fetches(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audited_system, "FORGET_AFTER", "1s")
+    monkeypatch.setattr(tempfile, "tempdir", str(place.parent))  # the child that is killed leaves its folder there
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
