@@ -26,7 +26,13 @@ def test_no_part_has_more_lines_data_classes_or_files_than_the_table_allows() ->
         if figure > limit
     ]
     assert not risen, "\n".join([*risen, "delete something, or run tools/ratchet.py and say why in the commit"])
-    loose = [part for part, limits in allowed.items() if now.get(part, (0,))[0] < limits[0] * (1 - SLACK) - 20]
+    loose = [
+        part
+        for part, limits in allowed.items()
+        if any(
+            figure < limit * (1 - SLACK) - 20 for figure, limit in zip(now.get(part, (0, 0, 0)), limits, strict=True)
+        )
+    ]
     assert not loose, f"run tools/ratchet.py, because these have become smaller: {', '.join(loose)}"
 
 

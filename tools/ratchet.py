@@ -39,9 +39,11 @@ def data_classes(source: str) -> int:
 
 
 def figures() -> dict[str, Figures]:
-    """The figures of each part, of the files that git has or would take."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    """The figures of each part, of the files that git has or would take. OSError where no git answers for ROOT."""
+    if not (ROOT / ".git").exists():
+        raise FileNotFoundError(f"{ROOT} is no checkout")
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
     counted: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     for name in sorted(set(names)):
         path = ROOT / name
