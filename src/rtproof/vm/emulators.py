@@ -231,11 +231,12 @@ def _printed(path: str, *arguments: str) -> str:
         status = Path(path).stat()
     except OSError as error:
         raise TargetError(f"{path} cannot be run: {error.strerror}") from error
-    return _printed_once(path, arguments, status.st_mtime_ns, status.st_size)
+    # Not the time of its content: a package keeps that of its files, in whole seconds.
+    return _printed_once(path, arguments, (status.st_ino, status.st_ctime_ns))
 
 
 @functools.cache
-def _printed_once(path: str, arguments: tuple[str, ...], _changed_ns: int, _size: int) -> str:
+def _printed_once(path: str, arguments: tuple[str, ...], _state: tuple[int, int]) -> str:
     """As ``_printed``, asked once for each state of the program's file."""
     try:
         popen = subprocess.Popen(
