@@ -12,6 +12,7 @@ import pytest
 from rtproof.audit import conditions
 from rtproof.audit.check_file import all_checks
 from rtproof.cli.commands.audit import command
+from rtproof.cli.main import cli
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = (DOCS / "audit.md").read_text()
@@ -35,5 +36,5 @@ def test_conditions_of_checks_exist() -> None:
 
 @pytest.mark.parametrize("line", re.findall(r"^    rtproof (audit.*)$", PAGE, re.MULTILINE))
 def test_the_commands_of_the_page_exist(line: str) -> None:
-    with click.Context(command) as context:
+    with click.Context(command, **cli.context_settings) as context:
         command.make_parser(context).parse_args(shlex.split(line)[1:])

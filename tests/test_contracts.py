@@ -18,7 +18,7 @@ from stage_records import staged
 
 from rtproof import exporters, targets
 from rtproof.cli import commands
-from rtproof.cli.main import main
+from rtproof.cli.main import cli, main
 from rtproof.core import plugins
 from rtproof.core.errors import UserError
 from rtproof.doctor import checks
@@ -75,7 +75,7 @@ def test_a_command_has_the_name_of_its_file_and_tells_about_itself(plugin: Plugi
     assert isinstance(command, click.Command)
     assert command.name == plugin.name
     assert command.get_short_help_str()
-    assert CliRunner().invoke(command, ["--help"], prog_name=plugin.name).exit_code == 0
+    assert CliRunner().invoke(command, ["--help"], prog_name=plugin.name, **cli.context_settings).exit_code == 0
     for each in with_subcommands(command):
         for parameter in each.params:
             assert isinstance(parameter, click.Argument) or getattr(parameter, "help", None), (

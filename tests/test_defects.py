@@ -123,7 +123,7 @@ def leaves(command: click.Command, context: click.Context, words: tuple[str, ...
 
 
 def test_every_command_has_a_plant() -> None:
-    assert sorted(leaves(cli, click.Context(cli), ())) == sorted(COMMANDS)
+    assert sorted(leaves(cli, click.Context(cli, **cli.context_settings), ())) == sorted(COMMANDS)
 
 
 @pytest.mark.usefixtures("desk")

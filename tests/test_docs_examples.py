@@ -102,7 +102,7 @@ def parse_line(line: str) -> None:
     Whether files are there is not asked. A value in capitals stands for one that the reader chooses.
     """
     command: click.Command = cli
-    context = click.Context(cli, info_name="rtproof")
+    context = click.Context(cli, info_name="rtproof", **cli.context_settings)
     words = shell_words(line)[1:]
     while isinstance(command, click.Group) and words and not words[0].startswith("-"):
         found = command.get_command(context, words[0])
