@@ -39,6 +39,8 @@ def test_a_command_prints_what_the_page_says(one: Evidence, tmp_path: Path) -> N
         timeout=PATIENCE_S,
         check=False,
     )
+    if os.geteuid() and "Unable to change scheduling policy" in ran.stdout:
+        pytest.skip("cyclictest needs real-time policies, which are refused to this user")
     assert one.code in (None, ran.returncode), ran.stdout
     assert [pattern for pattern in one.prints if not re.search(pattern, ran.stdout)] == [], ran.stdout
     assert [pattern for pattern in one.absent if re.search(pattern, ran.stdout)] == []
