@@ -7,7 +7,6 @@ The last line says how many faults a test caught. WORDS: only the faults whose d
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,17 +19,6 @@ FAULTS = Path(__file__).with_suffix(".toml")
 TESTS = ("-q", "-x", "-p", "no:cacheprovider", "-n", "3", "--set", "short")
 CORPUS = "tests/test_golden_outputs.py"
 """A part of the short set that catches most faults in seconds, so it is asked first."""
-
-
-def copy_of_the_source(folder: Path) -> Path:
-    """What git has or would take, without its history."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-    for name in names:
-        if (ROOT / name).is_file() or (ROOT / name).is_symlink():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, folder / name, follow_symlinks=False)
-    return folder
 
 
 def first_failure(copy: Path, *files: str) -> str:
@@ -52,7 +40,8 @@ def main() -> int:
     ]
     caught = 0
     with tempfile.TemporaryDirectory() as folder:
-        copy = copy_of_the_source(Path(folder))
+        copy = Path(folder)
+        subprocess.run(["sh", ROOT / "tools" / "copy_source.sh", copy], check=True)
         broken = first_failure(copy)
         if broken:
             sys.exit(f"without a fault {broken} fails, so nothing can be said of faults")
