@@ -27,12 +27,16 @@ def load_plugin(package: ModuleType, name: str) -> ModuleType:
     if name not in plugin_names(package):
         kind = package.__name__.rpartition(".")[2].removesuffix("s")
         raise UserError(unknown_name(kind, name, plugin_names(package)))
+    return _imported(package, name)
+
+
+def _imported(package: ModuleType, name: str) -> ModuleType:
     return importlib.import_module(f"{package.__name__}.{name.replace('-', '_')}")
 
 
 def load_plugins(package: ModuleType) -> list[ModuleType]:
     """All plug-ins of a package, sorted by their ``ORDER`` (0 if a plug-in has none) and then by name."""
-    modules = [load_plugin(package, name) for name in plugin_names(package)]
+    modules = [_imported(package, name) for name in plugin_names(package)]
     return sorted(modules, key=lambda module: (getattr(module, "ORDER", 0), module.__name__))
 
 
