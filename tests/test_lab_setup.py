@@ -52,6 +52,7 @@ def test_the_result_names_the_lines_and_verify_reads_them(
     desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(verify_inputs, "Machine", lab_cases.FakeMachine)
+    monkeypatch.setattr(verify_inputs, "emulator_version", lambda machine: "QEMU emulator version 7.2")
     monkeypatch.setattr(verify_inputs, "build_guest_agent", lambda arch: desk / "agent")
     monkeypatch.setattr(kernel_catalogue, "exact_name", lambda name, kernel: f"{name.partition('@')[0]}@6.1.192-2")
     monkeypatch.setattr(kernel_catalogue, "opened_kernel", lambda entry: lab_cases.kernel("6.1.0-amd64"))
