@@ -5,6 +5,7 @@ An import that is written as a string is not seen.
 """
 
 import ast
+import functools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,6 +38,7 @@ class Import:
     late: bool
 
 
+@functools.cache
 def host_modules(root: Path) -> list[Module]:
     """Every Python file of src/rtproof, in the order of the names."""
     source = root / HOST
