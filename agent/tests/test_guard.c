@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-enum { PRIORITY = 10, PATIENCE_S = 30, REST_NS = 100000000 };
+enum { PRIORITY = 10, PATIENCE_S = 120, REST_NS = 100000000 };
 
 /* Which thread spins: the measuring one, the one that its probe has besides, or both on one CPU. */
 static enum { WORKER_SPINS, HELPER_SPINS, BOTH_SPIN } who;
