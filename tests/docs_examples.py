@@ -56,7 +56,7 @@ LANGUAGES_OF_COMMANDS = {"sh", "bash", "shell"}
 """Fences that a reader takes for commands, though they are not run: they need a mark that says so."""
 PATIENCE_S = 900.0
 """How long a command may take: much longer than any takes on a busy machine."""
-MEASURING = re.compile(r"\brtproof (run|cyclictest|attach|stop)\b(?!.*--target simulated)")
+MEASURING = re.compile(r"\b(rtproof (run|cyclictest|attach|stop)|sh nightly\.sh)\b(?!.*--target simulated)")
 TRACE = Path("/sys/kernel/tracing/trace")
 KEPT_VARIABLES = ("ZIG_GLOBAL_CACHE_DIR", "TMPDIR", "LANG")
 
@@ -388,19 +388,21 @@ def _run_fences(page: Page, scratch: Path, folder: Path, stack: contextlib.ExitS
             (folder / fence.marks.file).write_text(fence.text)
         elif fence.language == "console":
             for command in console_commands(page.name, fence):
-                if not _run_command(page.name, command, shell):
-                    return [*reasons, f"{page.name}:{command.line}: the run is INVALID here, as on a busy machine"]
+                if verdict := _run_command(page.name, command, shell):
+                    return [*reasons, f"{page.name}:{command.line}: the run is {verdict} here, as on a busy machine"]
         else:
             with contextlib.chdir(folder), mock.patch.dict(os.environ, variables):
                 _run_python(page.name, fence, namespace)
     return reasons
 
 
-def _run_command(page: str, command: Command, shell: Shell) -> bool:
-    """Whether the page can go on: not behind a run that a busy machine made INVALID. Raises ExampleError."""
+def _run_command(page: str, command: Command, shell: Shell) -> str:
+    """The verdict of a run that a busy machine made worse than the page says, or an empty text. Raises ExampleError."""
     code, printed = shell.run(command.text)
-    if code == State.INVALID.exit_code and code not in command.exit_codes and MEASURING.search(command.text):
-        return False
+    late = () if State.REFUTED.exit_code in command.exit_codes else (State.REFUTED, State.UNDECIDED)
+    found: str = next((each.value for each in (State.INVALID, *late) if each.exit_code == code), "")
+    if found and found in printed and code not in command.exit_codes and MEASURING.search(command.text):
+        return found
     if code is None:
         problem = "the command ended the shell or took too long"
     elif code not in command.exit_codes:
@@ -408,7 +410,7 @@ def _run_command(page: str, command: Command, shell: Shell) -> bool:
     elif command.output and not is_as_shown(command.output, printed):
         problem = "the output is not as shown"
     else:
-        return True
+        return ""
     raise ExampleError(
         f"{page}:{command.line}: {problem}\ncommand:\n{_indented(command.text)}\n"
         f"expected:\n{_indented(command.output or '(any output)')}\nprinted:\n{_indented(printed.rstrip())}"
