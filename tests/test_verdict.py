@@ -36,7 +36,9 @@ def with_late(evidence: Evidence, *times_s: float | tuple[float, float], require
     """The evidence with late times: instants, or pairs of begin and end."""
     pairs = [each if isinstance(each, tuple) else (each, each) for each in times_s]
     begin, end = (np.array([round(pair[at] * SECOND) for pair in pairs], np.int64) for at in (0, 1))
-    seconds = len({second for first, last in pairs for second in range(int(first), int(last) + 1)})
+    seconds, told = 0, -1
+    for first, last in sorted((int(first), int(last)) for first, last in pairs):
+        seconds, told = seconds + max(last - max(first - 1, told), 0), max(last, told)
     times = LateTimes(
         LateStretches.exact(begin, end), np.full(begin.size, 231_000), np.zeros(begin.size, np.int64), seconds
     )
