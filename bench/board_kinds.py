@@ -25,7 +25,7 @@ WORDS = ("--duration", "3s", "--period", "10ms", "--no-report", "-q")
 def found_wrong(board: board_guests.GuestBoard, run: Path) -> list[str]:
     """What is not as it should be after a run of a few seconds there; empty if all is right."""
     command = [sys.executable, "-m", "rtproof", "run", *board.options, *WORDS, "-o", str(run)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=400)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1800)
     if not (run / "run.rtrec").exists():
         return [f"exit code {done.returncode}: {done.stderr}"]
     kind, result = board.kind, read_run(run)

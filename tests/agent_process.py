@@ -19,8 +19,11 @@ from rtproof.core.errors import UserError
 from rtproof.record.contents import Record
 from rtproof.record.reading import open_record
 
-PATIENCE_S = 60
-"""How long anything may take before a test fails; nothing here waits longer than it must."""
+PATIENCE_S = 300
+"""How long anything may take before a test fails; nothing here waits longer than it must.
+
+A run that a test ends itself is asked for twice as long, so that it does not end first where all is slow.
+"""
 
 TOKEN = "RTPROOF_TEST_TOKEN"
 MARK = f"{TOKEN}=".encode()
@@ -84,6 +87,23 @@ class Running:
             env={**os.environ, TOKEN: self.token},
         )
         self.messages: list[str] = []
+        self.record = Path(arguments[arguments.index("-o") + 1])
+
+    def await_more(self, length_ns: int) -> int:
+        """Waits until the agent has measured for so long from now on: lines from before may not have been read yet."""
+        origin_ns = open_record(self.record).begin.origin_monotonic_ns
+        return self.await_ns(time.clock_gettime_ns(time.CLOCK_MONOTONIC) - origin_ns + length_ns)
+
+    def stop_for(self, length_ns: int) -> tuple[int, int]:
+        """Stops it for a while: the first and the last instant at which it surely stood still, CLOCK_MONOTONIC."""
+        self.process.send_signal(signal.SIGSTOP)
+        stat = Path(f"/proc/{self.process.pid}/stat")
+        assert eventually(lambda: stat.read_text().rpartition(")")[2].split()[0] == "T")
+        stopped_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        time.sleep(length_ns / 1e9)
+        woken_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        self.process.send_signal(signal.SIGCONT)
+        return stopped_ns, woken_ns
 
     def await_ns(self, time_ns: int) -> int:
         """Waits until the agent has got to this time of the record; the time that it tells."""

@@ -33,11 +33,11 @@ class Cable:
 
     def pull(self) -> None:
         """No packet passes any more, and nobody is told."""
-        _run("ip", "link", "set", self.device, "down")
+        must_run("ip", "link", "set", self.device, "down")
 
     def plug(self) -> None:
         """Packets pass again."""
-        _run("ip", "link", "set", self.device, "up")
+        must_run("ip", "link", "set", self.device, "up")
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,10 @@ class Board:
         return (*self.options, "--target-option", f"user={USER}")
 
 
-def _run(*words: str) -> None:
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, f"{' '.join(words)}: {done.stderr}"
+def must_run(*words: str | Path) -> None:
+    """A program that must end well."""
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, f"{words}: {done.stderr}"
 
 
 def need_programs(*programs: str) -> None:
@@ -84,9 +85,9 @@ def cable() -> Iterator[Cable]:
     network = f"10.{64 + number // 65_536 % 64}.{number // 256 % 256}."
     low = number % 64 * 4
     with ExitStack() as stack:
-        _run("ip", "netns", "add", name)
-        stack.callback(_run, "ip", "netns", "del", name)
-        _run("ip", "link", "add", device, "type", "veth", "peer", "name", f"{device}p", "netns", name)
+        must_run("ip", "netns", "add", name)
+        stack.callback(must_run, "ip", "netns", "del", name)
+        must_run("ip", "link", "add", device, "type", "veth", "peer", "name", f"{device}p", "netns", name)
         for words in (
             ("addr", "add", f"{network}{low + 1}/30", "dev", device),
             ("link", "set", device, "up"),
@@ -94,7 +95,7 @@ def cable() -> Iterator[Cable]:
             ("-n", name, "link", "set", f"{device}p", "up"),
             ("-n", name, "link", "set", "lo", "up"),
         ):
-            _run("ip", *words)
+            must_run("ip", *words)
         yield Cable(name, device, f"{network}{low + 2}")
 
 
@@ -115,7 +116,7 @@ def _prepare(folder: Path) -> Path:
     (folder / "run" / "sshd").mkdir(parents=True, mode=0o755)
     for place in (folder / "root", folder / "root" / ".ssh", folder / "root" / ".cache", home / ".ssh"):
         place.mkdir(mode=0o700)
-    _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "key"))
+    must_run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "key"))
     for place in (home / ".ssh", folder / "root" / ".ssh"):
         shutil.copy(folder / "key.pub", place / "authorized_keys")
     passwd = Path("/etc/passwd").read_text() + f"{USER}:*:{USER_ID}:{USER_ID}::{home}:/bin/sh\n"
@@ -148,7 +149,7 @@ def board(folder: Path, server: str) -> Iterator[Board]:
             yield Board(wire, options, home, folder / "root" / ".cache")
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(300)
             _end_all(wire.namespace)
             shutil.rmtree(home)
 
@@ -172,22 +173,19 @@ def processes(namespace: str) -> list[str]:
 
 
 def is_followed(folder: Path) -> bool:
-    """Whether the run of this folder goes on on a board that is on this machine, and some host follows it."""
+    """Whether the run of this folder is recorded on a board that is on this machine, and some host follows it."""
     with suppress(FileNotFoundError):
         there = json.loads((folder / "unfinished.json").read_text())["where"]["folder"]
         wanted = b"\0".join((b"background", b"follow", there.encode(), b""))
-        return any(wanted in words for words in _command_lines())
+        for place in Path("/proc").glob("[0-9]*/cmdline"):
+            with suppress(OSError):  # a follower sees the board's files
+                if wanted in place.read_bytes() and (place.parent / "root" / there[1:] / "run.rtrec").exists():
+                    return True
     return False
 
 
-def _command_lines() -> Iterator[bytes]:
-    for place in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            yield place.read_bytes()
-
-
 def _sshd(folder: Path, wire: Cable) -> Sequence[str]:
-    _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "host"))
+    must_run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "host"))
     words = (
         f"ListenAddress={wire.address}", f"HostKey={folder}/host", "StrictModes=no", "UsePAM=no", "PidFile=none",
         "PasswordAuthentication=no", "MaxStartups=100",
@@ -197,7 +195,7 @@ def _sshd(folder: Path, wire: Cable) -> Sequence[str]:
 
 
 def _dropbear(folder: Path, wire: Cable) -> Sequence[str]:
-    _run("dropbearkey", "-t", "ed25519", "-f", str(folder / "host"))
+    must_run("dropbearkey", "-t", "ed25519", "-f", str(folder / "host"))
     dropbear = shutil.which("dropbear", path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
     return (str(dropbear), "-F", "-E", "-r", f"{folder}/host", "-p", f"{wire.address}:22", "-P", f"{folder}/pid")
 
@@ -205,7 +203,7 @@ def _dropbear(folder: Path, wire: Cable) -> Sequence[str]:
 def _wait_for_port(address: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
     import socket
 
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while time.monotonic() < end:
         assert process.poll() is None, log.read_text()
         with suppress(OSError), socket.create_connection((address, 22), 5):

@@ -9,7 +9,6 @@ import os
 import pty
 import random
 import select
-import shutil
 import socket
 import subprocess
 import threading
@@ -20,13 +19,11 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
 LOGIN_SCRIPT = r"""
 cd "$HOME"
 trap : INT
 while :; do
-    stty sane
+    stty sane || exit
     printf '\nDemo board\nboard login: '; read -r name || continue
     [ "$name" ] || continue
     stty -echo; printf 'Password: '; read -r word; stty echo; echo
@@ -125,7 +122,7 @@ class ConsoleBoard:
 
     def close(self) -> None:
         self._closed = True
-        self._thread.join(10)
+        self._thread.join()
         self._listener.close()
 
     def _serve(self) -> None:
@@ -183,7 +180,7 @@ class ConsoleBoard:
 
     def _pass_on(self) -> None:
         arrived = self._down.arrived()
-        self.shown = (self.shown + arrived)[-4096:]
+        self.shown = (self.shown + arrived)[-(1 << 20) :]
         if self._client and arrived:
             with suppress(OSError):
                 self._client.sendall(arrived)
@@ -227,10 +224,3 @@ def login_board(
 ) -> AbstractContextManager[ConsoleBoard]:
     """A board that asks for root and the password secret first."""
     return console(["sh", "-c", LOGIN_SCRIPT % shell], home, manners)
-
-
-def need_setsid() -> None:
-    """Skip the test without what gives a program a terminal of its own."""
-    for program in ("setsid", "busybox"):
-        if not shutil.which(program):
-            pytest.skip(f"there is no {program}")

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from board_guests import COUNTED
 from console_boards import ConsoleBoard, Manners
 from lab_kernels import kernel
 
@@ -58,7 +59,7 @@ def guest_console(folder: Path, manners: Manners, name: str = "debian-6.1-rt") -
     (folder / "initrd").write_bytes(initramfs())
     place = folder / "port"
     words = (
-        *("qemu-system-x86_64", "-M", "pc", "-accel", "tcg,thread=multi", "-smp", "1", "-m", "512"),
+        *("qemu-system-x86_64", "-M", "pc", "-accel", "tcg", *COUNTED, "-smp", "1", "-m", "512"),
         *("-nodefaults", "-no-user-config", "-display", "none", "-nic", "none", "-no-reboot"),
         *("-kernel", str(image), "-initrd", str(folder / "initrd"), "-append", BOOT),
         *("-chardev", f"socket,id=port,path={place},server=on,wait=on", "-serial", "chardev:port"),
@@ -82,7 +83,7 @@ def guest_console(folder: Path, manners: Manners, name: str = "debian-6.1-rt") -
 
 
 def _connect(port: socket.socket, place: Path, process: "subprocess.Popen[bytes]", log: Path) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while time.monotonic() < end:
         assert process.poll() is None, log.read_text()
         with suppress(OSError):

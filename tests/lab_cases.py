@@ -25,7 +25,7 @@ from rtproof.vm.machine import Machine, MachineInputs
 ACTIVATIONS = 2_000
 LARGEST_NS = {"idle": 6_000, "mmap": 700_000, "dd": 3_800_000}
 RT_NS = 6_400
-DEADLINE_S = 60
+DEADLINE_S = 300
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rtproof.core.errors import TargetError
 
-DEADLINE_S = 60
+DEADLINE_S = 300
 
 
 def say(value: str) -> str:

@@ -4,7 +4,6 @@
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import agent_process
@@ -80,34 +79,29 @@ def test_a_sensor_that_disappears_ends_the_run_in_a_sentence(tmp_path: Path) -> 
 @needs_fifo
 @pytest.mark.parametrize("method", ["absolute", "shift"])
 def test_a_loop_that_was_stopped_catches_up_or_moves_its_target(tmp_path: Path, method: str) -> None:
-    """Stopped for three and a half periods, and a little more on a busy machine."""
+    """Stopped for at least three and a half periods. Any other loop may be as late on a busy machine."""
     period_ns = 200 * MS
     path = tmp_path / "record"
     with running(
-        *("-o", path, "--probe", "app:work=usleep", "--method", method, "--period", "200ms", "--samples", "14"),
+        *("-o", path, "--probe", "app:work=usleep", "--method", method, "--period", "200ms", "--duration", "600s"),
         *("--threads", "1", "--policy", "fifo"),
     ) as agent:
         agent.await_ns(450 * MS)
-        agent.process.send_signal(signal.SIGSTOP)
-        time.sleep(3.5 * period_ns / 1e9)
-        agent.process.send_signal(signal.SIGCONT)
+        agent.stop_for(7 * period_ns // 2)
+        agent.await_more(5 * period_ns)
+        agent.process.send_signal(signal.SIGINT)
         assert agent.end() == 0
     record = agent_process.whole(path)
     loops = whole(record)
-    without_sleep = np.flatnonzero(loops.slack_ns[loops.followed] <= 0)
+    ends_ns, targets_ns = loops.end_ns[:-1], loops.target_ns[:-1] + period_ns
+    overrun = ends_ns >= targets_ns
     late = int(np.argmax(loops.error_ns))
-    delays = np.diff(loops.target_ns)
+    assert loops.followed[:-1].all()
     assert loops.error_ns[late] > 2 * period_ns
-    assert loops.loop_ns[late - 1] > 3 * period_ns
-    assert without_sleep[0] == late
-    if method == "shift":
-        assert loops.target_ns[late + 1] == loops.end_ns[late]
-        assert loops.loop_ns[late + 1] >= loops.slack_ns[late + 1] > 0.5 * period_ns
-    else:
-        assert (delays == period_ns).all()
-        assert without_sleep.size >= 2
-        assert (loops.loop_ns[without_sleep] < period_ns).all()
-        assert (np.diff(without_sleep) == 1).all()
+    assert loops.loop_ns[:-1].max() > 3 * period_ns
+    assert ((loops.slack_ns[:-1] <= 0) == overrun).all()
+    assert (loops.target_ns[1:] == (np.where(overrun, ends_ns, targets_ns) if method == "shift" else targets_ns)).all()
+    assert overrun[late : late + (1 if method == "shift" else 2)].all(), "the loop behind it is still behind"
     (told,) = loops_of_threads(record).values()
     assert relation_holds(told.loop.count, told.loop.sum, told.elapsed_ns)
 

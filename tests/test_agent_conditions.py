@@ -5,11 +5,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from agent_process import Running, agent, needs_fifo, needs_root, policy, run, running, whole
+from agent_process import PATIENCE_S, Running, agent, eventually, needs_fifo, needs_root, policy, run, running, whole
 
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Requirement, State
@@ -34,14 +33,31 @@ ASKED = ("--policy", "fifo", "--priority", "80", "--threads", "1", "--period", "
 LOOSE_NS = 5 * SECOND
 """A limit that nothing here exceeds: without a doubt the runs would pass."""
 TRACE = """
-import ctypes, sys, time
+import ctypes, sys
 libc = ctypes.CDLL(None, use_errno=True)
 libc.ptrace.argtypes = [ctypes.c_long] * 4
 assert libc.ptrace(0x4206, int(sys.argv[1]), 0, 0) == 0, ctypes.get_errno()
 print("attached", flush=True)
-time.sleep(60)
+sys.stdin.read()
 """
 needs_two_cpus = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one CPU")
+
+
+def sleeps(pid: int, thread: int) -> int:
+    """How often a thread has slept."""
+    status = Path(f"/proc/{pid}/task/{thread}/status").read_text()
+    return int(status.partition("\nvoluntary_ctxt_switches:")[2].split()[0])
+
+
+def await_wakes(pid: int, thread: int, n: int) -> None:
+    most = sleeps(pid, thread) + n
+    assert eventually(lambda: sleeps(pid, thread) >= most)
+
+
+def told(one: Running, key: str, value: str) -> bool:
+    """Whether the record has this fact of thread 0 by now, as seen while it measures."""
+    facts = (each for each in open_record(one.record).facts if (each.key, each.moment) == (key, Moment.DURING))
+    return value in [each.value.partition(" ")[0] for each in facts]
 
 
 def finish(one: Running) -> None:
@@ -61,11 +77,11 @@ def invalid(record: Record) -> dict[str, Doubt]:
 @needs_two_cpus
 def test_an_affinity_that_was_moved_and_moved_back(tmp_path: Path) -> None:
     path, (own, other) = tmp_path / "record", sorted(os.sched_getaffinity(0))[:2]
-    with running("-o", path, *ASKED, "--cpus", str(own), "--duration", "60s") as one:
+    with running("-o", path, *ASKED, "--cpus", str(own), "--duration", "600s") as one:
         one.await_ns(SECOND)
         thread = measuring_thread_changes(one.process.pid)
         os.sched_setaffinity(thread, {other})
-        one.await_ns(2 * SECOND)
+        await_wakes(one.process.pid, thread, 1000)
         os.sched_setaffinity(thread, {own})
         finish(one)
     record = whole(path)
@@ -82,17 +98,17 @@ def test_an_affinity_that_was_moved_and_moved_back(tmp_path: Path) -> None:
     ("policy", "priority", "code", "seen"),
     [(os.SCHED_RR, 80, "policy-between", "rr"), (os.SCHED_FIFO, 10, "priority-between", "10")],
 )
-def test_a_policy_for_50_ms_again_and_again(tmp_path: Path, policy: int, priority: int, code: str, seen: str) -> None:
-    """About a check falls into each of the twelve: that none does has a chance of 6 in a million."""
+def test_a_policy_for_50_wake_ups_again(tmp_path: Path, policy: int, priority: int, code: str, seen: str) -> None:
+    """Checks are 20 or so wake-ups apart: that none falls into one of the twelve has no chance worth mentioning."""
     path = tmp_path / "record"
-    with running("-o", path, *ASKED, "--duration", "60s") as one:
+    with running("-o", path, *ASKED, "--duration", "600s") as one:
         one.await_ns(SECOND // 2)
         thread = measuring_thread_changes(one.process.pid)
         for _ in range(12):
             os.sched_setscheduler(thread, policy, os.sched_param(priority))
-            time.sleep(0.05)
+            await_wakes(one.process.pid, thread, 50)
             os.sched_setscheduler(thread, os.SCHED_FIFO, os.sched_param(80))
-            time.sleep(0.2)
+            await_wakes(one.process.pid, thread, 200)
         finish(one)
     record = whole(path)
     assert record.fact("policy", Moment.END, 0) == "fifo"
@@ -101,17 +117,18 @@ def test_a_policy_for_50_ms_again_and_again(tmp_path: Path, policy: int, priorit
 
 @needs_fifo
 @needs_root
-def test_a_tracer_that_was_attached_for_two_seconds(tmp_path: Path) -> None:
+def test_a_tracer_that_was_attached_for_a_while(tmp_path: Path) -> None:
     path = tmp_path / "record"
-    with running("-o", path, *ASKED, "--duration", "60s") as one:
+    with running("-o", path, *ASKED, "--duration", "600s") as one:
         one.await_ns(SECOND)
         command = [sys.executable, "-c", TRACE, str(measuring_thread_changes(one.process.pid))]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as tracer:
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as tracer:
             assert tracer.stdout
             assert tracer.stderr
             if tracer.stdout.readline() != "attached\n":
                 pytest.skip(f"ptrace is refused here: {tracer.stderr.read()}")
-            one.await_ns(3 * SECOND)
+            assert eventually(lambda: told(one, "tracer", str(tracer.pid)))
             tracer.kill()
         finish(one)
     record = whole(path)
@@ -122,13 +139,14 @@ def test_a_tracer_that_was_attached_for_two_seconds(tmp_path: Path) -> None:
 @needs_root
 def test_a_nice_value_that_was_changed_and_changed_back(tmp_path: Path) -> None:
     path = tmp_path / "record"
-    asked = ("--policy", "other", "--threads", "1", "--period", "1ms", "--duration", "60s")
+    asked = ("--policy", "other", "--threads", "1", "--period", "1ms", "--duration", "600s")
     with running("-o", path, *asked) as one:
-        one.await_ns(3 * SECOND // 2)
+        one.await_ns(SECOND)
         thread = measuring_thread_changes(one.process.pid)
         before = os.getpriority(os.PRIO_PROCESS, thread)
+        assert eventually(lambda: told(one, "nice", str(before)))
         os.setpriority(os.PRIO_PROCESS, thread, before + 3)
-        one.await_ns(4 * SECOND)
+        assert eventually(lambda: told(one, "nice", str(before + 3)))
         os.setpriority(os.PRIO_PROCESS, thread, before)
         finish(one)
     assert f"thread 0 had {before}, {before + 3}" in invalid(whole(path))["nice-changed"].what
@@ -145,7 +163,7 @@ def test_a_run_that_nobody_disturbs_has_none_of_these_doubts(tmp_path: Path) -> 
     obtained = record.end.totals[0].obtained if record.end else 0
     every = record.fact("cpu_checks", Moment.START, 0) == "every activation"
     assert conditions.noted.sum() == (obtained if every else conditions.checks.sum())
-    assert conditions.checks.sum() > obtained / 100
+    assert conditions.checks.sum() >= obtained // (2 * int(record.fact("check_mean", Moment.START, 0) or 0))
 
 
 @pytest.mark.parametrize("period", ["500ms", "100us"])
@@ -176,7 +194,8 @@ def test_threads_of_evl_are_asked_for_at_both_ends(tmp_path: Path) -> None:
     kill -INT $agent
     wait $agent
     """
-    done = subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True, timeout=60, check=False)
+    words = ["unshare", "--mount", "sh", "-c", script]
+    done = subprocess.run(words, capture_output=True, timeout=2 * PATIENCE_S, check=False)
     if done.returncode == 77 or done.stderr.startswith(b"unshare"):
         pytest.skip(f"no namespace to try it in: {done.stderr.decode().strip()}")
     assert done.returncode == 0

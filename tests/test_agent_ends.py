@@ -6,7 +6,6 @@ import resource
 import signal
 import struct
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +16,7 @@ import recompute
 from agent_process import Running, eventually, needs_root, policy, running, whole
 
 from rtproof.judge.analyse import analyse
-from rtproof.record.contents import EndReason, Record
+from rtproof.record.contents import EndReason, Record, View
 from rtproof.record.reading import open_record
 from rtproof.summary.quantiles import quantile
 
@@ -35,39 +34,26 @@ def reason(record: Record) -> EndReason:
     return record.end.reason
 
 
-def stall(one: Running, length_ms: int = STALL_MS) -> tuple[int, int]:
-    """Stops the agent for a while: the first and the last instant at which it surely stood still, CLOCK_MONOTONIC."""
-    one.process.send_signal(signal.SIGSTOP)
-    assert eventually(lambda: state(one.process.pid) == "T")
-    stopped_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
-    time.sleep(length_ms / 1000)
-    woken_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
-    one.process.send_signal(signal.SIGCONT)
-    return stopped_ns, woken_ns
-
-
-def state(pid: int) -> str:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-
-
 @pytest.mark.serial
 @pytest.mark.parametrize("method", ["clock_nanosleep", "posix_timer", "timerfd"])
 def test_a_stall_is_charged_with_all_that_it_hid(tmp_path: Path, method: str) -> None:
     """At a period of 1 ms, at least as many activations are missed as the stall has milliseconds."""
     path = tmp_path / "record"
-    with running("-o", path, *policy(), "--method", method, "--duration", "2s", "--threads", "2") as one:
+    with running("-o", path, *policy(), "--method", method, "--duration", "600s", "--threads", "2") as one:
         one.await_ns(300 * MS)
-        stopped_ns, woken_ns = stall(one)
+        stopped_ns, woken_ns = one.stop_for(STALL_MS * MS)
+        one.await_more(SECOND)
+        one.process.send_signal(signal.SIGINT)
         assert one.end() == 0
     record = whole(path)
     for summary in analyse(record).summaries:
         samples = recompute.ran(record, record.series[summary.series.id])
         late = np.flatnonzero(samples.value > STALL_MS * MS // 2)
         assert samples.missed[late].sum() + late.size >= (woken_ns - stopped_ns) // MS - TOO_FEW
-        assert abs(summary.obtained + summary.missed - 2000) <= 1
-        p99_of_schedule = quantile(summary.schedule_counts, 0.99).value
-        assert p99_of_schedule is not None
-        assert p99_of_schedule > 100 * MS, "the activations that were missed are late ones"
+        scheduled = summary.obtained + summary.missed
+        assert scheduled == samples.index[-1] + samples.missed[-1] + 1
+        high = quantile(summary.schedule_counts, 1 - (STALL_MS - 150) / scheduled).value
+        assert (high or 0) > 100 * MS, "the activations that were missed are late ones"
     recompute.check(record)
 
 
@@ -75,12 +61,14 @@ def test_a_stall_is_charged_with_all_that_it_hid(tmp_path: Path, method: str) ->
 def test_a_stall_across_the_end_of_the_warm_up_hides_nothing(tmp_path: Path) -> None:
     """Whatever was due before the stall ended is in the record, beginning with the first due time."""
     path = tmp_path / "record"
-    with running("-o", path, *policy(), "--warmup", "500ms", "--samples", "1000", "--threads", "2") as one:
+    with running("-o", path, *policy(), "--warmup", "10s", "--samples", "1000", "--threads", "2") as one:
         assert eventually(lambda: path.exists() and path.stat().st_size > 0)
-        _, woken_ns = stall(one, 1000)
+        stopped_ns, woken_ns = one.stop_for(11 * SECOND)
         assert one.end() == 0
     record = whole(path)
-    least = (woken_ns - record.begin.origin_monotonic_ns) // MS
+    if stopped_ns > record.begin.origin_monotonic_ns:
+        pytest.skip("this machine was too busy: the agent could not be stopped within ten seconds")
+    least = min((woken_ns - record.begin.origin_monotonic_ns) // MS, 1000)
     assert record.end is not None
     assert [(total.obtained + total.missed, total.lost) for total in record.end.totals] == [(1000, 0)] * 2
     for series in record.series:
@@ -90,20 +78,27 @@ def test_a_stall_across_the_end_of_the_warm_up_hides_nothing(tmp_path: Path) -> 
     recompute.check(record)
 
 
+def counted(record: Record) -> dict[int, int]:
+    """How many activations of each series its summaries are of."""
+    own = [one for one in record.slices if one.view is View.OBSERVED]
+    return {each.id: sum(one.count for one in own if one.series == each.id) for each in record.series}
+
+
 @pytest.mark.serial
 def test_killed_it_leaves_a_record_up_to_the_last_checkpoint(tmp_path: Path) -> None:
     path = tmp_path / "record"
-    with running("-o", path, *policy(), "--duration", "60s", "--checkpoint", "1s", *LOADS) as one:
-        one.await_ns(5000 * MS)
+    with running("-o", path, *policy(), "--duration", "600s", "--checkpoint", "1s", *LOADS) as one:
+        one.await_ns(0)
         assert len(one.processes()) >= 8
+        assert eventually(lambda: min(counted(open_record(path)).values(), default=0) > 0)
+        before = counted(open_record(path))
         one.process.kill()
         assert eventually(lambda: not one.processes())
     record = open_record(path)
     assert record.end is None
     assert [damage.offset for damage in record.damage if damage.length == 0] == [record.size]
     for series in record.series:
-        assert recompute.ran(record, series).due_ns[-1] > SECOND
-        assert sum(one.count for one in record.slices if one.series == series.id) > 0
+        assert recompute.ran(record, series).value.size >= before[series.id] > 0
 
 
 def pm_qos_us() -> int:
@@ -119,7 +114,7 @@ def test_the_request_for_short_wake_ups_ends_with_the_agent(tmp_path: Path, numb
     before = pm_qos_us()
     if before <= 17:
         pytest.skip(f"something else holds /dev/cpu_dma_latency at {before} us")
-    with running("-o", tmp_path / "record", *policy(), "--duration", "60s", "--dma-latency", "17", *LOADS) as one:
+    with running("-o", tmp_path / "record", *policy(), "--duration", "600s", "--dma-latency", "17", *LOADS) as one:
         one.await_ns(0)
         assert pm_qos_us() == 17
         one.process.send_signal(number)
@@ -131,7 +126,7 @@ def test_the_request_for_short_wake_ups_ends_with_the_agent(tmp_path: Path, numb
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_it_ends_properly(tmp_path: Path, number: signal.Signals) -> None:
     path = tmp_path / "record"
-    with running("-o", path, *policy(), "--duration", "60s", *LOADS) as one:
+    with running("-o", path, *policy(), "--duration", "600s", *LOADS) as one:
         one.await_ns(200 * MS)
         one.process.send_signal(number)
         assert one.end() == 0
@@ -146,7 +141,7 @@ def test_interrupted_it_ends_properly(tmp_path: Path, number: signal.Signals) ->
 @pytest.mark.real
 def test_interrupted_in_the_warm_up_it_ends_properly_too(tmp_path: Path) -> None:
     path = tmp_path / "record"
-    with running("-o", path, *policy(), "--duration", "60s", "--warmup", "60s") as one:
+    with running("-o", path, *policy(), "--duration", "600s", "--warmup", "600s") as one:
         assert eventually(path.exists)
         one.process.send_signal(signal.SIGINT)
         assert one.end() == 0
@@ -159,7 +154,7 @@ def test_interrupted_in_the_warm_up_it_ends_properly_too(tmp_path: Path) -> None
 @pytest.mark.real
 def test_when_the_host_goes_away_it_ends_properly(tmp_path: Path) -> None:
     path = tmp_path / "record"
-    with running("-o", path, *policy(), "--duration", "60s", "--stop-on-eof", *LOADS) as one:
+    with running("-o", path, *policy(), "--duration", "600s", "--stop-on-eof", *LOADS) as one:
         one.await_ns(200 * MS)
         assert one.process.stdin
         one.process.stdin.close()
@@ -182,7 +177,7 @@ def innermost(one: Running) -> int:
 @pytest.mark.parametrize("load", ["cpu:workers=2", "sched:groups=2,pairs=2", "files:workers=2,mib=1"])
 def test_when_a_load_dies_the_run_ends(tmp_path: Path, load: str) -> None:
     path = tmp_path / "record"
-    with running("-o", path, *policy(), "--duration", "60s", "--load", load) as one:
+    with running("-o", path, *policy(), "--duration", "600s", "--load", load) as one:
         one.await_ns(200 * MS)
         victim = innermost(one)
         os.kill(victim, signal.SIGKILL)
@@ -231,7 +226,7 @@ def test_what_cannot_fit_is_refused_before_it_starts(disk: Path, options: list[s
 def test_under_the_limit_on_file_sizes_the_record_gets_its_end(tmp_path: Path, threads: int) -> None:
     place = tmp_path / "record"
     kept = 2**18 + threads * 2**14
-    with running("-o", place, "--policy", "other", "--threads", str(threads), "--duration", "2min") as one:
+    with running("-o", place, "--policy", "other", "--threads", str(threads), "--duration", "600s") as one:
         one.await_ns(100 * MS)
         most = place.stat().st_size + kept + 10_000
         resource.prlimit(one.process.pid, resource.RLIMIT_FSIZE, (most, most))
@@ -247,5 +242,5 @@ def test_under_the_limit_on_file_sizes_the_record_gets_its_end(tmp_path: Path, t
     assert [event.text for event in record.events if event.kind == "no_space"] == [
         "the limit on the size of files leaves no room for the record"
     ]
-    assert min(total.obtained for total in record.end.totals) > 0
+    assert sum(total.obtained for total in record.end.totals) > 0
     recompute.check(record)

@@ -10,7 +10,7 @@ from pathlib import Path
 import agent_process
 import numpy as np
 import pytest
-from agent_process import eventually, running
+from agent_process import PATIENCE_S, eventually, running
 from test_agent_trace import OWN_MOUNTS, REACH, SECOND, SHORT, in_tracefs, left_behind, skip_without_trace
 
 from rtproof.experiment.mark_options import agent_marks
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.serial
 APP = Path(__file__).parent / "marked_app.c"
 MARKER = "/sys/kernel/tracing/trace_marker"
 N = 200
-FOREIGN = ("--probe", "foreign", "--trace", "explain,whole,buffer_kib=4096", "--duration", "60s")
+FOREIGN = ("--probe", "foreign", "--trace", "explain,whole,buffer_kib=4096", "--duration", "600s")
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def measured(app: Path, record: Path, begin: str, end: str) -> tuple[Record, lis
     with running("-o", record, *FOREIGN, *words(begin, end)) as one:
         one.await_ns(SECOND // 10)
         command = [*OWN_MOUNTS, f"{REACH}; exec {app} {MARKER} {N}"]
-        own = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+        own = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=True).stdout
         one.process.send_signal(signal.SIGINT)
         assert one.end() == 0
     return open_run(record).record, [int(line) for line in own.split()]
@@ -101,7 +101,7 @@ def test_nothing_stays_of_an_agent_that_is_killed(app: Path, tmp_path: Path) -> 
             assert len(keepers) == 1
             for each in (*(keepers if with_keeper else ()), pid):
                 os.kill(each, signal.SIGKILL)
-            one.process.wait(timeout=agent_process.PATIENCE_S)
+            one.process.wait(timeout=PATIENCE_S)
             if with_keeper:
                 assert in_tracefs("cat uprobe_events").count(f"rtproof_{pid}/") == 2
                 agent_process.run("run", "-o", tmp_path / "next", "--trace", "on", "--samples", "1", *SHORT)

@@ -63,8 +63,8 @@ def instances() -> list[str]:
 
 
 def in_tracefs(command: str) -> str:
-    done = subprocess.run([*OWN_MOUNTS, f"{REACH}; {command}"], capture_output=True, text=True, timeout=60, check=True)
-    return done.stdout
+    words = [*OWN_MOUNTS, f"{REACH}; {command}"]
+    return subprocess.run(words, capture_output=True, text=True, timeout=agent_process.PATIENCE_S, check=True).stdout
 
 
 def left_behind() -> list[str]:
@@ -119,14 +119,15 @@ def test_the_trace_has_every_activation_and_nothing_from_outside_of_the_loop(tmp
     ends_of_sleep = [line for line in lines if (line.task, line.event) == ("rtproof-0", "sys_exit_clock_nanosleep")]
     of_threads = Counter(line.pid for line in ends_of_sleep)
     assert record.end
-    ran = record.end.totals[0].obtained  # a busy machine may miss some of the 500
-    assert any(ran - 20 <= n <= ran + 2 for n in of_threads.values()), "others may measure here too, but none as often"
+    ran = record.end.totals[0].obtained  # a busy machine may miss some of the 500, and be too much for the trace
+    least = ran - 20 - sum(kernel_trace.lost_trace_events(record))
+    assert any(least <= n <= ran + 2 for n in of_threads.values()), "others may measure here too, but none as often"
 
 
 @pytest.mark.parametrize("trace", ["on", "recorder,stacks"])
 def test_nothing_stays_behind_an_agent_that_is_killed(trace: str, tmp_path: Path) -> None:
     """What a fixture looks after for every test too; here with an agent that had no chance to clear up."""
-    with running("-o", tmp_path / "record", "--trace", trace, "--duration", "60s", *SHORT) as one:
+    with running("-o", tmp_path / "record", "--trace", trace, "--duration", "600s", *SHORT) as one:
         one.await_ns(SECOND // 2)
         assert f"rtproof-{one.process.pid}-trace" in instances()
         os.kill(one.process.pid, signal.SIGKILL)
@@ -167,7 +168,7 @@ def test_nothing_is_traced_in_a_block_without_tracing(tmp_path: Path) -> None:
         for event in switches(record)
         if event.text.startswith("block=")
     )
-    assert len(switched) > 4
+    assert {on for _, on, _ in switched} == {True, False}
     origin_ns = record.begin.origin_monotonic_ns
     starts = [time_ns for time_ns, _, _ in switched]
     ends = [time_ns - took_ns for time_ns, _, took_ns in switched[1:]]

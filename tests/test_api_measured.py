@@ -6,12 +6,13 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_process import eventually
+from agent_process import PATIENCE_S, eventually
 
 import rtproof
 from rtproof.cli.main import main
@@ -27,7 +28,6 @@ try:
 except rtproof.RunInterrupted as interrupted:
     print(interrupted.run.summary().pooled.n > 0, interrupted)
 """
-PATIENCE_S = 120
 
 
 @pytest.mark.real
@@ -52,23 +52,16 @@ def test_a_run_of_this_machine(
 
 
 def has_samples(folder: Path) -> bool:
-    try:
+    with suppress(RecordError):
         return bool(open_record(folder / "run.rtrec").slices)
-    except RecordError:
-        return False
-
-
-def has_ended(folder: Path) -> bool:
-    return open_record(folder / "run.rtrec").end is not None
+    return False
 
 
 @pytest.mark.real
 def test_ctrl_c_and_the_end_of_the_process_that_asked_leave_a_shortened_run(tmp_path: Path) -> None:
     folders = (tmp_path / "interrupted", tmp_path / "killed")
-    commands = [[sys.executable, "-c", SCRIPT, str(folder)] for folder in folders]
-    processes = [
-        subprocess.Popen(each, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for each in commands
-    ]
+    start = partial(subprocess.Popen, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    processes = [start([sys.executable, "-c", SCRIPT, str(folder)]) for folder in folders]
     try:
         assert all(eventually(partial(has_samples, each)) for each in folders)
         processes[0].send_signal(signal.SIGINT)
@@ -81,7 +74,7 @@ def test_ctrl_c_and_the_end_of_the_process_that_asked_leave_a_shortened_run(tmp_
     assert f"True interrupted; what was measured until then is kept in {folders[0]}" in said
     assert processes[0].returncode == 0
     for folder in folders:
-        assert eventually(partial(has_ended, folder))
+        assert eventually(lambda folder=folder: open_record(folder / "run.rtrec").end is not None)  # type: ignore[misc]
         assert json.loads(rtproof.open(folder).to_json())["record"]["end_reason"] == "interrupted"
 
 
@@ -95,9 +88,12 @@ def test_ctrl_c_before_anything_is_measured(tmp_path: Path, monkeypatch: pytest.
             raise KeyboardInterrupt
         return waited(process, timeout)
 
+    agent = tmp_path / "agent"  # which never measures, however late the interrupt comes
+    agent.write_text("#!/bin/sh\nexec sleep 600\n")
+    agent.chmod(0o755)
     monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
     with pytest.raises(rtproof.RunInterrupted, match=r"^interrupted before anything was measured$") as stopped:
-        rtproof.run(duration="60s", output=tmp_path / "run")
+        rtproof.run(duration="60s", agent=agent, output=tmp_path / "run")
     assert stopped.value.run is None
     assert not (tmp_path / "run").exists()
     assert isinstance(stopped.value, KeyboardInterrupt)

@@ -48,7 +48,7 @@ def options(board: Path) -> tuple[str, ...]:
 
 def background(agent: str, *words: str) -> "subprocess.CompletedProcess[str]":
     command = [agent, "background", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, input="done\n")
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600, input="done\n")
 
 
 def measuring(duration: str) -> tuple[str, ...]:

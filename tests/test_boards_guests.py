@@ -18,7 +18,7 @@ from rtproof.experiment.stored_runs import read_run
 
 pytestmark = pytest.mark.slow
 
-PATIENCE_S = 600
+PATIENCE_S = 1800
 CHECKPOINT_S = 2
 PERIODS_PER_S = 100
 ASKED = ("--duration", "1h", "--period", "10ms", "--checkpoint", f"{CHECKPOINT_S}s", "--no-report", "-q")

@@ -2,14 +2,12 @@
 """Runs over ssh, on real servers: the same record as here, links that break, hosts that are killed, and refusals."""
 
 import json
-import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from board_runs import assert_whole, ended, rtproof, start, wait_until_measured
+from board_runs import assert_whole, ended, rtproof, start, wait_until_grown, wait_until_measured
 from board_servers import Board, board, processes
 
 from rtproof.record.reading import open_record
@@ -69,24 +67,28 @@ def test_a_user_without_privileges_measures_too_and_with_sudo_as_root_does(machi
     assert {fact.value for fact in facts if fact.key == "policy"} == {"fifo"}
 
 
+ENDLESS = ("--duration", "1h", "--checkpoint", "500ms")
+
+
 def test_a_broken_link_costs_nothing(machine: Board, tmp_path: Path) -> None:
-    run = started(machine, "--duration", "20s", "-o", str(tmp_path / "run"))
+    run = started(machine, *ENDLESS, "-o", str(tmp_path / "run"))
     wait_until_measured(run, tmp_path / "run")
     machine.cable.pull()
-    time.sleep(5)
+    seconds = [wait_until_grown(machine.cache) for _ in range(5)]
     machine.cable.plug()
-    ended(run)
-    assert_whole(tmp_path / "run", 20)
+    ended(run, interrupt=True)
+    assert_whole(tmp_path / "run", seconds[-1], "INTERRUPTED")
 
 
 def test_the_run_of_a_killed_host_is_taken_up_by_another(machine: Board, tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    run = started(machine, "--duration", "10s", "-o", str(folder))
+    run = started(machine, *ENDLESS, "-o", str(folder))
     wait_until_measured(run, folder)
     run.kill()
     run.communicate()
-    ended(start("attach", str(folder), "--no-report"))
-    assert_whole(folder, 10)
+    seconds = wait_until_grown(machine.cache)
+    ended(start("stop", str(folder), "--no-report"))
+    assert_whole(folder, seconds, "INTERRUPTED")
     assert not (folder / "unfinished.json").exists()
     again = rtproof("attach", str(folder))
     assert again.returncode == 2
@@ -96,14 +98,13 @@ def test_the_run_of_a_killed_host_is_taken_up_by_another(machine: Board, tmp_pat
 def test_a_host_that_was_killed_at_the_very_end_is_followed_by_one_that_has_all(machine: Board, tmp_path: Path) -> None:
     """The record is here and the run is removed from the board; the folder alone does not know it."""
     folder, unfinished = tmp_path / "run", tmp_path / "run" / "unfinished.json"
-    run = started(machine, "--duration", "8s", "-o", str(folder))
-    wait_until_measured(run, folder)
+    ended(started(machine, "--duration", "2s", "--detach", "-o", str(folder)))
     before = unfinished.read_bytes()
-    ended(run)
+    ended(start("attach", str(folder), "--no-report"))
     log = (folder / "agent.log").read_bytes() if (folder / "agent.log").exists() else None
     unfinished.write_bytes(before)
     assert "there is no run in" in ended(start("attach", str(folder), "--no-report"))
-    assert_whole(folder, 8)
+    assert_whole(folder, 2)
     assert not unfinished.exists()
     assert ((folder / "agent.log").read_bytes() if log is not None else None) == log
     (folder / "run.rtrec").unlink()
@@ -117,13 +118,11 @@ def test_a_host_that_was_killed_at_the_very_end_is_followed_by_one_that_has_all(
 def test_a_second_host_is_refused_while_the_first_follows(machine: Board, tmp_path: Path) -> None:
     run = started(machine, "--duration", "1h", "-o", str(tmp_path / "run"))
     wait_until_measured(run, tmp_path / "run")
-    time.sleep(2)
     refused = rtproof("attach", str(tmp_path / "run"))
     assert refused.returncode == 2
     assert "follows this run" in refused.stderr
     assert len(refused.stderr.splitlines()) == 1
-    run.send_signal(signal.SIGINT)
-    ended(run)
+    ended(run, interrupt=True)
     assert (tmp_path / "run" / "run.rtrec").exists()
 
 

@@ -60,7 +60,7 @@ def test_what_is_not_here_is_said_and_left_out(latency: Path, capsys: pytest.Cap
 def test_a_tool_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "EXTRA_TIME_S", 0)
     with pytest.raises(TargetError, match=r"^sleep did not end within 1 s$"):
-        session.run_tool(["sleep", "60"], 1, tmp_path / "said")
+        session.run_tool(["sleep", "600"], 1, tmp_path / "said")
 
 
 def test_loads_run_meanwhile_and_are_gone_afterwards() -> None:

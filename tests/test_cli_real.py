@@ -40,24 +40,20 @@ class Started:
         command = [*enter, *RUN, "--output", str(folder), *agent_process.policy(), *arguments]
         environment = {**os.environ, agent_process.TOKEN: self.token}
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
-        assert eventually(lambda: bool(self.record_so_far().slices) if self.has_record() else False)
+        assert eventually(self.has_slices)
 
-    def has_record(self) -> bool:
-        try:
-            return self.record_so_far().size > 0
-        except RecordError:
-            return False
+    def has_slices(self) -> bool:
+        with suppress(RecordError):
+            return bool(self.record_so_far().slices)
+        return False
 
     def record_so_far(self) -> Record:
         return run_folder.open_run(self.folder).record
 
     def agent_pid(self) -> int:
         """The agent is the child that leads its session."""
-        (pid,) = [pid for pid in self.others() if os.getsid(pid) == pid]
+        (pid,) = [pid for pid in marked(self.token) if pid != self.process.pid and os.getsid(pid) == pid]
         return pid
-
-    def others(self) -> list[int]:
-        return [pid for pid in marked(self.token) if pid != self.process.pid]
 
     def end(self) -> tuple[int, str]:
         """Exit code and standard error."""
@@ -137,10 +133,10 @@ def test_kill_9_of_the_host_ends_everything(tmp_path: Path) -> None:
 
 @contextmanager
 def small_disk(folder: Path) -> Iterator[tuple[list[str], Path]]:
-    """4 MB of disk at the folder, gone with the test: the command that leads there, and its root seen from here."""
+    """16 MB of disk at the folder, gone with the test: the command that leads there, and its root seen from here."""
     if not (shutil.which("unshare") and shutil.which("nsenter")):
         pytest.skip("there is no unshare or no nsenter")
-    mount = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=4m none "$0" && echo mounted && exec cat']
+    mount = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=16m none "$0" && echo mounted && exec cat']
     with subprocess.Popen([*mount, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as keeper:
         assert keeper.stdout is not None
         if keeper.stdout.readline() != "mounted\n":
@@ -152,7 +148,7 @@ def small_disk(folder: Path) -> Iterator[tuple[list[str], Path]]:
 def test_a_disk_that_fills_up_stops_the_run_and_keeps_it(tmp_path: Path) -> None:
     with small_disk(tmp_path) as (enter, root):
         inside = root / tmp_path.relative_to("/")
-        asked = ("--duration", "60s", "--threads", "1", "--period", "1ms", "--limit", "1h")
+        asked = ("--duration", "600s", "--threads", "1", "--period", "1ms", "--limit", "1h")
         with started(tmp_path / "a", *asked, enter=enter, seen_at=inside / "a") as run:
             fill(inside / "fill")
             code, err = run.end()

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import fake_agent
 import pytest
+from agent_process import PATIENCE_S
 
 from rtproof import targets
 from rtproof.cli.main import main
@@ -187,7 +188,7 @@ def test_kill_9_of_the_host_ends_the_agent_and_keeps_the_record() -> None:
     pipe = os.open("fifo", os.O_RDWR)
     with started("--agent", str(agent), "--output", "a", "--load", "fifo") as process:
         process.kill()
-    assert select.select([pipe], [], [], 60)[0] == [pipe], "the agent does not end"
+    assert select.select([pipe], [], [], PATIENCE_S)[0] == [pipe], "the agent does not end"
     os.close(pipe)
     end = run_folder.open_run("a").record.end
     assert end is not None

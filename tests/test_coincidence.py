@@ -155,8 +155,10 @@ def test_without_tracefs_a_run_says_so_before_it_begins_and_names_no_cause(
     words = ["run", "--agent", agent_process.agent(), "--explain", "--policy", "other", "--duration", "3s"]
     words += ["--period", "10ms", "--limit", "1ns", "--no-report", "--output", str(out)]
     command = ["unshare", "--mount", "sh", "-c", SHUT, "sh", sys.executable, "-m", "rtproof", *words]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=agent_process.PATIENCE_S, check=False)
     first, *_ = run.stderr.splitlines()
+    if first.startswith("unshare"):
+        pytest.skip(f"no mounts of its own can be had here, as root may have: {first}")
     assert "no events of the kernel, so causes can only be guessed from what coincides: " in first
     assert "this is a container" in first
     assert main(["explain", str(out), "--limit", "1ns", "--json"]) == 0
@@ -177,7 +179,7 @@ def test_an_unprivileged_agent_counts_what_it_can(tmp_path: Path) -> None:
         (place / "agent").chmod(0o755)
         words = ("run", "-o", str(place / "record"), "--trace", "recorder,optional", "--samples", "1500")
         command = [*nobody, str(place / "agent"), *words, "--allow-unprivileged"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=agent_process.PATIENCE_S, check=False)
         assert (done.returncode, done.stderr.count("\n")) == (0, 1)
         assert "a trace needs root" in done.stderr
         names = {counter.name.partition(".")[0] for counter in agent_process.whole(place / "record").counters}

@@ -30,19 +30,8 @@ OF_THE_THEME = ("landmark-unique", "page-has-heading-one")
 
 
 def sphinx(builder: str, output: Path, source: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    command = (
-        sys.executable,
-        "-m",
-        "sphinx",
-        "-q",
-        "-W",
-        "--keep-going",
-        "-b",
-        builder,
-        *options,
-        str(source),
-        str(output),
-    )
+    words = (sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", builder, *options)
+    command = (*words, str(source), str(output))
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=1800)
 
 

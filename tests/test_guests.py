@@ -38,12 +38,15 @@ run slow_for_a_second --samples 5000 --period 1ms
 wait
 """
 HOTPLUG = """\
-/agent run --cpus 1 --threads 1 --policy fifo --duration 6s --period 10ms -o /out/record &
-sleep 2
-echo 0 > /sys/devices/system/cpu/cpu1/online
-sleep 2
-echo 1 > /sys/devices/system/cpu/cpu1/online
-wait
+/agent run --cpus 1 --threads 1 --policy fifo --duration 600s --period 10ms --progress 200ms -o /out/record 2>/told &
+more() {
+    told=$(($(grep -c obtained= /told) + $1))
+    until [ "$(grep -c obtained= /told)" -ge $told ]; do kill -0 $! || exit; sleep 0.1; done
+}
+more 2; echo 0 > /sys/devices/system/cpu/cpu1/online
+more 10; echo 1 > /sys/devices/system/cpu/cpu1/online
+more 2; kill -INT $!
+wait $!
 """
 
 

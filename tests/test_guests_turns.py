@@ -74,7 +74,7 @@ def test_a_cell_gives_the_same_bytes_also_after_booting_anew(machine: Machine, t
 def test_a_job_beside_soakers_ends_as_without(
     script: str, code: int, said: str, machine: Machine, tmp_path: Path
 ) -> None:
-    outcome = run_job(machine, Job(script), tmp_path / "out", 120)
+    outcome = run_job(machine, Job(script), tmp_path / "out")
     assert (outcome.exit_code, outcome.said) == (code, said)
 
 
@@ -91,4 +91,4 @@ def test_a_processor_that_loses_its_soaker_is_a_sentence(
     script: str, sentence: str, machine: Machine, tmp_path: Path
 ) -> None:
     with pytest.raises(TargetError, match=rf"^the guest says: {sentence}"):
-        run_job(machine, Job(script), tmp_path / "out", 120)
+        run_job(machine, Job(script), tmp_path / "out")

@@ -26,7 +26,7 @@ def cell(*lines: str) -> GuestCell:
 def shell(*lines: str) -> subprocess.CompletedProcess[str]:
     """The setup as the job has it, and a last command that stands for the agent."""
     script = "\n".join([*cell(*lines).setting.setup_lines(), "echo measured $WORD"])
-    return subprocess.run(["sh", "-c", script], check=False, capture_output=True, text=True, timeout=60)
+    return subprocess.run(["sh", "-c", script], check=False, capture_output=True, text=True, timeout=300)
 
 
 def test_the_lines_stand_before_the_agent_in_their_order_and_make_another_cell() -> None:

@@ -76,17 +76,17 @@ def test_two_labs_at_once_fetch_once(tmp_path: Path) -> None:
 
     def slow(part: Path) -> Mapping[str, str]:
         begun.set()
-        assert go.wait(60)
+        assert go.wait(300)
         made.append(part)
         return fill(part)
 
     threads = [threading.Thread(target=stored_folders.obtain_folder, args=(tmp_path / "a", slow)) for _ in range(2)]
     threads[0].start()
-    assert begun.wait(60)
+    assert begun.wait(300)
     threads[1].start()
     go.set()
     for thread in threads:
-        thread.join(60)
+        thread.join(300)
     assert len(made) == 1
 
 

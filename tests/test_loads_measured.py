@@ -9,11 +9,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from agent_process import PATIENCE_S, agent, eventually, needs_root, run, whole
-from test_loads_of_agent import counter
+from agent_process import PATIENCE_S, agent, eventually, needs_root, whole
+from test_loads_of_agent import counter, idle
 
 from rtproof.judge.analyse import analyse
 from rtproof.record.contents import EndReason
+from rtproof.record.reading import open_record
 from rtproof.summary.summary_model import Severity
 
 SECOND = 1_000_000_000
@@ -28,7 +29,7 @@ class Host:
 
     def __init__(self) -> None:
         self.keeper = subprocess.Popen(
-            ["unshare", "--net", "sh", "-c", "ip link set lo up; echo; exec sleep 600"], stdout=-1
+            ["unshare", "--net", "sh", "-c", "ip link set lo up; echo; exec sleep 3600"], stdout=-1
         )
         assert self.keeper.stdout
         assert self.keeper.stdout.readline() == b"\n"
@@ -93,9 +94,14 @@ def listening(host: Host) -> Iterator[subprocess.Popen[str]]:
 def test_comms_moves_over_the_cable_what_it_counts(tmp_path: Path, hosts: tuple[Host, Host]) -> None:
     target, other = hosts
     with listening(other):
-        load = f"comms:peer={OTHER},port={PORT}"
-        done = run("run", "-o", tmp_path / "r", *CALM, "2s", "--load", load, prefix=target.prefix)
-        assert (done.returncode, done.stderr) == (0, "")
+        words = ("--progress", "1s", *CALM, "600s", "--load", f"comms:peer={OTHER},port={PORT}")
+        with target.starts("run", "-o", tmp_path / "r", *words) as one:
+            assert one.stderr
+            assert one.stderr.readline().startswith("progress ")
+            assert eventually(lambda: idle(open_record(tmp_path / "r")) == [])
+            one.terminate()
+            said = one.communicate(timeout=PATIENCE_S)[1].splitlines()
+            assert (one.returncode, [line for line in said if not line.startswith("progress ")]) == (0, [])
     moved = counter(whole(tmp_path / "r"), "comms")
     counted = int(moved.value[-1]) * 1000
     assert 0 < counted <= target.received()
@@ -108,7 +114,10 @@ def test_comms_moves_over_the_cable_what_it_counts(tmp_path: Path, hosts: tuple[
 def test_a_host_that_vanishes_is_noticed(tmp_path: Path, hosts: tuple[Host, Host], load: str) -> None:
     target, other = hosts
     name, path = load.partition(":")[0], tmp_path / "r"
-    with listening(other), target.starts("run", "-o", path, "--progress", "100ms", *CALM, "60s", "--load", load) as one:
+    with (
+        listening(other),
+        target.starts("run", "-o", path, "--progress", "100ms", *CALM, "600s", "--load", load) as one,
+    ):
         assert one.stderr
         assert any("obtained=" in line and int(line.split("time_ns=")[1].split()[0]) > SECOND for line in one.stderr)
         other.does("ip link set cable down")

@@ -32,8 +32,8 @@ class Counted(LocalTarget):
 
 
 @pytest.fixture(autouse=True)
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pair_session, "LEAVE_S", 3.0)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair_session, "LEAVE_S", 300.0)
 
 
 @pytest.fixture

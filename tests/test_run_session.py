@@ -221,7 +221,7 @@ def test_a_signal_that_another_thread_takes_is_handed_on_at_once(number: signal.
         forwarder.process = agent
         other = threading.Timer(0.1, lambda: signal.pthread_kill(threading.get_ident(), number))
         other.start()
-        told = select.select([agent.asked], [], [], 120)[0]
+        told = select.select([agent.asked], [], [], 300)[0]
         other.join()
     assert told == [agent.asked]
     assert os.read(agent.asked, 9) == b"i"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import fake_agent
 import pytest
+from agent_process import PATIENCE_S
 from run_folders import latencies, write_record, write_run
 from test_cli_run import started
 
@@ -103,7 +104,7 @@ def test_an_interrupt_ends_the_series_and_keeps_what_there_is(number: signal.Sig
     arguments = ["--repeat", "3", "--agent", str(agent), "--output", "a", *LENGTH]
     with started(*arguments, wait_for="rtproof-agent: ready\n") as process:
         process.send_signal(number)
-        process.communicate(timeout=120)
+        process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     assert folders() == ["01"]
 

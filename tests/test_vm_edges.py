@@ -26,7 +26,7 @@ KERNEL = "debian-6.1-rt-arm64"
 BACKS = ("v2", "v1", "sysfs")
 EDGES = 20
 IN, OUT = 0, 1
-PATIENCE_S = 120
+PATIENCE_S = 600
 SCRIPT = f"""\
 base=$(cat /sys/class/gpio/gpiochip*/base)
 answer() {{ # NAME PROBE
@@ -117,7 +117,11 @@ def test_the_agent_answers_edges_on_an_ordinary_chip(tmp_path: Path) -> None:
         with suppress(TargetError):  # it ends in the midst of this, when it has had enough
             while guest.alive():
                 given += 1
-                answered += lines.answer(IN, given % 2 == 1, OUT, 0.2)
+                lines.drive(IN, level := given % 2 == 1)
+                while change := lines.change(2):  # on a busy machine an answer may come behind the next edge
+                    answered += 1
+                    if change == LevelChange(OUT, level):
+                        break
         wait_until_over(guest, PATIENCE_S)
         jobs.unpack_results(guest.mailbox.letters.results.getvalue(), tmp_path)
     seen = 0

@@ -50,7 +50,7 @@ def test_a_scratch_folder_is_gone_after_its_use_also_after_an_error(cache: Path)
 def test_what_a_killed_program_left_goes_with_the_next(cache: Path) -> None:
     code = (
         "import time; from rtproof.vm.cache_folders import scratch_folder\n"
-        "with scratch_folder() as f: print(f, flush=True); time.sleep(99)"
+        "with scratch_folder() as f: print(f, flush=True); time.sleep(600)"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
