@@ -16,6 +16,7 @@ from rtproof.judge.claim import (
     decide,
     episode_course,
     look_bunched,
+    merge_late_stretches,
     wider_gap,
 )
 from rtproof.judge.verdict import AFTER_THE_DATA, chosen_after_the_data
@@ -72,6 +73,16 @@ def test_time_within_an_episode_and_the_gap_behind_it_proves_nothing() -> None:
 def test_late_times_as_far_apart_as_the_gap_are_one_episode() -> None:
     assert episode_course(at(10, 13, 16), MINUTE, 3 * SECOND).episodes == 1
     assert episode_course(at(10, 13.000_000_001), MINUTE, 3 * SECOND).episodes == 2
+
+
+def test_stretches_that_were_joined_before_make_the_same_episodes() -> None:
+    """Also where a long one begins before a short one and ends after it."""
+    late = between((50, 60), (0, 100), (1, 2), (160, 161), (170, 171))
+    joined = LateStretches.exact(*merge_late_stretches(late.begin_lo, late.end_lo, MINUTE))
+    alone, together = (episode_course(each, HOUR, MINUTE) for each in (late, joined))
+    assert (joined.size, together.first_ns.tolist()) == (1, [0])
+    for name in ("last_ns", "live_ns", "quiet_begin_ns", "quiet_end_ns", "refuting_begins_ns"):
+        assert np.array_equal(getattr(alone, name), getattr(together, name)), name
 
 
 def test_above_from_the_start_is_refuted_by_rate_at_once_and_later_by_duration() -> None:

@@ -433,6 +433,7 @@ def test_the_exit_code_is_that_of_no_verdict() -> None:
 
 def test_this_machine(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(examination, "PATIENCE_S", ENOUGH_S)
+    monkeypatch.setattr(Host.ask, "__kwdefaults__", {"patience_s": ENOUGH_S})
     monkeypatch.chdir(tmp_path)
     code = main(["doctor", "--json"])
     found = json.loads(capsys.readouterr().out)
