@@ -90,7 +90,7 @@ class Running:
         self.record = Path(arguments[arguments.index("-o") + 1])
 
     def await_more(self, length_ns: int) -> int:
-        """Waits until the agent has measured for so long from now on: lines from before may not have been read yet."""
+        """Waits until the agent has measured for so long from now on; lines from before may still wait in the pipe."""
         origin_ns = open_record(self.record).begin.origin_monotonic_ns
         return self.await_ns(time.clock_gettime_ns(time.CLOCK_MONOTONIC) - origin_ns + length_ns)
 

@@ -32,7 +32,8 @@ def start(*words: str) -> "subprocess.Popen[str]":
 
 def ended(process: "subprocess.Popen[str]", *, interrupt: bool = False) -> str:
     """What a program that makes a run, or takes one up, said on standard error. It must have ended well."""
-    process.send_signal(signal.SIGINT if interrupt else 0)
+    if interrupt:
+        process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=1800)
     assert process.returncode in ENDED_WELL, said
     return said
