@@ -6,6 +6,7 @@ A board may lack mktemp, base64, stat and every checksum. Then the length alone 
 
 import hashlib
 import re
+import secrets
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -65,6 +66,7 @@ def own_folder(shell: Shell, asked: str, *, in_ram: bool = False) -> str:
 def _folder_script(places: Sequence[str], *, in_ram: bool) -> str:
     """Try the places. A folder that another user has made is not ours, whatever its mode.
 
+    Two runs may begin at once, so each tries a file of its own.
     A login shell that is a csh takes an exclamation mark before a letter as a word of its history, even in quotes.
     """
     asked_first = 'is_in_ram "$place" || { echo "$place is not in RAM (tmpfs)" >&2; continue; }; ' if in_ram else ""
@@ -73,8 +75,8 @@ def _folder_script(places: Sequence[str], *, in_ram: bool) -> str:
         'own=$place/rtproof-$(id -u 2>/dev/null || echo 0); mkdir -p "$own" || continue; '
         '[ ! -h "$own" ] || { echo "$own is a link, which another user may have made" >&2; continue; }; '
         '[ -O "$own" ] || { echo "$own belongs to another user" >&2; continue; }; '
-        '(printf "#\\041/bin/sh\\nexit 0\\n" > "$own/try") && chmod 700 "$own/try" && "$own/try"; fit=$?; '
-        'rm -f "$own/try"; [ $fit = 0 ] && cd "$own" && pwd -P && exit 0; done; exit 1'
+        '(printf "#\\041/bin/sh\\nexit 0\\n" > "$own/try$$") && chmod 700 "$own/try$$" && "$own/try$$"; fit=$?; '
+        'rm -f "$own/try$$"; [ $fit = 0 ] && cd "$own" && pwd -P && exit 0; done; exit 1'
     )
 
 
@@ -90,7 +92,8 @@ def bring(shell: Shell, program: Path, folder: str, say: Callable[[str], None]) 
     there = ask(shell, f"[ -x {quoted} ] && {check}")
     if there.status == 0 and (tool := _fits(there, content)):
         return Arrived(place, tool)
-    new = shlex.quote(f"{place}.new")
+    arriving = f"{place}.new-{secrets.token_hex(4)}"  # Two runs may bring the same program at once.
+    new = shlex.quote(arriving)
     ready = f"chmod 700 {new} && mv -f {new} {quoted} && {check} || {{ rm -f {new}; exit 1; }}"
     made = ask(shell, f"umask 077; mkdir -p {shlex.quote(place.rpartition('/')[0])}")
     if made.status:
@@ -98,7 +101,7 @@ def bring(shell: Shell, program: Path, folder: str, say: Callable[[str], None]) 
     if shell.binary:
         answer = ask(shell, f"umask 077; cat > {new} && {ready}", content, UPLOAD_TIMEOUT_S)
     else:
-        text_upload.send_as_text(shell, content, f"{place}.new", say)
+        text_upload.send_as_text(shell, content, arriving, say)
         answer = ask(shell, ready)
     tool = _fits(answer, content) if answer.status == 0 else ""
     if not tool:
