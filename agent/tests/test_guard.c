@@ -40,7 +40,7 @@ static void spin_until_stopped(const struct worker *worker)
 		if (now_ns - rested_ns < REST_NS)
 			continue;
 		rested_ns = now_ns;
-		usleep(1);
+		usleep(1000); /* a shorter one may be over before the kernel takes the CPU away, which is no sleep to its limit */
 	}
 }
 
