@@ -20,7 +20,7 @@ and ``...`` for any text; times match in any unit. A comment line of MyST direct
 Above the page's title stand marks for the whole page: ``% slow``, ``% needs: WORDS``, and
 
 * ``% golden: NAME...``: each is copied to ``runs/NAME``. A NAME is a folder of ``tests/data/golden_runs``, or a record
-  of ``tests/data/golden`` without its ``.rtrec``, such as ``x86_64-1.3`` (two threads; a limit is REFUTED) or
+  of ``tests/data/golden`` without its ``.rtrec``, such as ``x86_64-1.3`` (two threads; a limit is EXCEEDED) or
   ``recorder-1.6`` (with the kernel's events of a late activation).
 * ``% board: NAME``: ``ssh NAME`` reaches a board that the test makes, as root (``board_servers``).
 """
@@ -399,7 +399,8 @@ def _run_fences(page: Page, scratch: Path, folder: Path, stack: contextlib.ExitS
 def _run_command(page: str, command: Command, shell: Shell) -> str:
     """The verdict of a run that a busy machine made worse than the page says, or an empty text. Raises ExampleError."""
     code, printed = shell.run(command.text)
-    late = () if State.REFUTED.exit_code in command.exit_codes else (State.REFUTED, State.UNDECIDED)
+    worse = (State.EXCEEDED, State.REFUTED, State.UNDECIDED)
+    late = () if State.REFUTED.exit_code in command.exit_codes else worse
     found: str = next((each.value for each in (State.INVALID, *late) if each.exit_code == code), "")
     if found and found in printed and code not in command.exit_codes and MEASURING.search(command.text):
         return found

@@ -34,7 +34,9 @@ def analysed(
     largest: Int64Array, limit_ns: int | None = None, horizon: ForecastHorizon | None = None, **parts: Any
 ) -> Analysis:
     """All that is said of it."""
-    return analyse(long_run(largest, **parts), Requirement(limit_ns) if limit_ns else None, 1, horizon=horizon)
+    return analyse(
+        long_run(largest, **parts), Requirement(limit_ns, 3_600_000_000_000) if limit_ns else None, 1, horizon=horizon
+    )
 
 
 def forecast_of(largest: Int64Array, horizon: ForecastHorizon | None = None, **parts: Any) -> Forecast:

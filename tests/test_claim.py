@@ -167,8 +167,8 @@ def test_errors_at_the_rate_of_the_claim_and_power_above_it(asked: Requirement, 
 
 
 PROVEN = Requirement(limit_ns=MS, at_most_ns=MS)
-REFUTED = Requirement(limit_ns=5_000)
-UNDECIDED = Requirement(limit_ns=MS)
+REFUTED = Requirement(5_000, 3_600 * SECOND)
+UNDECIDED = Requirement(MS, 3_600 * SECOND)
 
 
 def analysed(requirement: Requirement | None) -> Analysis:

@@ -194,7 +194,7 @@ def said_of(period_ns: int, *asked: Requirement) -> dict[str, str]:
 
 
 def test_a_record_with_a_gap_below_two_periods_is_doubted_for_each_limit() -> None:
-    hourly, often = Requirement(500_000), Requirement(90_000, SECOND_NS)
+    hourly, often = Requirement(500_000, 3_600 * SECOND_NS), Requirement(90_000, SECOND_NS)
     assert "gap-short" not in said_of(MS, hourly, often)
     assert "gap-short" not in said_of(25 * MS, hourly, often)
     assert said_of(26 * MS, hourly, often)["gap-short"] == (
@@ -232,7 +232,7 @@ def test_what_has_its_due_times_from_outside_is_not_refused_without_a_period() -
 
     from rtproof.cli.option_values import refuse_short_gaps
 
-    own = (Requirement(1_000, gap_ns=MS),)
+    own = (Requirement(1_000, 3_600 * SECOND_NS, gap_ns=MS),)
     refuse_short_gaps(own, {"probe": "gpio:in=gpiochip0/1", "period": None})
     for options in ({"probe": "gpio:in=gpiochip0/1", "period": "1ms"}, {"probe": "timer", "period": None}, {}):
         with pytest.raises(UsageError, match="the gap of 1ms is shorter than two periods"):

@@ -29,7 +29,7 @@ HOUR_REQUIREMENT = 3600 * SECOND
 
 
 def taken(limits: tuple[int, ...], at_most: tuple[int, ...] = (), **given: float) -> tuple[Requirement, ...]:
-    rest = dict.fromkeys(("gap", "confidence", "longest", "bunches"))
+    rest = dict.fromkeys(("gap", "confidence", "longest", "bunches", "shows"))
     values = {"limits": limits, "at_most": at_most, **rest, **given, "other": 1}
     found = take_requirements(values)
     assert values == {"other": 1}
@@ -40,7 +40,7 @@ def test_one_time_for_all_or_one_for_each() -> None:
     hour = HOUR_REQUIREMENT
     assert taken((1, 2)) == (Requirement(1), Requirement(2))
     assert taken((1, 2), (90,), gap=7, confidence=0.9) == (Requirement(1, 90, 0.9, 7), Requirement(2, 90, 0.9, 7))
-    assert taken((1, 1), (hour, 2 * hour)) == (Requirement(1), Requirement(1, 2 * hour))
+    assert taken((1, 1), (hour, 0)) == (Requirement(1, hour), Requirement(1))
 
 
 def test_gap_and_longest_length_follow_the_time_that_is_asked_for() -> None:

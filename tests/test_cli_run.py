@@ -25,6 +25,7 @@ from rtproof.record import run_folder
 from rtproof.record.writing import RecordWriter
 
 LIMIT = ["--limit", "500us"]
+ONCE_PER_HOUR = [*LIMIT, "--at-most", "1/h"]
 HOURLY = run_folder.RequirementInfo(
     limit_ns=500_000, at_most_ns=3_600_000_000_000, confidence=0.95, longest_ns=600_000_000_000
 )
@@ -58,7 +59,15 @@ def test_a_run_prints_and_leaves_everything(capsys: pytest.CaptureFixture[str]) 
 
 @pytest.mark.parametrize(
     ("behaviour", "arguments", "code"),
-    [("good", [], 0), ("late", LIMIT, 1), ("good", LIMIT, 4), ("dies", LIMIT, 4), ("runs_out_of_space", LIMIT, 2)],
+    [
+        *(("good", [], 0), ("late", LIMIT, 1), ("good", LIMIT, 0)),
+        *(
+            ("late", ONCE_PER_HOUR, 1),
+            ("good", ONCE_PER_HOUR, 4),
+            ("dies", ONCE_PER_HOUR, 4),
+            ("runs_out_of_space", ONCE_PER_HOUR, 2),
+        ),
+    ],
 )
 def test_the_exit_code_is_the_verdict(behaviour: str, arguments: list[str], code: int) -> None:
     assert run(behaviour, "--output", "a", *arguments) == code
@@ -78,6 +87,7 @@ def test_json_is_all_that_goes_to_standard_output(capsys: pytest.CaptureFixture[
         "gap_ns": 60_000_000_000,
         "longest_ns": 600_000_000_000,
         "bunches_count": 1.0,
+        "shows_ns": 3_600_000_000_000,
     }
     assert err.endswith("run: a\nreport: a.html\n")
 
@@ -173,7 +183,7 @@ def started(*arguments: str, wait_for: str = "") -> "Iterator[subprocess.Popen[s
 
 def test_ctrl_c_keeps_the_run() -> None:
     agent = fake_agent.install(Path(), "until_interrupted").absolute()
-    with started("--agent", str(agent), "--output", "a", "--duration", "1h", *LIMIT) as process:
+    with started("--agent", str(agent), "--output", "a", "--duration", "1h", *ONCE_PER_HOUR) as process:
         process.send_signal(signal.SIGINT)
         process.communicate()
     assert process.returncode == State.UNDECIDED.exit_code
@@ -222,7 +232,10 @@ def test_a_bare_record_has_no_requirement(run_read: Path, capsys: pytest.Capture
     assert verdict(capsys)["state"] == "NOT ASKED"
 
 
-@pytest.mark.parametrize("later", [["--limit", "600us"], [*LIMIT, "--at-most", "1/s"], [*LIMIT, "--confidence", "0.9"]])
+@pytest.mark.parametrize(
+    "later",
+    [["--limit", "600us", "--at-most", "1/h"], [*LIMIT, "--at-most", "1/s"], [*ONCE_PER_HOUR, "--confidence", "0.9"]],
+)
 def test_a_limit_chosen_after_the_data_decides_nothing(
     run_read: Path, later: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

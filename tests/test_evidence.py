@@ -40,7 +40,7 @@ def test_the_figures_of_a_run() -> None:
     blocks = [block([10, 20, 2 * MS + 1], {2: 2}), block([30] * 7 + [3_000_000], series=other)]
     made = record(blocks, [SERIES, other], facts=(fact("duration_ns", 10 * MS), fact("loads", "sched cpu")))
     summaries = summarise(made)
-    found = gather_evidence(made, Requirement(MS), summaries, pooled(summaries), ())
+    found = gather_evidence(made, Requirement(MS, 3_600 * SECOND), summaries, pooled(summaries), ())
     assert (found.threads, found.obtained, found.missed, found.expected, found.lost) == (2, 11, 2, 13, 0)
     assert (found.exceedances_observed, found.exceedances_schedule) == (2, 3)
     assert (found.measured_ns, found.asked_duration_ns, found.ended_as_asked) == (8 * MS, 10 * MS, True)
@@ -63,7 +63,7 @@ def test_only_an_end_as_asked_is_one(reason: EndReason) -> None:
 def test_a_thread_that_stalled_was_watched_until_the_end() -> None:
     made = record([block([10] * 5)], events=(Event(90 * SECOND, 0, "stalled", "since_ns=5000000"),))
     summaries = summarise(made)
-    found = gather_evidence(made, Requirement(MS), summaries, pooled(summaries), ())
+    found = gather_evidence(made, Requirement(MS, 3_600 * SECOND), summaries, pooled(summaries), ())
     assert found.measured_ns == 90 * SECOND
     assert found.episodes[0].worst_ns == 90 * SECOND - 5_000_000
 
@@ -73,7 +73,7 @@ def test_of_a_record_that_was_cut_off_only_what_all_threads_left_is_watched() ->
     other = replace(SERIES, id=1, thread=1)
     made = record([block([10] * 9), block([10] * 5, series=other)], [SERIES, other], end=None)
     summaries = summarise(made)
-    found = gather_evidence(made, Requirement(MS), summaries, pooled(summaries), ())
+    found = gather_evidence(made, Requirement(MS, 3_600 * SECOND), summaries, pooled(summaries), ())
     assert (found.measured_ns, found.cut_off) == (5 * MS, True)
 
 
@@ -85,7 +85,7 @@ def test_of_a_record_that_was_cut_off_an_episode_beyond_what_is_watched_is_in_no
     blocks = [block(late), block([10] * 5_000, series=other)]
     made = record(blocks, [SERIES, other], end=None)
     summaries = summarise(made)
-    wanted = Requirement(MS, gap_ns=SECOND)
+    wanted = Requirement(MS, 3_600 * SECOND, gap_ns=SECOND)
     found = gather_evidence(made, wanted, summaries, pooled(summaries), ())
     assert [each.first_second for each in found.episodes] == [4]
     assert (found.measured_ns, found.exceedances_observed) == (5 * SECOND, 2)
@@ -132,7 +132,7 @@ def test_the_agent_tells_how_many_were_above_its_limit() -> None:
     ):
         made = replace(bare, levels={SERIES.id: (level,)})
         summaries = summarise(made)
-        found = gather_evidence(made, Requirement(low), summaries, pooled(summaries), ())
+        found = gather_evidence(made, Requirement(low, 3_600 * SECOND), summaries, pooled(summaries), ())
         assert (found.exceedances_observed, found.exceedances_schedule) == expected
 
 
@@ -141,7 +141,7 @@ def test_counts_that_lack_some_are_not_believed() -> None:
     parts = tuple(slices_of_views(SERIES, number_activations(SERIES, 0, 0, values, np.zeros_like(values))))
     made = replace(record([]), slices=parts, levels={SERIES.id: (told(MS, [1, 1], [0, 0]),)})
     summaries = summarise(made)
-    found = gather_evidence(made, Requirement(MS), summaries, pooled(summaries), ())
+    found = gather_evidence(made, Requirement(MS, 3_600 * SECOND), summaries, pooled(summaries), ())
     assert (found.exceedances_observed, found.exceedances_schedule) == (3, 3)
 
 

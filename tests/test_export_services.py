@@ -31,10 +31,10 @@ def test_the_lines_of_test_definitions(tmp_path: Path) -> None:
     lines = written(test_definitions, judged(5_000_000), tmp_path).splitlines()
     assert lines == [
         "limit-5ms-per-1s skip",
-        "t0-min-latency skip 0.500 us",
-        "t0-avg-latency skip 1226.000 us",
-        "t0-max-latency skip 3002.500 us",
-        "t0-missed skip 0 activations",
+        "t0-min-latency pass 0.500 us",
+        "t0-avg-latency pass 1226.000 us",
+        "t0-max-latency pass 3002.500 us",
+        "t0-missed pass 0 activations",
     ]
 
 
@@ -101,7 +101,7 @@ def test_the_schedule_view_of_openmetrics_counts_the_missed_ones(tmp_path: Path)
 def test_openmetrics_has_a_set_of_states_for_each_limit(tmp_path: Path) -> None:
     found = metrics(written(openmetrics, judged(5_000_000), tmp_path))
     states = {labels["verdict"]: n for labels, n in found["rtproof_verdict"]}
-    assert states == {"PROVEN": 0, "REFUTED": 0, "UNDECIDED": 1, "INVALID": 0}
+    assert states == {"HELD": 0, "EXCEEDED": 0, "PROVEN": 0, "REFUTED": 0, "UNDECIDED": 1, "INVALID": 0}
     assert found["rtproof_verdict"][0][0]["limit"] == "5ms-per-1s"
 
 

@@ -61,13 +61,14 @@ def test_exit_codes_of_whole_files(tmp_path: Path) -> None:
     """A clean file proves, with a limit that was there before; what it lacks keeps it from that."""
     for options, arguments, code in (
         ({}, FIXED, 0),
-        ({}, FIXED[:2], 4),
+        ({}, FIXED[:4], 4),
         ({"cycles": 14_000_000}, FIXED, 4),
         ({"max_us": 2000}, FIXED, 4),
     ):
         assert main(["judge", str(clean_file(tmp_path, 4, **options)), *arguments]) == code, options
     stall = str(DATA / "stall.json")
-    assert main(["show", stall, "--limit", "1ms"]) == 4, "the limit was chosen after the data"
+    assert main(["show", stall, "--limit", "1ms"]) == 1
+    assert main(["show", stall, "--limit", "1ms", "--at-most", "1/h"]) == 4, "the limit was chosen after the data"
     assert main(["judge", stall, "--limit", "1ms", "--at-most", "1/1s", "--fixed-beforehand"]) == 1, "402 ms > D"
     contradicted = (DATA / "histogram.txt").read_text().replace("Overflows: 00013", "Overflows: 00000")
     for text in (contradicted, FEWER_THAN_ITS_BINS):
@@ -81,7 +82,8 @@ def test_file_that_began_and_ended_in_the_same_second_did_not_last_nothing(
     told = json.loads((DATA / "result.json").read_text())
     told["end_time"] = told["start_time"]
     (tmp_path / "same.json").write_text(json.dumps(told))
-    assert main(["judge", str(tmp_path / "same.json"), "--limit", "1ms", "--fixed-beforehand"]) == 1
+    asked = ("--limit", "1ms", "--at-most", "1/h", "--fixed-beforehand")
+    assert main(["judge", str(tmp_path / "same.json"), *asked]) == 1
     assert "one episode in less than 1.0 s is too many" in " ".join(capsys.readouterr().out.split())
 
 
@@ -138,6 +140,7 @@ def test_every_odd_file_has_a_report_or_one_sentence(
             one |= {"histogram": n, "max": max(map(int, n), default=0)}
         path.write_text(json.dumps(told))
     asked = [word for limit in limits for word in ("--limit", limit)]
+    asked += ["--at-most", "1/h"] if limits else []
     codes = {main(["show", str(path), *asked, *more]) for more in ((), ("--json",))}
     out = capsys.readouterr()
     assert codes == {4 if limits else 0}, out.err

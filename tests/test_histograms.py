@@ -54,11 +54,11 @@ def file(hours: float, *, threads: int = 1, period: int = MS, **counts: int) -> 
 
 
 def state(imported: ImportedHistogram, **asked: int) -> State:
-    return analyse_histogram(imported, [Requirement(LIMIT, **asked)]).verdict.state
+    return analyse_histogram(imported, [Requirement(LIMIT, **{"at_most_ns": HOUR, **asked})]).verdict.state
 
 
 def reason(imported: ImportedHistogram, **asked: int) -> str:
-    return analyse_histogram(imported, [Requirement(LIMIT, **asked)]).verdicts[0].reasons[0]
+    return analyse_histogram(imported, [Requirement(LIMIT, **{"at_most_ns": HOUR, **asked})]).verdicts[0].reasons[0]
 
 
 def test_it_takes_as_long_as_with_times() -> None:
@@ -66,10 +66,10 @@ def test_it_takes_as_long_as_with_times() -> None:
     assert state(file(3.48)) is State.UNDECIDED
     assert "too short: PROVEN takes 3 h 29 min" in reason(file(3.48))
     assert state(file(6.5), at_most_ns=2 * HOUR) is State.UNDECIDED
-    two = [Requirement(LIMIT), Requirement(2 * LIMIT)]
+    two = [Requirement(LIMIT, HOUR), Requirement(2 * LIMIT, HOUR)]
     assert analyse_histogram(file(3.49), two).verdict.state is State.UNDECIDED, "each at half of alpha"
     assert analyse_histogram(file(5), two).verdict.state is State.PROVEN
-    m = replace(Requirement(LIMIT), bunches=2.0)
+    m = Requirement(LIMIT, HOUR, bunches=2.0)
     assert [analyse_histogram(file(hours), [m]).verdict.state for hours in (6.9, 7)] == [State.UNDECIDED, State.PROVEN]
     assert "bunches of up to 2.9 on average" in reason(file(10))
 
@@ -88,7 +88,7 @@ def test_it_takes_as_long_as_with_times() -> None:
 )
 def test_undecided_where_the_file_does_not_show_it(lacking: dict[str, int | None], words: str) -> None:
     limit = lacking.pop("limit", None) or LIMIT
-    said = analyse_histogram(replace(file(10), **lacking), [Requirement(limit)])  # type: ignore[arg-type]
+    said = analyse_histogram(replace(file(10), **lacking), [Requirement(limit, HOUR)])  # type: ignore[arg-type]
     assert said.verdict.state is State.UNDECIDED
     assert words in said.verdicts[0].reasons[0]
 
@@ -127,7 +127,7 @@ def test_exceedances_are_never_proven_and_it_is_told_when_only_an_early_one_stan
 
 def test_refuted_by_rate_with_the_fewest_episodes_that_hold_them() -> None:
     """D is 10 min for once per hour, so an episode holds 600,001 activations of 1 ms at most."""
-    asked = Requirement(LIMIT)
+    asked = Requirement(LIMIT, HOUR)
     assert fewest_episodes(file(10), asked, 600_001) == 1
     assert fewest_episodes(file(10), asked, 600_002) == 2
     assert fewest_episodes(file(10, threads=3), asked, 1_800_004) == 2

@@ -66,7 +66,7 @@ def placed(tmp_path: Path, table: np.ndarray, name: str = "samples.raw") -> Path
 
 
 def test_a_stall_of_400_ms_is_one_episode_and_each_due_time_in_it_is_late(folders: Path) -> None:
-    asked = Requirement.usual(100 * MS, 3600 * SECOND)
+    asked = Requirement(100 * MS, 3600 * SECOND)
     found = stored_runs.read_run_with_stated_limits(folders / "stall", (asked,)).analysis
     assert found.verdict.state is State.REFUTED
     assert len(found.verdict.episodes) == 1
@@ -168,7 +168,7 @@ def with_results(folder: Path, table: np.ndarray, **cpus: dict[str, int]) -> Pat
 
 
 def state(place: Path) -> State:
-    asked = Requirement.usual(100_000, 50 * MS)
+    asked = Requirement(100_000, 50 * MS)
     return stored_runs.read_run_with_stated_limits(place, (asked,)).analysis.verdict.state
 
 

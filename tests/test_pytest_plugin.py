@@ -272,11 +272,11 @@ def test_an_assertion_about_something_else_keeps_its_message(tmp_path: Path) -> 
 
 
 def test_a_run_has_no_truth_value(tmp_path: Path) -> None:
-    """Who forgets .proven must not pass."""
+    """Who forgets .held must not pass."""
     test = "def test_it(rtproof):\n    assert rtproof.run(limit='1ns', duration='2s', report=False)\n"
     ended = run_pytest(tmp_path, test, *SIMULATED)
     assert ended.counted("test_it") == "error"
-    assert "a run is neither true nor false: assert run.proven, for example; this one is REFUTED" in ended.said
+    assert "a run is neither true nor false: assert run.held, for example; this one is EXCEEDED" in ended.said
 
 
 def test_a_fixture_that_measures_tells_the_verdict_too(tmp_path: Path) -> None:

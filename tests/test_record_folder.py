@@ -104,7 +104,7 @@ def test_a_requirement_that_nothing_can_be_tested_with(name: str, folder: Path) 
         (b"[]", "is not a file that a run writes"),
         (b'{"schema_version": 1}', "is not a file that a run writes"),
         (b'{"schema_version": 1, "command": "\xff"}', "is not a file that a run writes"),
-        (b'{"schema_version": 4, "everything": "else"}', "has schema 4, and this version reads up to 3"),
+        (b'{"schema_version": 5, "everything": "else"}', "has schema 5, and this version reads up to 4"),
     ],
     ids=["empty", "list", "too little", "bytes", "newer"],
 )

@@ -227,7 +227,7 @@ def stalled(thread: int = 0, threads: int = 1) -> Record:
 
 
 def analysed(made: Record) -> Analysis:
-    return analyse(made, Requirement.usual(500_000, 60 * SECOND), 1)
+    return analyse(made, Requirement(500_000, 60 * SECOND), 1)
 
 
 def test_every_due_time_until_the_end_that_was_asked_counts() -> None:

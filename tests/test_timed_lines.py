@@ -27,7 +27,7 @@ def lines(most_us: list[float], *, so_far: bool = False, step_s: int = 1, latest
 
 
 def asked(at_most_ns: int = H, limit_ns: int = LIMIT) -> Requirement:
-    return Requirement.usual(limit_ns, at_most_ns)
+    return Requirement(limit_ns, at_most_ns)
 
 
 def text(most_us: list[float], *, first_s: int = 1, overruns: int = 0, end: bool = True, every: int = 21) -> str:

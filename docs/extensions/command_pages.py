@@ -16,11 +16,13 @@ from rtproof.judge.analysis_model import State
 FOLDER = "commands"
 HELP = "--help"
 MEANINGS = {
-    State.PROVEN: "the claim holds at the stated confidence",
+    State.HELD: "the limit was not exceeded",
+    State.PROVEN: "episodes come no more often than ``--at-most`` allows, at the stated confidence",
     State.NOT_ASKED: "no limit was given",
-    State.REFUTED: "the limit is exceeded more often than the claim allows, or one episode lasted too long",
+    State.EXCEEDED: "the limit was exceeded",
+    State.REFUTED: "episodes come more often than ``--at-most`` allows, or one lasted too long",
     State.INVALID: "the run did not measure what was asked for",
-    State.UNDECIDED: "the run shows neither",
+    State.UNDECIDED: "values were lost; or, with ``--at-most``, the run is too short",
 }
 OTHER_CODES = {
     ERROR_CODE: "a usage error or an error of a tool; one sentence on standard error says which",

@@ -48,6 +48,12 @@ def run_folders_by_verdict(place: Path) -> None:
     store_run(place / "invalid", analyses_by_verdict.invalid().record, WANTED)
     store_run(place / "lost-values", analyses_by_verdict.lost_values().record, WANTED)
     store(place / "no-limit.rtrec", analyses_by_verdict.measured(2_500))
+    plain, loose = (RequirementInfo(limit_ns=limit_ns, confidence=0.95) for limit_ns in (500_000, 2 * MS))
+    store_run(place / "plain-held", analyses_by_verdict.measured(), plain)
+    store_run(place / "plain-exceeded", analyses_by_verdict.measured(1_000, 2_000, 3_000, 5_000), plain)
+    store_run(place / "plain-both", analyses_by_verdict.measured(1_000), loose, plain, slow)
+    store_run(place / "plain-lost", analyses_by_verdict.lost_values().record, loose)
+    store_run(place / "plain-invalid", analyses_by_verdict.invalid().record, plain)
 
 
 def records_of_every_shape(place: Path) -> None:

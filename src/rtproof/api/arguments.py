@@ -107,6 +107,7 @@ def requirements_of(  # noqa: PLR0913, PLR0917 - one for each part of a claim
     gap: object,
     confidence: float | None,
     bunches: float | None,
+    shows: object = None,
 ) -> tuple[Requirement, ...]:
     """The requirements that a user gives now; none without a limit. RtproofError for what makes none."""
     limits = [length_ns("limit", each) for each in each_of(limit)]
@@ -118,10 +119,12 @@ def requirements_of(  # noqa: PLR0913, PLR0917 - one for each part of a claim
         given["gap_ns"] = _read("gap", duration_text("gap", gap), units.parse_gap)
     if confidence is not None:
         given["confidence"] = _read("confidence", str(confidence), units.parse_confidence)
+    if shows is not None:
+        given["shows_ns"] = _read("shows", rate_text("shows", shows), units.parse_at_most)
     if bunches is not None:
         given["bunches"] = _read("bunches", str(bunches), units.parse_bunches)
     if not limits and (given or rates):
-        raise RtproofError("at_most, longest, gap, confidence and bunches need a limit")
+        raise RtproofError("at_most, shows, longest, gap, confidence and bunches need a limit")
     return run_request.requirements_of_limits(limits, rates, given)
 
 

@@ -71,6 +71,7 @@ def run(  # noqa: PLR0913 - one for each option of rtproof run that measures one
     gap: Duration | None = None,
     confidence: float | None = None,
     bunches: float | None = None,
+    shows: Duration | None = None,
     until_decided: bool = False,
     max_duration: Duration | None = None,
     load: str | Sequence[str] = (),
@@ -100,13 +101,14 @@ def run(  # noqa: PLR0913 - one for each option of rtproof run that measures one
     Args:
         duration: How long to measure, such as "20s".
         samples: Measure this many activations of the first thread, in place of ``duration``.
-        limit: The latency above which an activation is late, such as "500us"; or several.
-        at_most: How often an episode above the limit may come, such as "1/h".
+        limit: The latency that is never to be exceeded, such as "500us"; or several.
+        at_most: How often an episode above the limit may come, such as "1/h"; by default never.
         longest: How long an episode may last.
         gap: Late times no further apart than this are one episode.
         confidence: Of all verdicts together.
         bunches: Average episodes per bunch that PROVEN allows for.
-        until_decided: Measure until every limit is PROVEN, or one of them REFUTED.
+        shows: HELD is long enough for ``until_decided`` if it shows at most one exceedance per this time.
+        until_decided: End at the first exceedance, or once ``shows`` is reached.
         max_duration: With ``until_decided``: measure no longer than this.
         load: Work that disturbs on purpose, such as "sched" or ["mmap@0", "net"].
         probe: What is measured.
@@ -138,6 +140,7 @@ def run(  # noqa: PLR0913 - one for each option of rtproof run that measures one
         *_time_words("gap", gap),
         *_given_words("confidence", confidence),
         *_given_words("bunches", bunches),
+        *(word for each in each_of(shows) for word in _text_words("shows", rate_text("shows", each))),
         *(["--until-decided"] if flag_of("until_decided", until_decided) else []),
         *_time_words("max_duration", max_duration),
         *(word for each in each_of(load) for word in _text_words("load", each)),

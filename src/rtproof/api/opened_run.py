@@ -197,20 +197,22 @@ class Run:
         gap: Duration | None = None,
         confidence: float | None = None,
         bunches: float | None = None,
+        shows: Duration | None = None,
         fixed_beforehand: bool = False,
     ) -> Verdict:
         """Whether the run shows that a limit holds; of several limits the verdict that decides.
 
-        Without arguments it is the verdict on the limits that were fixed before the run. A limit that is given here
-        was chosen after the data, so the verdict only says what the run shows.
+        Without arguments it is the verdict on the limits that were fixed before the run. A limit with ``at_most`` that
+        is given here was chosen after the data, so the verdict only says what the run shows.
 
         Args:
-            limit: The latency above which an activation is late, such as "500us"; or several.
-            at_most: How often an episode above the limit may come, such as "1/h" (the default).
+            limit: The latency that is never to be exceeded, such as "500us"; or several.
+            at_most: How often an episode above the limit may come, such as "1/h"; by default never.
             longest: How long an episode may last.
             gap: Late times no further apart than this are one episode.
             confidence: Of all verdicts together (default 0.95).
             bunches: Average episodes per bunch that PROVEN allows for (default 1).
+            shows: HELD is long enough if it shows at most one exceedance per this time, such as "1/day".
             fixed_beforehand: State that the limits were fixed before the run began. Then they decide, and the verdict
                 shows the statement.
         """
@@ -221,6 +223,7 @@ class Run:
             gap=gap,
             confidence=confidence,
             bunches=bunches,
+            shows=shows,
             fixed_beforehand=fixed_beforehand,
         )[0]
 
@@ -233,13 +236,14 @@ class Run:
         gap: Duration | None = None,
         confidence: float | None = None,
         bunches: float | None = None,
+        shows: Duration | None = None,
         fixed_beforehand: bool = False,
     ) -> tuple[Verdict, ...]:
         """The verdict that decides, and then, if there are several limits, the verdict on each in its order.
 
         The arguments are those of ``verdict``.
         """
-        asked = requirements_of(limit, at_most, longest, gap, confidence, bunches)
+        asked = requirements_of(limit, at_most, longest, gap, confidence, bunches, shows)
         if flag_of("fixed_beforehand", fixed_beforehand) and not asked:
             raise RtproofError("fixed_beforehand speaks of a limit, and none is given")
         found = self._judged_json(asked, (), fixed=bool(fixed_beforehand)) if asked else self._json

@@ -230,15 +230,18 @@ class Episode:
 class Verdict:
     """Whether a run shows that a limit holds.
 
-    A verdict is neither true nor false: compare its ``state``, as in ``verdict.state is rtproof.State.PROVEN``.
+    A verdict is neither true nor false: compare its ``state``, as in ``verdict.state is rtproof.State.HELD``.
 
     Attributes:
-        state: PROVEN, REFUTED, UNDECIDED, INVALID or NOT_ASKED.
+        state: HELD, EXCEEDED, PROVEN, REFUTED, UNDECIDED, INVALID or NOT_ASKED.
         limit_ns: The latency above which an activation is late; None if no limit was asked.
-        at_most_ns: Episodes above the limit may come once per this time.
+        at_most_ns: Episodes above the limit may come once per this time; None, as the next two: never.
         longest_ns: No episode may last longer; None if nothing was fixed.
         gap_ns: Late times no further apart than this are one episode.
-        confidence: Of all verdicts of the run together.
+        confidence: Of all verdicts of the run together; of a limit without ``at_most_ns``, of this one.
+        exceeded_count: Due activations that were later than the limit, at least; None if that is unknown.
+        largest_ns: The largest latency.
+        shown_rate_per_s: Of HELD: the limit is exceeded no more often than this.
         sentences: Label and text of each line to print. An empty label continues the line before.
         reasons: Why the state is what it is.
         episodes: The episodes in order of time; None for a histogram, which has no order of time.
@@ -262,6 +265,9 @@ class Verdict:
     longest_ns: int | None
     gap_ns: int | None
     confidence: float | None
+    exceeded_count: int | None
+    largest_ns: int | None
+    shown_rate_per_s: float | None
     sentences: Sentences
     reasons: tuple[str, ...]
     episodes: tuple[Episode, ...] | None
@@ -295,7 +301,7 @@ class Verdict:
     def __bool__(self) -> bool:
         """Refuse, because ``if verdict:`` would be true whatever the verdict is."""
         raise RtproofError(
-            f"a verdict is neither true nor false: compare its state with State.PROVEN; this one is {self.state.value}"
+            f"a verdict is neither true nor false: compare its state with State.HELD; this one is {self.state.value}"
         )
 
     def _repr_html_(self) -> str:

@@ -117,7 +117,9 @@ MOST_ERROR_CHARACTERS = 1_000
 def cli() -> None:
     """How late does a Linux system react, why, and is that good enough.
 
-    Exit codes: 0 PROVEN, or no limit asked; 1 REFUTED; 2 usage or tool error; 3 INVALID; 4 UNDECIDED.
+    \b
+    Exit codes: 0 HELD, PROVEN or no limit asked; 1 EXCEEDED or REFUTED;
+    2 usage or tool error; 3 INVALID; 4 UNDECIDED.
     """
 
 

@@ -97,12 +97,12 @@ AGENT_OPTIONS = (
 
 UNTIL_OPTIONS = (
     click.option(
-        "--until-decided", is_flag=True, help="Measure until every --limit is PROVEN, or one of them REFUTED."
+        "--until-decided", is_flag=True, help="End at the first exceedance of --limit, or when --shows is reached."
     ),
     click.option(
         "--max-duration",
         type=parameter_types.LENGTH,
-        help="With --until-decided: measure no longer than this (default: enough to be PROVEN with 8 episodes).",
+        help="With --until-decided: measure no longer than this.",
     ),
 )
 
@@ -129,16 +129,23 @@ LIMIT_OPTIONS = (
         "limits",
         type=parameter_types.LIMIT_NS,
         multiple=True,
-        help="Latency above which an activation is late, such as 500us; may be repeated, which takes more evidence.",
+        help="Latency that is never to be exceeded, such as 500us; may be repeated.",
     ),
     click.option(
         "--at-most",
         type=parameter_types.AT_MOST_NS,
         multiple=True,
-        help="How often an episode above --limit may come (default 1/h): one for all limits, or one for each in order.",
+        help="Allow episodes above --limit, such as 1/h (default never): one for all limits, or one for each in order.",
     ),
     click.option(
-        "--confidence", type=parameter_types.CONFIDENCE, help="Confidence of all verdicts together (default 0.95)."
+        "--shows",
+        type=parameter_types.RATE_NS,
+        help="A run is long enough if HELD shows at most one exceedance per this time (default 1/h).",
+    ),
+    click.option(
+        "--confidence",
+        type=parameter_types.CONFIDENCE,
+        help="Confidence (default 0.95); of limits with --at-most for all verdicts together.",
     ),
     click.option(
         "--gap",

@@ -20,7 +20,7 @@ from rtproof.cli.measurement_options import AGENT_OPTIONS
 from rtproof.cli.parameter_types import with_options
 from rtproof.core import units
 from rtproof.core.errors import UserError
-from rtproof.core.phrases import duration
+from rtproof.core.phrases import duration, value
 from rtproof.experiment import paired_runs, run_request
 from rtproof.experiment.run_request import (
     ExperimentRequest,
@@ -79,10 +79,11 @@ def take_requirements(values: dict[str, Any]) -> tuple[Requirement, ...]:
         "gap_ns": values.pop("gap"),
         "longest_ns": values.pop("longest"),
         "bunches": values.pop("bunches"),
+        "shows_ns": values.pop("shows"),
     }
     given = {name: value for name, value in rest.items() if value is not None}
     if not limits and (given or at_most):
-        raise click.UsageError("--at-most, --confidence, --gap, --longest and --bunches need a --limit")
+        raise click.UsageError("--at-most, --shows, --confidence, --gap, --longest and --bunches need a --limit")
     try:
         return run_request.requirements_of_limits(limits, at_most, given)
     except UserError as problem:
@@ -152,8 +153,14 @@ def usual_longest_run(requirements: Sequence[Requirement]) -> str:
 
 def until_announcement(requirements: Sequence[Requirement], longest: str) -> str:
     """The sentence that says how long the run may take, before it begins."""
-    none, one, two = (duration(still_needed_ns(requirements, episodes), up=True) for episodes in range(3))
     longest_ns = units.parse_duration(longest)
+    if all(each.plain for each in requirements):
+        limits = " or ".join(value(each.limit_ns) for each in requirements)
+        slowest = max(requirements, key=lambda each: each.shows_ns)
+        shows = f", which shows at most one exceedance per {duration(slowest.shows_ns)}"
+        enough = shows if longest_ns >= still_needed_ns(requirements, 0) else ""
+        return f"measures until {limits} is exceeded, or for {duration(longest_ns, up=True)}{enough}"
+    none, one, two = (duration(still_needed_ns(requirements, episodes), up=True) for episodes in range(3))
     short = ", which is too short for PROVEN" if longest_ns < still_needed_ns(requirements, 0) else ""
     what = "every limit is" if len(requirements) > 1 else "the limit is"
     return (

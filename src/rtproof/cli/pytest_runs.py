@@ -70,8 +70,17 @@ class RunResult:
 
     @property
     def verdict(self) -> str:
-        """PROVEN, REFUTED, UNDECIDED, INVALID, or NOT ASKED if no limit was given."""
+        """HELD, EXCEEDED, PROVEN, REFUTED, UNDECIDED, INVALID, or NOT ASKED if no limit was given."""
         return self.analysis.verdict.state.value
+
+    @property
+    def held(self) -> bool:
+        return self.analysis.verdict.state is State.HELD
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether a limit is known to have been exceeded, whatever the verdict."""
+        return any(verdict.exceeded for verdict in self.analysis.verdicts)
 
     @property
     def proven(self) -> bool:
@@ -111,12 +120,17 @@ class RunResult:
         return len(self.analysis.verdict.episodes)
 
     @property
+    def exceeded_count(self) -> int | None:
+        """Due activations above the limit that decides, at least; None without a limit."""
+        return self.analysis.verdict.exceeded_count
+
+    @property
     def measured_s(self) -> float:
         return self.analysis.verdict.measured_ns / 1e9
 
     @property
     def more_s(self) -> float | None:
-        """How much longer an UNDECIDED run takes to PROVEN if no further episode comes; None if more time won't do."""
+        """How much longer an UNDECIDED run takes to PROVEN without an episode; None if more time does not help."""
         more_ns = self.analysis.verdict.more_ns if self.undecided else None
         return more_ns / 1e9 if more_ns else None
 
@@ -125,7 +139,9 @@ class RunResult:
         """The verdict, its reason, and for UNDECIDED how much longer it takes. One line."""
         verdict = self.analysis.verdict
         said = [verdict_sentences.claim_answer(verdict)]
-        if self.undecided:
+        if verdict.requirement and verdict.requirement.plain:
+            said.append(verdict_sentences.exact_answer(verdict))
+        elif self.undecided:
             said.append(verdict_sentences.longer_run_answer(verdict))
         elif verdict.reasons and verdict.reasons[0] not in said[0]:
             said.append(f"{capitalised(verdict.reasons[0]).rstrip('.')}.")
@@ -138,7 +154,7 @@ class RunResult:
     def __bool__(self) -> bool:
         """``assert rtproof.run(...)`` without ``.proven`` would pass whatever the verdict is."""
         raise MeasurementError(
-            f"a run is neither true nor false: assert run.proven, for example; this one is {self.verdict}"
+            f"a run is neither true nor false: assert run.held, for example; this one is {self.verdict}"
         )
 
     def __repr__(self) -> str:
@@ -152,6 +168,7 @@ class RunResult:
         figures = {
             "n": self.n,
             "missed": self.missed,
+            "exceeded_count": self.exceeded_count,
             "episodes": self.episodes,
             "measured_s": self.measured_s,
             "more_s": self.more_s,

@@ -89,8 +89,14 @@ def parse_at_most(text: str) -> int:
     return period_ns
 
 
+NEVER = 0
+"""The at_most_ns of a limit that is never to be exceeded."""
+
+
 def parse_judged_rate(text: str) -> int:
-    """The nanoseconds per event of a rate that a limit may allow: once per second is as often as can be asked for."""
+    """The nanoseconds per event of a rate that a limit may allow, 0 for "never"; once per second at the most."""
+    if text == "never":
+        return NEVER
     at_most_ns = parse_at_most(text)
     if at_most_ns < LEAST_AT_MOST_NS:
         raise UserError(f"{text!r} is too often: ask for once per 1s or longer")

@@ -76,7 +76,7 @@ def measure(asked: ForeignRequest) -> tuple[Path, TargetError | None]:
         words += ["--duration", units.format_duration(asked.duration_ns)]
         wanted = Measurement(tuple(words), "foreign", clock_text(asked.duration_ns), asked.duration_ns, 0)
         wanted = replace(wanted, when_traced=process.begin) if process else wanted
-        limits = () if asked.limit_ns is None else (Requirement.usual(asked.limit_ns, Requirement.at_most_ns),)
+        limits = () if asked.limit_ns is None else (Requirement(asked.limit_ns),)
         request = ExperimentRequest(asked.command, "local", limits, output=folder, report=False)
         _, failure = target_runs.measure_folder(request, wanted)
         if process:

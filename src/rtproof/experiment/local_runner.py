@@ -239,6 +239,9 @@ def _sha256(agent: Path) -> str:
 
 
 def _requirement_info(requirement: Requirement) -> RequirementInfo:
+    if requirement.plain:
+        limit_ns, shows_ns = requirement.limit_ns, requirement.shows_ns
+        return RequirementInfo(limit_ns=limit_ns, confidence=requirement.confidence, shows_ns=shows_ns)
     return RequirementInfo(
         limit_ns=requirement.limit_ns,
         at_most_ns=requirement.at_most_ns,

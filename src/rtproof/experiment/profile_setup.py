@@ -116,6 +116,8 @@ def with_requirements(profile: Profile, asked: tuple[Requirement, ...]) -> Profi
 
 def _as_profile_limit(asked: Requirement) -> ProfileLimit:
     """The limit as a profile's file has it: 0 for a gap or longest episode that follows from the time."""
+    if asked.plain:
+        return ProfileLimit(asked.limit_ns)
     usual = Requirement(asked.limit_ns, asked.at_most_ns)
     gap_ns = 0 if asked.gap_ns == usual.gap_ns else asked.gap_ns
     longest_ns = 0 if asked.longest_ns == usual.longest_ns else asked.longest_ns

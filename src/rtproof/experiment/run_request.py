@@ -14,7 +14,7 @@ from rtproof.agents import DURATION_DEFAULT, PERIOD_DEFAULT, WARMUP_DEFAULT
 from rtproof.agents.build import probe_due_from_outside
 from rtproof.core import files, plugins, units
 from rtproof.core.errors import UserError
-from rtproof.core.units import LEAST_AT_MOST_NS
+from rtproof.core.units import LEAST_AT_MOST_NS, NEVER
 from rtproof.experiment import foreign_tools
 from rtproof.judge.analysis_model import Requirement, usual_longest_ns
 from rtproof.profiles.profile import option_words
@@ -104,6 +104,8 @@ def measurement(values: Mapping[str, Any]) -> Measurement:
     )
 
 
+OF_RATE = {"gap_ns": "--gap", "longest_ns": "--longest", "bunches": "--bunches"}
+"""What means nothing for a limit that is never to be exceeded."""
 MOST_LIMITS = 8
 """The agent can watch this many limits. Each of several limits needs more evidence than a single one."""
 
@@ -111,7 +113,9 @@ MOST_LIMITS = 8
 def requirements_of_limits(
     limits_ns: Sequence[int], at_most_ns: Sequence[int], more: Mapping[str, Any]
 ) -> tuple[Requirement, ...]:
-    """The requirements of some limits. at_most_ns: none, one for all limits, or one for each. more: for all of them.
+    """The requirements of some limits. at_most_ns: none, one for all limits, or one for each; NEVER: never exceeded.
+
+    more: further fields of Requirement, for all of them.
 
     UserError for limits that cannot be judged together, or one of which cannot be judged at all.
     """
@@ -121,7 +125,11 @@ def requirements_of_limits(
         given_times = f"--at-most is given {len(at_most_ns)} times for {len(limits_ns)} limits"
         raise UserError(f"{given_times}: give it once, or once for each limit")
     times = tuple(at_most_ns) * len(limits_ns) if len(at_most_ns) == 1 else at_most_ns
-    times = times or (Requirement.at_most_ns,) * len(limits_ns)
+    times = times or (NEVER,) * len(limits_ns)
+    if NEVER in times and (of_rate := [name for name in OF_RATE if name in more]):
+        raise UserError(f"{OF_RATE[of_rate[0]]} needs --at-most: a --limit alone is never to be exceeded")
+    if any(time != NEVER for time in times) and "shows_ns" in more:
+        raise UserError("--shows is for a limit without --at-most")
     found = tuple(Requirement(*each, **more) for each in zip(limits_ns, times, strict=True))
     for each in found:
         if reason := why_not_judgeable(each):
@@ -167,6 +175,8 @@ def measured_length_ns(values: Mapping[str, Any]) -> int:
 
 def why_not_judgeable(asked: Requirement) -> str | None:
     """Why such a claim can't be judged in a useful time, or never be broken; None if it can."""
+    if asked.plain:
+        return None
     gap, longest, time = asked.gap_ns, asked.longest_ns, asked.at_most_ns
     told = {name: units.format_duration(ns) for name, ns in (("gap", gap), ("longest", longest), ("time", time))}
     if gap > time // 10:
@@ -196,7 +206,7 @@ def has_outside_events(options: Mapping[str, Any]) -> bool:
 def why_gap_too_short(asked: tuple[Requirement, ...], period_ns: int) -> str | None:
     """Why a gap is too short for this period; None if none is."""
     for each in asked:
-        if each.gap_ns < 2 * period_ns:
+        if not each.plain and each.gap_ns < 2 * period_ns:
             gap, two = (units.format_duration(ns) for ns in (each.gap_ns, 2 * period_ns))
             longer = units.format_duration(max(40 * period_ns, LEAST_AT_MOST_NS))
             wider = 2 * period_ns <= each.at_most_ns // 10

@@ -31,10 +31,10 @@ from rtproof.judge.analyse import Requirements, analyse, requirement_tuple
 from rtproof.judge.analysis_model import NO_LONGEST, Analysis, Requirement
 from rtproof.judge.histogram_only import analyse_histogram
 from rtproof.judge.paired import analyse_pair
-from rtproof.judge.verdict import chosen_after_the_data, ended_when_decided, limits_of_the_record, stated_by_the_user
+from rtproof.judge.verdict import chosen_after_the_data, ended_when_decided, stated_by_the_user
 from rtproof.record import file_kinds, run_folder
 from rtproof.record.chunks import is_record
-from rtproof.record.run_folder import RECORD_NAME, Run, RunInfo
+from rtproof.record.run_folder import RECORD_NAME, RequirementInfo, Run, RunInfo
 from rtproof.report import compose, formats, render, title
 from rtproof.report.text_table import fitted_to_terminal
 from rtproof.schema.published import analysis_dict
@@ -109,10 +109,9 @@ def read_run(
     found = open_run(run)
     fixed = _limits_fixed_before(found)
     asked = requirement_tuple(later) or fixed
-    analysis = replace(_analyse(found, asked, workers, horizon, limits=len(fixed)), shares=percentiles)
+    limits = sum(not each.plain for each in fixed)
+    analysis = replace(_analyse(found, asked, workers, horizon, limits=limits), shares=percentiles)
     analysis = _with_early_end(analysis, found.info)
-    if found.info is None and fixed:
-        analysis = limits_of_the_record(analysis, fixed)
     return AnalysedRun(analysis if set(asked) <= set(fixed) else chosen_after_the_data(analysis, fixed), found.info)
 
 
@@ -124,7 +123,8 @@ def read_run_with_stated_limits(run: Path, stated: tuple[Requirement, ...], work
     found = open_run(run)
     fixed = _limits_fixed_before(found)
     told = {each.limit_ns for each in stated} if found.info is None else set()
-    limits = len({*stated, *(each for each in fixed if each.limit_ns not in told)})
+    each_fixed = {*stated, *(each for each in fixed if each.limit_ns not in told)}
+    limits = sum(not each.plain for each in each_fixed)
     analysis = _with_early_end(_analyse(found, stated, workers, limits=limits), found.info)
     return AnalysedRun(analysis if set(stated) <= set(fixed) else stated_by_the_user(analysis, fixed), found.info)
 
@@ -180,22 +180,22 @@ def _with_early_end(analysis: Analysis, info: RunInfo | None) -> Analysis:
 
 
 def _limits_fixed_before(run: Run) -> tuple[Requirement, ...]:
-    """What run.json says; without one the limits that the agent was given, each at most once per the usual time."""
+    """What run.json says; without one the limits that the agent was given, which are never to be exceeded."""
     if run.info is None:
-        return tuple(
-            Requirement.usual(limit_ns, Requirement.at_most_ns) for limit_ns in requested_limits_ns(run.record)
-        )
+        return tuple(map(Requirement, requested_limits_ns(run.record)))
     return requirements_of(run.info)
 
 
 def requirements_of(info: RunInfo) -> tuple[Requirement, ...]:
     """The requirements that were fixed before the run."""
-    return tuple(
-        Requirement(
-            each.limit_ns, each.at_most_ns, each.confidence, each.gap_ns, each.longest_ns or NO_LONGEST, each.bunches
-        )
-        for each in info.requirements
-    )
+    return tuple(map(_requirement, info.requirements))
+
+
+def _requirement(info: RequirementInfo) -> Requirement:
+    if info.at_most_ns is None:
+        return Requirement(info.limit_ns, confidence=info.confidence, shows_ns=info.shows_ns)
+    longest_ns = info.longest_ns or NO_LONGEST
+    return Requirement(info.limit_ns, info.at_most_ns, info.confidence, info.gap_ns, longest_ns, info.bunches)
 
 
 def print_run(result: AnalysedRun, as_json: bool, *, short: bool = False) -> None:

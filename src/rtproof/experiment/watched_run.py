@@ -121,7 +121,7 @@ def _requirements(run: Path, follower: RecordFollower) -> tuple[Requirement, ...
     if info:
         return stored_runs.requirements_of(info)
     limits = [int(word) for word in follower.asked("limits_ns").split(",") if word.isascii() and word.isdigit()]
-    return tuple(Requirement.usual(limit_ns, Requirement.at_most_ns) for limit_ns in dict.fromkeys(limits) if limit_ns)
+    return tuple(Requirement(limit_ns) for limit_ns in dict.fromkeys(limits) if limit_ns)
 
 
 class _VerdictsWay:

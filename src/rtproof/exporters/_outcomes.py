@@ -10,11 +10,7 @@ from rtproof.core.printable import clean
 from rtproof.core.units import format_duration
 from rtproof.exporters import _columns
 from rtproof.judge import verdict_sentences
-from rtproof.judge.analysis_model import Analysis, State, Verdict
-
-PASSED, FAILED, SKIPPED, UNKNOWN = "pass", "fail", "skip", "unknown"
-RESULTS = {State.PROVEN: PASSED, State.REFUTED: FAILED, State.UNDECIDED: SKIPPED}
-"""UNDECIDED is no failure: the run was too short. INVALID and a run without a limit are neither."""
+from rtproof.judge.analysis_model import Analysis, Outcome, Verdict
 
 
 @dataclass(frozen=True)
@@ -30,9 +26,16 @@ class ThreadFigures:
     max_us: float | None
 
 
-def result_of(state: State) -> str:
-    """The word that test services use."""
-    return RESULTS.get(state, UNKNOWN)
+def result_of(verdict: Verdict) -> str:
+    """The word that test services use. They have none for a test that measured something else."""
+    outcome = Outcome.UNKNOWN if verdict.outcome is Outcome.INVALID else verdict.outcome
+    return str(outcome.value)
+
+
+def result_of_figures(verdict: Verdict) -> str:
+    """The word beside a measured figure: it was measured, so it is never skipped."""
+    measured = verdict.outcome in (Outcome.SKIPPED, Outcome.UNKNOWN)
+    return str(Outcome.PASSED.value) if measured else result_of(verdict)
 
 
 def asked(analysis: Analysis) -> tuple[Verdict, ...]:
@@ -41,17 +44,22 @@ def asked(analysis: Analysis) -> tuple[Verdict, ...]:
 
 
 def limit_name(verdict: Verdict) -> str:
-    """A short name of a limit for services that allow no spaces, such as "limit-500us-per-1h"."""
-    if verdict.requirement is None:
+    """A short name of a limit for services that allow no spaces: "limit-500us", or "limit-500us-per-1h"."""
+    asked = verdict.requirement
+    if asked is None:
         return "no-limit"
-    limit, time = (format_duration(ns) for ns in (verdict.requirement.limit_ns, verdict.requirement.at_most_ns))
-    return f"limit-{limit}-per-{time}"
+    limit = f"limit-{format_duration(asked.limit_ns)}"
+    return limit if asked.plain else f"{limit}-per-{format_duration(asked.at_most_ns)}"
 
 
 def answer(verdict: Verdict) -> str:
     """The verdict in a sentence of ASCII, and its reason."""
-    reason = capitalised(verdict.reasons[0]) if verdict.reasons else ""
-    said = " ".join(part for part in (verdict_sentences.claim_answer(verdict), reason) if part)
+    first = verdict_sentences.claim_answer(verdict)
+    if verdict.requirement and verdict.requirement.plain:
+        more = verdict_sentences.exact_answer(verdict)
+    else:
+        more = capitalised(verdict.reasons[0]) if verdict.reasons else ""
+    said = " ".join(part for part in (first, more) if part)
     return clean(said).encode("ascii", "replace").decode()
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """LAVA's test signals: print them in a test shell, and LAVA stores verdicts and figures of the run.
 
-Each limit is a test case; PROVEN is pass, REFUTED is fail, UNDECIDED is skip, and anything else unknown. The figures of
-each thread are measurements, whose result is that of the whole run. (Format: LAVA, lava-test-case.)
+Each limit is a test case. HELD and PROVEN pass, EXCEEDED and REFUTED fail. UNDECIDED fails if the limit was exceeded,
+else it is skipped. INVALID is unknown. The figures of each thread are measurements. A measurement passes, because it
+was made, unless the run is INVALID or the test fails. (Format: LAVA, lava-test-case.)
 """
 
 from collections.abc import Iterator
@@ -26,8 +27,8 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
 
 def _lines(analysis: Analysis) -> Iterator[str]:
     for verdict in _outcomes.asked(analysis):
-        yield f"TEST_CASE_ID={_outcomes.limit_name(verdict)} RESULT={_outcomes.result_of(verdict.state)}"
-    result = _outcomes.result_of(analysis.verdict.state)
+        yield f"TEST_CASE_ID={_outcomes.limit_name(verdict)} RESULT={_outcomes.result_of(verdict)}"
+    result = _outcomes.result_of_figures(analysis.verdict)
     for each in _outcomes.threads(analysis):
         for name, figure in (("min", each.min_us), ("mean", each.mean_us), ("max", each.max_us)):
             if figure is not None:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Test Anything Protocol, version 13: a test for each limit, with its reason and the figures of each thread.
 
-PROVEN is ok, REFUTED and INVALID are not ok, UNDECIDED is skipped with its reason. (Format:
+HELD and PROVEN are ok; EXCEEDED, REFUTED and INVALID are not. UNDECIDED is not ok if the limit was exceeded, else it is
+skipped with its reason. (Format:
 https://testanything.org/tap-version-13-specification.html)
 """
 
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from rtproof.exporters import _columns, _outcomes
 from rtproof.judge import verdict_sentences
-from rtproof.judge.analysis_model import Analysis, State, Verdict
+from rtproof.judge.analysis_model import Analysis, Outcome, State, Verdict
 
 SUFFIX = ".tap"
 OPTIONS: dict[str, str] = {}
@@ -41,8 +42,8 @@ def _tests(verdicts: tuple[Verdict, ...], analysis: Analysis) -> Iterator[str]:
 def _test(number: int, verdict: Verdict) -> Iterator[str]:
     claim = verdict_sentences.requested_limit_sentence(verdict.requirement) if verdict.requirement else ""
     answer = _outcomes.answer(verdict)
-    failed = verdict.state in (State.REFUTED, State.INVALID)
-    skipped = f" # SKIP {verdict.state.value}: {_plain(answer)}" if verdict.state is State.UNDECIDED else ""
+    failed = verdict.outcome in (Outcome.FAILED, Outcome.INVALID)
+    skipped = f" # SKIP {verdict.state.value}: {_plain(answer)}" if verdict.outcome is Outcome.SKIPPED else ""
     yield f"{'not ok' if failed else 'ok'} {number} - {_plain(claim)}{skipped}"
     # The block is YAML, of which JSON's strings are a part.
     yield from ("  ---", f"  verdict: {verdict.state.value}", f"  message: {json.dumps(answer)}", "  ...")

@@ -2,8 +2,8 @@
 """The lines of ``result.txt`` that Linaro's test-definitions and KernelCI read: name, result, figure and unit.
 
 As in their own cyclictest, a thread has t0-min-latency, t0-avg-latency and t0-max-latency. They say "pass" for each
-figure; here the result is that of the verdict. (Format: test-definitions, automated/lib/sh-test-lib, report_pass and
-add_metric.)
+figure; here a figure of a run that fails says "fail". (Format: test-definitions, automated/lib/sh-test-lib, report_pass
+and add_metric.)
 """
 
 from collections.abc import Iterator
@@ -27,8 +27,8 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
 
 def _lines(analysis: Analysis) -> Iterator[str]:
     for verdict in _outcomes.asked(analysis):
-        yield f"{_outcomes.limit_name(verdict)} {_outcomes.result_of(verdict.state)}"
-    result = _outcomes.result_of(analysis.verdict.state)
+        yield f"{_outcomes.limit_name(verdict)} {_outcomes.result_of(verdict)}"
+    result = _outcomes.result_of_figures(analysis.verdict)
     for each in _outcomes.threads(analysis):
         for name, figure in (("min", each.min_us), ("avg", each.mean_us), ("max", each.max_us)):
             if figure is not None:

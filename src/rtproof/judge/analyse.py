@@ -135,7 +135,8 @@ def _judge(measured: _Measured, requirement: Requirements, horizon: ForecastHori
     if not length_was_fixed(gathered[0][1]):
         predicted = open_length_forecast(predicted)
     told = forecast_sentences.forecast_lines(predicted)
-    verdicts = (judge_requirement(each, replace(one, forecast=told), limits or len(asked)) for each, one in gathered)
+    rated = max(sum(each is not None and not each.plain for each in asked), 1)
+    verdicts = (judge_requirement(each, replace(one, forecast=told), limits or rated) for each, one in gathered)
     return _Judged(tuple(verdicts), predicted)
 
 

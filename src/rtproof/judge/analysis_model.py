@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from rtproof.core.units import NEVER
 from rtproof.record.contents import Record
 from rtproof.summary.edge_pairs import EdgePairs
 from rtproof.summary.imported_histogram import ImportedHistogram
@@ -11,34 +12,44 @@ from rtproof.summary.quantiles import USUAL_SHARES
 from rtproof.summary.summary_model import Cycles, Doubt, Summary, Switch
 from rtproof.tail.forecast_model import Forecast
 
+HOUR_NS = 3_600_000_000_000
+
 
 @dataclass(frozen=True)
 class Requirement:
-    """The claim: episodes above limit_ns come at most once per at_most_ns, and none lasts longer than longest_ns.
+    """A limit, and how often it may be exceeded.
 
-    confidence: 1 minus the share of runs in which a verdict may be wrong. Late times that are no further apart than
-    gap_ns are one episode. A gap_ns or longest_ns of 0 becomes the usual value for at_most_ns. bunches: how many
-    episodes a bunch may bring on average.
+    A plain limit (at_most_ns is NEVER) is never exceeded. shows_ns: HELD is long enough if it shows at most one
+    exceedance per shows_ns.
+
+    Else the claim is: episodes above limit_ns come at most once per at_most_ns, and none lasts longer than longest_ns.
+    Late times that are no further apart than gap_ns are one episode. A gap_ns or longest_ns of 0 becomes the usual
+    value for at_most_ns. bunches: how many episodes a bunch may bring on average.
+
+    confidence: 1 minus the share of runs in which a verdict may be wrong.
     """
 
     limit_ns: int
-    at_most_ns: int = 3_600_000_000_000
+    at_most_ns: int = NEVER
     confidence: float = 0.95
     gap_ns: int = 0
     longest_ns: int = 0
     bunches: float = 1.0
+    shows_ns: int = HOUR_NS
 
     def __post_init__(self) -> None:
         """Replace a gap and a longest length of 0 by the usual ones."""
+        if self.plain:
+            return
         if not self.gap_ns:
             object.__setattr__(self, "gap_ns", usual_gap_ns(self.at_most_ns))
         if not self.longest_ns:
             object.__setattr__(self, "longest_ns", usual_longest_ns(self.at_most_ns, self.gap_ns))
 
-    @classmethod
-    def usual(cls, limit_ns: int, at_most_ns: int) -> "Requirement":
-        """A requirement with the usual confidence, gap and longest length."""
-        return cls(limit_ns, at_most_ns)
+    @property
+    def plain(self) -> bool:
+        """Whether the limit is never to be exceeded. Then gap, longest length and bunches mean nothing."""
+        return self.at_most_ns == NEVER
 
 
 LONGEST_GAP_NS = 60_000_000_000
@@ -67,6 +78,8 @@ def usual_longest_ns(at_most_ns: int, gap_ns: int) -> int:
 class State(Enum):
     """The state of a limit. A run has the state of the limit that decides."""
 
+    HELD = "HELD"
+    EXCEEDED = "EXCEEDED"
     PROVEN = "PROVEN"
     REFUTED = "REFUTED"
     UNDECIDED = "UNDECIDED"
@@ -76,7 +89,39 @@ class State(Enum):
     @property
     def exit_code(self) -> int:
         """The exit code of a command whose result is this state."""
-        return {"PROVEN": 0, "NOT ASKED": 0, "REFUTED": 1, "INVALID": 3, "UNDECIDED": 4}[self.value]
+        return EXIT_CODES[self]
+
+
+EXIT_CODES = {
+    State.HELD: 0,
+    State.PROVEN: 0,
+    State.NOT_ASKED: 0,
+    State.EXCEEDED: 1,
+    State.REFUTED: 1,
+    State.INVALID: 3,
+    State.UNDECIDED: 4,
+}
+
+
+class Outcome(Enum):
+    """What a verdict is for a machine that knows tests. INVALID is an error, and UNKNOWN has no limit."""
+
+    PASSED = "pass"
+    FAILED = "fail"
+    SKIPPED = "skip"
+    INVALID = "invalid"
+    UNKNOWN = "unknown"
+
+
+OUTCOMES = {
+    State.HELD: Outcome.PASSED,
+    State.PROVEN: Outcome.PASSED,
+    State.EXCEEDED: Outcome.FAILED,
+    State.REFUTED: Outcome.FAILED,
+    State.UNDECIDED: Outcome.SKIPPED,
+    State.INVALID: Outcome.INVALID,
+    State.NOT_ASKED: Outcome.UNKNOWN,
+}
 
 
 @dataclass(frozen=True)
@@ -137,6 +182,10 @@ class Verdict:
     * refuted_at_latest_ns: when an episode that still goes on will be REFUTED by its length.
     * chosen_after: the limit was chosen after the data were seen.
     * untimed: of a file without time order, so all times, rates and episodes are unknown. above: what the file counts.
+    * largest_ns: the largest latency; of a thread that never ran again, how late it was at least.
+    * shown_rate: of HELD: at 1 - alpha, the limit is exceeded no more often than this, per second.
+
+    A plain limit has no episodes, and no figures of the test.
     """
 
     state: State
@@ -177,6 +226,26 @@ class Verdict:
     """Whether the run was in virtual time. Then the verdict says what was seen, and has no confidence."""
     untimed: bool = False
     above: CountAbove | None = None
+    largest_ns: int | None = None
+    shown_rate: float | None = None
+
+    @property
+    def exceeded_count(self) -> int | None:
+        """How many due activations were later than the limit, at least; None if that is unknown."""
+        if self.above is not None:
+            return self.above.least
+        return self.exceedances_observed if self.exceedances_schedule is None else self.exceedances_schedule
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether the limit is known to have been exceeded."""
+        return self.state is State.EXCEEDED or bool(self.exceeded_count)
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the verdict is for a machine. UNDECIDED fails where the limit was exceeded: it is never skipped then."""
+        undecided = self.state is State.UNDECIDED
+        return Outcome.FAILED if undecided and self.exceeded else OUTCOMES[self.state]
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,8 @@ class WorstActivation:
 class Evidence:
     """The figures of the whole run over all threads. Exceedances are None without a limit.
 
+    largest_ns: the largest latency of all due activations; None if none was due. seen_stall_ns: how long a thread stood
+    at least, as an event tells; it may have run again.
     first_due_ns: the first due time. measured_ns: the time from then on in which every thread was watched. times: the
     late stretches, in measured time. cut_off: the record has no end, so nobody knows how the run ended. core: the
     co-kernel beside Linux, if any. stalled_ns: how late a thread was at least that never ran again. stalled_thread:
@@ -70,6 +72,8 @@ class Evidence:
     first_due_ns: int = 0
     cut_off: bool = False
     times: LateTimes = NO_LATE_TIMES
+    largest_ns: int | None = None
+    seen_stall_ns: int = 0
 
 
 def gather_evidence(
@@ -89,7 +93,7 @@ def gather_evidence(
     window = MeasuredWindow(first_due_ns, measured_ns, end_ns(record, pooled), record.end is not None)
     times = late_times(record, summaries, requirement, window) if requirement else NO_LATE_TIMES
     return Evidence(
-        episodes=_episodes(times, requirement, window) if requirement else (),
+        episodes=_episodes(times, requirement, window) if requirement and not requirement.plain else (),
         measured_ns=measured_ns,
         asked_duration_ns=requested_duration_ns(record),
         ended_as_asked=record.end is not None and record.end.reason is EndReason.AS_ASKED,
@@ -112,7 +116,19 @@ def gather_evidence(
         first_due_ns=first_due_ns,
         cut_off=record.end is None,
         times=times,
+        largest_ns=_largest_ns(pooled, times),
+        seen_stall_ns=max(
+            (event.time_ns - at for event in record.events if (at := stalled_since_ns(event))), default=0
+        ),
     )
+
+
+def _largest_ns(pooled: Summary, times: LateTimes) -> int | None:
+    """The largest latency of those that ran, those that were missed, and of a thread that stood."""
+    ends = [moments.max for moments in (pooled.observed, pooled.charged) if moments.count]
+    ends += [pooled.stalled_ns] if pooled.stalled_ns else []
+    ends += [int(times.worst_ns.max())] if times.worst_ns.size else []
+    return max(ends, default=None)
 
 
 def _episodes(times: LateTimes, requirement: Requirement, window: MeasuredWindow) -> tuple[Episode, ...]:

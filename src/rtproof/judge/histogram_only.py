@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rtproof.core.phrases import duration, percent, quantity, value
-from rtproof.judge import timed_lines, verdict_sentences
+from rtproof.judge import plain_limit, planning, timed_lines, verdict_sentences
 from rtproof.judge.analysis_model import Analysis, CountAbove, Requirement, State, Verdict
 from rtproof.judge.claim import RefutingRule
 from rtproof.judge.verdict import deciding_verdict
@@ -22,8 +22,10 @@ from rtproof.summary.imported_histogram import (
     summary_of_histogram,
     with_overflow,
 )
+from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.summary_model import Doubt, Severity
 
+DECIDED = (State.HELD, State.EXCEEDED, State.PROVEN, State.REFUTED)
 MARGIN_NS = 1_000_000_000
 """The possible error of a duration that a file states in whole seconds."""
 SLACK_NS = 3_000_000_000
@@ -287,9 +289,9 @@ SHOWN_FROM = 1.1
 """From this size of bunches on, the reason says for which bunches the proof would hold."""
 
 
-NOT_CHECKED = (
-    "policy, priority, CPU, clock and load were not checked, because the file does not carry what shows them; nor was "
-    "it tested whether episodes come in bunches, because the file does not have the time of each value"
+NOT_CHECKED = "policy, priority, CPU, clock and load were not checked, because the file does not carry what shows them"
+BUNCHES_NOT_TESTED = (
+    "; nor was it tested whether episodes come in bunches, because the file does not have the time of each value"
 )
 """The report shows this beside every decision on such a file."""
 RUN_CHECKS = "measure with rtproof run, which checks them"
@@ -320,7 +322,7 @@ def analyse_histogram(
         record_of_histogram(imported),
         summaries_of_threads(imported),
         summary_of_histogram(imported),
-        _doubts(imported, decided=any(verdict.state in (State.PROVEN, State.REFUTED) for verdict in verdicts)),
+        _doubts(imported, [verdict.state for verdict in verdicts]),
         deciding_verdict(verdicts),
         shares,
         verdicts=verdicts,
@@ -328,15 +330,16 @@ def analyse_histogram(
     )
 
 
-def _doubts(imported: ImportedHistogram, *, decided: bool) -> tuple[Doubt, ...]:
+def _doubts(imported: ImportedHistogram, states: Sequence[State]) -> tuple[Doubt, ...]:
     """Where the file contradicts itself, what its bins lack, what a decision does not rest on, and the user's word."""
     lack = _beyond_scale(imported)
+    unseen = NOT_CHECKED + (BUNCHES_NOT_TESTED if set(states) & {State.PROVEN, State.REFUTED} else "")
     whole = "choose a longer scale, and measure again"
     return (
         *(Doubt("contradiction", Severity.INVALID, fault, "measure again") for fault in imported.faults),
         *imported.troubles,
         *([Doubt("beyond-scale", Severity.WARNING, lack, whole)] if lack else []),
-        *([Doubt("not-checked", Severity.WARNING, NOT_CHECKED, RUN_CHECKS)] if decided else []),
+        *([Doubt("not-checked", Severity.WARNING, unseen, RUN_CHECKS)] if set(states) & set(DECIDED) else []),
         *(Doubt("stated", Severity.WARNING, word, "") for word in imported.stated),
         *(Doubt("format", Severity.WARNING, note, "") for note in imported.notes),
     )
@@ -382,6 +385,8 @@ def _exceeding(imported: ImportedHistogram, limit_ns: int, n: int) -> tuple[int,
 def _judged(
     imported: ImportedHistogram, requirement: Requirement | None, limits: int, invalid: tuple[str, ...] = ()
 ) -> Verdict:
+    if requirement and requirement.plain:
+        return _judged_plain(imported, requirement, (*invalid, *imported.faults))
     faults = (*invalid, *imported.faults)
     above = count_above(imported, requirement) if requirement else None
     alpha = (1 - requirement.confidence) / limits if requirement else None
@@ -403,6 +408,77 @@ def _judged(
     assumed = verdict_sentences.assumption_of_verdict(verdict)
     complete = replace(verdict, reasons=(*verdict.reasons, assumed)) if assumed else verdict
     return replace(complete, sentences=_sentences(imported, complete))
+
+
+def _judged_plain(imported: ImportedHistogram, requirement: Requirement, faults: tuple[str, ...]) -> Verdict:
+    """The verdict on a plain limit: the count above it decides, or the maximum."""
+    above = count_above(imported, requirement)
+    found = _exceedances(imported, requirement, above) if above else _by_maximum(imported, requirement)
+    state, reasons = _plain_state(imported, requirement, found)
+    if faults:
+        state, reasons = State.INVALID, (faults[0], reasons[0], *faults[1:])
+    measured_ns = counted_ns(imported) if state is State.HELD and _lack(imported, requirement) is None else None
+    needed = planning.held_after_ns(requirement) if measured_ns else None
+    shown = plain_limit.shown_sentences(requirement, measured_ns) if measured_ns else ()
+    first, *others = reasons = (*reasons, *shown)
+    lines = [("VERDICT", f"{state.value} - {first}"), *(("", reason) for reason in others)]
+    lines.append(("LIMIT", verdict_sentences.requested_limit_sentence(requirement)))
+    lines += [line for line in _largest(imported) if line[0] in ("MAX", "VALID FOR")]
+    return Verdict(
+        state=state,
+        requirement=requirement,
+        reasons=reasons,
+        sentences=tuple(lines),
+        episodes=(),
+        measured_ns=imported.duration_ns or 0,
+        exceedances_observed=found.least if found.least == found.most else None,
+        exceedances_schedule=None,
+        alpha=1 - requirement.confidence,
+        untimed=True,
+        above=above,
+        largest_ns=imported.max_ns,
+        shown_rate=SECOND_NS / planning.shown_by_ns(requirement, measured_ns) if measured_ns else None,
+        needed_ns=needed,
+        more_ns=max(needed - measured_ns, 0) if needed and measured_ns else None,
+    )
+
+
+def _by_maximum(imported: ImportedHistogram, requirement: Requirement) -> CountedExceedances:
+    """What the maximum alone shows of the number of exceedances."""
+    if imported.max_ns is not None and imported.max_ns > requirement.limit_ns:
+        return CountedExceedances(1, None)
+    largest = imported.largest_ns
+    return CountedExceedances(0, 0 if largest is not None and largest <= requirement.limit_ns else None)
+
+
+def _plain_state(
+    imported: ImportedHistogram, requirement: Requirement, found: CountedExceedances
+) -> tuple[State, tuple[str, ...]]:
+    limit, of = value(requirement.limit_ns), f" of {quantity(imported.count, 'sample')}" if imported.count else ""
+    if found.least:
+        count = f"{'' if found.least == found.most else 'at least '}{found.least:,}"
+        largest = imported.max_ns
+        more = (f"The largest was {value(largest)}",) if largest and largest > requirement.limit_ns else ()
+        return State.EXCEEDED, (f"{limit} was exceeded by {count}{of or ' sample'}", *more)
+    if found.most != 0:
+        return State.UNDECIDED, (f"The file does not show whether a sample was above {limit}", HIDDEN_MAXIMUM)
+    if loss := _loss(imported):
+        return State.UNDECIDED, (f"No sample{of} was above {limit}, but {loss}",)
+    reasons = (f"{limit} was not exceeded by any{of or ' sample'}",)
+    return State.HELD, reasons if _lack(imported, requirement) is None else (*reasons, NO_LENGTH_OF_FILE)
+
+
+HIDDEN_MAXIMUM = "Its largest value lies beyond its scale, or in a bin that holds the limit"
+NO_LENGTH_OF_FILE = "The file does not show that each due activation was measured, so it shows no rate"
+
+
+def _loss(imported: ImportedHistogram) -> str | None:
+    """Why activations are surely missing from the file; None if none are known to be."""
+    if imported.overruns:
+        return f"the tool counted {quantity(imported.overruns, 'overrun')}, which are activations without a sample"
+    if imported.duration_ns is None or not imported.shortest_period_ns or not _counts(imported):
+        return None
+    return _uncounted(imported, _slack_ns(imported))
 
 
 def _finding(

@@ -43,6 +43,8 @@ class NeededLength:
 class DecisionChance:
     """How runs of a system end whose true rate of episodes is ``rate`` times the rate in the claim.
 
+    Of a plain limit: HELD and EXCEEDED, at so many times the rate that HELD shall show.
+
     proven, refuted, undecided: shares of all runs. An undecided run has no verdict by the horizon. mean_ns: the mean
     time without an episode until the verdict, over the decided runs. late_ns: nine tenths of the decided runs have
     their verdict by then. Both times are None if no run is decided.
@@ -84,6 +86,8 @@ def plan_length(
 
     limits: how many limits share the probability of error. rates: true rates, as multiples of the rate in the claim.
     """
+    if requirement.plain:
+        return _plan_of_plain_limit(requirement, so_far, rates)
     episodes, measured_ns = so_far
     alpha, at_most = (1 - requirement.confidence) / limits, requirement.at_most_ns
     needs = tuple(_need(count, measured_ns, requirement, alpha) for count in range(episodes, episodes + ROWS))
@@ -103,6 +107,28 @@ def plan_length(
     )
 
 
+def _plan_of_plain_limit(requirement: Requirement, so_far: tuple[int, int], rates: tuple[float, ...]) -> LengthPlan:
+    """The plan of a limit that is never to be exceeded. rates: multiples of once per shows_ns."""
+    exceeded, measured_ns = so_far
+    needed = held_after_ns(requirement)
+    already = State.EXCEEDED if exceeded else State.HELD if measured_ns else State.UNDECIDED
+    more = max(needed - measured_ns, 0)
+    needs = (NeededLength(0, needed, more, 0),)
+    chances = tuple(_chance_of_plain_limit(rate, more, requirement.shows_ns) for rate in rates)
+    open_ = more > 0 and not exceeded
+    alpha = 1 - requirement.confidence
+    return LengthPlan(requirement, 1, alpha, exceeded, measured_ns, already, needs, chances if open_ else (), needed)
+
+
+def _chance_of_plain_limit(rate: float, more_ns: int, shows_ns: int) -> DecisionChance:
+    """How a run of more_ns ends that the first exceedance ends. rate: a multiple of once per shows_ns."""
+    expected = rate * more_ns / shows_ns
+    held = math.exp(-expected)
+    mean_ns = more_ns * (1 - held) / expected if expected else float(more_ns)
+    late_ns = min(-math.log(1 - _LATE) / rate * shows_ns, more_ns) if rate else more_ns
+    return DecisionChance(rate, held, 1 - held, 0.0, mean_ns, late_ns)
+
+
 def _need(count: int, measured_ns: int, requirement: Requirement, alpha: float) -> NeededLength:
     needed = proven_after_ns(count, requirement, alpha)
     until = statistics.refuted_until_ns(count, requirement.at_most_ns, alpha)
@@ -116,6 +142,16 @@ def proven_after_ns(count: int, requirement: Requirement, alpha: float) -> int:
     """
     quiet = requirement.bunches * statistics.tau_needed(count, alpha) * requirement.at_most_ns
     return math.ceil(quiet) + count * requirement.gap_ns
+
+
+def held_after_ns(requirement: Requirement) -> int:
+    """How long a run takes to show, of a plain limit, at most one exceedance per shows_ns; in nanoseconds."""
+    return math.ceil(-math.log(1 - requirement.confidence) * requirement.shows_ns)
+
+
+def shown_by_ns(requirement: Requirement, measured_ns: int) -> float:
+    """T in nanoseconds: a run of this length without an exceedance shows at most one exceedance per T."""
+    return measured_ns / -math.log(1 - requirement.confidence)
 
 
 def _already(episodes: int, tau: float, requirement: Requirement, alpha: float) -> State:
@@ -278,7 +314,13 @@ def plan_lengths(
     so_far: number of episodes that were measured, and in how many nanoseconds. rates: true rates to tell the chances
     of, each as nanoseconds per episode; by default some multiples of the rate that the limit allows.
     """
+    rated = sum(not each.plain for each in requirements)
     return [
-        plan_length(each, len(requirements), so_far, tuple(each.at_most_ns / rate for rate in rates) or RATES)
+        plan_length(
+            each,
+            rated,
+            so_far,
+            tuple((each.shows_ns if each.plain else each.at_most_ns) / rate for rate in rates) or RATES,
+        )
         for each in requirements
     ]

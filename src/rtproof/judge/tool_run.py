@@ -17,6 +17,7 @@ from rtproof.judge.analysis_model import Analysis, Requirement, State, Verdict
 from rtproof.judge.checks import counting, load_work, rival_threads_and_budgets, target_state
 from rtproof.judge.checks.case import INVALID, REAL_TIME, WARNING, Check, CheckedRun, sentence_list
 from rtproof.judge.histogram_only import analyse_histogram, fewest_episodes
+from rtproof.judge.plain_limit import without_rate
 from rtproof.judge.verdict import deciding_verdict
 from rtproof.judge.verdict_sentences import NO_PROBABILITY
 from rtproof.record.contents import EndReason, Record
@@ -68,6 +69,8 @@ def analyse_tool_run(run: ToolRun, requirements: Sequence[Requirement], limits: 
 def _in_virtual_time(imported: ImportedHistogram, verdict: Verdict) -> Verdict:
     """The verdict says what was seen in a run without chance: it is never PROVEN, and has no confidence."""
     asked, above = verdict.requirement, verdict.above
+    if asked and asked.plain:
+        return without_rate(verdict)
     if verdict.state in (State.INVALID, State.NOT_ASKED) or asked is None or above is None:
         return replace(verdict, deterministic=True)
     least = fewest_episodes(imported, asked, above.least)

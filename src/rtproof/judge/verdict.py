@@ -16,6 +16,7 @@ from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Analysis, Episode, Requirement, State, Verdict
 from rtproof.judge.claim import episode_course
 from rtproof.judge.evidence import Evidence, LimitTest, figures_of_limit
+from rtproof.judge.plain_limit import judge_plain_limit
 from rtproof.judge.verdict_sentences import FIXED, NO_PROBABILITY
 from rtproof.record.contents import EndReason
 from rtproof.summary.per_second import SECOND_NS
@@ -47,6 +48,7 @@ def judge_in_virtual_time(requirement: Requirement | None, evidence: Evidence) -
         measured_ns=evidence.measured_ns,
         exceedances_observed=evidence.exceedances_observed,
         exceedances_schedule=evidence.exceedances_schedule,
+        largest_ns=evidence.largest_ns,
         deterministic=True,
     )
 
@@ -104,7 +106,10 @@ def _without_other_runs(lines: verdict_sentences.Sentences) -> verdict_sentences
     return tuple(kept)
 
 
-STATE_ORDER = (State.INVALID, State.REFUTED, State.UNDECIDED, State.PROVEN, State.NOT_ASKED)
+STATE_ORDER = (
+    *(State.INVALID, State.EXCEEDED, State.REFUTED),
+    *(State.UNDECIDED, State.HELD, State.PROVEN, State.NOT_ASKED),
+)
 """The order in which states decide. Of several verdicts, the one whose state comes first decides."""
 BOUND_KEYS = (
     *("tau", "log_e_proven", "log_e_refuted", "rate_low", "rate_high", "rate_high_fixed", "bunches_bound", "bunched"),
@@ -117,8 +122,10 @@ BOUND_KEYS = (
 def judge_requirement(requirement: Requirement | None, evidence: Evidence, limits: int = 1) -> Verdict:
     """Judge a run by one requirement; return the verdict with its reasons and its sentences.
 
-    limits: how many limits were fixed before the run, this one included.
+    limits: how many limits were fixed before the run, this one included. A plain limit does not share its error.
     """
+    if requirement and requirement.plain:
+        return judge_plain_limit(requirement, evidence)
     if evidence.virtual_time:
         return judge_in_virtual_time(requirement, evidence)
     found = verdict_tested_with(requirement, evidence, limits) if requirement and evidence.measured_ns > 0 else None
@@ -132,6 +139,7 @@ def judge_requirement(requirement: Requirement | None, evidence: Evidence, limit
         measured_ns=evidence.measured_ns,
         exceedances_observed=evidence.exceedances_observed,
         exceedances_schedule=evidence.exceedances_schedule,
+        largest_ns=evidence.largest_ns,
     )
     figured = _with_figures(verdict, found, evidence) if found else verdict
     return _without_bounds(figured) if state is State.INVALID else figured
@@ -247,28 +255,15 @@ LIMIT_STATED = (
 LIMIT_STATED_REMEDY = "give the limit to rtproof run, which writes it down before the run begins"
 
 
-def limits_of_the_record(analysis: Analysis, fixed: Sequence[Requirement]) -> Analysis:
-    """The analysis of a record without its run.json, with a doubt that says so.
-
-    The record holds the limits that the agent was given, but no time T. The usual T stands for it.
-    """
-    limits = ", ".join(value(each.limit_ns) for each in fixed)
-    often = duration(fixed[0].at_most_ns)
-    what = (
-        f"the agent was given {'the limit' if len(fixed) == 1 else 'the limits'} {limits} before the run, but not how "
-        f"often it may be exceeded; the usual requirement stands for it: at most once per {often}"
-    )
-    doubt = Doubt("limit-of-record", Severity.WARNING, what, "measure with rtproof run, which writes both down")
-    return replace(analysis, doubts=(*analysis.doubts, doubt))
-
-
 def stated_by_the_user(analysis: Analysis, fixed: Sequence[Requirement] = ()) -> Analysis:
     """The analysis with a sentence beside each decision on a limit that only the user says was fixed before the run.
 
     fixed: the limits of which the run itself shows that they were fixed before. They get no such sentence.
     """
+    if not _chosen_now(analysis, fixed):
+        return analysis
     doubt = Doubt("limit-stated", Severity.WARNING, LIMIT_STATED, LIMIT_STATED_REMEDY)
-    verdicts = tuple(verdict if verdict.requirement in fixed else _stated(verdict) for verdict in analysis.verdicts)
+    verdicts = tuple(_stated(each) if _is_chosen_now(each, fixed) else each for each in analysis.verdicts)
     return replace(analysis, doubts=(*analysis.doubts, doubt), verdict=deciding_verdict(verdicts), verdicts=verdicts)
 
 
@@ -287,14 +282,25 @@ def chosen_after_the_data(analysis: Analysis, fixed: Sequence[Requirement] = ())
     unless the run is INVALID. A verdict in virtual time stays, because it tests nothing: it states what was seen,
     whenever the limit was chosen.
     """
-    if all(verdict.deterministic for verdict in analysis.verdicts):
+    if all(verdict.deterministic for verdict in analysis.verdicts) or not _chosen_now(analysis, fixed):
         return analysis
     doubt = Doubt("limit-after-data", Severity.WARNING, AFTER_THE_DATA, AFTER_THE_DATA_REMEDY)
-    verdicts = tuple(
-        verdict if verdict.requirement in fixed else _without_test(verdict) for verdict in analysis.verdicts
-    )
+    verdicts = tuple(_without_test(each) if _is_chosen_now(each, fixed) else each for each in analysis.verdicts)
     stand = tuple(each for each in analysis.doubts if each.code != NOT_CHECKED_CODE)
     return replace(analysis, doubts=(*stand, doubt), verdict=deciding_verdict(verdicts), verdicts=verdicts)
+
+
+def _chosen_now(analysis: Analysis, fixed: Sequence[Requirement]) -> bool:
+    return any(_is_chosen_now(verdict, fixed) for verdict in analysis.verdicts)
+
+
+def _is_chosen_now(verdict: Verdict, fixed: Sequence[Requirement]) -> bool:
+    """Whether the verdict needs a limit that was fixed before the run, and its limit was not.
+
+    A plain limit needs none. What was seen stays true. The rate that HELD shows is true of the largest latency, too:
+    a run of a fixed length exceeds each level whose rate is higher with the probability 1 - alpha.
+    """
+    return verdict.requirement not in fixed and not (verdict.requirement and verdict.requirement.plain)
 
 
 def _without_test(verdict: Verdict) -> Verdict:
@@ -344,6 +350,7 @@ def ended_when_decided(analysis: Analysis) -> Analysis:
     """
     end = analysis.record.end
     stopped = end is not None and end.reason is EndReason.INTERRUPTED
-    if not stopped or analysis.verdict.state not in (State.PROVEN, State.REFUTED):
+    decided = (State.HELD, State.EXCEEDED, State.PROVEN, State.REFUTED)
+    if not stopped or analysis.verdict.state not in decided:
         return analysis
     return replace(analysis, doubts=tuple(doubt for doubt in analysis.doubts if doubt.code != "ended-early"))

@@ -21,7 +21,7 @@ Sentences = tuple[tuple[str, str], ...]
 FIXED = "fixed-time"
 FOR_EACH_LENGTH = "each bound holds by itself at this confidence, both together do not"
 USUAL = Requirement(0)
-"""Its time and its lengths stand where a verdict has no limit."""
+"""Stands where a verdict has no limit."""
 NO_PROBABILITY = (
     "in virtual time nothing is PROVEN and nothing has a probability: the same run gives the same bytes again, and "
     "another start, load or length is another run"
@@ -54,7 +54,7 @@ def verdict_sentences(
     if requirement and tested:
         lines += _labelled("RATE", _rates(state, requirement, evidence, tested))
         lines += _labelled("NEEDED", _needed(state, requirement, evidence, tested))
-    lines += _missed(requirement, evidence)
+    lines += missed_lines(requirement, evidence)
     confidence = requirement.confidence if requirement else planning.USUAL_CONFIDENCE
     if evidence.stalled_ns > max(evidence.worst.value_ns if evidence.worst else 0, 0):
         lines += _labelled("MAX", _stalled(evidence))
@@ -66,7 +66,7 @@ def verdict_sentences(
     lines += _labelled("FORECAST", evidence.forecast)
     if evidence.virtual_time:
         lines.append(("TIME", f"{VIRTUAL_TIME_SENTENCE} ({evidence.virtual_time})"))
-    return (*lines, ("VALID FOR", _valid_for(evidence)))
+    return (*lines, ("VALID FOR", conditions_sentence(evidence)))
 
 
 def sentences_of_run(lines: Sentences) -> Sentences:
@@ -92,12 +92,16 @@ def _labelled(label: str, texts: tuple[str, ...]) -> list[tuple[str, str]]:
 
 
 def limit_sentence(requirement: Requirement) -> str:
-    """The claim with its confidence."""
+    """The claim with its confidence. A plain limit claims nothing that needs one."""
+    if requirement.plain:
+        return requested_limit_sentence(requirement)
     return f"{requested_limit_sentence(requirement)}, confidence {percent(requirement.confidence)}"
 
 
 def requested_limit_sentence(requirement: Requirement) -> str:
     """The claim without its confidence. A verdict in virtual time has no confidence."""
+    if requirement.plain:
+        return f"{value(requirement.limit_ns)}, never exceeded"
     return f"{value(requirement.limit_ns)}, at most once per {duration(requirement.at_most_ns)}{longest(requirement)}"
 
 
@@ -134,7 +138,7 @@ def episodes_sentence(
     If most seconds have a late time, the sentence counts these seconds. refuting: count episodes as a refutation does.
     """
     threads = f"{quantity(evidence.threads, 'thread')}, any of which counts" if evidence.threads > 1 else "1 thread"
-    basis = f"{threads}{_in_band(evidence)}; {quantity(evidence.obtained, 'activation')}"
+    basis = f"{threads}{in_band_phrase(evidence)}; {quantity(evidence.obtained, 'activation')}"
     n = tested.episodes_refuting if refuting else tested.episodes
     measured = duration(evidence.measured_ns)
     if not n:
@@ -230,7 +234,7 @@ def mostly_late(verdict: Verdict) -> bool:
     return _most_seconds(verdict.late_seconds or 0, verdict.measured_ns)
 
 
-def _in_band(evidence: Evidence) -> str:
+def in_band_phrase(evidence: Evidence) -> str:
     """A phrase that names the measured threads as Linux's, if a co-kernel runs beside Linux; else empty."""
     return f", {IN_BAND} beside {evidence.core}" if evidence.core else ""
 
@@ -548,6 +552,8 @@ def more_time_of_verdict(verdict: Verdict) -> str:
     asked = verdict.requirement
     if asked is None or verdict.state is not State.UNDECIDED:
         return ""
+    if asked.plain:
+        return ""
     if verdict.untimed:
         return NO_LENGTH
     if not verdict.more_ns or not verdict.more_with_one_more_ns:
@@ -555,7 +561,8 @@ def more_time_of_verdict(verdict: Verdict) -> str:
     return more_time_phrase(asked, verdict.more_ns, verdict.more_with_one_more_ns)
 
 
-def _missed(requirement: Requirement | None, evidence: Evidence) -> list[tuple[str, str]]:
+def missed_lines(requirement: Requirement | None, evidence: Evidence) -> list[tuple[str, str]]:
+    """The lines on activations that were due and never ran."""
     lines = []
     if evidence.missed:
         text = f"{quantity(evidence.missed, 'activation')} of {evidence.expected:,} due never ran"
@@ -580,14 +587,19 @@ def _stalled(evidence: Evidence) -> tuple[str, ...]:
     return (f"{first}; of the activations that ran the largest is {value(evidence.worst.value_ns)}",)
 
 
+def largest_sentence(worst: WorstActivation, evidence: Evidence) -> str:
+    """The largest latency of the activations that ran, and where it was."""
+    cpu = f" (cpu {worst.cpu})" if worst.cpu >= 0 else ""
+    kept = quantity(evidence.obtained - evidence.lost, "activation")
+    return f"{value(worst.value_ns)} on thread {worst.thread}{cpu} at {worst.at}, the largest of {kept}"
+
+
 def _largest(state: State, worst: WorstActivation, evidence: Evidence, confidence: float) -> tuple[str, ...]:
     """The MAX lines: the largest latency, and what it says of other runs.
 
     An INVALID run did not measure what was asked, so nothing follows from its largest latency.
     """
-    cpu = f" (cpu {worst.cpu})" if worst.cpu >= 0 else ""
-    kept = quantity(evidence.obtained - evidence.lost, "activation")
-    first = f"{value(worst.value_ns)} on thread {worst.thread}{cpu} at {worst.at}, the largest of {kept}"
+    first = largest_sentence(worst, evidence)
     if evidence.lost:
         return (f"{first} with a value; {evidence.lost:,} more left none, so that nothing follows from it",)
     if state is State.INVALID:
@@ -599,7 +611,8 @@ def _largest(state: State, worst: WorstActivation, evidence: Evidence, confidenc
     return (f"{first}; {again}", *rest)
 
 
-def _valid_for(evidence: Evidence) -> str:
+def conditions_sentence(evidence: Evidence) -> str:
+    """The conditions that a verdict is valid for."""
     if evidence.simulated:
         return NO_MACHINE
     load = f"load ({evidence.loads})" if evidence.loads else "load (none of ours)"
@@ -674,6 +687,12 @@ def claim_answer(verdict: Verdict) -> str:
         if verdict.state is State.INVALID:
             return "The run did not measure what was asked, so its numbers decide nothing."
         return "The run was measured; no limit was given to judge it by."
+    return answer_sentences(verdict.reasons[:1]) if verdict.requirement.plain else _rate_answer(verdict)
+
+
+def _rate_answer(verdict: Verdict) -> str:
+    """What the verdict on a limit with a rate means for the system."""
+    assert verdict.requirement
     above = f"above {value(verdict.requirement.limit_ns)}"
     if verdict.deterministic and verdict.state is not State.INVALID:
         return _seen(verdict)
@@ -706,6 +725,8 @@ def _seen(verdict: Verdict) -> str:
 
 def exact_answer(verdict: Verdict) -> str:
     """Sentences on what was seen and which bound follows; without a limit, on the largest value."""
+    if verdict.requirement and verdict.requirement.plain:
+        return answer_sentences(verdict.reasons[1:])
     if verdict.reasons:
         asked = verdict.requirement if verdict.state is not State.INVALID else None
         assumed = assumption_of_verdict(verdict)  # The answer to "How sure" states it.
@@ -718,6 +739,8 @@ def certainty_answer(verdict: Verdict) -> str:
     """Sentences on the confidence of the verdict and what it means."""
     if verdict.state is State.INVALID:
         return "It has no confidence: the run is INVALID for the reason above."
+    if verdict.requirement and verdict.requirement.plain:
+        return ""
     return answer_sentences((NO_PROBABILITY,)) if verdict.deterministic else _confidence(verdict)
 
 
@@ -750,7 +773,12 @@ def short_certainty_answer(verdict: Verdict) -> str:
 
 
 def longer_run_answer(verdict: Verdict) -> str:
-    """A sentence on how much longer the run takes to a decision: without and with one more episode, and the chances."""
+    """A sentence on how much longer the run takes to a decision: without and with one more episode, and the chances.
+
+    A plain limit has no such sentence: HELD says itself how long a run shows more.
+    """
+    if verdict.requirement and verdict.requirement.plain and verdict.state is not State.INVALID:
+        return ""
     if verdict.deterministic and verdict.state is not State.INVALID:
         return "A longer run in virtual time proves no limit: measure on the hardware that will be used."
     if verdict.untimed and verdict.requirement and not verdict.chosen_after and verdict.state is not State.INVALID:
@@ -764,7 +792,7 @@ def _until_decided(verdict: Verdict) -> str:
     if verdict.decided_at_ns is not None and verdict.state in (State.PROVEN, State.REFUTED):
         return f"No more time needed: the result was clear {decision_time_phrase(verdict)}."
     if verdict.requirement is None or verdict.chosen_after:
-        return repeat_answer(verdict.requirement)
+        return repeat_answer(verdict.requirement) if verdict.requirement else ""
     if verdict.withheld:
         return "The episodes come in bunches: measure much longer, or fix --gap or --bunches before a new run."
     more = more_time_of_verdict(verdict)
@@ -784,13 +812,12 @@ def decision_time_phrase(verdict: Verdict) -> str:
     return "at its end" if at == duration(verdict.measured_ns, up=True) else f"after {at}"
 
 
-def repeat_answer(requirement: Requirement | None) -> str:
+def repeat_answer(asked: Requirement) -> str:
     """A sentence on how long a new run must be, with the limit given before it starts."""
-    asked = requirement or USUAL
     length = duration(asked.bunches * statistics.needed_ns(0, asked.at_most_ns, 1 - asked.confidence), up=True)
-    limit = f"--limit {value(asked.limit_ns).replace(' ', '')}" if requirement else "--limit"
+    limit = value(asked.limit_ns).replace(" ", "")
     return (
-        f"A run with {limit} given before it starts takes {length} to prove “at most once per "
+        f"A run with --limit {limit} given before it starts takes {length} to prove “at most once per "
         f"{duration(asked.at_most_ns)}”, if nothing exceeds it."
     )
 

@@ -10,6 +10,8 @@ episode lasted longer than D by less than two seconds, which refutes. The line o
 value neither the watch nor the record proves anything. PROVEN comes only in quiet time, so an earlier episode cannot
 go on and undo it.
 
+A plain limit is EXCEEDED as soon as one value is reported above it. It is HELD once the time shows as much as asked.
+
 A thread that does not run reports no value, only the due time for which it waits. From this due time on it is late.
 The record shows the same with an event. The time of the other threads goes on.
 """
@@ -24,7 +26,7 @@ from rtproof.core.units import format_duration
 from rtproof.judge.analysis_model import NO_LONGEST, Requirement, State
 from rtproof.judge.claim import Decision, EpisodeCourse, LateStretches, episode_course
 from rtproof.judge.evidence import LimitTest, figures_of_limit
-from rtproof.judge.planning import proven_after_ns
+from rtproof.judge.planning import held_after_ns, proven_after_ns, shown_by_ns
 from rtproof.statistics import refuted_until_ns
 from rtproof.summary.per_second import SECOND_NS
 
@@ -89,7 +91,8 @@ class Watch:
     ) -> None:
         self._from_outside = from_outside
         self.ends_run = ends_run
-        self._of = [_OneLimit(each, len(requirements)) for each in requirements]
+        rated = sum(not each.plain for each in requirements)
+        self._of = [_PlainLimit(each) if each.plain else _OneLimit(each, rated) for each in requirements]
         self._due_ns: dict[int, int] = {}
         self._told_ns: dict[int, int] = {}
         self._lost: dict[int, int] = {}
@@ -104,8 +107,7 @@ class Watch:
         """
         for one in self._of:
             if one.requirement.limit_ns == limit_ns:
-                beyond = max(worst_ns - limit_ns, 0)
-                one.beyond_ns[second] = max(beyond, one.beyond_ns.get(second, 0))
+                one.over(second, max(worst_ns - limit_ns, 0))
 
     def progress(self, thread: int, due_ns: int, lost: int = 0, time_ns: int = 0) -> bool:
         """Note that all of a thread's activations due before due_ns are known; return whether the run may end.
@@ -133,27 +135,77 @@ class Watch:
         """
         for one in self._of:
             if until_ns - since_ns > one.requirement.limit_ns:
-                one.stood_ns[thread, since_ns] = until_ns - one.requirement.limit_ns
+                one.stood(thread, since_ns, until_ns - one.requirement.limit_ns)
         longest_ns = max((one.requirement.limit_ns for one in self._of), default=0)
         self._due_ns[thread] = max(since_ns, until_ns - longest_ns)
 
     @property
     def standings(self) -> tuple[Standing, ...]:
-        """How every limit stands, in the order given."""
-        return tuple(Standing(one.requirement, one.tested) for one in self._of)
+        """How every limit with a rate stands, in the order given."""
+        return tuple(Standing(one.requirement, one.tested) for one in self._of if isinstance(one, _OneLimit))
 
     @property
     def decided(self) -> bool:
-        """Whether every limit is PROVEN, or one is REFUTED. Then the verdict on the run can no longer change."""
-        states = {one.tested.decision.state for one in self._of}
-        return State.REFUTED in states or states == {State.PROVEN}
+        """Whether every limit is HELD or PROVEN, or one is EXCEEDED or REFUTED. Then the run may end."""
+        states = {one.state for one in self._of}
+        return bool(states & {State.EXCEEDED, State.REFUTED}) or states <= {State.HELD, State.PROVEN}
 
     def lines(self) -> list[str]:
         """How each limit stands and how long it still takes, with its way below. The slowest limit comes first."""
         open_first = sorted(self.standings, key=lambda one: (one.decision.at_ns is not None, -one.more_ns(0)))
         lost = any(self._lost.values())
         pairs = [(progress_line(one, lost=lost), way_line(one, lost=lost)) for one in open_first]
-        return [line for pair in pairs for line in pair if line]
+        plain = [one.lines(self.ends_run) for one in self._of if isinstance(one, _PlainLimit)]
+        return [line for some in (*plain, *pairs) for line in some if line]
+
+
+class _PlainLimit:
+    """What the watch knows of a limit that is never to be exceeded.
+
+    seconds: those with a late activation. worst_ns: the largest latency so far, of those above the limit. stands: a
+    thread stands still. measured_ns: the time up to which everything is known.
+    """
+
+    def __init__(self, requirement: Requirement) -> None:
+        self.requirement = requirement
+        self.seconds: set[int] = set()
+        self.worst_ns = 0
+        self.stands = False
+        self.measured_ns = 0
+        self.lost = False
+
+    def over(self, second: int, beyond_ns: int) -> None:
+        self.seconds.add(second)
+        self.worst_ns = max(self.worst_ns, self.requirement.limit_ns + beyond_ns)
+
+    def stood(self, thread: int, since_ns: int, late_until_ns: int) -> None:
+        self.stands = True
+        self.worst_ns = max(self.worst_ns, self.requirement.limit_ns + late_until_ns - since_ns)
+
+    def look(self, known_ns: int, *, lost: bool) -> None:
+        self.measured_ns, self.lost = known_ns, lost
+
+    @property
+    def state(self) -> State:
+        if self.seconds or self.stands:
+            return State.EXCEEDED
+        held = not self.lost and self.measured_ns - LEAD_NS >= held_after_ns(self.requirement)
+        return State.HELD if held else State.UNDECIDED
+
+    def lines(self, ends_run: bool) -> list[str]:
+        """How the limit stands; of a run that ends by itself, also how long it still takes."""
+        limit, measured = value(self.requirement.limit_ns), duration(self.measured_ns)
+        if self.state is State.EXCEEDED:
+            seconds = f", in {quantity(len(self.seconds), 'second')} so far" if self.seconds else ""
+            return [f"{limit}: EXCEEDED{seconds}; the largest is {value(self.worst_ns)}"]
+        if self.lost:
+            return [f"{limit}: not exceeded so far, but values were lost"]
+        more = max(held_after_ns(self.requirement) + LEAD_NS - self.measured_ns, 0)
+        still = [f"  {duration(more, up=True)} more without a late activation"] if ends_run and more else []
+        if not self.measured_ns:
+            return still
+        rarest = duration(shown_by_ns(self.requirement, self.measured_ns))
+        return [f"{limit}: not exceeded in {measured}; shows at most one per {rarest}", *still]
 
 
 class _OneLimit:
@@ -169,6 +221,16 @@ class _OneLimit:
         self.beyond_ns: dict[int, int] = {}
         self.stood_ns: dict[tuple[int, int], int] = {}
         self.tested = figures_of_limit(requirement, self._course(0), limits)
+
+    @property
+    def state(self) -> State:
+        return self.tested.decision.state
+
+    def over(self, second: int, beyond_ns: int) -> None:
+        self.beyond_ns[second] = max(beyond_ns, self.beyond_ns.get(second, 0))
+
+    def stood(self, thread: int, since_ns: int, late_until_ns: int) -> None:
+        self.stood_ns[thread, since_ns] = late_until_ns
 
     def look(self, known_ns: int, *, lost: bool) -> None:
         """Decide anew with everything before known_ns, because a late stretch may have become longer meanwhile."""
@@ -268,5 +330,10 @@ def _once(at_most_ns: int) -> str:
 
 
 def still_needed_ns(requirements: Sequence[Requirement], episodes: int) -> int:
-    """How long a run must be until every limit is PROVEN, if each one has this number of short episodes."""
-    return max(proven_after_ns(episodes, each, (1 - each.confidence) / len(requirements)) for each in requirements)
+    """How long a run must be until every limit is HELD or PROVEN.
+
+    episodes: how many short episodes each limit with a rate has.
+    """
+    rated = [each for each in requirements if not each.plain]
+    proven = [proven_after_ns(episodes, each, (1 - each.confidence) / len(rated)) for each in rated]
+    return max(*proven, *(held_after_ns(each) + LEAD_NS for each in requirements if each.plain), 0)

@@ -7,6 +7,7 @@ from typing import Any
 
 from rtproof.core import units
 from rtproof.core.errors import UserError
+from rtproof.core.units import NEVER
 
 PROBE_OPTIONS = "probe_options"
 LOAD = "load"
@@ -33,14 +34,14 @@ class Way:
 
 @dataclass(frozen=True)
 class ProfileLimit:
-    """A requirement: limit_ns is exceeded in at most one episode per at_most_ns.
+    """A requirement: limit_ns is exceeded in at most one episode per at_most_ns; 0: it is never exceeded.
 
     gap_ns: the gap that separates two episodes; longest_ns: the longest episode allowed. 0 means the value that follows
     from at_most_ns. bunches: how many episodes a bunch may have on average.
     """
 
     limit_ns: int
-    at_most_ns: int
+    at_most_ns: int = NEVER
     gap_ns: int = 0
     longest_ns: int = 0
     bunches: float = 1.0
@@ -374,7 +375,10 @@ def _claimed(claims: tuple[ProfileLimit, ...]) -> str:
 
 def _derived_options(claim: ProfileLimit) -> str:
     """A requirement in words, without values that follow from its at_most_ns."""
-    words = [f"{units.format_duration(claim.limit_ns)} at most once per {units.format_duration(claim.at_most_ns)}"]
+    limit = units.format_duration(claim.limit_ns)
+    if claim.at_most_ns == NEVER:
+        return f"{limit}, never exceeded"
+    words = [f"{limit} at most once per {units.format_duration(claim.at_most_ns)}"]
     words += [f"a gap of {units.format_duration(claim.gap_ns)}"] if claim.gap_ns else []
     words += [f"none longer than {units.format_duration(claim.longest_ns)}"] if claim.longest_ns else []
     words += [f"bunches of {claim.bunches:.3g} on average"] if claim.bunches > 1 else []

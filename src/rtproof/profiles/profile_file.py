@@ -120,7 +120,7 @@ class ClaimFile(_StrictProfilePart, frozen=True):
     """The requirement of the profile, with the fields of ``ProfileLimit`` as texts with units."""
 
     limit: str
-    at_most: str
+    at_most: str = "never"
     gap: str | None = None
     longest: str | None = None
     bunches: Annotated[float, msgspec.Meta(ge=1, le=100)] = 1.0
@@ -250,7 +250,7 @@ def _claims(file: ProfileFile) -> tuple[ProfileLimit, ...]:
     if asked is None:
         return ()
     limit_ns = _parsed_at("requirement.limit", units.parse_length, asked.limit)
-    at_most_ns = _parsed_at("requirement.at_most", units.parse_at_most, asked.at_most)
+    at_most_ns = _parsed_at("requirement.at_most", units.parse_judged_rate, asked.at_most)
     gap_ns, longest_ns = (
         _parsed_at(f"requirement.{name}", units.parse_length, text) if text else 0
         for name, text in (("gap", asked.gap), ("longest", asked.longest))

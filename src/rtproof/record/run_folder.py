@@ -17,7 +17,7 @@ RECORD_NAME = "run.rtrec"
 GENERATOR_NAME = "generator.rtrec"
 """The record of the board that gave the edges, in the folder of the run that answered them."""
 INFO_NAME = "run.json"
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 Kind = TypeVar("Kind")
 Length = Annotated[int, msgspec.Meta(gt=0, le=2**63 - 1)]
@@ -29,18 +29,22 @@ Bunches = Annotated[float, msgspec.Meta(ge=1, le=100)]
 
 
 class RequirementInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """One requirement: episodes above limit_ns come at most once per at_most_ns, decided at this confidence.
+    """One requirement, decided at this confidence.
 
-    ``gap_ns``: exceedances that are no further apart belong to one episode. ``longest_ns``: no episode lasts longer;
-    None for a run before schema 3, which had no such bound. ``bunches``: how many episodes a bunch may have on average.
+    ``at_most_ns``: episodes above limit_ns come at most once per this time. None: limit_ns is never exceeded, and the
+    keys about episodes mean nothing. ``shows_ns``: a run that held such a limit is long enough if it shows at most one
+    exceedance per this time. ``gap_ns``: exceedances that are no further apart belong to one episode. ``longest_ns``:
+    no episode lasts longer; None for a run before schema 3, which had no such bound. ``bunches``: how many episodes a
+    bunch may have on average.
     """
 
     limit_ns: Length
-    at_most_ns: Length
+    at_most_ns: Length | None = None
     confidence: Confidence
     gap_ns: Length = 60_000_000_000
     longest_ns: Length | None = None
     bunches: Bunches = 1.0
+    shows_ns: Length = 3_600_000_000_000
 
 
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):

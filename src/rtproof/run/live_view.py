@@ -270,7 +270,10 @@ def shows_colours(out: TextIO) -> bool:
     return can_redraw(out) and not os.environ.get("NO_COLOR")
 
 
-WORD_COLOURS = {"PROVEN": "\x1b[1;32m", "REFUTED": "\x1b[1;31m"}
+WORD_COLOURS = {
+    **dict.fromkeys(("HELD", "PROVEN"), "\x1b[1;32m"),
+    **dict.fromkeys(("EXCEEDED", "REFUTED"), "\x1b[1;31m"),
+}
 """Escape codes (ECMA-48) of the states that the lines about the run name."""
 
 

@@ -100,11 +100,11 @@ from rtproof.tail.forecast_model import FORECAST_CONFIDENCE, Forecast, ForecastR
 from rtproof.tail.stationarity import Stationarity
 from rtproof.tail.thresholds import ThresholdFit, TopTest
 
-ANALYSIS_SCHEMA, ANALYSIS_VERSION = "rtproof.analysis", 4
+ANALYSIS_SCHEMA, ANALYSIS_VERSION = "rtproof.analysis", 5
 COMPARISON_SCHEMA, COMPARISON_VERSION = "rtproof.comparison", 2
 RUNS_SCHEMA = "rtproof.runs"
 HISTORY_SCHEMA, HISTORY_VERSION = "rtproof.history", 1
-PLAN_SCHEMA, PLAN_VERSION = "rtproof.plan", 2
+PLAN_SCHEMA, PLAN_VERSION = "rtproof.plan", 3
 EXPLANATION_SCHEMA, EXPLANATION_VERSION = "rtproof.explanation", 1
 COINCIDENCE_SCHEMA, COINCIDENCE_VERSION = "rtproof.coincidence", 1
 AUDIT_SCHEMA, AUDIT_VERSION = "rtproof.audit", 1
@@ -500,21 +500,36 @@ RECORD = Shape("record", Record) | {
 # The verdict.
 
 
+def _at_most(requirement: Requirement) -> int | None:
+    return None if requirement.plain else requirement.at_most_ns
+
+
+def _gap(requirement: Requirement) -> int | None:
+    return None if requirement.plain else requirement.gap_ns
+
+
+def _bunches(requirement: Requirement) -> float | None:
+    return None if requirement.plain else requirement.bunches
+
+
 def _longest(requirement: Requirement) -> int | None:
-    return None if requirement.longest_ns == NO_LONGEST else requirement.longest_ns
+    return None if requirement.plain or requirement.longest_ns == NO_LONGEST else requirement.longest_ns
 
 
 LIMIT = Shape("limit", Requirement) | {
     "limit_ns": "the limit",
-    "at_most_ns": "episodes come at most once per this time",
-    "confidence_ratio": "1 minus the probability of error of all limits together",
-    "gap_ns": "exceedances no further apart are one episode",
-    "longest_ns": "no episode lasts longer",
-    "bunches_count": "episodes that a bunch may bring on average",
+    "at_most_ns": Key(
+        "episodes come at most once per this time; `null`, as `gap_ns`, `longest_ns` and `bunches_count`: the limit is "
+        "never to be exceeded",
+        _at_most,
+    ),
+    "confidence_ratio": "1 minus the probability of error of all limits together; of a plain limit, by itself",
+    "gap_ns": Key("exceedances no further apart are one episode", _gap),
+    "longest_ns": Key("no episode lasts longer; `null`, too: none was fixed, before schema 3 of `run.json`", _longest),
+    "bunches_count": Key("episodes that a bunch may bring on average", _bunches),
+    "shows_ns": "of a plain limit: a run is long enough if it shows at most one exceedance per this time",
 }
-REQUIREMENT = replace(LIMIT, title="requirement") | {
-    "longest_ns": Key("no episode lasts longer; `null`: none was fixed, before schema 3 of `run.json`", _longest),
-}
+REQUIREMENT = replace(LIMIT, title="requirement")
 EPISODE = Shape("episode", Episode) | {
     "begin_ns": "first late time, exact where single activations are known",
     "end_ns": "last late time, exact where single activations are known",
@@ -539,7 +554,9 @@ def _mixing(verdict: Verdict) -> float | None:
 
 VERDICT = Shape("verdict", Verdict) | {
     "state": "the answer",
-    "exit_code": Key("of the command: 0 PROVEN or NOT ASKED, 1 REFUTED, 3 INVALID, 4 UNDECIDED", _exit_code),
+    "exit_code": Key(
+        "of the command: 0 HELD, PROVEN or NOT ASKED, 1 EXCEEDED or REFUTED, 3 INVALID, 4 UNDECIDED", _exit_code
+    ),
     "requirement": Key("what was asked; `null`: nothing", shape=REQUIREMENT),
     "reasons": "sentences",
     "sentences": Key("in the order to print", each=SENTENCE),
@@ -584,6 +601,9 @@ VERDICT = Shape("verdict", Verdict) | {
     "more_with_one_more_ns": "how much of that is missing",
     "chance_ratio": "that it is PROVEN by `needed_ns`, at a rate that fits the episodes so far: a forecast, no bound",
     "chance_with_one_more_ratio": "the same if one more episode comes",
+    "exceeded_count": "due activations that were later than the limit, at least; `null`: unknown, or no limit",
+    "largest_ns": "the largest latency, of a thread that never ran again at least; `null`: none is known",
+    "shown_rate_per_s": Key("of HELD: at `1 - alpha_ratio`, the limit is exceeded no more often", "shown_rate"),
     "exceedances_observed_count": "activations that ran and were later than the limit",
     "exceedances_schedule_count": "the same of all that were due, the missed ones charged with their lateness",
     "episodes": Key("in order of time", each=EPISODE),
@@ -747,8 +767,8 @@ ANALYSIS = Shape("analysis", Analysis, unit="pooled.series.unit") | {
     **document(ANALYSIS_SCHEMA, ANALYSIS_VERSION),
     "record": Key("where the numbers come from", shape=RECORD),
     "verdict": Key(
-        "is the requirement met, and why; of several limits the verdict that decides: INVALID, else REFUTED, "
-        "UNDECIDED, PROVEN",
+        "is the requirement met, and why; of several limits the verdict that decides: INVALID, else EXCEEDED, REFUTED, "
+        "UNDECIDED, HELD, PROVEN",
         shape=VERDICT,
     ),
     "verdicts": Key("one for each limit, in the order given; without a limit the one that says so", each=VERDICT),
@@ -893,19 +913,21 @@ def _counted(summary: Json, told: ImportedHistogram | ImportedPart) -> Json:
 
 
 def _rated_chances(plan: LengthPlan) -> list[tuple[float, DecisionChance]]:
-    return [(chance.rate / plan.requirement.at_most_ns * 1e9, chance) for chance in plan.chances]
+    asked = plan.requirement
+    unit_ns = asked.shows_ns if asked.plain else asked.at_most_ns
+    return [(chance.rate / unit_ns * 1e9, chance) for chance in plan.chances]
 
 
 NEED = Shape("need", NeededLength) | {
     "episodes_count": "episodes in all",
-    "proven_after_ns": "measured time in all until PROVEN",
+    "proven_after_ns": "measured time in all until PROVEN; of a plain limit, until HELD shows as much as asked",
     "more_ns": "how much of it is missing",
     "refuted_until_ns": "these episodes refute if the last comes by then; 0: never",
 }
 CHANCE = Shape("chance", tuple[float, DecisionChance]) | {
     "rate_per_s": Key("the true rate of episodes", "0"),
-    "proven_ratio": Key("chance of PROVEN", "1.proven"),
-    "refuted_ratio": Key("chance of REFUTED", "1.refuted"),
+    "proven_ratio": Key("chance of PROVEN or HELD", "1.proven"),
+    "refuted_ratio": Key("chance of REFUTED or EXCEEDED", "1.refuted"),
     "undecided_ratio": Key("chance of neither within the horizon", "1.undecided"),
     "mean_ns": Key("mean time until the verdict, of those decided; `null`: none is", "1.mean_ns"),
     "late_ns": Key("nine of ten verdicts come by then, of those decided; `null`: none is", "1.late_ns"),

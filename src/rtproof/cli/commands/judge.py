@@ -47,10 +47,11 @@ def command(ctx: click.Context, /, runs: tuple[Path, ...], beforehand: bool, str
     """Judge runs, for continuous integration.
 
     Each RUN is a run folder, a record, a folder that contains these, or a histogram of another tool. A run is judged by
-    the limits that it was given before it began. A --limit given here was chosen after the data and decides nothing,
-    unless --fixed-beforehand states otherwise.
+    the limits that it was given before it began, or by each --limit given here. A limit with --at-most given here was
+    chosen after the data and decides nothing, unless --fixed-beforehand states otherwise.
 
-    The exit code is that of the worst run: 2 one could not be read, 3 INVALID, 1 REFUTED, 4 UNDECIDED, 0 all PROVEN.
+    The exit code is that of the worst run: 2 one could not be read, 3 INVALID, 1 EXCEEDED or REFUTED, 4 UNDECIDED, 0
+    all HELD or PROVEN.
 
     \b
     rtproof judge runs/ --junit rtproof.xml --markdown - >> "$GITHUB_STEP_SUMMARY"

@@ -17,15 +17,15 @@ from rtproof.cli.parameter_types import with_options
     "--episodes-so-far",
     type=click.IntRange(0, 1_000),
     metavar="N",
-    help="Number of episodes that were measured already.",
+    help="Number of episodes, or of exceedances of a limit without --at-most, that were measured already.",
 )
 @click.option("--measured", type=parameter_types.LENGTH_NS, help="Time that was measured already, such as 20h.")
 @click.option(
     "--rate",
     "rates",
-    type=parameter_types.AT_MOST_NS,
+    type=parameter_types.RATE_NS,
     multiple=True,
-    help="A true rate of episodes to give the chances for, such as 1/7d; may be repeated (default: from --at-most).",
+    help="A true rate of episodes to give the chances for, such as 1/7d; may be repeated.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def command(
@@ -33,9 +33,11 @@ def command(
 ) -> None:
     """Say how long a run has to be for a verdict on --limit, and which verdict is likely at some true rates.
 
-    Nothing is measured. With several limits each needs more time, because the confidence holds for all together.
+    Nothing is measured. With several limits with --at-most each needs more time, because the confidence holds for all
+    together.
 
     \b
+    rtproof plan --limit 500us --shows 1/day
     rtproof plan --limit 500us --at-most 1/day
     rtproof plan --limit 500us --at-most 1/day --episodes-so-far 1 --measured 20h --rate 1/7d
     """
@@ -47,7 +49,7 @@ def command(
 
     requirements = option_values.take_requirements(values)
     if not requirements:
-        raise click.UsageError("a plan needs a --limit, such as --limit 500us --at-most 1/day")
+        raise click.UsageError("a plan needs a --limit, such as --limit 500us")
     if (episodes_so_far is None) != (measured is None):
         raise click.UsageError("--episodes-so-far and --measured belong together")
     if measured is not None and len(requirements) > 1:

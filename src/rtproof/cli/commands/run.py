@@ -78,12 +78,13 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     """Measure how late a system reacts, and judge it.
 
     The command leaves a run folder with everything that was measured. With --limit it says whether the limit holds, and
-    so does the exit code: 0 PROVEN or no limit given, 1 REFUTED, 2 usage or tool error, 3 INVALID, 4 UNDECIDED. Ctrl-C
-    ends the run early and keeps what was measured.
+    so does the exit code: 0 HELD, PROVEN or no limit given, 1 EXCEEDED or REFUTED, 2 usage or tool error, 3 INVALID, 4
+    UNDECIDED. Ctrl-C ends the run early and keeps what was measured.
 
     \b
-    rtproof run --duration 20s --load sched --limit 500us --at-most 1/h
+    rtproof run --duration 20s --load sched --limit 500us
     rtproof run --duration 60s --limit 200us --explain
+    rtproof run --until-decided --limit 500us --shows 1/day
     rtproof run --until-decided --max-duration 12h --limit 500us --at-most 1/h
     rtproof run --profile akamina --duration 20s
     rtproof run --abba '--policy fifo' '--policy rr' --repeat 5 --duration 60s

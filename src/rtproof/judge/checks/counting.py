@@ -186,7 +186,7 @@ def coarse_timer(case: CheckedRun) -> Iterator[Doubt]:
 def short_gap(case: CheckedRun) -> Iterator[Doubt]:
     """With a gap below two periods, late activations in a row do not join: each is an episode of its own."""
     period_ns = max((summary.series.period_ns for summary in case.summaries), default=0)
-    gaps = {each.gap_ns: each for each in case.requirements if each.gap_ns < 2 * period_ns}
+    gaps = {each.gap_ns: each for each in case.requirements if not each.plain and each.gap_ns < 2 * period_ns}
     for gap_ns, each in gaps.items():
         what = (
             f"the gap of {duration(gap_ns)} is shorter than two periods ({duration(2 * period_ns)}): each late "

@@ -9,6 +9,7 @@ from rtproof.core.phrases import capitalised
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analyse import LOSS_CODES
 from rtproof.judge.analysis_model import Analysis, Requirement, State
+from rtproof.judge.verdict import STATE_ORDER
 from rtproof.profiles import CellPlan, ProfileLimit, Way
 from rtproof.summary.loops import ApplicationLoops, has_samples, is_app, loops_of_all_threads, loops_of_threads
 from rtproof.summary.measured_kernel import IN_BAND, core_beside
@@ -108,20 +109,16 @@ class CampaignExtras:
 
 
 NO_EXTRAS = CampaignExtras()
-STATES_BY_SEVERITY = (State.PROVEN, State.NOT_ASKED, State.UNDECIDED, State.REFUTED, State.INVALID)
 CELL_FAILED_CODE = 2
 """The exit code of a campaign in which a cell has no result."""
 
 
 def campaign_exit_code(outcomes: Sequence[CellOutcome]) -> int:
-    """Return 2 if a cell failed, else the code of the worst verdict.
-
-    The order is INVALID, REFUTED, UNDECIDED, then PROVEN or no limit.
-    """
+    """Return 2 if a cell failed, else the code of the worst verdict."""
     if any(each.analysis is None or each.failure for each in outcomes):
         return CELL_FAILED_CODE
     states = [each.analysis.verdict.state for each in outcomes if each.analysis]
-    return max(states, key=STATES_BY_SEVERITY.index, default=State.NOT_ASKED).exit_code
+    return min(states, key=STATE_ORDER.index, default=State.NOT_ASKED).exit_code
 
 
 def requirements_of_limits(claims: Iterable[ProfileLimit]) -> tuple[Requirement, ...]:
@@ -150,9 +147,12 @@ def judged_requirements(claims: Iterable[ProfileLimit], outcomes: Sequence[CellO
 
 
 def requirement_sentences(asked: Iterable[Requirement], *, virtual: bool = False) -> tuple[str, ...]:
-    """Return a sentence for each requirement, which says what counts as an episode. virtual: no confidence is named."""
+    """Return sentences for each requirement. virtual: no confidence is named."""
     told = verdict_sentences.requested_limit_sentence if virtual else verdict_sentences.limit_sentence
-    return tuple(f"Asked: {told(each)}. {capitalised(verdict_sentences.episode_sentence(each))}." for each in asked)
+    return tuple(
+        f"Asked: {told(each)}." + ("" if each.plain else f" {capitalised(verdict_sentences.episode_sentence(each))}.")
+        for each in asked
+    )
 
 
 def requirement_assumptions(outcomes: Sequence[CellOutcome]) -> tuple[str, ...]:

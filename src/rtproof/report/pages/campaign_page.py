@@ -12,6 +12,7 @@ from rtproof.core.units import format_cpus
 from rtproof.judge import planning, verdict_sentences
 from rtproof.judge.analysis_model import Analysis, State
 from rtproof.judge.objections import Objection, ResultClaim, claim_of, objections
+from rtproof.judge.verdict import STATE_ORDER
 from rtproof.profiles import CellPlan, Profile
 from rtproof.profiles.profile import LOAD
 from rtproof.report import number_format
@@ -20,7 +21,6 @@ from rtproof.report.number_format import US
 from rtproof.report.pages import campaign_conditions, campaign_curves, campaign_outcomes, campaign_table
 from rtproof.report.pages.campaign_outcomes import (
     NO_EXTRAS,
-    STATES_BY_SEVERITY,
     CampaignExtras,
     CellOutcome,
     OtherToolResult,
@@ -61,7 +61,7 @@ def answer_block(profile: Profile, outcomes: Sequence[CellOutcome]) -> Text:
     terms = tuple(zip(systems if several else [words], lines, strict=True))
     if not profile.claims or not states:
         return Text(told, terms=terms)
-    worst = max(states, key=STATES_BY_SEVERITY.index)
+    worst = min(states, key=STATE_ORDER.index)
     headline = f"{worst.value} in {states.count(worst)} of {quantity(len(outcomes), 'cell')}"
     required = campaign_outcomes.requirement_sentences(
         campaign_outcomes.judged_requirements(profile.claims, outcomes), virtual=all(each.virtual for each in outcomes)

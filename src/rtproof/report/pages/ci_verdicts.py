@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rtproof.core.phrases import capitalised, duration, percent, quantity, sure, value
 from rtproof.core.printable import clean
 from rtproof.judge import verdict_sentences
-from rtproof.judge.analysis_model import Analysis, Requirement, State, Verdict
+from rtproof.judge.analysis_model import Analysis, Outcome, Requirement, State, Verdict
 from rtproof.judge.histogram_only import exceeding_text
 from rtproof.report.blocks import Table
 from rtproof.report.formats.markdown import block_markdown, words
@@ -17,19 +17,20 @@ from rtproof.summary.measured_kernel import IN_BAND, core_beside
 
 ERROR_CODE = 2
 WORST_FIRST = (ERROR_CODE, 3, 1, 4, 0)
-"""Exit codes, worst first: unreadable, INVALID, REFUTED, UNDECIDED, PROVEN or no limit."""
+"""Exit codes, worst first: unreadable, INVALID, EXCEEDED or REFUTED, UNDECIDED, HELD or PROVEN or no limit."""
 
 
 @dataclass(frozen=True)
 class CiClaim:
     """One limit and its verdict.
 
-    text: the claim. seen: what was counted. longer: how much more time the verdict needs. reason: of the verdict.
-    said: its sentences; with several limits, the sentences about the run are with the first limit.
+    text: the claim. outcome: of the test case. seen: what was counted. longer: how much more time the verdict needs.
+    reason: of the verdict. said: its sentences; with several limits, those about the run are with the first limit.
     """
 
     text: str
     state: State
+    outcome: Outcome
     reason: str
     seen: str = ""
     longer: str = ""
@@ -62,14 +63,15 @@ def ci_exit_code(rows: Iterable[CiRow]) -> int:
 
 
 def worst_row(rows: Sequence[CiRow]) -> str:
-    """Return the verdict on all runs together. Runs without a limit do not count as PROVEN."""
+    """Return the verdict on all runs together. Runs without a limit do not count as HELD or PROVEN."""
     found = [row.verdict for row in rows if row.exit_code == ci_exit_code(rows)]
     if ci_exit_code(rows) == ERROR_CODE:
         return f"ERROR, {len(found)} of {quantity(len(rows), 'run')} could not be read"
     unasked = found.count(State.NOT_ASKED.value)
+    asked = [word for word in dict.fromkeys(found) if word != State.NOT_ASKED.value]
     if 0 < unasked < len(found):
-        return f"{State.PROVEN.value}, but for {quantity(unasked, 'run')} without a limit"
-    return found[0] if found else State.NOT_ASKED.value
+        return f"{' and '.join(asked)}, but for {quantity(unasked, 'run')} without a limit"
+    return " and ".join(asked) or State.NOT_ASKED.value
 
 
 def unread_row(name: str, error: str) -> CiRow:
@@ -95,17 +97,21 @@ def _claim(verdict: Verdict, mark: str, *, first: bool) -> CiClaim:
     of_the_run = () if first else verdict_sentences.sentences_of_run(verdict.sentences)
     said = row_sentence([line for line in verdict.sentences if line not in of_the_run])
     if verdict.requirement is None:
-        return CiClaim(f"no limit{mark}", verdict.state, reason, said=said)
+        return CiClaim(f"no limit{mark}", verdict.state, verdict.outcome, reason, said=said)
     asked = verdict.requirement
     text = row_in_virtual_time(asked) if verdict.deterministic else _tested(verdict, asked)
     more = verdict_sentences.more_time_of_verdict(verdict)
-    return CiClaim(f"{text}{mark}", verdict.state, reason, _seen(verdict, asked), more, said)
+    return CiClaim(f"{text}{mark}", verdict.state, verdict.outcome, reason, _seen(verdict, asked), more, said)
 
 
 def _seen(verdict: Verdict, requirement: Requirement) -> str:
     """Return what was counted. One episode may fill the run, and a verdict may rest on the run's first part only."""
     if verdict.untimed:
         return exceeding_text(verdict.above, requirement.limit_ns) if verdict.above else ""
+    if requirement.plain:
+        count = verdict.exceeded_count
+        often = "not exceeded" if not count else "exceeded once" if count == 1 else f"exceeded {count:,} times"
+        return f"{often} in {duration(verdict.measured_ns)}"
     episodes = verdict_sentences.episodes_in_all(verdict)
     if verdict_sentences.mostly_late(verdict):
         seconds = verdict_sentences.late_seconds_phrase(verdict.late_seconds or 0, verdict.measured_ns)
@@ -123,10 +129,14 @@ def row_sentence(lines: Iterable[tuple[str, str]]) -> tuple[str, ...]:
 
 def row_in_virtual_time(requirement: Requirement) -> str:
     """Return the claim for a run in virtual time, which has no confidence."""
+    if requirement.plain:
+        return f"{ci_claim(requirement)}, virtual time"
     return f"above {value(requirement.limit_ns)} at most once per {duration(requirement.at_most_ns)}, virtual time"
 
 
 def ci_claim(requirement: Requirement) -> str:
+    if requirement.plain:
+        return f"never above {value(requirement.limit_ns)}"
     return f"{_without_confidence(requirement)}, {percent(requirement.confidence)}"
 
 
@@ -137,7 +147,7 @@ def _without_confidence(requirement: Requirement) -> str:
 
 def _tested(verdict: Verdict, requirement: Requirement) -> str:
     """Return the claim at the confidence of its own test, which is higher where several limits share the error."""
-    if not verdict_sentences.shares_error(verdict, requirement):
+    if requirement.plain or not verdict_sentences.shares_error(verdict, requirement):
         return ci_claim(requirement)
     own, wanted = sure(verdict_sentences.own_alpha(verdict, requirement)), percent(requirement.confidence)
     return f"{_without_confidence(requirement)}, {own} ({wanted} for all limits)"
@@ -147,7 +157,9 @@ EACH = (
     "Each confidence holds for one run by itself. "
     "It is less sure that the verdicts on all {0} decided runs are right together."
 )
-HEADER = ("run", "verdict", "claim", "seen", "how much longer", "doubts")
+LONGER = "how much longer"
+"""The column is left out where no verdict needs more time."""
+HEADER = ("run", "verdict", "claim", "seen", LONGER, "doubts")
 
 
 def ci_text(rows: Sequence[CiRow]) -> bytes:
@@ -176,7 +188,10 @@ def _each_by_itself(rows: Sequence[CiRow]) -> list[str]:
 
 
 def _table(rows: Sequence[CiRow]) -> Table:
-    return Table("One line for each limit", HEADER, tuple(cells for row in rows for cells in _cells(row)))
+    cells = [found for row in rows for found in _cells(row)]
+    kept = [at for at, name in enumerate(HEADER) if name != LONGER or any(found[at] for found in cells)]
+    header, *body = (tuple(found[at] for at in kept) for found in (HEADER, *cells))
+    return Table("One line for each limit", header, tuple(body))
 
 
 def _cells(row: CiRow) -> Iterator[tuple[str, ...]]:
@@ -208,12 +223,19 @@ def _details(row: CiRow) -> str:
 # The next functions write the rows as JUnit XML, which every CI service reads: one test suite, with a test
 # case for each run and limit.
 #
-# PROVEN passes, REFUTED is a failure, INVALID and an unreadable file are errors. UNDECIDED is skipped with its reason:
-# the run has not failed, it was too short. With ``strict``, UNDECIDED and a run without a limit are failures.
+# HELD and PROVEN pass, EXCEEDED and REFUTED are failures, INVALID and an unreadable file are errors. UNDECIDED is a
+# failure if the limit was exceeded. Else it is skipped with its reason: the run has not failed. With ``strict``,
+# UNDECIDED and a run without a limit are failures.
 
 
 SUITE = "rtproof judge"
-KINDS = {State.PROVEN: "", State.REFUTED: "failure", State.INVALID: "error"}
+KINDS = {
+    Outcome.PASSED: "",
+    Outcome.FAILED: "failure",
+    Outcome.INVALID: "error",
+    Outcome.SKIPPED: "skipped",
+    Outcome.UNKNOWN: "skipped",
+}
 COUNTED = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 
 
@@ -255,9 +277,10 @@ def _case(suite: ET.Element, row: CiRow, claim: CiClaim | None, strict: bool) ->
 def _outcome(row: CiRow, claim: CiClaim | None, strict: bool) -> tuple[str, str]:
     if claim is None:
         return "error", row.error
-    other = "failure" if strict else "skipped"
+    kind = KINDS[claim.outcome]
+    kind = "failure" if strict and kind == "skipped" else kind
     longer = f"; how much longer: {claim.longer}" if claim.longer and claim.state is State.UNDECIDED else ""
-    return KINDS.get(claim.state, other), claim.reason + longer
+    return kind, claim.reason + longer
 
 
 def _body(row: CiRow, claim: CiClaim | None) -> str:
@@ -271,7 +294,8 @@ def _counts(suite: ET.Element) -> dict[str, int]:
 
 
 def _counts_as_text(suite: ET.Element) -> dict[str, str]:
-    return {name: str(number) for name, number in _counts(suite).items()}
+    """The counts that Jenkins' junit-10.xsd allows around the suite: all but the skipped ones."""
+    return {name: str(number) for name, number in _counts(suite).items() if name != "skipped"}
 
 
 def _seconds(ns: int) -> str:

@@ -2,15 +2,20 @@
 """The tables of a plan: how long a run has to be for a verdict on each limit."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rtproof.core.phrases import duration, quantity, sure
 from rtproof.judge import verdict_sentences
-from rtproof.judge.analysis_model import Requirement, State
-from rtproof.judge.planning import DecisionChance, LengthPlan, NeededLength
+from rtproof.judge.analysis_model import HOUR_NS, Requirement, State
+from rtproof.judge.planning import DecisionChance, LengthPlan, NeededLength, held_after_ns
 from rtproof.report.blocks import Block, Section, Table, Text
 
 NEEDS = ("episodes", "PROVEN after", "from now", "REFUTED if they come within")
 CHANCES = ("true rate", "PROVEN", "REFUTED", "undecided", "mean time to the verdict", "9 of 10 by")
+PLAIN_NEEDS = ("shows at most one per", "measure")
+PLAIN_CHANCES = ("true rate", "HELD", "EXCEEDED", "mean length of the run")
+SHOWN_NS = (60 * 10**9, HOUR_NS, 24 * HOUR_NS, 7 * 24 * HOUR_NS)
+"""What a run may be asked to show: at most one exceedance per minute, hour, day, week."""
 NONE = "-"
 
 
@@ -21,6 +26,8 @@ def plan_sections(plans: Sequence[LengthPlan]) -> list[Section]:
 
 def _section(number: int, plan: LengthPlan) -> Section:
     requirement = plan.requirement
+    if requirement.plain:
+        return _plain_section(number, plan)
     needs = tuple(_need(each, plan) for each in plan.needs)
     chances = tuple(_chance(each, plan) for each in plan.chances)
     caption = f"Measured time that a verdict needs, at {sure(plan.alpha)}"
@@ -31,6 +38,34 @@ def _section(number: int, plan: LengthPlan) -> Section:
         Text(_explained(plan)),
     ]
     return Section(f"plan-{number}", verdict_sentences.limit_sentence(requirement), tuple(blocks))
+
+
+def _plain_section(number: int, plan: LengthPlan) -> Section:
+    asked = plan.requirement
+    shown = [replace(asked, shows_ns=ns) for ns in sorted({*SHOWN_NS, asked.shows_ns})]
+    needs = tuple((duration(each.shows_ns), duration(held_after_ns(each), up=True)) for each in shown)
+    rows = tuple((_true_rate(each, plan), *_plain_chances(each)) for each in plan.chances)
+    length = f"How a run ends after {duration(plan.horizon_ns, up=True)}, or at the first exceedance"
+    often = quantity(plan.episodes, "exceedance") if plan.episodes else "no exceedance"
+    so_far = f"{plan.already.value}: {often} in {duration(plan.measured_ns)} so far."
+    blocks: list[Block] = [
+        *([Text((so_far,))] if plan.measured_ns else []),
+        Table(f"Time without an exceedance ({sure(plan.alpha)})", PLAIN_NEEDS, needs),
+        *([Table(length, PLAIN_CHANCES, rows)] if rows else []),
+        Text(PLAIN_EXPLAINED),
+    ]
+    return Section(f"plan-{number}", verdict_sentences.requested_limit_sentence(asked), tuple(blocks))
+
+
+PLAIN_EXPLAINED = (
+    "One exceedance ends the question: the limit is EXCEEDED.",
+    "You may look at the run and end it at any time. HELD always says how much the time so far shows.",
+    "The tables assume that the rate of exceedances stays the same. The true rate is not known beforehand.",
+)
+
+
+def _plain_chances(each: DecisionChance) -> tuple[str, str, str]:
+    return _percent(each.proven), _percent(each.refuted), duration(each.mean_ns or 0, up=True)
 
 
 def _open(plan: LengthPlan) -> bool:
@@ -49,9 +84,15 @@ def _need(need: NeededLength, plan: LengthPlan) -> tuple[str, ...]:
 
 
 def _chance(each: DecisionChance, plan: LengthPlan) -> tuple[str, ...]:
-    rate = f"once per {duration(plan.requirement.at_most_ns / each.rate)}" if each.rate else "never"
+    rate = _true_rate(each, plan)
     shares = (_percent(share) for share in (each.proven, each.refuted, each.undecided))
     return rate, *shares, *(duration(ns, up=True) if ns is not None else NONE for ns in (each.mean_ns, each.late_ns))
+
+
+def _true_rate(each: DecisionChance, plan: LengthPlan) -> str:
+    asked = plan.requirement
+    unit_ns = asked.shows_ns if asked.plain else asked.at_most_ns
+    return f"once per {duration(unit_ns / each.rate)}" if each.rate else "never"
 
 
 def _percent(share: float) -> str:

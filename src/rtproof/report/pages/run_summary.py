@@ -43,7 +43,11 @@ FEW_THREADS = 2
 """With so few there is room for a longer reason."""
 
 
-COLOURS = {State.PROVEN: "green", State.REFUTED: "red", State.INVALID: "red", State.UNDECIDED: "yellow"}
+COLOURS = {
+    **dict.fromkeys((State.HELD, State.PROVEN), "green"),
+    **dict.fromkeys((State.EXCEEDED, State.REFUTED, State.INVALID), "red"),
+    State.UNDECIDED: "yellow",
+}
 """Of a verdict on a terminal that shows colours."""
 
 
@@ -79,10 +83,11 @@ def _verdict_lines(analysis: Analysis, width: int, *, short: bool = False) -> li
             return [*_one_verdict(deciding, width, 2), *_labelled("", first, width, 2)]
         most = 2 + (not more) + (len(analysis.summaries) <= FEW_THREADS)
         return [*_one_verdict(deciding, width, 2), *_labelled("", first, width, most), *_wrapped(more, width, 2)]
-    lines = [line for each in verdicts[:MOST_LIMITS] for line in _one_verdict(each, width, 1)]
+    lines = [*_one_verdict(deciding, width, 1), *_wrapped(_reasons(deciding), width, 2)]
+    lines += [line for each in verdicts[1:MOST_LIMITS] for line in _one_verdict(each, width, 1)]
     left_out = len(verdicts) - MOST_LIMITS
     more = [f"{'':{LABEL}}and {quantity(left_out, 'more limit')}"] if left_out > 0 else []
-    return [*lines, *more, *_wrapped(_reasons(deciding), width, 2)]
+    return [*lines, *more]
 
 
 def _wrapped(texts: Sequence[str], width: int, most: int) -> list[str]:
@@ -95,7 +100,8 @@ def _one_verdict(verdict: Verdict, width: int, most: int) -> list[str]:
 
 def _reasons(verdict: Verdict) -> list[str]:
     """What was seen, and what follows from the verdict."""
-    if verdict.state in (State.INVALID, State.NOT_ASKED):
+    plain = verdict.requirement is not None and verdict.requirement.plain
+    if plain or verdict.state in (State.INVALID, State.NOT_ASKED):
         return [verdict_sentences.exact_answer(verdict)]
     if verdict.untimed and verdict.state is State.UNDECIDED:
         return [verdict_sentences.exact_answer(verdict)]

@@ -76,10 +76,12 @@ def limit_answers(analysis: Analysis) -> Table | None:
     """A table of all limits in the order given; None if the run has fewer than two."""
     if len(analysis.verdicts) < 2:
         return None
-    header = ("limit", "once per", "verdict", "episodes", "how much longer")
+    plain = all(verdict.requirement and verdict.requirement.plain for verdict in analysis.verdicts)
+    header = ("limit", "at most", "verdict", "exceeded", *(() if plain else ("episodes", "how much longer")))
     assumed = list(dict.fromkeys(filter(None, map(verdict_sentences.assumption_of_verdict, analysis.verdicts))))
     caption = "Every limit" + "".join(f". {each}" for each in assumed)
-    return Table(caption, header, tuple(_row(verdict) for verdict in analysis.verdicts), (3,))
+    rows = tuple(_row(verdict)[: len(header)] for verdict in analysis.verdicts)
+    return Table(caption, header, rows, (3,))
 
 
 def other_limit_answers(analysis: Analysis) -> Table | None:
@@ -114,19 +116,26 @@ def doubt_tally(analysis: Analysis) -> str:
 
 def _asked(verdict: Verdict) -> str:
     asked = verdict.requirement or verdict_sentences.USUAL
-    return f"{value(asked.limit_ns)} once per {duration(asked.at_most_ns)}"
+    limit = value(asked.limit_ns)
+    return limit if asked.plain else f"{limit} once per {duration(asked.at_most_ns)}"
+
+
+def _times(count: int | None) -> str:
+    return "unknown" if count is None else {0: "never", 1: "once"}.get(count, f"{count:,} times")
 
 
 def _row(verdict: Verdict) -> tuple[str, ...]:
     asked = verdict.requirement or verdict_sentences.USUAL
     more = verdict_sentences.more_time_of_verdict(verdict) or "-"
-    if verdict.decided_at_ns is not None:
+    if verdict.decided_at_ns is not None and not asked.plain:
         more = f"none, decided {verdict_sentences.decision_time_phrase(verdict)}"
+    count = verdict.exceeded_count
     return (
         value(asked.limit_ns),
-        duration(asked.at_most_ns),
+        "never" if asked.plain else f"once per {duration(asked.at_most_ns)}",
         verdict.state.value,
-        "unknown" if verdict.untimed else f"{len(verdict.episodes):,}",
+        _times(count),
+        "-" if asked.plain else "unknown" if verdict.untimed else f"{len(verdict.episodes):,}",
         more,
     )
 
@@ -155,18 +164,13 @@ def doubt_answers(analysis: Analysis) -> Text | None:
 
 
 KINDS = {
+    State.HELD: "good",
+    State.EXCEEDED: "bad",
     State.PROVEN: "good",
     State.REFUTED: "bad",
     State.INVALID: "bad",
     State.UNDECIDED: "doubt",
     State.NOT_ASKED: "normal",
-}
-MEANINGS = {
-    State.PROVEN: "PROVEN: the requirement holds at the confidence asked, for this system under this load.",
-    State.REFUTED: "REFUTED: the requirement does not hold at the confidence asked.",
-    State.UNDECIDED: "UNDECIDED: this run cannot answer the question.",
-    State.INVALID: "INVALID: the run did not measure what was asked, so its numbers decide nothing.",
-    State.NOT_ASKED: "NOT ASKED: the run was measured; no limit was given to judge it by.",
 }
 FIRST_SCREEN = ("VERDICT", "NEEDED", "VALID FOR", "RANK")
 """Labels of the sentences that the first block of the section already shows, in its own words or unchanged."""

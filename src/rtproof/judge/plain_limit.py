@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judge a plain limit, which is never to be exceeded: HELD, EXCEEDED, UNDECIDED or INVALID.
+
+EXCEEDED: one activation was later than the limit, on any thread; or one that never ran, or a thread that stood still
+until the end. It was seen, so it needs no confidence and no assumption.
+
+HELD: nothing exceeded the limit in the measured time t. At 1 - alpha, the limit is then exceeded no more often than
+-ln(alpha) / t, which is once per t / 3.00 at 95 %. If the rate is higher and steady, nothing is late during t with a
+probability below alpha. So the statement holds whenever the run ends, because it is made only while nothing was late.
+It counts the first exceedance of each bunch, so bunches do not break it.
+
+UNDECIDED: values were lost and any of them may have been late, or nothing was measured.
+"""
+
+from dataclasses import replace
+
+from rtproof.core.phrases import duration, quantity, sure, value
+from rtproof.judge import verdict_sentences
+from rtproof.judge.analysis_model import Requirement, State, Verdict
+from rtproof.judge.evidence import Evidence
+from rtproof.judge.planning import held_after_ns, shown_by_ns
+from rtproof.summary.per_second import SECOND_NS
+from rtproof.summary.recorded_facts import VIRTUAL_TIME_SENTENCE
+from rtproof.summary.summary_model import Severity
+
+NO_RATE = "Virtual time shows no rate: the same run gives the same values again"
+NOTHING = "Nothing was measured"
+
+
+def shown_sentences(requirement: Requirement, measured_ns: int) -> tuple[str, ...]:
+    """What HELD shows of the rate; and how long a run is that shows as much as was asked."""
+    alpha = 1 - requirement.confidence
+    rarest = duration(shown_by_ns(requirement, measured_ns))
+    shown = f"This shows at most one exceedance per {rarest} ({sure(alpha)}), if conditions stay as they were"
+    if held_after_ns(requirement) <= measured_ns:
+        return (shown,)
+    longer = duration(held_after_ns(requirement), up=True)
+    return shown, f"For one per {duration(requirement.shows_ns)}, measure {longer}"
+
+
+def judge_plain_limit(requirement: Requirement, evidence: Evidence) -> Verdict:
+    """The verdict on a plain limit."""
+    state, reasons = _state(requirement, evidence)
+    alpha = None if evidence.virtual_time else 1 - requirement.confidence
+    late = evidence.times.late
+    verdict = Verdict(
+        state=state,
+        requirement=requirement,
+        reasons=reasons,
+        sentences=_sentences(state, reasons, requirement, evidence),
+        episodes=(),
+        measured_ns=evidence.measured_ns,
+        exceedances_observed=evidence.exceedances_observed,
+        exceedances_schedule=_count(requirement, evidence),
+        alpha=alpha,
+        decided_at_ns=int(late.begin_hi.min()) if state is State.EXCEEDED and late.size else None,
+        late_seconds=evidence.times.late_seconds,
+        deterministic=evidence.virtual_time is not None,
+        largest_ns=evidence.largest_ns,
+    )
+    if state is not State.HELD or alpha is None:
+        return verdict
+    needed = held_after_ns(requirement)
+    return replace(
+        verdict,
+        shown_rate=SECOND_NS / shown_by_ns(requirement, evidence.measured_ns),
+        needed_ns=needed,
+        more_ns=max(needed - evidence.measured_ns, 0),
+    )
+
+
+def _state(requirement: Requirement, evidence: Evidence) -> tuple[State, tuple[str, ...]]:
+    invalid = tuple(doubt.what for doubt in evidence.doubts if doubt.severity is Severity.INVALID)
+    exceeded = _count(requirement, evidence) > 0
+    if invalid:
+        seen = _exceeded(requirement, evidence)[0] if exceeded else f"No value was above {value(requirement.limit_ns)}"
+        return State.INVALID, (invalid[0], seen, *invalid[1:])
+    if exceeded:
+        return State.EXCEEDED, _exceeded(requirement, evidence)
+    if evidence.lost:
+        limit, kept = value(requirement.limit_ns), evidence.obtained - evidence.lost
+        lost = f"{quantity(evidence.lost, 'value')} {'was' if evidence.lost == 1 else 'were'} lost"
+        return State.UNDECIDED, (
+            f"{lost}, and any of them may have been above {limit}",
+            f"None of the other {kept:,} was above it",
+        )
+    if evidence.measured_ns <= 0:
+        return State.UNDECIDED, (NOTHING,)
+    return State.HELD, _held(requirement, evidence)
+
+
+def _count(requirement: Requirement, evidence: Evidence) -> int:
+    """How many due activations exceeded the limit, at least. A thread that stood may have left only an event."""
+    stood = evidence.times.late.size > 0 or evidence.seen_stall_ns > requirement.limit_ns
+    return max(evidence.exceedances_schedule or 0, int(stood))
+
+
+def _held(requirement: Requirement, evidence: Evidence) -> tuple[str, ...]:
+    basis = f"{quantity(evidence.obtained, 'activation')} of {_threads(evidence)}"
+    first = f"{value(requirement.limit_ns)} was not exceeded in {_measured(evidence)} ({basis})"
+    if evidence.virtual_time:
+        return first, NO_RATE
+    return first, *shown_sentences(requirement, evidence.measured_ns)
+
+
+def _threads(evidence: Evidence) -> str:
+    """The measured threads; Linux's own beside a co-kernel are named so."""
+    beside = verdict_sentences.in_band_phrase(evidence)
+    return f"{quantity(evidence.threads, 'thread')}{beside}"
+
+
+def _measured(evidence: Evidence) -> str:
+    return f"{duration(evidence.measured_ns)}{' of virtual time' if evidence.virtual_time else ''}"
+
+
+def _exceeded(requirement: Requirement, evidence: Evidence) -> tuple[str, ...]:
+    """How often the limit was exceeded, and by how much."""
+    limit, count, due = value(requirement.limit_ns), _count(requirement, evidence), evidence.expected
+    beside = verdict_sentences.in_band_phrase(evidence)
+    measured = f"{_measured(evidence)}{beside}"
+    if count >= due > 1:
+        first = f"All {due:,} activations in {measured} were above {limit}"
+    elif 2 * count > due > 1:
+        first = f"{limit} was exceeded by {count:,} of {due:,} activations in {measured}"
+    else:
+        times = "once" if count == 1 else f"{count:,} times"
+        first = f"{limit} was exceeded {times} in {measured}"
+    return (first, *_largest(requirement, evidence))
+
+
+def _largest(requirement: Requirement, evidence: Evidence) -> tuple[str, ...]:
+    """The largest latency and where it was. A thread that never ran again has only a lower bound."""
+    worst, largest_ns = evidence.worst, max(evidence.largest_ns or 0, evidence.seen_stall_ns)
+    if largest_ns <= requirement.limit_ns:
+        return ()
+    if evidence.stalled_ns >= largest_ns:
+        return (f"Thread {evidence.stalled_thread} stood for the last {value(evidence.stalled_ns)} of the run",)
+    if evidence.seen_stall_ns >= largest_ns:
+        return (f"A thread stood for at least {value(largest_ns)}",)
+    if worst is None or worst.value_ns < largest_ns:
+        return (f"The largest was {value(largest_ns)}, of an activation that never ran",)
+    after_ns = max(worst.due_ns - evidence.first_due_ns, 0)
+    at = f"at {duration(after_ns)}" if after_ns else "at the start"
+    where = f"CPU {worst.cpu}" if worst.cpu >= 0 else f"thread {worst.thread}"
+    return (f"The largest was {value(worst.value_ns)}, {at} on {where}",)
+
+
+def _sentences(
+    state: State, reasons: tuple[str, ...], requirement: Requirement, evidence: Evidence
+) -> verdict_sentences.Sentences:
+    """Label and text of each line. An empty label continues the label before."""
+    first, *others = reasons
+    lines = [("VERDICT", f"{state.value} - {first}"), *(("", reason) for reason in others)]
+    lines.append(("LIMIT", verdict_sentences.requested_limit_sentence(requirement)))
+    lines += verdict_sentences.missed_lines(requirement, evidence)
+    if evidence.worst and evidence.measured_ns > 0 and state is not State.EXCEEDED:
+        lines.append(("MAX", verdict_sentences.largest_sentence(evidence.worst, evidence)))
+    if evidence.virtual_time:
+        lines.append(("TIME", f"{VIRTUAL_TIME_SENTENCE} ({evidence.virtual_time})"))
+    return (*lines, ("VALID FOR", verdict_sentences.conditions_sentence(evidence)))
+
+
+def without_rate(verdict: Verdict) -> Verdict:
+    """The same verdict on a run in virtual time."""
+    held = verdict.state is State.HELD
+    reasons = (verdict.reasons[0], NO_RATE) if held else verdict.reasons
+    lines = verdict_sentences.sentences_of_run(verdict.sentences)
+    limit = [line for line in verdict.sentences if line[0] == "LIMIT"]
+    first = (("VERDICT", f"{verdict.state.value} - {reasons[0]}"), *(("", reason) for reason in reasons[1:]))
+    sentences = (*first, *limit, *lines)
+    figured = replace(verdict, alpha=None, shown_rate=None, needed_ns=None, more_ns=None)
+    return replace(figured, reasons=reasons, sentences=sentences, deterministic=True)
