@@ -40,15 +40,15 @@ def test_proven(rtproof):
     assert run.worst_us < 10_000_000
     assert run.page.exists()
 
-def test_refuted(rtproof):
-    assert rtproof.run(limit="1ns", at_most="1/h", duration="1s").proven
+def test_exceeded(rtproof):
+    assert rtproof.run(limit="1ns", duration="1s").held
 
 def test_undecided(rtproof):
     assert rtproof.run(limit="10s", at_most="1/h", duration="1s").proven
 """
 INVALID = """
 def test_invalid(rtproof):
-    assert rtproof.run(limit="10s", load="./still.toml", duration="4s").proven
+    assert rtproof.run(limit="10s", load="./still.toml", duration="4s").held
 """
 
 
@@ -100,7 +100,7 @@ def assert_one_of_each(ended: Ended, folder: Path, *, real: bool = True) -> None
     assert ended.code == pytest.ExitCode.TESTS_FAILED, ended.said
     for name, counted, verdict in (
         ("test_proven", "passed", "PROVEN"),
-        ("test_refuted", "failure", "REFUTED"),
+        ("test_exceeded", "failure", "EXCEEDED"),
         ("test_undecided", "failure", "UNDECIDED"),
     ):
         told = ended.properties(name)
@@ -126,7 +126,7 @@ def assert_invalid_is_an_error(ended: Ended) -> None:
     assert ended.counted("test_invalid") == "error", ended.said
     told = ended.properties("test_invalid")
     assert told["rtproof_verdict"] == "INVALID"
-    assert "INVALID: The run did not measure what was asked" in ended.message("test_invalid")
+    assert "INVALID: The load sleep did no work while measuring" in ended.message("test_invalid")
     assert f"page: {told['rtproof_page']}" in ended.said
 
 
@@ -248,7 +248,7 @@ def test_an_expected_failure_does_not_hide_an_error_if_it_says_what_it_expects(t
         "    rtproof.run(limit='soon')\n"
         "@pytest.mark.xfail(raises=AssertionError)\n"
         "def test_undecided(rtproof):\n"
-        "    assert rtproof.run(limit='1ms', duration='2s').proven\n"
+        "    assert rtproof.run(limit='1ms', at_most='1/h', duration='2s').proven\n"
     )
     ended = run_pytest(tmp_path, test, *SIMULATED)
     assert ended.counted("test_error") == "error"
@@ -262,7 +262,7 @@ def test_an_assertion_about_something_else_keeps_its_message(tmp_path: Path) -> 
         "    assert rtproof.run(limit='1ms', at_most='1/s', duration='10s').proven\n"
         "    assert 1 + 1 == 3\n"
         "def test_other(rtproof):\n"
-        "    rtproof.run(duration='2s')\n"
+        "    assert rtproof.run(limit='1ms', duration='2s').held\n"
         "    {}['x']\n"
     )
     ended = run_pytest(tmp_path, test, *SIMULATED)
@@ -285,11 +285,11 @@ def test_a_fixture_that_measures_tells_the_verdict_too(tmp_path: Path) -> None:
         "MEASURE = dict(limit='1ns', duration='2s', report=False)\n"
         "@pytest.fixture\n"
         "def before(rtproof):\n"
-        "    assert rtproof.run(**MEASURE).proven\n"
+        "    assert rtproof.run(**MEASURE).held\n"
         "@pytest.fixture\n"
         "def after(rtproof):\n"
         "    yield\n"
-        "    assert rtproof.run(**MEASURE).proven\n"
+        "    assert rtproof.run(**MEASURE).held\n"
         "@pytest.fixture\n"
         "def wrong(rtproof):\n"
         "    rtproof.run(limit='5')\n"
@@ -298,7 +298,7 @@ def test_a_fixture_that_measures_tells_the_verdict_too(tmp_path: Path) -> None:
         "def test_wrong(wrong):\n    pass\n"
     )
     ended = run_pytest(tmp_path, test, *SIMULATED)
-    for name, words in (("before", "REFUTED: "), ("after", "REFUTED: "), ("wrong", "has no unit")):
+    for name, words in (("before", "EXCEEDED: "), ("after", "EXCEEDED: "), ("wrong", "has no unit")):
         assert ended.counted(f"test_{name}") == "error"
         assert words in ended.message(f"test_{name}")
     assert "1 passed, 3 errors in" in ended.said
