@@ -78,6 +78,17 @@ def test_a_thread_that_never_ran_again_exceeds_the_limit() -> None:
     assert torn.reasons[1] == "A thread stood for at least 89.995 s"
 
 
+def test_a_record_that_was_cut_off_holds_nothing() -> None:
+    """What was late in its last seconds may be in the part that was not written."""
+    found = analyse(record([block([10] * 3001)], end=None), PLAIN, 1).verdict
+    assert (found.state, found.outcome, found.shown_rate) == (State.UNDECIDED, Outcome.SKIPPED, None)
+    assert found.reasons == (
+        "The record was cut off, so its last values are missing",
+        "Until then, 100 us was not exceeded",
+    )
+    assert analyse(record([block([10, LIMIT + 1])], end=None), PLAIN, 1).verdict.state is State.EXCEEDED
+
+
 def test_after_a_lost_value_nothing_holds_but_an_exceedance_does() -> None:
     def judged(first: int) -> Verdict:
         blocks = [block([first, *[10] * 3999]), block([10] * 4, first_index=4003)]

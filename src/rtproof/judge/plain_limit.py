@@ -9,7 +9,7 @@ HELD: nothing exceeded the limit in the measured time t. At 1 - alpha, the limit
 probability below alpha. So the statement holds whenever the run ends, because it is made only while nothing was late.
 It counts the first exceedance of each bunch, so bunches do not break it.
 
-UNDECIDED: values were lost and any of them may have been late, or nothing was measured.
+UNDECIDED: values were lost and any of them may have been late, the record was cut off, or nothing was measured.
 """
 
 from dataclasses import replace
@@ -25,6 +25,7 @@ from rtproof.summary.summary_model import Severity
 
 NO_RATE = "Virtual time shows no rate: the same run gives the same values again"
 NOTHING = "Nothing was measured"
+CUT_OFF = "The record was cut off, so its last values are missing"
 
 
 def shown_sentences(requirement: Requirement, measured_ns: int) -> tuple[str, ...]:
@@ -86,6 +87,8 @@ def _state(requirement: Requirement, evidence: Evidence) -> tuple[State, tuple[s
         )
     if evidence.measured_ns <= 0:
         return State.UNDECIDED, (NOTHING,)
+    if evidence.cut_off:
+        return State.UNDECIDED, (CUT_OFF, f"Until then, {value(requirement.limit_ns)} was not exceeded")
     return State.HELD, _held(requirement, evidence)
 
 
