@@ -19,7 +19,7 @@ from rtproof.judge.analysis_model import Outcome, Requirement, State, Verdict
 from rtproof.judge.planning import held_after_ns, plan_length
 from rtproof.judge.verdict import chosen_after_the_data
 from rtproof.judge.watch import LEAD_NS, Watch
-from rtproof.record.contents import EndReason, Event
+from rtproof.record.contents import Damage, EndReason, Event
 from rtproof.record.run_folder import open_run
 
 LIMIT = 100_000
@@ -76,6 +76,23 @@ def test_a_thread_that_never_ran_again_exceeds_the_limit() -> None:
     torn = analyse(replace(whole, end=None), PLAIN, 1).verdict
     assert (torn.state, torn.exceeded_count) == (State.EXCEEDED, 1), "the event alone shows it"
     assert torn.reasons[1] == "A thread stood for at least 89.995 s"
+
+
+def test_what_is_missing_may_have_been_late() -> None:
+    """A part that cannot be read may hold the only trace of a stall, or the reason why the run is INVALID."""
+    made = record([block([10] * 3001)])
+    torn = analyse(replace(made, damage=(Damage(7, 9, "9 bytes are no valid chunk"),)), PLAIN, 1).verdict
+    assert (torn.state, torn.reasons[0]) == (State.UNDECIDED, "A part of the record cannot be read")
+    stood = Event(3 * SECOND, 0, "stalled", "since_ns=2000000000")
+    ended = replace(end([block([10] * 2000)]), time_ns=3 * SECOND)
+    still = record([block([10] * 2000)], events=(stood,), end=ended)
+    found = analyse(still, Requirement(2 * SECOND), 1).verdict
+    assert found.state is State.UNDECIDED
+    assert found.reasons[0] == "Thread 0 still stood at the end, for 1,000 ms so far"
+    assert analyse(still, Requirement(SECOND // 2), 1).verdict.state is State.EXCEEDED
+    short = analyse(record([block([10] * 3)]), Requirement(SECOND), 1).verdict
+    assert short.state is State.UNDECIDED
+    assert short.reasons[0].endswith("which is no longer than the limit of 1,000 ms")
 
 
 def test_a_record_that_was_cut_off_holds_nothing() -> None:

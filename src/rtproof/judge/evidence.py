@@ -41,7 +41,7 @@ class Evidence:
     """The figures of the whole run over all threads. Exceedances are None without a limit.
 
     largest_ns: the largest latency of all due activations; None if none was due. seen_stall_ns: how long a thread stood
-    at least, as an event tells; it may have run again.
+    at least, as an event tells; it may have run again. damaged: a part of the record cannot be read.
     first_due_ns: the first due time. measured_ns: the time from then on in which every thread was watched. times: the
     late stretches, in measured time. cut_off: the record has no end, so nobody knows how the run ended. core: the
     co-kernel beside Linux, if any. stalled_ns: how late a thread was at least that never ran again. stalled_thread:
@@ -74,6 +74,7 @@ class Evidence:
     times: LateTimes = NO_LATE_TIMES
     largest_ns: int | None = None
     seen_stall_ns: int = 0
+    damaged: bool = False
 
 
 def gather_evidence(
@@ -117,6 +118,7 @@ def gather_evidence(
         cut_off=record.end is None,
         times=times,
         largest_ns=_largest_ns(pooled, times),
+        damaged=bool(record.damage),
         seen_stall_ns=max(
             (event.time_ns - at for event in record.events if (at := stalled_since_ns(event))), default=0
         ),

@@ -463,8 +463,9 @@ def _plain_state(
     if found.most != 0:
         return State.UNDECIDED, (f"The file does not show whether a sample was above {limit}", HIDDEN_MAXIMUM)
     if loss := _loss(imported):
-        return State.UNDECIDED, (f"No sample{of} was above {limit}, but {loss}",)
-    reasons = (f"{limit} was not exceeded by any{of or ' sample'}",)
+        return State.UNDECIDED, (f"{'None' if of else 'No sample'}{of} was above {limit}, but {loss}",)
+    whose = "its only sample" if imported.count == 1 else f"any{of or ' sample'}"
+    reasons = (f"{limit} was not exceeded by {whose}",)
     return State.HELD, reasons if _lack(imported, requirement) is None else (*reasons, NO_LENGTH_OF_FILE)
 
 

@@ -9,7 +9,8 @@ HELD: nothing exceeded the limit in the measured time t. At 1 - alpha, the limit
 probability below alpha. So the statement holds whenever the run ends, because it is made only while nothing was late.
 It counts the first exceedance of each bunch, so bunches do not break it.
 
-UNDECIDED: values were lost and any of them may have been late, the record was cut off, or nothing was measured.
+UNDECIDED: something is missing that may have been late. Values were lost, the record was cut off or is damaged, a
+thread stood until the end, or the run was no longer than the limit.
 """
 
 from dataclasses import replace
@@ -25,6 +26,7 @@ from rtproof.summary.summary_model import Severity
 
 NO_RATE = "Virtual time shows no rate: the same run gives the same values again"
 NOTHING = "Nothing was measured"
+DAMAGED = "A part of the record cannot be read"
 CUT_OFF = "The record was cut off, so its last values are missing"
 
 
@@ -78,18 +80,28 @@ def _state(requirement: Requirement, evidence: Evidence) -> tuple[State, tuple[s
         return State.INVALID, (invalid[0], seen, *invalid[1:])
     if exceeded:
         return State.EXCEEDED, _exceeded(requirement, evidence)
+    missing = _missing(requirement, evidence)
+    return (State.UNDECIDED, missing) if missing else (State.HELD, _held(requirement, evidence))
+
+
+def _missing(requirement: Requirement, evidence: Evidence) -> tuple[str, ...]:
+    """Why a run without an exceedance does not show that there was none; () if it does."""
+    limit = value(requirement.limit_ns)
     if evidence.lost:
-        limit, kept = value(requirement.limit_ns), evidence.obtained - evidence.lost
-        lost = f"{quantity(evidence.lost, 'value')} {'was' if evidence.lost == 1 else 'were'} lost"
-        return State.UNDECIDED, (
-            f"{lost}, and any of them may have been above {limit}",
-            f"None of the other {kept:,} was above it",
-        )
-    if evidence.measured_ns <= 0:
-        return State.UNDECIDED, (NOTHING,)
-    if evidence.cut_off:
-        return State.UNDECIDED, (CUT_OFF, f"Until then, {value(requirement.limit_ns)} was not exceeded")
-    return State.HELD, _held(requirement, evidence)
+        one = evidence.lost == 1
+        lost = f"{quantity(evidence.lost, 'value')} {'was' if one else 'were'} lost"
+        may = f"{'it' if one else 'any of them'} may have been above {limit}"
+        return f"{lost}, and {may}", f"None of the other {evidence.obtained - evidence.lost:,} was above it"
+    stood = f"Thread {evidence.stalled_thread} still stood at the end, for {value(evidence.stalled_ns)} so far"
+    short = f"The run lasted {duration(evidence.measured_ns)}, which is no longer than the limit of {limit}"
+    table = (
+        (evidence.measured_ns <= 0, (NOTHING,)),
+        (evidence.cut_off, (CUT_OFF, f"Until then, {limit} was not exceeded")),
+        (evidence.damaged, (DAMAGED, f"In the rest, {limit} was not exceeded")),
+        (evidence.stalled_ns > 0, (stood, f"The run ended before it showed whether {limit} was exceeded")),
+        (evidence.measured_ns <= requirement.limit_ns, (short,)),
+    )
+    return next((sentences for holds, sentences in table if holds), ())
 
 
 def _count(requirement: Requirement, evidence: Evidence) -> int:
@@ -120,14 +132,14 @@ def _exceeded(requirement: Requirement, evidence: Evidence) -> tuple[str, ...]:
     """How often the limit was exceeded, and by how much."""
     limit, count, due = value(requirement.limit_ns), _count(requirement, evidence), evidence.expected
     beside = verdict_sentences.in_band_phrase(evidence)
-    measured = f"{_measured(evidence)}{beside}"
+    measured = f" in {_measured(evidence)}{beside}" if evidence.measured_ns > 0 else beside
     if count >= due > 1:
-        first = f"All {due:,} activations in {measured} were above {limit}"
+        first = f"All {due:,} activations{measured} were above {limit}"
     elif 2 * count > due > 1:
-        first = f"{limit} was exceeded by {count:,} of {due:,} activations in {measured}"
+        first = f"{limit} was exceeded by {count:,} of {due:,} activations{measured}"
     else:
         times = "once" if count == 1 else f"{count:,} times"
-        first = f"{limit} was exceeded {times} in {measured}"
+        first = f"{limit} was exceeded {times}{measured}"
     return (first, *_largest(requirement, evidence))
 
 
@@ -156,7 +168,9 @@ def _sentences(
     lines = [("VERDICT", f"{state.value} - {first}"), *(("", reason) for reason in others)]
     lines.append(("LIMIT", verdict_sentences.requested_limit_sentence(requirement)))
     lines += verdict_sentences.missed_lines(requirement, evidence)
-    if evidence.worst and evidence.measured_ns > 0 and state is not State.EXCEEDED:
+    if evidence.stalled_ns > (evidence.worst.value_ns if evidence.worst else 0):
+        lines += [("MAX", text) for text in verdict_sentences.stalled_sentences(evidence)]
+    elif evidence.worst and evidence.measured_ns > 0 and state is not State.EXCEEDED:
         lines.append(("MAX", verdict_sentences.largest_sentence(evidence.worst, evidence)))
     if evidence.virtual_time:
         lines.append(("TIME", f"{VIRTUAL_TIME_SENTENCE} ({evidence.virtual_time})"))

@@ -57,7 +57,7 @@ def verdict_sentences(
     lines += missed_lines(requirement, evidence)
     confidence = requirement.confidence if requirement else planning.USUAL_CONFIDENCE
     if evidence.stalled_ns > max(evidence.worst.value_ns if evidence.worst else 0, 0):
-        lines += _labelled("MAX", _stalled(evidence))
+        lines += _labelled("MAX", stalled_sentences(evidence))
     elif evidence.worst and evidence.measured_ns > 0:
         lines += _labelled("MAX", _largest(state, evidence.worst, evidence, confidence))
     if evidence.measured_ns > 0:
@@ -579,7 +579,7 @@ def missed_lines(requirement: Requirement | None, evidence: Evidence) -> list[tu
     return lines
 
 
-def _stalled(evidence: Evidence) -> tuple[str, ...]:
+def stalled_sentences(evidence: Evidence) -> tuple[str, ...]:
     """The MAX line if a thread stalled until the end. Its latency is known only as at least the time that passed."""
     first = f"at least {value(evidence.stalled_ns)} on thread {evidence.stalled_thread}, which never ran again"
     if evidence.worst is None:

@@ -111,7 +111,7 @@ def _seen(verdict: Verdict, requirement: Requirement) -> str:
     if requirement.plain:
         count = verdict.exceeded_count
         often = "not exceeded" if not count else "exceeded once" if count == 1 else f"exceeded {count:,} times"
-        return f"{often} in {duration(verdict.measured_ns)}"
+        return f"{often} in {duration(verdict.measured_ns)}" if verdict.measured_ns else often if count else ""
     episodes = verdict_sentences.episodes_in_all(verdict)
     if verdict_sentences.mostly_late(verdict):
         seconds = verdict_sentences.late_seconds_phrase(verdict.late_seconds or 0, verdict.measured_ns)
@@ -155,7 +155,7 @@ def _tested(verdict: Verdict, requirement: Requirement) -> str:
 
 EACH = (
     "Each confidence holds for one run by itself. "
-    "It is less sure that the verdicts on all {0} decided runs are right together."
+    "It is less sure that the verdicts on all {0} runs that are PROVEN or REFUTED are right together."
 )
 LONGER = "how much longer"
 """The column is left out where no verdict needs more time."""
