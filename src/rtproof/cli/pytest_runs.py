@@ -139,7 +139,7 @@ class RunResult:
         """The verdict, its reason, and for UNDECIDED how much longer it takes. One line."""
         verdict = self.analysis.verdict
         said = [verdict_sentences.claim_answer(verdict)]
-        if verdict.requirement and verdict.requirement.plain:
+        if verdict.plain:
             said.append(verdict_sentences.exact_answer(verdict))
         elif self.undecided:
             said.append(verdict_sentences.longer_run_answer(verdict))

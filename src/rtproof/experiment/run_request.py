@@ -16,7 +16,7 @@ from rtproof.core import files, plugins, units
 from rtproof.core.errors import UserError
 from rtproof.core.units import LEAST_AT_MOST_NS, NEVER
 from rtproof.experiment import foreign_tools
-from rtproof.judge.analysis_model import Requirement, usual_longest_ns
+from rtproof.judge.analysis_model import Requirement, rated, usual_longest_ns
 from rtproof.profiles.profile import option_words
 from rtproof.run.live_view import clock_text
 from rtproof.targets import STREAM, USUAL_BUFFER
@@ -205,8 +205,8 @@ def has_outside_events(options: Mapping[str, Any]) -> bool:
 
 def why_gap_too_short(asked: tuple[Requirement, ...], period_ns: int) -> str | None:
     """Why a gap is too short for this period; None if none is."""
-    for each in asked:
-        if not each.plain and each.gap_ns < 2 * period_ns:
+    for each in rated(asked):
+        if each.gap_ns < 2 * period_ns:
             gap, two = (units.format_duration(ns) for ns in (each.gap_ns, 2 * period_ns))
             longer = units.format_duration(max(40 * period_ns, LEAST_AT_MOST_NS))
             wider = 2 * period_ns <= each.at_most_ns // 10

@@ -28,7 +28,7 @@ from rtproof.experiment.foreign_traces import is_foreign, is_trace_file, open_tr
 from rtproof.explain.foreign_records import WantedThreads
 from rtproof.importers import _jitterdebugger_samples as timed_samples
 from rtproof.judge.analyse import Requirements, analyse, requirement_tuple
-from rtproof.judge.analysis_model import NO_LONGEST, Analysis, Requirement
+from rtproof.judge.analysis_model import NO_LONGEST, Analysis, Requirement, rated
 from rtproof.judge.histogram_only import analyse_histogram
 from rtproof.judge.paired import analyse_pair
 from rtproof.judge.verdict import chosen_after_the_data, ended_when_decided, stated_by_the_user
@@ -109,7 +109,7 @@ def read_run(
     found = open_run(run)
     fixed = _limits_fixed_before(found)
     asked = requirement_tuple(later) or fixed
-    limits = sum(not each.plain for each in fixed)
+    limits = len(rated(fixed))
     analysis = replace(_analyse(found, asked, workers, horizon, limits=limits), shares=percentiles)
     analysis = _with_early_end(analysis, found.info)
     return AnalysedRun(analysis if set(asked) <= set(fixed) else chosen_after_the_data(analysis, fixed), found.info)
@@ -123,8 +123,7 @@ def read_run_with_stated_limits(run: Path, stated: tuple[Requirement, ...], work
     found = open_run(run)
     fixed = _limits_fixed_before(found)
     told = {each.limit_ns for each in stated} if found.info is None else set()
-    each_fixed = {*stated, *(each for each in fixed if each.limit_ns not in told)}
-    limits = sum(not each.plain for each in each_fixed)
+    limits = len(rated({*stated, *(each for each in fixed if each.limit_ns not in told)}))
     analysis = _with_early_end(_analyse(found, stated, workers, limits=limits), found.info)
     return AnalysedRun(analysis if set(stated) <= set(fixed) else stated_by_the_user(analysis, fixed), found.info)
 

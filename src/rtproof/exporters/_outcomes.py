@@ -55,7 +55,7 @@ def limit_name(verdict: Verdict) -> str:
 def answer(verdict: Verdict) -> str:
     """The verdict in a sentence of ASCII, and its reason."""
     first = verdict_sentences.claim_answer(verdict)
-    if verdict.requirement and verdict.requirement.plain:
+    if verdict.plain:
         more = verdict_sentences.exact_answer(verdict)
     else:
         more = capitalised(verdict.reasons[0]) if verdict.reasons else ""

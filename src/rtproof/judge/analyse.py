@@ -7,7 +7,7 @@ The list of checks is closed: docs/json-schema.md names the code of every doubt,
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rtproof.judge.analysis_model import Analysis, Requirement, Verdict
+from rtproof.judge.analysis_model import Analysis, Requirement, Verdict, rated
 from rtproof.judge.checks import counting, link, load_work, measuring_threads, rival_threads_and_budgets, target_state
 from rtproof.judge.checks.case import Check, CheckedRun
 from rtproof.judge.episodes import with_stalls_to_the_end
@@ -135,8 +135,8 @@ def _judge(measured: _Measured, requirement: Requirements, horizon: ForecastHori
     if not length_was_fixed(gathered[0][1]):
         predicted = open_length_forecast(predicted)
     told = forecast_sentences.forecast_lines(predicted)
-    rated = max(sum(each is not None and not each.plain for each in asked), 1)
-    verdicts = (judge_requirement(each, replace(one, forecast=told), limits or rated) for each, one in gathered)
+    sharing = limits or max(len(rated(requirement_tuple(requirement))), 1)
+    verdicts = (judge_requirement(each, replace(one, forecast=told), sharing) for each, one in gathered)
     return _Judged(tuple(verdicts), predicted)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The results of a judgement as frozen data: requirement, episode, verdict, and the ``Analysis`` that holds all."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -50,6 +51,16 @@ class Requirement:
     def plain(self) -> bool:
         """Whether the limit is never to be exceeded. Then gap, longest length and bunches mean nothing."""
         return self.at_most_ns == NEVER
+
+    @property
+    def goal_ns(self) -> int:
+        """T of "once per T": what HELD shall show of a plain limit, else what is asked."""
+        return self.shows_ns if self.plain else self.at_most_ns
+
+
+def rated(requirements: Iterable[Requirement]) -> list[Requirement]:
+    """The limits that may be exceeded at some rate. Only these share the probability of error."""
+    return [each for each in requirements if not each.plain]
 
 
 LONGEST_GAP_NS = 60_000_000_000
@@ -101,6 +112,9 @@ EXIT_CODES = {
     State.INVALID: 3,
     State.UNDECIDED: 4,
 }
+
+
+DECIDED = (State.HELD, State.EXCEEDED, State.PROVEN, State.REFUTED)
 
 
 class Outcome(Enum):
@@ -228,6 +242,11 @@ class Verdict:
     above: CountAbove | None = None
     largest_ns: int | None = None
     shown_rate: float | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether the limit is never to be exceeded."""
+        return self.requirement is not None and self.requirement.plain
 
     @property
     def exceeded_count(self) -> int | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from rtproof.core.phrases import duration, percent, quantity, value
 from rtproof.judge import plain_limit, planning, timed_lines, verdict_sentences
-from rtproof.judge.analysis_model import Analysis, CountAbove, Requirement, State, Verdict
+from rtproof.judge.analysis_model import DECIDED, Analysis, CountAbove, Requirement, State, Verdict
 from rtproof.judge.claim import RefutingRule
 from rtproof.judge.verdict import deciding_verdict
 from rtproof.statistics import rate_upper, refuted_until_ns, share_lower, share_upper, tau_needed
@@ -25,7 +25,6 @@ from rtproof.summary.imported_histogram import (
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.summary_model import Doubt, Severity
 
-DECIDED = (State.HELD, State.EXCEEDED, State.PROVEN, State.REFUTED)
 MARGIN_NS = 1_000_000_000
 """The possible error of a duration that a file states in whole seconds."""
 SLACK_NS = 3_000_000_000
@@ -420,8 +419,8 @@ def _judged_plain(imported: ImportedHistogram, requirement: Requirement, faults:
     measured_ns = counted_ns(imported) if state is State.HELD and _lack(imported, requirement) is None else None
     needed = planning.held_after_ns(requirement) if measured_ns else None
     shown = plain_limit.shown_sentences(requirement, measured_ns) if measured_ns else ()
-    first, *others = reasons = (*reasons, *shown)
-    lines = [("VERDICT", f"{state.value} - {first}"), *(("", reason) for reason in others)]
+    reasons = (*reasons, *shown)
+    lines = verdict_sentences.verdict_lines(state, reasons)
     lines.append(("LIMIT", verdict_sentences.requested_limit_sentence(requirement)))
     lines += [line for line in _largest(imported) if line[0] in ("MAX", "VALID FOR")]
     return Verdict(
@@ -518,8 +517,7 @@ NOTHING = "the file does not say how many samples were taken"
 def _sentences(imported: ImportedHistogram, verdict: Verdict) -> verdict_sentences.Sentences:
     """Label and text of each line, as of a run's verdict."""
     requirement, above = verdict.requirement, verdict.above
-    first, *others = verdict.reasons or ("no limit was given",)
-    lines = [("VERDICT", f"{verdict.state.value} - {first}"), *(("", reason) for reason in others)]
+    lines = verdict_sentences.verdict_lines(verdict.state, verdict.reasons)
     if requirement:
         asked = verdict_sentences.limit_sentence(requirement)
         lines += [("LIMIT", asked), ("", verdict_sentences.episode_sentence(requirement))]

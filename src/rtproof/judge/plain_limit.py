@@ -164,8 +164,7 @@ def _sentences(
     state: State, reasons: tuple[str, ...], requirement: Requirement, evidence: Evidence
 ) -> verdict_sentences.Sentences:
     """Label and text of each line. An empty label continues the label before."""
-    first, *others = reasons
-    lines = [("VERDICT", f"{state.value} - {first}"), *(("", reason) for reason in others)]
+    lines = verdict_sentences.verdict_lines(state, reasons)
     lines.append(("LIMIT", verdict_sentences.requested_limit_sentence(requirement)))
     lines += verdict_sentences.missed_lines(requirement, evidence)
     if evidence.stalled_ns > (evidence.worst.value_ns if evidence.worst else 0):
@@ -183,7 +182,7 @@ def without_rate(verdict: Verdict) -> Verdict:
     reasons = (verdict.reasons[0], NO_RATE) if held else verdict.reasons
     lines = verdict_sentences.sentences_of_run(verdict.sentences)
     limit = [line for line in verdict.sentences if line[0] == "LIMIT"]
-    first = (("VERDICT", f"{verdict.state.value} - {reasons[0]}"), *(("", reason) for reason in reasons[1:]))
+    first = verdict_sentences.verdict_lines(verdict.state, reasons)
     sentences = (*first, *limit, *lines)
     figured = replace(verdict, alpha=None, shown_rate=None, needed_ns=None, more_ns=None)
     return replace(figured, reasons=reasons, sentences=sentences, deterministic=True)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtproof import statistics
-from rtproof.judge.analysis_model import Requirement, State
+from rtproof.judge.analysis_model import Requirement, State, rated
 from rtproof.statistics import binomial_at_most, mean_upper, share_lower, share_upper, tau_needed
 
 ROWS = 6
@@ -314,13 +314,8 @@ def plan_lengths(
     so_far: number of episodes that were measured, and in how many nanoseconds. rates: true rates to tell the chances
     of, each as nanoseconds per episode; by default some multiples of the rate that the limit allows.
     """
-    rated = sum(not each.plain for each in requirements)
+    limits = len(rated(requirements))
     return [
-        plan_length(
-            each,
-            rated,
-            so_far,
-            tuple((each.shows_ns if each.plain else each.at_most_ns) / rate for rate in rates) or RATES,
-        )
+        plan_length(each, limits, so_far, tuple(each.goal_ns / rate for rate in rates) or RATES)
         for each in requirements
     ]

@@ -19,7 +19,7 @@ from rtproof.judge.checks.case import INVALID, REAL_TIME, WARNING, Check, Checke
 from rtproof.judge.histogram_only import analyse_histogram, fewest_episodes
 from rtproof.judge.plain_limit import without_rate
 from rtproof.judge.verdict import deciding_verdict
-from rtproof.judge.verdict_sentences import NO_PROBABILITY
+from rtproof.judge.verdict_sentences import NO_PROBABILITY, verdict_lines
 from rtproof.record.contents import EndReason, Record
 from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.summary.recorded_facts import requested_duration_ns, signed_number, virtual_time_clock
@@ -79,7 +79,7 @@ def _in_virtual_time(imported: ImportedHistogram, verdict: Verdict) -> Verdict:
     reasons = (seen, NO_PROBABILITY)
     kept = tuple(line for line in verdict.sentences if line[0] in ("LIMIT", "MAX"))
     state = State.REFUTED if often else State.UNDECIDED
-    sentences = (("VERDICT", f"{state.value} - {seen}"), ("", NO_PROBABILITY), *kept)
+    sentences = (*verdict_lines(state, reasons), *kept)
     return replace(
         verdict, state=state, reasons=reasons, sentences=sentences, alpha=None, kind=None, deterministic=True
     )

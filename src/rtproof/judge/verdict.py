@@ -13,7 +13,7 @@ from typing import Any
 
 from rtproof.core.phrases import duration, percent, quantity, value
 from rtproof.judge import verdict_sentences
-from rtproof.judge.analysis_model import Analysis, Episode, Requirement, State, Verdict
+from rtproof.judge.analysis_model import DECIDED, Analysis, Episode, Requirement, State, Verdict
 from rtproof.judge.claim import episode_course
 from rtproof.judge.evidence import Evidence, LimitTest, figures_of_limit
 from rtproof.judge.plain_limit import judge_plain_limit
@@ -300,7 +300,7 @@ def _is_chosen_now(verdict: Verdict, fixed: Sequence[Requirement]) -> bool:
     A plain limit needs none. What was seen stays true. The rate that HELD shows is true of the largest latency, too:
     a run of a fixed length exceeds each level whose rate is higher with the probability 1 - alpha.
     """
-    return verdict.requirement not in fixed and not (verdict.requirement and verdict.requirement.plain)
+    return verdict.requirement not in fixed and not verdict.plain
 
 
 def _without_test(verdict: Verdict) -> Verdict:
@@ -324,8 +324,7 @@ def _without_test(verdict: Verdict) -> Verdict:
 
 
 def _sentences_without_test(state: State, reasons: tuple[str, ...], verdict: Verdict) -> verdict_sentences.Sentences:
-    first, *others = reasons
-    lines = [("VERDICT", f"{state.value} - {first}"), *(("", reason) for reason in others)]
+    lines = verdict_sentences.verdict_lines(state, reasons)
     if verdict.requirement:
         lines.append(("LIMIT", f"{verdict_sentences.limit_sentence(verdict.requirement)}; {AFTER_THE_DATA_LABEL}"))
     if verdict.requirement and verdict.rate_high_fixed:
@@ -350,7 +349,6 @@ def ended_when_decided(analysis: Analysis) -> Analysis:
     """
     end = analysis.record.end
     stopped = end is not None and end.reason is EndReason.INTERRUPTED
-    decided = (State.HELD, State.EXCEEDED, State.PROVEN, State.REFUTED)
-    if not stopped or analysis.verdict.state not in decided:
+    if not stopped or analysis.verdict.state not in DECIDED:
         return analysis
     return replace(analysis, doubts=tuple(doubt for doubt in analysis.doubts if doubt.code != "ended-early"))

@@ -46,8 +46,7 @@ def verdict_sentences(
 
     tested: the test of the requirement; None without one, in virtual time, or if nothing was measured.
     """
-    first, *others = reasons or ("no limit was given",)
-    lines = [("VERDICT", f"{state.value} - {first}"), *(("", reason) for reason in others)]
+    lines = verdict_lines(state, reasons)
     if requirement:
         of = requested_limit_sentence(requirement) if evidence.virtual_time else limit_sentence(requirement)
         lines += _labelled("LIMIT", (of, episode_sentence(requirement), *_shared(requirement, tested)))
@@ -67,6 +66,12 @@ def verdict_sentences(
     if evidence.virtual_time:
         lines.append(("TIME", f"{VIRTUAL_TIME_SENTENCE} ({evidence.virtual_time})"))
     return (*lines, ("VALID FOR", conditions_sentence(evidence)))
+
+
+def verdict_lines(state: State, reasons: tuple[str, ...]) -> list[tuple[str, str]]:
+    """The first lines of each verdict: its state and its reasons."""
+    first, *others = reasons or ("no limit was given",)
+    return _labelled("VERDICT", (f"{state.value} - {first}", *others))
 
 
 def sentences_of_run(lines: Sentences) -> Sentences:
@@ -687,7 +692,7 @@ def claim_answer(verdict: Verdict) -> str:
         if verdict.state is State.INVALID:
             return "The run did not measure what was asked, so its numbers decide nothing."
         return "The run was measured; no limit was given to judge it by."
-    return answer_sentences(verdict.reasons[:1]) if verdict.requirement.plain else _rate_answer(verdict)
+    return answer_sentences(verdict.reasons[:1]) if verdict.plain else _rate_answer(verdict)
 
 
 def _rate_answer(verdict: Verdict) -> str:
@@ -725,7 +730,7 @@ def _seen(verdict: Verdict) -> str:
 
 def exact_answer(verdict: Verdict) -> str:
     """Sentences on what was seen and which bound follows; without a limit, on the largest value."""
-    if verdict.requirement and verdict.requirement.plain:
+    if verdict.plain:
         return answer_sentences(verdict.reasons[1:])
     if verdict.reasons:
         asked = verdict.requirement if verdict.state is not State.INVALID else None
@@ -739,7 +744,7 @@ def certainty_answer(verdict: Verdict) -> str:
     """Sentences on the confidence of the verdict and what it means."""
     if verdict.state is State.INVALID:
         return "It has no confidence: the run is INVALID for the reason above."
-    if verdict.requirement and verdict.requirement.plain:
+    if verdict.plain:
         return ""
     return answer_sentences((NO_PROBABILITY,)) if verdict.deterministic else _confidence(verdict)
 
@@ -777,7 +782,7 @@ def longer_run_answer(verdict: Verdict) -> str:
 
     A plain limit has no such sentence: HELD says itself how long a run shows more.
     """
-    if verdict.requirement and verdict.requirement.plain and verdict.state is not State.INVALID:
+    if verdict.plain and verdict.state is not State.INVALID:
         return ""
     if verdict.deterministic and verdict.state is not State.INVALID:
         return "A longer run in virtual time proves no limit: measure on the hardware that will be used."

@@ -23,7 +23,7 @@ import numpy as np
 
 from rtproof.core.phrases import chance, duration, quantity, value
 from rtproof.core.units import format_duration
-from rtproof.judge.analysis_model import NO_LONGEST, Requirement, State
+from rtproof.judge.analysis_model import NO_LONGEST, Requirement, State, rated
 from rtproof.judge.claim import Decision, EpisodeCourse, LateStretches, episode_course
 from rtproof.judge.evidence import LimitTest, figures_of_limit
 from rtproof.judge.planning import held_after_ns, proven_after_ns, shown_by_ns
@@ -91,8 +91,8 @@ class Watch:
     ) -> None:
         self._from_outside = from_outside
         self.ends_run = ends_run
-        rated = sum(not each.plain for each in requirements)
-        self._of = [_PlainLimit(each) if each.plain else _OneLimit(each, rated) for each in requirements]
+        sharing = len(rated(requirements))
+        self._of = [_PlainLimit(each) if each.plain else _OneLimit(each, sharing) for each in requirements]
         self._due_ns: dict[int, int] = {}
         self._told_ns: dict[int, int] = {}
         self._lost: dict[int, int] = {}
@@ -334,6 +334,6 @@ def still_needed_ns(requirements: Sequence[Requirement], episodes: int) -> int:
 
     episodes: how many short episodes each limit with a rate has.
     """
-    rated = [each for each in requirements if not each.plain]
-    proven = [proven_after_ns(episodes, each, (1 - each.confidence) / len(rated)) for each in rated]
+    sharing = rated(requirements)
+    proven = [proven_after_ns(episodes, each, (1 - each.confidence) / len(sharing)) for each in sharing]
     return max(*proven, *(held_after_ns(each) + LEAD_NS for each in requirements if each.plain), 0)

@@ -913,9 +913,7 @@ def _counted(summary: Json, told: ImportedHistogram | ImportedPart) -> Json:
 
 
 def _rated_chances(plan: LengthPlan) -> list[tuple[float, DecisionChance]]:
-    asked = plan.requirement
-    unit_ns = asked.shows_ns if asked.plain else asked.at_most_ns
-    return [(chance.rate / unit_ns * 1e9, chance) for chance in plan.chances]
+    return [(chance.rate / plan.requirement.goal_ns * 1e9, chance) for chance in plan.chances]
 
 
 NEED = Shape("need", NeededLength) | {

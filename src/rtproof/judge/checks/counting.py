@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 from rtproof.core.phrases import duration, percent, quantity, value
-from rtproof.judge.analysis_model import Requirement, usual_gap_ns
+from rtproof.judge.analysis_model import Requirement, rated, usual_gap_ns
 from rtproof.judge.checks.case import INVALID, TOLERANCE, WARNING, Check, CheckedRun, series_name, severity_of
 from rtproof.record.contents import Damage, EndReason, Moment
 from rtproof.summary.kernel_trace import lost_trace_events
@@ -186,7 +186,7 @@ def coarse_timer(case: CheckedRun) -> Iterator[Doubt]:
 def short_gap(case: CheckedRun) -> Iterator[Doubt]:
     """With a gap below two periods, late activations in a row do not join: each is an episode of its own."""
     period_ns = max((summary.series.period_ns for summary in case.summaries), default=0)
-    gaps = {each.gap_ns: each for each in case.requirements if not each.plain and each.gap_ns < 2 * period_ns}
+    gaps = {each.gap_ns: each for each in rated(case.requirements) if each.gap_ns < 2 * period_ns}
     for gap_ns, each in gaps.items():
         what = (
             f"the gap of {duration(gap_ns)} is shorter than two periods ({duration(2 * period_ns)}): each late "

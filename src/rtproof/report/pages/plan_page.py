@@ -90,9 +90,7 @@ def _chance(each: DecisionChance, plan: LengthPlan) -> tuple[str, ...]:
 
 
 def _true_rate(each: DecisionChance, plan: LengthPlan) -> str:
-    asked = plan.requirement
-    unit_ns = asked.shows_ns if asked.plain else asked.at_most_ns
-    return f"once per {duration(unit_ns / each.rate)}" if each.rate else "never"
+    return f"once per {duration(plan.requirement.goal_ns / each.rate)}" if each.rate else "never"
 
 
 def _percent(share: float) -> str:

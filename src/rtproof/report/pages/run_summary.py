@@ -100,8 +100,7 @@ def _one_verdict(verdict: Verdict, width: int, most: int) -> list[str]:
 
 def _reasons(verdict: Verdict) -> list[str]:
     """What was seen, and what follows from the verdict."""
-    plain = verdict.requirement is not None and verdict.requirement.plain
-    if plain or verdict.state in (State.INVALID, State.NOT_ASKED):
+    if verdict.plain or verdict.state in (State.INVALID, State.NOT_ASKED):
         return [verdict_sentences.exact_answer(verdict)]
     if verdict.untimed and verdict.state is State.UNDECIDED:
         return [verdict_sentences.exact_answer(verdict)]

@@ -76,7 +76,7 @@ def limit_answers(analysis: Analysis) -> Table | None:
     """A table of all limits in the order given; None if the run has fewer than two."""
     if len(analysis.verdicts) < 2:
         return None
-    plain = all(verdict.requirement and verdict.requirement.plain for verdict in analysis.verdicts)
+    plain = all(verdict.plain for verdict in analysis.verdicts)
     header = ("limit", "at most", "verdict", "exceeded", *(() if plain else ("episodes", "how much longer")))
     assumed = list(dict.fromkeys(filter(None, map(verdict_sentences.assumption_of_verdict, analysis.verdicts))))
     caption = "Every limit" + "".join(f". {each}" for each in assumed)
