@@ -69,6 +69,8 @@ def test_it_takes_as_long_as_with_times() -> None:
     two = [Requirement(LIMIT, HOUR), Requirement(2 * LIMIT, HOUR)]
     assert analyse_histogram(file(3.49), two).verdict.state is State.UNDECIDED, "each at half of alpha"
     assert analyse_histogram(file(5), two).verdict.state is State.PROVEN
+    beside = [Requirement(LIMIT, HOUR), Requirement(2 * LIMIT)]
+    assert [each.state for each in analyse_histogram(file(3.49), beside).verdicts] == [State.PROVEN, State.HELD]
     m = Requirement(LIMIT, HOUR, bunches=2.0)
     assert [analyse_histogram(file(hours), [m]).verdict.state for hours in (6.9, 7)] == [State.UNDECIDED, State.PROVEN]
     assert "bunches of up to 2.9 on average" in reason(file(10))

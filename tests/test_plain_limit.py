@@ -76,6 +76,9 @@ def test_a_thread_that_never_ran_again_exceeds_the_limit() -> None:
     torn = analyse(replace(whole, end=None), PLAIN, 1).verdict
     assert (torn.state, torn.exceeded_count) == (State.EXCEEDED, 1), "the event alone shows it"
     assert torn.reasons[1] == "A thread stood for at least 89.995 s"
+    never = Event(90 * SECOND, 0, "stalled", "since_ns=0")
+    absent = analyse(replace(whole, events=(never,), end=None), PLAIN, 1).verdict
+    assert absent.reasons[1] == "A thread stood for at least 90 s"
 
 
 def test_what_is_missing_may_have_been_late() -> None:

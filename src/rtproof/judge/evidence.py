@@ -120,7 +120,7 @@ def gather_evidence(
         largest_ns=_largest_ns(pooled, times),
         damaged=bool(record.damage),
         seen_stall_ns=max(
-            (event.time_ns - at for event in record.events if (at := stalled_since_ns(event))), default=0
+            (event.time_ns - at for event in record.events if (at := stalled_since_ns(event)) is not None), default=0
         ),
     )
 

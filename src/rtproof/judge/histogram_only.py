@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from rtproof.core.phrases import duration, percent, quantity, value
 from rtproof.judge import plain_limit, planning, timed_lines, verdict_sentences
-from rtproof.judge.analysis_model import DECIDED, Analysis, CountAbove, Requirement, State, Verdict
+from rtproof.judge.analysis_model import DECIDED, Analysis, CountAbove, Requirement, State, Verdict, rated
 from rtproof.judge.claim import RefutingRule
 from rtproof.judge.verdict import deciding_verdict
 from rtproof.statistics import rate_upper, refuted_until_ns, share_lower, share_upper, tau_needed
@@ -315,7 +315,7 @@ def analyse_histogram(
     invalid: sentences from outside of the file on why it did not measure what was asked. limits: how many limits share
     the probability of error, if more than those given do.
     """
-    together = limits or max(len(requirements), 1)
+    together = limits or max(len(rated(requirements)), 1)
     verdicts = tuple(_judged(imported, each, together, tuple(invalid)) for each in requirements or (None,))
     return Analysis(
         record_of_histogram(imported),
