@@ -123,7 +123,7 @@ def test_histograms_are_judged_beside_runs(tmp_path: Path, capsys: pytest.Captur
     proven(tmp_path / "a")
     (tmp_path / "hist.txt").write_text((DATA / "histogram.txt").read_text())
     assert judge(tmp_path, "--limit", "1ms", "--at-most", "1/s", "--markdown", "-") == 4
-    assert "of 200 samples above 1,000 us" in capsys.readouterr().out
+    assert "of 200 samples above 1 ms" in capsys.readouterr().out
     stall = ("--limit", "1ms", "--at-most", "1/h", "--fixed-beforehand")
     assert judge(DATA / "stall.json", *stall) == 1
     assert judge(DATA / "stall.json", *stall[:4]) == 4

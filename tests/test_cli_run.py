@@ -47,7 +47,7 @@ def names() -> list[str]:
 
 def test_a_run_prints_and_leaves_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("good", "--output", "a", "--note", "first") == 0
-    assert capsys.readouterr().out.startswith("NOT ASKED ")
+    assert capsys.readouterr().out.startswith("MEASURED  The largest latency was 10 us")
     assert names() == ["a", "a.html"]
     assert Path("a.html").read_text().startswith("<!doctype html>")
     info = run_folder.open_run("a").info

@@ -8,8 +8,7 @@ from forecast_cases import analysed, smooth
 from report_cases import CASES, FORMATS_WITH_WORDS, plots, several_fields, tables
 
 from rtproof import report
-from rtproof.judge.analyse import LOSS_CODES
-from rtproof.judge.analysis_model import Analysis
+from rtproof.judge.analysis_model import Analysis, State
 from rtproof.report.blocks import Text
 from rtproof.report.sections import forecast, verdict
 from rtproof.report.sections.verdict import EXACTLY, SURE
@@ -30,19 +29,21 @@ def test_the_state_comes_first_and_every_reason_is_told(name: str) -> None:
     said = first(analysis)
     assert said.headline == analysis.verdict.state.value
     terms = dict(said.terms)
-    for reason in analysis.verdict.reasons:
+    reasons = analysis.verdict.reasons
+    for reason in reasons[:1] if analysis.verdict.state is State.NOT_ASKED else reasons:
         assert reason[1:] in " ".join((*said.paragraphs, terms.get(EXACTLY, ""), terms.get(SURE, "")))
 
 
-def test_no_loss_is_among_those_below_and_a_record_that_is_not_whole_is_in_the_heading() -> None:
+def test_the_worst_cautions_are_shown_and_the_others_are_counted() -> None:
     doubt = FIRST["simulated"]().doubts[0]
-    losses = tuple(replace(doubt, code=code, what=f"the {code}") for code in LOSS_CODES)
-    told = verdict.doubt_answers(replace(proven(), doubts=(*losses, doubt, doubt)))
+    several = tuple(replace(doubt, code=f"code-{n}", what=f"what {n}", remedy="act") for n in range(7))
+    told = verdict.doubt_answers(replace(proven(), doubts=several))
     assert told is not None
-    below = [f"the {code}" for code in LOSS_CODES if code != "truncated"]
-    assert told.paragraphs == (*below, "and 2 more doubts, below")
-    every = len(LOSS_CODES) + 2
-    assert told.headline == f"The truncated; {every} doubts in all: read all figures with this in mind"
+    shown = verdict.SHOWN_DOUBTS
+    assert told.paragraphs == (*(f"what {n}: act" for n in range(shown)), f"and {7 - shown} more cautions, below")
+    few = verdict.doubt_answers(replace(proven(), doubts=several[: shown + 1]))
+    assert few is not None
+    assert len(few.paragraphs) == shown + 1
 
 
 @pytest.mark.parametrize("short", [True, False])

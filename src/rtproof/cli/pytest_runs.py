@@ -22,7 +22,7 @@ from rtproof.cli.option_values import RunRequest
 from rtproof.cli.pytest_errors import LABGRID_FIXTURE, MeasurementError
 from rtproof.core import files, plugins
 from rtproof.core.errors import UserError
-from rtproof.core.phrases import capitalised, unknown_name
+from rtproof.core.phrases import unknown_name
 from rtproof.core.printable import one_line
 from rtproof.experiment import run_request, target_runs
 from rtproof.experiment.run_request import ExperimentRequest, Measurement
@@ -138,14 +138,8 @@ class RunResult:
     def sentence(self) -> str:
         """The verdict, its reason, and for UNDECIDED how much longer it takes. One line."""
         verdict = self.analysis.verdict
-        said = [verdict_sentences.claim_answer(verdict)]
-        if verdict.plain:
-            said.append(verdict_sentences.exact_answer(verdict))
-        elif self.undecided:
-            said.append(verdict_sentences.longer_run_answer(verdict))
-        elif verdict.reasons and verdict.reasons[0] not in said[0]:
-            said.append(f"{capitalised(verdict.reasons[0]).rstrip('.')}.")
-        return one_line(f"{self.verdict}: {' '.join(said)}")
+        said = [verdict_sentences.claim_answer(verdict), verdict_sentences.short_answer(verdict)]
+        return one_line(f"{self.verdict}: {' '.join(filter(None, said))}")
 
     def lines(self) -> list[str]:
         """The sentence, and where the rest is."""

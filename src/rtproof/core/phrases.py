@@ -7,6 +7,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 _US, _MS, _SECOND, _MINUTE, _HOUR = 10**3, 10**6, 10**9, 60 * 10**9, 3600 * 10**9
 _ERROR = Context(prec=3, rounding=ROUND_CEILING)
+_MOST_UNITS = 10_000_000
+"""Beside a limit in us, 10 s and more are printed in s."""
 _FEW = 10
 """A value keeps its unit until it reaches this many of the next larger unit: 1,106 us, but 402.666 ms."""
 
@@ -41,16 +43,34 @@ def _short(ns: float, rounding: str) -> str:
     return _short(_US * size, rounding) if rounded >= _US else f"{rounded.normalize():f} {unit}"
 
 
-def value(ns: int) -> str:
-    """A latency, exact below 10 ms, and exact to a microsecond below 10 s: "850 ns", "231.412 us", "402.666 ms"."""
+def value(ns: int, like_ns: int | None = None) -> str:
+    """A latency: "850 ns", "231.412 us", "402.666 ms", "5 ms". Exact below 10 ms, to a microsecond below 10 s.
+
+    like_ns: the limit beside which it stands. It then has the limit's unit, and as many digits as it needs to differ,
+    unless it is too large for that unit.
+    """
+    if like_ns is None or abs(ns) >= _MOST_UNITS * value_unit(like_ns)[1]:
+        unit, size = value_unit(ns)
+        return f"{ns} ns" if size == 1 else _scaled(ns, size, unit, 3, strip=True)
+    unit, size = value_unit(like_ns)
+    digits = (
+        3
+        if size <= _US
+        else next((n for n in (3, 6) if ns == like_ns or _scaled(ns, size, "", n) != _scaled(like_ns, size, "", n)), 9)
+    )
+    return _scaled(ns, size, unit, digits if size > 1 else 0, strip=size > 1)
+
+
+def value_unit(ns: int) -> tuple[str, int]:
+    """The unit in which a latency is printed, and its length in nanoseconds. Whole ms and s are printed as such."""
     size = abs(ns)
     if size < _US:
-        return f"{ns} ns"
-    if size < _FEW * _MS:
-        return _scaled(ns, _US, "us", 3, strip=True)
-    if size < _FEW * _SECOND:
-        return _scaled(ns, _MS, "ms", 3, strip=True)
-    return _scaled(ns, _SECOND, "s", 3, strip=True)
+        return "ns", 1
+    if size < _FEW * _MS and (size < _MS or size % _MS):
+        return "us", _US
+    if size < _FEW * _SECOND and (size < _SECOND or size % _SECOND):
+        return "ms", _MS
+    return "s", _SECOND
 
 
 def quantity(n: int, noun: str) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rtproof.core.errors import UserError
-from rtproof.core.phrases import capitalised
 from rtproof.core.printable import clean
 from rtproof.core.units import format_duration
 from rtproof.exporters import _columns
@@ -53,13 +52,8 @@ def limit_name(verdict: Verdict) -> str:
 
 
 def answer(verdict: Verdict) -> str:
-    """The verdict in a sentence of ASCII, and its reason."""
-    first = verdict_sentences.claim_answer(verdict)
-    if verdict.plain:
-        more = verdict_sentences.exact_answer(verdict)
-    else:
-        more = capitalised(verdict.reasons[0]) if verdict.reasons else ""
-    said = " ".join(part for part in (first, more) if part)
+    """The fact in a sentence of ASCII, and what it shows."""
+    said = f"{verdict_sentences.claim_answer(verdict)} {verdict_sentences.short_answer(verdict)}".strip()
     return clean(said).encode("ascii", "replace").decode()
 
 

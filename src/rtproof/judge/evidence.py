@@ -18,8 +18,12 @@ from rtproof.judge.episodes import NO_LATE_TIMES, LateTimes, MeasuredWindow, epi
 from rtproof.record.contents import EndReason, Level, Record
 from rtproof.statistics import mean_upper
 from rtproof.summary.measured_kernel import core_beside
+from rtproof.summary.quantiles import quantile
 from rtproof.summary.recorded_facts import is_simulated, requested_duration_ns, stalled_since_ns, virtual_time_clock
 from rtproof.summary.summary_model import Doubt, Summary
+
+HIGH_SHARE = 0.999
+"""The quantile that stands beside the largest latency."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,8 @@ class Evidence:
     """The figures of the whole run over all threads. Exceedances are None without a limit.
 
     largest_ns: the largest latency of all due activations; None if none was due. seen_stall_ns: how long a thread stood
-    at least, as an event tells; it may have run again. damaged: a part of the record cannot be read.
+    at least, as an event tells; it may have run again. damaged: a part of the record cannot be read. high_ns:
+    the 99.9 % quantile of the activations that ran.
     first_due_ns: the first due time. measured_ns: the time from then on in which every thread was watched. times: the
     late stretches, in measured time. cut_off: the record has no end, so nobody knows how the run ended. core: the
     co-kernel beside Linux, if any. stalled_ns: how late a thread was at least that never ran again. stalled_thread:
@@ -75,6 +80,7 @@ class Evidence:
     largest_ns: int | None = None
     seen_stall_ns: int = 0
     damaged: bool = False
+    high_ns: int | None = None
 
 
 def gather_evidence(
@@ -119,6 +125,7 @@ def gather_evidence(
         times=times,
         largest_ns=_largest_ns(pooled, times),
         damaged=bool(record.damage),
+        high_ns=quantile(pooled.observed_counts, HIGH_SHARE, ends=pooled.observed).value,
         seen_stall_ns=max(
             (event.time_ns - at for event in record.events if (at := stalled_since_ns(event)) is not None), default=0
         ),

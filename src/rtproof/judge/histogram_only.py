@@ -12,6 +12,7 @@ from rtproof.core.phrases import duration, percent, quantity, value
 from rtproof.judge import plain_limit, planning, timed_lines, verdict_sentences
 from rtproof.judge.analysis_model import DECIDED, Analysis, CountAbove, Requirement, State, Verdict, rated
 from rtproof.judge.claim import RefutingRule
+from rtproof.judge.evidence import HIGH_SHARE
 from rtproof.judge.verdict import deciding_verdict
 from rtproof.statistics import rate_upper, refuted_until_ns, share_lower, share_upper, tau_needed
 from rtproof.summary.imported_histogram import (
@@ -23,6 +24,7 @@ from rtproof.summary.imported_histogram import (
     with_overflow,
 )
 from rtproof.summary.per_second import SECOND_NS
+from rtproof.summary.quantiles import quantiles
 from rtproof.summary.summary_model import Doubt, Severity
 
 MARGIN_NS = 1_000_000_000
@@ -390,10 +392,12 @@ def _judged(
     above = count_above(imported, requirement) if requirement else None
     alpha = (1 - requirement.confidence) / limits if requirement else None
     found = _finding(imported, requirement, above, alpha, faults)
+    fact = _fact(imported, requirement)
+    reasons = (faults[0], fact, *faults[1:]) if faults else (fact, found.reason)
     verdict = Verdict(
         state=found.state,
         requirement=requirement,
-        reasons=faults or ((found.reason,) if requirement else ()),
+        reasons=reasons,
         sentences=(),
         episodes=(),
         measured_ns=imported.duration_ns or 0,
@@ -413,9 +417,9 @@ def _judged_plain(imported: ImportedHistogram, requirement: Requirement, faults:
     """The verdict on a plain limit: the count above it decides, or the maximum."""
     above = count_above(imported, requirement)
     found = _exceedances(imported, requirement, above) if above else _by_maximum(imported, requirement)
-    state, reasons = _plain_state(imported, requirement, found)
-    if faults:
-        state, reasons = State.INVALID, (faults[0], reasons[0], *faults[1:])
+    state, more = _plain_state(imported, requirement, found)
+    fact = _fact(imported, requirement)
+    state, reasons = (State.INVALID, (faults[0], fact, *faults[1:])) if faults else (state, (fact, *more))
     measured_ns = counted_ns(imported) if state is State.HELD and _lack(imported, requirement) is None else None
     needed = planning.held_after_ns(requirement) if measured_ns else None
     shown = plain_limit.shown_sentences(requirement, measured_ns) if measured_ns else ()
@@ -450,22 +454,47 @@ def _by_maximum(imported: ImportedHistogram, requirement: Requirement) -> Counte
     return CountedExceedances(0, 0 if largest is not None and largest <= requirement.limit_ns else None)
 
 
+def _fact(imported: ImportedHistogram, requirement: Requirement | None) -> str:
+    """The first sentence: how many samples were above the limit, and the largest."""
+    n = quantity(imported.count, "sample") if imported.count else ""
+    if requirement is None:
+        return _largest_of_file(imported, n)
+    above, limit = count_above(imported, requirement), value(requirement.limit_ns)
+    found = _exceedances(imported, requirement, above) if above else _by_maximum(imported, requirement)
+    if not found.least and found.most != 0:
+        return f"The file does not show whether a sample was above {limit}"
+    largest = imported.max_ns
+    told = f"; the largest was {value(largest, requirement.limit_ns)}" if largest is not None else ""
+    if not found.least:
+        whose = "its only sample" if imported.count == 1 else f"any of {n}" if n else "any sample"
+        return f"{limit} was not exceeded by {whose}{told}"
+    count = f"{'' if found.least == found.most else 'at least '}{found.least:,}"
+    told = told if largest is not None and largest > requirement.limit_ns else ""
+    return f"{limit} was exceeded by {count}{f' of {n}' if n else ' sample'}{told}"
+
+
+def _largest_of_file(imported: ImportedHistogram, n: str) -> str:
+    """Without a limit: the largest latency, the 99.9 %, and the number of samples."""
+    largest_ns = imported.max_ns
+    if largest_ns is None:
+        return f"The file does not tell the largest latency{f'; n = {n}' if n else ''}"
+    high_ns = quantiles(summary_of_histogram(imported), shares=(HIGH_SHARE,))[0].value
+    beyond = imported.overflow != 0 and high_ns is not None and high_ns >= scale_end_ns(imported)
+    high = "" if high_ns is None or beyond else f"; 99.9 % were at most {value(min(high_ns, largest_ns), largest_ns)}"
+    return f"The largest latency was {value(largest_ns)}{high}{f'; n = {n}' if n else ''}"
+
+
 def _plain_state(
     imported: ImportedHistogram, requirement: Requirement, found: CountedExceedances
 ) -> tuple[State, tuple[str, ...]]:
-    limit, of = value(requirement.limit_ns), f" of {quantity(imported.count, 'sample')}" if imported.count else ""
+    """The state, and what to know besides the fact."""
     if found.least:
-        count = f"{'' if found.least == found.most else 'at least '}{found.least:,}"
-        largest = imported.max_ns
-        more = (f"The largest was {value(largest)}",) if largest and largest > requirement.limit_ns else ()
-        return State.EXCEEDED, (f"{limit} was exceeded by {count}{of or ' sample'}", *more)
+        return State.EXCEEDED, ()
     if found.most != 0:
-        return State.UNDECIDED, (f"The file does not show whether a sample was above {limit}", HIDDEN_MAXIMUM)
+        return State.UNDECIDED, (HIDDEN_MAXIMUM,)
     if loss := _loss(imported):
-        return State.UNDECIDED, (f"{'None' if of else 'No sample'}{of} was above {limit}, but {loss}",)
-    whose = "its only sample" if imported.count == 1 else f"any{of or ' sample'}"
-    reasons = (f"{limit} was not exceeded by {whose}",)
-    return State.HELD, reasons if _lack(imported, requirement) is None else (*reasons, NO_LENGTH_OF_FILE)
+        return State.UNDECIDED, (f"It shows no more, because {loss}",)
+    return State.HELD, () if _lack(imported, requirement) is None else (NO_LENGTH_OF_FILE,)
 
 
 HIDDEN_MAXIMUM = "Its largest value lies beyond its scale, or in a bin that holds the limit"
@@ -491,7 +520,7 @@ def _finding(
     if faults:
         return CountedFinding(State.INVALID, faults[0])
     if requirement is None or alpha is None:
-        return CountedFinding(State.NOT_ASKED, "")
+        return CountedFinding(State.NOT_ASKED, verdict_sentences.NO_LIMIT)
     if above is None:
         # Without their number, the printed maximum still shows that the limit was exceeded.
         seen = imported.count is None and imported.max_ns is not None and imported.max_ns > requirement.limit_ns

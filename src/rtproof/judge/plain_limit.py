@@ -15,17 +15,17 @@ thread stood until the end, or the run was no longer than the limit.
 
 from dataclasses import replace
 
-from rtproof.core.phrases import duration, quantity, sure, value
+from rtproof.core.phrases import capitalised, duration, quantity, sure, value
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Requirement, State, Verdict
 from rtproof.judge.evidence import Evidence
 from rtproof.judge.planning import held_after_ns, shown_by_ns
+from rtproof.judge.seen import NOTHING, exceeded_count, largest_latency, seen
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.recorded_facts import VIRTUAL_TIME_SENTENCE
 from rtproof.summary.summary_model import Severity
 
 NO_RATE = "Virtual time shows no rate: the same run gives the same values again"
-NOTHING = "Nothing was measured"
 DAMAGED = "A part of the record cannot be read"
 CUT_OFF = "The record was cut off, so its last values are missing"
 
@@ -54,7 +54,7 @@ def judge_plain_limit(requirement: Requirement, evidence: Evidence) -> Verdict:
         episodes=(),
         measured_ns=evidence.measured_ns,
         exceedances_observed=evidence.exceedances_observed,
-        exceedances_schedule=_count(requirement, evidence),
+        exceedances_schedule=exceeded_count(requirement, evidence),
         alpha=alpha,
         decided_at_ns=int(late.begin_hi.min()) if state is State.EXCEEDED and late.size else None,
         late_seconds=evidence.times.late_seconds,
@@ -74,90 +74,36 @@ def judge_plain_limit(requirement: Requirement, evidence: Evidence) -> Verdict:
 
 def _state(requirement: Requirement, evidence: Evidence) -> tuple[State, tuple[str, ...]]:
     invalid = tuple(doubt.what for doubt in evidence.doubts if doubt.severity is Severity.INVALID)
-    exceeded = _count(requirement, evidence) > 0
+    fact = seen(requirement, evidence)
     if invalid:
-        seen = _exceeded(requirement, evidence)[0] if exceeded else f"No value was above {value(requirement.limit_ns)}"
-        return State.INVALID, (invalid[0], seen, *invalid[1:])
-    if exceeded:
-        return State.EXCEEDED, _exceeded(requirement, evidence)
+        return State.INVALID, (invalid[0], fact, *invalid[1:])
+    if exceeded_count(requirement, evidence) > 0:
+        return State.EXCEEDED, (fact,)
     missing = _missing(requirement, evidence)
-    return (State.UNDECIDED, missing) if missing else (State.HELD, _held(requirement, evidence))
+    if missing:
+        return State.UNDECIDED, missing
+    shown = (NO_RATE,) if evidence.virtual_time else shown_sentences(requirement, evidence.measured_ns)
+    return State.HELD, (fact, *shown)
 
 
 def _missing(requirement: Requirement, evidence: Evidence) -> tuple[str, ...]:
     """Why a run without an exceedance does not show that there was none; () if it does."""
-    limit = value(requirement.limit_ns)
+    limit, fact = value(requirement.limit_ns), seen(requirement, evidence)
     if evidence.lost:
         one = evidence.lost == 1
         lost = f"{quantity(evidence.lost, 'value')} {'was' if one else 'were'} lost"
         may = f"{'it' if one else 'any of them'} may have been above {limit}"
-        return f"{lost}, and {may}", f"None of the other {evidence.obtained - evidence.lost:,} was above it"
+        return f"{lost}, and {may}", capitalised(largest_latency(requirement, evidence))
     stood = f"Thread {evidence.stalled_thread} still stood at the end, for {value(evidence.stalled_ns)} so far"
     short = f"The run lasted {duration(evidence.measured_ns)}, which is no longer than the limit of {limit}"
     table = (
         (evidence.measured_ns <= 0, (NOTHING,)),
-        (evidence.cut_off, (CUT_OFF, f"Until then, {limit} was not exceeded")),
-        (evidence.damaged, (DAMAGED, f"In the rest, {limit} was not exceeded")),
+        (evidence.cut_off, (CUT_OFF, f"Until then, {fact}")),
+        (evidence.damaged, (DAMAGED, f"In the rest, {fact}")),
         (evidence.stalled_ns > 0, (stood, f"The run ended before it showed whether {limit} was exceeded")),
         (evidence.measured_ns <= requirement.limit_ns, (short,)),
     )
     return next((sentences for holds, sentences in table if holds), ())
-
-
-def _count(requirement: Requirement, evidence: Evidence) -> int:
-    """How many due activations exceeded the limit, at least. A thread that stood may have left only an event."""
-    stood = evidence.times.late.size > 0 or evidence.seen_stall_ns > requirement.limit_ns
-    return max(evidence.exceedances_schedule or 0, int(stood))
-
-
-def _held(requirement: Requirement, evidence: Evidence) -> tuple[str, ...]:
-    basis = f"{quantity(evidence.obtained, 'activation')} of {_threads(evidence)}"
-    first = f"{value(requirement.limit_ns)} was not exceeded in {_measured(evidence)} ({basis})"
-    if evidence.virtual_time:
-        return first, NO_RATE
-    return first, *shown_sentences(requirement, evidence.measured_ns)
-
-
-def _threads(evidence: Evidence) -> str:
-    """The measured threads; Linux's own beside a co-kernel are named so."""
-    beside = verdict_sentences.in_band_phrase(evidence)
-    return f"{quantity(evidence.threads, 'thread')}{beside}"
-
-
-def _measured(evidence: Evidence) -> str:
-    return f"{duration(evidence.measured_ns)}{' of virtual time' if evidence.virtual_time else ''}"
-
-
-def _exceeded(requirement: Requirement, evidence: Evidence) -> tuple[str, ...]:
-    """How often the limit was exceeded, and by how much."""
-    limit, count, due = value(requirement.limit_ns), _count(requirement, evidence), evidence.expected
-    beside = verdict_sentences.in_band_phrase(evidence)
-    measured = f" in {_measured(evidence)}{beside}" if evidence.measured_ns > 0 else beside
-    if count >= due > 1:
-        first = f"All {due:,} activations{measured} were above {limit}"
-    elif 2 * count > due > 1:
-        first = f"{limit} was exceeded by {count:,} of {due:,} activations{measured}"
-    else:
-        times = "once" if count == 1 else f"{count:,} times"
-        first = f"{limit} was exceeded {times}{measured}"
-    return (first, *_largest(requirement, evidence))
-
-
-def _largest(requirement: Requirement, evidence: Evidence) -> tuple[str, ...]:
-    """The largest latency and where it was. A thread that never ran again has only a lower bound."""
-    worst, largest_ns = evidence.worst, max(evidence.largest_ns or 0, evidence.seen_stall_ns)
-    if largest_ns <= requirement.limit_ns:
-        return ()
-    if evidence.stalled_ns >= largest_ns:
-        return (f"Thread {evidence.stalled_thread} stood for the last {value(evidence.stalled_ns)} of the run",)
-    if evidence.seen_stall_ns >= largest_ns:
-        return (f"A thread stood for at least {value(largest_ns)}",)
-    if worst is None or worst.value_ns < largest_ns:
-        return (f"The largest was {value(largest_ns)}, of an activation that never ran",)
-    after_ns = max(worst.due_ns - evidence.first_due_ns, 0)
-    at = f"at {duration(after_ns)}" if after_ns else "at the start"
-    where = f"CPU {worst.cpu}" if worst.cpu >= 0 else f"thread {worst.thread}"
-    return (f"The largest was {value(worst.value_ns)}, {at} on {where}",)
 
 
 def _sentences(

@@ -75,8 +75,7 @@ def _in_virtual_time(imported: ImportedHistogram, verdict: Verdict) -> Verdict:
         return replace(verdict, deterministic=True)
     least = fewest_episodes(imported, asked, above.least)
     often = least * asked.at_most_ns > (imported.duration_ns or 0) and least > 0
-    seen = f"{above.least:,} of {quantity(above.n, 'sample')} exceeded the limit in this deterministic run"
-    reasons = (seen, NO_PROBABILITY)
+    reasons = (f"{verdict.reasons[0]}, in virtual time", NO_PROBABILITY)
     kept = tuple(line for line in verdict.sentences if line[0] in ("LIMIT", "MAX"))
     state = State.REFUTED if often else State.UNDECIDED
     sentences = (*verdict_lines(state, reasons), *kept)

@@ -17,7 +17,8 @@ from rtproof.judge.analysis_model import DECIDED, Analysis, Episode, Requirement
 from rtproof.judge.claim import episode_course
 from rtproof.judge.evidence import Evidence, LimitTest, figures_of_limit
 from rtproof.judge.plain_limit import judge_plain_limit
-from rtproof.judge.verdict_sentences import FIXED, NO_PROBABILITY
+from rtproof.judge.seen import seen
+from rtproof.judge.verdict_sentences import FIXED, NO_LIMIT, NO_PROBABILITY
 from rtproof.record.contents import EndReason
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.summary_model import Doubt, Severity
@@ -31,7 +32,6 @@ from rtproof.summary.summary_model import Doubt, Severity
 # * UNDECIDED if it was not exceeded, or no more often than was asked. It is never PROVEN.
 
 
-NOT_EXCEEDED = "not exceeded in this deterministic run"
 LEFT_OUT = ("UNSEEN", "FORECAST")
 """Labels of the sentences about other runs. A verdict in virtual time leaves them out."""
 
@@ -54,43 +54,34 @@ def judge_in_virtual_time(requirement: Requirement | None, evidence: Evidence) -
 
 
 def _state_in_virtual_time(requirement: Requirement | None, evidence: Evidence) -> tuple[State, tuple[str, ...]]:
-    invalid = tuple(doubt.what for doubt in evidence.doubts if doubt.severity is Severity.INVALID)
-    if invalid:
-        return State.INVALID, invalid
-    if requirement is None:
-        return State.NOT_ASKED, ()
-    if evidence.measured_ns <= 0:
-        return State.UNDECIDED, ("nothing was measured",)
-    return (
-        _seen(requirement, evidence) if evidence.episodes else (State.UNDECIDED, _not_exceeded(requirement, evidence))
-    )
-
-
-def _not_exceeded(requirement: Requirement, evidence: Evidence) -> tuple[str, ...]:
-    if evidence.lost:
-        return verdict_sentences.lost_values_sentence(evidence), NO_PROBABILITY
-    due, span = quantity(evidence.obtained + evidence.missed, "activation"), duration(evidence.measured_ns)
-    return f"{NOT_EXCEEDED}: none of {due} in {span} was above {value(requirement.limit_ns)}", NO_PROBABILITY
-
-
-def _seen(requirement: Requirement, evidence: Evidence) -> tuple[State, tuple[str, ...]]:
-    """State and reasons of a run in virtual time that exceeded the limit."""
-    episodes, longest_ns = evidence.episodes, max(map(_surely_ns, evidence.episodes))
-    above, span = value(requirement.limit_ns), duration(evidence.measured_ns)
-    times = f"exceeded {_times(evidence)} in this deterministic run"
-    seen = f"{times}: {quantity(len(episodes), 'episode')} above {above} in {span}"
-    if longest_ns > requirement.longest_ns:
-        asked = f"at most {duration(requirement.longest_ns)} was asked"
-        return State.REFUTED, (f"{seen}, one of at least {duration(longest_ns)}, and {asked}", NO_PROBABILITY)
+    early = _without_test_of_rate(requirement, evidence)
+    if early or requirement is None:
+        return early or (State.NOT_ASKED, ())
+    episodes = evidence.episodes
+    fact = seen(requirement, evidence, f" ({quantity(len(episodes), 'episode')})" if episodes else "")
+    if evidence.lost and not episodes:
+        return State.UNDECIDED, (fact, verdict_sentences.lost_values_sentence(evidence), NO_PROBABILITY)
+    longest_ns = max(map(_surely_ns, episodes), default=0)
     asked = f"at most once per {duration(requirement.at_most_ns)} was asked"
+    if longest_ns > requirement.longest_ns:
+        most = f"at most {duration(requirement.longest_ns)} was asked"
+        return State.REFUTED, (fact, f"One episode lasted at least {duration(longest_ns)}; {most}", NO_PROBABILITY)
     if len(episodes) * requirement.at_most_ns > evidence.measured_ns:
-        return State.REFUTED, (f"{seen}, and {asked}", NO_PROBABILITY)
-    return State.UNDECIDED, (f"{seen}, which is no more often than was asked ({asked})", NO_PROBABILITY)
+        return State.REFUTED, (fact, f"This is more often than was asked: {asked}", NO_PROBABILITY)
+    if episodes:
+        return State.UNDECIDED, (fact, f"This is no more often than was asked: {asked}", NO_PROBABILITY)
+    return State.UNDECIDED, (fact, NO_PROBABILITY)
 
 
-def _times(evidence: Evidence) -> str:
-    times = max(evidence.exceedances_schedule or 0, len(evidence.episodes))
-    return "once" if times == 1 else f"{times:,} times"
+def _without_test_of_rate(requirement: Requirement | None, evidence: Evidence) -> tuple[State, tuple[str, ...]] | None:
+    """The state and the reasons of a run that is INVALID, has no limit, or measured nothing; None of any other."""
+    invalid = tuple(doubt.what for doubt in evidence.doubts if doubt.severity is Severity.INVALID)
+    fact = seen(requirement, evidence)
+    if invalid:
+        return State.INVALID, (invalid[0], fact, *invalid[1:])
+    if requirement is None:
+        return State.NOT_ASKED, (fact, NO_LIMIT)
+    return None if evidence.measured_ns > 0 else (State.UNDECIDED, (fact,))
 
 
 def _surely_ns(episode: Episode) -> int:
@@ -213,13 +204,9 @@ def _known(rate_per_ns: float) -> float | None:
 def _state_of_limit(
     requirement: Requirement | None, tested: LimitTest | None, evidence: Evidence
 ) -> tuple[State, tuple[str, ...]]:
-    invalid = tuple(doubt.what for doubt in evidence.doubts if doubt.severity is Severity.INVALID)
-    if invalid:
-        return State.INVALID, invalid
-    if requirement is None:
-        return State.NOT_ASKED, ()
-    if tested is None:
-        return State.UNDECIDED, ("nothing was measured",)
+    early = _without_test_of_rate(requirement, evidence)
+    if early or requirement is None or tested is None:
+        return early or (State.NOT_ASKED, ())
     return tested.decision.state, _reasons(requirement, tested, evidence)
 
 
@@ -306,7 +293,8 @@ def _is_chosen_now(verdict: Verdict, fixed: Sequence[Requirement]) -> bool:
 def _without_test(verdict: Verdict) -> Verdict:
     state = State.INVALID if verdict.state is State.INVALID else State.UNDECIDED
     stands = verdict.state is State.INVALID or (verdict.untimed and verdict.state is State.UNDECIDED)
-    reasons = (*verdict.reasons, AFTER_THE_DATA) if stands else (AFTER_THE_DATA,)
+    seen_of_it = verdict.reasons if stands else verdict.reasons[:1]
+    reasons = (*seen_of_it, AFTER_THE_DATA)
     return Verdict(
         state=state,
         requirement=verdict.requirement,

@@ -13,13 +13,14 @@ from rtproof.judge import planning
 from rtproof.judge.analysis_model import NO_LONGEST, Requirement, State, Verdict, usual_longest_ns
 from rtproof.judge.claim import LEAST_EPISODES, RefutingRule, wider_gap
 from rtproof.judge.evidence import Evidence, LimitTest, WorstActivation
-from rtproof.summary.measured_kernel import IN_BAND
+from rtproof.judge.seen import episodes_phrase, seen
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.recorded_facts import NO_MACHINE, VIRTUAL_TIME_SENTENCE
 
 Sentences = tuple[tuple[str, str], ...]
 FIXED = "fixed-time"
 FOR_EACH_LENGTH = "each bound holds by itself at this confidence, both together do not"
+NO_LIMIT = "No limit was given to judge it by"
 USUAL = Requirement(0)
 """Stands where a verdict has no limit."""
 NO_PROBABILITY = (
@@ -70,7 +71,7 @@ def verdict_sentences(
 
 def verdict_lines(state: State, reasons: tuple[str, ...]) -> list[tuple[str, str]]:
     """The first lines of each verdict: its state and its reasons."""
-    first, *others = reasons or ("no limit was given",)
+    first, *others = reasons or (NO_LIMIT,)
     return _labelled("VERDICT", (f"{state.value} - {first}", *others))
 
 
@@ -135,43 +136,6 @@ def older_rule_sentences(requirement: Requirement) -> tuple[str, ...]:
     )
 
 
-def episodes_sentence(
-    requirement: Requirement, evidence: Evidence, tested: LimitTest, *, refuting: bool = False
-) -> str:
-    """What was seen of the limit: episodes, threads and activations.
-
-    If most seconds have a late time, the sentence counts these seconds. refuting: count episodes as a refutation does.
-    """
-    threads = f"{quantity(evidence.threads, 'thread')}, any of which counts" if evidence.threads > 1 else "1 thread"
-    basis = f"{threads}{in_band_phrase(evidence)}; {quantity(evidence.obtained, 'activation')}"
-    n = tested.episodes_refuting if refuting else tested.episodes
-    measured = duration(evidence.measured_ns)
-    if not n:
-        return f"Not exceeded in {measured} ({basis})"
-    if _mostly(evidence):
-        going = ", not over" if tested.course.open_since_ns is not None else ""
-        hit = late_seconds_phrase(evidence.times.late_seconds, evidence.measured_ns)
-        return f"Exceeded in {hit} ({quantity(n, 'episode')}{going}; {basis})"
-    lasting = f" of {duration(tested.course.longest_ns)}" if n == 1 and tested.course.longest_ns >= SECOND_NS else ""
-    which = "not over" if n == 1 else "the last one not over"
-    going = f", {which}," if tested.course.open_for_ns >= SECOND_NS else ""
-    return f"Exceeded in {quantity(n, 'episode')}{lasting}{going} in {measured} ({basis})"
-
-
-def _mostly(evidence: Evidence) -> bool:
-    return _most_seconds(evidence.times.late_seconds, evidence.measured_ns)
-
-
-def late_seconds_phrase(late: int, measured_ns: int) -> str:
-    """The number of seconds with a late time, out of all measured seconds."""
-    return f"{late:,} of {-(-measured_ns // SECOND_NS):,} s"
-
-
-def _most_seconds(late: int, measured_ns: int) -> bool:
-    """Whether most measured seconds have a late time. At least one whole second must have been measured."""
-    return measured_ns >= SECOND_NS and 2 * late > -(-measured_ns // SECOND_NS)
-
-
 def assumption_sentence(state: State, alpha: float, bunches: float) -> str:
     """How often PROVEN or REFUTED by rate is wrong, and the assumption without which it means nothing."""
     wrong = "keeps" if state is State.REFUTED else "breaks"
@@ -214,49 +178,20 @@ def episodes_in_all(verdict: Verdict) -> str:
     return f"{quantity(len(verdict.episodes), 'episode')} in {duration(verdict.measured_ns)}"
 
 
-def _first_part_answer(verdict: Verdict, requirement: Requirement) -> str:
-    """What the first part of the run showed and asked, and that the whole run would not have decided it."""
-    n, first = verdict.decided_with or 0, decided_after_phrase(verdict, requirement)
-    seen = f"exceeded in {quantity(n, 'episode')}" if n else "not exceeded"
-    asked = f"at most once per {duration(requirement.at_most_ns)} was asked"
-    decided = f"This decided it; {episodes_in_all(verdict)} would not."
-    return f"{value(requirement.limit_ns)} was {seen} in the first {first}; {asked}. {decided}"
-
-
-def only_at_first(verdict: Verdict) -> bool:
-    """Whether the first part of the run decided the rate, but the whole run would not decide it so."""
-    asked = verdict.requirement
-    too_long = asked is not None and (verdict.longest_seen_ns or 0) > asked.longest_ns
-    if asked is None or verdict.decided_at_ns is None or too_long:
-        return False
-    if verdict.state is State.PROVEN:
-        return verdict.rate_high is not None and verdict.rate_high * asked.at_most_ns > SECOND_NS
-    return verdict.state is State.REFUTED and (verdict.rate_low or 0.0) * asked.at_most_ns < SECOND_NS
-
-
-def mostly_late(verdict: Verdict) -> bool:
-    """Whether most measured seconds have a late time."""
-    return _most_seconds(verdict.late_seconds or 0, verdict.measured_ns)
-
-
-def in_band_phrase(evidence: Evidence) -> str:
-    """A phrase that names the measured threads as Linux's, if a co-kernel runs beside Linux; else empty."""
-    return f", {IN_BAND} beside {evidence.core}" if evidence.core else ""
-
-
 def proven_sentences(requirement: Requirement, evidence: Evidence, tested: LimitTest) -> tuple[str, ...]:
-    """The reasons of a PROVEN limit. The first decision stands.
+    """The reasons of a PROVEN limit: what was seen, and what it shows. The first decision stands.
 
     If the whole run would no longer prove the limit, the sentences speak of the first part of the run.
     """
-    first: tuple[str, ...]
+    shown: tuple[str, ...]
     if tested.high * requirement.at_most_ns <= 1:
         said = capitalised(f"{_less(requirement, tested)} ({sure(tested.alpha)}); {_asked(requirement)}")
-        first = (episodes_sentence(requirement, evidence, tested), f"{said}{_shorter(requirement, tested)}")
+        shown = (f"{said}{_shorter(requirement, tested)}",)
     else:
-        first = _at_first("less", requirement, evidence, tested)
+        shown = _at_first("less", requirement, tested)
     return (
-        *first,
+        seen(requirement, evidence, episodes_phrase(tested)),
+        *shown,
         assumption_sentence(State.PROVEN, tested.alpha, requirement.bunches),
         *_independent(tested),
         *_decided(requirement, tested),
@@ -265,27 +200,22 @@ def proven_sentences(requirement: Requirement, evidence: Evidence, tested: Limit
 
 
 def refuted_sentences(requirement: Requirement, evidence: Evidence, tested: LimitTest) -> tuple[str, ...]:
-    """The reasons of a REFUTED limit, by duration, by rate or by both."""
+    """The reasons of a REFUTED limit: what was seen, and how long or how often that was too much."""
+    fact = seen(requirement, evidence, episodes_phrase(tested, refuting=True))
+    too_long = (_lasted(requirement, tested),) if tested.course.longest_ns > requirement.longest_ns else ()
     if tested.decision.kind is RefutingRule.DURATION:
-        return (*_too_long(requirement, evidence, tested), *_before(tested), *older_rule_sentences(requirement))
-    first: tuple[str, ...]
-    too_long = tested.course.longest_ns > requirement.longest_ns
+        return (fact, *too_long, *_before(tested), *older_rule_sentences(requirement))
     if tested.low * requirement.at_most_ns < 1:
-        first = _at_first("more", requirement, evidence, tested, seen_before=too_long)
+        often = _at_first("more", requirement, tested)
     else:
-        often = f"often than once per {duration(1 / tested.low, up=True)} ({sure(tested.alpha)}); {_asked(requirement)}"
-        alone = f"More {often}"
-        first = (
-            (alone,)
-            if too_long
-            else (f"{episodes_sentence(requirement, evidence, tested, refuting=True)}: more {often}",)
-        )
-    if too_long:
-        first = (*_too_long(requirement, evidence, tested), *first)
+        rate = f"once per {duration(1 / tested.low, up=True)} ({sure(tested.alpha)})"
+        often = (f"Episodes come more often than {rate}; {_asked(requirement)}",)
     doubted = f"They came in bunches: the {error(tested.alpha)} may not hold, and a longer run may show a lower rate"
     bunched = (doubted,) if tested.decision.bunched else ()
     return (
-        *first,
+        fact,
+        *too_long,
+        *often,
         assumption_sentence(State.REFUTED, tested.alpha, 1.0),
         *bunched,
         *_at_the_start(requirement, tested),
@@ -297,20 +227,20 @@ def refuted_sentences(requirement: Requirement, evidence: Evidence, tested: Limi
 
 def undecided_sentences(requirement: Requirement, evidence: Evidence, tested: LimitTest) -> tuple[str, ...]:
     """The reasons of an UNDECIDED limit: first what was seen, then what is missing for a decision."""
-    first = episodes_sentence(requirement, evidence, tested)
+    first = seen(requirement, evidence, episodes_phrase(tested))
     if evidence.lost:
         return first, lost_values_sentence(evidence), *older_rule_sentences(requirement)
     if tested.decision.withheld:
-        return *_withheld(requirement, tested), first, *older_rule_sentences(requirement)
+        return first, *_withheld(requirement, tested), *older_rule_sentences(requirement)
     if tested.vague_from_ns is not None:
         return first, *_vague(requirement, tested.vague_from_ns), *older_rule_sentences(requirement)
     latest = tested.refuted_at_latest_ns
     until = duration(latest or 0, up=True)
     on = (f"The last episode was still open: REFUTED if it goes on until {until}",) if latest is not None else ()
-    more = f"Too short to decide: PROVEN after {duration(tested.more_ns, up=True)} more if nothing exceeds "
-    more += value(requirement.limit_ns)
+    more = f"Too short to show at most once per {duration(requirement.at_most_ns)}: PROVEN after "
+    more += f"{duration(tested.more_ns, up=True)} more without an exceedance"
     more += f", at {sure(tested.alpha)} as one of {tested.limits} limits" if tested.limits > 1 else ""
-    return first, *on, more, *older_rule_sentences(requirement)
+    return first, more, *on, *older_rule_sentences(requirement)
 
 
 def _vague(requirement: Requirement, from_ns: int) -> tuple[str, ...]:
@@ -326,12 +256,6 @@ def _vague(requirement: Requirement, from_ns: int) -> tuple[str, ...]:
 def lost_values_sentence(evidence: Evidence) -> str:
     """Why lost values prevent PROVEN."""
     return f"{quantity(evidence.lost, 'activation')} left no value, and any of them may have exceeded the limit"
-
-
-def _too_long(requirement: Requirement, evidence: Evidence, tested: LimitTest) -> tuple[str, ...]:
-    """The episode that lasted too long. It was seen, so it needs neither a confidence nor an assumption."""
-    first, said = episodes_sentence(requirement, evidence, tested), _lasted(requirement, tested)
-    return (f"{first}: {_lower(said)}",) if _mostly(evidence) else (said, first)
 
 
 def _lasted(requirement: Requirement, tested: LimitTest) -> str:
@@ -418,23 +342,12 @@ def _at_the_start(requirement: Requirement, tested: LimitTest) -> tuple[str, ...
     )
 
 
-def _at_first(
-    than: str, requirement: Requirement, evidence: Evidence, tested: LimitTest, *, seen_before: bool = False
-) -> tuple[str, ...]:
-    """The sentences if the first part of the run decided, but the whole run would not have.
-
-    seen_before: another sentence says already what the whole run showed.
-    """
+def _at_first(than: str, requirement: Requirement, tested: LimitTest) -> tuple[str, ...]:
+    """The sentences if the first part of the run decided, but the whole run would not have."""
     n = tested.decision.episodes
-    begun = f"Exceeded in {quantity(n, 'episode')} in the first" if n else "Not exceeded in the first"
     at = duration(told_at_ns(requirement, tested.decision.at_ns, tested.alpha), up=True)
-    refuting = tested.decision.state is State.REFUTED
-    decided = f"{begun} {at}: {than} often than once per {duration(requirement.at_most_ns)} ({sure(tested.alpha)})"
-    whole = episodes_sentence(requirement, evidence, tested, refuting=refuting)
-    if seen_before:
-        return decided, *_contradicted(requirement, tested)
-    both = (whole, decided) if _mostly(evidence) else (decided, f"The run went on: {_lower(whole)}")
-    return (*both, *_contradicted(requirement, tested))
+    often = f"{than} often than once per {duration(requirement.at_most_ns)} ({sure(tested.alpha)})"
+    return f"The first {at} had {quantity(n, 'episode')}: {often}", *_contradicted(requirement, tested)
 
 
 def told_at_ns(requirement: Requirement, at_ns: int | None, alpha: float) -> int:
@@ -452,10 +365,6 @@ def _asked(requirement: Requirement) -> str:
 
 def _number(number: float) -> str:
     return f"{number:.3g}"
-
-
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
 
 
 def length_was_fixed(evidence: Evidence) -> bool:
@@ -515,8 +424,7 @@ def shared_error_sentence(limits: int, alpha: float, requirement: Requirement) -
 def _rates(state: State, requirement: Requirement, evidence: Evidence, tested: LimitTest) -> tuple[str, ...]:
     """The bounds of the rate, as far as the reasons have not named them."""
     if state is State.INVALID:
-        told = episodes_sentence(requirement, evidence, tested)
-        return (f"{_lower(told)}; no limit of the rate holds for a run that is INVALID",)
+        return ("An INVALID run shows no rate",)
     less = f"less often than once per {duration(1 / tested.high)}" if tested.high < math.inf else ""
     more = f"more often than once per {duration(1 / tested.low, up=True)}" if tested.low > 0 else ""
     by_rate = tested.decision.kind is not RefutingRule.DURATION and tested.low * requirement.at_most_ns >= 1
@@ -678,66 +586,30 @@ def ordinal(n: int) -> str:
 # The answers to the questions of the first screen. They are made from the finished verdict alone.
 
 
-OF_A_FILE = {
-    State.PROVEN: "For what this file shows of the run, episodes {above} come less often than {once}.",
-    State.REFUTED: "The requirement on latencies {above} does not hold at the confidence asked.",
-}
-"""What a decision means for a file that holds neither the conditions of its run nor times."""
 NO_LENGTH = "The file has no time order of its values, so no length of the run is known to decide."
 
 
 def claim_answer(verdict: Verdict) -> str:
-    """One sentence that says what the verdict means for the system."""
-    if verdict.requirement is None:
-        if verdict.state is State.INVALID:
-            return "The run did not measure what was asked, so its numbers decide nothing."
-        return "The run was measured; no limit was given to judge it by."
-    return answer_sentences(verdict.reasons[:1]) if verdict.plain else _rate_answer(verdict)
-
-
-def _rate_answer(verdict: Verdict) -> str:
-    """What the verdict on a limit with a rate means for the system."""
-    assert verdict.requirement
-    above = f"above {value(verdict.requirement.limit_ns)}"
-    if verdict.deterministic and verdict.state is not State.INVALID:
-        return _seen(verdict)
-    once = f"once per {duration(verdict.requirement.at_most_ns)}"
-    if verdict.kind == RefutingRule.DURATION.value and verdict.state is State.REFUTED:
-        return f"An episode {above} lasted longer than {duration(verdict.requirement.longest_ns)}."
-    if only_at_first(verdict):
-        return _first_part_answer(verdict, verdict.requirement)
-    answers = {
-        State.PROVEN: f"Episodes {above} come less often than {once}.",
-        State.REFUTED: f"Episodes {above} come more often than {once}.",
-        State.UNDECIDED: f"This run cannot say whether episodes {above} come at most {once}.",
-        State.INVALID: f"The run did not measure what was asked, so it says nothing about latencies {above}.",
-        State.NOT_ASKED: "",
-    }
-    if verdict.untimed:
-        answers |= {state: answer.format(above=above, once=once) for state, answer in OF_A_FILE.items()}
-    return answers[verdict.state]
-
-
-def _seen(verdict: Verdict) -> str:
-    """A sentence on what happened in a run in virtual time, which says nothing about other runs."""
-    limit = value(verdict.requirement.limit_ns if verdict.requirement else 0)
-    often = " more often than was asked" if verdict.state is State.REFUTED else ""
-    counted = verdict.above is not None and verdict.above.least > 0
-    if not verdict.episodes and not counted:
-        return f"{limit} was not exceeded in this deterministic run."
-    return f"{limit} was exceeded in this deterministic run{often}."
+    """The first sentence of every output: the fact with its number; of an INVALID run, what makes it so."""
+    return answer_sentences(verdict.reasons[:1])
 
 
 def exact_answer(verdict: Verdict) -> str:
-    """Sentences on what was seen and which bound follows; without a limit, on the largest value."""
-    if verdict.plain:
-        return answer_sentences(verdict.reasons[1:])
-    if verdict.reasons:
-        asked = verdict.requirement if verdict.state is not State.INVALID else None
-        assumed = assumption_of_verdict(verdict)  # The answer to "How sure" states it.
-        seen = [reason for reason in verdict.reasons if reason != assumed]
-        return answer_sentences((*seen, *((episode_sentence(asked),) if asked else ())))
-    return answer_sentences(texts_under_labels(verdict.sentences, "MAX")[:1])
+    """Sentences on what the fact shows, or why it shows nothing."""
+    assumed = assumption_of_verdict(verdict)  # The answer to "How sure" states it.
+    shown = [reason for reason in verdict.reasons[1:] if reason != assumed]
+    rate = verdict.requirement if verdict.state is not State.INVALID and not verdict.plain else None
+    return answer_sentences((*shown, *((episode_sentence(rate),) if rate else ())))
+
+
+def short_answer(verdict: Verdict) -> str:
+    """The one or two sentences below the fact, on a screen that has room for few.
+
+    A rate needs more words than the first screen has; the sections have them.
+    """
+    few = verdict.reasons[1:] if verdict.plain else verdict.reasons[1:2]
+    few = verdict.reasons[1:4] if verdict.withheld else few
+    return answer_sentences(few)
 
 
 def certainty_answer(verdict: Verdict) -> str:
@@ -754,7 +626,7 @@ def _confidence(verdict: Verdict) -> str:
         none = "A limit that was chosen after the data has no confidence"
         return answer_sentences((none, *texts_under_labels(verdict.sentences, "RANK")))
     if verdict.requirement is None:
-        return answer_sentences(texts_under_labels(verdict.sentences, "MAX")[2:3])
+        return ""
     wanted = percent(verdict.requirement.confidence)
     alpha = own_alpha(verdict, verdict.requirement)
     several = shares_error(verdict, verdict.requirement)
@@ -767,14 +639,6 @@ def _confidence(verdict: Verdict) -> str:
         return "The episode was seen, so the verdict needs no confidence and no assumption."
     when = "" if verdict.untimed else f", {ANYTIME}"
     return f"{sure(alpha)}{when}. {assumed}{shared}."
-
-
-def short_certainty_answer(verdict: Verdict) -> str:
-    """What ``certainty_answer`` says, without what stands in the verdict's reason too."""
-    assumed = assumption_of_verdict(verdict)
-    if assumed is None or verdict.deterministic or verdict.chosen_after or verdict.requirement is None:
-        return certainty_answer(verdict)
-    return f"{assumed}."
 
 
 def longer_run_answer(verdict: Verdict) -> str:

@@ -3,10 +3,10 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
-from rtproof.core.phrases import quantity, value
+from rtproof.core.phrases import quantity, value, value_unit
 from rtproof.core.printable import clean
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Int64Array
@@ -174,9 +174,18 @@ def _stream(summary: Summary, several_fields: bool, mark: str) -> ReportStream:
 
 
 def latency_unit(analysis: Analysis) -> PrintedUnit:
-    """The one unit for all latencies of a report, so that a reader can compare its tables and plots at a glance."""
-    observed = analysis.pooled.observed
-    return unit_for((observed.min, observed.mean, observed.max))
+    """The one unit for all latencies of a report: that of the deciding limit, or one that fits the latencies."""
+    observed, asked = analysis.pooled.observed, analysis.verdict.requirement
+    if asked is None or not asked.limit_ns:
+        return unit_for((observed.min, observed.mean, observed.max))
+    unit = next(each for each in (NS, US, MS, S) if each.name == value_unit(asked.limit_ns)[0])
+    small_ns = min(max(observed.mean or unit.ns, 1), unit.ns)
+    more = math.ceil(math.log10(unit.ns / small_ns)) if unit.digits else 0
+    return replace(unit, digits=min(unit.digits + more, MOST_DIGITS.get(unit.name, unit.digits)))
+
+
+MOST_DIGITS = {"ms": 6, "s": 9}
+"""More would be finer than a nanosecond."""
 
 
 def limit_marker(analysis: Analysis, axis: str, unit: PrintedUnit) -> tuple[Marker, ...]:

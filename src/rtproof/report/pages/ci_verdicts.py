@@ -92,7 +92,7 @@ def run_row(name: str, analysis: Analysis) -> CiRow:
 
 
 def _claim(verdict: Verdict, mark: str, *, first: bool) -> CiClaim:
-    first_reason, *others = verdict.reasons or ("no limit was given",)
+    first_reason, *others = verdict.reasons or (verdict_sentences.NO_LIMIT,)
     reason = ". ".join((first_reason, *map(capitalised, others)))
     of_the_run = () if first else verdict_sentences.sentences_of_run(verdict.sentences)
     said = row_sentence([line for line in verdict.sentences if line not in of_the_run])
@@ -105,21 +105,14 @@ def _claim(verdict: Verdict, mark: str, *, first: bool) -> CiClaim:
 
 
 def _seen(verdict: Verdict, requirement: Requirement) -> str:
-    """Return what was counted. One episode may fill the run, and a verdict may rest on the run's first part only."""
+    """Return what was counted."""
     if verdict.untimed:
         return exceeding_text(verdict.above, requirement.limit_ns) if verdict.above else ""
-    if requirement.plain:
-        count = verdict.exceeded_count
-        often = "not exceeded" if not count else "exceeded once" if count == 1 else f"exceeded {count:,} times"
-        return f"{often} in {duration(verdict.measured_ns)}" if verdict.measured_ns else often if count else ""
-    episodes = verdict_sentences.episodes_in_all(verdict)
-    if verdict_sentences.mostly_late(verdict):
-        seconds = verdict_sentences.late_seconds_phrase(verdict.late_seconds or 0, verdict.measured_ns)
-        return f"exceeded in {seconds}: {episodes}"
-    if verdict_sentences.only_at_first(verdict):
-        first = verdict_sentences.decided_after_phrase(verdict, requirement)
-        return f"{episodes}, which would not decide it; decided by the first {first}"
-    return episodes
+    count, span = verdict.exceeded_count, f" in {duration(verdict.measured_ns)}" if verdict.measured_ns else ""
+    if not count:
+        return f"not exceeded{span}" if span else ""
+    episodes = "" if requirement.plain else f", {quantity(len(verdict.episodes), 'episode')}"
+    return f"exceeded {'once' if count == 1 else f'{count:,} times'}{span}{episodes}"
 
 
 def row_sentence(lines: Iterable[tuple[str, str]]) -> tuple[str, ...]:

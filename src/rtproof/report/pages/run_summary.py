@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run leaves on the screen: the verdict, a line for each thread, the doubts, and where the rest is.
+"""What a run leaves on the screen: the fact, what it shows, the threads, causes, cautions, and where the rest is.
 
-It has at most MOST_LINES lines. What does not fit is counted, and ``rtproof show`` prints all of it.
+It has at most MOST_LINES lines. No sentence is cut: what does not fit is counted, and ``rtproof show`` prints it.
 """
 
 import textwrap
@@ -9,39 +9,36 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rtproof.core.phrases import duration, quantity
+from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
 from rtproof.core.sparkline import sparklines_of
 from rtproof.judge import verdict_sentences
-from rtproof.judge.analyse import FOREMOST_CODES
 from rtproof.judge.analysis_model import Analysis, State, Verdict
 from rtproof.report import number_format
 from rtproof.report.audit_findings import audit_in_short
 from rtproof.report.number_format import PrintedUnit, ReportStream
 from rtproof.report.sections.explained import why_in_short
-from rtproof.report.sections.verdict import loop_answer, run_objections
+from rtproof.report.sections.verdict import doubts_in_short, loop_answer
 from rtproof.summary.edge_pairs import EdgePairs, edge_times
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart, scale_end_ns
 from rtproof.summary.quantiles import quantile, quantiles
-from rtproof.summary.summary_model import Severity, Summary
+from rtproof.summary.summary_model import Summary
 
-MOST_LINES = 18
-"""20 with the last line of the live view and one of the agent."""
-MOST_EXPLAINED = 16
-"""Of a run that is explained: 20 with the four lines that the live view leaves of two threads on a terminal."""
+MOST_LINES = 16
 WIDTH = 80
 NARROWEST, WIDEST = 70, 120
 LABEL = 10
 """Columns of the words on the left."""
 MOST_LIMITS = 3
-MOST_DOUBT_LINES = 4
+MOST_WHY_LINES = 2
 SHARES = (0.5, 0.99, 0.999)
+BREAKS = 2
+"""Empty lines."""
+FEWEST_ROWS = 3
+"""The fewest lines of the table of threads."""
 CELLS = 10
 """Columns of the maximum over time, where there is room for them."""
 FEWEST_CELLS = 5
-FEW_THREADS = 2
-"""With so few there is room for a longer reason."""
-
 
 COLOURS = {
     **dict.fromkeys((State.HELD, State.PROVEN), "green"),
@@ -54,80 +51,61 @@ COLOURS = {
 def summary_text(analysis: Analysis, where: Sequence[tuple[str, str]], width: int = WIDTH) -> str:
     """The summary, one newline after each line. where: label and place of the page and of all the rest."""
     width = min(max(width, NARROWEST), WIDEST)
-    why = _why_lines(analysis, width)
-    verdict = _verdict_lines(analysis, width, short=bool(why))
-    doubts = _doubt_lines(analysis, width, short=bool(why))
+    verdict = _verdict_lines(analysis, width)
+    why = _fitting(why_in_short(analysis), "why", width, MOST_WHY_LINES)
     places = [f"{label:<{LABEL}}{clean(place)}" for label, place in where]
-    rows = (MOST_EXPLAINED if why else MOST_LINES) - len(verdict) - len(why) - len(doubts) - len(places) - 3
-    audit = _audit_lines(analysis, width) if rows > 1 else []
-    threads = _thread_lines(analysis, width, max(rows - len(audit), 1))
-    parts = (verdict, threads, [*why, *doubts, *audit, *places])
+    audit = audit_in_short(analysis.record, width - LABEL)
+    places = [*([f"{'audit':<{LABEL}}{audit}"] if audit else []), *places]
+    rows = MOST_LINES - len(verdict) - len(why) - len(places) - BREAKS
+    few = 1 + max(sum(not stream.pooled for stream in number_format.report_streams(analysis)), 1)
+    doubts = _doubt_lines(analysis, width, max(rows - min(few, max(rows // 2, FEWEST_ROWS)), 1))
+    threads = _thread_lines(analysis, width, max(rows - len(doubts) - 1, 1))
+    parts = (verdict, threads, [*why, *doubts, *places])
     return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
 
 
 def verdict_line(analysis: Analysis) -> str:
-    """The verdict and its reason in one line, without a newline."""
-    return clean(f"{analysis.verdict.state.value} {verdict_sentences.claim_answer(analysis.verdict)}")
+    """The verdict and its fact in one line, without a newline."""
+    return clean(f"{_label(analysis.verdict)} {verdict_sentences.claim_answer(analysis.verdict)}")
 
 
-def _verdict_lines(analysis: Analysis, width: int, *, short: bool = False) -> list[str]:
-    """The verdict on the first limits, and what more there is to say of the one that decides.
-
-    short: of one limit, only what was seen.
-    """
+def _verdict_lines(analysis: Analysis, width: int) -> list[str]:
+    """The fact and what it shows, of the limit that decides; of the others the fact alone."""
     deciding = analysis.verdict
     verdicts = sorted(analysis.verdicts or (deciding,), key=lambda verdict: verdict is not deciding)
-    if len(verdicts) == 1:
-        first, *more = [text for text in (*_reasons(deciding), loop_answer(analysis)) if text] or [""]
-        if short:
-            return [*_one_verdict(deciding, width, 2), *_labelled("", first, width, 2)]
-        most = 2 + (not more) + (len(analysis.summaries) <= FEW_THREADS)
-        return [*_one_verdict(deciding, width, 2), *_labelled("", first, width, most), *_wrapped(more, width, 2)]
-    lines = [*_one_verdict(deciding, width, 1), *_wrapped(_reasons(deciding), width, 2)]
-    lines += [line for each in verdicts[1:MOST_LIMITS] for line in _one_verdict(each, width, 1)]
+    lines = _labelled(_label(deciding), verdict_sentences.claim_answer(deciding), width)
+    shown = [] if deciding.state is State.NOT_ASKED else [verdict_sentences.short_answer(deciding)]
+    for text in (*shown, loop_answer(analysis)):
+        lines += _labelled("", text, width)
+    for each in verdicts[1:MOST_LIMITS]:
+        lines += _labelled(_label(each), verdict_sentences.claim_answer(each), width)
     left_out = len(verdicts) - MOST_LIMITS
-    more = [f"{'':{LABEL}}and {quantity(left_out, 'more limit')}"] if left_out > 0 else []
-    return [*lines, *more]
+    return [*lines, *([f"{'':{LABEL}}and {quantity(left_out, 'more limit')}"] if left_out > 0 else [])]
 
 
-def _wrapped(texts: Sequence[str], width: int, most: int) -> list[str]:
-    return [line for text in texts for line in _labelled("", text, width, most)]
+def _label(verdict: Verdict) -> str:
+    """The state. A run without a limit was measured, and asks for no word on a limit."""
+    return "MEASURED" if verdict.state is State.NOT_ASKED else verdict.state.value
 
 
-def _one_verdict(verdict: Verdict, width: int, most: int) -> list[str]:
-    return _labelled(verdict.state.value, verdict_sentences.claim_answer(verdict), width, most)
-
-
-def _reasons(verdict: Verdict) -> list[str]:
-    """What was seen, and what follows from the verdict."""
-    if verdict.plain or verdict.state in (State.INVALID, State.NOT_ASKED):
-        return [verdict_sentences.exact_answer(verdict)]
-    if verdict.untimed and verdict.state is State.UNDECIDED:
-        return [verdict_sentences.exact_answer(verdict)]
-    if verdict.state is State.UNDECIDED:
-        return [verdict_sentences.longer_run_answer(verdict)]
-    asked = verdict.requirement
-    one = f" Times up to {duration(asked.gap_ns)} apart are one episode." if asked and verdict.episodes else ""
-    return [_seen(verdict, one), verdict_sentences.short_certainty_answer(verdict)]
-
-
-def _seen(verdict: Verdict, one: str) -> str:
-    """The first reason that the verdict's sentence does not say itself. one: what counts as one episode."""
-    said = verdict_sentences.only_at_first(verdict) and not verdict_sentences.mostly_late(verdict)
-    reasons = verdict.reasons[1:] if said else verdict.reasons
-    return f"{reasons[0].rstrip('.')}.{one}" if reasons else ""
-
-
-def _labelled(label: str, text: str, width: int, most: int) -> list[str]:
-    """A text beside a label, cut after ``most`` lines."""
+def _labelled(label: str, text: str, width: int) -> list[str]:
+    """A text beside a label, in as many lines as it needs."""
     return textwrap.wrap(
         clean(text),
         width,
         initial_indent=f"{label:<{LABEL}}" if len(label) < LABEL else f"{label} ",
         subsequent_indent=" " * LABEL,
-        max_lines=most,
-        placeholder=" ...",
     )
+
+
+def _fitting(items: Sequence[str], label: str, width: int, most: int) -> list[str]:
+    """As many whole items in a row as fit into so many lines, and how many more there are; the first one always."""
+    for kept in range(len(items), 0, -1):
+        more = f"; and {len(items) - kept} more" if kept < len(items) else ""
+        lines = _labelled(label, "; ".join(items[:kept]) + more, width)
+        if len(lines) <= most or kept == 1:
+            return lines
+    return []
 
 
 def _thread_lines(analysis: Analysis, width: int, most: int) -> list[str]:
@@ -202,7 +180,7 @@ def _worst(threads: Sequence[ReportStream], most: int) -> list[ReportStream]:
 
 def _row(stream: ReportStream, unit: PrintedUnit) -> tuple[str, ...]:
     summary = stream.summary
-    digits = {1: 0, 1_000: 1}.get(unit.ns, 3)
+    digits = {1: 0, 1_000: 1}.get(unit.ns, unit.digits)
     found = [each.value for each in quantiles(summary, shares=SHARES)]
     ends = (summary.observed.min, summary.observed.max) if summary.observed.count else (None, None)
     figures = (ends[0], *found, ends[1])
@@ -218,7 +196,7 @@ def _row(stream: ReportStream, unit: PrintedUnit) -> tuple[str, ...]:
 def _over_time(streams: Sequence[ReportStream], cells: int) -> list[str]:
     """A heading, and for each stream the largest value of each part of the run, all on one logarithmic scale."""
     parts = [_maxima(stream.summary, cells) for stream in streams]
-    return ["over time"[:cells].ljust(cells), *sparklines_of(parts)]
+    return [("over time" if cells >= len("over time") else "time").ljust(cells), *sparklines_of(parts)]
 
 
 def _maxima(summary: Summary, cells: int) -> list[int]:
@@ -235,44 +213,20 @@ def _maxima(summary: Summary, cells: int) -> list[int]:
     return [int(each) for each in found]
 
 
-def _why_lines(analysis: Analysis, width: int) -> list[str]:
-    """The first causes of an explained run, and what tracing adds."""
-    causes = why_in_short(analysis)
-    return [line for at, text in enumerate(causes) for line in _labelled("" if at else "why", text, width, 2 - at)]
-
-
-def _audit_lines(analysis: Analysis, width: int) -> list[str]:
-    """One line if the run's own record has a finding of the audit that is fatal or high."""
-    short = audit_in_short(analysis.record, width - LABEL)
-    return _labelled("audit", short, width, 1) if short else []
-
-
-def _doubt_lines(analysis: Analysis, width: int, *, short: bool = False) -> list[str]:
-    """Each kind of doubt once, then the objections. What does not fit is counted. short: one line of the first.
-
-    First those that make the run invalid, and those that say what the figures are of.
-    """
-    doubts = sorted(
-        analysis.doubts, key=lambda doubt: (doubt.severity is not Severity.INVALID, doubt.code not in FOREMOST_CODES)
-    )
-    kinds = {doubt.code: doubt.what for doubt in reversed(doubts)}
-    told = [kinds[code] for code in dict.fromkeys(doubt.code for doubt in doubts)]
-    told = [what for what in told if not _in_reason(analysis, what)]
-    told += dict.fromkeys(f"objection: {each.what}" for each in run_objections(analysis))
-    return _as_many_as_fit(told, width, (2, 1) if short else (MOST_DOUBT_LINES, 2))
-
-
-def _in_reason(analysis: Analysis, what: str) -> bool:
-    """Whether the verdict's own lines say it already."""
-    return analysis.verdict.state is State.INVALID and what.lower() in " ".join(analysis.verdict.reasons).lower()
-
-
-def _as_many_as_fit(told: Sequence[str], width: int, most: tuple[int, int]) -> list[str]:
-    """most: lines in all, and of one doubt."""
-    lines: list[str] = []
-    for at, what in enumerate(told):
-        some = _labelled("" if lines else "doubts", what, width, most[1])
-        if len(lines) + len(some) > most[0] - (at + 1 < len(told)):
-            return [*lines, f"{'':{LABEL}}and {len(told) - at:,} more"]
-        lines += some
+def _doubt_lines(analysis: Analysis, width: int, most: int) -> list[str]:
+    """One line for each kind of doubt and objection, worst first, with what to do. What does not fit is counted."""
+    found = [line for line in doubts_in_short(analysis) if not _in_reason(analysis, line)]
+    whole = [_labelled("" if at else "doubts", text, width) for at, text in enumerate(found)]
+    for kept in range(len(whole), -1, -1):
+        lines = [line for lines in whole[:kept] for line in lines]
+        if kept < len(whole):
+            lines.append(f"{'' if kept else 'doubts':{LABEL}}and {len(whole) - kept:,} more")
+        if len(lines) <= most:
+            break
     return lines
+
+
+def _in_reason(analysis: Analysis, line: str) -> bool:
+    """Whether the verdict's own lines say it already."""
+    reasons = analysis.verdict.reasons
+    return analysis.verdict.state is State.INVALID and any(line.lower().startswith(each.lower()) for each in reasons)

@@ -107,7 +107,7 @@ def explanation_of(analysis: Analysis) -> Explanation:
 
 
 def why_in_short(analysis: Analysis) -> tuple[str, ...]:
-    """Of a run with --explain: the first causes, and what the observer adds; () for any other run."""
+    """Of a run with --explain, for the first screen: its first causes, or why there are none; () for any other run."""
     refused = bool(trace_refused(analysis.record))
     if not refused and not kernel_trace.has_recorder(analysis.record):
         return ()
@@ -117,10 +117,7 @@ def why_in_short(analysis: Analysis) -> tuple[str, ...]:
         found = explanation_of(analysis)
     except UserError as problem:
         return (capitalised(str(problem)),)
-    if not found.budgets:
-        return _why(found), observer_line(analysis.record)
-    told = f"{_kinds(found)}, of the time of {_which(found)}"
-    return told, *_counts_on_screen(found), observer_line(analysis.record)
+    return tuple(_kinds(found)) if found.budgets else (_why(found),)
 
 
 def _counts_on_screen(found: Explanation) -> tuple[str, ...]:
@@ -172,7 +169,7 @@ def _why(found: Explanation) -> str:
         return f"No activation was above {value(found.limit_ns or 0)}."
     if not found.budgets:
         return f"Nobody can tell why: the trace holds none of {which}."
-    return f"{capitalised(_kinds(found))}. These are shares of the time of {which}."
+    return f"{capitalised('; '.join(_kinds(found)))}. These are shares of the time of {which}."
 
 
 def _windows(windows: RecorderWindows | None) -> tuple[str, ...]:
@@ -196,12 +193,12 @@ _LOSSES = {
 }
 
 
-def _kinds(found: Explanation) -> str:
-    """The largest kinds of causes in words, each with its largest name and the share of the kind."""
+def _kinds(found: Explanation) -> list[str]:
+    """The largest kinds of causes in words, each with the share of the kind and its largest name."""
     shares = {cause: found.share_of(cause) for cause in {row.cause.cause for row in found.rows}}
     largest = sorted(shares, key=lambda cause: (-shares[cause], cause.value))[:MOST_KINDS]
     told = [cause for cause in largest if shares[cause] >= LEAST_FOR_ADVICE] or largest[:1]
-    return "; ".join(f"{_kind_words(found, cause)}: {_percent(shares[cause])}" for cause in told)
+    return [f"{_percent(shares[cause])} {_kind_words(found, cause)}" for cause in told]
 
 
 def _kind_words(found: Explanation, cause: Cause) -> str:

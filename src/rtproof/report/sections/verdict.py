@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from rtproof.core.phrases import capitalised, duration, quantity, value
 from rtproof.judge import verdict_sentences
-from rtproof.judge.analyse import CHECKS, FOREMOST_CODES, LOSS_CODES
+from rtproof.judge.analyse import CHECKS, FOREMOST_CODES
 from rtproof.judge.analysis_model import Analysis, State, Verdict
 from rtproof.judge.histogram_only import impossible_figures
 from rtproof.judge.objections import Objection, claim_of, objections
@@ -33,9 +33,7 @@ def unsaid_objections(found: Sequence[Objection]) -> tuple[Objection, ...]:
 
 
 LOOP, EXACTLY, SURE, LONGER, VALID = "The loop", "What exactly", "How sure", "How much longer", "Valid for"
-SHOWN_DOUBTS = 3
-BROKEN_CODES = ("truncated", "damage")
-"""Doubts that a reader must see on the first screen: the record is not whole."""
+SHOWN_DOUBTS = 4
 LISTED = 4
 """How many limits are listed one by one: more do not fit on the first screen of a telephone."""
 
@@ -48,7 +46,7 @@ def claim_terms(analysis: Analysis) -> tuple[tuple[str, str], ...]:
     verdict = analysis.verdict
     valid = " ".join(verdict_sentences.texts_under_labels(verdict.sentences, "VALID FOR"))
     answers = (
-        (EXACTLY, verdict_sentences.exact_answer(verdict)),
+        (EXACTLY, "" if verdict.state is State.NOT_ASKED else verdict_sentences.exact_answer(verdict)),
         (SURE, verdict_sentences.certainty_answer(verdict)),
         (LONGER, verdict_sentences.longer_run_answer(verdict)),
         (VALID, valid),
@@ -140,27 +138,21 @@ def _row(verdict: Verdict) -> tuple[str, ...]:
     )
 
 
-def doubt_answers(analysis: Analysis) -> Text | None:
-    """A block with one doubt of each kind and the kinds of objections; None if there are none.
+def doubts_in_short(analysis: Analysis) -> list[str]:
+    """One line for each kind of doubt and objection, worst first: the fact, and what to do."""
+    kinds = {doubt.code: doubt for doubt in reversed(analysis.doubts)}
+    doubts = [kinds[code] for code in dict.fromkeys(doubt.code for doubt in analysis.doubts)]
+    told = [f"{doubt.what}: {doubt.remedy}" if doubt.remedy else doubt.what for doubt in doubts]
+    return [*told, *dict.fromkeys(each.what for each in run_objections(analysis))]
 
-    It shows the first few doubts, and more if more kinds tell of a loss. Doubts that make a run invalid are not here:
-    another section states them.
-    """
-    warnings = [doubt for doubt in analysis.doubts if doubt.severity is Severity.WARNING]
-    kinds = {doubt.code: doubt.what for doubt in reversed(warnings)}
-    each = [kinds[code] for code in dict.fromkeys(doubt.code for doubt in warnings)]
-    shown = each[: max(SHOWN_DOUBTS, sum(code in LOSS_CODES for code in kinds))]
-    broken = [kinds[code] for code in BROKEN_CODES if code in kinds][:1]
-    rest = len(warnings) - len(shown)
-    more = (f"and {quantity(rest, 'more doubt')}, below",) if rest > 0 else ()
-    objected = dict.fromkeys(objection.code for objection in run_objections(analysis))
-    against = (f"objections to the run's own figures are below: {', '.join(objected)}",) if objected else ()
-    counts = ((len(warnings), "doubt"), (len(objected), "objection"))
-    head = " and ".join(quantity(n, noun) for n, noun in counts if n)
-    told = (*shown, *more, *against)
-    told = tuple(what for what in told if what not in broken)
-    first = f"{capitalised(broken[0])}; {head} in all" if broken else head
-    return Text(told, "doubt", f"{first}: read all figures with this in mind") if told or broken else None
+
+def doubt_answers(analysis: Analysis) -> Text | None:
+    """A block with the first of these lines; None if there are none. What makes a run invalid stands elsewhere."""
+    invalid = {doubt.code for doubt in analysis.doubts if doubt.severity is Severity.INVALID}
+    lines = doubts_in_short(analysis)[len(invalid) :]
+    shown = lines[:SHOWN_DOUBTS] if len(lines) > SHOWN_DOUBTS + 1 else lines
+    more = (f"and {quantity(len(lines) - len(shown), 'more caution')}, below",) if len(shown) < len(lines) else ()
+    return Text((*shown, *more), "doubt", "Cautions") if lines else None
 
 
 KINDS = {
