@@ -27,13 +27,13 @@ def sentences_of(told: list[Json]) -> Sentences:
 
 
 def doubts_of(analysis: Json) -> tuple[Doubt, ...]:
-    """The doubts, those that make the run INVALID first."""
-    return tuple(Doubt(one["code"], one["severity"], one["what"], one["remedy"]) for one in analysis["doubts"])
+    """The doubts, the worst first."""
+    return tuple(Doubt(**one) for one in analysis["doubts"])
 
 
 def objections_of(analysis: Json) -> tuple[Objection, ...]:
     """The objections."""
-    return tuple(Objection(one["code"], one["what"], one["doubt"]) for one in analysis["objections"])
+    return tuple(Objection(**one) for one in analysis["objections"])
 
 
 def summary_of(analysis: Json) -> Summary:

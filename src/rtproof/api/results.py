@@ -32,14 +32,16 @@ class Doubt:
     Attributes:
         code: Its name in docs/json-schema.md.
         severity: "invalid": the run did not measure what was asked. "warning": read the numbers with this in mind.
-        what: What is wrong, in a sentence with its figures.
+        what: What is wrong, with its number.
         remedy: What to do about it.
+        detail: The figures and names that ``what`` leaves out; "" if it leaves out none.
     """
 
     code: str
     severity: Literal["invalid", "warning"]
     what: str
     remedy: str
+    detail: str
 
 
 @dataclass(frozen=True)
@@ -48,12 +50,16 @@ class Objection:
 
     Attributes:
         code: Its name in docs/json-schema.md.
-        what: A sentence with its figures.
+        what: What is wrong, with its number.
+        remedy: What to do about it.
+        detail: The figures and names that ``what`` leaves out; "" if it leaves out none.
         doubt: The code of the doubt that says the same; None if there is none.
     """
 
     code: str
     what: str
+    remedy: str
+    detail: str
     doubt: str | None
 
 

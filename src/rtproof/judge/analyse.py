@@ -14,12 +14,13 @@ from rtproof.judge.episodes import with_stalls_to_the_end
 from rtproof.judge.evidence import gather_evidence
 from rtproof.judge.verdict import deciding_verdict, judge_requirement
 from rtproof.judge.verdict_sentences import length_was_fixed
+from rtproof.judge.worst_first import worst_first
 from rtproof.record.contents import Record
 from rtproof.summary.fields import judged_series, series_by_field, stage_switches, summaries_of_field
 from rtproof.summary.loops import loop_cycles
 from rtproof.summary.recorded_facts import virtual_time_clock
 from rtproof.summary.series import pooled, summarise
-from rtproof.summary.summary_model import Cycles, Doubt, Severity, Summary, Switch
+from rtproof.summary.summary_model import Cycles, Doubt, Summary, Switch
 from rtproof.tail import forecast_sentences
 from rtproof.tail.forecast import forecast, open_length_forecast
 from rtproof.tail.forecast_model import NOWHERE, Forecast, ForecastHorizon
@@ -27,13 +28,6 @@ from rtproof.tail.forecast_model import NOWHERE, Forecast, ForecastHorizon
 # Doubts: reasons not to believe a number, each with what to do about it. The report shows them before the numbers.
 
 
-LOSS_CODES = (
-    *("lost", "damage", "truncated", "ended-early", "late-start", "totals", "stages-differ", "source-differs"),
-    *("events-dropped", "trace-lost", "trace-refused", "samples-dropped"),
-)
-"""Doubts about missing data. The figures do not show that data are missing, so these come before other warnings."""
-FOREMOST_CODES = ("in-band", "core-unseen")
-"""Doubts that change the meaning of every figure."""
 CHECKS: tuple[Check, ...] = (
     *target_state.COKERNEL_CHECKS,
     *measuring_threads.SCHEDULING_CHECKS,
@@ -54,7 +48,7 @@ def doubts_about_run(
     asked: Requirement | tuple[Requirement, ...] | None,
     switches: tuple[Switch, ...] = (),
 ) -> tuple[Doubt, ...]:
-    """Every doubt about a run, in this order: INVALID ones, ``FOREMOST_CODES``, ``LOSS_CODES``, all others.
+    """Every doubt about a run, the worst first.
 
     every: the summaries of all series of the record. asked: one requirement, or several that are judged together.
     switches: the differences between neighbouring stages.
@@ -62,12 +56,7 @@ def doubts_about_run(
     several = () if asked is None else (asked,) if isinstance(asked, Requirement) else asked
     case = CheckedRun(record, summaries_of_field(every, judged_series(record)), several, every, switches)
     found = [doubt for check in CHECKS for doubt in check(case)]
-    return tuple(sorted(found, key=rank_of_doubt))
-
-
-def rank_of_doubt(doubt: Doubt) -> tuple[bool, bool, bool]:
-    """The sort key of ``doubts_about_run``. False sorts before True."""
-    return doubt.severity is not Severity.INVALID, doubt.code not in FOREMOST_CODES, doubt.code not in LOSS_CODES
+    return worst_first(found)
 
 
 Requirements = Requirement | Sequence[Requirement] | None
@@ -148,7 +137,7 @@ def with_more_doubts(
     limits: int,
 ) -> Analysis:
     """The analysis, judged again with doubts about what the verdict rests on besides the record."""
-    found = tuple(sorted(dict.fromkeys((*analysis.doubts, *more)), key=rank_of_doubt))
+    found = worst_first(dict.fromkeys((*analysis.doubts, *more)))
     measured = _Measured(analysis.record, analysis.summaries, analysis.pooled, found)
     judged = _judge(measured, requirement, horizon, limits)
     verdict = deciding_verdict(judged.verdicts)

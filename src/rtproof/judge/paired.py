@@ -10,8 +10,9 @@ from dataclasses import replace
 
 from rtproof.core import units
 from rtproof.core.errors import RecordError, UserError
-from rtproof.judge.analyse import Requirements, analyse, rank_of_doubt, requirement_tuple, with_more_doubts
+from rtproof.judge.analyse import Requirements, analyse, requirement_tuple, with_more_doubts
 from rtproof.judge.analysis_model import Analysis
+from rtproof.judge.worst_first import worst_first
 from rtproof.record.contents import EndReason, Record
 from rtproof.record.run_folder import Run
 from rtproof.summary.edge_pairs import GENERATED, PATIENCE_NS, edges_of_records
@@ -55,7 +56,7 @@ def analyse_pair(
     doubts = [*(replace(each, what=f"the generator: {each.what}") for each in own), *more]
     return replace(
         answering,
-        doubts=tuple(sorted(doubts, key=rank_of_doubt)),
+        doubts=worst_first(doubts),
         verdict=giving.verdict,
         verdicts=giving.verdicts,
         forecast=giving.forecast,

@@ -12,7 +12,6 @@ from itertools import chain
 
 from rtproof.core.phrases import duration, quantity
 from rtproof.core.units import format_cpus, parse_cpus
-from rtproof.judge.analyse import rank_of_doubt
 from rtproof.judge.analysis_model import Analysis, Requirement, State, Verdict
 from rtproof.judge.checks import counting, load_work, rival_threads_and_budgets, target_state
 from rtproof.judge.checks.case import INVALID, REAL_TIME, WARNING, Check, CheckedRun, sentence_list
@@ -20,6 +19,7 @@ from rtproof.judge.histogram_only import analyse_histogram, fewest_episodes
 from rtproof.judge.plain_limit import without_rate
 from rtproof.judge.verdict import deciding_verdict
 from rtproof.judge.verdict_sentences import NO_PROBABILITY, verdict_lines
+from rtproof.judge.worst_first import worst_first
 from rtproof.record.contents import EndReason, Record
 from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.summary.recorded_facts import requested_duration_ns, signed_number, virtual_time_clock
@@ -63,7 +63,7 @@ def analyse_tool_run(run: ToolRun, requirements: Sequence[Requirement], limits: 
     if virtual_time_clock(run.record):
         verdicts = tuple(_in_virtual_time(imported, verdict) for verdict in analysis.verdicts)
         analysis = replace(analysis, verdict=deciding_verdict(verdicts), verdicts=verdicts)
-    return replace(analysis, record=run.record, doubts=tuple(sorted([*found, *own], key=rank_of_doubt)))
+    return replace(analysis, record=run.record, doubts=worst_first([*found, *own]))
 
 
 def _in_virtual_time(imported: ImportedHistogram, verdict: Verdict) -> Verdict:

@@ -700,12 +700,15 @@ FORECAST = Shape("forecast", Forecast) | {
 DOUBT = Shape("doubt", Doubt) | {
     "code": "see the table of doubts",
     "severity": "whether it makes the run INVALID",
-    "what": "a sentence with its figures",
+    "what": "the fact with its number",
     "remedy": "what to do about it",
+    "detail": "the figures and names that `what` leaves out; empty if it leaves out none",
 }
 OBJECTION = Shape("objection", Objection) | {
     "code": "see the table of objections",
-    "what": "a sentence with its figures",
+    "what": "the fact with its number",
+    "remedy": "what to do about it",
+    "detail": "the figures and names that `what` leaves out; empty if it leaves out none",
     "doubt": "the code of the doubt that says the same, or `null`",
 }
 
@@ -778,8 +781,8 @@ ANALYSIS = Shape("analysis", Analysis, unit="pooled.series.unit") | {
         shape=FORECAST,
     ),
     "doubts": Key(
-        "reasons not to believe the numbers: those that make the run INVALID first, then what is gone from it, then "
-        "all others",
+        "reasons not to believe the numbers, the worst first: what makes the run INVALID, what is gone from it, what "
+        "is of this run, what every run on this machine has",
         each=DOUBT,
     ),
     "objections": Key("what the run's own figures say against it", _objections, each=OBJECTION),

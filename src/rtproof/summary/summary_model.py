@@ -170,12 +170,27 @@ class Severity(Enum):
 
 @dataclass(frozen=True)
 class Doubt:
-    """One reason not to believe a number: what is wrong, in a sentence with its figures, and what to do about it."""
+    """One reason not to believe a number.
+
+    what: the fact with its number, short. remedy: what to do about it, as an imperative; "" if nothing can be done.
+    detail: the figures and names that ``what`` leaves out; "" if it leaves out none.
+    """
 
     code: str
     severity: Severity
     what: str
     remedy: str
+    detail: str = ""
+
+    @property
+    def brief(self) -> str:
+        """The doubt in one line of a screen: the fact and what to do."""
+        return f"{self.what}: {self.remedy}" if self.remedy else self.what
+
+    @property
+    def whole(self) -> str:
+        """The fact with all its figures."""
+        return f"{self.what}: {self.detail}" if self.detail else self.what
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ and can compare them. If a doubt about a run says the same as a rule, the object
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from types import ModuleType
 
 from rtproof.core import plugins
@@ -43,11 +44,12 @@ def objections(claims: Sequence[ResultClaim]) -> tuple[Objection, ...]:
 
 def _by(rule: ModuleType, claims: Sequence[ResultClaim]) -> Iterator[Objection]:
     cited = [
-        Objection(rule.CODE, (claim.name,), f"{claim.name}: {doubt.what}", doubt.code)
+        Objection(rule.CODE, (claim.name,), f"{claim.name}: {doubt.what}", doubt.detail, doubt.remedy, doubt.code)
         for claim in claims
         for doubt in claim.doubts
         if doubt.code in rule.DOUBTS
     ]
     yield from cited
     told = {name for objection in cited for name in objection.claims}
-    yield from rule.judge([claim for claim in claims if claim.name not in told])
+    others = [claim for claim in claims if claim.name not in told]
+    yield from (replace(found, remedy=rule.REMEDY) for found in rule.judge(others))

@@ -180,12 +180,22 @@ class ResultClaim:
 
 @dataclass(frozen=True)
 class Objection:
-    """A reason not to believe one or more rows. doubt: the code of a doubt about a run that says the same, if any."""
+    """A reason not to believe one or more rows.
+
+    what, remedy, detail: as of ``Doubt``. doubt: the code of a doubt about a run that says the same, if any.
+    """
 
     code: str
     claims: tuple[str, ...]
     what: str
+    detail: str = ""
+    remedy: str = ""
     doubt: str | None = None
+
+    @property
+    def whole(self) -> str:
+        """The fact with all its figures."""
+        return f"{self.what}: {self.detail}" if self.detail else self.what
 
 
 @dataclass(frozen=True)

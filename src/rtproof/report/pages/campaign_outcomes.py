@@ -7,9 +7,9 @@ from functools import cached_property
 
 from rtproof.core.phrases import capitalised
 from rtproof.judge import verdict_sentences
-from rtproof.judge.analyse import LOSS_CODES
 from rtproof.judge.analysis_model import Analysis, Requirement, State
 from rtproof.judge.verdict import STATE_ORDER
+from rtproof.judge.worst_first import LOSS_CODES
 from rtproof.profiles import CellPlan, ProfileLimit, Way
 from rtproof.summary.loops import ApplicationLoops, has_samples, is_app, loops_of_all_threads, loops_of_threads
 from rtproof.summary.measured_kernel import IN_BAND, core_beside

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 
 from rtproof.core.phrases import capitalised, duration, quantity, value
 from rtproof.judge import verdict_sentences
-from rtproof.judge.analyse import CHECKS, FOREMOST_CODES
+from rtproof.judge.analyse import CHECKS
 from rtproof.judge.analysis_model import Analysis, State, Verdict
 from rtproof.judge.histogram_only import impossible_figures
 from rtproof.judge.objections import Objection, claim_of, objections
+from rtproof.judge.worst_first import FOREMOST_CODES, doubts_worst_first
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.summary import loops
 from rtproof.summary.recorded_facts import VIRTUAL_TIME_SENTENCE, virtual_time_clock
@@ -24,7 +25,7 @@ def run_objections(analysis: Analysis) -> tuple[Objection, ...]:
 
 def objection_blocks(found: Sequence[Objection]) -> list[Block]:
     """A block for each objection, in the order given."""
-    return [Text((each.what,), "doubt", f"Objection ({each.code})") for each in found]
+    return [Text((each.whole,), "doubt", f"Objection ({each.code})") for each in found]
 
 
 def unsaid_objections(found: Sequence[Objection]) -> tuple[Objection, ...]:
@@ -140,10 +141,9 @@ def _row(verdict: Verdict) -> tuple[str, ...]:
 
 def doubts_in_short(analysis: Analysis) -> list[str]:
     """One line for each kind of doubt and objection, worst first: the fact, and what to do."""
-    kinds = {doubt.code: doubt for doubt in reversed(analysis.doubts)}
-    doubts = [kinds[code] for code in dict.fromkeys(doubt.code for doubt in analysis.doubts)]
-    told = [f"{doubt.what}: {doubt.remedy}" if doubt.remedy else doubt.what for doubt in doubts]
-    return [*told, *dict.fromkeys(each.what for each in run_objections(analysis))]
+    found = doubts_worst_first(analysis)
+    kinds = {doubt.code: doubt for doubt in reversed(found)}
+    return [kinds[code].brief for code in dict.fromkeys(doubt.code for doubt in found)]
 
 
 def doubt_answers(analysis: Analysis) -> Text | None:
@@ -207,7 +207,7 @@ def doubts_section(analysis: Analysis) -> list[Block]:
 def _block(doubt: Doubt) -> Text:
     advice = (f"What to do: {doubt.remedy}",) if doubt.remedy else ()
     return Text(
-        (doubt.what, *advice), SEVERITY_KINDS[doubt.severity], f"{SEVERITY_WORDS[doubt.severity]} ({doubt.code})"
+        (doubt.whole, *advice), SEVERITY_KINDS[doubt.severity], f"{SEVERITY_WORDS[doubt.severity]} ({doubt.code})"
     )
 
 

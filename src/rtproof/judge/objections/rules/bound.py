@@ -9,6 +9,7 @@ from rtproof.statistics import share_upper
 
 ORDER = 70
 CODE = "zero-is-no-bound"
+REMEDY = "measure for longer, and state the rate"
 DOUBTS: tuple[str, ...] = ()
 CONFIDENCE = 0.95
 

@@ -14,6 +14,7 @@ from rtproof.judge.objections.rules.unequal_load import AVERAGES_NS, FORGETS
 
 ORDER = 55
 CODE = "not-unloaded"
+REMEDY = "end the other work, and measure again"
 DOUBTS: tuple[str, ...] = ()
 TICK_NS = 5_010_000_000
 """The time between two counts of the tasks by the kernel: 5 s and one tick. The longest tick is 10 ms."""

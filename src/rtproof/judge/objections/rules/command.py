@@ -17,6 +17,7 @@ from rtproof.judge.objections.result_row import Objection, ResultClaim, RowKind
 
 ORDER = 45
 CODE = "command"
+REMEDY = "correct the row, or measure it again"
 DOUBTS: tuple[str, ...] = ()
 US, SECOND = 1_000, 1_000_000_000
 CYCLICTEST_PERIOD_NS = 1_000_000

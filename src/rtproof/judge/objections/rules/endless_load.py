@@ -12,6 +12,7 @@ from rtproof.judge.objections.rules.load_line import shell_fault, shell_tokens
 
 ORDER = 42
 CODE = "load-endless"
+REMEDY = "let the loop wait for its commands"
 DOUBTS: tuple[str, ...] = ()
 FOREVER = (["while", "true"], ["while", ":"], ["while", "1"], ["until", "false"], ["while", "[", "1", "]"])
 AT_ONCE = ("true", ":", "echo", "printf", "false")

@@ -8,6 +8,7 @@ from rtproof.judge.objections.result_row import Objection, ResultClaim
 
 ORDER = 100
 CODE = "page-faults"
+REMEDY = "lock the memory"
 DOUBTS = ("page-faults",)
 
 

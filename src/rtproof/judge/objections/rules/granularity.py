@@ -15,6 +15,7 @@ from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim,
 
 ORDER = 30
 CODE = "granularity"
+REMEDY = "use a finer clock or timer"
 DOUBTS = ("coarse-timer",)
 MIDDLE = (0.25, 0.75)
 """The part of the range in which the mean of an even spread may lie: its middle half."""

@@ -9,6 +9,7 @@ from rtproof.judge.objections.result_row import Objection, ResultClaim
 
 ORDER = 110
 CODE = "kernel-log"
+REMEDY = "mend what the kernel reports"
 DOUBTS: tuple[str, ...] = ()
 TELLING = re.compile(
     r"scheduling while atomic|sleeping function called from invalid context|soft lockup|hard LOCKUP|rcu.*stall"

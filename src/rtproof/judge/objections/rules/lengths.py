@@ -12,6 +12,7 @@ from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim,
 
 ORDER = 64
 CODE = "lengths"
+REMEDY = "use no figure of it until it is corrected"
 DOUBTS: tuple[str, ...] = ()
 CLOCKS = 500e-6
 """The clock of the cycles and that of the run may differ by so much, as with ``samples-surplus``."""

@@ -15,6 +15,7 @@ from rtproof.judge.objections.rules.command import known_method, known_policy
 
 ORDER = 52
 CODE = "unlike"
+REMEDY = "compare runs with equal conditions"
 DOUBTS: tuple[str, ...] = ()
 LONGER = 1.5
 """A run that is longer by this factor or more has seen clearly rarer events."""

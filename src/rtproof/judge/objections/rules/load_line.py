@@ -90,6 +90,7 @@ def _pairs(tokens: list[str]) -> str | None:
 
 ORDER = 40
 CODE = "load-unproven"
+REMEDY = "correct the line, and measure again"
 DOUBTS = ("load-died", "load-idle", "load-paused", "load-late", "load-part-idle", "load-slight", "load-unproven")
 
 

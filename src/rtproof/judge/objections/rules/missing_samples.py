@@ -14,6 +14,7 @@ from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim,
 
 ORDER = 10
 CODE = "samples-missing"
+REMEDY = "find what kept the threads from running"
 NOWHERE = "; the others are in no minimum, mean or maximum"
 CHARGED = "; no figure of those that ran has the others, only the schedule view counts them"
 DOUBTS = ("activations-missing",)

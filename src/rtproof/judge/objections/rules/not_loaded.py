@@ -14,6 +14,7 @@ from rtproof.judge.objections.rules.unequal_load import AVERAGES_NS, FORGETS
 
 ORDER = 56
 CODE = "not-loaded"
+REMEDY = "see why the load did no work"
 DOUBTS: tuple[str, ...] = ()
 FEWEST_TASKS = 0.5
 """One task that always wants to run gives 0.95 after three lengths of the average, and averages scatter by 0.2."""

@@ -11,6 +11,7 @@ from rtproof.judge.objections.result_row import Objection, ResultClaim
 
 ORDER = 115
 CODE = "own-link"
+REMEDY = "compare with a run without --stream"
 DOUBTS = ("link-load",)
 
 

@@ -8,6 +8,7 @@ from rtproof.judge.objections.result_row import Objection, ResultClaim
 
 ORDER = 80
 CODE = "placement"
+REMEDY = "give each thread a CPU of its own"
 DOUBTS = ("cpu", "affinity")
 
 

@@ -8,6 +8,7 @@ from rtproof.judge.objections.result_row import Objection, ResultClaim, RowThrea
 
 ORDER = 90
 CODE = "priority"
+REMEDY = "let the threads have what was asked"
 DOUBTS = ("policy", "unprivileged", "priority", "policy-changed", "policy-between", "priority-between", "nice-changed")
 
 

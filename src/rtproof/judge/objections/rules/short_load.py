@@ -14,6 +14,7 @@ from rtproof.judge.objections.rules.load_line import shell_fault, shell_tokens
 
 ORDER = 44
 CODE = "load-shorter"
+REMEDY = "let the load last as long as the run"
 DOUBTS: tuple[str, ...] = ()
 SLACK = 0.01
 """A load may end by this part of the run too early: both are started by hand."""

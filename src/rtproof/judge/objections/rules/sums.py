@@ -9,6 +9,7 @@ from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim,
 
 ORDER = 60
 CODE = "sums"
+REMEDY = "use no figure of it until it is corrected"
 ROUNDING_NS = 1
 """Means and deviations of exact values are rounded too, and may lie on their bounds. This is the possible error."""
 CYCLES = 50

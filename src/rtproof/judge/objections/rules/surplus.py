@@ -12,6 +12,7 @@ from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim,
 
 ORDER = 20
 CODE = "samples-surplus"
+REMEDY = "check the clock of the target"
 DOUBTS = ("activations-surplus",)
 CLOCKS = 500e-6
 

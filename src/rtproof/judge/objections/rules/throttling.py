@@ -7,6 +7,7 @@ from rtproof.judge.objections.result_row import Objection, ResultClaim
 
 ORDER = 105
 CODE = "throttling"
+REMEDY = "give real-time threads enough budget"
 DOUBTS = ("throttled", "budget-stops", "clock-changed")
 
 

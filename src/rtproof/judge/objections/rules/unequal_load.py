@@ -14,6 +14,7 @@ from rtproof.judge.objections.result_row import Objection, ResultClaim
 
 ORDER = 50
 CODE = "unequal-load"
+REMEDY = "load all of them alike"
 DOUBTS: tuple[str, ...] = ()
 TASKS, RATIO = 1.0, 1.5
 WORK_RATIO = 2.0

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The order of doubts and objections: the worst first. What every run on a machine has comes last."""
+
+from collections.abc import Iterable
+
+from rtproof.judge.analysis_model import Analysis
+from rtproof.judge.objections import claim_of, objections
+from rtproof.summary.summary_model import Doubt, Severity
+
+FOREMOST_CODES = ("in-band", "core-unseen")
+"""They change the meaning of every figure."""
+LOSS_CODES = (
+    *("truncated", "damage", "lost", "ended-early", "late-start", "totals", "stages-differ", "source-differs"),
+    *("samples-dropped", "events-dropped", "trace-lost", "trace-refused"),
+)
+"""Data are missing, and the figures do not show it."""
+FIGURE_CODES = (
+    *("contradiction", "tool-ended", "nothing-measured", "activations-missing", "activations-surplus"),
+    *("samples-missing", "samples-surplus", "sums", "distribution", "lengths", "backlog"),
+    *("stage-order", "clock-changed", "clock-slewed", "granularity", "coarse-timer", "drift"),
+    *("beyond-scale", "overruns", "edges-unpaired"),
+)
+"""Figures of this run are wrong or say something else than they seem to."""
+CONDITION_CODES = (
+    *("guard", "throttled", "throttling", "budget-stops", "stalled", "stopped", "traced", "mode-switches"),
+    *("policy", "unprivileged", "priority", "policy-changed", "policy-between", "priority-between", "nice-changed"),
+    *("cpu", "affinity", "moved", "placement", "run-delay", "rt-threads", "core-tasks", "page-faults", "kernel-log"),
+    *("load-died", "load-unproven", "load-idle", "load-late", "load-paused", "load-part-idle", "load-slight"),
+    *("load-lessened", "load-strayed", "load-few-cycles", "load-unsteady", "load-endless", "load-shorter"),
+    *("not-loaded", "not-unloaded", "unequal-load", "unlike", "command", "link-load", "own-link", "rt-budget"),
+    *("io-calls", "warm-up", "limit-after-data", "limit-stated", "gap-short", "zero-is-no-bound", "limit"),
+    "clock-stepped",
+)
+"""This run was not as it was asked for, or something disturbed it."""
+MACHINE_CODES = (
+    *("virtual-smp", "virtual-time", "virtual-turns", "simulated", "nice", "timer-slack", "memory-unlocked"),
+    *("dma-latency", "guest", "steal", "clock-source", "no-kernel-log", "threads-hidden", "tool-unseen"),
+    *("not-checked", "stated", "format"),
+)
+"""Every run on this machine, or every file of this tool, has them."""
+_RANK = {
+    code: rank
+    for rank, code in enumerate((*FOREMOST_CODES, *LOSS_CODES, *FIGURE_CODES, *CONDITION_CODES, *MACHINE_CODES))
+}
+
+
+def worst_first(found: Iterable[Doubt]) -> tuple[Doubt, ...]:
+    """These doubts, those that make the run INVALID first. Doubts of one kind keep their order."""
+    return tuple(sorted(found, key=lambda doubt: (doubt.severity is not Severity.INVALID, _RANK[doubt.code])))
+
+
+def doubts_worst_first(analysis: Analysis) -> tuple[Doubt, ...]:
+    """All that speaks against a run: its doubts, and the objections that no doubt states already."""
+    objected = (each for each in objections([claim_of(analysis, "this run")]) if each.doubt is None)
+    unsaid = (Doubt(each.code, Severity.WARNING, each.what, each.remedy, each.detail) for each in objected)
+    return worst_first((*analysis.doubts, *unsaid))

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The order of all that speaks against a run."""
+
+from collections import Counter
+
+from doubt_cases import CLOCK, clean, facts, files
+from test_golden_coverage import doubts
+
+from rtproof.core.plugins import load_plugins
+from rtproof.judge import worst_first
+from rtproof.judge.analyse import analyse
+from rtproof.judge.objections import rules
+from rtproof.record.contents import Moment
+from rtproof.summary.summary_model import Doubt, Severity
+
+
+def test_every_code_has_one_place() -> None:
+    groups = (
+        worst_first.FOREMOST_CODES, worst_first.LOSS_CODES, worst_first.FIGURE_CODES, worst_first.CONDITION_CODES,
+        worst_first.MACHINE_CODES,
+    )  # fmt: skip
+    places = Counter(code for group in groups for code in group)
+    assert set(places) == doubts() | {rule.CODE for rule in load_plugins(rules)}
+    assert set(places.values()) == {1}
+
+
+def test_what_every_run_on_the_machine_has_comes_after_what_is_of_this_run() -> None:
+    stolen = "cpu  9 0 9 99 0 0 0 9 0 0\ncpu0 9 0 9 99 0 0 0 9 0 0\n"
+    found = analyse(
+        clean(
+            facts=facts({("minor_faults", Moment.END): "2", ("warmup_ns", Moment.ASKED): "0"}),
+            files=files(
+                {("/proc/stat", Moment.END): stolen, (CLOCK, Moment.START): "hpet", (CLOCK, Moment.END): "hpet"}
+            ),
+        ),
+        workers=1,
+    )
+    told = [each.code for each in worst_first.doubts_worst_first(found)]
+    assert told == ["page-faults", "warm-up", "steal", "clock-source"]
+    assert found.doubts == worst_first.doubts_worst_first(found)
+
+
+def test_invalid_comes_first_and_doubts_of_one_kind_keep_their_order() -> None:
+    lost, second = Doubt("lost", Severity.WARNING, "1 lost", ""), Doubt("lost", Severity.WARNING, "0 lost", "")
+    bad = Doubt("load-idle", Severity.INVALID, "no work", "look")
+    assert worst_first.worst_first([lost, second, bad]) == (bad, lost, second)
