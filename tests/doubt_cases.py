@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """For the tests of doubts: a run that leaves none, and what is said of it after one thing is changed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -69,6 +69,7 @@ def clean(blocks: tuple[Block, ...] = BLOCKS, series: Series = SERIES, **parts: 
 def said_of(made: Record, limit_ns: int | None = 500_000) -> dict[str, Doubt]:
     """Doubts by code. No code may occur twice for one thread."""
     found = doubts_about_run(made, summarise(made), Requirement(limit_ns, 3_600_000_000_000) if limit_ns else None)
+    # BRIEF
     by_code = {doubt.code: doubt for doubt in found}
     assert len(by_code) == len(found)
     return by_code
@@ -80,3 +81,13 @@ def with_facts(changes: Changes, **parts: Any) -> dict[str, Doubt]:
 
 def with_files(changes: dict[tuple[str, Moment], str]) -> dict[str, Doubt]:
     return said_of(clean(files=files(changes)))
+
+
+def assert_brief(found: Iterable[Doubt]) -> None:
+    """What an 80 column screen shows of each doubt is whole: what is wrong, and what to do about it."""
+    for doubt in found:
+        assert len(doubt.brief) <= 70, doubt.brief
+        assert doubt.remedy
+        assert ": " in doubt.brief
+        assert "..." not in doubt.brief
+        assert doubt.brief.isprintable()

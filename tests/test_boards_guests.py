@@ -68,7 +68,7 @@ def assert_kept(folder: Path, flushed: int) -> None:
     assert analysis.record.end is None
     assert not (folder / "unfinished.json").exists()
     assert analysis.pooled.obtained + analysis.pooled.missed >= CHECKPOINT_S * PERIODS_PER_S
-    assert [doubt.what for doubt in analysis.doubts if "the record was cut off: it covers" in doubt.what]
+    assert [doubt.what for doubt in analysis.doubts if "the record was cut off after" in doubt.what]
     size = (folder / "run.rtrec").stat().st_size
     assert size >= flushed > 0
     assert all(damage.offset >= flushed for damage in analysis.record.damage)

@@ -104,7 +104,7 @@ def test_what_a_thread_noted(whole: Record, expected: tuple[str, Severity | None
     assert set(found) == ({expected[0]} if expected else set())
     if expected:
         assert expected[1] in (None, found[expected[0]].severity)
-        assert says in found[expected[0]].what
+        assert says in found[expected[0]].whole
 
 
 def raw_clock(ppm: Callable[[int], float], seconds: int = 60) -> Counter:
@@ -198,7 +198,7 @@ OTHER_SERVER = "cpu0 50000000 1000000000\ncpu2 10000000 500000000\n"
 def test_stops_by_a_budget(whole: Record, severity: Severity | None, words: str) -> None:
     found = stops_of(whole)
     assert severity in (None, found.severity)
-    assert words in found.what
+    assert words in found.whole
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def continued(*events: Event, late_ns: int = 800 * MS) -> Record:
 def test_a_delay_that_ends_as_somebody_lets_the_agent_go_on() -> None:
     found = said_of(continued(event("continued", 1810 * MS)))["stopped"]
     assert found.severity is Severity.INVALID
-    assert "800 ms late" in found.what
+    assert "800 ms late" in found.whole
 
 
 @pytest.mark.parametrize(

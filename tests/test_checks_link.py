@@ -62,7 +62,7 @@ def test_the_interrupts_are_those_of_the_device() -> None:
 )
 def test_a_link_that_matters_is_doubted_and_objected_to(changes: dict[str, str], words: str) -> None:
     made = streamed(changes)
-    assert words in said_of(made)["link-load"].what
+    assert words in said_of(made)["link-load"].whole
     (found,) = (one for one in objections([claim_of(analyse(made), "run")]) if one.code == "own-link")
     assert found.doubt == "link-load"
 
@@ -91,6 +91,6 @@ def test_dropped_samples_are_told_with_the_time_away_and_by_the_second() -> None
     assert isinstance(made.begin, Begin)
     assert list(times_away(made)) == [(5 * SECOND, 67 * SECOND), (250 * SECOND, None)]
     assert dropped_samples(made)[0] == DroppedSamples(0, 65_000, 40_999, 65 * SECOND, 105 * SECOND)
-    what = said_of(made)["samples-dropped"].what
+    what = said_of(made)["samples-dropped"].whole
     assert "away or too slow from 12:00:05 to 12:01:07 and from 12:04:10 until the end (UTC)" in what
     assert "41,000 samples of 42 seconds are lost (seconds 65-105, 309)" in what

@@ -55,12 +55,12 @@ def test_a_load_that_works_or_stands_still() -> None:
     for values, rest, length in (((10, 20, 20, 20, 40), "", "2.0 s"), ((10, *[20] * 5, 40), str(2 * SECOND), "4.0 s")):
         found = with_load(*values, rest=rest)
         assert codes(found) == IDLE
-        assert length in found["load-idle"].what
+        assert length in found["load-idle"].whole
     assert with_load(10, 20, 20, 20, 20, 40, rest=str(2 * SECOND)) == {}
 
 
 def test_a_load_that_nobody_counted() -> None:
-    assert "1 of the loads asked for" in with_load(10, 20, asked="cpu sched")["load-unproven"].what
+    assert "1 of the loads asked for" in with_load(10, 20, asked="cpu sched")["load-unproven"].whole
     assert set(with_load(10, 20, name="temperature.0")) == {"load-unproven"}
     assert with_load(asked="") == {}
 
@@ -160,7 +160,7 @@ def test_a_shell_that_sleeps_in_a_loop_uses_less_than_one_that_works(tmp_path: P
         assert one.end() == 0
     record = whole(path)
     assert share(record, "lazy") < share(record, "busy")
-    slight = [doubt.what for doubt in analyse(record, None, 1).doubts if doubt.code == "load-slight"]
+    slight = [doubt.whole for doubt in analyse(record, None, 1).doubts if doubt.code == "load-slight"]
     for name in ("lazy", "busy"):
         assert any(f"load {name} used" in what for what in slight) is (share(record, name) < load_work.LEAST_SHARE)
 
@@ -202,7 +202,7 @@ def test_another_thread_above_is_named_with_all_that_is_known() -> None:
     before, after = (f"411 412 RR 99 1 {ns} 0-3 multi path d\n" for ns in (1_000_000, 41_000_000))
     doubt = said_of(run(NORMAL.format(1) + before, NORMAL.format(2) + after))["rt-threads"]
     assert doubt.severity is WARNING
-    assert "multi path d (TID 412, rr 99, last on CPU 1, allowed on 0-3, ran for 40 ms)" in doubt.what
+    assert "multi path d (TID 412, rr 99, last on CPU 1, allowed on 0-3, ran for 40 ms)" in doubt.whole
 
 
 @pytest.mark.parametrize(
@@ -226,8 +226,8 @@ def test_who_could_delay_the_thread(line: str, seen: bool) -> None:
 
 def test_a_thread_that_came_during_the_run_is_seen_also_if_it_ended() -> None:
     one = "7 7 FF 90 2 300000 2 guest\n"
-    assert "guest (TID 7" in said_of(run("", "", one))["rt-threads"].what
-    assert "ran for 300 us" in said_of(run("", one, one))["rt-threads"].what
+    assert "guest (TID 7" in said_of(run("", "", one))["rt-threads"].whole
+    assert "ran for 300 us" in said_of(run("", one, one))["rt-threads"].whole
 
 
 def test_our_own_threads_are_no_doubt() -> None:
@@ -261,7 +261,7 @@ def test_an_older_record_has_the_threads_of_its_start_only() -> None:
         "PID TID CLS RTPRIO NICE PSR COMM\n1 1 FF 99 - 2 [migration/2]\n2 2 FF 50 - 2 [irq/24-eth0]\n"
         "3 3 FF 99 - 2 [idle_inject/2]\n4 4 RR 95 - 2 audio\n5 5 FF 95 - 1 away\n6 6 FF 90 - 2 [irq/25-can0]\n"
     )
-    what = said_of(clean(files=(*files({}), system_file("threads", lines))))["rt-threads"].what
+    what = said_of(clean(files=(*files({}), system_file("threads", lines))))["rt-threads"].whole
     assert what.startswith("2 other threads of")
     assert "audio (TID 4, rr 95, last on CPU 2)" in what
     assert "irq/25-can0" in what
@@ -311,7 +311,7 @@ def test_a_fifo_thread_beside_the_agent_is_seen_as_it_is(tmp_path: Path) -> None
     assert own
     assert not own & set(found)
     (doubt,) = [doubt for doubt in analyse(record, None, 1).doubts if doubt.code == "rt-threads"]
-    assert f"TID {rival.pid}, fifo 90, last on CPU 0, allowed on 0, ran for" in doubt.what or "more" in doubt.what
+    assert f"TID {rival.pid}, fifo 90, last on CPU 0, allowed on 0, ran for" in doubt.whole or "more" in doubt.whole
 
 
 def in_virtual_time(times_s: Sequence[float], values: Sequence[int], rest: int = 0) -> dict[str, Doubt]:
@@ -338,8 +338,8 @@ def test_a_run_that_saw_few_cycles_of_a_load() -> None:
     """Two workers with regions of 64 MiB: ten cycles of both are 1,280 MiB."""
     found = in_cycles(1279)
     assert codes(found) == {"load-few-cycles": WARNING}
-    assert "9.9 on average" in found["load-few-cycles"].what
-    assert "workers went through 0.9 on average" in in_cycles(127)["load-few-cycles"].what
+    assert "9.9 on average" in found["load-few-cycles"].whole
+    assert "workers went through 0.9 on average" in in_cycles(127)["load-few-cycles"].whole
     assert in_cycles(1280) == {}
 
 
@@ -371,7 +371,7 @@ def test_where_memory_makes_the_region_smaller_no_cycle_is_known() -> None:
 def test_a_load_in_virtual_time_that_has_not_settled() -> None:
     found = in_virtual_time((0.5, 1.0, 2.0), (100, 600, 1200))
     assert codes(found) == {"load-unsteady": WARNING}
-    assert "1,000 messages a second at the beginning, 600 at the end" in found["load-unsteady"].what
+    assert "1,000 messages a second at the beginning, 600 at the end" in found["load-unsteady"].whole
     assert set(in_virtual_time((0.5, 1.0, 2.0), (100, 600, 2200))) == {"load-unsteady"}
 
 

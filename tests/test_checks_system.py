@@ -63,7 +63,7 @@ def test_a_file_that_is_wrong(
     found = with_files({(path, moment): content})
     assert {each.code: each.severity for each in found.values()} == ({code: severity} if code else {})
     if code == "steal":
-        assert "420 ms" in found[code].what
+        assert "420 ms" in found[code].whole
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
     ("parts", "says"),
     [
         ({"files": (file(CLOCK, "hpet"),)}, "the clock is hpet"),
-        ({"events": (Event(T_NS, 0, "stalled", f"no more; since_ns={T_NS - SECOND}"),)}, "did not run from"),
+        ({"events": (Event(T_NS, 0, "stalled", f"no more; since_ns={T_NS - SECOND}"),)}, "did not run again"),
         ({"events": (Event(SECOND, 0, "kernel", "sched: RT throttling activated"),)}, "the kernel throttled"),
     ],
     ids=["clock", "stalled", "invalid"],

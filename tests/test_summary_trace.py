@@ -245,4 +245,4 @@ def test_what_is_gone_is_known_without_the_text() -> None:
     assert lost_trace_events(made(**whole)) == (0, 0)
     assert [doubt.code for doubt in analyse(made(**whole)).doubts if doubt.code == "trace-lost"] == []
     (told,) = (doubt for doubt in analyse(made()).doubts if doubt.code == "trace-lost")
-    assert "4 events were overwritten by later ones and 1 event was dropped" in told.what
+    assert "later ones overwrote 4, 1 were dropped" in told.detail

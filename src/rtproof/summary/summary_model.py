@@ -190,7 +190,7 @@ class Doubt:
     @property
     def whole(self) -> str:
         """The fact with all its figures."""
-        return f"{self.what}: {self.detail}" if self.detail else self.what
+        return f"{self.what}; {self.detail}" if self.detail else self.what
 
 
 @dataclass(frozen=True)

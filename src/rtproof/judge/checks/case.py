@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The input of every check (``CheckedRun``), how it reads facts and files, and words that the checks share."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from rtproof.judge.analysis_model import Requirement
@@ -53,6 +53,15 @@ Check = Callable[[CheckedRun], Iterable[Doubt]]
 def thread_name(thread: int) -> str:
     """The name of a thread in a sentence."""
     return "the run" if thread == WHOLE_RUN else f"thread {thread}"
+
+
+def name_threads(threads: Sequence[int]) -> str:
+    """A short list of threads: "threads 0, 1 and 6 more"."""
+    if len(threads) == 1:
+        return f"thread {threads[0]}"
+    return f"threads {threads[0]}" + (
+        f" and {threads[1]}" if len(threads) == 2 else f", {threads[1]} and {len(threads) - 2} more"
+    )
 
 
 def severity_of(gone: int, whole: int) -> Severity:

@@ -5,7 +5,16 @@ from collections.abc import Iterator
 
 from rtproof.core.phrases import duration, percent, quantity, value
 from rtproof.judge.analysis_model import Requirement, rated, usual_gap_ns
-from rtproof.judge.checks.case import INVALID, TOLERANCE, WARNING, Check, CheckedRun, series_name, severity_of
+from rtproof.judge.checks.case import (
+    INVALID,
+    TOLERANCE,
+    WARNING,
+    Check,
+    CheckedRun,
+    name_threads,
+    series_name,
+    severity_of,
+)
 from rtproof.record.contents import Damage, EndReason, Moment
 from rtproof.summary.kernel_trace import lost_trace_events
 from rtproof.summary.loops import LOOP_FIELDS, is_app
@@ -22,9 +31,8 @@ def nothing_measured(case: CheckedRun) -> Iterator[Doubt]:
     stalled_ones = _stalled_threads(case)
     names = [s.series.thread for s in case.summaries if not s.observed.count and s.series.thread not in stalled_ones]
     if names or not case.summaries:
-        which = f"thread{'s' * (len(names) > 1)} {', '.join(map(str, names))}"
-        what = f"{which} measured nothing" if names else "the record has no thread"
-        yield Doubt("nothing-measured", INVALID, what, "look at the agent's messages and measure again")
+        what = f"{name_threads(names)} measured nothing" if names else "the record has no thread"
+        yield Doubt("nothing-measured", INVALID, what, "see the agent's messages")
 
 
 def activations_missing(case: CheckedRun) -> Iterator[Doubt]:
@@ -35,9 +43,9 @@ def activations_missing(case: CheckedRun) -> Iterator[Doubt]:
     for summary in case.summaries:
         (due, least), known = _due(case, summary), _seen(summary) + summary.lost
         if 0 < known < least and summary.series.thread not in _stalled_threads(case):
-            what = f"thread {summary.series.thread}: of {due:,} due activations, only {known:,} are accounted for"
-            remedy = "look for what kept the thread from running, and measure again"
-            yield Doubt("activations-missing", INVALID, f"{what} ({percent(known / due)})", remedy)
+            what = f"thread {summary.series.thread} lacks {percent(round(1 - known / due, 3))} of its activations"
+            detail = f"{due:,} were due, {known:,} are accounted for"
+            yield Doubt("activations-missing", INVALID, what, "find what stops it", detail)
 
 
 def activations_surplus(case: CheckedRun) -> Iterator[Doubt]:
@@ -45,19 +53,20 @@ def activations_surplus(case: CheckedRun) -> Iterator[Doubt]:
     for summary in case.summaries:
         room, seen = _room(case, summary), _seen(summary)
         if room is not None and seen > room + 1:
-            what = f"thread {summary.series.thread} has {seen:,} activations, {seen - room:,} more than the time allows"
-            yield Doubt("activations-surplus", severity_of(seen - room, room), what, "check the clock of the target")
+            what = f"thread {summary.series.thread} has {quantity(seen - room, 'activation')} too many"
+            detail = f"it has {seen:,}, and the time has room for {room:,}"
+            yield Doubt("activations-surplus", severity_of(seen - room, room), what, "check the clock", detail)
 
 
 def lost(case: CheckedRun) -> Iterator[Doubt]:
     """Values that the agent could not keep. The largest may be among them."""
     gone, expected = _gone(case)
     if gone and not _damaged(case):
-        what = f"the lateness of {gone:,} of {expected:,} activations could not be kept; the largest may be among them"
-        remedy = "relieve the writer: leave it a CPU, take a longer period or a faster medium, record the summary only"
+        detail = "the largest may be among them; a longer period, a faster medium and --record summary help, too"
         if any(summary.series.external for summary in case.summaries):
-            remedy = f"leave a CPU to the source of the events, which may have been late itself; {remedy}"
-        yield Doubt("lost", severity_of(gone, expected), what, remedy)
+            detail += "; the source of the events may have been late itself, so leave it a CPU"
+        what = f"{gone:,} of {expected:,} values were lost"
+        yield Doubt("lost", severity_of(gone, expected), what, "leave the writer a CPU", detail)
 
 
 def late_start(case: CheckedRun) -> Iterator[Doubt]:
@@ -65,8 +74,8 @@ def late_start(case: CheckedRun) -> Iterator[Doubt]:
     for summary in case.summaries:
         late = _late_by(summary)
         if late:
-            what = f"thread {summary.series.thread} began {quantity(late, 'activation')} late; those are not counted"
-            yield Doubt("late-start", WARNING, what, "measure with a longer warm-up")
+            what = f"thread {summary.series.thread} began {quantity(late, 'activation')} late"
+            yield Doubt("late-start", WARNING, what, "lengthen the warm-up", "no figure counts these activations")
 
 
 def totals(case: CheckedRun) -> Iterator[Doubt]:
@@ -76,11 +85,13 @@ def totals(case: CheckedRun) -> Iterator[Doubt]:
         known = _seen(summary) + summary.lost
         differ = said.get(summary.series.id, known) - known
         if abs(differ) > 1 and differ != _late_by(summary):
-            than = "more than" if differ > 0 else "fewer than"
-            name = series_name(case, summary.series)
-            what = f"{name}: the agent counted {abs(differ):,} activations {than} the record holds"
-            remedy = "copy the record again if it is a copy; otherwise this is a fault of rtproof"
-            yield Doubt("totals", severity_of(abs(differ), known), what, remedy)
+            number = quantity(abs(differ), "activation")
+            what = f"the record lacks {number}" if differ > 0 else f"the record has {number} too many"
+            detail = (
+                f"{series_name(case, summary.series)}, by the agent's own count; if the record is no copy, this is a "
+                "fault of rtproof"
+            )
+            yield Doubt("totals", severity_of(abs(differ), known), what, "copy it again", detail)
 
 
 def truncated(case: CheckedRun) -> Iterator[Doubt]:
@@ -88,21 +99,20 @@ def truncated(case: CheckedRun) -> Iterator[Doubt]:
     if case.record.end is None:
         asked = case.number("duration_ns")
         covered = max((s.span_ns for s in case.summaries), default=0)
-        of = f" of {duration(asked)} asked for" if asked else ""
-        what = f"the record was cut off: it covers {duration(covered)}{of}"
-        unbinned = sum(s.unbinned for s in case.summaries)
+        what = f"the record was cut off after {duration(covered)}" + (f" of {duration(asked)}" if asked else "")
+        unbinned, detail = sum(s.unbinned for s in case.summaries), "find what ended the agent or the copy"
         if unbinned:
-            what += f"; of {unbinned:,} activations only the largest of each second is known; no percentile counts them"
-        yield Doubt("truncated", WARNING, what, "see what ended the agent or the copy, and measure again")
+            detail += (
+                f"; of {unbinned:,} activations only the largest of each second is known; no percentile counts them"
+            )
+        yield Doubt("truncated", WARNING, what, "measure again", detail)
 
 
 def limit(case: CheckedRun) -> Iterator[Doubt]:
     """A run that ended because the probe found what the user asked for. It is complete, however short it is."""
     for event in case.events("limit"):
-        what = f"the run ended after {duration(max(event.time_ns, 0))}, as asked: {event.text}"
-        yield Doubt(
-            "limit", WARNING, what, "the run was meant to find this event; the numbers cover only the time before it"
-        )
+        what = f"the run ended after {duration(max(event.time_ns, 0))}, as asked"
+        yield Doubt("limit", WARNING, what, "use its figures up to then", event.text)
 
 
 def ended_early(case: CheckedRun) -> Iterator[Doubt]:
@@ -111,19 +121,17 @@ def ended_early(case: CheckedRun) -> Iterator[Doubt]:
     if end is None or end.reason in (EndReason.AS_ASKED, EndReason.LOAD_DIED, EndReason.GUARD):
         return
     why = {
-        EndReason.INTERRUPTED: "it was interrupted",
-        EndReason.NO_SPACE: "no space was left for the record",
-        EndReason.HOST_GONE: "the host went away",
-        EndReason.ERROR: "something failed",
+        EndReason.INTERRUPTED: "the run was interrupted",
+        EndReason.NO_SPACE: "the medium was full",
+        EndReason.HOST_GONE: "the host was gone",
+        EndReason.ERROR: "the run failed",
     }[end.reason]
-    text = f" ({end.text})" if end.text else ""
     severity = INVALID if end.reason is EndReason.ERROR else WARNING
-    what = f"the run ended after {duration(max(end.time_ns, 0))} because {why}{text}"
-    remedy = "measure again to the end"
+    remedy, detail = "measure again to the end", end.text
     if end.reason is EndReason.INTERRUPTED and ends_when_decided(case.record):
-        what += "; it was to end as soon as its limits were decided"
-        remedy = "judge it by those limits, which stand in the run.json beside the record"
-    yield Doubt("ended-early", severity, what, remedy)
+        remedy = "judge it by its own limits"
+        detail = "; ".join(filter(None, (detail, "it was to end as soon as the limits in its run.json were decided")))
+    yield Doubt("ended-early", severity, f"{why} after {duration(max(end.time_ns, 0))}", remedy, detail)
 
 
 def damage(case: CheckedRun) -> Iterator[Doubt]:
@@ -132,14 +140,15 @@ def damage(case: CheckedRun) -> Iterator[Doubt]:
     if places:
         gone, expected = _gone(case)
         size = sum(place.length for place in places)
-        what = (
-            f"{quantity(len(places), 'part')} of the file could not be read ({size:,} bytes; the first: "
-            f"{places[0].sentence}); {gone:,} of {expected:,} activations are gone with it"
+        what = f"{quantity(len(places), 'part')} of the record can't be read"
+        detail = (
+            f"{size:,} bytes, the first: {places[0].sentence}; {gone:,} of {expected:,} activations are gone with them"
         )
         severity = severity_of(gone, expected)
         if _unknown_series(case):
-            severity, what = INVALID, f"{what}; what one thread measured can't be read at all"
-        yield Doubt("damage", severity, what, "copy the record again if it is a copy; check the medium")
+            severity, detail = INVALID, f"{what}; {detail}"
+            what = "what one thread measured can't be read"
+        yield Doubt("damage", severity, what, "copy it again, check the medium", detail)
 
 
 def stalled(case: CheckedRun) -> Iterator[Doubt]:
@@ -147,23 +156,22 @@ def stalled(case: CheckedRun) -> Iterator[Doubt]:
     for event in case.record.events:
         since = stalled_since_ns(event)
         if since is not None:
-            what = f"thread {event.thread} did not run from {duration(max(since, 0))} after the start until the end"
-            remedy = "find what kept it from running; the quantiles leave this stall out"
-            yield Doubt("stalled", WARNING, what, remedy)
+            what = f"thread {event.thread} did not run again after {duration(max(since, 0))}"
+            yield Doubt("stalled", WARNING, what, "find what stopped it", "the quantiles leave this stall out")
 
 
 def warm_up(case: CheckedRun) -> Iterator[Doubt]:
     """A run without a warm-up, or with one that was too short for a thread."""
     if case.number("warmup_ns") == 0:
-        what = "there was no warm-up: the first activations ran with cold caches and unfaulted memory"
-        yield Doubt("warm-up", WARNING, what, "leave the warm-up on")
+        detail = "the first activations ran with cold caches and unfaulted memory"
+        yield Doubt("warm-up", WARNING, "the run had no warm-up", "leave the warm-up on", detail)
         return
     threads = [summary.series.thread for summary in case.summaries]
     without = [n for n in threads if case.number("warmup_activations", Moment.START, n) == 0]
     if without and not case.summaries[0].series.external:
-        named = ", ".join(map(str, without))
-        what = f"the warm-up was too short for thread {named}: it had no activation before the first that counts"
-        yield Doubt("warm-up", WARNING, what, "take a warm-up of several periods")
+        what = f"the warm-up was too short for {name_threads(without)}"
+        detail = "none of its activations came before the first that counts; several periods are enough"
+        yield Doubt("warm-up", WARNING, what, "lengthen it", detail)
 
 
 def coarse_timer(case: CheckedRun) -> Iterator[Doubt]:
@@ -175,12 +183,12 @@ def coarse_timer(case: CheckedRun) -> Iterator[Doubt]:
     for summary in [one for one in case.every if one.series.field == LOOP_FIELDS[0]] if app else case.summaries:
         median = quantile(summary.observed_counts, 0.5).value if not summary.series.external else None
         if median is not None and summary.series.period_ns and median >= _LATE * summary.series.period_ns:
-            what = (
-                f"thread {summary.series.thread}: half of the activations are {value(median)} late or more, "
-                f"at a period of {value(summary.series.period_ns)}: the timer is coarse, or the CPU overloaded"
+            what = f"the median is {percent(round(median / summary.series.period_ns, 2))} of the period"
+            detail = (
+                f"half of the activations of thread {summary.series.thread} are {value(median)} late or more, at a "
+                f"period of {value(summary.series.period_ns)}; the timer is coarse, or the CPU overloaded"
             )
-            remedy = "check for high-resolution timers; try another method or a longer period"
-            yield Doubt("coarse-timer", WARNING, what, remedy)
+            yield Doubt("coarse-timer", WARNING, what, "try another method or period", detail)
 
 
 def short_gap(case: CheckedRun) -> Iterator[Doubt]:
@@ -188,18 +196,16 @@ def short_gap(case: CheckedRun) -> Iterator[Doubt]:
     period_ns = max((summary.series.period_ns for summary in case.summaries), default=0)
     gaps = {each.gap_ns: each for each in rated(case.requirements) if each.gap_ns < 2 * period_ns}
     for gap_ns, each in gaps.items():
-        what = (
-            f"the gap of {duration(gap_ns)} is shorter than two periods ({duration(2 * period_ns)}): each late "
-            "activation counts as an episode of its own"
-        )
-        yield Doubt("gap-short", WARNING, what, _wider(each, period_ns))
+        what = f"the gap of {duration(gap_ns)} is below 2 periods"
+        detail = f"2 periods are {duration(2 * period_ns)}; each late activation counts as an episode of its own"
+        yield Doubt("gap-short", WARNING, what, _wider(each, period_ns), detail)
 
 
 def _wider(asked: Requirement, period_ns: int) -> str:
     """The remedy for a short gap: what to fix before the next run."""
     if asked.gap_ns < usual_gap_ns(asked.at_most_ns) and usual_gap_ns(asked.at_most_ns) >= 2 * period_ns:
-        return f"fix a --gap of {duration(2 * period_ns, up=True)} or more before the next run"
-    return f"ask for once per {duration(40 * period_ns, up=True)} or a longer time before the next run"
+        return f"give --gap {duration(2 * period_ns, up=True)} or more"
+    return f"ask for once per {duration(40 * period_ns, up=True)} or more"
 
 
 def drift(case: CheckedRun) -> Iterator[Doubt]:
@@ -209,33 +215,31 @@ def drift(case: CheckedRun) -> Iterator[Doubt]:
         seen = _seen(summary)
         free = not summary.series.on_grid and not summary.series.external
         if free and fits - seen > max(1, TOLERANCE * fits):
-            what = f"thread {summary.series.thread} sleeps relative to its last wake-up: {seen:,} of {fits:,} cycles"
-            yield Doubt("drift", WARNING, what, "use a method with absolute due times if the rate matters")
+            what = f"thread {summary.series.thread} ran {percent(round(seen / fits, 3))} of its cycles"
+            detail = f"{seen:,} of {fits:,}: it sleeps relative to its last wake-up"
+            yield Doubt("drift", WARNING, what, "use absolute due times", detail)
 
 
 def events_dropped(case: CheckedRun) -> Iterator[Doubt]:
     if case.events("dropped"):
-        yield Doubt(
-            "events-dropped", WARNING, "too many things happened at once to keep all events", "see the events before"
-        )
+        yield Doubt("events-dropped", WARNING, "too many events came at once to keep all", "see the events before")
 
 
 def trace_lost(case: CheckedRun) -> Iterator[Doubt]:
     """The kernel's trace lost events. It has room for a fixed number of events and keeps the latest."""
     overrun, dropped = lost_trace_events(case.record)
-    ways = ((overrun, "overwritten by later ones"), (dropped, "dropped"))
-    told = [f"{quantity(n, 'event')} {'was' if n == 1 else 'were'} {how}" for n, how in ways if n]
-    if told:
-        what = f"the kernel's trace is not whole: {' and '.join(told)}; the latencies are"
-        yield Doubt("trace-lost", WARNING, what, "trace fewer events, or give them more room (--trace buffer_kib=N)")
+    if overrun or dropped:
+        what = f"the trace lost {quantity(overrun + dropped, 'event')}"
+        detail = f"later ones overwrote {overrun:,}, {dropped:,} were dropped; the latencies are whole"
+        yield Doubt("trace-lost", WARNING, what, "raise --trace buffer_kib=N", detail)
 
 
 def trace_refused(case: CheckedRun) -> Iterator[Doubt]:
     """The kernel's events could not be traced, and the run was allowed to go on without them."""
     why = case.fact("trace_refused")
     if why:
-        what = f"no late activation can be explained from the kernel's events: {why}"
-        yield Doubt("trace-refused", WARNING, what, "remove what stands in its way, or measure without --explain")
+        what = "the kernel's events could not be traced"
+        yield Doubt("trace-refused", WARNING, what, "measure without --explain", why)
 
 
 def _due(case: CheckedRun, summary: Summary) -> tuple[int, int]:
@@ -330,12 +334,13 @@ def stage_order(case: CheckedRun) -> Iterator[Doubt]:
     for switch in case.switches:
         if switch.backwards:
             whole, least = switch.moments.count, switch.moments.min
-            what = (
+            what = f"{quantity(switch.backwards, 'stage')} came too early"
+            detail = (
                 f"{switch.later} came before {switch.earlier} in {switch.backwards:,} of "
                 f"{quantity(whole, 'activation')}, by {value(-least)} at most, which is impossible"
             )
-            remedy = "check that all CPUs of the target have the same clock; do not trust these stages"
-            yield Doubt("stage-order", severity_of(switch.backwards, whole), what, remedy)
+            remedy = "compare the clocks of the CPUs"
+            yield Doubt("stage-order", severity_of(switch.backwards, whole), what, remedy, detail)
 
 
 def stages_differ(case: CheckedRun) -> Iterator[Doubt]:
@@ -344,12 +349,13 @@ def stages_differ(case: CheckedRun) -> Iterator[Doubt]:
     for summary in case.every:
         whole = judged.get(summary.series.thread, summary)
         if _counted(summary) != _counted(whole):
-            what = (
+            missing = sum(abs(a - b) for a, b in zip(_counted(summary), _counted(whole), strict=True))
+            detail = (
                 f"{series_name(case, summary.series)} has {quantity(summary.observed.count, 'value')} and "
                 f"{summary.missed:,} missed, {whole.series.field} has {whole.observed.count:,} and {whole.missed:,}"
             )
-            remedy = "compare the stages with care; copy the record again if it is a copy"
-            yield Doubt("stages-differ", WARNING, what, remedy)
+            what = f"two stages differ by {quantity(missing, 'activation')}"
+            yield Doubt("stages-differ", WARNING, what, "compare them with care", detail)
 
 
 def source_differs(case: CheckedRun) -> Iterator[Doubt]:
@@ -358,13 +364,16 @@ def source_differs(case: CheckedRun) -> Iterator[Doubt]:
     for summary in case.every:
         count = counted.get((summary.series.thread, summary.series.field))
         if count and _knows_more(count, summary):
-            what = (
+            missing = max(count.lost, count.count - summary.observed.count)
+            what, remedy = f"the record lacks {quantity(missing, 'value')} of its source", "relieve the reader"
+            if count.max > summary.observed.max:
+                what, remedy = f"the source saw a maximum of {value(count.max)}", "take this maximum"
+            detail = (
                 f"{series_name(case, summary.series)}: its source counted {quantity(count.count, 'value')} up to "
-                f"{value(count.max)}, of which {count.lost:,} were lost on the way; the record has "
-                f"{summary.observed.count:,} up to {value(summary.observed.max)}"
+                f"{value(count.max)} and lost {count.lost:,}; the record has {summary.observed.count:,} up to "
+                f"{value(summary.observed.max)}; a higher priority, another CPU or a longer period help the reader"
             )
-            remedy = "take the larger maximum; relieve the reader (priority, another CPU, a longer period)"
-            yield Doubt("source-differs", WARNING, what, remedy)
+            yield Doubt("source-differs", WARNING, what, remedy, detail)
 
 
 def _counted(summary: Summary) -> tuple[int, int]:

@@ -195,7 +195,7 @@ class Objection:
     @property
     def whole(self) -> str:
         """The fact with all its figures."""
-        return f"{self.what}: {self.detail}" if self.detail else self.what
+        return f"{self.what}; {self.detail}" if self.detail else self.what
 
 
 @dataclass(frozen=True)

@@ -190,7 +190,7 @@ def _grouped_objections(profile: Profile, article: Article) -> list[ArticleRow]:
 def _objection_block(caption: str, some: Sequence[Objection], none: str) -> Block:
     if not some:
         return Text((none,))
-    rows = tuple(("; ".join(each.claims), _claim_without_name(each.what, each.claims)) for each in some)
+    rows = tuple(("; ".join(each.claims), _claim_without_name(each.whole, each.claims)) for each in some)
     return Table(caption, OBJECTION_HEADER, rows)
 
 

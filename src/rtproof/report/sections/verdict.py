@@ -207,7 +207,9 @@ def doubts_section(analysis: Analysis) -> list[Block]:
 def _block(doubt: Doubt) -> Text:
     advice = (f"What to do: {doubt.remedy}",) if doubt.remedy else ()
     return Text(
-        (doubt.whole, *advice), SEVERITY_KINDS[doubt.severity], f"{SEVERITY_WORDS[doubt.severity]} ({doubt.code})"
+        (doubt.what, *filter(None, (doubt.detail,)), *advice),
+        SEVERITY_KINDS[doubt.severity],
+        f"{SEVERITY_WORDS[doubt.severity]} ({doubt.code})",
     )
 
 
