@@ -69,7 +69,7 @@ def clean(blocks: tuple[Block, ...] = BLOCKS, series: Series = SERIES, **parts: 
 def said_of(made: Record, limit_ns: int | None = 500_000) -> dict[str, Doubt]:
     """Doubts by code. No code may occur twice for one thread."""
     found = doubts_about_run(made, summarise(made), Requirement(limit_ns, 3_600_000_000_000) if limit_ns else None)
-    # BRIEF
+    assert_brief(found)
     by_code = {doubt.code: doubt for doubt in found}
     assert len(by_code) == len(found)
     return by_code

@@ -90,7 +90,7 @@ def test_an_affinity_that_was_moved_and_moved_back(tmp_path: Path) -> None:
     assert {(one.kind, one.seen) for one in conditions.deviations} >= {(Condition.CPU, str(other))}
     assert 0 < conditions.elsewhere.sum() < conditions.noted.sum()
     assert record.fact("cpu", Moment.END, 0) == str(own)
-    assert f"ran on CPU {other} instead of CPU {own} for about" in invalid(record)["cpu"].what
+    assert f"off CPU {own}; on CPU {other} for about" in invalid(record)["cpu"].whole
 
 
 @needs_fifo
@@ -112,7 +112,7 @@ def test_a_policy_for_50_wake_ups_again(tmp_path: Path, policy: int, priority: i
         finish(one)
     record = whole(path)
     assert record.fact("policy", Moment.END, 0) == "fifo"
-    assert f"thread 0 had {seen} at " in invalid(record)[code].what
+    assert f"thread 0 had {seen} at " in invalid(record)[code].whole
 
 
 @needs_fifo
@@ -133,7 +133,7 @@ def test_a_tracer_that_was_attached_for_a_while(tmp_path: Path) -> None:
         finish(one)
     record = whole(path)
     assert [record.fact("tracer", moment, 0) for moment in (Moment.START, Moment.END)] == ["none", "none"]
-    assert f"thread 0 by process {tracer.pid} python" in invalid(record)["traced"].what
+    assert f"thread 0 by process {tracer.pid} python" in invalid(record)["traced"].whole
 
 
 @needs_root
@@ -149,7 +149,7 @@ def test_a_nice_value_that_was_changed_and_changed_back(tmp_path: Path) -> None:
         assert eventually(lambda: told(one, "nice", str(before + 3)))
         os.setpriority(os.PRIO_PROCESS, thread, before)
         finish(one)
-    assert f"thread 0 had {before}, {before + 3}" in invalid(whole(path))["nice-changed"].what
+    assert f"thread 0 had {before}, {before + 3}" in invalid(whole(path))["nice-changed"].whole
 
 
 @pytest.mark.serial

@@ -183,7 +183,7 @@ def test_a_cell_that_measured_something_else_is_no_answer(
     bisect: list[str], code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert check("--kernel", "debian-6.1-rt", *bisect, load="invalid") == code
-    assert capsys.readouterr().out.startswith("INVALID: policy fifo was asked for")
+    assert capsys.readouterr().out.startswith("INVALID: 1 thread did not run as fifo")
 
 
 # ``rtproof lab ten-ms`` from the command line to the files it leaves.

@@ -145,7 +145,7 @@ def judged(found: Record, limit_us: int = 100, at_most_s: int = 60) -> Analysis:
 
 
 def doubts(analysis: Analysis) -> dict[str, str]:
-    return {doubt.code: doubt.what for doubt in analysis.doubts}
+    return {doubt.code: doubt.whole for doubt in analysis.doubts}
 
 
 def test_lines_are_joined_from_their_pieces_and_keep_their_times() -> None:
@@ -176,9 +176,15 @@ def test_an_exceedance_refutes() -> None:
 @pytest.mark.parametrize(
     ("threads", "sentence"),
     [
-        ("", "policy fifo 80 was asked for 1 thread of the tool, and 0 had it: none had a real-time policy"),
-        ("70 71 FF 2 1 5 1 cyclictest\n", "and 0 had it: seen were cyclictest (TID 71, fifo 2, allowed on 1)"),
-        ("70 71 RR 80 1 5 1 cyclictest\n", "and 0 had it: seen were cyclictest (TID 71, rr 80, allowed on 1)"),
+        ("", "0 of 1 thread ran as fifo 80; none had a real-time policy"),
+        (
+            "70 71 FF 2 1 5 1 cyclictest\n",
+            "0 of 1 thread ran as fifo 80; seen were cyclictest (TID 71, fifo 2, allowed on 1)",
+        ),
+        (
+            "70 71 RR 80 1 5 1 cyclictest\n",
+            "0 of 1 thread ran as fifo 80; seen were cyclictest (TID 71, rr 80, allowed on 1)",
+        ),
     ],
 )
 def test_threads_with_another_policy_make_the_run_invalid(threads: str, sentence: str) -> None:
@@ -193,10 +199,10 @@ def test_threads_with_another_policy_make_the_run_invalid(threads: str, sentence
         ("", {}, "contradiction", "cyclictest printed nothing"),
         ("900 o hello\n", {}, "contradiction", "what cyclictest printed is no measurement: 'hello'"),
         ("900 o # Histogram\n", {}, "contradiction", "what cyclictest printed cannot be read: it has neither"),
-        (None, {"exit_code": -9}, "tool-ended", "signal 9 ended cyclictest: # Histogram Overflows: 00000"),
-        (None, {"exit_code": 3}, "tool-ended", "cyclictest ended with exit code 3"),
-        (None, {"ended_s": 5.0}, "tool-ended", "asked to measure for 20.0 s and ended after 5.0 s"),
-        (None, {"exit_code": None}, "tool-ended", "the record does not tell how cyclictest ended"),
+        (None, {"exit_code": -9}, "tool-ended", "signal 9 ended the tool; cyclictest: # Histogram Overflows: 00000"),
+        (None, {"exit_code": 3}, "tool-ended", "the tool ended with exit code 3; cyclictest"),
+        (None, {"ended_s": 5.0}, "tool-ended", "the tool ran 5.0 s of 20.0 s"),
+        (None, {"exit_code": None}, "tool-ended", "the record does not tell how the tool ended; cyclictest"),
     ],
 )
 def test_a_tool_that_did_not_measure_makes_the_run_invalid(

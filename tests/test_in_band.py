@@ -48,7 +48,7 @@ def test_each_core_is_the_first_doubt(file: SystemFile, name: str) -> None:
     found = said_of(clean(files=(*files({}), file)))
     assert set(found) == {"in-band"}
     assert found["in-band"].severity is Severity.WARNING
-    assert found["in-band"].what.startswith(f"in-band: {name} runs beside Linux, and what was measured is Linux's own")
+    assert found["in-band"].what == f"in-band: {name} runs beside Linux"
 
 
 def test_linux_alone_is_no_doubt() -> None:
@@ -61,7 +61,7 @@ def test_a_core_that_was_built_in_but_shows_nowhere_is_the_first_doubt(option: s
     hidden = replace(clean(), files=(*files({}), config(f"CONFIG_{option}=y\n"), *NO_COKERNEL))
     found = said_of(hidden)
     assert set(found) == {"core-unseen"}
-    assert f"CONFIG_{option} in /proc/config.gz" in found["core-unseen"].what
+    assert f"CONFIG_{option} in /proc/config.gz" in found["core-unseen"].detail
 
 
 def test_a_core_that_shows_is_not_called_hidden_and_one_left_out_is_no_doubt() -> None:
@@ -76,9 +76,8 @@ def test_a_task_of_the_core_on_a_measured_cpu_is_a_doubt() -> None:
     for priority in (99, 1):
         table = THREADS.format(cpu=2, priority=priority)
         doubt = said_of(beside(system_file(path, table), agent=5))["core-tasks"]
-        assert doubt.what == (
-            f"1 task of the co-kernel could delay what was measured: sampling 817 (PID 817, priority {priority}, CPU 2)"
-        )
+        assert doubt.what == "1 task of the co-kernel could run first"
+        assert doubt.detail == f"sampling 817 (PID 817, priority {priority}, CPU 2)"
     elsewhere = beside(system_file(path, THREADS.format(cpu=3, priority=99)), agent=5)
     assert set(said_of(elsewhere)) == {"in-band"}
 
@@ -103,14 +102,14 @@ def test_threads_of_evl_are_read_from_their_folders() -> None:
         ),
     )
     assert core_threads(made) == (CoreThread(2136, "lat-sampler", 2, 98, "fifo"), CoreThread(7, "idler", 2, 0, "weak"))
-    assert "lat-sampler (PID 2136, priority 98, CPU 2)" in said_of(made)["core-tasks"].what
+    assert "lat-sampler (PID 2136, priority 98, CPU 2)" in said_of(made)["core-tasks"].detail
 
 
 def test_mode_switches_of_a_measured_thread_make_the_run_invalid() -> None:
     ends = (system_file(STAT, XENOMAI_3.format(3)), system_file(STAT, XENOMAI_3.format(90), Moment.END))
     doubt = said_of(beside(*ends))["mode-switches"]
     assert doubt.severity is Severity.INVALID
-    assert "817 sampling-817 by 87" in doubt.what
+    assert "817 sampling-817 by 87" in doubt.detail
     assert "mode-switches" not in said_of(beside(*ends, agent=5))
     steady = (ends[0], system_file(STAT, XENOMAI_3.format(3), Moment.END))
     assert "mode-switches" not in said_of(beside(*steady))

@@ -97,7 +97,7 @@ def test_doubts_are_of_both_records_and_say_of_which(folder: Path) -> None:
     found = stored_runs.read_run(folder).analysis.doubts
     rivals = [doubt.what for doubt in found if doubt.code == "rt-threads"]
     assert len(rivals) == 2
-    assert sum(what.startswith("the generator: ") for what in rivals) == 1
+    assert sum(what.startswith("generator: ") for what in rivals) == 1
 
 
 def test_the_responder_is_not_doubted_for_ending_with_the_generator(folder: Path) -> None:
@@ -154,6 +154,6 @@ def test_a_generators_record_that_was_cut_off_is_used_as_far_as_it_goes(folder: 
     content = place.read_bytes()
     place.write_bytes(content[: len(content) * 2 // 3])
     analysis = stored_runs.read_run(folder).analysis
-    assert any(doubt.code == "truncated" and doubt.what.startswith("the generator: ") for doubt in analysis.doubts)
+    assert any(doubt.code == "truncated" and doubt.what.startswith("generator: ") for doubt in analysis.doubts)
     assert analysis.edges is not None
     assert 0 <= analysis.edges.given.size < PAIRS

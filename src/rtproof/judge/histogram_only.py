@@ -11,11 +11,14 @@ from dataclasses import dataclass, replace
 from rtproof.core.phrases import duration, percent, quantity, value
 from rtproof.judge import plain_limit, planning, timed_lines, verdict_sentences
 from rtproof.judge.analysis_model import DECIDED, Analysis, CountAbove, Requirement, State, Verdict, rated
+from rtproof.judge.checks.target_state import format_doubt
 from rtproof.judge.claim import RefutingRule
 from rtproof.judge.evidence import HIGH_SHARE
 from rtproof.judge.verdict import deciding_verdict
 from rtproof.statistics import rate_upper, refuted_until_ns, share_lower, share_upper, tau_needed
 from rtproof.summary.imported_histogram import (
+    DURATION_STATED,
+    PERIOD_STATED,
     ImportedHistogram,
     record_of_histogram,
     scale_end_ns,
@@ -292,10 +295,9 @@ SHOWN_FROM = 1.1
 
 NOT_CHECKED = "policy, priority, CPU, clock and load were not checked, because the file does not carry what shows them"
 BUNCHES_NOT_TESTED = (
-    "; nor was it tested whether episodes come in bunches, because the file does not have the time of each value"
+    "it was not tested whether episodes come in bunches, because the file does not have the time of each value"
 )
 """The report shows this beside every decision on such a file."""
-RUN_CHECKS = "measure with rtproof run, which checks them"
 
 
 # What a histogram shows without time order, and what it cannot show with any number of values.
@@ -333,29 +335,44 @@ def analyse_histogram(
 
 def _doubts(imported: ImportedHistogram, states: Sequence[State]) -> tuple[Doubt, ...]:
     """Where the file contradicts itself, what its bins lack, what a decision does not rest on, and the user's word."""
-    lack = _beyond_scale(imported)
-    unseen = NOT_CHECKED + (BUNCHES_NOT_TESTED if set(states) & {State.PROVEN, State.REFUTED} else "")
-    whole = "choose a longer scale, and measure again"
     return (
-        *(Doubt("contradiction", Severity.INVALID, fault, "measure again") for fault in imported.faults),
+        *_contradictions(imported.faults),
         *imported.troubles,
-        *([Doubt("beyond-scale", Severity.WARNING, lack, whole)] if lack else []),
-        *([Doubt("not-checked", Severity.WARNING, unseen, RUN_CHECKS)] if set(states) & set(DECIDED) else []),
-        *(Doubt("stated", Severity.WARNING, word, "") for word in imported.stated),
-        *(Doubt("format", Severity.WARNING, note, "") for note in imported.notes),
+        *_beyond_scale(imported),
+        *(_not_checked(states) if set(states) & set(DECIDED) else ()),
+        *(_stated(word) for word in imported.stated),
+        *format_doubt(imported.notes),
     )
 
 
-def _beyond_scale(imported: ImportedHistogram) -> str | None:
-    end = value(scale_end_ns(imported))
+def _stated(word: str) -> Doubt:
+    if word in (DURATION_STATED, PERIOD_STATED):
+        return Doubt("stated", Severity.WARNING, word, "make sure of it", "the file does not tell it")
+    return Doubt("stated", Severity.WARNING, word, "leave it out", "the file itself tells it")
+
+
+def _contradictions(faults: Sequence[str]) -> Iterator[Doubt]:
+    if faults:
+        what = f"the file has {quantity(len(faults), 'contradiction')}"
+        yield Doubt("contradiction", Severity.INVALID, what, "measure again", "; ".join(faults))
+
+
+def _not_checked(states: Sequence[State]) -> Iterator[Doubt]:
+    tests = f"; {BUNCHES_NOT_TESTED}" if set(states) & {State.PROVEN, State.REFUTED} else ""
+    what, detail = "policy, CPU, clock and load are unchecked", "the file does not carry what shows them"
+    yield Doubt("not-checked", Severity.WARNING, what, "measure with rtproof run", f"{detail}{tests}")
+
+
+def _beyond_scale(imported: ImportedHistogram) -> Iterator[Doubt]:
+    end, remedy = value(scale_end_ns(imported)), "choose a longer scale"
     if imported.overflow:
-        return (
-            f"{imported.overflow:,} of {quantity(imported.count or 0, 'sample')} lie beyond its scale, which ends at "
-            f"{end}: of these only the largest is known"
-        )
-    if imported.overflow is None and imported.histogram is not None:
-        return f"how many samples lie beyond its scale, which ends at {end}, is not told"
-    return None
+        what = f"the scale misses {quantity(imported.overflow, 'sample')}"
+        of = f"{imported.overflow:,} of {quantity(imported.count or 0, 'sample')}"
+        detail = f"it ends at {end}; of {of} only the largest is known"
+        yield Doubt("beyond-scale", Severity.WARNING, what, remedy, detail)
+    elif imported.overflow is None and imported.histogram is not None:
+        what = "samples beyond the scale are not counted"
+        yield Doubt("beyond-scale", Severity.WARNING, what, remedy, f"the scale ends at {end}")
 
 
 def count_above(imported: ImportedHistogram, requirement: Requirement) -> CountAbove | None:

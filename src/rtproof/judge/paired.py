@@ -25,8 +25,8 @@ TOLD_TO_FINISH = "ended-early"
 UNPAIRED = Doubt(
     "edges-unpaired",
     Severity.WARNING,
-    "",
-    "measure 300 edges or more; see that both boards use the lines that are wired",
+    "the edges of the two records are not paired",
+    "measure 300 edges or more",
 )
 
 
@@ -50,10 +50,10 @@ def analyse_pair(
     pairs = edges_of_records(responder, generator)
     more = [each for each in answering.doubts if not _finished_with_generator(each, responder)]
     if pairs.refused:
-        more.append(replace(UNPAIRED, what=f"the edges of the two records are not paired: {pairs.refused}"))
+        more.append(replace(UNPAIRED, detail=f"{pairs.refused}; see that both boards use the lines that are wired"))
     giving = with_more_doubts(analyse(generator, None, workers, NOWHERE), more, requirement, horizon, limits)
     own = [each for each in giving.doubts if each not in more]
-    doubts = [*(replace(each, what=f"the generator: {each.what}") for each in own), *more]
+    doubts = [*(replace(each, what=f"generator: {each.what}") for each in own), *more]
     return replace(
         answering,
         doubts=worst_first(doubts),

@@ -38,8 +38,8 @@ POLICIES = {"FF": "fifo", "RR": "rr", "DLN": "deadline"}
 OF_COKERNEL = ("latency", "latmus")
 """Tools whose threads belong to a co-kernel, so that they do not wait for Linux."""
 UNSEEN = (
-    "another tool measured: rtproof saw the policy, priority and CPUs of its threads once a second, and not at each "
-    "activation; page faults, missed activations and the times of single values are in no figure"
+    "rtproof saw the policy, priority and CPUs of its threads once a second, and not at each activation; page faults, "
+    "missed activations and the times of single values are in no figure"
 )
 
 
@@ -94,20 +94,17 @@ def _record_checks(run: ToolRun) -> tuple[Check, ...]:
 def ended_badly(run: ToolRun) -> Iterator[Doubt]:
     """A tool that failed, that ended before its time, or whose end is not in the record."""
     output = run.output
-    last = f": {output.lines[-1].text[:200]}" if output.lines else ""
     name, code = output.command[0], output.exit_code
+    detail = f"{name}: {output.lines[-1].text[:200]}" if output.lines else name
     if code is None and run.record.end is not None:
-        yield Doubt("tool-ended", INVALID, f"the record does not tell how {name} ended", "measure again")
+        yield Doubt("tool-ended", INVALID, "the record does not tell how the tool ended", "measure again", name)
     elif code is not None and code < 0:
-        what = f"signal {-code} ended {name}{last}"
-        yield Doubt("tool-ended", INVALID, what, "find what ended it, and measure again")
+        yield Doubt("tool-ended", INVALID, f"signal {-code} ended the tool", "find what sent it", detail)
     elif code:
-        what = f"{name} ended with exit code {code}{last}"
-        yield Doubt("tool-ended", INVALID, what, "run the command by itself on the target; the record has it")
+        yield Doubt("tool-ended", INVALID, f"the tool ended with exit code {code}", "run it by itself", detail)
     elif _ended_early(run):
-        times = duration(requested_duration_ns(run.record) or 0), duration(output.ran_ns or 0)
-        what = f"{name} was asked to measure for {times[0]} and ended after {times[1]}{last}"
-        yield Doubt("tool-ended", INVALID, what, "find out why it ended, and measure again")
+        times = duration(output.ran_ns or 0), duration(requested_duration_ns(run.record) or 0)
+        yield Doubt("tool-ended", INVALID, f"the tool ran {times[0]} of {times[1]}", "find why it ended", detail)
 
 
 def _ended_early(run: ToolRun) -> bool:
@@ -122,9 +119,8 @@ def longer_than_it_ran(run: ToolRun) -> Iterator[Doubt]:
     """A tool that tells a longer measurement than the agent saw it run."""
     told_ns, ran_ns = run.imported.duration_ns, run.output.ran_ns
     if told_ns and ran_ns is not None and told_ns > CLOCK_ERROR * ran_ns + EARLY_NS:
-        name = run.output.command[0]
-        what = f"{name} says that it measured for {duration(told_ns)}, and it ran for {duration(ran_ns)}"
-        yield Doubt("tool-ended", INVALID, what, "see what printed these figures, and measure again")
+        what = f"the tool tells {duration(told_ns)}, and ran {duration(ran_ns)}"
+        yield Doubt("tool-ended", INVALID, what, "see what printed it", run.output.command[0])
 
 
 @dataclass(frozen=True)
@@ -152,19 +148,21 @@ def _schedule(run: ToolRun) -> _Schedule:
 def other_policy(run: ToolRun) -> Iterator[Doubt]:
     """Threads of the tool that had another policy or priority than asked."""
     if not any(file.path == REAL_TIME_PATH and not file.errno for file in run.record.files):
-        what = "the policy of the tool's threads is not known: the target does not show its threads"
-        yield Doubt("policy", WARNING, what, "run the agent where /proc shows all threads")
+        what = "the policy of the tool is unknown"
+        yield Doubt(
+            "policy", WARNING, what, "run where /proc shows all threads", "the target does not show its threads"
+        )
         return
     found, wanted = _schedule(run), max(len(run.imported.parts), 1)
     if not found.threads and (run.output.ran_ns or 0) < EARLY_NS:
         return  # It was gone before anybody looked, which another doubt says.
     if found.policy not in REAL_TIME and found.threads:
-        what = f"policy {found.policy} was asked for, and threads of the tool had another: {_named_all(found.threads)}"
-        yield Doubt("policy", INVALID, what, "leave --policy out, or ask for the one that the tool takes")
+        what = f"{quantity(len(found.threads), 'thread')} of the tool did not run as {found.policy}"
+        yield Doubt("policy", INVALID, what, "leave --policy out", _named_all(found.threads))
     if found.policy in REAL_TIME and len(found.fitting) < wanted:
-        asked = f"policy {found.policy} {found.priority} was asked for {quantity(wanted, 'thread')} of the tool"
-        what = f"{asked}, and {len(found.fitting)} had it: {found.seen}"
-        yield Doubt("policy", INVALID, what, "let the tool have the privilege for real time and set its policy alone")
+        what = f"{len(found.fitting)} of {quantity(wanted, 'thread')} ran as {found.policy} {found.priority}"
+        detail = f"{found.seen}; let the tool set its policy alone"
+        yield Doubt("policy", INVALID, what, "give the tool real-time privilege", detail)
 
 
 def late_policy(run: ToolRun) -> Iterator[Doubt]:
@@ -180,8 +178,8 @@ def late_policy(run: ToolRun) -> Iterator[Doubt]:
     began_ns = output.ended_ns - min(requested_duration_ns(run.record) or 0, output.ran_ns)
     if first_ns > began_ns + UNSEEN_NS:
         late = duration(first_ns - output.began_ns)
-        what = f"no thread of the tool was seen with policy {found.policy} {found.priority} in its first {late}"
-        yield Doubt("policy", INVALID, what, "let the tool set its policy before it measures")
+        what = f"the tool was not {found.policy} {found.priority} in its first {late}"
+        yield Doubt("policy", INVALID, what, "let it set its policy at once")
 
 
 def _names(content: bytes, threads: set[int]) -> bool:
@@ -193,8 +191,8 @@ def other_cpus(run: ToolRun) -> Iterator[Doubt]:
     cpus = _cpus_asked(run)
     astray = [each for each in _schedule(run).fitting if each.cpus is not None and cpus and not each.cpus <= cpus]
     if astray:
-        what = f"the tool's threads may run on CPUs that were not asked for: {_named_all(astray)}"
-        yield Doubt("cpu", INVALID, what, "leave --cpus out, or name the CPUs that the tool takes")
+        what = f"{quantity(len(astray), 'thread')} of the tool may run on other CPUs"
+        yield Doubt("cpu", INVALID, what, "name its CPUs in --cpus", _named_all(astray))
 
 
 def _cpus_asked(run: ToolRun) -> frozenset[int]:
@@ -219,7 +217,7 @@ def _delays(thread: RtThread) -> bool:
 
 def unseen(run: ToolRun) -> Iterator[Doubt]:
     """What nobody saw, because the agent's own threads did not measure."""
-    yield Doubt("tool-unseen", WARNING, UNSEEN, "measure with a probe of rtproof, which notes them")
+    yield Doubt("tool-unseen", WARNING, "another tool measured", "measure with a probe of rtproof", UNSEEN)
 
 
 TOOL_CHECKS = (ended_badly, longer_than_it_ran, other_policy, late_policy, other_cpus, rivals, unseen)

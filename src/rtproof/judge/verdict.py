@@ -227,9 +227,9 @@ def _reasons(requirement: Requirement, tested: LimitTest, evidence: Evidence) ->
 
 AFTER_THE_DATA_LABEL = "chosen after the fact"
 AFTER_THE_DATA = "the limit was chosen after the data, so a verdict on it would have no confidence"
-AFTER_THE_DATA_REMEDY = (
-    "measure again with the limit given to rtproof run; or, if the limit was fixed before this run, state that with "
-    "rtproof judge --fixed-beforehand"
+AFTER_THE_DATA_DETAIL = (
+    "a verdict on it would have no confidence; if it was fixed before this run, state that with rtproof judge "
+    "--fixed-beforehand"
 )
 NOT_CHECKED_CODE = "not-checked"
 """The doubt about what a decision on a histogram of another tool does not rest on. Without a decision it falls away."""
@@ -239,7 +239,7 @@ LIMIT_STATED = (
     "the user states that this limit was fixed before the run (--fixed-beforehand); the run does not show it, and "
     "the confidence means nothing if it was not"
 )
-LIMIT_STATED_REMEDY = "give the limit to rtproof run, which writes it down before the run begins"
+LIMIT_REMEDY = "give it to rtproof run"
 
 
 def stated_by_the_user(analysis: Analysis, fixed: Sequence[Requirement] = ()) -> Analysis:
@@ -249,7 +249,9 @@ def stated_by_the_user(analysis: Analysis, fixed: Sequence[Requirement] = ()) ->
     """
     if not _chosen_now(analysis, fixed):
         return analysis
-    doubt = Doubt("limit-stated", Severity.WARNING, LIMIT_STATED, LIMIT_STATED_REMEDY)
+    doubt = Doubt(
+        "limit-stated", Severity.WARNING, "only the user says that the limit came first", LIMIT_REMEDY, LIMIT_STATED
+    )
     verdicts = tuple(_stated(each) if _is_chosen_now(each, fixed) else each for each in analysis.verdicts)
     return replace(analysis, doubts=(*analysis.doubts, doubt), verdict=deciding_verdict(verdicts), verdicts=verdicts)
 
@@ -271,7 +273,13 @@ def chosen_after_the_data(analysis: Analysis, fixed: Sequence[Requirement] = ())
     """
     if all(verdict.deterministic for verdict in analysis.verdicts) or not _chosen_now(analysis, fixed):
         return analysis
-    doubt = Doubt("limit-after-data", Severity.WARNING, AFTER_THE_DATA, AFTER_THE_DATA_REMEDY)
+    doubt = Doubt(
+        "limit-after-data",
+        Severity.WARNING,
+        "the limit was chosen after the data",
+        LIMIT_REMEDY,
+        AFTER_THE_DATA_DETAIL,
+    )
     verdicts = tuple(_without_test(each) if _is_chosen_now(each, fixed) else each for each in analysis.verdicts)
     stand = tuple(each for each in analysis.doubts if each.code != NOT_CHECKED_CODE)
     return replace(analysis, doubts=(*stand, doubt), verdict=deciding_verdict(verdicts), verdicts=verdicts)

@@ -16,10 +16,10 @@ from rtproof.summary.per_second import NO_SECONDS, NO_TOP
 from rtproof.summary.summary_model import NO_LAG, NO_MOMENTS, Doubt, Moments, Severity, Summary
 
 BoolArray = NDArray[np.bool_]
-DURATION_STATED = "how long it measured is what the user states (--measured-for): the file does not tell it"
-PERIOD_STATED = "the period of all threads is what the user states (--period): the file does not tell it"
-DURATION_UNUSED = "--measured-for is not used: the file itself tells how long it measured"
-PERIOD_UNUSED = "--period is not used: the file itself tells the period"
+DURATION_STATED = "the user states the duration (--measured-for)"
+PERIOD_STATED = "the user states the period of all threads (--period)"
+DURATION_UNUSED = "--measured-for is not used"
+PERIOD_UNUSED = "--period is not used"
 
 
 @dataclass(frozen=True)
@@ -166,19 +166,14 @@ class ImportedHistogram:
     @property
     def troubles(self) -> tuple[Doubt, ...]:
         """Doubts about what the tool itself counted against its run: overruns and mode switches."""
-        overruns = (
-            f"the tool counted {quantity(self.overruns or 0, 'overrun')}: periods that passed before their activation, "
-            "which no bin holds"
-        )
-        switches = (
-            f"the tool counted mode switches (msw {self.mode_switches or 0:,}): its thread left the co-kernel for "
-            "Linux, so it measured neither of them alone"
-        )
-        longer = "choose a longer period, and measure again"
-        call = "find the call of Linux in the measured loop, and measure again"
+        overruns = f"the tool counted {quantity(self.overruns or 0, 'overrun')}"
+        passed = "these periods passed before their activation, and no bin holds them"
+        switches = f"the tool counted {self.mode_switches or 0:,} mode switches"
+        left = "its thread left the co-kernel for Linux, so it measured neither of them alone"
+        longer, call = "choose a longer period", "find the call of Linux"
         return (
-            *([Doubt("overruns", Severity.WARNING, overruns, longer)] if self.overruns else []),
-            *([Doubt("mode-switches", Severity.WARNING, switches, call)] if self.mode_switches else []),
+            *([Doubt("overruns", Severity.WARNING, overruns, longer, passed)] if self.overruns else []),
+            *([Doubt("mode-switches", Severity.WARNING, switches, call, left)] if self.mode_switches else []),
         )
 
     @property

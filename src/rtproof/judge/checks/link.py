@@ -24,9 +24,13 @@ def link_load(case: CheckedRun) -> Iterator[Doubt]:
     on = sorted(cpu for cpu in _measured(case, share) if cpu in _busy_cpus(share))
     of_a_cpu = share.cpu_ns / span_ns
     if on or of_a_cpu >= _SLIGHT:
-        where = f"partly on the measured CPU{'s' * (len(on) > 1)} {', '.join(map(str, on))}" if on else "elsewhere"
-        what = f"the run may have been disturbed by its own link, which worked {where}: {_cost(share, span_ns)}"
-        yield Doubt("link-load", WARNING, what, "compare with a run without --stream, or measure other CPUs (--cpus)")
+        took = f"{100 * of_a_cpu:.2f} %"
+        what = f"the link took {took} of a CPU"
+        if on:
+            what = f"the link worked on {quantity(len(on), 'measured CPU')} ({took})"
+        where = f"it worked on CPU {', '.join(map(str, on))}; " if on else ""
+        detail = f"{where}{took} of a CPU, {_cost(share, span_ns)}"
+        yield Doubt("link-load", WARNING, what, "compare without --stream", detail)
 
 
 def _measured(case: CheckedRun, share: LinkShare) -> set[int]:
@@ -50,7 +54,7 @@ def _cost(share: LinkShare, span_ns: int) -> str:
         interrupts = "interrupts unknown, because the device is not known"
     return (
         f"{quantity(share.bytes, 'byte')} sent, {quantity(share.wakeups, 'wake-up')} "
-        f"({share.wakeups / seconds:.1f}/s), {interrupts}, {100 * share.cpu_ns / span_ns:.2f} % of a CPU"
+        f"({share.wakeups / seconds:.1f}/s), {interrupts}"
     )
 
 
@@ -61,13 +65,13 @@ def samples_dropped(case: CheckedRun) -> Iterator[Doubt]:
         return
     samples = sum(each.samples for each in stretches)
     seconds = {second for each in stretches for second in _seconds(each)}
-    what = (
-        f"the link was away or too slow{_when(case)}; {quantity(samples, 'sample')} of "
-        f"{quantity(len(seconds), 'second')} {'is' if samples == 1 else 'are'} lost (seconds {_ranges(seconds)}); the "
-        "largest value and the counts of each second, the histogram and what is above the limits are whole"
+    detail = (
+        f"of {quantity(len(seconds), 'second')} ({_ranges(seconds)}): the link was away or too slow{_when(case)}; the "
+        "largest value and the counts of each second, the histogram and what is above the limits are whole, so the run "
+        "is judged as with --record summary"
     )
-    remedy = "it is judged as with --record summary; for every sample, mend the link, or raise the buffer (stream=)"
-    yield Doubt("samples-dropped", WARNING, what, remedy)
+    what = f"the link lost {quantity(samples, 'sample')}"
+    yield Doubt("samples-dropped", WARNING, what, "mend it, or raise its buffer (stream=)", detail)
 
 
 def _seconds(stretch: DroppedSamples) -> range:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rtproof.core.phrases import duration, percent
+from rtproof.core.phrases import duration, percent, quantity
 from rtproof.judge.checks.case import INVALID, WARNING, Check, CheckedRun, sentence_list
 from rtproof.record.contents import WHOLE_RUN, Counter, EndReason, Fact, Moment
 from rtproof.summary.per_second import SECOND_NS
@@ -45,26 +45,27 @@ BY_DEVICES = ("interrupts",)
 """Units of work that a device does. Such a load disturbs the system without using much CPU time."""
 _LOAD_ASKED = r"[^\s,](?:[^\s,]|,(?=\d))*"
 """A load in the list of those asked for. A comma before a digit belongs to its CPUs (mmap@0,2)."""
-_REMEDY = "see what starves or blocks the load; the latencies are not those under it"
+_REMEDY = "see what blocks it"
+_UNLOADED = "something starves or blocks it; the latencies are not those under this load"
+_SHORT = 12
+"""A longer name does not fit into a line of a doubt."""
 
 
 def died(case: CheckedRun) -> Iterator[Doubt]:
     end, names = case.record.end, [event.text for event in case.events("load_died")]
     if names or (end and end.reason is EndReason.LOAD_DIED):
         reason = end.text if end and end.reason is EndReason.LOAD_DIED else ""
-        what = f"a load died during the run: {reason or sentence_list(names)}"
-        yield Doubt("load-died", INVALID, what, "see why the load ended, and measure again")
+        what = f"{quantity(len(names) or 1, 'load')} died during the run"
+        yield Doubt("load-died", INVALID, what, "see why, and measure again", reason or sentence_list(names))
 
 
 def idle(case: CheckedRun) -> Iterator[Doubt]:
     """A load that does nothing for longer than it rests on purpose. Then an idle system looks like a loaded one."""
     for counter in _loads(case):
         idle_ns, span_ns, rest_ns = _longest_standstill_ns(counter), _span_ns(counter), _rest_ns(case, counter)
-        if idle_ns >= IDLE_WINDOW_NS + rest_ns:
-            yield Doubt("load-idle", INVALID, f"the load {_name(counter)} did no work for {duration(idle_ns)}", _REMEDY)
-        elif span_ns >= SHORTEST_NS and idle_ns == span_ns > rest_ns:
-            what = f"the load {_name(counter)} did no work while measuring ({duration(span_ns)})"
-            yield Doubt("load-idle", INVALID, what, _REMEDY)
+        if idle_ns >= IDLE_WINDOW_NS + rest_ns or (span_ns >= SHORTEST_NS and idle_ns == span_ns > rest_ns):
+            what = f"{_short(counter)} did no work for {duration(idle_ns)}"
+            yield Doubt("load-idle", INVALID, what, _REMEDY, _detail(counter, _UNLOADED))
 
 
 def late(case: CheckedRun) -> Iterator[Doubt]:
@@ -74,9 +75,9 @@ def late(case: CheckedRun) -> Iterator[Doubt]:
         without_ns = int(counter.time_ns[first[0]] - counter.time_ns[0]) if first.size else 0
         rest_ns = _rest_ns(case, counter)
         if LATE_NS <= without_ns < IDLE_WINDOW_NS + rest_ns and without_ns > rest_ns:
-            until = duration(int(counter.time_ns[first[0]]))
-            what = f"the load {_name(counter)} did no work until {until} after the start"
-            yield Doubt("load-late", WARNING, what, "give the load a longer warm-up to begin in")
+            what = f"{_short(counter)} began {duration(int(counter.time_ns[first[0]]))} late"
+            detail = _detail(counter, "until then the system was measured without it")
+            yield Doubt("load-late", WARNING, what, "lengthen the warm-up", detail)
 
 
 def paused(case: CheckedRun) -> Iterator[Doubt]:
@@ -90,8 +91,9 @@ def paused(case: CheckedRun) -> Iterator[Doubt]:
             continue
         span_ns, still_ns = _span_ns(begun), int(np.diff(begun.time_ns)[np.diff(begun.value) == 0].sum())
         if still_ns > PAUSED_SHARE * span_ns:
-            what = f"the load {_name(counter)} did no work for {duration(still_ns)} of {duration(span_ns)}"
-            yield Doubt("load-paused", WARNING, what, _REMEDY)
+            what = f"{_short(counter)} did no work for {percent(round(still_ns / span_ns, 2))} of the time"
+            detail = _detail(counter, f"{duration(still_ns)} of {duration(span_ns)}; {_UNLOADED}")
+            yield Doubt("load-paused", WARNING, what, _REMEDY, detail)
 
 
 def unsteady(case: CheckedRun) -> Iterator[Doubt]:
@@ -110,11 +112,9 @@ def unsteady(case: CheckedRun) -> Iterator[Doubt]:
         rates = np.diff(counter.value)[at] / (np.diff(counter.time_ns)[at] / SECOND_NS)
         if rates.min() > 0 and rates.max() > UNSTEADY_RATIO * rates.min():
             first, last = (f"{rate:,.0f}" for rate in rates)
-            what = (
-                f"the load {_name(counter)} was not in a steady state: {first} {counter.unit} a second at the "
-                f"beginning, {last} at the end"
-            )
-            yield Doubt("load-unsteady", WARNING, what, "give the load a longer warm-up, and measure for longer")
+            what = f"the rate of {_short(counter)} changed {rates.max() / rates.min():.1f}-fold"
+            detail = _detail(counter, f"{first} {counter.unit} a second at the beginning, {last} at the end")
+            yield Doubt("load-unsteady", WARNING, what, "lengthen the warm-up", detail)
 
 
 def few_cycles(case: CheckedRun) -> Iterator[Doubt]:
@@ -124,13 +124,13 @@ def few_cycles(case: CheckedRun) -> Iterator[Doubt]:
         work = int(counter.value[-1] - counter.value[0]) if counter.value.size else 0
         if parts and each and 0 < work < FEWEST_CYCLES * parts * each:
             of_each = f"{each:,} {counter.unit} each" if each > 1 else counter.unit
-            went = f"went through {math.floor(10 * work / (parts * each)) / 10:g}"
-            what = (
-                f"the load {_name(counter)} works in cycles ({of_each}); in {duration(_span_ns(counter))} each of its "
-                f"workers {went} on average"
+            what = f"{_short(counter)} went through {math.floor(10 * work / (parts * each)) / 10:g} cycles"
+            detail = _detail(
+                counter,
+                f"so much on average for each worker in {duration(_span_ns(counter))} (cycles of {of_each}); how a few "
+                "cycles meet the due times is chance",
             )
-            remedy = "measure for longer: how a few cycles of a load meet the due times is chance"
-            yield Doubt("load-few-cycles", WARNING, what, remedy)
+            yield Doubt("load-few-cycles", WARNING, what, "measure for longer", detail)
 
 
 def _work_of_a_cycle(case: CheckedRun, counter: Counter) -> int:
@@ -159,8 +159,9 @@ def part_idle(case: CheckedRun) -> Iterator[Doubt]:
         parts, without = (case.number(f"{counter.name}.{key}", Moment.END) for key in ("parts", "idle_parts"))
         span_ns = _span_ns(counter)
         if parts and without and without < parts and span_ns >= SHORTEST_NS and span_ns > _rest_ns(case, counter):
-            what = f"{without} of {parts} workers of the load {_name(counter)} did no work in {duration(span_ns)}"
-            yield Doubt("load-part-idle", INVALID if span_ns >= SURE_NS else WARNING, what, _REMEDY)
+            what = f"{without} of {parts} workers of {_short(counter)} did no work"
+            severity, detail = INVALID if span_ns >= SURE_NS else WARNING, _detail(counter, f"in {duration(span_ns)}")
+            yield Doubt("load-part-idle", severity, what, _REMEDY, detail)
 
 
 def slight(case: CheckedRun) -> Iterator[Doubt]:
@@ -172,9 +173,9 @@ def slight(case: CheckedRun) -> Iterator[Doubt]:
         span_ns, used_ns = end[0] - start[0], end[1] - start[1]
         if span_ns >= SHORTEST_NS and used_ns < LEAST_SHARE * span_ns:
             share = percent(round(max(used_ns, 0) / span_ns, 3))
-            what = f"the load {_name(counter)} used {share} of one CPU in {duration(span_ns)}: it did almost nothing"
-            remedy = "see what the load waits for; the latencies are nearly those without it"
-            yield Doubt("load-slight", WARNING, what, remedy)
+            what = f"{_short(counter)} used {share} of one CPU"
+            detail = _detail(counter, f"in {duration(span_ns)}; the latencies are nearly those without it")
+            yield Doubt("load-slight", WARNING, what, "see what it waits for", detail)
 
 
 def unproven(case: CheckedRun) -> Iterator[Doubt]:
@@ -182,10 +183,8 @@ def unproven(case: CheckedRun) -> Iterator[Doubt]:
     asked = re.findall(_LOAD_ASKED, case.fact("loads") or "")
     proven = [c for c in _loads(case) if c.value.size and int(c.value[-1]) > 0]
     if len(proven) < len(asked):
-        what = f"no work was seen of {len(asked) - len(proven)} of the loads asked for ({', '.join(asked)})"
-        yield Doubt(
-            "load-unproven", INVALID, what, "let the run last some seconds, so that the loads can be seen to work"
-        )
+        what = f"{len(asked) - len(proven)} of {quantity(len(asked), 'load')} did no visible work"
+        yield Doubt("load-unproven", INVALID, what, "measure for some seconds", f"asked for: {', '.join(asked)}")
 
 
 def lessened(case: CheckedRun) -> Iterator[Doubt]:
@@ -193,8 +192,8 @@ def lessened(case: CheckedRun) -> Iterator[Doubt]:
     for counter in _loads(case):
         lack = case.fact(f"{counter.name}.lack", Moment.START)
         if lack:
-            what = f"the load {_name(counter)} did less than it is meant to: {lack}"
-            yield Doubt("load-lessened", WARNING, what, "give the target what the load wants, or load it otherwise")
+            what = f"{_short(counter)} did less than it is meant to"
+            yield Doubt("load-lessened", WARNING, what, "give it what it lacks", _detail(counter, lack))
 
 
 def strayed(case: CheckedRun) -> Iterator[Doubt]:
@@ -202,10 +201,9 @@ def strayed(case: CheckedRun) -> Iterator[Doubt]:
     for counter in _loads(case):
         strays = max(case.number(f"{counter.name}.strays", moment) or 0 for moment in (Moment.DURING, Moment.END))
         if strays:
-            processes = f"{strays} process{'es' * (strays > 1)} of the load {_name(counter)}"
-            what = f"{processes} could run on other CPUs than those to which it was bound"
-            remedy = "find what changes the affinity (the load's program itself, cpusets, a CPU that went off line)"
-            yield Doubt("load-strayed", WARNING, what, remedy)
+            what = f"{strays} process{'es' * (strays > 1)} of {_short(counter)} could leave its CPUs"
+            detail = "the load's program itself, cpusets or a CPU that went off line change the affinity"
+            yield Doubt("load-strayed", WARNING, what, "find the cause", _detail(counter, detail))
 
 
 def _loads(case: CheckedRun) -> list[Counter]:
@@ -214,6 +212,15 @@ def _loads(case: CheckedRun) -> list[Counter]:
 
 def _name(counter: Counter) -> str:
     return counter.name.removeprefix("load.")
+
+
+def _short(counter: Counter) -> str:
+    """The load in a line of a doubt. ``_detail`` has its name if the line does not."""
+    return f"load {_name(counter)}" if len(_name(counter)) <= _SHORT else "a load"
+
+
+def _detail(counter: Counter, text: str) -> str:
+    return text if len(_name(counter)) <= _SHORT else f"{_name(counter)}: {text}"
 
 
 def _rest_ns(case: CheckedRun, counter: Counter) -> int:

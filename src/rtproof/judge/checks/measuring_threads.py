@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rtproof.core.phrases import duration, percent, value
+from rtproof.core.phrases import duration, percent, quantity, value
 from rtproof.core.units import whole_number
 from rtproof.judge.checks.case import (
     INVALID,
@@ -32,8 +32,9 @@ STOP_NS = 5_000_000
 """A stop this short is no longer than other delays."""
 NOTICED_NS = SECOND_NS
 """On a busy machine the agent may notice this much later than its threads that it goes on after a stop."""
-STAY = "let nothing change the affinity of the threads (cpusets, irqbalance, tuned) or take their CPU off line"
+STAY = "find what moves it"
 """The remedy if a thread ran, or might have run, on another CPU."""
+MOVERS = "cpusets, irqbalance, tuned or a CPU that went off line change the affinity"
 _MILLION = 1_000_000
 
 
@@ -50,11 +51,11 @@ def cpu_between(case: CheckedRun) -> Iterator[Doubt]:
         if not elsewhere:
             continue
         own, others = summary.series.cpu, _seen(found, Condition.CPU)
-        length = f"about {duration(elsewhere / noted * summary.span_ns)} of {duration(summary.span_ns)}"
+        length = f"{duration(elsewhere / noted * summary.span_ns)} of {duration(summary.span_ns)}"
         every = case.fact("cpu_checks", Moment.START, found.thread) != "random activations"
         of = f"{elsewhere:,} of {noted:,} {'activations' if every else 'checks'}"
-        what = f"thread {found.thread} ran on CPU {others} instead of CPU {own} for {length} ({of})"
-        yield Doubt("cpu", INVALID, what, STAY)
+        what = f"thread {found.thread} ran {percent(round(elsewhere / noted, 3))} of the time off CPU {own}"
+        yield Doubt("cpu", INVALID, what, STAY, f"on CPU {others} for about {length} ({of}); {MOVERS}")
 
 
 def moved_between(case: CheckedRun) -> Iterator[Doubt]:
@@ -65,10 +66,9 @@ def moved_between(case: CheckedRun) -> Iterator[Doubt]:
     for summary, found in _noted(case):
         moves = case.number("migrations", Moment.END, found.thread) or 0
         if moves > 0 and summary.series.cpu >= 0 and not noted_elsewhere(case, found.thread):
-            own, times = summary.series.cpu, f"{moves:,} time{'s' if moves > 1 else ''}"
-            moved = f"the kernel moved thread {found.thread} between CPUs {times} (warm-up included)"
-            what = f"{moved}, although it is bound to CPU {own}"
-            yield Doubt("moved", WARNING, what, STAY)
+            what = f"thread {found.thread} was moved between CPUs {quantity(moves, 'time')}"
+            detail = f"by the kernel, warm-up included, although it is bound to CPU {summary.series.cpu}; {MOVERS}"
+            yield Doubt("moved", WARNING, what, STAY, detail)
 
 
 def affinity_between(case: CheckedRun) -> Iterator[Doubt]:
@@ -80,9 +80,9 @@ def affinity_between(case: CheckedRun) -> Iterator[Doubt]:
         if not looks and summary.series.cpu >= 0 and last is not None and last != str(summary.series.cpu):
             looks, others = 1, last
         if looks:
-            seen = f"{looks} time{'s' if looks > 1 else ''} in looks once a second"
-            what = f"thread {found.thread} was allowed on CPUs {others}, although nobody had asked for that ({seen})"
-            yield Doubt("affinity", WARNING, what, STAY)
+            seen = f"{quantity(looks, 'time')} in looks once a second"
+            what = f"thread {found.thread} was allowed on other CPUs"
+            yield Doubt("affinity", WARNING, what, "find what changes it", f"CPUs {others} ({seen}); {MOVERS}")
 
 
 def policy_between(case: CheckedRun) -> Iterator[Doubt]:
@@ -91,9 +91,9 @@ def policy_between(case: CheckedRun) -> Iterator[Doubt]:
         _share(found, found.other_policy, Condition.POLICY) for _, found in _noted(case) if found.other_policy.any()
     ]
     if wrong:
-        what = f"policy {case.fact('policy')} was asked for, but random checks found another: {sentence_list(wrong)}"
-        remedy = "find what changes it (rtkit, a throttling daemon, a co-kernel) and stop it"
-        yield Doubt("policy-between", INVALID, what, remedy)
+        what = f"{quantity(len(wrong), 'thread')} lost policy {case.fact('policy')} at times"
+        detail = f"random checks: {sentence_list(wrong)}; rtkit, a throttling daemon or a co-kernel may change it"
+        yield Doubt("policy-between", INVALID, what, "find what changes it", detail)
 
 
 def priority_between(case: CheckedRun) -> Iterator[Doubt]:
@@ -104,10 +104,8 @@ def priority_between(case: CheckedRun) -> Iterator[Doubt]:
         if found.other_priority.any()
     ]
     if wrong:
-        asked = case.fact("priority")
-        what = f"priority {asked} was asked for, but random checks found another: {sentence_list(wrong)}"
-        remedy = "let nothing change the priority of the threads while they measure"
-        yield Doubt("priority-between", INVALID, what, remedy)
+        what = f"{quantity(len(wrong), 'thread')} lost priority {case.fact('priority')} at times"
+        yield Doubt("priority-between", INVALID, what, "find what changes it", f"random checks: {sentence_list(wrong)}")
 
 
 def run_delay(case: CheckedRun) -> Iterator[Doubt]:
@@ -119,11 +117,13 @@ def run_delay(case: CheckedRun) -> Iterator[Doubt]:
         if not summary.span_ns or case.fact("policy", Moment.START, found.thread) == "other":
             continue
         if waited_ns > MUCH_DELAY * summary.span_ns:
-            switches = f"{int(found.involuntary_switches.sum()):,} involuntary switches"
             share = percent(round(waited_ns / summary.span_ns, 3))
-            what = f"thread {found.thread} was ready to run and waited for a CPU {share} of the time ({switches})"
-            remedy = "see what ran before it: threads of higher priority, throttling, a fair server, a busy hypervisor"
-            yield Doubt("run-delay", WARNING, what, remedy)
+            what = f"thread {found.thread} waited {share} of the time for a CPU"
+            detail = (
+                f"{int(found.involuntary_switches.sum()):,} involuntary switches; threads of higher priority, "
+                "throttling, a fair server or a busy hypervisor may have come before it"
+            )
+            yield Doubt("run-delay", WARNING, what, "see what ran before it", detail)
 
 
 def traced(case: CheckedRun) -> Iterator[Doubt]:
@@ -136,8 +136,8 @@ def traced(case: CheckedRun) -> Iterator[Doubt]:
     }
     if who:
         names = [f"thread {thread} by process {name}" for thread, name in sorted(who)]
-        what = f"a debugger or tracer was attached: {sentence_list(names)}"
-        yield Doubt("traced", INVALID, what, "measure without strace, gdb or another tracer on the agent")
+        what = f"a tracer was attached to {quantity(len(names), 'thread')}"
+        yield Doubt("traced", INVALID, what, "measure without strace or gdb", sentence_list(names))
 
 
 def stopped(case: CheckedRun) -> Iterator[Doubt]:
@@ -154,10 +154,10 @@ def stopped(case: CheckedRun) -> Iterator[Doubt]:
             near = (value_ns >= STOP_NS) & (due_ns < event.time_ns) & (np.abs(end_ns - event.time_ns) <= NOTICED_NS)
             if near.any():
                 thread, length = summary.series.thread, duration(int(value_ns[near].max()))
+                what = f"thread {thread} was {length} late after a stop"
                 at = duration(event.time_ns)
-                why = f"somebody had stopped the agent and let it go on (SIGCONT at {at})"
-                what = f"thread {thread} was {length} late because {why}"
-                yield Doubt("stopped", INVALID, what, "let nobody stop the agent while it measures (SIGSTOP, Ctrl-Z)")
+                detail = f"somebody stopped the agent (SIGSTOP, Ctrl-Z) and let it go on (SIGCONT at {at})"
+                yield Doubt("stopped", INVALID, what, "do not stop the agent", detail)
                 break
 
 
@@ -170,14 +170,18 @@ def clock_slewed(case: CheckedRun) -> Iterator[Doubt]:
     beyond_ns = int(passed_ns[np.abs(slewed) > NTP_PPM].sum())
     most = slewed[np.argmax(np.abs(slewed))]
     direction = "fast" if most > 0 else "slow"
-    way = f"CLOCK_MONOTONIC ran up to {abs(most):,.0f} ppm too {direction} against the hardware's clock"
+    what = f"the clock ran {abs(most):,.0f} ppm too {direction}"
+    way = "CLOCK_MONOTONIC against the hardware's clock"
     if beyond_ns:
-        what = f"{way}, beyond the {NTP_PPM} ppm of NTP for {duration(beyond_ns)} of {duration(int(passed_ns.sum()))}"
-        remedy = "find what set the tick or frequency of the clock (adjtimex, chrony's maxslewrate), and measure again"
-        yield Doubt("clock-slewed", severity_of(beyond_ns, int(passed_ns.sum())), what, remedy)
+        detail = (
+            f"{way}, beyond the {NTP_PPM} ppm of NTP for {duration(beyond_ns)} of {duration(int(passed_ns.sum()))}; "
+            "adjtimex or chrony's maxslewrate may set it"
+        )
+        severity = severity_of(beyond_ns, int(passed_ns.sum()))
+        yield Doubt("clock-slewed", severity, what, "find what set its rate", detail)
     elif abs(most) > CORRECTED_PPM:
-        what = f"{way}: the clock is being corrected, so every time is wrong by that share"
-        yield Doubt("clock-slewed", WARNING, what, "let the target set its clock before the run")
+        detail = f"{way}: the clock is being corrected, so every time is wrong by that share"
+        yield Doubt("clock-slewed", WARNING, what, "set the clock before the run", detail)
 
 
 def _slew_ppm(
@@ -240,18 +244,20 @@ def policy(case: CheckedRun) -> Iterator[Doubt]:
         if got != asked
     ]
     if asked and wrong and not _unprivileged(case):
-        what = f"policy {asked} was asked for, but effective was: {sentence_list(wrong)}"
-        yield Doubt("policy", INVALID, what, "run with the privilege for real time, and let nothing change the threads")
+        threads = {thread for thread, _, got in _effective(case, "policy") if got != asked}
+        what = f"{quantity(len(threads), 'thread')} did not run as {asked}"
+        yield Doubt("policy", INVALID, what, "run with real-time privilege", sentence_list(wrong))
 
 
 def unprivileged(case: CheckedRun) -> Iterator[Doubt]:
     """Threads without real time, as the user allowed before the run. Only with a requirement is this INVALID."""
     if _unprivileged(case):
-        what = f"policy {case.fact('policy')} was asked for, but the threads ran as other: the privilege was missing"
+        what = f"threads ran as other, not {case.fact('policy')}"
         refused = case.fact("policy_refused", Moment.START)
-        what += f" ({refused})" if refused else ""
-        remedy = "run as root, with CAP_SYS_NICE, or with an RTPRIO limit (ulimit -r); or measure --policy other"
-        yield Doubt("unprivileged", INVALID if case.requirements else WARNING, what, remedy)
+        detail = "an RTPRIO limit (ulimit -r) is enough, and --policy other needs no privilege"
+        severity = INVALID if case.requirements else WARNING
+        detail = f"{refused}; {detail}" if refused else detail
+        yield Doubt("unprivileged", severity, what, "run as root or with CAP_SYS_NICE", detail)
 
 
 def priority(case: CheckedRun) -> Iterator[Doubt]:
@@ -265,17 +271,17 @@ def priority(case: CheckedRun) -> Iterator[Doubt]:
         if got != asked
     ]
     if wrong:
-        what = f"priority {asked} was asked for, but effective was: {sentence_list(wrong)}"
-        yield Doubt("priority", INVALID, what, "let nothing change the priority of the threads while they measure")
+        threads = {thread for thread, _, got in _effective(case, "priority") if got != asked}
+        what = f"{quantity(len(threads), 'thread')} did not have priority {asked}"
+        yield Doubt("priority", INVALID, what, "find what changes it", sentence_list(wrong))
 
 
 def policy_changed(case: CheckedRun) -> Iterator[Doubt]:
     changed = [f"{thread_name(e.thread)} became {e.text}" for e in case.events("policy_changed")]
     if changed:
-        what = f"the policy of measuring threads was changed during the run: {sentence_list(changed)}"
-        yield Doubt(
-            "policy-changed", INVALID, what, "find what changes it (rtkit, a throttling daemon, tuned) and stop it"
-        )
+        what = f"the policy of threads changed {quantity(len(changed), 'time')}"
+        detail = f"{sentence_list(changed)}; rtkit, a throttling daemon or tuned may do that"
+        yield Doubt("policy-changed", INVALID, what, "find what changes it", detail)
 
 
 def nice(case: CheckedRun) -> Iterator[Doubt]:
@@ -283,15 +289,13 @@ def nice(case: CheckedRun) -> Iterator[Doubt]:
     told = {summary.series.thread: _nice_values(case, summary.series.thread) for summary in case.summaries}
     changed = [f"{thread_name(thread)} had {', '.join(values)}" for thread, values in told.items() if len(values) > 1]
     if changed:
-        what = f"somebody changed the nice value of measuring threads during the run: {sentence_list(changed)}"
-        yield Doubt(
-            "nice-changed", INVALID, what, "let nothing change the nice value of the threads while they measure"
-        )
+        what = f"the nice value of {quantity(len(changed), 'thread')} changed"
+        yield Doubt("nice-changed", INVALID, what, "find what changes it", sentence_list(changed))
     other = sorted({int(values[0]) for values in told.values() if len(values) == 1 and values[0] != "0"})
     if other:
-        found = ", ".join(map(str, other))
-        what = f"the measuring threads ran with nice {found} instead of 0, so the scheduler gave them another share"
-        yield Doubt("nice", WARNING, what, "start rtproof with nice 0, or measure with a real-time policy")
+        what = f"the threads ran with nice {other[0]}" + (f" to {other[-1]}" if len(other) > 1 else "")
+        detail = "the scheduler gave them another share than with nice 0; a real-time policy has no nice value"
+        yield Doubt("nice", WARNING, what, "start rtproof with nice 0", detail)
 
 
 def cpu(case: CheckedRun) -> Iterator[Doubt]:
@@ -300,11 +304,9 @@ def cpu(case: CheckedRun) -> Iterator[Doubt]:
         series = summary.series
         got = {case.number("cpu", moment, series.thread) for moment in RUNNING} - {None, -1, series.cpu}
         if series.cpu >= 0 and got and not noted_elsewhere(case, series.thread):
-            others = ", ".join(map(str, sorted(got, key=str)))
-            what = f"thread {series.thread} was bound to CPU {series.cpu} and ran on CPU {others}"
-            yield Doubt(
-                "cpu", INVALID, what, "let nothing change the affinity of the threads (cpusets, irqbalance, tuned)"
-            )
+            others = " and ".join(map(str, sorted(got, key=str)))
+            what = f"thread {series.thread} ran on CPU {others}, not on CPU {series.cpu}"
+            yield Doubt("cpu", INVALID, what, STAY, MOVERS)
 
 
 def timer_slack(case: CheckedRun) -> Iterator[Doubt]:
@@ -316,17 +318,17 @@ def timer_slack(case: CheckedRun) -> Iterator[Doubt]:
     }
     if slack:
         threads = thread_name(*slack) if len(slack) == 1 else f"{len(slack)} threads"
-        what = f"the kernel may put off the timers of {threads} by {value(max(slack.values()))} (timer slack)"
-        yield Doubt("timer-slack", WARNING, what, "measure with a real-time policy, which has no slack")
+        what = f"timer slack delays by up to {value(max(slack.values()))}"
+        detail = f"the kernel may put off the timers of {threads} by so much; a real-time policy has no slack"
+        yield Doubt("timer-slack", WARNING, what, "take a real-time policy", detail)
 
 
 def memory_unlocked(case: CheckedRun) -> Iterator[Doubt]:
     locked = case.fact("memory_locked", Moment.START)
     if locked is not None and locked != "yes":
-        what = f"the memory of the measuring threads was not locked ({locked.removeprefix('no: ')})"
-        yield Doubt(
-            "memory-unlocked", WARNING, what, "leave locking on, and raise the MEMLOCK limit (ulimit -l) if it fails"
-        )
+        asked = case.fact("lock_memory") == "yes"
+        remedy = "raise the MEMLOCK limit (ulimit -l)" if asked else "leave locking on"
+        yield Doubt("memory-unlocked", WARNING, "the memory was not locked", remedy, locked.removeprefix("no: "))
 
 
 def page_faults(case: CheckedRun) -> Iterator[Doubt]:
@@ -339,16 +341,18 @@ def page_faults(case: CheckedRun) -> Iterator[Doubt]:
         minor, major = (case.number(key, Moment.END, thread) or 0 for key in ("minor_faults", "major_faults"))
         if minor or major:
             asked = case.fact("lock_memory") == "yes"
-            what = f"thread {thread} had {minor} minor and {major} major page faults inside the measured loop"
-            remedy = "see why the memory is not locked" if asked else "measure with locked memory"
-            yield Doubt("page-faults", INVALID if asked else WARNING, what, remedy)
+            what = f"thread {thread} had {quantity(minor + major, 'page fault')}"
+            remedy = "see why the memory is not locked" if asked else "lock the memory"
+            detail = f"inside the measured loop: {minor:,} minor, {major:,} major"
+            yield Doubt("page-faults", INVALID if asked else WARNING, what, remedy, detail)
 
 
 def dma_latency(case: CheckedRun) -> Iterator[Doubt]:
     held = case.fact("dma_latency", Moment.START) or ""
     if held.startswith("unavailable"):
-        what = f"the limit on the latency of idle states could not be set ({held.removeprefix('unavailable: ')})"
-        yield Doubt("dma-latency", WARNING, what, "give access to /dev/cpu_dma_latency, or leave --dma-latency out")
+        detail = f"{held.removeprefix('unavailable: ')}; or leave --dma-latency out"
+        what = "idle states could not be limited"
+        yield Doubt("dma-latency", WARNING, what, "give access to /dev/cpu_dma_latency", detail)
 
 
 def calls(case: CheckedRun) -> Iterator[Doubt]:
@@ -357,8 +361,9 @@ def calls(case: CheckedRun) -> Iterator[Doubt]:
         thread, series = summary.series.thread, summary.series
         made = case.number("io_calls", Moment.END, thread) or 0
         if made and (series.probe == "cycle" or (series.probe == "timer" and series.method != "timerfd")):
-            what = f"thread {thread} made {made:,} calls to read or write, and its loop needs none"
-            yield Doubt("io-calls", WARNING, what, "see what is attached to the agent: a preloaded library, a tracer")
+            what = f"thread {thread} called read or write {quantity(made, 'time')}"
+            detail = "its loop needs none of these calls; a preloaded library or a tracer makes them"
+            yield Doubt("io-calls", WARNING, what, "see what is attached", detail)
 
 
 def _effective(case: CheckedRun, key: str) -> Iterator[tuple[int, Moment, str]]:

@@ -35,6 +35,8 @@ MOSTLY = 0.75
 """This share of the distances has to fit, and this share of the delays must be no longer than the budget allows."""
 WHOLE = 0.7
 """If the longest stop reaches this share of the longest possible one, the budget was used up."""
+_LONGEST_NAME = 15
+"""The kernel's own limit for the names of threads. Some of its own are longer."""
 READY = 0.5
 """The thread must have waited for a CPU during this share of the stops, if the kernel reports the waiting time."""
 
@@ -70,12 +72,12 @@ def budget_stops(case: CheckedRun) -> Iterator[Doubt]:
             continue
         best, stops = min(fitting, key=lambda one: abs(int(one[1].length_ns.max()) - one[0].stop_ns))
         thread, longest = summary.series.thread, int(stops.length_ns.max())
-        what = (
-            f"thread {thread} was stopped {stops.end_ns.size} times for up to {duration(longest)}, in step with a "
-            f"period of {duration(best.period_ns)}: {best.name} may take up to {duration(best.stop_ns)} of each"
+        what = f"thread {thread} was stopped {stops.end_ns.size} times for up to {duration(longest)}"
+        detail = (
+            f"in step with a period of {duration(best.period_ns)}: {best.name} may take up to "
+            f"{duration(best.stop_ns)} of each; a real-time thread uses the budget up"
         )
-        remedy = "find the real-time thread that uses up the budget, or give real-time threads a larger one"
-        yield Doubt("budget-stops", _severity(longest, best), what, remedy)
+        yield Doubt("budget-stops", _severity(longest, best), what, "raise the budget", detail)
 
 
 def budgets(case: CheckedRun, cpu: int) -> list[Budget]:
@@ -187,10 +189,15 @@ def rival_doubt(found: list[RtThread]) -> Iterator[Doubt]:
     """A doubt that names these threads; none without any."""
     if found:
         found = sorted(found, key=lambda thread: (-(thread.ran_ns or 0), -thread.urgency, thread.id))
-        count = quantity(len(found), "other thread")
-        what = f"{count} of the same or a higher real-time priority could run on a measured CPU: "
-        remedy = "move these threads to other CPUs, or give them a lower priority; else they are a part of the result"
-        yield Doubt("rt-threads", WARNING, what + sentence_list(map(_named, found)), remedy)
+        first = found[0]
+        name = f"{first.name} ({_scheduled(first)})" if len(first.name) <= _LONGEST_NAME else "a thread"
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        what = f"{name}{more} could run first"
+        detail = (
+            f"{quantity(len(found), 'thread')} of the same or a higher real-time priority could run on a measured CPU: "
+            f"{sentence_list(map(_named, found))}; a lower priority helps, too; else they are a part of the result"
+        )
+        yield Doubt("rt-threads", WARNING, what, "move them away" if more else "move it to another CPU", detail)
 
 
 def hidden(case: CheckedRun) -> Iterator[Doubt]:
@@ -198,9 +205,8 @@ def hidden(case: CheckedRun) -> Iterator[Doubt]:
     every = target_threads(case.record)
     looked = any(file.path == REAL_TIME_PATH and not file.errno for file in case.record.files)
     if looked and every and not any(thread.of_kernel for thread in every):
-        what = "threads of the rest of the system can't be seen from here, so none of a higher priority would be named"
-        remedy = "run the agent outside of the container, or where /proc is not mounted with hidepid"
-        yield Doubt("threads-hidden", WARNING, what, remedy)
+        detail = "none of a higher priority would be named; a /proc that is mounted with hidepid hides them, too"
+        yield Doubt("threads-hidden", WARNING, "the threads of others are hidden", "run outside the container", detail)
 
 
 def _urgency(case: CheckedRun, thread: int) -> int | None:
@@ -222,12 +228,16 @@ def thread_ran(thread: RtThread) -> bool:
     return thread.ran_ns > 0
 
 
-def _named(thread: RtThread) -> str:
+def _scheduled(thread: RtThread) -> str:
+    """Such as "fifo 90"."""
     policy = {"FF": "fifo", "RR": "rr", "DLN": "deadline"}[thread.policy]
-    priority = f" {thread.priority}" if thread.priority is not None else ""
+    return policy if thread.priority is None else f"{policy} {thread.priority}"
+
+
+def _named(thread: RtThread) -> str:
     allowed = "" if thread.cpus is None else f", allowed on {format_cpus(tuple(sorted(thread.cpus)))}"
     ran = "" if thread.ran_ns is None else f", ran for {duration(thread.ran_ns)}"
-    return f"{thread.name} (TID {thread.id}, {policy}{priority}, last on CPU {thread.cpu}{allowed}{ran})"
+    return f"{thread.name} (TID {thread.id}, {_scheduled(thread)}, last on CPU {thread.cpu}{allowed}{ran})"
 
 
 RIVAL_CHECKS: tuple[Check, ...] = (rivals, hidden)

@@ -2,7 +2,7 @@
 """Check the target: clock, throttling, guest, kernel log, and a co-kernel whose tasks were not measured."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rtproof.core.phrases import duration, percent, quantity
 from rtproof.core.units import whole_number
@@ -43,32 +43,30 @@ def clock_changed(case: CheckedRun) -> Iterator[Doubt]:
     if start and end and start != end:
         lines.insert(0, f"{start} at the start, {end} at the end")
     if lines:
-        what = f"the clock source changed during the run: {sentence_list(lines)}"
-        yield Doubt("clock-changed", INVALID, what, "find out why the kernel gave up its clock, and measure again")
+        what = "the clock source changed during the run"
+        yield Doubt("clock-changed", INVALID, what, "see the kernel's log", sentence_list(lines))
 
 
 def clock_source(case: CheckedRun) -> Iterator[Doubt]:
     source = case.file(CLOCK_SOURCE, Moment.START)
     if source and source not in TRUSTED_CLOCKS:
         cost = case.number("clock_read_ns", Moment.START)
-        reading = f" (a reading costs {cost} ns)" if cost else ""
-        what = f"the clock is {source}, not a counter of the CPU{reading}"
-        yield Doubt(
-            "clock-source", WARNING, what, f"where there is a choice, boot with one of {', '.join(TRUSTED_CLOCKS)}"
-        )
+        reading = f"a reading costs {cost} ns; " if cost else ""
+        detail = f"{reading}counters of a CPU are {', '.join(TRUSTED_CLOCKS)}"
+        yield Doubt("clock-source", WARNING, f"the clock is {source}", "boot with a CPU's counter", detail)
 
 
 def clock_stepped(case: CheckedRun) -> Iterator[Doubt]:
     if case.events("clock_stepped"):
-        what = "the wall clock was set during the run: times of day may be wrong, latencies are not"
-        yield Doubt("clock-stepped", WARNING, what, "let the target set its clock before the run")
+        what, detail = "the wall clock was set during the run", "times of day may be wrong, latencies are not"
+        yield Doubt("clock-stepped", WARNING, what, "set it before the run", detail)
 
 
 def throttled(case: CheckedRun) -> Iterator[Doubt]:
     lines = [e.text for e in case.events("kernel") if _THROTTLED.search(e.text)]
     if lines:
-        what = f"the kernel throttled during the run: {sentence_list(lines)}"
-        yield Doubt("throttled", INVALID, what, "give real-time threads enough budget, and the CPU enough cooling")
+        what = f"the kernel throttled {quantity(len(lines), 'time')}"
+        yield Doubt("throttled", INVALID, what, "raise the budget or the cooling", sentence_list(lines))
 
 
 def rt_budget(case: CheckedRun) -> Iterator[Doubt]:
@@ -82,8 +80,9 @@ def rt_budget(case: CheckedRun) -> Iterator[Doubt]:
         used_ns = case.number("cpu_time_ns", Moment.END, summary.series.thread)
         if used_ns and summary.span_ns and used_ns / summary.span_ns > NEAR_LIMIT * budget:
             share = percent(round(used_ns / summary.span_ns, 3))
-            what = f"thread {summary.series.thread} used {share} of a CPU; the kernel throttles at {percent(budget)}"
-            yield Doubt("rt-budget", WARNING, what, "take a longer period; the thread leaves the system no room")
+            what = f"thread {summary.series.thread} used {share} of its CPU"
+            detail = f"the kernel throttles at {percent(budget)}; the thread leaves the system no room"
+            yield Doubt("rt-budget", WARNING, what, "take a longer period", detail)
 
 
 def guard(case: CheckedRun) -> Iterator[Doubt]:
@@ -91,25 +90,23 @@ def guard(case: CheckedRun) -> Iterator[Doubt]:
     end = case.record.end
     texts = [f"{thread_name(e.thread)} {e.text}" for e in case.events("budget")]
     if texts or (end and end.reason is EndReason.GUARD):
-        what = f"the guard ended the run: {sentence_list(texts) or (end.text if end else '')}"
-        yield Doubt("guard", INVALID, what, "take a longer period or fewer threads")
+        detail = sentence_list(texts) or (end.text if end else "")
+        yield Doubt("guard", INVALID, "the guard ended the run", "take a longer period or fewer threads", detail)
 
 
 def steal(case: CheckedRun) -> Iterator[Doubt]:
     start, end = (_steal_ticks(case, moment) for moment in (Moment.START, Moment.END))
     if start is not None and end is not None and end > start:
         stolen = duration((end - start) * SECOND_NS // _TICKS_PER_SECOND)
-        what = (
-            f"the hypervisor took {stolen} of CPU time from this guest during the run, and can take any time it likes"
-        )
-        yield Doubt("steal", WARNING, what, "measure on the hardware, or on a host that leaves the CPUs alone")
+        detail = "it can take any time it likes; a host that leaves the CPUs alone takes none"
+        yield Doubt("steal", WARNING, f"the host took {stolen} of CPU time", "measure on bare metal", detail)
 
 
 def counts_instructions(case: CheckedRun) -> Iterator[Doubt]:
     made_by = virtual_time_clock(case.record)
     if made_by:
-        what = f"the figures are of virtual time, which counts instructions ({made_by})"
-        yield Doubt("virtual-time", WARNING, what, "measure on the hardware that will be used")
+        detail = f"virtual time counts instructions ({made_by})"
+        yield Doubt("virtual-time", WARNING, "the figures are of virtual time", "measure on bare metal", detail)
 
 
 LONGEST_TURN_US = 100
@@ -127,28 +124,24 @@ def takes_turns(case: CheckedRun) -> Iterator[Doubt]:
     if not virtual_time_clock(case.record) or (count == 1 and not turns.turn_us):
         return
     if count == 1:
-        what = (
-            "the guest has several processors in virtual time, and its kernel runs only one: "
-            "its boot arguments limit it, it was built without SMP, or the others were taken off line"
-        )
-        yield Doubt("virtual-smp", INVALID, what, "measure with one processor (cpus=1), or let the kernel run all")
+        what = "the guest ran only 1 of its processors"
+        detail = "boot arguments limit its kernel, it was built without SMP, or the others were taken off line"
+        yield Doubt("virtual-smp", INVALID, what, "measure with cpus=1", detail)
         return
     lack, remedy = _lack_of_turns(count, turns)
     if lack:
-        what = (
-            f"in virtual time {count} processors share one stream of instructions, and {lack}: a latency may be the "
-            "turns of other processors"
-        )
-        yield Doubt("virtual-smp", INVALID, what, f"{remedy}, or measure with one processor (cpus=1)")
+        detail = f"{lack}, so a latency may be the turns of other processors: {remedy}"
+        what = f"{count} processors share one stream of instructions"
+        yield Doubt("virtual-smp", INVALID, what, "measure with cpus=1", detail)
         return
-    what = (
-        f"in virtual time {count} processors take turns of at most {turns.turn_us} us, so each has only a part of "
-        f"the speed of one{_shares(count, turns)}: the figures rank systems and show missing isolation; they are not "
-        "those of parallel hardware"
+    detail = (
+        f"in virtual time each has only a part of the speed of one{_shares(count, turns)}: the figures rank systems "
+        "and show missing isolation; they are not those of parallel hardware"
     )
     long = long_turns_clause(turns.turn_us)
-    remedy = "compare a processor only with the same processor of another run"
-    yield Doubt("virtual-turns", WARNING, f"{what}; {long}" if long else what, remedy)
+    what = f"{count} processors take turns of {turns.turn_us} us"
+    remedy = "compare each only with itself"
+    yield Doubt("virtual-turns", WARNING, what, remedy, f"{detail}; {long}" if long else detail)
 
 
 def _lack_of_turns(count: int, turns: ProcessorTurns) -> tuple[str, str]:
@@ -180,8 +173,7 @@ def _shares(count: int, turns: ProcessorTurns) -> str:
 def no_machine(case: CheckedRun) -> Iterator[Doubt]:
     process = is_simulated(case.record)
     if process:
-        what = f"{SIMULATED_SENTENCE} ({process})"
-        yield Doubt("simulated", WARNING, what, "measure a machine; a simulation only shows what is said of such a run")
+        yield Doubt("simulated", WARNING, SIMULATED_SENTENCE, "measure a machine", process)
 
 
 def guest(case: CheckedRun) -> Iterator[Doubt]:
@@ -191,15 +183,18 @@ def guest(case: CheckedRun) -> Iterator[Doubt]:
     text = case.file("/proc/cpuinfo", Moment.START) or ""
     flags = re.search(r"^flags\s*:(.*)$", text, re.MULTILINE)
     if flags and "hypervisor" in flags[1].split():
-        what = "this is a virtual machine: nothing measured in it bounds what the hardware or the next host does"
-        yield Doubt("guest", WARNING, what, "measure on the hardware that will be used")
+        detail = "nothing measured in it bounds what the hardware or the next host does"
+        yield Doubt("guest", WARNING, "this is a virtual machine", "measure on bare metal", detail)
 
 
 def kernel_log(case: CheckedRun) -> Iterator[Doubt]:
     log = case.fact("kmsg", Moment.START) or ""
     if log.startswith(UNAVAILABLE):
-        what = f"the kernel's log could not be read ({_reason(log)}), so throttling and kernel errors would not be seen"
-        yield Doubt("no-kernel-log", WARNING, what, "allow reading /dev/kmsg (root, or kernel.dmesg_restrict=0)")
+        detail = (
+            f"{_reason(log)}; throttling and kernel errors would not be seen; root may read it, with "
+            "kernel.dmesg_restrict=0 everybody"
+        )
+        yield Doubt("no-kernel-log", WARNING, "the kernel's log is unread", "allow reading /dev/kmsg", detail)
 
 
 def _steal_ticks(case: CheckedRun, moment: Moment) -> int | None:
@@ -217,12 +212,17 @@ def another_tool(case: CheckedRun) -> Iterator[Doubt]:
     from_trace = case.record.fact("probe") == FOREIGN and not case.record.begin.agent_version
     if events or from_trace:
         tool = case.summaries[0].series.probe if case.summaries else "another tool"
-        what = (
-            f"{'a trace of another tool tells' if from_trace else f'{tool} measured'} this: policy, priority, "
-            "faults, clock source and load during the run were not checked, because it does not note them"
-        )
-        yield Doubt("not-checked", WARNING, what, "measure with rtproof run, which checks them")
-    yield from (Doubt("format", WARNING, event.text, "") for event in events)
+        what = "policy, priority, faults, clock and load are unchecked"
+        detail = f"{'a trace of another tool' if from_trace else tool} does not note them"
+        yield Doubt("not-checked", WARNING, what, "use rtproof run", detail)
+    yield from format_doubt([event.text for event in events])
+
+
+def format_doubt(notes: Sequence[str]) -> Iterator[Doubt]:
+    """What the format of another tool's file cannot tell; nothing without notes."""
+    if notes:
+        what = f"the format leaves {quantity(len(notes), 'question')} open"
+        yield Doubt("format", WARNING, what, "read the notes below", "; ".join(notes))
 
 
 SYSTEM_CHECKS: tuple[Check, ...] = (
@@ -246,12 +246,12 @@ def in_band(case: CheckedRun) -> Iterator[Doubt]:
     """A co-kernel runs beside Linux. Its tasks do not wait for Linux, and rtproof measures only threads of Linux."""
     core = core_beside(case.record)
     if core:
-        what = (
-            f"in-band: {core} runs beside Linux, and what was measured is Linux's own thread; the co-kernel's tasks "
-            "are not delayed by Linux and were not measured"
+        what = f"in-band: {core} runs beside Linux"
+        detail = (
+            f"the measured threads are of Linux; Linux does not delay the tasks of {core}, which were not measured; "
+            "its own tool measures them (Xenomai: latency; EVL: latmus; RTAI: latency)"
         )
-        remedy = "measure the co-kernel's tasks with its own tool (Xenomai: latency; EVL: latmus; RTAI: latency)"
-        yield Doubt("in-band", WARNING, what, remedy)
+        yield Doubt("in-band", WARNING, what, "use its own tool", detail)
 
 
 def core_unseen(case: CheckedRun) -> Iterator[Doubt]:
@@ -259,12 +259,12 @@ def core_unseen(case: CheckedRun) -> Iterator[Doubt]:
     config = kernel_config(case.record)
     built = next((name for name in ("XENOMAI", "EVL") if config and config.has(name)), None)
     if config and built and not core_beside(case.record):
-        what = (
-            f"the kernel was built with a co-kernel (CONFIG_{built} in {config.path}), but neither /proc nor /sys "
-            "shows one: whether a co-kernel runs beside Linux is not known"
+        what = "a co-kernel is built in and not to be seen"
+        detail = (
+            f"CONFIG_{built} in {config.path}, but neither /proc nor /sys shows whether it runs beside Linux; the boot "
+            "options xenomai.state or evl.state may tell"
         )
-        remedy = "mount /proc and /sys on the target; or look for xenomai.state or evl.state among its boot options"
-        yield Doubt("core-unseen", WARNING, what, remedy)
+        yield Doubt("core-unseen", WARNING, what, "mount /proc and /sys", detail)
 
 
 def core_tasks(case: CheckedRun) -> Iterator[Doubt]:
@@ -276,12 +276,8 @@ def core_tasks(case: CheckedRun) -> Iterator[Doubt]:
         if thread.before_linux and thread.process not in own and (thread.cpu in cpus or -1 in cpus)
     ]
     if rivals:
-        what = (
-            f"{quantity(len(rivals), 'task')} of the co-kernel could delay what was measured: {sentence_list(rivals)}"
-        )
-        yield Doubt(
-            "core-tasks", WARNING, what, "stop the co-kernel's tasks, or move them to CPUs that are not measured"
-        )
+        what = f"{quantity(len(rivals), 'task')} of the co-kernel could run first"
+        yield Doubt("core-tasks", WARNING, what, "move them to other CPUs", sentence_list(rivals))
 
 
 def mode_switching(case: CheckedRun) -> Iterator[Doubt]:
@@ -293,8 +289,9 @@ def mode_switching(case: CheckedRun) -> Iterator[Doubt]:
         if each.start is not None and each.end is not None and each.end > each.start and each.process in own
     ]
     if rises:
-        what = f"measured threads left the co-kernel for Linux: mode switches rose for {sentence_list(rises)}"
-        yield Doubt("mode-switches", INVALID, what, "find the call of Linux in the measured loop, and measure again")
+        what = f"{quantity(len(rises), 'thread')} left the co-kernel for Linux"
+        detail = f"mode switches rose for {sentence_list(rises)}"
+        yield Doubt("mode-switches", INVALID, what, "find the call of Linux", detail)
 
 
 COKERNEL_CHECKS: tuple[Check, ...] = (in_band, core_unseen, core_tasks, mode_switching)

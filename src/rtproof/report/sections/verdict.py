@@ -224,7 +224,10 @@ def in_band_section(analysis: Analysis) -> list[Block]:
     The figures of such a run are of Linux's own threads and of no others.
     """
     said = [doubt for doubt in analysis.doubts if doubt.code in FOREMOST_CODES]
-    return [Text((f"What to do: {doubt.remedy}.",), "doubt", _sentence(doubt.what)) for doubt in said]
+    return [
+        Text((_sentence(doubt.detail), f"What to do: {doubt.remedy}."), "doubt", _sentence(doubt.what))
+        for doubt in said
+    ]
 
 
 def _sentence(words: str) -> str:
