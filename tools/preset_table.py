@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""usage: preset_table.py [FACTS]    puts the setup lists of articles beside a guest of the lab into docs/profiles.md
+"""usage: preset_table.py [FACTS]    puts the setup lists of articles into docs/reference/setup-lists.md
 
 Without FACTS a guest is booted and its facts are collected. It gets the file of its kernel's options, which the guest
 of the lab does not have by itself.
@@ -18,7 +18,7 @@ from rtproof.record.contents import Record
 from rtproof.report.pages.setup_list_page import preset_markdown
 from rtproof.vm.cache_folders import lab_cache
 
-PAGE = Path(__file__).parent.parent / "docs" / "profiles.md"
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "setup-lists.md"
 BEGIN, END = "<!-- tools/preset_table.py writes from here -->\n", "<!-- to here: the setup lists -->"
 KERNEL = "debian-6.1-rt"
 
@@ -36,7 +36,7 @@ def tables(record: Record) -> str:
         preset = read_preset(name)
         result = judge_preset(Facts(record, AuditRequest(purpose=preset.purpose)), preset)
         command = f"    rtproof audit --for {name} --target qemu --target-option kernel={KERNEL}"
-        parts.append(f"### {preset.title}\n\n{command}\n\n{preset_markdown(result)}")
+        parts.append(f"## {preset.title}\n\n{command}\n\n{preset_markdown(result)}")
     begin = record.begin
     return "\n".join([*parts, f"Read in {begin.kernel_release}, {begin.machine}.\n"])
 

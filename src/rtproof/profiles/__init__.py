@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles: one TOML file describes the experiment of one article, and ``rtproof run --profile`` repeats it.
 
-``docs/profiles.md`` describes the files. A profile is a matrix of cells; a cell is one run with its options.
+``docs/reference/profile-files.md`` describes the files. A profile is a matrix of cells; a cell is one run.
 """
 
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the TOML file of a profile and makes its cells. docs/profiles.md explains the keys.
+"""Reads the TOML file of a profile and makes its cells. docs/reference/profile-files.md explains the keys.
 
 The classes are the tables of the file. Each of them refuses an unknown key.
 """

@@ -66,7 +66,7 @@ def table_markdown(files: Mapping[str, CheckFile]) -> str:
     lines = ["| check | what | severity | page |", "|---|---|---|---|"]
     for subject, file in files.items():
         for check in file.check:
-            link = f"checks/{subject}.md#{check.id.replace('.', '')}"
+            link = f"{subject}.md#{check.id.replace('.', '')}"
             lines.append(f"| `{check.id}` | {_escaped(check.title)} | {_severity(check)} | [{subject}]({link}) |")
     return "\n".join(lines) + "\n"
 
