@@ -49,7 +49,7 @@ class Row:
         on = ["--measured-cpus", self.measured.format(last=last)] if self.measured else []
         lists = (("--kernel", self.kernels), ("--preempt", self.preempts), ("--load", self.loads))
         return [
-            "--cpus",
+            "--processors",
             str(cpus),
             *on,
             *boot,

@@ -51,7 +51,7 @@ class Cell:
         preempt = ("--preempt", self.preempt) if self.preempt else ()
         setup = tuple(word for line in self.setup for word in ("--setup", line))
         return (
-            *("rtproof", "lab", "compare", "--cpus", str(self.cpus), "--measured-cpus", self.measured),
+            *("rtproof", "lab", "compare", "--processors", str(self.cpus), "--measured-cpus", self.measured),
             *("--kernel", self.kernel, *preempt, *boot, "--load", self.load, "--duration", self.duration),
             *("--warmup", "300ms", "--shifts", str(self.shifts), *self.more, *setup),
         )

@@ -91,7 +91,7 @@ def test_ctrl_c_is_one_sentence_and_130(monkeypatch: pytest.MonkeyPatch, capsys:
         (["--load", "nope"], "there is no load 'nope'; there are: idle, mmap, dd,"),
         (["--load", "dd+nope:a=1"], "there is no load 'nope'; there are: idle,"),
         (["--load", "mmap@one"], "load 'mmap@one': an @ stands at the end, with a list of CPUs behind it"),
-        (["--load", "dd+mmap@0,1"], "the load mmap@0,1 is bound to CPU 1, and the guests have only CPU 0: see --cpus"),
+        (["--load", "dd+mmap@0,1"], "the load mmap@0,1 is bound to CPU 1, and the guests have only CPU 0: see --proc"),
         (["--load", "idle@0"], "'idle@0' is not a load: idle cannot be joined with other loads or bound to CPUs"),
         (["--load", "dd+"], "'dd+' is not a load: write a name,"),
         (["--kernel", "linux"], "'linux' is neither a file nor the name of a kernel"),

@@ -117,7 +117,7 @@ def test_turns_of_other_processors_are_told_from_instructions(
     if not shutil.which("cc"):
         pytest.skip("there is no C compiler for the plugin here")
     monkeypatch.chdir(tmp_path)
-    words = ["--cpus", "2", "--measured-cpus", "1", "--probe", "ipc:sender=other", "--duration", "300ms"]
+    words = ["--processors", "2", "--measured-cpus", "1", "--probe", "ipc:sender=other", "--duration", "300ms"]
     code = main(["lab", "explain", "--kernel", "debian-6.1-rt", *words, "--warmup", "100ms", "--shifts", "1", "--json"])
     assert code == 0
     told = json.loads(capsys.readouterr().out)

@@ -126,7 +126,7 @@ def test_cells_on_the_same_processors_are_compared_as_they_are() -> None:
     [
         ("isolcpus=5", 2, "--boot isolcpus=5: the guest has 2 processors, numbers 0 to 1"),
         ("isolcpus=domain,managed_irq,2-3", 2, "--boot isolcpus=domain,managed_irq,2-3: the guest has 2 processors"),
-        ("isolcpus=1", 1, "--boot isolcpus=1: the guest has 1 processor, number 0; --cpus gives it more"),
+        ("isolcpus=1", 1, "--boot isolcpus=1: the guest has 1 processor, number 0; --processors gives it more"),
         ("isolcpus=0-1", 2, "--boot isolcpus=0-1 isolates every processor of the guest"),
         ("nohz_full=0,1,2,3", 4, "--boot nohz_full=0,1,2,3 isolates every processor of the guest"),
     ],
@@ -150,15 +150,15 @@ def test_measured_processors_have_one_form() -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--cpus", "2", "--measured-cpus", "2"], "--measured-cpus 2: the guest has 2 processors, numbers 0 to 1"),
-        (["--measured-cpus", "0-1"], "--measured-cpus 0-1: the guest has 1 processor, number 0; --cpus gives it more"),
-        (["--cpus", "2", "--measured-cpus", "x"], "--measured-cpus: 'x' is not a list of CPUs"),
-        (["--cpus", "2", "--measured-cpus", "1-0"], "--measured-cpus: the CPU range '1-0' runs backwards"),
-        (["--pace", "4"], "--pace is for guests with several processors, which take turns: give --cpus as well"),
-        (["--cpus", "1", "--no-soakers"], "--no-soakers is for guests with several processors"),
-        (["--cpus", "9"], "Invalid value for '--cpus': 9 is not in the range"),
-        (["--cpus", "2", "--qemu", " "], "Invalid value for '--qemu': it is empty: give system, fetched, or a path"),
-        (["--cpus", "2", "--load", "mmap@0,2"], "the load mmap@0,2 is bound to CPU 2, and the guests have CPUs 0 to 1"),
+        (["--processors", "2", "--measured-cpus", "2"], "--measured-cpus 2: the guest has 2 processors, numbers"),
+        (["--measured-cpus", "0-1"], "--measured-cpus 0-1: the guest has 1 processor, number 0; --processors"),
+        (["--processors", "2", "--measured-cpus", "x"], "--measured-cpus: 'x' is not a list of CPUs"),
+        (["--processors", "2", "--measured-cpus", "1-0"], "--measured-cpus: the CPU range '1-0' runs backwards"),
+        (["--pace", "4"], "--pace is for guests with several processors, which take turns: give --processors as well"),
+        (["--processors", "1", "--no-soakers"], "--no-soakers is for guests with several processors"),
+        (["--processors", "9"], "Invalid value for '--processors': 9 is not in the range"),
+        (["--processors", "2", "--qemu", " "], "Invalid value for '--qemu': it is empty: give system"),
+        (["--processors", "2", "--load", "mmap@0,2"], "the load mmap@0,2 is bound to CPU 2, and the guests have"),
     ],
 )  # fmt: skip
 def test_refusals_are_one_sentence_before_anything_is_fetched(

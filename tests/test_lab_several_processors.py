@@ -74,7 +74,7 @@ def measure(tmp_path_factory: pytest.TempPathFactory) -> Measure:
         lab_kernels.fetched(kernel)
         output = tmp_path_factory.mktemp("cell") / "result"
         lines = [word for line in setup for word in ("--setup", line)]
-        words = ["--cpus", "2", "--measured-cpus", cpus, "--kernel", kernel, "--boot", ISOLATED, "--load", load]
+        words = ["--processors", "2", "--measured-cpus", cpus, "--kernel", kernel, "--boot", ISOLATED, "--load", load]
         lengths = ["--preempt", "none", "--duration", "300ms", "--warmup", "300ms", "--shifts", "1", "--jobs", "1"]
         assert main(["lab", "compare", *words, *lengths, *lines, "--output", str(output)]) in {0, 3}
         (folder,) = (output / "cells").iterdir()

@@ -41,7 +41,7 @@ def export_page(link: Link) -> str:
         needs = f"It needs {inline(module.NEEDS, link)}." if hasattr(module, "NEEDS") else ""
         ending = f"The file's name ends with {code(module.SUFFIX)}."
         blocks += [f"## {name}", prose(module.__doc__ or "", link), f"{ending} {needs}", _options(module.OPTIONS, link)]
-    return page("Export formats", "`rtproof export RUN --format NAME -o key=value` writes them.", *blocks)
+    return page("Export formats", "`rtproof export RUN --format FORMAT --option KEY=VALUE` writes them.", *blocks)
 
 
 def import_page(link: Link) -> str:

@@ -18,14 +18,14 @@ REPEAT_OPTIONS = (
         "--repeat",
         type=click.IntRange(1, MOST_REPEATS),
         metavar="N",
-        help="Measure N times (with --abba: each side N times).",
+        help="Measure N times, or each side of --abba.",
     ),
     click.option(
         "--abba",
         type=(str, str),
         metavar="'A' 'B'",
         callback=parameter_types.two_sides,
-        help=f"Compare two sets of options, A and B, measured in turn ({USUAL_TIMES} times each, or --repeat).",
+        help="Compare two sets of options, taken in turn.",
     ),
 )
 
@@ -36,21 +36,21 @@ PROFILE_OPTIONS = (
         "--profile",
         metavar="NAME|FILE",
         shell_complete=shell_completion.complete_profiles,
-        help="Repeat an article's experiment; see 'rtproof profiles'.",
+        help="Repeat an experiment of 'rtproof profiles'.",
     ),
     click.option(
         "--set",
         "settings",
         type=parameter_types.KEY_VALUE,
         multiple=True,
-        help="Choose what a profile measures (see rtproof profiles NAME); may be repeated.",
+        help="Choose what the profile measures; repeatable.",
     ),
     click.option(
         "--given",
         type=PATH,
         multiple=True,
         metavar="FILE",
-        help="Another tool's result to show beside the profile's; may be repeated.",
+        help="Show another tool's result beside; repeatable.",
     ),
 )
 
@@ -58,20 +58,20 @@ PROFILE_OPTIONS = (
 GENERATOR_OPTIONS = (
     click.option(
         "--generator",
-        metavar="NAME",
+        metavar="TARGET",
         shell_complete=shell_completion.complete_targets,
-        help="The target that gives the edges which --probe gpio answers; both records are paired.",
+        help="The board that gives the edges for --probe gpio.",
     ),
     click.option(
         "--generator-option",
         type=parameter_types.KEY_VALUE,
         multiple=True,
-        help="An option of the generator's target; may be repeated.",
+        help="An option of --generator; repeatable.",
     ),
     click.option(
         "--generator-lines",
         metavar="LINES",
-        help="Lines of the generator's board, as those of --probe gpio: chip=0,in=5,out=6.",
+        help="Lines of --generator: chip=0,in=5,out=6.",
     ),
 )
 
@@ -84,15 +84,15 @@ def page_options(beside: str) -> Callable[[Command], Command]:
             "--output",
             type=PATH,
             metavar="FILE",
-            help=f"New file for the page (default: beside {beside}); - for standard output.",
+            help=f"New file for the page (default: beside {beside}).",
         ),
         click.option(
             "--format",
             "form",
-            metavar="NAME",
+            metavar="FORMAT",
             shell_complete=shell_completion.complete_report_formats,
-            help="Format of the page: html (default), markdown, text or json; else by FILE's ending.",
+            help="Format: html (default), markdown, text or json.",
         ),
-        click.option("--report/--no-report", default=True, help="Write the page (default)."),
+        click.option("--report/--no-report", default=True, help="Write an HTML report (default)."),
         click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
     )

@@ -8,35 +8,31 @@ import click
 from rtproof.cli import parameter_types, shell_completion
 
 PATH = click.Path(path_type=Path)
-KERNEL_HELP = (
-    "A name of 'rtproof lab kernels' (NAME or NAME@VERSION), or an image of your own: IMAGE or IMAGE:MODULES "
-    "(lib/modules/RELEASE)."
-)
-LOAD_HELP = (
-    "idle, or a load without programs, if wanted with options (dd:mib=8) and bound to CPUs (mmap@0); + joins several."
-)
-BOOT_HELP = "Further arguments of the kernel, quoted as one word."
+KERNEL_HELP = "NAME of 'lab kernels', or IMAGE[:MODULES]"
+LOAD_HELP = "Disturb by this load, such as mmap@0 or dd+net"
+BOOT_HELP = "Arguments of the kernel, as one word"
+PREEMPT_HELP = "Preemption model"
 
 ONE_CELL_OPTIONS = (
-    click.option("--kernel", required=True, metavar="NAME|IMAGE", help=KERNEL_HELP),
-    click.option("--preempt", type=click.Choice(["none", "voluntary", "full", "lazy"]), help="Preemption model."),
+    click.option("--kernel", required=True, metavar="NAME|IMAGE", help=f"{KERNEL_HELP}."),
+    click.option("--preempt", type=click.Choice(["none", "voluntary", "full", "lazy"]), help=f"{PREEMPT_HELP}."),
     click.option(
         "--load",
         default="idle",
-        metavar="NAME",
+        metavar="LOAD",
         shell_complete=shell_completion.complete_loads,
-        help=f"{LOAD_HELP} (default idle)",
+        help=f"{LOAD_HELP}.",
     ),
 )
 """Of commands that measure one kernel under one load."""
 
 LAB_MEASUREMENT_OPTIONS = (
-    click.option("--probe", default="timer", metavar="NAME", help="What is measured (default timer)."),
+    click.option("--probe", default="timer", metavar="PROBE", help="What to measure (default timer)."),
     click.option(
         "--method",
-        metavar="NAME",
+        metavar="METHOD",
         shell_complete=shell_completion.complete_methods,
-        help="How the thread waits for its due time.",
+        help="How a thread waits for its due time.",
     ),
     click.option(
         "--period", type=parameter_types.LENGTH, default="1ms", help="Time between activations (default 1ms)."
@@ -45,10 +41,10 @@ LAB_MEASUREMENT_OPTIONS = (
         "--duration",
         type=parameter_types.LENGTH,
         default="2s",
-        help="How long to measure, in virtual time (default 2s).",
+        help="How long to measure (default 2s, virtual time).",
     ),
     click.option(
-        "--warmup", type=parameter_types.SPAN, default="1s", help="Run this long before measuring begins (default 1s)."
+        "--warmup", type=parameter_types.SPAN, default="1s", help="Run this long before measuring (default 1s)."
     ),
     click.option(
         "--policy", type=click.Choice(["fifo", "rr", "other", "deadline"]), help="Scheduling policy (default fifo)."
@@ -57,7 +53,7 @@ LAB_MEASUREMENT_OPTIONS = (
         "--priority", type=parameter_types.count_up_to(99), metavar="N", help="Priority of fifo and rr (default 80)."
     ),
     click.option(
-        "--module", type=PATH, multiple=True, metavar="FILE", help="A kernel module to load first; may be repeated."
+        "--module", type=PATH, multiple=True, metavar="FILE", help="Load this kernel module first; repeatable."
     ),
 )
 
@@ -71,28 +67,29 @@ def _named_qemu(ctx: click.Context, param: click.Parameter, text: str | None) ->
 
 PROCESSOR_OPTIONS = (
     click.option(
-        "--cpus",
+        "--processors",
+        "cpus",
         type=click.IntRange(1, 8),
         default=1,
         metavar="N",
-        help="Processors of the guest, which take turns (default 1; several need QEMU 8.1, see 'lab qemu').",
+        help="Processors of the guest (default 1).",
     ),
     click.option(
         "--measured-cpus",
-        metavar="LIST",
-        help="Measure on these of them: 1, or 0,2-3 (default: all but those that isolcpus= takes out).",
+        metavar="CPUS",
+        help="Measure on these CPUs of the guest.",
     ),
     click.option(
         "--pace",
         "pace_us",
         type=click.IntRange(1, 1000),
         metavar="US",
-        help="With several: the longest turn of a processor in microseconds (default 4). Above 100: INVALID.",
+        help="Longest turn of a processor (default 4).",
     ),
     click.option(
         "--soakers/--no-soakers",
         default=None,
-        help="With several: keep all busy, so that their speeds are constant (default). Without, figures are INVALID.",
+        help="Keep all processors busy (default).",
     ),
     click.option(
         "--qemu",
@@ -118,14 +115,14 @@ SETUP_OPTION = click.option(
     multiple=True,
     callback=_shell_lines,
     metavar="'COMMANDS'",
-    help="Commands for the guest's shell (BusyBox) before it measures; may be repeated. If one fails, the cell does.",
+    help="Run these in the guest's shell first; repeatable.",
 )
 
 JOBS_OPTION = click.option(
     "--jobs",
     type=parameter_types.count_up_to(1024),
     metavar="N",
-    help="Number of guests that run at once (default: one per CPU).",
+    help="Guests at once (default: one per CPU).",
 )
 
 LAB_RUN_OPTIONS = (
@@ -134,14 +131,12 @@ LAB_RUN_OPTIONS = (
         type=parameter_types.count_up_to(1000),
         default=4,
         metavar="N",
-        help="Measure each cell N times, each time with another start (default 4).",
+        help="Measure each cell N times (default 4).",
     ),
     JOBS_OPTION,
 )
 
 LAB_OUTPUT_OPTIONS = (
-    click.option(
-        "-o", "--output", type=PATH, metavar="FOLDER", help="New folder for all results (default: one in runs)."
-    ),
+    click.option("-o", "--output", type=PATH, metavar="DIR", help="New folder for all results (default: in runs)."),
     click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
 )

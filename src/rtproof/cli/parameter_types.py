@@ -75,13 +75,6 @@ def _option_pair(text: str) -> tuple[str, str]:
     return key, value
 
 
-def _format_option_pair(text: str) -> tuple[str, str]:
-    try:
-        return _option_pair(text)
-    except UserError as problem:
-        raise UserError(f"{problem}; --output names the file") from None
-
-
 def count_up_to(most: int) -> click.IntRange:
     """A whole number from 1 to ``most``."""
     return click.IntRange(1, most)
@@ -91,7 +84,7 @@ LENGTH = ParsedValue("duration", _length)
 """A duration above 0 in its shortest form, for the agent."""
 SPAN = ParsedValue("duration", _span)
 """A duration that may be 0 in its shortest form, for the agent."""
-CPUS = ParsedValue("list", _cpus)
+CPUS = ParsedValue("cpus", _cpus)
 
 
 def two_sides(
@@ -118,8 +111,6 @@ CONFIDENCE = ParsedValue("share", units.parse_confidence)
 SHARE = ParsedValue("percent", lambda text: float(units.parse_percentage(text)))
 """A percentage as a share from 0 to 1."""
 KEY_VALUE = ParsedValue("key=value", _option_pair)
-FORMAT_OPTION = ParsedValue("key=value", _format_option_pair)
-"""An option of ``rtproof export``, whose -o is easily taken for the -o FILE of other commands."""
 
 
 def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:

@@ -38,7 +38,7 @@ def complete_loads(context: click.Context, _parameter: click.Parameter, incomple
 
 
 def _cpu_count(context: click.Context) -> int:
-    """Of the guest, if the command boots one: its --cpus is a number. Of other commands it is a list."""
+    """Of the guest, if the command boots one, or else of this machine."""
     asked = context.params.get("cpus", 0)
     return asked if isinstance(asked, int) and asked else os.cpu_count() or 1
 

@@ -115,7 +115,7 @@ def refuse_missing_cpus(loads: Sequence[GuestLoad], processors: int) -> None:
             if missing:
                 there = "only CPU 0" if processors == 1 else f"CPUs 0 to {processors - 1}"
                 what = f"the load {text} is bound to CPU {missing[0]}"
-                raise UserError(f"{what}, and the guests have {there}: see --cpus")
+                raise UserError(f"{what}, and the guests have {there}: see --processors")
 
 
 def run_guest_cells(cells: list[GuestCell], at_once: int | None, command: tuple[str, ...]) -> CellResults:

@@ -101,7 +101,7 @@ def chosen_processors(cpus: int, pace_us: int | None, soakers: bool | None, qemu
     """The processors of guests, where None means that the user said nothing. UserError for an option without effect."""
     if cpus == 1 and (pace_us is not None or soakers is not None):
         option = "--pace" if pace_us is not None else "--soakers" if soakers else "--no-soakers"
-        raise UserError(f"{option} is for guests with several processors, which take turns: give --cpus as well")
+        raise UserError(f"{option} is for guests with several processors, which take turns: give --processors as well")
     return GuestProcessors(cpus, pace_us or USUAL_PACE_US, soakers is not False, qemu or "")
 
 
@@ -124,7 +124,7 @@ def measured_cpus(text: str | None, cpus: int, policy: str | None = None) -> str
 
 
 def _processors_of_guest(cpus: int) -> str:
-    numbers = f"numbers 0 to {cpus - 1}" if cpus > 1 else "number 0; --cpus gives it more"
+    numbers = f"numbers 0 to {cpus - 1}" if cpus > 1 else "number 0; --processors gives it more"
     return f"the guest has {quantity(cpus, 'processor')}, {numbers}"
 
 

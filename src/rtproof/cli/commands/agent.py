@@ -13,21 +13,32 @@ from rtproof.core.errors import UserError
 
 _NAMES = [arch.name for arch in ARCHITECTURES]
 _ARCH = click.option(
-    "--arch", default="", type=click.Choice([*_NAMES, ""]), metavar="ARCH", help="Default: this machine's."
+    "--arch",
+    default="",
+    type=click.Choice([*_NAMES, ""]),
+    metavar="ARCH",
+    help="Architecture (default: this machine's).",
 )
 
 
 @click.group("agent")
 def command() -> None:
-    """Build or find the agent, the program that measures on the target, or print what it offers."""
+    """Build or find the agent, the program on the target."""
 
 
 @command.command()
 @click.option(
-    "--arch", "archs", multiple=True, type=click.Choice(_NAMES), help="Default: this machine's. May be repeated."
+    "--arch",
+    "archs",
+    multiple=True,
+    type=click.Choice(_NAMES),
+    metavar="ARCH",
+    help="Architecture (default: this machine's); repeatable.",
 )
 @click.option("--all", "every", is_flag=True, help="Build for every architecture (needs zig).")
-@click.option("--compiler", default="auto", help="Compiler: auto, zig, or a command such as arm-linux-gnueabi-gcc.")
+@click.option(
+    "--compiler", default="auto", metavar="COMMAND", help="Compiler: auto, zig, or such as arm-linux-gnueabi-gcc."
+)
 def build(archs: tuple[str, ...], every: bool, compiler: str) -> None:
     """Build the agent, static and stripped, and print its path. A finished build is kept."""
     for name in _NAMES if every else archs or [host_architecture().name]:
@@ -53,7 +64,7 @@ def version(arch: str) -> None:
 
 @command.command("list")
 def list_() -> None:
-    """List the probes, their methods, and the loads with their options, as the agent for this machine has them."""
+    """List the probes, methods and loads of the agent for this machine."""
     listed = agent_build.agent_prints(agent_build.find_agent(), "list")
     for kind, *names, words in agent_build.listed_rows(listed):
         click.echo(f"{kind.replace('_', ' '):12} {' '.join(names):32} {words}")
@@ -61,9 +72,10 @@ def list_() -> None:
 
 @command.command()
 def files() -> None:
-    """List the programs that this installation brings, and what happens for an architecture that it has none for.
+    """List the programs that this installation brings.
 
-    The columns: architecture, program, bytes, SHA-256.
+    The columns: architecture, program, bytes, SHA-256. For an architecture without a program, a line says how it is
+    built.
     """
     for arch in ARCHITECTURES:
         for line in _program_lines(arch):

@@ -8,7 +8,7 @@ import click
 
 @click.command("attach")
 @click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
-@click.option("--report/--no-report", default=True, help="Write an HTML report beside the run folder (default).")
+@click.option("--report/--no-report", default=True, help="Write an HTML report (default).")
 @click.pass_context
 def command(ctx: click.Context, /, run: Path, *, report: bool) -> None:
     """Follow a run on a board again, until it ends, and fetch it.

@@ -9,6 +9,7 @@ from click.core import ParameterSource
 
 from rtproof.audit import presets
 from rtproof.cli import parameter_types, shell_completion
+from rtproof.cli.grouped_help import GroupedCommand
 
 MOST_PID = 1 << 22
 PATH = click.Path(path_type=Path)
@@ -45,41 +46,41 @@ def _list_checks(ctx: click.Context, _parameter: click.Parameter, wanted: bool) 
     ctx.exit(0)
 
 
-@click.command("audit")
+@click.command("audit", cls=GroupedCommand)
 @click.argument("file", type=PATH, metavar="[FILE]", required=False)
-@click.option("--cpus", type=parameter_types.CPUS, help="The CPUs that shall be isolated for real-time threads.")
-@click.option("--pid", type=parameter_types.count_up_to(MOST_PID), metavar="PID", help="Audit this application, too.")
+@click.option("--cpus", type=parameter_types.CPUS, help="The CPUs of the real-time threads.")
+@click.option("--pid", type=parameter_types.count_up_to(MOST_PID), metavar="PID", help="Audit this process, too.")
 @click.option(
     "--for",
     "purpose",
     type=click.Choice(presets.names()),
     default="default",
     show_default=True,
-    help="What the system is for, or the article whose setup list is laid beside it.",
+    help="What the system is for.",
 )
 @click.option(
     "--target",
     default="local",
-    metavar="NAME",
+    metavar="TARGET",
     shell_complete=shell_completion.complete_targets,
     help="Where to collect the facts (default local).",
 )
 @click.option(
-    "--target-option", type=parameter_types.KEY_VALUE, multiple=True, help="An option of the target; may be repeated."
+    "--target-option", type=parameter_types.KEY_VALUE, multiple=True, help="An option of --target; repeatable."
 )
 @click.option("--agent", type=PATH, metavar="FILE", help="Use this agent.")
-@click.option("-o", "--output", type=PATH, metavar="NEW", help="Keep the facts in a new file.")
-@click.option("--runs", type=PATH, metavar="FOLDER", help="Say what the runs in this folder show of each advice.")
+@click.option("-o", "--output", type=PATH, metavar="FILE", help="New file for the facts.")
+@click.option("--runs", type=PATH, metavar="DIR", help="Say what these runs show of each advice.")
 @click.option(
     "--fail-on",
     type=click.Choice(SEVERITIES),
     default="high",
     show_default=True,
-    help="The least severity at which a finding makes the exit code 1.",
+    help="Least severity of a finding for exit code 1.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("--junit", type=PATH, metavar="FILE", help="New file for the checks as JUnit XML.")
-@click.option("-v", "--verbose", is_flag=True, help="Also print the checks that are good or do not apply, and sources.")
+@click.option("--junit", type=PATH, metavar="FILE", help="New file in JUnit's format.")
+@click.option("-v", "--verbose", is_flag=True, help="Also print good checks and sources.")
 @click.option(
     "--explain",
     metavar="ID",
@@ -87,15 +88,16 @@ def _list_checks(ctx: click.Context, _parameter: click.Parameter, wanted: bool) 
     expose_value=False,
     callback=_explain,
     shell_complete=shell_completion.complete_checks,
-    help="Explain a check, and end.",
+    help="Explain this check, and end.",
 )
 @click.option(
     "--list", is_flag=True, is_eager=True, expose_value=False, callback=_list_checks, help="List all checks, and end."
 )
 @click.pass_context
 def command(ctx: click.Context, /, file: Path | None, **values: Any) -> None:
-    """Say what is wrong with a system for real time, why, who says so, and how to change it.
+    """Say which settings are wrong for real time, and why.
 
+    It also says who advises it, and how to change it.
     Without FILE, the facts of --target are collected and judged. FILE is a file of facts, a run folder or a record; it
     may be of another machine. The exit code is 1 if there is a finding of at least the severity --fail-on, 4 if there
     is none but such a check is unknown or has conflicting evidence, 2 for an error, and 0 otherwise.

@@ -43,25 +43,25 @@ def _marked(words: Iterable[str], with_value: set[str]) -> Iterator[str]:
 
 @click.command("compare", cls=AgainstCommand)
 @click.argument("a", metavar="A...", type=PATH, nargs=-1, required=True)
-@click.option(AGAINST, "b", type=PATH, multiple=True, metavar="B...", help="The runs to compare with, one or more.")
+@click.option(AGAINST, "b", type=PATH, multiple=True, metavar="B...", help="The runs to compare with.")
 @click.option(
     "--although",
     "keys",
     metavar="FACT,..",
     multiple=True,
-    help="Facts that may differ, because the comparison is about them.",
+    help="Facts that may differ; repeatable.",
 )
-@click.option("--although-different", is_flag=True, help="All facts may differ, also those that usually have to agree.")
+@click.option("--although-different", is_flag=True, help="All facts may differ.")
 @click.option(
     "--view",
     type=click.Choice(["observed", "schedule"]),
     default="observed",
-    help="observed: activations that ran (default); schedule: all that were due, with the lateness of missed ones.",
+    help="Activations that ran (default), or all that were due.",
 )
 @click.option(
     "--names",
     metavar="A,B",
-    help="What the page calls the two sides (default: what the names of their folders have in common, or A and B).",
+    help="Names of the two sides on the page.",
 )
 @page_options("A")
 @click.pass_context

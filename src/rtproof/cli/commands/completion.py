@@ -11,7 +11,7 @@ from rtproof.core.errors import UserError
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
-    """Print the script that completes commands, options, methods and loads.
+    """Print the script with which a shell completes words.
 
     \b
     bash:  rtproof completion bash > ~/.local/share/bash-completion/completions/rtproof

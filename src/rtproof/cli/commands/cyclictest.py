@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from rtproof.cli.grouped_help import GroupedCommand
 from rtproof.cli.measurement_options import LIMIT_OPTIONS
 from rtproof.cli.parameter_types import with_options
 
@@ -17,7 +18,7 @@ DISTANCE_US = 500
 """cyclictest's: so much longer is the interval of each thread than that of the one before."""
 
 
-@click.command("cyclictest", context_settings={"help_option_names": ["--help"]})
+@click.command("cyclictest", cls=GroupedCommand, context_settings={"help_option_names": ["--help"]})
 @click.option("-a", "--affinity", is_flag=False, flag_value=ALL, metavar="[CPUS]", help="Measure on these CPUs.")
 @click.option(
     "-d", "--distance", type=click.IntRange(0, 10**9), metavar="US", help="Distance of thread intervals (default 500)."
@@ -42,7 +43,7 @@ DISTANCE_US = 500
 @click.option("-m", "--mlockall", is_flag=True, help="Memory is always locked.")
 @click.option("-M", "-n", "-u", "--nanosleep", "unused", is_flag=True, help="Accepted; nothing depends on them.")
 @with_options(*LIMIT_OPTIONS)
-@click.option("--output", type=click.Path(path_type=Path), metavar="FOLDER", help="New folder for the run.")
+@click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="New folder for the run.")
 @click.pass_context
 def command(ctx: click.Context, /, **values: Any) -> None:
     """Measure as cyclictest is asked to, and print what it prints.

@@ -12,11 +12,11 @@ from rtproof.doctor.findings import DEFAULT_FEATURE, FEATURES
 @click.option("-v", "--verbose", is_flag=True, help="Also print what is there.")
 @click.pass_context
 def command(ctx: click.Context, features: tuple[str, ...], as_json: bool, verbose: bool) -> None:
-    """Say what this machine lacks for each FEATURE (default: all), and which command brings it.
+    """Say what this machine lacks for a FEATURE.
 
-    Everything is really tried, but nothing is changed, downloaded or built. Boards are not asked: their agent tells
-    what they lack. The exit code is 0 if each named feature (default: measure) can be used, also if a part of it is
-    lost, 5 if one is not ready, and 2 for an error. No verdict has the number 5.
+    It also says which command brings it. Everything is really tried, but nothing is changed, downloaded or built.
+    Boards are not asked: their agent tells what they lack. The exit code is 0 if each named feature (default: measure)
+    can be used, also if a part of it is lost, 5 if one is not ready, and 2 for an error. No verdict has the number 5.
 
     \b
     rtproof doctor

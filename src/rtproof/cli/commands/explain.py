@@ -8,19 +8,20 @@ from typing import Any
 import click
 
 from rtproof.cli import parameter_types
+from rtproof.cli.grouped_help import GroupedCommand
 from rtproof.core.errors import UserError
 
 MOST_PID = 1 << 22
 MOST_KEEP_MIB = 16 * 1024
 
 
-@click.command("explain")
+@click.command("explain", cls=GroupedCommand)
 @click.argument("words", metavar="[RUN | -- PROGRAM [ARGUMENT]...]", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--limit",
     "limit_ns",
     type=parameter_types.LENGTH_NS,
-    help="Explain activations above this latency (default: the run's smallest limit, or else the --top largest).",
+    help="Explain what is later (default: the run's limit).",
 )
 @click.option(
     "--top",
@@ -28,14 +29,14 @@ MOST_KEEP_MIB = 16 * 1024
     metavar="N",
     default=32,
     show_default=True,
-    help="How many of the largest to explain where there is no limit.",
+    help="Without a limit, explain the N largest.",
 )
 @click.option(
     "--thread",
     "names",
     metavar="NAME",
     multiple=True,
-    help="The thread of this name, or with this number (TID) if there is one; may be repeated.",
+    help="The thread of this name or TID; repeatable.",
 )
 @click.option(
     "--pid",
@@ -43,50 +44,54 @@ MOST_KEEP_MIB = 16 * 1024
     type=parameter_types.count_up_to(MOST_PID),
     metavar="PID",
     multiple=True,
-    help="The real-time threads of this process. In a trace.dat: the thread of this number; may be repeated there.",
+    help="The real-time threads of this process.",
 )
 @click.option(
     "--duration",
     "duration_ns",
     type=parameter_types.DURATION_NS,
-    help="How long to measure --pid, --thread or PROGRAM (default 10s). It ends with the process.",
+    help="How long to measure (default 10s).",
 )
 @click.option(
     "--begin",
     metavar="MARK",
-    help="What begins an activation: marker:TEXT (TEXT* for all that begins so), uprobe:FILE:FUNCTION[+OFFSET], "
-    "uretprobe:FILE:FUNCTION, or event:SYSTEM/NAME[:FILTER].",
+    help="The MARK that begins an activation.",
 )
-@click.option("--end", metavar="MARK", help="What ends it, in the same thread.")
+@click.option("--end", metavar="MARK", help="The MARK that ends it, in the same thread.")
 @click.option(
     "--keep-mib",
     type=parameter_types.count_up_to(MOST_KEEP_MIB),
     metavar="N",
-    help="Keep at most so many MiB of events of --pid, --thread or PROGRAM (default 256), and end then.",
+    help="End after N MiB of events (default 256).",
 )
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="FOLDER", help="New folder for what was measured."
+    "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="New folder for the run (default: in runs)."
 )
 @click.option(
     "--explain-at-most",
     "at_most",
     metavar="CAUSE:N",
     multiple=True,
-    help="Exit with 1 if more than N late activations have this cause first, such as irqoff:0; may be repeated.",
+    help="Exit code 1 above N of a cause; repeatable.",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Also print the budgets of the latest activations.")
+@click.option("-v", "--verbose", is_flag=True, help="Also print the budgets of the latest.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_context
 def command(ctx: click.Context, /, words: tuple[str, ...], at_most: tuple[str, ...], **values: Any) -> None:
-    """Say why activations were late: every nanosecond from the due time to the end, by cause.
+    """Say why activations were late, by cause.
+
+    The causes account for every nanosecond from the due time to the end.
 
     RUN is a run folder or a record of a run with --trace, or a trace.dat of trace-cmd. The trace needs sched_switch and
     sched_waking; with the events of interrupts, softirqs and timers it can name more causes. Of a run without a trace
     it says what the kernel counted more of in the seconds of late activations: that coincides, and is no cause.
 
     Without RUN, threads of your own application are measured on this machine: those of --pid, --thread or PROGRAM. What
-    was measured is a run as any other. This needs root. With --begin and --end, an activation is the time between two
-    marks in one thread, in place of the time from when it should wake up until it runs.
+    was measured is a run as any other. This needs root. In a trace.dat, --pid is the number of a thread.
+
+    With --begin and --end, an activation is the time between two marks in one thread, in place of the time from when it
+    should wake up until it runs. A MARK is marker:TEXT (TEXT* for all that begins so), uprobe:FILE:FUNCTION[+OFFSET],
+    uretprobe:FILE:FUNCTION, or event:SYSTEM/NAME[:FILTER].
 
     The exit code is 1 if --explain-at-most is exceeded, 2 if nothing can be explained, and 0 otherwise.
 

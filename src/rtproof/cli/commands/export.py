@@ -26,31 +26,34 @@ FORMATS = ", ".join(plugins.plugin_names(exporters))
     "--format",
     "name",
     required=True,
-    metavar="NAME",
+    metavar="FORMAT",
     shell_complete=shell_completion.complete_export_formats,
-    help=f"One of: {FORMATS}.",
+    help=f"Format: {FORMATS}.",
 )
 @click.option(
+    "-o",
     "--output",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="New file (default: beside RUN); - for standard output.",
+    help="New file (default: beside RUN; - prints it).",
 )
 @click.option(
-    "-o", "--option", "options", type=parameter_types.FORMAT_OPTION, multiple=True, help="An option of the format."
+    "--option", "options", type=parameter_types.KEY_VALUE, multiple=True, help="An option of --format; repeatable."
 )
 def command(run: Path, name: str, output: Path | None, options: tuple[tuple[str, str], ...]) -> None:
-    """Write the samples or the histogram of a run for other programs.
+    """Write a run's samples or histogram for other programs.
 
     \b
     rtproof export RUN --format parquet
-    rtproof export RUN --format bins -o width=2us -o count=2500
+    rtproof export RUN --format bins --option width=2us --option count=2500
     """
     from rtproof.experiment import stored_runs
 
     if name in plugins.plugin_names(formats) and name not in plugins.plugin_names(exporters):
         raise UserError(f"{name} is a format of reports: rtproof report {run} --format {name}")
     exporter = plugins.load_plugin(exporters, name)
+    if output and str(output).partition("=")[0] in exporter.OPTIONS:
+        raise UserError(f"-o names a file, and {output} is an option of the format {name}: write --option {output}")
     checked = checked_options(f"the format {name}", exporter.OPTIONS, options)
     if output == files.STANDARD_OUTPUT:
         if getattr(exporter, "BINARY", False) and sys.stdout.isatty():

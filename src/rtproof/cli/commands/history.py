@@ -11,21 +11,21 @@ from rtproof.cli.experiment_options import PATH, page_options
 
 
 @click.command("history")
-@click.argument("folders", metavar="FOLDER...", type=PATH, nargs=-1, required=True)
+@click.argument("folders", metavar="RUN...", type=PATH, nargs=-1, required=True)
 @click.option(
     "--order",
     type=click.Choice(["start", "name"]),
     default="start",
     help="Sort the runs by their start (default) or by their names.",
 )
-@page_options("FOLDER")
+@page_options("RUN")
 @click.pass_context
 def command(ctx: click.Context, /, folders: tuple[Path, ...], order: str, **values: Any) -> None:
     """Find the runs at which the latency of a system changed.
 
-    FOLDER holds run folders, records or histograms of other tools. Several folders may be named, and single runs too.
-    Runs are sorted by their start. At least 20 runs that measured alike are needed to look for changes; of fewer, only
-    the figures are shown. The exit code is 0, or 2 if there is no run or one could not be read.
+    Each RUN is a run folder, a record, another tool's histogram, or a folder that contains these. Runs are sorted by
+    their start. At least 20 runs that measured alike are needed to look for changes; of fewer, only the figures are
+    shown. The exit code is 0, or 2 if there is no run or one could not be read.
 
     \b
     rtproof history runs/nightly

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from rtproof.cli import parameter_types
+from rtproof.cli.grouped_help import GroupedCommand
 from rtproof.cli.measurement_options import LIMIT_OPTIONS
 from rtproof.cli.parameter_types import with_options
 from rtproof.core.files import STANDARD_OUTPUT, refuse_existing
@@ -14,34 +15,30 @@ from rtproof.core.files import STANDARD_OUTPUT, refuse_existing
 PATH = click.Path(path_type=Path)
 
 
-@click.command("judge")
+@click.command("judge", cls=GroupedCommand)
 @click.argument("runs", metavar="RUN...", type=PATH, nargs=-1, required=True)
 @with_options(*LIMIT_OPTIONS)
 @click.option(
     "--fixed-beforehand",
     "beforehand",
     is_flag=True,
-    help="State that the limits given here were fixed before the runs began; the report shows this statement.",
+    help="State that these limits are older than the runs.",
 )
 @click.option(
     "--measured-for",
     "duration_ns",
     type=parameter_types.LENGTH_NS,
-    help="State how long histograms of other tools were measured, for files that do not tell it.",
+    help="State how long another tool measured.",
 )
 @click.option(
     "--period",
     "period_ns",
     type=parameter_types.LENGTH_NS,
-    help="State the period of all threads of such files, for files that do not tell it.",
+    help="State the period of another tool.",
 )
-@click.option("--junit", type=PATH, metavar="FILE", help="New file for the verdicts as JUnit XML.")
-@click.option(
-    "--markdown", type=PATH, metavar="FILE", help="New file for the verdicts as Markdown; - prints it instead."
-)
-@click.option(
-    "--strict", is_flag=True, help="Make UNDECIDED a failure in JUnit; otherwise it is skipped, with its reason."
-)
+@click.option("--junit", type=PATH, metavar="FILE", help="New file in JUnit's format.")
+@click.option("--markdown", type=PATH, metavar="FILE", help="New file in Markdown; - prints it.")
+@click.option("--strict", is_flag=True, help="Make UNDECIDED a failure in JUnit's format.")
 @click.pass_context
 def command(ctx: click.Context, /, runs: tuple[Path, ...], beforehand: bool, strict: bool, **values: Any) -> None:
     """Judge runs, for continuous integration.

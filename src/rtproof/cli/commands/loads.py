@@ -13,10 +13,10 @@ from rtproof.core.printable import clean
 @click.command("loads")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 def command(names: tuple[str, ...]) -> None:
-    """List all loads, or the options of the loads that are named: definitions first, then the agent's own.
+    """List all loads, or the options of the loads named.
 
-    A file is named by its path. 'not here' says what this machine lacks; another target may have it. CPUs at the end
-    bind a load to them: rtproof run --load mmap@0.
+    Definitions come first, then the agent's own. A file is named by its path. 'not here' says what this machine lacks;
+    another target may have it. CPUs at the end bind a load to them: rtproof run --load mmap@0.
     """
     from rtproof.experiment.load_list import agent_loads, load_row, load_rows
 

@@ -12,20 +12,22 @@ PATH = click.Path(path_type=Path)
 
 
 @click.command("matrix")
-@click.argument("folders", metavar="FOLDER...", type=PATH, nargs=-1, required=True)
+@click.argument("folders", metavar="RUN...", type=PATH, nargs=-1, required=True)
 @click.option(
     "--format",
     "form",
-    metavar="NAME",
+    metavar="FORMAT",
     shell_complete=shell_completion.complete_report_formats,
-    help="Format: html, markdown, text (default) or json; else by FILE's ending.",
+    help="Format: html, markdown, text (default) or json.",
 )
-@click.option("-o", "--output", type=PATH, metavar="FILE", help="New file for the table (default: standard output).")
+@click.option("-o", "--output", type=PATH, metavar="FILE", help="New file for the page (default: print it).")
 @click.pass_context
 def command(ctx: click.Context, /, folders: tuple[Path, ...], form: str | None, output: Path | None) -> None:
-    """Show boards and kernels side by side: the largest latency of each under each load.
+    """Show boards and kernels side by side.
 
-    FOLDER is what 'rtproof run --profile' or 'rtproof lab profile' left, or its result.json; or a run, a record, the
+    The table has the largest latency of each under each load.
+
+    RUN is what 'rtproof run --profile' or 'rtproof lab profile' left, or its result.json; or a run, a record, the
     output of another tool, or a folder of such runs. A board has one row for each kernel. Runs have their curves below,
     and profiles the figures that the articles published. The exit code is 0, or 2 if a run could not be read.
 

@@ -17,24 +17,24 @@ from rtproof.cli.parameter_types import with_options
     "--episodes-so-far",
     type=click.IntRange(0, 1_000),
     metavar="N",
-    help="Number of episodes, or of exceedances of a limit without --at-most, that were measured already.",
+    help="Exceedances that were measured already.",
 )
-@click.option("--measured", type=parameter_types.LENGTH_NS, help="Time that was measured already, such as 20h.")
+@click.option("--measured", type=parameter_types.LENGTH_NS, help="Time that was measured already.")
 @click.option(
     "--rate",
     "rates",
     type=parameter_types.RATE_NS,
     multiple=True,
-    help="A true rate of episodes to give the chances for, such as 1/7d; may be repeated.",
+    help="Give the chances at this true rate; repeatable.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def command(
     episodes_so_far: int | None, measured: int | None, rates: tuple[int, ...], as_json: bool, **values: Any
 ) -> None:
-    """Say how long a run has to be for a verdict on --limit, and which verdict is likely at some true rates.
+    """Say how long a run must be for a verdict on --limit.
 
-    Nothing is measured. With several limits with --at-most each needs more time, because the confidence holds for all
-    together.
+    It also says which verdict is likely at some true rates. Nothing is measured. With several limits with --at-most
+    each needs more time, because the confidence holds for all together.
 
     \b
     rtproof plan --limit 500us --shows 1/day

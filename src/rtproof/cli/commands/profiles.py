@@ -10,9 +10,7 @@ from rtproof.cli import shell_completion
 
 @click.command("profiles")
 @click.argument("name", required=False, metavar="[NAME|FILE]", shell_complete=shell_completion.complete_profiles)
-@click.option(
-    "--agent", type=click.Path(path_type=Path), metavar="FILE", help="Use this agent to find out what can run here."
-)
+@click.option("--agent", type=click.Path(path_type=Path), metavar="FILE", help="Use this agent.")
 def command(name: str | None, agent: Path | None) -> None:
     """List the profiles of 'run --profile', or the cells of one.
 

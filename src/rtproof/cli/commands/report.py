@@ -8,33 +8,34 @@ from typing import Any
 import click
 
 from rtproof.cli import shell_completion
+from rtproof.cli.grouped_help import GroupedCommand
 from rtproof.cli.measurement_options import HORIZON_OPTIONS, LIMIT_OPTIONS, PERCENTILE_OPTION
 from rtproof.cli.parameter_types import with_options
 
 
-@click.command("report")
+@click.command("report", cls=GroupedCommand)
 @click.argument("run", type=click.Path(path_type=Path))
 @with_options(*LIMIT_OPTIONS, *HORIZON_OPTIONS, PERCENTILE_OPTION)
 @click.option(
     "--format",
     "name",
-    metavar="NAME",
+    metavar="FORMAT",
     shell_complete=shell_completion.complete_report_formats,
-    help="Format: html (default), markdown, text, json, or the plots alone as svg or png; else by FILE's ending.",
+    help="Format: html (default), markdown, text, json, svg, png.",
 )
 @click.option(
     "--section",
     "sections",
     multiple=True,
-    metavar="NAME",
-    help="Only this section, such as verdict, histogram, ccdf or timeline; may be repeated.",
+    metavar="SECTION",
+    help="Only this section, such as ccdf; repeatable.",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="New file (default: beside RUN); - for standard output.",
+    help="New file (default: beside RUN; - prints it).",
 )
 def command(
     run: Path,
@@ -44,10 +45,11 @@ def command(
     output: Path | None,
     **values: Any,
 ) -> None:
-    """Write the report of a run: one HTML file that needs no network, or Markdown, text or JSON.
+    """Write the report of a run as HTML, Markdown, text or JSON.
 
-    The formats svg and png hold the plots alone: those of the first screen, or those of one --section. They need
-    matplotlib (pip install 'rtproof[plot]').
+    The HTML file needs no network. Without --format, the ending of FILE chooses it. The formats svg and png hold
+    the plots alone: those of the first screen, or those of one --section. They need matplotlib (pip install
+    'rtproof[plot]').
 
     \b
     rtproof report RUN --output figure.svg --section histogram

@@ -8,6 +8,7 @@ import click
 
 from rtproof.cli import parameter_types, shell_completion
 from rtproof.cli.experiment_options import GENERATOR_OPTIONS, PROFILE_OPTIONS, REPEAT_OPTIONS
+from rtproof.cli.grouped_help import GroupedCommand
 from rtproof.cli.measurement_options import (
     AGENT_OPTIONS,
     EXPLAIN_OPTION,
@@ -21,7 +22,14 @@ from rtproof.cli.parameter_types import with_options
 PATH = click.Path(path_type=Path)
 
 
-@click.command("run")
+@click.command(
+    "run",
+    cls=GroupedCommand,
+    most_used=(
+        *("--limit", "--duration", "--until-decided", "--load", "--explain"),
+        *("--cpus", "--period", "--priority", "--target", "--output"),
+    ),
+)
 @with_options(
     *AGENT_OPTIONS,
     *LIMIT_OPTIONS,
@@ -36,8 +44,8 @@ PATH = click.Path(path_type=Path)
     "-o",
     "--output",
     type=PATH,
-    metavar="FOLDER",
-    help="New folder for the run (default: runs/TIME-HOST, or runs/TIME-PROFILE).",
+    metavar="DIR",
+    help="New folder for the run (default: in runs).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option(
@@ -46,31 +54,31 @@ PATH = click.Path(path_type=Path)
     "shown",
     flag_value="tables",
     default="summary",
-    help="Print tables in place of the summary. 'rtproof show' prints everything.",
+    help="Print tables instead of the summary.",
 )
-@click.option("-q", "--quiet", "shown", flag_value="verdict", help="Print one line, the verdict.")
-@click.option("--report/--no-report", default=True, help="Write an HTML report beside the run folder (default).")
-@click.option("--note", default="", metavar="TEXT", help="A note to keep with the run.")
-@click.option("--agent", type=PATH, metavar="FILE", help="Use this agent instead of the one that fits the target.")
+@click.option("-q", "--quiet", "shown", flag_value="verdict", help="Print the verdict alone.")
+@click.option("--report/--no-report", default=True, help="Write an HTML report (default).")
+@click.option("--note", default="", metavar="TEXT", help="Keep a note with the run.")
+@click.option("--agent", type=PATH, metavar="FILE", help="Use this agent.")
 @click.option(
     "--target",
     default="local",
-    metavar="NAME",
+    metavar="TARGET",
     shell_complete=shell_completion.complete_targets,
     help="Where to measure (default local).",
 )
 @click.option(
-    "--target-option", type=parameter_types.KEY_VALUE, multiple=True, help="An option of the target; may be repeated."
+    "--target-option", type=parameter_types.KEY_VALUE, multiple=True, help="An option of --target; repeatable."
 )
 @click.option(
     "--detach",
     is_flag=True,
-    help="Leave the run on the board and return at once; 'rtproof attach' follows it, 'rtproof stop' ends it.",
+    help="Return at once; 'rtproof attach' follows the run.",
 )
 @click.option(
     "--stream",
     is_flag=True,
-    help="Write nothing to the board's flash: fetch the record from its RAM while it is measured.",
+    help="Fetch the record while it grows in the board's RAM.",
 )
 @with_options(*GENERATOR_OPTIONS)
 @click.pass_context

@@ -8,7 +8,7 @@ import click
 
 @click.command("stop")
 @click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
-@click.option("--report/--no-report", default=True, help="Write an HTML report beside the run folder (default).")
+@click.option("--report/--no-report", default=True, help="Write an HTML report (default).")
 @click.pass_context
 def command(ctx: click.Context, /, run: Path, *, report: bool) -> None:
     """End a run on a board early, and fetch what it has measured.

@@ -15,7 +15,7 @@ from rtproof.cli import main
 
 @click.group("lab", cls=main.command_group(sys.modules[__name__]))
 def command() -> None:
-    """Boot real kernels under QEMU, in virtual time, and compare them."""
+    """Compare real kernels under QEMU, in virtual time."""
     # SIGTERM ends these commands as Ctrl-C does: they end their guests, and leave no scratch folder.
     if threading.current_thread() is threading.main_thread():
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -17,7 +17,7 @@ PART = click.argument("parts", nargs=-1, required=True, type=click.Choice([*PART
 
 
 @click.group("cache", invoke_without_command=True)
-@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> None:
     """List what the lab keeps, with sizes and bounds. 'clear' removes parts, 'bound' cuts them to a size."""
@@ -40,7 +40,7 @@ def clear(parts: tuple[str, ...]) -> None:
 @click.option("--mib", type=click.IntRange(0), required=True, help="The size that each of the parts may have.")
 @PART
 def bound(mib: int, parts: tuple[str, ...]) -> None:
-    """Remove what was not used for longest until each of the parts fits a size, now and once."""
+    """Remove the entries unused for longest until each part fits."""
     _cut(parts, mib << 20)
 
 

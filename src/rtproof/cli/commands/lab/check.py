@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from rtproof.cli import lab_options, parameter_types
+from rtproof.cli.grouped_help import GroupedCommand
 from rtproof.cli.lab_options import (
     LAB_MEASUREMENT_OPTIONS,
     LAB_RUN_OPTIONS,
@@ -20,7 +21,7 @@ CANNOT_TEST = 125
 """What git bisect run takes for a commit that cannot be tested."""
 
 
-@click.command("check")
+@click.command("check", cls=GroupedCommand)
 @with_options(
     *ONE_CELL_OPTIONS,
     click.option(
@@ -28,22 +29,22 @@ CANNOT_TEST = 125
         "limit",
         required=True,
         type=parameter_types.LIMIT_NS,
-        help="The largest latency allowed, such as 20us.",
+        help="Latency never to exceed, such as 20us.",
     ),
-    click.option("--boot", metavar="'ARG ...'", default="", help=lab_options.BOOT_HELP),
+    click.option("--boot", metavar="'ARG ...'", default="", help=f"{lab_options.BOOT_HELP}."),
     *PROCESSOR_OPTIONS,
     *LAB_MEASUREMENT_OPTIONS,
     SETUP_OPTION,
     *LAB_RUN_OPTIONS,
-    click.option("--bisect", is_flag=True, help="For git bisect run: exit with 125 if there is no answer."),
+    click.option("--bisect", is_flag=True, help="Exit code 125 if there is no answer."),
 )
 @click.pass_context
 def command(ctx: click.Context, /, limit: int, bisect: bool, **values: Any) -> None:
-    """Check that one kernel under one load is never later than a limit, in virtual time.
+    """Check one kernel against a limit, in virtual time.
 
-    Exit codes: 0 the largest latency is at or under --max; 1 it is above; 2 usage or tool error; 3 the cell did not
-    measure what was asked. For git bisect 2 and 3 would also mean a bad commit. Use --bisect, which turns them into
-    125: skip this commit. If a kernel does not build, skip it yourself:
+    Exit codes: 0 the largest latency of the kernel under --load is at or under --max; 1 it is above; 2 usage or tool
+    error; 3 the cell did not measure what was asked. For git bisect 2 and 3 would also mean a bad commit. Use --bisect,
+    which turns them into 125: skip this commit. If a kernel does not build, skip it yourself:
 
     \b
     git bisect run sh -c 'make -j8 bzImage || exit 125;

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from rtproof.cli import lab_options, shell_completion
+from rtproof.cli.grouped_help import GroupedCommand
 from rtproof.cli.lab_options import (
     LAB_MEASUREMENT_OPTIONS,
     LAB_OUTPUT_OPTIONS,
@@ -21,7 +22,7 @@ LOADS = ("idle", "mmap", "net")
 PREEMPTS = ("none", "full")
 
 
-@click.command("compare")
+@click.command("compare", cls=GroupedCommand)
 @with_options(
     click.option(
         "--kernel",
@@ -29,7 +30,7 @@ PREEMPTS = ("none", "full")
         multiple=True,
         default=KERNELS,
         metavar="NAME|IMAGE",
-        help=f"{lab_options.KERNEL_HELP} May be repeated (default {', '.join(KERNELS)}).",
+        help=f"{lab_options.KERNEL_HELP}; repeatable.",
     ),
     click.option(
         "--preempt",
@@ -37,28 +38,28 @@ PREEMPTS = ("none", "full")
         multiple=True,
         default=PREEMPTS,
         type=click.Choice(["none", "voluntary", "full", "lazy"]),
-        help="Preemption model, for the kernels that have it; may be repeated (default none, full).",
+        help=f"{lab_options.PREEMPT_HELP}; repeatable.",
     ),
     click.option(
         "--load",
         "loads",
         multiple=True,
         default=LOADS,
-        metavar="NAME",
+        metavar="LOAD",
         shell_complete=shell_completion.complete_loads,
-        help=f"{lab_options.LOAD_HELP} May be repeated (default {', '.join(LOADS)}).",
+        help=f"{lab_options.LOAD_HELP}; repeatable.",
     ),
     click.option(
         "--boot",
         "boots",
         multiple=True,
         metavar="'ARG ...'",
-        help=f"{lab_options.BOOT_HELP} May be repeated: each makes further systems.",
+        help=f"{lab_options.BOOT_HELP}; repeatable.",
     ),
     click.option(
         "--explain",
         is_flag=True,
-        help="Also say why each largest latency was so large; runs one shift of each cell once more.",
+        help="Say why each largest latency was late.",
     ),
     *PROCESSOR_OPTIONS,
     *LAB_MEASUREMENT_OPTIONS,
@@ -73,6 +74,10 @@ def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int
     The lab boots every kernel once with every preemption model, and measures it under every load, with one guest per
     CPU at a time. The figures count instructions and are the same on every machine. They rank kernels and find
     regressions; they do not sign off hardware. Finished cells are kept and not run again, also after Ctrl-C.
+
+    The kernels are debian-6.1-rt and debian-6.1 if no --kernel is given, the models none and full, the loads idle, mmap
+    and net. Each --boot makes further systems. MODULES is a folder lib/modules/RELEASE. A load here has no programs.
+    If a command of --setup fails, the cell fails.
 
     A PREEMPT_RT kernel before 6.12 has one model and is one column; 6.12 knows full and lazy, other kernels none,
     voluntary and full. A kernel that has none of the models asked for is booted as it comes.

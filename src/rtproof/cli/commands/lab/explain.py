@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from rtproof.cli import lab_options
+from rtproof.cli.grouped_help import GroupedCommand
 from rtproof.cli.lab_options import (
     LAB_MEASUREMENT_OPTIONS,
     LAB_RUN_OPTIONS,
@@ -16,10 +17,10 @@ from rtproof.cli.lab_options import (
 from rtproof.cli.parameter_types import with_options
 
 
-@click.command("explain")
+@click.command("explain", cls=GroupedCommand)
 @with_options(
     *ONE_CELL_OPTIONS,
-    click.option("--boot", metavar="'ARG ...'", default="", help=lab_options.BOOT_HELP),
+    click.option("--boot", metavar="'ARG ...'", default="", help=f"{lab_options.BOOT_HELP}."),
     *PROCESSOR_OPTIONS,
     *LAB_MEASUREMENT_OPTIONS,
     SETUP_OPTION,
@@ -28,12 +29,12 @@ from rtproof.cli.parameter_types import with_options
 )
 @click.pass_context
 def command(ctx: click.Context, /, as_json: bool, **values: Any) -> None:
-    """Explain the largest latency of one kernel under one load, in virtual time.
+    """Explain one kernel's largest latency, in virtual time.
 
-    The lab measures the cell, unless it is in the cache, and runs the shift with the largest latency once more. A
-    plugin of QEMU then records which code the guest executes between the due time and the reading of the clock. It
-    changes no byte of the guest: the two records are compared. The answer names the functions of the kernel in which
-    the time was spent, and closes to the instruction. It needs a C compiler.
+    The lab measures the kernel under one load, unless it is in the cache, and runs the shift with the largest latency
+    once more. A plugin of QEMU then records which code the guest executes between the due time and the reading of the
+    clock. It changes no byte of the guest: the two records are compared. The answer names the functions of the kernel
+    in which the time was spent, and closes to the instruction. It needs a C compiler.
 
     Exit codes: 0; 2 if the cell could not be measured or explained.
 

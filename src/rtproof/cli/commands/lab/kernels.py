@@ -13,18 +13,15 @@ MIRROR = click.option(
     default="",
     envvar="RTPROOF_MIRROR",
     metavar="URL",
-    help="A mirror of Debian (default: those of this machine's apt sources).",
+    help="A mirror of Debian (default: this machine's).",
 )
 
 
 @click.group("kernels", invoke_without_command=True)
-@click.option("--fetch", "wanted", multiple=True, metavar="NAME", help="Fetch this kernel first; may be repeated.")
-@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
-@MIRROR
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_context
-def command(ctx: click.Context, wanted: tuple[str, ...], as_json: bool, mirror: str) -> None:
-    """List Debian's kernels that the lab knows by name, and say which are in the cache."""
-    _fetch(wanted, mirror, again=False)
+def command(ctx: click.Context, as_json: bool) -> None:
+    """List Debian's kernels that the lab knows by name. A column says which are in the cache."""
     if ctx.invoked_subcommand is None:
         listed = kernel_catalogue.list_kernels()
         click.echo(_json(listed) if as_json else _table(listed))
@@ -32,20 +29,16 @@ def command(ctx: click.Context, wanted: tuple[str, ...], as_json: bool, mirror: 
 
 @command.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@click.option("--again", is_flag=True, help="Fetch the newest version, even if the cache has the kernel.")
+@click.option("--again", is_flag=True, help="Fetch it even if the cache has it.")
 @MIRROR
 def fetch(names: tuple[str, ...], again: bool, mirror: str) -> None:
-    """Fetch kernels with their headers into the cache, and print the path of each image. Nothing is installed."""
-    for path in _fetch(names, mirror, again):
-        click.echo(path)
-
-
-def _fetch(names: tuple[str, ...], mirror: str, again: bool) -> list[str]:
+    """Fetch kernels into the cache, and print their paths. The headers come too. Nothing is installed."""
     from rtproof.experiment.guest_runner import print_progress
 
     for name in names:
         kernel_catalogue.catalogue_entry(name)
-    return [str(kernel_catalogue.fetch_kernel(name, mirror, again, print_progress).image) for name in names]
+    for path in [kernel_catalogue.fetch_kernel(name, mirror, again, print_progress).image for name in names]:
+        click.echo(path)
 
 
 def _json(listed: list[ListedKernel]) -> str:

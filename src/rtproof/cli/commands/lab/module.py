@@ -10,14 +10,14 @@ from rtproof.lab import kernel_catalogue
 
 
 @click.command("module")
-@click.option("--kernel", "name", metavar="NAME", help="A name of 'rtproof lab kernels'.")
+@click.option("--kernel", "name", metavar="NAME|IMAGE", help="NAME of 'lab kernels'.")
 @click.option(
     "--headers",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
-    help="The headers or the build tree of a kernel of your own, in place of --kernel.",
+    help="Headers of a kernel of your own, for --kernel.",
 )
-@click.option("--which", default="rtproof", metavar="NAME", help="Build another module, one of those in kmod/tests.")
+@click.option("--which", default="rtproof", metavar="NAME", help="Build this module of kmod/tests.")
 @MIRROR
 def command(name: str | None, headers: Path | None, which: str, mirror: str) -> None:
     """Build rtproof.ko for a kernel and print its path. The kernel is fetched if needed.

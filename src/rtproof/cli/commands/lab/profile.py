@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from rtproof.cli import lab_options, parameter_types, shell_completion
+from rtproof.cli.grouped_help import GroupedCommand
 from rtproof.cli.lab_options import JOBS_OPTION, LAB_OUTPUT_OPTIONS, PROCESSOR_OPTIONS
 from rtproof.cli.parameter_types import with_options
 
@@ -14,7 +15,7 @@ KERNELS = ("debian-6.1-rt", "debian-6.1")
 DURATION = "5s"
 
 
-@click.command("profile")
+@click.command("profile", cls=GroupedCommand)
 @click.argument("name", metavar="NAME|FILE", shell_complete=shell_completion.complete_profiles)
 @with_options(
     click.option(
@@ -23,47 +24,51 @@ DURATION = "5s"
         multiple=True,
         metavar="NAME|IMAGE",
         default=KERNELS,
-        help=f"{lab_options.KERNEL_HELP} May be repeated (default {', '.join(KERNELS)}).",
+        help=f"{lab_options.KERNEL_HELP}; repeatable.",
     ),
     click.option(
         "--preempt",
         "preempts",
         multiple=True,
         type=click.Choice(["none", "voluntary", "full", "lazy"]),
-        help="Preemption model, for the kernels that have it; may be repeated (default none, or the article's).",
+        help=f"{lab_options.PREEMPT_HELP}; repeatable.",
     ),
     click.option(
         "--duration",
         type=parameter_types.LENGTH,
-        help=f"How long to measure in a cell, in virtual time (default {DURATION}).",
+        help=f"How long to measure (default {DURATION}, virtual time).",
     ),
     click.option(
         "--samples",
         type=parameter_types.count_up_to(2**62),
         metavar="N",
-        help="Measure this many activations, in place of --duration.",
+        help="Measure N activations instead of --duration.",
     ),
     click.option(
-        "--set", "settings", type=parameter_types.KEY_VALUE, multiple=True, help="As for 'rtproof run --profile'."
+        "--set",
+        "settings",
+        type=parameter_types.KEY_VALUE,
+        multiple=True,
+        help="Choose what the profile measures; repeatable.",
     ),
     click.option(
         "--load",
         multiple=True,
-        metavar="NAME",
+        metavar="LOAD",
         shell_complete=shell_completion.complete_loads,
-        help="Use this load in every cell, in place of the profile's loads; may be repeated.",
+        help="Disturb by this load, in every cell; repeatable.",
     ),
     click.option(
         "--module",
         type=lab_options.PATH,
         multiple=True,
         metavar="FILE",
-        help="rtproof.ko for kernel images of your own.",
+        help="rtproof.ko for an IMAGE; repeatable.",
     ),
     click.option(
         "--explain",
         is_flag=True,
-        help="Then run the cell with the largest latency of each kernel once more, and say why (see 'lab explain').",
+        help="Say why each kernel's largest latency was late.",
     ),
     *PROCESSOR_OPTIONS,
     JOBS_OPTION,
@@ -71,14 +76,14 @@ DURATION = "5s"
 )
 @click.pass_context
 def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int | None, **values: Any) -> None:
-    """Repeat an article's experiment on real kernels in guests, in virtual time.
+    """Repeat an article's experiment on kernels in guests.
 
     The lab measures every cell of the profile on every kernel, and shows the article's figures beside them. The figures
     count instructions: compare the order of the kernels with the article, not the values. Finished cells are kept and
     not run again. If a guest lacks hardware of the article, something else takes its place, and the page says so.
 
-    With --cpus the guests have several processors. A cell that names CPUs of its own keeps them, --measured-cpus is for
-    the others.
+    With --processors the guests have several processors. A cell that names CPUs of its own keeps them, --measured-cpus
+    is for the others.
 
     Exit codes: 0; 1, 3 or 4 as of the worst verdict, where the profile has a limit; 2 if a cell failed.
 

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 @click.command("qemu")
-@click.option("--fetch", is_flag=True, help="Fetch Debian's newer QEMU into the cache first. Nothing is installed.")
+@click.option("--fetch", is_flag=True, help="Fetch Debian's newer QEMU into the cache first.")
 @click.option("--again", is_flag=True, help="Fetch it even if the cache has it.")
-@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @MIRROR
 def command(fetch: bool, again: bool, as_json: bool, mirror: str) -> None:
-    """List the QEMUs of this machine and of the cache, and say which the lab uses for one and for several processors.
+    """List the QEMUs that the lab can use.
 
     One processor is run by the system's QEMU, several in virtual time by the first of the list that can do it. With
     --qemu the other commands of the lab take a certain one. Results name the QEMU, because figures depend on it.

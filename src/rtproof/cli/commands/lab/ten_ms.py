@@ -25,7 +25,7 @@ CYCLES = 11_000
         "--preempt",
         default="none",
         type=click.Choice(["none", "voluntary", "full"]),
-        help="Preemption model of the plain kernel (default none).",
+        help="Preemption model, of the plain kernel (default none).",
     ),
     click.option(
         "--cycles",
@@ -33,21 +33,23 @@ CYCLES = 11_000
         type=parameter_types.count_up_to(10_000_000),
         default=CYCLES,
         metavar="N",
-        help=f"Cycles to count in each scenario (default {CYCLES}, as in the article).",
+        help=f"Cycles of each scenario (default {CYCLES}).",
     ),
     click.option(
         "--module",
         type=lab_options.PATH,
         multiple=True,
         metavar="FILE",
-        help="rtproof.ko for kernel images of your own.",
+        help="rtproof.ko for an IMAGE; repeatable.",
     ),
     JOBS_OPTION,
     *LAB_OUTPUT_OPTIONS,
 )
 @click.pass_context
 def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int | None, **values: Any) -> None:
-    """Repeat article 2's table: four scenarios of a loop of 10 ms in a kernel task, each on its kernel.
+    """Repeat article 2's table of a loop of 10 ms.
+
+    Four scenarios of a loop in a kernel task run, each on its kernel.
 
     Two scenarios run on the plain kernel without a real-time policy: idle, and under stress. Two run on PREEMPT_RT with
     one: under stress, and under stress with a flood of pings. Each has as many cycles as in the article, and runs in

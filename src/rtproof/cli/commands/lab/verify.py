@@ -11,16 +11,16 @@ DIFFERS = 1
 
 @click.command("verify")
 @click.argument("result", type=click.Path(path_type=Path), metavar="RESULT.json")
-@click.option("--json", "as_json", is_flag=True, help="Print every input, what the result has and what is here.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option(
     "--qemu",
     default="",
     metavar="system|fetched|PATH",
-    help="The QEMU to compare with (default: the one that the result was made with, unless that was given as a path).",
+    help="The QEMU to use (default: that of the result).",
 )
 @click.pass_context
 def command(ctx: click.Context, /, result: Path, as_json: bool, qemu: str) -> None:
-    """Say what differs between the inputs of a comparison and those that this machine would use now.
+    """Compare the inputs of a result with those used here now.
 
     The inputs are the compiler, the agent, QEMU and its options, the kernels, and what the first file system holds.
     Guests with the same inputs give the same bytes. Nothing is fetched or booted. A kernel that is not in the cache

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The help of every command: short, under headings, with the same words for the same thing."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from rtproof.cli.grouped_help import HEADING_OF, HEADINGS, MOST_USED, GroupedCommand
+from rtproof.cli.main import cli, main
+
+MANY = 12
+"""A command with more options than this lists them under headings."""
+MOST_HELP = 60
+"""The longest text of an option of a grouped command, without what click adds to it."""
+OF_CYCLICTEST = "cyclictest"
+"""Its options are those of another program, so it has words of its own."""
+OWN_WORDS = {
+    "audit --cpus": "the CPUs that it looks at; run measures on its CPUs",
+    "audit --explain": "a check, not activations",
+    "audit --output": "the facts",
+    "audit --pid": "one process beside the system",
+    "audit --target": "nothing is measured",
+    "audit --verbose": "what else it prints",
+    "doctor --verbose": "what else it prints",
+    "explain --limit": "which activations it explains",
+    "explain --verbose": "what else it prints",
+    "judge --period": "of a file that does not say it",
+    "lab compare --explain": "every largest latency",
+    "lab profile --explain": "the largest latency of each kernel",
+    "lab profile --module": "only rtproof.ko",
+    "lab ten-ms --module": "only rtproof.ko",
+}
+"""Options that do not mean what the same name means in another command, and what they are about."""
+
+
+def walk(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command, click.Context]]:
+    context = click.Context(command, info_name=" ".join(words), **cli.context_settings)
+    yield " ".join(words), command, context
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below is not None
+            yield from walk(below, (*words, name))
+
+
+COMMANDS = {words: (command, context) for words, command, context in walk(cli)}
+GROUPS = [words for words, (command, _) in COMMANDS.items() if isinstance(command, click.Group)]
+
+
+def options(words: str) -> list[click.Option]:
+    command, context = COMMANDS[words]
+    return [each for each in command.get_params(context) if isinstance(each, click.Option)]
+
+
+def long_name(option: click.Option) -> str:
+    return next((name for name in option.opts if name.startswith("--")), option.opts[0])
+
+
+def headings(printed: str) -> dict[str, list[str]]:
+    """The names of the options under each heading of a printed help."""
+    parts = re.split(r"^(\w.*):\n", printed, flags=re.MULTILINE)[1:]
+    return {
+        heading: re.findall(r"^  (?:-\w, )?(--[a-z-]+)", listed, flags=re.MULTILINE)
+        for heading, listed in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+def test_every_option_of_run_is_under_one_heading(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["run", "--help"]) == 0
+    found = headings(capsys.readouterr().out)
+    run = COMMANDS["run"][0]
+    assert isinstance(run, GroupedCommand)
+    names = [name for listed in found.values() for name in listed]
+    assert sorted(names) == sorted(long_name(each) for each in options("run"))
+    assert found[MOST_USED] == list(run.most_used)
+    assert len(run.most_used) == 10
+    assert list(found) == [MOST_USED, *(each for each in HEADINGS if each in found)]
+
+
+def test_an_option_has_one_heading_and_each_name_is_one_of_a_command() -> None:
+    names = [name for listed in HEADINGS.values() for name in listed.split()]
+    assert len(names) == len(set(names)) == len(HEADING_OF)
+    assert set(names) <= {name for words in COMMANDS for each in options(words) for name in each.opts}
+
+
+@pytest.mark.parametrize("words", [words for words in COMMANDS if len(options(words)) > MANY])
+def test_a_command_with_many_options_has_headings_and_short_texts(words: str) -> None:
+    command = COMMANDS[words][0]
+    assert isinstance(command, GroupedCommand)
+    for each in options(words):
+        assert command.heading(each) in (MOST_USED, *HEADINGS)
+        assert len(each.help or "") <= MOST_HELP, each.help
+
+
+@pytest.mark.parametrize("words", GROUPS)
+def test_no_summary_of_a_command_is_cut_at_80_columns(
+    words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main([*words.split(), "--help"]) == 0
+    listed = capsys.readouterr().out.partition("\nCommands:\n")[2].splitlines()
+    assert len(listed) == len([each for each in COMMANDS if each.rpartition(" ")[0] == words and each])
+    assert [line for line in listed if not line.endswith(".") or line.endswith("..")] == []
+
+
+def uses() -> dict[str, dict[str, click.Option]]:
+    """The options of each name, by the commands that have it."""
+    found: dict[str, dict[str, click.Option]] = defaultdict(dict)
+    for words in COMMANDS:
+        if words != OF_CYCLICTEST:
+            for each in options(words):
+                found[long_name(each)][words] = each
+    return found
+
+
+def kind(option: click.Option, words: str) -> str:
+    """What an option takes, as its help shows it."""
+    if option.is_flag or (isinstance(option.type, click.Choice) and option.metavar is None):
+        return ""
+    return option.make_metavar(COMMANDS[words][1])
+
+
+def gist(option: click.Option) -> str:
+    """What an option does, without its default, examples and how often it may be given."""
+    return re.split(r"[;:,.(]| such as", option.help or "")[0].strip()
+
+
+@pytest.mark.parametrize("name", uses())
+def test_an_option_takes_and_means_the_same_in_every_command(name: str) -> None:
+    commands = uses()[name]
+    kinds = {kind(each, words) for words, each in commands.items() if f"{words} {name}" not in OWN_WORDS} - {""}
+    assert len(kinds) <= 1 or (name == "--output" and kinds <= {"FILE", "DIR"}), kinds
+    same = {words: gist(each) for words, each in commands.items() if f"{words} {name}" not in OWN_WORDS}
+    if name not in ("--output", "--duration"):
+        assert len(set(same.values())) <= 1, same
+
+
+@pytest.mark.parametrize("option", OWN_WORDS)
+def test_an_option_with_words_of_its_own_differs_from_the_others(option: str) -> None:
+    words, _, name = option.rpartition(" ")
+    commands = uses()[name]
+    others = {gist(each) for other, each in commands.items() if f"{other} {name}" not in OWN_WORDS}
+    assert gist(commands[words]) not in others
+
+
+def test_the_letter_o_means_output() -> None:
+    short = {words: long_name(each) for words in COMMANDS for each in options(words) if "-o" in each.opts}
+    assert set(short.values()) == {"--output"}
+    with_output = {words for words in COMMANDS for each in options(words) if "--output" in each.opts}
+    assert with_output - set(short) <= {OF_CYCLICTEST}
