@@ -66,6 +66,18 @@ def test_a_series_without_turns_has_none(order: str) -> None:
     }
 
 
+@pytest.mark.parametrize("order", ["ABBA", "ABBAAB", "ABABAB", "ABBAABBA"])
+def test_a_few_turns_are_turns_but_have_no_winner(order: str) -> None:
+    said = compare_sides(*ordered(order))
+    assert (said.turns.interleaved, said.turns.why) == (True, "")
+    assert said.finding is ComparisonFinding.NOT_JUDGED
+
+
+@pytest.mark.parametrize("order", ["AB", "AABB", "AAABBB", "ABBBAA"])
+def test_a_few_runs_without_turns_are_no_turns(order: str) -> None:
+    assert compare_sides(*ordered(order)).turns.interleaved is False
+
+
 def test_without_times_the_order_is_not_known() -> None:
     a, b = ordered("ABBAABBAAB")
     said = compare_sides([*a[:4], replace(a[4], started_ns=None)], b)

@@ -109,9 +109,20 @@ def test_an_interrupt_ends_the_series_and_keeps_what_there_is(number: signal.Sig
     assert folders() == ["01"]
 
 
+BY_TURNS = ("--abba", "", "", "--target", "simulated", "--target-option", "episodes=600/h", "--record", "summary")
+
+
+def test_three_turns_are_by_turns_from_the_first_line_to_the_last(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", *BY_TURNS, "--repeat", "3", "--duration", "10s", "--output", "a"]) == 0
+    out, err = capsys.readouterr()
+    assert "6 runs by turns, A B B A A B" in err
+    assert "Not judged" in out
+    assert "by turns" not in out, "that is no news at the end"
+    assert "nothing else changed" not in out
+
+
 def test_a_series_by_turns_is_interleaved_and_judged(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["--abba", "", "", "--repeat", "5", "--target", "simulated", "--target-option", "episodes=600/h"]
-    assert main(["run", *words, "--record", "summary", "--duration", "1min", "--output", "a", "--json"]) == 0
+    assert main(["run", *BY_TURNS, "--repeat", "5", "--duration", "1min", "--output", "a", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["turns"] == {"interleaved": True, "order": "ABBAABBAAB", "why_not": None}
     assert found["finding"] in ("no difference shown", "A is better", "B is better")

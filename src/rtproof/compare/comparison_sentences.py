@@ -192,6 +192,8 @@ def _order(said: Comparison) -> Iterator[str]:
     method = order.method
     if order.method == BY_RUNS and said.turns.interleaved is not True:
         sure, method = "differ by more than the runs of a side", f"{method}, if nothing else changed from run to run"
+    elif order.method == BY_RUNS and said.finding is ComparisonFinding.NOT_JUDGED:
+        sure = "differ by more than the runs of a side"
     if order.crossings:
         yield f"the distributions cross, so neither lies below the other throughout ({method})"
         for crossing in order.crossings:

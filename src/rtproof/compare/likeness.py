@@ -99,7 +99,10 @@ MOST_AHEAD = 2
 MOST_IMBALANCE = 0.2
 """... or by this share of the runs, whichever is more."""
 FEWEST_CHANGES = 5
-"""Five pairs have five changes of side. With four changes, a single rise and fall in time can fit the sides."""
+"""Five pairs have five changes of side. With four changes, a single rise and fall in time can fit the sides.
+
+Fewer pairs cannot have so many: they are by turns from as many changes as pairs, and no side of them is called better.
+"""
 CLOCK_SET_NS = 1_000_000_000_000_000_000
 """2001-09-09. An earlier start comes from a clock that nobody set. Such a clock starts anew with each boot."""
 MOST_ROWS = 10
@@ -108,7 +111,7 @@ SAME_TIME = "runs of both sides have the same start time"
 
 
 def run_turns(a: Sequence[RunFigures], b: Sequence[RunFigures]) -> RunTurns:
-    """Return whether the order of the runs in time separates the sides from a drift; None if the order is not known."""
+    """Return whether the runs were taken by turns in time; None if the order is not known."""
     starts = [(run.started_ns, name) for name, side in (("A", a), ("B", b)) for run in side]
     known = sorted((start, name) for start, name in starts if start is not None and start >= CLOCK_SET_NS)
     if len(known) < len(starts):
@@ -121,10 +124,11 @@ def run_turns(a: Sequence[RunFigures], b: Sequence[RunFigures]) -> RunTurns:
 
 
 def is_interleaved(order: str) -> bool:
-    """Return whether runs in this order tell the sides from a drift. order: such as "ABBA", with both letters in it."""
+    """Return whether runs in this order were taken by turns. order: such as "ABBA", with both letters in it."""
     fewest = min(order.count("A"), order.count("B"))
     most = max(MOST_AHEAD / fewest, MOST_IMBALANCE) + 1e-9
-    return turn_imbalance(order) <= most and turn_changes(order) >= max(fewest - 1, FEWEST_CHANGES)
+    least = max(fewest - 1, min(fewest, FEWEST_CHANGES), 2)
+    return turn_imbalance(order) <= most and turn_changes(order) >= least
 
 
 def turn_imbalance(order: str) -> float:
