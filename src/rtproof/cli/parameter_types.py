@@ -87,6 +87,16 @@ SPAN = ParsedValue("duration", _span)
 CPUS = ParsedValue("cpus", _cpus)
 
 
+class SectionOption(click.Option):
+    """An option that names sections. Its help lists them; only who asks for the help waits for all of them to load."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        from rtproof.report.section_list import SECTION_NAMES
+
+        record = super().get_help_record(ctx)
+        return record and (record[0], f"{record[1]} Names: {', '.join(SECTION_NAMES)}.")
+
+
 def two_sides(
     context: click.Context, _parameter: click.Parameter, pair: tuple[str, str] | None
 ) -> tuple[str, str] | None:

@@ -62,6 +62,13 @@ def complete_report_formats(_context: click.Context, _parameter: click.Parameter
     return _matching_names(formats, incomplete)
 
 
+def complete_sections(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Sections of a run's report."""
+    from rtproof.report.section_list import SECTIONS
+
+    return [CompletionItem(one.name, help=one.title) for one in SECTIONS if one.name.startswith(incomplete)]
+
+
 def complete_profiles(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """Profiles that come with the program."""
     return [name for name in profiles.names() if name.startswith(incomplete)]

@@ -15,8 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-import click
-
 from rtproof import importers
 from rtproof.core import defects, files, plugins
 from rtproof.core.errors import NoRecordError, UserError
@@ -36,7 +34,7 @@ from rtproof.record import file_kinds, run_folder
 from rtproof.record.chunks import is_record
 from rtproof.record.run_folder import RECORD_NAME, RequirementInfo, Run, RunInfo
 from rtproof.report import compose, formats, render, title
-from rtproof.report.text_table import fitted_to_terminal
+from rtproof.report.blocks import Section
 from rtproof.schema.published import analysis_dict
 from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.summary.imported_samples import record_of_samples
@@ -62,13 +60,17 @@ class AnalysedRun:
         """Everything that was found, in the documented schema."""
         return json.dumps(analysis_dict(self.analysis), indent=2).encode() + b"\n"
 
+    def sections(self, *, short: bool = False) -> list[Section]:
+        """The sections of its report; short: verdict, doubts and numbers only."""
+        command = shlex.join(self.info.command) if self.info else None
+        return compose(self.analysis, self._host_facts(), command, short=short)
+
     def report(self, form: str, *, short: bool = False, only: tuple[str, ...] = ()) -> bytes:
         """The report in one of its formats; short: verdict, doubts and numbers only; only: these sections.
 
         UserError for a section that there is not, or that this run does not have.
         """
-        command = shlex.join(self.info.command) if self.info else None
-        sections = compose(self.analysis, self._host_facts(), command, short=short)
+        sections = self.sections(short=short)
         names = [section.name for section in sections]
         for name in only:
             if name not in names:
@@ -195,12 +197,6 @@ def _requirement(info: RequirementInfo) -> Requirement:
         return Requirement(info.limit_ns, confidence=info.confidence, shows_ns=info.shows_ns)
     longest_ns = info.longest_ns or NO_LONGEST
     return Requirement(info.limit_ns, info.at_most_ns, info.confidence, info.gap_ns, longest_ns, info.bunches)
-
-
-def print_run(result: AnalysedRun, as_json: bool, *, short: bool = False) -> None:
-    """Print the result."""
-    with fitted_to_terminal():
-        click.echo(result.as_json() if as_json else result.report("text", short=short), nl=False)
 
 
 def path_beside(run: Path, suffix: str) -> Path:

@@ -2,7 +2,6 @@
 """Open the target of ``rtproof run`` and measure there one run, every run of a series, or every cell of a profile."""
 
 import shlex
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -26,6 +25,7 @@ from rtproof.experiment import (
     foreign_tools,
     guest_runner,
     local_runner,
+    printed_runs,
     profile_campaign,
     profile_setup,
     repeated_runs,
@@ -34,6 +34,7 @@ from rtproof.experiment import (
 )
 from rtproof.experiment.guest_runner import with_lab_kernel
 from rtproof.experiment.local_runner import LocalRunner
+from rtproof.experiment.printed_runs import program_name
 from rtproof.experiment.run_request import (
     TABLES,
     VERDICT_ONLY,
@@ -48,9 +49,9 @@ from rtproof.judge.paired import refuse_long_limits
 from rtproof.judge.verdict_sentences import claim_answer
 from rtproof.judge.watch import Watch
 from rtproof.record.run_folder import GENERATOR_NAME, RECORD_NAME, read_run_info
-from rtproof.report.pages import run_summary
+from rtproof.report.pages.run_summary import verdict_line
 from rtproof.run import pair_session, session, unfinished_run
-from rtproof.run.live_view import LiveView, can_redraw, shows_colours
+from rtproof.run.live_view import LiveView, can_redraw
 from rtproof.run.pair_session import PairOutcome
 from rtproof.run.session import AgentOutcome, RunPlan
 from rtproof.summary.kernel_trace import has_recorder
@@ -256,7 +257,7 @@ def run_as_cyclictest(asked: ExperimentRequest, wanted: Measurement, output: Cyc
     click.echo(exported_files.exported_text(name, result.analysis, options), nl=False)
     missed, verdict = quantity(result.analysis.pooled.never_ran, "missed cycle"), result.analysis.verdict
     click.echo(f"rtproof: {missed}; {verdict.state.value}: {claim_answer(verdict)}", err=True)
-    click.echo(f"rtproof: all of it: rtproof show {shlex.quote(str(folder))}", err=True)
+    click.echo(f"rtproof: all of it: rtproof show {shlex.quote(str(folder))} --all", err=True)
     if output.json_file:
         options = {"bins": str(output.bins_us or 0), "command": output.command}
         exported_files.write_export("cyclictest-json", output.json_file, result.analysis, options)
@@ -360,12 +361,12 @@ def _print_result(asked: ExperimentRequest, folder: Path, report: Path | None, o
     result = stored_runs.read_run(folder, percentiles=asked.percentiles)
     show = f"{program_name()} show {shlex.quote(str(folder))}"
     if asked.as_json or asked.shown == TABLES:
-        stored_runs.print_run(result, asked.as_json, short=True)
-        click.echo(f"\nall of it: {show}\nrun: {folder}", err=asked.as_json)
+        printed_runs.print_run(result, asked.as_json, short=True)
+        click.echo(f"\nall of it: {show} --all\nrun: {folder}", err=asked.as_json)
     elif asked.shown == VERDICT_ONLY:
-        click.echo(run_summary.verdict_line(result.analysis))
+        click.echo(verdict_line(result.analysis))
     else:
-        print_summary(result, report, show, new_page=report is not None)
+        printed_runs.print_summary(result, report, show, new_page=report is not None)
         report = None
     if report:
         stored_runs.write_new_file(report, result.report(HTML))
@@ -383,44 +384,6 @@ def _trace_sentences(asked: ExperimentRequest, folder: Path, analysis: Analysis)
     if asked.shown == run_request.SUMMARY and has_recorder(analysis.record):
         return [sentence for sentence in told if sentence.startswith(exported_files.NOT_WRITTEN)]
     return told
-
-
-def program_name() -> str:
-    """The command for the user's next line: rtproof, or where it lies if a shell would not find it."""
-    called = Path(sys.argv[0])
-    return "rtproof" if called.name != "rtproof" or shutil.which("rtproof") else shlex.quote(str(called))
-
-
-def print_summary(result: stored_runs.AnalysedRun, page: Path | None, show: str, *, new_page: bool) -> None:
-    """Print what a run leaves on the screen. The page is named only once it is written.
-
-    show: the command that prints all of it. new_page: write the page first; otherwise it is there already.
-    """
-    where = (*([("page", str(page))] if page else []), ("more", show))
-    text = _coloured(run_summary.summary_text(result.analysis, where, _width()), result.analysis)
-    lines = text.splitlines(keepends=True)
-    click.echo("".join(lines[: -len(where)]), nl=False)
-    named = lines[-1:]
-    try:
-        if page and new_page:
-            stored_runs.write_new_file(page, result.report(HTML))
-        named = lines[-len(where) :]
-    finally:
-        click.echo("".join(named), nl=False)
-
-
-def _width() -> int:
-    """Of the terminal; the usual one where standard output is none."""
-    return shutil.get_terminal_size((run_summary.WIDTH, 24)).columns if sys.stdout.isatty() else run_summary.WIDTH
-
-
-def _coloured(text: str, analysis: Analysis) -> str:
-    """The summary with the verdict in colour, on a terminal whose user did not refuse colours (https://no-color.org)."""
-    colour = run_summary.COLOURS.get(analysis.verdict.state)
-    if not colour or not shows_colours(sys.stdout):
-        return text
-    word = analysis.verdict.state.value
-    return text.replace(word, click.style(word, fg=colour, bold=True), 1)
 
 
 def _report_agent_failure(outcome: AgentOutcome, analysis: Analysis) -> None:

@@ -14,7 +14,7 @@ from rtproof.core import plugins
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import names_instead
 from rtproof.core.printable import clean
-from rtproof.experiment import run_request, stored_runs, target_runs
+from rtproof.experiment import printed_runs, run_request, stored_runs
 from rtproof.judge.analysis_model import Requirement
 from rtproof.judge.watch import Watch
 from rtproof.record import run_folder
@@ -58,7 +58,7 @@ def watch(what: str, sleep: Callable[[float], None] = time.sleep) -> int:
         return run_request.INTERRUPTED_CODE
     result = stored_runs.read_run(run)
     page = stored_runs.path_beside(run, ".html")
-    target_runs.print_summary(
+    printed_runs.print_summary(
         result, page if page.exists() else None, f"rtproof show {shlex.quote(str(run))}", new_page=False
     )
     if not ended:

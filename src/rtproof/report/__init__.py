@@ -30,7 +30,7 @@ def compose(
     told = _with_host_facts(analysis, info or {}, command)
     wanted = [each for each in SECTIONS if (each.short or not short) and _has(analysis, each)]
     drawn = [(section, tuple(section.draw(told))) for section in wanted]
-    return [Section(section.name, section.title, blocks) for section, blocks in drawn if blocks]
+    return [Section(section.name, section.title, blocks, section.group) for section, blocks in drawn if blocks]
 
 
 def _has(analysis: Analysis, section: ReportSection) -> bool:

@@ -174,8 +174,12 @@ Block = Text | Table | Plot | HeatMap | Bars
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report: the title and the blocks of one section. ``name`` is that of its ``ReportSection``."""
+    """A part of the report: the title and the blocks of one section. ``name`` is that of its ``ReportSection``.
+
+    ``group``: the heading under which a page folds the section; "" for none.
+    """
 
     name: str
     title: str
     blocks: tuple[Block, ...]
+    group: str = ""

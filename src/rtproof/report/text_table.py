@@ -18,8 +18,6 @@ GAP = "  "
 NARROWEST = 12
 WIDEST_WORD = 30
 """Longer words, such as those of a path that is deep, are broken."""
-FOLDED_ROWS = 12
-"""How many rows are printed of a folded table, which a page shows only after a click."""
 
 
 def page_width() -> int:
@@ -41,18 +39,16 @@ def fitted_to_terminal() -> Iterator[None]:
 def lay_out(table: Table) -> str:
     """The table as text: caption, header, a rule and the rows."""
     rows = [[clean(cell) for cell in row] for row in table.rows]
-    shown = rows[:FOLDED_ROWS] if table.folded else rows
     header = [clean(cell) for cell in table.header]
-    widths = _widths([header, *shown])
+    widths = _widths([header, *rows])
     lines = [
         *textwrap.wrap(clean(table.caption), page_width()),
         *_row(header, widths, table.numeric),
         GAP.join("-" * width for width in widths),
     ]
-    for row in shown:
+    for row in rows:
         lines += _row(row, widths, table.numeric)
-    left_out = len(rows) - len(shown)
-    return "\n".join([*lines, f"... and {left_out:,} more rows"] if left_out else lines)
+    return "\n".join(lines)
 
 
 def _widths(rows: list[list[str]]) -> list[int]:

@@ -10,7 +10,7 @@ import click
 from rtproof.cli import shell_completion
 from rtproof.cli.grouped_help import GroupedCommand
 from rtproof.cli.measurement_options import HORIZON_OPTIONS, LIMIT_OPTIONS, PERCENTILE_OPTION
-from rtproof.cli.parameter_types import with_options
+from rtproof.cli.parameter_types import SectionOption, with_options
 
 
 @click.command("report", cls=GroupedCommand)
@@ -26,9 +26,11 @@ from rtproof.cli.parameter_types import with_options
 @click.option(
     "--section",
     "sections",
+    cls=SectionOption,
     multiple=True,
     metavar="SECTION",
-    help="Only this section, such as ccdf; repeatable.",
+    shell_complete=shell_completion.complete_sections,
+    help="Only this section; repeatable.",
 )
 @click.option(
     "-o",

@@ -6,17 +6,30 @@ from typing import Any
 
 import click
 
+from rtproof.cli import shell_completion
 from rtproof.cli.measurement_options import HORIZON_OPTIONS, LIMIT_OPTIONS, PERCENTILE_OPTION
-from rtproof.cli.parameter_types import with_options
+from rtproof.cli.parameter_types import SectionOption, with_options
 
 
 @click.command("show")
 @click.argument("run", type=click.Path(path_type=Path))
 @with_options(*LIMIT_OPTIONS, *HORIZON_OPTIONS, PERCENTILE_OPTION)
+@click.option(
+    "--section",
+    "sections",
+    cls=SectionOption,
+    multiple=True,
+    metavar="NAME",
+    shell_complete=shell_completion.complete_sections,
+    help="Print only this section; may be repeated.",
+)
+@click.option("--all", "whole", is_flag=True, help="Print every section.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_context
-def command(ctx: click.Context, /, run: Path, percentiles: tuple[float, ...], as_json: bool, **values: Any) -> None:
-    """Print the verdict and the numbers of a run.
+def command(
+    ctx: click.Context, /, run: Path, percentiles: tuple[float, ...], sections: tuple[str, ...], **values: Any
+) -> None:
+    """Print what a run says: on one screen, or with --section and --all in full.
 
     RUN is a run folder, a record that was copied from a target, or a histogram that another tool printed (cyclictest),
     which has no order of time. RUN may also be the folder that 'rtproof run --profile' left; then its page is printed.
@@ -24,14 +37,23 @@ def command(ctx: click.Context, /, run: Path, percentiles: tuple[float, ...], as
     decides nothing.
     """
     from rtproof.cli import option_values
-    from rtproof.experiment import campaign_folder, stored_runs
+    from rtproof.experiment import campaign_folder, printed_runs, stored_runs
 
+    whole, as_json = values.pop("whole"), values.pop("as_json")
+    if bool(sections) + whole + as_json > 1:
+        raise click.UsageError("give one of --section, --all and --json")
+    printed_runs.refuse_unknown_sections(sections)
     later, horizon = option_values.take_requirements(values), option_values.take_horizon(values)
     if campaign_folder.is_campaign(run):
-        campaign_folder.refuse_options_of_one_run(later=later, horizon=horizon)
+        campaign_folder.refuse_options_of_one_run(later=later, horizon=horizon, section=sections)
         found = campaign_folder.read_campaign(run, percentiles)
         campaign_folder.print_campaign(found, as_json)
         ctx.exit(found.exit_code)
     result = stored_runs.read_run_or_histogram(run, later, percentiles, horizon=horizon)
-    stored_runs.print_run(result, as_json)
+    if sections:
+        printed_runs.print_sections(result, sections)
+    elif whole or as_json:
+        printed_runs.print_run(result, as_json)
+    else:
+        printed_runs.print_screen(result, run)
     ctx.exit(result.exit_code)

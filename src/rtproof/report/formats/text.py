@@ -30,7 +30,7 @@ def _heading(words: str, rule: str) -> str:
 
 @singledispatch
 def block_text(block: Block) -> str:
-    """One block as lines. Parts that a page shows only after a click are left out or shortened."""
+    """One block as lines. What a page folds stands whole."""
     raise TypeError(f"no way to draw {type(block).__name__} as text")
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run leaves on the screen: the fact, what it shows, the threads, causes, cautions, and where the rest is.
 
-It has at most MOST_LINES lines. No sentence is cut: what does not fit is counted, and ``rtproof show`` prints it.
+It has at most MOST_LINES lines. No sentence is cut: what does not fit is counted, and ``rtproof show --all`` prints it.
 """
 
 import textwrap

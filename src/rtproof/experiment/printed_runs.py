@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Print a run that was analysed: on one screen, as some of its sections, or whole."""
+
+import shlex
+import shutil
+import sys
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from rtproof import report
+from rtproof.core.errors import UserError
+from rtproof.core.phrases import unknown_name
+from rtproof.core.printable import clean
+from rtproof.experiment import stored_runs
+from rtproof.judge.analysis_model import Analysis
+from rtproof.report.blocks import Section
+from rtproof.report.pages import run_summary
+from rtproof.report.section_list import GROUPS, SECTION_NAMES
+from rtproof.report.text_table import fitted_to_terminal
+from rtproof.run.live_view import shows_colours
+
+TEXT, HTML = "text", "html"
+
+
+def print_run(result: stored_runs.AnalysedRun, as_json: bool, *, short: bool = False) -> None:
+    """Print the result as JSON, or all that its report says. short: verdict, doubts and numbers only."""
+    with fitted_to_terminal():
+        click.echo(result.as_json() if as_json else result.report(TEXT, short=short), nl=False)
+
+
+def refuse_unknown_sections(names: Sequence[str]) -> None:
+    """UserError for a name that no section has."""
+    for name in names:
+        if name not in SECTION_NAMES:
+            raise UserError(unknown_name("section", name, SECTION_NAMES))
+
+
+def print_sections(result: stored_runs.AnalysedRun, names: Sequence[str]) -> None:
+    """Print the named sections whole, and a line for each that the run does not have."""
+    had = [section for section in result.sections() if section.name in names]
+    if had:
+        with fitted_to_terminal():
+            click.echo(report.render(TEXT, report.title(result.analysis), had), nl=False)
+    lacking = set(names) - {section.name for section in had}
+    for name in filter(lacking.__contains__, SECTION_NAMES):
+        click.echo(f"This run has no section {name}.")
+
+
+def print_screen(result: stored_runs.AnalysedRun, run: Path) -> None:
+    """Print the summary of a run, the names of its sections, and the command that prints them."""
+    page = stored_runs.path_beside(run, ".html")
+    where = [("page", str(page))] if page.is_file() else []
+    summary = run_summary.summary_text(result.analysis, where, _width())
+    shown = "\n".join(_section_lines(result.sections(), f"{program_name()} show {shlex.quote(str(run))}"))
+    click.echo(f"{_coloured(summary, result.analysis)}\n{shown}")
+
+
+def _section_lines(sections: Sequence[Section], show: str) -> list[str]:
+    """The command that prints sections, and their names below the headings of the page."""
+    lines = [f"{'sections':{run_summary.LABEL}}{clean(show)} --section NAME, or --all"]
+    longest = max(map(len, GROUPS))
+    for group in GROUPS:
+        names = ", ".join(section.name for section in sections if section.group == group)
+        head = f"{'':{run_summary.LABEL}}{group:<{longest}}  "
+        lines += textwrap.wrap(names, _width(), initial_indent=head, subsequent_indent=" " * len(head))
+    return lines
+
+
+def program_name() -> str:
+    """The command for the user's next line: rtproof, or where it lies if a shell would not find it."""
+    called = Path(sys.argv[0])
+    return "rtproof" if called.name != "rtproof" or shutil.which("rtproof") else shlex.quote(str(called))
+
+
+def print_summary(result: stored_runs.AnalysedRun, page: Path | None, show: str, *, new_page: bool) -> None:
+    """Print what a run leaves on the screen. The page is named only once it is written.
+
+    show: the command that prints all of it. new_page: write the page first; otherwise it is there already.
+    """
+    where = (*([("page", str(page))] if page else []), ("more", show))
+    text = _coloured(run_summary.summary_text(result.analysis, where, _width()), result.analysis)
+    lines = text.splitlines(keepends=True)
+    click.echo("".join(lines[: -len(where)]), nl=False)
+    named = lines[-1:]
+    try:
+        if page and new_page:
+            stored_runs.write_new_file(page, result.report(HTML))
+        named = lines[-len(where) :]
+    finally:
+        click.echo("".join(named), nl=False)
+
+
+def _width() -> int:
+    """Of the terminal; the usual one where standard output is none."""
+    return shutil.get_terminal_size((run_summary.WIDTH, 24)).columns if sys.stdout.isatty() else run_summary.WIDTH
+
+
+def _coloured(text: str, analysis: Analysis) -> str:
+    """The summary with the verdict in colour, on a terminal whose user did not refuse colours (https://no-color.org)."""
+    colour = run_summary.COLOURS.get(analysis.verdict.state)
+    if not colour or not shows_colours(sys.stdout):
+        return text
+    word = analysis.verdict.state.value
+    return text.replace(word, click.style(word, fg=colour, bold=True), 1)

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rtproof show``: one screen, the sections that are named, or all of them."""
+
+from pathlib import Path
+
+import pytest
+from run_folders import latencies, write_run
+
+from rtproof.cli.main import main
+from rtproof.report.section_list import GROUPS, SECTION_NAMES, SECTIONS
+
+MOST_LINES, WIDTH = 40, 80
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    write_run(Path("a"), latencies(1, 4_000))
+    return "a"
+
+
+def shown(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(["show", *words]) == 0
+    printed: str = capsys.readouterr().out
+    return printed
+
+
+def listed_sections(screen: str) -> list[str]:
+    """The names beside the headings of the list at the end of a screen."""
+    lines = screen.partition("or --all\n")[2].splitlines()
+    names_at = 10 + max(map(len, GROUPS)) + 2
+    return " ".join(line[names_at:] for line in lines).replace(",", " ").split()
+
+
+def test_it_fits_on_one_screen_and_names_every_section(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.html").touch()
+    lines = shown(capsys, run).splitlines()
+    assert len(lines) <= MOST_LINES
+    assert max(map(len, lines)) <= WIDTH
+    assert "page      a.html" in lines
+    whole = shown(capsys, run, "--all").splitlines()
+    titles = {one.name: one.title for one in SECTIONS}
+    names = listed_sections("\n".join(lines))
+    assert "percentiles" in names
+    assert sorted(names) == sorted(name for name, title in titles.items() if title in whole)
+
+
+def test_a_section_is_printed_as_it_is_in_the_whole_text(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = shown(capsys, run, "--all")
+    for name in listed_sections(shown(capsys, run)):
+        part = shown(capsys, run, "--section", name)
+        assert part.partition("\n\n")[2].strip() in whole
+
+
+def test_no_row_of_a_table_is_left_out(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    ranks = [line.split()[0] for line in shown(capsys, run, "--section", "outliers").splitlines() if line[:4].strip()]
+    assert [rank for rank in ranks if rank.isdigit()] == [str(rank) for rank in range(1, 121)]
+
+
+def test_several_sections_and_one_that_the_run_lacks(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown(capsys, run, "--section", "histogram", "--section", "stages", "--section", "doubts").splitlines()
+    assert [line for line in lines if line in {"Doubts", "Histogram", "Verdict"}] == ["Doubts", "Histogram"]
+    assert lines[-1] == "This run has no section stages."
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--section", "histgram"], "there is no section 'histgram' (did you mean 'histogram'?); there are: in_band, "),
+        (["--section", "doubts", "--all"], "give one of --section, --all and --json"),
+        (["--json", "--all"], "give one of --section, --all and --json"),
+    ],
+)
+def test_a_refusal_is_one_sentence(run: str, words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", run, *words]) == 2
+    out, err = capsys.readouterr()
+    assert not out
+    assert err.startswith(f"rtproof: {says}")
+    assert err.count("\n") == 1
+
+
+def test_the_help_names_every_section(capsys: pytest.CaptureFixture[str]) -> None:
+    words = shown(capsys, "--help").replace(",", " ").replace(".", " ").split()
+    assert set(SECTION_NAMES) <= set(words)
+
+
+def test_each_section_has_one_of_eight_headings() -> None:
+    assert len(GROUPS) <= 8
+    assert {one.group for one in SECTIONS} == set(GROUPS)
