@@ -29,7 +29,7 @@ from rtproof.cli.parameter_types import SectionOption, with_options
 def command(
     ctx: click.Context, /, run: Path, percentiles: tuple[float, ...], sections: tuple[str, ...], **values: Any
 ) -> None:
-    """Print what a run says: on one screen, or with --section and --all in full.
+    """Print what a run says on one screen, or its sections.
 
     RUN is a run folder, a record that was copied from a target, or a histogram that another tool printed (cyclictest),
     which has no order of time. RUN may also be the folder that 'rtproof run --profile' left; then its page is printed.
