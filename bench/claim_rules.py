@@ -3,7 +3,7 @@
 
 ``reference`` walks from quiet stretch to quiet stretch in floating seconds. It shares only the critical times of both
 bets with the product; ``acceptance.until`` integrates these for itself. ``old`` is a frozen copy of the rule before:
-episodes to the second, a gap of 60 s or T, no longest episode. The table in docs/verdict.md compares with it.
+episodes to the second, a gap of 60 s or T, no longest episode. Benchmark 01a compares with it.
 """
 
 import math

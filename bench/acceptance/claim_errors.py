@@ -160,12 +160,12 @@ NONE = "-"
 
 
 def _row(process: Process, columns: Sequence[float], found: dict[Cell, Shares]) -> list[str]:
-    """Old and new at each T, then with m = 2 and 5 at 1 h."""
+    """At each T, then with m = 2 and 5 at 1 h."""
     by_time = {cell.at_most_s: one for cell, one in found.items() if cell.process is process}
     cells = []
     for at_most_s in columns:
         one = by_time.get(at_most_s)
-        cells += [_cell(one.old), _cell(one.new[0])] if one else [NONE, NONE]
+        cells.append(_cell(one.new[0]) if one else NONE)
     return [*cells, *map(_cell, by_time[HOUR_S].new[1:])]
 
 
