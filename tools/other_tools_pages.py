@@ -19,18 +19,17 @@ NOT_EDITED = "% tools/other_tools_pages.py writes this page from docs/compared-w
 INTRODUCTION = """
 # Compared with other tools
 
-How rtproof stands beside cyclictest, rtla, jitterdebugger, rteval and OSADL's QA farm. Each of them does something
-better than rtproof; a section below says what. (To compare two runs, read [Is A better than B?](comparison.md).)
+To compare two runs, read [Is A better than B?](comparison.md).
 
-Each cell ends with links to its evidence: a command that shows it, or a document. **Bold** is what a tool does better
-than all others here. The state is that of {date}:
+Each cell ends with links to its evidence: a command, or a document. **Bold** is what a tool does better than all others
+here. The state is that of {date}:
 """
 USES = """
 ## Together
 
-rtproof reads what these tools write ([files of other tools](formats.md)), lets them measure under its loads
-(`rtproof run --probe exec:tool=cyclictest`), and writes what programs for cyclictest read.
-Its [explanations](explain.md#against-rtla) and [its audit](audit-peers.md) were measured against other tools.
+rtproof [reads what these tools write](formats.md), lets them measure under its loads
+(`rtproof run --probe exec:tool=cyclictest`), and writes what programs for cyclictest read. Its
+[explanations](explain.md#against-rtla) and [its audit](audit-peers.md) were measured against other tools.
 """
 EVIDENCE_INTRODUCTION = """
 # Evidence on other tools
