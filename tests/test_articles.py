@@ -72,8 +72,8 @@ def read(folder: Path, text: str) -> articles.Article:
 
 
 @cache
-def usual(name: str) -> frozenset[str]:
-    return frozenset(each.what for each in objections(articles.claims(articles.load(name))))
+def usual(name: str) -> frozenset[Objection]:
+    return frozenset(objections(articles.claims(articles.load(name))))
 
 
 def refused_or_objected(folder: Path, place: Place, text: str) -> bool:
@@ -86,7 +86,7 @@ def refused_or_objected(folder: Path, place: Place, text: str) -> bool:
         assert "\n" not in told
         return True
     found: tuple[Objection, ...] = objections(articles.claims(article))
-    return any(each.what not in usual(place.article) and place.row in each.claims for each in found)
+    return any(each not in usual(place.article) and place.row in each.claims for each in found)
 
 
 def nonsense(place: Place) -> Iterator[str]:

@@ -13,6 +13,7 @@ from itertools import pairwise, product
 from typing import Any
 
 import pytest
+from doubt_cases import assert_brief
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -117,7 +118,9 @@ Change = Callable[[ResultClaim, Figures], ResultClaim]
 
 
 def codes(*claims: ResultClaim) -> set[str]:
-    return {objection.code for objection in objections(claims)}
+    found = objections(claims)
+    assert_brief(each.as_doubt for each in found)
+    return {each.code for each in found}
 
 
 def first(**parts: Any) -> Change:
@@ -315,7 +318,7 @@ def test_threads_that_were_not_what_was_asked_for_are_found(thread: RowThread, f
 def test_what_the_kernel_logged_counts_where_it_tells_of_a_fault(line: str, found: bool) -> None:
     claim = ResultClaim("a", kernel_lines=(line, line))
     assert codes(claim) == ({"kernel-log"} if found else set())
-    assert all(each.what.count(line) == 1 for each in objections([claim]))
+    assert all(each.detail.count(line) == 1 for each in objections([claim]))
 
 
 def test_a_doubt_is_cited_and_not_worked_out_again() -> None:

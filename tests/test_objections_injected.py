@@ -94,7 +94,7 @@ def codes(*claims: ResultClaim) -> set[str]:
 def test_no_sound_record_is_objected_to() -> None:
     """Alone or beside one that was loaded alike."""
     claims = [claim(run(seed), str(seed), "g") for seed in range(SOUND)]
-    alarms = [found.what for each in claims for found in objections([each])]
+    alarms = [found.as_doubt.whole for each in claims for found in objections([each])]
     assert (len(alarms), SOUND) == (0, SOUND), alarms[:3]
     assert objections(claims) == ()
 

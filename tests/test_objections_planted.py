@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from doubt_cases import assert_brief
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -58,7 +59,9 @@ def found(*rows: Table) -> list[tuple[str, str]]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "made.toml"
         path.write_text("\n".join(lines))
-        return [(each.code, each.what) for each in objections(articles.claims(articles.read(path)))]
+        doubts = [each.as_doubt for each in objections(articles.claims(articles.read(path)))]
+        assert_brief(doubts)
+        return [(each.code, each.whole) for each in doubts]
 
 
 # Sound rows, made from samples.

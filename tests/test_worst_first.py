@@ -2,6 +2,7 @@
 """The order of all that speaks against a run."""
 
 from collections import Counter
+from dataclasses import replace
 
 from doubt_cases import CLOCK, clean, facts, files
 from test_golden_coverage import doubts
@@ -38,6 +39,14 @@ def test_what_every_run_on_the_machine_has_comes_after_what_is_of_this_run() -> 
     told = [each.code for each in worst_first.doubts_worst_first(found)]
     assert told == ["page-faults", "warm-up", "steal", "clock-source"]
     assert found.doubts == worst_first.doubts_worst_first(found)
+
+
+def test_one_of_a_kind_is_the_worst_and_all_are_counted() -> None:
+    lost, more = Doubt("lost", Severity.WARNING, "1 lost", ""), Doubt("lost", Severity.WARNING, "2 lost", "")
+    bad = Doubt("lost", Severity.INVALID, "99 lost", "")
+    other = Doubt("drift", Severity.INVALID, "slow", "")
+    found = replace(analyse(clean(), workers=1), doubts=worst_first.worst_first([lost, more, other, bad]))
+    assert worst_first.kinds_worst_first(found) == ((bad, 3), (other, 1))
 
 
 def test_invalid_comes_first_and_doubts_of_one_kind_keep_their_order() -> None:

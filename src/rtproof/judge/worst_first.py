@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The order of doubts and objections: the worst first. What every run on a machine has comes last."""
 
+from collections import Counter
 from collections.abc import Iterable
 
 from rtproof.judge.analysis_model import Analysis
@@ -52,5 +53,14 @@ def worst_first(found: Iterable[Doubt]) -> tuple[Doubt, ...]:
 def doubts_worst_first(analysis: Analysis) -> tuple[Doubt, ...]:
     """All that speaks against a run: its doubts, and the objections that no doubt states already."""
     objected = (each for each in objections([claim_of(analysis, "this run")]) if each.doubt is None)
-    unsaid = (Doubt(each.code, Severity.WARNING, each.what, each.remedy, each.detail) for each in objected)
-    return worst_first((*analysis.doubts, *unsaid))
+    return worst_first((*analysis.doubts, *(each.as_doubt for each in objected)))
+
+
+def kinds_worst_first(analysis: Analysis) -> tuple[tuple[Doubt, int], ...]:
+    """One doubt or objection of each kind, and how many there are of it. Of a kind it is the first, so the worst."""
+    every = doubts_worst_first(analysis)
+    count = Counter(doubt.code for doubt in every)
+    worst: dict[str, Doubt] = {}
+    for doubt in every:
+        worst.setdefault(doubt.code, doubt)
+    return tuple((doubt, count[code]) for code, doubt in worst.items())

@@ -44,7 +44,7 @@ def objections(claims: Sequence[ResultClaim]) -> tuple[Objection, ...]:
 
 def _by(rule: ModuleType, claims: Sequence[ResultClaim]) -> Iterator[Objection]:
     cited = [
-        Objection(rule.CODE, (claim.name,), f"{claim.name}: {doubt.what}", doubt.detail, doubt.remedy, doubt.code)
+        Objection(rule.CODE, (claim.name,), doubt.what, doubt.detail, doubt.remedy, doubt.code)
         for claim in claims
         for doubt in claim.doubts
         if doubt.code in rule.DOUBTS

@@ -7,6 +7,7 @@ from enum import Enum
 
 import numpy as np
 
+from rtproof.core.phrases import quantity
 from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.checks.case import UNAVAILABLE, sentence_list
 from rtproof.record.contents import EndReason, Moment, Record
@@ -15,7 +16,7 @@ from rtproof.summary.counts import Counts
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
 from rtproof.summary.imported_samples import IMPORTED_EVENT
 from rtproof.summary.recorded_facts import fact_number, requested_duration_ns
-from rtproof.summary.summary_model import Doubt, Summary
+from rtproof.summary.summary_model import Doubt, Severity, Summary
 
 
 class RowKind(Enum):
@@ -193,9 +194,9 @@ class Objection:
     doubt: str | None = None
 
     @property
-    def whole(self) -> str:
-        """The fact with all its figures."""
-        return f"{self.what}; {self.detail}" if self.detail else self.what
+    def as_doubt(self) -> Doubt:
+        """The same as a doubt about the run that the row is of."""
+        return Doubt(self.code, Severity.WARNING, self.what, self.remedy, self.detail)
 
 
 @dataclass(frozen=True)
@@ -217,13 +218,20 @@ def counted(claim: ResultClaim) -> Iterator[tuple[Figures, int, Due]]:
 
 
 def of_parts(
-    code: str, claim: ResultClaim, found: Iterable[tuple[Figures, str]], tail: str = ""
+    code: str, claim: ResultClaim, found: Iterable[tuple[Figures, str]], what: str = ""
 ) -> Iterator[Objection]:
-    """One objection that joins what was found in the threads or fields of a row; none if nothing was found."""
+    """One objection that joins what was found in the threads or fields of a row; none if nothing was found.
+
+    what: the fact; by default, that so many figures contradict others.
+    """
     several = len(claim.figures) > 1
-    says = [f"{each.name}: {what}" if several else what for each, what in found]
+    says = [f"{each.name}: {detail}" if several else detail for each, detail in found]
     if says:
-        yield Objection(code, (claim.name,), f"{claim.name}: {sentence_list(says)}{tail}")
+        yield Objection(code, (claim.name,), what or contradictions(len(says)), sentence_list(says))
+
+
+def contradictions(count: int) -> str:
+    return f"its figures have {quantity(count, 'contradiction')}"
 
 
 LOADAVG = "/proc/loadavg"

@@ -175,6 +175,7 @@ CAMPAIGN_OBJECTION = Shape("objection to rows", Objection) | {
     "code": "see the table of objections",
     "rows": Key("the labels of the rows", "claims"),
     "what": "what speaks against them",
+    "remedy": "what to do about it",
     "detail": "the figures and names that `what` leaves out",
 }
 CAMPAIGN_OBJECTIONS = Shape("objections of a campaign", tuple[Sequence[Objection], Sequence[Objection]]) | {

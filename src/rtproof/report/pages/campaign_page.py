@@ -190,13 +190,8 @@ def _grouped_objections(profile: Profile, article: Article) -> list[ArticleRow]:
 def _objection_block(caption: str, some: Sequence[Objection], none: str) -> Block:
     if not some:
         return Text((none,))
-    rows = tuple(("; ".join(each.claims), _claim_without_name(each.whole, each.claims)) for each in some)
+    rows = tuple(("; ".join(each.claims), each.as_doubt.whole) for each in some)
     return Table(caption, OBJECTION_HEADER, rows)
-
-
-def _claim_without_name(what: str, claims: Sequence[str]) -> str:
-    """Return the claims without the name of the row, which is in the column before."""
-    return what.removeprefix(f"{claims[0]}: ") if len(claims) == 1 else what
 
 
 EVIDENCE_EXPLAINED = (

@@ -25,7 +25,14 @@ def run_objections(analysis: Analysis) -> tuple[Objection, ...]:
 
 def objection_blocks(found: Sequence[Objection]) -> list[Block]:
     """A block for each objection, in the order given."""
-    return [Text((each.whole,), "doubt", f"Objection ({each.code})") for each in found]
+    return [
+        Text(
+            (each.what, *filter(None, (each.detail,)), f"What to do: {each.remedy}"),
+            "doubt",
+            f"Objection ({each.code})",
+        )
+        for each in found
+    ]
 
 
 def unsaid_objections(found: Sequence[Objection]) -> tuple[Objection, ...]:

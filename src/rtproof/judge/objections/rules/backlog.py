@@ -13,7 +13,7 @@ from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim,
 
 ORDER = 65
 CODE = "backlog"
-REMEDY = "measure again: the figures contradict each other"
+REMEDY = "measure again"
 DOUBTS: tuple[str, ...] = ()
 
 

@@ -9,12 +9,13 @@ and loads nothing.
 import math
 from collections.abc import Iterable, Sequence
 
+from rtproof.core.phrases import quantity
 from rtproof.judge.objections.result_row import Objection, ResultClaim, RowKind
 from rtproof.judge.objections.rules.unequal_load import AVERAGES_NS, FORGETS
 
 ORDER = 55
 CODE = "not-unloaded"
-REMEDY = "end the other work, and measure again"
+REMEDY = "end the other work"
 DOUBTS: tuple[str, ...] = ()
 TICK_NS = 5_010_000_000
 """The time between two counts of the tasks by the kernel: 5 s and one tick. The longest tick is 10 ms."""
@@ -27,11 +28,11 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
         cpus, least = claim.online_count, least_average(claim) if claim.said_idle else None
         own = max(1, sum(each.kind is RowKind.LATENCY for each in claim.figures))
         if cpus is not None and least is not None and least > cpus + own:
-            what = (
-                f"it is said to be unloaded, but while it ran the load average was at least {least:.2f} with {cpus} "
-                f"CPU{'s' if cpus > 1 else ''} and {own} measuring thread{'s' if own > 1 else ''}: something else ran"
+            what = f"the load average was {least:.2f} without a load"
+            detail = (
+                f"at least, with {quantity(cpus, 'CPU')} and {quantity(own, 'measuring thread')}: something else ran"
             )
-            yield Objection(CODE, (claim.name,), f"{claim.name}: {what}")
+            yield Objection(CODE, (claim.name,), what, detail)
 
 
 def least_average(claim: ResultClaim) -> float | None:

@@ -17,7 +17,7 @@ from rtproof.judge.objections.result_row import Objection, ResultClaim, RowKind
 
 ORDER = 45
 CODE = "command"
-REMEDY = "correct the row, or measure it again"
+REMEDY = "correct the row"
 DOUBTS: tuple[str, ...] = ()
 US, SECOND = 1_000, 1_000_000_000
 CYCLICTEST_PERIOD_NS = 1_000_000
@@ -92,7 +92,7 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
         if says:
             wrong[claim.command, says].append(claim.name)
     for (command, says), names in wrong.items():
-        yield Objection(CODE, tuple(names), f"the command is {command!r}, but {says}")
+        yield Objection(CODE, tuple(names), "the command contradicts the row", f"{command!r}: {says}")
 
 
 def command_options(command: str) -> tuple[str, Mapping[str, str]]:

@@ -15,7 +15,7 @@ from rtproof.judge.objections.result_row import Figures, Objection, ResultBins, 
 
 ORDER = 62
 CODE = "distribution"
-REMEDY = "use no figure of it until it is corrected"
+REMEDY = "use none of them"
 DOUBTS: tuple[str, ...] = ()
 DEFINITIONS = 2
 """By so many values do the definitions of a percentile differ."""

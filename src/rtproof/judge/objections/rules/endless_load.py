@@ -12,7 +12,7 @@ from rtproof.judge.objections.rules.load_line import shell_fault, shell_tokens
 
 ORDER = 42
 CODE = "load-endless"
-REMEDY = "let the loop wait for its commands"
+REMEDY = "let the loop wait for them"
 DOUBTS: tuple[str, ...] = ()
 FOREVER = (["while", "true"], ["while", ":"], ["while", "1"], ["until", "false"], ["while", "[", "1", "]"])
 AT_ONCE = ("true", ":", "echo", "printf", "false")
@@ -24,11 +24,10 @@ MAY_WAIT = ("|", "&&", "||", ">", ">>", ">|", "<", "<<<")
 def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
     for claim in claims:
         if claim.load_line and starts_without_end(claim.load_line):
-            what = (
-                f"{claim.name}: its load line starts commands in the background in an endless loop and waits for none, "
-                f"so their number grows without a bound: {claim.load_line}"
+            detail = (
+                f"its line starts commands in the background in an endless loop and waits for none: {claim.load_line}"
             )
-            yield Objection(CODE, (claim.name,), what)
+            yield Objection(CODE, (claim.name,), "the load starts more and more tasks", detail)
 
 
 def starts_without_end(line: str) -> bool:

@@ -16,5 +16,4 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
     for claim in claims:
         faults = sum(thread.faults or 0 for thread in claim.threads)
         if faults:
-            what = f"{claim.name}: {quantity(faults, 'page fault')} in the measured loop"
-            yield Objection(CODE, (claim.name,), what)
+            yield Objection(CODE, (claim.name,), f"the measured loop had {quantity(faults, 'page fault')}")

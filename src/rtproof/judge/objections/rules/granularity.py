@@ -15,7 +15,7 @@ from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim,
 
 ORDER = 30
 CODE = "granularity"
-REMEDY = "use a finer clock or timer"
+REMEDY = "use a finer clock"
 DOUBTS = ("coarse-timer",)
 MIDDLE = (0.25, 0.75)
 """The part of the range in which the mean of an even spread may lie: its middle half."""
@@ -27,7 +27,8 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
     for claim in claims:
         spread = _nothing if claim.measured else _spread
         found = ((each, spread(each) or _lattice(each)) for each in claim.figures)
-        yield from of_parts(CODE, claim, ((each, says) for each, says in found if says))
+        what = "the values show the tick of a clock"
+        yield from of_parts(CODE, claim, ((each, says) for each, says in found if says), what)
 
 
 def _nothing(_each: Figures) -> str:
@@ -43,7 +44,7 @@ def _spread(each: Figures) -> str:
         return ""
     return (
         f"at a period of {value(period)} the lateness is spread evenly over {value(round(width))} (mean "
-        f"{value(round(mean))}), as of a timer that ticks no finer than that: it shows the tick, not the scheduling"
+        f"{value(round(mean))}), as of a timer that ticks no finer than that"
     )
 
 

@@ -4,12 +4,13 @@
 import re
 from collections.abc import Iterable, Sequence
 
+from rtproof.core.phrases import quantity
 from rtproof.judge.checks.case import sentence_list
 from rtproof.judge.objections.result_row import Objection, ResultClaim
 
 ORDER = 110
 CODE = "kernel-log"
-REMEDY = "mend what the kernel reports"
+REMEDY = "mend what it reports"
 DOUBTS: tuple[str, ...] = ()
 TELLING = re.compile(
     r"scheduling while atomic|sleeping function called from invalid context|soft lockup|hard LOCKUP|rcu.*stall"
@@ -22,6 +23,5 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
     for claim in claims:
         lines = list(dict.fromkeys(line for line in claim.kernel_lines if TELLING.search(line)))
         if lines:
-            yield Objection(
-                CODE, (claim.name,), f"{claim.name}: the kernel logged during the run: {sentence_list(lines)}"
-            )
+            what = f"the kernel logged {quantity(len(lines), 'fault')} during the run"
+            yield Objection(CODE, (claim.name,), what, sentence_list(lines))

@@ -12,7 +12,7 @@ from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim,
 
 ORDER = 64
 CODE = "lengths"
-REMEDY = "use no figure of it until it is corrected"
+REMEDY = "use none of them"
 DOUBTS: tuple[str, ...] = ()
 CLOCKS = 500e-6
 """The clock of the cycles and that of the run may differ by so much, as with ``samples-surplus``."""
@@ -33,10 +33,11 @@ def _against_run(claim: ResultClaim) -> Iterator[tuple[Figures, str]]:
             continue
         step = max(each.step("min" if each.mean_ns is None else "mean"), ROUNDING_NS)
         longest, shortest = claim.span.longest_ns * (1 + CLOCKS), claim.span.shortest_ns
+        number = f"{each.count:,} lengths"
         typical, word = (each.min_ns, "or more") if each.mean_ns is None else (each.mean_ns, "on average")
         whole = each.count * (typical - step) if typical is not None else 0
         if typical is not None and whole > longest + (each.max_ns or 0) + step:
-            yield each, f"{each.count:,} of {_shown(typical)} {word} do not fit into {duration(claim.span.longest_ns)}"
+            yield each, f"{number} of {_shown(typical)} {word} do not fit into {duration(claim.span.longest_ns)}"
         elif each.max_ns is not None and each.max_ns - each.step("max") > longest:
             yield each, f"the longest of {_shown(each.max_ns)} does not fit into {duration(claim.span.longest_ns)}"
         else:
@@ -45,7 +46,7 @@ def _against_run(claim: ResultClaim) -> Iterator[tuple[Figures, str]]:
             if covers and not claim.measured and together is not None and together < LEFT_OUT * shortest:
                 lasts = duration(round(each.count * (each.mean_ns or 0)))
                 of = duration(claim.span.told_ns)
-                yield each, f"{each.count:,} of {_shown(each.mean_ns or 0)} on average last {lasts} together, of {of}"
+                yield each, f"{number} of {_shown(each.mean_ns or 0)} on average last {lasts} together, of {of}"
 
 
 def _against_loop(claim: ResultClaim) -> Iterator[tuple[Figures, str]]:

@@ -15,7 +15,7 @@ from rtproof.judge.objections.rules.command import known_method, known_policy
 
 ORDER = 52
 CODE = "unlike"
-REMEDY = "compare runs with equal conditions"
+REMEDY = "compare like with like"
 DOUBTS: tuple[str, ...] = ()
 LONGER = 1.5
 """A run that is longer by this factor or more has seen clearly rarer events."""
@@ -62,12 +62,10 @@ def _lengths(claims: Sequence[ResultClaim]) -> Iterator[Objection]:
     ]
     if told and max(span.shortest_ns for _, span in told) >= LONGER * min(span.longest_ns for _, span in told):
         lengths = [duration(span.told_ns) for _, span in told]
-        yield _objection([claim for claim, _ in told], "length", lengths, ", and the maximum of a longer run is larger")
+        yield _objection([claim for claim, _ in told], "length", lengths, "; the maximum of a longer run is larger")
 
 
 def _objection(claims: Sequence[ResultClaim], name: str, texts: Sequence[str], tail: str = "") -> Objection:
     names = tuple(claim.name for claim in claims)
     told = "; ".join(f"{claim}: {text}" for claim, text in zip(names, texts, strict=True))
-    return Objection(
-        CODE, names, f"{', '.join(names)} are compared, but not like for like: the {name} differs ({told}){tail}"
-    )
+    return Objection(CODE, names, f"the {name} of rows that are compared differs", f"{told}{tail}")

@@ -90,7 +90,7 @@ def _pairs(tokens: list[str]) -> str | None:
 
 ORDER = 40
 CODE = "load-unproven"
-REMEDY = "correct the line, and measure again"
+REMEDY = "correct it, measure again"
 DOUBTS = ("load-died", "load-idle", "load-paused", "load-late", "load-part-idle", "load-slight", "load-unproven")
 
 
@@ -102,8 +102,5 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
         if fault:
             faulty[fault].append(claim)
     for fault, same in faulty.items():
-        what = (
-            f"the line that was to make the load is no shell command ({fault}), so nothing shows that there was any: "
-            f"{same[0].load_line}"
-        )
-        yield Objection(CODE, tuple(claim.name for claim in same), what)
+        detail = f"{fault}, so nothing shows that there was any load: {same[0].load_line}"
+        yield Objection(CODE, tuple(claim.name for claim in same), "the load's line is no shell command", detail)

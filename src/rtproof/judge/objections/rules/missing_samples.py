@@ -14,19 +14,24 @@ from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim,
 
 ORDER = 10
 CODE = "samples-missing"
-REMEDY = "find what kept the threads from running"
-NOWHERE = "; the others are in no minimum, mean or maximum"
-CHARGED = "; no figure of those that ran has the others, only the schedule view counts them"
+REMEDY = "find what stops them"
+NOWHERE = "the others are in no minimum, mean or maximum"
+CHARGED = "only the schedule view counts the others"
 DOUBTS = ("activations-missing",)
 
 
 def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
     for claim in claims:
-        yield from of_parts(CODE, claim, _short(claim), CHARGED if claim.measured else NOWHERE)
+        found = list(_short(claim))
+        gone, due = (sum(numbers[side] for _, _, numbers in found) for side in (0, 1))
+        what = f"{gone:,} of {due:,} samples are missing"
+        yield from of_parts(CODE, claim, ((each, detail) for each, detail, _ in found), what)
 
 
-def _short(claim: ResultClaim) -> Iterator[tuple[Figures, str]]:
+def _short(claim: ResultClaim) -> Iterator[tuple[Figures, str, tuple[int, int]]]:
+    """Figures with too few samples; how many are missing, and how many were due."""
     for each, count, due in counted(claim):
         if claim.span and count < due.least - max(1, int(TOLERANCE * due.least)):
             of = f"{due.told:,} were due in {duration(claim.span.told_ns)}"
-            yield each, f"{count:,} samples where {of} ({100 * count / due.told:.1f} %)"
+            detail = f"{count:,} samples where {of} ({100 * count / due.told:.1f} %)"
+            yield each, f"{detail}; {CHARGED if claim.measured else NOWHERE}", (due.told - count, due.told)

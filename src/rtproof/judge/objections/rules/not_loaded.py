@@ -37,11 +37,9 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
         busy = not claim.measured and not claim.said_idle and BUSY.search(text) and not PAUSES.search(text)
         average = _average(claim) if busy else None
         if average is not None and average < FEWEST_TASKS:
-            what = (
-                f"{claim.name}: it is said to be loaded ({claim.load or claim.load_line}), but the load average at its "
-                f"end was {average:.2f}: no task kept a processor busy"
-            )
-            yield Objection(CODE, (claim.name,), what)
+            what = f"the load average was {average:.2f} under load"
+            detail = f"at the end of {claim.load or claim.load_line}: no task kept a processor busy"
+            yield Objection(CODE, (claim.name,), what, detail)
 
 
 def _average(claim: ResultClaim) -> float | None:

@@ -4,11 +4,12 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from rtproof.core.phrases import quantity
 from rtproof.judge.objections.result_row import Objection, ResultClaim
 
 ORDER = 80
 CODE = "placement"
-REMEDY = "give each thread a CPU of its own"
+REMEDY = "give each its own CPU"
 DOUBTS = ("cpu", "affinity")
 
 
@@ -18,7 +19,6 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
         shared = sorted(cpu for cpu, threads in places.items() if threads > 1)
         if shared and claim.cpu_count is not None and len(places) < claim.cpu_count:
             threads = sum(places[cpu] for cpu in shared)
-            cpus = f"CPU{'s' if len(shared) > 1 else ''} {', '.join(map(str, shared))}"
-            free = f"{claim.cpu_count - len(places)} of {claim.cpu_count} CPUs had none"
-            what = f"{claim.name}: {threads} threads shared {cpus}, while {free}"
-            yield Objection(CODE, (claim.name,), what)
+            detail = f"CPU {', '.join(map(str, shared))}; {claim.cpu_count - len(places)} of {claim.cpu_count} had none"
+            what = f"{threads} threads shared {quantity(len(shared), 'CPU')}"
+            yield Objection(CODE, (claim.name,), what, detail)

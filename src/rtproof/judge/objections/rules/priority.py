@@ -3,12 +3,13 @@
 
 from collections.abc import Iterable, Sequence
 
+from rtproof.core.phrases import quantity
 from rtproof.judge.checks.case import sentence_list
 from rtproof.judge.objections.result_row import Objection, ResultClaim, RowThread
 
 ORDER = 90
 CODE = "priority"
-REMEDY = "let the threads have what was asked"
+REMEDY = "find what changes it"
 DOUBTS = ("policy", "unprivileged", "priority", "policy-changed", "policy-between", "priority-between", "nice-changed")
 
 
@@ -16,7 +17,9 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
     for claim in claims:
         wrong = [says for thread in claim.threads if (says := _wrong(thread))]
         if wrong:
-            yield Objection(CODE, (claim.name,), f"{claim.name}: {sentence_list(wrong)}")
+            yield Objection(
+                CODE, (claim.name,), f"{quantity(len(wrong), 'thread')} did not run as asked", sentence_list(wrong)
+            )
 
 
 def _wrong(thread: RowThread) -> str:

@@ -14,7 +14,7 @@ from rtproof.judge.objections.rules.load_line import shell_fault, shell_tokens
 
 ORDER = 44
 CODE = "load-shorter"
-REMEDY = "let the load last as long as the run"
+REMEDY = "let it last as long"
 DOUBTS: tuple[str, ...] = ()
 SLACK = 0.01
 """A load may end by this part of the run too early: both are started by hand."""
@@ -46,11 +46,8 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
         if lasts is not None and claim.span is not None:
             shortest = claim.span.shortest_ns
             if lasts < shortest * (1 - SLACK) - SLACK_NS:
-                what = (
-                    f"{claim.name}: its load ends after {duration(lasts)} at the latest, and the run lasted "
-                    f"{duration(claim.span.told_ns)}: {claim.load_line}"
-                )
-                yield Objection(CODE, (claim.name,), what)
+                what = f"the load ended after {duration(lasts)} of {duration(claim.span.told_ns)}"
+                yield Objection(CODE, (claim.name,), what, f"at the latest: {claim.load_line}")
 
 
 def load_length_ns(line: str) -> int | None:

@@ -5,11 +5,11 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from rtproof.core.phrases import value
-from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim, RowKind, of_parts
+from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim, RowKind, contradictions, of_parts
 
 ORDER = 60
 CODE = "sums"
-REMEDY = "use no figure of it until it is corrected"
+REMEDY = "use none of them"
 ROUNDING_NS = 1
 """Means and deviations of exact values are rounded too, and may lie on their bounds. This is the possible error."""
 CYCLES = 50
@@ -22,7 +22,7 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
         alone = ((each, says) for each in claim.figures for says in (*_of_one(each), *_of_cycles(each)))
         yield from of_parts(CODE, claim, alone)
         together = (*_fields(claim.figures), *_loops(claim.figures))
-        yield from (Objection(CODE, (claim.name,), f"{claim.name}: {says}") for says in together)
+        yield from (Objection(CODE, (claim.name,), contradictions(1), says) for says in together)
 
 
 def _of_one(each: Figures) -> Iterator[str]:

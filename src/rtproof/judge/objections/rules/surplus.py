@@ -12,19 +12,21 @@ from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim,
 
 ORDER = 20
 CODE = "samples-surplus"
-REMEDY = "check the clock of the target"
+REMEDY = "check the clock"
 DOUBTS = ("activations-surplus",)
 CLOCKS = 500e-6
 
 
 def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
     for claim in claims:
-        yield from of_parts(CODE, claim, _long(claim), ": one of the two clocks is wrong")
+        found = list(_long(claim))
+        surplus = sum(more for _, _, more in found)
+        yield from of_parts(CODE, claim, ((each, detail) for each, detail, _ in found), f"{surplus:,} samples too many")
 
 
-def _long(claim: ResultClaim) -> Iterator[tuple[Figures, str]]:
+def _long(claim: ResultClaim) -> Iterator[tuple[Figures, str, int]]:
     for each, count, due in counted(claim):
         if claim.span and count > due.most + 1 + int(CLOCKS * due.most):
             room = f"{count - due.most:,} more than {duration(claim.span.longest_ns)} has room for"
             share = f" ({100 * count / due.most:.2f} %)" if due.most else ""
-            yield each, f"{count:,} samples, {room}{share}"
+            yield each, f"{count:,} samples, {room}{share}: one of the two clocks is wrong", count - due.most

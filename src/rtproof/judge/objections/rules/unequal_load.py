@@ -38,7 +38,7 @@ def _names(claims: Sequence[ResultClaim]) -> Iterator[Objection]:
     measured = [claim for claim in claims if claim.measured]
     if len({frozenset(claim.loads) for claim in measured}) > 1:
         told = "; ".join(f"{claim.name}: {', '.join(sorted(claim.loads)) or 'none'}" for claim in measured)
-        yield _objection(measured, f"not the same loads ran ({told})")
+        yield _objection(measured, "not the same loads ran", told)
 
 
 def _work(claims: Sequence[ResultClaim]) -> Iterator[Objection]:
@@ -47,7 +47,7 @@ def _work(claims: Sequence[ResultClaim]) -> Iterator[Objection]:
         if len(rates) > 1 and max(rates.values()) > WORK_RATIO * min(rates.values()):
             told = "; ".join(f"{name}: {rate:,.4g}/s" for name, rate in rates.items())
             yield _objection(
-                [claim for claim in claims if claim.name in rates], f"load {load} did unequal work ({told})"
+                [claim for claim in claims if claim.name in rates], "a load did unequal work", f"{load}: {told}"
             )
 
 
@@ -60,7 +60,7 @@ def _averages(claims: Sequence[ResultClaim]) -> Iterator[Objection]:
     if max(values) - min(values) > TASKS and max(values) > RATIO * min(values):
         minutes = AVERAGES_NS[place] // AVERAGES_NS[0]
         told = "; ".join(f"{claim.name}: {claim.loadavg[place]:.2f}" for claim in known)
-        yield _objection(known, f"the load average of {minutes} min differs ({told})")
+        yield _objection(known, f"the load average of {minutes} min differs", told)
 
 
 def _place(claims: Sequence[ResultClaim]) -> int | None:
@@ -72,6 +72,5 @@ def _place(claims: Sequence[ResultClaim]) -> int | None:
     return max((place for place, covers in enumerate(AVERAGES_NS) if FORGETS * covers <= shortest), default=None)
 
 
-def _objection(claims: Sequence[ResultClaim], what: str) -> Objection:
-    names = tuple(claim.name for claim in claims)
-    return Objection(CODE, names, f"{', '.join(names)} are compared, but not like for like: {what}")
+def _objection(claims: Sequence[ResultClaim], what: str, detail: str) -> Objection:
+    return Objection(CODE, tuple(claim.name for claim in claims), what, detail)
