@@ -240,7 +240,7 @@ def test_a_change_is_found_and_the_page_lies_beside(
 ) -> None:
     page = tmp_path / "page.html"
     assert main(["history", str(nightly), "--output", str(page)]) == 0
-    assert "kernel release: 6.1.0 to 6.12.0" in " ".join(capsys.readouterr().out.split())
+    assert "kernel release 6.1.0 -> 6.12.0" in " ".join(capsys.readouterr().out.split())
     assert "<html" in page.read_text()
     assert main(["history", str(nightly), "--output", str(page)]) == 2
     assert "exists already" in capsys.readouterr().err

@@ -22,7 +22,7 @@ from rtproof.compare.change_points import (
     widened_error,
     without_weekly,
 )
-from rtproof.compare.history import FEWEST, analyse_history, fact_changes
+from rtproof.compare.history import FEWEST, analyse_history, condition_changes, fact_changes
 from rtproof.compare.run_metrics import RunFigures
 from rtproof.report.pages.comparison_page import ComparisonContext
 
@@ -207,6 +207,22 @@ def test_runs_in_virtual_time_have_no_change_by_chance() -> None:
     assert [metric.values for metric in found.metrics] == [
         metric.values for metric in analyse_history(real).sequences[0].metrics
     ]
+
+
+def test_a_fact_that_a_run_does_not_tell_is_no_change() -> None:
+    letters = {"governor": "aa--abb-", "/sys/class/thermal/zone0/temp": "12345678"}
+    some = [
+        run(n, values=10, facts={key: told[n] for key, told in letters.items() if told[n] != "-"}) for n in range(8)
+    ]
+    found = [(one.key, one.before, one.after, one.at, one.run.name) for one in condition_changes(some)]
+    assert found == [("governor", "a", "b", 5, "run 05")]
+
+
+def test_what_a_reader_asks_for_first_comes_first() -> None:
+    one = {"priority": "1", "kernel release": "6.1", "policy": "fifo", "firmware version": "1.0"}
+    other = {"priority": "2", "kernel release": "6.2", "policy": "other", "firmware version": "1.1"}
+    found = condition_changes([run(0, values=10, facts=one), run(1, values=10, facts=other)])
+    assert [change.key for change in found] == ["policy", "kernel release", "firmware version", "priority"]
 
 
 def runs(**texts: str) -> list[RunFigures]:

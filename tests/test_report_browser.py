@@ -12,13 +12,17 @@ import chromium
 import pytest
 import report_cases
 from analyses_by_verdict import FIRST
+from history_cases import stepped
 from report_cases import CASES, missed, normal
 
 from rtproof import articles, report
+from rtproof.compare.history import FEWEST, analyse_history
 from rtproof.judge.analysis_model import Analysis
 from rtproof.report.blocks import Plot
 from rtproof.report.pages import campaign_page
 from rtproof.report.pages.campaign_outcomes import CellOutcome
+from rtproof.report.pages.comparison_page import ComparisonContext
+from rtproof.report.pages.history_page import history_sections
 
 pytestmark = pytest.mark.skipif(chromium.program() is None, reason="there is no chromium")
 
@@ -120,6 +124,21 @@ def test_every_axis_has_at_least_three_labels(started: chromium.Browser, folder:
         })"""
     )
     assert few == []
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("length", [FEWEST, 300])
+def test_the_axis_of_a_history_has_dates(started: chromium.Browser, folder: Path, length: int, width: int) -> None:
+    sections = history_sections(analyse_history(stepped(length, length // 2)), ComparisonContext(()))
+    file = folder / f"history-{length}-{width}.html"
+    file.write_bytes(report.render("html", "a history", sections))
+    page = chromium.load(started, file, width, "light")
+    assert page.messages() == []
+    axes = page.evaluate("[...rtproofPlots.values()].map((plot) => plot.labels()[0])")
+    assert axes
+    for dates in axes:
+        assert len(set(dates)) == len(dates) >= 3
+        assert all(date.startswith("202") for date in dates)
 
 
 @pytest.mark.parametrize("name", ["normal", "missed", "several_fields"])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from compared_runs import compared, figures
-from history_cases import invalid, run, stepped
+from history_cases import DAY, invalid, run, stepped
 
 from rtproof.compare.compare import compare_sides
 from rtproof.compare.comparison_model import Comparison
@@ -21,7 +21,7 @@ from rtproof.report.pages.comparison_page import (
     comparison_sections,
     single_side_sections,
 )
-from rtproof.report.pages.history_page import encode_history, history_sections
+from rtproof.report.pages.history_page import encode_history, history_sections, history_title
 
 TOLD = ComparisonContext(("the new one", "the old one"), (), "rtproof compare a --against b")
 
@@ -144,18 +144,78 @@ def changed() -> RunHistory:
     return analyse_history([*stepped(), invalid(run(90))])
 
 
+def history_plots(found: RunHistory) -> list[Plot]:
+    parts = history_sections(found, TOLD_HISTORY)
+    return [block for part in parts for block in part.blocks if isinstance(block, Plot)]
+
+
+def start_s(number: int) -> float:
+    return (20_000 + number) * DAY / 1e9
+
+
 def test_every_figure_has_a_plot_with_the_change_marked_and_the_levels() -> None:
-    plots = [
-        block for part in history_sections(changed(), TOLD_HISTORY) for block in part.blocks if isinstance(block, Plot)
+    (middle,) = (plot for plot in history_plots(changed()) if plot.title.startswith("50 %"))
+    assert middle.x_dates
+    assert [(marker.name, marker.at) for marker in middle.markers] == [
+        ("x1.50, kernel release 6.12", start_s(25) - DAY / 2e9)
     ]
-    (middle,) = (plot for plot in plots if plot.title.startswith("50 %"))
-    assert [marker.name for marker in middle.markers] == ["change at run 26"]
-    assert middle.markers[0].at == 25.5
     runs, means = middle.curves
-    assert len(runs.x) == 40
-    assert means.x == (1.0, 25.0, 26.0, 40.0)
-    assert means.y[2] / means.y[1] == pytest.approx(1.5, rel=0.1)
-    assert "at run 26 by x1.5" in middle.says
+    assert runs.x == tuple(map(start_s, range(40)))
+    assert means.x == (start_s(0), start_s(25), start_s(39))
+    assert means.y[1] / means.y[0] == pytest.approx(1.5, rel=0.1)
+    assert "changed x1.50 at 2024-10-29" in middle.says
+
+
+@cache
+def nights() -> RunHistory:
+    """Fifty nights, nine of them with another policy, which are a sequence of their own; the limit is 100 us."""
+    runs = [run(n, facts={"policy": "other" if 20 <= n < 29 else "fifo"}) for n in range(50)]
+    return analyse_history([replace(one, limits_ns=(100_000,)) for one in runs])
+
+
+def test_nights_with_another_policy_are_seen() -> None:
+    first, *_ = history_sections(nights(), TOLD_HISTORY)
+    assert "2024-10-24: policy fifo -> other." in words(first)
+    assert "2024-11-02: policy other -> fifo." in words(first)
+    assert history_title(nights()).endswith("0 changes of latency, conditions changed at 2 runs")
+    for plot in history_plots(nights()):
+        assert [curve.name for curve in plot.curves] == ["policy fifo", "policy other"]
+        assert [len(curve.x) for curve in plot.curves] == [41, 9]
+        assert [(one.name, one.role) for one in plot.markers[:2]] == [("policy other", "note"), ("policy fifo", "note")]
+
+
+def test_the_limit_is_a_line_in_plots_of_latencies_and_in_no_other() -> None:
+    assert {plot.y_label: [one.at for one in plot.markers if one.axis == "y"] for plot in history_plots(nights())} == {
+        "50 % [us]": [100.0],
+        "99 % [us]": [100.0],
+        "99.9 % [us]": [100.0],
+        "maximum of a second [us]": [100.0],
+    }
+
+
+def test_only_judged_figures_are_drawn() -> None:
+    """Some runs are too short for 99.9 %, so that this figure is not judged."""
+    runs = [run(n, values=4_000 if n < 10 else 900) for n in range(30)]
+    titles = [plot.title for plot in history_plots(analyse_history(runs))]
+    assert titles == ["50 % of each run", "99 % of each run", "maximum of a second of each run"]
+    few = [plot.title for plot in history_plots(analyse_history(runs[:12]))]
+    assert "99.9 % of each run" in few, "where nothing is judged, everything is drawn"
+
+
+def test_a_condition_that_changes_all_the_time_has_a_line_and_no_marks() -> None:
+    found = analyse_history([run(n, facts={"governor": "ab"[n % 2]}) for n in range(24)])
+    first, *_ = history_sections(found, TOLD_HISTORY)
+    assert "governor changed 23 times" in words(first)
+    assert history_plots(found)[0].markers == ()
+    (table,) = (b for p in history_sections(found, TOLD_HISTORY) if p.name == "conditions" for b in p.blocks)
+    assert isinstance(table, Table)
+    assert len(table.rows) == 23
+
+
+def test_in_order_of_names_the_axis_has_numbers() -> None:
+    plot = history_plots(analyse_history(stepped(), by_name=True))[0]
+    assert not plot.x_dates
+    assert plot.curves[0].x == tuple(map(float, range(1, 41)))
 
 
 def test_json_has_the_same_figures() -> None:
@@ -169,3 +229,11 @@ def test_json_has_the_same_figures() -> None:
     assert middle["ratio"] == pytest.approx(1.5, rel=0.1)
     assert len(sequence["metrics"][0]["values"]) == len(sequence["runs"]) == 40
     assert told["left_out"][0]["run"] == "run 90"
+    (condition,) = told["conditions"]
+    assert condition == {
+        "condition": "kernel release",
+        "before": "6.1",
+        "after": "6.12",
+        "run": "run 25",
+        "started_ns": 20_025 * DAY,
+    }

@@ -53,6 +53,21 @@ def test_the_title_with_the_verdict_and_the_kind_of_time_is_in_the_picture() -> 
     assert analysis.verdict.state.value in report.title(analysis)
 
 
+def test_the_labels_of_a_logarithmic_axis_are_numbers() -> None:
+    plot = Plot("a tail", "", "latency", "share", (Curve("one", (1.0, 5e4), (1.0, 0.001)),), log_x=True, log_y=True)
+    words = words_of(svg.draw("a title", [Section("tail", "A tail", (plot,))]))
+    assert "mathdefault" not in words
+    assert {"10", "1,000", "10,000", "0.1", "0.01"} <= set(words.split())
+
+
+def test_an_axis_of_dates_has_dates() -> None:
+    days = tuple(86_400.0 * day for day in range(20_458, 20_518))
+    marks = (Marker("kernel release 6.12", "x", days[20], "note"), Marker("limit 9 us", "y", 9.0))
+    plot = Plot("a history", "", "start", "us", (Curve("one", days, days),), marks, style="dots", x_dates=True)
+    words = words_of(svg.draw("a title", [Section("plots", "Plots", (plot,))]))
+    assert {"Feb", "Mar", "6.12"} <= set(words.split())
+
+
 def test_the_same_plots_are_the_same_bytes() -> None:
     assert drawn_sections(normal()) == drawn_sections(normal())
 

@@ -19,7 +19,14 @@ from rtproof.compare.change_points import (
 )
 from rtproof.compare.comparison_model import WHY, sides_in_virtual_time
 from rtproof.compare.effects import reference_levels
-from rtproof.compare.likeness import MUST_AGREE, OTHER_QUANTITY, difference_sentences, known_fact, ranked_facts
+from rtproof.compare.likeness import (
+    MUST_AGREE,
+    NOT_KNOWN,
+    OTHER_QUANTITY,
+    difference_sentences,
+    known_fact,
+    ranked_facts,
+)
 from rtproof.compare.run_metrics import QUANTILES, FigureReading, RunFigures
 from rtproof.core.phrases import percent, quantity, value
 
@@ -134,20 +141,69 @@ class LeftOutOfHistory:
 
 
 @dataclass(frozen=True)
+class ConditionChange:
+    """A condition of the measurement that differs from the run before. at: place of the first run with the new text."""
+
+    key: str
+    before: str
+    after: str
+    at: int
+    run: RunFigures
+
+
+@dataclass(frozen=True)
 class RunHistory:
-    """Everything said about the runs of a folder. by_name: the runs are in order of name, not of start."""
+    """Everything said about the runs of a folder.
+
+    every: the runs of all sequences in order. conditions: what changed in the conditions between two of them.
+    by_name: the runs are in order of name, not of start.
+    """
 
     sequences: tuple[RunSequence, ...]
     left_out: tuple[LeftOutOfHistory, ...]
+    every: tuple[RunFigures, ...] = ()
+    conditions: tuple[ConditionChange, ...] = ()
     by_name: bool = False
 
     @property
     def runs(self) -> int:
-        return sum(len(one.runs) for one in self.sequences)
+        return len(self.every)
 
 
 OWN = ("length asked",)
 """Facts that a user changes without a change of the system. They come last."""
+
+
+FOREMOST_CONDITIONS = (*OTHER_QUANTITY, *MUST_AGREE, "kernel release", "firmware version")
+"""What a reader asks for first, where several conditions change at one run."""
+
+
+def condition_changes(runs: Sequence[RunFigures]) -> tuple[ConditionChange, ...]:
+    """Return what changed in the conditions between runs, in order: the facts that are known to change latencies.
+
+    A fact that a run does not tell is no change: it is compared with the last run that tells it.
+    """
+    keys = [key for key in dict.fromkeys(key for run in runs for key in run.facts) if _is_condition(key)]
+    found = [change for key in keys for change in _changes_of(key, runs)]
+    return tuple(sorted(found, key=lambda one: (one.at, _condition_rank(one.key))))
+
+
+def _is_condition(key: str) -> bool:
+    return key not in OWN and (key in FOREMOST_CONDITIONS or known_fact(key) is not None)
+
+
+def _condition_rank(key: str) -> tuple[int, int]:
+    foremost = FOREMOST_CONDITIONS.index(key) if key in FOREMOST_CONDITIONS else len(FOREMOST_CONDITIONS)
+    return foremost, ranked_facts(key)
+
+
+def _changes_of(key: str, runs: Sequence[RunFigures]) -> Iterator[ConditionChange]:
+    before = NOT_KNOWN
+    for at, run in enumerate(runs):
+        text = difference_sentences(key, run)
+        if NOT_KNOWN not in (before, text) and text != before:
+            yield ConditionChange(key, before, text, at, run)
+        before = before if text == NOT_KNOWN else text
 
 
 def fact_changes(runs: Sequence[RunFigures], since: int, at: int, until: int) -> tuple[FactChange, ...]:
@@ -210,7 +266,7 @@ def analyse_history(runs: Runs[RunFigures], *, by_name: bool = False) -> RunHist
         )
     names = _names(list(alike))
     sequences = tuple(_sequence(name, tuple(some)) for name, some in zip(names, alike.values(), strict=True))
-    return RunHistory(sequences, tuple(left_out), by_name)
+    return RunHistory(sequences, tuple(left_out), tuple(kept), condition_changes(kept), by_name)
 
 
 def _usable(runs: Runs[RunFigures], by_name: bool, left_out: list[LeftOutOfHistory]) -> Iterator[RunFigures]:

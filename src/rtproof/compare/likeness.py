@@ -240,7 +240,7 @@ RANKING = (
     KnownFact(
         "trace|traced by turns.*|config (FUNCTION_TRACER|FTRACE.*)", "tracing costs time", _KERNEL + "trace/ftrace"
     ),
-    KnownFact("cmdline (efi|pcie_aspm|acpi.*)|config EFI.*", "calls of firmware stop the CPU", _RT_CONFIG),
+    KnownFact("firmware .*|cmdline (efi|pcie_aspm|acpi.*)|config EFI.*", "calls of firmware stop the CPU", _RT_CONFIG),
     KnownFact("option .*|phase.*|method|field|stands for", "how the probe measured", "docs/record-format.md"),
     KnownFact("agent version", "another measuring program", "docs/record-format.md"),
     KnownFact("length asked", "a longer run sees rarer events", "docs/comparison.md"),

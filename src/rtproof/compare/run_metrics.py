@@ -62,6 +62,9 @@ _NAMED = {
     "/proc/sys/kernel/sched_rt_period_us": "real-time budget's period (us)",
     "/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver": "frequency driver",
     "/sys/kernel/security/lockdown": "lockdown",
+    "/sys/class/dmi/id/bios_vendor": "firmware vendor",
+    "/sys/class/dmi/id/bios_version": "firmware version",
+    "/sys/class/dmi/id/bios_date": "firmware date",
 }
 _ASKED = {
     "phase_ns": "phase (ns)",
@@ -280,6 +283,7 @@ class RunFigures:
     a run with such reasons is not compared. effective: the number of independent values that the run is worth, by the
     correlation of neighbours. missed, lost: None where the file does not count them. unclear: sentences on what else
     the file does not tell. setup: what the checks of an audit read in the record; {} if it has no facts for them.
+    limits_ns: those that the run is judged by.
     """
 
     name: str
@@ -300,6 +304,7 @@ class RunFigures:
     unclear: tuple[str, ...] = ()
     blocks: TimeBlocks = field(default=NO_TIME_BLOCKS, repr=False)
     setup: Setup = field(default_factory=dict, repr=False)
+    limits_ns: tuple[int, ...] = ()
 
     @property
     def core(self) -> str | None:
@@ -387,6 +392,7 @@ def figures_of(analysis: Analysis, name: str = "", view: View = View.OBSERVED, *
         span_ns=pooled.span_ns,
         missed=pooled.never_ran,
         lost=pooled.lost,
+        limits_ns=tuple(dict.fromkeys(each.requirement.limit_ns for each in analysis.verdicts if each.requirement)),
         effective=tail_sample(pooled).effective,
         run_id=begin.run_id.hex() if any(begin.run_id) else "",
         started_ns=realtime or None,

@@ -101,10 +101,11 @@ class Plot:
     """Curves over two axes. ``says``: what the plot shows, in a sentence for readers who cannot see it.
 
     ``style``: "line"; "step", where y holds from its x to the next x; "bars", which are bins of ``bin_width`` that
-    begin at x, without the empty ones; with a width of 0 a bin ends at the next x. On a logarithmic axis a y of 0 is
-    not drawn, and it ends a step. ``x_ends``, ``y_ends``: the range that an axis shows; None for the range of the
-    points. ``y_words``: what the low and the high end of the y axis mean, in a few words. ``foremost``: a page shows
-    the plot on its first screen and not in its section.
+    begin at x, without the empty ones; with a width of 0 a bin ends at the next x; "dots", where each point of a part
+    is a dot, and other curves are steps. On a logarithmic axis a y of 0 is not drawn, and it ends a step.
+    ``x_dates``: x is in seconds since 1970, UTC, and the axis shows dates. ``x_ends``, ``y_ends``: the range that an
+    axis shows; None for the range of the points. ``y_words``: what the low and the high end of the y axis mean, in a
+    few words. ``foremost``: a page shows the plot on its first screen and not in its section.
     """
 
     title: str
@@ -120,6 +121,7 @@ class Plot:
     x_ends: tuple[float, float] | None = None
     y_ends: tuple[float, float] | None = None
     y_words: tuple[str, str] = ("", "")
+    x_dates: bool = False
     foremost: bool = False
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rtproof.core.phrases import instant
 from rtproof.core.printable import clean
 from rtproof.core.sparkline import LEVELS
 from rtproof.record.contents import Int64Array
@@ -20,6 +21,8 @@ SIGNIFICANT = 7
 """Significant digits of a place on the x axis: enough for a time axis of months in seconds."""
 SIGNIFICANT_Y = 5
 """Significant digits of a place on the y axis: finer than a pixel."""
+SIGNIFICANT_DATE = 13
+"""Significant digits of a date in seconds since 1970: milliseconds."""
 SHADES = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 """The shades of a heat map's cells, from one value to the most in any cell, in steps of the count's logarithm."""
 NO_SHADE = "."
@@ -40,7 +43,7 @@ def plot_script_data(plot: Plot | HeatMap) -> dict[str, object]:
         "xLabel": plot.x_label,
         "yLabel": plot.y_label,
         "logY": plot.log_y,
-        "x": _short(xs),
+        "x": _short(xs, SIGNIFICANT_DATE if _has_dates(plot) else SIGNIFICANT),
         "curves": [
             {"name": curve.name, "role": curve.role, "group": curve.group, "y": _short(column, SIGNIFICANT_Y)}
             for curve, column in zip(plot.curves, columns, strict=True)
@@ -58,6 +61,7 @@ def plot_script_data(plot: Plot | HeatMap) -> dict[str, object]:
             "xEnds": plot.x_ends,
             "yEnds": plot.y_ends,
             "yWords": plot.y_words,
+            **({"xDates": True} if plot.x_dates else {}),
         }
     most = max((n for row in plot.rows for n in row), default=0)
     cells = {"most": most, "shades": [heat_shades(row, most) for row in plot.rows]}
@@ -66,12 +70,22 @@ def plot_script_data(plot: Plot | HeatMap) -> dict[str, object]:
     return common | edges | cells | {"kind": "heat", "style": "bars", "logX": False, "binWidth": width}
 
 
+def _has_dates(plot: Plot | HeatMap) -> bool:
+    return isinstance(plot, Plot) and plot.x_dates
+
+
+def x_text(value: float, *, dates: bool) -> str:
+    """A place on the x axis as text; a date to the minute."""
+    return instant(round(value * 1e9), 0)[:MINUTE] if dates else number_text(value)
+
+
 def heat_shades(row: Sequence[int], most: int, scale: str = SHADES, empty: str = NO_SHADE) -> str:
     """A row of a heat map with one character per cell, whatever the size of the counts. most: the largest of all."""
     step = (len(scale) - 1) / math.log(most) if most > 1 else 0.0
     return "".join(empty if not n else scale[round(math.log(n) * step)] if step else scale[-1] for n in row)
 
 
+MINUTE = len("2026-02-19 03:00")
 MOST_ROWS = 100
 
 
@@ -99,7 +113,10 @@ def _plot_table(plot: Plot) -> Table:
     if plot.style != "bars" and len(xs) > MOST_ROWS:
         places = sorted({round(at) for at in np.linspace(0, len(xs) - 1, MOST_ROWS)})
         thinned = f", {len(places)} of {len(xs):,} points"
-    rows = tuple((_figure(xs[at]), *(_figure(column[at]) for column in columns)) for at in places)
+    rows = tuple(
+        (x_text(xs[at], dates=True) if plot.x_dates else _figure(xs[at]), *(_figure(column[at]) for column in columns))
+        for at in places
+    )
     return Table(f"{plot.title}: {plot.y_label}{thinned}", header, rows, tuple(range(len(header))))
 
 
@@ -251,7 +268,8 @@ def sparklines(plot: Plot | HeatMap) -> list[str]:
     named += _map_lines(plot, canvas.cells) if isinstance(plot, HeatMap) else []
     width = max(len(name) for name, _ in named)
     lines = [f"{name:{width}} |{line}|" for name, line in named]
-    ends = f"{number_text(min(xs))} to {number_text(max(xs))}{' (log)' if canvas.log_x else ''}"
+    low, high = (x_text(end, dates=_has_dates(plot)) for end in (min(xs), max(xs)))
+    ends = f"{low} to {high}{' (log)' if canvas.log_x else ''}"
     return [*lines, f"{'':{width}}  {clean(plot.x_label)}: {ends}"]
 
 

@@ -8,6 +8,8 @@
   const OTHER_DASH = [5, 3];
   const FONT_PX = 12;
   const X_TICK_PX = 70;
+  const DATE_TICK_PX = 92;
+  const DOT_PX = 6;
   const Y_TICK_PX = 34;
   const NEAR_MARKER = 3; // a linear axis grows to hold a marker up to this many times further than the data
 
@@ -67,6 +69,40 @@
     if (last === null) return [Math.ceil(min), Math.floor(max)];
     const [first, end, width] = last;
     return Array.from({ length: end - first + 1 }, (none, n) => exact((first + n) * width));
+  }
+
+  // ---- dates: x is in seconds since 1970, UTC
+
+  const DAY_S = 86400;
+  const DATE_STEPS_S = [60, 300, 900, 1800, 3600, 10800, 21600, 43200, ...[1, 2, 3, 4, 5, 7, 10, 14, 21, 28, 42, 56, 91, 120, 182, 273, 365, 547, 730, 1095, 1825, 3650, 7300, 18250].map((days) => days * DAY_S)];
+
+  function dateLabel(seconds) {
+    const text = new Date(Math.round(seconds * 1000)).toISOString();
+    return seconds % DAY_S ? text.slice(0, 16).replace("T", " ") : text.slice(0, 10);
+  }
+
+  // On an axis within one year, which its name tells, a date needs no year.
+  function shortDate(seconds, splits) {
+    const years = new Set([splits[0], splits.at(-1)].map((split) => dateLabel(split).slice(0, 4)));
+    if (years.size > 1) return dateLabel(seconds);
+    const when = new Date(Math.round(seconds * 1000));
+    const day = when.toLocaleDateString("en", { month: "short", day: "numeric", timeZone: "UTC" });
+    return seconds % DAY_S ? `${day} ${dateLabel(seconds).slice(11)}` : day;
+  }
+
+  const xText = (plot, value) => (plot.xDates ? dateLabel(value) : label(value));
+
+  // The widest step that leaves at least three dates, of those that have room.
+  function dateSplits(min, max, most) {
+    const splits = (step) => {
+      const first = Math.ceil(min / step);
+      return Array.from({ length: Math.max(0, Math.floor(max / step) - first + 1) }, (none, n) => (first + n) * step);
+    };
+    const counts = (step) => Math.floor(max / step) - Math.ceil(min / step) + 1;
+    const fitting = DATE_STEPS_S.find((step) => counts(step) <= most && counts(step) >= LEAST_TICKS);
+    const fewest = DATE_STEPS_S.findLast((step) => counts(step) >= LEAST_TICKS);
+    const step = fitting ?? fewest;
+    return step ? splits(step) : linearSplits(min, max, most, false);
   }
 
   // ---- ranges
@@ -170,7 +206,21 @@
     return { stroke, fill: null, clip: null, flags: 0 };
   }
 
-  const PATHS = { bars: barPath, step: stepPath, line: linePath };
+  // A line of no length with round ends is a dot, on the canvas and in a file.
+  function dotPath(plot, u, series, pen = () => new Path2D()) {
+    const stroke = pen();
+    u.data[0].forEach((x, at) => {
+      const value = u.data[series][at];
+      if (!drawn(plot, value)) return;
+      const [left, top] = [u.valToPos(x, "x", true), u.valToPos(value, "y", true)];
+      stroke.moveTo(left - 0.05, top);
+      stroke.lineTo(left + 0.05, top);
+    });
+    return { stroke, fill: null, clip: null, flags: 0 };
+  }
+
+  const PATHS = { bars: barPath, step: stepPath, line: linePath, dots: stepPath };
+  const pathOf = (plot, style) => (style.dot ? dotPath : PATHS[plot.style]);
 
   // ---- what uPlot does not draw
 
@@ -220,7 +270,9 @@
       if (marker.axis === "x" && at >= box.left && at <= box.right) line(u.ctx, at, box.top, at, box.bottom);
       if (marker.axis === "y" && at >= box.top && at <= box.bottom) line(u.ctx, box.left, at, box.right, at);
     }
-    let row = 0;
+    // The names of vertical lines begin below that of a horizontal line at the top.
+    const covered = placed.some(([marker, at]) => marker.axis === "y" && at - top < 2 * FONT_PX * ratio);
+    let row = covered ? 1.6 : 0;
     for (const [marker, at] of placed) {
       ink(marker);
       if (marker.axis === "x") drawAcross(u.ctx, marker.name, at, ratio, row++, box);
@@ -234,10 +286,12 @@
     const [before, inside] = [at < box.left, at >= box.left && at <= box.right];
     const text = inside ? name : before ? `← ${name}` : `${name} →`;
     const edge = inside ? at : before ? box.left : box.right;
-    const rightwards = edge + ctx.measureText(text).width + 8 * ratio < box.right;
-    ctx.textAlign = rightwards ? "left" : "right";
+    const width = ctx.measureText(text).width + 8 * ratio;
+    const [rightwards, leftwards] = [edge + width < box.right, edge - width > box.left];
+    const place = rightwards ? edge + 5 * ratio : leftwards ? edge - 5 * ratio : box.left + 5 * ratio;
+    ctx.textAlign = !rightwards && leftwards ? "right" : "left";
     ctx.textBaseline = "top";
-    words(ctx, text, edge + (rightwards ? 5 : -5) * ratio, box.top + (3 + row * (FONT_PX + 4)) * ratio, ratio);
+    words(ctx, text, place, box.top + (3 + row * (FONT_PX + 4)) * ratio, ratio);
   }
 
   function drawAlong(ctx, name, at, ratio, box) {
@@ -277,6 +331,7 @@
       if (curve.role === "whole") return { name: "whole", width: 2.2, dash: [] };
       if (curve.role === "other") return { name: "other", width: 2, dash: OTHER_DASH };
       const number = parts++;
+      if (plot.style === "dots") return { name: `curve-${number % PART_COLOURS}`, width: DOT_PX, dash: [], dot: true };
       return { name: `curve-${number % PART_COLOURS}`, width: 1.4, dash: DASHES[number % DASHES.length] };
     });
   }
@@ -295,14 +350,15 @@
       label: curve.name,
       width: style.width,
       dash: style.dash,
+      cap: style.dot ? "round" : "butt",
       stroke: () => (style.faint ? `color-mix(in srgb, ${colour(style.name)} 55%, transparent)` : colour(style.name)),
       fill: filled ? () => `color-mix(in srgb, ${colour(style.name)} 22%, transparent)` : undefined,
-      paths: (u, series) => PATHS[plot.style](plot, u, series),
+      paths: (u, series) => pathOf(plot, style)(plot, u, series),
       points: { show: false },
     };
   }
 
-  function axisOptions(name, log, whole, words, space) {
+  function axisOptions(name, log, whole, words, space, dates) {
     const most = (u) => Math.max(LEAST_TICKS, Math.floor((name === "x" ? u.bbox.width : u.bbox.height) / (devicePixelRatio || 1) / space));
     const axis = {
       scale: name,
@@ -314,9 +370,9 @@
       stroke: () => colour("soft"),
       grid: { stroke: () => colour("grid"), width: 1 },
       ticks: { stroke: () => colour("grid"), width: 1, size: 5 },
-      values: (u, splits) => splits.map((split) => (split === null ? null : label(split))),
+      values: (u, splits) => splits.map((split) => (split === null ? null : dates ? shortDate(split, splits) : label(split))),
       filter: (u, splits) => splits,
-      splits: (u, index, min, max) => (log ? logSplits(min, max, most(u)) : linearSplits(min, max, most(u), whole)),
+      splits: (u, index, min, max) => (dates ? dateSplits(min, max, most(u)) : log ? logSplits(min, max, most(u)) : linearSplits(min, max, most(u), whole)),
     };
     if (name === "x") axis.size = 30;
     if (name === "y") axis.size = (u, values) => Math.max(40, 14 + Math.max(0, ...(values ?? []).map((text) => (text ?? "").length)) * 7.2);
@@ -335,7 +391,7 @@
         x: { time: false, distr: plot.logX ? 3 : 1, range: (u, min, max) => (zoomed(min, max) ? [min, max] : wholeX) },
         y: { distr: plot.logY ? 3 : 1, range: () => wholeY },
       },
-      axes: [axisOptions("x", plot.logX, false, plot.xLabel, X_TICK_PX), axisOptions("y", plot.logY, !plot.logY && wholeNumbers(plot), plot.yLabel, Y_TICK_PX)],
+      axes: [axisOptions("x", plot.logX, false, plot.xLabel, plot.xDates ? DATE_TICK_PX : X_TICK_PX, plot.xDates), axisOptions("y", plot.logY, !plot.logY && wholeNumbers(plot), plot.yLabel, Y_TICK_PX)],
       series: [{}, ...plot.curves.map((curve, at) => seriesOptions(plot, curve, styles[at]))],
       hooks,
     };
@@ -352,9 +408,16 @@
   }
 
   function swatch(style) {
+    if (style.dot) return dotSwatch(style);
     const picture = svg("svg", { width: 26, height: 10, class: style.name, "aria-hidden": "true" });
     const dash = style.dash.length ? { "stroke-dasharray": style.dash.join(" ") } : {};
     picture.append(svg("line", { x1: 0, y1: 5, x2: 26, y2: 5, stroke: "currentColor", "stroke-width": style.width + 0.6, ...dash }));
+    return picture;
+  }
+
+  function dotSwatch(style) {
+    const picture = svg("svg", { width: 10, height: 10, class: style.name, "aria-hidden": "true" });
+    picture.append(svg("circle", { cx: 5, cy: 5, r: DOT_PX / 2 + 0.5, fill: "currentColor" }));
     return picture;
   }
 
@@ -417,7 +480,7 @@
   function readOut(plot, u, entries, where) {
     const index = u.cursor.idx;
     const shown = index !== null && index !== undefined && u.cursor.left >= 0;
-    where.textContent = shown ? `at ${label(u.data[0][index])}: ` : "";
+    where.textContent = shown ? `at ${xText(plot, u.data[0][index])}: ` : "";
     entries.filter(({ at }) => at.length === 1).forEach(({ at: [at], value: node }) => {
       const value = !shown ? null : plot.style === "step" ? levelAt(u, at + 1, index) : u.data[at + 1][index];
       node.textContent = value === null || value === undefined ? "" : label(Number(value.toPrecision(4)));
@@ -488,7 +551,7 @@
         const at = u.valToPos(split, axis.scale, true);
         if (axis.scale === "x") {
           rule(at, top, at, top + height);
-          say(label(split), at, top + height + 1.6 * size, { "text-anchor": "middle" });
+          say(xText(plot, split), at, top + height + 1.6 * size, { "text-anchor": "middle" });
         } else {
           rule(left, at, left + width, at);
           say(label(split), left - 0.6 * size, at + 0.35 * size, { "text-anchor": "end" });
@@ -509,10 +572,11 @@
     plot.curves.forEach((curve, at) => {
       if (!u.series[at + 1].show) return;
       const style = styles[at];
-      const { stroke } = PATHS[plot.style](plot, u, at + 1, svgPen);
+      const { stroke } = pathOf(plot, style)(plot, u, at + 1, svgPen);
       tag("path", {
         d: stroke.text(), fill: "none", stroke: colour(style.name), "stroke-width": style.width * ratio,
         "stroke-opacity": style.faint ? 0.55 : 1, "stroke-dasharray": style.dash.map((part) => part * ratio).join(" ") || "none",
+        ...(style.dot ? { "stroke-linecap": "round" } : {}),
       });
     });
     out.push("</g>");
@@ -615,11 +679,12 @@
       const width = chart.clientWidth;
       if (width > 0 && width !== u.width) u.setSize({ width, height: heightFor(width) });
     }).observe(chart);
-    window.rtproofPlots.set(chart.closest("figure").id, { u, plot, svg: () => svgOf(plot, u, styles), labels: () => labels(u) });
+    window.rtproofPlots.set(chart.closest("figure").id, { u, plot, svg: () => svgOf(plot, u, styles), labels: () => labels(plot, u) });
     return u;
   }
 
-  const labels = (u) => u.axes.map((axis) => axis.splits(u, 0, u.scales[axis.scale].min, u.scales[axis.scale].max).map(label));
+  const labels = (plot, u) => u.axes.map((axis) => axis.splits(u, 0, u.scales[axis.scale].min, u.scales[axis.scale].max)
+    .map((split) => (axis.scale === "x" ? xText(plot, split) : label(split))));
 
   // ---- the page
 

@@ -32,6 +32,7 @@ from rtproof.compare.effects import SHARE
 from rtproof.compare.history import (
     FEWEST,
     ChangePlace,
+    ConditionChange,
     FactChange,
     FoundChange,
     LeftOutOfHistory,
@@ -1237,6 +1238,13 @@ SEQUENCE = Shape("sequence", RunSequence) | {
     "metrics": Key("one for each metric", each=METRIC_HISTORY),
     "changes": Key("in order", "places", each=CHANGE_PLACE),
 }
+CONDITION_CHANGE = Shape("change of a condition", ConditionChange) | {
+    "condition": Key("the fact", "key"),
+    "before": "what it said before",
+    "after": "what it said after",
+    "run": Key("the first run with the new text", "run.name"),
+    "started_ns": Key("when that run began, since 1970", "run.started_ns"),
+}
 LEFT_OUT_OF_HISTORY = Shape("run left out of a history", LeftOutOfHistory) | {"run": "its name", "why": "a sentence"}
 HistoryDocument = tuple[RunHistory, str, tuple[str, ...]]
 HISTORY = Shape("history", HistoryDocument) | {
@@ -1244,6 +1252,7 @@ HISTORY = Shape("history", HistoryDocument) | {
     "command": Key("as typed", "1"),
     "fewest_runs": Key("no change is looked for in fewer", fixed=FEWEST),
     "sequences": Key("runs that measured alike", "0.sequences", each=SEQUENCE),
+    "conditions": Key("what changed between runs of all sequences, in order", "0.conditions", each=CONDITION_CHANGE),
     "left_out": Key("runs that no figure contains", "0.left_out", each=LEFT_OUT_OF_HISTORY),
     "not_read": Key("sentences on files that could not be read", "2"),
 }

@@ -10,6 +10,7 @@ import importlib
 import io
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -98,6 +99,8 @@ def _short(words: str) -> str:
 
 
 def _draw(axes: "Axes", plot: Plot | HeatMap) -> None:
+    if isinstance(plot, Plot) and plot.x_dates:
+        plot = _in_days(axes, plot)
     axes.set_title(_short(plot.title), loc="left", fontsize="medium", fontweight="bold")
     axes.set_xlabel(_short(plot.x_label))
     axes.set_ylabel(_short(plot.y_label))
@@ -113,11 +116,49 @@ def _draw(axes: "Axes", plot: Plot | HeatMap) -> None:
             _draw_curve(axes, plot, curve, number)
     if isinstance(plot, Plot):
         _set_ends(axes, plot)
-    for row, marker in enumerate(plot.markers):
+    below_a_limit = any(marker.axis == "y" for marker in plot.markers)
+    for row, marker in enumerate(plot.markers, 1 if below_a_limit else 0):
         _draw_marker(axes, marker, row)
+    _label_axes(axes)
+    _add_legend(axes)
+
+
+def _add_legend(axes: "Axes") -> None:
     drawn, names = axes.get_legend_handles_labels()
     if len(names) > 1:
         axes.legend(drawn[:MOST_IN_LEGEND], names[:MOST_IN_LEGEND], fontsize="small", framealpha=0.85)
+
+
+FEW_DECADES = 3
+
+
+def _label_axes(axes: "Axes") -> None:
+    for axis in (axes.xaxis, axes.yaxis):
+        if axis.get_scale() == "log":
+            _label_decades(axis)
+
+
+def _label_decades(axis: Any) -> None:
+    """Plain numbers at each decade, and at 2 and 5 between few: matplotlib's labels need its mathematics, off here."""
+    ticker: Any = importlib.import_module("matplotlib.ticker")
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0) if high < 10**FEW_DECADES * low else (1.0,)))
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,.6g}"))
+    axis.set_minor_formatter(ticker.NullFormatter())
+
+
+DAY_S = 86_400.0
+
+
+def _in_days(axes: "Axes", plot: Plot) -> Plot:
+    """The plot with x in days since 1970, as matplotlib counts dates, and an axis that shows dates."""
+    dates: Any = importlib.import_module("matplotlib.dates")
+    locator = dates.AutoDateLocator()
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
+    curves = tuple(replace(curve, x=tuple(x / DAY_S for x in curve.x)) for curve in plot.curves)
+    markers = tuple(replace(one, at=one.at / DAY_S) if one.axis == "x" else one for one in plot.markers)
+    return replace(plot, curves=curves, markers=markers)
 
 
 def _set_ends(axes: "Axes", plot: Plot) -> None:
@@ -151,7 +192,9 @@ def _draw_curve(axes: "Axes", plot: Plot | HeatMap, curve: Curve, number: int) -
     elif plot.style == "bars":
         edges, values = _bins(curve, plot.bin_width)
         axes.stairs(values, edges, baseline=None, **look)
-    elif plot.style == "step":
+    elif plot.style == "dots" and curve.role == "part":
+        axes.plot(curve.x, curve.y, **{**look, "linestyle": "none", "marker": "o", "markersize": 3.0})
+    elif plot.style in ("step", "dots"):
         axes.step(curve.x, curve.y, where="post", **look)
     else:
         axes.plot(curve.x, curve.y, **look)

@@ -6,8 +6,9 @@
 
 import json
 import math
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
 
 from rtproof.compare import likeness
 from rtproof.compare.change_points import DAYS, P_VALUE, SHORTEST
@@ -15,7 +16,9 @@ from rtproof.compare.comparison_model import sides_in_virtual_time
 from rtproof.compare.history import (
     FEWEST,
     NEAR,
+    SHARE,
     ChangePlace,
+    ConditionChange,
     FactChange,
     FoundChange,
     MetricHistory,
@@ -23,7 +26,7 @@ from rtproof.compare.history import (
     RunSequence,
 )
 from rtproof.compare.run_metrics import RunFigures
-from rtproof.core.phrases import instant, quantity
+from rtproof.core.phrases import instant, quantity, value
 from rtproof.report.blocks import Block, Curve, Marker, Plot, Section, Table, Text
 from rtproof.report.number_format import number_text, unit_for
 from rtproof.report.pages import comparison_page
@@ -33,10 +36,9 @@ from rtproof.schema.published import history_dict
 __all__ = ["history_sections", "history_title"]
 
 
-# The next functions show the places where something changed: by how much, how surely, and which facts changed there.
+# The next functions show the places where a figure changed: by how much, how surely, and which facts changed there.
 
 
-SHARE = "share"
 SHOWN = 12
 FACTS = ("fact", "before", "after", "at run", "on both sides", "why it may matter", "source")
 
@@ -47,17 +49,15 @@ def place_blocks(sequence: RunSequence) -> Iterator[Block]:
         yield _table(place, sequence)
         yield from _setup(place)
         yield from _facts(place)
-    if sequence.judged and not sequence.places:
-        yield Text(("No change is shown, which is not the same as none.",))
     whys = tuple((metric.label, metric.why) for metric in sequence.metrics if metric.why)
-    if whys:
-        yield Table("No change can be told in", ("figure", "why"), whys)
+    if whys and sequence.judged:
+        yield Table("Figures that were not judged", ("figure", "why"), whys)
 
 
 def _table(place: ChangePlace, sequence: RunSequence) -> Table:
     run = sequence.runs[place.at]
     caption = (
-        f"Run {place.at + 1} of {len(sequence.runs)}: {run.name}, {start_text(run)}; means of the runs on both sides"
+        f"From {run.name} on ({start_text(run)}, run {place.at + 1} of {len(sequence.runs)}): means before and after"
     )
     header = ("figure", "from", "to", "ratio", "p", "runs before", "runs after")
     return Table(caption, header, tuple(_row(found) for found in place.found), (1, 2, 3, 4, 5, 6))
@@ -94,7 +94,7 @@ def _setup(place: ChangePlace) -> Iterator[Block]:
 
 def _facts(place: ChangePlace) -> Iterator[Block]:
     if not place.facts:
-        yield Text(("No recorded fact changed there. What no record holds, such as temperature, may have.",))
+        yield Text(("No recorded fact changed there. Something that no record holds may have, such as temperature.",))
         return
     first, rest = place.facts[:SHOWN], place.facts[SHOWN:]
     yield Table("Facts that changed there, most likely to matter first", FACTS, tuple(map(_fact, first)))
@@ -108,21 +108,21 @@ def _fact(fact: FactChange) -> tuple[str, ...]:
     return fact.key, fact.before, fact.after, str(fact.at + 1), steady, fact.why or "not known to matter", fact.source
 
 
-def place_ratio(value: float) -> str:
+def place_ratio(ratio: float) -> str:
     """Return the ratio as text. Above 1 the figure is larger: later or more often."""
-    return f"x{number_text(value, 3)}"
+    return f"x{number_text(ratio, 3)}"
 
 
-def shown_places(value: float, unit: str) -> str:
+def shown_places(figure: float, unit: str) -> str:
     """Return a figure with its unit; shares have no unit."""
     if unit == SHARE:
-        return number_text(value, 3)
-    return unit_for((value,))(value) if unit == "ns" else f"{number_text(value)} {unit}"
+        return number_text(figure, 3)
+    return unit_for((figure,))(figure) if unit == "ns" else f"{number_text(figure)} {unit}"
 
 
 def start_text(run: RunFigures) -> str:
-    """Return when a run began."""
-    return "of unknown time" if run.started_ns is None else f"{instant(run.started_ns, 0)} UTC"
+    """Return when a run began, to the minute."""
+    return "of unknown time" if run.started_ns is None else f"{instant(run.started_ns, 0)[:MINUTE]} UTC"
 
 
 def figure_scale(metric: MetricHistory) -> tuple[str, float]:
@@ -130,69 +130,185 @@ def figure_scale(metric: MetricHistory) -> tuple[str, float]:
     return (metric.label, 1.0) if metric.unit == SHARE else (f"{metric.label} [us]", 1_000.0)
 
 
-# The first screen says how many changes there are, where the last one was, and which changes could not be found.
+# The next class says where a run lies on the axis of time, or of names, and what it is called there.
 
 
-LAST = f"What happened in the last {SHORTEST - 1} runs cannot be seen yet: one or two runs alone are no change."
+YEAR, DAY, MINUTE = len("2026"), len("2026-02-19"), len("2026-02-19 03:00")
+
+
+@dataclass(frozen=True)
+class RunAxis:
+    """The axis of all runs. dates: x is the start of a run in seconds since 1970; else the number of the run, from 1.
+
+    digits: of a date that tells the runs apart.
+    """
+
+    runs: tuple[RunFigures, ...]
+    dates: bool
+    digits: int
+
+    @classmethod
+    def of(cls, found: RunHistory) -> "RunAxis":
+        starts = [instant(run.started_ns or 0, 0) for run in found.every]
+        alone = len({start[:DAY] for start in starts}) == len(starts)
+        return cls(found.every, not found.by_name, DAY if alone else MINUTE)
+
+    @property
+    def label(self) -> str:
+        if not self.dates:
+            return "run, in order of the names"
+        years = {instant(run.started_ns or 0, 0)[:YEAR] for run in self.runs}
+        return f"start of the run{f' in {min(years)}' if len(years) == 1 else ''}, UTC"
+
+    def x(self, run: RunFigures) -> float:
+        return (run.started_ns or 0) / 1e9 if self.dates else 1.0 + self.place(run)
+
+    def place(self, run: RunFigures) -> int:
+        return next(at for at, each in enumerate(self.runs) if each is run)
+
+    def between(self, before: RunFigures, after: RunFigures) -> float:
+        return (self.x(before) + self.x(after)) / 2
+
+    def name(self, run: RunFigures) -> str:
+        """The date of a run; its name where the order is that of the names."""
+        return instant(run.started_ns or 0, 0)[: self.digits] if self.dates else run.name
+
+
+# The next functions show what changed in the conditions between two runs: as marks in the plots, and as text.
+
+
+MOST_LINES = 8
+MOST_AT_ONE_RUN = 3
+MOST_MARKS = 8
+RESTLESS = 6
+"""A condition that changes more often than this gets a line of its own, and no mark for each change."""
+LONGEST_TEXT = 40
+
+ConditionStep = tuple[RunFigures, tuple[ConditionChange, ...]]
+
+
+def condition_steps(found: RunHistory) -> list[ConditionStep]:
+    """Return the runs at which conditions changed, with what changed there. Restless conditions are left out."""
+    restless = {key for key, _ in restless_conditions(found)}
+    some = [one for one in found.conditions if one.key not in restless]
+    return [(group[0].run, group) for _, each in groupby(some, lambda one: one.at) for group in [tuple(each)]]
+
+
+def restless_conditions(found: RunHistory) -> list[tuple[str, int]]:
+    """Return the conditions that change too often to be marked, with the number of their changes."""
+    counts = {one.key: 0 for one in found.conditions}
+    for one in found.conditions:
+        counts[one.key] += 1
+    return [(key, n) for key, n in counts.items() if n > RESTLESS]
+
+
+def condition_blocks(found: RunHistory, axis: RunAxis) -> Iterator[Block]:
+    """Yield what changed in the conditions, oldest first."""
+    steps, restless = condition_steps(found), restless_conditions(found)
+    lines = [f"{axis.name(run)}: {_changes(some)}." for run, some in steps[:MOST_LINES]]
+    if len(steps) > MOST_LINES:
+        lines.append(f"{quantity(len(steps) - MOST_LINES, 'more change')}: in the table Conditions.")
+    lines += [f"{key} changed {n} times, with no mark in the plots: in the table Conditions." for key, n in restless]
+    if lines:
+        yield Text(tuple(lines), headline=_condition_headline(found))
+
+
+def _condition_headline(found: RunHistory) -> str:
+    runs = len({one.at for one in found.conditions})
+    return f"Conditions changed at {quantity(runs, 'run')}"
+
+
+def _changes(some: Sequence[ConditionChange]) -> str:
+    shown = [f"{one.key} {_cut(one.before)} -> {_cut(one.after)}" for one in some[:MOST_AT_ONE_RUN]]
+    more = len(some) - MOST_AT_ONE_RUN
+    return ", ".join([*shown, *([f"and {quantity(more, 'more')}"[:-1]] if more > 0 else [])])
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 3]}..."
+
+
+def condition_table(found: RunHistory, axis: RunAxis) -> Iterator[Block]:
+    rows = tuple((axis.name(one.run), one.key, one.before, one.after, one.run.name) for one in found.conditions)
+    if rows:
+        header = ("date" if axis.dates else "run", "condition", "before", "after", "first run with it")
+        yield Table("What changed in the conditions, oldest first", header, rows, folded=len(rows) > SHOWN)
+
+
+def condition_markers(found: RunHistory, axis: RunAxis) -> tuple[Marker, ...]:
+    """Return a mark for each run at which conditions changed. It stands before the first run with the new ones."""
+    marked = condition_steps(found)[:MOST_MARKS]
+    return tuple(Marker(_mark(some), "x", axis.between(axis.runs[some[0].at - 1], run), "note") for run, some in marked)
+
+
+def _mark(some: Sequence[ConditionChange]) -> str:
+    more = f" (+{len(some) - 1})" if len(some) > 1 else ""
+    return f"{some[0].key} {_cut(some[0].after)}{more}"
+
+
+# The first screen says how often a figure changed, where, and what changed in the conditions.
+
+
+LAST = f"A change in the last {SHORTEST - 1} runs is not called one yet: it takes {SHORTEST} runs."
 METHOD = (
-    f"Changes of the mean of each figure's logarithm, by energy distance in windows and Student's t (p < {P_VALUE:g} "
-    "each). In histories of 80 independent runs without a change about 1 of 100 has a false one in a given figure, in "
-    "histories of correlated runs up to 1 of 10. A place may be "
-    f"wrong by {NEAR} runs. {LAST}"
+    f"A change: the mean of a figure's logarithm differs before and after (Student's t, p < {P_VALUE:g}; places by "
+    "energy distance in windows). False alarms: about 1 history of 100 for each figure, in 80 independent runs without "
+    f"a change; up to 1 of 10 if neighbouring runs resemble each other. A place may be wrong by {NEAR} runs."
 )
-TOO_FEW = (
-    f"No statement on changes is possible: {FEWEST} runs are needed, because it takes as many to see how much "
-    "runs differ without a change. The figures of each run remain."
-)
+TOO_FEW = f"{FEWEST} runs are needed to see how much runs differ without a change."
 VIRTUAL = (
-    "These runs are deterministic: each gives the same bytes again, and no number of further runs would tell more. If "
-    "a figure differs between two of them, what went into them differs. The figures of each run remain."
+    "These runs are deterministic: each gives the same bytes again. If a figure differs between two runs, their inputs "
+    "differ. More runs would tell no more."
 )
 WEEKLY = (
-    "A pattern that comes back each week is not called a change. It is taken out before changes are looked for. Days "
-    "are those of UTC."
+    "A pattern that comes back each week is no change. It was taken out before changes were looked for (days in UTC)."
 )
-CORRELATED = (
-    "Neighbouring runs resemble each other, so they tell less than as many independent runs. A change has to be larger."
-)
+CORRELATED = "Neighbouring runs resemble each other, so only larger changes are noticed"
 VISIBLE = (
-    "What can be seen: runs differ anyway by a factor (one standard deviation), and a lasting change in the middle is "
-    "found 9 times of 10 from the ratio on that stands beside it; near an end it has to be larger."
+    "Smallest change that would be noticed: a lasting one in the middle of the runs, with a probability of 90 %. Near "
+    "the first and the last run it has to be larger. Run to run: the factor of one standard deviation between runs "
+    "without a change."
 )
-NOT_SHOWN = "No figure changed by as much as these runs can show."
-NO_CAUSE = "What changed with a figure need not be the reason: other things may have changed that no record holds."
+NO_CAUSE = "What changed together with a figure need not be the reason: no record holds everything."
 
 
-def history_outcome_section(found: RunHistory) -> Section:
-    blocks: list[Block] = [block for sequence in found.sequences for block in _outcome(sequence)]
+def history_outcome_section(found: RunHistory, axis: RunAxis) -> Section:
+    blocks: list[Block] = [block for sequence in found.sequences for block in _outcome(sequence, axis)]
     if not blocks:
         blocks = [Text(("No run is left that can be shown.",), "doubt", "Nothing to tell")]
-    if any(sequence.judged for sequence in found.sequences):
-        blocks.append(Text((VISIBLE, METHOD, NO_CAUSE)))
+    blocks[1:1] = condition_blocks(found, axis)
     beside = comparison_page.beside_a_core(run for sequence in found.sequences for run in sequence.runs)
     return Section("outcome", "Outcome", (*beside, *blocks))
 
 
-def _outcome(sequence: RunSequence) -> Iterator[Block]:
+def _outcome(sequence: RunSequence, axis: RunAxis) -> Iterator[Block]:
     runs = quantity(len(sequence.runs), "run") + (f" ({sequence.name})" if sequence.name else "")
     if sides_in_virtual_time(sequence.runs):
         yield Text((VIRTUAL,), "doubt", f"{runs}: no change is tested in virtual time")
         return
     if not sequence.judged:
-        yield Text((TOO_FEW,), "doubt", f"{runs}: too few to tell a change")
+        yield Text((TOO_FEW,), "doubt", f"{runs}: too few to judge")
         return
     if sequence.places:
-        lines = tuple(_place(place, sequence) for place in sequence.places)
-        yield Text(lines, "bad", f"{runs}: {quantity(len(lines), 'change')}")
+        lines = tuple(_place(place, sequence, axis) for place in sequence.places)
+        yield Text((*lines, _smallest(sequence)), "bad", f"{runs}: {quantity(len(lines), 'change')} of latency")
     else:
-        yield Text((NOT_SHOWN,), "normal", f"{runs}: no change shown")
+        yield Text((_smallest(sequence),), "normal", f"{runs}: no change of latency noticed")
     patterns = tuple(_weekly(metric) for metric in sequence.metrics if metric.weekly)
     if patterns:
         yield Text((*patterns, WEEKLY), "doubt", f"{runs}: a weekly pattern in {quantity(len(patterns), 'figure')}")
     correlated = [f"{metric.label} {metric.correlation:.2f}" for metric in sequence.metrics if metric.correlation]
     if correlated:
-        yield Text((f"{CORRELATED} Correlation of neighbouring runs: {', '.join(correlated)}.",))
-    yield _visible(sequence)
+        yield Text((f"{CORRELATED} (correlation: {', '.join(correlated)}).",))
+
+
+def _smallest(sequence: RunSequence) -> str:
+    """Return how large a change of the foremost figure has to be to be noticed, and of the others."""
+    known = [(one.visible, one.label) for one in sequence.metrics if one.visible is not None]
+    (least, best), (most, last) = min(known), max(known)
+    if place_ratio(least) == place_ratio(most):
+        return f"Smallest change that would be noticed: {place_ratio(least)}."
+    return f"Smallest change that would be noticed: {place_ratio(least)} ({best}) to {place_ratio(most)} ({last})."
 
 
 def _weekly(metric: MetricHistory) -> str:
@@ -204,13 +320,14 @@ def _weekly(metric: MetricHistory) -> str:
     return f"{metric.label}: {factor} from {DAYS[least]} (least) to {DAYS[most]} (most), p = {found.p:.2g}."
 
 
-def _place(place: ChangePlace, sequence: RunSequence) -> str:
+def _place(place: ChangePlace, sequence: RunSequence, axis: RunAxis) -> str:
     run = sequence.runs[place.at]
     what = ", ".join(f"{found.label} {place_ratio(found.ratio)}" for found in place.found)
-    facts = [f"{fact.key}: {fact.before} to {fact.after}" for fact in place.facts if fact.steady][:2]
+    facts = [f"{fact.key} {_cut(fact.before)} -> {_cut(fact.after)}" for fact in place.facts if fact.steady][:2]
     facts = [*(f"{step.change.check}: {step.change.shown}" for step in place.setup[:1]), *facts]
-    with_it = f"; with it changed {', '.join(facts)}" if facts else "; no recorded fact changed with it"
-    return f"At run {place.at + 1} ({run.name}, {start_text(run)}): {what}{with_it}."
+    with_it = f"Changed there: {', '.join(facts)}." if facts else "No recorded fact changed there."
+    first = f" (first run: {run.name})" if axis.dates else ""
+    return f"{axis.name(run)}: {what}{first}. {with_it}"
 
 
 def _visible(sequence: RunSequence) -> Table:
@@ -220,7 +337,17 @@ def _visible(sequence: RunSequence) -> Table:
         for metric in sequence.metrics
         if metric.run_factor is not None and metric.visible is not None
     )
-    return Table("What can be seen", ("figure", "runs", "runs differ by", "found from"), rows, (1, 2, 3))
+    of = f": {sequence.name}" if sequence.name else ""
+    return Table(
+        f"Smallest change that would be noticed{of}", ("figure", "runs", "run to run", "smallest"), rows, (1, 2, 3)
+    )
+
+
+def notes_section(found: RunHistory) -> Section:
+    """Return how changes were looked for, and how small a change could be."""
+    judged = [sequence for sequence in found.sequences if sequence.judged]
+    words = (Text((VISIBLE, METHOD, LAST, NO_CAUSE)),) if judged else ()
+    return Section("notes", "How this was judged", (*map(_visible, judged), *words))
 
 
 # The next functions plot each figure run by run, with the means of the stretches between changes.
@@ -234,99 +361,130 @@ MOST_FOREMOST = 2
 """So many plots stand on the first screen."""
 
 
-def foremost_metrics(found: RunHistory) -> list[MetricHistory]:
-    """Return the metrics that the first screen shows: of those that changed, else of all, the latest activations."""
-    drawn = [metric for sequence in found.sequences for metric in sequence.metrics if _is_drawn(metric)]
-    changed = [metric for metric in drawn if metric.changes]
-    return (changed or drawn)[-MOST_FOREMOST:]
+MetricOfSequence = tuple[RunSequence, MetricHistory]
 
 
-def _is_drawn(metric: MetricHistory) -> bool:
-    return len(metric.places) >= FEWEST_DRAWN
+def drawn_metrics(found: RunHistory) -> list[list[MetricOfSequence]]:
+    """Return what each plot shows: one figure of all sequences that measured the same quantity.
+
+    Where changes were looked for, only the figures that were judged in a sequence are drawn.
+    """
+    plots: dict[tuple[tuple[str, ...], str], list[MetricOfSequence]] = {}
+    for sequence in found.sequences:
+        quantity_of = tuple(likeness.difference_sentences(key, sequence.runs[0]) for key in likeness.OTHER_QUANTITY)
+        for metric in sequence.metrics:
+            plots.setdefault((quantity_of, metric.key), []).append((sequence, metric))
+    judged = any(sequence.judged for sequence in found.sequences)
+    shown = [some for some in plots.values() if not judged or any(not metric.why for _, metric in some)]
+    return [some for some in shown if sum(len(metric.places) for _, metric in some) >= FEWEST_DRAWN]
 
 
-def history_plots(sequence: RunSequence, order: str, foremost: list[MetricHistory]) -> Iterator[Block]:
-    """Yield a plot for each metric. order: of the runs, in words. foremost: metrics of the first screen."""
-    for metric in filter(_is_drawn, sequence.metrics):
-        yield _plot(metric, order, any(metric is each for each in foremost))
+def history_plots(found: RunHistory, axis: RunAxis) -> list[Plot]:
+    """Return a plot for each figure. The first screen has the latest figures that changed, else the latest of all."""
+    drawn = drawn_metrics(found)
+    changed = [some for some in drawn if any(metric.changes for _, metric in some)]
+    foremost = (changed or drawn)[-MOST_FOREMOST:]
+    marks = condition_markers(found, axis)
+    return [_plot(some, axis, marks, any(some is each for each in foremost)) for some in drawn]
 
 
-def _plot(metric: MetricHistory, order: str, foremost: bool) -> Plot:
-    label, size = figure_scale(metric)
-    known = [(float(at + 1), math.exp(ln) / size) for at, ln in enumerate(metric.values) if ln is not None]
-    curves = [Curve("each run", tuple(x for x, _ in known), tuple(y for _, y in known))]
-    if metric.changes:
-        curves.append(_means(metric, size))
-    markers = tuple(
-        Marker(f"change at run {metric.places[one.at] + 1}", "x", _between(metric, one.at)) for one in metric.changes
-    )
+def _plot(some: list[MetricOfSequence], axis: RunAxis, marks: tuple[Marker, ...], foremost: bool) -> Plot:
+    label, size = figure_scale(some[0][1])
+    changes = [_change_marker(*each, axis, one.at) for each in some for one in each[1].changes]
     return Plot(
-        f"{metric.label} of each run",
-        _says(metric),
-        f"run, {order}",
+        f"{some[0][1].label} of each run",
+        " ".join(_says(*each, axis) for each in some),
+        axis.label,
         label,
-        tuple(curves),
-        markers,
+        (
+            *(_dots(*each, axis, size) for each in some),
+            *(_means(*each, axis, size) for each in some if each[1].changes),
+        ),
+        (*_joined(changes, marks), *_limits(some, size)),
         log_y=True,
+        style="dots",
+        x_dates=axis.dates,
         foremost=foremost,
     )
 
 
-def _between(metric: MetricHistory, at: int) -> float:
-    """Return the middle between the runs on both sides of a change. Runs count from 1."""
-    return (metric.places[at - 1] + metric.places[at]) / 2 + 1
+def _dots(sequence: RunSequence, metric: MetricHistory, axis: RunAxis, size: float) -> Curve:
+    known = [(axis.x(sequence.runs[at]), math.exp(ln) / size) for at, ln in enumerate(metric.values) if ln is not None]
+    return Curve(sequence.name or "each run", tuple(x for x, _ in known), tuple(y for _, y in known))
 
 
-def _means(metric: MetricHistory, size: float) -> Curve:
-    """Return a curve that is level from the first to the last run of each stretch."""
-    ends = [0, *(change.at for change in metric.changes), len(metric.places)]
-    means = [change.before for change in metric.changes] + [metric.changes[-1].after]
+def _limits(some: list[MetricOfSequence], size: float) -> Iterator[Marker]:
+    """Yield the limits of the runs, where the figure is a latency."""
+    if some[0][1].unit == "ns":
+        limits = sorted({limit for sequence, _ in some for run in sequence.runs for limit in run.limits_ns})
+        yield from (Marker(f"limit {value(limit)}", "y", limit / size) for limit in limits)
+
+
+def _joined(changes: Sequence[Marker], marks: Sequence[Marker]) -> Iterator[Marker]:
+    """Yield a change and what changed with it as one mark."""
+    there = {mark.at: mark.name for mark in marks}
+    for one in changes:
+        yield replace(one, name=f"{one.name}, {there[one.at]}") if one.at in there else one
+    yield from (mark for mark in marks if mark.at not in {one.at for one in changes})
+
+
+def _change_marker(sequence: RunSequence, metric: MetricHistory, axis: RunAxis, at: int) -> Marker:
+    before, after = (sequence.runs[metric.places[place]] for place in (at - 1, at))
+    change = next(one for one in metric.changes if one.at == at)
+    return Marker(place_ratio(math.exp(change.after - change.before)), "x", axis.between(before, after))
+
+
+def _means(sequence: RunSequence, metric: MetricHistory, axis: RunAxis, size: float) -> Curve:
+    """Return a curve that steps at each change from one mean to the next."""
+    starts = [0, *(change.at for change in metric.changes)]
+    means = [metric.changes[0].before, *(change.after for change in metric.changes)]
     points = [
-        (float(metric.places[place] + 1), math.exp(mean) / size)
-        for (start, stop), mean in zip(pairwise(ends), means, strict=True)
-        for place in dict.fromkeys((start, stop - 1))
+        (axis.x(sequence.runs[metric.places[at]]), math.exp(mean) / size)
+        for at, mean in [*zip(starts, means, strict=True), (-1, means[-1])]
     ]
-    return Curve("mean between changes", tuple(x for x, _ in points), tuple(y for _, y in points), "whole")
+    name = f"mean, {sequence.name}" if sequence.name else "mean between changes"
+    return Curve(name, tuple(x for x, _ in points), tuple(y for _, y in points), "whole")
 
 
-def _says(metric: MetricHistory) -> str:
+def _says(sequence: RunSequence, metric: MetricHistory, axis: RunAxis) -> str:
     known = [math.exp(ln) for ln in metric.values if ln is not None]
-    ends = f"from {shown_places(min(known), metric.unit)} to {shown_places(max(known), metric.unit)}"
+    runs = quantity(len(known), "run") + (f" ({sequence.name})" if sequence.name else "")
+    if not known:
+        return f"{runs}."
+    ends = f"{shown_places(min(known), metric.unit)} to {shown_places(max(known), metric.unit)}"
     changes = [
-        f"at run {metric.places[change.at] + 1} by {place_ratio(math.exp(change.after - change.before))}"
+        f"{place_ratio(math.exp(change.after - change.before))} at {axis.name(sequence.runs[metric.places[change.at]])}"
         for change in metric.changes
     ]
-    what = (
-        f"it changes {', '.join(changes)}"
-        if changes
-        else ("no change was looked for" if metric.why else "no change is shown")
-    )
-    return f"{quantity(len(known), 'run')}, {ends}; {what}."
-
-
-ORDERS = {False: "in order of their start (1 is the oldest)", True: "in order of their names"}
+    what = f"changed {', '.join(changes)}" if changes else "not judged" if metric.why else "no change noticed"
+    return f"{runs}: {ends}, {what}."
 
 
 def history_sections(found: RunHistory, told: ComparisonContext, *, short: bool = False) -> list[Section]:
     """Return the sections of the page. short: for a terminal."""
-    parts, foremost = [history_outcome_section(found)], foremost_metrics(found)
-    for number, sequence in enumerate(found.sequences, 1):
-        plots = () if short else tuple(history_plots(sequence, ORDERS[found.by_name], foremost))
-        parts += _of_sequence(sequence, f"{number}", plots, short)
+    axis = RunAxis.of(found)
+    parts = [history_outcome_section(found, axis)]
+    parts += [
+        Section(f"changes-{number}", f"Changes{_of(sequence)}", tuple(place_blocks(sequence)))
+        for number, sequence in enumerate(found.sequences, 1)
+    ]
+    if not short:
+        parts.append(Section("run-by-run", "Run by run", tuple(history_plots(found, axis))))
+    if not short or len(condition_steps(found)) > MOST_LINES or restless_conditions(found):
+        parts.append(Section("conditions", "Conditions", tuple(condition_table(found, axis))))
+    parts += [
+        Section(f"runs-{number}", f"The runs{_of(sequence)}", (comparison_page.runs_table([("", sequence.runs)]),))
+        for number, sequence in enumerate(found.sequences, 1)
+        if not short or not any(one.judged for one in found.sequences)
+    ]
     parts.append(Section("left-out", "What is in no figure", tuple(_left_out(found, told))))
+    parts.append(notes_section(found))
     made = (Text((f"Made by: {told.command}",)),) if told.command and not short else ()
     return [part for part in (*parts, Section("page", "This page", made)) if part.blocks]
 
 
-def _of_sequence(sequence: RunSequence, name: str, plots: tuple[Block, ...], short: bool) -> list[Section]:
-    of = f": {sequence.name}" if sequence.name else ""
-    found = [
-        Section(f"changes-{name}", f"Changes{of}", tuple(place_blocks(sequence))),
-        Section(f"plots-{name}", f"Run by run{of}", plots),
-    ]
-    if not short or not sequence.judged:
-        found.append(Section(f"runs-{name}", f"The runs{of}", (comparison_page.runs_table([("", sequence.runs)]),)))
-    return found
+def _of(sequence: RunSequence) -> str:
+    return f": {sequence.name}" if sequence.name else ""
 
 
 def _left_out(found: RunHistory, told: ComparisonContext) -> list[Block]:
@@ -336,13 +494,15 @@ def _left_out(found: RunHistory, told: ComparisonContext) -> list[Block]:
 
 
 def history_title(found: RunHistory) -> str:
-    """Return a title that tells this page from others: the number of runs and the number of changes."""
+    """Return a title that tells this page from others: the runs, and how often latency and conditions changed."""
     changes = sum(len(sequence.places) for sequence in found.sequences)
     judged = any(sequence.judged for sequence in found.sequences)
     virtual = bool(found.sequences) and all(sides_in_virtual_time(sequence.runs) for sequence in found.sequences)
-    without = "virtual time, no change is tested" if virtual else "too few runs to tell"
-    outcome_words = quantity(changes, "change") if judged else without
-    return f"rtproof: history of {quantity(found.runs, 'run')} - {outcome_words}"
+    without = "virtual time, no change is tested" if virtual else "too few runs to judge"
+    outcome_words = f"{quantity(changes, 'change')} of latency" if judged else without
+    conditions = len({one.at for one in found.conditions})
+    more = f", conditions changed at {quantity(conditions, 'run')}" if conditions else ""
+    return f"rtproof: history of {quantity(found.runs, 'run')} - {outcome_words}{more}"
 
 
 def encode_history(found: RunHistory, told: ComparisonContext) -> bytes:
