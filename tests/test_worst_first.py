@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The order of all that speaks against a run."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 
-from doubt_cases import CLOCK, clean, facts, files
-from test_golden_coverage import doubts
+from doubt_cases import CLOCK, assert_brief, clean, facts, files
+from test_golden_coverage import doubts, outputs
 
 from rtproof.core.plugins import load_plugins
 from rtproof.judge import worst_first
@@ -47,6 +48,12 @@ def test_one_of_a_kind_is_the_worst_and_all_are_counted() -> None:
     other = Doubt("drift", Severity.INVALID, "slow", "")
     found = replace(analyse(clean(), workers=1), doubts=worst_first.worst_first([lost, more, other, bad]))
     assert worst_first.kinds_worst_first(found) == ((bad, 3), (other, 1))
+
+
+def test_every_doubt_that_the_corpus_prints_fits_into_a_line_of_the_first_screen() -> None:
+    told = set(re.findall(r'"what": "(.*)",\n *"remedy": "(.*)",\n', outputs()))
+    assert len(told) > 20
+    assert_brief(Doubt("any", Severity.WARNING, what, remedy) for what, remedy in told)
 
 
 def test_invalid_comes_first_and_doubts_of_one_kind_keep_their_order() -> None:

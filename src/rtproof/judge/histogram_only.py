@@ -15,6 +15,7 @@ from rtproof.judge.checks.target_state import format_doubt
 from rtproof.judge.claim import RefutingRule
 from rtproof.judge.evidence import HIGH_SHARE
 from rtproof.judge.verdict import deciding_verdict
+from rtproof.judge.worst_first import worst_first
 from rtproof.statistics import rate_upper, refuted_until_ns, share_lower, share_upper, tau_needed
 from rtproof.summary.imported_histogram import (
     DURATION_STATED,
@@ -335,13 +336,15 @@ def analyse_histogram(
 
 def _doubts(imported: ImportedHistogram, states: Sequence[State]) -> tuple[Doubt, ...]:
     """Where the file contradicts itself, what its bins lack, what a decision does not rest on, and the user's word."""
-    return (
-        *_contradictions(imported.faults),
-        *imported.troubles,
-        *_beyond_scale(imported),
-        *(_not_checked(states) if set(states) & set(DECIDED) else ()),
-        *(_stated(word) for word in imported.stated),
-        *format_doubt(imported.notes),
+    return worst_first(
+        (
+            *_contradictions(imported.faults),
+            *imported.troubles,
+            *_beyond_scale(imported),
+            *(_not_checked(states) if set(states) & set(DECIDED) else ()),
+            *(_stated(word) for word in imported.stated),
+            *format_doubt(imported.notes),
+        )
     )
 
 

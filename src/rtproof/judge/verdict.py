@@ -19,6 +19,7 @@ from rtproof.judge.evidence import Evidence, LimitTest, figures_of_limit
 from rtproof.judge.plain_limit import judge_plain_limit
 from rtproof.judge.seen import seen
 from rtproof.judge.verdict_sentences import FIXED, NO_LIMIT, NO_PROBABILITY
+from rtproof.judge.worst_first import worst_first
 from rtproof.record.contents import EndReason
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.summary_model import Doubt, Severity
@@ -253,7 +254,9 @@ def stated_by_the_user(analysis: Analysis, fixed: Sequence[Requirement] = ()) ->
         "limit-stated", Severity.WARNING, "only the user says that the limit came first", LIMIT_REMEDY, LIMIT_STATED
     )
     verdicts = tuple(_stated(each) if _is_chosen_now(each, fixed) else each for each in analysis.verdicts)
-    return replace(analysis, doubts=(*analysis.doubts, doubt), verdict=deciding_verdict(verdicts), verdicts=verdicts)
+    return replace(
+        analysis, doubts=worst_first((*analysis.doubts, doubt)), verdict=deciding_verdict(verdicts), verdicts=verdicts
+    )
 
 
 def _stated(verdict: Verdict) -> Verdict:
@@ -282,7 +285,7 @@ def chosen_after_the_data(analysis: Analysis, fixed: Sequence[Requirement] = ())
     )
     verdicts = tuple(_without_test(each) if _is_chosen_now(each, fixed) else each for each in analysis.verdicts)
     stand = tuple(each for each in analysis.doubts if each.code != NOT_CHECKED_CODE)
-    return replace(analysis, doubts=(*stand, doubt), verdict=deciding_verdict(verdicts), verdicts=verdicts)
+    return replace(analysis, doubts=worst_first((*stand, doubt)), verdict=deciding_verdict(verdicts), verdicts=verdicts)
 
 
 def _chosen_now(analysis: Analysis, fixed: Sequence[Requirement]) -> bool:
