@@ -646,7 +646,7 @@ def _reading_dict(reading: CellReading) -> Json:
         "preemption": reading.preemption or None,
         "core": reading.core,
         "cpus": [_cpu_dict(each) for each in reading.cpus],
-        "doubts": [{"code": d.code, "severity": d.severity.value, "what": d.what} for d in reading.doubts],
+        "doubts": [{"code": d.code, "severity": d.severity.value, "what": d.whole} for d in reading.doubts],
     }
 
 
