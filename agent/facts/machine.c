@@ -36,7 +36,7 @@ static const char *const options[] = {
 static const char *const messages[] = {
 	"scheduling while atomic", "sleeping function called", "RT throttling", "Dynamic Preempt", "Xenomai", "I-pipe", "Adeos",
 	"RTAI", "EVL", "IRQ pipeline", "Unknown kernel command line", "interrupt took", "took too long", "unstable", "detected stall", "soft lockup",
-	"Lockdown:", "DL replenish", "Hypervisor detected", "Booting paravirtualized",
+	"Lockdown:", "Kernel is locked down", "DL replenish", "Hypervisor detected", "Booting paravirtualized",
 	"] Linux version ", /* the first line since the boot */
 	"detected expedited stall", "hogged CPU", "blocked for more than", "Kernel command line:", "stealtime",
 	"nder-voltage", "ndervoltage", "callbacks suppressed", NULL,
