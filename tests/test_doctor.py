@@ -118,6 +118,17 @@ def test_a_container_is_told_its_options(root: Path, monkeypatch: pytest.MonkeyP
     assert only(memory_lock.check(host)).command == "podman run --ulimit memlock=-1 ..."
 
 
+def test_a_machine_made_from_the_image_of_a_container_is_none(root: Path) -> None:
+    write(root, "/.dockerenv")
+    host = Host(root, 0, REFUSED)
+    assert host.container == "docker"
+    (root / "proc/self/ns").mkdir(parents=True, exist_ok=True)
+    (root / "proc/self/ns/pid").symlink_to("pid:[4026531836]")
+    assert host.container == "docker"
+    (root / "proc/self/ns/cgroup").symlink_to("cgroup:[4026531835]")
+    assert host.container == ""
+
+
 def test_cpus_that_are_refused_limit_and_all_of_them_forbid(root: Path) -> None:
     write(root, "/sys/devices/system/cpu/online", "0-5\n")
     some = Host(root, 0, replace(ALLOWED, cpu=lambda cpu: errno.EINVAL if cpu in (1, 2, 4) else 0))

@@ -29,6 +29,8 @@ CAPABILITIES = {"dac_override": 1, "sys_module": 16, "sys_admin": 21, "sys_nice"
 SUDOERS = frozenset({"sudo", "wheel", "admin"})
 """The groups whose members may usually use sudo."""
 CONTAINERS = {"/run/.containerenv": "podman", "/.dockerenv": "docker"}
+OUTSIDE = {"pid": 4026531836, "cgroup": 4026531835}
+"""The numbers of a system's first namespaces. A machine made from an image still has a file of CONTAINERS."""
 
 
 @dataclass(frozen=True)
@@ -134,8 +136,15 @@ class Host:
             name, _, value = line.partition("=")
             if name == "container" and value:
                 return one_line(value, MOST_SHOWN)
+        if all(self._namespace(kind) == f"{kind}:[{number}]" for kind, number in OUTSIDE.items()):
+            return ""
         signs = (name for path, name in CONTAINERS.items() if self.path(path).exists())
         return next(signs, "")
+
+    def _namespace(self, kind: str) -> str:
+        with suppress(OSError):
+            return str(self.path(f"/proc/self/ns/{kind}").readlink())
+        return ""
 
     def ask(self, program: str, *arguments: str, patience_s: float = PROGRAM_S) -> ProgramAnswer:
         """Run a program without input. It is stopped when it takes too long, and its output is read in part."""
