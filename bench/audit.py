@@ -30,9 +30,7 @@ from rtproof.audit.check import Severity
 from rtproof.audit.facts import AuditRequest, Facts
 from rtproof.core.errors import RtproofError, TargetError
 
-EVENTS = frozenset(
-    {"kern.dmesg.bugs", "clk.source", "clk.tsc", "hw.steal", "con.spam", "mem.evid", "iso.irq.flood", "pm.thermal"}
-)
+EVENTS = frozenset({"kern.dmesg.bugs", "clk.source", "clk.tsc", "con.spam", "mem.evid", "iso.irq.flood", "pm.thermal"})
 """Checks of what happened just then. In a guest on a busy host, more or less may happen at each boot."""
 BOOTS = 3
 """So often a guest may boot until it lives long enough. Kernels sometimes panic in an emulator on a busy host."""

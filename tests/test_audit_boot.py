@@ -30,9 +30,7 @@ LOADERS: dict[str, str | int] = {
     "/boot/firmware/cmdline.txt": MISSING,
     "/boot/cmdline.txt": MISSING,
 }
-NODES, BALANCING = "/sys/devices/system/node/online", "/proc/sys/kernel/numa_balancing"
-MASK, PRESSURE = "/proc/irq/default_smp_affinity", "/proc/pressure/cpu"
-WATCHDOGS = tuple(f"/proc/sys/kernel/{name}" for name in ("watchdog", "soft_watchdog", "nmi_watchdog"))
+PRESSURE = "/proc/pressure/cpu"
 CONFIG = "/boot/config-6.12.0"
 HEAD, END = "# Linux/x86 6.12.0 Kernel Configuration\n", "CONFIG_RUNTIME_TESTING_MENU=y\n"
 
@@ -110,7 +108,6 @@ def test_distance_counts_changed_letters(a: str, b: str, letters: int) -> None:
         ("isolcpus=managed,2-3", "no flag managed"),
         ("isolcpus=managed_irq,2-3", "not domain"),
         ("isolcpus=2 isolcpus=3", "different lists"),
-        ("intel_idle.max_cstate=0", "processor.max_cstate is missing"),
         ("irqpoll", "irqpoll"),
     ],
 )
@@ -228,38 +225,16 @@ def test_the_line_is_compared_with_what_boot_loaders_have(
 
 
 CASES: list[tuple[str, str | int, dict[str, str | int], Outcome]] = [
-    ("boot.isolcpus", "isolcpus=managed_irq,domain,2-3", {f"{CPU}/isolated": "2-3\n"}, GOOD),
-    ("boot.isolcpus", "quiet", {f"{CPU}/isolated": "\n"}, FINDING),
-    ("boot.isolcpus", "isolcpus=2-3", {f"{CPU}/isolated": "2-3\n"}, FINDING),
-    ("boot.isolcpus", "isolcpus=2-3", {f"{CPU}/isolated": "\n"}, CONFLICTING),
-    ("boot.isolcpus", "isolcpus=2-3", {f"{CPU}/isolated": "some\n"}, UNKNOWN),
     ("boot.nohz_full", "quiet", {f"{CPU}/nohz_full": "  (null)\n"}, GOOD),
     ("boot.nohz_full", "quiet", {f"{CPU}/nohz_full": MISSING}, GOOD),
     ("boot.nohz_full", "nohz_full=1-3", {f"{CPU}/nohz_full": "1-3\n"}, FINDING),
     ("boot.nohz_full", "nohz_full=2-3", {f"{CPU}/nohz_full": MISSING}, FINDING),
-    ("boot.irqaffinity", "irqaffinity=0-1", {MASK: "3\n"}, GOOD),
-    ("boot.irqaffinity", "quiet", {MASK: "f\n"}, FINDING),
-    ("boot.irqaffinity", "quiet", {MASK: "many\n"}, UNKNOWN),
-    ("boot.kthread_cpus", "quiet", {}, NOT_APPLICABLE),
-    ("boot.kthread_cpus", "kthread_cpus=0-1", {"kernel-log": "[ 0.0] Linux version 6.8.0-rt\n"}, GOOD),
-    ("boot.kthread_cpus", "kthread_cpus=0-2", {}, FINDING),
-    ("boot.quiet", "console=ttyS0,115200 quiet", {}, GOOD),
-    ("boot.quiet", "console=tty1 console=ttyAMA0", {}, FINDING),
-    ("boot.quiet", "console=ttyS0 loglevel=3", {}, GOOD),
-    ("boot.quiet", "console=tty0", {}, GOOD),
     ("boot.psi", "psi=1", {PRESSURE: "some avg10=0.00\n"}, FINDING),
     ("boot.psi", "psi=0", {PRESSURE: errno.EOPNOTSUPP}, GOOD),
     ("boot.psi", "quiet", {PRESSURE: MISSING}, GOOD),
     ("boot.idle", "quiet", {}, GOOD),
     ("boot.idle", "idle=poll", {}, FINDING),
     ("boot.idle", "cpuidle.off=1", {}, FINDING),
-    ("boot.nowatchdog", "nowatchdog", {}, GOOD),
-    ("boot.nowatchdog", "quiet", dict(zip(WATCHDOGS, ("1\n", "1\n", "0\n"), strict=True)), FINDING),
-    ("boot.nowatchdog", "quiet", dict(zip(WATCHDOGS, ("0\n", "0\n", "0\n"), strict=True)), GOOD),
-    ("boot.nowatchdog", "quiet", dict.fromkeys(WATCHDOGS, MISSING), GOOD),
-    ("boot.numa_balancing", "quiet", {NODES: "0\n"}, NOT_APPLICABLE),
-    ("boot.numa_balancing", "quiet", {NODES: "0-1\n", BALANCING: "1\n"}, FINDING),
-    ("boot.numa_balancing", "quiet", {NODES: "0-1\n", BALANCING: "0\n"}, GOOD),
 ]
 
 
@@ -269,11 +244,6 @@ def test_each_parameter_has_its_outcome(
 ) -> None:
     found = booted(check, words, files, ISOLATED)
     assert found.outcome is outcome, found.sentence
-
-
-def test_an_isolated_partition_counts_like_isolcpus() -> None:
-    files = {f"{CPU}/isolated": "\n", "/sys/fs/cgroup/cpuset.cpus.isolated": "2-3\n"}
-    assert booted("boot.isolcpus", "quiet", files, ISOLATED).outcome is GOOD
 
 
 @pytest.mark.parametrize("check", check_file.check_files()["boot"].check, ids=lambda check: check.id)

@@ -6,7 +6,7 @@ import dataclasses
 import pytest
 from audit_cases import MISSING, REFUSED, judged, made_facts
 
-from rtproof.audit.audit_model import CheckResult, Outcome
+from rtproof.audit.audit_model import Outcome
 from rtproof.audit.check import Severity
 from rtproof.audit.facts import AuditRequest, Facts
 
@@ -46,27 +46,11 @@ def test_a_virtual_machine_is_fatal_for_a_control_loop() -> None:
     assert judged("hw.virt", made_facts({"/proc/cpuinfo": GUEST})).severity is Severity.HIGH
 
 
-def stat(*steal: int) -> str:
-    rows = [f"cpu{cpu} 1 2 3 4 5 6 7 {ticks} 0 0\n" for cpu, ticks in enumerate(steal)]
-    return f"cpu  1 2 3 4 5 6 7 {sum(steal)} 0 0\n{''.join(rows)}intr 5\n"
-
-
-def stolen(start: str | int, end: str | int | None, log: str = "", cpu: str = GUEST) -> CheckResult:
-    files = {"/proc/cpuinfo": cpu, "/proc/stat": start, "kernel-log": log}
-    return judged("hw.steal", made_facts(files, end={} if end is None else {"/proc/stat": end}))
-
-
-def test_stolen_time_is_compared_between_two_moments() -> None:
-    now = stolen(stat(5, 5), stat(5, 9))
-    assert (now.outcome, now.severity) == (Outcome.FINDING, Severity.HIGH)
-    assert "4 ticks from cpu1" in now.sentence
-    before = stolen(stat(5, 5), stat(5, 5))
-    assert (before.outcome, before.severity) == (Outcome.FINDING, Severity.LOW)
-
-
-def test_no_stolen_time_is_good_only_if_the_host_would_tell() -> None:
-    assert stolen(stat(0), stat(0)).outcome is Outcome.UNKNOWN
-    assert stolen(stat(0), stat(0), "kvm-guest: stealtime: cpu 0, msr 1fb\n").outcome is Outcome.GOOD
+def test_a_guest_is_told_how_much_its_host_took() -> None:
+    rows = "".join(f"cpu{cpu} 1 2 3 4 5 6 7 {ticks} 0 0\n" for cpu, ticks in enumerate((5, 9)))
+    found = judged("hw.virt", made_facts({"/proc/cpuinfo": GUEST, "/proc/stat": f"cpu  1 2 3 4 5 6 7 14 0 0\n{rows}"}))
+    assert "Its host has taken 14 ticks." in found.sentence
+    assert "taken" not in judged("hw.virt", made_facts({"/proc/cpuinfo": GUEST, "/proc/stat": REFUSED})).sentence
 
 
 HOST: dict[str, str | int] = {

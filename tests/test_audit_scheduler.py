@@ -63,7 +63,7 @@ def test_the_fair_server_is_judged_on_the_isolated_cpus() -> None:
     both = {SERVER_0: "50000000\n", SERVER_1: "0\n", SERVER_0.replace("runtime", "period"): "1000000000\n"}
     found = judged("sched.fair_server", made_facts(both))
     assert found.outcome is Outcome.FINDING
-    assert "on CPU 0, they get 50 ms of each 1000 ms" in found.sentence
+    assert "50 ms of each 1000 ms on CPU 0" in found.sentence
     assert _good(judged("sched.fair_server", made_facts(both, request=AuditRequest(cpus=frozenset({1})))))
 
 

@@ -34,7 +34,6 @@ GOOD_OF_GARBAGE = frozenset(
     {
         "boot.unknown",
         "boot.conflict",
-        "boot.quiet",
         "boot.idle",
         "boot.tsc",
         "iso.irq.shared",

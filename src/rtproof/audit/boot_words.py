@@ -14,11 +14,16 @@ MOST_APART = 2
 
 
 class BootWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The names. confused: wrong names of guides, with the right ones."""
+    """The names. confused: wrong names of guides, with the right ones.
+
+    built_with: the option of the build without which the kernel takes no notice. since: the first kernel that obeys.
+    """
 
     real_time: tuple[str, ...]
     other: tuple[str, ...]
     confused: dict[str, str]
+    built_with: dict[str, str]
+    since: dict[str, str]
 
 
 @cache

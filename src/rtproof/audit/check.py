@@ -63,9 +63,10 @@ class Good(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How to change it: a command now, a word of the kernel's command line, options of its build, or elsewhere.
+    """How to change it: a command now, words of the kernel's command line, options of its build, or elsewhere.
 
-    {path} in ``now`` is the file that was read. risk: what may go wrong, in a sentence.
+    {path} is the file that was read, {cpus} the CPUs to be isolated, {others} the rest, {mask} the rest as a mask.
+    risk: what may go wrong, in a sentence.
     """
 
     now: str = ""
@@ -100,7 +101,8 @@ class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     read: paths, patterns, ``config:OPTION`` or ``boot:PARAMETER``. The first that is there is judged; with ``every``,
     all of them. form: how its text is understood. function: of ``functions/SUBJECT.py``, in place of ``good``. needs:
     names in ``conditions.py`` that must hold. explains: causes of lateness, as ``rtproof explain`` names
-    them, that the finding would explain. volatile: what it reads changes by itself, so that two records are compared
+    them, that the finding would explain. told_by: ids of checks with the same cause: while one of them is a finding,
+    this one is none. volatile: what it reads changes by itself, so that two records are compared
     by the outcome only.
     """
 
@@ -127,6 +129,7 @@ class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     effect: tuple[Effect, ...] = ()
     measured: tuple[Measured, ...] = ()
     explains: tuple[str, ...] = ()
+    told_by: tuple[str, ...] = ()
     volatile: bool = False
     subject: str = ""
 

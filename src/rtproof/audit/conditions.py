@@ -15,6 +15,11 @@ from rtproof.summary import measured_kernel, system_facts
 
 ISOLATED, PARTITIONED = "/sys/devices/system/cpu/isolated", "/sys/fs/cgroup/cpuset.cpus.isolated"
 """The CPUs of isolcpus=, and those of the isolated partitions of control groups."""
+ONLINE = "/sys/devices/system/cpu/online"
+LOCKED_DOWN = re.compile(r"Lockdown:|Kernel is locked down")
+"""What the log has of a kernel in which even root can't write every file."""
+MANY_CPUS = 8
+"""So many wait for each other's locks if their ticks come at one moment."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +54,17 @@ def co_kernel(facts: Facts) -> str:
 
 
 def _several_cpus(facts: Facts) -> Holds:
-    online = facts.cpus("/sys/devices/system/cpu/online")
+    online = facts.cpus(ONLINE)
     if not online:
         return Holds(None, "It is not known how many CPUs there are.")
     return Holds(len(online) > 1, "There is only one CPU.")
+
+
+def _many_cpus(facts: Facts) -> Holds:
+    online = facts.cpus(ONLINE)
+    if not online:
+        return Holds(None, "It is not known how many CPUs there are.")
+    return Holds(len(online) >= MANY_CPUS, f"There are fewer than {MANY_CPUS} CPUs.")
 
 
 def isolated_cpus(facts: Facts) -> frozenset[int] | None:
@@ -83,10 +95,27 @@ def _named_at_boot(facts: Facts) -> frozenset[int] | None:
     return read_cpu_word("isolcpus", words.word, facts.cpus("/sys/devices/system/cpu/possible"), facts.kernel).cpus
 
 
+def divided_cpus(facts: Facts) -> tuple[frozenset[int], frozenset[int]]:
+    """The CPUs for real-time threads and the rest, as advice names them; two empty sets where nothing can be divided.
+
+    The first are those to be isolated, or else those that the record measured, or else the upper half.
+    """
+    online = facts.cpus(ONLINE) or frozenset()
+    measured = frozenset(series.cpu for series in facts.record.series)
+    upper = frozenset(sorted(online)[len(online) // 2 :])
+    for wanted in (isolated_cpus(facts) or frozenset(), measured, upper):
+        if wanted & online and online - wanted:
+            return wanted & online, online - wanted
+    return frozenset(), frozenset()
+
+
 def _isolation(facts: Facts) -> Holds:
     cpus = isolated_cpus(facts)
     if cpus is None:
         return Holds(None, "It is not known which CPUs shall be isolated; name them with --cpus.")
+    online = facts.cpus(ONLINE)
+    if cpus and online and cpus >= online:
+        return Holds(False, "All CPUs shall be isolated, and none is left for the rest of the system.")
     return Holds(bool(cpus), "No CPU is isolated, and none was named with --cpus.")
 
 
@@ -125,7 +154,7 @@ def _is_board(facts: Facts) -> bool:
 def _sign_of_hypervisor(facts: Facts) -> str:
     """What says that the system is a guest; "" if nothing does."""
     if system_facts.is_guest(facts.record):
-        return "The processor, the kernel's log or /sys/hypervisor says that this is a virtual machine."
+        return "This is a virtual machine."
     told = facts.read("hypervisor")
     if told.here and told.word:
         return f"The processor or the device tree tells of a hypervisor: {clean(' '.join(told.word.split()))}."
@@ -166,6 +195,7 @@ CONDITIONS: dict[str, Callable[[Facts], Holds]] = {
     "real-time-kernel": _real_time_kernel,
     "stock-kernel": _stock_kernel,
     "several-cpus": _several_cpus,
+    "many-cpus": _many_cpus,
     "isolated-cpus": _isolation,
     "virtual-machine": virtual_machine,
     "bare-metal": _bare_metal,

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from rtproof.audit import check_file, conditions, functions, readings
+from rtproof.audit import check_file, conditions, fitted_advice, functions, readings
 from rtproof.audit.audit_model import Audit, CheckResult, Judgement, Outcome
 from rtproof.audit.check import Check, Form, Good
 from rtproof.audit.facts import Facts, KernelVersion, Reading, parse_cpu_list, parse_cpu_mask
@@ -20,7 +20,8 @@ COLLECTED_MARK = "/proc/self/status"
 def audit(facts: Facts, checks: Sequence[Check] | None = None) -> Audit:
     """Judge all checks, or these."""
     begin = facts.record.begin
-    results = tuple(judge_check(facts, check) for check in (check_file.all_checks() if checks is None else checks))
+    found = tuple(judge_check(facts, check) for check in (check_file.all_checks() if checks is None else checks))
+    results = tuple(fitted_advice.fitted(facts, one) for one in _one_for_each_cause(found))
     collected = any(file.path == COLLECTED_MARK for file in facts.record.files)
     kernel = f"{begin.kernel_release} {begin.kernel_version}".strip()
     return Audit(
@@ -45,7 +46,19 @@ def _notes(facts: Facts, collected: bool) -> Iterator[str]:
     if recorded_facts.virtual_time_clock(facts.record):
         yield "This is a guest of the lab in virtual time: what the audit says of its hardware is true of no machine."
     elif system_facts.is_guest(facts.record):
-        yield "This is a virtual machine: its host has settings of its own, and the audit does not see them."
+        yield "This is a virtual machine: the audit does not see the settings of its host."
+
+
+def _one_for_each_cause(results: Sequence[CheckResult]) -> Iterator[CheckResult]:
+    """The results; a finding whose cause another finding tells of does not apply."""
+    found = {one.check.id for one in results if one.outcome is Outcome.FINDING}
+    for one in results:
+        first = next((name for name in one.check.told_by if name in found), "")
+        if first and one.outcome is Outcome.FINDING:
+            sentence = f"The same cause as {first}: {one.sentence}"
+            yield CheckResult(one.check, Outcome.NOT_APPLICABLE, one.severity, sentence, one.read)
+        else:
+            yield one
 
 
 def judge_check(facts: Facts, check: Check) -> CheckResult:

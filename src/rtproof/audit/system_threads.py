@@ -12,7 +12,7 @@ from rtproof.core.units import whole_number
 PATH = "tasks"
 NAME_MOST = 15
 """The kernel keeps so many characters of a name."""
-CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")
+_CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")
 _FIRST_PID_NAMESPACE = "pid:[4026531836]"
 """The number that the kernel gives the namespace in which all processes are seen, since 3.8."""
 REAL_TIME = ("FF", "RR", "DLN")
@@ -100,7 +100,15 @@ def in_container(facts: Facts) -> bool:
     """Whether anything says that the agent ran in a container."""
     if facts.read("/proc/self/ns/pid").here:
         return _has_namespace_of_its_own(facts)
-    return any(facts.read(mark).here for mark in CONTAINER_MARKS)
+    return bool(container_marks(facts))
+
+
+def container_marks(facts: Facts) -> list[Reading]:
+    """The files that mark the root folder of a container, where that is no disk of the machine's own."""
+    marks = [reading for reading in map(facts.read, _CONTAINER_MARKS) if reading.here]
+    first = facts.read("/proc/self/ns/pid").word == _FIRST_PID_NAMESPACE
+    own_disk = re.search(r"(?m)^/dev/\S+ / ", facts.read("/proc/mounts").text)
+    return [] if first and own_disk else marks
 
 
 def application_threads(facts: Facts) -> ThreadsRead:

@@ -193,10 +193,10 @@ def _refuse_missing_cpus(facts: Facts) -> None:
         raise UserError(f"--cpus: the machine has no CPU {named}: it has {known}")
 
 
-def print_audit(result: Audit, fail_on: Severity, *, verbose: bool = False) -> None:
+def print_audit(result: Audit, fail_on: Severity, *, full: bool = False, verbose: bool = False) -> None:
     """Print the result as text."""
     with fitted_to_terminal():
-        click.echo(audit_text(result, fail_on, verbose=verbose), nl=False)
+        click.echo(audit_text(result, fail_on, full=full, verbose=verbose), nl=False)
 
 
 def preset_of(record: Record, name: str, cpus: str | None = None) -> PresetResult | None:

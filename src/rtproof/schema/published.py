@@ -1508,7 +1508,7 @@ READ_VALUE = Shape("read value", ReadValue) | {
     "value": "its text, shortened; in brackets why there is none",
 }
 CHANGE_OF_SYSTEM = Shape("how to change it", Change) | {
-    "now": Key("a command; {path} is the file that was read", or_null=True),
+    "now": Key("a command for this machine", or_null=True),
     "boot": Key("for the kernel's command line", or_null=True),
     "build": Key("options of the kernel's build", or_null=True),
     "application": Key("in the program or its service", or_null=True),

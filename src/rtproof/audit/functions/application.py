@@ -137,7 +137,7 @@ def faults(facts: Facts, check: Check) -> Judgement:
         return unknown([first, again], readings.COUNT_FELL)
     if not minor and not major:
         return good(f"None of its {len(kept)} threads had a page fault between the two looks.", (shown,))
-    text = f"Between the two looks its threads had {minor} minor and {major} major page faults."
+    text = f"Its threads had page faults: {minor} minor and {major} major between the two looks."
     return finding(text, (shown,), Severity.HIGH if major > 0 else Severity.MEDIUM)
 
 
@@ -160,9 +160,7 @@ def slack(facts: Facts, check: Check) -> Judgement:
     shown = only(found.reading, f"{most.label}: {most.slack_ns} ns")
     if (most.slack_ns or 0) <= LITTLE_SLACK_NS:
         return good("Its timers have next to no slack.", (shown,))
-    return finding(
-        f"The kernel may fire timers of {most.label} up to {(most.slack_ns or 0) / 1000:g} us late.", (shown,)
-    )
+    return finding(f"Timers of {most.label} may be late: up to {(most.slack_ns or 0) / 1000:g} us.", (shown,))
 
 
 def quota(facts: Facts, check: Check) -> Judgement:

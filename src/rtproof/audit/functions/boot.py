@@ -6,24 +6,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rtproof.audit import boot_words, conditions
-from rtproof.audit.audit_model import Judgement, Outcome
+from rtproof.audit.audit_model import Judgement
 from rtproof.audit.boot_lists import CpuWord, read_cpu_word
 from rtproof.audit.check import Check, Severity
 from rtproof.audit.facts import (
     Facts,
-    KernelVersion,
     Reading,
     State,
-    parse_cpu_list,
-    parse_cpu_mask,
     split_command_line,
     split_word,
 )
-from rtproof.audit.readings import finding, good, hidden, missing, not_applicable, not_understood, read_values, unknown
+from rtproof.audit.readings import finding, good, hidden, missing, not_understood, unknown
 from rtproof.audit.system_threads import in_container
 from rtproof.core.printable import clean
 from rtproof.core.units import format_cpus
-from rtproof.summary import measured_kernel
 
 ONLINE = "/sys/devices/system/cpu/online"
 POSSIBLE = "/sys/devices/system/cpu/possible"
@@ -135,9 +131,6 @@ def _flags(line: _Line) -> Iterator[str]:
 def _idle(line: _Line) -> Iterator[str]:
     if line.has("idle", "poll") and line.facts.read(SMT).word == "1":
         yield "idle=poll keeps each idle thread of a core busy, which slows down the other one"
-    limit = line.facts.parameter("processor.max_cstate")
-    if line.has("intel_idle.max_cstate", "0") and limit.absent and not line.has("idle", "poll"):
-        yield "intel_idle.max_cstate=0 only makes another driver choose idle states: processor.max_cstate is missing"
     if line.facts.parameter("irqpoll").here:
         yield "irqpoll has every interrupt call the handlers of all devices"
 
@@ -315,39 +308,6 @@ _LOADERS: tuple[tuple[str, Callable[[Facts, Reading], list[_Told]]], ...] = (
 # Single parameters
 
 
-def isolation(facts: Facts, check: Check) -> Judgement:
-    """Whether the CPUs that shall be isolated are, and in which way."""
-    asked, file = facts.parameter("isolcpus"), facts.read("/sys/devices/system/cpu/isolated")
-    if hidden((asked, file)):
-        return unknown(hidden((asked, file)))
-    now = facts.cpus(file.path)
-    if file.here and now is None:
-        return not_understood(file)
-    word = read_cpu_word("isolcpus", asked.word, facts.cpus(POSSIBLE), facts.kernel) if asked.here else None
-    scheduled = word is None or (word.flags and not word.has_flag("domain"))
-    if word and word.cpus and not scheduled and file.here and not word.cpus & (now or frozenset()):
-        sentence = f"The line isolates CPUs {_listed(word.cpus)}, and the kernel isolates none of them."
-        return Judgement(Outcome.CONFLICTING, sentence, read_values((asked, file)))
-    wanted = facts.request.cpus or frozenset()
-    left = wanted - (now or frozenset()) - (facts.cpus(conditions.PARTITIONED) or frozenset())
-    if left:
-        return _not_isolated(facts, left, (asked, file))
-    early = facts.kernel is not None and facts.kernel.is_before(KernelVersion(5, 6))
-    if word and not early and not word.has_flag("managed_irq"):
-        return finding(
-            "isolcpus does not keep managed interrupts away: managed_irq is missing.", (asked,), Severity.LOW
-        )
-    return good("", (asked, file))
-
-
-def _not_isolated(facts: Facts, left: frozenset[int], read: Sequence[Reading]) -> Judgement:
-    balanced = facts.read("/sys/fs/cgroup/cpuset/cpuset.sched_load_balance")
-    if balanced.word == "0":
-        text = "A control group of version 1 may isolate the CPUs: its root balances no load."
-        return unknown([balanced, *read], text)
-    return finding(f"The scheduler uses CPUs that shall be isolated: {_listed(left)}.", read)
-
-
 def full_dynticks(facts: Facts, check: Check) -> Judgement:
     """Whether CPUs run without a tick, and whether enough are left with one."""
     file, asked = facts.read("/sys/devices/system/cpu/nohz_full"), facts.parameter("nohz_full")
@@ -369,40 +329,6 @@ def full_dynticks(facts: Facts, check: Check) -> Judgement:
     return finding(sentence, (file,), Severity.INFO)
 
 
-def default_interrupts(facts: Facts, check: Check) -> Judgement:
-    """Whether new interrupts stay away from the isolated CPUs."""
-    mask, asked = facts.read("/proc/irq/default_smp_affinity"), facts.parameter("irqaffinity")
-    isolated = conditions.isolated_cpus(facts) or frozenset()
-    if not mask.here:
-        return unknown((mask, asked))
-    cpus = parse_cpu_mask(mask.word)
-    if cpus is None:
-        return not_understood(mask)
-    both = cpus & isolated
-    return finding(f"New interrupts may go to isolated CPUs: {_listed(both)}.", (mask, asked)) if both else good(
-        "", (mask, asked)
-    )  # fmt: skip
-
-
-def kernel_threads(facts: Facts, check: Check) -> Judgement:
-    """Whether kthread_cpus does what its user hopes."""
-    asked = facts.parameter("kthread_cpus")
-    if not asked.here:
-        return missing(check, (asked,))
-    refused = " ".join(_UNKNOWN_WORDS.findall(facts.log.text))
-    if re.search(r"(?:^| )kthread_cpus", refused):
-        return finding("This kernel does not know kthread_cpus.", (asked, facts.log))
-    word = read_cpu_word("kthread_cpus", asked.word, facts.cpus(POSSIBLE), facts.kernel)
-    both = (word.cpus or frozenset()) & (conditions.isolated_cpus(facts) or frozenset())
-    if both:
-        return finding(f"Threads of the kernel go to isolated CPUs: {_listed(both)}.", (asked,))
-    if word.cpus is None:
-        return unknown((asked,), f"kthread_cpus={clean(asked.word)} is not understood.")
-    if facts.log.here and facts.log_is_whole and facts.kernel and not facts.kernel.is_before(KernelVersion(5, 14)):
-        return good("The kernel did not complain of it.", (asked,))
-    return unknown((asked, facts.log), "Nothing shows whether this kernel knows kthread_cpus, which few do.")
-
-
 def time_stamp_counter(facts: Facts, check: Check) -> Judgement:
     """Whether the watchdog of the TSC is turned off without proof that the TSC is right."""
     asked, source = (
@@ -415,28 +341,6 @@ def time_stamp_counter(facts: Facts, check: Check) -> Judgement:
         return good("", (asked,))
     sentence = f"tsc={asked.word} turns off the check of the time stamp counter."
     return finding(sentence, (asked, source))
-
-
-def quiet_console(facts: Facts, check: Check) -> Judgement:
-    """Whether messages go to a slow serial console."""
-    serial = [value for value in facts.parameters("console") if re.match(r"tty[A-Za-z]{1,8}\d", value)]
-    line = facts.read(LINE)
-    if facts.boot_words is None:
-        return unknown((line,))
-    if not serial:
-        return good("The line names no serial console.", (line,))
-    quiet, level = facts.parameter("quiet"), facts.parameter("loglevel")
-    number = level.number()
-    if quiet.here or (number is not None and number <= 4):
-        return good("", (quiet if quiet.here else level,))
-    now = facts.read("/proc/sys/kernel/printk")
-    shown = re.match(r"(\d{1,2})\s", now.text)
-    if shown and int(shown[1]) <= 4:
-        return good("Somebody has kept messages from the console since the boot.", (now, level))
-    consoles = ", ".join(map(clean, serial))
-    severity = Severity.LOW if facts.preemption.built.value == measured_kernel.RT else None
-    sentence = f"Each message of the kernel goes to a serial console: {consoles}."
-    return finding(sentence, (line, quiet, level), severity)
 
 
 def pressure(facts: Facts, check: Check) -> Judgement:
@@ -470,56 +374,3 @@ def idle_parameters(facts: Facts, check: Check) -> Judgement:
     if off.here and off.word in ("1", ""):
         return finding("The line turns cpuidle off for every CPU.", (off,), Severity.LOW)
     return good("", given)
-
-
-def watchdog_parameters(facts: Facts, check: Check) -> Judgement:
-    """Whether the line turns the watchdogs off, or the user did so later."""
-    now = [facts.read(f"/proc/sys/kernel/{name}") for name in ("watchdog", "soft_watchdog", "nmi_watchdog")]
-    given = [facts.parameter(name) for name in ("nowatchdog", "nosoftlockup", "nmi_watchdog")]
-    if now[0].here and now[0].number() == 0:
-        return good("The watchdogs are off.", now[:1])
-    if facts.parameter("nowatchdog").here:
-        return good("", given[:1])
-    running = [reading for reading in now[1:] if reading.number() not in (0, None)]
-    if running:
-        return _running_watchdogs(facts, running, given)
-    if now[0].absent:
-        return good("This kernel has no such watchdog.", now)
-    if now[0].number() == 1 and all(reading.absent or reading.number() == 0 for reading in now[1:]):
-        return good("No watchdog runs.", now)
-    return unknown(hidden(now) or now, "" if hidden(now) else "Nothing shows whether the watchdogs run.")
-
-
-def _running_watchdogs(facts: Facts, running: Sequence[Reading], given: Sequence[Reading]) -> Judgement:
-    watched, isolated = facts.read("/proc/sys/kernel/watchdog_cpumask"), conditions.isolated_cpus(facts)
-    cpus = parse_cpu_list(watched.word) if watched.here else None
-    if isolated and cpus is not None and not cpus & isolated:
-        return good("The watchdogs run on housekeeping CPUs only.", (*running, watched))
-    return finding("The watchdogs run, and the line does not turn them off.", (*running, *given))
-
-
-def auditing(facts: Facts, check: Check) -> Judgement:
-    """Whether each system call may be audited."""
-    asked, built, login = facts.parameter("audit"), facts.option("AUDIT"), facts.read("/proc/self/loginuid")
-    if asked.here and asked.word.lower() in _OFF:
-        return good("", (asked,))
-    if built.absent or login.absent:
-        return good("The kernel is built without it.", (built, login))
-    if hidden((asked,)) or (not built.here and not login.here):
-        return unknown(hidden((asked, built, login)))
-    return finding("The kernel can audit system calls, and the line does not turn that off.", (asked, built, login))
-
-
-def numa_balancing(facts: Facts, check: Check) -> Judgement:
-    """Whether the kernel moves memory between nodes."""
-    nodes, now = facts.read("/sys/devices/system/node/online"), facts.read("/proc/sys/kernel/numa_balancing")
-    asked = facts.parameter("numa_balancing")
-    several = facts.cpus(nodes.path) if nodes.here else None
-    if nodes.absent or (several is not None and len(several) == 1):
-        return not_applicable("The machine has one node of memory.", (nodes,))
-    if now.absent:
-        return good("This kernel does not balance memory.", (now,))
-    number = now.number()
-    if number is None:
-        return unknown((now, asked))
-    return finding("The kernel moves memory between nodes.", (now, asked)) if number else good("", (now, asked))

@@ -231,6 +231,8 @@ def hardware_watchdog(facts: Facts, _: Check) -> Judgement:
     if (folder.here and folder.word) or old.here:
         return Judgement(Outcome.UNKNOWN, "There is a watchdog, and the kernel does not tell whether it is fed.", read)
     if old.absent and (folder.absent or folder.here):
+        if conditions.virtual_machine(facts).holds:
+            return Judgement(Outcome.NOT_APPLICABLE, "A virtual machine is watched by its host.", read)
         return Judgement(Outcome.FINDING, "There is no hardware watchdog.", read)
     return unknown(hidden((folder, old)))
 

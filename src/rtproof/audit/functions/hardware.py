@@ -27,7 +27,6 @@ from rtproof.summary import system_facts
 
 _STAT = "/proc/stat"
 _STEAL_COLUMN = 7
-_REPORTS_STEAL = re.compile(r"stealtime|stolen time", re.IGNORECASE)
 _OLD_FIRMWARE_YEARS = 5
 _HOST_SETTINGS = {
     "/sys/module/kvm_intel/parameters/ple_gap": ("0",),
@@ -55,34 +54,11 @@ def virtual_machine(facts: Facts, _: Check) -> Judgement:
     )
     if found.holds is None:
         return Judgement(Outcome.UNKNOWN, found.sentence, read_values(names))
-    return Judgement(Outcome.FINDING if found.holds else Outcome.GOOD, found.sentence, read)
-
-
-def stolen_time(facts: Facts, check: Check) -> Judgement:
-    """Time that the hypervisor took from the CPUs of the guest."""
-    found = two_moments(facts, _STAT)
-    if not found.pairs:
-        return unknown(found.missing)
-    (start, end), *_ = found.pairs
-    before, after = _steal(start.text), _steal(end.text)
-    if not before or before.keys() != after.keys() or any(after[cpu] < before[cpu] for cpu in before):
-        fell = before.keys() == after.keys() and bool(before)
-        return unknown([start, end], COUNT_FELL if fell else f"{_STAT} tells of no stolen time to compare.")
-    taken = {cpu: after[cpu] - before[cpu] for cpu in before if after[cpu] > before[cpu]}
-    read = (ReadValue(_STAT, "steal of " + ", ".join(f"{cpu}: {ticks}" for cpu, ticks in after.items())),)
-    if taken:
-        sentence = (
-            f"While the facts were read, the host took {quantity(sum(taken.values()), 'tick')} from {', '.join(taken)}."
-        )
-        return Judgement(Outcome.FINDING, sentence, read)
-    if sum(after.values()):
-        sentence = f"Since the start the host has taken {quantity(sum(after.values()), 'tick')}, and none just now."
-        return Judgement(Outcome.FINDING, sentence, read, Severity.LOW)
-    log = facts.read("kernel-log")
-    if log.here and _REPORTS_STEAL.search(log.text):
-        return Judgement(Outcome.GOOD, "The host has taken no time, and says that it would tell.", read)
-    sentence = "No stolen time is told since the start. A hypervisor that does not tell any says the same."
-    return Judgement(Outcome.UNKNOWN, sentence, read)
+    if not found.holds:
+        return Judgement(Outcome.GOOD, found.sentence, read)
+    stolen = sum(_steal(facts.read(_STAT).text).values())
+    told_too = f" Its host has taken {quantity(stolen, 'tick')}." if stolen else ""
+    return Judgement(Outcome.FINDING, f"{found.sentence}{told_too}", read)
 
 
 def _steal(text: str) -> dict[str, int]:

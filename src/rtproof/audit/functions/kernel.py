@@ -8,7 +8,7 @@ from rtproof.audit import conditions, kernel_bugs
 from rtproof.audit.audit_model import Judgement, Outcome, ReadValue
 from rtproof.audit.boot_lists import read_cpu_word
 from rtproof.audit.check import Check, Severity
-from rtproof.audit.facts import Facts, KernelVersion, Reading, State, parse_cpu_list, parse_cpu_mask
+from rtproof.audit.facts import Facts, KernelVersion, Reading, State, parse_cpu_mask
 from rtproof.audit.readings import finding, good, hidden, missing, not_applicable, read_source, read_values, unknown
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
@@ -58,7 +58,7 @@ def preemption_built(facts: Facts, _: Check) -> Judgement:
         sentence = f"{core} runs real-time threads beside Linux. The model of Linux counts for all other threads."
         return Judgement(Outcome.NOT_APPLICABLE, sentence, read)
     if built.value:
-        return Judgement(Outcome.FINDING, f"The kernel is built for the model {built.value}, not for PREEMPT_RT.", read)
+        return Judgement(Outcome.FINDING, f"The kernel is built as {built.value}, not as PREEMPT_RT.", read)
     version = facts.record.begin.kernel_version
     if version and len(version) < measured_kernel.VERSION_MOST:
         value = ReadValue("uname -v", clean(version))
@@ -146,19 +146,6 @@ def idle_tick(facts: Facts, check: Check) -> Judgement:
     return finding(sentence, (on[0], asked))
 
 
-def tick_rate(facts: Facts, check: Check) -> Judgement:
-    """The tick's rate matters only where timers depend on it."""
-    rate, precise = facts.option("HZ"), facts.option("HIGH_RES_TIMERS")
-    if not rate.here:
-        return missing(check, (rate,))
-    number = rate.number()
-    if number is None or hidden((precise,)):
-        return unknown(hidden((precise,)) or (rate,), f"{clean(rate.path)} is no number." if number is None else "")
-    if precise.here:
-        return good(f"It is {number}. Timers of threads do not depend on it.", (rate, precise))
-    return finding(f"Without high-resolution timers, every sleep is rounded to {1000 / number:g} ms.", (rate, precise))
-
-
 # Real-time groups, threads of interrupts, RCU
 
 
@@ -178,7 +165,7 @@ def real_time_groups(facts: Facts, check: Check) -> Judgement:
         return finding("RT_GROUP_SCHED is on, and this kernel does not know rt_group_sched.", (built, asked))
     if asked.word.lower() in ("0", "off", "n", "no", "false") if asked.here else off.here:
         return good("It is built in, and turned off at boot.", (built, asked, off))
-    return finding("Control groups divide the time of real-time threads: RT_GROUP_SCHED is on.", (built, asked))
+    return finding("RT_GROUP_SCHED is on: groups divide real-time threads' time.", (built, asked))
 
 
 def _knows_group_parameter(facts: Facts) -> bool:
@@ -255,31 +242,12 @@ def lazy_callbacks(facts: Facts, check: Check) -> Judgement:
         return unknown(hidden((asked, off)))
     else:
         on = asked.word.lower() in ("1", "y", "on") if asked.here else off.absent
-    return finding("RCU may hold callbacks back for seconds and then run many at once.", (built, now)) if on else good(
+    return finding("RCU may hold callbacks back for seconds, and then run many at once.", (built, now)) if on else good(
         "It is built in, and off.", (built, now)
     )  # fmt: skip
 
 
 # Watchdogs and what was built in to find bugs
-
-
-def lockup_detectors(facts: Facts, check: Check) -> Judgement:
-    """Whether detectors of lockups are built in and run."""
-    built = [facts.option(name) for name in ("SOFTLOCKUP_DETECTOR", "HARDLOCKUP_DETECTOR", "LOCKUP_DETECTOR")]
-    now = facts.read("/proc/sys/kernel/watchdog")
-    if now.here and now.number() == 0:
-        return good("They are built in, and off now.", (now,))
-    watched = facts.read("/proc/sys/kernel/watchdog_cpumask")
-    cpus, isolated = parse_cpu_list(watched.word) if watched.here else None, conditions.isolated_cpus(facts)
-    if now.here and now.number() is not None and cpus is not None and isolated and not cpus & isolated:
-        return good("They run on housekeeping CPUs only.", (now, watched))
-    if now.here and now.number() is not None:
-        return finding("The detectors of lockups run on the CPUs.", (now, *(one for one in built if one.here)))
-    if all(option.absent for option in built):
-        return good("", built)
-    if hidden((now, *built)):
-        return unknown(hidden((now, *built)))
-    return finding("Detectors of lockups are built in.", [option for option in built if option.here])
 
 
 _OFF: dict[str, Callable[[Facts], bool]] = {
@@ -367,8 +335,7 @@ def slab_debugging(facts: Facts, check: Check) -> Judgement:
     if hidden((always, counts, *asked)):
         return unknown(hidden((always, counts, *asked)))
     if able.here:
-        sentence = "SLUB_DEBUG is built in and not active. realtime-linux.org advises against it, the kernel does not."
-        return finding(sentence, (able,), Severity.INFO)
+        return good("SLUB_DEBUG is built in and not active.", (able,))
     return good("", (always, counts, able)) if able.absent else unknown((able,))
 
 
@@ -403,7 +370,7 @@ def irqs_off_tracers(facts: Facts, check: Check) -> Judgement:
     there = {"irqsoff", "preemptoff", "preemptirqsoff"} & set(tracers.text.split())
     on = [option for option in options if option.here]
     if on or there:
-        return finding("Tracers of disabled interrupts or preemption are built in.", on or (tracers,))
+        return finding("Costly tracers are built in: of disabled interrupts or preemption.", on or (tracers,))
     if tracers.here and "nop" in tracers.text.split():
         return good("", (tracers,))
     return unknown(hidden(options)) if hidden(options) else good("", options)
@@ -458,15 +425,6 @@ def _does_without_firmware(facts: Facts) -> bool:
     rt = facts.preemption.built.value == measured_kernel.RT
     kernel = facts.kernel
     return rt and kernel is not None and not kernel.is_before(KernelVersion(5, 15)) and kernel.is_before(_EFI_OPTION)
-
-
-def graphics(facts: Facts, check: Check) -> Judgement:
-    """Whether there is a graphics processor that the kernel drives."""
-    folder = facts.read("/sys/class/drm/")
-    if not folder.here:
-        return missing(check, (folder,))
-    cards = [name for name in folder.text.split() if re.fullmatch(r"card\d+", name)]
-    return finding(f"The kernel drives a display: {', '.join(cards)}.", (folder,)) if cards else good("", (folder,))
 
 
 def default_governor(facts: Facts, check: Check) -> Judgement:
@@ -524,8 +482,8 @@ def lockdown(facts: Facts, check: Check) -> Judgement:
     if chosen:
         sentence = f"The kernel is locked down: {chosen[1]}."
         return good("", (file,)) if chosen[1] == "none" else finding(sentence, (file,))
-    if "Lockdown:" in facts.log.text:
-        line = next(line for line in facts.log.text.splitlines() if "Lockdown:" in line)
+    line = next((line for line in facts.log.text.splitlines() if conditions.LOCKED_DOWN.search(line)), "")
+    if line:
         return finding("The kernel's log says that it is locked down.", (_shown(facts.log, "Lockdown", line),))
     refused = facts.read("/sys/kernel/debug/sched/preempt")
     root = ROOT.search(facts.read("/proc/self/status").text)
@@ -572,7 +530,7 @@ def taint(facts: Facts, check: Check) -> Judgement:
 _EVENTS = (
     (r"scheduling while atomic|sleeping function called", Severity.HIGH),
     (r"soft lockup|detected (?:expedited )?stalls?|blocked for more than", Severity.HIGH),
-    (r"RT throttling activated|DL replenish lagged", Severity.HIGH),
+    (r"DL replenish lagged", Severity.HIGH),
     (r"hrtimer: interrupt took|NMI handler .*took too long", Severity.MEDIUM),
     (r"clocksource .*unstable|hogged CPU", Severity.MEDIUM),
     (r"perf: interrupt took too long", Severity.LOW),
@@ -609,7 +567,7 @@ _PROTECTION = re.compile(r"Not affected|Mitigation|[Vv]ulnerable|Unknown|[Mm]iti
 
 
 def mitigations(facts: Facts, check: Check) -> Judgement:
-    """Which protections against flaws of the CPU cost time."""
+    """Which protections against flaws of the CPU are on. They cost time, and are no fault."""
     files = facts.match("/sys/devices/system/cpu/vulnerabilities/*")
     here = [file for file in files if file.here]
     if not here:
@@ -619,5 +577,5 @@ def mitigations(facts: Facts, check: Check) -> Judgement:
         return unknown(strange, f"{clean(strange[0].path)} holds what this version does not understand.")
     active = [file.path.rpartition("/")[2] for file in here if "Mitigation" in file.word]
     if active:
-        return finding(f"{quantity(len(active), 'protection')} of the CPU: {', '.join(active)}.", here[:3])
+        return good(f"{quantity(len(active), 'protection')} of the CPU: {', '.join(active)}.", here[:3])
     return unknown(hidden(files)) if hidden(files) else good("No protection costs time.", here[:3])

@@ -51,7 +51,7 @@ def khugepaged(facts: Facts, check: Check) -> Judgement:
         return readings.not_understood(defrag)
     if defrag.word == "0":
         return readings.good("", [defrag])
-    sentence = "khugepaged moves memory in the background to make room for huge pages."
+    sentence = "khugepaged moves memory to make room for huge pages."
     return readings.finding(sentence, [main, defrag])
 
 
@@ -119,9 +119,10 @@ def overcommit(facts: Facts, check: Check) -> Judgement:
     sizes = {key: int(kb) for key, kb in re.findall(r"(?m)^(CommitLimit|Committed_AS):\s+(\d{1,15}) kB$", memory.text)}
     sentence = "The kernel promises more memory than it has" + (", without any limit." if mode.word == "1" else ".")
     if len(sizes) == 2:
-        fits = sizes["Committed_AS"] <= _ROOM * sizes["CommitLimit"]
-        sentence += f" Of a limit of {sizes['CommitLimit']:,} kB, {sizes['Committed_AS']:,} kB are promised: "
-        sentence += "mode 2 would fit now." if fits else "mode 2 would refuse memory soon, so leave it."
+        told = f"Of a limit of {sizes['CommitLimit']:,} kB, {sizes['Committed_AS']:,} kB are promised"
+        if sizes["Committed_AS"] > _ROOM * sizes["CommitLimit"]:
+            return readings.not_applicable(f"{told}: mode 2 would refuse memory soon.", [mode])
+        sentence += f" {told}: mode 2 would fit now."
     return readings.finding(sentence, [mode])
 
 

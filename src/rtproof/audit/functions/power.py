@@ -162,7 +162,7 @@ def _moved_frequency(facts: Facts, severity: Severity | None) -> Judgement | Non
         for start, end in readings.two_moments(facts, f"{CPU}/cpufreq/policy*/{file}").pairs:
             before, after = start.number(), end.number()
             if before and after and abs(after - before) > _ROUNDED * max(before, after):
-                sentence = f"The frequency of {_name(start)} went from {before:,} to {after:,} kHz between two looks."
+                sentence = f"The frequency of {_name(start)} changed: from {before:,} to {after:,} kHz."
                 return readings.finding(sentence, [start, end], severity)
     return None
 
@@ -201,7 +201,7 @@ def uncore(facts: Facts, check: Check) -> Judgement:
     loose = [pair for pair in pairs if None not in _numbers(pair) and len(set(_numbers(pair))) > 1]
     if loose:
         least, most = _numbers(loose[0])
-        sentence = f"The clock of cache and mesh of {_name(loose[0][0])} moves between {least:,} and {most:,} kHz."
+        sentence = f"The clock of cache and mesh moves: {least:,} to {most:,} kHz in {_name(loose[0][0])}."
         return readings.finding(sentence + _others(len(loose)), [one for pair in loose for one in pair])
     lost = [one for pair in pairs for one in pair if one.number() is None] + _lost(facts, low)
     return _vanished(lost) if lost else _good(here)

@@ -56,13 +56,13 @@ def _who_is_not_throttled(facts: Facts, runtime: Reading) -> Judgement | None:
 def _lost_time(facts: Facts, budget: tuple[int, int], *shown: Reading) -> Judgement:
     amount, length = budget
     text = (
-        f"The kernel takes up to {(length - amount) / 1000:g} ms of each {length / 1000:g} ms from real-time threads "
-        "that use all of a CPU."
+        f"Real-time threads lose up to {(length - amount) / 1000:g} ms of each {length / 1000:g} ms, "
+        "if they use all of a CPU."
     )
     log = facts.read(measured_kernel.LOG)
     line = next((line for line in log.text.splitlines() if "RT throttling activated" in line), None)
     if line:
-        return finding(f"{text} It has done so since the boot.", (*shown, only(log, line)), Severity.HIGH)
+        return finding(f"{text} Some did since the boot.", (*shown, only(log, line)), Severity.HIGH)
     return finding(text, shown, Severity.LOW if amount * 10 >= length * 9 else Severity.HIGH)
 
 
@@ -129,8 +129,8 @@ def fair_server(facts: Facts, check: Check) -> Judgement:
     period = facts.read(bad[0].path.replace("runtime", "period")).number()
     each = f"each {period / 1e6:g} ms" if period else "each period"
     text = (
-        f"Once ordinary threads starve on {cpu_words([_cpu_of(reading.path) for reading in bad])}, they get "
-        f"{(bad[0].number() or 0) / 1e6:g} ms of {each} ahead of SCHED_FIFO and SCHED_RR."
+        f"Ordinary threads that starve come before SCHED_FIFO: {(bad[0].number() or 0) / 1e6:g} ms of {each} on "
+        f"{cpu_words([_cpu_of(reading.path) for reading in bad])}."
     )
     return finding(text, bad)
 
@@ -176,9 +176,7 @@ def permitted(facts: Facts, check: Check) -> Judgement:
         return not_understood(tried)
     causes = _why_refused(facts)
     why = " ".join(causes) if causes else "Neither a capability, a limit nor a control group explains it."
-    return finding(
-        f"A thread that asked for SCHED_FIFO was refused ({tried.word.removeprefix('no: ')}). {why}", (tried,)
-    )
+    return finding(f"SCHED_FIFO was refused: {tried.word.removeprefix('no: ')}. {why}", (tried,))
 
 
 def _why_refused(facts: Facts) -> list[str]:
@@ -215,9 +213,7 @@ def memory_lock(facts: Facts, check: Check) -> Judgement:
     limits, tried = facts.read("/proc/self/limits"), facts.read("lock-permitted")
     status = facts.read("/proc/self/status")
     if tried.here and tried.word.startswith("no"):
-        return finding(
-            f"A process that asked to lock memory was refused ({tried.word.removeprefix('no: ')}).", (tried,)
-        )
+        return finding(f"mlock() was refused: {tried.word.removeprefix('no: ')}.", (tried,))
     if has_capability(facts, CAP_IPC_LOCK):
         return good(
             "The user has CAP_IPC_LOCK, so that no limit counts.", (Reading(status.path, status.state, "CAP_IPC_LOCK"),)

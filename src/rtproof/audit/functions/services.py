@@ -7,7 +7,7 @@ from rtproof.audit.audit_model import Judgement, Outcome, ReadValue
 from rtproof.audit.check import Check, Severity
 from rtproof.audit.facts import Facts, KernelVersion, Reading, State
 from rtproof.audit.readings import hidden, read_values
-from rtproof.audit.system_threads import CONTAINER_MARKS, PATH, AuditedThread, ThreadsRead, all_threads
+from rtproof.audit.system_threads import PATH, AuditedThread, ThreadsRead, all_threads, container_marks
 from rtproof.core.printable import clean
 
 _TUNERS = {
@@ -101,7 +101,7 @@ def container(facts: Facts, _: Check) -> Judgement:
     """Whether the facts are those of a container, whose settings are the host's."""
     namespace = facts.read("/proc/self/ns/pid")
     groups = facts.read("/proc/1/cgroup")
-    marks = [reading for reading in map(facts.read, CONTAINER_MARKS) if reading.here]
+    marks = container_marks(facts)
     named = [name for name in _GROUPS if groups.here and name in groups.text]
     read = read_values([*marks, groups, namespace])
     seen = all_threads(facts)
@@ -128,7 +128,7 @@ def _timers(facts: Facts, seen: ThreadsRead) -> Sequence[Reading]:
     first = next((task for task in seen.seen if task.pid == task.tid == 1), None)
     if first and first.name != "systemd":
         return ()
-    if any(facts.read(mark).here for mark in CONTAINER_MARKS):
+    if container_marks(facts):
         why = "it is the container's own folder, not that of the system"
         return tuple(Reading(path, State.UNREADABLE, "", why) for path in _TIMERS)
     return tuple(map(facts.read, _TIMERS))

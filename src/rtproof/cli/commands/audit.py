@@ -80,7 +80,8 @@ def _list_checks(ctx: click.Context, _parameter: click.Parameter, wanted: bool) 
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("--junit", type=PATH, metavar="FILE", help="New file in JUnit's format.")
-@click.option("-v", "--verbose", is_flag=True, help="Also print good checks and sources.")
+@click.option("--all", "full", is_flag=True, help="Print all that was read and all advice.")
+@click.option("-v", "--verbose", is_flag=True, help="As --all, with sources and all other checks.")
 @click.option(
     "--explain",
     metavar="ID",
@@ -133,7 +134,8 @@ def command(ctx: click.Context, /, file: Path | None, **values: Any) -> None:
     if values["as_json"]:
         click.echo(audit_json_junit.audit_json(result, fail_on, preset), nl=False)
     else:
-        audited_system.print_audit(result, fail_on, verbose=values["verbose"])
+        full = values["full"] or bool(values["runs"])
+        audited_system.print_audit(result, fail_on, full=full, verbose=values["verbose"])
         if preset:
             audited_system.print_preset(preset)
     ctx.exit(result.exit_code(fail_on))

@@ -9,7 +9,6 @@ from rtproof.audit.check import Severity
 from rtproof.audit.setup_list import PresetResult, SettingResult
 from rtproof.core.printable import clean
 from rtproof.report.pages import ci_verdicts
-from rtproof.report.pages.audit_page import with_path
 from rtproof.report.pages.setup_list_page import AS_ASKED
 from rtproof.schema.published import audit_dict
 
@@ -66,5 +65,5 @@ def _body(one: CheckResult) -> str:
     lines = [one.check.title, *(f"{value.path} = {value.value}" for value in one.read)]
     if one.outcome is Outcome.FINDING:
         lines += [f"why: {one.check.why}", f"advice: {one.check.advice}"]
-        lines += [f"{kind}: {with_path(text, one.read)}" for kind, text in ways if text]
+        lines += [f"{kind}: {text}" for kind, text in ways if text]
     return "\n".join(clean(line) for line in (*lines, *(f"source: {source}" for source in one.check.source)))

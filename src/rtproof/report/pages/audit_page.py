@@ -4,10 +4,10 @@
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from rtproof.audit.audit_model import Audit, CheckResult, Outcome, ReadValue
-from rtproof.audit.check import Check, Severity
+from rtproof.audit.audit_model import Audit, CheckResult, Outcome
+from rtproof.audit.check import Severity
 from rtproof.core.phrases import capitalised, quantity
 from rtproof.core.printable import clean
 from rtproof.report.text_table import page_width
@@ -16,9 +16,17 @@ LABEL = 11
 """Columns of the label of a line: now, boot, risk and so on."""
 MOST_READ = 3
 MOST_IDS = 6
-MOST_NEXT_LINES = 6
-"""Lines of the next action on the first screen."""
-_SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z])")
+MOST_WORST = 5
+"""Findings with their meaning on the first screen."""
+SCREEN = 40
+"""Lines of the first screen."""
+SHORT_LABEL = 8
+"""Columns of the severity there."""
+_WAYS = ("now", "boot", "build", "application", "firmware")
+_KINDS = {"application": "program"}
+_SHORT_KINDS = {"now": "type", "boot": "boot", "build": "build"}
+_CLAUSE_END = re.compile(r"[.:;](?= )|, (?=(?:and|so|which|if|each|where) )")
+_SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Za-z])")
 _HINTS = (
     ("debugfs is not mounted", "mount -t debugfs none /sys/kernel/debug"),
     ("tracefs is not mounted", "mount -t tracefs none /sys/kernel/tracing"),
@@ -32,68 +40,100 @@ _HINTS = (
 """What makes an unknown check known, by a part of the reason."""
 
 
-def audit_text(result: Audit, fail_on: Severity = Severity.HIGH, *, verbose: bool = False) -> str:
-    """What matters most on the first screen, then each finding with its advice, then what is not decided.
+def audit_text(result: Audit, fail_on: Severity = Severity.HIGH, *, full: bool = False, verbose: bool = False) -> str:
+    """The worst findings with what to type, and a line for each other one, on one screen.
 
-    verbose: also what is good or does not apply, and all of each reason.
+    full: each finding with its advice, then what is not decided. verbose: also what is good or does not apply, and all
+    of each reason.
     """
-    lines = [*_first_screen(result, fail_on), *_findings(result, verbose), *_undecided(result), *_unknown(result)]
-    lines += _measured_advice(result)
-    if verbose:
-        lines += [*_listed(result, Outcome.NOT_APPLICABLE), *_listed(result, Outcome.GOOD)]
+    lines = _full(result, verbose) if full or verbose else _screen(result, fail_on)
     return "\n".join(clean(line).rstrip() for line in lines) + "\n"
 
 
-def _first_screen(result: Audit, fail_on: Severity) -> Iterator[str]:
+def _full(result: Audit, verbose: bool) -> list[str]:
+    lines = [*_head(result), *_wrapped("", f"{counts_sentence(result)}.", 2), *_findings(result, verbose)]
+    lines += [*_undecided(result), *_unknown(result), *_measured_advice(result)]
+    if verbose:
+        lines += [*_listed(result, Outcome.NOT_APPLICABLE), *_listed(result, Outcome.GOOD)]
+    return lines
+
+
+def _head(result: Audit) -> Iterator[str]:
     yield from _wrapped("Audit of ", f"{result.machine}, Linux {result.kernel}, for: {result.purpose}", LABEL, 2)
     for note in result.notes:
-        yield from _labelled("note", note)
-    yield from _labelled("worst", _worst(result), 2)
-    yield from _labelled("counts", counts_sentence(result))
-    yield from _labelled("next", _next_action(result, fail_on), MOST_NEXT_LINES)
-    first = result.worst
-    if first:
-        yield from _changes(first.check, first.read, ("now", "boot", "build", "application", "firmware"), most=1)
+        yield from _wrapped("", note, 2)
 
 
-def _worst(result: Audit) -> str:
-    found = result.worst
-    if found:
-        return f"{found.severity.value}: {found.check.id}: {found.sentence}"
-    return "there is no finding"
+def _screen(result: Audit, fail_on: Severity) -> list[str]:
+    found = result.of(Outcome.FINDING)
+    worst, others = found[:MOST_WORST], found[MOST_WORST:]
+    lines = [*_head(result), f"{_finding_counts(result)}{'. The worst:' if others else ':' if worst else '.'}"]
+    lines += [line for one in worst for line in _in_short(one)]
+    end = _wrapped("Not known: ", _severe_unknown(result, fail_on), 2, 3)
+    end += _wrapped("Also ", f"{_other_counts(result) or 'nothing'}. More: --all, --explain ID.", 2)
+    room = max(SCREEN - len(lines) - len(end), 0)
+    if len(others) > room:
+        others = others[: max(room - 1, 0)]
+        more = quantity(len(found) - len(worst) - len(others), "more finding")
+        end.insert(0, f"{'':{SHORT_LABEL}}and {more}, none more severe")
+    return [*lines, *map(_line_of, others), *end]
+
+
+def _in_short(one: CheckResult) -> Iterator[str]:
+    """The fact, what it means, and the first way to change it."""
+    ways = ((kind, getattr(one.check.change, kind)) for kind in _WAYS)
+    kind, text = next(((kind, text) for kind, text in ways if text), ("", one.check.advice))
+    lines = [
+        (one.severity.value, f"{one.check.id}: {one.sentence}"),
+        ("", _SENTENCE_END.split(one.check.why)[0]),
+        (f"  {_SHORT_KINDS.get(kind, 'do')}", text),
+    ]
+    if one.contradicted:
+        lines.append(("", "What was measured contradicts this advice: see --all."))
+    for label, words in lines:
+        yield from _wrapped(f"{label:<{SHORT_LABEL}}", words, SHORT_LABEL, 3)
+
+
+def _line_of(one: CheckResult) -> str:
+    """A finding in a line: as much of its sentence as is a whole clause, or else the title of the check."""
+    begin = f"{one.severity.value:<{SHORT_LABEL}}{one.check.id}: "
+    room = page_width() - len(begin)
+    ends = [len(one.sentence), *(match.start() for match in _CLAUSE_END.finditer(one.sentence))]
+    most = max((end for end in ends if end <= room), default=0)
+    return begin + (one.sentence[:most].rstrip(".") if most else f"not good: {one.check.title}"[:room])
+
+
+def _severe_unknown(result: Audit, fail_on: Severity) -> str:
+    """The checks that may be as severe as what makes the exit code 1."""
+    undecided = [*result.of(Outcome.CONFLICTING), *result.of(Outcome.UNKNOWN)]
+    severe = [one for one in undecided if one.severity.rank <= fail_on.rank]
+    if not severe:
+        return ""
+    reason = unknown_reason(severe[0])
+    return f"{quantity(len(severe), 'severe check')}; {severe[0].check.id}: {reason}.{_hint(reason)}"
+
+
+def _other_counts(result: Audit) -> str:
+    words = {
+        Outcome.GOOD: "fine",
+        Outcome.NOT_APPLICABLE: "not applicable",
+        Outcome.UNKNOWN: "not known",
+        Outcome.CONFLICTING: "contradictory",
+    }
+    counted = Counter(one.outcome for one in result.results)
+    return ", ".join(f"{counted[outcome]} {word}" for outcome, word in words.items() if counted[outcome])
+
+
+def _finding_counts(result: Audit) -> str:
+    severities = Counter(one.severity for one in result.of(Outcome.FINDING))
+    told = ", ".join(f"{severities[each]} {each.value}" for each in Severity if severities[each])
+    return f"{quantity(sum(severities.values()), 'finding')} ({told})" if told else "no finding"
 
 
 def counts_sentence(result: Audit) -> str:
-    """How many checks have each outcome, and how many findings each severity."""
-    severities = Counter(one.severity for one in result.of(Outcome.FINDING))
-    told = ", ".join(f"{severities[each]} {each.value}" for each in Severity if severities[each])
-    findings = quantity(sum(severities.values()), "finding")
-    parts = [f"{findings} ({told})" if told else "no finding"]
-    parts += [
-        f"{len(result.of(outcome))} {words}"
-        for outcome, words in (
-            (Outcome.CONFLICTING, "with conflicting evidence"),
-            (Outcome.UNKNOWN, "unknown"),
-            (Outcome.GOOD, "good"),
-            (Outcome.NOT_APPLICABLE, "that do not apply"),
-        )
-        if result.of(outcome)
-    ]
+    """How many findings each severity has, and how many checks each other outcome."""
+    parts = filter(None, (_finding_counts(result), _other_counts(result)))
     return f"{', '.join(parts)}; of {quantity(len(result.results), 'check')}"
-
-
-def _next_action(result: Audit, fail_on: Severity) -> str:
-    """The one thing to do next: the advice of the worst finding, or else how to learn what is not known."""
-    found = result.worst
-    if found and found.severity.rank <= Severity.MEDIUM.rank:
-        return found.check.advice
-    undecided = [*result.of(Outcome.CONFLICTING), *result.of(Outcome.UNKNOWN)]
-    severe = [one for one in undecided if one.severity.rank <= fail_on.rank]
-    if severe:
-        reason = unknown_reason(severe[0])
-        many = f"{quantity(len(severe), 'check')} of severity {fail_on.value} or above"
-        return f"{many} could not be decided, the first: {severe[0].check.id}: {reason}.{_hint(reason)}"
-    return found.check.advice if found else "nothing"
 
 
 def _findings(result: Audit, verbose: bool) -> Iterator[str]:
@@ -115,28 +155,14 @@ def _result_lines(one: CheckResult, verbose: bool) -> Iterator[str]:
         yield from _labelled("", f"and {more} more")
     yield from _labelled("why", check.why if verbose else _SENTENCE_END.split(check.why)[0])
     yield from _labelled("advice", check.advice)
-    yield from _changes(check, one.read, ("now", "boot", "build", "application", "firmware", "risk"))
+    for kind in (*_WAYS, "risk"):
+        yield from _labelled(_KINDS.get(kind, kind), getattr(check.change, kind))
     yield from _evidence(one)
     if verbose:
         for effect in check.effect:
             yield from _labelled("effect", f"{effect.text} ({effect.source})")
         for source in check.source:
             yield from _labelled("source", source)
-
-
-def _changes(check: Check, read: Sequence[ReadValue], kinds: Iterable[str], most: int = 9) -> Iterator[str]:
-    """How to change it, a line for each way there is, at most so many."""
-    told = [(kind, getattr(check.change, kind)) for kind in kinds if getattr(check.change, kind)]
-    for kind, text in told[:most]:
-        yield from _labelled(_KINDS.get(kind, kind), with_path(text, read))
-
-
-_KINDS = {"application": "program"}
-
-
-def with_path(text: str, read: Sequence[ReadValue]) -> str:
-    """A command with the path of the file that was read in the place of {path}."""
-    return text.replace("{path}", read[0].path if read else "FILE")
 
 
 def _evidence(one: CheckResult) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from textwrap import wrap
 
 from rtproof.audit.check import Check, CheckFile, Form, Good, IfAbsent
+from rtproof.audit.fitted_advice import ANY_MACHINE, filled
 from rtproof.report.text_table import page_width
 
 MARKDOWN_WIDTH = 130
@@ -82,7 +83,7 @@ def _rows(check: Check, subject: str) -> Iterator[tuple[str, str]]:
     for key, label in _CHANGES.items():
         text = getattr(check.change, key)
         if text:
-            yield label, text.replace("{path}", check.read[0])
+            yield label, filled(text, {**ANY_MACHINE, "path": check.read[0]})
     yield from _rows_of_evidence(check)
 
 
@@ -106,6 +107,8 @@ def _rows_of_evidence(check: Check) -> Iterator[tuple[str, str]]:
     for measured in check.measured:
         against = "contradicts the advice: " if measured.contradicts else ""
         yield "measured", f"{against}{measured.text} ({measured.command})"
+    if check.told_by:
+        yield "no finding if", f"one of these is: {', '.join(check.told_by)}"
     if check.explains:
         yield "explains", ", ".join(check.explains)
     for number, source in enumerate(check.source):

@@ -18,7 +18,7 @@ from rtproof.report.audit_findings import (
     named_findings,
 )
 from rtproof.report.blocks import Block, Table, Text
-from rtproof.report.pages.audit_page import counts_sentence, unknown_reason, with_path
+from rtproof.report.pages.audit_page import counts_sentence, unknown_reason
 from rtproof.report.sections.explained import explanation_of
 from rtproof.summary.kernel_trace import has_trace
 from rtproof.summary.recorded_facts import virtual_time_clock
@@ -71,7 +71,7 @@ def _explanation(one: CheckResult) -> Iterator[tuple[str, str, str]]:
     told = [
         ("why", one.check.why),
         ("advice", one.check.advice),
-        *((kind, with_path(getattr(change, kind), one.read)) for kind in kinds),
+        *((kind, getattr(change, kind)) for kind in kinds),
         *(("published", f"{effect.text} ({effect.source})") for effect in one.check.effect),
         *(("lab", _measured(measured.text, measured.contradicts)) for measured in one.check.measured),
         ("source", "; ".join(one.check.source)),

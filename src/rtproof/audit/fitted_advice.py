@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fit the advice of a check to a machine: with its own CPUs and files, without what is so already or cannot be."""
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+from rtproof.audit import conditions
+from rtproof.audit.audit_model import CheckResult
+from rtproof.audit.boot_words import boot_words
+from rtproof.audit.check import Change, Check
+from rtproof.audit.facts import Facts, KernelVersion, Reading, fits, split_word
+from rtproof.core.units import format_cpus
+
+ANY_MACHINE = {"cpus": "CPUS", "others": "OTHERS", "mask": "MASK"}
+"""What stands in a page on all machines. cpus: to be isolated. others: the rest, as a list; mask: as a mask."""
+_SLOT = re.compile(r"\{(path|cpus|others|mask)\}")
+_WRITE = re.compile(r"echo (\S+) > (/\S+)|sysctl ([\w.]+)=(\S+)")
+_BUILD = re.compile(r"# CONFIG_(\w+) is not set|CONFIG_(\w+)=\w+")
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """The text with a value in each slot; "" if one has none: such a command cannot be given."""
+    if any(not values.get(name) for name in _SLOT.findall(text)):
+        return ""
+    return _SLOT.sub(lambda slot: values[slot[1]], text)
+
+
+def fitted(facts: Facts, result: CheckResult) -> CheckResult:
+    """The result, with the check's changes as they can be made on this machine; "" for a way that cannot help."""
+    check, values = result.check, _cpu_words(facts)
+    values["path"] = result.read[0].path if result.read else check.read[0]
+    ways = {name: filled(text, values) for name, text in msgspec.structs.asdict(check.change).items()}
+    ways["now"], ways["boot"] = _now(facts, check, ways["now"]), _boot(facts, ways["boot"])
+    ways["build"] = _build(facts, ways["build"])
+    fitting: Check = msgspec.structs.replace(check, change=Change(**ways))
+    return CheckResult(fitting, result.outcome, result.severity, result.sentence, result.read, result.own_runs)
+
+
+def _cpu_words(facts: Facts) -> dict[str, str]:
+    isolated, others = conditions.divided_cpus(facts)
+    if not others:
+        return {}
+    mask = f"{sum(1 << cpu for cpu in others):x}"
+    groups = [mask[max(end - 8, 0) : end] for end in range(len(mask), 0, -8)]
+    lists = {"cpus": isolated, "others": others}
+    words = {name: format_cpus(tuple(sorted(cpus))) for name, cpus in lists.items()}
+    return {**words, "mask": ",".join(reversed(groups))}
+
+
+def _now(facts: Facts, check: Check, text: str) -> str:
+    """The writes that change something; "" if a file that the check reads is not there to be written."""
+    if text.startswith(("for ", "mkdir ")):
+        return text
+    commands = [(command, _WRITE.fullmatch(command)) for command in text.split("; ")]
+    targets = [(command, write, _target(write)) for command, write in commands if write]
+    written = [
+        (command, write[1] or write[4], facts.read(path))
+        for command, write, path in targets
+        if any(fits(path, source) for source in check.read)
+    ]
+    if any(_cannot_be_written(facts, file) for _, _, file in written):
+        return ""
+    if any(not _is_offered(facts, check, file, value) for _, value, file in written):
+        return ""
+    idle = {command for command, value, file in written if _holds(file, value)}
+    return "; ".join(command for command, _ in commands if command not in idle)
+
+
+def _target(write: re.Match[str]) -> str:
+    return write[2] or f"/proc/sys/{write[3].replace('.', '/')}"
+
+
+def _cannot_be_written(facts: Facts, file: Reading) -> bool:
+    locked = file.path.startswith("/sys/kernel/debug/") and conditions.LOCKED_DOWN.search(facts.log.text)
+    return bool(file.absent or locked or "is not mounted" in file.reason or "(EPERM)" in file.reason)
+
+
+def _is_offered(facts: Facts, check: Check, file: Reading, value: str) -> bool:
+    """Whether a value is in the list of those that the kernel offers, for a file such as current_clocksource."""
+    lists = [facts.read(source) for source in check.read if "/available_" in source and "/current_" in file.path]
+    return all(value in offered.word.split() for offered in lists if offered.here)
+
+
+def _holds(file: Reading, value: str) -> bool:
+    """Whether a file has a value already: as its text, or in brackets among those that it could have."""
+    return file.here and (file.word == value or f"[{value}]" in file.word.split())
+
+
+def _boot(facts: Facts, text: str) -> str:
+    """The words that the command line lacks and this kernel can obey."""
+    return " ".join(word for word in text.split() if not _given(facts, word) and _obeyed(facts, split_word(word)[0]))
+
+
+def _given(facts: Facts, word: str) -> bool:
+    name, value = split_word(word)
+    reading = facts.parameter(name)
+    return reading.here and reading.word == value
+
+
+def _obeyed(facts: Facts, name: str) -> bool:
+    option = boot_words().built_with.get(name)
+    since = KernelVersion.read(boot_words().since.get("sysctl" if name.startswith("sysctl.") else name, ""))
+    old = since and facts.kernel and facts.kernel.is_before(since)
+    return not old and not (option and facts.option(option).absent)
+
+
+def _build(facts: Facts, text: str) -> str:
+    """The options that are otherwise in this kernel."""
+    lines = [(line[0], line[1], line[2]) for line in _BUILD.finditer(text)]
+    wrong = [
+        line
+        for line, off, on in lines
+        if not (facts.option(off).absent if off else line == f"CONFIG_{on}={facts.option(on).word}")
+    ]
+    return " ".join(wrong)

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The advice of the audit: it names this machine's CPUs, and nothing that is so already or cannot be."""
+
+import re
+from collections.abc import Mapping
+
+import pytest
+from audit_cases import MISSING, made_facts
+from audit_systems import System, stored_names, stored_record
+
+from rtproof.audit import check_file, judgement
+from rtproof.audit.audit_model import Audit, CheckResult, Outcome
+from rtproof.audit.check import Change, Check, Good, IfAbsent, Severity
+from rtproof.audit.facts import AuditRequest, Facts
+from rtproof.report.pages import audit_page
+from rtproof.report.pages.audit_json_junit import audit_json, audit_junit
+
+CPU = "/sys/devices/system/cpu"
+REQUESTS = {"none": AuditRequest(), "CPU 1": AuditRequest(frozenset({1}))}
+
+
+def audited(name: str, request: AuditRequest) -> Audit:
+    return judgement.audit(Facts(stored_record(name), request))
+
+
+@pytest.mark.parametrize("request_name", REQUESTS)
+@pytest.mark.parametrize("name", stored_names())
+def test_no_output_has_a_word_that_the_machine_would_fill(name: str, request_name: str) -> None:
+    found = audited(name, REQUESTS[request_name])
+    outputs = [audit_page.audit_text(found), audit_page.audit_text(found, verbose=True)]
+    outputs += [audit_json(found, Severity.HIGH).decode(), audit_junit(found, Severity.HIGH).decode()]
+    for text in outputs:
+        own = re.sub(r"PID\s+TID.{0,60}COMM", "", text, flags=re.DOTALL)  # what was read has such titles
+        assert re.findall(r"\{(?:path|value|cpus|others|mask)\}|\b(?:CPUS|OTHERS|MASK|LIST|CPUSET)\b", own) == []
+
+
+def changes(files: Mapping[str, str | int], request: AuditRequest | None = None) -> dict[str, Change]:
+    """The changes that each check advises, by its id."""
+    return {one.check.id: one.check.change for one in judgement.audit(made_facts(files, request=request)).results}
+
+
+def test_advice_names_the_cpus_of_the_machine() -> None:
+    two = {f"{CPU}/online": "0-1\n", f"{CPU}/isolated": "\n"}
+    assert changes(two)["iso.declared"].boot == "isolcpus=managed_irq,domain,1"
+    named = changes(two, AuditRequest(frozenset({0})))
+    assert named["iso.irq.default"] == Change(
+        "echo 2 > /proc/irq/default_smp_affinity", "irqaffinity=1", risk="The other CPUs serve all interrupts."
+    )
+    many = changes({f"{CPU}/online": "0-63\n", f"{CPU}/isolated": "2-63\n"})
+    assert many["wd.soft"].now == "echo 0-1 > /proc/sys/kernel/watchdog_cpumask"
+    low = changes({f"{CPU}/online": "0-63\n", f"{CPU}/isolated": "0-1\n"})
+    assert low["iso.wq"].now.startswith("echo ffffffff,fffffffc > ")
+
+
+@pytest.mark.parametrize("online", ["0\n", "\n"])
+def test_where_no_cpu_is_left_nothing_is_isolated(online: str) -> None:
+    advised = changes({f"{CPU}/online": online, f"{CPU}/isolated": "\n"}, AuditRequest(frozenset({0})))
+    assert [name for name, change in advised.items() if "isolcpus=managed" in change.boot] == []
+
+
+def test_all_cpus_cannot_be_isolated() -> None:
+    files = {f"{CPU}/online": "0-1\n", f"{CPU}/isolated": "\n"}
+    facts = made_facts(files, request=AuditRequest(frozenset({0, 1})))
+    found = {one.check.id: one for one in judgement.audit(facts).results}
+    assert found["iso.declared"].outcome is Outcome.FINDING
+    assert found["iso.partition"].outcome is Outcome.NOT_APPLICABLE
+
+
+def advised(change: Change, files: Mapping[str, str | int], kernel: str = "6.12.0") -> Change:
+    """What is left of a change of a check of one file on a machine."""
+    check = Check(
+        "mem.knob", "A knob", ("/proc/sys/vm/knob",), Severity.LOW, "Why.", ("source",), "Advice.",
+        good=Good(one_of=("1",)), if_absent=IfAbsent.FINDING, change=change, subject="memory",
+    )  # fmt: skip
+    facts = made_facts(files, kernel=(kernel, "#1 SMP"))
+    (found,) = judgement.audit(facts, [check]).results
+    return found.check.change
+
+
+@pytest.mark.parametrize(
+    ("content", "command", "left"),
+    [
+        ("0\n", "echo 5 > {path}", "echo 5 > /proc/sys/vm/knob"),
+        ("5\n", "echo 5 > {path}", ""),
+        ("5\n", "sysctl vm.knob=5", ""),
+        ("always [never]\n", "echo never > {path}", ""),
+        (MISSING, "echo 5 > {path}", ""),
+        ("5\n", "echo 5 > {path}; systemctl stop it", "systemctl stop it"),
+    ],
+)
+def test_a_file_is_written_only_where_it_is_and_holds_something_else(
+    content: str | int, command: str, left: str
+) -> None:
+    assert advised(Change(now=command), {"/proc/sys/vm/knob": content}).now == left
+
+
+def test_a_clock_source_that_the_kernel_does_not_offer_is_not_advised() -> None:
+    folder = "/sys/devices/system/clocksource/clocksource0"
+    files = {f"{folder}/current_clocksource": "hpet\n", f"{folder}/available_clocksource": "hpet acpi_pm\n"}
+    assert changes(files)["clk.source"].now == ""
+    files[f"{folder}/available_clocksource"] = "tsc hpet\n"
+    assert changes(files)["clk.source"].now == f"echo tsc > {folder}/current_clocksource"
+
+
+@pytest.mark.parametrize(
+    ("line", "kernel", "words", "left"),
+    [
+        ("quiet", "6.12.0", "quiet loglevel=1", "loglevel=1"),
+        ("nohz=off", "6.12.0", "nohz=off", ""),
+        ("nohz=on", "6.12.0", "nohz=off", "nohz=off"),
+        ("quiet", "6.12.0", "rt_group_sched=0", ""),
+        ("quiet", "6.16.0", "rt_group_sched=0", "rt_group_sched=0"),
+        ("quiet", "5.4.0", "sysctl.vm.knob=1", ""),
+        ("quiet", "5.10.0", "sysctl.vm.knob=1", "sysctl.vm.knob=1"),
+    ],
+)
+def test_the_command_line_gets_only_words_that_it_lacks_and_the_kernel_obeys(
+    line: str, kernel: str, words: str, left: str
+) -> None:
+    assert advised(Change(boot=words), {"/proc/cmdline": line, "/proc/sys/vm/knob": "0\n"}, kernel).boot == left
+
+
+@pytest.mark.parametrize("check", check_file.all_checks(), ids=lambda check: check.id)
+def test_the_first_of_checks_with_one_cause_says_as_much_as_the_others(check: Check) -> None:
+    for name in check.told_by:
+        first = check_file.find_check(name)
+        assert set(check.explains) <= set(first.explains)
+        assert first.severity.rank <= check.severity.rank
+
+
+def test_a_cause_has_one_finding() -> None:
+    facts = System("wrong-application").record()
+    found = judgement.audit(Facts(facts, AuditRequest(pid=1)))
+    told = [one for one in found.results if one.sentence.startswith("The same cause as ")]
+    assert told
+    assert {one.outcome for one in told} == {Outcome.NOT_APPLICABLE}
+
+
+def listed(screen: str) -> tuple[int, int]:
+    """The findings that a screen has, and how many it says that it leaves out."""
+    severities = "|".join(severity.value for severity in Severity)
+    more = re.search(r"and (\d+) more finding", screen)
+    return len(re.findall(rf"(?m)^(?:{severities}) +[a-z]+\.", screen)), int(more[1]) if more else 0
+
+
+@pytest.mark.parametrize("name", stored_names())
+def test_the_screen_has_forty_lines_of_eighty_columns_and_counts_what_it_leaves_out(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_page, "page_width", lambda: 80)
+    found = audited(name, AuditRequest(frozenset({1})))
+    screen = audit_page.audit_text(found)
+    assert max(map(len, screen.splitlines())) <= 80
+    assert len(screen.splitlines()) <= 40
+    shown, left_out = listed(screen)
+    assert shown + left_out == len(found.of(Outcome.FINDING))
+
+
+def guest_of_an_image(pid: str, root: str) -> CheckResult:
+    files = {
+        "/proc/mounts": f"{root} / ext4 rw 0 0\nproc /proc proc rw 0 0\n",
+        "/.dockerenv": "",
+        "/proc/self/ns/pid": pid,
+        "/proc/1/cgroup": "0::/\n",
+        "tasks": "PID TID PPID CLS RTPRIO NICE CPU CPUS FLAGS SLACK COMM\n2 2 0 TS - 0 0 0-1 0x00208040 0 kthreadd\n",
+    }
+    found = judgement.audit(made_facts(files)).results
+    return next(one for one in found if one.check.id == "svc.container")
+
+
+@pytest.mark.parametrize(
+    ("pid", "root", "expected"),
+    [
+        ("pid:[4026531836]", "/dev/vda", Outcome.GOOD),
+        ("pid:[4026531836]", "overlay", Outcome.CONFLICTING),
+        ("pid:[4026532200]", "/dev/vda", Outcome.FINDING),
+    ],
+)
+def test_a_machine_made_from_an_image_is_no_container(pid: str, root: str, expected: Outcome) -> None:
+    assert guest_of_an_image(pid, root).outcome is expected
