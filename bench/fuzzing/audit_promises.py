@@ -38,7 +38,6 @@ GOOD_OF_GARBAGE = frozenset(
         "boot.tsc",
         "iso.irq.shared",
         "iso.irq.match",
-        "kern.drm",
         "hw.smp.quirk",
     }
 )
