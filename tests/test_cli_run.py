@@ -279,9 +279,12 @@ def test_a_report_is_never_written_over(run_read: Path, capsys: pytest.CaptureFi
         (["report", "a", "--format", "text", "--output", "no/such/folder/x"], "no/such/folder/x: no such file"),
         (["export", "a"], "--format"),
         (["export", "a", "--format", "xls"], "there is no exporter 'xls'; there are: app-csv, bins,"),
-        (["export", "a", "--format", "bins", "-o", "size=1"], "has no option 'size'; there are: width (width of a bin"),
-        (["export", "a", "--format", "bins", "-o", "width=1us", "-o", "width=2us"], "is given twice"),
-        (["export", "a", "--format", "csv", "-o", "a.csv"], "is not of the form key=value; --output names the file"),
+        (
+            ["export", "a", "--format", "bins", "--option", "size=1"],
+            "has no option 'size'; there are: width (width of a bin",
+        ),
+        (["export", "a", "--format", "bins", "--option", "width=1us", "--option", "width=2us"], "is given twice"),
+        (["export", "a", "--format", "csv", "--option", "a.csv"], "is not of the form key=value"),
     ],
 )
 def test_what_makes_no_sense_is_one_sentence_read(
