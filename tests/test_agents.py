@@ -119,6 +119,9 @@ def test_a_second_build_compiles_nothing(tiny_agent: Path, monkeypatch: pytest.M
     assert subprocess.run([first], check=False).returncode == 0
     monkeypatch.setattr(build, "_compile", lambda *_: pytest.fail("compiled again"))
     assert build.build_agent() == first
+    if build.links_statically(build.HOST_COMPILERS[0]):
+        monkeypatch.setattr(build, "links_statically", lambda _: pytest.fail("linked something to try the compiler"))
+        assert build.build_agent() == first
 
 
 @needs_compiler

@@ -37,6 +37,14 @@ def test_help_lists_the_commands_without_heavy_imports() -> None:
     assert set(plugins.plugin_names(commands)) <= listed
 
 
+def test_one_run_is_begun_without_imports_of_what_it_does_not_need() -> None:
+    code = "import sys, rtproof.cli.option_values, rtproof.experiment.target_runs; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "rtproof.judge.analyse" in loaded
+    others = ("rtproof.lab", "rtproof.vm", "rtproof.compare", "rtproof.schema", "rtproof.articles")
+    assert [name for name in loaded if name.startswith(others)] == []
+
+
 def test_an_older_click_than_ours_will_do(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Debian 13 has click 8.1, which lacks this class."""
     monkeypatch.delattr(click.exceptions, "NoArgsIsHelpError", raising=False)

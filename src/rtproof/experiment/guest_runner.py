@@ -23,7 +23,7 @@ from rtproof.core.errors import UserError
 from rtproof.core.phrases import unknown_name, value
 from rtproof.core.printable import clean
 from rtproof.experiment import local_runner, run_request
-from rtproof.experiment.run_request import INTERRUPTED_CODE
+from rtproof.experiment.run_request import INTERRUPTED_CODE, QEMU_TARGET
 from rtproof.experiment.run_sets import ResultDocument
 from rtproof.lab import cell_runner, guest_cell, kernel_catalogue, systems
 from rtproof.lab.cell_explanation import CellExplanation, explain_cell
@@ -314,9 +314,6 @@ def _comparison_document(found: KernelComparison, making: Provenance) -> ResultD
         kernel_comparison_page.encode_comparison(found, making),
         kernel_comparison_page.readme_sections(found, making),
     )
-
-
-QEMU_TARGET = "qemu"
 
 
 def target_options_for_profile(target: str, options: dict[str, str], profile: Profile) -> dict[str, str]:

@@ -21,6 +21,7 @@ from rtproof.profiles.profile import option_words
 from rtproof.run.live_view import clock_text
 from rtproof.targets import STREAM, USUAL_BUFFER
 
+QEMU_TARGET = "qemu"
 SUMMARY, TABLES, VERDICT_ONLY = "summary", "tables", "verdict"
 """What a single run prints when it has ended."""
 

@@ -35,7 +35,6 @@ from rtproof.record.chunks import is_record
 from rtproof.record.run_folder import RECORD_NAME, RequirementInfo, Run, RunInfo
 from rtproof.report import compose, formats, render, title
 from rtproof.report.blocks import Section
-from rtproof.schema.published import analysis_dict
 from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.summary.imported_samples import record_of_samples
 from rtproof.summary.recorded_facts import ends_when_decided, requested_limits_ns
@@ -58,6 +57,8 @@ class AnalysedRun:
 
     def as_json(self) -> bytes:
         """Everything that was found, in the documented schema."""
+        from rtproof.schema.published import analysis_dict
+
         return json.dumps(analysis_dict(self.analysis), indent=2).encode() + b"\n"
 
     def sections(self, *, short: bool = False) -> list[Section]:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open the target of ``rtproof run`` and measure there one run, every run of a series, or every cell of a profile."""
+"""Open the target of ``rtproof run`` and measure there one run, every run of a series, or every cell of a profile.
+
+Functions import what only a guest, a pair, a series or a profile needs. One run begins without waiting for it.
+"""
 
 import shlex
 import sys
@@ -9,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -23,19 +27,15 @@ from rtproof.core.units import format_duration, parse_duration
 from rtproof.experiment import (
     exported_files,
     foreign_tools,
-    guest_runner,
     local_runner,
     printed_runs,
-    profile_campaign,
-    profile_setup,
-    repeated_runs,
     run_request,
     stored_runs,
 )
-from rtproof.experiment.guest_runner import with_lab_kernel
 from rtproof.experiment.local_runner import LocalRunner
 from rtproof.experiment.printed_runs import program_name
 from rtproof.experiment.run_request import (
+    QEMU_TARGET,
     TABLES,
     VERDICT_ONLY,
     ExperimentRequest,
@@ -50,12 +50,14 @@ from rtproof.judge.verdict_sentences import claim_answer
 from rtproof.judge.watch import Watch
 from rtproof.record.run_folder import GENERATOR_NAME, RECORD_NAME, read_run_info
 from rtproof.report.pages.run_summary import verdict_line
-from rtproof.run import pair_session, session, unfinished_run
+from rtproof.run import session, unfinished_run
 from rtproof.run.live_view import LiveView, can_redraw
-from rtproof.run.pair_session import PairOutcome
 from rtproof.run.session import AgentOutcome, RunPlan
 from rtproof.summary.kernel_trace import has_recorder
 from rtproof.targets import LastingTarget, Target
+
+if TYPE_CHECKING:
+    from rtproof.run.pair_session import PairOutcome
 
 HTML = "html"
 CUT_OFF = "truncated"
@@ -74,7 +76,7 @@ def _onlooker(asked: ExperimentRequest, wanted: Measurement) -> Watch | None:
 
     None for a guest too: it may run in virtual time, where nothing has a probability.
     """
-    if not asked.requirements or asked.target == guest_runner.QEMU_TARGET:
+    if not asked.requirements or asked.target == QEMU_TARGET:
         return None
     outside = run_request.has_outside_events({"probe": wanted.probe})
     return Watch(asked.requirements, from_outside=outside, ends_run=False)
@@ -90,7 +92,16 @@ def _measure_once(
 
 def open_target_for(asked: ExperimentRequest, wanted: Measurement) -> AbstractContextManager[Target]:
     """The target that the request names, open within the context, with what this measurement needs of it."""
-    return _open_target(asked, lambda options: with_lab_kernel(asked.target, options, wanted.probe))
+    return _open_target(asked, lambda options: _with_lab_kernel(asked.target, options, wanted.probe))
+
+
+def _with_lab_kernel(target: str, options: dict[str, str], probe: str) -> dict[str, str]:
+    """The options, for a guest with its kernel resolved."""
+    if target != QEMU_TARGET:
+        return options
+    from rtproof.experiment.guest_runner import with_lab_kernel
+
+    return with_lab_kernel(target, options, probe)
 
 
 def _measure_on(
@@ -154,6 +165,8 @@ def measure_folder(asked: ExperimentRequest, wanted: Measurement) -> tuple[Path,
 
 def run_pair(asked: ExperimentRequest, wanted: Measurement, generator: GeneratorRequest) -> int:
     """Measure once on two boards, one of which gives the edges that the other answers; the exit code."""
+    from rtproof.run import pair_session
+
     refuse_long_limits(asked.requirements)
     giving = replace(asked, target=generator.target, target_options=generator.target_options, agent=None)
     with (
@@ -177,7 +190,7 @@ def run_pair(asked: ExperimentRequest, wanted: Measurement, generator: Generator
     return _print_pair(asked, folder, report, outcome)
 
 
-def _print_pair(asked: ExperimentRequest, folder: Path, report: Path | None, outcome: PairOutcome) -> int:
+def _print_pair(asked: ExperimentRequest, folder: Path, report: Path | None, outcome: "PairOutcome") -> int:
     """Print and write what was found; the exit code. TargetError if a record is still on its board."""
     attach_it = f"{program_name()} attach {shlex.quote(str(folder))}"
     left = [name for name in (GENERATOR_NAME, RECORD_NAME) if unfinished_run.is_there(folder, name)]
@@ -269,8 +282,10 @@ def run_as_cyclictest(asked: ExperimentRequest, wanted: Measurement, output: Cyc
 
 def run_profile(asked: ExperimentRequest, wanted: ProfileRequest) -> int:
     """Every cell of a profile, one after another."""
+    from rtproof.experiment import guest_runner, profile_campaign, profile_setup
+
     profile = profile_setup.with_requirements(
-        profile_setup.requested_profile(wanted, asked.target == guest_runner.QEMU_TARGET), asked.requirements
+        profile_setup.requested_profile(wanted, asked.target == QEMU_TARGET), asked.requirements
     )
     asked = replace(asked, requirements=profile_setup.profile_requirements(profile, asked.requirements))
     folder = run_request.new_folder(asked.output, profile.name)
@@ -282,8 +297,10 @@ def run_profile(asked: ExperimentRequest, wanted: ProfileRequest) -> int:
 
 def run_several(asked: ExperimentRequest, several: SeriesRequest) -> int:
     """Every run of a series, one after another."""
+    from rtproof.experiment import repeated_runs
+
     folder = run_request.new_folder(asked.output, several.kind)
-    with _open_target(asked, lambda options: with_lab_kernel(asked.target, options, several.probe)) as target:
+    with _open_target(asked, lambda options: _with_lab_kernel(asked.target, options, several.probe)) as target:
         measured = repeated_runs.measure_series(_runner(asked, target), several, folder)
     return repeated_runs.report_series(asked, several, measured, folder)
 

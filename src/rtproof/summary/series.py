@@ -200,12 +200,13 @@ def summarise(
 ) -> tuple[Summary, ...]:
     """One Summary for each series, in the order of the record.
 
-    workers: how many work on a large record at once; by default one for each CPU. scanner: the compiled scanner to
-    count with, or None for numpy; by default numpy counts small records and those of many short series.
+    workers: how many work at once; by default one for each CPU, and one on a small record. scanner: the compiled
+    scanner to count with, or None for numpy; by default numpy counts small records and those of many short series.
     """
     refs, parts = by_series(record.chunk_refs), by_series(record.slices)
-    workers = workers or len(os.sched_getaffinity(0))
-    size = max(TASK, sum(ref.count for ref in record.chunk_refs) // (TASKS_EACH * workers))
+    samples = sum(ref.count for ref in record.chunk_refs)
+    workers = workers or (len(os.sched_getaffinity(0)) if samples >= TASK else 1)
+    size = max(TASK, samples // (TASKS_EACH * workers))
     plans = _plans(record, refs, parts)
     tasks = [
         replace(task, plan=plans[series.id])
@@ -215,7 +216,7 @@ def summarise(
     scanned: dict[int, SeriesPart] = {}
     if scanner == "auto":
         enough = max(TASK, native_scan.WORTH_SAMPLES * len(tasks))
-        large = sum(ref.count for ref in record.chunk_refs) >= enough
+        large = samples >= enough
         scanner = compiled_scanner.scanner() if large and isinstance(record.read_blocks, BlockReader) else None
     if scanner:
         parts_of_tasks = in_threads(partial(_scan_natively, record, scanner), tasks, workers)
