@@ -13,7 +13,7 @@ from rtproof.cli.main import cli, main
 
 MANY = 12
 """A command with more options than this lists them under headings."""
-MOST_HELP = 60
+MOST_HELP = 64
 """The longest text of an option of a grouped command, without what click adds to it."""
 OF_CYCLICTEST = "cyclictest"
 """Its options are those of another program, so it has words of its own."""

@@ -27,7 +27,7 @@ NOT_COVERED = {
     "command": {},
     "exporter": {"parquet": "is binary and needs a package", "trace-dat": "is binary"},
     "importer": {},
-    "report format": {"svg": "needs matplotlib", "png": "needs matplotlib"},
+    "report format": dict.fromkeys(("svg", "png", "summary"), "needs matplotlib"),
     "section": {"What the tool told over time": "only a run of the probe exec has it, which will be cut"},
     "doubt": {
         "edges-unpaired": "needs two boards whose lines are not wired",

@@ -44,6 +44,7 @@ def test_of_one_section_every_plot_is_drawn(name: str) -> None:
     assert len(plots) > 0
     assert all(plot.title in words for plot in plots)
     assert "limit 500 us" in words
+    assert "$" not in words
 
 
 def test_the_title_with_the_verdict_and_the_kind_of_time_is_in_the_picture() -> None:

@@ -21,7 +21,7 @@ from rtproof.cli.parameter_types import SectionOption, with_options
     "name",
     metavar="FORMAT",
     shell_complete=shell_completion.complete_report_formats,
-    help="Format: html (default), markdown, text, json, svg, png.",
+    help="Format: html (default), summary, markdown, text, json, svg, png.",
 )
 @click.option(
     "--section",
@@ -49,9 +49,9 @@ def command(
 ) -> None:
     """Write the report of a run as HTML, Markdown, text or JSON.
 
-    The HTML file needs no network. Without --format, the ending of FILE chooses it. The formats svg and png hold
-    the plots alone: those of the first screen, or those of one --section. They need matplotlib (pip install
-    'rtproof[plot]').
+    The HTML file needs no network. Without --format, the ending of FILE chooses it. The format summary is one page of
+    A4 for people who decide. The formats svg and png hold the plots alone: those of the first screen, or those of one
+    --section. All three need matplotlib (pip install 'rtproof[plot]').
 
     \b
     rtproof report RUN --output figure.svg --section histogram
