@@ -60,7 +60,7 @@ def test_a_difference_is_found_and_the_page_lies_beside(
 ) -> None:
     assert main(["compare", "rt", "--against", "stock"]) == 0
     out = capsys.readouterr().out
-    assert "rt is better" in out.splitlines()[0]
+    assert "rt is faster" in out.splitlines()[0]
     assert out.endswith("\nreport: rt-compared.html\n")
     assert Path("rt-compared.html").exists()
     metrics = found(capsys, "rt", "--against", "stock")["metrics"]
@@ -125,7 +125,7 @@ def test_other_quantities_are_refused_and_other_conditions_unless_that_is_compar
     sides: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs(Path("gpio"), 5, first=10, series=replace(SERIES, probe="gpio"))
-    assert "probe is 'timer' in rt and 'gpio' in gpio: these are two quantities" in refused(
+    assert "probe is 'timer' in rt and 'gpio' in gpio: two different quantities" in refused(
         capsys, "rt", "--against", "gpio", "--although-different"
     )
     runs(Path("slow"), 5, first=15, series=replace(SERIES, period_ns=2_000_000))

@@ -58,7 +58,7 @@ def test_the_table_of_metrics_begins_with_the_finding() -> None:
     assert table.header[:2] == ("metric", "finding")
     rows = {row[0]: row for row in table.rows}
     effect = found.effects[0]
-    assert rows[effect.label][1] == "A is better"
+    assert rows[effect.label][1] == "A is faster"
     assert float(rows[effect.label][2]) == pytest.approx(effect.ratio, abs=0.01)
     assert (
         rows[effect.label][3]
@@ -76,7 +76,7 @@ def test_curves_are_single_runs_thin_and_each_side_bold_in_its_colour() -> None:
     whole = plot.curves[-2]
     assert whole.y[-1] == 0
     assert list(whole.y) == sorted(whole.y, reverse=True)
-    assert "100,000 activations of 5 runs" in plot.says
+    assert "100,000 activations, 5 runs" in plot.says
 
 
 def test_values_beyond_the_scale_of_a_histogram_keep_the_curve_up() -> None:

@@ -65,9 +65,15 @@ class ComparisonFinding(Enum):
 
 
 def named_finding(finding: ComparisonFinding, names: tuple[str, str]) -> str:
-    """The words of a finding, with the names of the sides in place of A and B."""
-    better = {ComparisonFinding.A_BETTER: names[0], ComparisonFinding.B_BETTER: names[1]}
-    return f"{better[finding]} is better" if finding in better else finding.value
+    """The words of a finding for people, with the names of the sides. The JSON has the finding's value."""
+    words = {
+        ComparisonFinding.A_BETTER: f"{names[0]} is faster",
+        ComparisonFinding.B_BETTER: f"{names[1]} is faster",
+        ComparisonFinding.MIXED: "each is faster in some figures",
+        ComparisonFinding.NOT_INTERLEAVED: "not judged: not by turns",
+        ComparisonFinding.UNKNOWN_ORDER: "not judged: order not known",
+    }
+    return words.get(finding, finding.value)
 
 
 @dataclass(frozen=True)
@@ -232,7 +238,7 @@ class Comparison:
 # chance, and nothing that rests on chance may be said of it. The figures and their ratios stay.
 
 
-WHY = "the runs are deterministic (virtual time): each gives the same bytes again, and nothing in them is chance"
+WHY = "the runs are deterministic (virtual time): each gives the same bytes again, so no difference is chance"
 
 
 FACT = "virtual time"

@@ -22,14 +22,12 @@ from rtproof.summary.recorded_facts import SIMULATED_PROBE
 
 ComparisonLine = tuple[str, str]
 MOST_FACTS = 5
-ONE_EACH = (
-    "one run each cannot separate the kernel from the run, because two runs of one system differ too; what follows "
-    "describes these two runs only"
-)
-TOO_SMALL = "the interval does not lie wholly beyond a ratio of {0}, up to which both sides count as equal"
+ONE_EACH = "one run a side; two runs of one system differ too"
+EQUAL = "more than chance, but up to x{0} counts as equal"
+IF_ALIKE = "if nothing else changed from run to run"
 NOT_THE_MAXIMUM = (
-    "the largest latency is compared nowhere: it grows with the length of a run, and one event decides it; "
-    "whether a limit holds is what a verdict on one system says (rtproof run --limit)"
+    "the largest latencies are not compared: one event decides each, and longer runs have larger ones; judge them by a "
+    "limit (rtproof run --limit)"
 )
 
 
@@ -38,7 +36,7 @@ def comparison_sentences(said: Comparison) -> tuple[ComparisonLine, ...]:
     a, b = said.a, said.b
     runs = f"{quantity(len(a.runs), 'run')} of {a.name} against {quantity(len(b.runs), 'run')} of {b.name}"
     lines = [
-        ("COMPARED", f"{runs}; a ratio is {a.name} to {b.name}, so below 1 {a.name} is less late"),
+        ("COMPARED", f"{runs}; ratios are {a.name} to {b.name}: below 1, {a.name} is faster"),
         *_carried("VERDICT", _verdict(said)),
         *_carried("SIMULATED", _simulated(said)),
         *_carried("SEEN", _seen(said)),
@@ -81,13 +79,12 @@ def _carried(label: str, texts: Sequence[str] | Iterator[str]) -> list[Compariso
 def _simulated(said: Comparison) -> Iterator[str]:
     played = sum(run.facts.get("probe") == SIMULATED_PROBE for side in (said.a, said.b) for run in side.runs)
     if played:
-        yield f"{quantity(played, 'run')} of a simulated process: these figures are of no machine"
+        yield f"no machine: {quantity(played, 'run')} of a simulated process"
 
 
 def _verdict(said: Comparison) -> Iterator[str]:
     if said.effects and deterministic_comparison(said):
-        n, m = len(said.a.runs), len(said.b.runs)
-        yield f"not judged: {WHY}; what follows is what these runs gave ({n} and {m} runs)"
+        yield f"not judged: {WHY}"
     else:
         yield from _judged(said)
 
@@ -96,67 +93,65 @@ def _judged(said: Comparison) -> Iterator[str]:
     n, m = len(said.a.runs), len(said.b.runs)
     names = {ComparisonFinding.A_BETTER: said.a.name, ComparisonFinding.B_BETTER: said.b.name}
     if not said.effects:
-        yield "not judged: none of the metrics is possible for all of these runs"
+        yield "not judged: no figure is known of all of these runs"
     elif n == m == 1:
         yield f"not judged: {ONE_EACH}"
     elif said.finding is ComparisonFinding.NOT_JUDGED:
-        yield (
-            f"not judged: to tell a difference from chance takes {MIN_RUNS} runs a side, and there are {n} and "
-            f"{m}; what follows describes them"
-        )
+        yield f"not judged: {MIN_RUNS} runs a side are needed, and there are {n} and {m}"
     elif said.finding in (ComparisonFinding.NOT_INTERLEAVED, ComparisonFinding.UNKNOWN_ORDER):
         yield from _unturned(said)
     elif said.finding is ComparisonFinding.NO_DIFFERENCE:
-        yield (
-            f"no difference shown with {n} and {m} runs, which is not the same as none: "
-            f"differences below {_least(said.effects)} cannot be seen with so few"
-        )
+        yield f"no difference shown with {n} and {m} runs"
+        yield f"smallest difference that would be noticed: {_least(said.effects)}"
     elif said.finding is ComparisonFinding.MIXED:
-        yield f"neither is better in everything: each is better in something ({n} and {m} runs)"
+        yield f"neither is faster in everything ({n} and {m} runs)"
     else:
-        yield f"{names[said.finding]} is better, in what follows ({n} and {m} runs)"
+        yield f"{_sizes(_deciding(said))}: {names[said.finding]} is faster"
     for effect in sorted(said.effects, key=lambda effect: effect.finding not in names):
         if effect.finding in names:
-            yield f"{effect.label}: {names[effect.finding]} is better, {_effect(effect)}"
+            mixed = f", {names[effect.finding]} is faster" if said.finding is ComparisonFinding.MIXED else ""
+            yield f"{effect.label}: {_effect(effect)}{mixed}"
         elif effect.p_holm is not None and effect.p_holm < ALPHA:
-            yield (
-                f"{effect.label}: more than chance, but "
-                f"{TOO_SMALL.format(ratio_text(effect.margin))}; {_effect(effect)}"
-            )
+            yield f"{effect.label}: {_effect(effect)}, {EQUAL.format(ratio_text(effect.margin))}"
+
+
+def _deciding(said: Comparison) -> MetricEffect:
+    """Return the effect of the rarest latencies among those that have the finding."""
+    found = [effect for effect in said.effects if effect.finding is said.finding]
+    return next((one for one in reversed(found) if one.metric.startswith("p")), found[-1])
+
+
+def _sizes(effect: MetricEffect) -> str:
+    sizes = f"{figure_text(effect.a, effect.unit)} against {figure_text(effect.b, effect.unit)}"
+    return f"{sizes} ({effect.label})"
 
 
 def _unturned(said: Comparison) -> Iterator[str]:
-    """Yield the sentences for runs that were not taken by turns: no side is called better, the figures stay."""
+    """Yield the sentences for runs that were not taken by turns: no side is called faster, the figures stay."""
+    yield f"not judged: {said.turns.why}"
     yield (
-        f"{said.finding.value}, so neither side is called better: {said.turns.why} "
-        f"({len(said.a.runs)} and {len(said.b.runs)} runs)"
-    )
-    yield (
-        "a slow change of the machine would look like a difference of the sides, or hide one: take turns "
-        "(rtproof run --abba A B --repeat 5)"
+        "a slow change of the machine would look like a difference of the sides: take turns (rtproof run --abba A B "
+        "--repeat 5)"
     )
     apart = [effect for effect in said.effects if effect.finding is said.finding]
     for effect in apart:
-        yield f"{effect.label}: {_effect(effect)}, if nothing else changed from run to run"
+        yield f"{effect.label}: {_effect(effect)}, {IF_ALIKE}"
     if not apart:
-        yield f"no difference shown either: differences below {_least(said.effects)} cannot be seen with so few runs"
+        yield f"smallest difference that would be noticed: {_least(said.effects)}"
 
 
 def _least(effects: Sequence[MetricEffect]) -> str:
-    """Name the metrics in which the smallest and the largest difference could have been found."""
+    """Name the smallest differences that would have been noticed: in the surest figure, and in the least sure."""
     known = sorted((effect.detectable, effect.label) for effect in effects if effect.detectable)
     if not known:
-        return "any ratio"
+        return "no difference, however large"
     (low, best), (high, last) = known[0], known[-1]
-    return f"a ratio of {ratio_text(low)} ({best})" + (f" to {ratio_text(high)} ({last})" if best != last else "")
+    return f"x{ratio_text(low)} ({best})" + (f" to x{ratio_text(high)} ({last})" if best != last else "")
 
 
 def _effect(effect: MetricEffect) -> str:
-    return (
-        f"{figure_text(effect.a, effect.unit)} against {figure_text(effect.b, effect.unit)}, "
-        f"ratio {ratio_text(effect.ratio)} "
-        f"(95 %: {interval_text(effect)}; p = {effect.p_holm:.2g} after Holm)"
-    )
+    sizes = f"{figure_text(effect.a, effect.unit)} against {figure_text(effect.b, effect.unit)}"
+    return f"x{ratio_text(effect.ratio)} ({interval_text(effect)}), {sizes}"
 
 
 def _seen(said: Comparison) -> Iterator[str]:
@@ -165,53 +160,52 @@ def _seen(said: Comparison) -> Iterator[str]:
     if not said.effects or deterministic_comparison(said):
         return
     if all(effect.run_factor is None for effect in said.effects):
-        yield "how small a difference could be seen is unknown, because one run each shows no scatter"
+        yield "not known: one run a side does not show how much runs differ"
         return
-    limits = [f"{effect.label} {ratio_text(effect.detectable)}" for effect in said.effects if effect.detectable]
+    limits = [f"{effect.label} x{ratio_text(effect.detectable)}" for effect in said.effects if effect.detectable]
     if limits:
-        yield (
-            f"differences below these ratios cannot be seen with {n} and {m} runs (80 % power, each way, "
-            f"by the scatter of these runs): {'; '.join(limits)}"
-        )
+        yield f"{'; '.join(limits)} (with a probability of 80 %)"
     else:
-        yield f"with {n} and {m} runs no difference, however large, can be told from chance"
+        yield f"no difference, however large, with {n} and {m} runs"
     for size in SIZES:
-        yield f"to find a ratio of {size:g} with 80 % probability takes, in runs a side: {_needs(said.effects, size)}"
+        yield f"runs a side that would notice x{size:g}: {_needs(said.effects, size)}"
 
 
 def _needs(effects: Sequence[MetricEffect], size: float) -> str:
-    numbers = [(effect.label, dict(effect.runs_for)[size]) for effect in effects]
-    return "; ".join(f"{label} {f'{n:,}' if n else 'more than can be run'}" for label, n in numbers)
+    numbers = {effect.label: dict(effect.runs_for)[size] for effect in effects}
+    if len(set(numbers.values())) == 1:
+        return _runs_text(next(iter(numbers.values())))
+    return "; ".join(f"{label} {_runs_text(n)}" for label, n in numbers.items())
+
+
+def _runs_text(runs: int | None) -> str:
+    return f"{runs:,}" if runs else "more than can be run"
 
 
 def _order(said: Comparison) -> Iterator[str]:
     if deterministic_comparison(said):
         return
     order, names = said.order, (said.a.name, said.b.name)
-    sure = "surely differ" if order.method == BY_RUNS else "differ by more than chance within them"
     method = order.method
     if order.method == BY_RUNS and said.turns.interleaved is not True:
-        sure, method = "differ by more than the runs of a side", f"{method}, if nothing else changed from run to run"
+        method = f"{method}, {IF_ALIKE}"
     elif order.method == BY_RUNS and said.finding is ComparisonFinding.NOT_JUDGED:
-        sure = "differ by more than the runs of a side"
+        method = f"{method}, too few runs to judge"
     if order.crossings:
-        yield f"the distributions cross, so neither lies below the other throughout ({method})"
+        yield f"the curves cross, so neither is faster everywhere ({method})"
         for crossing in order.crossings:
             yield _crossing(crossing, names, said.unit)
     elif order.lower:
-        lower, higher = names if order.lower == "A" else names[::-1]
-        yield f"wherever they {sure}, fewer values of {lower} than of {higher} lie above ({method})"
+        yield f"{names[0] if order.lower == 'A' else names[1]} is faster where the curves separate ({method})"
     else:
-        yield f"nowhere do the distributions {sure} ({method})"
+        yield f"the curves do not separate ({method})"
 
 
 def _crossing(crossing: SideCrossing, names: tuple[str, str], unit: str) -> str:
     below, above = names if crossing.a_lower_below else names[::-1]
     share = percent(float(f"{crossing.share:.2g}"))
-    return (
-        f"about {figure_text(crossing.value, unit)}, above which {share} of all values lie: "
-        f"below it {below} is lower, above it {above}"
-    )
+    where = f"{figure_text(crossing.value, unit)} ({share} of all values are above)"
+    return f"below {where} {below} is faster, above it {above}"
 
 
 def _differ(said: Comparison) -> Iterator[str]:
@@ -225,7 +219,7 @@ def _differ(said: Comparison) -> Iterator[str]:
 
 
 def _fact(one: FactDifference, names: tuple[str, str]) -> str:
-    said = ", which you said is compared" if one.said and one.weight is DifferenceWeight.UNLIKE else ""
+    said = " (what you compare)" if one.said and one.weight is DifferenceWeight.UNLIKE else ""
     why = f" ({one.why})" if one.why else ""
     return f"{one.key}: {one.a} in {names[0]}, {one.b} in {names[1]}{said}{why}"
 

@@ -133,8 +133,8 @@ ORDER_BEYOND = 10
 """Values above the last value of the grid, in all runs of both sides together."""
 ORDER_ALPHA = 0.05
 MARGIN = math.log(1.05)
-BY_RUNS = "by the scatter of the runs, at 95 % for all values together"
-BY_VALUES = "by the values of these runs alone: how runs of one system differ is not in it"
+BY_RUNS = "95 % for all values together, by the scatter of the runs"
+BY_VALUES = "by the values of these two runs alone: runs of one system differ too"
 
 
 def side_order(a: Sequence[RunFigures], b: Sequence[RunFigures]) -> SideOrder:

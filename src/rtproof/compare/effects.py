@@ -58,7 +58,7 @@ def compared_metrics(
     """Return the metrics that all runs have, and the other metrics with the reason."""
     unit = a[0].unit
     every = [
-        *(_metric(ComparedMetric(f"p{100 * p:g}", f"p{100 * p:g}", unit), (a, b), _quantile(p)) for p in QUANTILES),
+        *(_metric(ComparedMetric(f"p{100 * p:g}", percent(p), unit), (a, b), _quantile(p)) for p in QUANTILES),
         *(_above(level, a, b) for level in levels),
         _metric(ComparedMetric("second_maxima", "maximum of a second", unit), (a, b), lambda run: run.second_maxima),
     ]

@@ -45,22 +45,22 @@ def _in_order(sides: SideRuns) -> Iterator[str]:
     for (first, second), (early, late) in (((0, 1), times), ((1, 0), times[::-1])):
         if max(early) < min(late):
             yield (
-                f"all runs of {sides[first][0]} came before those of {sides[second][0]}, so whatever else changed in "
-                "between cannot be told from what is compared: take turns (rtproof run --repeat 5 --abba)"
+                f"all runs of {sides[first][0]} came before those of {sides[second][0]}: any other change in between "
+                "would look the same; take turns (rtproof run --repeat 5 --abba)"
             )
 
 
 def _boots(sides: SideRuns) -> Iterator[str]:
     found = distinct_boots([run for _, runs in sides for run in runs])
     if found == 1:
-        yield "all runs are of one boot, so how boots of one system differ is not in the scatter of the runs"
+        yield "all runs are of one boot: other boots of the same system may differ more"
 
 
 def _too_few_boots(sides: SideRuns) -> Iterator[str]:
     every = distinct_boots([run for _, runs in sides for run in runs])
     for name, runs in sides:
         if len(runs) > 1 and distinct_boots(runs) == 1 and every != 1:
-            yield f"the runs of {name} are of one boot, so the boot cannot be told from what is compared"
+            yield f"the runs of {name} are of one boot: a difference between boots would look the same"
 
 
 def _missed(sides: SideRuns) -> Iterator[str]:
@@ -69,14 +69,14 @@ def _missed(sides: SideRuns) -> Iterator[str]:
         if runs[0].facts.get("view") == "observed" and ran and missed > MISSED * ran:
             share = percent(float(f"{missed / (missed + ran):.2g}"))
             yield (
-                f"{quantity(missed, 'activation')} of {name} never ran ({share} of those due) and are in no figure: "
-                "the schedule view (--view schedule) charges each with the time it was late"
+                f"{quantity(missed, 'activation')} of {name} never ran ({share} of those due) and are in no figure; "
+                "--view schedule counts each with the time that it was late"
             )
         uncounted = sum(run.missed is None for run in runs)
         if uncounted:
             yield (
-                f"how many activations of {name} never ran is not known of {quantity(uncounted, 'run')}, whose files "
-                "do not count them: they are in no figure"
+                f"activations that never ran are in no figure, and {quantity(uncounted, 'run')} of {name} "
+                f"{'does' if uncounted == 1 else 'do'} not count them"
             )
 
 
@@ -330,9 +330,7 @@ def _difference(
     weight = DifferenceWeight.TOLD if unknown else _weight(key)
     a_says, b_says = (_words(each) for each in texts)
     why = (
-        "it has to agree, and nobody can say whether it does"
-        if unknown and _weight(key) is not DifferenceWeight.TOLD
-        else ""
+        "it must agree, and one side does not tell it" if unknown and _weight(key) is not DifferenceWeight.TOLD else ""
     )
     return FactDifference(
         key, a_says, b_says, weight, why or (row.why if row else ""), row.source if row else "", key in although
@@ -372,21 +370,21 @@ def _weight(key: str) -> DifferenceWeight:
 
 def _mixed(side: str, mixed: list[FactVariation]) -> str:
     listed = ", and ".join(f"{one.key}: {_words(Counter(dict(one.texts)))}" for one in mixed)
-    return f"the runs of {side} are not alike ({listed}), so they are not one side: put those together that are"
+    return f"the runs of {side} are not alike ({listed}): put only runs that are alike on one side"
 
 
 def _forbidden(forbidden: list[FactDifference], names: tuple[str, str]) -> str:
     return (
-        f"{_listed(forbidden, names)}: these are two quantities, and a ratio of them says nothing; "
-        "what remains is the report of each run by itself, and a comparison of runs that measured the same"
+        f"{_listed(forbidden, names)}: two different quantities have no ratio; report each run by itself, or compare "
+        "runs that measured the same"
     )
 
 
 def _unlike(unlike: list[FactDifference], names: tuple[str, str]) -> str:
     keys = ",".join(one.key for one in unlike)
     return (
-        f"{_listed(unlike, names)}: so nobody could say whether a difference comes from that; measure both alike, "
-        f"or say that this is what you compare (--although {keys!r})"
+        f"{_listed(unlike, names)}: a difference may come from that; measure both alike, or say that this is what you "
+        f"compare (--although {keys!r})"
     )
 
 

@@ -144,7 +144,7 @@
     if (plot.logY && plot.style === "bars") return [(wholeNumbers(plot) ? Math.min(1, held[0]) : held[0]) * 0.6, held[1] * 1.5];
     // The name of a limit above the plot gets room over the curve.
     const beyond = plot.markers.some((marker) => marker.axis === "y" && marker.at > held[1]);
-    const range = padded(held, plot.logY, beyond ? 0.25 : 0.06);
+    const range = padded(held, plot.logY, beyond ? 0.25 : plot.yWords.some(Boolean) ? 0.15 : 0.06);
     return !plot.logY && held[0] >= 0 ? [0, wholeNumbers(plot) ? Math.max(range[1], 2.1) : range[1]] : range;
   }
 

@@ -43,7 +43,7 @@ def _carried(before: str, here: str) -> str:
 
 MOST = 24
 """The largest number of single runs of a side that are drawn: more curves are a smear."""
-NOTHING = "There are not two different latencies above zero, so there is no curve to draw."
+NOTHING = "No curve: there are not two different latencies above zero."
 
 DrawnSides = Sequence[tuple[str, Sequence[RunFigures]]]
 
@@ -140,8 +140,8 @@ def _says(line: TailLine, runs: Sequence[RunFigures]) -> str:
     half = value(counts.value_at_rank((counts.total + 1) // 2)[1])
     largest = max((run.largest for run in runs if run.largest is not None), default=int(counts.hi[-1]))
     end = f"{quantity(line.beyond, 'value')} beyond the scale" if line.beyond else f"all at most {value(largest)}"
-    n = f"{quantity(counts.total + line.beyond, 'activation')} of {quantity(len(runs), 'run')}"
-    return f"{line.name}: of {n} half are at most {half}, {end}."
+    n = f"{quantity(counts.total + line.beyond, 'activation')}, {quantity(len(runs), 'run')}"
+    return f"{line.name}: half are at most {half}, {end} ({n})."
 
 
 def _left_out(sides: DrawnSides) -> Iterator[str]:
@@ -183,7 +183,7 @@ def _plot(found: Comparison, points: list[ShiftPoint], unit: PrintedUnit) -> Plo
         (Marker("no difference", "y", 0.0),),
         log_x=True,
         style="line",
-        y_words=(f"{found.b.name} is later", f"{found.a.name} is later"),
+        y_words=(f"{found.a.name} is faster", f"{found.b.name} is faster"),
         foremost=True,
     )
 
@@ -192,10 +192,9 @@ def _shift_sentence(found: Comparison, points: list[ShiftPoint], unit: PrintedUn
     some = points[:: max(1, len(points) // 3)]
     names = found.a.name, found.b.name
     steps = "; ".join(
-        f"{percent(round(one.share, 9))} are not later than {unit(one.a)} in {names[0]} and {unit(one.b)} in {names[1]}"
-        for one in some
+        f"{percent(round(one.share, 9))}: {unit(one.a)} in {names[0]}, {unit(one.b)} in {names[1]}" for one in some
     )
-    return f"Above the line {found.a.name} is later. {steps}."
+    return f"Below the line {found.a.name} is faster. {steps}."
 
 
 NONE = "none"
@@ -204,6 +203,7 @@ UNKNOWN = "unknown"
 IF_ALIKE = (
     "The runs are not known to be taken by turns: interval and p hold only if nothing else changed from run to run."
 )
+DETECTABLE = "Noticed from: the smallest difference that so many runs show with a probability of 80 %."
 
 
 def metrics_section(found: Comparison, *, short: bool) -> Section:
@@ -214,38 +214,42 @@ def metrics_section(found: Comparison, *, short: bool) -> Section:
         blocks += _notes(found.effects)
     if found.effects and not short and not deterministic_comparison(found):
         blocks += _how_many(found.effects)
-    lines = tuple(f"{one.label}: not compared, since {one.why}." for one in found.impossible)
+    lines = tuple(f"Not compared: {one.label}, because {one.why}." for one in found.impossible)
     blocks += [Text(lines)] if lines else []
     return Section("metrics", "Metrics", tuple(blocks))
+
+
+def notes_section(found: Comparison) -> Section:
+    """Return how the figures of the metrics were computed."""
+    if not found.effects:
+        return Section("notes", "How this was judged", ())
+    means = f"{quantity(len(found.a.runs), 'run')} and {quantity(len(found.b.runs), 'run')}"
+    return Section("notes", "How this was judged", (Text((f"Geometric means over {means}. {_method(found)}",)),))
+
+
+def _method(found: Comparison) -> str:
+    if deterministic_comparison(found):
+        return "In virtual time a ratio has no interval, and no difference is more or less than chance."
+    methods = ", ".join(dict.fromkeys(one.method for one in found.effects))
+    least = f" {DETECTABLE}" if any(one.detectable is not None for one in found.effects) else ""
+    several = min(len(found.a.runs), len(found.b.runs)) > 1
+    unturned = f" {IF_ALIKE}" if found.turns.interleaved is not True and several else ""
+    return f"Interval: {methods}.{least}{unturned}"
 
 
 def _table(found: Comparison, *, short: bool) -> Table:
     """Return the table. The finding is in the first columns, because a narrow screen shows only these.
 
-    A column in which no row has a figure is left out; the caption says why there is no interval.
+    A column in which no row has a figure is left out.
     """
-    header = ("metric", "finding", "ratio", "95 % interval", "p (Holm)", "detectable", found.a.name, found.b.name)
+    header = ("metric", "finding", "ratio", "95 % interval", "p (Holm)", "noticed from", found.a.name, found.b.name)
     more = ("run to run", "equal up to")
     rows = tuple((*_row(one, (found.a.name, found.b.name)), *(() if short else _more(one))) for one in found.effects)
     wide = (*header, *(() if short else more))
     kept = [at for at in range(len(wide)) if any(row[at] not in (NONE, NO_P, UNKNOWN) for row in rows)]
     shown = tuple(tuple(row[at] for at in kept) for row in rows)
-    return Table(_caption(found), tuple(wide[at] for at in kept), shown, tuple(range(2, len(kept))))
-
-
-def _caption(found: Comparison) -> str:
-    a, b = found.a, found.b
-    methods = ", ".join(dict.fromkeys(one.method for one in found.effects))
-    unturned = f" {IF_ALIKE}" if found.turns.interleaved is not True and len(a.runs) > 1 < len(b.runs) else ""
-    means = f"{quantity(len(a.runs), 'run')} and {quantity(len(b.runs), 'run')}"
-    if deterministic_comparison(found):
-        return (
-            f"{a.name}, {b.name}: geometric means over {means}. Ratio: {a.name} over {b.name}. In virtual time a ratio "
-            "has no interval, and no difference is more or less than chance."
-        )
-    least = " Detectable: the ratio that so many runs show with a probability of 80 %; smaller ones stay unseen."
-    told = f"Interval: {methods}.{least if any(one.detectable is not None for one in found.effects) else ''}{unturned}"
-    return f"{a.name}, {b.name}: geometric means over {means}. Ratio: {a.name} over {b.name}. {told}"
+    caption = f"Ratio: {found.a.name} to {found.b.name}; below 1, {found.a.name} is faster"
+    return Table(caption, tuple(wide[at] for at in kept), shown, tuple(range(2, len(kept))))
 
 
 def _row(one: MetricEffect, names: tuple[str, str]) -> tuple[str, ...]:
@@ -293,9 +297,9 @@ def _how_many(effects: Sequence[MetricEffect]) -> list[Block]:
     if not ratios:
         return []
     rows = tuple((one.label, *(_runs(dict(one.runs_for).get(size)) for size in ratios)) for one in effects)
-    header = ("metric", *(f"a ratio of {metric_ratio(size)}" for size in ratios))
+    header = ("metric", *(f"x{metric_ratio(size)}" for size in ratios))
     caption = (
-        f"Runs a side with which a ratio is found with a probability of {percent(0.8)}, if runs go on to differ so much"
+        f"Runs a side that notice a difference with a probability of {percent(0.8)}, if runs go on to differ so much"
     )
     return [Table(caption, header, rows, tuple(range(1, len(header))), folded=True)]
 

@@ -123,12 +123,18 @@ KINDS = {
     ComparisonFinding.NOT_INTERLEAVED: "doubt",
     ComparisonFinding.UNKNOWN_ORDER: "doubt",
 }
-ELSEWHERE = ("VERDICT", "NOT COMPARED", "DIFFER", "VARIES", "LEFT OUT")
-"""Labels of sentences that have another place on the page."""
+ASKED = {
+    "SIMULATED": "Simulated",
+    "CURVES": "Curves",
+    "SEEN": "Noticed from",
+    "CONDITIONS": "Conditions",
+    "COMPARED": "Compared",
+    "MAX": "Maximum",
+}
+"""Labels of the sentences that explain the result, in the order of the page; other labels have another place."""
 
 
 def outcome_section(found: Comparison, told: ComparisonContext) -> Section:
-    """Return the finding. The section has the name of a run report's first section, which is printed large."""
     headline, *rest = outcome_lines(found, "VERDICT")
     sides = zip((found.a, found.b), told.what, strict=True)
     what = " ".join(
@@ -140,16 +146,12 @@ def outcome_section(found: Comparison, told: ComparisonContext) -> Section:
     blocks: list[Block] = [Text(said[1:], KINDS[found.finding], said[0]), Text((what,))]
     blocks = [*beside_a_core((*found.a.runs, *found.b.runs)), *blocks]
     rows = tuple(
-        (label if at == 0 else "", text)
-        for label in _labels(found)
+        (words if at == 0 else "", outcome_sentence(text, names))
+        for label, words in ASKED.items()
         for at, text in enumerate(outcome_lines(found, label))
     )
-    blocks.append(Table("What the result rests on, and what it cannot show", ("line", "what it says"), rows))
-    return Section("verdict", "Result", tuple(blocks))
-
-
-def _labels(found: Comparison) -> list[str]:
-    return [label for label, _ in found.sentences if label and label not in ELSEWHERE]
+    blocks.append(Table("About the result", ("about", "what it means"), rows))
+    return Section("result", "Result", tuple(blocks))
 
 
 # The next functions list the other differences of the two sides, those with a known effect first. Any of them may be
@@ -158,7 +160,7 @@ def _labels(found: Comparison) -> list[str]:
 
 SHOWN = 20
 SHORT = 8
-NOTHING = "None of the facts that both sides record differs. What no record holds, such as temperature, may still."
+NOTHING = "No recorded fact differs. Something that no record holds may differ, such as temperature."
 WHY = "not known to matter"
 
 
@@ -184,7 +186,7 @@ def _table(found: Comparison, some: Sequence[FactDifference], caption: str, *, f
 
 
 def _difference_row(one: FactDifference) -> tuple[str, ...]:
-    said = "you said that this is what is compared; " if one.said else ""
+    said = "what you compare; " if one.said else ""
     return one.key, one.a, one.b, f"{said}{one.why or WHY}", one.source
 
 
@@ -230,8 +232,8 @@ METRICS: tuple[tuple[str, Callable[[RunFigures], FigureReading]], ...] = (
     ("1-s maxima", lambda run: run.second_maxima),
 )
 MEANS = (
-    "One run to the next: the factor by which runs of the same thing typically differ (exp of the standard deviation "
-    "of the logarithms). A difference between two single runs that is not much larger says nothing."
+    "One run to the next: the factor by which runs of the same typically differ (exp of the standard deviation of the "
+    "logarithms). Two single runs of different systems have to differ by much more."
 )
 
 
@@ -249,7 +251,7 @@ def spread_section(found: Sequence[RunFigures], told: ComparisonContext) -> Sect
         blocks += [Table("From run to run", header, rows, (1, 2, 3, 4)), Text((MEANS,))]
     blocks.append(runs_table([("", found)]))
     blocks += left_out_rows([("", run.name, "; ".join(run.invalid)) for run in found if run.invalid], told.complaints)
-    return Section("verdict", "Runs of the same", tuple(blocks))
+    return Section("result", "Runs of the same", tuple(blocks))
 
 
 def _headline(good: Sequence[RunFigures]) -> str:
@@ -278,6 +280,7 @@ def comparison_sections(found: Comparison, told: ComparisonContext, *, short: bo
         setup_section(found, short=short),
         differences_section(found, short=short),
         runs_section(found, told, short=short),
+        comparison_figures.notes_section(found),
     ]
     return [part for part in parts if part.blocks]
 
