@@ -37,6 +37,15 @@ def test_help_lists_the_commands_without_heavy_imports() -> None:
     assert set(plugins.plugin_names(commands)) <= listed
 
 
+def test_every_group_without_a_command_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in ([], ["agent"], ["lab"]):
+        assert main(words) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith(f"Usage: {' '.join(['rtproof', *words])} [OPTIONS] COMMAND")
+        assert "\nCommands:\n" in err
+
+
 def test_one_run_is_begun_without_imports_of_what_it_does_not_need() -> None:
     code = "import sys, rtproof.cli.option_values, rtproof.experiment.target_runs; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

@@ -85,7 +85,7 @@ def test_a_run_counts_every_due_time(tmp_path: Path) -> None:
 
 
 def test_what_there_is_not_is_refused_with_what_there_is(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    words = ["run", "--agent", agent_process.agent(), "--policy", "other", "--output", str(tmp_path / "new" / "a")]
+    words = ["run", "--agent", agent_process.agent(), "--policy", "other", "--output", str(tmp_path / "a")]
     for option, value, sentence in (
         ("--load", "schd", "there is no load 'schd' (did you mean 'sched'?); there are: "),
         ("--load", "sched:group=1", "load 'sched' has no option 'group' (did you mean 'groups'?); there are: groups, "),

@@ -139,6 +139,8 @@ def test_a_foreign_record_is_kept_and_refused(capsys: pytest.CaptureFixture[str]
         (["--observer", "--profile", "akamina"], "--profile"),
         (["--explain=top"], "not 'top'"),
         (["--target", "moon"], f"there is no target 'moon'; there are: {', '.join(plugins.plugin_names(targets))}"),
+        (["--target", "board"], "; a machine of yours is --target ssh --target-option host=board"),
+        (["-o", "no/such/folder"], "there is no folder no/such to make it in"),
         (["--target-option", "host=x"], "the target local has no option 'host'; it has none"),
         (["--agent", "nowhere"], "the agent nowhere cannot be read: No such file or directory"),
         (["--unknown"], "No such option"),

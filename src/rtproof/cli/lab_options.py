@@ -137,6 +137,13 @@ LAB_RUN_OPTIONS = (
 )
 
 LAB_OUTPUT_OPTIONS = (
-    click.option("-o", "--output", type=PATH, metavar="DIR", help="New folder for all results (default: in runs)."),
+    click.option(
+        "-o",
+        "--output",
+        type=PATH,
+        metavar="DIR",
+        callback=parameter_types.new_folder,
+        help="New folder for all results (default: in runs).",
+    ),
     click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
 )

@@ -2,6 +2,7 @@
 """Types of the values of options, such as durations and CPU lists. A value that a parser refuses is a usage error."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -15,6 +16,7 @@ else:
     _Base = click.ParamType  # takes no parameter before click 8.4
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+USUAL_FOLDER = "runs"
 LARGEST_DMA_LATENCY_US = 1_000_000
 
 
@@ -95,6 +97,16 @@ class SectionOption(click.Option):
 
         record = super().get_help_record(ctx)
         return record and (record[0], f"{record[1]} Names: {', '.join(SECTION_NAMES)}.")
+
+
+def new_folder(context: click.Context, parameter: click.Parameter, folder: Path | None) -> Path | None:
+    """The value of ``--output DIR``. BadParameter if its parent is missing and is not in USUAL_FOLDER.
+
+    A typing error would otherwise make a tree of folders.
+    """
+    if folder and not folder.parent.exists() and folder.parts[0] != USUAL_FOLDER:
+        raise click.BadParameter(f"there is no folder {folder.parent} to make it in", context, parameter)
+    return folder
 
 
 def two_sides(

@@ -23,10 +23,11 @@ def plugin_names(package: ModuleType) -> list[str]:
 
 
 def load_plugin(package: ModuleType, name: str) -> ModuleType:
-    """Import one plug-in by name. If there is none of that name, UserError lists the plug-ins that exist."""
+    """Import one plug-in by name. If there is none, UserError lists those that exist, and says the package's HINT."""
     if name not in plugin_names(package):
         kind = package.__name__.rpartition(".")[2].removesuffix("s")
-        raise UserError(unknown_name(kind, name, plugin_names(package)))
+        hint = getattr(package, "HINT", "").format(name=name)
+        raise UserError(f"{unknown_name(kind, name, plugin_names(package))}{hint and f'; {hint}'}")
     return _imported(package, name)
 
 

@@ -14,6 +14,9 @@ from typing import Protocol, runtime_checkable
 from rtproof.boards.stream_option import STREAM as STREAM
 from rtproof.boards.stream_option import USUAL_BUFFER as USUAL_BUFFER
 
+HINT = "a machine of yours is --target ssh --target-option host={name}"
+"""For who gave a name that no target has."""
+
 
 class Process(Protocol):
     """A program that runs on a target. Its standard input stays open until the program ends or this host is gone."""

@@ -9,6 +9,7 @@ import click
 
 from rtproof.agents import build as agent_build
 from rtproof.agents.architectures import ARCHITECTURES, Architecture, architecture, host_architecture
+from rtproof.cli.main import GroupThatNamesItsCommand
 from rtproof.core.errors import UserError
 
 _NAMES = [arch.name for arch in ARCHITECTURES]
@@ -21,7 +22,7 @@ _ARCH = click.option(
 )
 
 
-@click.group("agent")
+@click.group("agent", cls=GroupThatNamesItsCommand)
 def command() -> None:
     """Build or find the agent, the program on the target."""
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from rtproof.cli import parameter_types
 from rtproof.cli.grouped_help import GroupedCommand
 from rtproof.cli.measurement_options import LIMIT_OPTIONS
 from rtproof.cli.parameter_types import with_options
@@ -43,7 +44,13 @@ DISTANCE_US = 500
 @click.option("-m", "--mlockall", is_flag=True, help="Memory is always locked.")
 @click.option("-M", "-n", "-u", "--nanosleep", "unused", is_flag=True, help="Accepted; nothing depends on them.")
 @with_options(*LIMIT_OPTIONS)
-@click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="New folder for the run.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    callback=parameter_types.new_folder,
+    help="New folder for the run.",
+)
 @click.pass_context
 def command(ctx: click.Context, /, **values: Any) -> None:
     """Measure as cyclictest is asked to, and print what it prints.

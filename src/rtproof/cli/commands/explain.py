@@ -65,7 +65,12 @@ MOST_KEEP_MIB = 16 * 1024
     help="End after N MiB of events (default 256).",
 )
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="New folder for the run (default: in runs)."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    callback=parameter_types.new_folder,
+    help="New folder for the run (default: in runs).",
 )
 @click.option(
     "--explain-at-most",

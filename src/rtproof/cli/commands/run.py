@@ -45,6 +45,7 @@ PATH = click.Path(path_type=Path)
     "--output",
     type=PATH,
     metavar="DIR",
+    callback=parameter_types.new_folder,
     help="New folder for the run (default: in runs).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
