@@ -18,9 +18,10 @@ from report_cases import CASES, missed, normal
 from rtproof import articles, report
 from rtproof.compare.history import FEWEST, analyse_history
 from rtproof.judge.analysis_model import Analysis
-from rtproof.report.blocks import Plot
+from rtproof.report.blocks import Curve, Plot, Section, Table
 from rtproof.report.pages import campaign_page
 from rtproof.report.pages.campaign_outcomes import CellOutcome
+from rtproof.report.pages.comparison_figures import in_own_colours
 from rtproof.report.pages.comparison_page import ComparisonContext
 from rtproof.report.pages.history_page import history_sections
 
@@ -124,6 +125,30 @@ def test_every_axis_has_at_least_three_labels(started: chromium.Browser, folder:
         })"""
     )
     assert few == []
+
+
+SWATCHES = """[...document.querySelectorAll("table svg")].map((mark) =>
+  [mark.getAttribute("class"), mark.parentElement.textContent.trim()])"""
+
+
+def test_the_names_of_curves_have_their_colours_in_the_tables(started: chromium.Browser, folder: Path) -> None:
+    """One colour for each name in all plots and tables, by heading, by row, and by the first two cells of a row."""
+    plots = [
+        Plot(title, "says", "x", "y", tuple(Curve(name, (1.0, 2.0), (2.0, 1.0)) for name in names))
+        for title, names in (("first", ("a", "b", "idle, rt")), ("second", ("b", "other")))
+    ]
+    tables = (
+        Table("columns", ("load", "a", "b"), (("idle", "1", "2"),)),
+        Table("rows", ("cell", "system", "max"), (("1. a", "here", "b"), ("idle", "rt", "1"), ("", "stock", "2"))),
+    )
+    blocks = tuple(in_own_colours((*plots, *tables), ("a", "b", "idle, rt")))
+    file = folder / "colours.html"
+    file.write_bytes(report.render("html", "colours", [Section("all", "All", blocks)]))
+    page = chromium.load(started, file, 1280, "light")
+    assert page.messages() == []
+    in_data = [("curve-0", "a"), ("curve-1", "b"), ("curve-2", "idle, rt"), ("curve-1", "b")]
+    in_tables = [("curve-0", "a"), ("curve-1", "b"), ("curve-0", "1. a"), ("curve-2", "rt")]
+    assert [tuple(one) for one in page.evaluate(SWATCHES)] == [*in_data, *in_tables]
 
 
 @pytest.mark.parametrize("width", [400, 1280])

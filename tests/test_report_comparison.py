@@ -14,8 +14,9 @@ from rtproof.compare.compare import compare_sides
 from rtproof.compare.comparison_model import Comparison
 from rtproof.compare.history import RunHistory, analyse_history
 from rtproof.compare.run_metrics import RunFigures
-from rtproof.report.blocks import Plot, Section, Table, Text
+from rtproof.report.blocks import Curve, Plot, Section, Table, Text
 from rtproof.report.pages import comparison_figures, comparison_page
+from rtproof.report.pages.comparison_figures import in_own_colours
 from rtproof.report.pages.comparison_page import (
     ComparisonContext,
     comparison_sections,
@@ -134,6 +135,18 @@ def test_runs_of_one_thing_tell_what_they_differ_by() -> None:
     assert [row[0] for row in each.rows] == ["run-0", "run-1", "run-2", "run-9"]
     assert "Left out: run-9: it stood still" in words(first)
     assert plot_of(tails).curves
+
+
+def test_a_name_has_one_colour_in_all_plots_and_single_runs_have_that_of_their_side() -> None:
+    points = ((1.0,), (1.0,))
+    curves = (Curve("run-0", *points, group=5), Curve("rt", *points, "whole", 5), Curve("x", *points, "other"))
+    (plot,) = in_own_colours([Plot("", "", "", "", curves)], ["stock", "rt"])
+    assert isinstance(plot, Plot)
+    assert [(each.name, each.role, each.group) for each in plot.curves] == [
+        ("run-0", "part", 1),
+        ("rt", "whole", 1),
+        ("x", "other", None),
+    ]
 
 
 TOLD_HISTORY = ComparisonContext((), ("runs/torn is not a record",), "rtproof history runs")

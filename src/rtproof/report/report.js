@@ -326,8 +326,9 @@
 
   function look(plot) {
     let parts = 0;
+    const singles = plot.curves.some(thin);
     return plot.curves.map((curve) => {
-      if (curve.group !== null) return inGroup(curve);
+      if (curve.group !== null) return inGroup(curve, singles);
       if (curve.role === "whole") return { name: "whole", width: 2.2, dash: [] };
       if (curve.role === "other") return { name: "other", width: 2, dash: OTHER_DASH };
       const number = parts++;
@@ -338,10 +339,13 @@
 
   const thin = (curve) => curve.group !== null && curve.role === "part";
 
-  function inGroup(curve) {
+  // Beside thin curves the one of all is bold. Colours come again after the last, with another dash.
+  function inGroup(curve, singles) {
     const name = `curve-${curve.group % PART_COLOURS}`;
     if (thin(curve)) return { name, width: 0.8, dash: [], faint: true };
-    return { name, width: curve.role === "whole" ? 2.6 : 1.6, dash: curve.role === "whole" ? DASHES[curve.group % 2] : OTHER_DASH };
+    if (curve.role !== "whole") return { name, width: 1.6, dash: OTHER_DASH };
+    const again = Math.floor(curve.group / PART_COLOURS);
+    return { name, width: singles ? 2.6 : 1.6, dash: DASHES[(curve.group + again) % DASHES.length] };
   }
 
   function seriesOptions(plot, curve, style) {
@@ -686,6 +690,39 @@
   const labels = (plot, u) => u.axes.map((axis) => axis.splits(u, 0, u.scales[axis.scale].min, u.scales[axis.scale].max)
     .map((split) => (axis.scale === "x" ? xText(plot, split) : label(split))));
 
+  // ---- tables: the name of a curve has the colour of the curve
+
+  function stylesByName(all) {
+    const found = new Map();
+    for (const plot of all) {
+      look(plot).forEach((style, at) => {
+        const { name, group } = plot.curves[at];
+        if (group === null || style.faint) return;
+        const known = found.get(name);
+        if (known === undefined || known?.name === style.name) found.set(name, known ?? style);
+        else found.set(name, null);
+      });
+    }
+    return found;
+  }
+
+  // A column is of a curve by its heading, a row by one of its first two cells, or by both together.
+  function markRows(styles) {
+    const mark = (cell, name) => { if (styles.get(name)) cell.prepend(swatch(styles.get(name)), " "); };
+    for (const table of document.querySelectorAll("table")) {
+      let first = "";
+      for (const row of table.rows) {
+        const cells = [...row.cells].map((cell) => [cell, cell.textContent]);
+        const named = cells[0]?.[0].scope === "row";
+        if (named) first = cells[0][1];
+        const second = cells[named ? 1 : 0];
+        const naming = cells.filter(([cell], at) => cell.scope === "col" || at < 2);
+        for (const [cell, text] of naming) mark(cell, text.replace(/^\d+\. /, ""));
+        if (second && !styles.has(second[1])) mark(second[0], `${first}, ${second[1]}`);
+      }
+    }
+  }
+
   // ---- the page
 
   window.rtproofPlots = new Map();
@@ -711,6 +748,7 @@
   const charts = [...document.querySelectorAll(".chart")];
   const plotOf = (chart) => plots[chart.closest("figure").id];
   const drawnPlots = charts.map((chart) => (plotOf(chart).x.length ? draw(chart, plotOf(chart)) : null)).filter((u) => u !== null);
+  markRows(stylesByName(Object.values(plots)));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawnPlots.forEach((u) => u.redraw(false, true)));
   addEventListener("resize", markScrollable);
   document.addEventListener("toggle", markScrollable, true);

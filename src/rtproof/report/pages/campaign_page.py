@@ -28,6 +28,7 @@ from rtproof.report.pages.campaign_outcomes import (
     outcomes_marked_in_band,
 )
 from rtproof.report.pages.campaign_table import largest_latency_text, out_of_band_bound, stalled_text
+from rtproof.report.pages.comparison_figures import in_own_colours
 from rtproof.report.sections.verdict import KINDS
 from rtproof.summary.loops import BAND_LEVEL, most_cycles_out_of_band
 from rtproof.summary.recorded_facts import online_processors
@@ -293,7 +294,8 @@ def campaign_sections(
         *([] if short else _curves_and_more(profile, outcomes, article)),
         campaign_conditions.conditions_section(profile, outcomes, article, more.command, short=short),
     ]
-    return [part for part in parts if part.blocks]
+    names = (*campaign_outcomes.cell_names(outcomes), *(each.system for each in outcomes))
+    return [replace(part, blocks=tuple(in_own_colours(part.blocks, names))) for part in parts if part.blocks]
 
 
 def _curves_and_more(profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> list[Section]:

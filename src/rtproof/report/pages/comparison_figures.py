@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The figures of a comparison: both tails in one plot, the shift of each quantile, and the table of metrics."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -306,6 +306,28 @@ def _how_many(effects: Sequence[MetricEffect]) -> list[Block]:
 
 def _runs(runs: int | None) -> str:
     return "unknown" if runs is None else number_format.count_text(runs)
+
+
+def in_own_colours(blocks: Iterable[Block], names: Sequence[str]) -> Iterator[Block]:
+    """The blocks, with one colour for each name in all plots: its place in ``names``. The page's script marks the cells
+    of tables that hold such a name with its colour.
+    """
+    places = {name: at for at, name in enumerate(dict.fromkeys(names))}
+    for block in blocks:
+        yield replace(block, curves=_in_own_colours(block.curves, places)) if isinstance(block, Plot) else block
+
+
+def _in_own_colours(curves: Sequence[Curve], places: Mapping[str, int]) -> tuple[Curve, ...]:
+    """Single runs, which are thin, get the colour of the curve that stands for all of their group."""
+    groups = {each.group: places[each.name] for each in curves if each.name in places and not each.thin}
+    return tuple(
+        replace(each, group=groups.get(each.group, each.group))
+        if each.thin
+        else replace(each, group=places[each.name], role="whole")
+        if each.name in places
+        else each
+        for each in curves
+    )
 
 
 def on_one_scale(blocks: Sequence[Block]) -> Iterator[Block]:

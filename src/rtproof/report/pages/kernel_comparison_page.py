@@ -37,7 +37,7 @@ from rtproof.report import number_format, plot_data
 from rtproof.report.blocks import Block, Plot, Section, Table, Text
 from rtproof.report.number_format import PrintedUnit
 from rtproof.report.pages.cell_explanation_page import explanation_dict, why_blocks
-from rtproof.report.pages.comparison_figures import TailLine, on_one_scale, tail_plot
+from rtproof.report.pages.comparison_figures import TailLine, in_own_colours, on_one_scale, tail_plot
 from rtproof.summary.counts import Counts, merge_counts
 
 LAB_US = PrintedUnit("us", 1_000, 1)
@@ -103,14 +103,13 @@ def ranking_headline(places: list[RankedSystem]) -> str:
         return "There is no load under which every system has figures."
     first, last = places[0], places[-1]
     if first is last:
-        return f"{first.system.name} stayed within {_largest_at(first)}."
+        return f"At most {_largest_at(first)}."
     times = last.spot.max_ns / max(first.spot.max_ns, 1)
-    reached = f"{last.system.name} reached {_largest_at(last)}"
-    return f"{first.system.name} stayed within {_largest_at(first)}; {reached}, {times:,.1f} times as much."
+    return f"At most {_largest_at(first)}, {_largest_at(last)}: {times:,.1f} times as much."
 
 
 def _largest_at(place: RankedSystem) -> str:
-    return f"{value(place.spot.max_ns)} ({place.spot.load.name})"
+    return f"{value(place.spot.max_ns)} with {place.system.name} ({place.spot.load.name})"
 
 
 def _ranking_words(comparison: KernelComparison, places: list[RankedSystem]) -> list[str]:
@@ -402,7 +401,8 @@ def tail_plots(comparison: KernelComparison) -> list[Block]:
         for load in comparison.loads
         for plot in _tail_plot(load, comparison.row(load), compared)
     ]
-    return list(on_one_scale(plots))
+    coloured = in_own_colours(plots, [system.name for system in comparison.systems])
+    return list(on_one_scale(list(coloured)))
 
 
 def _tail_plot(load: GuestLoad, row: list[SystemUnderLoad], compared: str) -> list[Plot]:

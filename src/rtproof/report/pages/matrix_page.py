@@ -77,7 +77,7 @@ def matrix_sections(
     matrix = (*_headline(single, kinds), *_unread(failed), _matrix(whole), _about(whole))
     sections = [
         Section("matrix", "Boards and kernels", matrix),
-        Section("curves", "Tails", tuple(comparison_figures.on_one_scale(list(_curves(single, kinds))))),
+        Section("curves", "Tails", tuple(_curves(single, kinds))),
         Section("runs", "Runs", (_table(whole),)),
     ]
     return [section for section in sections if section.blocks]
@@ -106,7 +106,7 @@ def _matrix(runs: Sequence[MatrixRun]) -> Table:
 # The next functions are about single runs, which are told apart by what was measured, and by the board and the kernel.
 
 
-COMPARE = "Whether a difference is more than chance, rtproof compare tells."
+COMPARE = "rtproof compare tells whether a difference is more than chance."
 MOST_FOREMOST = 2
 NO_LOAD = "none of ours"
 KIND_FACTS = ("probe", "method", "period", "policy", "priority", "CPUs")
@@ -169,23 +169,28 @@ def _headline(single: Sequence[RunFigures], kinds: _Kinds) -> list[Block]:
         if run.largest is not None and not run.invalid:
             here = (run.largest, kinds.cell(run))
             reached[kinds.system(run)] = max(here, reached.get(kinds.system(run), here))
-    ordered = sorted(reached, key=lambda name: -reached[name][0])
-    told = [f"{name} reached {value(reached[name][0])} ({reached[name][1]})" for name in ordered]
+    ordered = sorted(reached, key=lambda name: reached[name][0])
+    told = [f"{value(reached[name][0])} with {name}, {reached[name][1]}" for name in ordered]
     ends = [told[0], told[-1]] if len(told) > 1 else told
-    return [Text((COMPARE,), headline="; ".join(ends))] if ends else []
+    return [Text((COMPARE,), headline=f"At most {'; '.join(ends)}.")] if ends else []
 
 
 def _curves(single: Sequence[RunFigures], kinds: _Kinds) -> Iterator[Block]:
-    """Yield the tails of all systems for each thing that was measured on several; the first two on the first screen."""
+    """The tails of all systems for each thing that was measured on several; the first two on the first screen."""
     filled = sorted((run for run in single if run.n and not run.invalid), key=kinds.cell)
     drawn = [(cell, _by_system(list(runs), kinds)) for cell, runs in groupby(filled, kinds.cell)]
     unit = comparison_figures.curve_unit([side for _, sides in drawn for side in sides])
-    for at, (cell, sides) in enumerate(drawn):
-        for block in comparison_figures.curve_blocks(sides, unit):
-            if isinstance(block, Plot):
-                yield replace(block, title=f"{block.title}: {cell}", foremost=at < MOST_FOREMOST)
-            else:
-                yield block
+    blocks = [
+        _titled(block, cell, foremost=at < MOST_FOREMOST)
+        for at, (cell, sides) in enumerate(drawn)
+        for block in comparison_figures.curve_blocks(sides, unit)
+    ]
+    coloured = comparison_figures.in_own_colours(blocks, [kinds.system(run) for run in single])
+    return comparison_figures.on_one_scale(list(coloured))
+
+
+def _titled(block: Block, cell: str, *, foremost: bool) -> Block:
+    return replace(block, title=f"{block.title}: {cell}", foremost=foremost) if isinstance(block, Plot) else block
 
 
 def _by_system(runs: list[RunFigures], kinds: _Kinds) -> list[tuple[str, list[RunFigures]]]:
