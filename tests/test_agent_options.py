@@ -48,7 +48,7 @@ def test_the_agent_has_every_option_of_the_desk_and_takes_a_value_where_the_desk
 
 NEVER_NS = 3_600_000_000_000
 ALWAYS_NS = 1
-OVER = re.compile(r"over thread=(\d+) limit_ns=(\d+) second=(\d+) worst_ns=(\d+)$")
+OVER = re.compile(r"over thread=(\d+) limit_ns=(\d+) second=(\d+) worst_ns=(\d+) begin_ns=(\d+) end_ns=(\d+)$")
 PROGRESS = re.compile(r"progress .*thread=(\d+) .*obtained=(\d+) .*max_ns=(\d+) due_ns=(\d+)( recent\S*)*$")
 
 
@@ -66,19 +66,20 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     return record, done.stderr.splitlines()
 
 
-def test_a_second_above_the_limit_is_told_once_and_before_the_progress_that_covers_it(
+def test_a_time_above_the_limit_is_told_before_the_progress_that_covers_it(
     told: tuple[Path, list[str]],
 ) -> None:
-    seconds: dict[tuple[int, int], int] = {}
+    ends: dict[tuple[int, int], int] = {}
     covered_ns = [0, 0]
     for line in told[1]:
         if over := OVER.match(line):
-            thread, limit, second, worst = map(int, over.groups())
+            thread, limit, second, worst, begin, end = map(int, over.groups())
             assert limit == ALWAYS_NS
             assert (second + 1) * 1_000_000_000 > covered_ns[thread]
-            longer_s = (worst - limit) // 1_000_000_000
-            assert longer_s > seconds.get((thread, second), -1)
-            seconds[thread, second] = longer_s
+            assert begin // 1_000_000_000 == second
+            assert end >= begin + worst - limit
+            assert end > ends.get((thread, begin), -1)
+            ends[thread, begin] = end
         elif progress := PROGRESS.match(line):
             covered_ns[int(progress[1])] = int(progress[4])
     record = agent_process.whole(told[0])
@@ -88,7 +89,7 @@ def test_a_second_above_the_limit_is_told_once_and_before_the_progress_that_cove
         for second, obtained in zip(record.seconds[series.id].second, record.seconds[series.id].obtained, strict=True)
         if obtained
     }
-    assert set(seconds) == expected
+    assert {(thread, begin // 1_000_000_000) for thread, begin in ends} == expected
 
 
 def test_the_last_progress_covers_the_whole_run(told: tuple[Path, list[str]]) -> None:

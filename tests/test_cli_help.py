@@ -18,6 +18,8 @@ MOST_HELP = 64
 OF_CYCLICTEST = "cyclictest"
 """Its options are those of another program, so it has words of its own."""
 OWN_WORDS = {
+    "agent build --all": "every architecture",
+    "audit --all": "what else it prints",
     "audit --cpus": "the CPUs that it looks at; run measures on its CPUs",
     "audit --explain": "a check, not activations",
     "audit --output": "the facts",

@@ -56,7 +56,7 @@ def test_it_ends_undecided_where_it_may_not_last_long_enough(capsys: pytest.Capt
     assert run.record.end is not None
     assert run.record.end.reason is EndReason.AS_ASKED
     assert run.record.end.time_ns == 3600 * 10**9
-    assert "100 us, 1/h: 0 episodes; PROVEN in 2 h 29 min" in err
+    assert "\n  100 us, 1/h: 0 episodes so far; 2 h 29 min more without a late activation\n" in err
 
 
 @pytest.mark.parametrize(

@@ -163,8 +163,13 @@ class Watcher:
     def __init__(self) -> None:
         self.told: list[tuple[int, ...]] = []
 
-    def over(self, thread: int, limit_ns: int, second: int, worst_ns: int) -> None:
-        self.told.append((thread, limit_ns, second, worst_ns))
+    def over(
+        self, thread: int, limit_ns: int, second: int, worst_ns: int, stretch_ns: tuple[int, int] | None = None
+    ) -> None:
+        self.told.append((thread, limit_ns, second, worst_ns, *(stretch_ns or ())))
+
+    def invalid(self, reason: str) -> None:
+        raise AssertionError(reason)
 
     def progress(self, thread: int, due_ns: int, lost: int = 0, time_ns: int = 0) -> bool:
         self.told.append((thread, due_ns, lost))
@@ -256,6 +261,9 @@ def test_lines_of_the_agent_are_read_also_if_a_newer_one_says_more() -> None:
     for more in ("", " extra=1 word"):
         assert live_view.parse_progress(LINE + more) == ROW
         assert live_view.parse_over(OVER + more) == live_view.OverLine(1, 500_000, 17, 612_345)
+    exact = live_view.parse_over(f"{OVER} begin_ns=17000000000 end_ns=17000112345")
+    assert exact
+    assert exact.stretch_ns == (17_000_000_000, 17_000_112_345)
     for line in (
         "",
         "progress ",

@@ -12,7 +12,7 @@ from simulated_records import written
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Requirement, State
 from rtproof.judge.verdict import ended_when_decided
-from rtproof.judge.watch import Watch, progress_line, still_needed_ns
+from rtproof.judge.watch import TOLD_APART_NS, Watch, progress_line, still_needed_ns
 from rtproof.record.contents import EndReason, Record
 from rtproof.simulation import simulated_thread
 from rtproof.simulation.events import KnownTail
@@ -92,7 +92,7 @@ def test_without_an_episode_it_ends_in_the_second_in_which_it_is_proven() -> Non
     assert not progress_to(watch, whole)
     assert progress_to(watch, whole + 1), "a second later, as the record may begin later"
     (standing,) = watch.standings
-    assert (standing.decision.state, standing.decision.at_ns) == (State.PROVEN, needed)
+    assert (standing.decision.state, standing.decision.at_ns) == (State.PROVEN, needed + SECOND_NS)
 
 
 def test_one_refuted_limit_ends_it_and_one_proven_of_two_does_not() -> None:
@@ -126,9 +126,7 @@ def test_above_the_limit_without_end_is_refuted_by_its_length() -> None:
     for second in range(40, 60):
         watch.over(0, LIMIT, second, 2 * LIMIT)
     assert not progress_to(watch, 50)
-    assert watch.lines()[:1] == [
-        "100 us, 1/min: above 100 us now, for 9.0 s; REFUTED if it goes on for 6.0 s more; else PROVEN in 6 min 11 s"
-    ]
+    assert watch.lines()[:1] == ["100 us, 1/min: above 100 us now, for 9.0 s; REFUTED in 6.0 s if it goes on"]
     assert progress_to(watch, 60)
     (standing,) = watch.standings
     # late by 41 s at the latest, and still after 56 s, which is known when that second is over
@@ -180,19 +178,21 @@ def test_an_exceedance_of_seconds_reaches_as_far_as_it_is_late() -> None:
 def test_with_lost_values_nothing_is_proven() -> None:
     watch = Watch([ONE])
     assert not progress_to(watch, 1000, lost=1)
-    assert "can't be PROVEN any more" in watch.lines()[0]
+    assert (
+        watch.lines()[0] == "100 us, 1/min: 0 episodes so far; it cannot be PROVEN any more, because values were lost"
+    )
 
 
 def test_lines_say_how_much_longer_now_and_after_one_more_and_the_chance() -> None:
     watch = Watch([ONE, replace(ONE, limit_ns=2 * LIMIT, at_most_ns=10 * MINUTE_NS)])
     first, second = watch.lines()
-    assert first == "200 us, 1/10min: PROVEN in 42 min 19 s without an episode, in 1 h 17 min with one"
-    assert second.startswith("100 us, 1/min: PROVEN in 4 min 14 s")
+    assert first == "200 us, 1/10min: 42 min 19 s without a late activation"
+    assert second == "100 us, 1/min: 4 min 14 s without a late activation"
     watch.over(0, LIMIT, 100, 2 * LIMIT)
     progress_to(watch, 200)
     first, first_way, second, second_way = watch.lines()
-    assert first == "200 us, 1/10min: 0 episodes; PROVEN in 38 min 59 s (28 %), in 1 h 14 min after 1 more (33 %)"
-    assert second == "100 us, 1/min: 1 episode; PROVEN in 4 min 22 s (28 %), in 6 min 48 s after 1 more (40 %)"
+    assert first == "200 us, 1/10min: 0 episodes so far; 39 min more without a late activation"
+    assert second == "100 us, 1/min: 1 episode so far; 4 min 23 s more without a late activation"
     assert progress_line(watch.standings[0]) == second
     assert first_way == "  PROVEN ············ 7 %   REFUTED by 4 more episodes before 4 min 24 s"
     assert second_way == "  PROVEN █████······· 42 %   REFUTED by 11 more episodes before 3 min 49 s"
@@ -263,6 +263,86 @@ def test_a_thread_that_stood_and_goes_on_is_one_episode() -> None:
     (standing,) = watch.standings
     assert (standing.episodes, standing.measured_ns) == (1, (STOOD_S + 59) * SECOND_NS)
     assert standing.tested.course.open_since_ns is None
+
+
+def told_exactly(requirement: Requirement, late: LateActivations, length_s: int) -> Watch:
+    """A watch of a run of one thread whose late times the agent tells one by one."""
+    watch = Watch([requirement])
+    watch.progress(0, 0)
+    for second in range(length_s):
+        here = late.due_ns // SECOND_NS == second
+        for due, value in zip(late.due_ns[here].tolist(), late.value[here].tolist(), strict=True):
+            if value > requirement.limit_ns:
+                watch.over(0, requirement.limit_ns, second, value, (due, due + value - requirement.limit_ns))
+        if watch.progress(0, (second + 1) * SECOND_NS):
+            break
+    return watch
+
+
+@pytest.mark.parametrize(("rate", "likely"), [(0.2, State.PROVEN), (4.0, State.REFUTED)])
+def test_a_rate_per_second_is_decided_live_as_the_record_decides_it(rate: float, likely: State, tmp_path: Path) -> None:
+    """Also after an exceedance, and with as many episodes: the late times are exact, however short the gap is."""
+    ends = []
+    for seed in range(1, 6):
+        asked = SimulationRequest("", 60 * SECOND_NS, 1_000_000, (0,))
+        process = SimulatedProcess(seed, "poisson", rate, KnownTail(LIMIT, 20_000))
+        requirement = Requirement(LIMIT, SECOND_NS)
+        (late,) = simulated_thread.late_activations(process, asked, simulated_thread.series_of(asked))
+        watch = told_exactly(requirement, late, 60)
+        (standing,) = watch.standings
+        assert watch.decided
+        end_s = standing.measured_ns // SECOND_NS
+        verdict = analyse(played_to(tmp_path / f"{seed}", process, asked, end_s), [requirement]).verdict
+        assert (verdict.state, len(verdict.episodes)) == (standing.decision.state, standing.episodes)
+        ends.append(verdict.state)
+    assert likely in ends
+    assert max(len(verdict.episodes), standing.episodes) > 0
+
+
+def test_exact_late_times_are_joined_by_the_gap_and_no_more(tmp_path: Path) -> None:
+    half = Requirement(LIMIT, 10 * SECOND_NS)  # a gap of 500 ms
+    watch = Watch([half])
+    for due_ms in (900, 1300, 1801):
+        due_ns = due_ms * 1_000_000
+        watch.over(0, LIMIT, due_ns // SECOND_NS, LIMIT + 1000, (due_ns, due_ns + 1000))
+    progress_to(watch, 3)
+    assert watch.standings[0].episodes == 2
+    watch.over(0, LIMIT, 1, LIMIT + 200_000_000, (1_300_000_000, 1_500_000_000))
+    progress_to(watch, 4)
+    assert watch.standings[0].episodes == 1, "a stretch that is told again, with a later end"
+
+
+def test_a_gap_shorter_than_the_agent_tells_apart_is_left_to_the_end() -> None:
+    watch = Watch([Requirement(LIMIT, SECOND_NS, gap_ns=TOLD_APART_NS - 1)])
+    watch.over(0, LIMIT, 2, 2 * LIMIT, (2 * SECOND_NS, 2 * SECOND_NS + LIMIT))
+    progress_to(watch, 20)
+    assert watch.lines()[0].endswith("1 episode so far; verdict at the end")
+
+
+def test_very_many_exact_late_times_are_as_few_episodes() -> None:
+    watch = Watch([ONE])
+    for at in range(9000):
+        due_ns = 100 * SECOND_NS + at * 1_000_000
+        watch.over(0, LIMIT, due_ns // SECOND_NS, LIMIT + 1, (due_ns, due_ns + 1))
+    progress_to(watch, 200)
+    assert watch.standings[0].episodes == 1
+    assert watch.standings[0].live_ns == (100 - 1 + 200 - 109 - 2) * SECOND_NS + 1_000_000 - 1
+
+
+def test_a_run_that_will_be_invalid_ends_and_decides_nothing() -> None:
+    watch = Watch([ONE, Requirement(LIMIT)])
+    watch.over(0, LIMIT, 0, 2 * LIMIT)
+    watch.invalid("the threads run without real time")
+    assert watch.progress(0, 0)
+    assert watch.lines() == ["INVALID: the threads run without real time"]
+
+
+def test_a_run_with_loads_is_not_ended_before_they_can_be_seen_to_work() -> None:
+    watch = Watch([Requirement(LIMIT)], least_ns=3 * SECOND_NS)
+    watch.over(0, LIMIT, 0, 2 * LIMIT)
+    assert not progress_to(watch, 2)
+    assert watch.decided
+    assert watch.progress(0, 3 * SECOND_NS)
 
 
 def test_what_stands_is_not_late_for_a_longer_limit() -> None:

@@ -216,7 +216,7 @@ void above_ran(struct above *above, struct record *record, uint64_t index, int64
 			continue;
 		exceeded |= 1U << i;
 		if (above->tell)
-			over_add(&above->overs[i], above->thread, above->levels[i], second, value);
+			over_add(&above->overs[i], above->thread, above->levels[i], due_ns, second, value);
 	}
 	if (exceeded)
 		list(above, record, index, due_ns, value, exceeded);
@@ -246,22 +246,25 @@ void above_tell(struct above *above)
 
 void over_tell(struct over *over, int thread, int64_t limit_ns)
 {
-	int64_t beyond_s = (over->worst_ns - limit_ns) / NS_PER_SECOND;
-
-	if (!over->any || beyond_s <= over->told_s)
+	if (!over->any || over->end_ns <= over->told_ns)
 		return;
-	over->told_s = beyond_s;
-	fprintf(stderr, "over thread=%d limit_ns=%lld second=%lld worst_ns=%lld\n", thread, (long long)limit_ns,
-		(long long)over->second, (long long)over->worst_ns);
+	over->told_ns = over->end_ns;
+	fprintf(stderr, "over thread=%d limit_ns=%lld second=%lld worst_ns=%lld begin_ns=%lld end_ns=%lld\n", thread,
+		(long long)limit_ns, (long long)over->second, (long long)over->worst_ns, (long long)over->begin_ns,
+		(long long)over->end_ns);
 }
 
-void over_add(struct over *over, int thread, int64_t limit_ns, int64_t second, int64_t value_ns)
+void over_add(struct over *over, int thread, int64_t limit_ns, int64_t due_ns, int64_t second, int64_t value_ns)
 {
-	if (over->any && second == over->second) {
+	int64_t end_ns = due_ns + (value_ns - limit_ns);
+
+	if (over->any && second == over->second && due_ns - over->end_ns < OVER_APART_NS) {
 		if (value_ns > over->worst_ns)
 			over->worst_ns = value_ns;
+		if (end_ns > over->end_ns)
+			over->end_ns = end_ns;
 		return;
 	}
 	over_tell(over, thread, limit_ns);
-	*over = (struct over){ second, value_ns, -1, true };
+	*over = (struct over){ second, value_ns, due_ns, end_ns, INT64_MIN, true };
 }

@@ -13,18 +13,21 @@
 #include <stdint.h>
 
 /*
- * Tells people who watch, on standard error, of the seconds in which a thread was above a limit: once for each, or again
- * where a still larger value reaches a second further. What decides a run live is told before the progress that covers it.
+ * Tells people who watch, on standard error, of the times at which a thread was above a limit. Late times less than
+ * OVER_APART_NS apart are one stretch, if they begin in the same second. So there are at most 21 stretches in a second. A
+ * stretch is told again when it has become longer. What decides a run live is told before the progress that covers it.
  */
+#define OVER_APART_NS (NS_PER_SECOND / 20) /* rtproof.judge.watch.TOLD_APART_NS */
 
 struct over {
-	int64_t second, worst_ns; /* the newest second above the limit */
-	int64_t told_s;           /* how far beyond the limit was told of it, in whole seconds; -1: not at all */
+	int64_t second, worst_ns; /* the second in which the newest stretch begins; its largest value */
+	int64_t begin_ns, end_ns; /* its first and last late time: due times, with what is due behind a late activation */
+	int64_t told_ns;          /* the end that was told; INT64_MIN: none */
 	bool any;
 };
 
-/* A value above the limit. Seconds never go back. */
-void over_add(struct over *over, int thread, int64_t limit_ns, int64_t second, int64_t value_ns);
+/* An activation whose value is above the limit. Seconds never go back. */
+void over_add(struct over *over, int thread, int64_t limit_ns, int64_t due_ns, int64_t second, int64_t value_ns);
 
 /* Tells what has not been told yet. */
 void over_tell(struct over *over, int thread, int64_t limit_ns);

@@ -167,6 +167,9 @@ static int measure_under_load(struct measurement *all, char *why, size_t room)
 
 	if (signal_fd < 0)
 		return signal_fd;
+	if (*config->refused)
+		fprintf(stderr, "rtproof-agent: the threads run without real time: policy %s was refused (%s)\n",
+			policy_name((int)config->asked_policy), config->refused);
 	all->dma_latency_fd = config->dma_latency_us >= 0 ? hold_dma_latency(config->dma_latency_us) : -1;
 	int err = trace_open(&all->trace, &all->run, why, room);
 

@@ -302,51 +302,57 @@ static void expect(const char *lines)
 	CHECK(!strcmp(told, lines));
 }
 
-static void a_second_is_told_once_with_its_largest(void)
-{
-	struct over over = { 0, 0, 0, false };
+enum { LIMIT = 1000, MS = 1000000 };
 
-	listen_from_now();
-	over_tell(&over, 3, 1000);
-	over_add(&over, 3, 1000, 7, 1001);
-	over_add(&over, 3, 1000, 7, 5000);
-	over_add(&over, 3, 1000, 7, 4000);
-	over_tell(&over, 3, 1000);
-	over_tell(&over, 3, 1000);
-	over_add(&over, 3, 1000, 7, 6000); /* larger, but it ends in the same second */
-	over_tell(&over, 3, 1000);
-	expect("over thread=3 limit_ns=1000 second=7 worst_ns=5000\n");
+/* Of thread 3: a value that is this much above LIMIT, due at that many milliseconds. */
+static void late_by(struct over *over, int64_t due_ms, int64_t beyond_ns)
+{
+	over_add(over, 3, LIMIT, due_ms * MS, due_ms / 1000, LIMIT + beyond_ns);
 }
 
-static void a_new_second_tells_of_the_one_before(void)
+static void late_times_close_together_are_told_once(void)
 {
-	struct over over = { 0, 0, 0, false };
+	struct over over = { .any = false };
 
 	listen_from_now();
-	for (int64_t second = 0; second < 3; second++)
-		over_add(&over, 0, 1000, 10 * second, 1001 + second);
-	over_tell(&over, 0, 1000);
-	expect("over thread=0 limit_ns=1000 second=0 worst_ns=1001\n"
-	       "over thread=0 limit_ns=1000 second=10 worst_ns=1002\n"
-	       "over thread=0 limit_ns=1000 second=20 worst_ns=1003\n");
+	over_tell(&over, 3, LIMIT);
+	late_by(&over, 7000, 1);
+	late_by(&over, 7049, 4000);
+	late_by(&over, 7050, 3000);
+	over_tell(&over, 3, LIMIT);
+	over_tell(&over, 3, LIMIT);
+	expect("over thread=3 limit_ns=1000 second=7 worst_ns=5000 begin_ns=7000000000 end_ns=7050003000\n");
 }
 
-static void what_reaches_a_second_further_is_told_again(void)
+static void a_pause_or_a_new_second_tells_of_the_stretch_before(void)
 {
-	struct over over = { 0, 0, 0, false };
+	struct over over = { .any = false };
 
 	listen_from_now();
-	over_add(&over, 1, 1000, 7, 1001);
-	over_tell(&over, 1, 1000);
-	over_add(&over, 1, 1000, 7, 1000 + NS_PER_SECOND);
-	over_tell(&over, 1, 1000);
-	over_add(&over, 1, 1000, 7, 999 + 2 * NS_PER_SECOND);
-	over_tell(&over, 1, 1000);
-	over_add(&over, 1, 1000, 7, 1000 + 2 * NS_PER_SECOND);
-	over_tell(&over, 1, 1000);
-	expect("over thread=1 limit_ns=1000 second=7 worst_ns=1001\n"
-	       "over thread=1 limit_ns=1000 second=7 worst_ns=1000001000\n"
-	       "over thread=1 limit_ns=1000 second=7 worst_ns=2000001000\n");
+	late_by(&over, 100, 1);
+	late_by(&over, 151, 2);
+	late_by(&over, 999, 3);
+	late_by(&over, 1000, 4);
+	over_tell(&over, 3, LIMIT);
+	expect("over thread=3 limit_ns=1000 second=0 worst_ns=1001 begin_ns=100000000 end_ns=100000001\n"
+	       "over thread=3 limit_ns=1000 second=0 worst_ns=1002 begin_ns=151000000 end_ns=151000002\n"
+	       "over thread=3 limit_ns=1000 second=0 worst_ns=1003 begin_ns=999000000 end_ns=999000003\n"
+	       "over thread=3 limit_ns=1000 second=1 worst_ns=1004 begin_ns=1000000000 end_ns=1000000004\n");
+}
+
+static void a_stretch_that_has_become_longer_is_told_again(void)
+{
+	struct over over = { .any = false };
+
+	listen_from_now();
+	late_by(&over, 7000, 30 * MS);
+	over_tell(&over, 3, LIMIT);
+	late_by(&over, 7010, MS); /* what is due behind the first one is no later */
+	over_tell(&over, 3, LIMIT);
+	late_by(&over, 7079, MS);
+	over_tell(&over, 3, LIMIT);
+	expect("over thread=3 limit_ns=1000 second=7 worst_ns=30001000 begin_ns=7000000000 end_ns=7030000000\n"
+	       "over thread=3 limit_ns=1000 second=7 worst_ns=30001000 begin_ns=7000000000 end_ns=7080000000\n");
 }
 
 int main(void)
@@ -355,8 +361,8 @@ int main(void)
 	the_first_minute_teaches_two_levels();
 	few_values_teach_less();
 	no_counter_is_ever_full();
-	a_second_is_told_once_with_its_largest();
-	a_new_second_tells_of_the_one_before();
-	what_reaches_a_second_further_is_told_again();
+	late_times_close_together_are_told_once();
+	a_pause_or_a_new_second_tells_of_the_stretch_before();
+	a_stretch_that_has_become_longer_is_told_again();
 	return EXIT_SUCCESS;
 }

@@ -26,7 +26,7 @@ HEADINGS = {
     "Repeat and compare": "--profile --set --given --repeat --abba --shifts --runs",
     "Output": (
         "--output --json --junit --markdown --verbose --quiet --report --format --section --percentile --histogram "
-        "--nsecs --record --checkpoint --note --list --help"
+        "--all --nsecs --record --checkpoint --note --list --help"
     ),
 }
 HEADING_OF = {name: heading for heading, names in HEADINGS.items() for name in names.split()}

@@ -32,8 +32,8 @@ from rtproof.experiment.run_request import (
     has_outside_events,
     why_gap_too_short,
 )
-from rtproof.judge.analysis_model import Requirement
-from rtproof.judge.watch import MOST_EPISODES, Watch, still_needed_ns
+from rtproof.judge.analysis_model import Requirement, rated
+from rtproof.judge.watch import LEAD_NS, MOST_EPISODES, Watch, still_needed_ns
 from rtproof.tail.forecast_model import ForecastHorizon
 
 UNTIL_DECIDED_EXCLUDES = {
@@ -58,6 +58,8 @@ More would switch the tracepoints more often, and each switch disturbs.
 TURNS_PART = 5
 """The turns take no more than one part of so many of the run; half of them are without a trace."""
 LONGEST_TURN_NS = 500_000_000
+SHOWS_LOADS_NS = 2_000_000_000
+"""A run that ends when it is decided lasts this long if it has loads. A record without their work is INVALID."""
 SHORTEST_PART = 2
 """A short run may give up to one part of so many, so that its turns are long enough for an interval."""
 TURNS_OPTION = "turns="
@@ -131,7 +133,10 @@ def take_until_options(values: dict[str, Any], requirements: Sequence[Requiremen
         raise click.UsageError("--until-decided needs a --limit to decide on")
     values["duration"] = longest or usual_longest_run(requirements)
     click.echo(until_announcement(requirements, values["duration"]), err=True)
-    return Watch(requirements, from_outside=has_outside_events(values))
+    least_ns = SHOWS_LOADS_NS if values.get("load") else 0
+    outside = has_outside_events(values)
+    period_ns = LEAD_NS if outside else units.parse_duration(values.get("period") or PERIOD_DEFAULT)
+    return Watch(requirements, from_outside=outside, least_ns=least_ns, lead_ns=min(period_ns, LEAD_NS))
 
 
 def refuse_virtual_time(values: Mapping[str, Any]) -> None:
@@ -154,18 +159,22 @@ def usual_longest_run(requirements: Sequence[Requirement]) -> str:
 def until_announcement(requirements: Sequence[Requirement], longest: str) -> str:
     """The sentence that says how long the run may take, before it begins."""
     longest_ns = units.parse_duration(longest)
-    if all(each.plain for each in requirements):
-        limits = " or ".join(value(each.limit_ns) for each in requirements)
-        slowest = max(requirements, key=lambda each: each.shows_ns)
-        shows = f", which shows at most one exceedance per {duration(slowest.shows_ns)}"
-        enough = shows if longest_ns >= still_needed_ns(requirements, 0) else ""
-        return f"measures until {limits} is exceeded, or for {duration(longest_ns, up=True)}{enough}"
+    enough = longest_ns >= still_needed_ns(requirements, 0)
+    plain, sharing = [each for each in requirements if each.plain], rated(requirements)
+    exceeded, refuted = (" or ".join(value(each.limit_ns) for each in some) for some in (plain, sharing))
+    slowest_ns = max((each.shows_ns for each in plain), default=0)
+    if not sharing:
+        shows = f", which shows at most one exceedance per {duration(slowest_ns)}" if enough else ""
+        return f"measures until {exceeded} is exceeded, or for {duration(longest_ns, up=True)}{shows}"
     none, one, two = (duration(still_needed_ns(requirements, episodes), up=True) for episodes in range(3))
-    short = ", which is too short for PROVEN" if longest_ns < still_needed_ns(requirements, 0) else ""
-    what = "every limit is" if len(requirements) > 1 else "the limit is"
+    proven = f"PROVEN after {none} without an episode, {one} with 1, {two} with 2"
+    at_most = f"for {duration(longest_ns)} at most{'' if enough else ', which is too short for PROVEN'}"
+    if not plain:
+        return f"measures until {refuted} is REFUTED or PROVEN: {proven}; {at_most}"
+    held = f"HELD shows at most one exceedance per {duration(slowest_ns)}"
     return (
-        f"measures until {what} decided: PROVEN after {none} without an episode, {one} with 1, {two} with 2; "
-        f"for {duration(longest_ns)} at most{short}"
+        f"measures until {exceeded} is exceeded or {refuted} is REFUTED, else until {exceeded} is HELD and {refuted} "
+        f"is PROVEN: {held}; {proven}; {at_most}"
     )
 
 

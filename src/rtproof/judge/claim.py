@@ -300,13 +300,13 @@ class EpisodeCourse:
         return int((self.last_ns - self.first_ns).max()) if self.episodes else 0
 
 
-def episode_course(late: LateStretches, measured_ns: int, gap_ns: int) -> EpisodeCourse:
+def episode_course(late: LateStretches, measured_ns: int, gap_ns: int, *, quiet_from_ns: int = 0) -> EpisodeCourse:
     """Join late stretches to episodes and compute the quiet time of a measurement of this length.
 
-    The cost is a few sorts of the stretches.
+    quiet_from_ns: no time before this counts as quiet. The cost is a few sorts of the stretches.
     """
     if not late.size:
-        quiet = np.array([[0], [measured_ns]], np.int64)
+        quiet = np.array([[min(quiet_from_ns, measured_ns)], [measured_ns]], np.int64)
         none = np.empty(0, np.int64)
         zero = np.zeros(1, np.int64)
         return EpisodeCourse(gap_ns, measured_ns, quiet[0], quiet[1], zero, zero, none, none, none, none, late)
@@ -315,7 +315,7 @@ def episode_course(late: LateStretches, measured_ns: int, gap_ns: int) -> Episod
     first = np.concatenate(([True], begin[1:] > cover[:-1]))
     loud_begin = begin[first]
     loud_end = cover[np.append(np.flatnonzero(first)[1:] - 1, begin.size - 1)]
-    quiet_begin = np.minimum(np.concatenate(([0], loud_end)), measured_ns)
+    quiet_begin = np.minimum(np.maximum(np.concatenate(([0], loud_end)), quiet_from_ns), measured_ns)
     quiet_end = np.minimum(np.append(loud_begin, measured_ns), measured_ns)
     quiet_end = np.maximum(quiet_end, quiet_begin)
     live_before = np.concatenate(([0], np.cumsum(quiet_end - quiet_begin)[:-1]))

@@ -4,11 +4,13 @@
 The test holds at any stopping time (``claim``), so a run may end as soon as it is decided. The watch reads what the
 agent reports and has no clock. It counts only whole seconds for which every thread has reported.
 
-The watch knows late times only to the second. It treats them as the verdict does if a record has no exact times. So
-the watch decides some seconds later than the verdict on a record with exact times. Only such a record shows whether an
-episode lasted longer than D by less than two seconds, which refutes. The line of such a limit says so. After a lost
-value neither the watch nor the record proves anything. PROVEN comes only in quiet time, so an earlier episode cannot
-go on and undo it.
+The agent reports late times exactly, but joins those that are less than ``TOLD_APART_NS`` apart. If the gap is shorter
+than this, or the agent reports only seconds, late times are known to the second. The watch treats these as the verdict
+does if a record has no exact times. So it decides some seconds later than the record. Only a record with exact times
+shows whether an episode lasted longer than D by less than two seconds, which refutes.
+
+After a lost value neither the watch nor the record proves anything. PROVEN comes only in quiet time, so an earlier
+episode cannot go on and undo it. No time before the first due time counts as quiet.
 
 A plain limit is EXCEEDED as soon as one value is reported above it. It is HELD once the time shows as much as asked.
 
@@ -24,9 +26,10 @@ import numpy as np
 from rtproof.core.phrases import chance, duration, quantity, value
 from rtproof.core.units import format_duration
 from rtproof.judge.analysis_model import NO_LONGEST, Requirement, State, rated
-from rtproof.judge.claim import Decision, EpisodeCourse, LateStretches, episode_course
+from rtproof.judge.claim import Decision, EpisodeCourse, LateStretches, episode_course, merge_late_stretches
 from rtproof.judge.evidence import LimitTest, figures_of_limit
 from rtproof.judge.planning import held_after_ns, proven_after_ns, shown_by_ns
+from rtproof.record.contents import Int64Array
 from rtproof.statistics import refuted_until_ns
 from rtproof.summary.per_second import SECOND_NS
 
@@ -36,6 +39,12 @@ MOST_EPISODES = 8
 """If the user names no longest duration, a run may last until this many episodes are decided: 19.9 T of quiet time."""
 LEAD_NS = SECOND_NS
 """The record's time begins with the first due time, up to a second after the origin. So proofs come this much later."""
+TOLD_APART_NS = SECOND_NS // 20
+"""The agent joins late times that are less than this apart (OVER_APART_NS). The default gap of once per second."""
+UNLIKELY = 0.1
+"""A chance of PROVEN below this is named."""
+_MOST_STRETCHES = 4096
+"""With more exact stretches than this, those within the gap are joined, which the claim does anyway."""
 
 
 @dataclass(frozen=True)
@@ -83,31 +92,47 @@ class Watch:
     """Says for each limit how it stands. The threads are those that have reported.
 
     from_outside: the due times come from a source that may pause. So a thread that waits is not late. ends_run: the run
-    may end once it is decided; otherwise its length was fixed before, and the watch only tells.
+    may end once it is decided; otherwise its length was fixed before, and the watch only tells. least_ns: the run does
+    not end earlier than this. lead_ns: the first due time comes no later than this.
     """
 
     def __init__(
-        self, requirements: Sequence[Requirement], *, from_outside: bool = False, ends_run: bool = True
+        self,
+        requirements: Sequence[Requirement],
+        *,
+        from_outside: bool = False,
+        ends_run: bool = True,
+        least_ns: int = 0,
+        lead_ns: int = LEAD_NS,
     ) -> None:
         self._from_outside = from_outside
         self.ends_run = ends_run
+        self._least_ns = least_ns
+        self._invalid = ""
         sharing = len(rated(requirements))
-        self._of = [_PlainLimit(each) if each.plain else _OneLimit(each, sharing) for each in requirements]
+        self._of = [_PlainLimit(each) if each.plain else _OneLimit(each, sharing, lead_ns) for each in requirements]
         self._due_ns: dict[int, int] = {}
         self._told_ns: dict[int, int] = {}
         self._lost: dict[int, int] = {}
         self._all_threads = False
         self._measured_ns = 0
 
-    def over(self, thread: int, limit_ns: int, second: int, worst_ns: int) -> None:
+    def invalid(self, reason: str) -> None:
+        """Note why the run will be INVALID. Then it may end, and no limit is decided."""
+        self._invalid = reason
+
+    def over(
+        self, thread: int, limit_ns: int, second: int, worst_ns: int, stretch_ns: tuple[int, int] | None = None
+    ) -> None:
         """Note that a thread exceeded a limit in a second, with worst_ns as its largest latency there.
 
-        Call this before the ``progress`` that covers the second. The same second may be reported again with a larger
-        worst_ns. It makes no difference which thread was late.
+        stretch_ns: the first and the last late time; None if they are not known. Call this before the ``progress`` that
+        covers the second. The same second may be reported again with a larger worst_ns, and the same stretch with a
+        later end. It makes no difference which thread was late.
         """
         for one in self._of:
             if one.requirement.limit_ns == limit_ns:
-                one.over(second, max(worst_ns - limit_ns, 0))
+                one.over(second, max(worst_ns - limit_ns, 0), stretch_ns)
 
     def progress(self, thread: int, due_ns: int, lost: int = 0, time_ns: int = 0) -> bool:
         """Note that all of a thread's activations due before due_ns are known; return whether the run may end.
@@ -126,7 +151,7 @@ class Watch:
             self._measured_ns = known_ns
             for one in self._of:
                 one.look(known_ns, lost=any(self._lost.values()))
-        return self.ends_run and self.decided
+        return self.ends_run and (bool(self._invalid) or (self.decided and self._measured_ns >= self._least_ns))
 
     def _stands(self, thread: int, since_ns: int, until_ns: int) -> None:
         """Note that a thread has waited since since_ns, which is late for every shorter limit.
@@ -135,7 +160,7 @@ class Watch:
         """
         for one in self._of:
             if until_ns - since_ns > one.requirement.limit_ns:
-                one.stood(thread, since_ns, until_ns - one.requirement.limit_ns)
+                one.stood(since_ns, until_ns - one.requirement.limit_ns)
         longest_ns = max((one.requirement.limit_ns for one in self._of), default=0)
         self._due_ns[thread] = max(since_ns, until_ns - longest_ns)
 
@@ -152,6 +177,8 @@ class Watch:
 
     def lines(self) -> list[str]:
         """How each limit stands and how long it still takes, with its way below. The slowest limit comes first."""
+        if self._invalid:
+            return [f"INVALID: {self._invalid}"]
         open_first = sorted(self.standings, key=lambda one: (one.decision.at_ns is not None, -one.more_ns(0)))
         lost = any(self._lost.values())
         pairs = [(progress_line(one, lost=lost), way_line(one, lost=lost)) for one in open_first]
@@ -174,11 +201,11 @@ class _PlainLimit:
         self.measured_ns = 0
         self.lost = False
 
-    def over(self, second: int, beyond_ns: int) -> None:
+    def over(self, second: int, beyond_ns: int, stretch_ns: tuple[int, int] | None) -> None:
         self.seconds.add(second)
         self.worst_ns = max(self.worst_ns, self.requirement.limit_ns + beyond_ns)
 
-    def stood(self, thread: int, since_ns: int, late_until_ns: int) -> None:
+    def stood(self, since_ns: int, late_until_ns: int) -> None:
         self.stands = True
         self.worst_ns = max(self.worst_ns, self.requirement.limit_ns + late_until_ns - since_ns)
 
@@ -211,58 +238,70 @@ class _PlainLimit:
 class _OneLimit:
     """What the watch knows of one limit.
 
-    beyond_ns: for each second with a late time, by how much the largest latency exceeds the limit. stood_ns: for each
-    standstill, by its thread and its first late due time, the last due time that was late.
+    late_ns: for each exact late stretch, by its first late time, the last late time. beyond_ns: for each second whose
+    late times are not known, by how much the largest latency exceeds the limit.
     """
 
-    def __init__(self, requirement: Requirement, limits: int) -> None:
+    def __init__(self, requirement: Requirement, limits: int, lead_ns: int) -> None:
         self.requirement = requirement
         self.limits = limits
+        self.lead_ns = lead_ns
         self.beyond_ns: dict[int, int] = {}
-        self.stood_ns: dict[tuple[int, int], int] = {}
+        self.late_ns: dict[int, int] = {}
         self.tested = figures_of_limit(requirement, self._course(0), limits)
 
     @property
     def state(self) -> State:
         return self.tested.decision.state
 
-    def over(self, second: int, beyond_ns: int) -> None:
-        self.beyond_ns[second] = max(beyond_ns, self.beyond_ns.get(second, 0))
+    def over(self, second: int, beyond_ns: int, stretch_ns: tuple[int, int] | None) -> None:
+        if stretch_ns and self.requirement.gap_ns >= TOLD_APART_NS:
+            self.stood(*stretch_ns)
+        else:
+            self.beyond_ns[second] = max(beyond_ns, self.beyond_ns.get(second, 0))
 
-    def stood(self, thread: int, since_ns: int, late_until_ns: int) -> None:
-        self.stood_ns[thread, since_ns] = late_until_ns
+    def stood(self, since_ns: int, late_until_ns: int) -> None:
+        self.late_ns[since_ns] = max(late_until_ns, self.late_ns.get(since_ns, late_until_ns))
 
     def look(self, known_ns: int, *, lost: bool) -> None:
         """Decide anew with everything before known_ns, because a late stretch may have become longer meanwhile."""
-        until_ns = 0 if lost else max(known_ns - LEAD_NS, 1)
-        self.tested = figures_of_limit(self.requirement, self._course(known_ns), self.limits, until_ns)
+        if len(self.late_ns) > _MOST_STRETCHES:
+            begin, end = merge_late_stretches(*_columns(self.late_ns), self.requirement.gap_ns)
+            self.late_ns = dict(zip(begin.tolist(), end.tolist(), strict=True))
+        self.tested = figures_of_limit(self.requirement, self._course(known_ns), self.limits, 0 if lost else None)
 
     def _course(self, known_ns: int) -> EpisodeCourse:
-        told = sorted(second for second in self.beyond_ns if second * SECOND_NS < known_ns)
-        seconds = np.array(told, np.int64)
-        beyond = np.array([self.beyond_ns[second] for second in told], np.int64)
-        stood = LateStretches.exact([since for _, since in self.stood_ns], list(self.stood_ns.values()))
-        late = LateStretches.together((LateStretches.of_seconds(seconds * SECOND_NS, beyond), stood))
-        return episode_course(late, known_ns, self.requirement.gap_ns)
+        seconds, beyond = _columns({s: most for s, most in self.beyond_ns.items() if s * SECOND_NS < known_ns})
+        exact = _columns({begin: end for begin, end in self.late_ns.items() if begin < known_ns})
+        late = LateStretches.together(
+            (LateStretches.of_seconds(seconds * SECOND_NS, beyond), LateStretches.exact(*exact))
+        )
+        return episode_course(late, known_ns, self.requirement.gap_ns, quiet_from_ns=self.lead_ns)
+
+
+def _columns(pairs: dict[int, int]) -> tuple[Int64Array, Int64Array]:
+    return np.array(list(pairs), np.int64), np.array(list(pairs.values()), np.int64)
 
 
 def progress_line(one: Standing, *, lost: bool = False) -> str:
     """How one limit stands, in less than a line of a terminal; also whether it is exceeded right now."""
     asked = f"{value(one.requirement.limit_ns)}, 1/{_once(one.requirement.at_most_ns)}"
-    seen = quantity(one.episodes, "episode")
+    fewest, most = sorted((one.tested.episodes_refuting, one.episodes))
+    seen = quantity(most, "episode") if fewest == most else f"{fewest} to {quantity(most, 'episode')}"
     if one.decision.at_ns is not None:
         state = one.decision.state.value
         return f"{asked}: {state} at {duration(one.decision.at_ns, up=True)} ({seen}){_unless(one)}"
     now = _now(one)
     if why := _unprovable(one, lost):
         return f"{asked}: {seen}{why}{now}"
-    none, after = (duration(one.more_ns(further), up=True) for further in (0, 1))
+    more = f"{duration(one.more_ns(0), up=True)} more without a late activation"
     if not one.measured_ns:
-        return f"{asked}: PROVEN in {none} without an episode, in {after} with one"
+        return f"{asked}: {duration(one.more_ns(0), up=True)} without a late activation"
     if now:
-        return f"{asked}{now}; else PROVEN in {none}"
-    by_then, with_one = (chance(one.chance(further)) for further in (0, 1))
-    return f"{asked}: {seen}; PROVEN in {none} ({by_then}), in {after} after 1 more ({with_one})"
+        return f"{asked}{now}"
+    by_then = one.chance(1)
+    unlikely = f"; unlikely to pass ({chance(by_then)})" if by_then < UNLIKELY else ""
+    return f"{asked}: {seen} so far; {more}{unlikely}"
 
 
 WAY_CELLS = 12
@@ -297,11 +336,11 @@ def _until_refuted(one: Standing) -> str:
 def _unprovable(one: Standing, lost: bool) -> str:
     """Why more time alone cannot prove the claim; empty if it can."""
     if lost:
-        return "; values were lost, so that it can't be PROVEN any more"
+        return " so far; it cannot be PROVEN any more, because values were lost"
     if one.decision.withheld:
-        return ", few enough for PROVEN, but they come in bunches"
+        return " so far, few enough for PROVEN, but in bunches"
     vague = one.tested.vague_from_ns is not None
-    return "; a gap below 1 s can't be told by the second, so the end of the run decides" if vague else ""
+    return " so far; verdict at the end" if vague else ""
 
 
 def _unless(one: Standing) -> str:
@@ -309,7 +348,7 @@ def _unless(one: Standing) -> str:
     longest_ns = one.requirement.longest_ns
     if one.decision.state is not State.PROVEN or one.tested.course.longest_at_most_ns <= longest_ns:
         return ""
-    return f", unless the record shows an episode longer than {duration(longest_ns)}"
+    return f", unless an episode lasted longer than {duration(longest_ns)}"
 
 
 def _now(one: Standing) -> str:
@@ -320,7 +359,7 @@ def _now(one: Standing) -> str:
     lasted = max(one.measured_ns - since, 0)
     left = max(one.requirement.longest_ns - lasted, 0)
     limit = value(one.requirement.limit_ns)
-    return f": above {limit} now, for {duration(lasted)}; REFUTED if it goes on for {duration(left, up=True)} more"
+    return f": above {limit} now, for {duration(lasted)}; REFUTED in {duration(left, up=True)} if it goes on"
 
 
 def _once(at_most_ns: int) -> str:

@@ -43,20 +43,33 @@ OVER_PREFIX = "over "
 class OverLine:
     """One ``over`` line of the agent: in one second of its due times, a thread had latencies above a limit.
 
-    ``worst_ns``: the largest of these latencies.
+    ``worst_ns``: the largest of these latencies. ``begin_ns``, ``end_ns``: the first and the last late time; the end is
+    before the begin if the agent does not print them.
     """
 
     thread: int
     limit_ns: int
     second: int
     worst_ns: int
+    begin_ns: int = 0
+    end_ns: int = -1
+
+    @property
+    def stretch_ns(self) -> tuple[int, int] | None:
+        """The first and the last late time; None if the agent does not print them."""
+        return (self.begin_ns, self.end_ns) if self.end_ns >= self.begin_ns else None
 
 
 class Watcher(Protocol):
     """Follows a run and says when the run may end, because every limit is decided."""
 
-    def over(self, thread: int, limit_ns: int, second: int, worst_ns: int) -> None:
+    def over(
+        self, thread: int, limit_ns: int, second: int, worst_ns: int, stretch_ns: tuple[int, int] | None = None
+    ) -> None:
         """Take the content of an ``over`` line."""
+
+    def invalid(self, reason: str) -> None:
+        """Take why the run will be INVALID."""
 
     def progress(self, thread: int, due_ns: int, lost: int = 0, time_ns: int = 0) -> bool:
         """Take the content of a progress line. True if the run may end."""
@@ -247,8 +260,8 @@ def _aligned(cells: Iterable[object]) -> str:
     return " ".join(f"{cell!s:>{width}}" for cell, width in zip(cells, TABLE_COLUMNS.values(), strict=True))
 
 
-def progress_sentence(threads: dict[int, Progress], goal: str, more: Sequence[str] = ()) -> str:
-    """The live view without a terminal: one line for the whole run, with the first line of ``more``."""
+def progress_sentence(threads: dict[int, Progress], goal: str) -> str:
+    """The live view without a terminal: one line for the whole run."""
     rows = worst_first(threads)
     worst = rows[0]
     parts = [
@@ -257,7 +270,7 @@ def progress_sentence(threads: dict[int, Progress], goal: str, more: Sequence[st
         f"{sum(row.missed for row in rows)} missed",
         f"{sum(row.lost for row in rows)} lost",
     ]
-    return "; ".join([", ".join(parts), *more[:1]])
+    return ", ".join(parts)
 
 
 def can_redraw(out: TextIO) -> bool:
@@ -286,7 +299,8 @@ def _coloured(line: str) -> str:
 class LiveView:
     """Takes progress lines as they arrive, and draws at most once per interval.
 
-    ``more``: returns further lines about the run, the most important first. It is called at each drawing.
+    ``more``: returns further lines about the run, the most important first. It is called at each drawing. Lines that
+    begin with a space are shown on a terminal only.
     ``length_ns`` may be set to how long the run will be; 0: not known. ``silent`` may be set to what stands in place of
     the threads' numbers, if they have none before the end.
     """
@@ -360,7 +374,8 @@ class LiveView:
             self._before = dict(self.threads)
             lines = self._table(() if last else self._more())
         else:
-            lines = [progress_sentence(self.threads, self.goal, self._more())]
+            further = [f"  {line}" for line in self._more() if not line.startswith(" ")]
+            lines = [progress_sentence(self.threads, self.goal), *further]
         self._write(self._erase() + "".join(line + "\n" for line in lines))
         self._drawn_rows = len(lines)
         self._drawn_at = self._now()

@@ -95,8 +95,13 @@ class _Begun:
     def __init__(self, begun: threading.Event) -> None:
         self._begun = begun
 
-    def over(self, thread: int, limit_ns: int, second: int, worst_ns: int) -> None:
+    def over(
+        self, thread: int, limit_ns: int, second: int, worst_ns: int, stretch_ns: tuple[int, int] | None = None
+    ) -> None:
         """Nothing: the limits are those of the generator's times."""
+
+    def invalid(self, reason: str) -> None:
+        """Nothing: the responder's threads may run without real time."""
 
     def progress(self, thread: int, due_ns: int, lost: int = 0, time_ns: int = 0) -> bool:
         self._begun.set()

@@ -29,6 +29,8 @@ VOICE = "rtproof-agent: "
 OWN_VOICE = "rtproof: "
 """Begins a sentence of the target, such as that the connection is lost. The next line may come much later."""
 TRACE_IS_ON = "tracing"
+NO_REAL_TIME = "the threads run without real time"
+"""Begins the agent's sentence about a missing privilege that the user allowed. A limit makes such a run INVALID."""
 LARGEST_LOG = 1 << 20
 """Number of characters of the agent's messages that are kept.
 
@@ -76,7 +78,7 @@ class AgentListener:
                 self._watch(progress)
             elif (over := parse_over(line)) is not None:
                 if self._watcher:
-                    self._watcher.over(over.thread, over.limit_ns, over.second, over.worst_ns)
+                    self._watcher.over(over.thread, over.limit_ns, over.second, over.worst_ns, over.stretch_ns)
             elif line == TRACE_IS_ON:
                 self._traced()
             else:
@@ -98,6 +100,8 @@ class AgentListener:
     def _take(self, text: str) -> None:
         if text.startswith(VOICE):
             self.last = text.removeprefix(VOICE)
+        if self._watcher and self.last.startswith(NO_REAL_TIME):
+            self._watcher.invalid(NO_REAL_TIME)
         self._room -= len(text) + 1
         if self._room >= 0:
             self._waiting = text

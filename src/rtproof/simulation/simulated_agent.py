@@ -194,7 +194,7 @@ class _Thread:
     written: SummaryThread | SampledThread
     now: PlayedStretch = field(init=False)
     told: list[list[int]] = field(default_factory=lambda: [[0, 0, 0, NEVER, 0]])
-    over: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    over: dict[int, list[tuple[int, int, int, int]]] = field(default_factory=dict)
 
     def draw(self, first_second: int, seconds: int, limits_ns: Sequence[int]) -> None:
         """Draw the next stretch, and compute its progress and its seconds above limits."""
@@ -211,16 +211,34 @@ class _Thread:
         )
         self.told = np.stack(columns, axis=1).tolist()
         self.over = {
-            at: [(limit, int(highest[at])) for limit in limits_ns if highest[at] > limit]
+            at: [
+                (limit, worst, begin, end)
+                for limit in limits_ns
+                if highest[at] > limit
+                for worst, begin, end in self._stretches(first_second + at, limit, int(highest[at]))
+            ]
             for at in np.flatnonzero(highest > min(limits_ns, default=NEVER)).tolist()
         }
+
+    def _stretches(self, second: int, limit_ns: int, highest_ns: int) -> list[tuple[int, int, int]]:
+        """The largest latency, and the first and the last late time, of each late activation of a second.
+
+        Of a limit that the body exceeds, the due times are not drawn yet. Then the end is before the begin.
+        """
+        if limit_ns < simulated_thread.BODY_NS.max():
+            return [(highest_ns, 0, -1)]
+        late = self.now.late
+        here = (late.due_ns // SECOND_NS == second) & (late.value > limit_ns)
+        due, value = late.due_ns[here], late.value[here]
+        return list(zip(value.tolist(), due.tolist(), (due + value - limit_ns).tolist(), strict=True))
 
     def lines(self, start: int, stop: int, tells_progress: bool) -> Iterator[str]:
         """The lines that the agent prints about the seconds from start to stop of the stretch."""
         name = f"thread={self.series.thread}"
         for at in range(start, stop) if self.over else ():
-            for limit, worst in self.over.get(at, ()):
-                yield f"over {name} limit_ns={limit} second={self.now.first_second + at} worst_ns={worst}"
+            for limit, worst, begin, end in self.over.get(at, ()):
+                second = self.now.first_second + at
+                yield f"over {name} limit_ns={limit} second={second} worst_ns={worst} begin_ns={begin} end_ns={end}"
         if tells_progress:
             obtained, total, last, least, most = self.told[stop - 1]
             now_ns = (self.now.first_second + stop) * SECOND_NS

@@ -7,11 +7,12 @@ from typing import Any
 import click
 
 from rtproof.cli import shell_completion
+from rtproof.cli.grouped_help import GroupedCommand
 from rtproof.cli.measurement_options import HORIZON_OPTIONS, LIMIT_OPTIONS, PERCENTILE_OPTION
 from rtproof.cli.parameter_types import SectionOption, with_options
 
 
-@click.command("show")
+@click.command("show", cls=GroupedCommand)
 @click.argument("run", type=click.Path(path_type=Path))
 @with_options(*LIMIT_OPTIONS, *HORIZON_OPTIONS, PERCENTILE_OPTION)
 @click.option(
@@ -19,9 +20,9 @@ from rtproof.cli.parameter_types import SectionOption, with_options
     "sections",
     cls=SectionOption,
     multiple=True,
-    metavar="NAME",
+    metavar="SECTION",
     shell_complete=shell_completion.complete_sections,
-    help="Print only this section; may be repeated.",
+    help="Only this section; repeatable.",
 )
 @click.option("--all", "whole", is_flag=True, help="Print every section.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Check that the live watch of a rate per second errs as seldom as claimed, and says what the record says."""
+
+from collections import Counter
+
+import numpy as np
+
+from acceptance import Benchmark, Result, Value
+from rtproof.judge.analysis_model import Requirement, State
+from rtproof.judge.claim import LateStretches, decide
+from rtproof.judge.watch import Watch
+from rtproof.summary.per_second import SECOND_NS
+
+ASKED = Requirement(100_000, SECOND_NS)
+ALPHA = 1 - ASKED.confidence
+OPEN = State.UNDECIDED
+LENGTH_S = 60
+FIRST_DUE_NS = 1_000_000
+STOPS_NS = SECOND_NS // 2
+"""The record goes on for this long after the watch has ended the run."""
+
+
+def live_and_record(rate: float, generator: np.random.Generator) -> tuple[State, State]:
+    """What the watch says when it ends the run, and the record of that run. rate: late activations per second."""
+    due = np.sort(generator.integers(FIRST_DUE_NS, LENGTH_S * SECOND_NS, generator.poisson(rate * LENGTH_S)))
+    end = due + generator.integers(1_000, 200_000, due.size)
+    watch = Watch([ASKED], lead_ns=FIRST_DUE_NS)
+    watch.progress(0, 0)
+    stop_ns = LENGTH_S * SECOND_NS
+    for second in range(LENGTH_S):
+        for place in np.flatnonzero(due // SECOND_NS == second):
+            stretch = int(due[place]), int(end[place])
+            watch.over(0, ASKED.limit_ns, second, ASKED.limit_ns + stretch[1] - stretch[0], stretch)
+        if watch.progress(0, (second + 1) * SECOND_NS):
+            stop_ns = min((second + 1) * SECOND_NS + STOPS_NS, stop_ns)
+            break
+    here = due < stop_ns
+    late = LateStretches.exact(due[here] - FIRST_DUE_NS, end[here] - FIRST_DUE_NS)
+    return watch.standings[0].decision.state, decide(ASKED, late, stop_ns - FIRST_DUE_NS, ALPHA).state
+
+
+def live_rate(short: bool) -> Result:
+    """At the claimed rate exactly, both errors; at a fifth of it and at four times it, how often it decides."""
+    runs, generator = (60 if short else 3000), np.random.default_rng(1)
+    told = {rate: Counter(live_and_record(rate, generator) for _ in range(runs)) for rate in (0.2, 1.0, 4.0)}
+    share = {
+        rate: {s: sum(n for (live, _), n in told[rate].items() if live is s) / runs for s in State} for rate in told
+    }
+    against = sum(
+        n for each in told.values() for (live, end), n in each.items() if live is not end and live is not OPEN
+    )
+    value: dict[str, Value] = {
+        "proven_at_rate": share[1.0][State.PROVEN],
+        "refuted_at_rate": share[1.0][State.REFUTED],
+        "proven_at_fifth": share[0.2][State.PROVEN],
+        "refuted_at_four": share[4.0][State.REFUTED],
+        "record_disagrees": against / (3 * runs),
+    }
+    most = ALPHA + 3 * (ALPHA * (1 - ALPHA) / runs) ** 0.5
+    errors = max(share[1.0][State.PROVEN], share[1.0][State.REFUTED])
+    holds = errors <= most and share[0.2][State.PROVEN] > 0.9 and share[4.0][State.REFUTED] > 0.99 and not against
+    goal = f"each error at most {most:.3f}; nine of ten decided; the record says what the watch said"
+    return Result(value, goal, holds, ())
+
+
+BENCHMARKS = (Benchmark("m4_live_rate", "the watch decides a rate per second as the record does", live_rate),)
