@@ -168,10 +168,15 @@ def accessibility_faults(page: Page) -> list[list[Any]]:
     What stands folded is opened before. (Rules: WCAG 2, and the best practices of axe-core.)
     """
     page.evaluate(resources.files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
-    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
-    page.settle()
+    unfold(page)
     found: list[list[Any]] = page.evaluate(AXE)
     return found
+
+
+def unfold(page: Page) -> None:
+    """Open all that stands folded."""
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    page.settle()
 
 
 def asked_by_pages(folder: Path) -> list[str]:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page in a real browser: it asks for nothing, complains about nothing, draws its plots and fits its window."""
 
+import gzip
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import cycle
@@ -17,6 +18,7 @@ from report_cases import CASES, missed, normal
 
 from rtproof import articles, report
 from rtproof.compare.history import FEWEST, analyse_history
+from rtproof.experiment.stored_runs import read_run
 from rtproof.judge.analysis_model import Analysis
 from rtproof.report.blocks import Curve, Plot, Section, Table
 from rtproof.report.pages import campaign_page
@@ -39,6 +41,7 @@ PAINTED_HTML = """[...document.querySelectorAll(".chart canvas")].map((canvas) =
   }
   return [painted, colours.size];
 })"""
+INPUTS = Path(__file__).parent / "golden_outputs" / "inputs"
 TEXT_COLOUR = "getComputedStyle(document.body).color"
 SCROLLS_SIDEWAYS_HTML = "document.documentElement.scrollWidth > innerWidth"
 
@@ -67,6 +70,7 @@ def test_the_page_is_silent_asks_for_nothing_and_draws_every_plot(
     analysis = CASES[name]()
     path = write(analysis, folder, f"{name}-{scheme}")
     page = chromium.load(started, path, 1280, scheme)
+    chromium.unfold(page)
     assert page.messages() == []
     assert [url for url in page.requests() if url != "data:,"] == [path.as_uri()]
     painted = page.evaluate(PAINTED_HTML)
@@ -80,44 +84,97 @@ def test_the_page_is_silent_asks_for_nothing_and_draws_every_plot(
 @pytest.mark.parametrize("width", [400, 768, 1400])
 def test_the_page_never_scrolls_sideways(started: chromium.Browser, folder: Path, width: int) -> None:
     page = chromium.load(started, write(CASES["hostile"](), folder, f"wide-{width}"), width, "light")
+    chromium.unfold(page)
     assert page.evaluate("innerWidth") == width
     assert page.evaluate(SCROLLS_SIDEWAYS_HTML) is False
 
 
-# The questions; the lowest pixels of the claim, of the words on doubts beside it and of each picture; sizes of text.
+# The lowest pixels of the claim, the pictures, the causes and the cautions; the first picture's top; sizes of text.
 FIRST_SCREEN = """(() => {
-  const bottom = (element) => element ? element.getBoundingClientRect().bottom : 0;
-  const terms = [...document.querySelectorAll("#verdict-1-answers dt, #verdict-1 dt")];
-  const state = document.querySelector("#verdict-1 .headline");
-  return [terms.map((each) => each.textContent), bottom(document.querySelector("#verdict-1")),
-          bottom(document.querySelector("#verdict > .warning, #verdict > .doubt:not(#verdict-1) .headline")),
-          [...document.querySelectorAll(".pictures canvas")].map(bottom),
-          parseFloat(getComputedStyle(state).fontSize), parseFloat(getComputedStyle(document.body).fontSize)];
+  const bottom = (element) => element.getBoundingClientRect().bottom;
+  const bottoms = (selector) => [...document.querySelectorAll(selector)].map(bottom);
+  const size = (element) => parseFloat(getComputedStyle(element).fontSize);
+  return { claim: bottoms("#verdict-1"), pictures: bottoms(".pictures canvas"), reasons: bottoms(".reasons > *"),
+           picture: document.querySelector(".pictures figure").getBoundingClientRect().top,
+           questions: [...document.querySelectorAll(".rest dt")].map((each) => each.textContent),
+           large: size(document.querySelector("#verdict-1 .headline")), usual: size(document.body) };
 })()"""
+SCREEN_PX = 800
+SEEN_HEADINGS = "[...document.querySelectorAll('h2')].filter((each) => each.offsetWidth > 1).length"
 
 
 @pytest.mark.parametrize("width", [400, 1280])
 @pytest.mark.parametrize("name", FIRST)
-def test_the_first_screen_has_the_verdict_and_a_picture(
+def test_the_first_screen_has_the_verdict_pictures_and_cautions(
     started: chromium.Browser, folder: Path, name: str, width: int
 ) -> None:
-    """In a window 800 pixels high, with the state large; beside the picture, if there is room, the run over time."""
+    """With the state large. A telephone has room for one of the pictures; the cautions are a link there."""
     page = chromium.load(started, write(FIRST[name](), folder, f"first-{name}-{width}"), width, "light")
-    questions, claimed, doubted, pictures, large, usual = page.evaluate(FIRST_SCREEN)
-    longer = [] if name == "not_asked" else ["How much longer"]
-    assert questions == ["What exactly", "How sure", *longer, "Valid for"]
-    assert 0 < claimed <= 400
-    assert doubted <= 440
-    assert len(pictures) == 2
-    assert pictures[0] <= 800
-    assert width == 400 or pictures[0] == pictures[1]
-    assert large > 1.8 * usual
+    seen = page.evaluate(FIRST_SCREEN)
+    assert 0 < seen["claim"][0] <= seen["picture"] <= 440
+    assert len(seen["pictures"]) == 2
+    assert seen["pictures"][0] <= SCREEN_PX
+    assert width == 400 or max(seen["pictures"] + seen["reasons"]) <= SCREEN_PX
+    assert seen["large"] > 1.8 * seen["usual"]
+    assert "Valid for" in seen["questions"]
     assert page.evaluate(SCROLLS_SIDEWAYS_HTML) is False
+
+
+def explained(folder: Path) -> Path:
+    """The page of a stored run with a trace."""
+    record = folder / "explained.rtrec"
+    record.write_bytes(gzip.decompress((INPUTS / "explained-urgent-thread.rtrec.gz").read_bytes()))
+    return write(read_run(record).analysis, folder, "explained")
+
+
+def test_the_causes_stand_below_the_pictures_on_the_first_screen(started: chromium.Browser, folder: Path) -> None:
+    page = chromium.load(started, explained(folder), 1280, "light")
+    seen = page.evaluate(FIRST_SCREEN)
+    assert "cause" in page.evaluate("document.querySelector('.reasons table').textContent")
+    assert max(seen["pictures"]) < min(seen["reasons"])
+    assert max(seen["reasons"]) <= SCREEN_PX
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_a_folded_page_has_three_screens_and_eight_headings(
+    started: chromium.Browser, folder: Path, width: int
+) -> None:
+    page = chromium.load(started, explained(folder), width, "light")
+    assert page.evaluate("document.documentElement.scrollHeight") <= 3 * SCREEN_PX
+    assert 3 <= page.evaluate(SEEN_HEADINGS) <= 8
+    assert chromium.accessibility_faults(page) == []
+
+
+TOP_AND_HEIGHT = """(() => {
+  const { top, height } = document.querySelector("#numbers").getBoundingClientRect();
+  return [top, height];
+})()"""
+
+
+def test_a_link_unfolds_its_section_without_a_script(started: chromium.Browser, folder: Path) -> None:
+    page = chromium.load(started, write(normal(), folder, "links"), 1280, "light")
+    assert page.evaluate("document.querySelector('#numbers').closest('details').open") is False
+    started.call("Emulation.setScriptExecutionDisabled", page.session, value=True)
+    page.evaluate("document.querySelector('nav a[href=\"#numbers\"]').click()")
+    top, height = page.evaluate(TOP_AND_HEIGHT)
+    assert page.evaluate("document.querySelector('#numbers').closest('details').open") is True
+    assert -1 <= top < SCREEN_PX
+    assert height > 100
+
+
+def test_nothing_is_folded_on_paper(started: chromium.Browser, folder: Path) -> None:
+    page = chromium.load(started, write(normal(), folder, "paper"), 1280, "light")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.settle()
+    assert page.evaluate("document.querySelectorAll('.group:not([open]), .chart:empty').length") == 0
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate("document.querySelectorAll('.group[open]').length") == 0
 
 
 @pytest.mark.parametrize(("name", "width"), list(zip(CASES, cycle((400, 1280)), strict=False)))
 def test_every_axis_has_at_least_three_labels(started: chromium.Browser, folder: Path, name: str, width: int) -> None:
     page = chromium.load(started, write(CASES[name](), folder, f"axes-{name}-{width}"), width, "light")
+    chromium.unfold(page)
     few = page.evaluate(
         """Object.entries(JSON.parse(document.getElementById("plots").textContent)).flatMap(([id, plot]) => {
           const labels = rtproofPlots.get(id)?.labels() ?? [[0, 0, 0], [0, 0, 0]];
@@ -170,6 +227,7 @@ def test_the_axis_of_a_history_has_dates(started: chromium.Browser, folder: Path
 def test_a_plot_is_saved_as_a_picture_of_lines(started: chromium.Browser, folder: Path, name: str) -> None:
     """The text of every SVG is XML, with the title, the labels, a path for each curve that is shown, and the limits."""
     page = chromium.load(started, write(CASES[name](), folder, f"svg-{name}"), 1280, "light")
+    chromium.unfold(page)
     for made, title, curves, markers in page.evaluate(
         """[...rtproofPlots.values()].map(({ svg, plot }) => [svg(), plot.title,
           plot.curves.filter((curve) => curve.y.some((y) => y > 0)).length, plot.markers.map((each) => each.name)])"""
@@ -220,6 +278,7 @@ def test_a_plot_follows_the_width_of_the_window(started: chromium.Browser, folde
 
 def test_a_curve_is_hidden_and_shown_by_its_button(started: chromium.Browser, folder: Path) -> None:
     page = chromium.load(started, write(missed(), folder, "legend"), 1280, "light")
+    chromium.unfold(page)
     button = "document.querySelector('#ccdf .legend button')"
     pixels = "document.querySelector('#ccdf canvas').toDataURL()"
     before = page.evaluate(pixels)

@@ -745,13 +745,42 @@
   }
 
   const plots = JSON.parse(document.getElementById("plots").textContent);
-  const charts = [...document.querySelectorAll(".chart")];
   const plotOf = (chart) => plots[chart.closest("figure").id];
-  const drawnPlots = charts.map((chart) => (plotOf(chart).x.length ? draw(chart, plotOf(chart)) : null)).filter((u) => u !== null);
   markRows(stylesByName(Object.values(plots)));
+  const waiting = new Set([...document.querySelectorAll(".chart")].filter((chart) => plotOf(chart).x.length));
+  const drawnPlots = [];
+
+  // What is folded has no width: a plot is drawn when it is first seen.
+  function drawWhatIsSeen() {
+    for (const chart of waiting) {
+      if (chart.closest("details:not([open])")) continue;
+      waiting.delete(chart);
+      drawnPlots.push(draw(chart, plotOf(chart)));
+    }
+    markScrollable();
+  }
+
+  // Browsers unfold the target of a link by themselves; older ones do not.
+  function unfoldTarget() {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!target?.closest("details:not([open])")) return;
+    for (let box = target.closest("details"); box; box = box.parentElement.closest("details")) box.open = true;
+    drawWhatIsSeen();
+    target.scrollIntoView();
+  }
+
+  let unfolded = [];
+  addEventListener("beforeprint", () => {
+    unfolded = [...document.querySelectorAll("details.group:not([open]), details.rest:not([open])")];
+    unfolded.forEach((box) => { box.open = true; });
+    drawWhatIsSeen();
+  });
+  addEventListener("afterprint", () => unfolded.forEach((box) => { box.open = false; }));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawnPlots.forEach((u) => u.redraw(false, true)));
   addEventListener("resize", markScrollable);
-  document.addEventListener("toggle", markScrollable, true);
+  addEventListener("hashchange", unfoldTarget);
+  document.addEventListener("toggle", drawWhatIsSeen, true);
   keepUnits();
-  markScrollable();
+  drawWhatIsSeen();
+  unfoldTarget();
 })();

@@ -16,6 +16,7 @@ from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
 from rtproof.report import plot_data
 from rtproof.report.blocks import BarPart, Bars, Block, HeatMap, Link, Plot, Section, Table, Text
+from rtproof.report.section_list import GROUPS
 
 # The next functions build HTML into which no text can be injected: they escape every string but ``HtmlMarkup``.
 
@@ -71,6 +72,7 @@ SUFFIX = ".html"
 STYLES = ("vendor/uplot/uPlot.min.css", "report.css")
 SCRIPTS = ("vendor/uplot/uPlot.iife.min.js", "report.js")
 FAVICON = "data:,"
+RESTS_ON = "What the verdict rests on, how sure it is, and for what it is valid"
 LONG = 32
 """A cell with more characters may be broken into lines and gets room between short cells."""
 HEAT_STEPS = 8
@@ -96,18 +98,26 @@ class FirstScreen:
         """Whether a block is moved to the first screen."""
         return identity in self.plots or identity in self.reasons
 
+    def claims(self, section: Section) -> bool:
+        """Whether the section says what the page claims."""
+        return any(identity == self.claim for identity, _ in _identified(section))
+
 
 def draw(title: str, sections: list[Section]) -> bytes:
     """The report as a whole HTML document in UTF-8."""
     scripts = [_packaged(name) for name in SCRIPTS]
     first = _first_screen(sections)
     left = [section for section in sections if not first.holds_all(section)]
+    groups = _groups(left, first)
+    shown = [_section(section, first) for section in left if section.group not in groups]
+    folded = [_group(name, some, first) for name, some in groups.items()]
+    navigation = _navigation(left)
     body = html_element(
         "body",
         html_element("a", "Skip to the report", href="#main", class_="skip"),
         html_element("header", html_element("h1", title)),
-        _navigation(left),
-        html_element("main", *(_section(section, first) for section in left), id="main"),
+        *([] if folded else [navigation]),
+        html_element("main", *shown, *([navigation] if folded else []), *folded, id="main"),
         _footer(),
         json_script("plots", _plots_of_script(sections)),
         *(html_element("script", script) for script in scripts),
@@ -119,6 +129,22 @@ def draw(title: str, sections: list[Section]) -> bytes:
 def _plots_of_script(sections: list[Section]) -> dict[str, dict[str, object]]:
     blocks = [each for section in sections for each in _identified(section)]
     return {identity: plot_data.plot_script_data(one) for identity, one in blocks if isinstance(one, Plot | HeatMap)}
+
+
+def _groups(sections: list[Section], first: FirstScreen) -> dict[str, list[Section]]:
+    """The sections that are folded, by group in the order of GROUPS: all but those beside the claim."""
+    stand_open = {"", *(section.group for section in sections if first.claims(section))}
+    names = [group for group in GROUPS if group not in stand_open]
+    found = {name: [section for section in sections if section.group == name] for name in names}
+    return {name: some for name, some in found.items() if some}
+
+
+def _group(name: str, sections: list[Section], first: FirstScreen) -> HtmlMarkup:
+    """Folded sections under their heading, which tells their titles. A link to anything in them unfolds them."""
+    titles = [section.title for section in sections]
+    told = [] if titles == [name] else [html_element("span", ", ".join(titles))]
+    summary = html_element("summary", html_element("h2", name), *told)
+    return html_element("details", summary, *(_section(section, first, "h3") for section in sections), class_="group")
 
 
 def _first_screen(sections: list[Section]) -> FirstScreen:
@@ -189,36 +215,42 @@ def _footer() -> HtmlMarkup:
     )
 
 
-def _section(section: Section, first: FirstScreen) -> HtmlMarkup:
+def _section(section: Section, first: FirstScreen, level: str = "h2") -> HtmlMarkup:
+    """A section with its title."""
     heading = f"{section.name}-title"
-    drawn = [
-        _claim(section, first) if identity == first.claim and first.plots else block_html(block, identity)
-        for identity, block in _identified(section)
-        if not first.has(identity)
-    ]
+    blocks = {identity: block for identity, block in _identified(section) if not first.has(identity)}
+    if first.claim in blocks and first.plots:
+        drawn = _with_first_screen(section, blocks, first)
+    else:
+        drawn = [block_html(block, identity) for identity, block in blocks.items()]
     return html_element(
-        "section", html_element("h2", section.title, id=heading), *drawn, id=section.name, aria_labelledby=heading
+        "section", html_element(level, section.title, id=heading), *drawn, id=section.name, aria_labelledby=heading
     )
 
 
-def _claim(section: Section, first: FirstScreen) -> HtmlMarkup:
-    """What is claimed with a link to the section's first doubt; reasons and plots of the first screen; the answers.
-
-    Without a headline the answers are what is claimed.
-    """
-    claim = dict(_identified(section))[first.claim]
+def _with_first_screen(section: Section, blocks: dict[str, Block], first: FirstScreen) -> list[HtmlMarkup]:
+    """The blocks of the section with the claim, and the first screen. In a group all that follows it is folded."""
+    claim, at = blocks[first.claim], list(blocks).index(first.claim)
     assert isinstance(claim, Text)
-    below = claim.terms if claim.headline else ()
-    shown = [block_html(replace(claim, terms=()) if below else claim, first.claim)]
-    warning = next(iter(_warnings(section, first.claim)), None)
-    if warning:
-        shown.append(html_element("p", html_element("a", warning[1], href=f"#{warning[0]}"), class_="warning"))
-    shown += [block_html(block, at) for at, block in first.reasons.items()]
-    shown.append(html_element("div", *(block_html(plot, at) for at, plot in first.plots.items()), class_="pictures"))
-    if below:
-        answers = replace(claim, paragraphs=(), headline="", kind="normal")
-        shown.append(block_html(answers, f"{first.claim}-answers"))
-    return join_markup(shown)
+    drawn = [block_html(block, identity) for identity, block in blocks.items() if identity != first.claim]
+    before, after = drawn[:at], drawn[at:]
+    if claim.headline and claim.terms:
+        after.insert(0, block_html(replace(claim, paragraphs=(), headline="", kind="normal"), f"{first.claim}-answers"))
+        claim = replace(claim, terms=())
+    if after and section.group:
+        after = [html_element("details", html_element("summary", RESTS_ON), *after, class_="rest")]
+    return [*before, block_html(claim, first.claim), *_below_claim(section, first), *after]
+
+
+def _below_claim(section: Section, first: FirstScreen) -> list[HtmlMarkup]:
+    """A link to the section's first doubt, the plots, and the reasons with the doubts as the last of them."""
+    warnings = _warnings(section, first.claim)[:1]
+    links = [html_element("p", html_element("a", words, href=f"#{at}"), class_="warning") for at, words in warnings]
+    pictures = (_figure(plot, at, [_said_and_data(plot, at)]) for at, plot in first.plots.items())
+    doubts = [at for at, block in first.reasons.items() if isinstance(block, Text) and block.kind == "doubt"]
+    reasons = [block_html(first.reasons[at], at) for at in sorted(first.reasons, key=doubts.__contains__)]
+    pictured = html_element("div", *pictures, class_="pictures")
+    return [*links, pictured, *([html_element("div", *reasons, class_="reasons")] if reasons else [])]
 
 
 def _warnings(section: Section, claim: str) -> list[tuple[str, str]]:
@@ -310,21 +342,31 @@ def _cell(kind: str, words: str, numeric: bool, scope: str | None = None, shade:
 @block_html.register(Plot)
 @block_html.register(HeatMap)
 def _(block: Plot | HeatMap, identity: str) -> HtmlMarkup:
+    return _figure(block, identity, [html_element("figcaption", block.says), _data(block, identity)])
+
+
+def _figure(block: Plot | HeatMap, identity: str, below: list[HtmlMarkup]) -> HtmlMarkup:
     heading = f"{identity}-title"
-    data = plot_data.plot_table(block)
     return html_element(
         "figure",
         html_element("h3", block.title, id=heading),
         html_element("div", class_="chart", role="img", aria_label=block.title),
-        html_element("figcaption", block.says),
-        html_element(
-            "details",
-            html_element("summary", f"Data of this plot ({quantity(len(data.rows), 'row')})"),
-            _table(data, f"{identity}-data"),
-        ),
+        *below,
         id=identity,
         aria_labelledby=heading,
     )
+
+
+def _data(block: Plot | HeatMap, identity: str, *before: HtmlMarkup) -> HtmlMarkup:
+    """The points of a plot, folded. before: what stands above them."""
+    data = plot_data.plot_table(block)
+    amount = f"Data of this plot ({quantity(len(data.rows), 'row')})"
+    return html_element("details", html_element("summary", amount), *before, _table(data, f"{identity}-data"))
+
+
+def _said_and_data(plot: Plot, identity: str) -> HtmlMarkup:
+    """The caption of a plot on the first screen: what it shows, folded with its data."""
+    return html_element("figcaption", _data(plot, identity, html_element("p", plot.says)))
 
 
 BAR_UNITS = 1_000

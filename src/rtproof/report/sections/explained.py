@@ -48,7 +48,7 @@ def explained_section(analysis: Analysis) -> list[Block]:
     first, sentence = [_largest_causes(found)] if found.budgets else [], _why(found)
     counted = (f"{capitalised(short)}." for short in _counts_on_screen(found))
     return [
-        Text((f"Why it was late: {sentence[:1].lower()}{sentence[1:]}", *counted), foremost=True),
+        Text((f"Why it was late: {sentence[:1].lower()}{sentence[1:]}", *counted), foremost=not first),
         *first,
         Text((" ".join((*_windows(found.recorder), f"{capitalised(observer_line(analysis.record))}.")),)),
         *_details(found, analysis.record),

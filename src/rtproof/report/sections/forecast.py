@@ -20,9 +20,12 @@ REFUSED = "There is no forecast, for the reasons below. Most runs get none."
 
 
 def forecast_section(analysis: Analysis) -> list[Block]:
-    """The forecast, or why there is none, and plots by which a reader can judge the fit; [] if nothing was measured."""
+    """The forecast, and plots by which a reader can judge the fit.
+
+    Also why there is none, for a user who chose the horizon. Otherwise [], as most runs have no forecast.
+    """
     found = analysis.forecast
-    if found is None:
+    if found is None or (found.limit_ns is None and found.horizon_ns == forecast.USUAL_FACTOR * found.measured_ns):
         return []
     blocks: list[Block] = [_said(analysis, found), Text(model_free(analysis), headline="What holds without a model")]
     rung = forecast.drawn_units(found)

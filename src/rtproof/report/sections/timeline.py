@@ -171,6 +171,7 @@ def _lines_plot(
         f"latency [{unit.name}]",
         tuple(_line_curve(each, unit, time) for each in drawn),
         markers,
+        foremost=True,
     )
 
 

@@ -87,7 +87,7 @@ def limit_answers(analysis: Analysis) -> Table | None:
     assumed = list(dict.fromkeys(filter(None, map(verdict_sentences.assumption_of_verdict, analysis.verdicts))))
     caption = "Every limit" + "".join(f". {each}" for each in assumed)
     rows = tuple(_row(verdict)[: len(header)] for verdict in analysis.verdicts)
-    return Table(caption, header, rows, (3,))
+    return Table(caption, header, rows, (3,), foremost=True)
 
 
 def other_limit_answers(analysis: Analysis) -> Table | None:
@@ -159,7 +159,7 @@ def doubt_answers(analysis: Analysis) -> Text | None:
     lines = doubts_in_short(analysis)[len(invalid) :]
     shown = lines[:SHOWN_DOUBTS] if len(lines) > SHOWN_DOUBTS + 1 else lines
     more = (f"and {quantity(len(lines) - len(shown), 'more caution')}, below",) if len(shown) < len(lines) else ()
-    return Text((*shown, *more), "doubt", "Cautions") if lines else None
+    return Text((*shown, *more), "doubt", "Cautions", foremost=True) if lines else None
 
 
 KINDS = {
