@@ -135,6 +135,28 @@ def test_the_causes_stand_below_the_pictures_on_the_first_screen(started: chromi
     assert max(seen["reasons"]) <= SCREEN_PX
 
 
+# Where the axis of the bars of causes ends, the last number on it, and the longest bar's end.
+BARS_HTML = """(() => {
+  const right = (element) => element.getBoundingClientRect().right;
+  const ticks = [...document.querySelectorAll(".bars .axis > div > span")];
+  const bars = [...document.querySelectorAll(".bars dd")];
+  return [ticks.map((each) => Number(each.textContent.replaceAll(",", ""))), right(ticks.at(-1)), right(bars[0]),
+          [...document.querySelectorAll(".bars .legend li")].map((each) => each.textContent)];
+})()"""
+
+
+def test_the_bars_of_causes_have_an_axis_and_the_names_of_the_table(started: chromium.Browser, folder: Path) -> None:
+    page = chromium.load(started, explained(folder), 1280, "light")
+    chromium.unfold(page)
+    ticks, axis_end, bars_end, legend = page.evaluate(BARS_HTML)
+    assert ticks[0] == 0
+    assert len(ticks) >= 3
+    assert abs(axis_end - bars_end) <= 1
+    causes = page.evaluate("[...document.querySelectorAll('#explained tbody th')].map((each) => each.textContent)")
+    assert set(legend) <= {*causes, "1 other cause", *(f"{n} other causes" for n in range(2, 99))}
+    assert legend[0] == causes[0]
+
+
 @pytest.mark.parametrize("width", [400, 1280])
 def test_a_folded_page_has_three_screens_and_eight_headings(
     started: chromium.Browser, folder: Path, width: int

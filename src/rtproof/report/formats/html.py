@@ -3,6 +3,7 @@
 
 import html
 import json
+import math
 from base64 import b64encode
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -378,23 +379,34 @@ BAR_COLOURS = 12
 @block_html.register
 def _(block: Bars, identity: str) -> HtmlMarkup:
     heading = f"{identity}-title"
+    ticks = _ticks(block.end)
     classes = {kind: f"part-{at % BAR_COLOURS}" for at, kind in enumerate(block.kinds)}
     rows = [
-        html_element("div", html_element("dt", label), html_element("dd", _bar(label, parts, block.end, classes)))
+        html_element("div", html_element("dt", label), html_element("dd", _bar(label, parts, ticks[-1], classes)))
         for label, parts in block.bars
     ]
+    axis = [html_element("span", f"{at:,}") for at in ticks]
     legend = [html_element("li", _swatch(name), kind) for kind, name in classes.items()]
     return html_element(
         "figure",
         html_element("h3", block.title, id=heading),
         html_element("dl", *rows),
-        html_element("p", block.x_label, class_="axis"),
+        html_element("div", html_element("span", block.x_label), html_element("div", *axis), class_="axis"),
         html_element("ul", *legend, class_="legend"),
         html_element("figcaption", block.says),
         id=identity,
         class_="bars",
         aria_labelledby=heading,
     )
+
+
+BAR_TICKS = 5
+
+
+def _ticks(end: float) -> range:
+    """Whole numbers from 0 on, equally far apart, of which the last is not below ``end``."""
+    step = plot_data.nice_width(end / BAR_TICKS)
+    return range(0, max(math.ceil(end / step), 1) * step + 1, step)
 
 
 def _bar(label: str, parts: tuple[BarPart, ...], end: float, classes: dict[str, str]) -> HtmlMarkup:

@@ -75,6 +75,7 @@ def _(block: Bars) -> str:
     longest = max((len(clean(label)) for label, _ in block.bars), default=0)
     lines = [f"{clean(label):<{longest}}  {_letters(parts, letters, block.end)}" for label, parts in block.bars]
     legend = ", ".join(f"{letter}: {clean(kind)}" for kind, letter in letters.items())
+    lines.append(f"{'':<{longest}}  {'0':<{BAR_WIDTH}}{block.end:,.1f} {clean(block.x_label)}")
     says = textwrap.fill(f"{clean(block.title)}. {clean(block.says)}", page_width())
     return "\n".join([says, *lines, *textwrap.wrap(legend, page_width())])
 

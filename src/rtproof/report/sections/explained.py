@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Why a run was late: one sentence, one table of causes, and the budgets of the latest activations."""
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import capitalised, quantity, value
 from rtproof.explain.advice import advice_on
 from rtproof.explain.budget import BudgetPart, Phase, TimeBudget
-from rtproof.explain.causes import Blind, Cause
+from rtproof.explain.causes import Blind, Cause, NamedCause
 from rtproof.explain.coincidence import Coincidences, coincidences
 from rtproof.explain.explanation import CauseRow, Explanation, explain
 from rtproof.explain.foreign_records import DEFINITION_EVENT
@@ -337,29 +337,32 @@ def _advice(found: Explanation) -> tuple[str, ...]:
 
 
 MOST_BARS = 24
+MOST_COLOURS = 11
+"""A page has 12 colours, of which the other causes take one."""
 
 
 def bars_of(found: Explanation) -> Bars:
     """A bar for each of the latest activations, from its due time to its end."""
-    shares: Counter[str] = Counter()
-    for row in found.rows:
-        shares[row.cause.cause.value] += row.total_ns
-    kinds = tuple(kind for kind, _ in shares.most_common())
     shown = found.budgets[:MOST_BARS]
-    bars = tuple((_label(each), tuple(_part(each, part, found) for part in each.parts)) for each in shown)
+    largest = [row for row in found.rows if row.share >= SMALL][:MOST_COLOURS]
+    names = {replace(row.cause, tid=None): _name(row, found) for row in largest}
+    rest = (quantity(len(found.rows) - len(largest), "other cause"),) if len(largest) < len(found.rows) else ()
+    bars = tuple((_label(each), tuple(_part(each, part, found, names, *rest) for part in each.parts)) for each in shown)
     end = max((each.activation.latency_ns for each in shown), default=0) / 1_000
-    says = f"{quantity(len(shown), 'activation')} with the largest latencies; each colour is a kind of cause."
-    return Bars("Where the time of each went", says, "us after the due time", kinds, bars, end)
+    says = f"{quantity(len(shown), 'activation')} with the largest latencies; each colour is a cause of the table."
+    return Bars("Where the time of each went", says, "us after the due time", (*names.values(), *rest), bars, end)
 
 
 def _label(of: TimeBudget) -> str:
     return f"{number_format.S(of.activation.due_ns)}, thread {of.activation.thread}"
 
 
-def _part(of: TimeBudget, part: BudgetPart, found: Explanation) -> BarPart:
+def _part(
+    of: TimeBudget, part: BudgetPart, found: Explanation, names: Mapping[NamedCause, str], rest: str = ""
+) -> BarPart:
     begin_ns, end_ns = part.from_ns - of.activation.due_ns, part.to_ns - of.activation.due_ns
     words = f"{capitalised(part.cause.words(found.blind))}: {part.length_ns / 1_000:,.1f} us, {part.phase.value}"
-    return BarPart(part.cause.cause.value, begin_ns / 1_000, end_ns / 1_000, words)
+    return BarPart(names.get(replace(part.cause, tid=None), rest), begin_ns / 1_000, end_ns / 1_000, words)
 
 
 def budget_blocks(found: Explanation, most: int, *, folded: bool = False) -> list[Block]:
