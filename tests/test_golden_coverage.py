@@ -100,7 +100,7 @@ KINDS: dict[str, tuple[Iterable[str], Callable[[str], bool]]] = {
     ),
     "section": (
         [section.title for section in SECTIONS],
-        lambda title: is_printed(rf"^(## {re.escape(title)}|{re.escape(title)}\n-+)$"),
+        lambda title: is_printed(rf"^(###? {re.escape(title)}|{re.escape(title)}\n-+)$"),
     ),
     "doubt": (doubts(), has_code),
     "objection": (plugin_names(rules), is_objected),

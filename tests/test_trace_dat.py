@@ -60,7 +60,7 @@ def test_every_version_and_byte_order_tells_the_same(tmp_path: Path, write, layo
     (series,) = found.series
     assert (series.external, series.period_ns, series.probe, series.method) == (True, PERIOD_NS, "foreign", "timer")
     assert "due at the time for which the timer that woke it was started (hrtimer_wakeup)" in notes(found)
-    assert "its period is 1,000 us" in notes(found)
+    assert "its period is 1 ms" in notes(found)
     assert f"median {SLEPT_NS // 1000} us, largest {SLEPT_NS // 1000} us, n = {len(LATES_NS)}" in notes(found)
     assert not notes(found, IMPORTED_EVENT)
 

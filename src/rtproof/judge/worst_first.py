@@ -47,7 +47,7 @@ _RANK = {
 
 def worst_first(found: Iterable[Doubt]) -> tuple[Doubt, ...]:
     """These doubts, those that make the run INVALID first. Doubts of one kind keep their order."""
-    return tuple(sorted(found, key=lambda doubt: (doubt.severity is not Severity.INVALID, _RANK[doubt.code])))
+    return tuple(sorted(found, key=lambda doubt: (doubt.severity is not Severity.INVALID, _RANK.get(doubt.code, 0))))
 
 
 def doubts_worst_first(analysis: Analysis) -> tuple[Doubt, ...]:
