@@ -241,12 +241,8 @@ def _of_key(key: str, runs: Sequence[RunFigures], since: int, at: int, until: in
 
 SHARE = "share"
 LEVELS = 2
-DETERMINISTIC = (
-    f"{WHY}, so no change is tested: figures that differ come from what went in (rtproof lab check judges each)"
-)
-NO_START = (
-    "it does not say when it was measured, so it has no place in the order (--order name takes that of the names)"
-)
+DETERMINISTIC = f"{WHY}; rtproof lab check judges each run"
+NO_START = "it does not say when it was measured (--order name sorts by the names)"
 
 
 def analyse_history(runs: Runs[RunFigures], *, by_name: bool = False) -> RunHistory:
@@ -334,9 +330,9 @@ def _metric(
 
 def _why(runs: tuple[RunFigures, ...], readings: list[FigureReading], known: int) -> str:
     if known == len(runs):
-        return f"{quantity(known, 'run')}, and {FEWEST} are needed to tell a change from chance"
+        return f"{quantity(known, 'run')}; {FEWEST} are needed"
     reason = next(reading.why for reading in readings if reading.ln is None)
-    return f"{known} of {quantity(len(runs), 'run')} have this figure, and {FEWEST} are needed ({reason})"
+    return f"{known} of {quantity(len(runs), 'run')} have this figure; {FEWEST} are needed ({reason})"
 
 
 def _noise(known: list[float], found: tuple[MeanChange, ...]) -> float | None:

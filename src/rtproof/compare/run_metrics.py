@@ -248,7 +248,7 @@ def time_blocks(record: Record, view: View = View.OBSERVED) -> TimeBlocks:
 
 
 def _too_few(blocks: int) -> str:
-    return f"its record has {blocks} parts of time that could be drawn again, and fewer than {LEAST} tell nothing"
+    return f"its record has {quantity(blocks, 'part')} of time; {LEAST} are needed"
 
 
 def _counts(slices: list[Slice]) -> Counts:
@@ -260,7 +260,7 @@ def _counts(slices: list[Slice]) -> Counts:
 
 
 QUANTILES = (0.5, 0.99, 0.999)
-UNCOUNTED = "how many values lie beyond the scale of the histogram is not told, so every figure may be too small"
+UNCOUNTED = "values beyond the scale of the histogram are not counted, so every figure may be too small"
 VIEWS = {View.OBSERVED: "observed", View.CHARGED: "schedule"}
 
 

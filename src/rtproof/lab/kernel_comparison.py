@@ -181,9 +181,8 @@ VIRTUAL_TIME = (
 )
 """Every output of the lab has this sentence."""
 ONE_OBSERVATION = (
-    "A cell that is run again gives the same bytes, so repeating it adds nothing: each cell is one observation of its "
-    "kernel and load. Another shift starts the measurement at another moment. It is another observation, but of the "
-    "same start-up and the same load, so shifts give no confidence interval."
+    "Each cell is one observation of its kernel and load: run again, it gives the same bytes. Another shift begins to "
+    "measure at another moment of the same start-up and load, so shifts give no confidence interval."
 )
 
 
@@ -201,17 +200,17 @@ def turns_sentence(cpus: int, pace_us: int, *, soakers: bool) -> str:
     turns = f"{cpus} processors take turns of at most {pace_us} us"
     if not soakers:
         return (
-            f"{turns}, and without soakers the speed of each depends on the work of the others. A latency may then be "
-            "the turn of another processor, so these figures are INVALID."
+            f"{turns}. Without soakers the speed of each depends on the work of the others: a latency may be another "
+            "processor's turn, so these figures are INVALID."
         )
     if pace_us > LONGEST_TURN_US:
         return (
-            f"{turns}, and a latency may be so long a turn of another processor, so these figures are INVALID. "
-            f"Turns of up to {LONGEST_TURN_US} us are allowed, and 4 us are usual."
+            f"{turns}. A latency may be such a turn of another processor, so these figures are INVALID. At most "
+            f"{LONGEST_TURN_US} us are allowed; 4 us are usual."
         )
     usual = (
-        f"{turns}, so each has only a part of the speed of one. Such figures rank systems and find missing isolation; "
-        "they are not those of a parallel machine. Compare a processor only with the same processor."
+        f"{turns}, so each is slower than a single one. Such figures rank systems and find missing isolation. They are "
+        "not those of a parallel machine. Compare a processor only with the same processor."
     )
     long = long_turns_clause(pace_us)
     return f"{usual} {long.capitalize()}." if long else usual
@@ -336,8 +335,8 @@ def cokernels_by_system(comparison: KernelComparison) -> dict[str, str]:
 def cokernel_sentences(comparison: KernelComparison) -> list[str]:
     """A sentence for each system that has a co-kernel."""
     return [
-        f"{IN_BAND}: {core} runs beside Linux on {name}; what was measured is Linux's own thread. The co-kernel's "
-        "tasks are not delayed by Linux and were not measured."
+        f"{IN_BAND}: {core} runs beside Linux on {name}, and Linux's own thread was measured. The co-kernel's tasks do "
+        "not wait for Linux and were not measured."
         for name, core in cokernels_by_system(comparison).items()
     ]
 
@@ -400,9 +399,8 @@ def unlike_sentences(comparison: KernelComparison) -> list[str]:
     are = "are" if only.startswith("processors") else "is"
     what = f"Only {only} {are} compared" if only else "Nothing is compared or ranked"
     return [
-        f"{what}, because the systems measured different processors ({'; '.join(_measured_by_system(comparison))}), "
-        "and each processor has its own speed. Without --measured-cpus a processor that isolcpus= takes out is not "
-        "measured; --measured-cpus measures it."
+        f"{what}: the systems measured different processors ({'; '.join(_measured_by_system(comparison))}), and each "
+        "processor has its own speed. A processor that isolcpus= takes out is measured only with --measured-cpus."
     ]
 
 

@@ -36,9 +36,9 @@ from rtproof.summary.loops import BAND_LEVEL, most_cycles_out_of_band
 from rtproof.summary.summary_model import Cycles, Summary
 
 TAILS_EXPLAINED = (
-    "Better means: fewer activations are later than each latency from there on, up to where chance decides. The "
-    "same means: nowhere further apart than 2 % of the activations. n activations whose neighbours are alike are worth "
-    "fewer; dependence over longer times is not seen, so that little differences may still be those of two runs."
+    "Better: from that latency on fewer activations are later, up to where chance decides. The same: at no latency "
+    "more than 2 % of the activations apart. Independent: n counts for less where neighbouring activations resemble "
+    "each other. Slower changes are not seen, so a small difference may be one between any two runs."
 )
 MOST_PAIRS = 30
 """The largest number of pairs that are compared. Pairs of the same cell or the same system come first."""

@@ -48,7 +48,7 @@ class ComparisonContext:
 
 
 BESIDE_LINUX = (
-    "In-band: beside a co-kernel Linux's own threads were measured; the co-kernel's tasks are not delayed by Linux and "
+    "In-band: Linux's own threads were measured, beside a co-kernel. The co-kernel's tasks do not wait for Linux and "
     "were not measured."
 )
 

@@ -89,6 +89,7 @@ def ranking_blocks(comparison: KernelComparison) -> list[Block]:
     return [*blocks, Text((_observation_words(comparison),))]
 
 
+CLEARLY = "Clearly: its maxima are below those of every other system by more than the shifts differ."
 UNLIKE_PROCESSORS = "The systems measured different processors, so none is ranked above another."
 
 
@@ -117,10 +118,8 @@ def _ranking_words(comparison: KernelComparison, places: list[RankedSystem]) -> 
         return []
     first = [load.name for load in loads_clearly_won(comparison, places[0])]
     name = places[0].system.name
-    below = "below those of every other system by more than the shifts differ"
-    words = [f"Under {len(first)} of {_load_count(comparison)} ({', '.join(first)}), the maxima of {name} are {below}."]
-    if not first:
-        words = [f"Under no load are the maxima of {name} {below}."]
+    where = f"{len(first)} of {_load_count(comparison)} ({', '.join(first)})" if first else "no load"
+    words = [f"{name} is clearly faster under {where}. {CLEARLY}"]
     if comparison.shifts < LEAST_SHIFTS:
         words = [f"No difference is called clear, because that takes {LEAST_SHIFTS} shifts or more (--shifts)."]
     common = common_loads(comparable_part(comparison))

@@ -23,10 +23,7 @@ from rtproof.report.pages.campaign_json import CAMPAIGN_SCHEMA, CAMPAIGN_SCHEMA_
 from rtproof.report.pages.campaign_table import ARTICLE_PREFIX, NOT_MEASURED, as_published, board_table
 from rtproof.summary.recorded_facts import SIMULATED_PROBE
 
-ABOUT = (
-    "The largest latency that each run saw. Runs of different lengths stand side by side: a longer one has more "
-    "chances of a late activation."
-)
+ABOUT = "The largest latency of each run. A longer run has more chances of a late activation."
 PUBLISHED = "What was published was measured on other machines."
 
 
