@@ -385,7 +385,7 @@ def _(block: Bars, identity: str) -> HtmlMarkup:
         html_element("div", html_element("dt", label), html_element("dd", _bar(label, parts, ticks[-1], classes)))
         for label, parts in block.bars
     ]
-    axis = [html_element("span", f"{at:,}") for at in ticks]
+    axis = [part for at in ticks for part in (html_element("span", f"{at:,}"), " ")]
     legend = [html_element("li", _swatch(name), kind) for kind, name in classes.items()]
     return html_element(
         "figure",
