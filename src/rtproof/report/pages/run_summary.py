@@ -34,6 +34,8 @@ MOST_WHY_LINES = 2
 SHARES = (0.5, 0.99, 0.999)
 BREAKS = 2
 """Empty lines."""
+FINER = 2
+"""The sections have so many digits more."""
 FEWEST_ROWS = 3
 """The fewest lines of the table of threads."""
 CELLS = 10
@@ -180,7 +182,7 @@ def _worst(threads: Sequence[ReportStream], most: int) -> list[ReportStream]:
 
 def _row(stream: ReportStream, unit: PrintedUnit) -> tuple[str, ...]:
     summary = stream.summary
-    digits = {1: 0, 1_000: 1}.get(unit.ns, unit.digits)
+    digits = {1: 0, 1_000: 1}.get(unit.ns, max(unit.digits - FINER, 3))
     found = [each.value for each in quantiles(summary, shares=SHARES)]
     ends = (summary.observed.min, summary.observed.max) if summary.observed.count else (None, None)
     figures = (ends[0], *found, ends[1])
