@@ -16,7 +16,7 @@ SUFFIX = ".summary.html"
 ONLY_PART = True
 
 MOST_CAUTIONS = 6
-LONGEST, LONGEST_CONDITION = 240, 90
+LONGEST, LONGEST_CONDITION = 180, 80
 """The most characters of one text, and of one condition. A longer one ends in "..."."""
 CONDITIONS = {
     "system": ("machine", "processor", "kernel", "in effect", "virtual machine"),
@@ -40,7 +40,7 @@ ul { padding-left: 5mm }
 dl { display: grid; grid-template-columns: 1fr 1fr; gap: .5mm 6mm }
 dl div { display: flex; gap: 2mm; overflow-wrap: anywhere }
 dt { color: #56616f; flex: 0 0 27mm } dd { margin: 0 }
-svg { width: 100%; height: 80mm }
+svg { width: 100%; height: 68mm }
 """)
 
 
