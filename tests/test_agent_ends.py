@@ -215,8 +215,8 @@ def test_what_cannot_fit_is_refused_before_it_starts(disk: Path, options: list[s
     done = agent_process.run("run", "-o", disk / "record", *policy(), *options)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    assert "the record may grow to " in done.stderr
-    assert " and 1.0 MB are free where " in done.stderr
+    assert "the record needs up to " in done.stderr
+    assert " and 1049 kB are free for " in done.stderr
     assert list(disk.iterdir()) == []
 
 

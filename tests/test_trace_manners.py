@@ -125,7 +125,7 @@ def test_what_nobody_is_left_to_put_back_the_next_trace_removes(guest: Guest) ->
 
 def test_a_disk_that_has_no_room_for_the_trace_is_told_before_anything_is_switched(guest: Guest) -> None:
     said = guest.said("small")
-    assert said.startswith("rtproof-agent: the record may grow to ")
+    assert said.startswith("rtproof-agent: the record needs up to ")
     assert said.endswith("or with a smaller buffer_kib of --trace\nexit 2\n")
     assert "mine" in guest.text("small")
     assert "rtproof" not in guest.text("small")

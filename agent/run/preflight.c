@@ -66,6 +66,18 @@ static double least_of(double a, double b)
 	return a < b ? a : b;
 }
 
+/* With at least two digits, in a buffer of 32 bytes. */
+static const char *size_text(char *text, double bytes)
+{
+	if (bytes < 1e7)
+		snprintf(text, 32, "%.0f kB", bytes / 1e3);
+	else if (bytes < 1e10)
+		snprintf(text, 32, "%.0f MB", bytes / 1e6);
+	else
+		snprintf(text, 32, "%.0f GB", bytes / 1e9);
+	return text;
+}
+
 /* What is above the limits, should every activation be above each: lists end, the counts of each second go on. */
 static double above_space(const struct config *config, double samples, double length_ns)
 {
@@ -90,16 +102,16 @@ static int check_space(const struct config *config, const struct trace_plan *tra
 	double of_last = above_space(config, samples, length_ns); /* of a thread's fields */
 	double needed = fixed_bytes + (of_thread * config->fields + of_last) * config->threads + trace_space(trace);
 	double there = (double)status.f_bavail * (double)status.f_frsize, limit = (double)record_size_limit();
-	char place[300];
+	char place[300], size[32], room_there[32];
 
 	if (needed <= there && needed <= limit)
 		return 0;
 	if (limit < there)
-		snprintf(place, sizeof(place), "the limit on the size of files (ulimit -f) is %.1f MB", limit / 1e6);
+		snprintf(place, sizeof(place), "a file may have %s (ulimit -f)", size_text(room_there, limit));
 	else
-		snprintf(place, sizeof(place), "%.1f MB are free where '%.200s' will be", there / 1e6, config->output);
-	snprintf(why, room, "the record may grow to %.1f MB and %s; measure for less time, with a longer period, or with %s",
-		 needed / 1e6, place,
+		snprintf(place, sizeof(place), "%s are free for '%.200s'", size_text(room_there, there), config->output);
+	snprintf(why, room, "the record needs up to %s, and %s; measure for less time, with a longer period, or with %s",
+		 size_text(size, needed), place,
 		 trace_space(trace) > needed / 2 ? "a smaller buffer_kib of --trace" :
 		 config->keep_samples	       ? "--record summary" :
 		 config->n_limits	       ? "fewer limits" :
