@@ -101,7 +101,10 @@ def test_a_stack_behind_a_restore_says_in_which_function_interrupts_were_probabl
     found = budget_of(310_000, cpu)
     assert found.first == NamedCause(Cause.IRQ_OFF_LIKELY, "hog", HOG, "holds")
     assert found.parts[0].stack == ("_raw_spin_unlock_irqrestore", "holds", "calls")
-    assert found.first.words() == "probably interrupts off in hog/200, holds(), or else the machine was gone"
+    assert (
+        found.first.words()
+        == "probably interrupts off while holds() of hog/200 ran, else the host or an SMI stopped the CPU"
+    )
     softirq = begun().add(-20_000, "softirq_entry", SOFTIRQ, vec=3).timer(300_000, 0, SOFTIRQ, (RESTORE, HOLDS))
     found = budget_of(325_000, softirq.add(310_000, "softirq_exit", SOFTIRQ, vec=3).to_victim(320_000))
     assert found.first == NamedCause(Cause.IRQ_OFF_LIKELY, "softirq NET_RX", None, "holds")
@@ -193,9 +196,9 @@ def test_a_guest_that_may_be_gone_is_never_said_to_have_had_interrupts_off() -> 
     for cpu in stops:
         found = budget_of(310_000, cpu, system=guest)
         assert found.first.cause is Cause.IRQ_OFF_OR_GONE, shown(found)
-        assert "or the machine was gone" in found.first.words()
+        assert "or the host or an SMI stopped the CPU" in found.first.words()
     found = budget_of(310_000, begun().timer(300_000, stack=(RESTORE, HOLDS)).to_victim(308_000), system=guest)
-    assert found.first.words() == "interrupts off in hog/200, holds(), or the machine was gone"
+    assert found.first.words() == "interrupts off while holds() of hog/200 ran, or the host or an SMI stopped the CPU"
 
 
 def test_a_cpu_that_is_often_silent_does_not_show_that_the_machine_was_gone() -> None:

@@ -176,7 +176,7 @@ def test_the_hog_of_an_old_kernel_is_named_and_the_clock_is_brought_to_the_recor
     """Without sched_waking, without a count of preemption, without the clock mono, and without "signed:"."""
     found = late_behind_the_hog(layout, states)
     one = only(found)
-    assert one.first.words() == "preemption off or no preemption point in hog/200"
+    assert one.first.words() == "preemption off or no preemption point while hog/200 ran"
     assert one.by_cause[one.first] == pytest.approx(296_000, abs=2_000)
     assert one.whole
     assert not found.counts_preemption
@@ -209,4 +209,4 @@ def test_flags_that_do_not_know_whether_interrupts_are_off_are_not_believed(layo
     trace.switch(410_000, HOG, VICTIM, 0)
     trace.switch(450_000, VICTIM, HOG, SLEEPS)
     one = only(trace.explained(412_000))
-    assert one.first.words() == "interrupts off in hog/200, or the machine was gone"
+    assert one.first.words() == "interrupts off while hog/200 ran, or the host or an SMI stopped the CPU"

@@ -165,7 +165,7 @@ def untraced() -> Record:
         (changed({"events/sched/sched_waking/format": ""}, [1_000]), "lacks sched_waking"),
         (changed({"trace_clock": "[local] mono\n", TIMER_FORMAT: ""}, [1_000]), "another clock"),
         (replace(traced_run([1_000]), chunk_refs=()), "no samples"),
-        (traced_run([1_000], header_page="x"), "pages of its trace"),
+        (traced_run([1_000], header_page="x"), "its trace's pages"),
     ],
 )
 def test_what_cannot_be_explained_is_refused_in_words(record: Record, why: str) -> None:
@@ -404,7 +404,7 @@ def test_a_limit_of_causes_is_not_judged_by_some_of_the_late_activations(monkeyp
     """Unless those alone exceed it."""
     full = recorded(lambda at: True)
     monkeypatch.setattr(explained_runs, "_opened", lambda *_: replace(full, snapshots=full.snapshots[:-1]))
-    with pytest.raises(UserError, match="the trace holds 3 of 4 late activations, so nobody can tell"):
+    with pytest.raises(UserError, match="the trace holds 3 of 4 late activations, so it is unknown"):
         explained_runs.explain_run(Path("a"), 100_000, 8, {Cause.IRQ_OFF: 0})
     with pytest.raises(UserError, match="the trace holds 3 of 4 late activations"):
         explained_runs.explain_run(Path("a"), 100_000, 8, {Cause.PREEMPT_OFF: 3})

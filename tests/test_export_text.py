@@ -125,7 +125,7 @@ def test_pages_that_are_not_whole_are_refused(tmp_path: Path) -> None:
         whole.replace("8;\n", "900;\n"),
         f"{whole[:-5]}{9**20};",
     ):
-        with pytest.raises(UserError, match="does not tell how the pages"):
+        with pytest.raises(UserError, match="lacks the layout"):
             trace_dat.export(analyse(traced(header_page=page)), tmp_path / "a", {})
     assert list(tmp_path.iterdir()) == []
 

@@ -18,6 +18,7 @@ from rtproof.explain.machine_counts import SELDOM, STEAL_STEP_NS, Counted, Machi
 from rtproof.record.contents import (
     Counter,
 )
+from rtproof.report.machine_gone_sentences import counted_in_short, counted_sentences
 
 MS, SECOND = 1_000_000, 1_000_000_000
 OR_GONE = NamedCause(Cause.IRQ_OFF_OR_GONE, "hog", HOG)
@@ -73,11 +74,22 @@ def verdicts(found: MachineCounts) -> list[Counted]:
     return [found.gaps[0, at].counted for at in range(len(found.gaps))]
 
 
+def test_a_line_says_how_many_gaps_the_host_took_and_what_is_not_excluded() -> None:
+    host = Gap(30 * SECOND + 400 * MS, 20 * MS, 20 * MS)
+    _, found = told([host, Gap(40 * SECOND + 400 * MS, 20 * MS, 0)], steal(60, [host]))
+    assert counted_in_short(found) == (
+        "1 of 2 gaps: the host took the CPU. 1: no stolen time counted; a host or an SMI is not excluded"
+    )
+    (sentence,) = counted_sentences(found)
+    assert sentence.startswith(counted_in_short(found))
+    assert counted_in_short(replace(found, gaps={})) == ""
+
+
 def test_a_gap_that_the_host_took_is_the_hosts() -> None:
     gap = Gap(30 * SECOND + 400 * MS, 20 * MS, 20 * MS)
     (of,), found = told([gap], steal(60, [gap]))
     assert of.first == NamedCause(Cause.MACHINE, HOST)
-    assert of.first.words() == "the host took the CPU: stolen time of like size was counted"
+    assert of.first.words() == "the host took the CPU (stolen time)"
     assert [part.length_ns for part in of.parts] == [20 * MS, 20_000]
     assert verdicts(found) == [Counted.HOST]
     assert (found.gaps[0, 0].stolen_least_ns, found.gaps[0, 0].stolen_most_ns) == (10 * MS, 30 * MS)
@@ -123,7 +135,7 @@ def test_an_smi_is_the_firmwares_unless_they_come_all_the_time() -> None:
     seldom = counters("smi.cpu0", 60, [(30 * SECOND + 400 * MS, 1)], 1)
     (of,), found = told(gaps, seldom)
     assert of.first == NamedCause(Cause.MACHINE, FIRMWARE)
-    assert of.first.words() == "the firmware took the CPU: an SMI was counted"
+    assert of.first.words() == "the firmware took the CPU (SMI)"
     assert (verdicts(found), found.gaps[0, 0].smis) == ([Counted.FIRMWARE], 1)
     always = counters("smi.cpu0", 60, [(at * SECOND + 500 * MS, 1) for at in range(60)], 1)
     assert verdicts(told(gaps, always)[1]) == [Counted.ROSE]

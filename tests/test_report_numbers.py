@@ -96,7 +96,7 @@ def test_what_n_does_not_carry_is_unknown() -> None:
     assert row(table, "99.99 %")["95 % interval"].endswith(" to unknown")
     assert {each[1] for each in main_table(list(numbers.percentiles_section(one_sample()))).rows} == {"unknown"}
     assert {each[2] for each in main_table(list(numbers.percentiles_section(nothing()))).rows} == {"unknown"}
-    assert "unknown where fewer than one value" in words(numbers.percentiles_section(normal()))
+    assert "the run has too few values for this percentile" in words(numbers.percentiles_section(normal()))
 
 
 def test_missed_activations_show_in_the_schedule_only() -> None:

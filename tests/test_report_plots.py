@@ -47,14 +47,14 @@ def test_every_activation_is_in_the_map_once(name: str) -> None:
     assert len(maps) == (analysis.pooled.seconds.second.size > 1)
     assert all(sum(map(sum, each.rows)) == analysis.pooled.observed.count for each in maps)
     for each in maps:
-        assert f"{analysis.pooled.observed.count:,} activations by due time and latency" in each.says
+        assert f"{analysis.pooled.observed.count:,} activations is " in each.says
 
 
 def test_the_line_is_the_largest_of_all_threads() -> None:
     analysis = normal()
     (heat,) = heat_maps(timeline.timeline_section(analysis))
     assert [y * 1_000 for y in heat.curves[0].y] == pytest.approx(analysis.pooled.seconds.max.tolist())
-    assert "the largest of all is 1,250 us, in second 1." in heat.says
+    assert "is 1,250 us, in second 1." in heat.says
     assert [(marker.axis, marker.at) for marker in heat.markers] == [("y", 500.0)]
     assert heat.log_y
     assert heat.y_edges[-1] == pytest.approx(1_310.72)

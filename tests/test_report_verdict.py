@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from analyses_by_verdict import FIRST, proven
 from forecast_cases import analysed, smooth
-from report_cases import CASES, FORMATS_WITH_WORDS, plots, several_fields, tables
+from report_cases import CASES, FORMATS_WITH_WORDS, plots, several_fields, tables, words
 
 from rtproof import report
 from rtproof.judge.analysis_model import Analysis, State
@@ -67,7 +67,6 @@ def test_the_plots_of_a_given_one(given: Analysis) -> None:
     names = [curve.name for curve in levels.curves]
     assert names == ["measured", "fitted", "upper limit, 95 %", "lower limit, 95 %"]
     assert [marker.name for marker in levels.markers] == ["limit 400 us", "measured until here"]
-    assert "refused" not in levels.title
     assert max(levels.curves[2].x) == pytest.approx(80)
     assert [marker.name for marker in excess.markers] == ["fits begin here"]
     assert "Anderson-Darling p = " in fit.says
@@ -89,8 +88,21 @@ def test_a_horizon_within_the_run_is_drawn_to_the_end_of_the_run(given: Analysis
     assert near.forecast.limit_ns == smooth().max() + 1
     levels, *_ = plots(forecast.forecast_section(near))
     assert max(levels.curves[2].x) == pytest.approx(8)
-    assert "no less than the largest latency measured" in levels.says
+    assert levels.says.startswith("The upper limit at ")
     assert "limit_ns" in analysis_dict(near)["forecast"]["ladder"][0]
+
+
+def test_a_refused_one_is_told_only_to_who_asked() -> None:
+    short = smooth()[:100]
+    unasked = analysed(short)
+    assert unasked.forecast is not None
+    assert unasked.forecast.refusals
+    assert forecast.forecast_section(unasked) == []
+    assert "FORECAST" not in [label for label, _ in unasked.verdict.sentences]
+    asked = analysed(short, None, ForecastHorizon(60 * 10**9))
+    (said,) = forecast.forecast_section(asked)
+    assert "FEW: 10 tail events in " in words([said])
+    assert "FORECAST" in [label for label, _ in asked.verdict.sentences]
 
 
 def test_latencies_below_0_are_drawn_too() -> None:

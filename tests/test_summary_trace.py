@@ -178,7 +178,7 @@ def test_a_record_tells_the_layout_or_is_refused() -> None:
         traced(about="endian big\n", header_page=HEADER_PAGE.replace("size:8;\tsigned:1", "size:4;"))
     ) == (PageLayout(">", 4096, 8, 4, 16))
     for damaged in ("nothing", HEADER_PAGE.replace("offset:8", "offset:999999"), HEADER_PAGE.replace(":16", ":4")):
-        with pytest.raises(UserError, match="does not tell how the pages"):
+        with pytest.raises(UserError, match="lacks the layout"):
             page_layout(traced(header_page=damaged))
 
 

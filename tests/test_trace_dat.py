@@ -59,7 +59,7 @@ def test_every_version_and_byte_order_tells_the_same(tmp_path: Path, write, layo
     assert values_of(found) == [RETURNED_NS + late for late in LATES_NS]
     (series,) = found.series
     assert (series.external, series.period_ns, series.probe, series.method) == (True, PERIOD_NS, "foreign", "timer")
-    assert "due at the time for which the timer that woke it was started (hrtimer_wakeup)" in notes(found)
+    assert "due when its timer was set to expire (hrtimer_wakeup)" in notes(found)
     assert "its period is 1 ms" in notes(found)
     assert f"median {SLEPT_NS // 1000} us, largest {SLEPT_NS // 1000} us, n = {len(LATES_NS)}" in notes(found)
     assert not notes(found, IMPORTED_EVENT)
@@ -132,7 +132,7 @@ def test_what_an_interrupt_wakes_is_due_at_its_entry(tmp_path: Path) -> None:
     assert values_of(found) == [9_000] * 4
     blocks = [(block.first_due_ns, block.values.size) for block in found.blocks(0)]
     assert blocks == [(0, 2), (800_000, 1), (2_400_000, 1)], "600 us after the last, an activation follows in its block"
-    assert "the interrupt that woke it was entered (eth0)" in notes(found)
+    assert "its interrupt was entered (eth0)" in notes(found)
     assert "largest 20 us, n = 4" in notes(found)
     assert read_run(tmp_path / "trace.dat").analysis.every[0].obtained == 4
 

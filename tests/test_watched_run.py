@@ -178,7 +178,7 @@ def test_a_killed_agent(tmp_path: Path, capsys: pytest.CaptureFixture[str], monk
     assert looks == [1]
     shown = capsys.readouterr()
     assert code in (0, 3)
-    assert "rtproof: the run has no end: its agent was killed; what it measured until then is judged" in shown.err
+    assert "rtproof: the agent was killed; what it measured until then is judged" in shown.err
 
 
 def test_ctrl_c_leaves_the_run_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -246,7 +246,7 @@ def test_a_target_is_the_one_run_on_it(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(running_records, "running_records", lambda: runs[:1])
     assert watched_run._run_on_target("local") == tmp_path / "a"
     monkeypatch.setattr(running_records, "running_records", lambda: runs)
-    for name, sentence in (("local", "2 runs are going on"), ("qemu", "no run on the"), ("locl", "mean 'local'")):
+    for name, sentence in (("local", "has 2 runs"), ("qemu", "no run on the"), ("locl", "mean 'local'")):
         with pytest.raises(UserError, match=sentence):
             watched_run._run_on_target(name)
 
@@ -260,7 +260,7 @@ def test_the_runs_that_go_on_are_listed(
         assert f"{tmp_path / 'a.rtrec'}  (process {one.process.pid})\n" in capsys.readouterr().out
     monkeypatch.setattr(running_records, "running_records", list)
     assert main(["watch"]) == 0
-    assert capsys.readouterr() == ("", "no run is going on on this machine\n")
+    assert capsys.readouterr() == ("", "no run on this machine\n")
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ RECEIPT_S = 1
 STANDING = re.compile(r"(.+?); boot (\S+); now (\S+); log (-?\d+); record (-?\d+)(?:; given (\d+) (\d+))?")
 RECORD = "run.rtrec"
 """The agent's name for the record in the run's folder on the board."""
-KEEPER_GONE = "nobody saw how the agent ended: its keeper was killed, or the board's disk is full"
+KEEPER_GONE = "how the agent ended is unknown: its keeper was killed, or the board's disk is full"
 AGENT_SAYS = "rtproof-agent: "
 """Before the agent's own sentences. What begins otherwise comes from the connection."""
 LONGEST_LINE = 1 << 16

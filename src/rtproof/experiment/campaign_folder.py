@@ -165,7 +165,7 @@ def read_campaign_file(folder: Path) -> StoredCampaign:
             raise UserError(f"{place} has version {file.version}, {known}")
         content = msgspec.json.format(bytes(file.campaign), indent=-1)
         if file.schema != CAMPAIGN_FOLDER_SCHEMA or hashlib.sha256(content).hexdigest() != file.sha256:
-            raise UserError(f"{place} is no longer what the run wrote, so nothing shows what was asked of its cells")
+            raise UserError(f"{place} has changed since the run, so what was asked of its cells is unknown")
         found = msgspec.json.decode(content, type=StoredCampaign)
         cells = tuple(map(_with_options, found.profile.cells))
     except OSError as problem:
@@ -342,7 +342,7 @@ def _read_unchanged_run(
 ) -> Analysis:
     """limits: of a guest, whose run is kept for other campaigns too and so does not name them; None: the run does."""
     if run_digest(run) != sha256:
-        raise UserError(f"{run} is no longer what the campaign measured; 'rtproof show {run}' tells what is there now")
+        raise UserError(f"{run} has changed since the campaign; 'rtproof show {run}' tells what is there now")
     if limits is not None:
         return replace(analyse(run_folder.open_run(run).record, limits, 1), shares=shares)
     return stored_runs.read_run(run, percentiles=shares).analysis

@@ -96,7 +96,7 @@ def explain_run(
     if unknown and not more and exceeded(found, {cause: most - unknown for cause, most in at_most.items()}):
         which = "none" if not found.budgets else f"{len(found.budgets):,}"
         raise UserError(
-            f"the trace holds {which} of {quantity(found.late, 'late activation')}, so nobody can tell whether "
+            f"the trace holds {which} of {quantity(found.late, 'late activation')}, so it is unknown whether "
             "--explain-at-most is exceeded"
         )
     return ExplainedRun(record, found, more)

@@ -35,7 +35,7 @@ def list_running() -> int:
     for one in found:
         click.echo(clean(f"{_run_of(one.path)}  (process {one.pid})"))
     if not found:
-        click.echo("no run is going on on this machine", err=True)
+        click.echo("no run on this machine", err=True)
     return 0
 
 
@@ -62,7 +62,7 @@ def watch(what: str, sleep: Callable[[float], None] = time.sleep) -> int:
         result, page if page.exists() else None, f"rtproof show {shlex.quote(str(run))}", new_page=False
     )
     if not ended:
-        click.echo("rtproof: the run has no end: its agent was killed; what it measured until then is judged", err=True)
+        click.echo("rtproof: the agent was killed; what it measured until then is judged", err=True)
     return result.exit_code
 
 
@@ -77,11 +77,11 @@ def _run_on_target(name: str) -> Path:
         raise UserError(f"{name} is no run folder, no record and no target{names_instead(name, known)}")
     runs = [_run_of(one.path) for one in running_records.running_records() if _target_of(one) == name]
     if len(runs) > 1:
-        raise UserError(f"{len(runs)} runs are going on on the target {name}: {', '.join(map(str, runs))}")
+        raise UserError(f"the target {name} has {len(runs)} runs: name one of {', '.join(map(str, runs))}")
     if not runs:
         raise UserError(
-            f"no run on the target {name} writes its record on this machine now; the record of another machine "
-            "comes here when its run has ended"
+            f"no run on the target {name} writes its record on this machine; from another machine the record comes "
+            "when the run has ended"
         )
     return runs[0]
 

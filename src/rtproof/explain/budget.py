@@ -553,7 +553,7 @@ class _Rules:
         return NamedCause(IN_MODE.get(stretch.mode, other))
 
     def _by(self, cause: Cause, task: Task) -> NamedCause:
-        name = f"rtproof itself: {task.name}" if task.tid in self._system.own else task.name
+        name = f"rtproof's {task.name}" if task.tid in self._system.own else task.name
         return NamedCause(cause, "idle" if task.idle else name, None if task.idle else task.tid)
 
 

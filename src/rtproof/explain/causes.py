@@ -37,23 +37,23 @@ class Cause(Enum):
 
 
 WORDS = {
-    Cause.IRQ_OFF: "interrupts off in {}",
-    Cause.IRQ_OFF_LIKELY: "probably interrupts off in {}, or else the machine was gone",
-    Cause.IRQ_OFF_OR_GONE: "interrupts off in {}, or the machine was gone",
-    Cause.MACHINE: "host or hardware: the machine was gone",
+    Cause.IRQ_OFF: "interrupts off while {} ran",
+    Cause.IRQ_OFF_LIKELY: "probably interrupts off while {} ran, else the host or an SMI stopped the CPU",
+    Cause.IRQ_OFF_OR_GONE: "interrupts off while {} ran, or the host or an SMI stopped the CPU",
+    Cause.MACHINE: "the host or an SMI stopped the CPU",
     Cause.LATE_TIMER: "the timer's interrupt came late, with interrupts on",
     Cause.NMI: "NMI {}",
     Cause.HARDIRQ: "interrupt {}",
     Cause.TIMER: "the timer's interrupt itself",
     Cause.OTHER_TIMERS: "another timer in the same interrupt: {}",
     Cause.SOFTIRQ: "softirq {}",
-    Cause.SOFTIRQS_OFF: "softirqs off in {}",
-    Cause.PREEMPT_OFF: "preemption off in {}",
-    Cause.NO_POINT: "no preemption point in {}",
-    Cause.PREEMPT_OFF_OR_NO_POINT: "preemption off or no preemption point in {}",
+    Cause.SOFTIRQS_OFF: "softirqs off while {} ran",
+    Cause.PREEMPT_OFF: "preemption off while {} ran",
+    Cause.NO_POINT: "no preemption point while {} ran",
+    Cause.PREEMPT_OFF_OR_NO_POINT: "preemption off or no preemption point while {} ran",
     Cause.THREAD: "thread {} of the same or a higher priority",
     Cause.THROTTLED: "throttled, while {} ran",
-    Cause.IDLE_EXIT: "the CPU left idle, or the timer or the machine was late",
+    Cause.IDLE_EXIT: "the CPU woke from idle, or the timer was late, or the host or an SMI stopped the CPU",
     Cause.SCHEDULER: "the scheduler",
     Cause.MIGRATION: "migration to another CPU",
     Cause.RETURN: "switch to the thread and return from its sleep",
@@ -67,8 +67,8 @@ WORDS = {
 HOST, FIRMWARE = "host", "firmware"
 """Names of who took the machine away, where a count tells it."""
 GONE_WORDS = {
-    HOST: "the host took the CPU: stolen time of like size was counted",
-    FIRMWARE: "the firmware took the CPU: an SMI was counted",
+    HOST: "the host took the CPU (stolen time)",
+    FIRMWARE: "the firmware took the CPU (SMI)",
 }
 
 
@@ -119,6 +119,13 @@ class NamedCause:
         return self.name if self.tid is None else f"{self.name or 'a thread'}/{self.tid}"
 
     @property
+    def and_others(self) -> "NamedCause":
+        """The cause, of this one and of others."""
+        if "{}" in WORDS[self.cause]:
+            return NamedCause(self.cause, f"{self.who or 'an unknown thread'} and others")
+        return NamedCause(self.cause) if self.cause is Cause.MACHINE else self
+
+    @property
     def order(self) -> tuple[str, str, int, str]:
         return self.cause.value, self.name, self.tid or 0, self.function
 
@@ -128,6 +135,6 @@ class NamedCause:
         words = GONE_WORDS.get(self.name) if self.cause is Cause.MACHINE else None
         if self.cause is Cause.UNEXPLAINED and self.name:
             words = f"unexplained: {self.name}"
-        text = words or WORDS[self.cause].format(f"{who}, {self.function}()" if self.function else who)
+        text = words or WORDS[self.cause].format(f"{self.function}() of {who}" if self.function else who)
         hidden = [each.value for each in MAY_HIDE.get(self.cause, ()) if each in blind]
-        return f"{text}, or {' or '.join(hidden)} that the trace has no event for" if hidden else text
+        return f"{text}, or {' or '.join(hidden)} (not traced)" if hidden else text

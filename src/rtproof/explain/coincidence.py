@@ -113,7 +113,9 @@ def coincidences(record: Record, limit_ns: int | None = None, top: int = DEFAULT
     limit_ns = limit_ns or min(requested_limits_ns(record), default=None)
     times = _ticks(record)
     if times.size < 2:
-        raise UserError("the record has no two readings of what the kernel counts, so nothing can coincide")
+        raise UserError(
+            "the record has fewer than two readings of the kernel's counters, so no coincidence can be seen"
+        )
     late = late_times(record, limit_ns, top)
     series = {each.id: each for each in judged_series(record)}
     flags = {of: _late_seconds(times, due_ns, value) for of, (due_ns, value) in late.items()}
@@ -283,7 +285,7 @@ def _coinciding(columns: Sequence[Column], anywhere: BoolArray) -> tuple[tuple[M
     if late == every:
         return (), "every second was late, so there is no ordinary one to compare with: give a larger --limit"
     if not columns:
-        return (), "nothing that was counted has moved"
+        return (), "no counter changed"
     if 1 / comb(every, late) > COINCIDENCE_LEVEL:
         return (), f"{late} late of {every} seconds are too few to tell from chance: measure for longer"
     chances = chances_of([each.values for each in columns], [each.late for each in columns])

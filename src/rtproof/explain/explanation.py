@@ -160,7 +160,7 @@ def explain_activations(record: Record, activations: Sequence[LateActivation]) -
 # Which activations are explained.
 
 
-NO_SAMPLES = "the record holds no samples, so it does not tell which activations were late"
+NO_SAMPLES = "the record has no samples, so the late activations are unknown"
 
 
 @dataclass(frozen=True)

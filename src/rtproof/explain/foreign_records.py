@@ -141,7 +141,7 @@ Notes = list[tuple[str, str]]
 
 
 def _lost(places: int) -> Notes:
-    lost = f"events are missing at {quantity(places, 'place')} of the trace, and activations there too"
+    lost = f"events are missing at {quantity(places, 'place')} of the trace, so activations may be missing too"
     return [(IMPORTED_EVENT, lost)] if places else []
 
 
@@ -169,9 +169,11 @@ def _between_marks(source: TraceSource, marks: Marks, wanted: WantedThreads) -> 
     notes = [(DEFINITION_EVENT, sentence) for sentence in sentences_on_all(chosen)]
     if len(chosen) < len(every):
         others = quantity(len(every) - len(chosen), "thread")
-        notes.append((DEFINITION_EVENT, f"marks of {others} more are left out, because these are not wanted"))
+        notes.append((DEFINITION_EVENT, f"marks of {others} others are left out"))
     if walk.cut:
-        notes.append((DEFINITION_EVENT, f"{quantity(walk.cut, 'activation')} began where events are missing then"))
+        notes.append(
+            (DEFINITION_EVENT, f"{quantity(walk.cut, 'activation')} are incomplete, because events are missing")
+        )
     return found, notes + _lost(walk.lost)
 
 
@@ -324,12 +326,12 @@ def sentences_on(of: ThreadActivations) -> Iterator[str]:
     by = f" ({of.function})" if of.function else ""
     yield f"{name}: an activation is due {of.start.value}{by}, and ends {of.end.value}"
     if of.start is Start.TIMER and of.period_ns:
-        grid = "all due times are a whole number of it apart" if of.on_grid else "the median; due times are no grid"
+        grid = "all due times are whole periods apart" if of.on_grid else "the median; due times are no grid"
         yield f"{name}: its period is {value(of.period_ns)}, learned from its due times ({grid})"
     if of.former_names:
         yield f"{name}: it was also called {', '.join(of.former_names[:MOST_NAMED])}"
     if of.others:
-        yield f"{name}: something else woke it {quantity(of.others, 'time')}, which counts as no activation"
+        yield f"{name}: {quantity(of.others, 'waking')} by something else are no activations"
     if of.undue:
         yield f"{name}: {quantity(of.undue, 'waking')} by a timer without a due time in the trace are left out"
     if of.response_ns:

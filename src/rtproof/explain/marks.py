@@ -241,17 +241,17 @@ def mark_sentences(thread: MarkedThread) -> Iterable[str]:
     """What went wrong with the marks of a thread."""
     name = f"{one_line(thread.name)}/{thread.tid}"
     if thread.begins and not thread.ends:
-        yield f"{name}: it began {quantity(thread.begins, 'time')} and never ended; an end in another thread counts not"
+        yield f"{name}: it began {quantity(thread.begins, 'time')} and never ended in this thread"
         return
     if thread.ends and not thread.begins:
-        yield f"{name}: it ended {quantity(thread.ends, 'time')} and never began; a begin in another thread counts not"
+        yield f"{name}: it ended {quantity(thread.ends, 'time')} and never began in this thread"
         return
     if thread.again:
-        yield f"{name}: {quantity(thread.again, 'begin')} came before the end of the one before, which counts no more"
+        yield f"{name}: {quantity(thread.again, 'begin')} came before the last end, so the earlier begin is lost"
     if thread.unbegun:
-        yield f"{name}: {quantity(thread.unbegun, 'end')} without a begin before it, which makes no activation"
+        yield f"{name}: {quantity(thread.unbegun, 'end')} without a begin"
     if thread.open_ns is not None:
-        yield f"{name}: the last activation that began had not ended when the trace did"
+        yield f"{name}: the last activation did not end within the trace"
 
 
 def sentences_on_all(threads: Iterable[MarkedThread]) -> Iterable[str]:
@@ -263,7 +263,7 @@ def sentences_on_all(threads: Iterable[MarkedThread]) -> Iterable[str]:
         else:
             untold += 1
     if untold:
-        yield f"{quantity(untold, 'thread')} more had marks, and no activation between them"
+        yield f"{quantity(untold, 'thread')} more had marks, but no activation"
 
 
 def none_found(threads: Iterable[MarkedThread], marks: Marks, left_out: int) -> UserError:

@@ -30,8 +30,8 @@ BASES_APART_NS = 1_000_000_000
 class Start(Enum):
     """What begins an activation, and how a sentence says when it was due."""
 
-    TIMER = "at the time for which the timer that woke it was started"
-    INTERRUPT = "when the handler of the interrupt that woke it was entered"
+    TIMER = "when its timer was set to expire"
+    INTERRUPT = "when its interrupt was entered"
     WAKING = "when it was woken"
     MARK = "at the mark that begins"
 

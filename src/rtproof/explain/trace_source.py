@@ -97,8 +97,8 @@ def trace_source(record: Record, origin_ns: int) -> TraceSource:
 def _formats(record: Record) -> dict[int, EventFormat]:
     if not kernel_trace.has_trace(record):
         if record.end is None:
-            raise UserError("this record was cut off and holds no trace, so nobody can tell why the run was late")
-        raise UserError("this run has no trace, so nobody can tell why it was late: measure with --explain")
+            raise UserError("this record was cut off and holds no trace, so the causes are unknown")
+        raise UserError("this run has no trace: measure again with --explain")
     formats = event_formats(record)
     names = {known.name for known in formats.values()}
     missing = [] if "sched_switch" in names else ["sched_switch"]

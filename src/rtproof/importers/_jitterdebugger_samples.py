@@ -212,7 +212,7 @@ def table_of_raw(content: bytes) -> _SampleTable:
     if not fitting:
         raise UserError("its bytes are samples in none of their forms: 28 or 20 bytes, of either byte order")
     if len(fitting) > 1:
-        raise UserError("its bytes are samples in more than one form, so nobody can tell their values")
+        raise UserError("its bytes are samples in more than one form, so their values are unknown")
     form = fitting[0]
     rows = np.frombuffer(content, form, len(content) // form.itemsize)
     times_ns = rows["s"].astype(np.int64) * UNITS_NS["s"] + rows["ns"].astype(np.int64)

@@ -123,7 +123,7 @@ def _judge(measured: _Measured, requirement: Requirements, horizon: ForecastHori
     gathered = [(each, gather_evidence(record, each, measured.summaries, together, found)) for each in asked]
     if not length_was_fixed(gathered[0][1]):
         predicted = open_length_forecast(predicted)
-    told = forecast_sentences.forecast_lines(predicted)
+    told = forecast_sentences.forecast_lines(predicted) if predicted and predicted.worth_telling else ()
     sharing = limits or max(len(rated(requirement_tuple(requirement))), 1)
     verdicts = (judge_requirement(each, replace(one, forecast=told), sharing) for each, one in gathered)
     return _Judged(tuple(verdicts), predicted)

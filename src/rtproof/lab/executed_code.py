@@ -77,7 +77,7 @@ def parse_blocks(data: bytes) -> ExecutedBlocks:
         raise UserError("the recording of the executed code is not whole")
     magic, version, dropped, end = _HEAD.unpack_from(data)
     if magic != BLOCKS_MAGIC or version != BLOCKS_VERSION:
-        raise UserError("this is no recording of executed code, or one of another version")
+        raise UserError("this is no recording of executed code of this version")
     rows = np.frombuffer(data, np.uint64, offset=_HEAD.size).reshape(-1, 2)
     places = np.append(rows[:, 1], np.uint64(end))
     cpus = (places >> np.uint64(_CPU_SHIFT)).astype(np.uint8)

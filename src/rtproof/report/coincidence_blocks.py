@@ -13,17 +13,17 @@ def coincidence_blocks(found: Coincidences, why_no_trace: str) -> list[Block]:
     """The sentences and the table of what coincides. why_no_trace: the agent's reason, or ""."""
     reason = f": {why_no_trace}" if why_no_trace else ""
     first = (
-        f"{capitalised(_which(found))}, and no trace of the kernel's events{reason}. "
-        "Nobody can tell what delayed them; this is what coincides, which is no cause."
+        f"{capitalised(_which(found))}. Their cause is unknown without a trace of the kernel's events{reason}. "
+        "What coincided with them may be a cause or not."
     )
-    blocks: list[Block] = [Text((first, _waiting(found)))]
+    blocks: list[Block] = [Text((first, *_waiting(found)))]
     if not found.moved:
         return [*blocks, Text((f"{capitalised(_nothing(found))}.",))]
     shown = found.moved[:MOST_MOVED]
     more = len(found.moved) - len(shown)
     left = f" {quantity(more, 'more count')} coincided too." if more else ""
-    header = ("what moved", "unit", "in a late second", "in an ordinary one", "by chance")
-    caption = f"What moved more in {quantity(found.late_seconds, 'late second')} than in the others"
+    header = ("what rose", "unit", "in a late second", "in an ordinary one", "by chance")
+    caption = f"What rose more in {quantity(found.late_seconds, 'late second')} than in the others (medians)"
     return [*blocks, Table(caption, header, tuple(map(_row, shown)), (2, 3, 4)), Text((f"{_how(found)}{left}",))]
 
 
@@ -37,32 +37,28 @@ def coincidence_in_short(found: Coincidences) -> str:
     what = f"coincided: {told}{others}" if found.moved else _nothing(found)
     share = found.waited_share
     waited = "" if share is None else f"; at most {100 * share:.0f} % of the late time was waiting for a CPU"
-    return f"no trace, so no causes; {what}{waited}"
+    return f"cause unknown without a trace; {what}{waited}"
 
 
 def _which(found: Coincidences) -> str:
     late = quantity(found.late, "activation")
-    which = f"{late} above {value(found.limit_ns)}" if found.limit_ns else f"the {late} with the largest latencies"
+    which = f"{late} above {value(found.limit_ns)}" if found.limit_ns else f"the {found.late:,} largest latencies"
     return f"{which}, in {found.late_seconds:,} of {quantity(found.seconds, 'second')}"
 
 
 def _nothing(found: Coincidences) -> str:
     if found.too_few:
-        return f"nothing can be said to coincide: {found.too_few}"
-    return f"nothing coincided of {quantity(found.looked_at, 'count')} that moved"
+        return f"no coincidence can be seen: {found.too_few}"
+    return f"nothing coincided, of {quantity(found.looked_at, 'count')} that changed"
 
 
-def _waiting(found: Coincidences) -> str:
+def _waiting(found: Coincidences) -> tuple[str, ...]:
     """For how long late threads were ready to run and had no CPU: a bound, since it is known for whole seconds only."""
     share = found.waited_share
     if share is None:
-        return "How long the threads were ready and waited for a CPU is not known."
+        return ()
     late_ns = sum(each.late_ns for each in found.waited)
-    return (
-        f"Measured: for at most {100 * share:.1f} % of {value(late_ns)} of lateness the threads were ready and waited "
-        "for a CPU (run_delay of the late seconds, without what is usual). "
-        f"Unexplained: at least {100 * (1 - share):.1f} %."
-    )
+    return (f"The threads waited for a CPU for at most {100 * share:.1f} % of the late time of {value(late_ns)}.",)
 
 
 def _row(moved: MovedCount) -> tuple[str, ...]:
@@ -75,7 +71,6 @@ def _chance(chance: float) -> str:
 
 def _how(found: Coincidences) -> str:
     return (
-        f"Medians. By chance: how often one or more of all {quantity(found.looked_at, 'count')} would move so in "
-        f"seconds that have nothing to do with it; shown are those with at most {100 * COINCIDENCE_LEVEL:.0f} %. "
-        f"Method: {COINCIDENCE_METHOD}."
+        f"By chance: how often any of all {quantity(found.looked_at, 'count')} rises as much in seconds that were not "
+        f"late. Rows above {100 * COINCIDENCE_LEVEL:.0f} % are left out. Method: {COINCIDENCE_METHOD}."
     )

@@ -317,7 +317,7 @@ def page_layout(record: Record) -> PageLayout:
     page = sum(data)
     commit_end = sum(commit)
     if not 0 < page <= LARGEST_PAGE or commit[1] not in (4, 8) or not STAMP_SIZE <= commit[0] < commit_end <= data[0]:
-        raise UserError("the record does not tell how the pages of its trace are laid out")
+        raise UserError("the record lacks the layout of its trace's pages")
     order = ">" if trace_information(record).get("endian") == "big" else "<"
     return PageLayout(order, page, commit[0], commit[1], data[0])
 

@@ -90,6 +90,8 @@ MOST_SAMPLES = 20_000_000
 FOR_P99 = 100
 """A block needs this many values for its 99th percentile."""
 BLOCK = re.compile(r"block=(\d{1,9}); took_ns=(\d{1,18})")
+SHORTEST_WITH_TURNS_NS = 8_000_000_000
+"""A shorter run with --explain has no turns without tracing."""
 EFFECT_METHOD = (
     "Hodges-Lehmann estimate over sets of four blocks, each two with and two without tracing, with the interval that "
     "inverts the signed-rank test; all intervals of a field hold together at 95 %"
@@ -210,16 +212,17 @@ def untraced_times(record: Record) -> list[tuple[int, int]]:
 
 
 def observer_line(record: Record) -> str:
-    """What tracing adds to the median, as ``observer +4.1 us [3.9, 4.3]`` with n, or why nobody can tell."""
+    """What tracing adds to the median, as ``tracing adds 4.1 us (3.9 to 4.3)``, or why that is unknown."""
     found = tracing_effects(record)
     if found is None:
-        return "observer not measured: the run had no turns without tracing"
+        length_ns = whole_number(record.fact("duration_ns") or "") or 0
+        return "cost of tracing unknown" + (": run 8 s or more" if 0 < length_ns < SHORTEST_WITH_TURNS_NS else "")
     effects = found.fields[-1].effects if found.fields else ()
     median = next((each for each in effects if each.statistic == "median"), None)
     if median is None:
-        return f"observer not measured: {found.refused or 'too few turns have values'}"
+        return f"cost of tracing unknown: {found.refused or 'too few turns have values'}"
     adds, low, high = (each / 1_000 for each in (median.difference, median.low, median.high))
-    return f"observer {adds:+,.1f} us [{low:,.1f}, {high:,.1f}] at the median, n = {found.sets} sets of four turns"
+    return f"tracing adds {adds:,.1f} us ({low:,.1f} to {high:,.1f}) to the median"
 
 
 def _sets(turns: dict[int, Turn]) -> list[Balanced]:

@@ -295,7 +295,8 @@ def with_top_test(tail: TailLimit) -> TailLimit:
 def _begun(units: TailUnits, asked: ForecastHorizon, told: tuple[ForecastRefusal, ...]) -> Forecast:
     """The forecast as far as it is known without a look at the values."""
     horizon_ns = asked.ns or USUAL_FACTOR * units.measured_ns
-    return Forecast(None, horizon_ns, _in_order(told), units.measured_ns, units.count, units.unit_ns)
+    whole = units.measured_ns, units.count, units.unit_ns
+    return Forecast(None, horizon_ns, _in_order(told), *whole, asked=asked.ns is not None)
 
 
 def _in_order(told: tuple[ForecastRefusal, ...]) -> tuple[ForecastRefusal, ...]:

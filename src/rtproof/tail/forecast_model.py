@@ -54,6 +54,7 @@ class Forecast:
     step_ns: the step of the clock that measured the units.
     envelope_ns: the limit, whether or not the forecast is refused.
     warnings: sentences on a forecast that is given.
+    asked: the user gave the horizon.
     If a refusal made them unnecessary, step_ns, stationarity, ladder and top are None.
     """
 
@@ -69,6 +70,12 @@ class Forecast:
     ladder: ThresholdLadder | None = None
     top: TopTest | None = None
     envelope_ns: float | None = None
+    asked: bool = False
+
+    @property
+    def worth_telling(self) -> bool:
+        """Whether people are told. A refusal is told only to a user who asked."""
+        return self.limit_ns is not None or self.asked
 
     @property
     def longest_rhythm_ns(self) -> int:

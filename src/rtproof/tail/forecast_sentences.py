@@ -13,23 +13,20 @@ from rtproof.tail.thresholds import ThresholdLadder
 DIGITS = 3
 _HOUR_NS = 3_600_000_000_000
 _RHYTHMS = ((24 * _HOUR_NS, "that of a day"), (7 * 24 * _HOUR_NS, "that of a week"))
-OPEN_LENGTH = (
-    f"the {percent(FORECAST_CONFIDENCE)} are those of a run whose length is fixed beforehand, which this one's was not"
-)
+OPEN_LENGTH = f"the {percent(FORECAST_CONFIDENCE)} hold for a run of a fixed length, and this run's was not fixed"
 
 
 def data_refusal(reasons: Sequence[str]) -> ForecastRefusal:
     """The refusal if a part of the tail is missing or cannot be trusted."""
-    return ForecastRefusal("DATA", f"the tail itself was not recorded completely: {'; '.join(reasons)}")
+    return ForecastRefusal("DATA", f"the largest latencies were not recorded completely: {'; '.join(reasons)}")
 
 
 def few_refusal(have: int, needed: int, measured_ns: int, missing_ns: int) -> ForecastRefusal:
     """The refusal if the run has too few seconds. Only the highest tenth of them counts, because it is the tail."""
-    more = f"; about {duration(missing_ns, up=True)} more" if missing_ns > 0 else ""
+    more = f"; measure about {duration(missing_ns, up=True)} more" if missing_ns > 0 else ""
     return ForecastRefusal(
         "FEW",
-        f"{quantity(have, 'tail event')} in {duration(measured_ns)} (the highest tenth of the one-second maxima), "
-        f"{needed} are needed{more}",
+        f"{quantity(have, 'tail event')} in {duration(measured_ns)}, and a forecast needs {needed}{more}",
     )
 
 
@@ -70,8 +67,8 @@ def fit_refusal(p: float, k: int, peaks_ns: Sequence[int]) -> ForecastRefusal:
     )
     return ForecastRefusal(
         "FIT",
-        "the tail is not one smooth distribution: several mechanisms seem to be at work (Anderson-Darling p "
-        f"{probability_sentence(p)} for the highest {k:,}; more than 0.1 is needed){where}",
+        f"several mechanisms seem to cause the largest latencies (Anderson-Darling p {probability_sentence(p)} for the "
+        f"highest {k:,}; more than 0.1 is needed){where}",
     )
 
 
@@ -79,8 +76,8 @@ def top_refusal(count: int, p: float, largest_ns: int, at: str) -> ForecastRefus
     """The refusal if the largest few values have another cause than those below them."""
     return ForecastRefusal(
         "TOP",
-        f"the {count} largest do not belong to the rest (p {probability_sentence(p)}); look first at the largest, "
-        f"{value(largest_ns)} at {at} (see the largest latencies)",
+        f"the {count} largest have another cause than the rest (p {probability_sentence(p)}); look first at the "
+        f"largest, {value(largest_ns)} at {at}",
     )
 
 
@@ -92,9 +89,8 @@ def heavy_refusal(shape: float, shape_upper: float | None) -> ForecastRefusal:
     most = "no upper limit" if shape_upper is None else f"at most {shape_upper:.2f}"
     return ForecastRefusal(
         "HEAVY",
-        f"the tail is so heavy that no useful limit exists (shape {shape:.2f}, {most} at "
-        f"{percent(FORECAST_CONFIDENCE)}; "
-        "0.5 and 0.7 are the most)",
+        f"large latencies thin out too slowly for a useful limit (shape {shape:.2f}, {most} at "
+        f"{percent(FORECAST_CONFIDENCE)}; at most 0.5 and 0.7 are allowed)",
     )
 
 
@@ -108,8 +104,8 @@ def wide_refusal(limit_ns: float, largest_ns: int, times: float) -> ForecastRefu
         much = "more than a million times"
     return ForecastRefusal(
         "WIDE",
-        f"it would not be informative: the limit is {much} the largest latency measured, {value(largest_ns)}; "
-        f"up to {times:g} times is of use",
+        f"the limit would be useless: {much} the largest latency measured, {value(largest_ns)}; up to {times:g} times "
+        "is allowed",
     )
 
 
@@ -119,11 +115,8 @@ def drift_refusal(found: Stationarity) -> ForecastRefusal:
         "DRIFT",
         "the rate of large latencies changes during the run, or they come in clusters: above "
         f"{value(found.level_ns or 0)} there are {found.lowest:,} to {found.highest:,} events in "
-        ""
         f"{duration(found.block_ns)} (slots of {found.slot_s} s; dispersion p "
-        f"{probability_sentence(found.dispersion_p)}, "
-        f"trend p {probability_sentence(found.trend_p)}); "
-        "the bounds hold for this mix of conditions only",
+        f"{probability_sentence(found.dispersion_p)}, trend p {probability_sentence(found.trend_p)})",
     )
 
 
@@ -132,9 +125,9 @@ def slow_refusal(found: SlowChange) -> ForecastRefusal:
     which = "half" if found.share == 0.5 else percent(found.share)
     return ForecastRefusal(
         "SLOW",
-        "the latencies change slowly over the whole run, and the run does not show three whole periods of what varies: "
-        f"{which} of the one-second maxima lie above {value(found.lowest_ns)} in one quarter of the run and above "
-        f"{value(found.highest_ns)} in another (p {probability_sentence(found.p)})",
+        f"the latencies change slowly over the whole run: {which} of the one-second maxima lie above "
+        f"{value(found.lowest_ns)} in one quarter of the run and above {value(found.highest_ns)} in another "
+        f"(p {probability_sentence(found.p)})",
     )
 
 
@@ -150,7 +143,7 @@ def untold_refusal(found: Stationarity) -> ForecastRefusal:
         )
     return ForecastRefusal(
         "DRIFT",
-        f"whether the rate of large latencies changes during the run cannot be told: there are {lacks}",
+        f"the run is too short to see whether the rate of large latencies changes: {lacks}",
     )
 
 
@@ -159,8 +152,7 @@ def far_refusal(horizon_ns: int, measured_ns: int, most: int, needed_ns: int) ->
     return ForecastRefusal(
         "FAR",
         f"{duration(horizon_ns)} are {math.ceil(10 * horizon_ns / measured_ns) / 10:,.1f} times the measured time of "
-        f"{duration(measured_ns)}; beyond {most} times nothing is forecast, so the run needs "
-        f"{duration(needed_ns, up=True)}",
+        f"{duration(measured_ns)}, and at most {most} times are allowed; measure {duration(needed_ns, up=True)}",
     )
 
 
@@ -172,8 +164,8 @@ def external_refusal(reasons: Sequence[str]) -> ForecastRefusal:
 def farther_sentence(times: float, checked: int) -> str:
     """The warning on a forecast that looks further than the method was checked for, because the user asked for it."""
     return (
-        f"this looks {times:,.0f} times as far as the run is long; up to {checked} times is what the method was "
-        "checked for, so believe it less"
+        f"less certain: this looks {times:,.0f} times as far as the run is long, and the method was checked for up to "
+        f"{checked} times"
     )
 
 
@@ -209,7 +201,7 @@ def given_sentence(found: Forecast, limit_ns: int) -> str:
     horizon = duration(found.horizon_ns).replace(" ", "-")
     return (
         f"once-per-{horizon} level <= {value(level_rounded_up(limit_ns))} ({percent(FORECAST_CONFIDENCE)}); "
-        "model-based, not a proof: it assumes that no new mechanism appears"
+        "a model, no proof: it assumes that no new mechanism appears"
     )
 
 
@@ -229,8 +221,8 @@ def unseen_rhythms_sentence(found: Forecast) -> str:
     longest = found.longest_rhythm_ns
     example = next((f", such as {name}," for ns, name in _RHYTHMS if ns > longest), "")
     return (
-        f"it holds only if the {duration(found.horizon_ns)} are like the {duration(found.measured_ns)} measured: "
-        f"a rhythm longer than {duration(longest)} (a third of the run){example} cannot be seen in it"
+        f"it holds only if the {duration(found.horizon_ns)} are like the {duration(found.measured_ns)} measured; a "
+        f"rhythm longer than {duration(longest)}{example} cannot be seen in this run"
     )
 
 

@@ -24,7 +24,7 @@ def check(host: Host) -> Iterator[Finding]:
         meaning = f"The clock counts steps of {resolution_ns:,} ns: this kernel has no high-resolution timers."
         yield Finding(NAME, FEATURES, State.MISSING, meaning)
     elif not source:
-        meaning = f"{CURRENT} cannot be read, so nobody knows how long it takes to read the clock."
+        meaning = f"{CURRENT} cannot be read, so it is unknown how long it takes to read the clock."
         yield Finding(NAME, FEATURES, State.CANNOT_TELL, meaning, needed=False)
     elif source in SLOW_SOURCES:
         meaning = f"The time is read from {source}, {SLOW_SOURCES[source]}, which adds to each latency: see clk.source."

@@ -124,9 +124,9 @@ def _notes(found: CellExplanation) -> list[str]:
     if found.scheduled_by:
         marked = "" if found.marked_ns is None else f" was asked for {value(found.marked_ns)} after the due time, and"
         notes.append(f"The switch to the measuring thread{marked} came through {_path(found.scheduled_by)}.")
-    notes.append(f"The clock was read within {_certainty(found)}: no phase is known better.")
+    notes.append(f"Accuracy of the phases: {_certainty(found)}.")
     if found.idle:
-        notes.append("The processor waited within this latency, so instructions do not tell all of the time.")
+        notes.append("The processor waited, so the instructions do not account for all of the time.")
     return notes
 
 
@@ -143,18 +143,18 @@ def _notes_of_turns(found: CellExplanation) -> Iterator[str]:
     if found.cpus_count == 1:
         return
     yield (
-        f"{value(found.own_ns)} of it were instructions of the processor that each phase names. In the other "
-        f"{value(found.others_ns)} other processors had their turns, which on real hardware take no time from it."
+        f"{value(found.own_ns)} were instructions of the processor that each phase names. The other "
+        f"{value(found.others_ns)} were turns of other processors, which take no time on real hardware."
     )
     if found.woken_from is not None:
         yield f"The thread was woken from CPU {found.woken_from}, which sent CPU {found.cpu} an interrupt for it."
     if any(name == SOAKER for phase in found.phases for name, _ in phase.functions):
         yield f"{SOAKER[0].upper()}{SOAKER[1:]} runs where nothing else does. It stands for an idle processor."
     if not found.soaked:
-        yield "There were no soakers. While all processors waited, time passed that no instruction tells."
+        yield "While all processors waited, time passed without instructions."
     yield (
-        "What another processor did in its turns is told only until it had woken the thread. If this one waited for a "
-        "lock that another one held, the wait shows here, and what its holder did does not."
+        "What another processor did after it had woken the thread is not shown. If this one waited for a lock, the "
+        "wait is shown, but not what the lock's holder did."
     )
 
 

@@ -10,8 +10,8 @@ from rtproof.judge.analysis_model import HOUR_NS, Requirement, State
 from rtproof.judge.planning import DecisionChance, LengthPlan, NeededLength, held_after_ns
 from rtproof.report.blocks import Block, Section, Table, Text
 
-NEEDS = ("episodes", "PROVEN after", "from now", "REFUTED if they come within")
-CHANCES = ("true rate", "PROVEN", "REFUTED", "undecided", "mean time to the verdict", "9 of 10 by")
+NEEDS = ("episodes", "PROVEN after", "from now", "REFUTED if within")
+CHANCES = ("true rate", "PROVEN", "REFUTED", "UNDECIDED", "decided after (mean)", "9 of 10 by")
 PLAIN_NEEDS = ("shows at most one per", "measure")
 PLAIN_CHANCES = ("true rate", "HELD", "EXCEEDED", "mean length of the run")
 SHOWN_NS = (60 * 10**9, HOUR_NS, 24 * HOUR_NS, 7 * 24 * HOUR_NS)
@@ -30,8 +30,8 @@ def _section(number: int, plan: LengthPlan) -> Section:
         return _plain_section(number, plan)
     needs = tuple(_need(each, plan) for each in plan.needs)
     chances = tuple(_chance(each, plan) for each in plan.chances)
-    caption = f"Measured time that a verdict needs, at {sure(plan.alpha)}"
-    rates = f"Verdicts at some true rates, up to {duration(plan.horizon_ns, up=True)} of measured time"
+    caption = f"How long to measure ({sure(plan.alpha)})"
+    rates = f"How a run ends within {duration(plan.horizon_ns, up=True)}"
     blocks: list[Block] = [
         *([Text((_so_far(plan),))] if plan.measured_ns else []),
         *([Table(caption, NEEDS, needs, (0,)), Table(rates, CHANCES, chances)] if _open(plan) else []),
@@ -59,8 +59,8 @@ def _plain_section(number: int, plan: LengthPlan) -> Section:
 
 PLAIN_EXPLAINED = (
     "One exceedance ends the question: the limit is EXCEEDED.",
-    "You may look at the run and end it at any time. HELD always says how much the time so far shows.",
-    "The tables assume that the rate of exceedances stays the same. The true rate is not known beforehand.",
+    "You may end the run at any time. HELD always says how much the time so far shows.",
+    "The tables assume a steady rate of exceedances.",
 )
 
 
@@ -74,7 +74,7 @@ def _open(plan: LengthPlan) -> bool:
 
 def _so_far(plan: LengthPlan) -> str:
     seen = f"{quantity(plan.episodes, 'episode')} in {duration(plan.measured_ns)} so far"
-    stands = ", and later episodes do not change that (if no earlier time decided otherwise)"
+    stands = ". Later episodes do not change that"
     return f"{seen}: {plan.already.value}" + ("" if _open(plan) else stands)
 
 
@@ -102,16 +102,14 @@ def _explained(plan: LengthPlan) -> tuple[str, ...]:
     episode = verdict_sentences.episode_sentence(requirement)
     several = verdict_sentences.shared_error_sentence(plan.limits, plan.alpha, requirement)
     return (
-        f"{verdict_sentences.answer_sentences((episode,))} You may look at the test and end the run at any time. "
+        f"{verdict_sentences.answer_sentences((episode,))} You may end the run at any time. "
         "Give the limit to rtproof run before it starts.",
-        f"One episode that lasts longer than {duration(requirement.longest_ns)} refutes the claim at once.",
-        "The measured times are for short episodes. Time inside an episode and the gap after it do not count.",
+        f"One episode that lasts longer than {duration(requirement.longest_ns)} refutes the claim at once. Time inside "
+        "an episode and the gap after it do not count for PROVEN.",
         *((_bunches(requirement),) if requirement.bunches > 1 else ()),
         *((verdict_sentences.answer_sentences((several,)),) if plan.limits > 1 else ()),
-        "The chances assume that episodes come independently at a constant rate. The true rate is not known "
-        "beforehand. The last two columns give quiet time, over the runs that are decided.",
-        "The chances leave out the test for bunches. It withholds a few proofs of such episodes too, so PROVEN "
-        "may take longer.",
+        "The tables assume short episodes that come independently at a steady rate. Times are quiet time. The test "
+        "for bunches makes some of them longer.",
     )
 
 

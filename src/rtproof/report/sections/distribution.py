@@ -143,10 +143,8 @@ def _beyond(analysis: Analysis, bins: FixedBins, unit: number_format.PrintedUnit
 def _straddling(bins: FixedBins) -> str:
     if not bins.straddling:
         return ""
-    return (
-        f" {number_format.count_text(bins.straddling)} come from bins of the record that an edge "
-        "cuts, and stand at their middle."
-    )
+    count = number_format.count_text(bins.straddling)
+    return f" {count} may belong to a neighbouring bin, because the record's bins are wider."
 
 
 MOST_TAIL_CURVES = 8

@@ -39,7 +39,7 @@ def evidence_section(analysis: Analysis) -> list[Block]:
 def _effective(record: Record, threads: tuple[int, ...]) -> Table:
     rows = tuple((f"thread {thread}", *(_over_time(record, key, thread) for key in EFFECTIVE)) for thread in threads)
     header = ("thread", *(_asked_heading(record, key) for key in EFFECTIVE))
-    return Table("What each thread really ran as; a change is shown as start > end", header, rows)
+    return Table("Settings in force, per thread (start > end if they changed)", header, rows)
 
 
 def _asked_heading(record: Record, key: str) -> str:
@@ -115,7 +115,7 @@ def _shown(key: str, reading: str | None) -> str:
 SHORTEST_S = 0.5
 """The shortest time that gives a rate. The reading at the end may come only a moment after the one before."""
 
-NONE = "No load of rtproof's own ran. Whether anything else did is not known."
+NONE = "rtproof ran no load."
 
 
 def loads_section(analysis: Analysis) -> list[Block]:
@@ -126,7 +126,7 @@ def loads_section(analysis: Analysis) -> list[Block]:
     blocks: list[Block] = [] if any(counter.name.startswith("load.") for counter in growing) else [Text((NONE,))]
     if growing:
         header = ("counter", "unit", "work done", "per second", "slowest second", "quickest second")
-        caption = "Work done while measuring; a load that stands still is no load"
+        caption = "Work of the loads"
         blocks.append(Table(caption, header, tuple(map(_work, growing)), (2, 3, 4, 5)))
     blocks += [Text((note,)) for note in _notes(analysis, growing)]
     if gauges:
@@ -202,7 +202,7 @@ def _began(origin_ns: int) -> str:
 
 def _ended(record: Record) -> str:
     if record.end is None:
-        return "cut off: the record has no end, everything up to its last whole chunk was used"
+        return "cut off; everything before the cut was used"
     text = f" ({record.end.text})" if record.end.text else ""
     return (
         f"{REASONS[record.end.reason]}{text}, {record.end.time_ns / number_format.NS_PER_S:,.3f} s "
@@ -238,7 +238,7 @@ def interrupts_section(analysis: Analysis) -> list[Block]:
 def _block(analysis: Analysis, path: str, what: str) -> Block:
     rises = count_rises(analysis.record, path)
     if rises is None:
-        return Text((f"{what}: the record does not have {path} of both start and end.",))
+        return Text((f"{what}: {path} was not recorded at both start and end.",))
     if not rises:
         return Text((f"{what}: none rose between start and end.",))
     header = ("name", "during the run", "per second", "on measured CPUs", "what")

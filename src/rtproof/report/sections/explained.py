@@ -48,7 +48,7 @@ def explained_section(analysis: Analysis) -> list[Block]:
     first, sentence = [_largest_causes(found)] if found.budgets else [], _why(found)
     counted = (f"{capitalised(short)}." for short in _counts_on_screen(found))
     return [
-        Text((f"Why it was late: {sentence[:1].lower()}{sentence[1:]}", *counted), foremost=not first),
+        Text((sentence, *counted), foremost=not first),
         *first,
         Text((" ".join((*_windows(found.recorder), f"{capitalised(observer_line(analysis.record))}.")),)),
         *_details(found, analysis.record),
@@ -129,8 +129,8 @@ def _counts_on_screen(found: Explanation) -> tuple[str, ...]:
 
 def explained_blocks(found: Explanation, record: Record) -> list[Block]:
     """The sentence, what to know about it, and the table of causes."""
-    first = f"{capitalised(_which(found))}; {observer_line(record)}."
-    return [Text((first, " ".join((_why(found), *_windows(found.recorder))))), *_details(found, record)]
+    tracing = (*_windows(found.recorder), f"{capitalised(observer_line(record))}.")
+    return [Text((_why(found), " ".join(tracing))), *_details(found, record)]
 
 
 def _details(found: Explanation, record: Record) -> Iterator[Block]:
@@ -155,12 +155,13 @@ def _largest_causes(found: Explanation) -> Table:
         share, first_in = sum(row.share for row in rest), sum(row.first_in for row in rest)
         cells.append((quantity(len(rest), "other cause"), _percent(share), number_format.count_text(first_in)))
     caption = f"Why {quantity(len(found.budgets), 'activation')} came late, by share of their time"
-    return Table(caption, ("cause", "share", "first in"), tuple(cells), (1, 2), foremost=True)
+    return Table(caption, ("cause", "share", "main cause of"), tuple(cells), (1, 2), foremost=True)
 
 
 def _which(found: Explanation) -> str:
-    late = quantity(found.late, "activation")
-    return f"{late} above {value(found.limit_ns)}" if found.limit_ns else f"the {late} with the largest latencies"
+    if found.limit_ns:
+        return f"{quantity(found.late, 'activation')} above {value(found.limit_ns)}"
+    return f"the {found.late:,} largest latencies" if found.late != 1 else "the largest latency"
 
 
 def _why(found: Explanation) -> str:
@@ -168,8 +169,8 @@ def _why(found: Explanation) -> str:
     if not found.late:
         return f"No activation was above {value(found.limit_ns or 0)}."
     if not found.budgets:
-        return f"Nobody can tell why: the trace holds none of {which}."
-    return f"{capitalised('; '.join(_kinds(found)))}. These are shares of the time of {which}."
+        return f"The cause is unknown: the trace holds none of {which}."
+    return f"{capitalised('; '.join(_kinds(found)))}, of the time of {which}."
 
 
 def _windows(windows: RecorderWindows | None) -> tuple[str, ...]:
@@ -177,19 +178,19 @@ def _windows(windows: RecorderWindows | None) -> tuple[str, ...]:
     if windows is None or windows.kept >= windows.above:
         return ()
     above = quantity(windows.above, "activation")
-    kept = f"The flight recorder kept {windows.kept:,} of {above} above its threshold"
+    kept = f"The flight recorder kept {windows.kept:,} of {above} above its threshold. It lost the others"
     why = [f"{n:,} {_LOSSES[reason]}" for reason, n in windows.lost.items()]
     if windows.untold:
-        why.append(f"of {windows.untold:,} the record does not tell why")
+        why.append(f"{windows.untold:,} for an unknown reason")
     return (f"{kept}: {', '.join(why)}.",)
 
 
 _LOSSES = {
-    "before": "came before the trace",
-    "queue": "came when too many waited",
-    "memory": "found its memory full of larger ones",
-    "gone": "had no events any more when the agent came to write them",
-    "record": "found no room in the record (record_kib=)",
+    "before": "before the trace began",
+    "queue": "while too many waited to be written",
+    "memory": "because larger ones filled its memory",
+    "gone": "because newer events overwrote theirs",
+    "record": "because the record was full (record_kib=)",
 }
 
 
@@ -203,7 +204,7 @@ def _kinds(found: Explanation) -> list[str]:
 
 def _kind_words(found: Explanation, cause: Cause) -> str:
     first, *others = (row.cause for row in found.rows if row.cause.cause is cause)
-    return first.words(found.blind) + (" (and others)" if others else "")
+    return (first.and_others if others else first).words(found.blind)
 
 
 def _percent(share: float) -> str:
@@ -214,31 +215,28 @@ def _not_explained(found: Explanation) -> list[str]:
     """Which late activations have no budget, and why."""
     doubts = []
     if found.outside:
-        doubts.append(f"{quantity(found.outside, 'activation')} of {found.late:,} are not in the trace.")
+        doubts.append(f"{found.outside:,} of {quantity(found.late, 'late activation')} are not in the trace.")
     if found.untraced:
         doubts.append(
-            f"{quantity(found.untraced, 'more late activation')} came in turns without tracing, "
-            "which measure what tracing adds."
+            f"{quantity(found.untraced, 'more late activation')} came while tracing was off to measure its cost."
         )
     if found.left_out:
-        doubts.append(f"{quantity(found.left_out, 'activation')} of {found.late:,} were left out: they are too many.")
+        doubts.append(f"{found.left_out:,} of {quantity(found.late, 'late activation')} are too many to explain.")
     return doubts
 
 
 def _not_whole(windows: TraceWindows) -> list[str]:
-    """How many windows lack events, and why."""
+    """For how many late moments the trace lacks events, and why."""
     why = []
     if windows.missing:
         cpus = ", ".join(f"CPU {cpu}: {n:,}" for cpu, n in windows.missing_on.items())
-        why.append(
-            f"in {windows.missing:,} a switch between threads is missing ({cpus}), of which the kernel wrote no event"
-        )
+        why.append(f"a thread switch is missing ({cpus})")
     if windows.untraced:
-        why.append(f"{windows.untraced:,} reach into a turn without tracing")
+        why.append(f"a turn without tracing ({windows.untraced:,})")
     if windows.lost:
-        why.append(f"{windows.lost:,} lack events that were lost")
-    whole = f"{windows.whole:,} of {quantity(windows.count, 'window')} of the trace are whole"
-    return [f"{whole}: {', '.join(why)}."] if why else []
+        why.append(f"events were lost ({windows.lost:,})")
+    torn = f"The trace is incomplete for {windows.count - windows.whole:,} of {quantity(windows.count, 'moment')}"
+    return [f"{torn}: {', '.join(why)}."] if why else []
 
 
 def _doubts(found: Explanation) -> list[str]:
@@ -246,24 +244,24 @@ def _doubts(found: Explanation) -> list[str]:
     torn = sum(1 for each in found.budgets if not each.whole)
     if torn:
         share = _percent(found.share_of(Cause.UNEXPLAINED))
-        doubts.append(f"{torn} of {len(found.budgets)} have unexplained time: {share} of the time.")
+        doubts.append(f"{share} of the time is unexplained, in {torn} of {len(found.budgets)} activations.")
     if found.open_count:
         doubts.append(
-            f"In {found.open_count:,} of {quantity(len(found.budgets), 'activation')} the largest causes are too close "
-            "to each other to tell which took more; each budget names them."
+            f"In {found.open_count:,} of {quantity(len(found.budgets), 'activation')} the largest causes took nearly "
+            "the same time, so either may be the main cause."
         )
     gone = found.share_of(Cause.IRQ_OFF_OR_GONE)
     if gone >= SMALL:
         doubts.append(
-            f"Interrupts off and a machine that was gone cannot be told apart in {_percent(gone)} of the time."
+            f"In {_percent(gone)} of the time, interrupts off look the same as a host or an SMI that stops the CPU."
         )
     doubts += counted_sentences(found.machine)
     if not found.counts_preemption:
-        doubts.append(
-            "This kernel does not count how often preemption is off, so that and a missing preemption point look alike."
-        )
+        doubts.append("This kernel does not record preemption off, so it looks the same as a missing preemption point.")
     if found.clock_error_ns > WORTH_TELLING_NS:
-        doubts.append(f"The trace has a clock of its own; its times are exact to {value(found.clock_error_ns)} only.")
+        doubts.append(
+            f"The trace's clock differs from the record's: its times are exact to {value(found.clock_error_ns)}."
+        )
     if found.blind:
         missing = " and ".join(_CLASSES[each] for each in found.blind)
         doubts.append(f"The trace lacks events of {missing}, so a cause may be one of these.")
@@ -287,10 +285,12 @@ def _causes(found: Explanation) -> Table:
     rest = [row for row in found.rows if row not in shown]
     if rest:
         share = _percent(sum(row.share for row in rest))
-        rows.append((quantity(len(rest), "other cause"), share, str(sum(row.first_in for row in rest)), "", "", ""))
-    units = number_format.unit_headings(number_format.US, "median", "largest", "typical")
+        cells = quantity(len(rest), "other cause"), share, str(sum(row.first_in for row in rest)), "", ""
+        rows.append((*cells, *([""] if found.ordinary else [])))
+    typical = ("typical",) if found.ordinary else ()
+    units = number_format.unit_headings(number_format.US, "median", "largest", *typical)
     caption = f"Where the time of {quantity(len(found.budgets), 'late activation')} went"
-    return Table(caption, ("cause", "share", "first in", *units), tuple(rows), (1, 2, 3, 4, 5))
+    return Table(caption, ("cause", "share", "main cause of", *units), tuple(rows), tuple(range(1, 3 + len(units))))
 
 
 def _cells(row: CauseRow, found: Explanation) -> tuple[str, ...]:
@@ -300,7 +300,7 @@ def _cells(row: CauseRow, found: Explanation) -> tuple[str, ...]:
         number_format.count_text(row.first_in),
         f"{row.median_ns / 1_000:,.1f}",
         f"{row.largest_ns / 1_000:,.1f}",
-        f"{row.typical_ns / 1_000:,.1f}" if found.ordinary else number_format.UNKNOWN,
+        *((f"{row.typical_ns / 1_000:,.1f}",) if found.ordinary else ()),
     )
 
 
@@ -311,10 +311,10 @@ def _name(row: CauseRow, found: Explanation) -> str:
 
 def _note(found: Explanation) -> str:
     usual = quantity(len(found.ordinary), "ordinary activation")
+    typical = f"Typical: the median of the same kind of cause in {usual}. " if found.ordinary else ""
     return (
-        "First in: in how many activations the cause took the most. Median and largest: over the activations that have "
-        f"it. Typical: the median of the same kind of cause over {usual}. Every nanosecond from the due time to the "
-        "end is charged to one cause, so the shares add up to 100 %."
+        "Main cause of: the activations in which it took the most time. Median and largest: over the activations that "
+        f"have it. {typical}The shares add up to 100 %."
     )
 
 
@@ -370,7 +370,7 @@ def budget_blocks(found: Explanation, most: int, *, folded: bool = False) -> lis
     shown = found.budgets[:most]
     rows = tuple(row for each in shown for row in _stack_rows(each))
     header = ("activation", *number_format.unit_headings(number_format.US, "from"), "functions, innermost first")
-    caption = "In which functions of the kernel interrupts found who was charged"
+    caption = "Where in the kernel the cause was running"
     stacks = [Table(caption, header, rows, (0, 1), folded=folded)] if rows else []
     return [*(_budget(each, found, folded) for each in shown), *stacks]
 

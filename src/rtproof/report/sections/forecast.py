@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The section on the forecast: the level expected in a longer time, or why there is none, and plots of the fit."""
+"""The section on the forecast: the level expected in a longer time, and plots by which a reader can judge the fit."""
 
 from rtproof.core.phrases import duration, percent, value
 from rtproof.judge.analysis_model import Analysis
@@ -12,22 +12,19 @@ from rtproof.tail.forecast_model import FORECAST_CONFIDENCE, Forecast, TailUnits
 from rtproof.tail.thresholds import ThresholdFit, ThresholdLadder
 
 SURE = percent(FORECAST_CONFIDENCE)
-MODEL = (
-    "This is a model and no proof. It carries the shape of the measured tail further out and cannot know of a "
-    "mechanism that this run has not shown; the verdict does not use it."
-)
-REFUSED = "There is no forecast, for the reasons below. Most runs get none."
+MODEL = "The verdict does not use this."
+REFUSED = "There is no forecast."
 
 
 def forecast_section(analysis: Analysis) -> list[Block]:
-    """The forecast, and plots by which a reader can judge the fit.
-
-    Also why there is none, for a user who chose the horizon. Otherwise [], as most runs have no forecast.
-    """
+    """The forecast and the plots; only the reasons where it is refused to a user who asked; [] if nobody asked."""
     found = analysis.forecast
-    if found is None or (found.limit_ns is None and found.horizon_ns == forecast.USUAL_FACTOR * found.measured_ns):
+    if found is None or not found.worth_telling:
         return []
-    blocks: list[Block] = [_said(analysis, found), Text(model_free(analysis), headline="What holds without a model")]
+    if found.limit_ns is None:
+        return [Text(tuple(f"{each.code}: {each.message}." for each in found.refusals), "doubt", REFUSED)]
+    without = Text(model_free(analysis), headline="What holds without a model")
+    blocks: list[Block] = [_said(analysis, found, found.limit_ns), without]
     rung = forecast.drawn_units(found)
     if rung is None or found.ladder is None:
         return blocks
@@ -42,9 +39,7 @@ def forecast_section(analysis: Analysis) -> list[Block]:
     ]
 
 
-def _said(analysis: Analysis, found: Forecast) -> Text:
-    if found.limit_ns is None:
-        return Text(tuple(f"{each.code}: {each.message}." for each in found.refusals), "doubt", REFUSED)
+def _said(analysis: Analysis, found: Forecast, limit_ns: int) -> Text:
     rates = ((level, found.rate_above(level)) for level in _limits(analysis))
     above = tuple(forecast_sentences.level_above(level, rate) for level, rate in rates if rate is not None)
     return Text(
@@ -55,7 +50,7 @@ def _said(analysis: Analysis, found: Forecast) -> Text:
             *found.warnings,
             MODEL,
         ),
-        headline=forecast_sentences.given_sentence(found, found.limit_ns),
+        headline=forecast_sentences.given_sentence(found, limit_ns),
     )
 
 
@@ -86,32 +81,18 @@ def _levels(analysis: Analysis, found: Forecast, rung: ThresholdFit, units: Tail
     )
     positive = all(ys.min() > 0 for _, _, _, ys in rows)
     return Plot(
-        f"Level that is exceeded once in a time{_mark(found)}",
-        _says(found, rung),
+        "Level that is exceeded once in a time",
+        f"The upper limit at {duration(found.horizon_ns)} is "
+        f"{value(forecast_sentences.level_rounded_up(found.limit_ns or 0))}.",
         f"once in this time [{time.name}]",
         f"latency [{unit.name}]",
         tuple(Curve(name, tuple(xs), tuple(unit.scale(float(y)) for y in ys), role) for name, role, xs, ys in rows),
         (
             *limit_marker(analysis, "y", unit),
-            Marker(_here(found), "x", time.scale(found.measured_ns)),
+            Marker("measured until here", "x", time.scale(found.measured_ns)),
         ),
         log_x=True,
         log_y=positive,
-    )
-
-
-def _says(found: Forecast, rung: ThresholdFit) -> str:
-    if found.limit_ns is not None:
-        return (
-            "The largest latency of a second, against how seldom it is exceeded. The upper limit for "
-            f"{duration(found.horizon_ns)}, {_times(found)} the measured time, is "
-            f"{value(forecast_sentences.level_rounded_up(found.limit_ns))}: the highest of all "
-            "fits that hold, and no less than the "
-            "largest latency measured."
-        )
-    return (
-        f"Refused ({_codes(found)}): the fitted curve, of the highest {rung.k:,} values, is drawn to show why and must "
-        f"not be read as a forecast. Where the measured line leaves the fitted one, the model does not hold."
     )
 
 
@@ -124,8 +105,8 @@ def _mean_excess(found: Forecast, drawn: forecast.MeanExcess, unit: PrintedUnit)
     )
     return Plot(
         "Mean excess",
-        "By how much the values above a threshold exceed it on average. Of one smooth tail this is a straight line: "
-        "level or falling for a light tail, rising for a heavy one. A bend or a jump tells of another mechanism.",
+        "By how much the values above a threshold exceed it on average. A straight line: one mechanism. A bend or a "
+        "jump: several.",
         f"threshold [{unit.name}]",
         f"mean excess [{unit.name}]",
         tuple(Curve(name, x, tuple(unit.scale(float(each)) for each in ys), role) for name, role, ys in rows),
@@ -149,8 +130,7 @@ def _probabilities(found: Forecast, rung: ThresholdFit) -> Plot:
     )
     return Plot(
         "Fit of the tail, value by value",
-        f"For each of the highest {rung.k:,} values: which share should lie above it, and which share the fit puts "
-        f"there; the largest are on the left. Between the dashed lines {SURE} lie at each place if the fit is right "
+        f"The fit of the highest {rung.k:,} values is good where its line stays between the dashed ones "
         f"(Anderson-Darling p {forecast_sentences.probability_sentence(rung.p)}).",
         "share of these that are larger",
         "share that the fit puts above",
@@ -186,19 +166,3 @@ def _use(ladder: ThresholdLadder, rung: ThresholdFit) -> str:
     if rung.coarse:
         return "no: the clock's steps are too wide for it"
     return "yes" if rung in ladder.used else "no"
-
-
-def _times(found: Forecast) -> str:
-    return f"{found.horizon_ns / found.measured_ns:,.3g} times"
-
-
-def _mark(found: Forecast) -> str:
-    return f" (refused: {_codes(found)})" if found.limit_ns is None else ""
-
-
-def _here(found: Forecast) -> str:
-    return "measured until here" if found.limit_ns is not None else f"refused beyond here: {_codes(found)}"
-
-
-def _codes(found: Forecast) -> str:
-    return ", ".join(each.code for each in found.refusals)

@@ -15,18 +15,12 @@ THREADS = 4
 COLUMNS = number_format.unit_headings(
     number_format.US, "work duration", "overall loop time", "top of loop timing error"
 )
-JUDGED = (
-    "A limit judges the field end, from the target until the work is done. By that reading of the clock the loop "
-    "decides whether to sleep until its next target: what is left is its slack."
-)
+JUDGED = "A limit judges the end of the work, counted from the target. Slack is the time from there to the next target."
 MOVED = (
-    "Targets kept to no grid: one that was missed moved to the moment in which that was seen, which leaves a slack of "
-    "0, or delays were told to grow."
+    "After a miss, the next target was set to the moment when the miss was noticed (a slack of 0), or the delays were "
+    "set to grow."
 )
-SUMMARY = (
-    "The run kept a summary instead of every sample, so of single loops nothing is known: neither their times and "
-    "slack, nor how many did not sleep. The average of the work is the difference of two averages."
-)
+SUMMARY = "The run kept a summary instead of every sample, so the times and the slack of single loops are unknown."
 
 
 def app_section(analysis: Analysis) -> list[Block]:
@@ -75,16 +69,16 @@ def _mean_work(analysis: Analysis) -> float | None:
 
 def _slept(whole: ApplicationLoops) -> str:
     if not whole.slack.count:
-        return "Only one loop is known, so nothing can be said about sleep and slack."
+        return "Sleep and slack are unknown, because the run has only one loop."
     awake, loops = number_format.count_text(whole.no_sleep), quantity(whole.slack.count, "loop")
-    return f"{awake} of {loops} with another behind did not sleep; the smallest slack was {value(whole.slack.min)}."
+    return f"{awake} of {loops} did not sleep; the smallest slack was {value(whole.slack.min)}."
 
 
 def _lateness(error: Moments) -> Table:
     least, most = (error.min, error.max) if error.count else (None, None)
     parts = loops.loop_lateness(least, error.mean, most, error.deviation)
     rows = tuple((name, number_format.US.show(ns)) for name, ns in parts)
-    return Table("How late the top was: what all loops share, and what varies", ("", COLUMNS[2]), rows, (1,))
+    return Table("How late the top was: the constant part, and the part that varies", ("", COLUMNS[2]), rows, (1,))
 
 
 def _parts(whole: ApplicationLoops) -> str:
@@ -92,10 +86,7 @@ def _parts(whole: ApplicationLoops) -> str:
     if whole.error.count < 2:
         return ""
     varies = value(whole.error.max - whole.error.min)
-    return (
-        "What all tops share is in no loop time. What varies is, but with targets one period apart it makes no loop "
-        f"differ from the period by more than {varies}."
-    )
+    return f"A constant lateness does not change the loop time. Only its variation does, by at most {varies} per loop."
 
 
 def _each(threads: dict[int, ApplicationLoops]) -> Table:
@@ -157,7 +148,7 @@ def app_account_section(analysis: Analysis) -> list[Block]:
         return []
     rows = tuple((f"thread {thread}", *(each.get(word, "") for word in did)) for thread, each in told.items())
     header = ("", *(WORDS[word] for word in did))
-    return [Table("By the probe's own account, warm-up included", header, rows, tuple(range(1, len(header))))]
+    return [Table("Counted by the probe, warm-up included", header, rows, tuple(range(1, len(header))))]
 
 
 def cycles_section(analysis: Analysis) -> list[Block]:
@@ -194,7 +185,7 @@ def _cycles_table(found: Cycles) -> Table:
 
 def signature(found: Cycles) -> str:
     """Sentences on how a loop catches up: a long cycle with a short one directly after it is the sign."""
-    pairs = f"{quantity(found.catch_up_pairs, 'long cycle')} had a short one directly behind."
+    pairs = f"{quantity(found.catch_up_pairs, 'long cycle')} had a short one directly behind it."
     if found.correlation is None:
         return pairs
     return (

@@ -36,9 +36,7 @@ def numbers_section(analysis: Analysis) -> list[Block]:
 def _activations(found: list[ReportStream]) -> Table:
     header = ("thread", "CPU", "due", "ran", "missed", "lost", "missed of due", "measured")
     rows = tuple(_activation_row(stream) for stream in found)
-    return Table(
-        "Activations: due, ran, missed; lost: ran, but the value was not kept", header, rows, tuple(range(1, 8))
-    )
+    return Table("Activations (lost: ran, but the value was not kept)", header, rows, tuple(range(1, 8)))
 
 
 def _activation_row(stream: ReportStream) -> tuple[str, ...]:
@@ -50,10 +48,8 @@ def _activation_row(stream: ReportStream) -> tuple[str, ...]:
 
 def _of_the_schedule(analysis: Analysis, found: list[ReportStream], unit: number_format.PrintedUnit) -> Block:
     if not analysis.pooled.never_ran:
-        return Text(("No activation was missed, so the schedule view (every due time) has the same numbers.",))
-    table = _latencies(
-        "Schedule: latency of every due time, the missed ones charged with theirs", found, _schedule, unit
-    )
+        return Text(("No activation was missed, so the table holds for every due time.",))
+    table = _latencies("Schedule: latency of every due time, also of missed activations", found, _schedule, unit)
     return replace(table, rows=tuple(_to_the_end(row, each, unit) for row, each in zip(table.rows, found, strict=True)))
 
 
@@ -100,7 +96,7 @@ def _spreads(found: list[ReportStream], unit: number_format.PrintedUnit) -> Tabl
     if any(each.drift_ppm is not None for each in spreads):
         header = (*header, "drift [ppm]")
         rows = [(*row, _drift(each)) for row, each in zip(rows, spreads, strict=True)]
-    caption = "Offset (median) and jitter (99 % minus 1 %) apart"
+    caption = "Offset (median) and jitter (from the 1st to the 99th percentile)"
     return Table(caption, header, tuple(rows), tuple(range(1, len(header))))
 
 
@@ -119,7 +115,7 @@ def tool_section(analysis: Analysis) -> list[Block]:
     if imported is None:
         return []
     rows = tuple((name, words) for name, words in _told(imported) if words)
-    told = Table("What the tool tells", ("what", "value"), (*rows, *imported.facts))
+    told = Table("What the tool printed", ("what", "value"), (*rows, *imported.facts))
     unit = number_format.unit_for((imported.min_ns, imported.mean_ns, imported.max_ns))
     return [*([_as_printed(imported, unit)] if imported.parts else []), told]
 
@@ -139,7 +135,7 @@ def tool_time_section(analysis: Analysis) -> list[Block]:
     curves = [curve for thread in drawn for curve in _told_by_thread(thread, found, unit, time)]
     more = len(largest) - len(drawn)
     left_out = f" {quantity(more, 'thread')} with smaller ones are left out." if more else ""
-    says = f"The largest value since the start; where the tool tells it, also that of each part.{left_out}"
+    says = f"The largest value since the start and, if the tool printed it, of each part.{left_out}"
     axes = f"time since measuring began [{time.name}]", f"latency [{unit.name}]"
     markers = number_format.limit_marker(analysis, "y", unit)
     return [
@@ -179,7 +175,7 @@ def _counts_over_time(found: Sequence[ImportedInterval]) -> Table:
             (duration(begin), number_format.count_text(n), number_format.US(max(each.so_far_ns for each in part)))
         )
     header = ("until", "samples since the row before", "largest so far")
-    return Table("What the tool told over time", header, tuple(rows), (1, 2), folded=True)
+    return Table("What the tool printed over time", header, tuple(rows), (1, 2), folded=True)
 
 
 def _told(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
@@ -234,23 +230,20 @@ StreamQuantiles = tuple[ReportStream, tuple[Quantile, ...]]
 
 VIEWS = {View.OBSERVED: "observed", View.CHARGED: "schedule"}
 EXPLAINED = (
-    "A percentile is unknown where fewer than one value would be expected above it. The interval is the one of order "
-    "statistics: it says how well this run's samples fix the value, not what another run would show. "
+    "Unknown: the run has too few values for this percentile. The interval says how well this run fixes the value, not "
+    "what another run would show. "
 )
 SAID = {
-    Dependence.ESTIMATED: "Where late values come together, a run is worth fewer independent values than it has. The "
-    'column "independent values" tells how many, and each interval is that of so many.',
-    Dependence.UNCLEAR: "Where that number is unknown, there is no interval: the run is too short for how long late "
-    "values stay together, or too few of them are above the percentile.",
-    Dependence.ASSUMED_NONE: "It takes the values as independent, so it is too narrow where they come in bursts or in "
-    "bad minutes.",
+    Dependence.ESTIMATED: "Late values that come together count as fewer independent values.",
+    Dependence.UNCLEAR: "Without a number of independent values there is no interval: the run is too short for it.",
+    Dependence.ASSUMED_NONE: "It is too narrow if late values come in bursts.",
 }
 """What an interval assumes. The report prints the sentences of the kinds that occur in its tables."""
 INDEPENDENT = "independent values"
 
 VIRTUAL = (
-    "A percentile is unknown where fewer than one value would be expected above it. In virtual time it has no "
-    "interval: a second run has the same values."
+    "Unknown: the run has too few values for this percentile. In virtual time there is no interval: a second run has "
+    "the same values."
 )
 
 

@@ -53,7 +53,7 @@ def _switches(analysis: Analysis) -> list[Block]:
     rows = [
         (f"{each.earlier} to {each.later}", *stage_numbers(each.counts, each.moments)) for each in analysis.switches
     ]
-    return [_table("From stage to stage of the same activation, each difference exact", ("from, to",), rows)]
+    return [_table("From stage to stage of the same activation", ("from, to",), rows)]
 
 
 def _sources(found: tuple[SourceCount, ...]) -> list[Block]:
@@ -68,7 +68,7 @@ def _sources(found: tuple[SourceCount, ...]) -> list[Block]:
         *number_format.unit_headings(number_format.US, "min", "max"),
     )
     rows = tuple((f"thread {each.thread}", each.field, *_counted(each)) for each in found)
-    caption = "The kernel's own account, also of values that were lost on the way to the record"
+    caption = "Counted in the kernel, lost values included"
     return [Table(caption, header, rows, tuple(range(2, len(header))))]
 
 
@@ -150,7 +150,7 @@ def response_section(analysis: Analysis) -> list[Block]:
         number_format.share_text(whole.never_ran, whole.due),
         number_format.count_text(whole.lost),
     )
-    caption = "Edges; unanswered: the next one came first, so the answer took longer"
+    caption = "Edges (unanswered if the next edge came first)"
     table = Table(caption, answered, (row,), tuple(range(5)), row_headers=False)
     return [table, *_answers_laid_over(analysis), _times(analysis), *_latmon(analysis)]
 
@@ -254,12 +254,12 @@ def _latmon_says(told: dict[str, str]) -> tuple[str, ...]:
 
 COUNTS = ("posts", "answered", "skipped")
 SAME = (
-    "Where the thread that posts runs on the CPU of the one that it wakes, its way to sleep is in each value, as in "
-    "rt-tests; sender=other leaves that out, and puts in the other CPU's way out of idle."
+    "If both threads share a CPU, each value includes the sender's way to sleep, as in rt-tests. sender=other avoids "
+    "that, but includes the other CPU's way out of idle."
 )
 LATENESS = (
-    "How late it was itself is in no value: each counts from just before its post. Due times at which it was a period "
-    "late had no post (skipped) and are lost. Counts include the warm-up."
+    "A value counts from just before the post. A sender that was a period late skipped the post, and this value is "
+    "lost. Counts include the warm-up."
 )
 
 

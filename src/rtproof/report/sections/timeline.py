@@ -100,12 +100,9 @@ def _says(analysis: Analysis, found: LatencyDensity, time: Columns, log_y: bool)
     worst = int(largest.argmax())
     middle = round(float(np.median(largest)))
     said = (
-        f"{quantity(int(found.counts.sum()), 'activation')} by due time and latency: the more of them lie in a cell, "
-        f"the stronger it is drawn, on a logarithmic scale. The line is the largest of all in each column of "
-        f"{number_format.nice_steps(time.edges)}. Over {quantity(int(second.size), 'second')} "
-        "the median of the largest per "
-        f"second is {value(middle)}; the largest of all is {value(int(largest[worst]))}, in second "
-        f"{int(second[worst]):,}."
+        f"The largest of {quantity(int(found.counts.sum()), 'activation')} is {value(int(largest[worst]))}, in second "
+        f"{int(second[worst]):,}. The median of the one-second maxima is {value(middle)}. The line is the largest per "
+        f"{number_format.nice_steps(time.edges)}. The darker, the more activations."
     )
     return " ".join((said, *_notes(analysis, found, log_y)))
 
@@ -115,7 +112,7 @@ def _notes(analysis: Analysis, found: LatencyDensity, log_y: bool) -> list[str]:
     notes = []
     if found.what == "slices":
         length = duration(found.slice_ns)
-        notes.append(f"Cells are counted from summaries of about {length} each, which stand where their middle lies.")
+        notes.append(f"The run kept summaries of about {length} each, so times are no finer than that.")
     low = int(found.counts[found.latency_edges[:-1] <= 0].sum())
     if low and log_y:
         notes.append(f"The lowest row holds {quantity(low, 'activation')} at or below zero.")
@@ -285,13 +282,12 @@ def _curve(name: str, summary: Summary, time: Columns, unit: number_format.Print
 
 
 HEADER = (
-    "thread", "CPU", "level [us]", "what it is", "seconds", "ran above", "missed above", "seconds with any",
-    "in such a second", "dispersion",
+    "thread", "CPU", "level [us]", "what it is", "seconds", "ran above", "missed above", "late seconds",
+    "mean per late second", "dispersion",
 )  # fmt: skip
 WORDS = (
-    "In such a second: how many ran above the level on average, where any did. Dispersion: variance of the counts of "
-    "all seconds over their mean; 1 is what chance alone gives, more means that they come in bursts. A learned level "
-    "is what the first minute of the thread left a tenth or a hundredth of a percent above; it counts from then on."
+    "Dispersion: 1 by chance alone, more if late activations come in bursts. The first minute of the thread sets a "
+    "learned level, which counts from then on."
 )
 
 

@@ -16,7 +16,7 @@ def observer_section(analysis: Analysis) -> list[Block]:
         return []
     if found.refused:
         return [Text((f"No comparison: {found.refused}.",), "doubt")]
-    return [_table(found), Text((_how(found), *_says(found)))]
+    return [_table(found), Text((*_says(found), _how(found)))]
 
 
 def _table(found: TracingEffects) -> Table:
@@ -41,9 +41,9 @@ def _numbers(effect: TracingEffect) -> tuple[str, ...]:
 
 def _how(found: TracingEffects) -> str:
     return (
-        f"n = {found.sets} sets of four blocks of {duration(found.block_ns)}, of whose beginning "
-        f"{duration(found.left_out_ns)} are left out; activations that ran, all threads together. {EFFECT_METHOD}. "
-        "Without and with: mean over the blocks. What tracing costs while it is switched off is in both."
+        f"{found.sets} sets of four blocks of {duration(found.block_ns)}, without the first "
+        f"{duration(found.left_out_ns)} of each. {EFFECT_METHOD}. Both columns include what tracing "
+        "costs while it is switched off."
     )
 
 
@@ -56,18 +56,13 @@ def _says(found: TracingEffects) -> tuple[str, ...]:
 def _sentence(effect: TracingEffect) -> str:
     if effect.low <= 0 <= effect.high:
         most = max(-effect.low, effect.high)
-        return (
-            f"The {effect.statistic} shows no effect of tracing; if there is one, it is below {number_format.US(most)}."
-        )
+        return f"Tracing changes the {effect.statistic} by less than {number_format.US(most)}, if at all."
     way = "higher" if effect.difference > 0 else "lower"
     low, high = sorted((abs(effect.low), abs(effect.high)))
-    return f"With tracing the {effect.statistic} was {way} by {number_format.US(low)} to {number_format.US(high)}."
+    return f"Tracing makes the {effect.statistic} {way} by {number_format.US(low)} to {number_format.US(high)}."
 
 
-LOOK = (
-    "rtproof run leaves trace.txt and trace.dat beside the record; rtproof export writes both anew, as trace-txt and "
-    "trace-dat. trace-cmd report and KernelShark read trace.dat."
-)
+LOOK = "Read trace.txt, or open trace.dat in KernelShark. Both are beside the record; rtproof export writes them anew."
 
 
 def trace_section(analysis: Analysis) -> list[Block]:
@@ -102,15 +97,14 @@ def _cut(found: TraceSummary) -> tuple[str, ...]:
     in_text = sum(found.kinds.values())
     if in_text == found.entries:
         return ()
-    what = "the table below and trace.txt count what the text has; trace.dat has its own pages"
-    return (f"The text has {quantity(in_text, 'event')}, which is not what the buffers had: {what}.",)
+    return (f"trace.txt has {quantity(in_text, 'event')}, and the table counts these.",)
 
 
 def _window(found: TraceSummary) -> str:
     seconds = [None if ns is None else number_format.S(ns) for ns in (found.on_ns, found.off_ns, found.whole_from_ns)]
     began, ended, whole = seconds
     text = f"Recorded from {began or 'an unknown time'} to {ended or 'the end'} of the run's time"
-    return f"{text}; what is left is without gaps from {whole} on." if whole else f"{text}."
+    return f"{text}; complete from {whole} on." if whole else f"{text}."
 
 
 def _missing(found: TraceSummary) -> tuple[str, ...]:
