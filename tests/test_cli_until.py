@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from rtproof.cli.main import main
-from rtproof.judge.analysis_model import State
+from rtproof.cli.option_values import until_announcement
+from rtproof.judge.analysis_model import Requirement, State
 from rtproof.record.contents import EndReason
 from rtproof.record.run_folder import Run, open_run
 
@@ -120,3 +121,13 @@ def test_on_this_machine(limit: str, at_most: str, code: int, capsys: pytest.Cap
     assert found == code
     assert run.record.end.reason is EndReason.INTERRUPTED
     assert said["verdict"]["decided_at_ns"] <= run.record.end.time_ns
+
+
+def test_a_plain_limit_and_one_with_a_rate_are_both_announced() -> None:
+    hour_ns = 3600 * 10**9
+    said = until_announcement([Requirement(500_000), Requirement(100_000, hour_ns)], "12h")
+    assert said == (
+        "measures until 500 us is exceeded or 100 us is REFUTED, else until 500 us is HELD and 100 us is PROVEN: "
+        "HELD shows at most one exceedance per 1 h; PROVEN after 3 h 29 min without an episode, 6 h 50 min with 1, "
+        "9 h 11 min with 2; for 12 h at most"
+    )
