@@ -30,7 +30,7 @@ NARROWEST, WIDEST = 70, 120
 LABEL = 10
 """Columns of the words on the left."""
 MOST_LIMITS = 3
-MOST_WHY_LINES = 2
+MOST_WHY_LINES = 3
 SHARES = (0.5, 0.99, 0.999)
 BREAKS = 2
 """Empty lines."""

@@ -117,7 +117,10 @@ def why_in_short(analysis: Analysis) -> tuple[str, ...]:
         found = explanation_of(analysis)
     except UserError as problem:
         return (capitalised(str(problem)),)
-    return tuple(_kinds(found)) if found.budgets else (_why(found),)
+    if not found.budgets:
+        return (_why(found),)
+    first, *others = _kinds(found)
+    return first.replace(" %: ", " % of the late time: ", 1), *others
 
 
 def _counts_on_screen(found: Explanation) -> tuple[str, ...]:
@@ -199,7 +202,7 @@ def _kinds(found: Explanation) -> list[str]:
     shares = {cause: found.share_of(cause) for cause in {row.cause.cause for row in found.rows}}
     largest = sorted(shares, key=lambda cause: (-shares[cause], cause.value))[:MOST_KINDS]
     told = [cause for cause in largest if shares[cause] >= LEAST_FOR_ADVICE] or largest[:1]
-    return [f"{_percent(shares[cause])} {_kind_words(found, cause)}" for cause in told]
+    return [f"{_percent(shares[cause])}: {_kind_words(found, cause)}" for cause in told]
 
 
 def _kind_words(found: Explanation, cause: Cause) -> str:
