@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python API: its surface, and that it says what the command line says."""
 
+import html
 import json
 import multiprocessing
 import os
@@ -184,7 +185,7 @@ def test_causes_are_those_of_the_command(capsys: pytest.CaptureFixture[str]) -> 
     ]
     for budget in found.budgets:
         assert sum(part.length_ns for part in budget.parts) == budget.latency_ns
-    assert found.causes[0].words in found._repr_html_()
+    assert html.escape(found.causes[0].words) in found._repr_html_()
 
 
 # Samples.

@@ -342,7 +342,7 @@ def test_a_recording_is_read() -> None:
         (b"", "is not whole"),
         (recording([(1, 2)])[:-3], "is not whole"),
         (recording([], magic=b"ELF\0"), "no recording of executed code"),
-        (recording([], version=1), "another version"),
+        (recording([], version=1), "of this version"),
     ],
 )
 def test_what_is_no_recording_is_refused(data: bytes, words: str) -> None:
