@@ -19,16 +19,14 @@ NOT_EDITED = "% tools/other_tools_pages.py writes this page from docs/compared-w
 INTRODUCTION = """
 # Compared with other tools
 
-To compare two runs, read [Is A better than B?](comparison.md).
+(To compare two runs: [Is A better than B?](comparison.md))
 
-Each cell ends with links to its evidence: a command, or a document. **Bold** is what a tool does better than all others
-here. The state is that of {date}:
+Each cell links to its evidence. **Bold** is what a tool does better than all others here. The state is that of {date}:
 """
 USES = """
 ## Together
 
-rtproof [reads what these tools write](formats.md), lets them measure under its loads
-(`rtproof run --probe exec:tool=cyclictest`), and writes what programs for cyclictest read. Its
+rtproof [reads what these tools write, and lets them measure](formats.md). Its
 [explanations](explain.md#against-rtla) and [its audit](audit-peers.md) were measured against other tools.
 """
 EVIDENCE_INTRODUCTION = """
@@ -86,7 +84,9 @@ def used_evidence(source: Table) -> list[str]:
 
 
 def linked(text: str, names: Sequence[str], page: str) -> str:
-    """The text, with a link to each evidence behind it."""
+    """The text as a link to its evidence. Text that has several, or a link of its own, has numbered links behind it."""
+    if len(names) == 1 and "](" not in text:
+        return f"[{text}]({page}#{names[0]})"
     return f"{text} " + " ".join(f"[({number})]({page}#{name})" for number, name in enumerate(names, 1))
 
 
