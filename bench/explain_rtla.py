@@ -296,7 +296,7 @@ TABLE_HEAD = """\
 
 
 def lines(items: Items) -> list[str]:
-    """The table of docs/explain.md: a row for each kind."""
+    """A table with a row for each kind; docs/explain.md has its sums."""
     return ["", TABLE_HEAD, *(_row(kind, list(one["stops"]), len(one["unmatched"])) for kind, one in items.items())]
 
 
