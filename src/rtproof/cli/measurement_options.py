@@ -133,7 +133,7 @@ LIMIT_OPTIONS = (
     click.option(
         "--shows",
         type=parameter_types.RATE_NS,
-        help="HELD must rule out a higher rate (default 1/h).",
+        help="The rate that --until-decided must show (default 1/h).",
     ),
     click.option(
         "--confidence",

@@ -20,7 +20,7 @@ from rtproof.cli.measurement_options import AGENT_OPTIONS
 from rtproof.cli.parameter_types import with_options
 from rtproof.core import units
 from rtproof.core.errors import UserError
-from rtproof.core.phrases import duration, value
+from rtproof.core.phrases import duration, limit_value
 from rtproof.experiment import paired_runs, run_request
 from rtproof.experiment.run_request import (
     ExperimentRequest,
@@ -161,12 +161,12 @@ def until_announcement(requirements: Sequence[Requirement], longest: str) -> str
     longest_ns = units.parse_duration(longest)
     enough = longest_ns >= still_needed_ns(requirements, 0)
     plain, sharing = [each for each in requirements if each.plain], rated(requirements)
-    exceeded, refuted = (" or ".join(value(each.limit_ns) for each in some) for some in (plain, sharing))
+    exceeded, refuted = (" or ".join(limit_value(each.limit_ns) for each in some) for some in (plain, sharing))
     slowest_ns = max((each.shows_ns for each in plain), default=0)
     if not sharing:
         shows = f", which shows at most one exceedance per {duration(slowest_ns)}" if enough else ""
         return f"measures until {exceeded} is exceeded, or for {duration(longest_ns, up=True)}{shows}"
-    none, one, two = (duration(still_needed_ns(requirements, episodes), up=True) for episodes in range(3))
+    none, one, two = (duration(still_needed_ns(sharing, episodes), up=True) for episodes in range(3))
     proven = f"PROVEN after {none} without an episode, {one} with 1, {two} with 2"
     at_most = f"for {duration(longest_ns)} at most{'' if enough else ', which is too short for PROVEN'}"
     if not plain:

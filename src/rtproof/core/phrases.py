@@ -9,6 +9,8 @@ _US, _MS, _SECOND, _MINUTE, _HOUR = 10**3, 10**6, 10**9, 60 * 10**9, 3600 * 10**
 _ERROR = Context(prec=3, rounding=ROUND_CEILING)
 _MOST_UNITS = 10_000_000
 """Beside a limit in us, 10 s and more are printed in s."""
+_MOST_UNITS_OF_A_LIMIT = 10_000
+"""Beside a limit in s, less than 0.1 ms is printed in us."""
 _FEW = 10
 """A value keeps its unit until it reaches this many of the next larger unit: 1,106 us, but 402.666 ms."""
 
@@ -46,19 +48,36 @@ def _short(ns: float, rounding: str) -> str:
 def value(ns: int, like_ns: int | None = None) -> str:
     """A latency: "850 ns", "231.412 us", "402.666 ms", "5 ms". Exact below 10 ms, to a microsecond below 10 s.
 
-    like_ns: the limit beside which it stands. It then has the limit's unit, and as many digits as it needs to differ,
-    unless it is too large for that unit.
+    like_ns: the limit beside which it stands. It then has the limit's unit, if that fits, and so many digits that it is
+    on the right side of the limit.
     """
-    if like_ns is None or abs(ns) >= _MOST_UNITS * value_unit(like_ns)[1]:
-        unit, size = value_unit(ns)
-        return f"{ns} ns" if size == 1 else _scaled(ns, size, unit, 3, strip=True)
-    unit, size = value_unit(like_ns)
-    digits = (
-        3
-        if size <= _US
-        else next((n for n in (3, 6) if ns == like_ns or _scaled(ns, size, "", n) != _scaled(like_ns, size, "", n)), 9)
-    )
-    return _scaled(ns, size, unit, digits if size > 1 else 0, strip=size > 1)
+    name, unit = value_unit(ns if like_ns is None else like_ns)
+    if like_ns is not None and not unit / _MOST_UNITS_OF_A_LIMIT <= abs(ns or unit) < unit * _MOST_UNITS:
+        name, unit = value_unit(ns)
+    if unit == 1:
+        return f"{ns:,} ns"
+    digits = 3
+    while like_ns is not None and digits < _DIGITS[name] and _side(ns, like_ns, unit, digits) != _sign(ns - like_ns):
+        digits += 3
+    return _scaled(ns, unit, name, digits, strip=True)
+
+
+def limit_value(ns: int) -> str:
+    """A limit, exact: what was asked is not rounded."""
+    return value(ns, ns)
+
+
+_DIGITS = {"us": 3, "ms": 6, "s": 9}
+"""More would be finer than a nanosecond."""
+
+
+def _side(ns: int, limit_ns: int, unit: int, digits: int) -> int:
+    """The side of the limit on which the rounded latency lies."""
+    return _sign(round(ns / unit, digits) * unit - limit_ns)
+
+
+def _sign(number: float) -> int:
+    return (number > 0) - (number < 0)
 
 
 def value_unit(ns: int) -> tuple[str, int]:

@@ -10,7 +10,7 @@ import click
 
 from rtproof import profiles, report
 from rtproof.core.errors import TargetError, UserError
-from rtproof.core.phrases import quantity, value
+from rtproof.core.phrases import limit_value, quantity, value
 from rtproof.core.units import format_cpus
 from rtproof.experiment import guest_campaign, guest_runner
 from rtproof.experiment.guest_campaign import CampaignPart, GuestCampaignRequest
@@ -109,7 +109,7 @@ def judge_kernel(found: KernelComparison, limit_ns: int) -> int:
     above = spot.max_ns > limit_ns
     click.echo(
         f"{spot.name}: the largest latency of {quantity(spot.count, 'activation')}{_where_measured(spot)} is "
-        f"{value(spot.max_ns)}, {'above' if above else 'not above'} {value(limit_ns)}"
+        f"{value(spot.max_ns)}, {'above' if above else 'not above'} {limit_value(limit_ns)}"
     )
     if len(spot.cpus) > 1:
         parts = [(cpu, spot.on_cpu(cpu)) for cpu in spot.cpus]

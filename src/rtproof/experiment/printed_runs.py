@@ -18,7 +18,7 @@ from rtproof.experiment import stored_runs
 from rtproof.judge.analysis_model import Analysis
 from rtproof.report.blocks import Section
 from rtproof.report.pages import run_summary
-from rtproof.report.section_list import GROUPS, SECTION_NAMES
+from rtproof.report.section_list import SECTION_NAMES
 from rtproof.report.text_table import fitted_to_terminal
 from rtproof.run.live_view import shows_colours
 
@@ -59,14 +59,12 @@ def print_screen(result: stored_runs.AnalysedRun, run: Path) -> None:
 
 
 def _section_lines(sections: Sequence[Section], show: str) -> list[str]:
-    """The command that prints sections, and their names below the headings of the page."""
-    lines = [f"{'sections':{run_summary.LABEL}}{clean(show)} --section NAME, or --all"]
-    longest = max(map(len, GROUPS))
-    for group in GROUPS:
-        names = ", ".join(section.name for section in sections if section.group == group)
-        head = f"{'':{run_summary.LABEL}}{group:<{longest}}  "
-        lines += textwrap.wrap(names, _width(), initial_indent=head, subsequent_indent=" " * len(head))
-    return lines
+    """The command that prints sections, and their names."""
+    names = ", ".join(section.name for section in sections)
+    indent = " " * run_summary.LABEL
+    head = f"{'sections':{run_summary.LABEL}}"
+    listed = textwrap.wrap(names, _width(), initial_indent=head, subsequent_indent=indent)
+    return [*listed, f"{indent}{clean(show)} --section NAME, or --all"]
 
 
 def program_name() -> str:

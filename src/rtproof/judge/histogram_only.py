@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from rtproof.core.phrases import duration, percent, quantity, value
+from rtproof.core.phrases import duration, limit_value, percent, quantity, value
 from rtproof.judge import plain_limit, planning, timed_lines, verdict_sentences
 from rtproof.judge.analysis_model import DECIDED, Analysis, CountAbove, Requirement, State, Verdict, rated
 from rtproof.judge.checks.target_state import format_doubt
@@ -479,7 +479,7 @@ def _fact(imported: ImportedHistogram, requirement: Requirement | None) -> str:
     n = quantity(imported.count, "sample") if imported.count else ""
     if requirement is None:
         return _largest_of_file(imported, n)
-    above, limit = count_above(imported, requirement), value(requirement.limit_ns)
+    above, limit = count_above(imported, requirement), limit_value(requirement.limit_ns)
     found = _exceedances(imported, requirement, above) if above else _by_maximum(imported, requirement)
     if not found.least and found.most != 0:
         return f"The file does not show whether a sample was above {limit}"
@@ -591,7 +591,7 @@ def exceeding_text(above: CountAbove, limit_ns: int) -> str:
         amount = f"at least {above.least:,}" if above.least else "an unknown number"
     else:
         amount = f"{above.least:,}" if above.least == above.most else f"between {above.least:,} and {above.most:,}"
-    return f"{amount} of {quantity(above.n, 'sample')} above {value(limit_ns)}"
+    return f"{amount} of {quantity(above.n, 'sample')} above {limit_value(limit_ns)}"
 
 
 def _share(above: CountAbove, sure: str) -> str:

@@ -15,7 +15,7 @@ thread stood until the end, or the run was no longer than the limit.
 
 from dataclasses import replace
 
-from rtproof.core.phrases import capitalised, duration, quantity, sure, value
+from rtproof.core.phrases import capitalised, duration, limit_value, quantity, sure, value
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Requirement, State, Verdict
 from rtproof.judge.evidence import Evidence
@@ -88,7 +88,7 @@ def _state(requirement: Requirement, evidence: Evidence) -> tuple[State, tuple[s
 
 def _missing(requirement: Requirement, evidence: Evidence) -> tuple[str, ...]:
     """Why a run without an exceedance does not show that there was none; () if it does."""
-    limit, fact = value(requirement.limit_ns), seen(requirement, evidence)
+    limit, fact = limit_value(requirement.limit_ns), seen(requirement, evidence)
     if evidence.lost:
         one = evidence.lost == 1
         lost = f"{quantity(evidence.lost, 'value')} {'was' if one else 'were'} lost"

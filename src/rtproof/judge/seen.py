@@ -4,7 +4,7 @@
 It was seen, so it needs no confidence and no assumption. Its latencies have the unit of the limit.
 """
 
-from rtproof.core.phrases import duration, quantity, value
+from rtproof.core.phrases import duration, limit_value, quantity, value
 from rtproof.judge.analysis_model import Requirement
 from rtproof.judge.evidence import Evidence, LimitTest
 from rtproof.summary.measured_kernel import IN_BAND
@@ -27,7 +27,7 @@ def seen(requirement: Requirement | None, evidence: Evidence, episodes: str = ""
         return _largest_of_run(evidence)
     largest = largest_latency(requirement, evidence)
     if not exceeded_count(requirement, evidence):
-        return f"{value(requirement.limit_ns)} was not exceeded{_measured(evidence)}; {largest}"
+        return f"{limit_value(requirement.limit_ns)} was not exceeded{_measured(evidence)}; {largest}"
     return "; ".join(part for part in (f"{_exceeded(requirement, evidence)}{episodes}", largest) if part)
 
 
@@ -78,7 +78,7 @@ def _measured(evidence: Evidence) -> str:
 
 
 def _exceeded(requirement: Requirement, evidence: Evidence) -> str:
-    limit, count, due = value(requirement.limit_ns), exceeded_count(requirement, evidence), evidence.expected
+    limit, count, due = limit_value(requirement.limit_ns), exceeded_count(requirement, evidence), evidence.expected
     if count >= due > 1:
         return f"All {due:,} activations{_measured(evidence)} were above {limit}"
     if 2 * count > due > 1:

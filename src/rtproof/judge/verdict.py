@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from rtproof.core.phrases import duration, percent, quantity, value
+from rtproof.core.phrases import duration, limit_value, percent, quantity
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import DECIDED, Analysis, Episode, Requirement, State, Verdict
 from rtproof.judge.claim import episode_course
@@ -336,7 +336,7 @@ def _sentences_without_test(state: State, reasons: tuple[str, ...], verdict: Ver
 def _rank_sentence(requirement: Requirement, verdict: Verdict, rate_high: float) -> str:
     n = len(verdict.episodes)
     nth = verdict_sentences.ordinal(n + 1)
-    seen = f"{quantity(n, 'episode')} above {value(requirement.limit_ns)} in {duration(verdict.measured_ns)}"
+    seen = f"{quantity(n, 'episode')} above {limit_value(requirement.limit_ns)} in {duration(verdict.measured_ns)}"
     bound = f"less often than once per {duration(SECOND_NS / rate_high)} ({percent(requirement.confidence)}, {FIXED})"
     return f"{seen}; if the question were about the {nth} largest episode of the run and not about a limit: {bound}"
 

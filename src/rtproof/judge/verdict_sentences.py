@@ -7,7 +7,7 @@ No run can show the longest latency of a system. So no sentence names one, and n
 import math
 
 from rtproof import statistics
-from rtproof.core.phrases import capitalised, chance, duration, error, percent, quantity, sure, value
+from rtproof.core.phrases import capitalised, chance, duration, error, limit_value, percent, quantity, sure, value
 from rtproof.core.units import format_duration
 from rtproof.judge import planning
 from rtproof.judge.analysis_model import NO_LONGEST, Requirement, State, Verdict, usual_longest_ns
@@ -107,8 +107,9 @@ def limit_sentence(requirement: Requirement) -> str:
 def requested_limit_sentence(requirement: Requirement) -> str:
     """The claim without its confidence. A verdict in virtual time has no confidence."""
     if requirement.plain:
-        return f"{value(requirement.limit_ns)}, never exceeded"
-    return f"{value(requirement.limit_ns)}, at most once per {duration(requirement.at_most_ns)}{longest(requirement)}"
+        return f"{limit_value(requirement.limit_ns)}, never exceeded"
+    limit = limit_value(requirement.limit_ns)
+    return f"{limit}, at most once per {duration(requirement.at_most_ns)}{longest(requirement)}"
 
 
 def longest(requirement: Requirement) -> str:
@@ -120,7 +121,7 @@ def longest(requirement: Requirement) -> str:
 
 def episode_sentence(requirement: Requirement) -> str:
     """What counts as one episode."""
-    above, gap = value(requirement.limit_ns), duration(requirement.gap_ns)
+    above, gap = limit_value(requirement.limit_ns), duration(requirement.gap_ns)
     return f"an episode joins all times above {above}, on any thread, that are no more than {gap} apart"
 
 
@@ -263,7 +264,7 @@ def _lasted(requirement: Requirement, tested: LimitTest) -> str:
     most = duration(requirement.longest_ns)
     asked = f"at most {most} was asked"
     long = f"more than {most}" if long == most else long
-    return f"An episode above {value(requirement.limit_ns)} lasted {long}; {asked}"
+    return f"An episode above {limit_value(requirement.limit_ns)} lasted {long}; {asked}"
 
 
 def _withheld(requirement: Requirement, tested: LimitTest) -> tuple[str, ...]:
@@ -405,7 +406,7 @@ def _less(requirement: Requirement, tested: LimitTest) -> str:
     """The upper bound of the rate in words; empty if there is none."""
     if tested.high == math.inf:
         return ""
-    above = value(requirement.limit_ns)
+    above = limit_value(requirement.limit_ns)
     return f"episodes above {above} come less often than once per {duration(1 / tested.high)}"
 
 
@@ -452,7 +453,9 @@ def _needed(state: State, requirement: Requirement, evidence: Evidence, tested: 
 def more_time_phrase(requirement: Requirement, more_ns: int, with_one_more_ns: int) -> str:
     """How much more measured time PROVEN needs: with no further episode, and with one more."""
     more, with_one = duration(more_ns, up=True), duration(with_one_more_ns, up=True)
-    return f"{more} more if nothing exceeds {value(requirement.limit_ns)}, {with_one} more if one more episode comes"
+    return (
+        f"{more} more if nothing exceeds {limit_value(requirement.limit_ns)}, {with_one} more if one more episode comes"
+    )
 
 
 def finish_chance_phrase(none: float, one: float) -> str:
@@ -607,7 +610,7 @@ def short_answer(verdict: Verdict) -> str:
 
     A rate needs more words than the first screen has; the sections have them.
     """
-    few = verdict.reasons[1:] if verdict.plain else verdict.reasons[1:2]
+    few = verdict.reasons[1:] if verdict.plain and verdict.state is not State.INVALID else verdict.reasons[1:2]
     few = verdict.reasons[1:4] if verdict.withheld else few
     return answer_sentences(few)
 
@@ -684,7 +687,7 @@ def decision_time_phrase(verdict: Verdict) -> str:
 def repeat_answer(asked: Requirement) -> str:
     """A sentence on how long a new run must be, with the limit given before it starts."""
     length = duration(asked.bunches * statistics.needed_ns(0, asked.at_most_ns, 1 - asked.confidence), up=True)
-    limit = value(asked.limit_ns).replace(" ", "")
+    limit = limit_value(asked.limit_ns).replace(" ", "")
     return (
         f"A run with --limit {limit} given before it starts takes {length} to prove “at most once per "
         f"{duration(asked.at_most_ns)}”, if nothing exceeds it."

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rtproof.core.phrases import chance, duration, quantity, value
+from rtproof.core.phrases import chance, duration, limit_value, quantity, value
 from rtproof.core.units import format_duration
 from rtproof.judge.analysis_model import NO_LONGEST, Requirement, State, rated
 from rtproof.judge.claim import Decision, EpisodeCourse, LateStretches, episode_course, merge_late_stretches
@@ -221,7 +221,7 @@ class _PlainLimit:
 
     def lines(self, ends_run: bool) -> list[str]:
         """How the limit stands; of a run that ends by itself, also how long it still takes."""
-        limit, measured = value(self.requirement.limit_ns), duration(self.measured_ns)
+        limit, measured = limit_value(self.requirement.limit_ns), duration(self.measured_ns)
         if self.state is State.EXCEEDED:
             seconds = f", in {quantity(len(self.seconds), 'second')} so far" if self.seconds else ""
             return [f"{limit}: EXCEEDED{seconds}; the largest is {value(self.worst_ns)}"]
@@ -285,7 +285,7 @@ def _columns(pairs: dict[int, int]) -> tuple[Int64Array, Int64Array]:
 
 def progress_line(one: Standing, *, lost: bool = False) -> str:
     """How one limit stands, in less than a line of a terminal; also whether it is exceeded right now."""
-    asked = f"{value(one.requirement.limit_ns)}, 1/{_once(one.requirement.at_most_ns)}"
+    asked = f"{limit_value(one.requirement.limit_ns)}, 1/{_once(one.requirement.at_most_ns)}"
     fewest, most = sorted((one.tested.episodes_refuting, one.episodes))
     seen = quantity(most, "episode") if fewest == most else f"{fewest} to {quantity(most, 'episode')}"
     if one.decision.at_ns is not None:
@@ -358,7 +358,7 @@ def _now(one: Standing) -> str:
         return ""
     lasted = max(one.measured_ns - since, 0)
     left = max(one.requirement.longest_ns - lasted, 0)
-    limit = value(one.requirement.limit_ns)
+    limit = limit_value(one.requirement.limit_ns)
     return f": above {limit} now, for {duration(lasted)}; REFUTED in {duration(left, up=True)} if it goes on"
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What coincides with late activations where there is no trace: never a budget, and called what it is."""
 
-from rtproof.core.phrases import capitalised, quantity, value
+from rtproof.core.phrases import capitalised, limit_value, quantity, value
 from rtproof.explain.coincidence import COINCIDENCE_LEVEL, COINCIDENCE_METHOD, Coincidences, MovedCount
 from rtproof.report.blocks import Block, Table, Text
 
@@ -42,7 +42,7 @@ def coincidence_in_short(found: Coincidences) -> str:
 
 def _which(found: Coincidences) -> str:
     late = quantity(found.late, "activation")
-    which = f"{late} above {value(found.limit_ns)}" if found.limit_ns else f"the {found.late:,} largest latencies"
+    which = f"{late} above {limit_value(found.limit_ns)}" if found.limit_ns else f"the {found.late:,} largest latencies"
     return f"{which}, in {found.late_seconds:,} of {quantity(found.seconds, 'second')}"
 
 

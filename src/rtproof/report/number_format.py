@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from rtproof.core.phrases import quantity, value, value_unit
+from rtproof.core.phrases import limit_value, quantity, value_unit
 from rtproof.core.printable import clean
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Int64Array
@@ -176,10 +176,14 @@ def _stream(summary: Summary, several_fields: bool, mark: str) -> ReportStream:
 def latency_unit(analysis: Analysis) -> PrintedUnit:
     """The one unit for all latencies of a report: that of the deciding limit, or one that fits the latencies."""
     observed, asked = analysis.pooled.observed, analysis.verdict.requirement
+    small_ns = observed.mean or 0
+    fitting = unit_for((observed.min, observed.mean, observed.max))
     if asked is None or not asked.limit_ns:
-        return unit_for((observed.min, observed.mean, observed.max))
+        return fitting
     unit = next(each for each in (NS, US, MS, S) if each.name == value_unit(asked.limit_ns)[0])
-    small_ns = min(max(observed.mean or unit.ns, 1), unit.ns)
+    if fitting.ns * 1_000 < unit.ns:  # A limit in s says nothing of latencies in us.
+        return fitting
+    small_ns = min(max(small_ns, 1), unit.ns)
     more = math.ceil(math.log10(unit.ns / small_ns)) if unit.digits else 0
     return replace(unit, digits=min(unit.digits + more, MOST_DIGITS.get(unit.name, unit.digits)))
 
@@ -192,4 +196,4 @@ def limit_marker(analysis: Analysis, axis: str, unit: PrintedUnit) -> tuple[Mark
     """A line for each limit, to be drawn in a plot; () if no limit was given."""
     asked = (verdict.requirement for verdict in analysis.verdicts or (analysis.verdict,))
     limits = dict.fromkeys(requirement.limit_ns for requirement in asked if requirement)
-    return tuple(Marker(f"limit {value(limit_ns)}", axis, unit.scale(limit_ns)) for limit_ns in limits)
+    return tuple(Marker(f"limit {limit_value(limit_ns)}", axis, unit.scale(limit_ns)) for limit_ns in limits)

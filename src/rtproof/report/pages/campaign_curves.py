@@ -16,7 +16,7 @@ from rtproof.compare.tail_crossing import (
     tail_sample,
 )
 from rtproof.core.errors import UserError
-from rtproof.core.phrases import duration, percent, quantity, value
+from rtproof.core.phrases import duration, limit_value, percent, quantity, value
 from rtproof.judge.analysis_model import several_stages
 from rtproof.profiles import Bins, CellPlan, Profile
 from rtproof.report import cumulative_curves, number_format, stage_tables
@@ -341,7 +341,7 @@ def _curve_plots(profile: Profile, bins: Bins, curves: list[NamedCounts], title:
 def _limit_markers(profile: Profile) -> tuple[Marker, ...]:
     """Return a marker for each limit. Limits are set for the whole reaction, not for a stage of it."""
     limits = dict.fromkeys(claim.limit_ns for claim in profile.claims)
-    return tuple(Marker(f"limit {value(limit_ns)}", "x", US.scale(limit_ns)) for limit_ns in limits)
+    return tuple(Marker(f"limit {limit_value(limit_ns)}", "x", US.scale(limit_ns)) for limit_ns in limits)
 
 
 LOOP_PARTS = {"work": "work duration", "loop": "overall loop time", "top": "top of loop timing error"}

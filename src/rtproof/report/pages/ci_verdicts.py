@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from rtproof.core.phrases import capitalised, duration, percent, quantity, sure, value
+from rtproof.core.phrases import capitalised, duration, limit_value, percent, quantity, sure
 from rtproof.core.printable import clean
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Analysis, Outcome, Requirement, State, Verdict
@@ -124,18 +124,22 @@ def row_in_virtual_time(requirement: Requirement) -> str:
     """Return the claim for a run in virtual time, which has no confidence."""
     if requirement.plain:
         return f"{ci_claim(requirement)}, virtual time"
-    return f"above {value(requirement.limit_ns)} at most once per {duration(requirement.at_most_ns)}, virtual time"
+    return (
+        f"above {limit_value(requirement.limit_ns)} at most once per {duration(requirement.at_most_ns)}, virtual time"
+    )
 
 
 def ci_claim(requirement: Requirement) -> str:
     if requirement.plain:
-        return f"never above {value(requirement.limit_ns)}"
+        return f"never above {limit_value(requirement.limit_ns)}"
     return f"{_without_confidence(requirement)}, {percent(requirement.confidence)}"
 
 
 def _without_confidence(requirement: Requirement) -> str:
     at_most = duration(requirement.at_most_ns)
-    return f"above {value(requirement.limit_ns)} at most once per {at_most}{verdict_sentences.longest(requirement)}"
+    return (
+        f"above {limit_value(requirement.limit_ns)} at most once per {at_most}{verdict_sentences.longest(requirement)}"
+    )
 
 
 def _tested(verdict: Verdict, requirement: Requirement) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rtproof.core.phrases import quantity
+from rtproof.core.phrases import duration, quantity
 from rtproof.core.printable import clean
 from rtproof.core.sparkline import sparklines_of
 from rtproof.judge import verdict_sentences
@@ -29,7 +29,7 @@ WIDTH = 80
 NARROWEST, WIDEST = 70, 120
 LABEL = 10
 """Columns of the words on the left."""
-MOST_LIMITS = 3
+MOST_VERDICT_LINES = 8
 MOST_WHY_LINES = 3
 SHARES = (0.5, 0.99, 0.999)
 BREAKS = 2
@@ -38,6 +38,8 @@ FINER = 2
 """The sections have so many digits more."""
 FEWEST_ROWS = 3
 """The fewest lines of the table of threads."""
+LEAST_COLUMNS = ("min", "99 %", "median", "missed")
+LONGEST_NAME = 20
 CELLS = 10
 """Columns of the maximum over time, where there is room for them."""
 FEWEST_CELLS = 5
@@ -57,7 +59,7 @@ def summary_text(analysis: Analysis, where: Sequence[tuple[str, str]], width: in
     why = _fitting(why_in_short(analysis), "why", width, MOST_WHY_LINES)
     places = [f"{label:<{LABEL}}{clean(place)}" for label, place in where]
     audit = audit_in_short(analysis.record, width - LABEL)
-    places = [*([f"{'audit':<{LABEL}}{audit}"] if audit else []), *places]
+    places = [*(_labelled("audit", audit, width) if audit else []), *places]
     rows = MOST_LINES - len(verdict) - len(why) - len(places) - BREAKS
     few = 1 + max(sum(not stream.pooled for stream in number_format.report_streams(analysis)), 1)
     doubts = _doubt_lines(analysis, width, max(rows - min(few, max(rows // 2, FEWEST_ROWS)), 1))
@@ -79,10 +81,18 @@ def _verdict_lines(analysis: Analysis, width: int) -> list[str]:
     shown = [] if deciding.state is State.NOT_ASKED else [verdict_sentences.short_answer(deciding)]
     for text in (*shown, loop_answer(analysis)):
         lines += _labelled("", text, width)
-    for each in verdicts[1:MOST_LIMITS]:
-        lines += _labelled(_label(each), verdict_sentences.claim_answer(each), width)
-    left_out = len(verdicts) - MOST_LIMITS
-    return [*lines, *([f"{'':{LABEL}}and {quantity(left_out, 'more limit')}"] if left_out > 0 else [])]
+    for at, each in enumerate(verdicts[1:], 1):
+        more = _labelled(_label(each), f"{_rate_asked(each)}{verdict_sentences.claim_answer(each)}", width)
+        if len(lines) + len(more) > MOST_VERDICT_LINES - (at + 1 < len(verdicts)):
+            return [*lines, f"{'':{LABEL}}and {quantity(len(verdicts) - at, 'more limit')}"]
+        lines += more
+    return lines
+
+
+def _rate_asked(verdict: Verdict) -> str:
+    """What was allowed, before the fact: two limits may differ in that alone."""
+    asked = verdict.requirement
+    return f"At most once per {duration(asked.at_most_ns)}: " if asked and not asked.plain else ""
 
 
 def _label(verdict: Verdict) -> str:
@@ -120,7 +130,7 @@ def _thread_lines(analysis: Analysis, width: int, most: int) -> list[str]:
     shown = _worst(threads, most)
     unit = number_format.latency_unit(analysis)
     header = ("thread", "cpu", "n", "missed", "min", "median", "99 %", "99.9 %", f"max {unit.name}")
-    lines = _right_aligned([header, *(_row(stream, unit) for stream in shown)])
+    lines = _narrow([header, *(_row(stream, unit) for stream in shown)], width)
     cells = min(width - len(lines[0]) - 2, CELLS)
     if cells >= FEWEST_CELLS:
         lines = [f"{line}  {more}".rstrip() for line, more in zip(lines, _over_time(shown, cells), strict=True)]
@@ -168,6 +178,17 @@ def _imported_row(part: ImportedPart, summary: Summary | None, end_ns: int) -> t
     return (str(part.number), cpu, count, us(part.min_ns), *middle, us(part.max_ns))
 
 
+def _narrow(rows: list[tuple[str, ...]], width: int) -> list[str]:
+    """The table, without the columns that matter least where it is wider than that. Its section has them."""
+    for name in ("", *LEAST_COLUMNS):
+        kept = [at for at, head in enumerate(rows[0]) if head != name]
+        rows = [tuple(row[at] for at in kept) for row in rows]
+        lines = _right_aligned(rows)
+        if len(lines[0]) <= width:
+            break
+    return lines
+
+
 def _right_aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.rjust(size) for cell, size in zip(row, widths, strict=True)) for row in rows]
@@ -187,11 +208,11 @@ def _row(stream: ReportStream, unit: PrintedUnit) -> tuple[str, ...]:
     ends = (summary.observed.min, summary.observed.max) if summary.observed.count else (None, None)
     figures = (ends[0], *found, ends[1])
     return (
-        stream.name.removeprefix("thread "),
+        stream.name.removeprefix("thread ")[:LONGEST_NAME],
         stream.cpu,
         f"{summary.obtained:,}",
         f"{summary.never_ran:,}",
-        *("-" if each is None else f"{each / unit.ns:,.{digits}f}" for each in figures),
+        *("-" if each is None else f"{round(each / unit.ns, digits) + 0.0:,.{digits}f}" for each in figures),
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from rtproof.core.errors import UserError
-from rtproof.core.phrases import capitalised, quantity, value
+from rtproof.core.phrases import capitalised, limit_value, quantity, value
 from rtproof.explain.advice import advice_on
 from rtproof.explain.budget import BudgetPart, Phase, TimeBudget
 from rtproof.explain.causes import Blind, Cause, NamedCause
@@ -163,7 +163,7 @@ def _largest_causes(found: Explanation) -> Table:
 
 def _which(found: Explanation) -> str:
     if found.limit_ns:
-        return f"{quantity(found.late, 'activation')} above {value(found.limit_ns)}"
+        return f"{quantity(found.late, 'activation')} above {limit_value(found.limit_ns)}"
     return f"the {found.late:,} largest latencies" if found.late != 1 else "the largest latency"
 
 

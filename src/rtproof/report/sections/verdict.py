@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 
-from rtproof.core.phrases import capitalised, duration, quantity, value
+from rtproof.core.phrases import capitalised, duration, limit_value, quantity, value
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analyse import CHECKS
 from rtproof.judge.analysis_model import Analysis, State, Verdict
@@ -122,7 +122,7 @@ def doubt_tally(analysis: Analysis) -> str:
 
 def _asked(verdict: Verdict) -> str:
     asked = verdict.requirement or verdict_sentences.USUAL
-    limit = value(asked.limit_ns)
+    limit = limit_value(asked.limit_ns)
     return limit if asked.plain else f"{limit} once per {duration(asked.at_most_ns)}"
 
 
@@ -137,7 +137,7 @@ def _row(verdict: Verdict) -> tuple[str, ...]:
         more = f"none, decided {verdict_sentences.decision_time_phrase(verdict)}"
     count = verdict.exceeded_count
     return (
-        value(asked.limit_ns),
+        limit_value(asked.limit_ns),
         "never" if asked.plain else f"once per {duration(asked.at_most_ns)}",
         verdict.state.value,
         _times(count),
