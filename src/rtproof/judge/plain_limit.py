@@ -15,7 +15,7 @@ thread stood until the end, or the run was no longer than the limit.
 
 from dataclasses import replace
 
-from rtproof.core.phrases import capitalised, duration, limit_value, quantity, sure, value
+from rtproof.core.phrases import duration, limit_value, quantity, sure, value
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Requirement, State, Verdict
 from rtproof.judge.evidence import Evidence
@@ -93,13 +93,13 @@ def _missing(requirement: Requirement, evidence: Evidence) -> tuple[str, ...]:
         one = evidence.lost == 1
         lost = f"{quantity(evidence.lost, 'value')} {'was' if one else 'were'} lost"
         may = f"{'it' if one else 'any of them'} may have been above {limit}"
-        return f"{lost}, and {may}", capitalised(largest_latency(requirement, evidence))
+        return (f"{lost}, and {may}; {largest_latency(requirement, evidence)}",)
     stood = f"Thread {evidence.stalled_thread} still stood at the end, for {value(evidence.stalled_ns)} so far"
     short = f"The run lasted {duration(evidence.measured_ns)}, which is no longer than the limit of {limit}"
     table = (
         (evidence.measured_ns <= 0, (NOTHING,)),
-        (evidence.cut_off, (CUT_OFF, f"Until then, {fact}")),
-        (evidence.damaged, (DAMAGED, f"In the rest, {fact}")),
+        (evidence.cut_off, (f"{CUT_OFF}; until then, {fact}",)),
+        (evidence.damaged, (f"{DAMAGED}; in the rest, {fact}",)),
         (evidence.stalled_ns > 0, (stood, f"The run ended before it showed whether {limit} was exceeded")),
         (evidence.measured_ns <= requirement.limit_ns, (short,)),
     )
