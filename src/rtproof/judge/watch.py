@@ -224,7 +224,7 @@ class _PlainLimit:
         limit, measured = limit_value(self.requirement.limit_ns), duration(self.measured_ns)
         if self.state is State.EXCEEDED:
             seconds = f", in {quantity(len(self.seconds), 'second')} so far" if self.seconds else ""
-            return [f"{limit}: EXCEEDED{seconds}; the largest is {value(self.worst_ns)}"]
+            return [f"{limit}: EXCEEDED{seconds}; the largest is {value(self.worst_ns, self.requirement.limit_ns)}"]
         if self.lost:
             return [f"{limit}: not exceeded so far, but values were lost"]
         more = max(held_after_ns(self.requirement) + LEAD_NS - self.measured_ns, 0)
