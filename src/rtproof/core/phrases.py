@@ -9,8 +9,8 @@ _US, _MS, _SECOND, _MINUTE, _HOUR = 10**3, 10**6, 10**9, 60 * 10**9, 3600 * 10**
 _ERROR = Context(prec=3, rounding=ROUND_CEILING)
 _MOST_UNITS = 10_000_000
 """Beside a limit in us, 10 s and more are printed in s."""
-_MOST_UNITS_OF_A_LIMIT = 10_000
-"""Beside a limit in s, less than 0.1 ms is printed in us."""
+_MOST_UNITS_OF_A_LIMIT = 1_000
+"""Beside a limit in s, less than 1 ms is printed in us: three digits would show 0."""
 _FEW = 10
 """A value keeps its unit until it reaches this many of the next larger unit: 1,106 us, but 402.666 ms."""
 

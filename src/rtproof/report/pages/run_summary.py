@@ -82,7 +82,9 @@ def _verdict_lines(analysis: Analysis, width: int) -> list[str]:
     for text in (*shown, loop_answer(analysis)):
         lines += _labelled("", text, width)
     for at, each in enumerate(verdicts[1:], 1):
-        more = _labelled(_label(each), f"{_rate_asked(each)}{verdict_sentences.claim_answer(each)}", width)
+        invalid = each.state is State.INVALID  # For what reason, the first limit has said.
+        fact = verdict_sentences.short_answer(each) if invalid else verdict_sentences.claim_answer(each)
+        more = _labelled(_label(each), f"{_rate_asked(each)}{fact}", width)
         if len(lines) + len(more) > MOST_VERDICT_LINES - (at + 1 < len(verdicts)):
             return [*lines, f"{'':{LABEL}}and {quantity(len(verdicts) - at, 'more limit')}"]
         lines += more
