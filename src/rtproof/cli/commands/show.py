@@ -34,8 +34,8 @@ def command(
 
     RUN is a run folder, a record that was copied from a target, or a histogram that another tool printed (cyclictest),
     which has no order of time. RUN may also be the folder that 'rtproof run --profile' left; then its page is printed.
-    The exit code is that of the verdict. A --limit that was not given to rtproof run was chosen after the data, so it
-    decides nothing.
+    The exit code is that of the verdict. A --limit with --at-most that was not given to rtproof run was chosen after
+    the data, so it decides nothing.
     """
     from rtproof.cli import option_values
     from rtproof.experiment import campaign_folder, printed_runs, stored_runs
