@@ -145,7 +145,7 @@ def test_where_the_record_has_no_room_the_largest_stay_and_the_others_are_counte
     used = int(about(record)["record_used"])
     assert 14 * 1024 <= used < 32 * 1024
     text = explained_blocks(explain(record), record)[0]
-    assert f"The flight recorder kept {windows.kept} of 1,000 activations above its threshold: " in str(text)
+    assert f"The flight recorder kept {windows.kept} of 1,000 activations above its threshold. " in str(text)
 
 
 def test_at_the_top_of_tracefs_it_works_too_and_all_is_put_back(guest: Guest) -> None:

@@ -15,10 +15,12 @@ from rtproof.compare.effects import MIN_RUNS
 from rtproof.compare.likeness import MUST_AGREE
 from rtproof.core import files
 from rtproof.core.errors import TargetError, UserError
+from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
-from rtproof.experiment import run_request, run_sets
+from rtproof.experiment import run_request, run_sets, stored_runs
 from rtproof.experiment.local_runner import Cell, CellEnd, LocalRunner
 from rtproof.experiment.run_request import ExperimentRequest, SeriesRequest, SeriesSide
+from rtproof.report.pages import ci_verdicts
 from rtproof.run.live_view import clock_text
 
 RUNS_FOLDER = "runs"
@@ -130,9 +132,19 @@ def report_series(own: ExperimentRequest, asked: SeriesRequest, measured: Measur
             run_sets.describe_repeats(read[0], wanted)
     finally:
         click.echo(f"runs: {folder / RUNS_FOLDER}", err=own.as_json)
-        if own.requirements:
-            click.echo(f"verdicts: rtproof judge {shlex.quote(str(folder / RUNS_FOLDER))}", err=own.as_json)
-    return _exit_code(measured)
+    of_limits = _limits(measured, folder, own) if own.requirements else 0
+    return _exit_code(measured) or of_limits
+
+
+def _limits(measured: MeasuredSeries, folder: Path, own: ExperimentRequest) -> int:
+    """Print the worst verdict on the limits of all runs, and what prints each; its exit code."""
+    paths = [path for paths in measured.folders.values() for path in paths]
+    rows = [ci_verdicts.run_row(path.name, stored_runs.read_run(path).analysis) for path in paths]
+    worst = ci_verdicts.ci_exit_code(rows)
+    count = sum(row.exit_code == worst for row in rows)
+    said = f"{ci_verdicts.worst_row(rows)} in {count} of {quantity(len(rows), 'run')}"
+    click.echo(f"limits: {said}; rtproof judge {shlex.quote(str(folder / RUNS_FOLDER))}", err=own.as_json)
+    return worst
 
 
 def _exit_code(measured: MeasuredSeries) -> int:
