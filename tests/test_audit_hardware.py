@@ -49,7 +49,7 @@ def test_a_virtual_machine_is_fatal_for_a_control_loop() -> None:
 def test_a_guest_is_told_how_much_its_host_took() -> None:
     rows = "".join(f"cpu{cpu} 1 2 3 4 5 6 7 {ticks} 0 0\n" for cpu, ticks in enumerate((5, 9)))
     found = judged("hw.virt", made_facts({"/proc/cpuinfo": GUEST, "/proc/stat": f"cpu  1 2 3 4 5 6 7 14 0 0\n{rows}"}))
-    assert "Its host has taken 14 ticks." in found.sentence
+    assert "Since the boot, its CPUs waited 140 ms for the host (steal)." in found.sentence
     assert "taken" not in judged("hw.virt", made_facts({"/proc/cpuinfo": GUEST, "/proc/stat": REFUSED})).sentence
 
 

@@ -228,3 +228,11 @@ def test_a_run_that_cannot_be_read_costs_the_others_nothing(tmp_path: Path, runs
     read = read_runs([runs[0], torn, runs[1]], largest)
     assert [name for name, _ in read.wanted] == ["b", "a"]
     assert [path for path, _ in read.failed] == [torn]
+
+
+def test_a_series_is_judged_by_its_limit(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["run", *BY_TURNS[3:], "--repeat", "2", "--duration", "1h", "--limit"]
+    assert main([*words, "1us", "--output", "a"]) == 1
+    assert "limits: EXCEEDED in 2 of 2 runs; rtproof judge a/runs" in capsys.readouterr().out
+    assert main([*words, "10s", "--output", "b"]) == 0
+    assert "limits: HELD in 2 of 2 runs" in capsys.readouterr().out

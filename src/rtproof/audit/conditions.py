@@ -56,14 +56,14 @@ def co_kernel(facts: Facts) -> str:
 def _several_cpus(facts: Facts) -> Holds:
     online = facts.cpus(ONLINE)
     if not online:
-        return Holds(None, "It is not known how many CPUs there are.")
+        return Holds(None, "The number of CPUs is not known: /sys/devices/system/cpu/online was not read.")
     return Holds(len(online) > 1, "There is only one CPU.")
 
 
 def _many_cpus(facts: Facts) -> Holds:
     online = facts.cpus(ONLINE)
     if not online:
-        return Holds(None, "It is not known how many CPUs there are.")
+        return Holds(None, "The number of CPUs is not known: /sys/devices/system/cpu/online was not read.")
     return Holds(len(online) >= MANY_CPUS, f"There are fewer than {MANY_CPUS} CPUs.")
 
 
@@ -183,7 +183,7 @@ def _machine(pattern: str, name: str) -> Callable[[Facts], Holds]:
 def _intel(facts: Facts) -> Holds:
     cpu = facts.read("/proc/cpuinfo")
     if not cpu.here:
-        return Holds(None, f"The maker of the CPU is not known: /proc/cpuinfo: {cpu.reason}.")
+        return Holds(None, f"Who made the CPU is not known, because /proc/cpuinfo was not read ({cpu.reason}).")
     return Holds("GenuineIntel" in cpu.text, "The CPU is not made by Intel.")
 
 

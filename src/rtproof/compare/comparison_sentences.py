@@ -22,7 +22,7 @@ from rtproof.summary.recorded_facts import SIMULATED_PROBE
 
 ComparisonLine = tuple[str, str]
 MOST_FACTS = 5
-ONE_EACH = "one run a side; two runs of one system differ too"
+ONE_EACH = f"each side has one run, and two runs of one system differ, too; measure each side {MIN_RUNS} times"
 EQUAL = "more than chance, but up to x{0} counts as equal"
 IF_ALIKE = "if nothing else changed from run to run"
 NOT_THE_MAXIMUM = (
@@ -160,7 +160,7 @@ def _seen(said: Comparison) -> Iterator[str]:
     if not said.effects or deterministic_comparison(said):
         return
     if all(effect.run_factor is None for effect in said.effects):
-        yield "not known: one run a side does not show how much runs differ"
+        yield "not known: one run on each side does not show how much runs differ"
         return
     limits = [f"{effect.label} x{ratio_text(effect.detectable)}" for effect in said.effects if effect.detectable]
     if limits:
@@ -168,7 +168,7 @@ def _seen(said: Comparison) -> Iterator[str]:
     else:
         yield f"no difference, however large, with {n} and {m} runs"
     for size in SIZES:
-        yield f"runs a side that would notice x{size:g}: {_needs(said.effects, size)}"
+        yield f"runs needed on each side to notice a factor of {size:g}: {_needs(said.effects, size)}"
 
 
 def _needs(effects: Sequence[MetricEffect], size: float) -> str:

@@ -243,7 +243,7 @@ MOST_LN = 100.0
 SIZES = (1.5, 2.0)
 """The table says for these ratios how many runs find them."""
 WELCH = "Welch's t test of logarithms"
-PERMUTATION = f"{WELCH}, p from all splits of the runs"
+PERMUTATION = f"{WELCH}; p: a permutation test over all ways to split the runs into two sides"
 NONE = "none, as one side has one run"
 UNTURNED = {False: ComparisonFinding.NOT_INTERLEAVED, None: ComparisonFinding.UNKNOWN_ORDER}
 

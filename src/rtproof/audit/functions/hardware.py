@@ -20,13 +20,14 @@ from rtproof.audit.readings import (
     unknown,
 )
 from rtproof.audit.system_threads import AuditedThread, all_threads, in_container
-from rtproof.core.phrases import quantity
+from rtproof.core.phrases import duration, quantity
 from rtproof.core.printable import clean
 from rtproof.core.units import whole_number
 from rtproof.summary import system_facts
 
 _STAT = "/proc/stat"
 _STEAL_COLUMN = 7
+_TICK_NS = 10_000_000
 _OLD_FIRMWARE_YEARS = 5
 _HOST_SETTINGS = {
     "/sys/module/kvm_intel/parameters/ple_gap": ("0",),
@@ -56,8 +57,8 @@ def virtual_machine(facts: Facts, _: Check) -> Judgement:
         return Judgement(Outcome.UNKNOWN, found.sentence, read_values(names))
     if not found.holds:
         return Judgement(Outcome.GOOD, found.sentence, read)
-    stolen = sum(_steal(facts.read(_STAT).text).values())
-    told_too = f" Its host has taken {quantity(stolen, 'tick')}." if stolen else ""
+    stolen = sum(_steal(facts.read(_STAT).text).values()) * _TICK_NS
+    told_too = f" Since the boot, its CPUs waited {duration(stolen)} for the host (steal)." if stolen else ""
     return Judgement(Outcome.FINDING, f"{found.sentence}{told_too}", read)
 
 

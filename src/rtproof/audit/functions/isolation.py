@@ -56,7 +56,7 @@ def _declared(facts: Facts, wanted: frozenset[int], online: frozenset[int], show
         severity = Severity.LOW if on_purpose else Severity.MEDIUM
         return finding(f"{cpu_words(wanted - online)}: not on line.", (shown,), severity)
     if wanted >= online and len(online) > 1:
-        text = "All CPUs shall be isolated, and none is left for the rest of the system."
+        text = "All CPUs shall be isolated: none is left for the rest of the system."
         return finding(text, (shown,), Severity.MEDIUM)
     if not wanted:
         return finding("No CPU is isolated, and none was named with --cpus.", (shown,))

@@ -142,7 +142,7 @@ def idle_tick(facts: Facts, check: Check) -> Judgement:
         return unknown(hidden(stops)) if hidden(stops) else good("The kernel never stops its tick.", stops)
     if not asked.here and not asked.absent:
         return unknown((asked,))
-    sentence = "The tick stops on idle CPUs, and its restart is part of the way out of idle."
+    sentence = "The tick does not run on idle CPUs, and restarting it delays each wake-up from idle."
     return finding(sentence, (on[0], asked))
 
 

@@ -117,12 +117,12 @@ def overcommit(facts: Facts, check: Check) -> Judgement:
     if mode.word == "2":
         return readings.good("", [mode])
     sizes = {key: int(kb) for key, kb in re.findall(r"(?m)^(CommitLimit|Committed_AS):\s+(\d{1,15}) kB$", memory.text)}
-    sentence = "The kernel promises more memory than it has" + (", without any limit." if mode.word == "1" else ".")
+    sentence = "Programs may reserve more memory than there is" + (", without any limit." if mode.word == "1" else ".")
     if len(sizes) == 2:
-        told = f"Of a limit of {sizes['CommitLimit']:,} kB, {sizes['Committed_AS']:,} kB are promised"
+        told = f"Programs have reserved {sizes['Committed_AS']:,} kB of at most {sizes['CommitLimit']:,} kB"
         if sizes["Committed_AS"] > _ROOM * sizes["CommitLimit"]:
-            return readings.not_applicable(f"{told}: mode 2 would refuse memory soon.", [mode])
-        sentence += f" {told}: mode 2 would fit now."
+            return readings.not_applicable(f"{told}: overcommit_memory=2 would refuse memory soon.", [mode])
+        sentence += f" {told}, so overcommit_memory=2 would refuse nothing now."
     return readings.finding(sentence, [mode])
 
 
@@ -145,7 +145,9 @@ def statistics(facts: Facts, check: Check) -> Judgement:
     isolated = frozenset().union(*(cpus for cpus in lists if cpus))
     if facts.kernel and not facts.kernel.is_before(_SKIPS_ISOLATED) and wanted and wanted <= isolated:
         return readings.good(f"Since {_SKIPS_ISOLATED} the kernel leaves isolated CPUs alone.", [found])
-    return readings.finding(f"A worker collects the counts of memory on each CPU every {seconds} s.", [found])
+    return readings.finding(
+        f"A kernel worker runs on every CPU each {seconds} s; it adds up the counts of memory.", [found]
+    )
 
 
 DIRTY = "/proc/sys/vm/dirty"
@@ -188,7 +190,7 @@ def reserve(facts: Facts, check: Check) -> Judgement:
         sentence = f"The kernel keeps only {least:,} kB free; by itself it would keep about {usual:,} kB."
         return readings.finding(sentence, [found])
     if factor:
-        sentence = "After memory was fragmented, the kernel frees more than it needs (watermark_boost_factor)."
+        sentence = f"The kernel frees more memory than it needs: watermark_boost_factor is {factor}."
         return readings.finding(sentence, [boost])
     if usual is None or not (boost.here or boost.absent):
         return readings.unknown([memory, boost])

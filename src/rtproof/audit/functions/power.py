@@ -434,7 +434,7 @@ def idle_words(facts: Facts, check: Check) -> Judgement:
     if strange:
         return not_understood(strange[0])
     if intel.number() == 0 and (acpi.number() is None or (acpi.number() or 0) > 1):
-        sentence = "intel_idle.max_cstate=0 only puts another driver, acpi_idle, in its place; deep states remain."
+        sentence = "Deep states remain: intel_idle.max_cstate=0 only brings in another driver, acpi_idle."
         return readings.finding(sentence, both)
     return _good(given)
 
@@ -442,20 +442,20 @@ def idle_words(facts: Facts, check: Check) -> Judgement:
 def halt_polling(facts: Facts, check: Check) -> Judgement:
     """An idle CPU of a virtual machine polls for some time before it leaves the machine."""
     if facts.parameter("idle").word == "poll":
-        return _good([facts.parameter("idle")], "An idle CPU polls and never leaves the virtual machine.")
+        return _good([facts.parameter("idle")], "An idle CPU polls and never goes back to the host.")
     found = facts.read(check.read[0])
     governors = [facts.read(f"{CPU}/cpuidle/current_governor{end}") for end in ("", "_ro")]
     governor_here = next((one for one in governors if one.here), governors[0])
     if not found.here and not found.absent:
         return readings.unknown([found])
     if found.absent or (governor_here.here and governor_here.word != "haltpoll"):
-        sentence = "Each time a CPU is idle it leaves the virtual machine, and the host must schedule it to wake up."
+        sentence = "Idle CPUs go back to the host at once, which must schedule them again at each wake-up."
         return readings.finding(sentence, [found, governor_here], Severity.LOW)
     ns = found.number()
     if ns is None:
         return not_understood(found)
     if ns == 0:
-        return readings.finding("An idle CPU does not poll, and leaves the virtual machine at once.", [found])
+        return readings.finding("Idle CPUs go back to the host at once; they do not poll before.", [found])
     return _good([found]) if governor_here.here else readings.unknown([governor_here])
 
 

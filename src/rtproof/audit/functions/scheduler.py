@@ -56,13 +56,17 @@ def _who_is_not_throttled(facts: Facts, runtime: Reading) -> Judgement | None:
 def _lost_time(facts: Facts, budget: tuple[int, int], *shown: Reading) -> Judgement:
     amount, length = budget
     text = (
-        f"Real-time threads lose up to {(length - amount) / 1000:g} ms of each {length / 1000:g} ms, "
-        "if they use all of a CPU."
+        f"Real-time threads that use all of a CPU are stopped for up to {(length - amount) / 1000:g} ms "
+        f"of each {length / 1000:g} ms."
     )
     log = facts.read(measured_kernel.LOG)
     line = next((line for line in log.text.splitlines() if "RT throttling activated" in line), None)
     if line:
-        return finding(f"{text} Some did since the boot.", (*shown, only(log, line)), Severity.HIGH)
+        return finding(
+            f"{text} The kernel's log says that it stopped one since the boot.",
+            (*shown, only(log, line)),
+            Severity.HIGH,
+        )
     return finding(text, shown, Severity.LOW if amount * 10 >= length * 9 else Severity.HIGH)
 
 
@@ -190,7 +194,7 @@ def _why_refused(facts: Facts) -> list[str]:
     if len(first) == 3 and first[1] == "0":
         causes.append(f"The control group {first[0]} has no budget for real-time threads: cpu.rt_runtime_us is 0.")
     if facts.read("/proc/sys/kernel/sched_rt_runtime_us").number() == 0:
-        causes.append("sched_rt_runtime_us is 0, which forbids real-time threads to all.")
+        causes.append("sched_rt_runtime_us is 0, which forbids real-time threads.")
     if not causes and re.search(r"(?m)^Seccomp:\s+2$", facts.read("/proc/self/status").text):
         causes.append("A seccomp filter, as containers have it, may refuse the call.")
     return causes

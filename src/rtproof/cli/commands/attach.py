@@ -13,9 +13,9 @@ import click
 def command(ctx: click.Context, /, run: Path, *, report: bool) -> None:
     """Follow a run on a board again, until it ends, and fetch it.
 
-    RUN is the folder of a run that was begun with 'rtproof run --detach', or that lost its connection or its host. The
-    run has gone on meanwhile. Its result is printed as 'rtproof run' prints it, and the exit code is that of the
-    verdict. The folder may have been copied to another host.
+    RUN is the run's folder on this computer. The run was begun with 'rtproof run --detach', or the connection to the
+    board broke, or this computer was switched off; the board has gone on measuring. The result is printed as 'rtproof
+    run' prints it, and the exit code is that of the verdict. To go on from another computer, copy the folder there.
 
     \b
     rtproof run --target ssh --target-option host=board --duration 12h --detach

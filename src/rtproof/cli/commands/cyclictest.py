@@ -56,8 +56,8 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     """Measure as cyclictest is asked to, and print what it prints.
 
     The options are cyclictest's. It prints the lines of each thread (T: ...), or with -h the histogram, and leaves a
-    run folder with a page, as 'rtproof run' does. What it does differently: it counts missed cycles and says how many
-    there were, each thread stays on its CPU, all threads have one priority, and what exists is not written over.
+    run folder with a page, as 'rtproof run' does. Other than cyclictest, it counts missed cycles and says how many
+    there were, keeps each thread on its CPU, gives all threads one priority, and does not overwrite files.
 
     Without -D and -l it measures until Ctrl-C, 30 days at most. The exit code is that of the verdict on --limit.
 

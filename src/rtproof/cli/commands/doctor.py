@@ -12,7 +12,7 @@ from rtproof.doctor.findings import DEFAULT_FEATURE, FEATURES
 @click.option("-v", "--verbose", is_flag=True, help="Also print what is there.")
 @click.pass_context
 def command(ctx: click.Context, features: tuple[str, ...], as_json: bool, verbose: bool) -> None:
-    """Say what this machine lacks for a FEATURE.
+    """Say what this machine lacks to use rtproof.
 
     It also says which command brings it. Everything is really tried, but nothing is changed, downloaded or built.
     Boards are not asked: their agent tells what they lack. The exit code is 0 if each named feature (default: measure)

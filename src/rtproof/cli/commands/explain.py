@@ -98,7 +98,8 @@ def command(ctx: click.Context, /, words: tuple[str, ...], at_most: tuple[str, .
     should wake up until it runs. A MARK is marker:TEXT (TEXT* for all that begins so), uprobe:FILE:FUNCTION[+OFFSET],
     uretprobe:FILE:FUNCTION, or event:SYSTEM/NAME[:FILTER].
 
-    The exit code is 1 if --explain-at-most is exceeded, 2 if nothing can be explained, and 0 otherwise.
+    With --explain-at-most irqoff:3 the exit code is 1 if irqoff was, or may have been, the largest cause of more than 3
+    late activations. The exit code is 2 if nothing can be explained, and 0 otherwise.
 
     \b
     rtproof explain runs/20261123T193806Z-vm --limit 200us -v

@@ -41,14 +41,14 @@ PATH = click.Path(path_type=Path)
 @click.option("--strict", is_flag=True, help="Make UNDECIDED a failure in JUnit's format.")
 @click.pass_context
 def command(ctx: click.Context, /, runs: tuple[Path, ...], beforehand: bool, strict: bool, **values: Any) -> None:
-    """Judge runs, for continuous integration.
+    """Judge stored runs by a limit, such as in CI.
 
     Each RUN is a run folder, a record, a folder that contains these, or a histogram of another tool. A run is judged by
     the limits that it was given before it began, or by each --limit given here. A limit with --at-most given here was
-    chosen after the data and decides nothing, unless --fixed-beforehand states otherwise.
+    chosen after the data, so the verdict is UNDECIDED, unless --fixed-beforehand states that the limit is older.
 
-    The exit code is that of the worst run: 2 one could not be read, 3 INVALID, 1 EXCEEDED or REFUTED, 4 UNDECIDED, 0
-    all HELD or PROVEN.
+    The exit code is the first of these that is true: 2 a run could not be read, 3 a run is INVALID, 1 a run is EXCEEDED
+    or REFUTED, 4 a run is UNDECIDED, 0 all runs are HELD or PROVEN.
 
     \b
     rtproof judge runs/ --junit rtproof.xml --markdown - >> "$GITHUB_STEP_SUMMARY"

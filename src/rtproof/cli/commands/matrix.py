@@ -25,11 +25,12 @@ PATH = click.Path(path_type=Path)
 def command(ctx: click.Context, /, folders: tuple[Path, ...], form: str | None, output: Path | None) -> None:
     """Show boards and kernels side by side.
 
-    The table has the largest latency of each under each load.
+    The table has the largest latency of each board and kernel, under each load.
 
     RUN is what 'rtproof run --profile' or 'rtproof lab profile' left, or its result.json; or a run, a record, the
-    output of another tool, or a folder of such runs. A board has one row for each kernel. Runs have their curves below,
-    and profiles the figures that the articles published. The exit code is 0, or 2 if a run could not be read.
+    output of another tool, or a folder of such runs. A board has one row for each kernel. Below the table are the
+    curves of the runs, and the figures that an article published if a profile repeats it. The exit code is 0, or 2 if a
+    run could not be read.
 
     \b
     rtproof matrix runs/*bootlin-gpio runs/*bootlin-timer runs/*bootlin-xenomai

@@ -12,10 +12,10 @@ from rtproof.cli import shell_completion
 @click.argument("name", required=False, metavar="[NAME|FILE]", shell_complete=shell_completion.complete_profiles)
 @click.option("--agent", type=click.Path(path_type=Path), metavar="FILE", help="Use this agent.")
 def command(name: str | None, agent: Path | None) -> None:
-    """List the profiles of 'run --profile', or the cells of one.
+    """List the profiles of 'run --profile', or show one.
 
-    A profile repeats an article's experiment. The list says which cells it has, how long they take at the article's
-    length, and what this machine lacks.
+    A profile is a list of measurements that repeats an article's experiment. The list of profiles says how many
+    measurements each has, how long they take at the article's length, and what this machine lacks.
     """
     from rtproof.experiment import profile_setup
 

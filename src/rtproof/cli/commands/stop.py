@@ -13,8 +13,9 @@ import click
 def command(ctx: click.Context, /, run: Path, *, report: bool) -> None:
     """End a run on a board early, and fetch what it has measured.
 
-    RUN is the folder of a run that was begun with 'rtproof run --detach', or that lost its connection or its host. It
-    ends as with Ctrl-C, its result is printed, and the exit code is that of the verdict.
+    RUN is the run's folder on this computer. The run was begun with 'rtproof run --detach', or the connection to the
+    board broke, or this computer was switched off. The run ends as with Ctrl-C, the result is printed, and the exit
+    code is that of the verdict.
 
     \b
     rtproof stop runs/20261124T170000Z-board

@@ -24,7 +24,7 @@ SHORT_LABEL = 8
 """Columns of the severity there."""
 _WAYS = ("now", "boot", "build", "application", "firmware")
 _KINDS = {"application": "program"}
-_SHORT_KINDS = {"now": "type", "boot": "boot", "build": "build"}
+_SHORT_KINDS = {"now": "run", "boot": "boot", "build": "build"}
 _CLAUSE_END = re.compile(r"[.:;](?= )|, (?=(?:and|so|which|if|each|where) )")
 _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Za-z])")
 _HINTS = (
@@ -34,7 +34,10 @@ _HINTS = (
     ("EACCES", "collect the facts as root"),
     ("EPERM", "collect the facts as root, and without kernel lockdown"),
     ("did not look for it", "collect the facts again with this version of rtproof"),
-    ("no configuration of this kernel", "see that /proc/config.gz or the file /boot/config-RELEASE is there"),
+    (
+        "no configuration of this kernel",
+        "copy its configuration to /boot/config-RELEASE (RELEASE: what uname -r prints)",
+    ),
     ("--cpus", "name the CPUs that shall be isolated with --cpus"),
 )
 """What makes an unknown check known, by a part of the reason."""
@@ -59,7 +62,7 @@ def _full(result: Audit, verbose: bool) -> list[str]:
 
 
 def _head(result: Audit) -> Iterator[str]:
-    yield from _wrapped("Audit of ", f"{result.machine}, Linux {result.kernel}, for: {result.purpose}", LABEL, 2)
+    yield from _wrapped("Audit of ", f"{result.machine}, Linux {result.kernel}, purpose: {result.purpose}", LABEL, 2)
     for note in result.notes:
         yield from _wrapped("", note, 2)
 
@@ -72,11 +75,13 @@ def _screen(result: Audit, fail_on: Severity) -> list[str]:
     end = _wrapped("Not known: ", _severe_unknown(result, fail_on), 2, 3)
     end += _wrapped("Also ", f"{_other_counts(result) or 'nothing'}. More: --all, --explain ID.", 2)
     room = max(SCREEN - len(lines) - len(end), 0)
-    if len(others) > room:
-        others = others[: max(room - 1, 0)]
-        more = quantity(len(found) - len(worst) - len(others), "more finding")
+    shown = [_lines_of(one) for one in others]
+    while sum(map(len, shown)) + (len(shown) < len(others)) > room and shown:
+        shown.pop()
+    if len(shown) < len(others):
+        more = quantity(len(others) - len(shown), "more finding")
         end.insert(0, f"{'':{SHORT_LABEL}}and {more}, none more severe")
-    return [*lines, *map(_line_of, others), *end]
+    return [*lines, *(line for of in shown for line in of), *end]
 
 
 def _in_short(one: CheckResult) -> Iterator[str]:
@@ -94,13 +99,13 @@ def _in_short(one: CheckResult) -> Iterator[str]:
         yield from _wrapped(f"{label:<{SHORT_LABEL}}", words, SHORT_LABEL, 3)
 
 
-def _line_of(one: CheckResult) -> str:
-    """A finding in a line: as much of its sentence as is a whole clause, or else the title of the check."""
+def _lines_of(one: CheckResult) -> list[str]:
+    """A finding in a line: as much of its sentence as is a whole clause. More lines if its first clause needs them."""
     begin = f"{one.severity.value:<{SHORT_LABEL}}{one.check.id}: "
     room = page_width() - len(begin)
     ends = [len(one.sentence), *(match.start() for match in _CLAUSE_END.finditer(one.sentence))]
-    most = max((end for end in ends if end <= room), default=0)
-    return begin + (one.sentence[:most].rstrip(".") if most else f"not good: {one.check.title}"[:room])
+    most = max((end for end in ends if end <= room), default=min(ends))
+    return _wrapped(begin, one.sentence[:most].rstrip("."), SHORT_LABEL)
 
 
 def _severe_unknown(result: Audit, fail_on: Severity) -> str:
@@ -213,13 +218,12 @@ def _unknown(result: Audit) -> Iterator[str]:
         yield from ("", f"Unknown: {quantity(len(result.of(Outcome.UNKNOWN)), 'check')}")
     for reason, found in by_reason.items():
         many = "1 check is" if len(found) == 1 else f"{len(found)} checks are"
-        why = f" because {reason}" if reason[:1].islower() else f": {reason}"
-        yield from _wrapped("", f"{many} unknown{why}.{_hint(reason)} {_ids(found)}.", 2)
+        yield from _wrapped("", f"{many} unknown: {_ids(found)}. Reason: {reason}.{_hint(reason)}", 2)
 
 
 def _hint(reason: str) -> str:
     hint = next((words for part, words in _HINTS if part in reason), "")
-    return f" To know: {hint}." if hint else ""
+    return f" What to do: {hint}." if hint else ""
 
 
 def _ids(found: Sequence[CheckResult]) -> str:

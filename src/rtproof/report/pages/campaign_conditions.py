@@ -168,4 +168,4 @@ def _change_sentence(change: OptionChange) -> str:
         return f"Only {change.option} {change.now}, of {', '.join(change.before)}."
     if not change.before:
         return f"Set: {change.option} {change.now or 'to nothing'}, for which the profile has no value of its own."
-    return f"Changed: {change.option} {change.now} instead of {' or '.join(change.before)}."
+    return f"Changed against the profile: {change.option} is {change.now} instead of {' or '.join(change.before)}."

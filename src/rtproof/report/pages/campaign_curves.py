@@ -287,8 +287,8 @@ def _all_latencies(profile: Profile, drawn: Sequence[NamedSummary], left_out: st
     worst = max(drawn, key=lambda each: each.summary.observed.max)
     early = left_of_log_axis(merge_counts(each.counts for each in curves))
     says = (
-        f"{quantity(count, 'activation')} that ran, in bins that grow with the latency; {worst.name} has the largest, "
-        f"{value(worst.summary.observed.max)}.{early} {left_out}"
+        f"How often each latency occurred, in {quantity(count, 'activation')} that ran. The bins grow with latency. "
+        f"The largest latency is {value(worst.summary.observed.max)}, in '{worst.name}'.{early} {left_out}"
     )
     return log_histogram_plot(curves, _limit_markers(profile), US, says.strip(), 1)
 

@@ -211,7 +211,7 @@ ARTICLE_NOTE = (
     "Rows that say article are figures which the article published. They were measured on another machine, with "
     "another kernel and for another length of time: they stand beside the figures of this run, not against them."
 )
-NO_ARTICLE_FIGURES = "The article gives no figures for these columns."
+NO_ARTICLE_FIGURES = "The article published no figures to compare this table with."
 ARTICLE_PREFIX = "article: "
 LENGTH_COLUMN = "length"
 COUNT_COLUMN = "n"

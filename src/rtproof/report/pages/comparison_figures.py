@@ -203,7 +203,7 @@ UNKNOWN = "unknown"
 IF_ALIKE = (
     "The runs are not known to be taken by turns: interval and p hold only if nothing else changed from run to run."
 )
-DETECTABLE = "Noticed from: the smallest difference that so many runs show with a probability of 80 %."
+DETECTABLE = "Would notice: 4 of 5 comparisons with this number of runs show a difference of the size given."
 
 
 def metrics_section(found: Comparison, *, short: bool) -> Section:
@@ -224,7 +224,9 @@ def notes_section(found: Comparison) -> Section:
     if not found.effects:
         return Section("notes", "How this was judged", ())
     means = f"{quantity(len(found.a.runs), 'run')} and {quantity(len(found.b.runs), 'run')}"
-    return Section("notes", "How this was judged", (Text((f"Geometric means over {means}. {_method(found)}",)),))
+    return Section(
+        "notes", "How this was judged", (Text((f"The figures are geometric means of {means}. {_method(found)}",)),)
+    )
 
 
 def _method(found: Comparison) -> str:
@@ -242,7 +244,7 @@ def _table(found: Comparison, *, short: bool) -> Table:
 
     A column in which no row has a figure is left out.
     """
-    header = ("metric", "finding", "ratio", "95 % interval", "p (Holm)", "noticed from", found.a.name, found.b.name)
+    header = ("metric", "finding", "ratio", "95 % interval", "p (Holm)", "would notice", found.a.name, found.b.name)
     more = ("run to run", "equal up to")
     rows = tuple((*_row(one, (found.a.name, found.b.name)), *(() if short else _more(one))) for one in found.effects)
     wide = (*header, *(() if short else more))
@@ -298,9 +300,7 @@ def _how_many(effects: Sequence[MetricEffect]) -> list[Block]:
         return []
     rows = tuple((one.label, *(_runs(dict(one.runs_for).get(size)) for size in ratios)) for one in effects)
     header = ("metric", *(f"x{metric_ratio(size)}" for size in ratios))
-    caption = (
-        f"Runs a side that notice a difference with a probability of {percent(0.8)}, if runs go on to differ so much"
-    )
+    caption = f"Runs needed on each side to notice a difference with a probability of {percent(0.8)}"
     return [Table(caption, header, rows, tuple(range(1, len(header))), folded=True)]
 
 

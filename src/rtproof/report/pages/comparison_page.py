@@ -48,8 +48,8 @@ class ComparisonContext:
 
 
 BESIDE_LINUX = (
-    "In-band: Linux's own threads were measured, beside a co-kernel. The co-kernel's tasks do not wait for Linux and "
-    "were not measured."
+    "Only threads of Linux were measured (in-band). The tasks of the co-kernel beside Linux were not measured; they do "
+    "not wait for Linux."
 )
 
 
@@ -126,7 +126,7 @@ KINDS = {
 ASKED = {
     "SIMULATED": "Simulated",
     "CURVES": "Curves",
-    "SEEN": "Noticed from",
+    "SEEN": "Would notice",
     "CONDITIONS": "Conditions",
     "COMPARED": "Compared",
     "MAX": "Maximum",

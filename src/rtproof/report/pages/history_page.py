@@ -251,23 +251,24 @@ def _mark(some: Sequence[ConditionChange]) -> str:
 
 LAST = f"A change in the last {SHORTEST - 1} runs is not called one yet: it takes {SHORTEST} runs."
 METHOD = (
-    f"A change: the mean of a figure's logarithm differs before and after (Student's t, p < {P_VALUE:g}; places by "
-    "energy distance in windows). False alarms: about 1 history of 100 for each figure, in 80 independent runs without "
-    f"a change; up to 1 of 10 if neighbouring runs resemble each other. A place may be wrong by {NEAR} runs."
+    "A change: before the run that is named, the mean of a figure was another one, by more than chance. The change may "
+    f"have come up to {NEAR} runs earlier or later. False alarms: about 1 history of 100 for each figure, in 80 "
+    "independent runs without a change; up to 1 of 10 if neighbouring runs resemble each other. Test: Student's t of "
+    f"logarithms, p < {P_VALUE:g}."
 )
 TOO_FEW = f"{FEWEST} runs are needed to see how much runs differ without a change."
 VIRTUAL = (
     "These runs are deterministic: each gives the same bytes again. If a figure differs between two runs, their inputs "
-    "differ. More runs would tell no more."
+    "differ. More runs show nothing new."
 )
 WEEKLY = (
     "A pattern that comes back each week is no change. It was taken out before changes were looked for (days in UTC)."
 )
 CORRELATED = "Neighbouring runs resemble each other, so only larger changes are noticed"
 VISIBLE = (
-    "Smallest change that would be noticed: a lasting one in the middle of the runs, with a probability of 90 %. Near "
-    "the first and the last run it has to be larger. Run to run: the factor of one standard deviation between runs "
-    "without a change."
+    "Smallest change that would be noticed: of lasting changes of this size in the middle of the runs, 9 of 10 are "
+    "noticed. Near the first and the last run a change must be larger to be noticed. Run to run: the factor by which "
+    "runs without a change differ (one standard deviation)."
 )
 NO_CAUSE = "What changed together with a figure need not be the reason: no record holds everything."
 

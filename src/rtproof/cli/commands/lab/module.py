@@ -22,7 +22,7 @@ from rtproof.lab import kernel_catalogue
 def command(name: str | None, headers: Path | None, which: str, mirror: str) -> None:
     """Build rtproof.ko for a kernel and print its path. The kernel is fetched if needed.
 
-    A finished build for a kernel of the catalogue is kept. For headers of your own the module is built each time.
+    The module for a kernel of 'rtproof lab kernels' is built once and kept. With --headers it is built each time.
     """
     from rtproof.experiment.guest_runner import print_progress
 

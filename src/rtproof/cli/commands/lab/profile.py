@@ -56,7 +56,7 @@ DURATION = "5s"
         multiple=True,
         metavar="LOAD",
         shell_complete=shell_completion.complete_loads,
-        help="Disturb by this load, in every cell; repeatable.",
+        help="Disturb by this load, in every measurement; repeatable.",
     ),
     click.option(
         "--module",
@@ -78,14 +78,16 @@ DURATION = "5s"
 def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int | None, **values: Any) -> None:
     """Repeat an article's experiment on kernels in guests.
 
-    The lab measures every cell of the profile on every kernel, and shows the article's figures beside them. The figures
-    count instructions: compare the order of the kernels with the article, not the values. Finished cells are kept and
-    not run again. If a guest lacks hardware of the article, something else takes its place, and the page says so.
+    A profile is a list of measurements, as the article made them. The lab makes all of them on every kernel, and shows
+    the article's figures beside its own. The lab's figures count instructions: compare the order of the kernels with
+    the article, not the values. Finished measurements are kept and not run again. If a guest lacks hardware of the
+    article, something else takes its place, and the page says so.
 
-    With --processors the guests have several processors. A cell that names CPUs of its own keeps them, --measured-cpus
-    is for the others.
+    With --processors the guests have several processors. --measured-cpus is for all measurements of the profile that
+    name no CPUs themselves.
 
-    Exit codes: 0; 1, 3 or 4 as of the worst verdict, where the profile has a limit; 2 if a cell failed.
+    Exit codes: 2 if a measurement failed. Otherwise, if the profile has a limit, the worst verdict decides: 3 INVALID,
+    1 EXCEEDED or REFUTED, 4 UNDECIDED. In all other cases 0.
 
     \b
     rtproof lab profile akamina --duration 20s

@@ -26,7 +26,7 @@ def command(ctx: click.Context, /, result: Path, as_json: bool, qemu: str) -> No
     Guests with the same inputs give the same bytes. Nothing is fetched or booted. A kernel that is not in the cache
     differs.
 
-    Exit codes: 0 all inputs are the same; 1 at least one differs; 2 usage or tool error.
+    Exit codes: 0 all inputs are those of the result; 1 at least one differs; 2 usage or tool error.
 
     \b
     rtproof lab verify runs/lab/result.json
