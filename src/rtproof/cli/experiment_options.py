@@ -50,7 +50,7 @@ PROFILE_OPTIONS = (
         type=PATH,
         multiple=True,
         metavar="FILE",
-        help="Show another tool's result beside; repeatable.",
+        help="Add another tool's result; repeatable.",
     ),
 )
 

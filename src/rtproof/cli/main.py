@@ -120,6 +120,7 @@ def cli() -> None:
     \b
     Exit codes: 0 HELD, PROVEN or no limit asked; 1 EXCEEDED or REFUTED;
     2 usage or tool error; 3 INVALID; 4 UNDECIDED.
+    HELD, EXCEEDED: of a --limit. PROVEN, REFUTED: with a rate (--at-most).
     """
 
 

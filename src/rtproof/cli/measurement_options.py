@@ -84,7 +84,7 @@ AGENT_OPTIONS = (
     click.option(
         "--trace-blocks",
         type=parameter_types.LENGTH,
-        help="Trace on and off in turns of this length.",
+        help="Switch tracing on and off, each for this long.",
     ),
     click.option(
         "--allow-unprivileged",
@@ -143,7 +143,7 @@ LIMIT_OPTIONS = (
     click.option(
         "--gap",
         type=parameter_types.GAP_NS,
-        help="Longest pause inside one episode.",
+        help="Late times no further apart are one episode.",
     ),
     click.option(
         "--longest",
@@ -153,7 +153,7 @@ LIMIT_OPTIONS = (
     click.option(
         "--bunches",
         type=parameter_types.BUNCHES,
-        help="Episodes per bunch for PROVEN (default 1).",
+        help="Let episodes come N at a time (default 1).",
     ),
 )
 
