@@ -183,7 +183,7 @@ OTHER_SERVER = "cpu0 50000000 1000000000\ncpu2 10000000 500000000\n"
 @pytest.mark.parametrize(
     ("whole", "severity", "words"),
     [
-        (kernel("6.12.1", stopped(50)), INVALID, "7 times for up to 50 ms"),
+        (kernel("6.12.1", stopped(50)), INVALID, "7 times, by up to 50 ms"),
         (kernel("6.12.1", stopped(50)), INVALID, "fair server may take up to 50 ms"),
         (kernel("6.1.0", stopped(50)), INVALID, "the kernel's throttling of real-time threads"),
         (kernel("6.18.0", stopped(699), rt_group=GROUPS), INVALID, "/sys/fs/cgroup/cpu/a b may take up to 700 ms"),

@@ -99,7 +99,7 @@ def test_a_thread_that_ended_before_the_others() -> None:
     made = replace(clean(tuple(blocks)), series=(SERIES, other), end=end(blocks, EndReason.INTERRUPTED))
     found = said_of(replace(made, facts=facts({("duration_ns", ASKED): str(9000 * MS)})))
     assert set(found) == {"activations-missing", "ended-early"}
-    assert "thread 1 lacks 60 %" in found["activations-missing"].whole
+    assert "lacks 60 % of thread 1's" in found["activations-missing"].whole
 
 
 def test_a_thread_without_a_value() -> None:

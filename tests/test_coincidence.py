@@ -120,7 +120,7 @@ def test_a_record_says_what_moved_where_and_what_was_measured() -> None:
     [
         ((), 30, "no second was late"),
         (tuple(range(30)), 30, "every second was late"),
-        ((3,), 15, "1 late of 15 seconds are too few to tell from chance"),
+        ((3,), 15, "1 late second of 15 is too few"),
     ],
 )
 def test_where_nothing_can_coincide_the_reason_is_given(late: tuple[int, ...], seconds: int, says: str) -> None:

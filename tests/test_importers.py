@@ -131,8 +131,8 @@ def test_without_a_histogram_the_last_line_of_each_thread_counts() -> None:
     ("was", "is_now", "says"),
     [
         ("# Max Latencies: 00067 03258", "# Max Latencies: 00067 00048", "lies on it"),
-        ("# Histogram Overflows: 00013 00037", "# Histogram Overflows: 00000 00037", "histogram ends at 49 us"),
-        ("# Min Latencies: 00020 00030", "# Min Latencies: 00021 00030", "begins at 20 us"),
+        ("# Histogram Overflows: 00013 00037", "# Histogram Overflows: 00000 00037", "highest filled bin is 49 us"),
+        ("# Min Latencies: 00020 00030", "# Min Latencies: 00021 00030", "lowest filled bin is 20 us"),
         ("# Total: 000000087", "# Total: 000000086", "add up to 87"),
         ("# Avg Latencies: 00035 00113", "# Avg Latencies: 00135 00113", "mean of thread 0"),
         ("03258", "18446744073709551000", "without its sign"),

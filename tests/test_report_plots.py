@@ -54,7 +54,7 @@ def test_the_line_is_the_largest_of_all_threads() -> None:
     analysis = normal()
     (heat,) = heat_maps(timeline.timeline_section(analysis))
     assert [y * 1_000 for y in heat.curves[0].y] == pytest.approx(analysis.pooled.seconds.max.tolist())
-    assert "is 1,250 us, in second 1." in heat.says
+    assert "is 1,250 us, between 1 s and 2 s." in heat.says
     assert [(marker.axis, marker.at) for marker in heat.markers] == [("y", 500.0)]
     assert heat.log_y
     assert heat.y_edges[-1] == pytest.approx(1_310.72)
@@ -93,13 +93,13 @@ def test_threads_have_their_own_maxima() -> None:
     assert [curve.name for curve in drawn.curves] == ["thread 0", "thread 1"]
     assert [max(curve.y) for curve in drawn.curves] == [625.0, 1_250.0]
     assert drawn.x_ends == (0.0, 3.0)
-    assert drawn.says == "The largest latency in each 1 second; thread 1 has the largest, 1,250 us."
+    assert drawn.says == "The largest latency per 1 second. The largest of all is 1,250 us, of thread 1."
 
 
 def test_missed_activations_are_shown_when_they_were_due() -> None:
     largest, lost = plots(timeline.timeline_section(missed()))
     assert (lost.title, lost.curves[0].x, lost.curves[0].y) == ("Missed activations", (1.0, 3.0), (399.0, 399.0))
-    assert lost.says.startswith("798 activations due never ran, in 2 seconds;")
+    assert lost.says.startswith("798 activations were due and never ran, in 2 seconds")
     assert lost.x_ends == largest.x_ends
 
 
@@ -234,7 +234,9 @@ def test_every_activation_is_in_a_bin_or_said_to_lie_beyond(name: str) -> None:
     analysis = CASES[name]()
     drawn = body_plot(distribution.histogram_section(analysis))
     whole = drawn.curves[-1]
-    beyond = 0 if "None lies beyond" in drawn.says else int(drawn.says.split("Beyond lie ")[1].split(",")[0])
+    beyond = (
+        0 if "None lies beyond" in drawn.says else int(drawn.says.split(" lie beyond")[0].split()[-1].replace(",", ""))
+    )
     assert sum(whole.y) + beyond == analysis.pooled.observed.count
     assert all(y > 0 for y in whole.y)
     assert drawn.log_y

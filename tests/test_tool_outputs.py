@@ -232,7 +232,7 @@ def test_nonsense_is_refused_in_a_sentence(name: str, was: str, is_now: str, say
         ("rtai-latency.txt", "45325|          0", "45325|          9", "become fewer"),
         ("latmus.txt", "count: 60000", "count: 60001", "60,001 samples"),
         ("rtla-timerlat-hist.txt", "863         0", "900         0", "adds up to 1,037"),
-        ("rtla-timerlat-hist.txt", "        29 ", "        49 ", "its histogram ends at 20 us"),
+        ("rtla-timerlat-hist.txt", "        29 ", "        49 ", "its highest filled bin is 20 us"),
         ("cyclicdeadline.json", "10:24:28", "10:20:28", "before it began"),
     ],
 )

@@ -287,7 +287,12 @@ def _coinciding(columns: Sequence[Column], anywhere: BoolArray) -> tuple[tuple[M
     if not columns:
         return (), "no counter changed"
     if 1 / comb(every, late) > COINCIDENCE_LEVEL:
-        return (), f"{late} late of {every} seconds are too few to tell from chance: measure for longer"
+        return (
+            (),
+            f"{late} late seconds of {every} are too few; measure for longer"
+            if late > 1
+            else f"1 late second of {every} is too few; measure for longer",
+        )
     chances = chances_of([each.values for each in columns], [each.late for each in columns])
     found = [_moved(each, chance) for each, chance in zip(columns, chances, strict=True) if chance <= COINCIDENCE_LEVEL]
     return tuple(sorted(found, key=lambda each: (each.chance, each.name))), ""

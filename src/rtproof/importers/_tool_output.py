@@ -256,9 +256,9 @@ def _against_bins(name: str, low: int, high: int, overflow: int, bins: Counts) -
     if not bins.n.size:
         return
     if not int(bins.lo[0]) <= low <= int(bins.hi[0]):
-        yield f"the minimum of {name} is {low // 1000} us, and its histogram begins at {int(bins.lo[0]) // 1000} us"
+        yield f"the minimum of {name} is {low // 1000} us, but its lowest filled bin is {int(bins.lo[0]) // 1000} us"
     last, end = int(bins.lo[-1]), int(bins.hi[-1])
     if overflow and high <= last:
-        yield f"{name} has {overflow:,} values beyond the scale, and its maximum ({high // 1000} us) lies on it"
+        yield f"{name} has {overflow:,} values beyond the histogram, but its maximum, {high // 1000} us, lies within"
     if not overflow and not last <= high <= end:
-        yield f"the maximum of {name} is {high // 1000} us, and its histogram ends at {last // 1000} us"
+        yield f"the maximum of {name} is {high // 1000} us, but its highest filled bin is {last // 1000} us"

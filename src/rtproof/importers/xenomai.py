@@ -41,7 +41,7 @@ SECOND_NS = 1_000_000_000
 MARGIN_NS = SECOND_NS
 """Titles and ends have whole seconds."""
 FEWEST_LINES = 2
-COUNTED_BY_LINES = "the number of its values is that of its lines, each of which has as many as a second has periods"
+COUNTED_BY_LINES = "it prints no number of values; one second of periods is counted for each line"
 BIN_NS = 1_000
 """Width of a bin without option -B."""
 FOLDED = (

@@ -356,7 +356,7 @@ def _stated(word: str) -> Doubt:
 
 def _contradictions(faults: Sequence[str]) -> Iterator[Doubt]:
     if faults:
-        what = f"the file has {quantity(len(faults), 'contradiction')}"
+        what = "the file contradicts itself"
         yield Doubt("contradiction", Severity.INVALID, what, "measure again", "; ".join(faults))
 
 
@@ -367,15 +367,15 @@ def _not_checked(states: Sequence[State]) -> Iterator[Doubt]:
 
 
 def _beyond_scale(imported: ImportedHistogram) -> Iterator[Doubt]:
-    end, remedy = value(scale_end_ns(imported)), "choose a longer scale"
+    end, remedy = value(scale_end_ns(imported)), "choose a longer histogram"
     if imported.overflow:
-        what = f"the scale misses {quantity(imported.overflow, 'sample')}"
+        what = f"{quantity(imported.overflow, 'sample')} beyond the histogram's end"
         of = f"{imported.overflow:,} of {quantity(imported.count or 0, 'sample')}"
         detail = f"it ends at {end}; of {of} only the largest is known"
         yield Doubt("beyond-scale", Severity.WARNING, what, remedy, detail)
     elif imported.overflow is None and imported.histogram is not None:
-        what = "samples beyond the scale are not counted"
-        yield Doubt("beyond-scale", Severity.WARNING, what, remedy, f"the scale ends at {end}")
+        what = "samples beyond the histogram's end are not counted"
+        yield Doubt("beyond-scale", Severity.WARNING, what, remedy, f"the histogram ends at {end}")
 
 
 def count_above(imported: ImportedHistogram, requirement: Requirement) -> CountAbove | None:

@@ -91,7 +91,7 @@ def _largest_of_run(evidence: Evidence) -> str:
     """Of a run without a limit: the largest latency, the 99.9 %, and how many activations there were."""
     n = f"n = {evidence.obtained - evidence.lost:,} in {duration(evidence.measured_ns)}"
     if evidence.worst is None:
-        return f"No latency is known{in_band_phrase(evidence)}; {n}"
+        return f"The record has no latency{in_band_phrase(evidence)}; {n}"
     largest_ns = evidence.worst.value_ns
     where = _place(evidence)
     largest = f"The largest latency was {value(largest_ns)}, {where}"

@@ -30,6 +30,8 @@ NO_PROBABILITY = (
 ANYTIME = "valid at any stopping time"
 FROM_BOUND = 1.1
 """From this size of bunches on, a sentence says for which bunches a proof would hold."""
+UNLIKELY = 0.1
+"""Below this chance of PROVEN a sentence says that PROVEN is unlikely."""
 WHOLE_RUN_SHARE = 0.99
 """A run of a fixed length covers this share of the asked duration. Its first and last period may lie outside."""
 LABELS_OF_LIMIT = ("VERDICT", "STATED", "LIMIT", "RATE", "NEEDED", "ABOVE")
@@ -114,7 +116,9 @@ def requested_limit_sentence(requirement: Requirement) -> str:
 
 def longest(requirement: Requirement) -> str:
     """The end of a claim: how long an episode may last, and the size of bunches."""
-    none = "" if requirement.longest_ns >= NO_LONGEST else f", none longer than {duration(requirement.longest_ns)}"
+    none = (
+        "" if requirement.longest_ns >= NO_LONGEST else f", no episode longer than {duration(requirement.longest_ns)}"
+    )
     bunches = f", in bunches of {_number(requirement.bunches)} on average" if requirement.bunches > 1 else ""
     return f"{none}{bunches}"
 
@@ -122,7 +126,7 @@ def longest(requirement: Requirement) -> str:
 def episode_sentence(requirement: Requirement) -> str:
     """What counts as one episode."""
     above, gap = limit_value(requirement.limit_ns), duration(requirement.gap_ns)
-    return f"an episode joins all times above {above}, on any thread, that are no more than {gap} apart"
+    return f"latencies above {above} that are no more than {gap} apart, on any thread, count as one episode"
 
 
 def older_rule_sentences(requirement: Requirement) -> tuple[str, ...]:
@@ -211,7 +215,10 @@ def refuted_sentences(requirement: Requirement, evidence: Evidence, tested: Limi
     else:
         rate = f"once per {duration(1 / tested.low, up=True)} ({sure(tested.alpha)})"
         often = (f"Episodes come more often than {rate}; {_asked(requirement)}",)
-    doubted = f"They came in bunches: the {error(tested.alpha)} may not hold, and a longer run may show a lower rate"
+    doubted = (
+        f"The episodes came in bunches, so REFUTED may be wrong in more than {error(tested.alpha)} of runs. A "
+        "longer run may show a lower rate"
+    )
     bunched = (doubted,) if tested.decision.bunched else ()
     return (
         fact,
@@ -297,16 +304,18 @@ def _independent(tested: LimitTest) -> tuple[str, ...]:
     """Whether the episodes look bunched, and for which bunches the proof would hold."""
     n, bound = tested.episodes, math.floor(10 * tested.bunches_bound + 1e-9) / 10
     told = bound >= FROM_BOUND and tested.provable
-    hold = f"PROVEN would also hold for bunches of up to {_number(bound)} episodes on average" if told else ""
+    hold = f"PROVEN would hold for bunches of up to {_number(bound)} episodes on average, too" if told else ""
     if n < LEAST_EPISODES:
-        few = "Too few episodes to test for bunches" if n else "No episode was seen, so bunches cannot be tested"
-        return (f"{few}; {hold}" if hold else few,)
+        which = "Too few episodes came" if n else "No episode came, so nothing shows"
+        few = f"{which} {'to tell ' if n else ''}whether episodes come singly or in bunches"
+        return (f"{few}. {hold}" if hold else few,)
     weak = f"(a weak test, n = {n})"
     if tested.spacing and tested.spacing.bunched:
-        look = f"The {n} episodes look bunched by now {weak}, so the {error(tested.alpha)} may not hold"
+        more = f"more than {error(tested.alpha)} of runs"
+        look = f"The {n} episodes now seem to come in bunches {weak}, so PROVEN may be wrong in {more}"
     else:
-        look = f"The {n} episodes look independent {weak}"
-    return (f"{look}; {hold}" if hold else look,)
+        look = f"The {n} episodes seem to come singly, not in bunches {weak}"
+    return (f"{look}. {hold}" if hold else look,)
 
 
 def _shorter(requirement: Requirement, tested: LimitTest) -> str:
@@ -338,8 +347,8 @@ def _at_the_start(requirement: Requirement, tested: LimitTest) -> tuple[str, ...
         return ()
     soon = duration(statistics.refuted_until_ns(1, requirement.at_most_ns, tested.alpha))
     return (
-        f"A single episode in the first {soon} of a run is too many",
-        "Give --warmup if the start of the run should not count",
+        f"One episode in the first {soon} is too many for at most one per {duration(requirement.at_most_ns)}",
+        "Give a longer --warmup if the start of the run should not count",
     )
 
 
@@ -347,8 +356,10 @@ def _at_first(than: str, requirement: Requirement, tested: LimitTest) -> tuple[s
     """The sentences if the first part of the run decided, but the whole run would not have."""
     n = tested.decision.episodes
     at = duration(told_at_ns(requirement, tested.decision.at_ns, tested.alpha), up=True)
-    often = f"{than} often than once per {duration(requirement.at_most_ns)} ({sure(tested.alpha)})"
-    return f"The first {at} had {quantity(n, 'episode')}: {often}", *_contradicted(requirement, tested)
+    often = f"{than} than one per {duration(requirement.at_most_ns)} ({sure(tested.alpha)})"
+    return f"{quantity(n, 'episode')} in the first {at} {'show' if n > 1 else 'shows'} {often}", *_contradicted(
+        requirement, tested
+    )
 
 
 def told_at_ns(requirement: Requirement, at_ns: int | None, alpha: float) -> int:
@@ -390,10 +401,9 @@ def _contradicted(requirement: Requirement, tested: LimitTest) -> tuple[str, ...
     if tested.high * at_most > 1 and tested.low * at_most < 1:
         if tested.course.longest_ns > requirement.longest_ns:
             return ()
-        bound = f"more often than once per {duration(1 / tested.low, up=True)}" if tested.low > 0 else ""
-        bound = bound if refuted else f"less often than once per {duration(1 / tested.high)}"
-        only = f": it shows only {bound} ({sure(tested.alpha)})" if bound else ""
-        return (f"The whole run would be UNDECIDED{only}",)
+        few = "few" if refuted else "many"
+        tell = f"The {duration(tested.measured_ns)} of the whole run had too {few} episodes to tell"
+        return (f"{tell}. The first decision stands",)
     share = error(tested.alpha)
     return (
         f"The whole run speaks {'for' if refuted else 'against'} the claim",
@@ -460,7 +470,10 @@ def more_time_phrase(requirement: Requirement, more_ns: int, with_one_more_ns: i
 
 def finish_chance_phrase(none: float, one: float) -> str:
     """The estimated chance that the run is PROVEN within each of the two times of ``more_time_phrase``."""
-    return f"estimated chance to be PROVEN within these times: {chance(none)} and {chance(one)}"
+    unlikely = "PROVEN is unlikely by then: " if one < UNLIKELY else ""
+    return (
+        f"{unlikely}the estimated chance of PROVEN is {chance(none)} in the shorter time, {chance(one)} in the longer"
+    )
 
 
 def more_time_of_verdict(verdict: Verdict) -> str:
@@ -662,7 +675,7 @@ def _until_decided(verdict: Verdict) -> str:
     if verdict.state is State.INVALID:
         return "A longer run does not help: correct what makes the run INVALID, and measure again."
     if verdict.decided_at_ns is not None and verdict.state in (State.PROVEN, State.REFUTED):
-        return f"No more time needed: the result was clear {decision_time_phrase(verdict)}."
+        return f"No more time is needed: the run was decided {decision_time_phrase(verdict)}."
     if verdict.requirement is None or verdict.chosen_after:
         return repeat_answer(verdict.requirement) if verdict.requirement else ""
     if verdict.withheld:

@@ -380,7 +380,7 @@ def _derived_options(claim: ProfileLimit) -> str:
         return f"{limit}, never exceeded"
     words = [f"{limit} at most once per {units.format_duration(claim.at_most_ns)}"]
     words += [f"a gap of {units.format_duration(claim.gap_ns)}"] if claim.gap_ns else []
-    words += [f"none longer than {units.format_duration(claim.longest_ns)}"] if claim.longest_ns else []
+    words += [f"no episode longer than {units.format_duration(claim.longest_ns)}"] if claim.longest_ns else []
     words += [f"bunches of {claim.bunches:.3g} on average"] if claim.bunches > 1 else []
     return ", ".join(words)
 

@@ -48,7 +48,7 @@ def _which(found: Coincidences) -> str:
 
 def _nothing(found: Coincidences) -> str:
     if found.too_few:
-        return f"no coincidence can be seen: {found.too_few}"
+        return f"no coincidence can be told from chance: {found.too_few}"
     return f"nothing coincided, of {quantity(found.looked_at, 'count')} that changed"
 
 
@@ -71,6 +71,7 @@ def _chance(chance: float) -> str:
 
 def _how(found: Coincidences) -> str:
     return (
-        f"By chance: how often any of all {quantity(found.looked_at, 'count')} rises as much in seconds that were not "
-        f"late. Rows above {100 * COINCIDENCE_LEVEL:.0f} % are left out. Method: {COINCIDENCE_METHOD}."
+        f"By chance: the probability (p) that a count rises as much in seconds that were not late, corrected for all "
+        f"{quantity(found.looked_at, 'count')}. Rows above {100 * COINCIDENCE_LEVEL:.0f} % are left out. "
+        f"Method: {COINCIDENCE_METHOD}."
     )

@@ -63,7 +63,9 @@ SECTIONS = (
     ReportSection("app_account", "What the application did", PARTS, loops.app_account_section),
     ReportSection("objections", "Objections", DOUBTS, verdict.objections_section, short=True, untimed=True),
     ReportSection("tool", "What the tool tells", NUMBERS, numbers.tool_section, untimed=True),
-    ReportSection("lines", "Over time, by the tool's lines", PLOTS, timeline.lines_section, untimed=True),
+    ReportSection(
+        "lines", "Over time, by the lines that the tool printed", PLOTS, timeline.lines_section, untimed=True
+    ),
     ReportSection("tool_time", "What the tool told over time", NUMBERS, numbers.tool_time_section, untimed=True),
     ReportSection("percentiles", "Percentiles", NUMBERS, numbers.percentiles_section, untimed=True),
     ReportSection("histogram", "Histogram", PLOTS, distribution.histogram_section, untimed=True),

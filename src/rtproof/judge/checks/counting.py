@@ -43,9 +43,11 @@ def activations_missing(case: CheckedRun) -> Iterator[Doubt]:
     for summary in case.summaries:
         (due, least), known = _due(case, summary), _seen(summary) + summary.lost
         if 0 < known < least and summary.series.thread not in _stalled_threads(case):
-            what = f"thread {summary.series.thread} lacks {percent(round(1 - known / due, 3))} of its activations"
+            what = (
+                f"the record lacks {percent(round(1 - known / due, 3))} of thread {summary.series.thread}'s activations"
+            )
             detail = f"{due:,} were due, {known:,} are accounted for"
-            yield Doubt("activations-missing", INVALID, what, "find what stops it", detail)
+            yield Doubt("activations-missing", INVALID, what, "see what stops it", detail)
 
 
 def activations_surplus(case: CheckedRun) -> Iterator[Doubt]:
@@ -62,11 +64,11 @@ def lost(case: CheckedRun) -> Iterator[Doubt]:
     """Values that the agent could not keep. The largest may be among them."""
     gone, expected = _gone(case)
     if gone and not _damaged(case):
-        detail = "the largest may be among them; a longer period, a faster medium and --record summary help, too"
+        detail = "the largest may be among them; a longer period, a faster disk or --record summary helps, too"
         if any(summary.series.external for summary in case.summaries):
             detail += "; the source of the events may have been late itself, so leave it a CPU"
         what = f"{gone:,} of {expected:,} values were lost"
-        yield Doubt("lost", severity_of(gone, expected), what, "leave the writer a CPU", detail)
+        yield Doubt("lost", severity_of(gone, expected), what, "leave a CPU free for the agent's writer", detail)
 
 
 def late_start(case: CheckedRun) -> Iterator[Doubt]:
@@ -339,7 +341,7 @@ def stage_order(case: CheckedRun) -> Iterator[Doubt]:
                 f"{switch.later} came before {switch.earlier} in {switch.backwards:,} of "
                 f"{quantity(whole, 'activation')}, by {value(-least)} at most, which is impossible"
             )
-            remedy = "compare the clocks of the CPUs"
+            remedy = "see whether the CPUs' clocks agree"
             yield Doubt("stage-order", severity_of(switch.backwards, whole), what, remedy, detail)
 
 
@@ -354,8 +356,8 @@ def stages_differ(case: CheckedRun) -> Iterator[Doubt]:
                 f"{series_name(case, summary.series)} has {quantity(summary.observed.count, 'value')} and "
                 f"{summary.missed:,} missed, {whole.series.field} has {whole.observed.count:,} and {whole.missed:,}"
             )
-            what = f"two stages differ by {quantity(missing, 'activation')}"
-            yield Doubt("stages-differ", WARNING, what, "compare them with care", detail)
+            what = f"a stage lacks {quantity(missing, 'activation')} of another stage"
+            yield Doubt("stages-differ", WARNING, what, "measure again to compare stages", detail)
 
 
 def source_differs(case: CheckedRun) -> Iterator[Doubt]:

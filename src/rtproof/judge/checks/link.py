@@ -25,10 +25,10 @@ def link_load(case: CheckedRun) -> Iterator[Doubt]:
     of_a_cpu = share.cpu_ns / span_ns
     if on or of_a_cpu >= _SLIGHT:
         took = f"{100 * of_a_cpu:.2f} %"
-        what = f"the link took {took} of a CPU"
+        what = f"streaming took {took} of a CPU"
         if on:
-            what = f"the link worked on {quantity(len(on), 'measured CPU')} ({took})"
-        where = f"it worked on CPU {', '.join(map(str, on))}; " if on else ""
+            what = f"streaming used {quantity(len(on), 'measured CPU')} ({took})"
+        where = f"on CPU {', '.join(map(str, on))}; " if on else ""
         detail = f"{where}{took} of a CPU, {_cost(share, span_ns)}"
         yield Doubt("link-load", WARNING, what, "compare without --stream", detail)
 
@@ -49,9 +49,9 @@ def _cost(share: LinkShare, span_ns: int) -> str:
         came = quantity(sum(share.interrupts.values()), "interrupt")
         interrupts = f"{came} of {share.device} (whoever caused them)"
     elif share.device:
-        interrupts = f"interrupts unknown, because {share.device} has none of its own"
+        interrupts = f"interrupts unknown: {share.device} has none of its own"
     else:
-        interrupts = "interrupts unknown, because the device is not known"
+        interrupts = "interrupts unknown: the device is not known"
     return (
         f"{quantity(share.bytes, 'byte')} sent, {quantity(share.wakeups, 'wake-up')} "
         f"({share.wakeups / seconds:.1f}/s), {interrupts}"

@@ -45,8 +45,8 @@ BY_DEVICES = ("interrupts",)
 """Units of work that a device does. Such a load disturbs the system without using much CPU time."""
 _LOAD_ASKED = r"[^\s,](?:[^\s,]|,(?=\d))*"
 """A load in the list of those asked for. A comma before a digit belongs to its CPUs (mmap@0,2)."""
-_REMEDY = "see what blocks it"
-_UNLOADED = "something starves or blocks it; the latencies are not those under this load"
+_REMEDY = "see what blocks the load"
+_UNLOADED = "something blocks the load or takes its CPU, so the latencies are not those under this load"
 _SHORT = 12
 """A longer name does not fit into a line of a doubt."""
 
@@ -56,7 +56,9 @@ def died(case: CheckedRun) -> Iterator[Doubt]:
     if names or (end and end.reason is EndReason.LOAD_DIED):
         reason = end.text if end and end.reason is EndReason.LOAD_DIED else ""
         what = f"{quantity(len(names) or 1, 'load')} died during the run"
-        yield Doubt("load-died", INVALID, what, "see why, and measure again", reason or sentence_list(names))
+        yield Doubt(
+            "load-died", INVALID, what, "find why the load died, and measure again", reason or sentence_list(names)
+        )
 
 
 def idle(case: CheckedRun) -> Iterator[Doubt]:
@@ -112,7 +114,8 @@ def unsteady(case: CheckedRun) -> Iterator[Doubt]:
         rates = np.diff(counter.value)[at] / (np.diff(counter.time_ns)[at] / SECOND_NS)
         if rates.min() > 0 and rates.max() > UNSTEADY_RATIO * rates.min():
             first, last = (f"{rate:,.0f}" for rate in rates)
-            what = f"the rate of {_short(counter)} changed {rates.max() / rates.min():.1f}-fold"
+            quick = "end" if rates[1] > rates[0] else "start"
+            what = f"{_short(counter)} was {rates.max() / rates.min():.1f} times as fast at the {quick}"
             detail = _detail(counter, f"{first} {counter.unit} a second at the beginning, {last} at the end")
             yield Doubt("load-unsteady", WARNING, what, "lengthen the warm-up", detail)
 
@@ -183,7 +186,9 @@ def unproven(case: CheckedRun) -> Iterator[Doubt]:
     asked = re.findall(_LOAD_ASKED, case.fact("loads") or "")
     proven = [c for c in _loads(case) if c.value.size and int(c.value[-1]) > 0]
     if len(proven) < len(asked):
-        what = f"{len(asked) - len(proven)} of {quantity(len(asked), 'load')} did no visible work"
+        without = len(asked) - len(proven)
+        of = "the load" if len(asked) == 1 else f"{without} of {len(asked)} loads"
+        what = f"the record shows no work of {of}"
         yield Doubt("load-unproven", INVALID, what, "measure for some seconds", f"asked for: {', '.join(asked)}")
 
 
@@ -193,7 +198,7 @@ def lessened(case: CheckedRun) -> Iterator[Doubt]:
         lack = case.fact(f"{counter.name}.lack", Moment.START)
         if lack:
             what = f"{_short(counter)} did less than it is meant to"
-            yield Doubt("load-lessened", WARNING, what, "give it what it lacks", _detail(counter, lack))
+            yield Doubt("load-lessened", WARNING, what, "give the load what it lacks", _detail(counter, lack))
 
 
 def strayed(case: CheckedRun) -> Iterator[Doubt]:

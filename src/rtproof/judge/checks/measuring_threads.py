@@ -34,7 +34,7 @@ NOTICED_NS = SECOND_NS
 """On a busy machine the agent may notice this much later than its threads that it goes on after a stop."""
 STAY = "find what moves it"
 """The remedy if a thread ran, or might have run, on another CPU."""
-MOVERS = "cpusets, irqbalance, tuned or a CPU that went off line change the affinity"
+MOVERS = "cpusets, tuned or a CPU that went off line change the affinity"
 _MILLION = 1_000_000
 
 
@@ -54,8 +54,10 @@ def cpu_between(case: CheckedRun) -> Iterator[Doubt]:
         length = f"{duration(elsewhere / noted * summary.span_ns)} of {duration(summary.span_ns)}"
         every = case.fact("cpu_checks", Moment.START, found.thread) != "random activations"
         of = f"{elsewhere:,} of {noted:,} {'activations' if every else 'checks'}"
-        what = f"thread {found.thread} ran {percent(round(elsewhere / noted, 3))} of the time off CPU {own}"
-        yield Doubt("cpu", INVALID, what, STAY, f"on CPU {others} for about {length} ({of}); {MOVERS}")
+        what = f"thread {found.thread} ran on other CPUs {percent(round(elsewhere / noted, 3))} of the time"
+        yield Doubt(
+            "cpu", INVALID, what, STAY, f"on CPU {others} instead of CPU {own} for about {length} ({of}); {MOVERS}"
+        )
 
 
 def moved_between(case: CheckedRun) -> Iterator[Doubt]:
@@ -80,7 +82,7 @@ def affinity_between(case: CheckedRun) -> Iterator[Doubt]:
         if not looks and summary.series.cpu >= 0 and last is not None and last != str(summary.series.cpu):
             looks, others = 1, last
         if looks:
-            seen = f"{quantity(looks, 'time')} in looks once a second"
+            seen = f"{quantity(looks, 'time')}, looking once a second"
             what = f"thread {found.thread} was allowed on other CPUs"
             yield Doubt("affinity", WARNING, what, "find what changes it", f"CPUs {others} ({seen}); {MOVERS}")
 
@@ -136,7 +138,7 @@ def traced(case: CheckedRun) -> Iterator[Doubt]:
     }
     if who:
         names = [f"thread {thread} by process {name}" for thread, name in sorted(who)]
-        what = f"a tracer was attached to {quantity(len(names), 'thread')}"
+        what = f"a debugger was attached to {quantity(len(names), 'thread')}"
         yield Doubt("traced", INVALID, what, "measure without strace or gdb", sentence_list(names))
 
 
@@ -154,10 +156,10 @@ def stopped(case: CheckedRun) -> Iterator[Doubt]:
             near = (value_ns >= STOP_NS) & (due_ns < event.time_ns) & (np.abs(end_ns - event.time_ns) <= NOTICED_NS)
             if near.any():
                 thread, length = summary.series.thread, duration(int(value_ns[near].max()))
-                what = f"thread {thread} was {length} late after a stop"
+                what = f"thread {thread} was {length} late, as the agent was stopped"
                 at = duration(event.time_ns)
-                detail = f"somebody stopped the agent (SIGSTOP, Ctrl-Z) and let it go on (SIGCONT at {at})"
-                yield Doubt("stopped", INVALID, what, "do not stop the agent", detail)
+                detail = f"SIGSTOP or Ctrl-Z stopped it, and SIGCONT at {at} let it go on"
+                yield Doubt("stopped", INVALID, what, "let the agent run", detail)
                 break
 
 
@@ -170,17 +172,17 @@ def clock_slewed(case: CheckedRun) -> Iterator[Doubt]:
     beyond_ns = int(passed_ns[np.abs(slewed) > NTP_PPM].sum())
     most = slewed[np.argmax(np.abs(slewed))]
     direction = "fast" if most > 0 else "slow"
-    what = f"the clock ran {abs(most):,.0f} ppm too {direction}"
-    way = "CLOCK_MONOTONIC against the hardware's clock"
+    what = f"CLOCK_MONOTONIC ran {abs(most):,.0f} ppm too {direction}"
+    way = "compared with CLOCK_MONOTONIC_RAW"
     if beyond_ns:
         detail = (
-            f"{way}, beyond the {NTP_PPM} ppm of NTP for {duration(beyond_ns)} of {duration(int(passed_ns.sum()))}; "
-            "adjtimex or chrony's maxslewrate may set it"
+            f"{way}, more than the {NTP_PPM} ppm of NTP for {duration(beyond_ns)} of "
+            f"{duration(int(passed_ns.sum()))}; adjtimex or chrony's maxslewrate may set more"
         )
         severity = severity_of(beyond_ns, int(passed_ns.sum()))
         yield Doubt("clock-slewed", severity, what, "find what set its rate", detail)
     elif abs(most) > CORRECTED_PPM:
-        detail = f"{way}: the clock is being corrected, so every time is wrong by that share"
+        detail = f"{way}; the clock is being corrected, so every time is wrong by that share"
         yield Doubt("clock-slewed", WARNING, what, "set the clock before the run", detail)
 
 
@@ -290,7 +292,8 @@ def nice(case: CheckedRun) -> Iterator[Doubt]:
     changed = [f"{thread_name(thread)} had {', '.join(values)}" for thread, values in told.items() if len(values) > 1]
     if changed:
         what = f"the nice value of {quantity(len(changed), 'thread')} changed"
-        yield Doubt("nice-changed", INVALID, what, "find what changes it", sentence_list(changed))
+        detail = f"{sentence_list(changed)}; without a real-time policy it decides how much CPU time a thread gets"
+        yield Doubt("nice-changed", INVALID, what, "find what changes it", detail)
     other = sorted({int(values[0]) for values in told.values() if len(values) == 1 and values[0] != "0"})
     if other:
         what = f"the threads ran with nice {other[0]}" + (f" to {other[-1]}" if len(other) > 1 else "")

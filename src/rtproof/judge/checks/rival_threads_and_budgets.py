@@ -72,7 +72,7 @@ def budget_stops(case: CheckedRun) -> Iterator[Doubt]:
             continue
         best, stops = min(fitting, key=lambda one: abs(int(one[1].length_ns.max()) - one[0].stop_ns))
         thread, longest = summary.series.thread, int(stops.length_ns.max())
-        what = f"thread {thread} was stopped {stops.end_ns.size} times for up to {duration(longest)}"
+        what = f"a budget stopped thread {thread} {stops.end_ns.size} times, by up to {duration(longest)}"
         detail = (
             f"in step with a period of {duration(best.period_ns)}: {best.name} may take up to "
             f"{duration(best.stop_ns)} of each; a real-time thread uses the budget up"
@@ -205,8 +205,10 @@ def hidden(case: CheckedRun) -> Iterator[Doubt]:
     every = target_threads(case.record)
     looked = any(file.path == REAL_TIME_PATH and not file.errno for file in case.record.files)
     if looked and every and not any(thread.of_kernel for thread in every):
-        detail = "none of a higher priority would be named; a /proc that is mounted with hidepid hides them, too"
-        yield Doubt("threads-hidden", WARNING, "the threads of others are hidden", "run outside the container", detail)
+        detail = "so no thread of a higher priority can be named; a container or hidepid hides them"
+        yield Doubt(
+            "threads-hidden", WARNING, "threads of other programs are hidden", "run outside the container", detail
+        )
 
 
 def _urgency(case: CheckedRun, thread: int) -> int | None:

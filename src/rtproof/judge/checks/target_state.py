@@ -52,8 +52,9 @@ def clock_source(case: CheckedRun) -> Iterator[Doubt]:
     if source and source not in TRUSTED_CLOCKS:
         cost = case.number("clock_read_ns", Moment.START)
         reading = f"a reading costs {cost} ns; " if cost else ""
-        detail = f"{reading}counters of a CPU are {', '.join(TRUSTED_CLOCKS)}"
-        yield Doubt("clock-source", WARNING, f"the clock is {source}", "boot with a CPU's counter", detail)
+        detail = f"{reading}counters of a CPU are {', '.join(TRUSTED_CLOCKS)}; some CPUs have none"
+        remedy = "boot with clocksource=, if the CPU has a counter"
+        yield Doubt("clock-source", WARNING, f"the clock is {source}", remedy, detail)
 
 
 def clock_stepped(case: CheckedRun) -> Iterator[Doubt]:
@@ -65,8 +66,12 @@ def clock_stepped(case: CheckedRun) -> Iterator[Doubt]:
 def throttled(case: CheckedRun) -> Iterator[Doubt]:
     lines = [e.text for e in case.events("kernel") if _THROTTLED.search(e.text)]
     if lines:
-        what = f"the kernel throttled {quantity(len(lines), 'time')}"
-        yield Doubt("throttled", INVALID, what, "raise the budget or the cooling", sentence_list(lines))
+        budget = [line for line in lines if "RT throttling" in line]
+        # The kernel says "RT throttling activated" only once per boot, so a count would be no number of stops.
+        what = "the kernel throttled real-time threads" if budget else "the kernel throttled a CPU"
+        heat = len(lines) > len(budget)
+        remedy = " and ".join(["raise sched_rt_runtime_us"] * bool(budget) + ["cool the CPU"] * heat)
+        yield Doubt("throttled", INVALID, what, remedy, sentence_list(lines))
 
 
 def rt_budget(case: CheckedRun) -> Iterator[Doubt]:
@@ -91,14 +96,16 @@ def guard(case: CheckedRun) -> Iterator[Doubt]:
     texts = [f"{thread_name(e.thread)} {e.text}" for e in case.events("budget")]
     if texts or (end and end.reason is EndReason.GUARD):
         detail = sentence_list(texts) or (end.text if end else "")
-        yield Doubt("guard", INVALID, "the guard ended the run", "take a longer period or fewer threads", detail)
+        yield Doubt(
+            "guard", INVALID, "the agent's guard ended the run", "take a longer period or fewer threads", detail
+        )
 
 
 def steal(case: CheckedRun) -> Iterator[Doubt]:
     start, end = (_steal_ticks(case, moment) for moment in (Moment.START, Moment.END))
     if start is not None and end is not None and end > start:
         stolen = duration((end - start) * SECOND_NS // _TICKS_PER_SECOND)
-        detail = "it can take any time it likes; a host that leaves the CPUs alone takes none"
+        detail = "this is steal time, which the guest cannot limit"
         yield Doubt("steal", WARNING, f"the host took {stolen} of CPU time", "measure on bare metal", detail)
 
 
@@ -130,7 +137,7 @@ def takes_turns(case: CheckedRun) -> Iterator[Doubt]:
         return
     lack, remedy = _lack_of_turns(count, turns)
     if lack:
-        detail = f"{lack}, so a latency may be the turns of other processors: {remedy}"
+        detail = f"{lack}, so a latency may be the time that other processors ran: {remedy}"
         what = f"{count} processors share one stream of instructions"
         yield Doubt("virtual-smp", INVALID, what, "measure with cpus=1", detail)
         return
@@ -140,7 +147,7 @@ def takes_turns(case: CheckedRun) -> Iterator[Doubt]:
     )
     long = long_turns_clause(turns.turn_us)
     what = f"{count} processors take turns of {turns.turn_us} us"
-    remedy = "compare each only with itself"
+    remedy = "compare each CPU only with itself"
     yield Doubt("virtual-turns", WARNING, what, remedy, f"{detail}; {long}" if long else detail)
 
 
@@ -149,7 +156,7 @@ def _lack_of_turns(count: int, turns: ProcessorTurns) -> tuple[str, str]:
     if not turns.turn_us:
         return "nothing ends their turns", "let a pacer end them (rtproof run --target qemu and rtproof lab have one)"
     if turns.turn_us > LONGEST_TURN_US:
-        remedy = f"measure with a pace of at most {LONGEST_TURN_US} us (4 is usual)"
+        remedy = f"let a turn last at most {LONGEST_TURN_US} us (4 us is usual)"
         return f"their turns last up to {turns.turn_us:,} us", remedy
     if not turns.soakers_count:
         return "no soakers keep each of them busy", _SOAKERS
@@ -221,8 +228,8 @@ def another_tool(case: CheckedRun) -> Iterator[Doubt]:
 def format_doubt(notes: Sequence[str]) -> Iterator[Doubt]:
     """What the format of another tool's file cannot tell; nothing without notes."""
     if notes:
-        what = f"the format leaves {quantity(len(notes), 'question')} open"
-        yield Doubt("format", WARNING, what, "read the notes below", "; ".join(notes))
+        what = "the file format does not tell everything"
+        yield Doubt("format", WARNING, what, "read its limits in section doubts", "; ".join(notes))
 
 
 SYSTEM_CHECKS: tuple[Check, ...] = (

@@ -152,7 +152,7 @@ def _tested(verdict: Verdict, requirement: Requirement) -> str:
 
 EACH = (
     "Each confidence holds for one run by itself. "
-    "It is less sure that the verdicts on all {0} runs that are PROVEN or REFUTED are right together."
+    "The chance that one or more of the {0} verdicts PROVEN or REFUTED are wrong is larger."
 )
 LONGER = "how much longer"
 """The column is left out where no verdict needs more time."""
@@ -175,7 +175,8 @@ def ci_markdown(rows: Sequence[CiRow], stated: str = "") -> bytes:
 
 
 def _title(rows: Sequence[CiRow]) -> str:
-    return f"rtproof: {worst_row(rows)} - {quantity(len(rows), 'run')}"
+    worst = "" if len(rows) == 1 else "the worst of "
+    return f"rtproof: {worst_row(rows)} - {worst}{quantity(len(rows), 'run')}"
 
 
 def _each_by_itself(rows: Sequence[CiRow]) -> list[str]:

@@ -12,7 +12,7 @@ from rtproof.report.blocks import Block, Section, Table, Text
 
 NEEDS = ("episodes", "PROVEN after", "from now", "REFUTED if within")
 CHANCES = ("true rate", "PROVEN", "REFUTED", "UNDECIDED", "decided after (mean)", "9 of 10 by")
-PLAIN_NEEDS = ("shows at most one per", "measure")
+PLAIN_NEEDS = ("to show at most one exceedance per", "measure without an exceedance for")
 PLAIN_CHANCES = ("true rate", "HELD", "EXCEEDED", "mean length of the run")
 SHOWN_NS = (60 * 10**9, HOUR_NS, 24 * HOUR_NS, 7 * 24 * HOUR_NS)
 """What a run may be asked to show: at most one exceedance per minute, hour, day, week."""
@@ -50,7 +50,7 @@ def _plain_section(number: int, plan: LengthPlan) -> Section:
     so_far = f"{plan.already.value}: {often} in {duration(plan.measured_ns)} so far."
     blocks: list[Block] = [
         *([Text((so_far,))] if plan.measured_ns else []),
-        Table(f"Time without an exceedance ({sure(plan.alpha)})", PLAIN_NEEDS, needs),
+        Table(f"How long to measure ({sure(plan.alpha)})", PLAIN_NEEDS, needs),
         *([Table(length, PLAIN_CHANCES, rows)] if rows else []),
         Text(PLAIN_EXPLAINED),
     ]
@@ -108,8 +108,8 @@ def _explained(plan: LengthPlan) -> tuple[str, ...]:
         "an episode and the gap after it do not count for PROVEN.",
         *((_bunches(requirement),) if requirement.bunches > 1 else ()),
         *((verdict_sentences.answer_sentences((several,)),) if plan.limits > 1 else ()),
-        "The tables assume short episodes that come independently at a steady rate. Times are quiet time. The test "
-        "for bunches makes some of them longer.",
+        "The tables assume short episodes that come independently at a steady rate. If episodes come in bunches, "
+        "PROVEN takes longer.",
     )
 
 

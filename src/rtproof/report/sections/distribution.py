@@ -39,7 +39,7 @@ def histogram_section(analysis: Analysis) -> list[Block]:
     drawn, left_out = plotted_streams(analysis, THREADS)
     bins = [stream.summary.observed_counts.fixed_bins(start, width, amount) for stream in drawn]
     whole = counts.fixed_bins(start, width, amount)
-    says = f"{_says(analysis, whole, unit)} {left_out}".strip()
+    says = f"{_says(analysis, whole)} {left_out}".strip()
     far = _far_plot(analysis, drawn, left_out) if whole.above else None
     plot = Plot(
         "How often each latency occurred",
@@ -125,19 +125,19 @@ def _curve(stream: ReportStream, bins: FixedBins, unit: number_format.PrintedUni
     return Curve(stream.name, x, tuple(float(bins.counts[at]) for at in filled), stream.role)
 
 
-def _says(analysis: Analysis, bins: FixedBins, unit: number_format.PrintedUnit) -> str:
+def _says(analysis: Analysis, bins: FixedBins) -> str:
     fullest = bins.start + bins.width * int(bins.counts.argmax())
     end = bins.start + bins.width * bins.counts.size
     what = f"{quantity(analysis.pooled.observed.count, 'activation')} that ran, in bins of {value(bins.width)}"
-    scale = f"from {unit(bins.start)} to {unit(end)}; the fullest bin begins at {unit(fullest)}"
-    return f"{what} {scale}. {_beyond(analysis, bins, unit)}{_straddling(bins)}"
+    scale = f"from {value(bins.start)} to {value(end)}; the bin at {value(fullest)} has the most"
+    return f"{what} {scale}. {_beyond(analysis, bins)}{_straddling(bins)}"
 
 
-def _beyond(analysis: Analysis, bins: FixedBins, unit: number_format.PrintedUnit) -> str:
+def _beyond(analysis: Analysis, bins: FixedBins) -> str:
     if not bins.above:
         return "None lies beyond."
     most = analysis.pooled.observed.max
-    return f"Beyond lie {number_format.count_text(bins.above)}, the largest at {_largest(analysis, unit(most))}."
+    return f"{number_format.count_text(bins.above)} lie beyond, the largest at {_largest(analysis, value(most))}."
 
 
 def _straddling(bins: FixedBins) -> str:

@@ -63,7 +63,7 @@ def _inside(record: Record, threads: tuple[int, ...]) -> Table:
         for thread in threads
     )
     numeric = tuple(range(1, len(INSIDE) + 1))
-    return Table("Counted inside the measured loop", ("thread", *map(_name, INSIDE)), rows, numeric)
+    return Table("What each thread did inside the measured loop", ("thread", *map(_name, INSIDE)), rows, numeric)
 
 
 def _run_facts(record: Record) -> list[Table]:
@@ -173,7 +173,7 @@ REASONS = {
     EndReason.NO_SPACE: "no space left",
     EndReason.HOST_GONE: "the host went away",
     EndReason.LOAD_DIED: "a load died",
-    EndReason.GUARD: "ended by the guard",
+    EndReason.GUARD: "ended by the agent's guard",
     EndReason.ERROR: "an error",
 }
 
@@ -216,7 +216,7 @@ def _repeat(record: Record) -> list[Text]:
     if command:
         blocks += [Text(("To repeat the run:",)), Text((command,), "code")]
     if args:
-        blocks += [Text(("What the agent was started with on the target:",)), Text((f"rtproof-agent {args}",), "code")]
+        blocks += [Text(("The agent's command line on the target:",)), Text((f"rtproof-agent {args}",), "code")]
     return blocks
 
 

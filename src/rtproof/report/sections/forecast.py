@@ -129,7 +129,7 @@ def _probabilities(found: Forecast, rung: ThresholdFit) -> Plot:
         (f"{SURE}, low", "other", drawn.low),
     )
     return Plot(
-        "Fit of the tail, value by value",
+        "How well the fit matches the highest values",
         f"The fit of the highest {rung.k:,} values is good where its line stays between the dashed ones "
         f"(Anderson-Darling p {forecast_sentences.probability_sentence(rung.p)}).",
         "share of these that are larger",

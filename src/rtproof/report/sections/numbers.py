@@ -442,8 +442,8 @@ def _outlier_sentence(analysis: Analysis, groups: dict[Outlier, str]) -> str:
         return "No two of these were late at the same time."
     letters = set(groups.values())
     several = sum(len({each.thread for each in groups if groups[each] == letter}) > 1 for letter in letters)
-    across = f", {several} of them across threads" if len(analysis.summaries) > 1 else ""
+    across = f", {several} with more than one thread" if len(analysis.summaries) > 1 else ""
     return (
-        'Those with the same letter under "together" were late at the same time, so one cause may be behind them: '
+        'The same letter under "together" marks latencies at the same time, which may have the same cause: '
         f"{quantity(len(letters), 'group')}{across}."
     )

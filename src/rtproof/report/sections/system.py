@@ -84,7 +84,7 @@ def _told(record: Record) -> list[Block]:
     switches = tuple((s.thread, _number(s.start), _number(s.end)) for s in mode_switches(record))
     log = tuple((line,) for line in troubles(record))
     found = (
-        Table("What the target says of itself", ("what", "as it says", "where"), facts),
+        Table("What the target reports of its system", ("what", "as it says", "where"), facts),
         Table(
             "Mode switches that Xenomai counted (EVL: in-band switches)",
             ("process", "at the start", "at the end"),

@@ -100,8 +100,9 @@ def _says(analysis: Analysis, found: LatencyDensity, time: Columns, log_y: bool)
     worst = int(largest.argmax())
     middle = round(float(np.median(largest)))
     said = (
-        f"The largest of {quantity(int(found.counts.sum()), 'activation')} is {value(int(largest[worst]))}, in second "
-        f"{int(second[worst]):,}. The median of the one-second maxima is {value(middle)}. The line is the largest per "
+        f"The largest of {quantity(int(found.counts.sum()), 'activation')} is {value(int(largest[worst]))}, between "
+        f"{int(second[worst]):,} s and {int(second[worst]) + 1:,} s. The median of the one-second maxima "
+        f"is {value(middle)}. The line is the largest per "
         f"{number_format.nice_steps(time.edges)}. The darker, the more activations."
     )
     return " ".join((said, *_notes(analysis, found, log_y)))
@@ -157,12 +158,12 @@ def _lines_plot(
     most = int(worst.most_ns.argmax())
     so_far = " so far" if worst.so_far else ""
     says = (
-        f"The maximum{so_far} that each line tells, over {quantity(sum(each.most_ns.size for each in lines), 'line')}. "
-        f"{f'Of {worst.name}, the' if worst.name else 'The'} largest is {value(int(worst.most_ns[most]))}, in the line "
-        f"that ends {duration(int(worst.end_ns[most]))} after measuring began."
+        f"The tool printed {quantity(sum(each.most_ns.size for each in lines), 'line')}, each with a maximum{so_far}. "
+        f"The largest{f', of {worst.name},' if worst.name else ''} is {value(int(worst.most_ns[most]))}, in the line "
+        f"printed {duration(int(worst.end_ns[most]))} after measuring began."
     )
     return Plot(
-        f"Maximum{so_far} by the tool's lines",
+        f"Maximum{so_far} in each line that the tool printed",
         says if not left_out else f"{says} {quantity(left_out, 'more thread')} are not drawn.",
         f"time since measuring began [{time.name}]",
         f"latency [{unit.name}]",
@@ -213,8 +214,8 @@ def maxima_plot(
     some = [each for each in drawn if (each.summary.seconds.obtained > 0).any()]
     time = _columns([each.summary for each in some], COLUMNS)
     worst = max(some, key=lambda each: each.summary.observed.max)
-    largest = f"{worst.name} has the largest, {value(worst.summary.observed.max)}"
-    says = f"The largest latency in each {number_format.nice_steps(time.edges)}; {largest}. {left_out}"
+    largest = f"The largest of all is {value(worst.summary.observed.max)}, of {worst.name}"
+    says = f"The largest latency per {number_format.nice_steps(time.edges)}. {largest}. {left_out}"
     return Plot(
         MAXIMA,
         says.strip(),
@@ -244,8 +245,8 @@ def _missed(analysis: Analysis) -> Plot:
     total, where = int(sums.sum()), quantity(int(np.count_nonzero(seconds.missed)), "second")
     return Plot(
         "Missed activations",
-        f"{quantity(total, 'activation')} due never ran, in {where}; most in one column of "
-        f"{number_format.nice_steps(time.edges)}: {number_format.count_text(int(sums.max()))}.",
+        f"{quantity(total, 'activation')} were due and never ran, in {where} of the run. The highest bar is "
+        f"{number_format.count_text(int(sums.max()))} per {number_format.nice_steps(time.edges)}.",
         time.label,
         "missed activations",
         (Curve("missed", tuple(time.x(int(time.edges[at])) for at in some), tuple(map(float, sums[some])), "whole"),),

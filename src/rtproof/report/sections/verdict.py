@@ -199,7 +199,7 @@ def _rest(verdict: Verdict) -> list[tuple[str, str]]:
 
 
 SEVERITY_KINDS = {Severity.INVALID: "bad", Severity.WARNING: "doubt"}
-SEVERITY_WORDS = {Severity.INVALID: "Makes the run invalid", Severity.WARNING: "Warning"}
+SEVERITY_WORDS = {Severity.INVALID: "INVALID", Severity.WARNING: "Warning"}
 
 
 def doubts_section(analysis: Analysis) -> list[Block]:
@@ -214,9 +214,9 @@ def doubts_section(analysis: Analysis) -> list[Block]:
 def _block(doubt: Doubt) -> Text:
     advice = (f"What to do: {doubt.remedy}",) if doubt.remedy else ()
     return Text(
-        (doubt.what, *filter(None, (doubt.detail,)), *advice),
+        (*filter(None, (doubt.detail,)), *advice),
         SEVERITY_KINDS[doubt.severity],
-        f"{SEVERITY_WORDS[doubt.severity]} ({doubt.code})",
+        f"{SEVERITY_WORDS[doubt.severity]}: {doubt.what} ({doubt.code})",
     )
 
 
