@@ -119,10 +119,11 @@ def overcommit(facts: Facts, check: Check) -> Judgement:
     sizes = {key: int(kb) for key, kb in re.findall(r"(?m)^(CommitLimit|Committed_AS):\s+(\d{1,15}) kB$", memory.text)}
     sentence = "Programs may reserve more memory than there is" + (", without any limit." if mode.word == "1" else ".")
     if len(sizes) == 2:
-        told = f"Programs have reserved {sizes['Committed_AS']:,} kB of at most {sizes['CommitLimit']:,} kB"
+        limit = f"the {sizes['CommitLimit']:,} kB that overcommit_memory=2 would allow"
+        told = f"Programs have reserved {sizes['Committed_AS']:,} kB of {limit}"
         if sizes["Committed_AS"] > _ROOM * sizes["CommitLimit"]:
-            return readings.not_applicable(f"{told}: overcommit_memory=2 would refuse memory soon.", [mode])
-        sentence += f" {told}, so overcommit_memory=2 would refuse nothing now."
+            return readings.not_applicable(f"{told}, so that mode would refuse memory soon.", [mode])
+        sentence += f" {told}."
     return readings.finding(sentence, [mode])
 
 
