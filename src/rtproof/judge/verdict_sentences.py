@@ -470,10 +470,8 @@ def more_time_phrase(requirement: Requirement, more_ns: int, with_one_more_ns: i
 
 def finish_chance_phrase(none: float, one: float) -> str:
     """The estimated chance that the run is PROVEN within each of the two times of ``more_time_phrase``."""
-    unlikely = "PROVEN is unlikely by then: " if one < UNLIKELY else ""
-    return (
-        f"{unlikely}the estimated chance of PROVEN is {chance(none)} in the shorter time, {chance(one)} in the longer"
-    )
+    said = "PROVEN is unlikely by then:" if one < UNLIKELY else "the estimated chance of PROVEN is"
+    return f"{said} {chance(none)} in the shorter time, {chance(one)} in the longer"
 
 
 def more_time_of_verdict(verdict: Verdict) -> str:

@@ -229,7 +229,7 @@ def format_doubt(notes: Sequence[str]) -> Iterator[Doubt]:
     """What the format of another tool's file cannot tell; nothing without notes."""
     if notes:
         what = "the file format does not tell everything"
-        yield Doubt("format", WARNING, what, "read its limits in section doubts", "; ".join(notes))
+        yield Doubt("format", WARNING, what, "mind that when you compare", "; ".join(notes))
 
 
 SYSTEM_CHECKS: tuple[Check, ...] = (

@@ -175,7 +175,8 @@ def ci_markdown(rows: Sequence[CiRow], stated: str = "") -> bytes:
 
 
 def _title(rows: Sequence[CiRow]) -> str:
-    worst = "" if len(rows) == 1 else "the worst of "
+    differ = ci_exit_code(rows) != ERROR_CODE and len({row.exit_code for row in rows}) > 1
+    worst = "the worst of " if differ else ""
     return f"rtproof: {worst_row(rows)} - {worst}{quantity(len(rows), 'run')}"
 
 
