@@ -236,7 +236,7 @@ def test_the_step_of_github_writes_the_summary_and_keeps_the_exit_code(shell: Pa
     undecided(shell / "runs" / "b")
     (shell / "summary").write_text("before\n")
     assert script(shell, f"export GITHUB_STEP_SUMMARY=summary\n{step}") == 4
-    assert (shell / "summary").read_text().startswith("before\n## rtproof: UNDECIDED - 2 runs")
+    assert (shell / "summary").read_text().startswith("before\n## rtproof: UNDECIDED - the worst of 2 runs")
     assert (shell / "rtproof.xml").read_bytes().startswith(b"<?xml")
 
 
