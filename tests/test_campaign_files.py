@@ -185,7 +185,7 @@ def test_a_folder_that_is_not_as_it_was_left_is_one_sentence(
 def test_the_runs_of_a_campaign_are_judged_each_once(capsys: pytest.CaptureFixture[str]) -> None:
     """Neither what the campaign keeps of itself nor its page is taken for another run."""
     assert main(["judge", "a"]) == 1
-    assert "REFUTED - 2 runs" in capsys.readouterr().out
+    assert "REFUTED - the worst of 2 runs" in capsys.readouterr().out
     assert main(["history", "a", "--json", "--no-report"]) == 0
     out = capsys.readouterr().out
     assert [name in out for name in ("a/cells/good", "a/cells/late", "campaign.json")] == [True, True, False]

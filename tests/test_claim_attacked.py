@@ -137,7 +137,7 @@ def test_one_activation_is_not_a_second() -> None:
 
 def test_a_decision_within_the_first_second_says_when() -> None:
     verdict = analysed(short(900_000, *[9_000] * 5_999), Requirement(LIMIT, SECOND)).verdict
-    assert verdict.reasons[1].startswith("The first 3.51 ms had 1 episode: more often than once per 1.0 s")
+    assert verdict.reasons[1].startswith("1 episode in the first 3.51 ms shows more than one per 1.0 s")
 
 
 def test_an_episode_that_is_not_over_was_not_shorter() -> None:
@@ -146,7 +146,7 @@ def test_an_episode_that_is_not_over_was_not_shorter() -> None:
         verdict = analysed(made).verdict
         assert verdict.state is State.PROVEN
         assert "in 5 min (1 episode of 9.9 s, not over)" in verdict.reasons[0]
-        assert verdict.reasons[1].startswith("The first 3 min 29 s had 0 episodes: less often than once per 1 min")
+        assert verdict.reasons[1].startswith("0 episodes in the first 3 min 29 s shows less than one per 1 min")
     often = analysed(measured((0, 299_000, LENGTH)), replace(MINUTELY, at_most_ns=40 * SECOND, gap_ns=2 * SECOND))
     assert often.verdict.state is State.PROVEN
     assert "shorter than" not in " ".join(often.verdict.reasons)
@@ -165,7 +165,7 @@ def test_what_was_seen_comes_before_what_was_bet() -> None:
     assert (verdict.state, verdict.kind) == (State.REFUTED, "rate")
     assert "in 5 min (1 episode of 4 min 57 s, not over)" in verdict.reasons[0]
     assert verdict.reasons[1].startswith("An episode above 500 us lasted 4 min 57 s; at most 15.0 s was asked")
-    assert verdict.reasons[2].startswith("The first 211 ms had 1 episode: more often than once per 1 min")
+    assert verdict.reasons[2].startswith("1 episode in the first 211 ms shows more than one per 1 min")
     assert verdict.reasons[3].startswith(
         "A system that keeps this claim is called REFUTED in at most 5 % of runs, if episodes come independently"
     )
