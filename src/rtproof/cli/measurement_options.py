@@ -166,6 +166,17 @@ PERCENTILE_OPTION = click.option(
 )
 """Option of every command that shows numbers."""
 
+SECTION_OPTION = click.option(
+    "--section",
+    "sections",
+    cls=parameter_types.SectionOption,
+    multiple=True,
+    metavar="SECTION",
+    shell_complete=shell_completion.complete_sections,
+    help="Only this section; repeatable.",
+)
+"""Option of every command that prints sections of a report."""
+
 HORIZON_OPTIONS = (
     click.option(
         "--horizon",

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from rtproof.judge.analysis_model import Analysis
-from rtproof.judge.objections import claim_of, objections
+from rtproof.judge.objections import Objection, claim_of, objections
 from rtproof.summary.summary_model import Doubt, Severity
 
 FOREMOST_CODES = ("in-band", "core-unseen")
@@ -50,10 +50,14 @@ def worst_first(found: Iterable[Doubt]) -> tuple[Doubt, ...]:
     return tuple(sorted(found, key=lambda doubt: (doubt.severity is not Severity.INVALID, _RANK.get(doubt.code, 0))))
 
 
+def unsaid_objections(analysis: Analysis) -> tuple[Objection, ...]:
+    """The objections to a run by itself, or to what another tool printed, that none of its doubts states already."""
+    return tuple(each for each in objections([claim_of(analysis, "this run")]) if each.doubt is None)
+
+
 def doubts_worst_first(analysis: Analysis) -> tuple[Doubt, ...]:
     """All that speaks against a run: its doubts, and the objections that no doubt states already."""
-    objected = (each for each in objections([claim_of(analysis, "this run")]) if each.doubt is None)
-    return worst_first((*analysis.doubts, *(each.as_doubt for each in objected)))
+    return worst_first((*analysis.doubts, *(each.as_doubt for each in unsaid_objections(analysis))))
 
 
 def kinds_worst_first(analysis: Analysis) -> tuple[tuple[Doubt, int], ...]:

@@ -9,8 +9,8 @@ import click
 
 from rtproof.cli import shell_completion
 from rtproof.cli.grouped_help import GroupedCommand
-from rtproof.cli.measurement_options import HORIZON_OPTIONS, LIMIT_OPTIONS, PERCENTILE_OPTION
-from rtproof.cli.parameter_types import SectionOption, with_options
+from rtproof.cli.measurement_options import HORIZON_OPTIONS, LIMIT_OPTIONS, PERCENTILE_OPTION, SECTION_OPTION
+from rtproof.cli.parameter_types import with_options
 
 
 @click.command("report", cls=GroupedCommand)
@@ -23,15 +23,7 @@ from rtproof.cli.parameter_types import SectionOption, with_options
     shell_complete=shell_completion.complete_report_formats,
     help="Format: html (default), summary, markdown, text, json, svg, png.",
 )
-@click.option(
-    "--section",
-    "sections",
-    cls=SectionOption,
-    multiple=True,
-    metavar="SECTION",
-    shell_complete=shell_completion.complete_sections,
-    help="Only this section; repeatable.",
-)
+@SECTION_OPTION
 @click.option(
     "-o",
     "--output",

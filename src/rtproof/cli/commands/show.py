@@ -6,24 +6,15 @@ from typing import Any
 
 import click
 
-from rtproof.cli import shell_completion
 from rtproof.cli.grouped_help import GroupedCommand
-from rtproof.cli.measurement_options import HORIZON_OPTIONS, LIMIT_OPTIONS, PERCENTILE_OPTION
-from rtproof.cli.parameter_types import SectionOption, with_options
+from rtproof.cli.measurement_options import HORIZON_OPTIONS, LIMIT_OPTIONS, PERCENTILE_OPTION, SECTION_OPTION
+from rtproof.cli.parameter_types import with_options
 
 
 @click.command("show", cls=GroupedCommand)
 @click.argument("run", type=click.Path(path_type=Path))
 @with_options(*LIMIT_OPTIONS, *HORIZON_OPTIONS, PERCENTILE_OPTION)
-@click.option(
-    "--section",
-    "sections",
-    cls=SectionOption,
-    multiple=True,
-    metavar="SECTION",
-    shell_complete=shell_completion.complete_sections,
-    help="Only this section; repeatable.",
-)
+@SECTION_OPTION
 @click.option("--all", "whole", is_flag=True, help="Print every section.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_context

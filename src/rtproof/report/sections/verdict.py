@@ -8,19 +8,12 @@ from rtproof.judge import verdict_sentences
 from rtproof.judge.analyse import CHECKS
 from rtproof.judge.analysis_model import Analysis, State, Verdict
 from rtproof.judge.histogram_only import impossible_figures
-from rtproof.judge.objections import Objection, claim_of, objections
-from rtproof.judge.worst_first import FOREMOST_CODES, doubts_worst_first
+from rtproof.judge.objections import Objection
+from rtproof.judge.worst_first import FOREMOST_CODES, kinds_worst_first, unsaid_objections
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.summary import loops
 from rtproof.summary.recorded_facts import VIRTUAL_TIME_SENTENCE, virtual_time_clock
 from rtproof.summary.summary_model import Doubt, Severity
-
-NAME = "this run"
-
-
-def run_objections(analysis: Analysis) -> tuple[Objection, ...]:
-    """The objections to a run by itself, or to what another tool printed, without those that a doubt already states."""
-    return unsaid_objections(objections([claim_of(analysis, NAME)]))
 
 
 def objection_blocks(found: Sequence[Objection]) -> list[Block]:
@@ -33,11 +26,6 @@ def objection_blocks(found: Sequence[Objection]) -> list[Block]:
         )
         for each in found
     ]
-
-
-def unsaid_objections(found: Sequence[Objection]) -> tuple[Objection, ...]:
-    """The objections that no doubt already states."""
-    return tuple(each for each in found if each.doubt is None)
 
 
 LOOP, EXACTLY, SURE, LONGER, VALID = "The loop", "What exactly", "How sure", "How much longer", "Valid for"
@@ -148,9 +136,7 @@ def _row(verdict: Verdict) -> tuple[str, ...]:
 
 def doubts_in_short(analysis: Analysis) -> list[str]:
     """One line for each kind of doubt and objection, worst first: the fact, and what to do."""
-    found = doubts_worst_first(analysis)
-    kinds = {doubt.code: doubt for doubt in reversed(found)}
-    return [kinds[code].brief for code in dict.fromkeys(doubt.code for doubt in found)]
+    return [doubt.brief for doubt, _ in kinds_worst_first(analysis)]
 
 
 def doubt_answers(analysis: Analysis) -> Text | None:
@@ -222,7 +208,7 @@ def _block(doubt: Doubt) -> Text:
 
 def objections_section(analysis: Analysis) -> list[Block]:
     """The objections to the run's own figures that none of its doubts states already; [] without any."""
-    return objection_blocks(run_objections(analysis))
+    return objection_blocks(unsaid_objections(analysis))
 
 
 def in_band_section(analysis: Analysis) -> list[Block]:
