@@ -110,7 +110,7 @@ def test_the_requirement_of_the_profile_is_fixed_before_the_run_and_the_user_s_w
     capsys.readouterr()
     assert run(profile("good", requirement=LIMIT), "--duration", "1s", "--limit", "1us") == 1
     out = " ".join(capsys.readouterr().out.split())
-    assert "Changed: limit 1us, never exceeded instead of 500us at most once per 1h." in out
+    assert "limit is 1us, never exceeded instead of 500us at most once per 1h." in out
 
 
 def test_options_of_the_user_reach_the_agent_and_the_report(capsys: pytest.CaptureFixture[str]) -> None:

@@ -126,7 +126,8 @@ def assert_invalid_is_an_error(ended: Ended) -> None:
     assert ended.counted("test_invalid") == "error", ended.said
     told = ended.properties("test_invalid")
     assert told["rtproof_verdict"] == "INVALID"
-    assert "INVALID: Load sleep did no work for" in ended.message("test_invalid")
+    message = ended.message("test_invalid")
+    assert "INVALID: " in message and " no work " in message, message
     assert f"page: {told['rtproof_page']}" in ended.said
 
 
@@ -267,7 +268,7 @@ def test_an_assertion_about_something_else_keeps_its_message(tmp_path: Path) -> 
     )
     ended = run_pytest(tmp_path, test, *SIMULATED)
     assert ended.message("test_it") == "assert (1 + 1) == 3"
-    assert "PROVEN: Episodes above 1,000 us come less often" in ended.said
+    assert "PROVEN: 1 ms was not exceeded in 10.0 s" in ended.said
     assert (ended.counted("test_other"), ended.message("test_other")) == ("failure", "KeyError: 'x'")
 
 
