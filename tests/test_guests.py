@@ -75,13 +75,12 @@ def test_a_clock_left_alone_keeps_to_the_hardware(clocks: Guest) -> None:
 def test_a_clock_slewed_by_a_tenth_is_invalid(clocks: Guest) -> None:
     record = clocks.record("fast")
     assert slew_ppm(record) == pytest.approx(91_000, rel=0.02)  # of its own time: a tenth more is 1/11 of the whole
-    assert "ppm too fast; CLOCK_MONOTONIC against the hardware's clock" in invalid(record)["clock-slewed"]
+    assert "ppm too fast; compared with CLOCK_MONOTONIC_RAW" in invalid(record)["clock-slewed"]
 
 
 def test_a_clock_slewed_for_a_second_is_invalid(clocks: Guest) -> None:
     assert (
-        "ppm too slow; CLOCK_MONOTONIC against the hardware's clock"
-        in invalid(clocks.record("slow_for_a_second"))["clock-slewed"]
+        "ppm too slow; compared with CLOCK_MONOTONIC_RAW" in invalid(clocks.record("slow_for_a_second"))["clock-slewed"]
     )
 
 
@@ -94,7 +93,7 @@ def test_a_cpu_taken_off_line_and_back(tmp_path: Path) -> None:
     conditions = record.conditions[0]
     assert conditions.elsewhere.sum() > 0
     assert [record.fact("affinity", moment, 0) for moment in (Moment.START, Moment.END)] == ["1", "0-1"]
-    assert "of the time off CPU 1; on CPU 0 for about" in invalid(record)["cpu"]
+    assert "of the time; on CPU 0 instead of CPU 1 for about" in invalid(record)["cpu"]
 
 
 # Built-in loads where there is nothing but a kernel and BusyBox, and where a real-time clock is sure to be.

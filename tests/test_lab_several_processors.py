@@ -106,7 +106,7 @@ def test_a_thread_that_moves_is_late_where_the_load_is_and_the_record_says_where
     planted, twin = (plain(measure, plant) for plant in (Plant(moves=True), TWIN))
     assert largest_ns(planted, 1) > 3 * largest_ns(twin, 1)
     (doubt,) = (each for each in planted.doubts if each.code == "cpu")
-    assert doubt.detail.startswith("on CPU 0 for about ")
+    assert doubt.detail.startswith("on CPU 0 instead of CPU 1 for about ")
     assert "cpu" not in {each.code for each in twin.doubts}
 
 
