@@ -47,6 +47,11 @@ class Job:
     def output(self) -> str:
         return self.arguments[self.arguments.index("-o") + 1]
 
+    @property
+    def waits(self) -> Path:
+        """A file that says that an agent from the same folder can be interrupted."""
+        return Path(self.arguments[0]).with_name("waits")
+
     def write(self, reason: EndReason | None = EndReason.AS_ASKED, latency_ns: int = 10_000) -> None:
         """A record of a second; without END if ``reason`` is None."""
         with RecordWriter(self.output) as writer:
@@ -159,17 +164,19 @@ class Signals:
 def until_interrupted(job: Job) -> int:
     """Finish at the first signal that asks for it."""
     signals = Signals()
+    job.waits.touch()
     _ready()
     signals.wait_for(signal.SIGINT, signal.SIGTERM)
     job.write(EndReason.INTERRUPTED)
     return 0
 
 
-def dies_after_a_moment(job: Job) -> int:
-    """When it has measured for half a second."""
+def dies_beside_another(job: Job) -> int:
+    """When another agent waits to be interrupted."""
     job.write(reason=None)
     _ready()
-    time.sleep(0.5)
+    while not job.waits.exists():
+        time.sleep(0.01)
     os.kill(os.getpid(), signal.SIGKILL)
     return 0
 

@@ -90,7 +90,7 @@ def test_an_affinity_that_was_moved_and_moved_back(tmp_path: Path) -> None:
     assert {(one.kind, one.seen) for one in conditions.deviations} >= {(Condition.CPU, str(other))}
     assert 0 < conditions.elsewhere.sum() < conditions.noted.sum()
     assert record.fact("cpu", Moment.END, 0) == str(own)
-    assert f"off CPU {own}; on CPU {other} for about" in invalid(record)["cpu"].whole
+    assert f"on CPU {other} instead of CPU {own} for about" in invalid(record)["cpu"].whole
 
 
 @needs_fifo

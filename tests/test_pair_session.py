@@ -112,7 +112,7 @@ def test_a_generator_that_cannot_be_started_ends_the_responder(tmp_path: Path) -
 
 
 def test_a_responder_that_dies_ends_the_generator(tmp_path: Path, machine: Counted) -> None:
-    outcome = run(tmp_path, "dies_after_a_moment", "until_interrupted", machine)
+    outcome = run(tmp_path, "dies_beside_another", "until_interrupted", machine)
     assert end_of(tmp_path, "generator.rtrec") is EndReason.INTERRUPTED
     assert outcome.responder is not None
     assert outcome.responder.killed_by == "SIGKILL"

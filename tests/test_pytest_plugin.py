@@ -127,7 +127,8 @@ def assert_invalid_is_an_error(ended: Ended) -> None:
     told = ended.properties("test_invalid")
     assert told["rtproof_verdict"] == "INVALID"
     message = ended.message("test_invalid")
-    assert "INVALID: " in message and " no work " in message, message
+    assert "INVALID: " in message
+    assert " no work " in message
     assert f"page: {told['rtproof_page']}" in ended.said
 
 
