@@ -7,8 +7,8 @@ import numpy as np
 from claim_processes import Floats
 from claim_rules import ALPHA, Claim, Rounded, Told
 
-from rtproof.judge.analysis_model import Requirement
 from rtproof.judge.claim import LateStretches, RefutingRule, decide_course, episode_course
+from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Int64Array
 
 NS = 10**9

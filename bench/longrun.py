@@ -105,7 +105,7 @@ def _python(*arguments: str) -> subprocess.Popen[str]:
 
 def _summarise(path: str, program: str) -> tuple[dict[str, float], str]:
     from rtproof.judge.analyse import analyse
-    from rtproof.judge.analysis_model import Requirement
+    from rtproof.judge.requirement import Requirement
     from rtproof.record import compiled_scanner
     from rtproof.record.reading import open_record
     from rtproof.summary.quantiles import quantiles

@@ -9,7 +9,8 @@ from analysis_records import MS, SECOND, block, fact, record
 from doubt_cases import FACTS, clean, facts
 
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Analysis, Requirement
+from rtproof.judge.analysis_model import Analysis
+from rtproof.judge.requirement import Requirement
 from rtproof.judge.verdict import chosen_after_the_data
 from rtproof.record.contents import Moment, Record
 

@@ -13,7 +13,8 @@ from stage_records import LOOP, VIRTUAL, source_file, staged, stimuli, usual
 from rtproof import report
 from rtproof.core.plugins import load_plugin, plugin_names
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Analysis, Requirement
+from rtproof.judge.analysis_model import Analysis
+from rtproof.judge.requirement import Requirement
 from rtproof.record import activations
 from rtproof.record.contents import Counter, Event, Fact, Moment, Record, Series, Slice, SystemFile
 from rtproof.report import formats

@@ -19,8 +19,9 @@ from stage_records import VIRTUAL
 from rtproof import report
 from rtproof.exporters import lava, tap
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Analysis, Requirement
+from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.histogram_only import analyse_histogram
+from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Event
 from rtproof.report.blocks import Text
 from rtproof.report.pages import ci_verdicts

@@ -11,7 +11,8 @@ import pytest
 from agent_process import PATIENCE_S, Running, agent, eventually, needs_fifo, needs_root, policy, run, running, whole
 
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Requirement, State
+from rtproof.judge.analysis_model import State
+from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Condition, Moment, Record
 from rtproof.record.reading import open_record
 from rtproof.summary.measured_kernel import ModeSwitches, mode_switches

@@ -8,7 +8,7 @@ import pytest
 from analysis_records import MS, block, record
 
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Analysis, Requirement, State
+from rtproof.judge.analysis_model import Analysis, State
 from rtproof.judge.claim import (
     NOTHING_LATE,
     LateStretches,
@@ -19,6 +19,7 @@ from rtproof.judge.claim import (
     merge_late_stretches,
     wider_gap,
 )
+from rtproof.judge.requirement import Requirement
 from rtproof.judge.verdict import AFTER_THE_DATA, chosen_after_the_data
 
 SECOND = 10**9

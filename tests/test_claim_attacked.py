@@ -22,9 +22,10 @@ from rtproof.cli.main import main
 from rtproof.core.errors import UserError
 from rtproof.experiment.profile_setup import profile_requirements
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Analysis, Requirement, State, Verdict
+from rtproof.judge.analysis_model import Analysis, State, Verdict
 from rtproof.judge.claim import Decision, LateStretches, RefutingRule, decide, episode_course
 from rtproof.judge.evidence import figures_of_limit, gather_evidence
+from rtproof.judge.requirement import Requirement
 from rtproof.judge.verdict import BOUND_KEYS, chosen_after_the_data, judge_requirement
 from rtproof.judge.verdict_sentences import texts_under_labels
 from rtproof.judge.watch import Watch

@@ -24,8 +24,9 @@ from rtproof.core.errors import UserError
 from rtproof.doctor import checks
 from rtproof.doctor.findings import FEATURES
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Analysis, Requirement
+from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.objections import ResultClaim, rules
+from rtproof.judge.requirement import Requirement
 from rtproof.report import blocks, formats, sections
 from rtproof.report.section_list import SECTIONS, ReportSection
 

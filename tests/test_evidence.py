@@ -14,8 +14,8 @@ from report_cases import system_file
 from system_records import NO_COKERNEL, XENOMAI_2, XENOMAI_3, missing, target
 
 from rtproof.judge.analyse import CHECKS, doubts_about_run
-from rtproof.judge.analysis_model import Requirement
 from rtproof.judge.evidence import count_exceedances, end_ns, gather_evidence
+from rtproof.judge.requirement import Requirement
 from rtproof.record import histogram_bins
 from rtproof.record.activations import number_activations, slices_of_views
 from rtproof.record.contents import Counter, EndReason, Event, Level, Moment, Top, View

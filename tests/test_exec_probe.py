@@ -17,7 +17,8 @@ from rtproof.cli.main import main
 from rtproof.core.errors import UserError
 from rtproof.experiment import foreign_tools
 from rtproof.experiment.run_request import Measurement, measurement
-from rtproof.judge.analysis_model import Analysis, Requirement, State
+from rtproof.judge.analysis_model import Analysis, State
+from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import WHOLE_RUN, End, EndReason, Fact, Moment, Record, SystemFile
 from rtproof.summary.tool_output import OUTPUT_PATH, tool_output
 

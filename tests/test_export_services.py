@@ -13,7 +13,8 @@ from rtproof import importers
 from rtproof.core.errors import UserError
 from rtproof.exporters import cyclictest_json, openmetrics, tap, test_definitions
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Analysis, Requirement, State
+from rtproof.judge.analysis_model import Analysis, State
+from rtproof.judge.requirement import Requirement
 
 
 def judged(limit_ns: int) -> Analysis:

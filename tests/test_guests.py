@@ -13,7 +13,8 @@ from probe_guest import Guest
 
 from rtproof.agents.build import find_agent
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Requirement, State
+from rtproof.judge.analysis_model import State
+from rtproof.judge.requirement import Requirement
 from rtproof.lab import guest_cell
 from rtproof.lab.cell_runner import CellResults, GuestFunctions, KernelMatrix, run_missing_cells
 from rtproof.lab.guest_cell import CellSetting, CellStore, parse_guest_load

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from analysis_records import SECOND
 
-from rtproof.judge.analysis_model import Analysis, Requirement, State
+from rtproof.judge.analysis_model import Analysis, State
 from rtproof.judge.claim import LateStretches, decide
 from rtproof.judge.histogram_only import (
     analyse_histogram,
@@ -15,6 +15,7 @@ from rtproof.judge.histogram_only import (
     counted_ns,
     fewest_episodes,
 )
+from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Int64Array
 from rtproof.schema.published import analysis_dict
 from rtproof.summary.counts import Counts, counts_of_values

@@ -17,7 +17,8 @@ from rtproof.core.errors import UserError
 from rtproof.experiment import stored_runs
 from rtproof.importers import _jitterdebugger_samples as jitterdebugger
 from rtproof.importers._jitterdebugger_samples import FORMS
-from rtproof.judge.analysis_model import Requirement, State
+from rtproof.judge.analysis_model import State
+from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Record
 
 ARCHIVE = Path(__file__).parent / "data" / "jitterdebugger.zip"

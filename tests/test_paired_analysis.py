@@ -13,7 +13,8 @@ from test_run_session import INFO
 from rtproof.core.errors import UserError
 from rtproof.experiment import stored_runs
 from rtproof.experiment.stored_runs import AnalysedRun
-from rtproof.judge.analysis_model import Requirement, State
+from rtproof.judge.analysis_model import State
+from rtproof.judge.requirement import Requirement
 from rtproof.record import run_folder
 from rtproof.record.contents import EndReason, Record
 from rtproof.record.reading import open_record

@@ -15,8 +15,9 @@ from stage_records import VIRTUAL
 
 from rtproof.cli.main import main
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Outcome, Requirement, State, Verdict
+from rtproof.judge.analysis_model import Outcome, State, Verdict
 from rtproof.judge.planning import held_after_ns, plan_length
+from rtproof.judge.requirement import Requirement
 from rtproof.judge.verdict import chosen_after_the_data
 from rtproof.judge.watch import LEAD_NS, Watch
 from rtproof.record.contents import Damage, EndReason, Event

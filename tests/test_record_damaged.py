@@ -18,7 +18,8 @@ from slow_verdict import TICK_NS
 
 from rtproof.core.errors import RecordError
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Requirement, Verdict
+from rtproof.judge.analysis_model import Verdict
+from rtproof.judge.requirement import Requirement
 from rtproof.record.chunks import CHUNK_HEADER, frame_bytes
 from rtproof.record.contents import Block, End, EndReason, Record, Series
 from rtproof.record.reading import open_record

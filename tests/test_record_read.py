@@ -16,7 +16,7 @@ from record_cases import BEGIN, ON_GRID, latencies
 
 from rtproof.core.errors import RecordError
 from rtproof.experiment import stored_runs
-from rtproof.judge.analysis_model import Requirement
+from rtproof.judge.requirement import Requirement
 from rtproof.record import encoding, histogram_bins
 from rtproof.record.chunks import ChunkType
 from rtproof.record.contents import (

@@ -22,7 +22,7 @@ from test_episodes import LIMIT_CLUSTERS, analysed
 
 from rtproof import articles
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Requirement
+from rtproof.judge.requirement import Requirement
 from rtproof.report import number_format
 from rtproof.report.blocks import Table
 from rtproof.report.number_format import POOLED, limit_marker, plotted_streams

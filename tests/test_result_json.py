@@ -18,7 +18,8 @@ from trace_cases import traced
 
 from rtproof import articles
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Analysis, Requirement
+from rtproof.judge.analysis_model import Analysis
+from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Event, Series
 from rtproof.report.blocks import Table
 from rtproof.report.pages import campaign_page

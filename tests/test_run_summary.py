@@ -8,7 +8,8 @@ from analyses_by_verdict import FIRST, measured, proven, refuted, undecided
 from analysis_records import SERIES, block, fact, record
 
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Analysis, Requirement, State
+from rtproof.judge.analysis_model import Analysis, State
+from rtproof.judge.requirement import Requirement
 from rtproof.report.pages.run_summary import MOST_LINES, summary_text
 from rtproof.summary.summary_model import Doubt, Severity
 

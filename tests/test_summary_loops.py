@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from stage_records import KERNEL, fields_of, staged
 
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Analysis, Requirement
+from rtproof.judge.analysis_model import Analysis
+from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Block, End, EndReason, Event, Record, SeriesTotals
 from rtproof.summary import per_second
 from rtproof.summary.fields import series_by_field, stage_switches

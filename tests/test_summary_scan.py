@@ -18,7 +18,7 @@ from stage_records import KERNEL, fields_of, staged
 
 from rtproof.core.errors import RtproofError
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Requirement
+from rtproof.judge.requirement import Requirement
 from rtproof.record import histogram_bins
 from rtproof.record.chunks import ChunkType
 from rtproof.record.contents import Block, ChunkRef, End, EndReason, Record, Series

@@ -14,11 +14,12 @@ from stage_records import VIRTUAL
 
 from rtproof import report, statistics
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Analysis, Requirement, State, Verdict
+from rtproof.judge.analysis_model import Analysis, State, Verdict
 from rtproof.judge.claim import LateStretches, episode_course
 from rtproof.judge.episodes import LateTimes
 from rtproof.judge.episodes import episodes_of_course as episodes_of
 from rtproof.judge.evidence import Evidence, WorstActivation
+from rtproof.judge.requirement import Requirement
 from rtproof.judge.verdict import chosen_after_the_data, deciding_verdict, judge_requirement
 from rtproof.record.contents import Moment, Record
 from rtproof.schema.published import analysis_dict

@@ -10,7 +10,8 @@ from analysis_records import SECOND, block, end, fact, record
 from simulated_records import written
 
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Requirement, State
+from rtproof.judge.analysis_model import State
+from rtproof.judge.requirement import Requirement
 from rtproof.judge.verdict import ended_when_decided
 from rtproof.judge.watch import TOLD_APART_NS, Watch, progress_line, still_needed_ns
 from rtproof.record.contents import EndReason, Record

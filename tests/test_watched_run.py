@@ -15,7 +15,7 @@ from record_cases import MS, write_small
 from rtproof.cli.main import main
 from rtproof.core.errors import UserError
 from rtproof.experiment import watched_run
-from rtproof.judge.analysis_model import Requirement
+from rtproof.judge.requirement import Requirement
 from rtproof.judge.watch import Watch
 from rtproof.record import run_folder
 from rtproof.record.activations import SECOND_NS

@@ -15,10 +15,11 @@ import numpy as np
 from acceptance import Benchmark, Result, Value
 from rtproof.core.phrases import value as in_words
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Analysis, Requirement
+from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.claim import episode_course
 from rtproof.judge.episodes import MeasuredWindow, late_times
 from rtproof.judge.evidence import end_ns
+from rtproof.judge.requirement import Requirement
 from rtproof.judge.verdict_sentences import texts_under_labels
 from rtproof.record.run_folder import open_run
 from rtproof.simulation.events import KnownTail, second_maxima

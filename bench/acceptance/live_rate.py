@@ -6,8 +6,9 @@ from collections import Counter
 import numpy as np
 
 from acceptance import Benchmark, Result, Value
-from rtproof.judge.analysis_model import Requirement, State
+from rtproof.judge.analysis_model import State
 from rtproof.judge.claim import LateStretches, decide
+from rtproof.judge.requirement import Requirement
 from rtproof.judge.watch import Watch
 from rtproof.summary.per_second import SECOND_NS
 

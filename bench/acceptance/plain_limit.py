@@ -13,8 +13,8 @@ import numpy as np
 from claim_processes import Process, Span, geometric, poisson, regimes, regular, runs, weibull
 
 from acceptance import Benchmark, Result
-from rtproof.judge.analysis_model import Requirement
 from rtproof.judge.planning import shown_by_ns
+from rtproof.judge.requirement import Requirement
 
 AT_MOST_S = 3600.0
 LENGTH = 40

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from acceptance import Benchmark, Result, Value
 from rtproof import articles, statistics
 from rtproof.judge import planning, verdict_sentences
-from rtproof.judge.analysis_model import NO_LONGEST, Requirement, State
+from rtproof.judge.analysis_model import State
 from rtproof.judge.claim import EpisodeCourse, LateStretches, decide, episode_course
+from rtproof.judge.requirement import NO_LONGEST, Requirement
 from rtproof.report.pages import campaign_page
 from rtproof.simulation.events import SecondsArray, event_times
 

@@ -20,7 +20,8 @@ from tail_truths import SEVEN, Lognormal, Truth, largest, repeated
 
 from acceptance import Benchmark, Result, Value
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Episode, Requirement
+from rtproof.judge.analysis_model import Episode
+from rtproof.judge.requirement import Requirement
 from rtproof.record import histogram_bins
 from rtproof.record.reading import open_record
 from rtproof.summary.counts import Counts

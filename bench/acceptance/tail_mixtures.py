@@ -15,7 +15,8 @@ from tail_truths import Lognormal, Normal, Truth, repeated, with_mode
 
 from acceptance import Benchmark, Result, Value
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Requirement, State
+from rtproof.judge.analysis_model import State
+from rtproof.judge.requirement import Requirement
 from rtproof.record.reading import open_record
 from rtproof.tail.thresholds import tail_limit
 

@@ -38,7 +38,8 @@ from rtproof.experiment import campaign_folder, explained_runs, stored_runs
 from rtproof.explain.explanation import Explanation, explain
 from rtproof.importers import LARGEST_BYTES
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Analysis, Requirement
+from rtproof.judge.analysis_model import Analysis
+from rtproof.judge.requirement import Requirement
 from rtproof.judge.watch import Watch
 from rtproof.lab import kernel_catalogue, verify_inputs
 from rtproof.profiles import profile_file

@@ -35,7 +35,7 @@ from rtproof.core.errors import RtproofError
 from rtproof.core.phrases import quantity
 from rtproof.experiment import campaign_folder, explained_runs, foreign_tools, stored_runs
 from rtproof.experiment.foreign_traces import is_trace_file
-from rtproof.judge.analysis_model import Requirement
+from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Record
 from rtproof.record.run_folder import Run as OpenedRun
 from rtproof.record.run_folder import RunInfo

@@ -32,7 +32,7 @@ from rtproof.experiment.run_request import (
     has_outside_events,
     why_gap_too_short,
 )
-from rtproof.judge.analysis_model import Requirement, rated
+from rtproof.judge.requirement import Requirement, rated
 from rtproof.judge.watch import LEAD_NS, MOST_EPISODES, Watch, still_needed_ns
 from rtproof.tail.forecast_model import ForecastHorizon
 

@@ -23,7 +23,8 @@ from rtproof.core.errors import UserError
 from rtproof.core.printable import clean
 from rtproof.experiment import run_sets, stored_runs
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Analysis, Requirement
+from rtproof.judge.analysis_model import Analysis
+from rtproof.judge.requirement import Requirement
 from rtproof.profiles import CellPlan, Profile
 from rtproof.profiles.profile import LOAD, PROBE_OPTIONS, cell_as_run
 from rtproof.record import run_folder

@@ -17,7 +17,8 @@ from rtproof.core import units
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import duration, unknown_name
 from rtproof.importers import cyclictest, rtla, xenomai
-from rtproof.judge.analysis_model import Analysis, Requirement
+from rtproof.judge.analysis_model import Analysis
+from rtproof.judge.requirement import Requirement
 from rtproof.judge.tool_run import ToolRun, analyse_tool_run
 from rtproof.record.contents import Record
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedInterval, ImportedPart

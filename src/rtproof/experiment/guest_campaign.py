@@ -21,7 +21,7 @@ from rtproof.core.plugins import options_once
 from rtproof.experiment import campaign_folder, guest_runner, profile_setup, run_request, stored_runs
 from rtproof.experiment.campaign_folder import CELLS_FOLDER, StoredCellEnd
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Requirement
+from rtproof.judge.requirement import Requirement
 from rtproof.lab import systems
 from rtproof.lab.cell_runner import CellResult, CellResults
 from rtproof.lab.guest_cell import REFUSAL_PREFIX, CellSetting, GuestCell, GuestLoad, GuestSystem

@@ -27,7 +27,7 @@ from rtproof.core.errors import RtproofError, UserError
 from rtproof.core.phrases import names_instead, unknown_name
 from rtproof.core.printable import clean
 from rtproof.experiment.run_request import ExperimentRequest, limit_arguments
-from rtproof.judge.analysis_model import Requirement
+from rtproof.judge.requirement import Requirement
 from rtproof.profiles import OtherTool, Profile
 from rtproof.record.run_folder import RequirementInfo, RunInfo
 from rtproof.run import session

@@ -15,7 +15,7 @@ from rtproof.core.phrases import duration
 from rtproof.core.plugins import options_once
 from rtproof.experiment import exported_files
 from rtproof.experiment.run_request import ProfileRequest, why_gap_too_short, why_not_judgeable
-from rtproof.judge.analysis_model import Requirement
+from rtproof.judge.requirement import Requirement
 from rtproof.profiles import CellPlan, Parameter, Profile, ProfileLimit, Way, agent_arguments, run_options
 from rtproof.profiles.profile import LOAD, with_claims, with_loads, with_options, with_parameters, with_settings
 from rtproof.report.blocks import Section, Table, Text

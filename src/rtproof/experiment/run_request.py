@@ -16,7 +16,7 @@ from rtproof.core import files, plugins, units
 from rtproof.core.errors import UserError
 from rtproof.core.units import LEAST_AT_MOST_NS, NEVER
 from rtproof.experiment import foreign_tools
-from rtproof.judge.analysis_model import Requirement, rated, usual_longest_ns
+from rtproof.judge.requirement import Requirement, rated, usual_longest_ns
 from rtproof.profiles.profile import option_words
 from rtproof.run.live_view import clock_text
 from rtproof.targets import STREAM, USUAL_BUFFER

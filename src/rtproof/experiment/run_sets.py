@@ -20,7 +20,8 @@ from rtproof.core import files, plugins
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity
 from rtproof.experiment import stored_runs
-from rtproof.judge.analysis_model import Requirement, State
+from rtproof.judge.analysis_model import State
+from rtproof.judge.requirement import Requirement
 from rtproof.judge.verdict import LIMIT_STATED
 from rtproof.record.contents import View
 from rtproof.report import formats

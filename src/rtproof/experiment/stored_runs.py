@@ -26,9 +26,10 @@ from rtproof.experiment.foreign_traces import is_foreign, is_trace_file, open_tr
 from rtproof.explain.foreign_records import WantedThreads
 from rtproof.importers import _jitterdebugger_samples as timed_samples
 from rtproof.judge.analyse import Requirements, analyse, requirement_tuple
-from rtproof.judge.analysis_model import NO_LONGEST, Analysis, Requirement, rated
+from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.histogram_only import analyse_histogram
 from rtproof.judge.paired import analyse_pair
+from rtproof.judge.requirement import NO_LONGEST, Requirement, rated
 from rtproof.judge.verdict import chosen_after_the_data, ended_when_decided, stated_by_the_user
 from rtproof.record import file_kinds, run_folder
 from rtproof.record.chunks import is_record

@@ -15,7 +15,7 @@ from rtproof.core.errors import UserError
 from rtproof.core.phrases import names_instead
 from rtproof.core.printable import clean
 from rtproof.experiment import printed_runs, run_request, stored_runs
-from rtproof.judge.analysis_model import Requirement
+from rtproof.judge.requirement import Requirement
 from rtproof.judge.watch import Watch
 from rtproof.record import run_folder
 from rtproof.record.activations import SECOND_NS

@@ -7,11 +7,12 @@ The list of checks is closed: docs/json-schema.md names the code of every doubt,
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rtproof.judge.analysis_model import Analysis, Requirement, Verdict, rated
+from rtproof.judge.analysis_model import Analysis, Verdict
 from rtproof.judge.checks import counting, link, load_work, measuring_threads, rival_threads_and_budgets, target_state
 from rtproof.judge.checks.case import Check, CheckedRun
 from rtproof.judge.episodes import with_stalls_to_the_end
 from rtproof.judge.evidence import gather_evidence
+from rtproof.judge.requirement import Requirement, rated
 from rtproof.judge.verdict import deciding_verdict, judge_requirement
 from rtproof.judge.verdict_sentences import length_was_fixed
 from rtproof.judge.worst_first import worst_first

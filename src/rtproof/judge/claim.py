@@ -25,7 +25,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rtproof import statistics
-from rtproof.judge.analysis_model import Requirement, State
+from rtproof.judge.analysis_model import State
+from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Int64Array
 from rtproof.summary.per_second import SECOND_NS
 

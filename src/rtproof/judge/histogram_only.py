@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 
 from rtproof.core.phrases import duration, limit_value, percent, quantity, value
 from rtproof.judge import plain_limit, planning, timed_lines, verdict_sentences
-from rtproof.judge.analysis_model import DECIDED, Analysis, CountAbove, Requirement, State, Verdict, rated
+from rtproof.judge.analysis_model import DECIDED, Analysis, CountAbove, State, Verdict
 from rtproof.judge.checks.target_state import format_doubt
 from rtproof.judge.claim import RefutingRule
 from rtproof.judge.evidence import HIGH_SHARE
+from rtproof.judge.requirement import Requirement, rated
 from rtproof.judge.verdict import deciding_verdict
 from rtproof.judge.worst_first import worst_first
 from rtproof.statistics import rate_upper, refuted_until_ns, share_lower, share_upper, tau_needed

@@ -17,9 +17,10 @@ from dataclasses import replace
 
 from rtproof.core.phrases import duration, limit_value, quantity, sure, value
 from rtproof.judge import verdict_sentences
-from rtproof.judge.analysis_model import Requirement, State, Verdict
+from rtproof.judge.analysis_model import State, Verdict
 from rtproof.judge.evidence import Evidence
 from rtproof.judge.planning import held_after_ns, shown_by_ns
+from rtproof.judge.requirement import Requirement
 from rtproof.judge.seen import NOTHING, exceeded_count, largest_latency, seen
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.recorded_facts import VIRTUAL_TIME_SENTENCE

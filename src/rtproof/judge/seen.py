@@ -5,8 +5,8 @@ It was seen, so it needs no confidence and no assumption. Its latencies have the
 """
 
 from rtproof.core.phrases import duration, limit_value, quantity, value
-from rtproof.judge.analysis_model import Requirement
 from rtproof.judge.evidence import Evidence, LimitTest
+from rtproof.judge.requirement import Requirement
 from rtproof.summary.measured_kernel import IN_BAND
 from rtproof.summary.per_second import SECOND_NS
 

@@ -12,11 +12,12 @@ from itertools import chain
 
 from rtproof.core.phrases import duration, quantity
 from rtproof.core.units import format_cpus, parse_cpus
-from rtproof.judge.analysis_model import Analysis, Requirement, State, Verdict
+from rtproof.judge.analysis_model import Analysis, State, Verdict
 from rtproof.judge.checks import counting, load_work, rival_threads_and_budgets, target_state
 from rtproof.judge.checks.case import INVALID, REAL_TIME, WARNING, Check, CheckedRun, sentence_list
 from rtproof.judge.histogram_only import analyse_histogram, fewest_episodes
 from rtproof.judge.plain_limit import without_rate
+from rtproof.judge.requirement import Requirement
 from rtproof.judge.verdict import deciding_verdict
 from rtproof.judge.verdict_sentences import NO_PROBABILITY, verdict_lines
 from rtproof.judge.worst_first import worst_first

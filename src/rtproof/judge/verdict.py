@@ -13,10 +13,11 @@ from typing import Any
 
 from rtproof.core.phrases import duration, limit_value, percent, quantity
 from rtproof.judge import verdict_sentences
-from rtproof.judge.analysis_model import DECIDED, Analysis, Episode, Requirement, State, Verdict
+from rtproof.judge.analysis_model import DECIDED, Analysis, Episode, State, Verdict
 from rtproof.judge.claim import episode_course
 from rtproof.judge.evidence import Evidence, LimitTest, figures_of_limit
 from rtproof.judge.plain_limit import judge_plain_limit
+from rtproof.judge.requirement import Requirement
 from rtproof.judge.seen import seen
 from rtproof.judge.verdict_sentences import FIXED, NO_LIMIT, NO_PROBABILITY
 from rtproof.judge.worst_first import worst_first

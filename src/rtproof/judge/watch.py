@@ -25,10 +25,11 @@ import numpy as np
 
 from rtproof.core.phrases import chance, duration, limit_value, quantity, value
 from rtproof.core.units import format_duration
-from rtproof.judge.analysis_model import NO_LONGEST, Requirement, State, rated
+from rtproof.judge.analysis_model import State
 from rtproof.judge.claim import Decision, EpisodeCourse, LateStretches, episode_course, merge_late_stretches
 from rtproof.judge.evidence import LimitTest, figures_of_limit
 from rtproof.judge.planning import held_after_ns, proven_after_ns, shown_by_ns
+from rtproof.judge.requirement import NO_LONGEST, Requirement, rated
 from rtproof.record.contents import Int64Array
 from rtproof.statistics import refuted_until_ns
 from rtproof.summary.per_second import SECOND_NS

@@ -56,11 +56,12 @@ from rtproof.explain.incomplete_windows import TraceWindows
 from rtproof.explain.machine_counts import Counted, CountedGap, MachineCounts
 from rtproof.explain.stacks import CommonPath
 from rtproof.judge import verdict_sentences
-from rtproof.judge.analysis_model import NO_LONGEST, Analysis, Episode, Requirement, Verdict, several_stages, shares_of
+from rtproof.judge.analysis_model import Analysis, Episode, Verdict, several_stages, shares_of
 from rtproof.judge.episodes import LevelClusters, level_clusters
 from rtproof.judge.histogram_only import impossible_figures
 from rtproof.judge.objections import Objection, claim_of, objections
 from rtproof.judge.planning import DecisionChance, LengthPlan, NeededLength
+from rtproof.judge.requirement import NO_LONGEST, Requirement
 from rtproof.record.contents import Record, Series, View
 from rtproof.schema.encoder import ITSELF, Json, Key, Scope, Shape, document, encode
 from rtproof.statistics import MIXING

@@ -4,7 +4,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from rtproof.judge.analysis_model import Requirement
+from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import WHOLE_RUN, Event, Moment, Record, Series
 from rtproof.summary import recorded_facts
 from rtproof.summary.recorded_facts import fact_number

@@ -4,7 +4,6 @@
 from collections.abc import Iterator
 
 from rtproof.core.phrases import duration, percent, quantity, value
-from rtproof.judge.analysis_model import Requirement, rated, usual_gap_ns
 from rtproof.judge.checks.case import (
     INVALID,
     TOLERANCE,
@@ -15,6 +14,7 @@ from rtproof.judge.checks.case import (
     series_name,
     severity_of,
 )
+from rtproof.judge.requirement import Requirement, rated, usual_gap_ns
 from rtproof.record.contents import Damage, EndReason, Moment
 from rtproof.summary.kernel_trace import lost_trace_events
 from rtproof.summary.loops import LOOP_FIELDS, is_app

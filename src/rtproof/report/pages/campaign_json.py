@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from rtproof.articles import Article, ArticleFigure, ArticleRow
-from rtproof.judge.analysis_model import Requirement
 from rtproof.judge.objections import Objection
+from rtproof.judge.requirement import Requirement
 from rtproof.profiles import Bins, CellPlan, Profile, Way, agent_arguments
 from rtproof.profiles.profile import OptionChange
 from rtproof.report.pages import campaign_curves, campaign_outcomes, campaign_page

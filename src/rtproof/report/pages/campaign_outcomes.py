@@ -7,7 +7,8 @@ from functools import cached_property
 
 from rtproof.core.phrases import capitalised
 from rtproof.judge import verdict_sentences
-from rtproof.judge.analysis_model import Analysis, Requirement, State
+from rtproof.judge.analysis_model import Analysis, State
+from rtproof.judge.requirement import Requirement
 from rtproof.judge.verdict import STATE_ORDER
 from rtproof.judge.worst_first import LOSS_CODES
 from rtproof.profiles import CellPlan, ProfileLimit, Way
