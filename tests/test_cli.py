@@ -46,10 +46,23 @@ def test_every_group_without_a_command_prints_its_help(capsys: pytest.CaptureFix
         assert "\nCommands:\n" in err
 
 
-def test_one_run_is_begun_without_imports_of_what_it_does_not_need() -> None:
-    code = "import sys, rtproof.cli.option_values, rtproof.experiment.target_runs; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert "rtproof.judge.analyse" in loaded
+def loaded_once_begun(then: str) -> list[str]:
+    """The modules that a process has which is about to start a run's agent, and then does this."""
+    code = f"import sys, rtproof.cli.option_values; from rtproof.experiment import target_runs; {then}"
+    printed = [sys.executable, "-c", f"{code}; print(*sys.modules)"]
+    return subprocess.run(printed, capture_output=True, text=True, check=True).stdout.split()
+
+
+@pytest.mark.parametrize("then", ["pass", "target_runs._prepare_to_judge(0)"])
+def test_one_run_is_begun_without_imports_of_what_judges_it(then: str) -> None:
+    loaded = loaded_once_begun(then)
+    assert "rtproof.run.session" in loaded
+    assert [name for name in loaded if name.startswith(("numpy", "rtproof.judge.analy", "rtproof.report"))] == []
+
+
+def test_what_judges_one_run_is_imported_in_a_warm_up_that_is_long_enough() -> None:
+    loaded = loaded_once_begun("target_runs._prepare_to_judge(10**12)")
+    assert {"numpy", "rtproof.judge.analyse", "rtproof.experiment.measured_results"} <= set(loaded)
     others = ("rtproof.lab", "rtproof.vm", "rtproof.compare", "rtproof.schema", "rtproof.articles")
     assert [name for name in loaded if name.startswith(others)] == []
 

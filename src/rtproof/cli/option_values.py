@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the values of options mean: limits, how long to measure, a series of runs, a profile.
 
-A function ``take_...`` takes its options out of a command's values; what is left at the end goes to the agent. A
-command imports this module in its body, because it needs the analysis, which takes longer to import than a shell's
-completion may last. UsageError for options that do not go together.
+A function ``take_...`` takes its options out of a command's values; what is left at the end goes to the agent.
+UsageError for options that do not go together. A command imports this module in its body, because it takes longer to
+import than a shell's completion may last. Functions import what judges: one run begins without it.
 """
 
 import secrets
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -33,8 +33,10 @@ from rtproof.experiment.run_request import (
     why_gap_too_short,
 )
 from rtproof.judge.requirement import Requirement, rated
-from rtproof.judge.watch import LEAD_NS, MOST_EPISODES, Watch, still_needed_ns
-from rtproof.tail.forecast_model import ForecastHorizon
+
+if TYPE_CHECKING:
+    from rtproof.judge.watch import Watch
+    from rtproof.tail.forecast_model import ForecastHorizon
 
 UNTIL_DECIDED_EXCLUDES = {
     "profile": "--profile measures one cell after the other for lengths of its own",
@@ -104,15 +106,17 @@ def refuse_short_gaps(asked: tuple[Requirement, ...], options: Mapping[str, Any]
         raise click.UsageError(reason)
 
 
-def take_horizon(values: dict[str, Any]) -> ForecastHorizon | None:
+def take_horizon(values: dict[str, Any]) -> "ForecastHorizon | None":
     """Take the options of a forecast out of a command's values; None if the usual is wanted."""
     horizon_ns, far = values.pop("horizon"), values.pop("far")
     if far and horizon_ns is None:
         raise click.UsageError("--far needs a --horizon")
+    from rtproof.tail.forecast_model import ForecastHorizon
+
     return None if horizon_ns is None else ForecastHorizon(horizon_ns, far)
 
 
-def take_until_options(values: dict[str, Any], requirements: Sequence[Requirement]) -> Watch | None:
+def take_until_options(values: dict[str, Any], requirements: Sequence[Requirement]) -> "Watch | None":
     """Take ``--max-duration`` out of a command's values and set the run's longest length; None without --until-decided.
 
     ``--until-decided`` stays in the values: the agent has that option too.
@@ -131,6 +135,8 @@ def take_until_options(values: dict[str, Any], requirements: Sequence[Requiremen
             raise click.UsageError(f"{reason}, so that --until-decided does not go with it")
     if not requirements:
         raise click.UsageError("--until-decided needs a --limit to decide on")
+    from rtproof.judge.watch import LEAD_NS, Watch
+
     values["duration"] = longest or usual_longest_run(requirements)
     click.echo(until_announcement(requirements, values["duration"]), err=True)
     least_ns = SHOWS_LOADS_NS if values.get("load") else 0
@@ -151,6 +157,8 @@ def refuse_virtual_time(values: Mapping[str, Any]) -> None:
 
 def usual_longest_run(requirements: Sequence[Requirement]) -> str:
     """The time that PROVEN takes with ``MOST_EPISODES`` episodes, rounded up to whole seconds."""
+    from rtproof.judge.watch import MOST_EPISODES, still_needed_ns
+
     second_ns = units.UNITS_NS["s"]
     length_ns = -(-still_needed_ns(requirements, MOST_EPISODES) // second_ns) * second_ns
     return units.format_duration(min(length_ns, units.LONGEST_NS // second_ns * second_ns))
@@ -158,6 +166,8 @@ def usual_longest_run(requirements: Sequence[Requirement]) -> str:
 
 def until_announcement(requirements: Sequence[Requirement], longest: str) -> str:
     """The sentence that says how long the run may take, before it begins."""
+    from rtproof.judge.watch import still_needed_ns
+
     longest_ns = units.parse_duration(longest)
     enough = longest_ns >= still_needed_ns(requirements, 0)
     plain, sharing = [each for each in requirements if each.plain], rated(requirements)
@@ -309,7 +319,7 @@ class RunRequest:
     asked: ExperimentRequest
     profile: ProfileRequest | None
     series: SeriesRequest | None
-    watch: Watch | None
+    watch: "Watch | None"
     detach: bool
     values: dict[str, Any]
     generator: Generator | None = None

@@ -25,8 +25,8 @@ from rtproof.core.errors import UserError
 from rtproof.core.phrases import unknown_name
 from rtproof.core.printable import one_line
 from rtproof.experiment import run_request, target_runs
+from rtproof.experiment.measured_results import MeasuredRun
 from rtproof.experiment.run_request import ExperimentRequest, Measurement
-from rtproof.experiment.target_runs import MeasuredRun
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Analysis, State
 from rtproof.summary.quantiles import quantiles

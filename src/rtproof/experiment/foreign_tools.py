@@ -31,11 +31,6 @@ SHORTEST_S = 2
 BINS, MOST_BINS = 10_000, 100_000
 """Of one microsecond each."""
 PRIORITY = 80
-TOLD_AT_THE_END = {
-    PROBE: "another tool measures; its figures come at the end",
-    "foreign": "the kernel's trace is kept; the latencies are read from it at the end",
-}
-"""What is shown while a probe measures whose agent has no latencies of its own."""
 OPTIONS = ("tool", "bins", "mode", "more")
 DOES_NOT_TAKE = {
     "samples": "--samples",
@@ -165,11 +160,6 @@ KNOWN = frozenset((cyclictest.MICROSECONDS, rtla.NO_SETTING))
 """Notes on what a file does not tell, and the command line does."""
 
 
-def is_tool(probe: object) -> bool:
-    """Whether a value of --probe asks for another tool."""
-    return str(probe or "").partition(":")[0] == PROBE
-
-
 def with_tool_command(values: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a command's options for the agent, which gets the tool's command line as an option of the probe.
 
@@ -275,11 +265,6 @@ def _bins(text: str) -> int:
     if text and not (text.isdecimal() and 1 <= int(text[:12]) <= MOST_BINS):
         raise UserError(f"bins takes a number from 1 to {MOST_BINS:,} (each is 1 us wide), not {text!r}")
     return int(text) if text else BINS
-
-
-def told_at_the_end(probe: object) -> str:
-    """What is shown in place of latencies while this value of --probe measures; an empty text if it tells them."""
-    return TOLD_AT_THE_END.get(str(probe or "").partition(":")[0], "")
 
 
 def is_tool_run(record: Record) -> bool:

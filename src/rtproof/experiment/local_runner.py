@@ -23,7 +23,7 @@ import click
 from rtproof import __version__, loads
 from rtproof.agents.architectures import architecture_of_machine
 from rtproof.agents.build import agent_prints, architecture_of_agent, find_agent, listed_rows
-from rtproof.core.errors import RtproofError, UserError
+from rtproof.core.errors import RtproofError, TargetError, UserError
 from rtproof.core.phrases import names_instead, unknown_name
 from rtproof.core.printable import clean
 from rtproof.experiment.run_request import ExperimentRequest, limit_arguments
@@ -141,6 +141,15 @@ def killed_sentence(outcome: AgentOutcome, lacks: str = "") -> str:
     """
     how = outcome.vanished or f"the agent was killed by {outcome.killed_by}"
     return "; ".join(part for part in (how, lacks, PART_IS_KEPT) if part)
+
+
+def agent_failure(outcome: AgentOutcome, lacks: str = "") -> TargetError | None:
+    """Why the agent failed. One that was killed has not failed, and that is printed, with what its record lacks."""
+    if outcome.failed:
+        return TargetError(outcome.said or f"the agent ended with exit code {outcome.exit_code}")
+    if outcome.killed_by:
+        click.echo(f"rtproof: {killed_sentence(outcome, lacks)}", err=True)
+    return None
 
 
 def _no_way_sentence(cell: Cell, refused: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from rtproof.core.errors import UserError
 from rtproof.core.phrases import unknown_name
 from rtproof.core.printable import clean
 from rtproof.experiment import stored_runs
+from rtproof.experiment.run_request import program_name
 from rtproof.judge.analysis_model import Analysis
 from rtproof.report.blocks import Section
 from rtproof.report.pages import run_summary
@@ -65,12 +66,6 @@ def _section_lines(sections: Sequence[Section], show: str) -> list[str]:
     head = f"{'sections':{run_summary.LABEL}}"
     listed = textwrap.wrap(names, _width(), initial_indent=head, subsequent_indent=indent)
     return [*listed, f"{indent}{clean(show)} --section NAME, or --all"]
-
-
-def program_name() -> str:
-    """The command for the user's next line: rtproof, or where it lies if a shell would not find it."""
-    called = Path(sys.argv[0])
-    return "rtproof" if called.name != "rtproof" or shutil.which("rtproof") else shlex.quote(str(called))
 
 
 def print_summary(result: stored_runs.AnalysedRun, page: Path | None, show: str, *, new_page: bool) -> None:

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the user asks for: one run, a series of runs, or a profile; and the agent's arguments that follow from it."""
 
+import shlex
+import shutil
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,7 +18,6 @@ from rtproof.agents.build import probe_due_from_outside
 from rtproof.core import files, plugins, units
 from rtproof.core.errors import UserError
 from rtproof.core.units import LEAST_AT_MOST_NS, NEVER
-from rtproof.experiment import foreign_tools
 from rtproof.judge.requirement import Requirement, rated, usual_longest_ns
 from rtproof.profiles.profile import option_words
 from rtproof.run.live_view import clock_text
@@ -91,6 +93,44 @@ class Measurement:
         return self.length_ns + self.warmup_ns
 
 
+@dataclass(frozen=True)
+class CyclictestOutput:
+    """What ``rtproof cyclictest`` prints and writes.
+
+    bins_us: the end of the histogram; None: the lines of each thread. json_file: a new file for the result. nsecs: the
+    lines are in nanoseconds. quiet: nothing is printed while it measures. command: for the result, as typed.
+    """
+
+    bins_us: int | None
+    json_file: Path | None
+    nsecs: bool
+    quiet: bool
+    command: str
+
+
+TOOL_PROBE = "exec"
+TOLD_AT_THE_END = {
+    TOOL_PROBE: "another tool measures; its figures come at the end",
+    "foreign": "the kernel's trace is kept; the latencies are read from it at the end",
+}
+"""What is shown while a probe measures whose agent has no latencies of its own."""
+
+
+def is_tool(probe: object) -> bool:
+    """Whether a value of --probe asks for another tool."""
+    return probe_name(probe) == TOOL_PROBE
+
+
+def told_at_the_end(probe: object) -> str:
+    """What is shown in place of latencies while this value of --probe measures; an empty text if it tells them."""
+    return TOLD_AT_THE_END.get(probe_name(probe), "")
+
+
+def probe_name(probe: object) -> str:
+    """The name in a value of --probe; "" if none is given."""
+    return str(probe or "").partition(":")[0]
+
+
 def measurement(values: Mapping[str, Any]) -> Measurement:
     """The measurement that the values of a command's options ask for. UserError or UsageError if they make none."""
     length_ns = measured_length_ns(values)
@@ -99,9 +139,7 @@ def measurement(values: Mapping[str, Any]) -> Measurement:
         probe=values["probe"] or "",
         length=f"{values['samples']} activations" if values["samples"] else clock_text(length_ns),
         length_ns=length_ns,
-        warmup_ns=0
-        if foreign_tools.is_tool(values["probe"])
-        else units.parse_duration(values["warmup"] or WARMUP_DEFAULT),
+        warmup_ns=0 if is_tool(values["probe"]) else units.parse_duration(values["warmup"] or WARMUP_DEFAULT),
     )
 
 
@@ -140,6 +178,12 @@ def requirements_of_limits(
     return found
 
 
+def program_name() -> str:
+    """The command for the user's next line: rtproof, or where it lies if a shell would not find it."""
+    called = Path(sys.argv[0])
+    return "rtproof" if called.name != "rtproof" or shutil.which("rtproof") else shlex.quote(str(called))
+
+
 INTERRUPTED_CODE = 130
 
 
@@ -154,7 +198,9 @@ def agent_arguments(values: Mapping[str, Any]) -> tuple[str, ...]:
     refuse_two_lengths(values)
     if not values["samples"]:
         values = {**values, "duration": values["duration"] or DURATION_DEFAULT}
-    if foreign_tools.is_tool(values["probe"]):
+    if is_tool(values["probe"]):
+        from rtproof.experiment import foreign_tools
+
         values = foreign_tools.with_tool_command(values)
     own = {name: value for name, value in values.items() if name != "load"}
     words = [word for name, value in own.items() for word in option_words("--" + name.replace("_", "-"), value)]
@@ -201,7 +247,7 @@ def why_not_judgeable(asked: Requirement) -> str | None:
 
 def has_outside_events(options: Mapping[str, Any]) -> bool:
     """Whether what gives the probe its due times is not rtproof: it may pause, and nothing is late then."""
-    return probe_due_from_outside(str(options.get("probe") or "").partition(":")[0])
+    return probe_due_from_outside(probe_name(options.get("probe")))
 
 
 def why_gap_too_short(asked: tuple[Requirement, ...], period_ns: int) -> str | None:

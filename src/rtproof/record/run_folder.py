@@ -4,14 +4,15 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import msgspec
 
 from rtproof.core import files
 from rtproof.core.errors import RecordError, UserError
-from rtproof.record.contents import Record
-from rtproof.record.reading import open_record
+
+if TYPE_CHECKING:
+    from rtproof.record.contents import Record
 
 RECORD_NAME = "run.rtrec"
 GENERATOR_NAME = "generator.rtrec"
@@ -88,9 +89,9 @@ class Run:
     ``generator``: the record of the board that gave the edges, of a run on two boards.
     """
 
-    record: Record
+    record: "Record"
     info: RunInfo | None
-    generator: Record | None = None
+    generator: "Record | None" = None
 
 
 def create_run_folder(path: str | os.PathLike[str]) -> Path:
@@ -136,6 +137,8 @@ def read_run_info(folder: Path) -> RunInfo | None:
 
 def open_run(path: str | os.PathLike[str]) -> Run:
     """Open a run folder or a single record. UserError if there is no record or ``run.json`` is wrong."""
+    from rtproof.record.reading import open_record  # whoever only makes a folder does not wait for it
+
     place = Path(path)
     if not place.is_dir():
         return Run(open_record(place), None)

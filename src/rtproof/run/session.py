@@ -19,7 +19,6 @@ from types import FrameType
 from rtproof.core import files
 from rtproof.core.errors import LinkError, NoSuchRunError, RtproofError, TargetError, UserError
 from rtproof.record import run_folder
-from rtproof.record.reading import open_record
 from rtproof.run import unfinished_run
 from rtproof.run.live_view import LiveView, Progress, Watcher, parse_over, parse_progress
 from rtproof.run.unfinished_run import UnfinishedRun
@@ -260,12 +259,27 @@ class AgentOutcome:
             return f"signal {-self.exit_code}"
 
 
+@dataclass(frozen=True)
+class Moments:
+    """What is called while a run goes on.
+
+    started: once the agent was started; until it returns, nothing that the agent says is heard. traced: once the trace
+    is on, of a run that keeps the whole trace.
+    """
+
+    started: Callable[[], None] = lambda: None
+    traced: Callable[[], None] = lambda: None
+
+
+NOBODY_WAITS = Moments()
+
+
 def run_session(
     target: Target,
     plan: RunPlan,
     view: LiveView,
     watcher: Watcher | None = None,
-    traced: Callable[[], None] = lambda: None,
+    moments: Moments = NOBODY_WAITS,
 ) -> AgentOutcome:
     """Measure into a new run folder. Ctrl-C asks the agent to finish, and so does the watcher once the run may end.
 
@@ -274,7 +288,7 @@ def run_session(
     run_folder.create_run_folder(plan.folder)
     try:
         run_folder.write_run_info(plan.folder, plan.info)
-        outcome = _measure(target, plan, view, watcher, traced)
+        outcome = _measure(target, plan, view, watcher, moments)
         if not has_content(plan.folder / run_folder.RECORD_NAME):
             raise nothing_measured(outcome)
     except BaseException:
@@ -355,19 +369,19 @@ def _fetched_before(record: Path, problem: NoSuchRunError) -> AgentOutcome:
 
     A part of a record is not all of it: another board may have got the name.
     """
+    from rtproof.record.reading import open_record  # slow to import, and no run needs it to begin
+
     if not has_content(record) or open_record(record).end is None:
         raise problem
     unfinished_run.remove(record.parent, record.name)
     return AgentOutcome(-signal.SIGKILL, "", vanished=str(problem))
 
 
-def _measure(
-    target: Target, plan: RunPlan, view: LiveView, watcher: Watcher | None, traced: Callable[[], None]
-) -> AgentOutcome:
+def _measure(target: Target, plan: RunPlan, view: LiveView, watcher: Watcher | None, moments: Moments) -> AgentOutcome:
     with forwarding_signals() as forwarder:
         process, remote = start_agent(target, plan, view.goal, view.length_ns, forwarder)
-        listener = AgentListener(view, plan.folder / LOG_NAME, watcher, process.interrupt, traced)
-        outcome = _follow(process, listener, forwarder)
+        listener = AgentListener(view, plan.folder / LOG_NAME, watcher, process.interrupt, moments.traced)
+        outcome = _follow(process, listener, forwarder, moments.started)
         bring_home(target, remote, plan.record)
     return outcome
 
@@ -414,10 +428,16 @@ def _starting(forwarder: SignalForwarder | None) -> Iterator[None]:
     yield
 
 
-def _follow(process: Process, listener: AgentListener, forwarder: SignalForwarder) -> AgentOutcome:
+def _follow(
+    process: Process,
+    listener: AgentListener,
+    forwarder: SignalForwarder,
+    started: Callable[[], None] = lambda: None,
+) -> AgentOutcome:
     forwarder.process = process
     if forwarder.received:
         process.interrupt()
+    started()
     return follow(process, listener, lambda: forwarder.received > 0)
 
 

@@ -75,7 +75,7 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     asked = run_request.ExperimentRequest(
         ctx.obj or ("rtproof", "cyclictest"), "local", requirements, output=values["output"]
     )
-    wanted = target_runs.CyclictestOutput(
+    wanted = run_request.CyclictestOutput(
         values["histogram"], values["json_file"], values["nsecs"], values["quiet"], _command_line(asked.command)
     )
     ctx.exit(target_runs.run_as_cyclictest(asked, run_request.measurement(measured), wanted))
