@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m rtproof``, and the command ``rtproof``: 2 and a sentence also where nothing of it can be imported."""
 
+import gc
 import io
 import sys
 
 INTERRUPTED_CODE = 130
+GARBAGE_THRESHOLD = 100_000
+"""Python looks for cycles among its objects after so many new ones. The usual 700 come many times in the imports."""
 
 
 def _write_whole() -> None:
@@ -23,6 +26,7 @@ def _write_whole() -> None:
 
 def run() -> int:
     """The exit code of the command line."""
+    gc.set_threshold(GARBAGE_THRESHOLD)
     try:
         _write_whole()
         from rtproof.cli.main import main
@@ -36,6 +40,8 @@ def run() -> int:
         from rtproof.core import defects
 
         return defects.exit_code_of(error)
+    finally:
+        gc.freeze()  # the end of the process need not look for cycles
 
 
 if __name__ == "__main__":

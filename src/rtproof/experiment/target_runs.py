@@ -49,16 +49,6 @@ if TYPE_CHECKING:
     from rtproof.judge.watch import Watch
     from rtproof.run.pair_session import PairOutcome
 
-JUDGING_PARTS = (
-    "numpy",
-    "rtproof.summary.summary_model",
-    "rtproof.judge.analysis_model",
-    "rtproof.importers",
-    "rtproof.judge.analyse",
-    "rtproof.report",
-    "rtproof.experiment.measured_results",
-)
-"""What is imported to judge a run, in parts of at most 100 ms on a PC."""
 LONGEST_NAME = 64
 """Of a machine, in a folder's name. It comes from the target, which may say anything."""
 
@@ -323,16 +313,40 @@ def _measure(
         raise local_runner.with_known_names(problem) from None
 
 
-def _prepare_to_judge(warmup_ns: int) -> None:
-    """Import what judges while the agent warms up: this host may be the measured system, and is left alone afterwards.
+def _read_checks() -> None:
+    from rtproof.audit import check_file
 
-    No part takes longer than this process took until now. What does not fit is imported when the run has ended.
+    check_file.all_checks()
+
+
+JUDGING_MODULES = (
+    "numpy",
+    "numpy.ma",
+    "rtproof.summary.summary_model",
+    "rtproof.judge.analysis_model",
+    "rtproof.explain.explanation",
+    "rtproof.judge.verdict",
+    "rtproof.judge.analyse",
+    "rtproof.report.sections.audit",
+    "rtproof.experiment.measured_results",
+)
+JUDGING_PARTS: tuple[Callable[[], object], ...] = (
+    *(partial(import_module, name) for name in JUDGING_MODULES),
+    _read_checks,
+)
+"""Each loads a part of what judges a run, in at most 100 ms on a PC."""
+
+
+def _prepare_to_judge(warmup_ns: int) -> None:
+    """Load what judges while the agent warms up: this host may be the measured system, and is left alone afterwards.
+
+    No part takes longer than this process took until now. What does not fit is loaded when the run has ended.
     """
     longest_s, begins_s = time.process_time(), time.monotonic() + warmup_ns / 1e9
     for part in JUDGING_PARTS:
         if time.monotonic() + longest_s > begins_s:
             return
-        import_module(part)
+        part()
 
 
 @contextmanager
