@@ -78,6 +78,14 @@ def test_a_guest_in_virtual_time_is_called_one_and_its_hardware_is_left_out() ->
     assert audit_in_short(guest.record) == ""
 
 
+def test_the_line_on_severe_findings_has_a_command_that_works_or_none() -> None:
+    record = audited(replace(whole_record(), path="runs/a/run.rtrec"), {THP: "always\n"})
+    named = audit_in_short(record)
+    assert named.endswith("; see rtproof audit runs/a")
+    assert audit_in_short(record, len(named)) == named
+    assert audit_in_short(record, len(named) - 1).endswith("; rtproof audit lists them")
+
+
 def test_every_cause_that_a_check_explains_is_one() -> None:
     known = {cause.value for cause in Cause}
     real = check_file.check_files().values()

@@ -32,13 +32,15 @@ class ReadValue:
 class Judgement:
     """What one check found. sentence: what that rests on. severity: None for the severity of the check itself.
 
-    Of an outcome that is no finding, the severity says how severe a finding would have been.
+    Of an outcome that is no finding, the severity says how severe a finding would have been. named: the interrupts,
+    threads, devices or files that a finding is about, for the commands of the check's change.
     """
 
     outcome: Outcome
     sentence: str
     read: tuple[ReadValue, ...]
     severity: Severity | None = None
+    named: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,10 @@ class OwnExperiment:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """A check and its judgement. severity: for the user's purpose. own_runs: what the user's own runs say of it."""
+    """A check and its judgement. severity: for the user's purpose. own_runs: what the user's own runs say of it.
+
+    named: as in a Judgement.
+    """
 
     check: Check
     outcome: Outcome
@@ -62,6 +67,7 @@ class CheckResult:
     sentence: str
     read: tuple[ReadValue, ...]
     own_runs: tuple[OwnExperiment, ...] = ()
+    named: tuple[str, ...] = ()
 
     @property
     def contradicted(self) -> bool:

@@ -2,7 +2,7 @@
 """Fit the advice of a check to a machine: with its own CPUs and files, without what is so already or cannot be."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -13,9 +13,14 @@ from rtproof.audit.check import Change, Check
 from rtproof.audit.facts import Facts, KernelVersion, Reading, fits, split_word
 from rtproof.core.units import format_cpus
 
-ANY_MACHINE = {"cpus": "CPUS", "others": "OTHERS", "mask": "MASK"}
+_OF_NAMED = ("irq", "tid", "pid", "cpu", "state", "device", "driver", "node", "timer", "group")
+"""Slots for each of the things that a finding names."""
+ANY_MACHINE = {name: name.upper() for name in ("cpus", "others", "mask", *_OF_NAMED)}
 """What stands in a page on all machines. cpus: to be isolated. others: the rest, as a list; mask: as a mask."""
-_SLOT = re.compile(r"\{(path|cpus|others|mask)\}")
+_SLOT = re.compile(rf"\{{(path|{'|'.join(ANY_MACHINE)})\}}")
+_EACH = re.compile(rf"\{{({'|'.join(_OF_NAMED)})\}}")
+_PLAIN = re.compile(r"[\w./:@+-]+")
+"""A name that no shell takes for anything else: it may come from a hostile file."""
 _WRITE = re.compile(r"echo (\S+) > (/\S+)|sysctl ([\w.]+)=(\S+)")
 _BUILD = re.compile(r"# CONFIG_(\w+) is not set|CONFIG_(\w+)=\w+")
 
@@ -27,11 +32,26 @@ def filled(text: str, values: Mapping[str, str]) -> str:
     return _SLOT.sub(lambda slot: values[slot[1]], text)
 
 
+def _for_each(text: str, named: Sequence[str], kind: str) -> str:
+    """The text with the things that the finding names, as a loop if they are several; "" if they are not known."""
+    slot = _EACH.search(text)
+    if not slot:
+        return text
+    if not all(map(_PLAIN.fullmatch, named)):
+        return ""
+    if kind == "boot" or len(named) < 2:
+        return _EACH.sub(",".join(named), text) if named else ""
+    return f"for {slot[1]} in {' '.join(named)}; do {_EACH.sub(f'${slot[1]}', text)}; done"
+
+
 def fitted(facts: Facts, result: CheckResult) -> CheckResult:
     """The result, with the check's changes as they can be made on this machine; "" for a way that cannot help."""
     check, values = result.check, _cpu_words(facts)
     values["path"] = result.read[0].path if result.read else check.read[0]
-    ways = {name: filled(text, values) for name, text in msgspec.structs.asdict(check.change).items()}
+    ways = {
+        name: filled(_for_each(text, result.named, name), values)
+        for name, text in msgspec.structs.asdict(check.change).items()
+    }
     ways["now"], ways["boot"] = _now(facts, check, ways["now"]), _boot(facts, ways["boot"])
     ways["build"] = _build(facts, ways["build"])
     fitting: Check = msgspec.structs.replace(check, change=Change(**ways))

@@ -65,7 +65,7 @@ def judge_check(facts: Facts, check: Check) -> CheckResult:
     """Judge one check."""
     found = _why_not_applicable(facts, check) or _judge(facts, check)
     severity = check.severity_for.get(facts.request.purpose, found.severity or check.severity)
-    return CheckResult(check, found.outcome, severity, _shown(found.sentence), found.read)
+    return CheckResult(check, found.outcome, severity, _shown(found.sentence), found.read, named=found.named)
 
 
 def _shown(sentence: str) -> str:

@@ -59,9 +59,11 @@ def not_understood(reading: Reading) -> Judgement:
     return unknown([reading], f"{clean(reading.path)} holds what this version does not understand.")
 
 
-def finding(sentence: str, read: Iterable[Reading], severity: Severity | None = None) -> Judgement:
-    """A finding. severity: None for that of the check."""
-    return judgement(Outcome.FINDING, sentence, read, severity)
+def finding(
+    sentence: str, read: Iterable[Reading], severity: Severity | None = None, named: Iterable[object] = ()
+) -> Judgement:
+    """A finding. severity: None for that of the check. named: as in a Judgement, each once."""
+    return Judgement(Outcome.FINDING, sentence, read_values(read), severity, tuple(dict.fromkeys(map(str, named))))
 
 
 def good(sentence: str, read: Sequence[Reading]) -> Judgement:

@@ -130,12 +130,13 @@ def named_findings(findings: tuple[CheckResult, ...]) -> str:
 def audit_in_short(record: Record, width: int = WIDTH) -> str:
     """A line on the findings that are fatal or high; "" if there is none, and for a guest in virtual time.
 
-    It names the run if that leaves it within the width.
+    It names the run as a command does, if that leaves it within the width.
     """
     found = () if virtual_time_clock(record) else findings_of(record, Severity.HIGH)
     if not found:
         return ""
     path = PurePath(record.path)
     run = shlex.quote(clean(str(path.parent if path.name == RECORD_NAME else path)))
-    begin = f"{quantity(len(found), 'severe finding')}, the worst: {found[0].check.id}; see rtproof audit "
-    return f"{begin}{run if len(begin) + len(run) <= width else 'RUN'}"
+    begin = f"{quantity(len(found), 'severe finding')}, the worst: {found[0].check.id}; "
+    command = f"see rtproof audit {run}"
+    return f"{begin}{command if len(begin) + len(command) <= width else 'rtproof audit lists them'}"

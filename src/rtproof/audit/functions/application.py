@@ -32,7 +32,8 @@ def policy(facts: Facts, check: Check) -> Judgement:
     real_time = sum(one.real_time for one in found.threads)
     if real_time:
         return good(f"{real_time} of its {len(found.threads)} threads have a real-time policy.", (shown,))
-    return finding(f"None of its threads, {len(found.threads)} in all, has a real-time policy.", (shown,))
+    text = f"None of its threads, {len(found.threads)} in all, has a real-time policy."
+    return finding(text, (shown,), None, [one.tid for one in found.threads])
 
 
 def _threads_shown(reading: Reading, threads: tuple[AuditedThread, ...]) -> Reading:
@@ -64,12 +65,12 @@ def affinity(facts: Facts, check: Check) -> Judgement:
     shown = only(found.reading, f"{worst.label} on {cpu_words(worst.cpus or ())}")
     if not bad:
         return good("Its threads stay where they belong.", (shown,))
+    named = [one.tid for one in bad]
     if wanted:
-        return finding(
-            f"{worst.label} may run on {cpu_words((worst.cpus or frozenset()) - wanted)}, not isolated.", (shown,)
-        )
+        text = f"{worst.label} may run on {cpu_words((worst.cpus or frozenset()) - wanted)}, not isolated."
+        return finding(text, (shown,), None, named)
     text = f"{worst.label} may run on {cpu_words(worst.cpus or ())}, and the kernel moves it between them."
-    return finding(text, (shown,), Severity.LOW)
+    return finding(text, (shown,), Severity.LOW, named)
 
 
 def locked(facts: Facts, check: Check) -> Judgement:
@@ -181,7 +182,9 @@ def quota(facts: Facts, check: Check) -> Judgement:
     shown = only(files, first_names(limits + throttled) or "no quota")
     if limits:
         more = " It was throttled." if throttled else ""
-        return finding(f"A quota limits the CPU time of its control group: {first_names(limits)}.{more}", (shown,))
+        groups = [path.removesuffix("/cpu.max") for path, value in lines["cpu.max"] if value[0].isdigit()]
+        text = f"A quota limits the CPU time of its control group: {first_names(limits)}.{more}"
+        return finding(text, (shown,), None, groups)
     return _allowed(facts, lines["cpuset.cpus.effective"] + lines["cpuset.effective_cpus"], shown)
 
 

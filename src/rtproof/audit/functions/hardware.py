@@ -236,7 +236,8 @@ def shared_memory_devices(facts: Facts, check: Check) -> Judgement:
     if sharing:
         value = read_value(sharing[0])
         driver = value.value.rsplit("/", 1)[-1]
-        return Judgement(Outcome.FINDING, f"A graphics processor shares the memory: {driver}.", read_values(sharing))
+        sentence = f"A graphics processor shares the memory: {driver}."
+        return Judgement(Outcome.FINDING, sentence, read_values(sharing), named=(driver,))
     if not here:
         return missing(check, links)
     return Judgement(Outcome.GOOD, "No graphics processor is known to share the memory.", read_values(here))

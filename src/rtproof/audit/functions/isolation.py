@@ -143,7 +143,8 @@ def _judge_threads(facts: Facts, found: ThreadsRead, threads: Sequence[AuditedTh
     )
     more = " None of them ran there last, and the scheduler moves none there." if seldom else ""
     text = f"{quantity(len(bad), 'thread')} {what} may run on {cpu_words(wanted)}: {names}.{more}"
-    return finding(text, (only(reading, names),), Severity.LOW if seldom else None)
+    named = [one.tid if one.of_kernel else one.pid for one in bad]
+    return finding(text, (only(reading, names),), Severity.LOW if seldom else None, named)
 
 
 def tasks(facts: Facts, check: Check) -> Judgement:
@@ -198,7 +199,7 @@ def _judge_interrupts(facts: Facts, check: Check, chosen: Sequence[Interrupt], f
     numbers = {one.number for one in bad}
     shown = [reading for reading in read if int(reading.path.split("/")[3]) in numbers]
     names = first_names(f"{one.label} on {cpu_words(one.serving or ())}" for one in bad)
-    return finding(f"{cpu_words(wanted)}: {_interrupts(len(bad))}: {names}.", shown[:5])
+    return finding(f"{cpu_words(wanted)}: {_interrupts(len(bad))}: {names}.", shown[:5], None, sorted(numbers))
 
 
 def _interrupts(number: int) -> str:
@@ -273,11 +274,12 @@ def flood(facts: Facts, check: Check) -> Judgement:
     assert isinstance(soft, dict)
     known = {str(one.number): one for one in read_interrupts(facts).interrupts}
     own = _application_cpus(facts)
-    served = {
-        f"interrupt {known[name].label if name in known else name}": count
+    by_number = {
+        name: count
         for name, count in _on(hard, wanted).items()
         if name.isdigit() and not (name in known and (known[name].per_cpu or _is_its_own(known[name], own)))
     }
+    served = {f"interrupt {known[name].label if name in known else name}": count for name, count in by_number.items()}
     put_off = {f"softirq {name}": count for name, count in _on(soft, wanted).items() if name in _NOISY_SOFTIRQS}
     found = {name: count for name, count in (served | put_off).items() if count > 0}
     table = facts.read(TABLE, Moment.END)
@@ -288,7 +290,7 @@ def flood(facts: Facts, check: Check) -> Judgement:
     names = first_names(f"{name} {count} times" for name, count in sorted(found.items(), key=lambda item: -item[1]))
     severity = None if any(count > 0 for count in served.values()) else Severity.MEDIUM
     text = f"{cpu_words(wanted)} served between the two looks: {names}."
-    return finding(text, (only(table, names),), severity)
+    return finding(text, (only(table, names),), severity, [name for name, count in by_number.items() if count > 0])
 
 
 def _on(counts: dict[str, dict[int, int]], cpus: frozenset[int]) -> dict[str, int]:
@@ -347,7 +349,8 @@ def siblings(facts: Facts, check: Check) -> Judgement:
     cpu, others, _ = busy[0]
     severity = Severity.LOW if all(others <= wanted for _, others, _ in busy) else None
     text = f"CPU {cpu} shares its core with {cpu_words(others)}."
-    return finding(text, [reading for _, _, reading in busy], severity)
+    spare = sorted(frozenset[int]().union(*(others for _, others, _ in busy)) - wanted)
+    return finding(text, [reading for _, _, reading in busy], severity, spare)
 
 
 def last_level_cache(facts: Facts, check: Check) -> Judgement:
@@ -400,7 +403,7 @@ def machine_checks(facts: Facts, check: Check) -> Judgement:
         return good("Isolated CPUs ignore corrected errors.", [one for one in ignored if _cpu_of(one.path) in wanted])
     left = sorted(wanted - off)
     text = f"Every {here[0].word} s, errors that were corrected are looked for on {cpu_words(left)}."
-    return finding(text, here[:1])
+    return finding(text, here[:1], None, left)
 
 
 def numa(facts: Facts, check: Check) -> Judgement:
@@ -444,7 +447,7 @@ def _memory_of_application(facts: Facts, near: Reading) -> Judgement:
         return unknown((near, maps), f"The nodes of the application's memory are not known: {why}.")
     if far * 10 > total:
         text = f"{far} of the {total} pages of the application are not in node {node}, where its CPUs are."
-        return finding(text, (near, only(maps, f"{far} of {total} pages")))
+        return finding(text, (near, only(maps, f"{far} of {total} pages")), None, [node])
     return good(f"The isolated CPUs are all in node {node}.", (near,))
 
 

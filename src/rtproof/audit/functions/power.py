@@ -353,7 +353,9 @@ def _deep_finding(facts: Facts, check: Check, deep: Sequence[_IdleState], reques
         sentence += f" So may {quantity(len(cpus) - 1, 'other CPU')}."
     if request.measuring:
         sentence += f" {clean(request.holders[0])} forbids it now, but only while it measures."
-    return readings.finding(sentence, [worst.reading])
+    folders = [_folder(one.reading) for one in deep]
+    named = [folder.removeprefix(f"{CPU}/") for folder in folders if facts.read(f"{folder}/disable").here]
+    return readings.finding(sentence, [worst.reading], None, named)
 
 
 def _shallow(facts: Facts, check: Check, states: Sequence[_IdleState]) -> Judgement:
@@ -504,12 +506,16 @@ def suspended_devices(facts: Facts, check: Check) -> Judgement:
     auto = [one for one in able if one.word == "auto"]
     if auto:
         sentence = f"Device {_device(auto[0])} may be suspended while it is idle.{_others(len(auto))}"
-        return readings.finding(sentence, auto)
+        return readings.finding(sentence, auto, None, [_on_bus(one) for one in auto])
     strange = [one for one in here if one.word not in ("on", "auto")]
     if strange:
         return not_understood(strange[0])
     lost = readings.hidden(found)
     return readings.unknown(lost) if lost else _good(here[:4])
+
+
+def _on_bus(control: Reading) -> str:
+    return control.path.removeprefix("/sys/bus/").removesuffix("/power/control")
 
 
 def network_devices(facts: Facts, check: Check) -> Judgement:
@@ -522,9 +528,10 @@ def network_devices(facts: Facts, check: Check) -> Judgement:
         return readings.not_applicable("No network device is up.", [found])
     settings = {row[0]: dict(part.split("=", 1) for part in row[1:] if "=" in part) for row in rows}
     told = {name: row for name, row in settings.items() if any(key in row for key in _NIC)}
-    faults = [f"{clean(name)} {words}" for name, row in told.items() for words in _nic_faults(row)]
+    faults = [(name, words) for name, row in told.items() for words in _nic_faults(row)]
     if faults:
-        return readings.finding(f"{'; '.join(faults[:4])}.", [found])
+        sentence = f"{'; '.join(f'{clean(name)} {words}' for name, words in faults[:4])}."
+        return readings.finding(sentence, [found], None, [name for name, _ in faults])
     asleep = [name for name, row in settings.items() if "asleep" in row]
     if asleep:
         return readings.unknown(

@@ -246,7 +246,8 @@ def highest_priority(facts: Facts, check: Check) -> Judgement:
     shown = only(found.reading, ", ".join(one.label for one in high) or f"{len(found.threads)} threads, none of them")
     if not high:
         return good_of_all(found, "Only threads of the kernel have the priority 99.", shown)
-    return finding(f"These threads have the priority 99: {first_names(one.label for one in high)}.", (shown,))
+    text = f"These threads have the priority 99: {first_names(one.label for one in high)}."
+    return finding(text, (shown,), None, [one.tid for one in high])
 
 
 def interrupt_priorities(facts: Facts, check: Check) -> Judgement:

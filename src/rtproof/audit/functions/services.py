@@ -69,9 +69,9 @@ def noise(facts: Facts, _: Check) -> Judgement:
     names = [name for reading in timers if reading.here for name in reading.text.split() if name in _NOISY_TIMERS]
     if found or names:
         what = ", ".join(filter(None, (_names(found), *sorted(set(names)))))
-        return Judgement(
-            Outcome.FINDING, f"These make work from time to time: {what}.", _read(found) + read_values(_here(timers))
-        )
+        read = _read(found) + read_values(_here(timers))
+        sentence = f"These make work from time to time: {what}."
+        return Judgement(Outcome.FINDING, sentence, read, named=tuple(sorted(set(names))))
     unread = hidden(timers)
     if unread and not seen.hidden:
         sentence = f"The timers are not known: {unread[0].path}: {unread[0].reason}."

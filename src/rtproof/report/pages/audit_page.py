@@ -20,6 +20,8 @@ MOST_WORST = 5
 """Findings with their meaning on the first screen."""
 SCREEN = 40
 """Lines of the first screen."""
+MOST_LINES = 3
+"""Lines of a sentence or a command there."""
 SHORT_LABEL = 8
 """Columns of the severity there."""
 _WAYS = ("now", "boot", "build", "application", "firmware")
@@ -36,7 +38,7 @@ _HINTS = (
     ("did not look for it", "collect the facts again with this version of rtproof"),
     (
         "no configuration of this kernel",
-        "copy its configuration to /boot/config-RELEASE (RELEASE: what uname -r prints)",
+        "copy its configuration to /boot/config-{release}",
     ),
     ("--cpus", "name the CPUs that shall be isolated with --cpus"),
 )
@@ -72,7 +74,7 @@ def _screen(result: Audit, fail_on: Severity) -> list[str]:
     worst, others = found[:MOST_WORST], found[MOST_WORST:]
     lines = [*_head(result), f"{_finding_counts(result)}{'. The worst:' if others else ':' if worst else '.'}"]
     lines += [line for one in worst for line in _in_short(one)]
-    end = _wrapped("Not known: ", _severe_unknown(result, fail_on), 2, 3)
+    end = _wrapped("Not known: ", _severe_unknown(result, fail_on), 2, MOST_LINES)
     end += _wrapped("Also ", f"{_other_counts(result) or 'nothing'}. More: --all, --explain ID.", 2)
     room = max(SCREEN - len(lines) - len(end), 0)
     shown = [_lines_of(one) for one in others]
@@ -85,9 +87,9 @@ def _screen(result: Audit, fail_on: Severity) -> list[str]:
 
 
 def _in_short(one: CheckResult) -> Iterator[str]:
-    """The fact, what it means, and the first way to change it."""
+    """The fact, what it means, and the first way to change it that is not too long."""
     ways = ((kind, getattr(one.check.change, kind)) for kind in _WAYS)
-    kind, text = next(((kind, text) for kind, text in ways if text), ("", one.check.advice))
+    kind, text = next(((kind, text) for kind, text in ways if text and _is_short(text)), ("", one.check.advice))
     lines = [
         (one.severity.value, f"{one.check.id}: {one.sentence}"),
         ("", _SENTENCE_END.split(one.check.why)[0]),
@@ -96,7 +98,11 @@ def _in_short(one: CheckResult) -> Iterator[str]:
     if one.contradicted:
         lines.append(("", "What was measured contradicts this advice: see --all."))
     for label, words in lines:
-        yield from _wrapped(f"{label:<{SHORT_LABEL}}", words, SHORT_LABEL, 3)
+        yield from _wrapped(f"{label:<{SHORT_LABEL}}", words, SHORT_LABEL, MOST_LINES)
+
+
+def _is_short(command: str) -> bool:
+    return len(_wrapped("", command, SHORT_LABEL)) <= MOST_LINES
 
 
 def _lines_of(one: CheckResult) -> list[str]:
@@ -115,7 +121,7 @@ def _severe_unknown(result: Audit, fail_on: Severity) -> str:
     if not severe:
         return ""
     reason = unknown_reason(severe[0])
-    return f"{quantity(len(severe), 'severe check')}; {severe[0].check.id}: {reason}.{_hint(reason)}"
+    return f"{quantity(len(severe), 'severe check')}; {severe[0].check.id}: {reason}.{_hint(result, reason)}"
 
 
 def _other_counts(result: Audit) -> str:
@@ -218,12 +224,17 @@ def _unknown(result: Audit) -> Iterator[str]:
         yield from ("", f"Unknown: {quantity(len(result.of(Outcome.UNKNOWN)), 'check')}")
     for reason, found in by_reason.items():
         many = "1 check is" if len(found) == 1 else f"{len(found)} checks are"
-        yield from _wrapped("", f"{many} unknown: {_ids(found)}. Reason: {reason}.{_hint(reason)}", 2)
+        yield from _wrapped("", f"{many} unknown: {_ids(found)}. Reason: {reason}.{_hint(result, reason)}", 2)
 
 
-def _hint(reason: str) -> str:
-    hint = next((words for part, words in _HINTS if part in reason), "")
+def _hint(result: Audit, reason: str) -> str:
+    hint = next((words for part, words in _HINTS if part in reason), "").replace("{release}", _release(result))
     return f" What to do: {hint}." if hint else ""
+
+
+def _release(result: Audit) -> str:
+    """The kernel's release, as the names of its files have it."""
+    return result.kernel.partition(" ")[0]
 
 
 def _ids(found: Sequence[CheckResult]) -> str:
