@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Setup lists of articles beside a system: what it has, what the check says, and where they differ."""
 
+import gzip
+import re
 from pathlib import Path
 
 import pytest
@@ -10,8 +12,13 @@ from rtproof.audit import presets
 from rtproof.audit.audit_model import Outcome
 from rtproof.audit.check_file import all_checks, check_files
 from rtproof.audit.setup_list import PresetFile, PresetResult, judge_preset, read_preset
+from rtproof.cli.main import main
 from rtproof.core.errors import UserError
 from rtproof.core.toml import parse_toml
+from rtproof.report.pages import audit_page
+from rtproof.report.text_table import SCREEN_WIDTH
+
+FACTS = Path(__file__).parent / "data" / "audit"
 
 MADE = """
 title = "The setup of a test"
@@ -64,6 +71,27 @@ def test_a_check_that_is_content_without_it_differs_from_the_article() -> None:
     assert hung.outcome is Outcome.FINDING
     assert hung.differs == ("600 is enough.",)
     assert (xenomai.outcome, xenomai.check) == (Outcome.UNKNOWN, None)
+
+
+@pytest.mark.parametrize("name", presets.preset_names())
+@pytest.mark.parametrize("facts", ["debian-6.1", "sound-6.12-rt", "container"])
+def test_audit_and_setup_list_fit_on_the_screen_of_an_audit(
+    facts: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "facts.rtrec"
+    file.write_bytes(gzip.decompress((FACTS / f"{facts}.rtrec.gz").read_bytes()))
+    main(["audit", str(file), "--for", name])
+    short = capsys.readouterr().out
+    assert len(short.splitlines()) <= audit_page.SCREEN
+    assert max(map(len, short.splitlines())) <= SCREEN_WIDTH
+    main(["audit", str(file), "--for", name, "--all"])
+    whole = " ".join(capsys.readouterr().out.split())
+    assert "--all explains each setting" in short
+    for setting in read_preset(name).setting:
+        assert setting.asked in " ".join(short.split())
+        assert setting.said in whole
+    counted = re.findall(r"(?m)^(?:no|yes|not known|does not apply|contradicts itself) \((\d+)\): ", short)
+    assert sum(map(int, counted)) == len(read_preset(name).setting)
 
 
 def test_what_is_not_known_is_never_as_in_the_article() -> None:

@@ -29,9 +29,9 @@ from rtproof.experiment.local_runner import agent_of
 from rtproof.record import file_kinds, reading
 from rtproof.record.contents import Record
 from rtproof.record.run_folder import RECORD_NAME
-from rtproof.report.pages.audit_page import audit_text
-from rtproof.report.pages.setup_list_page import preset_text
-from rtproof.report.text_table import fitted_to_terminal
+from rtproof.report.pages.audit_page import SCREEN, audit_text
+from rtproof.report.pages.setup_list_page import preset_in_short, preset_text
+from rtproof.report.text_table import SCREEN_WIDTH, fitted_to_terminal
 from rtproof.run import session
 from rtproof.targets import LastingTarget, Process, Target
 
@@ -193,10 +193,15 @@ def _refuse_missing_cpus(facts: Facts) -> None:
         raise UserError(f"--cpus: the machine has no CPU {named}: it has {known}")
 
 
-def print_audit(result: Audit, fail_on: Severity, *, full: bool = False, verbose: bool = False) -> None:
-    """Print the result as text."""
-    with fitted_to_terminal():
-        click.echo(audit_text(result, fail_on, full=full, verbose=verbose), nl=False)
+def print_audit(
+    result: Audit, fail_on: Severity, preset: PresetResult | None, *, full: bool = False, verbose: bool = False
+) -> None:
+    """Print the result as text, and the setup list of an article beside the system, both on one screen if not full."""
+    with fitted_to_terminal(SCREEN_WIDTH):
+        beside = "" if preset is None else preset_text(preset) if full or verbose else preset_in_short(preset)
+        below = f"\n{beside}" if beside else ""
+        screen = SCREEN - below.count("\n")
+        click.echo(audit_text(result, fail_on, full=full, verbose=verbose, screen=screen) + below, nl=False)
 
 
 def preset_of(record: Record, name: str, cpus: str | None = None) -> PresetResult | None:
@@ -204,9 +209,3 @@ def preset_of(record: Record, name: str, cpus: str | None = None) -> PresetResul
     if name not in presets.preset_names():
         return None
     return setup_list.judge_preset(_facts_of(record, name, cpus), setup_list.read_preset(name))
-
-
-def print_preset(result: PresetResult) -> None:
-    """Print the setup list of an article beside the system."""
-    with fitted_to_terminal():
-        click.echo("\n" + preset_text(result), nl=False)

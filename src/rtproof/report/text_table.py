@@ -12,6 +12,8 @@ from rtproof.core.printable import clean
 from rtproof.report.blocks import Table
 
 WIDTH = 100
+SCREEN_WIDTH = 80
+"""Columns of a text without tables where standard output is no terminal."""
 NARROWEST_PAGE = 40
 _columns = ContextVar("columns", default=WIDTH)
 GAP = "  "
@@ -26,9 +28,12 @@ def page_width() -> int:
 
 
 @contextmanager
-def fitted_to_terminal() -> Iterator[None]:
-    """Within it text is no wider than the terminal, if standard output is one. What goes to a file is outside of it."""
-    columns = shutil.get_terminal_size((WIDTH, 24)).columns if sys.stdout and sys.stdout.isatty() else WIDTH
+def fitted_to_terminal(piped: int = WIDTH) -> Iterator[None]:
+    """Within it text is no wider than the terminal, or than ``piped`` if standard output is none.
+
+    What goes to a file is outside of it.
+    """
+    columns = shutil.get_terminal_size((piped, 24)).columns if sys.stdout and sys.stdout.isatty() else piped
     before = _columns.set(min(max(columns, NARROWEST_PAGE), WIDTH))
     try:
         yield

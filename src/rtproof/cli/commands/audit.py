@@ -28,10 +28,10 @@ def _explain(ctx: click.Context, _parameter: click.Parameter, check_id: str | No
         return
     from rtproof.audit.check_file import check_files, find_check
     from rtproof.report.pages.check_page import check_text
-    from rtproof.report.text_table import fitted_to_terminal
+    from rtproof.report.text_table import SCREEN_WIDTH, fitted_to_terminal
 
     check = find_check(check_id)
-    with fitted_to_terminal():
+    with fitted_to_terminal(SCREEN_WIDTH):
         click.echo(check_text(check, check_files()[check.subject].title), nl=False)
     ctx.exit(0)
 
@@ -135,9 +135,7 @@ def command(ctx: click.Context, /, file: Path | None, **values: Any) -> None:
         click.echo(audit_json_junit.audit_json(result, fail_on, preset), nl=False)
     else:
         full = values["full"] or bool(values["runs"])
-        audited_system.print_audit(result, fail_on, full=full, verbose=values["verbose"])
-        if preset:
-            audited_system.print_preset(preset)
+        audited_system.print_audit(result, fail_on, preset, full=full, verbose=values["verbose"])
     ctx.exit(result.exit_code(fail_on))
 
 

@@ -45,13 +45,20 @@ _HINTS = (
 """What makes an unknown check known, by a part of the reason."""
 
 
-def audit_text(result: Audit, fail_on: Severity = Severity.HIGH, *, full: bool = False, verbose: bool = False) -> str:
+def audit_text(
+    result: Audit,
+    fail_on: Severity = Severity.HIGH,
+    *,
+    full: bool = False,
+    verbose: bool = False,
+    screen: int = SCREEN,
+) -> str:
     """The worst findings with what to type, and a line for each other one, on one screen.
 
     full: each finding with its advice, then what is not decided. verbose: also what is good or does not apply, and all
-    of each reason.
+    of each reason. screen: lines of that screen at most, as long as there is room for the worst findings.
     """
-    lines = _full(result, verbose) if full or verbose else _screen(result, fail_on)
+    lines = _full(result, verbose) if full or verbose else _screen(result, fail_on, screen)
     return "\n".join(clean(line).rstrip() for line in lines) + "\n"
 
 
@@ -69,14 +76,14 @@ def _head(result: Audit) -> Iterator[str]:
         yield from _wrapped("", note, 2)
 
 
-def _screen(result: Audit, fail_on: Severity) -> list[str]:
+def _screen(result: Audit, fail_on: Severity, screen: int) -> list[str]:
     found = result.of(Outcome.FINDING)
     worst, others = found[:MOST_WORST], found[MOST_WORST:]
     lines = [*_head(result), f"{_finding_counts(result)}{'. The worst:' if others else ':' if worst else '.'}"]
     lines += [line for one in worst for line in _in_short(one)]
     end = _wrapped("Not known: ", _severe_unknown(result, fail_on), 2, MOST_LINES)
     end += _wrapped("Also ", f"{_other_counts(result) or 'nothing'}. More: --all, --explain ID.", 2)
-    room = max(SCREEN - len(lines) - len(end), 0)
+    room = max(screen - len(lines) - len(end), 0)
     shown = [_lines_of(one) for one in others]
     while sum(map(len, shown)) + (len(shown) < len(others)) > room and shown:
         shown.pop()

@@ -19,13 +19,14 @@ from rtproof.report.audit_findings import audit_in_short
 from rtproof.report.number_format import PrintedUnit, ReportStream
 from rtproof.report.sections.explained import why_in_short
 from rtproof.report.sections.verdict import doubts_in_short, loop_answer
+from rtproof.report.text_table import SCREEN_WIDTH
 from rtproof.summary.edge_pairs import EdgePairs, edge_times
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart, scale_end_ns
 from rtproof.summary.quantiles import quantile, quantiles
 from rtproof.summary.summary_model import Summary
 
 MOST_LINES = 16
-WIDTH = 80
+WIDTH = SCREEN_WIDTH
 NARROWEST, WIDEST = 70, 120
 LABEL = 10
 """Columns of the words on the left."""

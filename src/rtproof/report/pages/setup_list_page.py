@@ -10,12 +10,22 @@ from rtproof.core.printable import clean
 from rtproof.report.text_table import page_width
 
 AS_ASKED = {
-    Outcome.GOOD: "yes",
     Outcome.FINDING: "no",
-    Outcome.UNKNOWN: "not known",
-    Outcome.NOT_APPLICABLE: "does not apply",
     Outcome.CONFLICTING: "contradicts itself",
+    Outcome.UNKNOWN: "not known",
+    Outcome.GOOD: "yes",
+    Outcome.NOT_APPLICABLE: "does not apply",
 }
+"""Whether the system has a setting, those that it lacks first."""
+
+
+def preset_in_short(result: PresetResult) -> str:
+    """The names of the settings that the system lacks, of those that are not known, and of those that it has."""
+    lines = _folded("", f"{result.preset.title}; --all explains each setting.", 2)
+    for outcome, word in AS_ASKED.items():
+        asked = [one.setting.asked for one in result.settings if one.outcome is outcome]
+        lines += _folded(f"{word} ({len(asked)}): ", "; ".join(asked), 4) if asked else []
+    return "\n".join(lines) + "\n"
 
 
 def preset_text(result: PresetResult) -> str:
