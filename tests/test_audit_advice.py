@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 
 import pytest
-from audit_cases import MISSING, made_facts
+from audit_cases import MISSING, REFUSED, made_facts
 from audit_systems import System, stored_names, stored_record
 
 from rtproof.audit import check_file, judgement
@@ -94,6 +94,18 @@ def test_no_name_of_a_hostile_file_gets_into_a_command() -> None:
     assert changes({"net-devices": "eth0;reboot rx-usecs=50\n"})["pm.nic"].now == ""
 
 
+def test_a_taint_by_a_module_names_the_module_and_one_by_a_warning_names_none() -> None:
+    files: dict[str, str | int] = {"/proc/sys/kernel/tainted": "4096\n", "/sys/module/vivante/taint": "OE\n"}
+    assert changes(files)["kern.taint"].application == "Boot without vivante."
+    assert changes({"/proc/sys/kernel/tainted": "512\n"})["kern.taint"].application == ""
+
+
+def test_a_governor_of_an_old_kernel_is_that_of_its_cpu() -> None:
+    files = {"frequencies": "cpu1 schedutil 396000 792000 396000\n"}
+    found = {one.check.id: one.sentence for one in judgement.audit(made_facts(files)).results}
+    assert found["pm.governor"].startswith("The governor schedutil changes the frequency of cpu1, between 396,000 and")
+
+
 def advised(change: Change, files: Mapping[str, str | int], kernel: str = "6.12.0") -> Change:
     """What is left of a change of a check of one file on a machine."""
     check = Check(
@@ -124,10 +136,15 @@ def test_a_file_is_written_only_where_it_is_and_holds_something_else(
 
 def test_a_clock_source_that_the_kernel_does_not_offer_is_not_advised() -> None:
     folder = "/sys/devices/system/clocksource/clocksource0"
-    files = {f"{folder}/current_clocksource": "hpet\n", f"{folder}/available_clocksource": "hpet acpi_pm\n"}
+    files: dict[str, str | int] = {
+        f"{folder}/current_clocksource": "hpet\n",
+        f"{folder}/available_clocksource": "hpet acpi_pm\n",
+    }
     assert changes(files)["clk.source"].now == ""
     files[f"{folder}/available_clocksource"] = "tsc hpet\n"
     assert changes(files)["clk.source"].now == f"echo tsc > {folder}/current_clocksource"
+    files[f"{folder}/available_clocksource"] = REFUSED
+    assert changes(files)["clk.source"].now == ""
 
 
 @pytest.mark.parametrize(

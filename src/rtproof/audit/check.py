@@ -66,7 +66,7 @@ class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How to change it: a command now, words of the kernel's command line, options of its build, or elsewhere.
 
     {path} is the file that was read, {cpus} the CPUs to be isolated, {others} the rest, {mask} the rest as a mask.
-    {irq}, {tid}, {pid}, {cpu}, {state}, {device}, {driver}, {node}, {timer}, {group}: those that the finding names.
+    {irq}, {tid}, {pid}, {cpu}, {state}, {device}, {driver}, {node}, {timer}, {group}, {clock}: what the finding names.
     risk: what may go wrong, in a sentence.
     """
 

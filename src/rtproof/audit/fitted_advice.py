@@ -13,7 +13,7 @@ from rtproof.audit.check import Change, Check
 from rtproof.audit.facts import Facts, KernelVersion, Reading, fits, split_word
 from rtproof.core.units import format_cpus
 
-_OF_NAMED = ("irq", "tid", "pid", "cpu", "state", "device", "driver", "node", "timer", "group")
+_OF_NAMED = ("irq", "tid", "pid", "cpu", "state", "device", "driver", "node", "timer", "group", "clock")
 """Slots for each of the things that a finding names."""
 ANY_MACHINE = {name: name.upper() for name in ("cpus", "others", "mask", *_OF_NAMED)}
 """What stands in a page on all machines. cpus: to be isolated. others: the rest, as a list; mask: as a mask."""
@@ -39,7 +39,7 @@ def _for_each(text: str, named: Sequence[str], kind: str) -> str:
         return text
     if not all(map(_PLAIN.fullmatch, named)):
         return ""
-    if kind == "boot" or len(named) < 2:
+    if kind != "now" or len(named) < 2:
         return _EACH.sub(",".join(named), text) if named else ""
     return f"for {slot[1]} in {' '.join(named)}; do {_EACH.sub(f'${slot[1]}', text)}; done"
 
@@ -82,8 +82,6 @@ def _now(facts: Facts, check: Check, text: str) -> str:
     ]
     if any(_cannot_be_written(facts, file) for _, _, file in written):
         return ""
-    if any(not _is_offered(facts, check, file, value) for _, value, file in written):
-        return ""
     idle = {command for command, value, file in written if _holds(file, value)}
     return "; ".join(command for command, _ in commands if command not in idle)
 
@@ -95,12 +93,6 @@ def _target(write: re.Match[str]) -> str:
 def _cannot_be_written(facts: Facts, file: Reading) -> bool:
     locked = file.path.startswith("/sys/kernel/debug/") and conditions.LOCKED_DOWN.search(facts.log.text)
     return bool(file.absent or locked or "is not mounted" in file.reason or "(EPERM)" in file.reason)
-
-
-def _is_offered(facts: Facts, check: Check, file: Reading, value: str) -> bool:
-    """Whether a value is in the list of those that the kernel offers, for a file such as current_clocksource."""
-    lists = [facts.read(source) for source in check.read if "/available_" in source and "/current_" in file.path]
-    return all(value in offered.word.split() for offered in lists if offered.here)
 
 
 def _holds(file: Reading, value: str) -> bool:

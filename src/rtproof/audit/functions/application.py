@@ -32,7 +32,7 @@ def policy(facts: Facts, check: Check) -> Judgement:
     real_time = sum(one.real_time for one in found.threads)
     if real_time:
         return good(f"{real_time} of its {len(found.threads)} threads have a real-time policy.", (shown,))
-    text = f"None of its threads, {len(found.threads)} in all, has a real-time policy."
+    text = f"None of the application's threads ({len(found.threads)}) has a real-time policy."
     return finding(text, (shown,), None, [one.tid for one in found.threads])
 
 
@@ -67,7 +67,10 @@ def affinity(facts: Facts, check: Check) -> Judgement:
         return good("Its threads stay where they belong.", (shown,))
     named = [one.tid for one in bad]
     if wanted:
-        text = f"{worst.label} may run on {cpu_words((worst.cpus or frozenset()) - wanted)}, not isolated."
+        others = (worst.cpus or frozenset()) - wanted
+        text = (
+            f"{worst.label} may run on {cpu_words(others)}, which {'is' if len(others) == 1 else 'are'} not isolated."
+        )
         return finding(text, (shown,), None, named)
     text = f"{worst.label} may run on {cpu_words(worst.cpus or ())}, and the kernel moves it between them."
     return finding(text, (shown,), Severity.LOW, named)
@@ -83,11 +86,13 @@ def locked(facts: Facts, check: Check) -> Judgement:
         return not_understood(status)
     shown = only(status, f"VmLck {sizes['VmLck']} kB, VmRSS {sizes['VmRSS']} kB")
     if not sizes["VmLck"]:
-        return finding(f"It has locked none of its {sizes['VmRSS']} kB of memory.", (shown,))
+        return finding(f"The application has locked none of its {sizes['VmRSS']} kB of memory.", (shown,))
     heap = _heap(facts.read("process/maps"))
     without = heap[0] - heap[1] if heap else 0
     if sizes["VmLck"] < (sizes["VmRSS"] - max(without, 0)) * 9 // 10:
-        return finding(f"It has locked only {sizes['VmLck']} kB of its {sizes['VmRSS']} kB of memory.", (shown,))
+        return finding(
+            f"The application has locked only {sizes['VmLck']} kB of its {sizes['VmRSS']} kB of memory.", (shown,)
+        )
     return good("It has locked its memory.", (shown,))
 
 
@@ -114,7 +119,7 @@ def heap(facts: Facts, check: Check) -> Judgement:
     resident, held = sizes
     shown = only(maps, f"heap: {resident} kB in memory, {held} kB locked")
     if held * 10 < resident * 9:
-        return finding(f"{resident - held} of the {resident} kB of its heap are not locked.", (shown,))
+        return finding(f"{resident - held} of the {resident} kB of the application's heap are not locked.", (shown,))
     return good("Its heap is locked.", (shown,))
 
 

@@ -43,8 +43,9 @@ def clock_source(facts: Facts, check: Check) -> Judgement:
         available = facts.read(check.read[1])
         faster = [word for word in available.text.split() if word in _FAST]
         sentence = f"The time is read from {current.word}: {SLOW_SOURCES[current.word]}. "
-        sentence += f"{clean(faster[0])} is there as well." if faster else "The kernel offers no faster one."
-        return readings.finding(sentence, [current, available])
+        no_faster = "The kernel offers no faster one." if available.here else "The other clock sources are not known."
+        sentence += f"{clean(faster[0])} is there as well." if faster else no_faster
+        return readings.finding(sentence, [current, available], None, faster[:1])
     if current.word in _FAST:
         return readings.unknown([end]) if end.state is State.UNREADABLE else readings.good("", [current])
     sentence = f"Nobody here knows how long it takes to read the clock source {clean(current.word)}."

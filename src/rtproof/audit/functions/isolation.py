@@ -198,12 +198,13 @@ def _judge_interrupts(facts: Facts, check: Check, chosen: Sequence[Interrupt], f
         return good(f"None of {len(chosen)} such interrupts is served by {cpu_words(wanted)}.", [only(read[0], "none")])
     numbers = {one.number for one in bad}
     shown = [reading for reading in read if int(reading.path.split("/")[3]) in numbers]
-    names = first_names(f"{one.label} on {cpu_words(one.serving or ())}" for one in bad)
-    return finding(f"{cpu_words(wanted)}: {_interrupts(len(bad))}: {names}.", shown[:5], None, sorted(numbers))
+    names = first_names(one.label if len(wanted) == 1 else _with_cpus(one) for one in bad)
+    served = f"{cpu_words(wanted)} serve{'s' if len(wanted) == 1 else ''} {quantity(len(bad), 'interrupt')}"
+    return finding(f"{served}: {names}.", shown[:5], None, sorted(numbers))
 
 
-def _interrupts(number: int) -> str:
-    return "1 interrupt is served there" if number == 1 else f"{number} interrupts are served there"
+def _with_cpus(interrupt: Interrupt) -> str:
+    return f"{interrupt.label} on {cpu_words(interrupt.serving or ())}"
 
 
 def _application_cpus(facts: Facts) -> frozenset[int]:

@@ -524,7 +524,7 @@ def taint(facts: Facts, check: Check) -> Judgement:
     modules = [one.path.split("/")[3] for one in facts.match("/sys/module/*/taint") if one.here and one.word]
     names = f" Modules: {', '.join(map(clean, modules))}." if modules else ""
     worst = min((severity for _, severity in reasons), key=lambda severity: severity.rank)
-    return finding(f"The kernel is tainted: {', '.join(text for text, _ in reasons)}.{names}", (file,), worst)
+    return finding(f"The kernel is tainted: {', '.join(text for text, _ in reasons)}.{names}", (file,), worst, modules)
 
 
 _EVENTS = (
@@ -539,7 +539,7 @@ _EVENTS = (
 
 def _message(line: str) -> str:
     """A line of the log without the level in front."""
-    return re.sub(r"^<\d+>", "", line.strip())
+    return re.sub(r"^<\d+>", "", line.strip()).rstrip(":.")
 
 
 def logged_events(facts: Facts, check: Check) -> Judgement:

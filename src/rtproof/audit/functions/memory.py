@@ -147,7 +147,7 @@ def statistics(facts: Facts, check: Check) -> Judgement:
     if facts.kernel and not facts.kernel.is_before(_SKIPS_ISOLATED) and wanted and wanted <= isolated:
         return readings.good(f"Since {_SKIPS_ISOLATED} the kernel leaves isolated CPUs alone.", [found])
     return readings.finding(
-        f"A kernel worker runs on every CPU each {seconds} s; it adds up the counts of memory.", [found]
+        f"A kernel worker runs on every CPU every {seconds} s; it adds up the counts of memory.", [found]
     )
 
 

@@ -83,7 +83,8 @@ class _Policy:
 
     @property
     def name(self) -> str:
-        return _name(self.governor) if "/" in self.governor.path else clean(self.governor.path)
+        path = self.governor.path
+        return _name(self.governor) if "/" in path else clean(path.removeprefix(f"{_ROW[0]} of "))
 
     @property
     def fixed(self) -> bool | None:
@@ -451,7 +452,7 @@ def halt_polling(facts: Facts, check: Check) -> Judgement:
     if not found.here and not found.absent:
         return readings.unknown([found])
     if found.absent or (governor_here.here and governor_here.word != "haltpoll"):
-        sentence = "Idle CPUs go back to the host at once, which must schedule them again at each wake-up."
+        sentence = "Idle CPUs go back to the host at once. The host must schedule them again at each wake-up."
         return readings.finding(sentence, [found, governor_here], Severity.LOW)
     ns = found.number()
     if ns is None:
