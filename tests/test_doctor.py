@@ -451,7 +451,10 @@ def test_this_machine(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mo
     assert code == found["exit_code"]
     assert [each["feature"] for each in found["features"]] == list(FEATURES)
     assert not [each["meaning"] for each in found["things"] if "Nobody can tell" in each["meaning"]]
-    assert all(each["command"] or each["state"] != "x" for each in found["things"])
+    assert not [each["name"] for each in found["things"] if each["command"] and each["state"] == State.OK.value]
+    missing = {each["name"] for each in found["things"] if each["state"] == State.MISSING.value and each["needed"]}
+    not_ready = [each["readiness"] == Readiness.NOT_READY.value for each in found["features"]]
+    assert [not missing.isdisjoint(each["lacking"]) for each in found["features"]] == not_ready
     assert list(tmp_path.iterdir()) == []
 
 
