@@ -110,7 +110,7 @@ def test_the_requirement_of_the_profile_is_fixed_before_the_run_and_the_user_s_w
     capsys.readouterr()
     assert run(profile("good", requirement=LIMIT), "--duration", "1s", "--limit", "1us") == 1
     out = " ".join(capsys.readouterr().out.split())
-    assert "limit is 1us, never exceeded instead of 500us at most once per 1h." in out
+    assert "Changed against the profile: limit is 1us, never exceeded instead of 500us at most once per 1h." in out
 
 
 def test_options_of_the_user_reach_the_agent_and_the_report(capsys: pytest.CaptureFixture[str]) -> None:
@@ -276,6 +276,14 @@ def test_nonsense_is_one_sentence_and_leaves_nothing(
     assert (out, err.count("\n")) == ("", 1)
     assert words in err
     assert not Path("a").exists()
+
+
+def test_the_reason_that_every_cell_has_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    agent = str(fake_agent.install(Path(), "good").absolute())
+    assert main(["run", "--profile", "ten-ms", "--target", "simulated", "--agent", agent, "--output", "a"]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert sum("is tried instead" in line for line in lines) == len({line for line in lines if "is tried" in line}) == 3
+    assert sum(line.startswith("[") for line in lines) == 5
 
 
 def test_a_pipe_in_place_of_a_file_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:

@@ -83,11 +83,12 @@ class LocalRunner:
 
     def run(self, cells: Iterable[Cell]) -> Iterator[CellEnd]:
         """Run the cells and yield each one's end. After Ctrl-C the current cell ends and all later ones are skipped."""
-        stopped = False
+        stopped, said = False, set[str]()
         for cell in cells:
-            ended = (
-                CellEnd(cell, failure=NOT_MEASURED_INTERRUPTED, interrupted=True) if stopped else self._run_cell(cell)
-            )
+            if stopped:
+                ended = CellEnd(cell, failure=NOT_MEASURED_INTERRUPTED, interrupted=True)
+            else:
+                ended = self._run_cell(cell, said)
             stopped = stopped or ended.interrupted
             yield ended
 
@@ -100,7 +101,8 @@ class LocalRunner:
             options = self.target.options_to_find_it(options)
         return RunPlan(folder, self.agent, words, info, options)
 
-    def _run_cell(self, cell: Cell) -> CellEnd:
+    def _run_cell(self, cell: Cell, said: set[str]) -> CellEnd:
+        """The end of one cell. said: why a way could not be taken, which is told of the first cell alone."""
         if cell.announcement:
             click.echo(clean(cell.announcement), err=True)
         view = LiveView(sys.stderr, cell.goal, can_redraw(sys.stderr))
@@ -113,7 +115,10 @@ class LocalRunner:
                 except UserError as problem:
                     refused.append(str(problem))
                     if at + 1 < len(cell.ways):
-                        view.say(f"{name} can't be had here ({problem}); {cell.ways[at + 1][0]} is tried instead")
+                        why = f"{name} can't be had here ({problem}); {cell.ways[at + 1][0]} is tried instead"
+                        if why not in said:
+                            view.say(why)
+                        said.add(why)
         except RtproofError as problem:
             return CellEnd(cell, refused=tuple(refused), failure=str(problem))
         except OSError as error:
