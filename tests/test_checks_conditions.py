@@ -130,6 +130,7 @@ def test_a_clock_that_is_slewed(ppm: Callable[[int], float], severity: Severity 
     assert found.keys() == ({"clock-slewed"} if severity else set())
     if severity:
         assert found["clock-slewed"].severity is severity
+        assert "CLOCK_MONOTONIC_RAW shows its rate" in found["clock-slewed"].detail
 
 
 def stopped(

@@ -76,12 +76,13 @@ def test_a_clock_left_alone_keeps_to_the_hardware(clocks: Guest) -> None:
 def test_a_clock_slewed_by_a_tenth_is_invalid(clocks: Guest) -> None:
     record = clocks.record("fast")
     assert slew_ppm(record) == pytest.approx(91_000, rel=0.02)  # of its own time: a tenth more is 1/11 of the whole
-    assert "ppm too fast; compared with CLOCK_MONOTONIC_RAW" in invalid(record)["clock-slewed"]
+    assert "ppm too fast; CLOCK_MONOTONIC_RAW shows its rate" in invalid(record)["clock-slewed"]
 
 
 def test_a_clock_slewed_for_a_second_is_invalid(clocks: Guest) -> None:
     assert (
-        "ppm too slow; compared with CLOCK_MONOTONIC_RAW" in invalid(clocks.record("slow_for_a_second"))["clock-slewed"]
+        "ppm too slow; CLOCK_MONOTONIC_RAW shows its rate"
+        in invalid(clocks.record("slow_for_a_second"))["clock-slewed"]
     )
 
 

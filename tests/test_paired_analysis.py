@@ -18,6 +18,7 @@ from rtproof.judge.requirement import Requirement
 from rtproof.record import run_folder
 from rtproof.record.contents import EndReason, Record
 from rtproof.record.reading import open_record
+from rtproof.report.pages.run_summary import summary_text
 from rtproof.summary.edge_pairs import given_edges
 
 RECORDS = Path(__file__).parent / "data" / "two_boards"
@@ -59,6 +60,15 @@ def test_the_verdict_is_of_the_generators_times(folder: Path) -> None:
     assert analysis.verdict.exceedances_observed is not None
     assert analysis.verdict.exceedances_observed >= len(DELAYED) + 1
     assert limited(folder, 1_000 * MS).analysis.verdict.exceedances_observed == 1
+
+
+def test_the_first_screen_says_which_edges_have_no_response_time(folder: Path) -> None:
+    """The largest value is above the table's, and the table has fewer values than were due."""
+    result = limited(folder, 20 * MS)
+    screen = " ".join(summary_text(result.analysis, ()).split())
+    assert "1 edge was never answered: the largest value is how long the generator waited for it." in screen
+    assert f"83 of {EDGES + 83} edges due were missed" in screen
+    assert f"83 of {EDGES + 83} edges due were missed" in text(result, "html")
 
 
 def test_a_limit_that_no_unanswered_edge_is_above_is_refused(folder: Path) -> None:

@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from analyses_by_verdict import FIRST, proven
+from analyses_by_verdict import FIRST, invalid, proven, several
 from forecast_cases import analysed, smooth
 from report_cases import CASES, FORMATS_WITH_WORDS, plots, several_fields, tables, words
 
 from rtproof import report
+from rtproof.core.phrases import capitalised
 from rtproof.judge.analysis_model import Analysis, State
 from rtproof.report.blocks import Text
 from rtproof.report.sections import forecast, verdict
@@ -32,6 +33,20 @@ def test_the_state_comes_first_and_every_reason_is_told(name: str) -> None:
     reasons = analysis.verdict.reasons
     for reason in reasons[:1] if analysis.verdict.state is State.NOT_ASKED else reasons:
         assert reason[1:] in " ".join((*said.paragraphs, terms.get(EXACTLY, ""), terms.get(SURE, "")))
+
+
+def test_an_invalid_page_has_the_fact_beside_the_reason() -> None:
+    """What stands in the terms is folded on a page."""
+    reason, fact, *_ = invalid().verdict.reasons
+    assert "was not exceeded" in fact
+    assert first(invalid()).paragraphs[:2] == (f"{capitalised(reason)}.", f"{capitalised(fact)}.")
+
+
+def test_of_several_limits_the_one_that_decides_is_named() -> None:
+    """Without saying where it stands: a page has its plot next."""
+    told = first(several()).paragraphs[1]
+    assert told.startswith("2 limits: ")
+    assert told.endswith("The verdict is that of the worst one, 500 us once per 10.0 s.")
 
 
 def test_the_worst_cautions_are_shown_and_the_others_are_counted() -> None:

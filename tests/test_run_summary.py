@@ -4,13 +4,13 @@
 from dataclasses import replace
 
 import pytest
-from analyses_by_verdict import FIRST, measured, proven, refuted, undecided
+from analyses_by_verdict import FIRST, invalid, measured, proven, refuted, undecided
 from analysis_records import SERIES, block, fact, record
 
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis, State
 from rtproof.judge.requirement import Requirement
-from rtproof.report.pages.run_summary import MOST_LINES, summary_text
+from rtproof.report.pages.run_summary import MOST_LINES, summary_text, verdict_line
 from rtproof.summary.summary_model import Doubt, Severity
 
 WHERE = (("page", "runs/a.html"), ("more", "rtproof show runs/a"))
@@ -65,6 +65,10 @@ def test_each_doubt_stands_once_and_what_does_not_fit_is_counted() -> None:
     assert 0 < shown < 10
     assert f"          and {10 - shown} more\n" in told
     assert len(told.splitlines()) == MOST_LINES
+
+
+def test_the_short_form_of_an_invalid_run_has_the_limit_too() -> None:
+    assert verdict_line(invalid()).startswith("INVALID 1 thread did not run as fifo. 500 us was not exceeded in 6.0 s")
 
 
 def test_a_hostile_name_does_not_reach_the_terminal() -> None:

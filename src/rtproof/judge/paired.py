@@ -60,7 +60,7 @@ def analyse_pair(
         verdict=giving.verdict,
         verdicts=giving.verdicts,
         forecast=giving.forecast,
-        edges=pairs,
+        edges=replace(pairs, not_given=giving.pooled.never_ran),
     )
 
 

@@ -609,10 +609,16 @@ def claim_answer(verdict: Verdict) -> str:
     return answer_sentences(verdict.reasons[:1])
 
 
+def fact_if_invalid(verdict: Verdict) -> str:
+    """What an INVALID run saw of the limit, which no page and no line leaves out; "" for any other verdict."""
+    return answer_sentences(verdict.reasons[1:2]) if verdict.state is State.INVALID else ""
+
+
 def exact_answer(verdict: Verdict) -> str:
-    """Sentences on what the fact shows, or why it shows nothing."""
+    """Sentences on what the fact shows, or why it shows nothing; of an INVALID run its other reasons."""
     assumed = assumption_of_verdict(verdict)  # The answer to "How sure" states it.
-    shown = [reason for reason in verdict.reasons[1:] if reason != assumed]
+    others = verdict.reasons[2:] if verdict.state is State.INVALID else verdict.reasons[1:]
+    shown = [reason for reason in others if reason != assumed]
     rate = verdict.requirement if verdict.state is not State.INVALID and not verdict.plain else None
     return answer_sentences((*shown, *((episode_sentence(rate),) if rate else ())))
 

@@ -37,7 +37,8 @@ class EdgePairs:
 
     sent_ns, response_ns: by the generator's clock. own_ns: how much of the response is the responder's own.
     answers_ns: the response times of all edges with an answer, paired or not. never_answered_ns: when edges were given
-    for which the generator waited in vain. edges: how many it gave. unseen: edges with an answer that are not in the
+    for which the generator waited in vain. edges: how many it gave. not_given: how many were due and never given, as
+    those of the time in which it waited. unseen: edges with an answer that are not in the
     responder's record. unknown: edges in the responder's record that are not in the generator's, such as those of its
     warm-up. rate: how much faster the responder's clock runs, as a share. refused: why the records could not be paired;
     then there are no pairs.
@@ -55,6 +56,7 @@ class EdgePairs:
     unknown: int
     rate: float = 0.0
     refused: str = ""
+    not_given: int = 0
 
     @property
     def rest_ns(self) -> Int64Array:

@@ -173,11 +173,11 @@ def clock_slewed(case: CheckedRun) -> Iterator[Doubt]:
     most = slewed[np.argmax(np.abs(slewed))]
     direction = "fast" if most > 0 else "slow"
     what = f"CLOCK_MONOTONIC ran {abs(most):,.0f} ppm too {direction}"
-    way = "compared with CLOCK_MONOTONIC_RAW"
+    way = "CLOCK_MONOTONIC_RAW shows its rate"
     if beyond_ns:
         detail = (
-            f"{way}, more than the {NTP_PPM} ppm of NTP for {duration(beyond_ns)} of "
-            f"{duration(int(passed_ns.sum()))}; adjtimex or chrony's maxslewrate may set more"
+            f"{way}, which was off by more than NTP's {NTP_PPM} ppm for {duration(beyond_ns)} of "
+            f"{duration(int(passed_ns.sum()))}; adjtimex or chrony's maxslewrate can set such a rate"
         )
         severity = severity_of(beyond_ns, int(passed_ns.sum()))
         yield Doubt("clock-slewed", severity, what, "find what set its rate", detail)

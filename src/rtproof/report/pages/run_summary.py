@@ -18,7 +18,7 @@ from rtproof.report import number_format
 from rtproof.report.audit_findings import audit_in_short
 from rtproof.report.number_format import PrintedUnit, ReportStream
 from rtproof.report.sections.explained import why_in_short
-from rtproof.report.sections.verdict import doubts_in_short, loop_answer
+from rtproof.report.sections.verdict import doubts_in_short, edges_answer, loop_answer
 from rtproof.report.text_table import SCREEN_WIDTH
 from rtproof.summary.edge_pairs import EdgePairs, edge_times
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart, scale_end_ns
@@ -70,8 +70,10 @@ def summary_text(analysis: Analysis, where: Sequence[tuple[str, str]], width: in
 
 
 def verdict_line(analysis: Analysis) -> str:
-    """The verdict and its fact in one line, without a newline."""
-    return clean(f"{_label(analysis.verdict)} {verdict_sentences.claim_answer(analysis.verdict)}")
+    """The verdict and its fact in one line, without a newline; of an INVALID run also what was seen of the limit."""
+    verdict = analysis.verdict
+    said = (_label(verdict), verdict_sentences.claim_answer(verdict), verdict_sentences.fact_if_invalid(verdict))
+    return clean(" ".join(filter(None, said)))
 
 
 def _verdict_lines(analysis: Analysis, width: int) -> list[str]:
@@ -80,7 +82,7 @@ def _verdict_lines(analysis: Analysis, width: int) -> list[str]:
     verdicts = sorted(analysis.verdicts or (deciding,), key=lambda verdict: verdict is not deciding)
     lines = _labelled(_label(deciding), verdict_sentences.claim_answer(deciding), width)
     shown = [] if deciding.state is State.NOT_ASKED else [verdict_sentences.short_answer(deciding)]
-    for text in (*shown, loop_answer(analysis)):
+    for text in (*shown, loop_answer(analysis), edges_answer(analysis)):
         lines += _labelled("", text, width)
     for at, each in enumerate(verdicts[1:], 1):
         invalid = each.state is State.INVALID  # For what reason, the first limit has said.
@@ -144,7 +146,7 @@ def _thread_lines(analysis: Analysis, width: int, most: int) -> list[str]:
 def _edge_lines(pairs: EdgePairs) -> list[str]:
     """The response times of a run on two boards, and their parts; and how many edges had an answer."""
     never, us = pairs.never_answered_ns.size, number_format.US.ns
-    found = f"{quantity(pairs.edges, 'edge')}, {never:,} never answered, {pairs.given.size:,} paired"
+    found = f"{quantity(pairs.edges, 'edge')} given, {never:,} never answered, {pairs.given.size:,} paired"
     rows = []
     for each in edge_times(pairs):
         shares = [quantile(each.counts, share, ends=each.moments).value for share in SHARES]

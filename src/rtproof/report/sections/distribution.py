@@ -135,9 +135,10 @@ def _says(analysis: Analysis, bins: FixedBins) -> str:
 
 def _beyond(analysis: Analysis, bins: FixedBins) -> str:
     if not bins.above:
-        return "None lies beyond."
+        return "No value lies beyond these bins."
     most = analysis.pooled.observed.max
-    return f"{number_format.count_text(bins.above)} lie beyond, the largest at {_largest(analysis, value(most))}."
+    lie = f"{quantity(bins.above, 'value')} {'lies' if bins.above == 1 else 'lie'} beyond these bins"
+    return f"{lie}, the largest at {_largest(analysis, value(most))}."
 
 
 def _straddling(bins: FixedBins) -> str:

@@ -8,7 +8,7 @@ from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.stage_tables import HEADINGS, stage_numbers
 from rtproof.summary.edge_pairs import EdgePairs, edge_times
 
-COUNTS = ("edges", "answered", "never answered", "paired", "only the generator's", "only the responder's")
+COUNTS = ("due", "given", "answered", "never answered", "paired", "only the generator's", "only the responder's")
 LATEST = ("at [s]", *number_format.unit_headings(number_format.US, "response", "responder's own", "the rest"))
 
 
@@ -31,7 +31,8 @@ def edges_section(analysis: Analysis) -> list[Block]:
 
 def _counts(pairs: EdgePairs) -> tuple[str, ...]:
     never = pairs.never_answered_ns.size
-    counts = (pairs.edges, pairs.edges - never, never, pairs.given.size, pairs.unseen, pairs.unknown)
+    due = pairs.edges + pairs.not_given
+    counts = (due, pairs.edges, pairs.edges - never, never, pairs.given.size, pairs.unseen, pairs.unknown)
     return tuple(map(number_format.count_text, counts))
 
 

@@ -28,7 +28,14 @@ def objection_blocks(found: Sequence[Objection]) -> list[Block]:
     ]
 
 
-LOOP, EXACTLY, SURE, LONGER, VALID = "The loop", "What exactly", "How sure", "How much longer", "Valid for"
+LOOP, EDGES, EXACTLY, SURE, LONGER, VALID = (
+    "The loop",
+    "The edges",
+    "What exactly",
+    "How sure",
+    "How much longer",
+    "Valid for",
+)
 SHOWN_DOUBTS = 4
 LISTED = 4
 """How many limits are listed one by one: more do not fit on the first screen of a telephone."""
@@ -37,7 +44,7 @@ LISTED = 4
 def claim_terms(analysis: Analysis) -> tuple[tuple[str, str], ...]:
     """The questions about a verdict with their answers: what exactly, how sure, how much longer, valid for what.
 
-    In front of them, the loop of a run that measured cycles or an application.
+    In front of them, the loop of a run that measured cycles or an application, or the edges of two boards.
     """
     verdict = analysis.verdict
     valid = " ".join(verdict_sentences.texts_under_labels(verdict.sentences, "VALID FOR"))
@@ -47,7 +54,7 @@ def claim_terms(analysis: Analysis) -> tuple[tuple[str, str], ...]:
         (LONGER, verdict_sentences.longer_run_answer(verdict)),
         (VALID, valid),
     )
-    asked = ((LOOP, loop_answer(analysis)), *answers)
+    asked = ((LOOP, loop_answer(analysis)), (EDGES, edges_answer(analysis)), *answers)
     return tuple((question, answer) for question, answer in asked if answer)
 
 
@@ -64,6 +71,19 @@ def loop_answer(analysis: Analysis) -> str:
         f"Of {quantity(top.count, 'loop')} the top was late by {value(round(top.mean or 0))} on average and "
         f"{value(top.max)} at most; the work was done {value(end.max)} after its target at the latest."
     )
+
+
+def edges_answer(analysis: Analysis) -> str:
+    """Sentences on the edges that have no response time; "" of a run on one board, or if all have one."""
+    pairs = analysis.edges
+    if pairs is None:
+        return ""
+    never, missing = pairs.never_answered_ns.size, pairs.not_given
+    whose = "it" if never == 1 else "one of them"
+    unanswered = f"{quantity(never, 'edge')} {'was' if never == 1 else 'were'} never answered"
+    waited = f"{unanswered}: the largest value is how long the generator waited for {whose}."
+    skipped = f"{missing:,} of {pairs.edges + missing:,} edges due were missed: the generator never gave them."
+    return " ".join(text for text, count in ((waited, never), (skipped, missing)) if count)
 
 
 def limit_answers(analysis: Analysis) -> Table | None:
@@ -105,7 +125,7 @@ def doubt_tally(analysis: Analysis) -> str:
     counted = [f"{states.count(state)} {state.value}" for state in State if state in states]
     told = [f"{_asked(verdict)} {verdict.state.value}" for verdict in analysis.verdicts]
     shown = ", ".join(told if len(states) <= LISTED else counted)
-    return f"{len(states)} limits: {shown}. The next lines are about the worst one, {_asked(analysis.verdict)}:"
+    return f"{len(states)} limits: {shown}. The verdict is that of the worst one, {_asked(analysis.verdict)}."
 
 
 def _asked(verdict: Verdict) -> str:
@@ -164,7 +184,8 @@ FIRST_SCREEN = ("VERDICT", "NEEDED", "VALID FOR", "RANK")
 def verdict_section(analysis: Analysis) -> list[Block]:
     """The first screen: the verdict, what exactly is shown, how sure it is, how much longer to run, and the doubts."""
     verdict = analysis.verdict
-    claim = tuple(filter(None, (verdict_sentences.claim_answer(verdict), doubt_tally(analysis))))
+    facts = (verdict_sentences.claim_answer(verdict), verdict_sentences.fact_if_invalid(verdict))
+    claim = tuple(filter(None, (*facts, doubt_tally(analysis))))
     first = Text(claim, KINDS[verdict.state], verdict.state.value, claim_terms(analysis))
     more: tuple[Block | None, ...] = (limit_answers(analysis), doubt_answers(analysis))
     blocks: list[Block] = [first, *(block for block in more if block)]
