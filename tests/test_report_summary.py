@@ -18,6 +18,17 @@ from rtproof.report.formats import summary
 pytest.importorskip("matplotlib", reason="there is no matplotlib")
 
 
+def printed_pages(page: str, folder: Path) -> int:
+    browser = chromium.program()
+    if browser is None:
+        pytest.skip("there is no chromium")
+    (folder / "page.html").write_text(page)
+    flags = ("--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer", f"--user-data-dir={folder}/it")
+    command = [browser, *flags, f"--print-to-pdf={folder}/page.pdf", (folder / "page.html").as_uri()]
+    subprocess.run(command, check=True, capture_output=True, timeout=chromium.DEADLINE_S)
+    return len(re.findall(rb"/Type\s*/Page\b", (folder / "page.pdf").read_bytes()))
+
+
 def page_of(analysis: Analysis) -> str:
     return report.render("summary", report.title(analysis), report.compose(analysis)).decode()
 
@@ -44,7 +55,37 @@ def test_cautions_that_do_not_fit_are_counted() -> None:
     page = summary.draw("title", [Section("doubts", "Doubts", doubts)]).decode()
     assert "caution 5." in page
     assert "caution 6." not in page
-    assert "3 more cautions in the full report" in page
+    assert "and 3 more cautions" in page
+    assert "--section doubts" in page
+    few = summary.draw("title", [Section("doubts", "Doubts", doubts[:6])]).decode()
+    assert "--section doubts" not in few
+
+
+def test_a_caution_has_the_fact_and_what_to_do() -> None:
+    doubts = (
+        Text(("a link lost 5 samples: mend it",), "doubt", "Cautions", foremost=True),
+        Text(("of 1 second",), "doubt", "Warning: the link lost 5 samples (link.lost)"),
+        Text(("tracefs is not mounted", "What to do: mount it"), "doubt", "Warning: no trace was written (trace)"),
+        Text(("Two kernels were compared.", "What to do: name one."), "doubt", "Objection (kernels)"),
+    )
+    page = summary.draw("title", [Section("doubts", "Doubts", doubts)]).decode()
+    assert re.findall("<li>(.*?)</li>", page) == [
+        "the link lost 5 samples",
+        "no trace was written. What to do: mount it.",
+        "Two kernels were compared. What to do: name one.",
+    ]
+
+
+def test_no_sentence_is_cut_and_those_left_out_are_counted() -> None:
+    reasons = " ".join(f"Reason {at} makes the run invalid." for at in range(20))
+    claim = Text(("The clock changed.",), "bad", "INVALID", (("What exactly", reasons),))
+    page = summary.draw("title", [Section("verdict", "Verdict", (claim,))]).decode()
+    answer = re.findall("<p>What exactly: (.*?)</p>", page)[0]
+    cut = re.fullmatch(r"(.*\.) \((\d+) more sentences\)", answer)
+    assert cut
+    assert reasons.startswith(f"{cut[1]} ")
+    assert cut[1].count("makes the run invalid.") + int(cut[2]) == 20
+    assert "--section verdict" in page
 
 
 def test_words_of_a_record_are_never_markup() -> None:
@@ -56,11 +97,15 @@ def test_words_of_a_record_are_never_markup() -> None:
 
 @pytest.mark.parametrize("made", [normal, missed, hostile, many_threads, several_fields, loop, nothing])
 def test_it_prints_on_one_page(made: Callable[[], Analysis], tmp_path: Path) -> None:
-    browser = chromium.program()
-    if browser is None:
-        pytest.skip("there is no chromium")
-    (tmp_path / "page.html").write_text(page_of(made()))
-    flags = ("--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer", f"--user-data-dir={tmp_path}/it")
-    command = [browser, *flags, f"--print-to-pdf={tmp_path}/page.pdf", (tmp_path / "page.html").as_uri()]
-    subprocess.run(command, check=True, capture_output=True, timeout=chromium.DEADLINE_S)
-    assert len(re.findall(rb"/Type\s*/Page\b", (tmp_path / "page.pdf").read_bytes())) == 1
+    assert printed_pages(page_of(made()), tmp_path) == 1
+
+
+def test_the_longest_answers_and_cautions_print_on_one_page(tmp_path: Path) -> None:
+    long = "A sentence as long as those of a report are, with its comma and its facts in it. " * 4
+    claim = Text((long,), "bad", "INVALID", tuple((f"How {at}", long) for at in range(4)))
+    doubts = tuple(Text((long, long), "doubt", f"Warning: {at} {long}(code)") for at in range(9))
+    others = [each for each in report.compose(normal()) if each.name != "verdict"]
+    sections = [Section("verdict", "Verdict", (claim,)), *others, Section("doubts", "Doubts", doubts)]
+    page = summary.draw("rtproof: INVALID", sections).decode()
+    assert re.search(r"and \d+ more cautions<", page)
+    assert printed_pages(page, tmp_path) == 1

@@ -4,6 +4,7 @@
 It is one HTML file without scripts, made of blocks of the full report. What does not fit is counted.
 """
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
@@ -16,8 +17,12 @@ SUFFIX = ".summary.html"
 ONLY_PART = True
 
 MOST_CAUTIONS = 6
-LONGEST, LONGEST_CONDITION = 180, 80
-"""The most characters of one text, and of one condition. A longer one ends in "..."."""
+LONGEST, LONGEST_NAME = 180, 80
+"""The most characters of the sentences of one text, and of a name or value, which ends in "..." if it is longer."""
+LEFT_OUT = (
+    "What this page leaves out: type rtproof show, the folder or file of this run, and --section verdict, "
+    "--section doubts or --all."
+)
 CONDITIONS = {
     "system": ("machine", "processor", "kernel", "in effect", "virtual machine"),
     "evidence": ("probe", "policy", "priority", "CPUs", "period", "duration"),
@@ -25,6 +30,9 @@ CONDITIONS = {
 }
 """By section: the rows of its tables that are the conditions of a run, by their first cells."""
 NAMES = {"in effect": "preemption"}
+_SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z0-9])")
+_DOUBT = re.compile(r"(?:Warning|INVALID): (.*) \([^()]*\)")
+ADVICE = "What to do: "
 NOT_CAUTIONS = "forecast"
 """Its doubts are about the forecast, which this page does not have."""
 STYLE = HtmlMarkup("""
@@ -40,19 +48,22 @@ ul { padding-left: 5mm }
 dl { display: grid; grid-template-columns: 1fr 1fr; gap: .5mm 6mm }
 dl div { display: flex; gap: 2mm; overflow-wrap: anywhere }
 dt { color: #56616f; flex: 0 0 27mm } dd { margin: 0 }
-svg { width: 100%; height: 68mm }
+svg { width: 100%; height: 50mm }
 """)
 
 
 def draw(title: str, sections: list[Section]) -> bytes:
     """The page as a whole HTML document in UTF-8. UserError without matplotlib, if there is a plot to draw."""
+    claim, cautions = _claim(sections), _cautions(sections)
+    left_out = any(" more sentence" in part or " more caution" in part for part in (*claim, *cautions))
     body = html_element(
         "body",
-        html_element("h1", _short(title)),
-        *_claim(sections),
+        html_element("h1", _short(title, LONGEST)),
+        *claim,
         *_part("Picture", list(_picture(sections))),
         *_part("Conditions", _conditions(sections)),
-        *_part("Cautions", _cautions(sections)),
+        *_part("Cautions", cautions),
+        *([html_element("p", LEFT_OUT)] if left_out else []),
     )
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     head = html_element(
@@ -65,8 +76,17 @@ def draw(title: str, sections: list[Section]) -> bytes:
     return f"<!doctype html>\n{html_element('html', head, body, lang='en')}\n".encode()
 
 
-def _short(text: str, most: int = LONGEST) -> str:
+def _short(text: str, most: int = LONGEST_NAME) -> str:
     return textwrap.shorten(text, most, placeholder=" ...")
+
+
+def _whole_sentences(text: str) -> str:
+    """The first sentences of a text that fit, at least one, and how many more there are."""
+    first, *more = _SENTENCE_END.split(" ".join(text.split()))
+    kept = [_short(first, 2 * LONGEST)]
+    while more and len(" ".join((*kept, more[0]))) <= LONGEST:
+        kept.append(more.pop(0))
+    return " ".join((*kept, f"({quantity(len(more), 'more sentence')})")) if more else " ".join(kept)
 
 
 def _part(name: str, children: Sequence[HtmlMarkup]) -> list[HtmlMarkup]:
@@ -84,9 +104,9 @@ def _claim(sections: Sequence[Section]) -> list[HtmlMarkup]:
     if claim is None:
         return []
     return [
-        html_element("p", _short(claim.headline), class_=f"headline {claim.kind}"),
-        *(html_element("p", _short(each), class_="says") for each in claim.paragraphs[:2]),
-        *(html_element("p", f"{asked}: {_short(answer)}") for asked, answer in claim.terms[:4]),
+        html_element("p", _short(claim.headline, LONGEST), class_=f"headline {claim.kind}"),
+        *(html_element("p", _whole_sentences(each), class_="says") for each in claim.paragraphs[:2]),
+        *(html_element("p", f"{asked}: {_whole_sentences(answer)}") for asked, answer in claim.terms[:4]),
     ]
 
 
@@ -110,9 +130,7 @@ def _conditions(sections: Sequence[Section]) -> list[HtmlMarkup]:
         if section.name == "loads":
             rows.append(("load", _loads(section)))
     items = (
-        html_element(
-            "div", html_element("dt", NAMES.get(name, name)), html_element("dd", _short(value, LONGEST_CONDITION))
-        )
+        html_element("div", html_element("dt", NAMES.get(name, name)), html_element("dd", _short(value)))
         for name, value in rows
     )
     return [html_element("dl", *items)] if rows else []
@@ -127,10 +145,19 @@ def _loads(section: Section) -> str:
 
 
 def _cautions(sections: Sequence[Section]) -> list[HtmlMarkup]:
-    """The first sentence of each doubt, once."""
+    """The fact of each doubt and what to do, once. The verdict and its own short list of them are left out."""
     doubts = [text for section, text in _texts(sections) if text.kind == "doubt" and section.name != NOT_CAUTIONS]
-    told = list(dict.fromkeys(text.paragraphs[0] for text in doubts if text.paragraphs))
+    told = list(
+        dict.fromkeys(_caution(text) for text in doubts if text.paragraphs and not (text.terms or text.foremost))
+    )
     left = len(told) - MOST_CAUTIONS
-    shown = [html_element("li", _short(each)) for each in told[:MOST_CAUTIONS]]
-    more = [html_element("li", f"{quantity(left, 'more caution')} in the full report")] if left > 0 else []
+    shown = [html_element("li", _whole_sentences(each)) for each in told[:MOST_CAUTIONS]]
+    more = [html_element("li", f"and {quantity(left, 'more caution')}")] if left > 0 else []
     return [html_element("ul", *shown, *more)] if shown else []
+
+
+def _caution(doubt: Text) -> str:
+    named = _DOUBT.fullmatch(doubt.headline)
+    fact = named[1] if named else doubt.paragraphs[0]
+    advice = next((each.removeprefix(ADVICE) for each in doubt.paragraphs if each.startswith(ADVICE)), "")
+    return f"{fact.rstrip('.')}. {ADVICE}{advice.rstrip('.')}." if advice else fact
