@@ -340,13 +340,18 @@ JUDGING_PARTS: tuple[Callable[[], object], ...] = (
 def _prepare_to_judge(warmup_ns: int) -> None:
     """Load what judges while the agent warms up: this host may be the measured system, and is left alone afterwards.
 
-    No part takes longer than this process took until now. What does not fit is loaded when the run has ended.
+    A part is loaded if twice the longest so far still fits; at first, if all the time of this process until now does.
+    What does not fit is loaded when the run has ended.
     """
-    longest_s, begins_s = time.process_time(), time.monotonic() + warmup_ns / 1e9
+    longest_s, took_s, now_s = time.process_time(), 0.0, time.monotonic()
+    begins_s = now_s + warmup_ns / 1e9
     for part in JUDGING_PARTS:
-        if time.monotonic() + longest_s > begins_s:
+        if now_s + longest_s > begins_s:
             return
         part()
+        began_s, now_s = now_s, time.monotonic()
+        took_s = max(took_s, now_s - began_s)
+        longest_s = 2 * took_s
 
 
 @contextmanager
