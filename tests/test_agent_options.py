@@ -48,7 +48,9 @@ def test_the_agent_has_every_option_of_the_desk_and_takes_a_value_where_the_desk
 
 NEVER_NS = 3_600_000_000_000
 ALWAYS_NS = 1
-OVER = re.compile(r"over thread=(\d+) limit_ns=(\d+) second=(\d+) worst_ns=(\d+) begin_ns=(\d+) end_ns=(\d+)$")
+OVER = re.compile(
+    r"over thread=(\d+) limit_ns=(\d+) second=(\d+) worst_ns=(\d+) begin_ns=(\d+) end_ns=(\d+) count=(\d+)$"
+)
 PROGRESS = re.compile(r"progress .*thread=(\d+) .*obtained=(\d+) .*max_ns=(\d+) due_ns=(\d+)( recent\S*)*$")
 
 
@@ -69,17 +71,17 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
 def test_a_time_above_the_limit_is_told_before_the_progress_that_covers_it(
     told: tuple[Path, list[str]],
 ) -> None:
-    ends: dict[tuple[int, int], int] = {}
+    counts: dict[tuple[int, int], int] = {}
     covered_ns = [0, 0]
     for line in told[1]:
         if over := OVER.match(line):
-            thread, limit, second, worst, begin, end = map(int, over.groups())
+            thread, limit, second, worst, begin, end, count = map(int, over.groups())
             assert limit == ALWAYS_NS
             assert (second + 1) * 1_000_000_000 > covered_ns[thread]
             assert begin // 1_000_000_000 == second
             assert end >= begin + worst - limit
-            assert end > ends.get((thread, begin), -1)
-            ends[thread, begin] = end
+            assert count > counts.get((thread, begin), 0)
+            counts[thread, begin] = count
         elif progress := PROGRESS.match(line):
             covered_ns[int(progress[1])] = int(progress[4])
     record = agent_process.whole(told[0])
@@ -89,7 +91,12 @@ def test_a_time_above_the_limit_is_told_before_the_progress_that_covers_it(
         for second, obtained in zip(record.seconds[series.id].second, record.seconds[series.id].obtained, strict=True)
         if obtained
     }
-    assert {(thread, begin // 1_000_000_000) for thread, begin in ends} == expected
+    assert {(thread, begin // 1_000_000_000) for thread, begin in counts} == expected
+    for series in record.series:
+        level = record.exceeded(series.id, ALWAYS_NS)
+        assert level is not None
+        told_of = sum(count for (thread, _), count in counts.items() if thread == series.thread)
+        assert told_of == int(level.ran.sum() + level.missed.sum())
 
 
 def test_the_last_progress_covers_the_whole_run(told: tuple[Path, list[str]]) -> None:

@@ -129,6 +129,12 @@ def test_a_plain_limit_and_one_with_a_rate_are_both_announced() -> None:
     said = until_announcement([Requirement(500_000), Requirement(100_000, hour_ns)], "12h")
     assert said == (
         "measures until 500 us is exceeded or 100 us is REFUTED, else until 500 us is HELD and 100 us is PROVEN: "
-        "HELD shows at most one exceedance per 1 h; PROVEN after 3 h 29 min without an episode, 6 h 50 min with 1, "
-        "9 h 11 min with 2; for 12 h at most"
+        "HELD after 3 h, which shows at most one exceedance per 1 h; PROVEN after 3 h 29 min without an episode, "
+        "6 h 50 min with 1, 9 h 11 min with 2; for 12 h at most"
     )
+
+
+def test_the_announcement_gives_each_limit_its_own_time() -> None:
+    said = until_announcement([Requirement(500_000, 10**9), Requirement(2_000_000)], "2h")
+    assert "PROVEN after 3.5 s without an episode" in said
+    assert said.endswith("for 2 h at most, which is too short for HELD")

@@ -164,9 +164,9 @@ class Watcher:
         self.told: list[tuple[int, ...]] = []
 
     def over(
-        self, thread: int, limit_ns: int, second: int, worst_ns: int, stretch_ns: tuple[int, int] | None = None
+        self, thread: int, limit_ns: int, second: int, worst_ns: int, stretch: tuple[int, int, int] | None = None
     ) -> None:
-        self.told.append((thread, limit_ns, second, worst_ns, *(stretch_ns or ())))
+        self.told.append((thread, limit_ns, second, worst_ns, *(stretch or ())))
 
     def invalid(self, reason: str) -> None:
         raise AssertionError(reason)
@@ -174,6 +174,9 @@ class Watcher:
     def progress(self, thread: int, due_ns: int, lost: int = 0, time_ns: int = 0) -> bool:
         self.told.append((thread, due_ns, lost))
         return True
+
+    def ended(self) -> None:
+        self.told.append(())
 
     def lines(self) -> list[str]:
         return []
@@ -263,7 +266,7 @@ def test_lines_of_the_agent_are_read_also_if_a_newer_one_says_more() -> None:
         assert live_view.parse_over(OVER + more) == live_view.OverLine(1, 500_000, 17, 612_345)
     exact = live_view.parse_over(f"{OVER} begin_ns=17000000000 end_ns=17000112345")
     assert exact
-    assert exact.stretch_ns == (17_000_000_000, 17_000_112_345)
+    assert exact.stretch == (17_000_000_000, 17_000_112_345, 0)
     for line in (
         "",
         "progress ",

@@ -30,7 +30,7 @@ from rtproof.simulation.simulated_thread import (
     SummaryThread,
     parse_process,
     parse_request,
-    values_of,
+    with_values,
 )
 from rtproof.summary.series import summarise
 from rtproof.targets.simulated import START
@@ -151,13 +151,8 @@ def written(path: Path, keep_samples: bool, cut: int = 300) -> Record:
             writer.series(one.series)
         for one in some:
             limits = (10_000, LIMIT)
-            generator = np.random.default_rng(2)
-            thread = (
-                SampledThread(writer, one.series, generator, limits)
-                if keep_samples
-                else SummaryThread(writer, one.series, limits)
-            )
-            thread.add(one.until(cut))
+            thread = (SampledThread if keep_samples else SummaryThread)(writer, one.series, limits)
+            thread.add((with_values(one, np.random.default_rng(2)) if keep_samples else one).until(cut))
             totals.append(thread.finish())
         writer.end(End(cut * SECOND_NS, EndReason.AS_ASKED, "", tuple(totals)))
     return open_record(path)
@@ -197,7 +192,8 @@ def test_the_record_holds_what_was_played(tmp_path: Path, keep_samples: bool, cu
 def test_the_largest_are_those_of_the_samples(tmp_path: Path) -> None:
     """Of the body only how many there are of each value is known without samples."""
     for some, summary in zip(stretches(), summarise(written(tmp_path / "x.rtrec", False)), strict=True):
-        values = values_of(some, np.random.default_rng(2))
+        values = with_values(some, np.random.default_rng(2)).values
+        assert values is not None
         top = summary.top
         assert top.value.tolist() == np.sort(values)[::-1][: top.value.size].tolist()
         assert top.value.size == 256

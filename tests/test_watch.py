@@ -13,7 +13,8 @@ from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import State
 from rtproof.judge.requirement import Requirement
 from rtproof.judge.verdict import ended_when_decided
-from rtproof.judge.watch import TOLD_APART_NS, Watch, progress_line, still_needed_ns
+from rtproof.judge.watch import Watch, progress_line, still_needed_ns
+from rtproof.record.activations import TOLD_APART_NS
 from rtproof.record.contents import EndReason, Record
 from rtproof.simulation import simulated_thread
 from rtproof.simulation.events import KnownTail
@@ -127,7 +128,9 @@ def test_above_the_limit_without_end_is_refuted_by_its_length() -> None:
     for second in range(40, 60):
         watch.over(0, LIMIT, second, 2 * LIMIT)
     assert not progress_to(watch, 50)
-    assert watch.lines()[:1] == ["100 us, 1/min: above 100 us now, for 9.0 s; REFUTED in 6.0 s if it goes on"]
+    assert watch.lines()[:1] == [
+        "100 us, 1/min: 1 episode; above 100 us now, for 9.0 s; REFUTED in 6.0 s if it goes on"
+    ]
     assert progress_to(watch, 60)
     (standing,) = watch.standings
     # late by 41 s at the latest, and still after 56 s, which is known when that second is over
@@ -274,7 +277,7 @@ def told_exactly(requirement: Requirement, late: LateActivations, length_s: int)
         here = late.due_ns // SECOND_NS == second
         for due, value in zip(late.due_ns[here].tolist(), late.value[here].tolist(), strict=True):
             if value > requirement.limit_ns:
-                watch.over(0, requirement.limit_ns, second, value, (due, due + value - requirement.limit_ns))
+                watch.over(0, requirement.limit_ns, second, value, (due, due + value - requirement.limit_ns, 1))
         if watch.progress(0, (second + 1) * SECOND_NS):
             break
     return watch
@@ -305,26 +308,47 @@ def test_exact_late_times_are_joined_by_the_gap_and_no_more(tmp_path: Path) -> N
     watch = Watch([half])
     for due_ms in (900, 1300, 1801):
         due_ns = due_ms * 1_000_000
-        watch.over(0, LIMIT, due_ns // SECOND_NS, LIMIT + 1000, (due_ns, due_ns + 1000))
+        watch.over(0, LIMIT, due_ns // SECOND_NS, LIMIT + 1000, (due_ns, due_ns + 1000, 1))
     progress_to(watch, 3)
     assert watch.standings[0].episodes == 2
-    watch.over(0, LIMIT, 1, LIMIT + 200_000_000, (1_300_000_000, 1_500_000_000))
+    watch.over(0, LIMIT, 1, LIMIT + 200_000_000, (1_300_000_000, 1_500_000_000, 2))
     progress_to(watch, 4)
     assert watch.standings[0].episodes == 1, "a stretch that is told again, with a later end"
 
 
 def test_a_gap_shorter_than_the_agent_tells_apart_is_left_to_the_end() -> None:
     watch = Watch([Requirement(LIMIT, SECOND_NS, gap_ns=TOLD_APART_NS - 1)])
-    watch.over(0, LIMIT, 2, 2 * LIMIT, (2 * SECOND_NS, 2 * SECOND_NS + LIMIT))
+    watch.over(0, LIMIT, 2, 2 * LIMIT, (2 * SECOND_NS, 2 * SECOND_NS + LIMIT, 2))
     progress_to(watch, 20)
-    assert watch.lines()[0].endswith("1 episode so far; verdict at the end")
+    assert watch.lines()[0].endswith(" at least 1 episode so far; verdict at the end")
+    single = Watch([Requirement(LIMIT, SECOND_NS, gap_ns=TOLD_APART_NS - 1)])
+    single.over(0, LIMIT, 2, 2 * LIMIT, (2 * SECOND_NS, 2 * SECOND_NS + LIMIT, 1))
+    progress_to(single, 3)
+    assert " 1 episode so far; " in single.lines()[0], "one activation is one episode"
+
+
+def test_a_stretch_that_is_told_again_is_counted_once() -> None:
+    watch = Watch([Requirement(LIMIT)])
+    for thread, begin_ns, count in ((0, 7, 1), (1, 7, 5), (0, 7, 3), (0, 1_000_000_007, 2)):
+        watch.over(thread, LIMIT, begin_ns // SECOND_NS, 2 * LIMIT, (begin_ns, begin_ns + LIMIT, count))
+    assert watch.lines() == ["100 us: EXCEEDED 10 times; the largest is 200 us"]
+
+
+def test_the_end_of_a_run_shows_what_all_threads_have_reported() -> None:
+    watch = Watch([Requirement(2 * LIMIT), Requirement(LIMIT, SECOND_NS)])
+    watch.over(0, LIMIT, 0, 2 * LIMIT, (300_000_000, 300_000_000 + LIMIT, 1))
+    assert not watch.progress(0, SECOND_NS // 2)
+    assert watch.lines()[0] == "200 us: not exceeded so far"
+    watch.ended()
+    assert watch.lines()[0].startswith("200 us: not exceeded in 500 ms; ")
+    assert any(line.startswith("100 us, 1/s: 1 episode so far; ") for line in watch.lines())
 
 
 def test_very_many_exact_late_times_are_as_few_episodes() -> None:
     watch = Watch([ONE])
     for at in range(9000):
         due_ns = 100 * SECOND_NS + at * 1_000_000
-        watch.over(0, LIMIT, due_ns // SECOND_NS, LIMIT + 1, (due_ns, due_ns + 1))
+        watch.over(0, LIMIT, due_ns // SECOND_NS, LIMIT + 1, (due_ns, due_ns + 1, 1))
     progress_to(watch, 200)
     assert watch.standings[0].episodes == 1
     assert watch.standings[0].live_ns == (100 - 1 + 200 - 109 - 2) * SECOND_NS + 1_000_000 - 1

@@ -227,8 +227,13 @@ void above_missed(struct above *above, struct record *record, int64_t second, in
 	if (late <= above->lowest)
 		return;
 	begin_second(above, record, second);
-	for (int i = 0; i < above->n_levels; i++)
-		above->missed[i] += late > above->levels[i];
+	for (int i = 0; i < above->n_levels; i++) {
+		if (late <= above->levels[i])
+			continue;
+		above->missed[i]++;
+		if (above->tell && i < above->n_limits)
+			above->overs[i].count++;
+	}
 }
 
 void above_flush(struct above *above, struct record *record)
@@ -246,25 +251,26 @@ void above_tell(struct above *above)
 
 void over_tell(struct over *over, int thread, int64_t limit_ns)
 {
-	if (!over->any || over->end_ns <= over->told_ns)
+	if (over->count == over->told)
 		return;
-	over->told_ns = over->end_ns;
-	fprintf(stderr, "over thread=%d limit_ns=%lld second=%lld worst_ns=%lld begin_ns=%lld end_ns=%lld\n", thread,
+	over->told = over->count;
+	fprintf(stderr, "over thread=%d limit_ns=%lld second=%lld worst_ns=%lld begin_ns=%lld end_ns=%lld count=%llu\n", thread,
 		(long long)limit_ns, (long long)over->second, (long long)over->worst_ns, (long long)over->begin_ns,
-		(long long)over->end_ns);
+		(long long)over->end_ns, (unsigned long long)over->count);
 }
 
 void over_add(struct over *over, int thread, int64_t limit_ns, int64_t due_ns, int64_t second, int64_t value_ns)
 {
 	int64_t end_ns = due_ns + (value_ns - limit_ns);
 
-	if (over->any && second == over->second && due_ns - over->end_ns < OVER_APART_NS) {
+	if (over->count && second == over->second && due_ns - over->end_ns < OVER_APART_NS) {
 		if (value_ns > over->worst_ns)
 			over->worst_ns = value_ns;
 		if (end_ns > over->end_ns)
 			over->end_ns = end_ns;
+		over->count++;
 		return;
 	}
 	over_tell(over, thread, limit_ns);
-	*over = (struct over){ second, value_ns, due_ns, end_ns, INT64_MIN, true };
+	*over = (struct over){ second, value_ns, due_ns, end_ns, 1, 0 };
 }

@@ -15,15 +15,14 @@
 /*
  * Tells people who watch, on standard error, of the times at which a thread was above a limit. Late times less than
  * OVER_APART_NS apart are one stretch, if they begin in the same second. So there are at most 21 stretches in a second. A
- * stretch is told again when it has become longer. What decides a run live is told before the progress that covers it.
+ * stretch is told again when more of it are late. What decides a run live is told before the progress that covers it.
  */
-#define OVER_APART_NS (NS_PER_SECOND / 20) /* rtproof.judge.watch.TOLD_APART_NS */
+#define OVER_APART_NS (NS_PER_SECOND / 20) /* rtproof.record.activations.TOLD_APART_NS */
 
 struct over {
 	int64_t second, worst_ns; /* the second in which the newest stretch begins; its largest value */
 	int64_t begin_ns, end_ns; /* its first and last late time: due times, with what is due behind a late activation */
-	int64_t told_ns;          /* the end that was told; INT64_MIN: none */
-	bool any;
+	uint64_t count, told;     /* how many activations are late in it, with those missed behind; of them told */
 };
 
 /* An activation whose value is above the limit. Seconds never go back. */

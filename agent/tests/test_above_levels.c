@@ -312,7 +312,7 @@ static void late_by(struct over *over, int64_t due_ms, int64_t beyond_ns)
 
 static void late_times_close_together_are_told_once(void)
 {
-	struct over over = { .any = false };
+	struct over over = { .count = 0 };
 
 	listen_from_now();
 	over_tell(&over, 3, LIMIT);
@@ -321,12 +321,12 @@ static void late_times_close_together_are_told_once(void)
 	late_by(&over, 7050, 3000);
 	over_tell(&over, 3, LIMIT);
 	over_tell(&over, 3, LIMIT);
-	expect("over thread=3 limit_ns=1000 second=7 worst_ns=5000 begin_ns=7000000000 end_ns=7050003000\n");
+	expect("over thread=3 limit_ns=1000 second=7 worst_ns=5000 begin_ns=7000000000 end_ns=7050003000 count=3\n");
 }
 
 static void a_pause_or_a_new_second_tells_of_the_stretch_before(void)
 {
-	struct over over = { .any = false };
+	struct over over = { .count = 0 };
 
 	listen_from_now();
 	late_by(&over, 100, 1);
@@ -334,15 +334,15 @@ static void a_pause_or_a_new_second_tells_of_the_stretch_before(void)
 	late_by(&over, 999, 3);
 	late_by(&over, 1000, 4);
 	over_tell(&over, 3, LIMIT);
-	expect("over thread=3 limit_ns=1000 second=0 worst_ns=1001 begin_ns=100000000 end_ns=100000001\n"
-	       "over thread=3 limit_ns=1000 second=0 worst_ns=1002 begin_ns=151000000 end_ns=151000002\n"
-	       "over thread=3 limit_ns=1000 second=0 worst_ns=1003 begin_ns=999000000 end_ns=999000003\n"
-	       "over thread=3 limit_ns=1000 second=1 worst_ns=1004 begin_ns=1000000000 end_ns=1000000004\n");
+	expect("over thread=3 limit_ns=1000 second=0 worst_ns=1001 begin_ns=100000000 end_ns=100000001 count=1\n"
+	       "over thread=3 limit_ns=1000 second=0 worst_ns=1002 begin_ns=151000000 end_ns=151000002 count=1\n"
+	       "over thread=3 limit_ns=1000 second=0 worst_ns=1003 begin_ns=999000000 end_ns=999000003 count=1\n"
+	       "over thread=3 limit_ns=1000 second=1 worst_ns=1004 begin_ns=1000000000 end_ns=1000000004 count=1\n");
 }
 
-static void a_stretch_that_has_become_longer_is_told_again(void)
+static void a_stretch_of_which_more_are_late_is_told_again(void)
 {
-	struct over over = { .any = false };
+	struct over over = { .count = 0 };
 
 	listen_from_now();
 	late_by(&over, 7000, 30 * MS);
@@ -351,8 +351,9 @@ static void a_stretch_that_has_become_longer_is_told_again(void)
 	over_tell(&over, 3, LIMIT);
 	late_by(&over, 7079, MS);
 	over_tell(&over, 3, LIMIT);
-	expect("over thread=3 limit_ns=1000 second=7 worst_ns=30001000 begin_ns=7000000000 end_ns=7030000000\n"
-	       "over thread=3 limit_ns=1000 second=7 worst_ns=30001000 begin_ns=7000000000 end_ns=7080000000\n");
+	expect("over thread=3 limit_ns=1000 second=7 worst_ns=30001000 begin_ns=7000000000 end_ns=7030000000 count=1\n"
+	       "over thread=3 limit_ns=1000 second=7 worst_ns=30001000 begin_ns=7000000000 end_ns=7030000000 count=2\n"
+	       "over thread=3 limit_ns=1000 second=7 worst_ns=30001000 begin_ns=7000000000 end_ns=7080000000 count=3\n");
 }
 
 int main(void)
@@ -363,6 +364,6 @@ int main(void)
 	no_counter_is_ever_full();
 	late_times_close_together_are_told_once();
 	a_pause_or_a_new_second_tells_of_the_stretch_before();
-	a_stretch_that_has_become_longer_is_told_again();
+	a_stretch_of_which_more_are_late_is_told_again();
 	return EXIT_SUCCESS;
 }

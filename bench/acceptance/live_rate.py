@@ -30,7 +30,7 @@ def live_and_record(rate: float, generator: np.random.Generator) -> tuple[State,
     stop_ns = LENGTH_S * SECOND_NS
     for second in range(LENGTH_S):
         for place in np.flatnonzero(due // SECOND_NS == second):
-            stretch = int(due[place]), int(end[place])
+            stretch = int(due[place]), int(end[place]), 1
             watch.over(0, ASKED.limit_ns, second, ASKED.limit_ns + stretch[1] - stretch[0], stretch)
         if watch.progress(0, (second + 1) * SECOND_NS):
             stop_ns = min((second + 1) * SECOND_NS + STOPS_NS, stop_ns)

@@ -166,6 +166,7 @@ def usual_longest_run(requirements: Sequence[Requirement]) -> str:
 
 def until_announcement(requirements: Sequence[Requirement], longest: str) -> str:
     """The sentence that says how long the run may take, before it begins."""
+    from rtproof.judge.analysis_model import State
     from rtproof.judge.watch import still_needed_ns
 
     longest_ns = units.parse_duration(longest)
@@ -176,12 +177,16 @@ def until_announcement(requirements: Sequence[Requirement], longest: str) -> str
     if not sharing:
         shows = f", which shows at most one exceedance per {duration(slowest_ns)}" if enough else ""
         return f"measures until {exceeded} is exceeded, or for {duration(longest_ns, up=True)}{shows}"
+    states = (State.HELD, plain), (State.PROVEN, sharing)
+    short = [state.value for state, some in states if longest_ns < still_needed_ns(some, 0)]
     none, one, two = (duration(still_needed_ns(sharing, episodes), up=True) for episodes in range(3))
     proven = f"PROVEN after {none} without an episode, {one} with 1, {two} with 2"
-    at_most = f"for {duration(longest_ns)} at most{'' if enough else ', which is too short for PROVEN'}"
+    too_short = f", which is too short for {' and '.join(short)}" if short else ""
+    at_most = f"for {duration(longest_ns)} at most{too_short}"
     if not plain:
         return f"measures until {refuted} is REFUTED or PROVEN: {proven}; {at_most}"
-    held = f"HELD shows at most one exceedance per {duration(slowest_ns)}"
+    held_after = duration(still_needed_ns(plain, 0), up=True)
+    held = f"HELD after {held_after}, which shows at most one exceedance per {duration(slowest_ns)}"
     return (
         f"measures until {exceeded} is exceeded or {refuted} is REFUTED, else until {exceeded} is HELD and {refuted} "
         f"is PROVEN: {held}; {proven}; {at_most}"

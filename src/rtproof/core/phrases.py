@@ -97,6 +97,11 @@ def quantity(n: int, noun: str) -> str:
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
+def how_often(n: int) -> str:
+    """A number of times: "once", "1,106 times"."""
+    return "once" if n == 1 else f"{n:,} times"
+
+
 def unknown_name(what: str, name: str, known: Iterable[str], more: str = "") -> str:
     """The sentence that refuses a name: what there is, and the name that may have been meant.
 

@@ -111,6 +111,7 @@ def _follow(run: Path, sleep: Callable[[float], None]) -> bool:
         follower.read()
         if pid is None or not running_records.writes(pid, record):
             pid = running_records.writer_of(record)
+    way.ended()
     view.show(follower.threads(), follower.maxima(), last=True)
     return follower.end is not None
 
@@ -150,6 +151,12 @@ class _VerdictsWay:
             self._watch.progress(thread, known_ns, lost)
             self._told_ns[thread] = known_ns
         return self._watch.lines()
+
+    def ended(self) -> None:
+        """Note that the record gets no more."""
+        self.lines()
+        if self._watch:
+            self._watch.ended()
 
 
 def _await_beginning(record: Path, sleep: Callable[[float], None]) -> bool:

@@ -66,6 +66,12 @@ class LateStretches:
         return cls(start, start + SECOND_NS, last, last + SECOND_NS)
 
     @classmethod
+    def joined(cls, begin_ns: ArrayLike, last_ns: ArrayLike) -> "LateStretches":
+        """Stretches of late times that are known only to lie between a first, which is exact, and a last one."""
+        begin, last = np.asarray(begin_ns, np.int64), np.asarray(last_ns, np.int64)
+        return cls(begin, begin, begin, last)
+
+    @classmethod
     def together(cls, some: "Iterable[LateStretches]") -> "LateStretches":
         """The stretches of several objects in one object."""
         parts = list(some)
@@ -393,12 +399,13 @@ def provable_until(found: EpisodeCourse, told_ns: int | None) -> int:
     """The last instant at which a proof may come. told_ns: from then on values were lost; None if none were.
 
     With a gap below one second, a second may hold several episodes, and nobody can count them. So no proof comes after
-    the first late time that is known only to the second.
+    the first late time that is known only to the second, or in a stretch.
     """
     until = found.measured_ns if told_ns is None else min(told_ns, found.measured_ns)
     if found.gap_ns >= SECOND_NS or found.late.is_exact:
         return until
-    vague = found.late.begin_lo[found.late.begin_lo != found.late.begin_hi]
+    late = found.late
+    vague = late.begin_lo[(late.begin_lo != late.begin_hi) | (late.end_lo != late.end_hi)]
     return min(until, int(vague.min())) if vague.size else until
 
 

@@ -4,7 +4,7 @@
 It was seen, so it needs no confidence and no assumption. Its latencies have the unit of the limit.
 """
 
-from rtproof.core.phrases import duration, limit_value, quantity, value
+from rtproof.core.phrases import duration, how_often, limit_value, quantity, value
 from rtproof.judge.evidence import Evidence, LimitTest
 from rtproof.judge.requirement import Requirement
 from rtproof.summary.measured_kernel import IN_BAND
@@ -83,8 +83,7 @@ def _exceeded(requirement: Requirement, evidence: Evidence) -> str:
         return f"All {due:,} activations{_measured(evidence)} were above {limit}"
     if 2 * count > due > 1:
         return f"{limit} was exceeded by {count:,} of {due:,} activations{_measured(evidence)}"
-    times = "once" if count == 1 else f"{count:,} times"
-    return f"{limit} was exceeded {times}{_measured(evidence)}"
+    return f"{limit} was exceeded {how_often(count)}{_measured(evidence)}"
 
 
 def _largest_of_run(evidence: Evidence) -> str:

@@ -5,9 +5,10 @@ The test holds at any stopping time (``claim``), so a run may end as soon as it 
 agent reports and has no clock. It counts only whole seconds for which every thread has reported.
 
 The agent reports late times exactly, but joins those that are less than ``TOLD_APART_NS`` apart. If the gap is shorter
-than this, or the agent reports only seconds, late times are known to the second. The watch treats these as the verdict
-does if a record has no exact times. So it decides some seconds later than the record. Only a record with exact times
-shows whether an episode lasted longer than D by less than two seconds, which refutes.
+than this, a stretch of several late activations is at least one episode, and nobody knows yet how many. If the agent
+reports only seconds, the watch treats them as the verdict does if a record has no exact times. So it may decide later
+than the record. Only a record with exact times shows whether an episode lasted longer than D by less than two seconds,
+which refutes.
 
 After a lost value neither the watch nor the record proves anything. PROVEN comes only in quiet time, so an earlier
 episode cannot go on and undo it. No time before the first due time counts as quiet.
@@ -19,17 +20,18 @@ The record shows the same with an event. The time of the other threads goes on.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rtproof.core.phrases import chance, duration, limit_value, quantity, value
+from rtproof.core.phrases import chance, duration, how_often, limit_value, quantity, value
 from rtproof.core.units import format_duration
 from rtproof.judge.analysis_model import State
 from rtproof.judge.claim import Decision, EpisodeCourse, LateStretches, episode_course, merge_late_stretches
 from rtproof.judge.evidence import LimitTest, figures_of_limit
 from rtproof.judge.planning import held_after_ns, proven_after_ns, shown_by_ns
 from rtproof.judge.requirement import NO_LONGEST, Requirement, rated
+from rtproof.record.activations import TOLD_APART_NS
 from rtproof.record.contents import Int64Array
 from rtproof.statistics import refuted_until_ns
 from rtproof.summary.per_second import SECOND_NS
@@ -40,8 +42,6 @@ MOST_EPISODES = 8
 """If the user names no longest duration, a run may last until this many episodes are decided: 19.9 T of quiet time."""
 LEAD_NS = SECOND_NS
 """The record's time begins with the first due time, up to a second after the origin. So proofs come this much later."""
-TOLD_APART_NS = SECOND_NS // 20
-"""The agent joins late times that are less than this apart (OVER_APART_NS). The default gap of once per second."""
 UNLIKELY = 0.1
 """A chance of PROVEN below this is named."""
 _MOST_STRETCHES = 4096
@@ -123,17 +123,17 @@ class Watch:
         self._invalid = reason
 
     def over(
-        self, thread: int, limit_ns: int, second: int, worst_ns: int, stretch_ns: tuple[int, int] | None = None
+        self, thread: int, limit_ns: int, second: int, worst_ns: int, stretch: tuple[int, int, int] | None = None
     ) -> None:
         """Note that a thread exceeded a limit in a second, with worst_ns as its largest latency there.
 
-        stretch_ns: the first and the last late time; None if they are not known. Call this before the ``progress`` that
-        covers the second. The same second may be reported again with a larger worst_ns, and the same stretch with a
-        later end. It makes no difference which thread was late.
+        stretch: the first and the last late time, and how many activations were late, 0 if not known; None if the times
+        are not known. Call this before the ``progress`` that covers the second. The same second may be reported again
+        with a larger worst_ns, and the thread's newest stretch with a later end and more late activations.
         """
         for one in self._of:
             if one.requirement.limit_ns == limit_ns:
-                one.over(second, max(worst_ns - limit_ns, 0), stretch_ns)
+                one.over(thread, second, max(worst_ns - limit_ns, 0), stretch)
 
     def progress(self, thread: int, due_ns: int, lost: int = 0, time_ns: int = 0) -> bool:
         """Note that all of a thread's activations due before due_ns are known; return whether the run may end.
@@ -147,12 +147,19 @@ class Watch:
         self._due_ns[thread], self._lost[thread], self._told_ns[thread] = due_ns, lost, time_ns
         if stood_until_ns - due_ns >= STOOD_NS:
             self._stands(thread, due_ns, stood_until_ns)
-        known_ns = min(self._due_ns.values()) // SECOND_NS * SECOND_NS
-        if self._all_threads and known_ns > self._measured_ns:
+        if self._all_threads:
+            self._look(min(self._due_ns.values()) // SECOND_NS * SECOND_NS)
+        return self.ends_run and (bool(self._invalid) or (self.decided and self._measured_ns >= self._least_ns))
+
+    def ended(self) -> None:
+        """Note that the run has ended, so that every thread has reported, and also a part of a second counts."""
+        self._look(min(self._due_ns.values(), default=0))
+
+    def _look(self, known_ns: int) -> None:
+        if known_ns > self._measured_ns:
             self._measured_ns = known_ns
             for one in self._of:
                 one.look(known_ns, lost=any(self._lost.values()))
-        return self.ends_run and (bool(self._invalid) or (self.decided and self._measured_ns >= self._least_ns))
 
     def _stands(self, thread: int, since_ns: int, until_ns: int) -> None:
         """Note that a thread has waited since since_ns, which is late for every shorter limit.
@@ -190,19 +197,28 @@ class Watch:
 class _PlainLimit:
     """What the watch knows of a limit that is never to be exceeded.
 
-    seconds: those with a late activation. worst_ns: the largest latency so far, of those above the limit. stands: a
-    thread stands still. measured_ns: the time up to which everything is known.
+    seconds: those with a late activation. count: how many activations were late. counted: False if the agent does not
+    report that. worst_ns: the largest latency so far, of those above the limit. stands: a thread stands still.
+    measured_ns: the time up to which everything is known.
     """
 
     def __init__(self, requirement: Requirement) -> None:
         self.requirement = requirement
         self.seconds: set[int] = set()
+        self.count = 0
+        self.counted = True
+        self._newest: dict[int, tuple[int, int]] = {}
         self.worst_ns = 0
         self.stands = False
         self.measured_ns = 0
         self.lost = False
 
-    def over(self, second: int, beyond_ns: int, stretch_ns: tuple[int, int] | None) -> None:
+    def over(self, thread: int, second: int, beyond_ns: int, stretch: tuple[int, int, int] | None) -> None:
+        begin_ns, _, count = stretch or (-1, -1, 0)
+        newest_ns, before = self._newest.get(thread, (-1, 0))
+        self.count += count - (before if begin_ns == newest_ns else 0)
+        self.counted = self.counted and count > 0
+        self._newest[thread] = begin_ns, count
         self.seconds.add(second)
         self.worst_ns = max(self.worst_ns, self.requirement.limit_ns + beyond_ns)
 
@@ -224,23 +240,30 @@ class _PlainLimit:
         """How the limit stands; of a run that ends by itself, also how long it still takes."""
         limit, measured = limit_value(self.requirement.limit_ns), duration(self.measured_ns)
         if self.state is State.EXCEEDED:
-            seconds = f", in {quantity(len(self.seconds), 'second')} so far" if self.seconds else ""
-            return [f"{limit}: EXCEEDED{seconds}; the largest is {value(self.worst_ns, self.requirement.limit_ns)}"]
+            largest = f"the largest is {value(self.worst_ns, self.requirement.limit_ns)}"
+            return [f"{limit}: EXCEEDED{self._how_often()}; {largest}"]
         if self.lost:
             return [f"{limit}: not exceeded so far, but values were lost"]
         more = max(held_after_ns(self.requirement) + LEAD_NS - self.measured_ns, 0)
         still = [f"  {duration(more, up=True)} more without a late activation"] if ends_run and more else []
         if not self.measured_ns:
-            return still
+            return [f"{limit}: not exceeded so far", *still]
         rarest = duration(shown_by_ns(self.requirement, self.measured_ns))
         return [f"{limit}: not exceeded in {measured}; shows at most one per {rarest}", *still]
+
+    def _how_often(self) -> str:
+        """How often the limit was exceeded, as the verdict counts it; in how many seconds if only this is known."""
+        if not self.seconds:
+            return ""
+        return f" {how_often(self.count)}" if self.counted else f", in {quantity(len(self.seconds), 'second')} so far"
 
 
 class _OneLimit:
     """What the watch knows of one limit.
 
-    late_ns: for each exact late stretch, by its first late time, the last late time. beyond_ns: for each second whose
-    late times are not known, by how much the largest latency exceeds the limit.
+    late_ns: for each exact late stretch, by its first late time, the last late time. joined_ns: the same for each
+    stretch that may hold several episodes. beyond_ns: for each second whose late times are not known, by how much the
+    largest latency exceeds the limit.
     """
 
     def __init__(self, requirement: Requirement, limits: int, lead_ns: int) -> None:
@@ -249,17 +272,22 @@ class _OneLimit:
         self.lead_ns = lead_ns
         self.beyond_ns: dict[int, int] = {}
         self.late_ns: dict[int, int] = {}
+        self.joined_ns: dict[int, int] = {}
         self.tested = figures_of_limit(requirement, self._course(0), limits)
 
     @property
     def state(self) -> State:
         return self.tested.decision.state
 
-    def over(self, second: int, beyond_ns: int, stretch_ns: tuple[int, int] | None) -> None:
-        if stretch_ns and self.requirement.gap_ns >= TOLD_APART_NS:
-            self.stood(*stretch_ns)
-        else:
+    def over(self, _thread: int, second: int, beyond_ns: int, stretch: tuple[int, int, int] | None) -> None:
+        if stretch is None:
             self.beyond_ns[second] = max(beyond_ns, self.beyond_ns.get(second, 0))
+            return
+        first_ns, last_ns, count = stretch
+        if count == 1 or self.requirement.gap_ns >= TOLD_APART_NS:
+            self.stood(first_ns, last_ns)
+        else:
+            self.joined_ns[first_ns] = max(last_ns, self.joined_ns.get(first_ns, last_ns))
 
     def stood(self, since_ns: int, late_until_ns: int) -> None:
         self.late_ns[since_ns] = max(late_until_ns, self.late_ns.get(since_ns, late_until_ns))
@@ -274,9 +302,10 @@ class _OneLimit:
     def _course(self, known_ns: int) -> EpisodeCourse:
         seconds, beyond = _columns({s: most for s, most in self.beyond_ns.items() if s * SECOND_NS < known_ns})
         exact = _columns({begin: end for begin, end in self.late_ns.items() if begin < known_ns})
-        late = LateStretches.together(
-            (LateStretches.of_seconds(seconds * SECOND_NS, beyond), LateStretches.exact(*exact))
-        )
+        joined = _columns({begin: end for begin, end in self.joined_ns.items() if begin < known_ns})
+        rough = LateStretches.of_seconds(seconds * SECOND_NS, beyond)
+        rough = replace(rough, begin_hi=np.minimum(rough.begin_hi, known_ns))
+        late = LateStretches.together((rough, LateStretches.exact(*exact), LateStretches.joined(*joined)))
         return episode_course(late, known_ns, self.requirement.gap_ns, quiet_from_ns=self.lead_ns)
 
 
@@ -285,10 +314,12 @@ def _columns(pairs: dict[int, int]) -> tuple[Int64Array, Int64Array]:
 
 
 def progress_line(one: Standing, *, lost: bool = False) -> str:
-    """How one limit stands, in less than a line of a terminal; also whether it is exceeded right now."""
+    """How one limit stands; also whether it is exceeded right now."""
     asked = f"{limit_value(one.requirement.limit_ns)}, 1/{_once(one.requirement.at_most_ns)}"
     fewest, most = sorted((one.tested.episodes_refuting, one.episodes))
     seen = quantity(most, "episode") if fewest == most else f"{fewest} to {quantity(most, 'episode')}"
+    if one.tested.vague_from_ns is not None:
+        seen = f"at least {quantity(one.tested.episodes_refuting, 'episode')}"
     if one.decision.at_ns is not None:
         state = one.decision.state.value
         return f"{asked}: {state} at {duration(one.decision.at_ns, up=True)} ({seen}){_unless(one)}"
@@ -299,7 +330,7 @@ def progress_line(one: Standing, *, lost: bool = False) -> str:
     if not one.measured_ns:
         return f"{asked}: {duration(one.more_ns(0), up=True)} without a late activation"
     if now:
-        return f"{asked}{now}"
+        return f"{asked}: {seen}{now}"
     by_then = one.chance(1)
     unlikely = f"; unlikely to pass ({chance(by_then)})" if by_then < UNLIKELY else ""
     return f"{asked}: {seen} so far; {more}{unlikely}"
@@ -360,7 +391,7 @@ def _now(one: Standing) -> str:
     lasted = max(one.measured_ns - since, 0)
     left = max(one.requirement.longest_ns - lasted, 0)
     limit = limit_value(one.requirement.limit_ns)
-    return f": above {limit} now, for {duration(lasted)}; REFUTED in {duration(left, up=True)} if it goes on"
+    return f"; above {limit} now, for {duration(lasted)}; REFUTED in {duration(left, up=True)} if it goes on"
 
 
 def _once(at_most_ns: int) -> str:
@@ -376,4 +407,5 @@ def still_needed_ns(requirements: Sequence[Requirement], episodes: int) -> int:
     """
     sharing = rated(requirements)
     proven = [proven_after_ns(episodes, each, (1 - each.confidence) / len(sharing)) for each in sharing]
-    return max(*proven, *(held_after_ns(each) + LEAD_NS for each in requirements if each.plain), 0)
+    held = [held_after_ns(each) + LEAD_NS for each in requirements if each.plain]
+    return max([*proven, *held, 0])

@@ -13,6 +13,8 @@ from rtproof.record import histogram_bins
 from rtproof.record.contents import Int64Array, Seconds, Series, Slice, Top, View
 
 SECOND_NS = 1_000_000_000
+TOLD_APART_NS = SECOND_NS // 20
+"""Whoever watches a run is told of late times less than this apart as one stretch (the agent's OVER_APART_NS)."""
 LARGEST_VALUE = (1 << 63) - 1
 CLOSE_BINS = 1 << 16
 SLICE_SHARE = 32

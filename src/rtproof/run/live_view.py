@@ -44,7 +44,8 @@ class OverLine:
     """One ``over`` line of the agent: in one second of its due times, a thread had latencies above a limit.
 
     ``worst_ns``: the largest of these latencies. ``begin_ns``, ``end_ns``: the first and the last late time; the end is
-    before the begin if the agent does not print them.
+    before the begin if the agent does not print them. ``count``: how many activations were late between them; 0 if the
+    agent does not print it.
     """
 
     thread: int
@@ -53,18 +54,19 @@ class OverLine:
     worst_ns: int
     begin_ns: int = 0
     end_ns: int = -1
+    count: int = 0
 
     @property
-    def stretch_ns(self) -> tuple[int, int] | None:
-        """The first and the last late time; None if the agent does not print them."""
-        return (self.begin_ns, self.end_ns) if self.end_ns >= self.begin_ns else None
+    def stretch(self) -> tuple[int, int, int] | None:
+        """The first and the last late time, and the count; None if the agent does not print the times."""
+        return (self.begin_ns, self.end_ns, self.count) if self.end_ns >= self.begin_ns else None
 
 
 class Watcher(Protocol):
     """Follows a run and says when the run may end, because every limit is decided."""
 
     def over(
-        self, thread: int, limit_ns: int, second: int, worst_ns: int, stretch_ns: tuple[int, int] | None = None
+        self, thread: int, limit_ns: int, second: int, worst_ns: int, stretch: tuple[int, int, int] | None = None
     ) -> None:
         """Take the content of an ``over`` line."""
 
@@ -73,6 +75,9 @@ class Watcher(Protocol):
 
     def progress(self, thread: int, due_ns: int, lost: int = 0, time_ns: int = 0) -> bool:
         """Take the content of a progress line. True if the run may end."""
+
+    def ended(self) -> None:
+        """Take that the run has ended and no further line comes."""
 
     def lines(self) -> Sequence[str]:
         """The state of the decision, as sentences for people."""

@@ -96,7 +96,7 @@ class _Begun:
         self._begun = begun
 
     def over(
-        self, thread: int, limit_ns: int, second: int, worst_ns: int, stretch_ns: tuple[int, int] | None = None
+        self, thread: int, limit_ns: int, second: int, worst_ns: int, stretch: tuple[int, int, int] | None = None
     ) -> None:
         """Nothing: the limits are those of the generator's times."""
 
@@ -106,6 +106,9 @@ class _Begun:
     def progress(self, thread: int, due_ns: int, lost: int = 0, time_ns: int = 0) -> bool:
         self._begun.set()
         return False
+
+    def ended(self) -> None:
+        """Nothing."""
 
     def lines(self) -> Sequence[str]:
         return ()

@@ -77,7 +77,7 @@ class AgentListener:
                 self._watch(progress)
             elif (over := parse_over(line)) is not None:
                 if self._watcher:
-                    self._watcher.over(over.thread, over.limit_ns, over.second, over.worst_ns, over.stretch_ns)
+                    self._watcher.over(over.thread, over.limit_ns, over.second, over.worst_ns, over.stretch)
             elif line == TRACE_IS_ON:
                 self._traced()
             else:
@@ -94,6 +94,8 @@ class AgentListener:
         """Draw for the last time. If the run failed, the last sentence is not shown: the error message has it."""
         if not failed:
             self._show_waiting()
+        if self._watcher:
+            self._watcher.ended()
         self._view.draw(last=True)
 
     def _take(self, text: str) -> None:

@@ -25,7 +25,8 @@ import numpy as np
 from rtproof import __version__
 from rtproof.core.errors import UserError
 from rtproof.record import chunks
-from rtproof.record.contents import WHOLE_RUN, Begin, End, EndReason, Fact, Moment, Series
+from rtproof.record.activations import TOLD_APART_NS
+from rtproof.record.contents import WHOLE_RUN, Begin, End, EndReason, Fact, Int64Array, Moment, Series
 from rtproof.record.writing import RecordWriter
 from rtproof.simulation import simulated_thread
 from rtproof.simulation.simulated_thread import (
@@ -185,7 +186,7 @@ class _Thread:
     """A simulated thread and its current stretch of seconds.
 
     ``told``: the numbers that a progress line shows after each second: obtained, sum, last, least and largest so far.
-    ``over``: for each second with a latency above a limit, pairs of a limit and the largest latency.
+    ``over``: for each second with a latency above a limit, what follows the thread in its ``over`` lines.
     """
 
     series: Series
@@ -194,11 +195,14 @@ class _Thread:
     written: SummaryThread | SampledThread
     now: PlayedStretch = field(init=False)
     told: list[list[int]] = field(default_factory=lambda: [[0, 0, 0, NEVER, 0]])
-    over: dict[int, list[tuple[int, int, int, int]]] = field(default_factory=dict)
+    over: dict[int, list[str]] = field(default_factory=dict)
 
     def draw(self, first_second: int, seconds: int, limits_ns: Sequence[int]) -> None:
         """Draw the next stretch, and compute its progress and its seconds above limits."""
-        self.now = some = simulated_thread.play_stretch(self.series, self.late, first_second, seconds, self.generator)
+        some = simulated_thread.play_stretch(self.series, self.late, first_second, seconds, self.generator)
+        if isinstance(self.written, SampledThread):
+            some = simulated_thread.with_values(some, self.generator)
+        self.now = some
         obtained, total, last, least, most = self.told[-1]
         lowest = np.where(some.body.any(axis=1), simulated_thread.BODY_NS[np.argmax(some.body > 0, axis=1)], NEVER)
         highest = some.most()
@@ -210,35 +214,38 @@ class _Thread:
             np.maximum.accumulate(np.maximum(highest, most)),
         )
         self.told = np.stack(columns, axis=1).tolist()
-        self.over = {
-            at: [
-                (limit, worst, begin, end)
-                for limit in limits_ns
-                if highest[at] > limit
-                for worst, begin, end in self._stretches(first_second + at, limit, int(highest[at]))
-            ]
-            for at in np.flatnonzero(highest > min(limits_ns, default=NEVER)).tolist()
-        }
+        self.over = {}
+        for limit_ns in limits_ns:
+            for second, words in self._stretches(limit_ns, highest):
+                self.over.setdefault(second - first_second, []).append(f"limit_ns={limit_ns} second={second} {words}")
 
-    def _stretches(self, second: int, limit_ns: int, highest_ns: int) -> list[tuple[int, int, int]]:
-        """The largest latency, and the first and the last late time, of each late activation of a second.
+    def _stretches(self, limit_ns: int, highest: Int64Array) -> Iterator[tuple[int, str]]:
+        """The second of each late stretch, and its numbers. The agent joins late times as here.
 
-        Of a limit that the body exceeds, the due times are not drawn yet. Then the end is before the begin.
+        Where the due times are not drawn, the end is before the begin, and how many were late is not told.
         """
-        if limit_ns < simulated_thread.BODY_NS.max():
-            return [(highest_ns, 0, -1)]
-        late = self.now.late
-        here = (late.due_ns // SECOND_NS == second) & (late.value > limit_ns)
-        due, value = late.due_ns[here], late.value[here]
-        return list(zip(value.tolist(), due.tolist(), (due + value - limit_ns).tolist(), strict=True))
+        late = self.now.above(limit_ns)
+        if late is None:
+            for at in np.flatnonzero(highest > limit_ns).tolist():
+                yield self.now.first_second + at, f"worst_ns={highest[at]} begin_ns=0 end_ns=-1"
+            return
+        if not late.index.size:
+            return
+        second, end_ns = late.due_ns // SECOND_NS, late.due_ns + late.value - limit_ns
+        apart = (late.due_ns[1:] - end_ns[:-1] >= TOLD_APART_NS) | (np.diff(second) > 0)
+        first = np.concatenate(([0], np.flatnonzero(apart) + 1))
+        last = np.append(first[1:], late.index.size) - 1
+        worst = np.maximum.reduceat(late.value, first)
+        columns = (second[first], worst, late.due_ns[first], end_ns[last], last - first + 1)
+        for at, worst_ns, begin_ns, reach_ns, count in zip(*(each.tolist() for each in columns), strict=True):
+            yield at, f"worst_ns={worst_ns} begin_ns={begin_ns} end_ns={reach_ns} count={count}"
 
     def lines(self, start: int, stop: int, tells_progress: bool) -> Iterator[str]:
         """The lines that the agent prints about the seconds from start to stop of the stretch."""
         name = f"thread={self.series.thread}"
         for at in range(start, stop) if self.over else ():
-            for limit, worst, begin, end in self.over.get(at, ()):
-                second = self.now.first_second + at
-                yield f"over {name} limit_ns={limit} second={second} worst_ns={worst} begin_ns={begin} end_ns={end}"
+            for words in self.over.get(at, ()):
+                yield f"over {name} {words}"
         if tells_progress:
             obtained, total, last, least, most = self.told[stop - 1]
             now_ns = (self.now.first_second + stop) * SECOND_NS
@@ -254,7 +261,7 @@ def _thread(
 ) -> _Thread:
     generator = np.random.default_rng((process.seed, 2, series.thread))
     written = (
-        SampledThread(writer, series, generator, asked.limits_ns)
+        SampledThread(writer, series, asked.limits_ns)
         if asked.keep_samples
         else SummaryThread(writer, series, asked.limits_ns)
     )

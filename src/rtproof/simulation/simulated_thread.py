@@ -264,12 +264,14 @@ class PlayedStretch:
     """The activations of one thread in consecutive seconds.
 
     ``body[s, v]``: how many activations of second s have the latency BODY_NS[v]. ``late``: those that an event delayed.
+    ``values``: the latency of each activation, in their order; None if only the summary is kept.
     """
 
     series: Series
     first_second: int
     body: Int64Array
     late: LateActivations
+    values: Int64Array | None = None
 
     @property
     def first_index(self) -> Int64Array:
@@ -282,7 +284,8 @@ class PlayedStretch:
         end_ns = (self.first_second + seconds) * SECOND_NS
         inside = self.late.due_ns < end_ns
         late = LateActivations(self.late.index[inside], self.late.due_ns[inside], self.late.value[inside])
-        return PlayedStretch(self.series, self.first_second, self.body[:seconds], late)
+        values = None if self.values is None else self.values[: int(self.obtained()[:seconds].sum())]
+        return PlayedStretch(self.series, self.first_second, self.body[:seconds], late, values)
 
     def obtained(self) -> Int64Array:
         """The number of activations in each second."""
@@ -295,6 +298,17 @@ class PlayedStretch:
         most = np.where(some.any(axis=1), BODY_NS[top], 0)
         np.maximum.at(most, self.late.due_ns // SECOND_NS - self.first_second, self.late.value)
         return most
+
+    def above(self, limit_ns: int) -> LateActivations | None:
+        """The activations above a limit; None if their due times are not drawn."""
+        if self.values is not None:
+            at = np.flatnonzero(self.values > limit_ns)
+            index = due_before(self.series, self.first_second * SECOND_NS) + at
+            return LateActivations(index, self.series.first_due_ns + index * self.series.period_ns, self.values[at])
+        if limit_ns < BODY_NS[-1]:
+            return None
+        late, over = self.late, self.late.value > limit_ns
+        return LateActivations(late.index[over], late.due_ns[over], late.value[over])
 
     def total(self) -> Int64Array:
         """The sum of the latencies of each second."""
@@ -317,23 +331,21 @@ def play_stretch(
 
 
 class SampledThread:
-    """Writes every sample of a thread, and the summary of them. The order of the samples in a second is random."""
+    """Writes every sample of a thread, and the summary of them."""
 
-    def __init__(
-        self, writer: RecordWriter, series: Series, generator: np.random.Generator, limits_ns: tuple[int, ...] = ()
-    ) -> None:
+    def __init__(self, writer: RecordWriter, series: Series, limits_ns: tuple[int, ...] = ()) -> None:
         self._feed = SeriesWriter(writer, series, limits_ns=limits_ns)
-        self._generator = generator
 
     def add(self, some: PlayedStretch) -> None:
-        self._feed.add(values_of(some, self._generator))
+        assert some.values is not None
+        self._feed.add(some.values)
 
     def finish(self) -> SeriesTotals:
         return self._feed.finish()
 
 
-def values_of(some: PlayedStretch, generator: np.random.Generator) -> Int64Array:
-    """The latency of each activation of a stretch, in the order of the activations."""
+def with_values(some: PlayedStretch, generator: np.random.Generator) -> PlayedStretch:
+    """The stretch with the latency of each activation. Their order within a second is random."""
     edges = some.first_index
     values = np.zeros(int(edges[-1] - edges[0]), np.int64)
     late = some.late.index - edges[0]
@@ -343,7 +355,7 @@ def values_of(some: PlayedStretch, generator: np.random.Generator) -> Int64Array
     second = np.repeat(np.arange(len(some.body)), some.body.sum(axis=1))
     drawn = np.repeat(np.tile(BODY_NS, len(some.body)), some.body.ravel())
     values[body] = drawn[np.lexsort((generator.random(drawn.size), second))]
-    return values
+    return replace(some, values=values)
 
 
 class SummaryThread:

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The last words of the live view are those of the verdict: the state, and how often the limit was exceeded.
+
+Runs are drawn at random and simulated in this process, so no clock of the machine decides what is asserted.
+"""
+
+import re
+from collections.abc import Iterable
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rtproof.core.phrases import how_often, limit_value
+from rtproof.core.units import format_duration
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Requirement, State, Verdict
+from rtproof.judge.watch import LEAD_NS, Watch
+from rtproof.record.activations import TOLD_APART_NS
+from rtproof.record.contents import EndReason
+from rtproof.record.reading import open_record
+from rtproof.run.live_view import LiveView
+from rtproof.run.session import AgentListener
+from rtproof.simulation import simulated_agent
+from rtproof.simulation.events import EVENT_KINDS
+
+RUNS = 60
+SECOND = 1_000_000_000
+US = 1_000
+RATES_NS = (SECOND // 10, SECOND, 10 * SECOND, 60 * SECOND)
+LIMITS_NS = (18 * US, 100 * US, 120 * US, 150 * US, 500 * US)
+"""The first is one that activations without an event exceed, too, so that late times are dense."""
+
+
+class Pipe:
+    """Stands for the pipe between the simulated agent and whoever watches."""
+
+    def __init__(self, listener: AgentListener) -> None:
+        self.stop: EndReason | None = None
+        self._listener = listener
+
+    def tell(self, lines: Iterable[str]) -> None:
+        self._listener.listen(lines)
+        if self._listener.stopped:
+            self.stop = EndReason.INTERRUPTED
+
+
+def drawn(random: np.random.Generator) -> tuple[list[Requirement], list[str], bool]:
+    """Limits, the agent's words, and whether the run ends once it is decided."""
+    requirements = {}
+    for _ in range(random.integers(1, 4)):
+        limit_ns, at_most_ns = int(random.choice(LIMITS_NS)), int(random.choice(RATES_NS))
+        plain = Requirement(limit_ns, shows_ns=10 * SECOND)
+        requirements[limit_ns] = plain if random.random() < 0.4 else Requirement(limit_ns, at_most_ns)
+    words = ["run", "--period", str(random.choice(["1ms", "7ms", "10ms"])), "--threads", str(random.integers(1, 4))]
+    words += ["--duration", str(random.choice(["1s", "20s", "90s"])), "--progress", "500ms"]
+    words += [word for limit_ns in requirements for word in ("--limit", f"{limit_ns}ns")]
+    words += ["--record", "samples"] if random.random() < 0.8 else []
+    options = (
+        f"seed={random.integers(1, 1_000_000)}",
+        f"episodes={random.choice(['0/h', '1/min', '10/min', '30/min', '2/s'])}",
+        f"kind={random.choice(list(EVENT_KINDS))}",
+    )
+    return list(requirements.values()), [*words, "--simulate", *options], bool(random.random() < 0.6)
+
+
+def last_words(
+    path: Path, requirements: list[Requirement], words: list[str], ends_run: bool, monkeypatch: pytest.MonkeyPatch
+) -> list[str]:
+    """What the live view says last of each limit. The record is at the path."""
+    watch = Watch(requirements, ends_run=ends_run, lead_ns=min(10_000_000, LEAD_NS))
+    listener = AgentListener(LiveView(StringIO(), "", False), path.with_name("log"), watch)
+    with monkeypatch.context() as patch:
+        patch.setattr(simulated_agent, "ProgressPipe", lambda _: Pipe(listener))
+        where = words.index("--simulate")
+        assert simulated_agent.main([words[0], "-o", str(path), *words[1:where], *words[where:]]) == 0
+    listener.finish(failed=False)
+    return [line for line in watch.lines() if not line.startswith(" ")]
+
+
+def agrees(line: str, verdict: Verdict, told: bool) -> bool:
+    """Whether a line says what the verdict says. told: the due times of what is late are known during the run."""
+    asked, state = verdict.requirement, verdict.state
+    assert asked is not None
+    if asked.plain:
+        if state is not State.EXCEEDED:
+            return ": not exceeded" in line
+        often = how_often(verdict.exceedances_schedule or 0) if told else r"in \d+ seconds?"
+        return re.search(rf": EXCEEDED,? {often}( so far)?; the largest is ", line) is not None
+    decided = next((word for word in ("PROVEN at ", "REFUTED at ") if f": {word}" in line), "")
+    count = re.search(r"(at least )?(?:([\d,]+) to )?([\d,]+) episode", line)
+    assert count, line
+    fewest, most = (int((count[at] or count[3]).replace(",", "")) for at in (2, 3))
+    episodes = len(verdict.episodes)
+    if count[1]:
+        return fewest <= episodes and decided in ("", f"{state.value} at ")
+    said = decided.removesuffix(" at ") or State.UNDECIDED.value
+    return (fewest == most or not told) and fewest <= episodes <= most and said == state.value
+
+
+def of_limit(lines: list[str], asked: Requirement) -> str:
+    """The one line about a limit."""
+    rate = "" if asked.plain else f", 1/{re.sub(r'^1(?=[a-z])', '', format_duration(asked.at_most_ns))}"
+    (line,) = (line for line in lines if line.startswith(f"{limit_value(asked.limit_ns)}{rate}: "))
+    return line
+
+
+def test_the_live_view_ends_with_the_words_of_the_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(34)
+    states: list[State] = []
+    for number in range(RUNS):
+        requirements, words, ends_run = drawn(random)
+        path = tmp_path / f"{number}.rtrec"
+        lines = last_words(path, requirements, words, ends_run, monkeypatch)
+        record = open_record(path)
+        verdicts = analyse(record, requirements).verdicts
+        for verdict in verdicts:
+            asked = verdict.requirement
+            assert asked is not None
+            told = "--record" in words or asked.limit_ns >= 20 * US
+            line = of_limit(lines, asked)
+            assert agrees(line, verdict, told), (line, verdict.state, verdict.reasons, words)
+            at_ns = verdict.decided_at_ns
+            if (
+                ends_run
+                and at_ns is not None
+                and verdict.state.exit_code == State.REFUTED.exit_code
+                and told
+                and asked.gap_ns >= TOLD_APART_NS
+            ):
+                assert record.end is not None
+                assert record.end.time_ns <= at_ns + 3 * SECOND, (line, words)
+            states.append(verdict.state)
+        path.unlink()
+    assert {State.HELD, State.EXCEEDED, State.PROVEN, State.REFUTED, State.UNDECIDED} <= {*states}
