@@ -105,7 +105,7 @@ def test_what_a_host_that_stopped_left_is_told(
     taken_away(Path("a"))
     shutil.rmtree("a/cells/good-too", ignore_errors=True)
     capsys.readouterr()
-    assert main(["show", "a"]) == 2
+    assert main(["show", "a", "--all"]) == 2
     out = " ".join(capsys.readouterr().out.split())
     assert "good-too: not measured: the campaign ended before" in out
     assert "late: the campaign ended while it was measured" in out
@@ -113,11 +113,15 @@ def test_what_a_host_that_stopped_left_is_told(
     assert Path("a/report.html").exists()
 
 
-def test_show_prints_what_the_run_printed_and_ends_with_its_code(capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_has_the_answer_of_the_run_and_ends_with_its_code(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(profile("good", "late", requirement=LIMIT), "--duration", "1s") == 1
-    printed = capsys.readouterr().out.removesuffix("\nreport: a/report.html\n")
+    printed = capsys.readouterr().out
     assert main(["show", "a"]) == 1
-    assert capsys.readouterr().out == printed
+    assert capsys.readouterr().out.startswith("REFUTED   1 of 2 cells. late: ")
+    assert main(["show", "a", "--all"]) == 1
+    answer = printed.partition("\n\n")[0]
+    assert answer
+    assert answer in capsys.readouterr().out
     assert main(["show", "a", "--json"]) == 1
     assert capsys.readouterr().out.encode() == Path("a/result.json").read_bytes()
 

@@ -15,7 +15,8 @@ import pytest
 from rtproof.core.phrases import how_often, limit_value
 from rtproof.core.units import format_duration
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Requirement, State, Verdict
+from rtproof.judge.analysis_model import State
+from rtproof.judge.requirement import Requirement
 from rtproof.judge.watch import LEAD_NS, Watch
 from rtproof.record.activations import TOLD_APART_NS
 from rtproof.record.contents import EndReason

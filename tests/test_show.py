@@ -7,9 +7,11 @@ import pytest
 from run_folders import latencies, write_run
 
 from rtproof.cli.main import main
+from rtproof.report.pages.run_summary import MOST_LINES as SUMMARY_LINES
 from rtproof.report.section_list import GROUPS, SECTION_NAMES, SECTIONS
 
 MOST_LINES, WIDTH = 40, 80
+CAMPAIGN = Path(__file__).parent / "golden_outputs" / "inputs" / "campaign"
 
 
 @pytest.fixture
@@ -60,6 +62,69 @@ def test_several_sections_and_one_that_the_run_lacks(run: str, capsys: pytest.Ca
     lines = shown(capsys, run, "--section", "histogram", "--section", "stages", "--section", "doubts").splitlines()
     assert [line for line in lines if line in {"Doubts", "Histogram", "Verdict"}] == ["Doubts", "Histogram"]
     assert lines[-1] == "This run has no section stages."
+
+
+def test_a_series_is_one_screen_with_the_worst_run_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for number in range(20):
+        write_run(Path("a/runs") / f"{number:02}", latencies(number, 400))
+    Path("a/report.html").touch()
+    for folder, limit, code, state in (("a", "1ns", 1, "EXCEEDED"), ("a/runs", "10s", 4, "UNDECIDED")):
+        assert main(["show", folder, "--limit", limit]) == code
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) <= SUMMARY_LINES
+        assert max(map(len, lines)) <= WIDTH
+        assert lines[0].startswith(f"{state} ")
+        assert "20 of 20 runs. " in lines[0]
+        assert "page      a/report.html" in lines
+        begin = lines.index("") + 2
+        end = next(at for at, line in enumerate(lines) if line.startswith("and "))
+        assert lines[end] == f"and {20 - (end - begin)} more runs, none worse"
+        largest = [float(line.split()[-1].replace(",", "")) for line in lines[begin:end]]
+        assert largest == sorted(largest, reverse=True)
+
+
+def test_a_run_of_a_series_that_cannot_be_read_is_said_and_comes_first(
+    run: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("runs").mkdir()
+    Path(run).rename("runs/a")
+    write_run(Path("runs/b"), latencies(1, 400))
+    Path("runs/b/run.rtrec").write_bytes(b"nothing")
+    assert main(["show", "runs"]) == 2
+    screen = capsys.readouterr().out
+    assert "MEASURED  1 of 2 runs. a: " in screen
+    assert "1 of 2 runs has no result." in " ".join(screen.split())
+    assert screen.split("\n\n")[1].splitlines()[1].split() == ["b", "not", "measured"]
+    assert "doubts    runs/b" in screen
+
+
+def test_options_of_one_run_are_refused_for_a_series(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("runs").mkdir()
+    Path(run).rename("runs/a")
+    assert main(["show", "runs", "--all"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "give the folder of one" in err
+
+
+def test_a_campaign_is_one_screen_with_the_worst_cell_first(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", str(CAMPAIGN)]) == 2
+    screen = capsys.readouterr().out
+    assert len(screen.partition("\n\nsections")[0].splitlines()) <= SUMMARY_LINES
+    assert screen.startswith("REFUTED   1 of 4 cells. late: ")
+    rows = [line.split()[0] for line in screen.split("\n\n")[1].splitlines()]
+    assert rows == ["cell", "refuses", "late", "good", "dies"]
+    names = listed_sections(screen)
+    assert main(["show", str(CAMPAIGN), "--all"]) == 2
+    whole = capsys.readouterr().out
+    for name in names:
+        assert main(["show", str(CAMPAIGN), "--section", name]) == 2
+        assert capsys.readouterr().out.partition("\n\n")[2].strip() in whole
+    assert main(["show", str(CAMPAIGN), "--section", "doubts"]) == 2
+    assert "there is no section 'doubts'; there are: result" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

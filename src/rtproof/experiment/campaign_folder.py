@@ -220,7 +220,15 @@ class CampaignDocument:
         if form == FORMAT_OF_FILE[RESULT_FILE]:
             return self.encoded
         sections = self._sections(short=True) if short else self._whole
-        return report.render(form, campaign_page.campaign_title(self.profile, self.outcomes), sections)
+        return report.render(form, self.title, sections)
+
+    @property
+    def title(self) -> str:
+        return campaign_page.campaign_title(self.profile, self.outcomes)
+
+    def sections(self) -> list[Section]:
+        """All sections of the page."""
+        return self._whole
 
     @cached_property
     def _whole(self) -> list[Section]:
@@ -259,6 +267,12 @@ CELL_CUT_OFF = (
 )
 
 
+def is_series(path: Path) -> bool:
+    """Whether the folder holds run folders and is none itself: what --repeat and --abba leave, and their runs."""
+    lone = (path / RECORD_NAME).exists() or stored_runs.is_results_folder(path)
+    return not lone and any(any(path.glob(f"{inside}{RECORD_NAME}")) for inside in ("*/", "runs/*/"))
+
+
 def is_campaign(path: Path) -> bool:
     """Whether the folder is that of a campaign, or what remains of one, and not a run folder."""
     return not (path / RECORD_NAME).exists() and any((path / name).exists() for name in (CAMPAIGN_FILE, CELLS_FOLDER))
@@ -267,7 +281,7 @@ def is_campaign(path: Path) -> bool:
 def refuse_options_of_one_run(**given: object) -> None:
     """UsageError if the user gave an option that has a meaning for one run only."""
     if any(given.values()):
-        raise click.UsageError("--limit, --horizon and --section are for one run: give the folder of a cell")
+        raise click.UsageError("--limit and --horizon are for one run: give the folder of a cell")
 
 
 def read_campaign(folder: Path, percentiles: tuple[float, ...] = ()) -> CampaignDocument:

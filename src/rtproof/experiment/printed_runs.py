@@ -16,7 +16,7 @@ from rtproof.core.phrases import unknown_name
 from rtproof.core.printable import clean
 from rtproof.experiment import stored_runs
 from rtproof.experiment.run_request import program_name
-from rtproof.judge.analysis_model import Analysis
+from rtproof.judge.analysis_model import State
 from rtproof.report.blocks import Section
 from rtproof.report.pages import run_summary
 from rtproof.report.section_list import SECTION_NAMES
@@ -54,9 +54,14 @@ def print_screen(result: stored_runs.AnalysedRun, run: Path) -> None:
     """Print the summary of a run, the names of its sections, and the command that prints them."""
     page = stored_runs.path_beside(run, ".html")
     where = [("page", str(page))] if page.is_file() else []
-    summary = run_summary.summary_text(result.analysis, where, _width())
-    shown = "\n".join(_section_lines(result.sections(), f"{program_name()} show {shlex.quote(str(run))}"))
-    click.echo(f"{_coloured(summary, result.analysis)}\n{shown}")
+    summary = run_summary.summary_text(result.analysis, where, terminal_width())
+    print_with_sections(summary, result.analysis.verdict.state, result.sections(), run)
+
+
+def print_with_sections(summary: str, state: State, sections: Sequence[Section], run: Path) -> None:
+    """Print a summary, the names of the sections, and the command that prints them. state: the word to colour."""
+    shown = "\n".join(_section_lines(sections, f"{program_name()} show {shlex.quote(str(run))}"))
+    click.echo(f"{coloured(summary, state)}\n{shown}")
 
 
 def _section_lines(sections: Sequence[Section], show: str) -> list[str]:
@@ -64,7 +69,7 @@ def _section_lines(sections: Sequence[Section], show: str) -> list[str]:
     names = ", ".join(section.name for section in sections)
     indent = " " * run_summary.LABEL
     head = f"{'sections':{run_summary.LABEL}}"
-    listed = textwrap.wrap(names, _width(), initial_indent=head, subsequent_indent=indent)
+    listed = textwrap.wrap(names, terminal_width(), initial_indent=head, subsequent_indent=indent)
     return [*listed, f"{indent}{clean(show)} --section NAME, or --all"]
 
 
@@ -74,7 +79,7 @@ def print_summary(result: stored_runs.AnalysedRun, page: Path | None, show: str,
     show: the command that prints all of it. new_page: write the page first; otherwise it is there already.
     """
     where = (*([("page", str(page))] if page else []), ("more", show))
-    text = _coloured(run_summary.summary_text(result.analysis, where, _width()), result.analysis)
+    text = coloured(run_summary.summary_text(result.analysis, where, terminal_width()), result.analysis.verdict.state)
     lines = text.splitlines(keepends=True)
     click.echo("".join(lines[: -len(where)]), nl=False)
     named = lines[-1:]
@@ -86,15 +91,15 @@ def print_summary(result: stored_runs.AnalysedRun, page: Path | None, show: str,
         click.echo("".join(named), nl=False)
 
 
-def _width() -> int:
+def terminal_width() -> int:
     """Of the terminal; the usual one where standard output is none."""
     return shutil.get_terminal_size((run_summary.WIDTH, 24)).columns if sys.stdout.isatty() else run_summary.WIDTH
 
 
-def _coloured(text: str, analysis: Analysis) -> str:
+def coloured(text: str, state: State) -> str:
     """The summary with the verdict in colour, on a terminal whose user did not refuse colours (https://no-color.org)."""
-    colour = run_summary.COLOURS.get(analysis.verdict.state)
+    colour = run_summary.COLOURS.get(state)
     if not colour or not shows_colours(sys.stdout):
         return text
-    word = analysis.verdict.state.value
+    word = state.value
     return text.replace(word, click.style(word, fg=colour, bold=True), 1)

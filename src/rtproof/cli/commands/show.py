@@ -24,23 +24,35 @@ def command(
     """Print what a run says on one screen, or its sections.
 
     RUN is a run folder, a record that was copied from a target, or a histogram that another tool printed (cyclictest),
-    which has no order of time. RUN may also be the folder that 'rtproof run --profile' left; then its page is printed.
-    The exit code is that of the verdict. A --limit with --at-most that was not given to rtproof run was chosen after
-    the data, so it decides nothing.
+    which has no order of time. RUN may also be the folder of 'rtproof run' with --profile, --repeat or --abba: then the
+    worst verdict comes first, with a row for each run. The exit code is that of the verdict. A --limit with --at-most
+    that was not given to rtproof run was chosen after the data, so it decides nothing.
     """
     from rtproof.cli import option_values
-    from rtproof.experiment import campaign_folder, printed_runs, stored_runs
+    from rtproof.core.errors import UserError
+    from rtproof.experiment import campaign_folder, printed_runs, printed_several, stored_runs
 
     whole, as_json = values.pop("whole"), values.pop("as_json")
     if bool(sections) + whole + as_json > 1:
         raise click.UsageError("give one of --section, --all and --json")
-    printed_runs.refuse_unknown_sections(sections)
     later, horizon = option_values.take_requirements(values), option_values.take_horizon(values)
     if campaign_folder.is_campaign(run):
-        campaign_folder.refuse_options_of_one_run(later=later, horizon=horizon, section=sections)
+        campaign_folder.refuse_options_of_one_run(later=later, horizon=horizon)
         found = campaign_folder.read_campaign(run, percentiles)
-        campaign_folder.print_campaign(found, as_json)
+        if as_json:
+            campaign_folder.print_campaign(found, as_json)
+        elif whole or sections:
+            printed_several.print_campaign_sections(found, sections)
+        else:
+            printed_several.print_campaign_screen(found, run)
         ctx.exit(found.exit_code)
+    printed_runs.refuse_unknown_sections(sections)
+    if campaign_folder.is_series(run):
+        if horizon or percentiles or sections or whole or as_json:
+            raise UserError(
+                f"{run} holds several runs: of these options only --limit is for all of them, so give the folder of one"
+            )
+        ctx.exit(printed_several.print_series_screen(run, later))
     result = stored_runs.read_run_or_histogram(run, later, percentiles, horizon=horizon)
     if sections:
         printed_runs.print_sections(result, sections)

@@ -131,7 +131,7 @@ def _missing_sentences(outcomes: Sequence[CellOutcome]) -> Iterator[str]:
     for kind, found in kinds:
         if found:
             (first, why), others = found[0], len(found) - 1
-            more = f" (and {others} more, below)" if others else ""
+            more = f" (and {others} more)" if others else ""
             yield f"{len(found)} of {quantity(len(outcomes), 'cell')} {kind}: {some_of([first], outcomes)}: {why}{more}"
 
 

@@ -50,7 +50,7 @@ MOST_LISTED_CELLS = 8
 
 def answer_block(profile: Profile, outcomes: Sequence[CellOutcome]) -> Text:
     """Return the figure of every cell that its article is about, and the worst verdict where there are limits."""
-    words, figure = next(each for column, each in ANSWER_OF_QUESTION.items() if column in (*profile.columns, ""))
+    words, figure = answer_of_profile(profile)
     if words == OUT_OF_BAND and not all(each.virtual for each in outcomes):
         words = f"{words} ({percent(BAND_LEVEL)} confidence)"
     states = [each.analysis.verdict.state for each in outcomes if each.analysis]
@@ -123,6 +123,11 @@ ANSWER_OF_QUESTION: Mapping[str, tuple[str, Callable[[CellOutcome], str]]] = {
     "": ("Largest latency", _largest_answer),
 }
 """Keys: the column that shows what a profile is about. The first key that the profile has decides."""
+
+
+def answer_of_profile(profile: Profile) -> tuple[str, Callable[[CellOutcome], str]]:
+    """The figure that a profile is about: its words, and how it is got of a cell."""
+    return next(each for column, each in ANSWER_OF_QUESTION.items() if column in (*profile.columns, ""))
 
 
 def _needed_length(outcomes: Sequence[CellOutcome]) -> Iterator[str]:

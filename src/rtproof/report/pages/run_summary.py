@@ -60,7 +60,7 @@ def summary_text(analysis: Analysis, where: Sequence[tuple[str, str]], width: in
     why = _fitting(why_in_short(analysis), "why", width, MOST_WHY_LINES)
     places = [f"{label:<{LABEL}}{clean(place)}" for label, place in where]
     audit = audit_in_short(analysis.record, width - LABEL)
-    places = [*(_labelled("audit", audit, width) if audit else []), *places]
+    places = [*(labelled("audit", audit, width) if audit else []), *places]
     rows = MOST_LINES - len(verdict) - len(why) - len(places) - BREAKS
     few = 1 + max(sum(not stream.pooled for stream in number_format.report_streams(analysis)), 1)
     doubts = _doubt_lines(analysis, width, max(rows - min(few, max(rows // 2, FEWEST_ROWS)), 1))
@@ -72,7 +72,11 @@ def summary_text(analysis: Analysis, where: Sequence[tuple[str, str]], width: in
 def verdict_line(analysis: Analysis) -> str:
     """The verdict and its fact in one line, without a newline; of an INVALID run also what was seen of the limit."""
     verdict = analysis.verdict
-    said = (_label(verdict), verdict_sentences.claim_answer(verdict), verdict_sentences.fact_if_invalid(verdict))
+    said = (
+        state_word(verdict.state),
+        verdict_sentences.claim_answer(verdict),
+        verdict_sentences.fact_if_invalid(verdict),
+    )
     return clean(" ".join(filter(None, said)))
 
 
@@ -80,14 +84,14 @@ def _verdict_lines(analysis: Analysis, width: int) -> list[str]:
     """The fact and what it shows, of the limit that decides; of the others the fact alone."""
     deciding = analysis.verdict
     verdicts = sorted(analysis.verdicts or (deciding,), key=lambda verdict: verdict is not deciding)
-    lines = _labelled(_label(deciding), verdict_sentences.claim_answer(deciding), width)
+    lines = labelled(state_word(deciding.state), verdict_sentences.claim_answer(deciding), width)
     shown = [] if deciding.state is State.NOT_ASKED else [verdict_sentences.short_answer(deciding)]
     for text in (*shown, loop_answer(analysis), edges_answer(analysis)):
-        lines += _labelled("", text, width)
+        lines += labelled("", text, width)
     for at, each in enumerate(verdicts[1:], 1):
         invalid = each.state is State.INVALID  # For what reason, the first limit has said.
         fact = verdict_sentences.short_answer(each) if invalid else verdict_sentences.claim_answer(each)
-        more = _labelled(_label(each), f"{_rate_asked(each)}{fact}", width)
+        more = labelled(state_word(each.state), f"{_rate_asked(each)}{fact}", width)
         if len(lines) + len(more) > MOST_VERDICT_LINES - (at + 1 < len(verdicts)):
             return [*lines, f"{'':{LABEL}}and {quantity(len(verdicts) - at, 'more limit')}"]
         lines += more
@@ -100,12 +104,12 @@ def _rate_asked(verdict: Verdict) -> str:
     return f"At most once per {duration(asked.at_most_ns)}: " if asked and not asked.plain else ""
 
 
-def _label(verdict: Verdict) -> str:
+def state_word(state: State) -> str:
     """The state. A run without a limit was measured, and asks for no word on a limit."""
-    return "MEASURED" if verdict.state is State.NOT_ASKED else verdict.state.value
+    return "MEASURED" if state is State.NOT_ASKED else state.value
 
 
-def _labelled(label: str, text: str, width: int) -> list[str]:
+def labelled(label: str, text: str, width: int) -> list[str]:
     """A text beside a label, in as many lines as it needs."""
     return textwrap.wrap(
         clean(text),
@@ -119,7 +123,7 @@ def _fitting(items: Sequence[str], label: str, width: int, most: int) -> list[st
     """As many whole items in a row as fit into so many lines, and how many more there are; the first one always."""
     for kept in range(len(items), 0, -1):
         more = f"; and {len(items) - kept} more" if kept < len(items) else ""
-        lines = _labelled(label, "; ".join(items[:kept]) + more, width)
+        lines = labelled(label, "; ".join(items[:kept]) + more, width)
         if len(lines) <= most or kept == 1:
             return lines
     return []
@@ -243,8 +247,12 @@ def _maxima(summary: Summary, cells: int) -> list[int]:
 
 def _doubt_lines(analysis: Analysis, width: int, most: int) -> list[str]:
     """One line for each kind of doubt and objection, worst first, with what to do. What does not fit is counted."""
-    found = [line for line in doubts_in_short(analysis) if not _in_reason(analysis, line)]
-    whole = [_labelled("" if at else "doubts", text, width) for at, text in enumerate(found)]
+    return fitting_cautions([line for line in doubts_in_short(analysis) if not _in_reason(analysis, line)], width, most)
+
+
+def fitting_cautions(found: Sequence[str], width: int, most: int) -> list[str]:
+    """As many whole cautions as fit into so many lines, each on lines of its own, and how many more there are."""
+    whole = [labelled("" if at else "doubts", text, width) for at, text in enumerate(found)]
     for kept in range(len(whole), -1, -1):
         lines = [line for lines in whole[:kept] for line in lines]
         if kept < len(whole):
