@@ -15,7 +15,7 @@ import pytest
 from rtproof.core.phrases import how_often, limit_value
 from rtproof.core.units import format_duration
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import State
+from rtproof.judge.analysis_model import State, Verdict
 from rtproof.judge.requirement import Requirement
 from rtproof.judge.watch import LEAD_NS, Watch
 from rtproof.record.activations import TOLD_APART_NS
