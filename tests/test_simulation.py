@@ -186,7 +186,9 @@ def test_the_record_holds_what_was_played(tmp_path: Path, keep_samples: bool, cu
         above = record.exceeded(some.series.id, LIMIT)
         assert above is not None
         assert above.ran.sum() == np.count_nonzero(shown.late.value > LIMIT)
-        assert (record.exceeded(some.series.id, 10_000) is None) is not keep_samples
+        below = record.exceeded(some.series.id, 10_000)
+        assert below is not None
+        assert below.ran.sum() == shown.body[:, simulated_thread.BODY_NS > 10_000].sum() + shown.late.index.size
 
 
 def test_the_largest_are_those_of_the_samples(tmp_path: Path) -> None:

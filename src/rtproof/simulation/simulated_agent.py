@@ -26,7 +26,7 @@ from rtproof import __version__
 from rtproof.core.errors import UserError
 from rtproof.record import chunks
 from rtproof.record.activations import TOLD_APART_NS
-from rtproof.record.contents import WHOLE_RUN, Begin, End, EndReason, Fact, Int64Array, Moment, Series
+from rtproof.record.contents import WHOLE_RUN, Begin, End, EndReason, Fact, Moment, Series
 from rtproof.record.writing import RecordWriter
 from rtproof.simulation import simulated_thread
 from rtproof.simulation.simulated_thread import (
@@ -216,19 +216,12 @@ class _Thread:
         self.told = np.stack(columns, axis=1).tolist()
         self.over = {}
         for limit_ns in limits_ns:
-            for second, words in self._stretches(limit_ns, highest):
+            for second, words in self._stretches(limit_ns):
                 self.over.setdefault(second - first_second, []).append(f"limit_ns={limit_ns} second={second} {words}")
 
-    def _stretches(self, limit_ns: int, highest: Int64Array) -> Iterator[tuple[int, str]]:
-        """The second of each late stretch, and its numbers. The agent joins late times as here.
-
-        Where the due times are not drawn, the end is before the begin, and how many were late is not told.
-        """
+    def _stretches(self, limit_ns: int) -> Iterator[tuple[int, str]]:
+        """The second of each late stretch, and its numbers. The agent joins late times as here."""
         late = self.now.above(limit_ns)
-        if late is None:
-            for at in np.flatnonzero(highest > limit_ns).tolist():
-                yield self.now.first_second + at, f"worst_ns={highest[at]} begin_ns=0 end_ns=-1"
-            return
         if not late.index.size:
             return
         second, end_ns = late.due_ns // SECOND_NS, late.due_ns + late.value - limit_ns

@@ -299,16 +299,21 @@ class PlayedStretch:
         np.maximum.at(most, self.late.due_ns // SECOND_NS - self.first_second, self.late.value)
         return most
 
-    def above(self, limit_ns: int) -> LateActivations | None:
-        """The activations above a limit; None if their due times are not drawn."""
+    def above(self, limit_ns: int) -> LateActivations:
+        """The activations above a limit. Without samples, those of the body have the places of ``largest_of_body``."""
         if self.values is not None:
             at = np.flatnonzero(self.values > limit_ns)
-            index = due_before(self.series, self.first_second * SECOND_NS) + at
-            return LateActivations(index, self.series.first_due_ns + index * self.series.period_ns, self.values[at])
-        if limit_ns < BODY_NS[-1]:
-            return None
-        late, over = self.late, self.late.value > limit_ns
-        return LateActivations(late.index[over], late.due_ns[over], late.value[over])
+            index, value = due_before(self.series, self.first_second * SECOND_NS) + at, self.values[at]
+        else:
+            over = self.late.value > limit_ns
+            index, value = self.late.index[over], self.late.value[over]
+            count = int(self.body[:, limit_ns < BODY_NS].sum())
+            if count:
+                more = largest_of_body(self, count)
+                index, value = np.concatenate((index, more[0])), np.concatenate((value, more[1]))
+                order = np.argsort(index)
+                index, value = index[order], value[order]
+        return LateActivations(index, self.series.first_due_ns + index * self.series.period_ns, value)
 
     def total(self) -> Int64Array:
         """The sum of the latencies of each second."""
@@ -359,17 +364,14 @@ def with_values(some: PlayedStretch, generator: np.random.Generator) -> PlayedSt
 
 
 class SummaryThread:
-    """Writes only the summary of a thread.
-
-    Activations above a limit are counted only for limits that no activation of the body can exceed.
-    """
+    """Writes only the summary of a thread, and the activations above the limits."""
 
     def __init__(self, writer: RecordWriter, series: Series, limits_ns: tuple[int, ...] = ()) -> None:
         self._writer = writer
         self._series = series
         self._top = TopWriter(writer, series.id)
-        high = tuple(limit for limit in limits_ns if limit >= BODY_NS[-1])
-        self._levels = LevelWriter(writer, series, high, learns=False)
+        self._lowest_ns = min(limits_ns, default=int(BODY_NS[-1]))
+        self._levels = LevelWriter(writer, series, limits_ns, learns=False)
         self._obtained = 0
 
     def add(self, some: PlayedStretch) -> None:
@@ -378,7 +380,7 @@ class SummaryThread:
             return
         seconds = some.first_second + np.arange(obtained.size)
         write_seconds(self._writer, self._series.id, Seconds(seconds, obtained, 0 * obtained, some.most()))
-        late = some.late
+        late = some.above(self._lowest_ns)
         self._levels.add(Activations(late.index, late.due_ns, late.value, np.zeros_like(late.value)))
         self._add_top(some)
         self._writer.summary(slice_of(some))
