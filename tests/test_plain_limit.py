@@ -61,8 +61,9 @@ def test_the_fact_stands_first_with_its_number() -> None:
     held = analyse(record([block([10] * 3001)]), PLAIN, 1).verdict
     assert held.reasons == (
         "100 us was not exceeded in 3.0 s; the largest of 3,001 activations was 0.01 us",
-        "This shows at most one exceedance per 1.0 s (95 %), if conditions stay as they were",
-        "For one per 1 h, measure 3 h",
+        "This rules out exceedances more often than once per 1.0 s (95 %), if conditions stay as they were; "
+        "rarer ones may come",
+        "To rule out more than one per 1 h, measure 3 h",
     )
     enough = analyse(record([block([10] * 3001)]), replace(PLAIN, shows_ns=SECOND), 1).verdict
     assert enough.reasons == held.reasons[:2]

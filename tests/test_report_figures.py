@@ -51,7 +51,7 @@ def test_the_title_with_the_verdict_and_the_kind_of_time_is_in_the_picture() -> 
     analysis = several_fields()
     assert report.title(analysis) in words_of(drawn_sections(analysis, "histogram")).replace("  ", " ")
     assert report.title(analysis).endswith(", virtual time")
-    assert analysis.verdict.state.value in report.title(analysis)
+    assert analysis.verdict.state.word in report.title(analysis)
 
 
 def test_the_labels_of_a_logarithmic_axis_are_numbers() -> None:

@@ -36,7 +36,7 @@ def page_of(analysis: Analysis) -> str:
 def test_it_has_the_verdict_a_picture_the_conditions_and_the_cautions() -> None:
     analysis = normal()
     page = page_of(analysis)
-    assert f">{analysis.verdict.state.value}</p>" in page
+    assert f">{analysis.verdict.state.word}</p>" in page
     assert "<dt>policy</dt><dd>fifo</dd>" in page
     assert "<dt>kernel</dt>" in page
     assert page.count("<svg") == 1

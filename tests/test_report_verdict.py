@@ -28,7 +28,7 @@ def first(analysis: Analysis) -> Text:
 def test_the_state_comes_first_and_every_reason_is_told(name: str) -> None:
     analysis = CASES[name]()
     said = first(analysis)
-    assert said.headline == analysis.verdict.state.value
+    assert said.headline == analysis.verdict.state.word
     terms = dict(said.terms)
     reasons = analysis.verdict.reasons
     for reason in reasons[:1] if analysis.verdict.state is State.NOT_ASKED else reasons:

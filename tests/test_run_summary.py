@@ -8,7 +8,7 @@ from analyses_by_verdict import FIRST, invalid, measured, proven, refuted, undec
 from analysis_records import SERIES, block, fact, record
 
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Analysis, State
+from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.requirement import Requirement
 from rtproof.report.pages.run_summary import MOST_LINES, summary_text, verdict_line
 from rtproof.summary.summary_model import Doubt, Severity
@@ -21,7 +21,7 @@ WHERE = (("page", "runs/a.html"), ("more", "rtproof show runs/a"))
 def test_each_verdict_fits_on_a_screen(name: str, width: int) -> None:
     analysis = FIRST[name]()
     lines = summary_text(analysis, WHERE, width).splitlines()
-    state = "MEASURED" if analysis.verdict.state is State.NOT_ASKED else analysis.verdict.state.value
+    state = analysis.verdict.state.word
     assert lines[0].startswith(f"{state} ")
     assert "..." not in "".join(lines)
     assert lines[-2:] == ["page      runs/a.html", "more      rtproof show runs/a"]

@@ -29,6 +29,11 @@ class State(Enum):
         """The exit code of a command whose result is this state."""
         return EXIT_CODES[self]
 
+    @property
+    def word(self) -> str:
+        """The state in words for people. A run without a limit was measured, and asks for no word on a limit."""
+        return "MEASURED" if self is State.NOT_ASKED else self.value
+
 
 EXIT_CODES = {
     State.HELD: 0,

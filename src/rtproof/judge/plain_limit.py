@@ -35,11 +35,12 @@ def shown_sentences(requirement: Requirement, measured_ns: int) -> tuple[str, ..
     """What HELD shows of the rate; and how long a run is that shows as much as was asked."""
     alpha = 1 - requirement.confidence
     rarest = duration(shown_by_ns(requirement, measured_ns))
-    shown = f"This shows at most one exceedance per {rarest} ({sure(alpha)}), if conditions stay as they were"
+    ruled_out = f"This rules out exceedances more often than once per {rarest} ({sure(alpha)})"
+    shown = f"{ruled_out}, if conditions stay as they were; rarer ones may come"
     if held_after_ns(requirement) <= measured_ns:
         return (shown,)
     longer = duration(held_after_ns(requirement), up=True)
-    return shown, f"For one per {duration(requirement.shows_ns)}, measure {longer}"
+    return shown, f"To rule out more than one per {duration(requirement.shows_ns)}, measure {longer}"
 
 
 def judge_plain_limit(requirement: Requirement, evidence: Evidence) -> Verdict:

@@ -75,7 +75,7 @@ def verdict_sentences(
 def verdict_lines(state: State, reasons: tuple[str, ...]) -> list[tuple[str, str]]:
     """The first lines of each verdict: its state and its reasons."""
     first, *others = reasons or (NO_LIMIT,)
-    return _labelled("VERDICT", (f"{state.value} - {first}", *others))
+    return _labelled("VERDICT", (f"{state.word} - {first}", *others))
 
 
 def sentences_of_run(lines: Sentences) -> Sentences:

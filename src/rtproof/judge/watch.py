@@ -249,7 +249,7 @@ class _PlainLimit:
         if not self.measured_ns:
             return [f"{limit}: not exceeded so far", *still]
         rarest = duration(shown_by_ns(self.requirement, self.measured_ns))
-        return [f"{limit}: not exceeded in {measured}; shows at most one per {rarest}", *still]
+        return [f"{limit}: not exceeded in {measured}; rules out more than one per {rarest}", *still]
 
     def _how_often(self) -> str:
         """How often the limit was exceeded, as the verdict counts it; in how many seconds if only this is known."""

@@ -52,15 +52,15 @@ def title(analysis: Analysis) -> str:
         what = " ".join(filter(None, (analysis.imported.tool, analysis.imported.title)))
         begin = analysis.record.begin
         where = f" on {begin.machine}, Linux {begin.kernel_release}" if analysis.imported.recorded else ""
-        return f"rtproof: {analysis.verdict.state.value} - {what[:120]}{where}"
+        return f"rtproof: {analysis.verdict.state.word} - {what[:120]}{where}"
     begin, series = analysis.record.begin, analysis.pooled.series
     if is_simulated(analysis.record):
-        return f"rtproof: {analysis.verdict.state.value} - a simulated process, no machine"
+        return f"rtproof: {analysis.verdict.state.word} - a simulated process, no machine"
     what = " ".join(filter(None, (series.probe, "latency")))
     measured = f"{what} on {begin.machine}, Linux {begin.kernel_release}"
     virtual = ", virtual time" if virtual_time_clock(analysis.record) else ""
     in_band = f", {IN_BAND}" if core_beside(analysis.record) else ""
-    return f"rtproof: {analysis.verdict.state.value} - {measured}{in_band}{virtual}"
+    return f"rtproof: {analysis.verdict.state.word} - {measured}{in_band}{virtual}"
 
 
 def _with_host_facts(analysis: Analysis, info: Mapping[str, object], command: str | None) -> Analysis:

@@ -150,7 +150,7 @@ def _stall_metric(row: ArticleRow) -> str:
 
 
 def _verdict_metric(outcome: CellOutcome) -> str:
-    return outcome.analysis.verdict.state.value if outcome.analysis else ""
+    return outcome.analysis.verdict.state.word if outcome.analysis else ""
 
 
 def _load_average(outcome: CellOutcome) -> str:

@@ -55,7 +55,7 @@ class CiRow:
 
     @property
     def verdict(self) -> str:
-        return "ERROR" if self.state is None else self.state.value
+        return "ERROR" if self.state is None else self.state.word
 
 
 def ci_exit_code(rows: Iterable[CiRow]) -> int:
@@ -68,11 +68,11 @@ def worst_row(rows: Sequence[CiRow]) -> str:
     found = [row.verdict for row in rows if row.exit_code == ci_exit_code(rows)]
     if ci_exit_code(rows) == ERROR_CODE:
         return f"ERROR, {len(found)} of {quantity(len(rows), 'run')} could not be read"
-    unasked = found.count(State.NOT_ASKED.value)
-    asked = [word for word in dict.fromkeys(found) if word != State.NOT_ASKED.value]
+    unasked = found.count(State.NOT_ASKED.word)
+    asked = [word for word in dict.fromkeys(found) if word != State.NOT_ASKED.word]
     if 0 < unasked < len(found):
         return f"{' and '.join(asked)}, but for {quantity(unasked, 'run')} without a limit"
-    return " and ".join(asked) or State.NOT_ASKED.value
+    return " and ".join(asked) or State.NOT_ASKED.word
 
 
 def unread_row(name: str, error: str) -> CiRow:
@@ -200,14 +200,14 @@ def _cells(row: CiRow) -> Iterator[tuple[str, ...]]:
     for number, claim in enumerate(row.claims):
         doubts = str(len(row.doubts)) if row.doubts else "none"
         name = row.name if number == 0 else ""
-        yield name, claim.state.value, claim.text, claim.seen, claim.longer, doubts if number == 0 else ""
+        yield name, claim.state.word, claim.text, claim.seen, claim.longer, doubts if number == 0 else ""
 
 
 def _reasons(rows: Sequence[CiRow]) -> Iterator[str]:
     """Yield the reason of each verdict, and the doubts about each run."""
     for row in rows:
         said = [f"{row.verdict}: {row.error}"] if row.error else []
-        said += [f"{claim.state.value}: {claim.reason}" for claim in row.claims]
+        said += [f"{claim.state.word}: {claim.reason}" for claim in row.claims]
         said += [f"doubt: {doubt}" for doubt in row.doubts]
         yield "\n".join([clean(row.name), *(f"  {clean(line)}" for line in said)])
 
@@ -266,7 +266,7 @@ def _case(suite: ET.Element, row: CiRow, claim: CiClaim | None, strict: bool) ->
     case.set("time", _seconds(row.measured_ns or 0))
     kind, why = _outcome(row, claim, strict)
     if kind:
-        state = claim.state.value if claim else row.verdict
+        state = claim.state.word if claim else row.verdict
         outcome = ET.SubElement(case, kind, message=clean(f"{state}: {why}"))
         if kind != "skipped":
             outcome.set("type", state)

@@ -73,7 +73,7 @@ def verdict_line(analysis: Analysis) -> str:
     """The verdict and its fact in one line, without a newline; of an INVALID run also what was seen of the limit."""
     verdict = analysis.verdict
     said = (
-        state_word(verdict.state),
+        verdict.state.word,
         verdict_sentences.claim_answer(verdict),
         verdict_sentences.fact_if_invalid(verdict),
     )
@@ -84,14 +84,14 @@ def _verdict_lines(analysis: Analysis, width: int) -> list[str]:
     """The fact and what it shows, of the limit that decides; of the others the fact alone."""
     deciding = analysis.verdict
     verdicts = sorted(analysis.verdicts or (deciding,), key=lambda verdict: verdict is not deciding)
-    lines = labelled(state_word(deciding.state), verdict_sentences.claim_answer(deciding), width)
+    lines = labelled(deciding.state.word, verdict_sentences.claim_answer(deciding), width)
     shown = [] if deciding.state is State.NOT_ASKED else [verdict_sentences.short_answer(deciding)]
     for text in (*shown, loop_answer(analysis), edges_answer(analysis)):
         lines += labelled("", text, width)
     for at, each in enumerate(verdicts[1:], 1):
         invalid = each.state is State.INVALID  # For what reason, the first limit has said.
         fact = verdict_sentences.short_answer(each) if invalid else verdict_sentences.claim_answer(each)
-        more = labelled(state_word(each.state), f"{_rate_asked(each)}{fact}", width)
+        more = labelled(each.state.word, f"{_rate_asked(each)}{fact}", width)
         if len(lines) + len(more) > MOST_VERDICT_LINES - (at + 1 < len(verdicts)):
             return [*lines, f"{'':{LABEL}}and {quantity(len(verdicts) - at, 'more limit')}"]
         lines += more
@@ -102,11 +102,6 @@ def _rate_asked(verdict: Verdict) -> str:
     """What was allowed, before the fact: two limits may differ in that alone."""
     asked = verdict.requirement
     return f"At most once per {duration(asked.at_most_ns)}: " if asked and not asked.plain else ""
-
-
-def state_word(state: State) -> str:
-    """The state. A run without a limit was measured, and asks for no word on a limit."""
-    return "MEASURED" if state is State.NOT_ASKED else state.value
 
 
 def labelled(label: str, text: str, width: int) -> list[str]:

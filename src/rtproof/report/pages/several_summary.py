@@ -17,7 +17,7 @@ from rtproof.report.blocks import Text
 from rtproof.report.number_format import US
 from rtproof.report.pages import campaign_conditions, campaign_page
 from rtproof.report.pages.campaign_outcomes import CellOutcome, outcomes_marked_in_band
-from rtproof.report.pages.run_summary import BREAKS, LABEL, MOST_LINES, fitting_cautions, labelled, state_word
+from rtproof.report.pages.run_summary import BREAKS, LABEL, MOST_LINES, fitting_cautions, labelled
 from rtproof.summary.quantiles import quantiles
 
 LEAST_CAUTIONS = 3
@@ -125,12 +125,12 @@ def _head_lines(runs: SeveralRuns, width: int) -> list[str]:
     measured = [row for row in runs.rows if row.state is not None]
     lacking, every = len(runs.rows) - len(measured), quantity(len(runs.rows), runs.noun)
     none = f"{lacking} of {every} {'has' if lacking == 1 else 'have'} no result."
-    if not measured or measured[0].state is None:
+    worst = measured[0] if measured else None
+    if worst is None or worst.state is None:
         return labelled("ERROR", none, width)
-    worst = measured[0]
     count = sum(row.state is worst.state for row in measured)
     said = f"{count} of {every}. {worst.name}: {worst.fact}"
-    return labelled(state_word(measured[0].state), f"{said} {none if lacking else ''}".strip(), width)
+    return labelled(worst.state.word, f"{said} {none if lacking else ''}".strip(), width)
 
 
 def _table(runs: SeveralRuns, most: int) -> list[str]:
@@ -152,4 +152,4 @@ def _column(at: int, cells: Sequence[str], words_until: int) -> list[str]:
 
 
 def _word(row: SummaryRow) -> str:
-    return "-" if row.state is None else state_word(row.state)
+    return "-" if row.state is None else row.state.word

@@ -186,7 +186,7 @@ def verdict_section(analysis: Analysis) -> list[Block]:
     verdict = analysis.verdict
     facts = (verdict_sentences.claim_answer(verdict), verdict_sentences.fact_if_invalid(verdict))
     claim = tuple(filter(None, (*facts, doubt_tally(analysis))))
-    first = Text(claim, KINDS[verdict.state], verdict.state.value, claim_terms(analysis))
+    first = Text(claim, KINDS[verdict.state], verdict.state.word, claim_terms(analysis))
     more: tuple[Block | None, ...] = (limit_answers(analysis), doubt_answers(analysis))
     blocks: list[Block] = [first, *(block for block in more if block)]
     lines = tuple(_rest(verdict))
