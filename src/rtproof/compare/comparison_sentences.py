@@ -23,7 +23,7 @@ from rtproof.summary.recorded_facts import SIMULATED_PROBE
 ComparisonLine = tuple[str, str]
 MOST_FACTS = 5
 ONE_EACH = f"each side has one run, and two runs of one system differ, too; measure each side {MIN_RUNS} times"
-EQUAL = "more than chance, but up to x{0} counts as equal"
+EQUAL = "more than chance, but a factor up to {0} counts as equal"
 IF_ALIKE = "if nothing else changed from run to run"
 NOT_THE_MAXIMUM = (
     "the largest latencies are not compared: one event decides each, and longer runs have larger ones; judge them by a "
@@ -111,8 +111,12 @@ def _judged(said: Comparison) -> Iterator[str]:
         if effect.finding in names:
             mixed = f", {names[effect.finding]} is faster" if said.finding is ComparisonFinding.MIXED else ""
             yield f"{effect.label}: {_effect(effect)}{mixed}"
-        elif effect.p_holm is not None and effect.p_holm < ALPHA:
+        elif effect.p_holm is not None and effect.p_holm < ALPHA and _without_one(effect):
             yield f"{effect.label}: {_effect(effect)}, {EQUAL.format(ratio_text(effect.margin))}"
+
+
+def _without_one(effect: MetricEffect) -> bool:
+    return (effect.low or 0) > 1 or (effect.high is not None and effect.high < 1)
 
 
 def _deciding(said: Comparison) -> MetricEffect:

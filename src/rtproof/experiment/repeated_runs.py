@@ -108,9 +108,9 @@ def _announcement(asked: SeriesRequest) -> str:
     order = asked.order()
     whole = clock_text(_whole_ns(order))
     if len(asked.sides) == 1:
-        return f"{len(order)} run{'s' * (len(order) > 1)}, {whole} in all, without the time to start each"
+        return f"{len(order)} run{'s' * (len(order) > 1)}, {whole} in all with warm-ups, without the time to start each"
     turns = " ".join(side.name for side in order[:8]) + (" ..." if len(order) > 8 else "")
-    told = f"{len(order)} runs by turns, {turns}, {whole} in all, without the time to start each"
+    told = f"{len(order)} runs by turns, {turns}, {whole} in all with warm-ups, without the time to start each"
     few = f"; --repeat {MIN_RUNS} or more can show a difference" if len(order) < 2 * MIN_RUNS else ""
     return f"{told}{few}"
 

@@ -331,9 +331,9 @@ def sentences_on(of: ThreadActivations) -> Iterator[str]:
     if of.former_names:
         yield f"{name}: it was also called {', '.join(of.former_names[:MOST_NAMED])}"
     if of.others:
-        yield f"{name}: {quantity(of.others, 'waking')} by something else are no activations"
+        yield f"{name}: not counted: {quantity(of.others, 'waking')} by something else"
     if of.undue:
-        yield f"{name}: {quantity(of.undue, 'waking')} by a timer without a due time in the trace are left out"
+        yield f"{name}: not counted: {quantity(of.undue, 'waking')} by a timer without a due time in the trace"
     if of.response_ns:
         yield (
             f"{name}: response time, from the due time until it slept again: median "

@@ -79,7 +79,7 @@ MOST_KEEP_MIB = 16 * 1024
     multiple=True,
     help="Exit code 1 above N of a cause; repeatable.",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Also print the budgets of the latest.")
+@click.option("-v", "--verbose", is_flag=True, help="Also print the budgets of the largest latencies.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_context
 def command(ctx: click.Context, /, words: tuple[str, ...], at_most: tuple[str, ...], **values: Any) -> None:

@@ -113,7 +113,7 @@ def truncated(case: CheckedRun) -> Iterator[Doubt]:
 def limit(case: CheckedRun) -> Iterator[Doubt]:
     """A run that ended because the probe found what the user asked for. It is complete, however short it is."""
     for event in case.events("limit"):
-        what = f"the run ended after {duration(max(event.time_ns, 0))}, as asked"
+        what = f"the run ended after {duration(max(event.time_ns, 0))}"
         yield Doubt("limit", WARNING, what, "use its figures up to then", event.text)
 
 

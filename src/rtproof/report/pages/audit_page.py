@@ -79,7 +79,7 @@ def _head(result: Audit) -> Iterator[str]:
 def _screen(result: Audit, fail_on: Severity, screen: int) -> list[str]:
     found = result.of(Outcome.FINDING)
     worst, others = found[:MOST_WORST], found[MOST_WORST:]
-    lines = [*_head(result), f"{_finding_counts(result)}{'. The worst:' if others else ':' if worst else '.'}"]
+    lines = [*_head(result), f"{_finding_counts(result)}{'. The worst first:' if others else ':' if worst else '.'}"]
     lines += [line for one in worst for line in _in_short(one)]
     end = _wrapped("Not known: ", _severe_unknown(result, fail_on), 2, MOST_LINES)
     end += _wrapped("Also ", f"{_other_counts(result) or 'nothing'}. More: --all, --explain ID.", 2)
