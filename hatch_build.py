@@ -41,7 +41,7 @@ class AgentHook(BuildHookInterface):  # type: ignore[type-arg]
         if wish not in (COMPLETE, PLATFORM, BARE):
             raise SystemExit(f"{VARIABLE} is {COMPLETE}, {PLATFORM} or {BARE}, not {wish!r}")
         into = build_data["force_include"]
-        for name in ("agent", "guest", "kmod", "qemu_plugin", "scanner", "soaker"):
+        for name in ("agent", "guest", "kmod", "qemu_guard", "qemu_plugin", "scanner", "soaker"):
             into.update(sources(Path(self.root, name), f"rtproof/_{name}_source"))
         sys.path.insert(0, str(Path(self.root, "src")))
         from rtproof.core.errors import UserError

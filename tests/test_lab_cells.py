@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles in guests: what stands for hardware, which way is taken, and how cells become the lab's."""
 
+import json
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +19,7 @@ from rtproof.core.errors import TargetError, UserError
 from rtproof.experiment import guest_campaign, guest_runner
 from rtproof.experiment.campaign_folder import cell_name
 from rtproof.experiment.guest_campaign import GuestBench, GuestTrial
-from rtproof.lab import guest_cell
+from rtproof.lab import cell_runner, guest_cell
 from rtproof.lab.cell_runner import CellResult, CellResults
 from rtproof.lab.guest_cell import (
     IDLE_LOAD,
@@ -223,9 +224,9 @@ TWO = replace(PLAIN, machine=replace(PLAIN.machine, cpus=2))
 Run = bytes | Exception | type[BaseException]
 
 
-def measured_by_runs(at: Place, *runs: Run) -> tuple[guest_cell.CellCost, Path]:
-    """A cell of two processors, of which each run gives these bytes or fails so; its folder."""
-    (cell,) = matrix(at.folder, "mmap", systems=(TWO,)).cells()
+def measured_by_runs(at: Place, *runs: Run, guarded: bool = True) -> tuple[guest_cell.CellCost, Path]:
+    """A cell of which each run gives these bytes or fails so; its folder. With the guard it has two processors."""
+    (cell,) = matrix(at.folder, "mmap", systems=(TWO if guarded else PLAIN,)).cells()
     left = list(runs)
 
     def run_job(machine: Machine, job: Job, out: Path, timeout_s: float) -> JobOutcome:
@@ -234,7 +235,7 @@ def measured_by_runs(at: Place, *runs: Run) -> tuple[guest_cell.CellCost, Path]:
         run = left.pop(0)
         if isinstance(run, bytes):
             (out / "run.rtrec").write_bytes(run)
-            return JobOutcome(0, "", log, 3.0, 5.0)
+            return JobOutcome(0, "", log, 3.0, 5.0, guarded)
         raise TargetError(f"it died; the console's log is {log}") if run is TargetError else run
 
     at.monkeypatch.setattr(guest_cell, "run_job", run_job)
@@ -255,9 +256,31 @@ def test_the_record_is_kept_that_two_runs_gave(at: Place, runs: tuple[bytes, ...
     assert [each.name for each in folder.parent.iterdir()] == ["key"]
 
 
-def test_a_cell_without_two_runs_that_agree_has_failed(at: Place) -> None:
-    with pytest.raises(TargetError, match="no two of 6 runs gave the same bytes"):
-        measured_by_runs(at, *(b"%d" % run for run in range(6)))
+def test_without_the_guard_one_processor_is_run_until_two_agree_too(at: Place) -> None:
+    cost, folder = measured_by_runs(at, b"a", b"b", b"a", guarded=False)
+    assert cost == guest_cell.CellCost(9.0, 15.0, 3, 1, 1)
+    note = json.loads((folder / "run.json").read_text())["note"]
+    assert note == "The guard of virtual time was off. Two of 3 runs gave these bytes, and 1 gave others."
+
+
+def test_a_cell_without_two_runs_that_agree_is_invalid_and_measured_again(at: Place) -> None:
+    cost, folder = measured_by_runs(at, *(b"%d" % run for run in range(6)))
+    assert (folder / "run.rtrec").read_bytes() == b"0"
+    assert (cost.runs, cost.differing, cost.none_agree) == (6, 5, True)
+    assert "No two of 6 runs gave the same bytes." in json.loads((folder / "run.json").read_text())["note"]
+    assert guest_cell.CellStore(folder.parent).find("key") is None
+
+
+def test_a_reading_of_runs_that_all_differ_is_invalid(tmp_path: Path) -> None:
+    (cell,) = matrix(tmp_path, "mmap", systems=(PLAIN,)).cells()
+    out = tmp_path / "out"
+    out.mkdir()
+    lab_cases.fill(cell, out)
+    for differing, invalid in ((4, []), (5, ["no two of 6 runs gave the same bytes"])):
+        kept = guest_cell.StoredCell(out, guest_cell.CellCost(1.0, 1.0, 6, differing), fresh=True)
+        reading = cell_runner.checked_result(cell, kept).reading
+        assert reading is not None
+        assert [doubt.what for doubt in reading.invalid] == invalid
 
 
 @pytest.mark.parametrize(("run", "ends"), [(KeyboardInterrupt, KeyboardInterrupt), (OSError(28, "full"), UserError)])

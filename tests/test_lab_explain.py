@@ -8,8 +8,6 @@ import struct
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import lab_kernels
 import lab_qemu
@@ -23,7 +21,7 @@ from rtproof.lab.cell_explanation import recording_up_to
 from rtproof.lab.guest_cell import CellSetting, GuestCell
 from rtproof.lab.latency_phases import AFTER_SCHEDULER, AFTER_TAKING, BEFORE_SENDING, BEFORE_TAKING, BEFORE_WAKE_UP
 from rtproof.record.run_folder import RECORD_NAME
-from rtproof.vm.machine import Machine
+from rtproof.vm.guest import JobOutcome
 
 SHORT = ("--duration", "400ms", "--warmup", "200ms", "--shifts", "1")
 
@@ -65,9 +63,10 @@ def cell(folder: Path) -> GuestCell:
 def recorded(monkeypatch: pytest.MonkeyPatch, folder: Path, record: bytes) -> None:
     """Let the second run write this record and nothing else."""
 
-    def run_job(machine: object, job: object, out: Path, timeout_s: float, plugin: Sequence[str]) -> None:
+    def run_job(machine: object, job: object, out: Path, timeout_s: float, plugin: Sequence[str]) -> JobOutcome:
         out.mkdir()
         (out / RECORD_NAME).write_bytes(record)
+        return JobOutcome(0, "", out, 1.0, 1.0)
 
     monkeypatch.setattr(cell_explanation, "run_job", run_job)
     monkeypatch.setattr(cell_explanation, "build_plugin", lambda: folder / "plugin.so")
@@ -85,24 +84,26 @@ def test_a_second_run_that_differs_or_was_not_recorded_explains_nothing(
         cell_explanation.recorded_blocks(cell(tmp_path), tmp_path, recording_up_to(0x1000, 3, 50_000))
 
 
-def test_several_processors_get_further_runs_until_one_has_the_same_record(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("cpus", "guarded"), [(2, True), (1, False)])
+def test_several_processors_or_no_guard_get_further_runs_until_one_has_the_same_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cpus: int, guarded: bool
 ) -> None:
     (tmp_path / RECORD_NAME).write_bytes(b"same")
     given = iter((b"other", b"same"))
 
-    def run_job(machine: object, job: object, out: Path, timeout_s: float, plugin: Sequence[str]) -> None:
+    def run_job(machine: object, job: object, out: Path, timeout_s: float, plugin: Sequence[str]) -> JobOutcome:
         out.mkdir()
         (out / RECORD_NAME).write_bytes(next(given))
         assert f"out={out.parent / 'blocks'}" in plugin[1].split(","), "no file of an earlier run is taken"
         recording = struct.pack("=4sIQQ", b"RTPB", 2, 0, 1 << 56 | 7)
         (out.parent / "blocks.3").write_bytes(recording)
+        return JobOutcome(0, "", out, 1.0, 1.0, guarded)
 
     recorded(monkeypatch, tmp_path, b"")
     monkeypatch.setattr(cell_explanation, "run_job", run_job)
-    two = replace(PLAIN, machine=cast(Machine, SimpleNamespace(takes_turns=True)))
+    system = replace(PLAIN, machine=replace(PLAIN.machine, cpus=cpus))
     found = cell_explanation.recorded_blocks(
-        replace(cell(tmp_path), system=two), tmp_path, recording_up_to(0x1000, 3, 50_000)
+        replace(cell(tmp_path), system=system), tmp_path, recording_up_to(0x1000, 3, 50_000)
     )
     assert (found.end_cpu, found.end_ns, next(given, None)) == (1, 7, None)
 

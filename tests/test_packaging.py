@@ -170,7 +170,7 @@ def test_the_metadata_are_those_that_an_index_takes(wheel: Path) -> None:
     metadata = Metadata.from_email(archive.read(name), validate=True)
     assert metadata.description_content_type == "text/markdown"
     assert metadata.license_expression == "Apache-2.0 AND GPL-2.0-only AND GPL-2.0-or-later AND MIT"
-    assert {"LICENSE", "kmod/LICENSE", "qemu_plugin/LICENSE"} <= set(metadata.license_files or ())
+    assert {"LICENSE", "kmod/LICENSE", "qemu_guard/LICENSE", "qemu_plugin/LICENSE"} <= set(metadata.license_files or ())
     assert (metadata.author_email, metadata.maintainer_email, metadata.project_urls) == (None, None, None)
     known = pytest.importorskip("trove_classifiers", reason="the list of classifiers is not installed").classifiers
     assert metadata.classifiers

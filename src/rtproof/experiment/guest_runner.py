@@ -205,8 +205,9 @@ class _CellProgress:
                 print_progress(f"{at}: failed: {result.failure}{self._left()}")
             return
         cost = result.kept.cost
-        differing = f", {cost.differing} of {cost.runs} runs differed" if cost.differing else ""
-        how = f"{cost.host_s:.1f} s{differing}" if result.kept.fresh else f"cached{differing}"
+        doubts = f", {cost.differing} of {cost.runs} runs differed" if cost.differing else ""
+        doubts += ", without the guard of virtual time" if cost.unguarded else ""
+        how = f"{cost.host_s:.1f} s{doubts}" if result.kept.fresh else f"cached{doubts}"
         print_progress(f"{at}: max {value(result.reading.max_ns)} ({how}){self._left()}")
 
     def _left(self) -> str:

@@ -30,7 +30,7 @@ CONDITION_CODES = (
     *("load-lessened", "load-strayed", "load-few-cycles", "load-unsteady", "load-endless", "load-shorter"),
     *("not-loaded", "not-unloaded", "unequal-load", "unlike", "command", "link-load", "own-link", "rt-budget"),
     *("io-calls", "warm-up", "limit-after-data", "limit-stated", "gap-short", "zero-is-no-bound", "limit"),
-    "clock-stepped",
+    *("clock-stepped", "runs-differ"),
 )
 """This run was not as it was asked for, or something disturbed it."""
 MACHINE_CODES = (

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from multiprocessing import connection, get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection
@@ -24,6 +24,7 @@ from rtproof.core.errors import RtproofError
 from rtproof.core.processes import signal_when_parent_ends
 from rtproof.lab.guest_cell import CellCost, CellSetting, CellStore, GuestCell, GuestLoad, GuestSystem, StoredCell
 from rtproof.lab.kernel_comparison import CellReading, KernelComparison, SystemUnderLoad, read_cell
+from rtproof.summary.summary_model import Doubt, Severity
 from rtproof.vm.machine import Machine
 
 # The next functions run tasks in processes. A task starts as soon as the task that it needs is done.
@@ -267,6 +268,7 @@ class CellResults:
             sum(cost.virtual_s for cost in costs),
             sum(cost.runs for cost in costs),
             sum(cost.differing for cost in costs),
+            sum(cost.unguarded for cost in costs),
         )
 
 
@@ -357,7 +359,7 @@ class _ResultCollector:
 
     def _read(self, cell: GuestCell, kept: StoredCell) -> None:
         try:
-            self._add(_checked_result(cell, kept))
+            self._add(checked_result(cell, kept))
         except RtproofError as error:
             self._add(CellResult(cell, failure=str(error)))
 
@@ -366,8 +368,18 @@ class _ResultCollector:
         self.told(result)
 
 
-def _checked_result(cell: GuestCell, kept: StoredCell) -> CellResult:
-    reading = read_cell(kept.folder)
+def _doubted_if_none_agree(reading: CellReading, cost: CellCost) -> CellReading:
+    """The reading, INVALID if no two runs of the cell gave the same bytes."""
+    if not cost.none_agree:
+        return reading
+    what = f"no two of {cost.runs} runs gave the same bytes"
+    doubt = Doubt("runs-differ", Severity.INVALID, what, "try again when this host is less busy")
+    return replace(reading, doubts=(doubt, *reading.doubts))
+
+
+def checked_result(cell: GuestCell, kept: StoredCell) -> CellResult:
+    """The result of a stored cell. It has failed if it measured nothing or another preemption model."""
+    reading = _doubted_if_none_agree(read_cell(kept.folder), kept.cost)
     asked = next((word for word in cell.system.machine.boot if word.startswith("preempt=")), "")
     model = asked.removeprefix("preempt=")
     if not reading.count:

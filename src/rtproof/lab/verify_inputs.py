@@ -61,6 +61,7 @@ class _StoredSystem(msgspec.Struct, frozen=True):
     pace_us: int | None = None
     soakers: bool | None = None
     soaker_sha256: str | None = None
+    guard: str | None = None
 
 
 class _StoredSetting(msgspec.Struct, frozen=True):
@@ -176,6 +177,7 @@ def _system_pairs(stored: StoredComparison, system: _StoredSystem, qemu: str) ->
         return
     here = machine.inputs()
     yield InputPair("QEMU", told, here.qemu)
+    yield InputPair(f"guard of virtual time{of}", system.guard or NOT_TOLD, here.guard)
     yield InputPair(f"kernel image{of}", system.kernel_sha256, here.kernel_sha256)
     yield from _option_pairs(system, here, of)
     yield InputPair("init of the guest", system.init_sha256 or NOT_TOLD, here.init_sha256)

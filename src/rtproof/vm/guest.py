@@ -284,7 +284,7 @@ class JobOutcome:
 
     ``said``: the job's standard output and error. ``console``: file with the output of the guest's kernel.
     ``host_seconds``: from QEMU's start to its end, without making the snapshot. ``virtual_seconds``: length of the job
-    by the guest's clock.
+    by the guest's clock. ``guarded``: the guard of virtual time was on.
     """
 
     exit_code: int
@@ -292,6 +292,7 @@ class JobOutcome:
     console: Path
     host_seconds: float
     virtual_seconds: float
+    guarded: bool = True
 
 
 def run_job(machine: Machine, job: Job, out: Path, timeout_s: float = 600, plugin: Sequence[str] = ()) -> JobOutcome:
@@ -305,11 +306,11 @@ def run_job(machine: Machine, job: Job, out: Path, timeout_s: float = 600, plugi
     with started_guest(machine, job, out / CONSOLE_LOG, timeout_s, plugin) as guest:
         wait_until_over(guest, timeout_s, machine.in_virtual_time)
         host_seconds = time.monotonic() - guest.begun
-        letters = guest.mailbox.letters
+        letters, guarded = guest.mailbox.letters, guest.guarded
         unpack_results(letters.results.getvalue(), out)
     code, nanoseconds = letters.end or (0, 0)
     said = letters.said.decode(errors="replace")
-    return JobOutcome(code, said, out / CONSOLE_LOG, host_seconds, nanoseconds / 1e9)
+    return JobOutcome(code, said, out / CONSOLE_LOG, host_seconds, nanoseconds / 1e9, guarded)
 
 
 @contextmanager

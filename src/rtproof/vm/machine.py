@@ -10,6 +10,7 @@ from pathlib import Path
 from rtproof.core.errors import UserError
 from rtproof.vm import initramfs, kernel_files
 from rtproof.vm.cache_folders import file_sha256, lab_cache, write_cache_file
+from rtproof.vm.clock_guard import ClockGuard, clock_guard
 from rtproof.vm.emulators import ASKED, Emulator, choose_emulator
 from rtproof.vm.kernel_files import Kernel, vmlinux_of
 from rtproof.vm.mailbox import MAILBOX_BYTES
@@ -129,10 +130,19 @@ def emulator_version(machine: "Machine") -> str:
     return emulator_of(machine).version
 
 
+def guard_of(machine: "Machine") -> ClockGuard:
+    """The guard of the clock of a machine in virtual time, for its QEMU."""
+    return clock_guard(emulator_path(machine))
+
+
 def _emulator_identity(machine: "Machine") -> str:
-    """What tells that QEMU from others. Those that the user built may say the same version and differ."""
+    """What tells that QEMU from others, with its guard. Those that the user built may say the same version and differ.
+
+    The guard counts, so that nothing is served that was made without it.
+    """
     emulator = emulator_of(machine)
-    return f"{emulator.version} {file_sha256(Path(emulator.path))}" if emulator.origin == ASKED else emulator.version
+    digest = f" {file_sha256(Path(emulator.path))}" if emulator.origin == ASKED else ""
+    return f"{emulator.version}{digest}\n{guard_of(machine).identity}"
 
 
 MOST_CPUS_TAKING_TURNS = 8
@@ -244,7 +254,7 @@ class Mode(enum.Enum):
 class MachineInputs:
     """All that determines the bytes of a guest. ``modules``: name and SHA-256 of each module that is loaded.
 
-    ``soaker_sha256``: "" for a guest without soakers.
+    ``soaker_sha256``: "" for a guest without soakers. ``guard``: ``on``, or ``off`` with the reason.
     """
 
     qemu: str
@@ -255,6 +265,7 @@ class MachineInputs:
     busybox_sha256: str
     modules: tuple[tuple[str, str], ...]
     soaker_sha256: str = ""
+    guard: str = "on"
 
 
 @dataclass(frozen=True)
@@ -317,6 +328,7 @@ class Machine:
             busybox_sha256=_file_sha256(self.busybox or initramfs.find_busybox(arch)),
             modules=tuple((module.name, hashlib.sha256(module.content).hexdigest()) for module in loaded),
             soaker_sha256=_file_sha256(soaker) if (soaker := self.soaker()) else "",
+            guard=guard_of(self).state,
         )
 
     @property

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from rtproof.core.errors import TargetError
+from rtproof.vm.clock_guard import GUARDS, REPORT_FILE, report_lines
 from rtproof.vm.machine import (
     CONSOLE,
     INITRD_FILE,
@@ -27,6 +28,7 @@ from rtproof.vm.machine import (
     Machine,
     boot_pacer_arguments,
     emulator_path,
+    guard_of,
     kernel_file,
     pacer_arguments,
     qemu_arguments,
@@ -143,6 +145,11 @@ class Guest:
     def complaint(self) -> str:
         """The text that QEMU itself printed, without its warnings, which are no reason to end."""
         return without_warnings((self.folder / "qemu.log").read_text(errors="replace"))
+
+    @property
+    def guarded(self) -> bool:
+        """Whether the guard of virtual time waits in QEMU's main loop (see rtproof.vm.clock_guard)."""
+        return GUARDS in report_lines(self.folder / REPORT_FILE)
 
     def tell_console(self, line: str) -> None:
         """Type a line on the guest's console, if the guest still runs. A signal handler may call this."""
@@ -276,7 +283,8 @@ def running_guest(
             monitor = ("-chardev", f"socket,id=qmp,fd={theirs.fileno()}", "-mon", "chardev=qmp,mode=control")
             resumed = ("-incoming", "fd:0", *NO_HOST_TIMERS, *pacer_arguments(machine))
             go_on = resumed if incoming else boot_pacer_arguments(machine)
-            command = [*_without_haste(machine), program, *arguments, *monitor, "-S", *go_on, *plugin]
+            guard = guard_of(machine).words(folder / REPORT_FILE) if machine.in_virtual_time else ()
+            command = [*_without_haste(machine), *guard, program, *arguments, *monitor, "-S", *go_on, *plugin]
             popen = _start(command, folder, theirs.fileno(), incoming)
         guest = Guest(popen, mailbox, Monitor(ours), folder)
         stack.callback(guest.end)

@@ -140,11 +140,19 @@ def _observation_words(comparison: KernelComparison) -> str:
 
 
 def runs_sentence(cost: CellCost, cells: int) -> str:
-    """How often cells of several processors were run, and how many runs gave other bytes; "" if each was run once."""
+    """How often cells were run, and how many runs gave other bytes; "" if each was run once."""
     if cost.runs <= cells:
         return ""
     differed = f"{cost.differing} of them" if cost.differing else "none of them"
-    return f"{cost.runs} runs, until two of each cell with several processors agreed; {differed} gave other bytes"
+    which = "of each cell" if cost.unguarded else "of each cell with several processors"
+    return f"{cost.runs} runs, until two {which} agreed; {differed} gave other bytes"
+
+
+def guard_words(cost: CellCost, cells: int) -> str:
+    """In how many cells the guard of virtual time was on."""
+    if not cost.unguarded:
+        return "on in all cells" if cells else "no cell was run"
+    return f"off in {cost.unguarded} of {quantity(cells, 'cell')}: each of these was run until two runs agreed"
 
 
 def _ranking_table(places: list[RankedSystem], compared: str) -> Table:
@@ -489,6 +497,7 @@ def cost_rows(fresh: int, cached: int, host_s: float, cost: CellCost) -> list[tu
     runs = runs_sentence(cost, fresh + cached)
     return [
         ("cells", f"{fresh} run now, {cached} from the cache"),
+        ("guard of virtual time", guard_words(cost, fresh + cached)),
         *([("runs of these cells", runs)] if runs else []),
         ("time of this host", f"{duration(host_s * 1e9)} now; {cost.host_s:,.0f} s for all cells{rate}"),
     ]
@@ -567,6 +576,7 @@ def comparison_dict(comparison: KernelComparison, making: Provenance) -> Json:
             "elapsed_s": comparison.host_s,
             "guest_runs_count": comparison.cost.runs,
             "differing_runs_count": comparison.cost.differing,
+            "unguarded_cells_count": comparison.cost.unguarded,
             "run_count": comparison.fresh,
             "cached_count": comparison.cached,
         },
@@ -617,6 +627,7 @@ def _system_dict(system: GuestSystem) -> Json:
         "helper_sha256": inputs.helper_sha256,
         "busybox_sha256": inputs.busybox_sha256,
         "soaker_sha256": inputs.soaker_sha256 or None,
+        "guard": inputs.guard,
         "modules": [{"name": name, "sha256": digest} for name, digest in inputs.modules],
         "machine_sha256": machine_identity(machine),
     }
