@@ -12,6 +12,7 @@ from trace_cases import HEADER_PAGE, head, page
 
 from rtproof.explain.budget import LateActivation, System, TimeBudget, budget
 from rtproof.explain.cpu_contexts import Change, CpuTimeline, CpuWalk, Meaning, Window
+from rtproof.explain.thread_names import thread_names
 from rtproof.explain.trace_events import HARDIRQ, IRQS_OFF, LOST, SOFTIRQ, VALUES, TraceEvent, Value
 from rtproof.record.contents import Moment, Record, SystemFile
 from rtproof.summary.trace_pages import PageLayout
@@ -23,12 +24,13 @@ PAIRED = frozenset(
     {"irq_vectors/local_timer", "irq_vectors/irq_work", "irq_handler", "softirq", "hrtimer_expire", "ipi"}
 )
 OWN_TIMER, OTHER_TIMER = 0xA, 0xB
-ENTRY, RESTORE, HOLDS, CALLS = 0x10, 0x20, 0x30, 0x40
+ENTRY, RESTORE, HOLDS, CALLS, WAKES = 0x10, 0x20, 0x30, 0x40, 0x50
 FUNCTIONS = {
     ENTRY: "asm_sysvec_apic_timer_interrupt",
     RESTORE: "_raw_spin_unlock_irqrestore",
     HOLDS: "holds",
     CALLS: "calls",
+    WAKES: "hrtimer_wakeup",
 }
 DUE_NS = 1_000_000
 
@@ -91,6 +93,18 @@ class Cpu:
             time_ns, "sched_waking", IRQS_OFF | flags, depth, pid=VICTIM, prio=VICTIM_PRIORITY, target_cpu=where
         )
 
+    def wakes(self, time_ns: int, tid: int, flags: int = 0) -> "Cpu":
+        """The thread that runs, or an interrupt, wakes another thread on this CPU."""
+        values = {"pid": tid, "prio": HOG_PRIORITY, "target_cpu": self.number}
+        return self.add(time_ns, "sched_waking", IRQS_OFF | flags, 1, **values)
+
+    def timer_wakes(self, time_ns: int, tid: int, function: int) -> "Cpu":
+        """A timer with this function wakes another thread; its interrupt began 2 us before and ends 1 us behind."""
+        self.hard(time_ns - 2_000, "irq_vectors/local_timer_entry")
+        self.hard(time_ns - 1_000, "hrtimer_expire_entry", hrtimer=OTHER_TIMER, function=function)
+        self.wakes(time_ns, tid, HARDIRQ).hard(time_ns + 500, "hrtimer_expire_exit", hrtimer=OTHER_TIMER)
+        return self.hard(time_ns + 1_000, "irq_vectors/local_timer_exit")
+
     def softirq(self, time_ns: int, vec: int, until_ns: int) -> "Cpu":
         self.add(time_ns, "softirq_entry", SOFTIRQ, vec=vec)
         return self.add(until_ns, "softirq_exit", SOFTIRQ, vec=vec)
@@ -109,16 +123,15 @@ def begun(number: int = 0, task: int = HOG) -> Cpu:
 def walked(
     cpus: Sequence[Cpu], meaning: Meaning = MEANING
 ) -> tuple[dict[int, CpuTimeline], list[Change], dict[int, list[Change]]]:
-    """The timelines, what happened to the victim, and the wakings of others."""
-    timelines, changes = {}, []
-    wakings: dict[int, list[Change]] = {}
-    for cpu in cpus:
-        walk = CpuWalk(cpu.number, meaning, [Window(0, 1 << 60)], {VICTIM}, {})
-        timelines[cpu.number] = walk.walk(cpu.events)
-        changes += walk.changes[VICTIM]
-        for tid, some in walk.wakings.items():
-            wakings[tid] = sorted([*wakings.get(tid, ()), *some], key=lambda change: change.time_ns)
-    return timelines, sorted(changes, key=lambda change: change.time_ns), wakings
+    """The timelines, what happened to the victim, and what happened to others."""
+    walks = [CpuWalk(cpu.number, meaning, [Window(0, 1 << 60)], {VICTIM}, {}) for cpu in cpus]
+    timelines = {cpu.number: walk.walk(cpu.events) for cpu, walk in zip(cpus, walks, strict=True)}
+    called = thread_names(walk.sightings for walk in walks)
+    found: dict[int, list[Change]] = {VICTIM: []}
+    for tid, some in (each for walk in walks for kept in (walk.changes, walk.partners) for each in kept.items()):
+        known = [*found.get(tid, ()), *called.in_changes(some)]
+        found[tid] = sorted(known, key=lambda change: change.time_ns)
+    return {cpu: called.in_timeline(each) for cpu, each in timelines.items()}, found[VICTIM], found
 
 
 def late(latency_ns: int) -> LateActivation:
@@ -127,8 +140,8 @@ def late(latency_ns: int) -> LateActivation:
 
 def budget_of(latency_ns: int, *cpus: Cpu, system: System = PLAIN, meaning: Meaning = MEANING) -> TimeBudget:
     """The budget of an activation, after a look at what must hold for each."""
-    timelines, changes, wakings = walked([cpu.add(LATER_NS, "hrtimer_start") for cpu in cpus], meaning)
-    found = budget(late(latency_ns), changes, timelines, system, wakings)
+    timelines, changes, partners = walked([cpu.add(LATER_NS, "hrtimer_start") for cpu in cpus], meaning)
+    found = budget(late(latency_ns), changes, timelines, system, partners)
     check(found)
     return found
 

@@ -162,9 +162,11 @@ def test_a_blocked_thread_waited_for_whoever_kept_its_waker_waiting() -> None:
     cpu = begun().timer(1_000).to_victim(7_000).switch(10_000, HOG, state=2)
     cpu.switch(20_000, OTHER, state=1).add(50_000, "sched_waking", IRQS_OFF, 1, pid=HOG, prio=120, target_cpu=0)
     parts = shown(budget_of(100_000, cpu.switch(60_000, HOG).waking(90_000).to_victim(95_000)))
-    assert [part for part in parts if part[1] == "blocked"] == [
-        ("C", "blocked", "other/300", 40_000),
-        ("C", "blocked", "hog/200", 40_000),
+    assert parts[-6:-2] == [
+        ("C", "blocked", "hog/200", 10_000),
+        ("C", "blocked", "other/300", 30_000),
+        ("C", "thread", "other/300", 10_000),
+        ("C", "blocked", "hog/200", 30_000),
     ]
 
 
@@ -364,7 +366,7 @@ def test_a_softirq_that_wakes_a_thread_is_not_the_thread_that_it_hit() -> None:
     cpu = begun().timer(1_000).to_victim(7_000).switch(50_000, HOG, state=2)
     cpu.add(80_000, "softirq_entry", SOFTIRQ, vec=3).waking(90_000, SOFTIRQ)
     cpu.add(99_000, "softirq_exit", SOFTIRQ, vec=3).to_victim(105_000)
-    assert ("C", "blocked", "an interrupt", 40_000) in shown(budget_of(110_000, cpu))
+    assert ("C", "interrupt-wait", "softirq NET_RX", 40_000) in shown(budget_of(110_000, cpu))
 
 
 def test_a_page_fault_and_own_code_of_the_thread_are_told_apart() -> None:

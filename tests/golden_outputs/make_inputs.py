@@ -170,6 +170,7 @@ MAKERS: tuple[Callable[[Path], None], ...] = (
     make_planted_inputs.planted_article,
     traced_records,
     make_planted_inputs.causes,
+    make_planted_inputs.waiting_chain,
     make_planted_inputs.coincidence,
     make_planted_inputs.in_band,
     make_planted_inputs.accounts,

@@ -288,6 +288,16 @@ def causes(place: Path) -> None:
         store(place / f"cause-{name}.rtrec", replace(made, begin=plain) if without_rt else made)
 
 
+def waiting_chain(place: Path) -> None:
+    """A thread waits for one that another one keeps from the CPU, and that sleeps then."""
+    holder, hog = explain_cases.HOG, explain_cases.OTHER
+    cpu = explain_cases.begun().timer(1_000).to_victim(7_000).switch(10_000, holder, state=2)
+    cpu.switch(20_000, hog, 50).switch(220_000, holder, state=1).switch(230_000, 0, state=1)
+    cpu.timer_wakes(310_000, holder, explain_cases.WAKES).switch(313_000, holder).waking(330_000).to_victim(335_000)
+    names = f"{explain_cases.WAKES:x} t {explain_cases.FUNCTIONS[explain_cases.WAKES]}\n"
+    store(place / "waiting-chain.rtrec", explain_cases.traced_run([340_000], cpu, kallsyms=names))
+
+
 IPC_ACCOUNT = """\
 sender_cpu 3
 sender_policy fifo

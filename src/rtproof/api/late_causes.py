@@ -21,6 +21,8 @@ class Cause:
         late: In how many late activations it has a part.
         first_in: In how many it took the most.
         advice: What helps; None where nothing is known.
+        waits_for: For most of its time, the threads that it kept, each of which kept the one before waiting; empty if
+            it kept the late thread itself.
     """
 
     cause: str
@@ -31,6 +33,7 @@ class Cause:
     late: int
     first_in: int
     advice: str | None
+    waits_for: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,8 @@ class BudgetPart:
         name: The thread, the interrupt, the softirq or the function; None where it has no name.
         words: The cause in words.
         stack: Functions of the kernel, the innermost first; empty if they are not known.
+        waits_for: The threads that the cause kept, each of which kept the one before waiting; empty if it kept the late
+            thread itself.
     """
 
     from_ns: int
@@ -56,6 +61,7 @@ class BudgetPart:
     name: str | None
     words: str
     stack: tuple[str, ...]
+    waits_for: tuple[str, ...] = ()
 
     @property
     def length_ns(self) -> int:

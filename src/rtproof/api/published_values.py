@@ -146,6 +146,7 @@ def _cause(told: Json) -> Cause:
         late=told["late_count"],
         first_in=told["first_in_count"],
         advice=told["advice"]["sentence"] if told["advice"] else None,
+        waits_for=tuple(told["waits_for"]),
     )
 
 
@@ -166,6 +167,7 @@ def _budget(told: Json) -> Budget:
                 one["name"],
                 one["words"],
                 tuple(one["stack"]),
+                tuple(one["waits_for"]),
             )
             for one in told["parts"]
         ),

@@ -20,6 +20,7 @@ LONGEST_SHORT = 48
 class Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One rule. causes: which it is for. name: a pattern that the whole name fits; "" fits all.
 
+    of_chain: whether it is only for what kept the late thread by keeping another one, for which that one waited.
     short: for a table. source: who says so.
     """
 
@@ -28,6 +29,7 @@ class Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sentence: str
     source: str
     name: str = ""
+    of_chain: bool = False
 
 
 class AdviceFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,9 +61,10 @@ def all_advice() -> tuple[Advice, ...]:
     return tuple(rule for file in files for rule in parse_advice(file.read_bytes(), file.name))
 
 
-def advice_on(cause: NamedCause) -> Advice | None:
-    """The first rule that fits a cause; None if there is none."""
+def advice_on(cause: NamedCause, *, of_chain: bool = False) -> Advice | None:
+    """The first rule that fits a cause; None if there is none. of_chain: as in ``Advice``."""
     for rule in all_advice():
-        if cause.cause.value in rule.causes and (not rule.name or re.fullmatch(rule.name, cause.name)):
+        named = not rule.name or re.fullmatch(rule.name, cause.name)
+        if cause.cause.value in rule.causes and named and (of_chain or not rule.of_chain):
             return rule
     return None

@@ -12,13 +12,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from typing import NamedTuple
 
-from rtproof.explain.causes import Cause, NamedCause, missing_on
+from rtproof.explain.causes import Blind, Cause, NamedCause, missing_on, with_chain
 from rtproof.explain.cpu_contexts import FAULT, USER, Change, Context, CpuTimeline, Layer, Stretch, Task
 from rtproof.explain.stacks import let_interrupts_in, unlocks
 from rtproof.explain.trace_events import BH_OFF, SOFTIRQ
+from rtproof.explain.waiting_chain import NO_CHAIN, NO_PARTNERS, Chain, Partners, woken_by_interrupt
 
 TIMER_INTERRUPT = re.compile(r"local_timer|.*(timer|tick|twd).*", re.IGNORECASE)
 """Names of interrupts that expire timers: the vector of x86, and the handlers of other machines."""
@@ -33,8 +34,6 @@ DENSE = 5
 """If this many events are expected in a gap and there is none, chance makes that once in 148 gaps."""
 
 
-LONGEST_PATH = 8
-"""So many threads are followed, each of which kept the one before waiting."""
 IN_GAP = (Cause.IRQ_OFF, Cause.IRQ_OFF_LIKELY, Cause.IRQ_OFF_OR_GONE, Cause.MACHINE)
 """Causes of a gap that an interrupt ended: its stack shows where it came."""
 IN_SECTION = (Cause.PREEMPT_OFF, Cause.SOFTIRQS_OFF, Cause.NO_POINT, Cause.PREEMPT_OFF_OR_NO_POINT)
@@ -45,7 +44,8 @@ EDGE_NS, SWITCH_NS = 500, 2_000
 ``sched_switch``. The thread that ran before is charged with it. Measured in virtual time, where an instruction takes
 1 ns: docs/explain.md, "Too close to tell apart".
 """
-NO_WAKINGS: Mapping[int, Sequence[Change]] = {}
+LOOK_BACK_NS = 1_000_000
+"""This much time before a due time is kept, to see what came before."""
 
 
 IN_MODE = {USER: Cause.OWN_CODE, FAULT: Cause.PAGE_FAULT}
@@ -84,6 +84,8 @@ class BudgetPart:
     """A part of an activation's time. cpu: -1 if it is not known.
 
     stack: the functions of the kernel in which an interrupt found who was charged, innermost first; () if not known.
+    waits_for: the threads that kept each other waiting, the one for which the late thread waited first. The cause kept
+    the last one.
     """
 
     from_ns: int
@@ -92,10 +94,15 @@ class BudgetPart:
     cause: NamedCause
     cpu: int
     stack: tuple[str, ...] = ()
+    waits_for: tuple[str, ...] = ()
 
     @property
     def length_ns(self) -> int:
         return self.to_ns - self.from_ns
+
+    def words(self, blind: Collection[Blind] = ()) -> str:
+        """The cause in words, with the threads that it kept."""
+        return with_chain(self.cause.words(blind), self.waits_for)
 
 
 @dataclass(frozen=True)
@@ -181,9 +188,10 @@ class _Mode(Enum):
 
 
 class _Step(NamedTuple):
-    """A part of the time in which the thread's own state does not change. moves: it will run on another CPU.
+    """A part of the time in which a thread's own state does not change. moves: it will run on another CPU.
 
-    by_thread: it sleeps until another thread wakes it, for example from a stop. unknown: why it has no mode, if known.
+    waking: what ends its sleep. unknown: why it has no mode, if known. chain: whose state it is, if not the late
+    thread's. slept_for: who let it sleep, where that is the end of the chain.
     """
 
     from_ns: int
@@ -192,9 +200,16 @@ class _Step(NamedTuple):
     phase: Phase
     cpu: int
     moves: bool
-    waker: NamedCause
-    by_thread: bool = False
+    waking: Change | None = None
     unknown: str = ""
+    chain: Chain = NO_CHAIN
+    slept_for: NamedCause | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether it sleeps in the middle of an activation, or until another thread wakes it, as from a stop."""
+        by_thread = self.waking is not None and self.waking.by is not None
+        return self.mode is _Mode.ASLEEP and (self.phase is Phase.C or by_thread or bool(self.chain.threads))
 
 
 def budget(
@@ -202,16 +217,19 @@ def budget(
     changes: Sequence[Change],
     timelines: Mapping[int, CpuTimeline],
     system: System,
-    wakings: Mapping[int, Sequence[Change]] = NO_WAKINGS,
+    partners: Partners = NO_PARTNERS,
 ) -> TimeBudget:
-    """The budget of an activation. changes: of its thread, in order of time, on all CPUs. wakings: of other threads."""
+    """The budget of an activation. changes: of its thread, in order of time, on all CPUs. partners: of all threads."""
     first = bisect_left(changes, activation.due_ns, key=lambda change: change.time_ns)
     within = changes[first : bisect_right(changes, activation.end_ns, key=lambda change: change.time_ns)]
     woken_ns = next((change.time_ns for change in within if change.what == "waking"), None)
     ran = [change.time_ns for change in within if change.what == "in"]
     rules = _Rules(activation, _priority(changes, activation), timelines, system, woken_ns)
-    steps = (piece for step in _steps(activation, changes) for piece in _blocking_path(step, wakings))
-    parts = [part for step in steps for part in rules.parts(step)]
+    followed = _Followed(activation, partners)
+    parts: list[BudgetPart] = []
+    for step in chain.from_iterable(map(followed.path, _steps(activation, changes))):
+        of_step = _PartnerRules(step, rules) if step.chain.threads else rules
+        parts += (replace(part, waits_for=step.chain.kept_by(part.cause)) for part in of_step.parts(step))
     return TimeBudget(activation, tuple(_merged(parts)), woken_ns, ran[0] if ran else None)
 
 
@@ -224,7 +242,7 @@ def _priority(changes: Sequence[Change], activation: LateActivation) -> int:
 
 def _merged(parts: Sequence[BudgetPart]) -> Iterator[BudgetPart]:
     """Join parts that follow each other and have all in common."""
-    for _, group in groupby(parts, key=lambda part: (part.phase, part.cause, part.cpu)):
+    for _, group in groupby(parts, key=lambda part: (part.phase, part.cause, part.cpu, part.waits_for)):
         same = list(group)
         stack = next((part.stack for part in same if part.stack), ())
         yield replace(same[0], to_ns=same[-1].to_ns, stack=stack)
@@ -247,7 +265,7 @@ def _steps(activation: LateActivation, changes: Sequence[Change]) -> Iterator[_S
             change = within[at - 1]
             mode, phase = _mode_after(mode, change), _phase_after(phase, mode, change)
             cpu, unknown = change.target_cpu, _unknown_before(changes, begin + at)
-        yield _step(_Step(from_ns, to_ns, mode, phase, cpu, False, NamedCause(Cause.BLOCKED), unknown=unknown), later)
+        yield _step(_Step(from_ns, to_ns, mode, phase, cpu, False, unknown=unknown), later)
 
 
 def _unknown_before(changes: Sequence[Change], at: int) -> str:
@@ -260,48 +278,48 @@ def _step(step: _Step, later: Sequence[Change]) -> _Step:
     """One state of the thread, with its CPU. later: what happens to the thread from its end on."""
     waking = next((change for change in later if change.what == "waking"), None)
     run = next((change for change in later if change.what == "in"), None)
-    waker = _waker(waking)
     if step.mode is _Mode.ASLEEP and waking:
-        return step._replace(cpu=waking.cpu, waker=waker, by_thread=waking.by is not None)
+        return step._replace(cpu=waking.cpu, waking=waking)
     if step.mode is _Mode.READY and run:
         known = step.cpu if step.cpu >= 0 else run.cpu
-        return step._replace(cpu=known, moves=run.cpu != known, waker=waker)
-    return step._replace(cpu=later[0].cpu, waker=waker) if step.mode is None and later else step
+        return step._replace(cpu=known, moves=run.cpu != known)
+    return step._replace(cpu=later[0].cpu) if later and (step.mode is None or step.cpu < 0) else step
 
 
-def _waker(waking: Change | None) -> NamedCause:
-    """Until when a thread is blocked, by who woke it."""
-    if waking is None:
-        return NamedCause(Cause.BLOCKED)
-    by = waking.by
-    return (
-        NamedCause(Cause.BLOCKED, "an interrupt")
-        if by is None or by.idle
-        else NamedCause(Cause.BLOCKED, by.name, by.tid)
-    )
+class _Followed:
+    """Follows who waited for whom, by what each thread did in that time."""
 
+    def __init__(self, activation: LateActivation, partners: Partners) -> None:
+        self._activation, self._partners = activation, partners
 
-def _blocking_path(step: _Step, wakings: Mapping[int, Sequence[Change]]) -> Iterator[_Step]:
-    """The parts of a blocked time, each with the thread that all waited for then.
+    def path(self, step: _Step) -> Iterator[_Step]:
+        """A step; of a sleep the steps of the thread that was waited for, and so on."""
+        by = step.waking.by if step.waking else None
+        if not step.waits:
+            yield step
+        elif step.waking is None or by is None or by.idle:
+            yield step._replace(slept_for=woken_by_interrupt(step.waking, step.chain.last))
+        elif (known := step.chain.end(by)) is not None:
+            yield step._replace(slept_for=known)
+        else:
+            for inner in self._steps_of(by, step, step.waking):
+                yield from self.path(inner)
 
-    The thread that woke the late one may have waited for another one before, and so on.
-    """
-    pieces: list[_Step] = []
-    waker, to_ns = step.waker, step.to_ns
-    while step.mode is _Mode.ASLEEP and step.phase is Phase.C and len(pieces) < LONGEST_PATH:
-        before = _last_waking(wakings.get(waker.tid or 0, ()), step.from_ns, to_ns)
-        if before is None:
-            break
-        pieces.append(step._replace(from_ns=before.time_ns, to_ns=to_ns, waker=waker))
-        waker, to_ns = _waker(before), before.time_ns
-    yield step._replace(to_ns=to_ns, waker=waker)
-    yield from reversed(pieces)
-
-
-def _last_waking(wakings: Sequence[Change], from_ns: int, to_ns: int) -> Change | None:
-    """The last waking between two times."""
-    at = bisect_left(wakings, to_ns, key=lambda change: change.time_ns)
-    return wakings[at - 1] if at and wakings[at - 1].time_ns > from_ns else None
+    def _steps_of(self, partner: Task, step: _Step, waking: Change) -> Iterator[_Step]:
+        """What the thread that ended a sleep did while it lasted. It had the CPU when it ended the sleep."""
+        changes = self._partners.get(partner.tid, ())
+        first = bisect_left(changes, self._activation.due_ns - LOOK_BACK_NS, key=lambda change: change.time_ns)
+        last = bisect_left(changes, waking.time_ns, key=lambda change: change.time_ns)
+        ran = Change(waking.time_ns, "out", waking.cpu, waking.cpu, True, None, partner.priority or 0)
+        known = [*changes[first:last], ran]
+        sleep = replace(
+            self._activation, tid=partner.tid, due_ns=step.from_ns, latency_ns=step.to_ns - step.from_ns, marked=False
+        )
+        for each in _steps(sleep, known):
+            at_ns = bisect_right(known, each.from_ns, key=lambda change: change.time_ns)
+            priority = known[max(0, at_ns - 1)].priority
+            followed = step.chain.with_thread(partner._replace(priority=priority))
+            yield each._replace(phase=step.phase, chain=followed)
 
 
 def _mode_before(changes: Sequence[Change], begin: int) -> _Mode | None:
@@ -374,8 +392,8 @@ class _Rules:
         ]
 
     def _told(self, step: _Step, stretches: Sequence[Stretch]) -> list[NamedCause]:
-        if step.mode is _Mode.ASLEEP and (step.phase is Phase.C or step.by_thread):
-            return [step.waker] * len(stretches)
+        if step.slept_for is not None:
+            return [step.slept_for] * len(stretches)
         if step.mode is _Mode.ASLEEP:
             self._own_timer = stretches[-1].top if stretches else None
             return self._asleep(step, stretches)
@@ -555,6 +573,23 @@ class _Rules:
     def _by(self, cause: Cause, task: Task) -> NamedCause:
         name = f"rtproof's {task.name}" if task.tid in self._system.own else task.name
         return NamedCause(cause, "idle" if task.idle else name, None if task.idle else task.tid)
+
+
+class _PartnerRules(_Rules):
+    """The same for the last thread of a chain, of which it does not matter what it did while it ran."""
+
+    def __init__(self, step: _Step, late: _Rules) -> None:
+        self._thread = step.chain.threads[-1]
+        since = replace(late._activation, tid=self._thread.tid, due_ns=step.from_ns, marked=False)
+        priority = FAIR_FROM if self._thread.priority is None else self._thread.priority
+        super().__init__(since, priority, late._timelines, late._system, None)
+
+    def _on_top(self, stretch: Stretch) -> NamedCause | None:
+        timer = stretch.top is not None and stretch.top.layer is Layer.TIMER
+        return NamedCause(Cause.TIMER) if timer else super()._on_top(stretch)
+
+    def _runs(self, step: _Step, stretch: Stretch) -> NamedCause:
+        return self._by(Cause.BLOCKED, self._thread)
 
 
 def _clipped(stretch: Stretch, step: _Step) -> Stretch:

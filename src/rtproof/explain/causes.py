@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The causes of lateness: their names in files and options, and how a sentence names each."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -33,6 +33,8 @@ class Cause(Enum):
     OWN_PREVIOUS = "own-previous"
     PAGE_FAULT = "page-fault"
     BLOCKED = "blocked"
+    SLEEP = "sleep"
+    INTERRUPT_WAIT = "interrupt-wait"
     UNEXPLAINED = "unexplained"
 
 
@@ -61,6 +63,8 @@ WORDS = {
     Cause.OWN_PREVIOUS: "the thread was still busy with the activation before",
     Cause.PAGE_FAULT: "page fault of the thread",
     Cause.BLOCKED: "blocked, until {} was done",
+    Cause.SLEEP: "blocked by {}, which slept until its own timer",
+    Cause.INTERRUPT_WAIT: "waited for {}",
     Cause.UNEXPLAINED: "unexplained",
 }
 
@@ -135,6 +139,17 @@ class NamedCause:
         words = GONE_WORDS.get(self.name) if self.cause is Cause.MACHINE else None
         if self.cause is Cause.UNEXPLAINED and self.name:
             words = f"unexplained: {self.name}"
+        if self.cause is Cause.SLEEP and not self.name:
+            words = "the thread's own sleep"
         text = words or WORDS[self.cause].format(f"{self.function}() of {who}" if self.function else who)
         hidden = [each.value for each in MAY_HIDE.get(self.cause, ()) if each in blind]
         return f"{text}, or {' or '.join(hidden)} (not traced)" if hidden else text
+
+
+def with_chain(words: str, waits_for: Sequence[str]) -> str:
+    """A cause in words, with the threads that it kept; the one for which the late thread waited comes first."""
+    if not waits_for:
+        return words
+    *between, kept = waits_for
+    waiting = "".join(f", for which {thread} waited" for thread in reversed(between))
+    return f"{words}: it kept {kept}{waiting}, for which the thread waited"

@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from rtproof.explain.missing_switches import MissingSwitch, SwitchCheck
+from rtproof.explain.name_sightings import NameSightings
 from rtproof.explain.stacks import HitStack, hit_functions
 from rtproof.explain.trace_events import (
     DEPTH_MASK,
@@ -34,6 +35,7 @@ Values = Mapping[str, Value]
 
 LEAST_URGENT = 139
 """The kernel's priority of the nicest thread."""
+MINOR_BITS = 20
 IDLE_LEAVES = 0xFFFFFFFF
 """The state of ``cpu_idle`` that says that the CPU is idle no more."""
 
@@ -108,12 +110,12 @@ class Stretch(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What happened to a watched thread. what: waking, in, out (of the CPU), migrate or gone.
+    """What happened to a thread. what: waking, in, out (of the CPU), migrate or gone.
 
     gone: it lost the CPU at an unknown time behind this one, because its switch has no event.
     cpu: where it happened; of a migration, where the thread goes. target_cpu: of a waking, where the thread shall run.
     ready: of a thread that went out, whether it wants to go on. by: of a waking, who did it, or None for an interrupt
-    or a softirq.
+    or a softirq. context: of such an interrupt or softirq, if known. disk: whose request it had just ended; "" if none.
     priority: the thread's, as the kernel has it.
     """
 
@@ -124,6 +126,8 @@ class Change(NamedTuple):
     ready: bool
     by: Task | None
     priority: int
+    context: Context | None = None
+    disk: str = ""
 
 
 class Window(NamedTuple):
@@ -207,7 +211,7 @@ def joined(windows: Iterable[Window]) -> list[Window]:
 
 
 class CpuWalk:
-    """Walks over the events of one CPU once and notes its stretches and what happened to the watched threads."""
+    """Walks over the events of one CPU once and notes its stretches and what happened to threads."""
 
     def __init__(
         self, cpu: int, meaning: Meaning, windows: Sequence[Window], watched: Collection[int], names: dict[int, str]
@@ -222,11 +226,13 @@ class CpuWalk:
         self._missing: list[MissingSwitch] = []
         self._switches = SwitchCheck()
         self.changes: dict[int, list[Change]] = {tid: [] for tid in watched}
-        self.wakings: dict[int, list[Change]] = defaultdict(list)
+        self.partners: dict[int, list[Change]] = defaultdict(list)
+        self.sightings = NameSightings()
         self.deepest = 0  # preemption is off in every switch, so this stays 0 only where nobody counts
         self._tells_irqs = True
         self._since_ns: int | None = None
         self._priorities: dict[int, int] = {}
+        self._ended_request = (0, "")
         self._soft_of: dict[int, list[Context]] = {}
         self._forget()
         self._handlers: dict[str, Callable[[TraceEvent], None]] = {
@@ -252,6 +258,9 @@ class CpuWalk:
             "page_fault_user": self._fault,
             "page_fault_kernel": self._fault,
             "kernel_stack": self._stack,
+            "block_rq_complete": self._request_ended,
+            "sched_wakeup_new": self._new,
+            "task_rename": self._rename,
         }
 
     def _forget(self) -> None:
@@ -269,8 +278,8 @@ class CpuWalk:
     def walk(self, events: Iterable[TraceEvent]) -> CpuTimeline:
         """The timeline of all events of the CPU, in order. What goes back in time counts as of the time before.
 
-        Afterwards ``changes`` has what happened to the watched threads, and ``wakings`` those of all threads within
-        the windows.
+        Afterwards ``changes`` has what happened to the watched threads, and ``partners`` what happened to all others
+        within the windows.
         """
         for told in events:
             since_ns = told.time_ns if self._since_ns is None else self._since_ns
@@ -305,18 +314,24 @@ class CpuWalk:
             self._stretches[at] = self._stretches[at]._replace(
                 top=None, task=None, evidence=None, irqs_off=None, mode="", irqs_off_at_end=None, missing=True
             )
-        if self._task and self._task.tid in self._watched:
-            gone = Change(missing.from_ns, "gone", self._cpu, self._cpu, True, None, 0)
-            self.changes[self._task.tid].append(gone)
-        if shown_by and shown_by.pid in self._watched:
+        if self._task:
+            self._note(self._task.tid, Change(missing.from_ns, "gone", self._cpu, self._cpu, True, None, 0))
+        if shown_by and shown_by.pid >= 0:
             priority = self._known_priority(shown_by.pid)
-            change = Change(missing.to_ns, "in", self._cpu, self._cpu, True, None, priority)
-            self.changes[shown_by.pid].append(change)
+            self._note(shown_by.pid, Change(missing.to_ns, "in", self._cpu, self._cpu, True, None, priority))
 
     def _known_priority(self, tid: int) -> int:
-        """The latest priority that an event told of a watched thread; the least urgent one if none did."""
-        told = (change.priority for change in reversed(self.changes[tid]) if change.what in ("waking", "in"))
+        """The latest priority that an event told of a thread; the least urgent one if none did."""
+        changes = self.changes.get(tid) or self.partners.get(tid, [])
+        told = (change.priority for change in reversed(changes) if change.what in ("waking", "in"))
         return self._priorities.get(tid, next(told, LEAST_URGENT))
+
+    def _note(self, tid: int, change: Change) -> None:
+        """Note what happened to a watched thread, and to any other within the windows."""
+        if tid in self._watched:
+            self.changes[tid].append(change)
+        elif tid and self._in_window(change.time_ns):
+            self.partners[tid].append(change)
 
     def _handle(self, event: TraceEvent) -> None:
         handler = self._handlers.get(event.name)
@@ -387,23 +402,34 @@ class CpuWalk:
         if event.pid:  # idle has a depth of 1 on kernels that do not count, too
             self.deepest = max(self.deepest, event.depth & DEPTH_MASK)
         before, after = _number(values, "prev_pid"), _number(values, "next_pid")
-        self._learn(before, values, "prev")
-        self._learn(after, values, "next")
+        self._learn(before, event, "prev")
+        self._learn(after, event, "next")
         if self._soft:
             self._soft_of[before] = self._soft
         ready = not _number(values, "prev_state") & self._meaning.sleeping
         for tid, what in ((before, "out"), (after, "in")):
-            if tid in self._watched:
-                change = Change(event.time_ns, what, self._cpu, self._cpu, ready, None, self._priorities[tid])
-                self.changes[tid].append(change)
+            self._note(tid, Change(event.time_ns, what, self._cpu, self._cpu, ready, None, self._priorities[tid]))
         self._take(Task(after, self._name(after), self._priorities[after]), event.time_ns)
         self._irqs_off = self._irqs_off if self._irqs_off is None else True
 
-    def _learn(self, tid: int, values: Values, which: str) -> None:
-        name = values.get(f"{which}_comm")
+    def _learn(self, tid: int, event: TraceEvent, which: str) -> None:
+        name = event.values.get(f"{which}_comm")
         if tid and isinstance(name, str):
             self._names[tid] = name
-        self._priorities[tid] = _number(values, f"{which}_prio")
+            self.sightings.see(tid, name, event.time_ns)
+        self._priorities[tid] = _number(event.values, f"{which}_prio")
+
+    def _new(self, event: TraceEvent) -> None:
+        name = event.values.get("comm")
+        if isinstance(name, str):
+            self.sightings.begin(_number(event.values, "pid"), name, event.time_ns)
+
+    def _rename(self, event: TraceEvent) -> None:
+        before, after = event.values.get("oldcomm"), event.values.get("newcomm")
+        tid = _number(event.values, "pid") if "pid" in event.values else event.pid
+        if isinstance(before, str) and isinstance(after, str):
+            self._names[tid] = after
+            self.sightings.rename(tid, (before, after), event.time_ns)
 
     def _waking(self, event: TraceEvent) -> None:
         tid = _number(event.values, "pid")
@@ -414,15 +440,26 @@ class CpuWalk:
         if watched and not hard:  # the waking itself holds one lock
             self._evidence = TaskState(max(0, (event.depth & DEPTH_MASK) - 1), event.flags, event.time_ns)
         target = _number(event.values, "target_cpu") if "target_cpu" in event.values else self._cpu
-        by, priority = None if event.flags & (HARDIRQ | SOFTIRQ) else self._task, _number(event.values, "prio")
+        interrupt, priority = event.flags & (HARDIRQ | SOFTIRQ), _number(event.values, "prio")
+        by = None if interrupt else self._task
         change = Change(event.time_ns, "waking", self._cpu, target, True, by, priority)
-        (self.changes if watched else self.wakings)[tid].append(change)
+        self._note(tid, self._with_context(change) if interrupt else change)
+
+    def _with_context(self, waking: Change) -> Change:
+        """A waking by an interrupt or a softirq, with the one that did it."""
+        context = self._hard[-1] if self._hard else self._soft[-1] if self._soft else None
+        ended_ns, disk = self._ended_request
+        return waking._replace(context=context, disk=disk if context and ended_ns >= context.since_ns else "")
+
+    def _request_ended(self, event: TraceEvent) -> None:
+        """An interrupt brings the end of a request to a disk. The kernel's number has the minor in its low 20 bits."""
+        number = _number(event.values, "dev")
+        self._ended_request = event.time_ns, f"{number >> MINOR_BITS}:{number & ((1 << MINOR_BITS) - 1)}"
 
     def _migrate(self, event: TraceEvent) -> None:
         tid = _number(event.values, "pid")
-        if tid in self._watched:
-            where = _number(event.values, "dest_cpu")
-            self.changes[tid].append(Change(event.time_ns, "migrate", where, where, True, None, 0))
+        where = _number(event.values, "dest_cpu")
+        self._note(tid, Change(event.time_ns, "migrate", where, where, True, None, 0))
 
     def _priority(self, event: TraceEvent) -> None:
         tid, priority = _number(event.values, "pid"), _number(event.values, "newprio")

@@ -14,13 +14,15 @@ import numpy as np
 
 from rtproof.core.errors import UserError
 from rtproof.core.units import whole_number
-from rtproof.explain.budget import LateActivation, System, TimeBudget, budget, watched_threads
-from rtproof.explain.causes import Blind, Cause, NamedCause
+from rtproof.explain.budget import LOOK_BACK_NS, LateActivation, System, TimeBudget, budget, watched_threads
+from rtproof.explain.causes import Blind, Cause, NamedCause, with_chain
 from rtproof.explain.cpu_contexts import Change, CpuTimeline, CpuWalk, Window, joined
 from rtproof.explain.incomplete_windows import TraceWindows, trace_windows
 from rtproof.explain.machine_counts import NOTHING_COUNTED, MachineCounts, RecordCounts, read_counts, with_counts
+from rtproof.explain.name_sightings import NameSightings
 from rtproof.explain.stacks import CommonPath, common_path
 from rtproof.explain.thread_activations import BY_MARKS
+from rtproof.explain.thread_names import ThreadNames, thread_names
 from rtproof.explain.trace_events import VECTOR
 from rtproof.explain.trace_source import TraceSource, trace_source
 from rtproof.record.activations import NO_ACTIVATIONS, Activations, join_activations, number_activations
@@ -37,8 +39,6 @@ DEFAULT_TOP = 32
 ORDINARY = 32
 MOST_LATE = 20_000
 """A run with more late activations has budgets of the largest ones; the others are counted."""
-LOOK_BACK_NS = 1_000_000
-"""This much time before a due time is kept, to see what came before."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,7 @@ class CauseRow:
     over ordinary activations. threads: how many threads it was; with one, the cause has its number.
     path: the functions of the kernel in which interrupts found it mostly; None without stacks.
     open_in: in how many it is one of several causes that are too close to tell which took the most.
+    waits_for: the threads that it kept for most of its time, as in ``BudgetPart``; () if it mostly kept the late one.
     """
 
     cause: NamedCause
@@ -63,6 +64,11 @@ class CauseRow:
     typical_ns: int
     path: CommonPath | None = None
     open_in: int = 0
+    waits_for: tuple[str, ...] = ()
+
+    def words(self, blind: Collection[Blind] = ()) -> str:
+        """The cause in words, with the threads that it kept."""
+        return with_chain(self.cause.words(blind), self.waits_for)
 
 
 @dataclass(frozen=True)
@@ -285,14 +291,16 @@ def _of_snapshot(record: Record, kept: Mapping[int, Series], snapshot: Snapshot)
 
 @dataclass(frozen=True)
 class ReadTrace:
-    """The timelines of all CPUs, what happened to the measured threads, and what is known of the system.
+    """The timelines of all CPUs, what happened to threads, and what is known of the system.
+
+    changes: of the measured threads. partners: of all threads, those that are not measured around the activations only.
 
     recorded: series and index of the activations that a flight recorder kept; None if all of the trace was kept.
     """
 
     timelines: dict[int, CpuTimeline]
     changes: dict[int, list[Change]]
-    wakings: dict[int, list[Change]]
+    partners: dict[int, list[Change]]
     system: System
     skipped: Counter[str]
     recorded: frozenset[tuple[int, int]] | None = None
@@ -329,7 +337,7 @@ class ReadTrace:
         )
 
     def budget(self, activation: LateActivation) -> TimeBudget:
-        return budget(activation, self.changes.get(activation.tid, []), self.timelines, self.system, self.wakings)
+        return budget(activation, self.changes.get(activation.tid, []), self.timelines, self.system, self.partners)
 
 
 def _span(activation: LateActivation) -> Window:
@@ -343,26 +351,36 @@ def _read_trace(source: TraceSource, activations: Sequence[LateActivation], coun
     watched = watched_threads(activations)
     timelines: dict[int, CpuTimeline] = {}
     changes: dict[int, list[Change]] = defaultdict(list)
-    wakings: dict[int, list[Change]] = defaultdict(list)
+    partners: dict[int, list[Change]] = defaultdict(list)
+    sightings: list[NameSightings] = []
     deepest = 0
     for cpu in source.cpus:
         walk = CpuWalk(cpu, source.meaning, windows, watched, names)
         timelines[cpu] = walk.walk(source.events(cpu))
         deepest = max(deepest, walk.deepest)
-        for kept_of, found_of in ((changes, walk.changes), (wakings, walk.wakings)):
+        sightings.append(walk.sightings)
+        for kept_of, found_of in ((changes, walk.changes), (partners, walk.partners)):
             for tid, found in found_of.items():
                 kept_of[tid] += found
     kept = frozenset((each.series, each.index) for each in record.snapshots)
     recorded = kept if kernel_trace.has_recorder(record) else None
     system = _system(record, deepest, Blind.INTERRUPTS not in _blind(source), counts.ever_stolen)
+    called = thread_names(sightings)
+    measured = _ordered(changes, called)
     return ReadTrace(
-        timelines, _ordered(changes), _ordered(wakings), system, source.skipped, recorded, source.clock_error_ns
+        timelines={cpu: called.in_timeline(timeline) for cpu, timeline in timelines.items()},
+        changes=measured,
+        partners=_ordered(partners, called) | measured,
+        system=system,
+        skipped=source.skipped,
+        recorded=recorded,
+        clock_error_ns=source.clock_error_ns,
     )
 
 
-def _ordered(changes: Mapping[int, list[Change]]) -> dict[int, list[Change]]:
+def _ordered(changes: Mapping[int, list[Change]], called: ThreadNames) -> dict[int, list[Change]]:
     """The changes of each thread on all CPUs in order of time."""
-    return {tid: sorted(found, key=lambda change: change.time_ns) for tid, found in changes.items()}
+    return {tid: sorted(called.in_changes(found), key=lambda change: change.time_ns) for tid, found in changes.items()}
 
 
 def _system(record: Record, deepest: int, sees_interrupts: bool, ever_stolen: bool) -> System:
@@ -418,12 +436,13 @@ def cause_rows(budgets: Sequence[TimeBudget], ordinary: Sequence[TimeBudget]) ->
     several = [found for each in budgets if len(found := each.possible_firsts) > 1]
     left_open = Counter(cause for found in several for cause in {replace(one, tid=None) for one in found})
     late_ns = sum(each.activation.latency_ns for each in budgets)
-    paths = _paths(budgets)
+    paths, chains = _paths(budgets), _chains(budgets)
     rows = [
         replace(
             _row(cause, tids, [each[cause] for each in of_late if cause in each], (first[cause], late_ns), usual),
             path=paths.get(cause),
             open_in=left_open[cause],
+            waits_for=chains[cause],
         )
         for cause, tids in threads.items()
     ]
@@ -436,6 +455,14 @@ def _paths(budgets: Sequence[TimeBudget]) -> dict[NamedCause, CommonPath]:
     for part in (part for each in budgets for part in each.parts if part.stack):
         stacks[replace(part.cause, tid=None)].append((part.stack, part.length_ns))
     return {cause: common_path(some) for cause, some in stacks.items()}
+
+
+def _chains(budgets: Sequence[TimeBudget]) -> dict[NamedCause, tuple[str, ...]]:
+    """The threads that each cause kept for most of its time."""
+    lengths_ns: dict[NamedCause, Counter[tuple[str, ...]]] = defaultdict(Counter)
+    for part in (part for each in budgets for part in each.parts):
+        lengths_ns[replace(part.cause, tid=None)][part.waits_for] += part.length_ns
+    return {cause: max(found, key=lambda chain: (found[chain], chain)) for cause, found in lengths_ns.items()}
 
 
 def _row(

@@ -47,6 +47,8 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "irq_disable": ("caller_offs",),
     "irq_enable": ("caller_offs",),
     "kernel_stack": ("caller",),
+    "task_rename": ("pid", "oldcomm", "newcomm"),
+    "block_rq_complete": ("dev",),
 }
 """The events that a budget can use, and their fields. Interrupt vectors and system calls come by their pattern."""
 FORK = "sched/sched_process_fork"

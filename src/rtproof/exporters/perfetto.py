@@ -61,7 +61,7 @@ def trace_events(found: Explanation) -> Iterator[Event]:
         yield _named("thread_name", BUDGETS, number, name)
         for part in each.parts:
             more = {"phase": f"{part.phase.name}: {part.phase.value}", "cause": part.cause.cause.value}
-            yield _slice(BUDGETS, number, (part.from_ns, part.to_ns), part.cause.words(found.blind), more)
+            yield _slice(BUDGETS, number, (part.from_ns, part.to_ns), part.words(found.blind), more)
         yield from _arrow(number, each)
 
 

@@ -1276,7 +1276,11 @@ def _cause_words(cause: NamedCause) -> str:
 
 
 def _advice(row: CauseRow) -> Advice | None:
-    return advice_on(row.cause)
+    return advice_on(row.cause, of_chain=bool(row.waits_for))
+
+
+def _words(of: BudgetPart | CauseRow) -> str:
+    return of.words()
 
 
 def _phase(part: BudgetPart) -> str:
@@ -1363,8 +1367,14 @@ ADVICE = Shape("advice", Advice) | {
     "sentence": "what helps",
     "source": "who says so",
 }
+WAITS_FOR = (
+    "the threads that it kept, each of which kept the one before waiting; the late thread waited for the first one; "
+    "empty if it kept the late thread itself"
+)
 CAUSE_ROW = Shape("cause of a run", CauseRow) | {
     "*": Key(source="cause", shape=CAUSE),
+    "words": Key("the cause in words, with the threads that it kept", _words),
+    "waits_for": f"for most of its time, {WAITS_FOR}",
     "threads_count": "how many threads it was",
     "share_ratio": "of the time of all late activations",
     "total_ns": "the time of all late activations that it took",
@@ -1383,6 +1393,8 @@ BUDGET_PART = Shape("part of a budget", BudgetPart) | {
     "phase": Key("A: until the thread was woken; B: until it ran; C: until the end", _phase),
     "cpu": "where; -1: not known",
     "*": Key(source="cause", shape=CAUSE),
+    "words": Key("the cause in words, with the threads that it kept", _words),
+    "waits_for": WAITS_FOR,
     "stack": "functions of the kernel in which an interrupt found who was charged, innermost first; empty if not known",
 }
 COUNTED_GAP = Shape("gap of an activation and its counts", CountedGap) | {

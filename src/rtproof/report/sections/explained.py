@@ -309,7 +309,7 @@ def _cells(row: CauseRow, found: Explanation) -> tuple[str, ...]:
 
 def _name(row: CauseRow, found: Explanation) -> str:
     several = f" ({row.threads} threads)" if row.threads > 1 else ""
-    return f"{row.cause.words(found.blind)}{several}"
+    return f"{row.words(found.blind)}{several}"
 
 
 def _note(found: Explanation) -> str:
@@ -334,8 +334,9 @@ def _where(found: Explanation) -> tuple[str, ...]:
 
 def _advice(found: Explanation) -> tuple[str, ...]:
     """A line for each of the largest causes that a rule is for, each rule once."""
-    causes = [row.cause for row in found.rows if row.share >= LEAST_FOR_ADVICE]
-    rules = dict.fromkeys(rule for rule in map(advice_on, causes) if rule)
+    rows = [row for row in found.rows if row.share >= LEAST_FOR_ADVICE]
+    advice = (advice_on(row.cause, of_chain=bool(row.waits_for)) for row in rows)
+    rules = dict.fromkeys(rule for rule in advice if rule)
     return tuple(f"{capitalised(rule.short)}. {rule.sentence} Source: {rule.source}." for rule in rules)[:MOST_ADVICE]
 
 
@@ -364,7 +365,7 @@ def _part(
     of: TimeBudget, part: BudgetPart, found: Explanation, names: Mapping[NamedCause, str], rest: str = ""
 ) -> BarPart:
     begin_ns, end_ns = part.from_ns - of.activation.due_ns, part.to_ns - of.activation.due_ns
-    words = f"{capitalised(part.cause.words(found.blind))}: {part.length_ns / 1_000:,.1f} us, {part.phase.value}"
+    words = f"{capitalised(part.words(found.blind))}: {part.length_ns / 1_000:,.1f} us, {part.phase.value}"
     return BarPart(names.get(replace(part.cause, tid=None), rest), begin_ns / 1_000, end_ns / 1_000, words)
 
 
@@ -396,7 +397,7 @@ def _budget(of: TimeBudget, found: Explanation, folded: bool) -> Table:
             f"{(part.from_ns - activation.due_ns) / 1_000:,.1f}",
             f"{part.length_ns / 1_000:,.1f}",
             number_format.share_text(part.length_ns, activation.latency_ns),
-            part.cause.words(found.blind),
+            part.words(found.blind),
         )
         for phase in Phase
         for at, part in enumerate(_of_phase(kept, phase))

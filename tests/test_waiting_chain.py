@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A thread that waits for another one is charged to whoever took the time of that one."""
+
+from dataclasses import replace
+
+import pytest
+from explain_cases import (
+    DUE_NS,
+    HOG,
+    HOG_PRIORITY,
+    OTHER,
+    VICTIM,
+    WAKES,
+    Cpu,
+    begun,
+    budget_of,
+    check,
+    late,
+    shown,
+    walked,
+)
+
+from rtproof.explain.budget import System, TimeBudget, budget
+from rtproof.explain.causes import Cause, NamedCause
+from rtproof.explain.cpu_contexts import Change, Task
+from rtproof.explain.name_sightings import NameSightings
+from rtproof.explain.thread_names import thread_names
+from rtproof.explain.trace_events import HARDIRQ, IRQS_OFF, SOFTIRQ
+from rtproof.explain.waiting_chain import LONGEST_CHAIN, NO_CHAIN
+
+MIDDLE = 50
+
+
+def blocked() -> Cpu:
+    """The victim runs at 7 us and blocks at 10 us, and the hog runs, which has what the victim needs."""
+    return begun().timer(1_000).to_victim(7_000).switch(10_000, HOG, state=2)
+
+
+def ended(cpu: Cpu, time_ns: int) -> Cpu:
+    """The thread that runs wakes the victim, which ends 10 us later."""
+    return cpu.waking(time_ns).to_victim(time_ns + 5_000)
+
+
+def chained(found: TimeBudget) -> list[tuple[str, str, int, tuple[str, ...]]]:
+    """What followed the blocking: cause, name, length and whom the cause kept."""
+    behind = [part for part in found.parts if part.phase.name == "C" and part.from_ns >= DUE_NS + 10_000]
+    return [(part.cause.cause.value, part.cause.who, part.length_ns, part.waits_for) for part in behind]
+
+
+def test_a_hog_that_keeps_the_holder_of_a_lock_is_first_and_the_holder_is_the_way_to_it() -> None:
+    cpu = ended(blocked().switch(20_000, OTHER, MIDDLE).switch(520_000, HOG, state=1), 540_000)
+    found = budget_of(550_000, cpu)
+    assert found.first == NamedCause(Cause.THREAD, "other", OTHER)
+    assert chained(found)[:3] == [
+        ("blocked", f"hog/{HOG}", 10_000, ()),
+        ("thread", f"other/{OTHER}", 500_000, (f"hog/{HOG}",)),
+        ("blocked", f"hog/{HOG}", 20_000, ()),
+    ]
+    (part,) = (part for part in found.parts if part.cause.cause is Cause.THREAD)
+    assert part.words() == (
+        f"thread other/{OTHER} of the same or a higher priority: it kept hog/{HOG}, for which the thread waited"
+    )
+
+
+def test_the_holder_is_followed_on_another_cpu_too() -> None:
+    here = begun().timer(1_000).to_victim(7_000).switch(10_000, 0, state=2).to_victim(545_000)
+    there = Cpu(1, HOG).add(-9_000, "hrtimer_start").switch(20_000, OTHER, MIDDLE).switch(520_000, HOG, state=1)
+    there.waking(540_000, target=0)
+    found = budget_of(550_000, here, there)
+    assert found.first == NamedCause(Cause.THREAD, "other", OTHER)
+    assert {part.cpu for part in found.parts if part.cause == found.first} == {1}
+
+
+def test_a_thread_that_slept_by_its_own_timer_is_late_by_its_own_sleep() -> None:
+    cpu = begun().timer(1_000).to_victim(7_000).switch(10_000, 0, state=1)
+    cpu = cpu.timer_wakes(300_000, VICTIM, WAKES).to_victim(305_000)
+    found = budget_of(310_000, cpu)
+    assert found.first == NamedCause(Cause.SLEEP)
+    assert found.first.words() == "the thread's own sleep"
+    assert chained(found)[0] == ("sleep", "", 290_000, ())
+
+
+def test_a_partner_that_slept_by_its_own_timer_is_named_with_its_sleep() -> None:
+    cpu = blocked().switch(20_000, 0, state=1)
+    cpu = ended(cpu.timer_wakes(300_000, HOG, WAKES).switch(303_000, HOG), 310_000)
+    found = budget_of(320_000, cpu)
+    assert found.first == NamedCause(Cause.SLEEP, "hog", HOG)
+    assert found.first.words() == f"blocked by hog/{HOG}, which slept until its own timer"
+    assert chained(found)[:4] == [
+        ("blocked", f"hog/{HOG}", 10_000, ()),
+        ("sleep", f"hog/{HOG}", 280_000, ()),
+        ("timer", "", 1_000, (f"hog/{HOG}",)),
+        ("scheduler", "", 2_000, (f"hog/{HOG}",)),
+    ]
+
+
+def test_another_timer_and_a_device_are_named_and_the_disk_where_its_request_ended() -> None:
+    cpu = blocked().switch(20_000, 0, state=1).timer_wakes(300_000, HOG, 9).switch(303_000, HOG)
+    assert budget_of(320_000, ended(cpu, 310_000)).first == NamedCause(Cause.INTERRUPT_WAIT, "timer function 0x9")
+    for dev, name in ((None, "interrupt virtio0"), (254 << 20 | 3, "disk 254:3, interrupt virtio0")):
+        cpu = blocked().switch(20_000, 0, state=2).hard(298_000, "irq_handler_entry", irq=9, name="virtio0")
+        if dev is not None:
+            cpu.hard(299_000, "block_rq_complete", dev=dev)
+        cpu.wakes(300_000, HOG, HARDIRQ).hard(301_000, "irq_handler_exit", irq=9).switch(303_000, HOG)
+        found = budget_of(320_000, ended(cpu, 310_000))
+        assert found.first == NamedCause(Cause.INTERRUPT_WAIT, name)
+        assert found.parts[-5].waits_for == (f"hog/{HOG}",)
+
+
+def test_a_request_that_ended_before_is_not_the_one_that_was_waited_for() -> None:
+    cpu = blocked().switch(20_000, 0, state=2).hard(298_000, "block_rq_complete", dev=1)
+    cpu.hard(298_500, "irq_handler_entry", irq=9, name="eth0")
+    cpu.wakes(300_000, HOG, HARDIRQ).hard(301_000, "irq_handler_exit", irq=9).switch(303_000, HOG)
+    assert budget_of(320_000, ended(cpu, 310_000)).first == NamedCause(Cause.INTERRUPT_WAIT, "interrupt eth0")
+
+
+def nested(depth: int) -> TimeBudget:
+    """Threads 1000 and on each wait for the next one; the last one runs, and each wakes the one before."""
+    tids = [HOG, *range(1000, 1000 + depth)]
+    cpu, at_ns = blocked(), 10_000
+    for tid in tids[1:]:
+        at_ns += 1_000
+        cpu.switch(at_ns, tid, state=2)
+    at_ns += 500_000
+    for tid in reversed(tids[:-1]):
+        cpu.wakes(at_ns, tid).switch(at_ns + 1_000, tid, state=1)
+        at_ns += 2_000
+    return budget_of(at_ns + 10_000, ended(cpu, at_ns))
+
+
+@pytest.mark.parametrize("depth", [0, 1, 3, LONGEST_CHAIN - 1, LONGEST_CHAIN, LONGEST_CHAIN + 3])
+def test_a_chain_is_followed_to_its_end_but_not_for_ever(depth: int) -> None:
+    found = nested(depth)
+    followed = min(depth, LONGEST_CHAIN)
+    first = found.first
+    assert first.tid == (1000 + followed - 1 if followed else HOG)
+    longest = max(found.parts, key=lambda part: part.length_ns)
+    kept = (f"hog/{HOG}", *(f"idle/{tid}" for tid in range(1000, 1000 + followed - 1)))
+    assert [each.partition("/")[2] for each in longest.waits_for] == [
+        each.partition("/")[2] for each in kept[:followed]
+    ]
+
+
+def test_threads_that_wait_for_each_other_are_told_as_a_circle() -> None:
+    """No thread that sleeps wakes another one, so only events that contradict each other lead to this."""
+    a, b, c = Task(1, "a", None), Task(2, "b", None), Task(3, "c", None)
+    chain = NO_CHAIN.with_thread(a).with_thread(b).with_thread(c)
+    circle = chain.end(b)
+    assert circle == NamedCause(Cause.BLOCKED, "a circle of b/2 and c/3")
+    assert chain.end(Task(4, "d", None)) is None
+
+
+def test_a_softirq_that_woke_the_partner_is_named() -> None:
+    cpu = blocked().switch(20_000, 0, state=1).add(250_000, "softirq_entry", SOFTIRQ, vec=3)
+    cpu.wakes(300_000, HOG, SOFTIRQ).add(301_000, "softirq_exit", SOFTIRQ, vec=3).switch(303_000, HOG)
+    assert budget_of(320_000, ended(cpu, 310_000)).first == NamedCause(Cause.INTERRUPT_WAIT, "softirq NET_RX")
+
+
+def test_what_a_partner_did_long_before_tells_nothing_of_its_state() -> None:
+    """Partners are known around late activations only, so the latest of an earlier one says nothing here."""
+    here = begun(task=0).timer(1_000).to_victim(7_000).switch(10_000, 0, state=2).to_victim(545_000)
+    there = Cpu(1, HOG).add(-9_000, "hrtimer_start").add(500_000, "hrtimer_start").waking(540_000, target=0)
+    timelines, changes, partners = walked([here, there.add(20_000_000, "hrtimer_start")])
+    assert HOG not in partners
+    long_before = Change(DUE_NS - 30_000_000, "out", 1, 1, False, None, HOG_PRIORITY)
+    found = budget(late(550_000), changes, timelines, System(), {**partners, HOG: [long_before]})
+    check(found)
+    assert chained(found)[0] == ("blocked", f"a thread/{HOG}", 530_000, ())
+
+
+# Names.
+
+
+def renamed(event: bool) -> Cpu:
+    """The hog begins with the name of the victim, and takes its own before it wakes the victim."""
+    cpu = begun(task=0).timer(1_000).to_victim(7_000)
+    cpu.add(8_000, "sched_wakeup_new", IRQS_OFF, 1, comm="victim", pid=HOG, prio=HOG_PRIORITY)
+    cpu.add(
+        10_000, "sched_switch", IRQS_OFF, 1, prev_comm="victim", prev_pid=VICTIM, prev_prio=19, prev_state=2,
+        next_comm="victim", next_pid=HOG, next_prio=HOG_PRIORITY,
+    )  # fmt: skip
+    cpu.pid = HOG
+    if event:
+        cpu.add(20_000, "task_rename", pid=HOG, oldcomm="victim", newcomm="hog")
+    return ended(cpu, 310_000)
+
+
+@pytest.mark.parametrize("event", [True, False])
+def test_a_child_never_has_the_name_of_its_parent(event: bool) -> None:
+    found = budget_of(320_000, renamed(event))
+    assert found.first == NamedCause(Cause.BLOCKED, "hog", HOG)
+    assert f"victim/{HOG}" not in {cause for _, _, cause, _ in shown(found)}
+
+
+def test_a_thread_has_the_name_that_it_took_before_it_ran_on() -> None:
+    """chrt and other programs start the one that matters by exec, long after the switch to them."""
+    cpu = begun(task=OTHER).timer(1_000)
+    cpu.add(2_500, "task_rename", pid=OTHER, oldcomm="other", newcomm="motor")
+    cpu.add(
+        310_000, "sched_switch", IRQS_OFF, 1, prev_comm="motor", prev_pid=OTHER, prev_prio=HOG_PRIORITY, prev_state=0,
+        next_comm="victim", next_pid=VICTIM, next_prio=19,
+    )  # fmt: skip
+    cpu.pid = VICTIM
+    assert budget_of(320_000, cpu).first == NamedCause(Cause.NO_POINT, "motor", OTHER)
+
+
+def test_a_name_holds_from_one_event_to_the_next_and_the_newer_one_between_them() -> None:
+    here, there = NameSightings(), NameSightings()
+    here.see(7, "a", 10)
+    here.see(7, "a", 20)
+    there.see(7, "b", 40)
+    here.rename(7, ("b", "c"), 60)
+    named = thread_names([here, there])
+    assert [named.at(7, time_ns) for time_ns in (0, 10, 20, 21, 40, 59, 60, 99)] == list("aaabbbcc")
+    assert named.at(8, 0) == ""
+
+
+def test_the_number_of_a_thread_that_ended_is_another_one() -> None:
+    here = NameSightings()
+    here.see(7, "old", 10)
+    here.begin(7, "sh", 50)
+    here.see(7, "sh", 60)
+    here.rename(7, ("sh", "tool"), 70)
+    named = thread_names([here])
+    assert [named.at(7, time_ns) for time_ns in (10, 50, 60, 80)] == ["old", "tool", "tool", "tool"]
+
+
+def test_a_measured_thread_that_kept_another_one_is_followed_too() -> None:
+    timelines, changes, partners = walked(
+        [ended(blocked().switch(20_000, OTHER, MIDDLE).switch(520_000, HOG), 540_000)]
+    )
+    found = budget(replace(late(550_000)), changes, timelines, System(), partners)
+    assert partners[VICTIM] is changes
+    assert found.first == NamedCause(Cause.THREAD, "other", OTHER)
