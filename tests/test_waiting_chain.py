@@ -62,6 +62,14 @@ def test_a_hog_that_keeps_the_holder_of_a_lock_is_first_and_the_holder_is_the_wa
     )
 
 
+def test_a_thread_that_is_woken_anew_is_not_throttled() -> None:
+    """The hog has the CPU since 20 us, long after the first waking and long before the last one."""
+    cpu = blocked().switch(20_000, OTHER, HOG_PRIORITY).switch(100_000, HOG, state=1)
+    parts = chained(budget_of(550_000, ended(cpu, 540_000)))
+    assert "throttled" not in {cause for cause, *_ in parts}
+    assert ("no-preemption-point", f"hog/{HOG}", 5_000, ()) in parts
+
+
 def test_the_holder_is_followed_on_another_cpu_too() -> None:
     here = begun().timer(1_000).to_victim(7_000).switch(10_000, 0, state=2).to_victim(545_000)
     there = Cpu(1, HOG).add(-9_000, "hrtimer_start").switch(20_000, OTHER, MIDDLE).switch(520_000, HOG, state=1)
@@ -77,7 +85,11 @@ def test_a_thread_that_slept_by_its_own_timer_is_late_by_its_own_sleep() -> None
     found = budget_of(310_000, cpu)
     assert found.first == NamedCause(Cause.SLEEP)
     assert found.first.words() == "the thread's own sleep"
-    assert chained(found)[0] == ("sleep", "", 290_000, ())
+    assert chained(found)[:3] == [
+        ("sleep", "", 290_000, ()),
+        ("timer", "", 1_000, ()),
+        ("scheduler", "", 4_000, ()),
+    ]
 
 
 def test_a_partner_that_slept_by_its_own_timer_is_named_with_its_sleep() -> None:
@@ -231,4 +243,14 @@ def test_a_measured_thread_that_kept_another_one_is_followed_too() -> None:
     )
     found = budget(replace(late(550_000)), changes, timelines, System(), partners)
     assert partners[VICTIM] is changes
+    assert found.first == NamedCause(Cause.THREAD, "other", OTHER)
+
+
+def test_a_holder_that_was_moved_keeps_its_priority() -> None:
+    """The event of a migration tells none, and none is no most urgent one."""
+    here = begun(task=0).timer(1_000).to_victim(7_000).switch(10_000, 0, state=2).to_victim(545_000)
+    there = Cpu(1, HOG).add(-9_000, "hrtimer_start").switch(-5_000, OTHER, MIDDLE - 20, state=1)
+    there.add(11_000, "sched_waking", IRQS_OFF | HARDIRQ, 2, pid=HOG, prio=MIDDLE, target_cpu=1)
+    there.add(12_000, "sched_migrate_task", IRQS_OFF, pid=HOG, orig_cpu=0, dest_cpu=1)
+    found = budget_of(550_000, here, there.switch(520_000, HOG, MIDDLE).waking(540_000, target=0))
     assert found.first == NamedCause(Cause.THREAD, "other", OTHER)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
-from itertools import chain, groupby, pairwise
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from rtproof.explain.causes import Blind, Cause, NamedCause, missing_on, with_chain
@@ -227,9 +227,11 @@ def budget(
     rules = _Rules(activation, _priority(changes, activation), timelines, system, woken_ns)
     followed = _Followed(activation, partners)
     parts: list[BudgetPart] = []
-    for step in chain.from_iterable(map(followed.path, _steps(activation, changes))):
-        of_step = _PartnerRules(step, rules) if step.chain.threads else rules
-        parts += (replace(part, waits_for=step.chain.kept_by(part.cause)) for part in of_step.parts(step))
+    for own_step in _steps(activation, changes):
+        if own_step.waits:
+            rules.waited(own_step)
+        for step in followed.path(own_step):
+            parts += _PartnerRules(step, rules).parts(step) if step.chain.threads else rules.parts(step)
     return TimeBudget(activation, tuple(_merged(parts)), woken_ns, ran[0] if ran else None)
 
 
@@ -308,18 +310,21 @@ class _Followed:
     def _steps_of(self, partner: Task, step: _Step, waking: Change) -> Iterator[_Step]:
         """What the thread that ended a sleep did while it lasted. It had the CPU when it ended the sleep."""
         changes = self._partners.get(partner.tid, ())
-        first = bisect_left(changes, self._activation.due_ns - LOOK_BACK_NS, key=lambda change: change.time_ns)
+        known_from = bisect_left(changes, self._activation.due_ns - LOOK_BACK_NS, key=lambda change: change.time_ns)
+        first = max(known_from, bisect_left(changes, step.from_ns, key=lambda change: change.time_ns) - LOOK_AHEAD)
         last = bisect_left(changes, waking.time_ns, key=lambda change: change.time_ns)
-        ran = Change(waking.time_ns, "out", waking.cpu, waking.cpu, True, None, partner.priority or 0)
+        priority = FAIR_FROM if partner.priority is None else partner.priority
+        ran = Change(waking.time_ns, "out", waking.cpu, waking.cpu, True, None, priority)
         known = [*changes[first:last], ran]
         sleep = replace(
             self._activation, tid=partner.tid, due_ns=step.from_ns, latency_ns=step.to_ns - step.from_ns, marked=False
         )
         for each in _steps(sleep, known):
-            at_ns = bisect_right(known, each.from_ns, key=lambda change: change.time_ns)
-            priority = known[max(0, at_ns - 1)].priority
-            followed = step.chain.with_thread(partner._replace(priority=priority))
-            yield each._replace(phase=step.phase, chain=followed)
+            begin = bisect_right(known, each.from_ns, key=lambda change: change.time_ns)
+            before = known[max(0, begin - LOOK_AHEAD) : begin]
+            told = [change.priority for change in before if change.what in ("waking", "in", "out")]
+            called = partner._replace(priority=told[-1] if told else priority)
+            yield each._replace(phase=step.phase, chain=step.chain.with_thread(called))
 
 
 def _mode_before(changes: Sequence[Change], begin: int) -> _Mode | None:
@@ -364,6 +369,11 @@ class _Rules:
         self._system, self._woken_ns = system, woken_ns
         self._own_timer: Context | None = None
         self._gap_ends: dict[int, int] = {}
+
+    def waited(self, sleep: _Step) -> None:
+        """The thread slept in the middle of its activation. From now on this is its waking, and its timer."""
+        self._woken_ns = sleep.to_ns
+        self._own_timer = sleep.waking.context if sleep.waking else None
 
     def parts(self, step: _Step) -> Iterator[BudgetPart]:
         """The parts of a step. Where no stretch covers it, it is unexplained."""
@@ -581,8 +591,10 @@ class _PartnerRules(_Rules):
     def __init__(self, step: _Step, late: _Rules) -> None:
         self._thread = step.chain.threads[-1]
         since = replace(late._activation, tid=self._thread.tid, due_ns=step.from_ns, marked=False)
-        priority = FAIR_FROM if self._thread.priority is None else self._thread.priority
-        super().__init__(since, priority, late._timelines, late._system, None)
+        super().__init__(since, self._thread.priority or 0, late._timelines, late._system, None)
+
+    def parts(self, step: _Step) -> Iterator[BudgetPart]:
+        return (replace(part, waits_for=step.chain.kept_by(part.cause)) for part in super().parts(step))
 
     def _on_top(self, stretch: Stretch) -> NamedCause | None:
         timer = stretch.top is not None and stretch.top.layer is Layer.TIMER
