@@ -23,10 +23,13 @@ KINDS = {
     "idle-exit": (Cause.IDLE_EXIT,),
     "page-fault": (Cause.PAGE_FAULT,),
     "lock-held": (Cause.BLOCKED,),
+    "inversion": (Cause.THREAD,),
+    "own-sleep": (Cause.SLEEP,),
+    "partner-sleep": (Cause.SLEEP,),
     "migration": (Cause.MIGRATION,),
 }
 """The causes that are right for each kind of disturbance."""
-OF_VICTIM = ("page-fault", "lock-held")
+OF_VICTIM = ("page-fault", "lock-held", "inversion", "own-sleep", "partner-sleep")
 """The kinds that a program makes of its own thread; the module makes the others."""
 AlsoRight = frozenset[tuple[str, Cause]]
 NOT_COUNTED: AlsoRight = frozenset(
@@ -44,6 +47,9 @@ NAMES = {
     "idle-exit": ("",),
     "page-fault": ("",),
     "lock-held": ("rtproof_holder",),
+    "inversion": ("rtproof_hog",),
+    "own-sleep": ("",),
+    "partner-sleep": ("rtproof_partner",),
     "migration": ("",),
 }
 """The names that are right; of the others it is that of the module's task. "" where no name is known."""

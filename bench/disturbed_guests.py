@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Guests in which the module rtproof_disturb makes the timer probe late, and what an explanation says of that.
 
-A program, the victim, makes a thread of its own late by page faults and by a lock. Each system is one kernel with one
-preemption model. The guest's time is virtual: an instruction is a nanosecond.
+A program, the victim, makes a thread of its own late by page faults, by locks and by sleeps. Each system is one kernel
+with one preemption model. The guest's time is virtual: an instruction is a nanosecond.
 """
 
 from collections.abc import Sequence

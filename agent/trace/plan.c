@@ -42,7 +42,8 @@ static const char presets[] = "sched_wakeup+sched_wakeup_new+sched_waking+sched_
 static const char explaining[] = "sched:sched_switch+sched:sched_waking|sched:sched_wakeup+sched:sched_wakeup_new+irq:irq_handler_*+"
 				 "irq:softirq_entry+irq:softirq_exit+timer:hrtimer_expire_*+irq_vectors:*+ipi:ipi_entry+ipi:ipi_exit+"
 				 "timer:hrtimer_start+power:cpu_idle+nmi:nmi_handler+exceptions:page_fault_*+sched:sched_migrate_task+"
-				 "sched:sched_pi_setprio+sys_enter_clock_nanosleep*+sys_exit_clock_nanosleep*";
+				 "sched:sched_pi_setprio+task:task_rename+block:block_rq_complete+sys_enter_clock_nanosleep*+"
+				 "sys_exit_clock_nanosleep*";
 
 static void use(struct trace_plan *plan, const char *patterns)
 {
