@@ -20,9 +20,10 @@ from explain_cases import (
     walked,
 )
 
-from rtproof.explain.budget import System, TimeBudget, budget
-from rtproof.explain.causes import Cause, NamedCause
+from rtproof.explain.budget import BudgetPart, Phase, System, TimeBudget, budget
+from rtproof.explain.causes import Cause, NamedCause, with_chain
 from rtproof.explain.cpu_contexts import Change, Task
+from rtproof.explain.explanation import cause_rows
 from rtproof.explain.name_sightings import NameSightings
 from rtproof.explain.thread_names import thread_names
 from rtproof.explain.trace_events import HARDIRQ, IRQS_OFF, SOFTIRQ
@@ -254,3 +255,38 @@ def test_a_holder_that_was_moved_keeps_its_priority() -> None:
     there.add(12_000, "sched_migrate_task", IRQS_OFF, pid=HOG, orig_cpu=0, dest_cpu=1)
     found = budget_of(550_000, here, there.switch(520_000, HOG, MIDDLE).waking(540_000, target=0))
     assert found.first == NamedCause(Cause.THREAD, "other", OTHER)
+
+
+def kept(chains: list[tuple[tuple[str, ...], int]]) -> TimeBudget:
+    """A budget in which one cause kept each of these chains so long."""
+    parts, at_ns = [], DUE_NS
+    for waits_for, length_ns in chains:
+        cause = NamedCause(Cause.THREAD, "other", OTHER)
+        parts.append(BudgetPart(at_ns, at_ns + length_ns, Phase.C, cause, 0, waits_for=waits_for))
+        at_ns += length_ns
+    return TimeBudget(late(at_ns - DUE_NS), tuple(parts), None, None)
+
+
+@pytest.mark.parametrize(
+    ("chains", "shown_chain"),
+    [
+        ([(("a/1",), 3), ((), 2)], ("a/1",)),
+        ([(("a/1",), 2), ((), 3)], ()),
+        ([(("a/1",), 2), (("a/2",), 2), (("b/3",), 3)], ("a",)),
+        ([(("a/1", "b/2"), 2), (("a/1", "b/2"), 2), (("b/3",), 3)], ("a/1", "b/2")),
+    ],
+)
+def test_a_cause_of_a_run_has_the_chain_of_most_of_its_time(
+    chains: list[tuple[tuple[str, ...], int]], shown_chain: tuple[str, ...]
+) -> None:
+    (row,) = cause_rows([kept(chains)], [])
+    assert row.waits_for == shown_chain
+    words = with_chain(f"thread other/{OTHER} of the same or a higher priority", shown_chain)
+    assert row.words() == words
+
+
+def test_a_chain_in_words_goes_from_who_was_kept_to_the_late_thread() -> None:
+    assert with_chain("x", ()) == "x"
+    assert with_chain("x", ("a", "b", "c")) == (
+        "x: it kept c, for which b waited, for which a waited, for which the thread waited"
+    )

@@ -458,11 +458,16 @@ def _paths(budgets: Sequence[TimeBudget]) -> dict[NamedCause, CommonPath]:
 
 
 def _chains(budgets: Sequence[TimeBudget]) -> dict[NamedCause, tuple[str, ...]]:
-    """The threads that each cause kept for most of its time."""
+    """The threads that each cause kept for most of its time, by their names alone where it was several of the names."""
     lengths_ns: dict[NamedCause, Counter[tuple[str, ...]]] = defaultdict(Counter)
+    threads: dict[tuple[NamedCause, tuple[str, ...]], set[tuple[str, ...]]] = defaultdict(set)
     for part in (part for each in budgets for part in each.parts):
-        lengths_ns[replace(part.cause, tid=None)][part.waits_for] += part.length_ns
-    return {cause: max(found, key=lambda chain: (found[chain], chain)) for cause, found in lengths_ns.items()}
+        cause, names = replace(part.cause, tid=None), tuple(who.rpartition("/")[0] for who in part.waits_for)
+        lengths_ns[cause][names] += part.length_ns
+        threads[cause, names].add(part.waits_for)
+    longest = {cause: max(found, key=lambda names: (found[names], names)) for cause, found in lengths_ns.items()}
+    several = {cause: threads[cause, names] for cause, names in longest.items()}
+    return {cause: next(iter(same)) if len(same) == 1 else longest[cause] for cause, same in several.items()}
 
 
 def _row(
