@@ -3,14 +3,18 @@
 
 import re
 
+import agent_process
+import disturbed_guests
 import lab_kernels
 import probe_guest
 import pytest
+from disturbances import answers, read_victim
 from probe_guest import Guest
 
 from rtproof.experiment.stored_runs import open_run
-from rtproof.explain.causes import Cause
-from rtproof.explain.explanation import Explanation, explain
+from rtproof.explain.causes import Cause, NamedCause
+from rtproof.explain.explanation import Explanation, explain, explain_activations
+from rtproof.record.reading import open_record
 
 READS = 12
 REQUEST_NS = 20_000_000
@@ -62,3 +66,37 @@ def test_the_child_that_reads_is_the_way_to_the_disk_and_has_its_own_name(found:
     for each in found.budgets:
         kept = {part.waits_for for part in each.parts if part.cause == each.first}
         assert all(re.fullmatch(r"dd/\d+", threads[0]) for threads in kept), kept
+
+
+VICTIMS = 60
+ON_TWO_CPUS = f"""\
+/agent run --warmup 100ms --cpus 0 --samples {VICTIMS * 4 + 600} --trace explain,buffer_kib=8192 \\
+    -o /out/beside & measures=$!
+while ! [ -s /out/beside ]; do usleep 20000; done
+usleep 200000
+/victim $(od -A n -t d8 -j 48 -N 8 /out/beside | tr -d ' ') {VICTIMS} > /out/victim || exit
+wait $measures
+"""
+
+
+@pytest.fixture(scope="module")
+def on_two_cpus(tmp_path_factory: pytest.TempPathFactory) -> Guest:
+    agent_process.agent()  # skips the test if nothing here can build programs
+    return probe_guest.run(
+        "debian-6.1", ON_TWO_CPUS, tmp_path_factory, 2, ("/victim", disturbed_guests.victim("x86_64"))
+    )
+
+
+def test_a_holder_on_another_cpu_is_followed_to_the_hog_there(on_two_cpus: Guest) -> None:
+    """A lock that hands priorities on is left out: while its holder runs, the kernel spins without an event."""
+    record = open_record(on_two_cpus.folder / "beside")
+    activations, truth = read_victim(on_two_cpus.text("victim"), record.begin.origin_monotonic_ns)
+    met, _ = answers(explain_activations(record, activations), truth)
+    inversions = [each for each in met if each.truth.kind == "inversion"]
+    assert len(inversions) >= VICTIMS // 5 - 1
+    for each in inversions:
+        assert each.found.first == NamedCause(Cause.THREAD, "rtproof_hog", each.truth.tid)
+        assert {part.cpu for part in each.found.parts if part.cause == each.found.first} == {1}
+    slept = [each for each in met if each.truth.kind.endswith("-sleep")]
+    assert all(each.right and each.name_right for each in slept)
+    assert len(slept) >= 2 * (VICTIMS // 5 - 1)

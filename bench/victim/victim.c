@@ -7,6 +7,8 @@
  *   own-sleep      it sleeps
  *   partner-sleep  it waits for the answer of another process, which sleeps, and has its own name only while it answers
  *
+ * With several CPUs the late thread is on the first one, and the holder and the hog are on the second one.
+ *
  * Due times are ORIGIN_NS plus half a period, plus whole periods, of CLOCK_MONOTONIC. Each activation leaves two lines:
  *   activation TID DUE_NS END_NS
  *   KIND BEGIN_NS END_NS TID      what made it late, and the thread that did it
@@ -78,6 +80,16 @@ static void sleep_until(int64_t ns)
 		;
 }
 
+/* Where there is this CPU. */
+static void stay_on(int cpu)
+{
+	cpu_set_t only;
+
+	CPU_ZERO(&only);
+	CPU_SET(cpu, &only);
+	sched_setaffinity(0, sizeof(only), &only);
+}
+
 /* Notes the longest time in which the thread did not run. */
 static void wait_awake(int64_t until_ns, int64_t *from_ns, int64_t *to_ns)
 {
@@ -118,6 +130,7 @@ static void *hold(void *unused)
 {
 	(void)unused;
 	holder = syscall(SYS_gettid);
+	stay_on(1);
 	prctl(PR_SET_NAME, "rtproof_holder");
 	prctl(PR_SET_TIMERSLACK, 1);
 	for (long n = 0; n < count; n++) {
@@ -135,6 +148,7 @@ static void *keep_holder(void *unused)
 
 	(void)unused;
 	hog = syscall(SYS_gettid);
+	stay_on(1);
 	prctl(PR_SET_NAME, "rtproof_hog");
 	if (syscall(SYS_sched_setscheduler, 0, SCHED_FIFO, &middle))
 		return "no real-time priority";
@@ -242,6 +256,7 @@ static void *be_late(void *pages)
 {
 	struct sched_param urgent = { .sched_priority = PRIORITY };
 
+	stay_on(0);
 	if (syscall(SYS_sched_setscheduler, 0, SCHED_FIFO, &urgent)) // the function of musl always refuses
 		return "no real-time priority";
 	ask(&all[0], 0); // whatever is slow only once is done now
