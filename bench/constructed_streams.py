@@ -78,7 +78,7 @@ def migration(length_ns: int) -> Stream:
         _event(_Moment(1, MOVER, moved_ns, IRQS_OFF, 2), "sched_migrate_task", pid=VICTIM, orig_cpu=0, dest_cpu=1),
         _switch(1, moved_ns + 4_000, MOVER, VICTIM),
     ]
-    return Stream({0: first, 1: second}, moved_ns + 7_000, Disturbance("migration", 3_000, moved_ns, 0))
+    return Stream({0: first, 1: second}, moved_ns + 7_000, Disturbance("migration", 3_000, moved_ns + 4_000, 0))
 
 
 def idle_exit(length_ns: int) -> Stream:

@@ -50,7 +50,7 @@ NAMES = {
     "inversion": ("rtproof_hog",),
     "own-sleep": ("",),
     "partner-sleep": ("rtproof_partner",),
-    "migration": ("",),
+    "migration": ("pulled by its new CPU",),
 }
 """The names that are right; of the others it is that of the module's task. "" where no name is known."""
 

@@ -13,6 +13,7 @@ from trace_cases import HEADER_PAGE, head, page
 from rtproof.explain.budget import LateActivation, System, TimeBudget, budget
 from rtproof.explain.cpu_contexts import Change, CpuTimeline, CpuWalk, Meaning, Window
 from rtproof.explain.thread_names import thread_names
+from rtproof.explain.timer_slack import with_slack
 from rtproof.explain.trace_events import HARDIRQ, IRQS_OFF, LOST, SOFTIRQ, VALUES, TraceEvent, Value
 from rtproof.record.contents import Moment, Record, SystemFile
 from rtproof.summary.trace_pages import PageLayout
@@ -131,6 +132,7 @@ def walked(
     for tid, some in (each for walk in walks for kept in (walk.changes, walk.partners) for each in kept.items()):
         known = [*found.get(tid, ()), *called.in_changes(some)]
         found[tid] = sorted(known, key=lambda change: change.time_ns)
+    found[VICTIM] = with_slack(found[VICTIM], sorted(start for walk in walks for start in walk.starts[VICTIM]))
     return {cpu: called.in_timeline(each) for cpu, each in timelines.items()}, found[VICTIM], found
 
 
@@ -138,10 +140,13 @@ def late(latency_ns: int) -> LateActivation:
     return LateActivation(0, 0, VICTIM, 1, DUE_NS, latency_ns)
 
 
-def budget_of(latency_ns: int, *cpus: Cpu, system: System = PLAIN, meaning: Meaning = MEANING) -> TimeBudget:
+def budget_of(
+    latency_ns: int, *cpus: Cpu, system: System = PLAIN, meaning: Meaning = MEANING, marked: bool = False
+) -> TimeBudget:
     """The budget of an activation, after a look at what must hold for each."""
-    timelines, changes, partners = walked([cpu.add(LATER_NS, "hrtimer_start") for cpu in cpus], meaning)
-    found = budget(late(latency_ns), changes, timelines, system, partners)
+    whole = [cpu.add(LATER_NS, "hrtimer_start") for cpu in cpus]
+    timelines, changes, partners = walked(whole, meaning)
+    found = budget(replace(late(latency_ns), marked=marked), changes, timelines, system, partners)
     check(found)
     return found
 

@@ -195,7 +195,7 @@ def test_a_thread_that_was_preempted_still_wants_to_run(states: str) -> None:
     trace.switch(280_000, HOG, VICTIM, PREEMPTED[states])
     trace.switch(350_000, VICTIM, HOG, SLEEPS)
     one = only(trace.explained(290_000))
-    assert one.first.words() == "throttled, while hog/200 ran"
+    assert one.first.words() == "throttled by sched_rt_runtime_us, while hog ran"
     assert one.by_cause[one.first] == 200_000
 
 

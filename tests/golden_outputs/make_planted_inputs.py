@@ -235,7 +235,7 @@ def causes(place: Path) -> None:
     """For each cause the events of one late activation that show it."""
     explain_cases.SYSTEMS.update(
         irq_disable="preemptirq", irq_enable="preemptirq", nmi_handler="nmi", page_fault_user="exceptions",
-        sched_migrate_task="sched",
+        sched_migrate_task="sched", sys_enter="raw_syscalls", signal_deliver="signal", rss_stat="kmem",
     )  # fmt: skip
     begun = explain_cases.begun
     eth0 = begun().hard(-5_000, "irq_vectors/irq_work_entry").hard(200_000, "irq_vectors/irq_work_exit")
@@ -257,6 +257,12 @@ def causes(place: Path) -> None:
         .add(12_000, "page_fault_user")
         .add(62_000, "sys_exit")
     )
+    told = begun().timer(1_000).to_victim(7_000).add(9_000, "sys_exit", id=230).add(10_000, "sys_enter", id=1)
+    told.add(11_000, "sys_exit", id=1).add(12_000, "page_fault_user").add(15_000, "rss_stat")
+    calls = told.add(20_000, "sys_enter", id=0).add(62_000, "sys_exit", id=0)
+    calls.add(64_000, "signal_deliver", sig=14, sa_handler=4096).add(76_000, "sys_enter", id=15)
+    slack = explain_cases.Cpu(0, explain_cases.VICTIM)
+    slack.add(-600_000, "hrtimer_start", hrtimer=explain_cases.OWN_TIMER, softexpires=1_000_000, expires=1_050_000)
     nmi = begun().hard(150_000, "nmi_handler", NMI, handler=5, delta_ns=90_000).timer(200_000)
     off = begun().add(-10_000, "irq_disable").add(200_000, "irq_enable").timer(300_000)
     busy = explain_cases.Cpu(0, explain_cases.HOG).timer(-400_000).to_victim(-390_000).add(50_000, "hrtimer_start")
@@ -276,6 +282,8 @@ def causes(place: Path) -> None:
         "migration": (95_000, (moved, there.switch(60_000, 0).to_victim(90_000))),
         "blocked": (110_000, (blocked.waking(90_000).to_victim(105_000),)),
         "page-fault": (80_000, (fault.switch(90_000, explain_cases.HOG, state=1),)),
+        "system-call": (80_000, (calls.switch(90_000, explain_cases.HOG, state=1),)),
+        "timer-slack": (70_000, (slack.switch(-500_000, 0, state=1).timer(55_000, depth=1).to_victim(65_000),)),
         "machine": (310_000, (begun().timer(300_000).to_victim(308_000), silent)),
         "nmi": (210_000, (nmi.to_victim(206_000),)),
         "irqoff": (310_000, (off.to_victim(308_000),)),

@@ -34,6 +34,9 @@ ALSO = {
     Cause.MACHINE: (Cause.IRQ_OFF_LIKELY, Cause.IRQ_OFF_OR_GONE),
     Cause.PREEMPT_OFF: (Cause.PREEMPT_OFF_OR_NO_POINT,),
     Cause.NO_POINT: (Cause.PREEMPT_OFF_OR_NO_POINT,),
+    **dict.fromkeys(
+        (Cause.OWN_CODE, Cause.PAGE_FAULT, Cause.SYSTEM_CALL, Cause.SIGNAL_HANDLER), (Cause.OWN_CODE_OR_KERNEL,)
+    ),
 }
 """Whoever allows none of a cause allows none that may be it."""
 

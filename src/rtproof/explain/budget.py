@@ -15,16 +15,17 @@ from functools import cached_property
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
+from rtproof.core.phrases import duration
 from rtproof.explain.causes import Blind, Cause, NamedCause, missing_on, with_chain
-from rtproof.explain.cpu_contexts import FAULT, USER, Change, Context, CpuTimeline, Layer, Stretch, Task
+from rtproof.explain.cpu_contexts import Change, Context, CpuTimeline, Layer, Slack, Stretch, Task
 from rtproof.explain.stacks import let_interrupts_in, unlocks
+from rtproof.explain.thread_modes import FAULT, HANDLER, KERNEL, UNCLEAR, UNKNOWN, USER, Mode
+from rtproof.explain.throttling import FAIR_FROM, NO_LIMITS, IdleRun, Limits, idle_runs
 from rtproof.explain.trace_events import BH_OFF, SOFTIRQ
 from rtproof.explain.waiting_chain import NO_CHAIN, NO_PARTNERS, Chain, Partners, woken_by_interrupt
 
 TIMER_INTERRUPT = re.compile(r"local_timer|.*(timer|tick|twd).*", re.IGNORECASE)
 """Names of interrupts that expire timers: the vector of x86, and the handlers of other machines."""
-FAIR_FROM = 100
-"""Kernel priorities from here on share the CPU, so that no one of them is more urgent."""
 RACE_NS = 50_000
 """A thread that got the CPU this soon after the waking may not have known of the waking yet."""
 LOOK_AHEAD = 8
@@ -46,9 +47,17 @@ EDGE_NS, SWITCH_NS = 500, 2_000
 """
 LOOK_BACK_NS = 1_000_000
 """This much time before a due time is kept, to see what came before."""
-
-
-IN_MODE = {USER: Cause.OWN_CODE, FAULT: Cause.PAGE_FAULT}
+TIMERS_SOFTIRQ = "HRTIMER"
+"""The softirq in which timers expire that may wait, and on PREEMPT_RT most timers."""
+ARRIVAL_NS = 100_000
+"""Within this time behind its migration a thread waits for the interrupt that tells its new CPU."""
+IN_MODE = {
+    USER: Cause.OWN_CODE,
+    FAULT: Cause.PAGE_FAULT,
+    KERNEL: Cause.SYSTEM_CALL,
+    HANDLER: Cause.SIGNAL_HANDLER,
+    UNCLEAR: Cause.OWN_CODE_OR_KERNEL,
+}
 
 
 class Phase(Enum):
@@ -171,6 +180,7 @@ class System:
     real_time: whether it is PREEMPT_RT, where softirqs that are off do not keep a thread from running.
     counts: whether the kernel counts how often preemption is off. sees_interrupts: whether all interrupts have events.
     can_be_gone: whether it is a guest whose time goes on while its hypervisor runs others.
+    limits: what may withhold the CPU from a thread. sees_calls: whether the end of each system call has an event.
     """
 
     own: frozenset[int] = frozenset()
@@ -179,6 +189,8 @@ class System:
     counts: bool = True
     sees_interrupts: bool = False
     can_be_gone: bool = False
+    limits: Limits = NO_LIMITS
+    sees_calls: bool = True
 
 
 class _Mode(Enum):
@@ -192,6 +204,8 @@ class _Step(NamedTuple):
 
     waking: what ends its sleep. unknown: why it has no mode, if known. chain: whose state it is, if not the late
     thread's. slept_for: who let it sleep, where that is the end of the chain.
+    after: what happened last, if anything did. why: of one that moves, in words. doing: what it did when it ran last.
+    slack: the cause if its timer is due and may still wait.
     """
 
     from_ns: int
@@ -204,6 +218,10 @@ class _Step(NamedTuple):
     unknown: str = ""
     chain: Chain = NO_CHAIN
     slept_for: NamedCause | None = None
+    after: str = ""
+    why: str = ""
+    doing: Mode = UNKNOWN
+    slack: NamedCause | None = None
 
     @property
     def waits(self) -> bool:
@@ -225,20 +243,36 @@ def budget(
     woken_ns = next((change.time_ns for change in within if change.what == "waking"), None)
     ran = [change.time_ns for change in within if change.what == "in"]
     rules = _Rules(activation, _priority(changes, activation), timelines, system, woken_ns)
+    slack = next((change.slack for change in within if change.what == "waking"), None)
     followed = _Followed(activation, partners)
     parts: list[BudgetPart] = []
     for own_step in _steps(activation, changes):
         if own_step.waits:
             rules.waited(own_step)
         for step in followed.path(own_step):
-            parts += _PartnerRules(step, rules).parts(step) if step.chain.threads else rules.parts(step)
+            of_step = _PartnerRules(step, rules) if step.chain.threads else rules
+            parts += (part for piece in _cut(step, slack) for part in of_step.parts(piece))
     return TimeBudget(activation, tuple(_merged(parts)), woken_ns, ran[0] if ran else None)
+
+
+def _cut(step: _Step, slack: Slack | None) -> Iterator[_Step]:
+    """A step in which the thread sleeps, with its timer's slack apart."""
+    if slack is None or step.mode is not _Mode.ASLEEP or step.phase is not Phase.A or step.waits:
+        yield step
+        return
+    end_ns = max(step.from_ns, min(step.to_ns, slack.end_ns, step.from_ns + slack.length_ns))
+    cause = NamedCause(Cause.TIMER_SLACK, duration(slack.length_ns))
+    yield from (
+        piece
+        for piece in (step._replace(to_ns=end_ns, slack=cause), step._replace(from_ns=end_ns))
+        if piece.to_ns > piece.from_ns
+    )
 
 
 def _priority(changes: Sequence[Change], activation: LateActivation) -> int:
     """The thread's priority at the end of the activation."""
     end = bisect_right(changes, activation.end_ns, key=lambda change: change.time_ns)
-    known = [change for change in changes[max(0, end - LOOK_AHEAD) : end] if change.what in ("waking", "in")]
+    known = [change for change in changes[max(0, end - LOOK_AHEAD) : end] if change.what in ("waking", "in", "out")]
     return known[-1].priority if known else FAIR_FROM
 
 
@@ -259,7 +293,7 @@ def _steps(activation: LateActivation, changes: Sequence[Change]) -> Iterator[_S
     phase, cpu = Phase.A, changes[begin - 1].cpu if begin else -1
     if activation.marked:
         mode, phase, cpu = _Mode.RUNS, Phase.C, changes[max(0, begin - 1)].cpu if changes else -1
-    unknown = _unknown_before(changes, begin)
+    unknown, doing = _unknown_before(changes, begin), UNKNOWN
     edges = [activation.due_ns, *(change.time_ns for change in within), activation.end_ns]
     for at, (from_ns, to_ns) in enumerate(pairwise(edges)):
         later = changes[begin + at : begin + at + LOOK_AHEAD]
@@ -267,7 +301,11 @@ def _steps(activation: LateActivation, changes: Sequence[Change]) -> Iterator[_S
             change = within[at - 1]
             mode, phase = _mode_after(mode, change), _phase_after(phase, mode, change)
             cpu, unknown = change.target_cpu, _unknown_before(changes, begin + at)
-        yield _step(_Step(from_ns, to_ns, mode, phase, cpu, False, unknown=unknown), later)
+            doing = change.mode if change.what == "out" else doing
+        last = changes[begin + at - 1] if begin + at else None
+        after, why = (last.what, last.why) if last else ("", "")
+        step = _Step(from_ns, to_ns, mode, phase, cpu, False, unknown=unknown, after=after)
+        yield _step(step._replace(why=why, doing=doing), later)
 
 
 def _unknown_before(changes: Sequence[Change], at: int) -> str:
@@ -284,7 +322,9 @@ def _step(step: _Step, later: Sequence[Change]) -> _Step:
         return step._replace(cpu=waking.cpu, waking=waking)
     if step.mode is _Mode.READY and run:
         known = step.cpu if step.cpu >= 0 else run.cpu
-        return step._replace(cpu=known, moves=run.cpu != known)
+        moved = next((change for change in later if change.what == "migrate" and change.time_ns <= run.time_ns), None)
+        why = step.why or (moved.why if moved else "")
+        return step._replace(cpu=known, moves=run.cpu != known, why=why)
     return step._replace(cpu=later[0].cpu) if later and (step.mode is None or step.cpu < 0) else step
 
 
@@ -369,6 +409,7 @@ class _Rules:
         self._system, self._woken_ns = system, woken_ns
         self._own_timer: Context | None = None
         self._gap_ends: dict[int, int] = {}
+        self._idle: list[IdleRun] = []
 
     def waited(self, sleep: _Step) -> None:
         """The thread slept in the middle of its activation. From now on this is its waking, and its timer."""
@@ -395,7 +436,7 @@ class _Rules:
     def _causes(self, step: _Step, stretches: Sequence[Stretch]) -> list[NamedCause]:
         """The cause of each stretch. Who woke a thread that slept tells what it slept for, whoever had the CPU."""
         missing = NamedCause(Cause.UNEXPLAINED, missing_on(step.cpu))
-        told = self._told(step, stretches)
+        told = self._told(step, stretches) if step.slack is None else [step.slack] * len(stretches)
         return [
             missing if stretch.missing and cause.cause is Cause.UNEXPLAINED else cause
             for stretch, cause in zip(stretches, told, strict=True)
@@ -407,10 +448,13 @@ class _Rules:
         if step.mode is _Mode.ASLEEP:
             self._own_timer = stretches[-1].top if stretches else None
             return self._asleep(step, stretches)
-        charge = self._runs if step.mode is _Mode.RUNS else self._ready
         if step.mode is None:
             return [NamedCause(Cause.UNEXPLAINED, step.unknown)] * len(stretches)
-        return [self._on_top(stretch) or charge(step, stretch) for stretch in stretches]
+        if step.mode is _Mode.RUNS:
+            return [self._on_top(stretch) or self._runs(step, stretch) for stretch in stretches]
+        certain_ns = step.from_ns + (0 if step.after == "out" else RACE_NS)
+        self._idle = list(idle_runs(stretches, self._timelines, self._priority, certain_ns=certain_ns))
+        return [self._on_top(stretch) or self._ready(step, stretch) for stretch in stretches]
 
     def _stack(self, cpu: int, stretch: Stretch, cause: NamedCause) -> tuple[str, ...]:
         """The stack of an interrupt that came within the charged time or ended it."""
@@ -431,7 +475,10 @@ class _Rules:
         if top.layer is Layer.SOFTIRQ:
             return NamedCause(Cause.SOFTIRQ, top.name)
         if top.layer is Layer.TIMER:
-            return NamedCause(Cause.TIMER) if top == self._own_timer else NamedCause(Cause.OTHER_TIMERS, top.name)
+            if top == self._own_timer:
+                return NamedCause(Cause.TIMER)
+            soft = NamedCause(Cause.SOFTIRQ, TIMERS_SOFTIRQ, function=top.name)
+            return NamedCause(Cause.OTHER_TIMERS, top.name) if top.hard else soft
         timer = TIMER_INTERRUPT.fullmatch(top.name)
         return NamedCause(Cause.TIMER) if timer else NamedCause(Cause.HARDIRQ, top.name)
 
@@ -501,7 +548,9 @@ class _Rules:
 
     def _hit_user(self, stretch: Stretch, task: Task, stack: tuple[str, ...] | None) -> bool:
         """Whether user code ran for long. The kernel's way back to it ends with interrupts off, but is short."""
-        in_user = stretch.mode == USER or (stack == () and self._system.sees_interrupts and not task.idle)
+        in_user = stretch.mode.kind in (USER, HANDLER) or (
+            stack == () and self._system.sees_interrupts and not task.idle
+        )
         return in_user and stretch.to_ns - stretch.from_ns >= SILENT_FROM_NS
 
     def _by_running(self, cause: Cause, stretch: Stretch, task: Task) -> NamedCause:
@@ -532,20 +581,43 @@ class _Rules:
             return NamedCause(Cause.UNEXPLAINED)
         if not task.idle and self._outranks(task):
             return self._by(Cause.THREAD, task)
-        known = self._without_rank(step, task)
+        known = self._without_rank(step, stretch, task)
         if known:
-            return NamedCause(known)
-        if self._chosen_instead(stretch):
-            return self._by(Cause.THROTTLED, task)
+            return known
+        if self._chosen_instead(step, stretch):
+            return self._throttled(
+                f", while {self._by(Cause.THREAD, task).name or 'an unknown thread'} ran", idle=False
+            )
         return self._holds(step, stretch, task)
 
-    def _without_rank(self, step: _Step, task: Task) -> Cause | None:
+    def _without_rank(self, step: _Step, stretch: Stretch, task: Task) -> NamedCause | None:
         """The cause where priorities play no part; None where they do."""
-        if task.idle or step.moves:
-            return Cause.MIGRATION if step.moves else Cause.SCHEDULER
+        if task.idle:
+            return self._beside_idle(step, stretch)
+        if step.moves or self._arrives(step, stretch):
+            return NamedCause(Cause.MIGRATION, step.why)
         if task.tid == self._activation.tid:
-            return Cause.RETURN
-        return Cause.UNEXPLAINED if task.priority is None else None
+            return NamedCause(Cause.RETURN)
+        return NamedCause(Cause.UNEXPLAINED) if task.priority is None else None
+
+    def _beside_idle(self, step: _Step, stretch: Stretch) -> NamedCause:
+        """Why a thread that is ready does not run on a CPU that is idle."""
+        run = next((run for run in self._idle if run.covers(stretch)), None)
+        if run and run.proven:
+            stopped = self._system.can_be_gone and not run.certain
+            return self._throttled(", or the host stopped the CPU" if stopped else "", idle=True)
+        if step.moves or step.after == "migrate":
+            return NamedCause(Cause.MIGRATION, step.why)
+        return NamedCause(Cause.IDLE_EXIT if run and run.is_long else Cause.SCHEDULER)
+
+    def _throttled(self, more: str, *, idle: bool) -> NamedCause:
+        return NamedCause(Cause.THROTTLED, f"{self._system.limits.words(self._priority, idle=idle)}{more}")
+
+    def _arrives(self, step: _Step, stretch: Stretch) -> bool:
+        """Whether a thread came to a CPU that has not been told of it by an interrupt yet."""
+        if step.after != "migrate" or stretch.from_ns - step.from_ns >= ARRIVAL_NS:
+            return False
+        return stretch.evidence is None or stretch.evidence.hit_ns < step.from_ns
 
     def _outranks(self, task: Task) -> bool:
         """Whether a thread may keep the CPU from the late one."""
@@ -553,9 +625,10 @@ class _Rules:
             return False
         return task.priority <= self._priority or self._priority >= FAIR_FROM
 
-    def _chosen_instead(self, stretch: Stretch) -> bool:
-        """Whether the scheduler gave the CPU to a less urgent thread while the late one waited."""
+    def _chosen_instead(self, step: _Step, stretch: Stretch) -> bool:
+        """Whether the scheduler gave the CPU to a less urgent thread while the late one waited there."""
         since_ns = self._woken_ns if self._woken_ns is not None else self._activation.due_ns
+        since_ns = max(since_ns, step.from_ns) if step.after == "migrate" else since_ns
         return stretch.task_since_ns > since_ns + RACE_NS
 
     def _holds(self, step: _Step, stretch: Stretch, task: Task) -> NamedCause:
@@ -577,8 +650,15 @@ class _Rules:
     def _runs(self, step: _Step, stretch: Stretch) -> NamedCause:
         if step.phase is Phase.A:
             return NamedCause(Cause.OWN_PREVIOUS)
-        other = Cause.OWN_CODE if self._activation.marked else Cause.RETURN
-        return NamedCause(IN_MODE.get(stretch.mode, other))
+        marked = self._activation.marked
+        mode = stretch.mode if stretch.mode.kind or not marked else step.doing
+        if mode.kind == KERNEL and not marked and mode.since_ns < self._activation.due_ns:
+            return NamedCause(Cause.RETURN)
+        cause = IN_MODE.get(mode.kind, Cause.OWN_CODE if marked else Cause.RETURN)
+        if cause is Cause.OWN_CODE and not self._system.sees_calls:
+            return NamedCause(Cause.OWN_CODE_OR_KERNEL, mode.or_else("a system call").name)
+        named = mode.kind in (KERNEL, HANDLER, UNCLEAR)
+        return NamedCause(cause, mode.name if named else "")
 
     def _by(self, cause: Cause, task: Task) -> NamedCause:
         name = f"rtproof's {task.name}" if task.tid in self._system.own else task.name

@@ -14,6 +14,7 @@ class Cause(Enum):
     IRQ_OFF_OR_GONE = "irqoff-or-machine"
     MACHINE = "machine"
     LATE_TIMER = "late-timer"
+    TIMER_SLACK = "timer-slack"
     NMI = "nmi"
     HARDIRQ = "hardirq"
     TIMER = "timer"
@@ -32,6 +33,9 @@ class Cause(Enum):
     OWN_CODE = "own-code"
     OWN_PREVIOUS = "own-previous"
     PAGE_FAULT = "page-fault"
+    SYSTEM_CALL = "system-call"
+    SIGNAL_HANDLER = "signal-handler"
+    OWN_CODE_OR_KERNEL = "own-code-or-kernel"
     BLOCKED = "blocked"
     SLEEP = "sleep"
     INTERRUPT_WAIT = "interrupt-wait"
@@ -44,6 +48,7 @@ WORDS = {
     Cause.IRQ_OFF_OR_GONE: "interrupts off while {} ran, or the host or an SMI stopped the CPU",
     Cause.MACHINE: "the host or an SMI stopped the CPU",
     Cause.LATE_TIMER: "the timer's interrupt came late, with interrupts on",
+    Cause.TIMER_SLACK: "the timer's slack of {}",
     Cause.NMI: "NMI {}",
     Cause.HARDIRQ: "interrupt {}",
     Cause.TIMER: "the timer's interrupt itself",
@@ -54,20 +59,28 @@ WORDS = {
     Cause.NO_POINT: "no preemption point while {} ran",
     Cause.PREEMPT_OFF_OR_NO_POINT: "preemption off or no preemption point while {} ran",
     Cause.THREAD: "thread {} of the same or a higher priority",
-    Cause.THROTTLED: "throttled, while {} ran",
+    Cause.THROTTLED: "throttled by {}",
     Cause.IDLE_EXIT: "the CPU woke from idle, or the timer was late, or the host or an SMI stopped the CPU",
     Cause.SCHEDULER: "the scheduler",
-    Cause.MIGRATION: "migration to another CPU",
+    Cause.MIGRATION: "migration to another CPU, {}",
     Cause.RETURN: "switch to the thread and return from its sleep",
     Cause.OWN_CODE: "the thread's own code",
     Cause.OWN_PREVIOUS: "the thread was still busy with the activation before",
     Cause.PAGE_FAULT: "page fault of the thread",
+    Cause.SYSTEM_CALL: "the thread's system call {}",
+    Cause.SIGNAL_HANDLER: "the thread's handler of {}",
+    Cause.OWN_CODE_OR_KERNEL: "{}",
     Cause.BLOCKED: "blocked, until {} was done",
     Cause.SLEEP: "blocked by {}, which slept until its own timer",
     Cause.INTERRUPT_WAIT: "waited for {}",
     Cause.UNEXPLAINED: "unexplained",
 }
 
+WITHOUT_NAME = {
+    Cause.MIGRATION: "migration to another CPU",
+    Cause.SYSTEM_CALL: "a system call of the thread",
+}
+"""The words of causes whose name is no thread, where it is not known."""
 HOST, FIRMWARE = "host", "firmware"
 """Names of who took the machine away, where a count tells it."""
 GONE_WORDS = {
@@ -137,6 +150,10 @@ class NamedCause:
         """The cause in words; blind: the classes of events that the trace lacks."""
         who = self.who or "an unknown thread"
         words = GONE_WORDS.get(self.name) if self.cause is Cause.MACHINE else None
+        if not self.name:
+            words = WITHOUT_NAME.get(self.cause)
+        if self.cause is Cause.SOFTIRQ and self.function:
+            words = f"softirq {who}: {self.function}"
         if self.cause is Cause.UNEXPLAINED and self.name:
             words = f"unexplained: {self.name}"
         if self.cause is Cause.SLEEP and not self.name:

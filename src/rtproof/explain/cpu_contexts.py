@@ -10,7 +10,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from itertools import pairwise
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from typing import NamedTuple
 from rtproof.explain.missing_switches import MissingSwitch, SwitchCheck
 from rtproof.explain.name_sightings import NameSightings
 from rtproof.explain.stacks import HitStack, hit_functions
+from rtproof.explain.thread_modes import DEFAULT_ACTIONS, IN_FAULT, UNKNOWN, Mode, ModeWalk, Revision
 from rtproof.explain.trace_events import (
     DEPTH_MASK,
     HARDIRQ,
@@ -36,12 +37,11 @@ Values = Mapping[str, Value]
 LEAST_URGENT = 139
 """The kernel's priority of the nicest thread."""
 MINOR_BITS = 20
+WAKINGS = ("sched_waking", "sched_wakeup")
+STOPPERS = ("migration/", "stopper/")
+"""The beginnings of the names of threads that move others as they are told."""
 IDLE_LEAVES = 0xFFFFFFFF
 """The state of ``cpu_idle`` that says that the CPU is idle no more."""
-
-
-KERNEL, USER, FAULT = "kernel", "user", "fault"
-"""The modes of a task: in a system call, in its own code, or in a page fault."""
 
 
 class Layer(Enum):
@@ -91,7 +91,7 @@ class Stretch(NamedTuple):
 
     top: what ran over the task, or None if the task ran. task: None where the trace does not tell.
     task_since_ns: when the task got the CPU. evidence: of the latest interrupt that hit the task since then.
-    irqs_off: exact, where the kernel traces it; else None. mode: of the task, if known.
+    irqs_off: exact, where the kernel traces it; else None. mode: of the task.
     idle_state: of an idle CPU, or -1. irqs_off_at_end: what the closing event says, if it is one of the task itself.
     missing: whether a switch without an event lies in it, so that it has no task.
     """
@@ -103,7 +103,7 @@ class Stretch(NamedTuple):
     task_since_ns: int
     evidence: TaskState | None
     irqs_off: bool | None
-    mode: str
+    mode: Mode
     idle_state: int
     irqs_off_at_end: bool | None
     missing: bool = False
@@ -116,7 +116,8 @@ class Change(NamedTuple):
     cpu: where it happened; of a migration, where the thread goes. target_cpu: of a waking, where the thread shall run.
     ready: of a thread that went out, whether it wants to go on. by: of a waking, who did it, or None for an interrupt
     or a softirq. context: of such an interrupt or softirq, if known. disk: whose request it had just ended; "" if none.
-    priority: the thread's, as the kernel has it.
+    priority: the thread's, as the kernel has it. why: of a migration, in words. timer: of a waking, which timer did it.
+    mode: of a thread that went out, what it was doing. slack: of its timer.
     """
 
     time_ns: int
@@ -126,8 +127,36 @@ class Change(NamedTuple):
     ready: bool
     by: Task | None
     priority: int
+    why: str = ""
+    timer: "Expiry | None" = None
+    mode: Mode = UNKNOWN
+    slack: "Slack | None" = None
     context: Context | None = None
     disk: str = ""
+
+
+class Slack(NamedTuple):
+    """How much later than it is due a timer may expire, and when that time ends."""
+
+    length_ns: int
+    end_ns: int
+
+
+class TimerStart(NamedTuple):
+    """A thread starts a timer. slack_ns: how much later than it is due the timer may expire."""
+
+    time_ns: int
+    timer: int
+    expires_ns: int
+    slack_ns: int
+
+
+class Expiry(NamedTuple):
+    """A timer expires. now_ns: when, by the timer's own clock."""
+
+    timer: int
+    time_ns: int
+    now_ns: int
 
 
 class Window(NamedTuple):
@@ -190,6 +219,8 @@ class Meaning:
     names: of events whose both ends were traced, without ``_entry``. vectors: names of softirqs by number.
     sleeping: the bits of ``prev_state`` of a thread that wants to run no more. symbol: the name of an address.
     every_call: whether all system calls and page faults were traced, so that user mode can be told.
+    call: the name of a system call. urgent: kernel priorities of threads with a real-time policy, by a look beside the
+    trace.
     """
 
     paired: frozenset[str]
@@ -197,6 +228,8 @@ class Meaning:
     sleeping: int
     symbol: Callable[[int], str]
     every_call: bool
+    call: Callable[[int], str] = "number {}".format
+    urgent: Mapping[int, int] = field(default_factory=dict)
 
 
 def joined(windows: Iterable[Window]) -> list[Window]:
@@ -228,12 +261,16 @@ class CpuWalk:
         self.changes: dict[int, list[Change]] = {tid: [] for tid in watched}
         self.partners: dict[int, list[Change]] = defaultdict(list)
         self.sightings = NameSightings()
+        self.starts: dict[int, list[TimerStart]] = defaultdict(list)
         self.deepest = 0  # preemption is off in every switch, so this stays 0 only where nobody counts
         self._tells_irqs = True
         self._since_ns: int | None = None
+        self._before: TraceEvent | None = None
         self._priorities: dict[int, int] = {}
         self._ended_request = (0, "")
         self._soft_of: dict[int, list[Context]] = {}
+        self._task: Task | None = None
+        self._modes = ModeWalk()
         self._forget()
         self._handlers: dict[str, Callable[[TraceEvent], None]] = {
             "sched_switch": self._switch,
@@ -241,6 +278,9 @@ class CpuWalk:
             "sched_wakeup": self._waking,
             "sched_migrate_task": self._migrate,
             "sched_pi_setprio": self._priority,
+            "hrtimer_start": self._timer_start,
+            "signal_deliver": self._signal,
+            **dict.fromkeys(IN_FAULT, self._in_fault),
             "irq_handler_entry": self._handler_entry,
             "irq_handler_exit": lambda event: self._leave(Layer.INTERRUPT),
             "ipi_entry": lambda event: self._enter(event, Layer.INTERRUPT, "IPI"),
@@ -253,10 +293,10 @@ class CpuWalk:
             "nmi_handler": self._nmi,
             "irq_disable": lambda event: self._irqs(True),
             "irq_enable": lambda event: self._irqs(False),
-            "sys_enter": lambda event: self._called(event, KERNEL),
-            "sys_exit": lambda event: self._called(event, USER),
-            "page_fault_user": self._fault,
-            "page_fault_kernel": self._fault,
+            "sys_enter": lambda event: self._called(event, "enter", self._call(event)),
+            "sys_exit": lambda event: self._called(event, "exit", self._call(event)),
+            "page_fault_user": lambda event: self._modes.fault(event.time_ns, of_user=True),
+            "page_fault_kernel": lambda event: self._modes.fault(event.time_ns, of_user=False),
             "kernel_stack": self._stack,
             "block_rq_complete": self._request_ended,
             "sched_wakeup_new": self._new,
@@ -265,15 +305,17 @@ class CpuWalk:
 
     def _forget(self) -> None:
         """Know nothing any more, as where events were lost."""
-        self._task: Task | None = None
+        self._settle()
+        self._task = None
         self._task_since_ns = 0
         self._hard: list[Context] = []
         self._soft: list[Context] = []
         self._soft_of.clear()
         self._evidence: TaskState | None = None
         self._irqs_off: bool | None = None
-        self._mode = ""
+        self._modes.lose()
         self._idle_state = -1
+        self._expiring: Expiry | None = None
 
     def walk(self, events: Iterable[TraceEvent]) -> CpuTimeline:
         """The timeline of all events of the CPU, in order. What goes back in time counts as of the time before.
@@ -294,7 +336,9 @@ class CpuWalk:
             self._lose_sight(missing, event)
             self._check(event)
             self._handle(event)
+            self._before = event
         self._lose_sight(self._switches.end())
+        self._settle()
         return CpuTimeline(
             self._cpu, tuple(self._stretches), self._times, tuple(self._lost), tuple(self._stacks), tuple(self._missing)
         )
@@ -312,7 +356,7 @@ class CpuWalk:
             first -= 1
         for at in range(first, len(self._stretches)):
             self._stretches[at] = self._stretches[at]._replace(
-                top=None, task=None, evidence=None, irqs_off=None, mode="", irqs_off_at_end=None, missing=True
+                top=None, task=None, evidence=None, irqs_off=None, mode=UNKNOWN, irqs_off_at_end=None, missing=True
             )
         if self._task:
             self._note(self._task.tid, Change(missing.from_ns, "gone", self._cpu, self._cpu, True, None, 0))
@@ -340,7 +384,7 @@ class CpuWalk:
             return
         vector, call = VECTOR.fullmatch(event.name), SYSTEM_CALL.fullmatch(event.name)
         if call:
-            self._called(event, KERNEL if call["way"] == "enter" else USER)
+            self._called(event, call["way"], call["name"])
         elif vector and vector["way"] == "exit":
             self._leave(Layer.INTERRUPT)
         elif vector:
@@ -372,7 +416,7 @@ class CpuWalk:
     def _stretch(self, from_ns: int, to_ns: int, irqs_off_at_end: bool | None) -> Stretch:
         top = self._hard[-1] if self._hard else self._soft[-1] if self._soft else None
         return Stretch(
-            from_ns, to_ns, top, self._task, self._task_since_ns, self._evidence, self._irqs_off, self._mode,
+            from_ns, to_ns, top, self._task, self._task_since_ns, self._evidence, self._irqs_off, self._modes.now,
             self._idle_state, irqs_off_at_end,
         )  # fmt: skip
 
@@ -393,7 +437,8 @@ class CpuWalk:
         self._hard.clear()
         self._task, self._task_since_ns = task, time_ns
         self._soft = self._soft_of.pop(task.tid, [])
-        self._evidence, self._mode = None, ""
+        self._evidence = None
+        self._modes.lose()
 
     def _switch(self, event: TraceEvent) -> None:
         # Interrupts are off in every switch, so a kernel that does not say so here says it nowhere.
@@ -402,15 +447,59 @@ class CpuWalk:
         if event.pid:  # idle has a depth of 1 on kernels that do not count, too
             self.deepest = max(self.deepest, event.depth & DEPTH_MASK)
         before, after = _number(values, "prev_pid"), _number(values, "next_pid")
+        ready = not _number(values, "prev_state") & self._meaning.sleeping
+        if not ready:
+            self._revise(self._modes.sleeps(before))
+        mode = self._modes.now
         self._learn(before, event, "prev")
+        self._settle(before)
         self._learn(after, event, "next")
         if self._soft:
             self._soft_of[before] = self._soft
-        ready = not _number(values, "prev_state") & self._meaning.sleeping
         for tid, what in ((before, "out"), (after, "in")):
-            self._note(tid, Change(event.time_ns, what, self._cpu, self._cpu, ready, None, self._priorities[tid]))
+            change = Change(event.time_ns, what, self._cpu, self._cpu, ready, None, self._priorities[tid])
+            self._note(tid, change._replace(mode=mode) if what == "out" else change)
         self._take(Task(after, self._name(after), self._priorities[after]), event.time_ns)
         self._irqs_off = self._irqs_off if self._irqs_off is None else True
+
+    def _settle(self, leaves: int | None = None) -> None:
+        """Note the name and the priority of the thread that had the CPU, which an event may tell only afterwards.
+
+        leaves: the thread whose switch says so. Without such an event, a look beside the trace counts. Of two
+        priorities, the more urgent one kept others from the CPU: a thread that gives it up loses the CPU then.
+        """
+        task = self._task
+        if task is None or task.idle or (leaves is not None and leaves != task.tid):
+            return
+        known = (self._meaning.urgent if leaves is None else self._priorities).get(task.tid)
+        if known is None or known == task.priority:
+            known = None
+        name = self._name(task.tid)
+        if known is None and name == task.name:
+            return
+
+        def settled(stretch: Stretch) -> Stretch:
+            then = stretch.task
+            if then is None or then.tid != task.tid:
+                return stretch
+            told = [priority for priority in (then.priority, known) if priority is not None]
+            called = name if then.name == task.name else then.name
+            return stretch._replace(task=Task(then.tid, called, min(told, default=None)))
+
+        self._of_run(settled)
+
+    def _of_run(self, change: Callable[[Stretch], Stretch], from_ns: int = 0) -> None:
+        """Change the stretches since the thread got the CPU, or since a time within its run."""
+        begin_ns = max(from_ns, self._task_since_ns)
+        for at in range(len(self._stretches) - 1, -1, -1):
+            if self._stretches[at].from_ns < begin_ns:
+                return
+            self._stretches[at] = change(self._stretches[at])
+
+    def _revise(self, revision: Revision | None) -> None:
+        """Take what an event tells of the modes before it."""
+        if revision:
+            self._of_run(lambda each: each._replace(mode=revision.become(each.mode)), revision.from_ns)
 
     def _learn(self, tid: int, event: TraceEvent, which: str) -> None:
         name = event.values.get(f"{which}_comm")
@@ -425,11 +514,14 @@ class CpuWalk:
             self.sightings.begin(_number(event.values, "pid"), name, event.time_ns)
 
     def _rename(self, event: TraceEvent) -> None:
+        """A thread takes another name, as with exec or prctl."""
         before, after = event.values.get("oldcomm"), event.values.get("newcomm")
         tid = _number(event.values, "pid") if "pid" in event.values else event.pid
         if isinstance(before, str) and isinstance(after, str):
             self._names[tid] = after
             self.sightings.rename(tid, (before, after), event.time_ns)
+            if self._task and self._task.tid == tid:
+                self._task = self._task._replace(name=after)
 
     def _waking(self, event: TraceEvent) -> None:
         tid = _number(event.values, "pid")
@@ -441,8 +533,8 @@ class CpuWalk:
             self._evidence = TaskState(max(0, (event.depth & DEPTH_MASK) - 1), event.flags, event.time_ns)
         target = _number(event.values, "target_cpu") if "target_cpu" in event.values else self._cpu
         interrupt, priority = event.flags & (HARDIRQ | SOFTIRQ), _number(event.values, "prio")
-        by = None if interrupt else self._task
-        change = Change(event.time_ns, "waking", self._cpu, target, True, by, priority)
+        by, timer = None if interrupt else self._task, self._expiring if self._in_timer() else None
+        change = Change(event.time_ns, "waking", self._cpu, target, True, by, priority, timer=timer)
         self._note(tid, self._with_context(change) if interrupt else change)
 
     def _with_context(self, waking: Change) -> Change:
@@ -458,14 +550,40 @@ class CpuWalk:
 
     def _migrate(self, event: TraceEvent) -> None:
         tid = _number(event.values, "pid")
-        where = _number(event.values, "dest_cpu")
-        self._note(tid, Change(event.time_ns, "migrate", where, where, True, None, 0))
+        where, why = _number(event.values, "dest_cpu"), self._why_moved(event, tid)
+        self._note(tid, Change(event.time_ns, "migrate", where, where, True, None, 0, why))
+
+    def _why_moved(self, event: TraceEvent, tid: int) -> str:
+        """Why a thread is moved, by who does it."""
+        before = self._before
+        if before and before.name in WAKINGS and before.values.get("pid") == tid:
+            return "chosen at its waking"
+        if event.flags & SOFTIRQ:
+            return "by load balancing"
+        if event.flags & HARDIRQ:
+            return "pushed by an interrupt"
+        if _number(event.values, "dest_cpu") == self._cpu:
+            return "pulled by its new CPU"
+        name = self._task.name if self._task else ""
+        return f"by {name}" if name.startswith(STOPPERS) else f"pushed away by {name or 'an unknown thread'}"
 
     def _priority(self, event: TraceEvent) -> None:
         tid, priority = _number(event.values, "pid"), _number(event.values, "newprio")
         self._priorities[tid] = priority
         if self._task and self._task.tid == tid:
             self._task = self._task._replace(priority=priority)
+
+    def _timer_start(self, event: TraceEvent) -> None:
+        values = event.values
+        if event.pid in self._watched and not event.flags & (HARDIRQ | SOFTIRQ) and "softexpires" in values:
+            expires_ns = _number(values, "expires")
+            slack_ns = expires_ns - _number(values, "softexpires")
+            start = TimerStart(event.time_ns, _number(values, "hrtimer"), expires_ns, slack_ns)
+            self.starts[event.pid].append(start)
+
+    def _in_timer(self) -> bool:
+        top = self._hard[-1] if self._hard else self._soft[-1] if self._soft else None
+        return top is not None and top.layer is Layer.TIMER
 
     def _enter(self, event: TraceEvent, layer: Layer, name: str, key: int = 0) -> None:
         hard = bool(event.flags & (HARDIRQ | NMI))
@@ -495,7 +613,9 @@ class CpuWalk:
 
     def _timer_entry(self, event: TraceEvent) -> None:
         function = _number(event.values, "function")
-        self._enter(event, Layer.TIMER, self._meaning.symbol(function), _number(event.values, "hrtimer"))
+        timer = _number(event.values, "hrtimer")
+        self._enter(event, Layer.TIMER, self._meaning.symbol(function), timer)
+        self._expiring = Expiry(timer, event.time_ns, _number(event.values, "now"))
 
     def _idle(self, event: TraceEvent) -> None:
         state = _number(event.values, "state")
@@ -523,20 +643,34 @@ class CpuWalk:
             return
         hit_ns = self._hard[0].since_ns
         functions = hit_functions([self._meaning.symbol(address) for address in addresses])
+        if functions == () and self._task and self._task.tid in self._watched:
+            self._modes.hit_own_code(hit_ns)
         if functions is not None and not (self._stacks and self._stacks[-1].hit_ns == hit_ns):
             self._stacks.append(HitStack(hit_ns, functions))
 
     def _in_window(self, time_ns: int) -> bool:
         return self._next < len(self._windows) and self._windows[self._next].from_ns <= time_ns
 
-    def _called(self, event: TraceEvent, mode: str) -> None:
+    def _called(self, event: TraceEvent, way: str, call: str) -> None:
         """A system call begins or ends. Others may not be traced, so this tells only of watched threads."""
-        if self._meaning.every_call or event.pid in self._watched:
-            self._mode = mode
+        if not self._meaning.every_call and event.pid not in self._watched:
+            return
+        if way == "enter":
+            self._modes.enter(event.pid, event.time_ns, call)
+        else:
+            self._revise(self._modes.leave(event.time_ns, call))
 
-    def _fault(self, event: TraceEvent) -> None:
-        """A page fault begins. No event tells its end, so the mode lasts until the next that does."""
-        self._mode = FAULT
+    def _call(self, event: TraceEvent) -> str:
+        number = event.values.get("id")
+        return self._meaning.call(number) if isinstance(number, int) else ""
+
+    def _in_fault(self, event: TraceEvent) -> None:
+        if not event.flags & (HARDIRQ | SOFTIRQ):
+            self._revise(self._modes.in_fault(event.pid, event.time_ns))
+
+    def _signal(self, event: TraceEvent) -> None:
+        if event.pid in self._watched and event.values.get("sa_handler") not in DEFAULT_ACTIONS:
+            self._modes.signal(event.pid, event.time_ns, _number(event.values, "sig"))
 
 
 def _enters(name: str) -> bool:

@@ -16,13 +16,15 @@ from rtproof.core.errors import UserError
 from rtproof.core.units import whole_number
 from rtproof.explain.budget import LOOK_BACK_NS, LateActivation, System, TimeBudget, budget, watched_threads
 from rtproof.explain.causes import Blind, Cause, NamedCause, with_chain
-from rtproof.explain.cpu_contexts import Change, CpuTimeline, CpuWalk, Window, joined
+from rtproof.explain.cpu_contexts import Change, CpuTimeline, CpuWalk, TimerStart, Window, joined
 from rtproof.explain.incomplete_windows import TraceWindows, trace_windows
 from rtproof.explain.machine_counts import NOTHING_COUNTED, MachineCounts, RecordCounts, read_counts, with_counts
 from rtproof.explain.name_sightings import NameSightings
 from rtproof.explain.stacks import CommonPath, common_path
 from rtproof.explain.thread_activations import BY_MARKS
 from rtproof.explain.thread_names import ThreadNames, thread_names
+from rtproof.explain.throttling import recorded_limits
+from rtproof.explain.timer_slack import with_slack
 from rtproof.explain.trace_events import VECTOR
 from rtproof.explain.trace_source import TraceSource, trace_source
 from rtproof.record.activations import NO_ACTIVATIONS, Activations, join_activations, number_activations
@@ -353,6 +355,7 @@ def _read_trace(source: TraceSource, activations: Sequence[LateActivation], coun
     changes: dict[int, list[Change]] = defaultdict(list)
     partners: dict[int, list[Change]] = defaultdict(list)
     sightings: list[NameSightings] = []
+    starts: dict[int, list[TimerStart]] = defaultdict(list)
     deepest = 0
     for cpu in source.cpus:
         walk = CpuWalk(cpu, source.meaning, windows, watched, names)
@@ -362,11 +365,13 @@ def _read_trace(source: TraceSource, activations: Sequence[LateActivation], coun
         for kept_of, found_of in ((changes, walk.changes), (partners, walk.partners)):
             for tid, found in found_of.items():
                 kept_of[tid] += found
+        for tid, some in walk.starts.items():
+            starts[tid] += some
     kept = frozenset((each.series, each.index) for each in record.snapshots)
     recorded = kept if kernel_trace.has_recorder(record) else None
-    system = _system(record, deepest, Blind.INTERRUPTS not in _blind(source), counts.ever_stolen)
+    system = _system(source, deepest, counts.ever_stolen)
     called = thread_names(sightings)
-    measured = _ordered(changes, called)
+    measured = {tid: with_slack(found, sorted(starts[tid])) for tid, found in _ordered(changes, called).items()}
     return ReadTrace(
         timelines={cpu: called.in_timeline(timeline) for cpu, timeline in timelines.items()},
         changes=measured,
@@ -383,18 +388,26 @@ def _ordered(changes: Mapping[int, list[Change]], called: ThreadNames) -> dict[i
     return {tid: sorted(called.in_changes(found), key=lambda change: change.time_ns) for tid, found in changes.items()}
 
 
-def _system(record: Record, deepest: int, sees_interrupts: bool, ever_stolen: bool) -> System:
+def _system(source: TraceSource, deepest: int, ever_stolen: bool) -> System:
     """deepest: how often preemption was off at most, of all threads that left the CPU.
 
     ever_stolen: whether a hypervisor took time since the system started. So it is a guest, whatever else says nothing.
     """
+    record, names = source.record, source.names
     model = preemption_model(record).effective.value or ""
     real_time = model.split()[:1] == ["rt"]  # or "rt (lazy)", of 6.12
     config = kernel_config(record)
     counts = deepest > 0 or (config is not None and config.has("PREEMPT_COUNT"))
     can_be_gone = (ever_stolen or is_guest(record)) and not virtual_time_clock(record)
     return System(
-        own_threads(record), real_time or model in ("full", "lazy"), real_time, counts, sees_interrupts, can_be_gone
+        own=own_threads(record),
+        preempts=real_time or model in ("full", "lazy"),
+        real_time=real_time,
+        counts=counts,
+        sees_interrupts=Blind.INTERRUPTS not in _blind(source),
+        can_be_gone=can_be_gone,
+        limits=recorded_limits(record),
+        sees_calls="sys_exit" in names,
     )
 
 

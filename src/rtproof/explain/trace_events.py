@@ -42,8 +42,11 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "ipi_exit": (),
     "page_fault_user": (),
     "page_fault_kernel": (),
-    "sys_enter": (),
-    "sys_exit": (),
+    "sys_enter": ("id",),
+    "sys_exit": ("id",),
+    "signal_deliver": ("sig", "sa_handler"),
+    "mmap_lock_released": (),
+    "rss_stat": (),
     "irq_disable": ("caller_offs",),
     "irq_enable": ("caller_offs",),
     "kernel_stack": ("caller",),
@@ -55,7 +58,7 @@ FORK = "sched/sched_process_fork"
 FORK_VALUES = "parent_pid", "child_pid"
 """It tells whose a new thread is. Budgets do not need it."""
 VECTOR = re.compile(r"irq_vectors/(?P<name>\w+)_(?P<way>entry|exit)")
-SYSTEM_CALL = re.compile(r"syscalls/sys_(?P<way>enter|exit)_\w+")
+SYSTEM_CALL = re.compile(r"syscalls/sys_(?P<way>enter|exit)_(?P<name>\w+)")
 
 _FORMAT = re.compile(r"events/(?P<path>[^/]+/[^/]+)/format")
 _ID = re.compile(r"(?m)^ID: *(\d{1,9})")

@@ -3,15 +3,17 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from rtproof.core.errors import UserError
 from rtproof.explain.cpu_contexts import Meaning
+from rtproof.explain.thread_modes import call_namer
 from rtproof.explain.trace_clock import ClockAnchors, clock_anchors
 from rtproof.explain.trace_events import LOST, EventDecoder, EventFormat, TraceEvent, event_formats
 from rtproof.record.contents import Record
 from rtproof.summary import kernel_trace
+from rtproof.summary.target_threads import every_real_time_thread
 from rtproof.summary.trace_text import Functions
 from rtproof.summary.tracing_effect import untraced_times
 
@@ -91,7 +93,10 @@ def trace_source(record: Record, origin_ns: int) -> TraceSource:
     """The events of a record's trace. UserError if there are none, or if they cannot be read or charged."""
     formats = _formats(record)
     kernel_trace.page_layout(record)
-    return TraceSource(record, formats, _meaning(formats, _symbols(record)), origin_ns)
+    meaning = _meaning(formats, _symbols(record))
+    urgent = {thread.id: thread.kernel_priority for thread in every_real_time_thread(record)}
+    meaning = replace(meaning, call=call_namer(record.begin.machine), urgent=urgent)
+    return TraceSource(record, formats, meaning, origin_ns)
 
 
 def _formats(record: Record) -> dict[int, EventFormat]:

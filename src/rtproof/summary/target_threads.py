@@ -130,6 +130,11 @@ class RtThread:
         return 1_000 if self.policy == "DLN" else self.priority or 0
 
     @property
+    def kernel_priority(self) -> int:
+        """As the scheduler's events have it, where less is more urgent."""
+        return -1 if self.policy == "DLN" else 99 - (self.priority or 0)
+
+    @property
     def everywhere(self) -> bool:
         """Whether every system has this thread, so that it is a part of what is measured."""
         return self.of_kernel and bool(_EVERYWHERE.fullmatch(self.name))

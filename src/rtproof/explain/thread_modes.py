@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""In what a running thread spends its time: own code, a system call, a page fault or a signal handler.
+
+No event tells when a page fault ends, and not all system calls have events. So a mode lasts as long as events prove it.
+Behind that it is unclear, and its name has each possibility.
+"""
+
+import signal
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import resources
+from typing import NamedTuple
+
+KERNEL, USER, FAULT, HANDLER, UNCLEAR = "kernel", "user", "fault", "handler", "unclear"
+"""A system call, the thread's own code, a page fault, the handler of a signal, or one of several."""
+OWN_CODE, A_FAULT = "the thread's own code", "a page fault"
+IN_FAULT = ("mmap_lock_released", "rss_stat")
+"""Events within a page fault, close to its end: which of them a kernel has depends on its version."""
+SIGNAL_RETURNS = ("rt_sigreturn", "sigreturn")
+DEFAULT_ACTIONS = (0, 1)
+"""Values of ``sa_handler`` of a signal that has no handler: SIG_DFL and SIG_IGN."""
+ARCHITECTURES = {"aarch64": "generic", "riscv64": "generic", "loongarch64": "generic", "i686": "i386", "i586": "i386"}
+"""Whose numbers of system calls a machine has, where that is not its own name."""
+
+
+class Mode(NamedTuple):
+    """name: of the system call or the signal, or what else it may be. since_ns: when it began."""
+
+    kind: str = ""
+    name: str = ""
+    since_ns: int = 0
+
+    @property
+    def words(self) -> str:
+        """What a sentence calls it, where it is one of several."""
+        told = {KERNEL: call_words(self.name), HANDLER: f"the handler of {self.name}", UNCLEAR: self.name}
+        return told.get(self.kind, OWN_CODE)
+
+    def or_else(self, other: str, since_ns: int | None = None) -> "Mode":
+        """This mode or another one. since_ns: when it became unclear."""
+        name = self.words if self.words.endswith(other) else f"{self.words}, or {other}"
+        return Mode(UNCLEAR, name, self.since_ns if since_ns is None else since_ns)
+
+
+UNKNOWN = Mode()
+
+
+def call_words(call: str) -> str:
+    return f"system call {call}" if call else "a system call"
+
+
+class Revision(NamedTuple):
+    """What an event tells of the time before it, from a time on. become: what a mode there really was."""
+
+    from_ns: int
+    become: Callable[[Mode], Mode]
+
+
+class ModeWalk:
+    """The mode of the thread that has a CPU. Its methods take the events of the thread, in order.
+
+    Some return what is now known of the time before.
+    """
+
+    def __init__(self) -> None:
+        self._complete: set[int] = set()  # threads whose system calls have both events
+        self.lose()
+
+    def lose(self) -> None:
+        """Know nothing, as where another thread gets the CPU."""
+        self.now = UNKNOWN
+        self._own = Mode(USER)
+        self._fault: Mode | None = None
+        self._resumed = UNKNOWN
+
+    def enter(self, tid: int, time_ns: int, call: str) -> None:
+        """A system call begins."""
+        self._complete.add(tid)
+        if call in SIGNAL_RETURNS:
+            self._own = Mode(USER)
+        self.now, self._fault = Mode(KERNEL, call, time_ns), None
+
+    def leave(self, time_ns: int, call: str) -> Revision | None:
+        """A system call ends. Without an event of its beginning it may have begun at any time since the last event."""
+        before, self._fault = self.now, None
+        self.now = self._own._replace(since_ns=time_ns)
+        if before.kind in ("", KERNEL) or call in SIGNAL_RETURNS:
+            return None
+        return Revision(before.since_ns, lambda mode: mode.or_else(call_words(call)))
+
+    def fault(self, time_ns: int, *, of_user: bool) -> None:
+        """A page fault begins, in own code or in the kernel."""
+        resumed = self._own if of_user or not self.now.kind else self._resumed if self._fault else self.now
+        self._resumed = resumed
+        self._fault = Mode(FAULT, "", time_ns)
+        self.now = resumed.or_else(A_FAULT, time_ns)
+
+    def in_fault(self, tid: int, time_ns: int) -> Revision | None:
+        """The thread does what it does at the end of a page fault, or of a system call."""
+        fault = self._fault
+        if fault is None or tid not in self._complete:
+            return None
+        self.now = self._resumed._replace(since_ns=time_ns)
+        return Revision(fault.since_ns, lambda mode: fault)
+
+    def sleeps(self, tid: int) -> Revision | None:
+        """The thread goes to sleep. If it is in no system call, it does so in the page fault."""
+        fault = self._fault
+        if fault is None or self.now.kind != UNCLEAR or tid not in self._complete:
+            return None
+        self.now = fault
+        return Revision(fault.since_ns, lambda mode: fault)
+
+    def hit_own_code(self, time_ns: int) -> None:
+        """An interrupt finds the thread outside of the kernel."""
+        if self.now.kind not in (USER, HANDLER):
+            self.now, self._fault = self._own._replace(since_ns=time_ns), None
+
+    def signal(self, tid: int, time_ns: int, number: int) -> None:
+        """A handler of a signal begins. Only a system call ends it, so it is unclear where these have no events."""
+        self._own = Mode(HANDLER, signal_name(number), time_ns)
+        self.now, self._fault = self._own, None
+        if tid not in self._complete:
+            self.now = Mode(USER, "", time_ns).or_else(self._own.words)
+
+
+def signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+@cache
+def call_names(machine: str) -> Mapping[int, str]:
+    """The names of a machine's system calls by their numbers; none of a machine that is not known."""
+    lines = resources.files("rtproof.explain").joinpath("system_calls.txt").read_text().splitlines()
+    wanted = ARCHITECTURES.get(machine, machine)
+    of = next((line.split()[1:] for line in lines if line.split()[:1] == [wanted]), [])
+    return {number: name for number, name in enumerate(of) if name != "-"}
+
+
+def call_namer(machine: str) -> Callable[[int], str]:
+    names = call_names(machine)
+    return lambda number: names.get(number, f"number {number}")

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A thread that is ready to run while its CPU is idle, or runs less urgent threads: which limit withheld the CPU."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+
+from rtproof.core.units import whole_number
+from rtproof.explain.cpu_contexts import CpuTimeline, Layer, Stretch
+from rtproof.record.contents import Moment, Record
+
+FAIR_FROM = 100
+"""Kernel priorities from here on share the CPU, so that no one of them is more urgent."""
+DEADLINE, REAL_TIME, FAIR = "deadline", "real-time", "fair"
+RELEASES = {
+    "dl_task_timer": DEADLINE,
+    "sched_rt_period_timer": REAL_TIME,
+    "sched_cfs_period_timer": FAIR,
+    "sched_cfs_slack_timer": FAIR,
+}
+"""Timers of the scheduler at whose end a throttled thread may run again, and of which class."""
+RELEASED_NS = 200_000
+"""So long after such a timer the thread gets the CPU."""
+IDLE_AGAIN_NS = 200_000
+"""A CPU that goes into an idle state, and stays for so long, has nothing to run."""
+LONGEST_EXIT_NS = 1_000_000
+"""So long may a CPU take to leave an idle state."""
+SURELY_IDLE_NS = 5_000_000
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What may withhold the CPU from threads of each class, in words.
+
+    beside: of real-time threads while others run, which the kernel's fair server may also do.
+    """
+
+    fair: str = "cpu.max of a control group"
+    real_time: str = "sched_rt_runtime_us or cpu.rt_runtime_us of a group"
+    beside: str = "sched_rt_runtime_us or cpu.rt_runtime_us of a group"
+
+    def words(self, priority: int, *, idle: bool) -> str:
+        own = self.real_time if idle else self.beside
+        return {DEADLINE: "its DEADLINE budget", FAIR: self.fair}.get(scheduling_class(priority), own)
+
+
+def scheduling_class(priority: int) -> str:
+    """By the kernel's priority."""
+    return DEADLINE if priority < 0 else REAL_TIME if priority < FAIR_FROM else FAIR
+
+
+NO_LIMITS = Limits()
+"""Where no record tells which limits there are."""
+RT_RUNTIME, GROUPS, CGROUP_FILES = "/proc/sys/kernel/sched_rt_runtime_us", "rt-group", "process/cgroup-files"
+SERVER_SINCE = (6, 12)
+"""From then on the kernel throttles no real-time threads outside of groups; its fair server runs others before them."""
+
+
+def recorded_limits(record: Record) -> Limits:
+    """The limits that a record tells of."""
+    numbers = re.match(r"(\d{1,9})\.(\d{1,9})", record.begin.kernel_release)
+    served = numbers is not None and (int(numbers[1]), int(numbers[2])) >= SERVER_SINCE
+    groups = _text(record, GROUPS) is not None
+    endless = (_text(record, RT_RUNTIME) or "").strip() == "-1"
+    words = [] if served or endless else ["sched_rt_runtime_us"]
+    words += ["cpu.rt_runtime_us of a group"] if groups else []
+    beside = ["the kernel's fair server", *words] if served else words
+    return Limits(_cpu_max(record), _one_of(words), _one_of(beside))
+
+
+def _one_of(words: Sequence[str]) -> str:
+    return " or ".join(words) or "a limit that the run does not show"
+
+
+def _cpu_max(record: Record) -> str:
+    """The limit of the thread's own group, or else of any."""
+    lines = [line.split() for line in (_text(record, CGROUP_FILES) or "").splitlines()]
+    limited = [
+        (words[0], int(words[1]), int(words[2]))
+        for words in lines
+        if len(words) == 3 and words[0].endswith("/cpu.max") and all(whole_number(word) for word in words[1:])
+    ]
+    if not limited:
+        return Limits.fair
+    path, quota_us, period_us = limited[0]
+    return f"{path} ({quota_us} us of {period_us} us)"
+
+
+def _text(record: Record, path: str) -> str | None:
+    found = [file for file in record.files if file.path == path and not file.errno]
+    of_start = next((file for file in found if file.moment is Moment.START), found[0] if found else None)
+    return of_start.content.decode(errors="replace") if of_start else None
+
+
+@dataclass(frozen=True)
+class IdleRun:
+    """A time in which a CPU was idle beside a ready thread.
+
+    certain: whether an event shows that the scheduler withheld the CPU.
+    """
+
+    from_ns: int
+    to_ns: int
+    certain: bool
+
+    @property
+    def proven(self) -> bool:
+        return self.certain or self.to_ns - self.from_ns > SURELY_IDLE_NS
+
+    def covers(self, stretch: Stretch) -> bool:
+        return self.from_ns <= stretch.from_ns and stretch.to_ns <= self.to_ns
+
+    @property
+    def is_long(self) -> bool:
+        return self.to_ns - self.from_ns > IDLE_AGAIN_NS
+
+
+def idle_runs(
+    stretches: Sequence[Stretch], timelines: Mapping[int, CpuTimeline], priority: int, *, certain_ns: int
+) -> Iterator[IdleRun]:
+    """The idle times among the stretches of a ready thread. certain_ns: from when on it is certain that it is ready."""
+    for idle, group in groupby(stretches, key=lambda stretch: stretch.task is not None and stretch.task.idle):
+        run = list(group)
+        if idle:
+            to_ns = run[-1].to_ns
+            certain = _goes_idle(run, certain_ns) or _released(timelines.values(), to_ns, priority)
+            yield IdleRun(run[0].from_ns, to_ns, certain)
+
+
+def _goes_idle(run: Sequence[Stretch], certain_ns: int) -> bool:
+    """Whether the CPU goes into an idle state although the thread is ready: the scheduler offers it nothing to run.
+
+    A CPU that does so at the very moment of the waking does not know of it yet.
+    """
+    calm = [stretch for stretch in run if stretch.top is None]
+    entered = next((now.from_ns for was, now in pairwise(calm) if was.idle_state < 0 <= now.idle_state), None)
+    if entered is None:
+        return False
+    return run[-1].to_ns - entered > (IDLE_AGAIN_NS if entered >= certain_ns else LONGEST_EXIT_NS)
+
+
+def _released(timelines: Iterable[CpuTimeline], at_ns: int, priority: int) -> bool:
+    """Whether a timer of the scheduler for this class of threads expired just before a time."""
+    wanted = scheduling_class(priority)
+    return any(
+        stretch.top is not None and stretch.top.layer is Layer.TIMER and RELEASES.get(stretch.top.name) == wanted
+        for timeline in timelines
+        for stretch in timeline.between(at_ns - RELEASED_NS, at_ns)
+    )

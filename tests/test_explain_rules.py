@@ -1,0 +1,406 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Causes of people's own applications: what a thread does, what withholds the CPU, slack, moves and new names."""
+
+from dataclasses import replace
+
+import pytest
+from analysis_records import record
+from explain_cases import (
+    ENTRY,
+    HOG,
+    HOG_PRIORITY,
+    MEANING,
+    OTHER,
+    OTHER_TIMER,
+    OWN_TIMER,
+    PLAIN,
+    URGENT,
+    VICTIM,
+    Cpu,
+    begun,
+    budget_of,
+    shown,
+)
+
+from rtproof.explain.advice import advice_on
+from rtproof.explain.budget import System, TimeBudget
+from rtproof.explain.causes import Cause, NamedCause
+from rtproof.explain.cpu_contexts import IDLE_LEAVES
+from rtproof.explain.thread_modes import call_namer, signal_name
+from rtproof.explain.throttling import Limits, recorded_limits
+from rtproof.explain.trace_events import HARDIRQ, IRQS_OFF, SOFTIRQ
+from rtproof.record.contents import Moment, SystemFile
+
+UNCLEAR = "own-code-or-kernel"
+NUMBERS = replace(MEANING, call=call_namer("x86_64"))
+READ, WRITE, NANOSLEEP, SIGRETURN = 0, 1, 230, 15
+MS = 1_000_000
+
+
+def running(*, calls: bool = True) -> Cpu:
+    """A CPU on which the victim has run since before its begin mark. calls: whether an event began a call of it."""
+    cpu = Cpu(0, HOG).to_victim(-50_000)
+    return cpu.add(-9_000, "sys_enter", id=WRITE).add(-8_000, "sys_exit", id=WRITE) if calls else cpu
+
+
+def of_marks(length_ns: int, *cpus: Cpu, system: System = PLAIN) -> list[tuple[str, str, int]]:
+    """Cause, name and length of the parts between two marks."""
+    found = budget_of(length_ns, *cpus, system=system, meaning=NUMBERS, marked=True)
+    return [(cause, name, length) for _, cause, name, length in shown(found)]
+
+
+# What a running thread does.
+
+
+def test_a_page_that_is_touched_before_3_ms_of_computing_is_not_charged_with_these() -> None:
+    cpu = running().add(100_000, "page_fault_user").add(109_000, "mmap_lock_released")
+    assert of_marks(3 * MS, cpu.add(3 * MS + 10, "sys_enter", id=WRITE)) == [
+        ("own-code", "", 100_000),
+        ("page-fault", "", 9_000),
+        ("own-code", "", 2_891_000),
+    ]
+
+
+def test_the_last_event_of_a_page_fault_counts() -> None:
+    """Linux 6.2 and newer count pages one by one, and a copy of a file's page is two of them."""
+    cpu = running().add(100_000, "page_fault_user").add(104_000, "rss_stat").add(106_000, "rss_stat")
+    parts = of_marks(3 * MS, cpu.hard(200_000, "rss_stat").add(3 * MS + 10, "sys_enter", id=WRITE))
+    assert parts[:2] == [("own-code", "", 100_000), ("page-fault", "", 6_000)]
+
+
+@pytest.mark.parametrize("event", ["", "page_fault_user"])
+def test_where_nothing_bounds_a_page_fault_it_may_be_own_code(event: str) -> None:
+    cpu = running().add(100_000, "page_fault_user")
+    cpu = cpu.add(2 * MS, event) if event else cpu
+    found = of_marks(3 * MS, cpu)
+    assert found[1:] == [(UNCLEAR, "the thread's own code, or a page fault", 2_900_000)]
+    assert not [each for each in found if each[0] == "page-fault"]
+
+
+def test_an_event_of_a_page_fault_says_nothing_of_a_thread_whose_calls_are_not_traced() -> None:
+    """It may be one of munmap() 3 ms later."""
+    cpu = running(calls=False).add(100_000, "page_fault_user").add(2_900_000, "rss_stat")
+    assert of_marks(3 * MS, cpu)[1][0] == UNCLEAR
+
+
+def test_a_thread_that_sleeps_outside_of_a_system_call_sleeps_in_its_page_fault() -> None:
+    cpu = running().add(100_000, "page_fault_user").switch(130_000, HOG, state=2)
+    cpu.waking(900_000, HARDIRQ).to_victim(910_000)
+    parts = of_marks(MS, cpu)
+    assert parts[1] == ("page-fault", "", 30_000)
+    assert parts[-1] == ("page-fault", "", 90_000)
+
+
+def test_a_stack_of_own_code_ends_a_page_fault() -> None:
+    cpu = running().add(100_000, "page_fault_user")
+    cpu.hard(900_000, "irq_vectors/local_timer_entry").hard(900_500, "kernel_stack", caller=(ENTRY,))
+    cpu.hard(902_000, "irq_vectors/local_timer_exit")
+    assert of_marks(2 * MS, cpu)[1:] == [
+        (UNCLEAR, "the thread's own code, or a page fault", 800_000),
+        ("timer", "", 2_000),
+        ("own-code", "", 1_098_000),
+    ]
+
+
+def test_a_long_system_call_is_named_by_its_number() -> None:
+    cpu = running().add(100_000, "page_fault_user").add(110_000, "rss_stat").add(120_000, "sys_enter", id=READ)
+    cpu.add(150_000, "page_fault_kernel").add(160_000, "rss_stat").add(2_900_000, "sys_exit", id=READ)
+    assert of_marks(3 * MS, cpu)[2:] == [
+        ("own-code", "", 10_000),
+        ("system-call", "read", 30_000),
+        ("page-fault", "", 10_000),
+        ("system-call", "read", 2_740_000),
+        ("own-code", "", 100_000),
+    ]
+
+
+def test_a_system_call_whose_begin_has_no_event_may_be_own_code() -> None:
+    cpu = running(calls=False).add(-8_000, "sys_exit", id=WRITE).add(100_000, "page_fault_user")
+    cpu.add(2_900_000, "sys_exit", id=READ)
+    assert of_marks(3 * MS, cpu) == [
+        ("own-code", "", 100_000),
+        (UNCLEAR, "the thread's own code, or a page fault, or system call read", 2_800_000),
+        ("own-code", "", 100_000),
+    ]
+
+
+def test_own_code_may_be_a_system_call_where_none_has_events() -> None:
+    parts = of_marks(MS, running(calls=False), system=System(sees_calls=False))
+    assert parts == [(UNCLEAR, "the thread's own code, or a system call", MS)]
+
+
+def test_a_system_call_goes_on_behind_a_preemption() -> None:
+    cpu = running().add(100_000, "sys_enter", id=READ).switch(200_000, OTHER, URGENT).to_victim(300_000)
+    assert of_marks(400_000, cpu)[-1] == ("system-call", "read", 100_000)
+
+
+def test_the_call_in_which_an_activation_slept_is_its_return_and_a_later_one_is_not() -> None:
+    cpu = Cpu(0, VICTIM).add(-600_000, "sys_enter", id=NANOSLEEP).switch(-500_000, HOG, state=1)
+    cpu.timer(1_000).to_victim(7_000).add(9_000, "sys_exit", id=NANOSLEEP).add(20_000, "sys_enter", id=WRITE)
+    assert shown(budget_of(90_000, cpu, meaning=NUMBERS))[-3:] == [
+        ("C", "return", "", 2_000),
+        ("C", "own-code", "", 11_000),
+        ("C", "system-call", "write", 70_000),
+    ]
+
+
+def test_a_handler_of_a_signal_is_named_and_ends_with_its_call() -> None:
+    cpu = running().add(100_000, "signal_deliver", sig=14, sa_handler=0x1000)
+    cpu.add(200_000, "sys_enter", id=WRITE).add(210_000, "sys_exit", id=WRITE)
+    cpu.add(900_000, "sys_enter", id=SIGRETURN).add(901_000, "sys_exit", id=SIGRETURN)
+    assert of_marks(MS, cpu) == [
+        ("own-code", "", 100_000),
+        ("signal-handler", "SIGALRM", 100_000),
+        ("system-call", "write", 10_000),
+        ("signal-handler", "SIGALRM", 690_000),
+        ("system-call", "rt_sigreturn", 1_000),
+        ("own-code", "", 99_000),
+    ]
+    cpu = running(calls=False).add(100_000, "signal_deliver", sig=14, sa_handler=0x1000)
+    assert of_marks(MS, cpu)[1] == (UNCLEAR, "the thread's own code, or the handler of SIGALRM", 900_000)
+    ignored = running().add(100_000, "signal_deliver", sig=17, sa_handler=1)
+    assert of_marks(MS, ignored) == [("own-code", "", MS)]
+
+
+def test_numbers_have_the_names_of_their_architecture() -> None:
+    machines = ("x86_64", "aarch64", "riscv64", "i686", "vax")
+    assert [call_namer(machine)(3) for machine in machines] == ["close", "io_cancel", "io_cancel", "read", "number 3"]
+    assert call_namer("x86_64")(100_000) == "number 100000"
+    assert (signal_name(10), signal_name(4_000)) == ("SIGUSR1", "signal 4000")
+
+
+# What withholds the CPU.
+
+
+def idle_beside(until_ns: int, *, out: bool = True) -> Cpu:
+    """The victim is ready from 20 us on, and its CPU goes idle and stays so. out: because it was switched out."""
+    if out:
+        return begun().timer(1_000).to_victim(7_000).switch(20_000, 0).add(22_000, "cpu_idle", IRQS_OFF, state=1)
+    cpu = begun(task=0).add(-490_000, "cpu_idle", IRQS_OFF, state=1)
+    cpu.timer(1_000).add(9_000, "cpu_idle", IRQS_OFF, state=IDLE_LEAVES)
+    return cpu.add(80_000, "cpu_idle", IRQS_OFF, state=1).add(until_ns, "hrtimer_start")
+
+
+CLASSES = [(-1, "its DEADLINE budget"), (19, "sched_rt_runtime_us or"), (120, "cpu.max of a control group")]
+
+
+@pytest.mark.parametrize(("priority", "limit"), CLASSES)
+def test_a_thread_that_is_ready_beside_an_idle_cpu_is_throttled_by_the_limit_of_its_class(
+    priority: int, limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explain_cases.VICTIM_PRIORITY", priority)
+    found = budget_of(36 * MS, idle_beside(0).to_victim(30 * MS))
+    cause = found.first
+    assert cause.cause is Cause.THROTTLED
+    assert cause.name.startswith(limit)
+    assert found.by_cause[cause] == 29_980_000
+    assert f"throttled by {limit}" in cause.words()
+    rule = advice_on(cause)
+    assert rule is not None
+    assert rule.short != "look for a limit of CPU time"
+
+
+def test_a_cpu_that_goes_idle_behind_the_waking_shows_a_limit_too() -> None:
+    found = budget_of(900_000, idle_beside(700_000, out=False).to_victim(800_000))
+    assert found.first.cause is Cause.THROTTLED
+
+
+@pytest.mark.parametrize(
+    ("priority", "function", "cause"),
+    [
+        (-1, "dl_task_timer", Cause.THROTTLED),
+        (-1, "wakes", Cause.SCHEDULER),
+        (19, "dl_task_timer", Cause.SCHEDULER),
+        (19, "sched_rt_period_timer", Cause.THROTTLED),
+        (120, "sched_cfs_period_timer", Cause.THROTTLED),
+    ],
+)
+def test_a_timer_of_the_scheduler_for_its_class_shows_the_limit_however_short(
+    priority: int, function: str, cause: Cause, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explain_cases.VICTIM_PRIORITY", priority)
+    names = replace(MEANING, symbol=lambda address: function)
+    cpu = begun().timer(1_000).switch(8_000, 0)
+    cpu.hard(150_000, "hrtimer_expire_entry", hrtimer=7, function=1).hard(151_000, "hrtimer_expire_exit")
+    assert budget_of(200_000, cpu.to_victim(155_000), meaning=names).first.cause is cause
+
+
+def test_a_cpu_that_takes_long_to_leave_its_idle_state_throttles_nobody() -> None:
+    other = Cpu(1, OTHER).add(-9_000, "hrtimer_start").waking(2_000, HARDIRQ, target=0)
+    cpu = begun(task=0).add(-490_000, "cpu_idle", IRQS_OFF, state=2)
+    for until_ns, cause in ((100_000, Cause.SCHEDULER), (800_000, Cause.IDLE_EXIT)):
+        events = Cpu(0, 0, list(cpu.events)).to_victim(until_ns)
+        assert budget_of(until_ns + 5_000, events, replace_events(other)).first.cause is cause
+
+
+def replace_events(cpu: Cpu) -> Cpu:
+    return Cpu(cpu.number, cpu.pid, list(cpu.events))
+
+
+def test_a_guest_that_shows_nothing_for_long_may_have_been_stopped() -> None:
+    cpu = begun(task=0).add(-490_000, "cpu_idle", IRQS_OFF, state=2)
+    other = Cpu(1, OTHER).add(-9_000, "hrtimer_start").waking(2_000, HARDIRQ, target=0)
+    found = budget_of(10 * MS, cpu.to_victim(9 * MS), other, system=System(can_be_gone=True)).first
+    assert found.cause is Cause.THROTTLED
+    assert found.name.endswith(", or the host stopped the CPU")
+
+
+def file(path: str, text: str) -> SystemFile:
+    return SystemFile(0, Moment.START, path, 0, False, text.encode())
+
+
+RUNTIME, GROUP, CGROUPS = "/proc/sys/kernel/sched_rt_runtime_us", "rt-group", "process/cgroup-files"
+UNKNOWN = "a limit that the run does not show"
+
+
+@pytest.mark.parametrize(
+    ("release", "files", "limits"),
+    [
+        ("6.1.0", (), Limits(Limits.fair, "sched_rt_runtime_us", "sched_rt_runtime_us")),
+        ("6.1.0", ((RUNTIME, "-1\n"),), Limits(Limits.fair, UNKNOWN, UNKNOWN)),
+        ("6.12.5", (), Limits(Limits.fair, UNKNOWN, "the kernel's fair server")),
+        (
+            "6.12.5",
+            ((GROUP, "/a 1 2"), (CGROUPS, "/g/cpu.max max 100000\n/sys/g/cpu.max 40000 100000\n")),
+            Limits(
+                "/sys/g/cpu.max (40000 us of 100000 us)",
+                "cpu.rt_runtime_us of a group",
+                "the kernel's fair server or cpu.rt_runtime_us of a group",
+            ),
+        ),
+    ],
+)
+def test_the_run_tells_which_limits_there_are(release: str, files: tuple[tuple[str, str], ...], limits: Limits) -> None:
+    run = record([], files=tuple(file(*each) for each in files))
+    assert recorded_limits(replace(run, begin=replace(run.begin, kernel_release=release))) == limits
+
+
+# The slack of its timer.
+
+
+def slept(slack_ns: int, until_ns: int, flags: int = HARDIRQ) -> TimeBudget:
+    """The victim sleeps by its own timer on an idle CPU, and is woken so long behind the due time."""
+    base = 5 * MS  # the timer's clock is not that of the events
+    cpu = Cpu(0, VICTIM).add(-600_000, "hrtimer_start", hrtimer=OWN_TIMER, softexpires=base, expires=base + slack_ns)
+    cpu.switch(-500_000, 0, state=1).add(until_ns - 1_000, "irq_vectors/local_timer_entry", IRQS_OFF | HARDIRQ)
+    cpu.add(until_ns, "hrtimer_expire_entry", flags, hrtimer=OWN_TIMER, function=1, now=base + until_ns)
+    cpu.waking(until_ns + 1_000, flags).add(until_ns + 2_000, "hrtimer_expire_exit", flags, hrtimer=OWN_TIMER)
+    cpu.hard(until_ns + 3_000, "irq_vectors/local_timer_exit")
+    return budget_of(until_ns + 10_000, cpu.to_victim(until_ns + 6_000))
+
+
+def test_the_slack_of_the_own_timer_is_no_late_machine() -> None:
+    found = slept(3 * MS, 3 * MS)
+    assert shown(found)[0] == ("A", "timer-slack", "3 ms", 3 * MS)
+    assert found.first.words() == "the timer's slack of 3 ms"
+    rule = advice_on(found.first)
+    assert rule is not None
+    assert "PR_SET_TIMERSLACK" in rule.sentence
+
+
+def test_what_comes_behind_the_slack_is_charged_as_ever() -> None:
+    found = slept(50_000, 300_000)
+    assert shown(found)[:2] == [("A", "timer-slack", "50 us", 50_000), ("A", "idle-exit", "", 249_000)]
+    assert slept(50_000, 30_000).by_cause[NamedCause(Cause.TIMER_SLACK, "50 us")] == 30_000
+    assert all(part.cause.cause is not Cause.TIMER_SLACK for part in slept(50, 300_000).parts)
+
+
+# A softirq in which timers expire.
+
+
+def test_a_timer_that_expires_in_the_softirq_is_in_no_interrupt() -> None:
+    cpu = begun().timer(1_000).add(6_000, "softirq_entry", SOFTIRQ, vec=8)
+    cpu.add(7_000, "hrtimer_expire_entry", SOFTIRQ, hrtimer=OTHER_TIMER, function=7)
+    cpu.add(97_000, "hrtimer_expire_exit", SOFTIRQ, hrtimer=OTHER_TIMER).add(98_000, "softirq_exit", SOFTIRQ, vec=8)
+    found = budget_of(105_000, cpu.to_victim(100_000))
+    assert found.first == NamedCause(Cause.SOFTIRQ, "HRTIMER", function="function 0x7")
+    assert found.first.words() == "softirq HRTIMER: function 0x7"
+
+
+# A thread that is moved.
+
+
+def moved(pid: int, flags: int = IRQS_OFF) -> tuple[Cpu, Cpu]:
+    """FIFO 80 preempts the victim on CPU 0, which goes to CPU 1, whose interrupt comes 40 us later."""
+    first = begun().timer(1_000).to_victim(7_000).switch(100_000, OTHER, URGENT)
+    first.pid = pid
+    first.add(101_000, "sched_migrate_task", flags, 2, pid=VICTIM, orig_cpu=0, dest_cpu=1)
+    first.pid = OTHER
+    second = Cpu(1, 0).switch(-50_000, HOG)
+    second.hard(141_000, "irq_vectors/reschedule_entry", depth=1).hard(142_000, "irq_vectors/reschedule_exit", depth=1)
+    return first, second
+
+
+def test_a_thread_that_another_pushes_away_waits_for_the_interrupt_of_its_new_cpu() -> None:
+    first, second = moved(OTHER)
+    meaning = replace(MEANING, paired=MEANING.paired | {"irq_vectors/reschedule"})
+    found = budget_of(200_000, first, second.to_victim(190_000), meaning=meaning)
+    parts = [part for part in shown(found) if part[1] not in ("return", "timer")]
+    assert parts[-4:] == [
+        ("C", "thread", "other/300", 1_000),
+        ("C", "migration", "pushed away by other", 40_000),
+        ("C", "hardirq", "reschedule", 1_000),
+        ("C", "preemptoff", "hog/200", 48_000),
+    ]
+    assert all(part.cause.cause is not Cause.THROTTLED for part in found.parts)
+
+
+def test_a_migration_has_its_reason() -> None:
+    reasons = {}
+    for flags in (IRQS_OFF, IRQS_OFF | SOFTIRQ, IRQS_OFF | HARDIRQ):
+        first, second = moved(OTHER, flags)
+        found = budget_of(150_000, first, second.to_victim(135_000))
+        reasons[flags] = next(part.cause.words() for part in found.parts if part.cause.cause is Cause.MIGRATION)
+    assert list(reasons.values()) == [
+        "migration to another CPU, pushed away by other",
+        "migration to another CPU, by load balancing",
+        "migration to another CPU, pushed by an interrupt",
+    ]
+
+
+def test_a_waking_may_choose_another_cpu() -> None:
+    first = begun().add(1_000, "sched_waking", IRQS_OFF | HARDIRQ, pid=VICTIM, prio=19, target_cpu=0)
+    first.add(2_000, "sched_migrate_task", IRQS_OFF | HARDIRQ, pid=VICTIM, orig_cpu=0, dest_cpu=1)
+    second = Cpu(1, HOG).add(-9_000, "hrtimer_start").switch(-5_000, 0).to_victim(9_000)
+    assert ("B", "migration", "chosen at its waking", 7_000) in shown(budget_of(15_000, first, second))
+
+
+# Names and priorities over time.
+
+
+def switched_out(cpu: Cpu, at_ns: int, priority: int, name: str) -> Cpu:
+    """The victim gets the CPU from a thread that has a priority and a name by now."""
+    cpu.add(
+        at_ns, "sched_switch", IRQS_OFF, 1, prev_pid=cpu.pid, prev_comm=name, prev_prio=priority, prev_state=0,
+        next_pid=VICTIM, next_comm="victim", next_prio=19,
+    )  # fmt: skip
+    cpu.pid = VICTIM
+    return cpu
+
+
+def test_a_thread_that_became_urgent_while_it_ran_is_never_a_missing_preemption_point() -> None:
+    cpu = switched_out(begun().timer(1_000), 901_000, 9, "chrt")
+    assert ("B", "thread", "chrt/200", 896_000) in shown(budget_of(905_000, cpu))
+
+
+def test_a_thread_that_gives_its_priority_up_kept_the_cpu_by_the_old_one() -> None:
+    cpu = Cpu(0, VICTIM).switch(-500_000, HOG, 9, state=1).timer(1_000)
+    assert ("B", "thread", "hog/200", 896_000) in shown(budget_of(905_000, switched_out(cpu, 901_000, 120, "hog")))
+
+
+def test_a_thread_has_its_new_name_from_exec_on() -> None:
+    cpu = begun().timer(1_000).add(400_000, "task_rename", pid=HOG, oldcomm="hog", newcomm="app")
+    parts = shown(budget_of(905_000, switched_out(cpu, 901_000, HOG_PRIORITY, "app")))
+    assert [part[1:] for part in parts if part[2].endswith("/200") and part[0] == "B"] == [
+        ("no-preemption-point", "hog/200", 395_000),
+        ("no-preemption-point", "app/200", 501_000),
+    ]
+
+
+def test_the_list_of_real_time_threads_counts_where_no_switch_tells() -> None:
+    known = replace(MEANING, urgent={HOG: 9})
+    cpu = begun().timer(1_000)
+    assert ("B", "no-preemption-point", "hog/200", 895_000) in shown(budget_of(900_000, replace_events(cpu)))
+    assert ("B", "thread", "hog/200", 895_000) in shown(budget_of(900_000, replace_events(cpu), meaning=known))
+    told = switched_out(cpu, 901_000, HOG_PRIORITY, "hog")
+    assert ("B", "no-preemption-point", "hog/200", 896_000) in shown(budget_of(905_000, told, meaning=known))
