@@ -22,12 +22,13 @@ from explain_cases import (
 
 from rtproof.explain.budget import BudgetPart, Phase, System, TimeBudget, budget
 from rtproof.explain.causes import Cause, NamedCause, with_chain
-from rtproof.explain.cpu_contexts import Change, Task
+from rtproof.explain.cpu_contexts import Change, Context, Layer, Task
 from rtproof.explain.explanation import cause_rows
 from rtproof.explain.name_sightings import NameSightings
+from rtproof.explain.thread_modes import FAULT, KERNEL, UNCLEAR, UNKNOWN, Mode
 from rtproof.explain.thread_names import thread_names
 from rtproof.explain.trace_events import HARDIRQ, IRQS_OFF, SOFTIRQ
-from rtproof.explain.waiting_chain import LONGEST_CHAIN, NO_CHAIN
+from rtproof.explain.waiting_chain import LONGEST_CHAIN, NO_CHAIN, woken_by_interrupt
 
 MIDDLE = 50
 
@@ -118,6 +119,33 @@ def test_another_timer_and_a_device_are_named_and_the_disk_where_its_request_end
         found = budget_of(320_000, ended(cpu, 310_000))
         assert found.first == NamedCause(Cause.INTERRUPT_WAIT, name)
         assert found.parts[-5].waits_for == (f"hog/{HOG}",)
+
+
+@pytest.mark.parametrize(
+    ("doing", "behind"),
+    [
+        (Mode(FAULT), ", in a page fault"),
+        (Mode(KERNEL, "fsync"), ", in system call fsync"),
+        (Mode(KERNEL), ""),
+        (Mode(UNCLEAR, "the thread's own code, or a page fault"), ""),
+        (UNKNOWN, ""),
+    ],
+)
+def test_a_device_is_waited_for_in_what_the_thread_surely_did(doing: Mode, behind: str) -> None:
+    interrupt = Context(Layer.INTERRUPT, "virtio0", 0, 5)
+    waking = Change(9, "waking", 0, 0, True, None, HOG_PRIORITY, context=interrupt, disk="254:0")
+    name = f"disk 254:0, interrupt virtio0{behind}"
+    assert woken_by_interrupt(waking, None, doing) == NamedCause(Cause.INTERRUPT_WAIT, name)
+
+
+def test_a_page_fault_that_reads_from_a_disk_is_named_with_it() -> None:
+    cpu = begun().timer(1_000).to_victim(7_000).add(8_000, "sys_enter", id=0).add(9_000, "sys_exit", id=0)
+    cpu.add(9_500, "page_fault_user").switch(10_000, 0, state=2).hard(
+        298_000, "irq_handler_entry", irq=9, name="virtio0"
+    )
+    cpu.hard(299_000, "block_rq_complete", dev=1).wakes(300_000, VICTIM, HARDIRQ)
+    found = budget_of(320_000, cpu.hard(301_000, "irq_handler_exit", irq=9).to_victim(303_000))
+    assert found.first == NamedCause(Cause.INTERRUPT_WAIT, "disk 0:1, interrupt virtio0, in a page fault")
 
 
 def test_a_request_that_ended_before_is_not_the_one_that_was_waited_for() -> None:

@@ -340,7 +340,7 @@ class _Followed:
         if not step.waits:
             yield step
         elif step.waking is None or by is None or by.idle:
-            yield step._replace(slept_for=woken_by_interrupt(step.waking, step.chain.last))
+            yield step._replace(slept_for=woken_by_interrupt(step.waking, step.chain.last, step.doing))
         elif (known := step.chain.end(by)) is not None:
             yield step._replace(slept_for=known)
         else:

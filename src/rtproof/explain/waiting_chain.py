@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from rtproof.explain.causes import Cause, NamedCause
 from rtproof.explain.cpu_contexts import Change, Layer, Task
+from rtproof.explain.thread_modes import A_FAULT, FAULT, KERNEL, UNKNOWN, Mode, call_words
 
 LONGEST_CHAIN = 8
 """So many threads are followed, each of which kept the one before waiting."""
@@ -52,8 +53,11 @@ def _called(task: Task) -> str:
     return f"{task.name or 'a thread'}/{task.tid}"
 
 
-def woken_by_interrupt(waking: Change | None, sleeper: Task | None) -> NamedCause:
-    """What a thread slept for that no other thread woke. sleeper: None for the late thread itself."""
+def woken_by_interrupt(waking: Change | None, sleeper: Task | None, doing: Mode = UNKNOWN) -> NamedCause:
+    """What a thread slept for that no other thread woke. sleeper: None for the late thread itself.
+
+    doing: what it was doing when it went to sleep.
+    """
     context = waking.context if waking else None
     if waking is None:
         return NamedCause(Cause.BLOCKED)
@@ -61,5 +65,7 @@ def woken_by_interrupt(waking: Change | None, sleeper: Task | None) -> NamedCaus
         return NamedCause(Cause.INTERRUPT_WAIT, "an interrupt")
     if context.layer is Layer.TIMER and context.name == SLEEPS_WITH:
         return NamedCause(Cause.SLEEP, sleeper.name, sleeper.tid) if sleeper else NamedCause(Cause.SLEEP)
-    name = f"{context.layer.value} {context.name}"
-    return NamedCause(Cause.INTERRUPT_WAIT, f"disk {waking.disk}, {name}" if waking.disk else name)
+    disk = [f"disk {waking.disk}"] if waking.disk else []
+    known = {FAULT: f"in {A_FAULT}", KERNEL: f"in {call_words(doing.name)}" if doing.name else ""}.get(doing.kind)
+    names = [*disk, f"{context.layer.value} {context.name}", *([known] if known else [])]
+    return NamedCause(Cause.INTERRUPT_WAIT, ", ".join(names))
