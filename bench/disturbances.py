@@ -38,6 +38,8 @@ NOT_COUNTED: AlsoRight = frozenset(
 """What looks alike on a kernel that does not count how often preemption is off."""
 NO_FAULT_EVENTS: AlsoRight = frozenset({("page-fault", Cause.OWN_CODE)})
 """A kernel without events for page faults: in words the cause is "own code, or a page fault"."""
+NO_FAULT_ENDS: AlsoRight = frozenset({("page-fault", Cause.OWN_CODE_OR_KERNEL)})
+"""Before Linux 5.11 no event tells when a page fault ends: in words the cause is the same."""
 NAMES = {
     "tasklet": ("TASKLET",),
     "hard-irq": ("irq_work", "IPI"),
@@ -55,7 +57,8 @@ NAMES = {
 """The names that are right; of the others it is that of the module's task. "" where no name is known."""
 
 
-NESTED = (Cause.TIMER, Cause.OTHER_TIMERS, Cause.HARDIRQ)
+NESTED = (Cause.TIMER, Cause.OTHER_TIMERS, Cause.HARDIRQ, Cause.THREAD, Cause.OWN_CODE_OR_KERNEL)
+"""What is within a disturbance beside its cause. The last one is a page fault too, where a preemption hides its end."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from disturbances import (
     KINDS,
+    NO_FAULT_ENDS,
     NO_FAULT_EVENTS,
     NOT_COUNTED,
     AlsoRight,
@@ -112,8 +113,8 @@ SYSTEMS = (
     System("debian-6.1-rt-arm64", "rt", also_right=NO_FAULT_EVENTS, not_made=ON_ARM64),
     System("debian-6.1-armhf", "voluntary", also_right=NOT_COUNTED | NO_FAULT_EVENTS, not_made=ON_ARMHF),
     System("debian-6.1-rt-armhf", "rt", also_right=NO_FAULT_EVENTS, not_made=ON_ARMHF),
-    System("debian-5.10", "voluntary", also_right=NOT_COUNTED),
-    System("debian-5.10-rt@5.10.223-1", "rt"),
+    System("debian-5.10", "voluntary", also_right=NOT_COUNTED | NO_FAULT_ENDS),
+    System("debian-5.10-rt@5.10.223-1", "rt", also_right=NO_FAULT_ENDS),
 )
 
 
@@ -164,8 +165,8 @@ insmod /{MODULE}.ko period_ms=7 origin_ns=$(od -A n -t d8 -j 48 -N 8 /out/record
 {urgency}wait $measures || exit
 cat /proc/{MODULE} > /out/truth
 rmmod {MODULE} || exit
-/agent run --warmup 100ms --samples {VICTIM_ACTIVATIONS * PERIOD_MS_OF_VICTIM + 600} --trace explain,buffer_kib=8192 \\
-    -o /out/beside & measures=$!
+/agent run --warmup 100ms --samples {VICTIM_ACTIVATIONS * PERIOD_MS_OF_VICTIM + 600} \\
+    --trace explain,calls_of=victim,buffer_kib=8192 -o /out/beside & measures=$!
 while ! [ -s /out/beside ]; do usleep 20000; done
 usleep 200000
 /victim $(od -A n -t d8 -j 48 -N 8 /out/beside | tr -d ' ') {VICTIM_ACTIVATIONS} > /out/victim || exit

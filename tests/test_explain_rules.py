@@ -68,6 +68,18 @@ def test_the_last_event_of_a_page_fault_counts() -> None:
     assert parts[:2] == [("own-code", "", 100_000), ("page-fault", "", 6_000)]
 
 
+def test_page_faults_that_follow_each_other_at_once_are_one_time() -> None:
+    cpu = running()
+    for begin_ns in (100_000, 101_700, 103_400, 107_000):
+        cpu.add(begin_ns, "page_fault_user").add(begin_ns + 900, "mmap_lock_released")
+    assert of_marks(3 * MS, cpu.add(107_950, "sys_enter", id=READ))[1:-1] == [
+        ("page-fault", "", 4_300),
+        ("own-code", "", 2_700),
+        ("page-fault", "", 900),
+        ("own-code", "", 50),
+    ]
+
+
 @pytest.mark.parametrize("event", ["", "page_fault_user"])
 def test_where_nothing_bounds_a_page_fault_it_may_be_own_code(event: str) -> None:
     cpu = running().add(100_000, "page_fault_user")
@@ -132,6 +144,12 @@ def test_own_code_may_be_a_system_call_where_none_has_events() -> None:
 def test_a_system_call_goes_on_behind_a_preemption() -> None:
     cpu = running().add(100_000, "sys_enter", id=READ).switch(200_000, OTHER, URGENT).to_victim(300_000)
     assert of_marks(400_000, cpu)[-1] == ("system-call", "read", 100_000)
+
+
+def test_what_a_thread_does_behind_its_return_goes_on_behind_a_preemption() -> None:
+    cpu = begun().timer(1_000).to_victim(7_000).add(9_000, "sys_exit", id=NANOSLEEP).add(20_000, "sys_enter", id=WRITE)
+    cpu.switch(40_000, OTHER, URGENT).to_victim(60_000).switch(70_000, OTHER, URGENT).to_victim(80_000)
+    assert shown(budget_of(90_000, cpu, meaning=NUMBERS))[-1] == ("C", "system-call", "write", 10_000)
 
 
 def test_the_call_in_which_an_activation_slept_is_its_return_and_a_later_one_is_not() -> None:

@@ -202,13 +202,16 @@ static void the_flight_recorder_has_presets_and_bounds(void)
 
 static void a_whole_trace_has_a_bound_and_calls_a_filter(void)
 {
-	static const char calls[] = "raw_syscalls:sys_exit\0sched:sched_switch\0";
+	static const char calls[] = "raw_syscalls:sys_exit\0sched:sched_switch\0signal:signal_deliver\0";
 
 	CHECK(plan("whole") == 0 && trace->whole && trace->keep_mib == 256 && strstr(trace->patterns, "irq_vectors:*"));
 	CHECK(trace_space(trace) == 2.0 * 256 * KIB * KIB + 1024 * KIB);
 	CHECK(plan("whole,keep_mib=1,calls_of=a b+4711,events=sched_switch") == 0 && trace->keep_mib == 1);
 	CHECK(!strcmp(trace->calls_of, "comm == \"a b\" || common_pid == 4711"));
-	CHECK(trace_choose(trace, calls, why, sizeof(why)) == 0 && trace->n_events == 2 && !strcmp(trace->events[1], "raw_syscalls/sys_exit"));
+	CHECK(trace_choose(trace, calls, why, sizeof(why)) == 0 && trace->n_events == 3 && !strcmp(trace->events[1], "raw_syscalls/sys_exit"));
+	CHECK(!strcmp(trace->events[2], "signal/signal_deliver") && strstr(trace->missing, "raw_syscalls:sys_enter"));
+	CHECK(!trace_is_of_calls(trace->events[0]) && trace_is_of_calls(trace->events[1]) && trace_is_of_calls(trace->events[2]));
+	CHECK(trace_is_of_calls("kmem/rss_stat") && !trace_is_of_calls("kmem") && !trace_is_of_calls("signal/signal_generate"));
 	CHECK(trace_choose(trace, calls + sizeof("raw_syscalls:sys_exit"), why, sizeof(why)) == 0 && !*trace->calls_of);
 	CHECK(strstr(trace->missing, "raw_syscalls:sys_exit"));
 	refuse("whole,recorder", "recorder or whole, not both");

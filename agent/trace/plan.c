@@ -6,6 +6,7 @@
 #include "system/clock.h"
 #include "system/folder.h"
 #include "system/text.h"
+#include "trace/stacks.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -44,6 +45,15 @@ static const char explaining[] = "sched:sched_switch+sched:sched_waking|sched:sc
 				 "timer:hrtimer_start+power:cpu_idle+nmi:nmi_handler+exceptions:page_fault_*+sched:sched_migrate_task+"
 				 "sched:sched_pi_setprio+task:task_rename+block:block_rq_complete+sys_enter_clock_nanosleep*+"
 				 "sys_exit_clock_nanosleep*";
+
+/*
+ * What the threads themselves do. The last two come at the end of a page fault, which has no event of its own: the one until Linux
+ * counted pages one by one, the other from then on. The first makes each lock of each process slower, so it is taken only there.
+ */
+static const char calls_end[] = "raw_syscalls:sys_exit", faults_end[] = "mmap_lock:mmap_lock_released";
+static const char *const of_calls[] = { calls_end, "raw_syscalls:sys_enter", "signal:signal_deliver", faults_end, "kmem:rss_stat" };
+
+enum { COUNTED_MAJOR = 6, COUNTED_MINOR = 2 };
 
 static void use(struct trace_plan *plan, const char *patterns)
 {
@@ -299,6 +309,35 @@ static int add_marks(struct trace_plan *plan, const char *names, char *why, size
 	return 0;
 }
 
+bool trace_is_of_calls(const char *folder)
+{
+	size_t subsystem = strcspn(folder, "/");
+
+	for (size_t i = 0; i < sizeof(of_calls) / sizeof(*of_calls); i++)
+		if (folder[subsystem] && strcspn(of_calls[i], ":") == subsystem && !strncmp(of_calls[i], folder, subsystem) &&
+		    !strcmp(of_calls[i] + subsystem + 1, folder + subsystem + 1))
+			return true;
+	return false;
+}
+
+/* Without the ends of system calls nothing else is asked for: what a thread did between could not be told. */
+static int add_calls(struct trace_plan *plan, const char *names)
+{
+	for (size_t i = 0; i < sizeof(of_calls) / sizeof(*of_calls) && *plan->calls_of; i++) {
+		if (of_calls[i] == faults_end && kernel_since(COUNTED_MAJOR, COUNTED_MINOR))
+			continue;
+		int found = find_events(plan, of_calls[i], names);
+
+		if (found < 0)
+			return found;
+		if (!found)
+			add_missing(plan, of_calls[i]);
+		if (!found && of_calls[i] == calls_end)
+			*plan->calls_of = '\0';
+	}
+	return 0;
+}
+
 int trace_choose(struct trace_plan *plan, const char *names, char *why, size_t room)
 {
 	char copy[TRACE_PATTERNS], *rest = NULL;
@@ -314,10 +353,8 @@ int trace_choose(struct trace_plan *plan, const char *names, char *why, size_t r
 		if (!found)
 			add_missing(plan, one);
 	}
-	if (*plan->calls_of && !find_events(plan, TRACE_CALLS, names)) {
-		add_missing(plan, TRACE_CALLS);
-		*plan->calls_of = '\0';
-	}
+	if (add_calls(plan, names))
+		return text_refuse(why, room, -E2BIG, "--trace takes %d events at most; those of system calls make them more", TRACE_EVENTS);
 	if (!plan->n_events)
 		return text_refuse(why, room, -EINVAL, "this kernel has none of the events to trace");
 	return add_marks(plan, names, why, room);

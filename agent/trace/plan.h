@@ -11,8 +11,6 @@
 
 enum { TRACE_EVENTS = 160, TRACE_PATTERNS = 4096 };
 
-#define TRACE_CALLS "raw_syscalls:sys_exit"
-
 struct trace_plan {
 	bool asked;               /* else there is no trace, and all below is zero */
 	int64_t blocks_ns;        /* it is on and off by turns, for this long; 0: on throughout */
@@ -27,7 +25,7 @@ struct trace_plan {
 	bool recorder, optional; /* a flight recorder; and if there can be no trace, the run goes on without */
 	bool whole;              /* all events are kept while the run lasts, up to keep_mib */
 	int64_t keep_mib;
-	char calls_of[512];      /* the filter of the returns of system calls; empty: those are not traced */
+	char calls_of[512];      /* the filter of trace_is_of_calls; empty: those events are not traced */
 	bool stacks;             /* of who delays, where that can be had */
 	int64_t threshold_ns;    /* 0: the smallest limit, or what the first minute teaches */
 	int64_t top, ordinary;   /* windows of these reasons */
@@ -54,6 +52,9 @@ double trace_space(const struct trace_plan *plan);
  * the last. 0, or -errno with the reason in why.
  */
 int trace_choose(struct trace_plan *plan, const char *names, char *why, size_t room);
+
+/* Whether a chosen event, as a folder, tells of what a thread does: of its system calls, signals and page faults. */
+bool trace_is_of_calls(const char *folder);
 
 /* After the last turn it is on. Four blocks after each other are on, off, off, on, or the other way round, as chance has it; the seed decides. */
 bool trace_is_on_in(const struct trace_plan *plan, int64_t block);

@@ -14,7 +14,7 @@
 /* Only an interrupt that hits a task: with preemption off (the low half of the count), softirqs off, or in a softirq. */
 #define IN_SECTION "stacktrace if common_pid != 0 && (common_preempt_count & 15 || common_flags & 144)"
 
-static bool is_new_enough(void)
+bool kernel_since(long since_major, long since_minor)
 {
 	struct utsname name;
 	char *rest;
@@ -23,7 +23,7 @@ static bool is_new_enough(void)
 		return false;
 	long major = strtol(name.release, &rest, 10), minor = *rest == '.' ? strtol(rest + 1, NULL, 10) : 0;
 
-	return major > STACKS_MAJOR || (major == STACKS_MAJOR && minor >= STACKS_MINOR);
+	return major > since_major || (major == since_major && minor >= since_minor);
 }
 
 /* Adds a trigger to an event of the instance, or an event to the synthetic ones; "!" and the same takes it back. */
@@ -67,7 +67,7 @@ static int set_for_late_timers(struct undo *undo, const char *root, const char *
 
 int stacks_set(struct undo *undo, const char *root, const char *instance, int64_t late_ns, char *told, size_t room)
 {
-	if (!is_new_enough()) {
+	if (!kernel_since(STACKS_MAJOR, STACKS_MINOR)) {
 		snprintf(told, room, "none: they need Linux %d.%d", STACKS_MAJOR, STACKS_MINOR);
 		return -ENOTSUP;
 	}

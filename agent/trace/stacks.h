@@ -8,11 +8,14 @@
 
 #include "system/undo.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* Stacks in an instance are right from this Linux on; before, they would go into everybody's trace. */
 enum { STACKS_MAJOR = 6, STACKS_MINOR = 1 };
+
+bool kernel_since(long since_major, long since_minor);
 
 /*
  * A stack wherever a timer's interrupt hits a section with preemption or softirqs off, and where a timer is later than this because

@@ -135,11 +135,15 @@ static int choose_events(struct trace *trace, char *why, size_t room)
 /* Those of all threads would be more than all else. A kernel that cannot filter by name says so by refusing. */
 static int filter_calls(struct trace *trace)
 {
-	const char *file = "events/raw_syscalls/sys_exit/filter";
+	char file[128];
+	int err = 0;
 
-	if (!*trace->plan.calls_of)
-		return 0;
-	return replace(trace, file, trace->plan.calls_of, "0");
+	for (int i = 0; i < trace->plan.n_events && *trace->plan.calls_of && !err; i++) {
+		snprintf(file, sizeof(file), "events/%s/filter", trace->plan.events[i]);
+		if (trace_is_of_calls(trace->plan.events[i]))
+			err = replace(trace, file, trace->plan.calls_of, "0");
+	}
+	return err;
 }
 
 /* Those of other threads explain nothing. All are recorded where the kernel cannot filter by name, or the names are too many. */

@@ -13,9 +13,12 @@
  *   activation TID DUE_NS END_NS
  *   KIND BEGIN_NS END_NS TID      what made it late, and the thread that did it
  *
+ * victim own KIND COUNT: see own.c.
  * victim urgent TID: gives a thread the real-time priority 97, which modules may not do in Linux 5.9 to 5.13.
  */
 #define _GNU_SOURCE
+#include "own.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -317,8 +320,10 @@ int main(int argc, char **argv)
 
 	if (argc == 3 && !strcmp(argv[1], "urgent"))
 		return make_urgent((pid_t)strtol(argv[2], NULL, 10));
+	if (argc == 4 && !strcmp(argv[1], "own"))
+		return own(argv[2], strtol(argv[3], NULL, 10)) ? fail("no such doing, or not here") : 0;
 	if (argc != 3 || (count = strtol(argv[2], NULL, 10)) < 1 || count > MOST)
-		return fail("usage: victim ORIGIN_NS COUNT, or victim urgent TID");
+		return fail("usage: victim ORIGIN_NS COUNT, victim own KIND COUNT, or victim urgent TID");
 	first_due = strtoll(argv[1], NULL, 10) + 500000;
 	if (first_due > now_ns())
 		return fail("ORIGIN_NS is not in the past");

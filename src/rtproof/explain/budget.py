@@ -301,7 +301,7 @@ def _steps(activation: LateActivation, changes: Sequence[Change]) -> Iterator[_S
             change = within[at - 1]
             mode, phase = _mode_after(mode, change), _phase_after(phase, mode, change)
             cpu, unknown = change.target_cpu, _unknown_before(changes, begin + at)
-            doing = change.mode if change.what == "out" else doing
+            doing = change.mode if change.what == "out" and change.mode.kind else doing
         last = changes[begin + at - 1] if begin + at else None
         after, why = (last.what, last.why) if last else ("", "")
         step = _Step(from_ns, to_ns, mode, phase, cpu, False, unknown=unknown, after=after)
@@ -651,7 +651,7 @@ class _Rules:
         if step.phase is Phase.A:
             return NamedCause(Cause.OWN_PREVIOUS)
         marked = self._activation.marked
-        mode = stretch.mode if stretch.mode.kind or not marked else step.doing
+        mode = stretch.mode if stretch.mode.kind else step.doing
         if mode.kind == KERNEL and not marked and mode.since_ns < self._activation.due_ns:
             return NamedCause(Cause.RETURN)
         cause = IN_MODE.get(mode.kind, Cause.OWN_CODE if marked else Cause.RETURN)

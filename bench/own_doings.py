@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Guests in which a program makes itself late by its own doings and by limits, and what an explanation says of that.
+
+The guest's time is virtual: an instruction is a nanosecond.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from disturbances import Disturbance, read_truth
+
+from rtproof.explain.budget import LateActivation, TimeBudget
+from rtproof.explain.causes import Cause
+from rtproof.explain.explanation import explain, explain_activations
+from rtproof.record.reading import open_record
+
+LEAST_NS = 100_000
+"""A time of which the program was hardly late at all says nothing."""
+
+
+@dataclass(frozen=True)
+class Doing:
+    """One kind. times: how often. samples: of the probe beside it, one each ms. before: commands of the guest's script.
+
+    cause: the right one. name: how its name begins. waited_ns: by a limit, which the kernel looks at in each tick only,
+    so it may not have been reached each time.
+    """
+
+    kind: str
+    cause: Cause
+    name: str = ""
+    times: int = 12
+    samples: int = 2500
+    before: str = ""
+    waited_ns: int = 0
+
+
+CPU_MAX = """\
+mkdir -p /cg && mount -t cgroup2 none /cg && echo +cpu > /cg/cgroup.subtree_control && mkdir /cg/g || exit
+echo '10000 100000' > /cg/g/cpu.max || exit
+"""
+DOINGS = (
+    Doing("one-page", Cause.OWN_CODE),
+    Doing("pages", Cause.PAGE_FAULT),
+    Doing("call", Cause.SYSTEM_CALL, "read"),
+    Doing("signal", Cause.SIGNAL_HANDLER, "SIGUSR1"),
+    Doing("cpu-max", Cause.THROTTLED, "cpu.max", 4, 3500, CPU_MAX, waited_ns=5_000_000),
+    Doing("deadline", Cause.THROTTLED, "its DEADLINE budget", waited_ns=5_000_000),
+    Doing("rt-runtime", Cause.THROTTLED, "sched_rt_runtime_us", 3, 6500, waited_ns=30_000_000),
+    Doing("slack", Cause.TIMER_SLACK),
+    Doing("became-urgent", Cause.THREAD, "became_urgent"),
+)
+OWN = (Cause.OWN_CODE, Cause.OWN_CODE_OR_KERNEL)
+OF_PROBE = ("became-urgent",)
+"""The kinds that make the probe beside the program late, and not the program."""
+IN_GROUP = "sh -c 'echo $$ > /cg/g/cgroup.procs; exec /victim own cpu-max 4'"
+
+
+def doings_on(kernel: str) -> list[Doing]:
+    """The kinds that a kernel of the catalogue has: from Linux 6.12 on nothing throttles real-time threads."""
+    return [doing for doing in DOINGS if doing.kind != "rt-runtime" or not kernel.startswith("debian-6.12")]
+
+
+def script(kernel: str) -> str:
+    """The guest's job: leaves the record /out/KIND and the program's list /out/KIND.truth of each kind."""
+    return "".join(map(_script_of, doings_on(kernel)))
+
+
+def _script_of(doing: Doing) -> str:
+    program = IN_GROUP if doing.kind == "cpu-max" else f"/victim own {doing.kind} {doing.times}"
+    return f"""\
+mount -t tracefs none /sys/kernel/tracing 2> /dev/null
+{doing.before}/agent run --warmup 100ms --samples {doing.samples} --trace explain,calls_of=victim,buffer_kib=4096 \\
+    -o /out/{doing.kind} & measures=$!
+while ! [ -s /out/{doing.kind} ]; do usleep 20000; done
+usleep 200000
+{program} > /out/{doing.kind}.truth || exit
+wait $measures || exit
+"""
+
+
+@dataclass(frozen=True)
+class Told:
+    """A budget, and when the program did what made it late. ran_ns: how long it had a CPU."""
+
+    truth: Disturbance
+    budget: TimeBudget
+    ran_ns: int = 0
+
+    @property
+    def waited_ns(self) -> int:
+        return self.truth.end_ns - self.truth.begin_ns - self.ran_ns
+
+    def is_right(self, doing: Doing) -> bool:
+        """Whether the first cause is right; of a thread that was throttled, the first but its own work."""
+        causes = [
+            cause for cause in self.budget.by_cause if doing.cause is not Cause.THROTTLED or cause.cause not in OWN
+        ]
+        return bool(causes) and causes[0].cause is doing.cause and causes[0].name.startswith(doing.name)
+
+
+def read_doing(doing: Doing, folder: Path) -> list[Told]:
+    """What the record of a kind says of each time that the program, or the probe beside it, was late."""
+    record = open_record(folder / doing.kind)
+    lines = [line.split() for line in (folder / f"{doing.kind}.truth").read_text().splitlines()]
+    text = "\n".join(" ".join((kind, begin, end, tid)) for kind, tid, begin, end, _ in lines)
+    ran_ns = [int(line[-1]) for line in lines]
+    truth = read_truth(text, record.begin.origin_monotonic_ns)
+    if doing.kind in OF_PROBE:
+        budgets = explain(record, LEAST_NS).budgets
+        return [Told(one, each) for one in truth for each in budgets if _meet(one, each.activation)]
+    marked = doing.kind != "slack"
+    activations = [
+        LateActivation(0, 0, one.tid, index, one.begin_ns, one.end_ns - one.begin_ns, marked)
+        for index, one in enumerate(truth)
+    ]
+    found = {each.activation.index: each for each in explain_activations(record, activations)}
+    told = [Told(one, found[index], ran_ns[index]) for index, one in enumerate(truth) if index in found]
+    late = [each for each in told if each.budget.activation.latency_ns > LEAST_NS]
+    return [each for each in late if not doing.waited_ns or each.waited_ns > doing.waited_ns]
+
+
+def _meet(truth: Disturbance, late: LateActivation) -> bool:
+    return truth.begin_ns < late.due_ns and late.end_ns < truth.end_ns + LEAST_NS
