@@ -20,12 +20,15 @@ from explain_cases import (
     begun,
     budget_of,
     shown,
+    traced_run,
 )
 
+from rtproof.experiment.explained_runs import ALSO, exceeded
 from rtproof.explain.advice import advice_on
 from rtproof.explain.budget import System, TimeBudget
 from rtproof.explain.causes import Cause, NamedCause
 from rtproof.explain.cpu_contexts import IDLE_LEAVES
+from rtproof.explain.explanation import explain
 from rtproof.explain.thread_modes import call_namer, signal_name
 from rtproof.explain.throttling import Limits, recorded_limits
 from rtproof.explain.trace_events import HARDIRQ, IRQS_OFF, SOFTIRQ
@@ -216,6 +219,19 @@ def test_a_thread_that_is_ready_beside_an_idle_cpu_is_throttled_by_the_limit_of_
     rule = advice_on(cause)
     assert rule is not None
     assert rule.short != "look for a limit of CPU time"
+
+
+def test_a_throttled_thread_exceeds_what_may_be_throttled() -> None:
+    cpu = begun().timer(1_000).to_victim(7_000).switch(20_000, 0).to_victim(30 * MS).add(40 * MS, "hrtimer_start")
+    found = explain(traced_run([36 * MS], cpu), 1)
+    assert exceeded(found, {Cause.THROTTLED: 0}) == ["1 late activation had throttled first, and 0 may"]
+    assert exceeded(found, {Cause.SCHEDULER: 0}) == []
+
+
+def test_who_allows_no_page_fault_allows_none_that_may_be_one() -> None:
+    cpu = begun().timer(1_000).to_victim(7_000).add(9_000, "sys_exit").add(12_000, "page_fault_user")
+    assert Cause.OWN_CODE_OR_KERNEL in ALSO[Cause.PAGE_FAULT]
+    assert budget_of(2 * MS, cpu).first.cause is Cause.OWN_CODE_OR_KERNEL
 
 
 def test_a_cpu_that_goes_idle_behind_the_waking_shows_a_limit_too() -> None:
