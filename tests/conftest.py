@@ -98,7 +98,8 @@ class Kind(IntEnum):
 
 LENGTHY = {
     "guests in QEMU": (
-        "agent_trace cli_guests cli_lab guest_explain guest_modules guest_recorder guest_traces guests lab_explain "
+        "agent_trace cli_guests cli_lab guest_explain guest_explain_own guest_modules guest_recorder guest_traces "
+        "guest_waits guests lab_explain "
         "lab_manners lab_matrix lab_several_processors loads_in_guests profiles_in_guests targets trace_manners "
         "vm_edges vm_guest vm_hangs probe_app probe_cycle probe_gpio"
     ),
@@ -121,8 +122,8 @@ LENGTHY = {
 """Files that only ``make test-all`` runs, by what takes their time; names without ``test_`` and ``.py``."""
 REPEATABLE = (
     "campaign_files claim_attacked cli_run comparison_tests core_files docs_site export_tools fuzz golden "
-    "guest_explain guest_recorder lab_explain lab_kernels lab_matrix native_scan objections_injected packaging "
-    "record_damaged record_packed report_browser"
+    "guest_explain guest_explain_own guest_recorder guest_waits lab_explain lab_kernels lab_matrix native_scan "
+    "objections_injected packaging record_damaged record_packed report_browser"
 )
 """Of these, the files that CI runs, too: no clock of the machine decides what they assert."""
 MARKED = re.compile(r"@pytest\.mark\.slow\b|\bmark\.(real|serial)\b")

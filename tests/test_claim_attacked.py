@@ -261,7 +261,7 @@ def test_a_watch_says_that_the_end_decides_where_seconds_are_too_coarse() -> Non
     for second in (1, 9):
         watch.progress(0, second * SECOND_NS)
     line, way = watch.lines()
-    assert line == "100 us, 1/4s: 1 episode so far; verdict at the end"
+    assert line == "100 us, 1/4s: at least 1 episode so far; verdict at the end"
     assert "PROVEN" not in way, "there is a way to REFUTED alone"
 
 
