@@ -113,6 +113,12 @@ class BudgetPart:
         """The cause in words, with the threads that it kept."""
         return with_chain(self.cause.words(blind), self.waits_for)
 
+    @property
+    def waited_for(self) -> tuple[str, ...]:
+        """The threads that were waited for, each of which waited for the next: ``waits_for``, and the cause if one."""
+        holder = self.cause.cause in (Cause.BLOCKED, Cause.SLEEP) and self.cause.tid is not None
+        return (*self.waits_for, self.cause.who) if holder else self.waits_for
+
 
 @dataclass(frozen=True)
 class TimeBudget:
@@ -147,6 +153,12 @@ class TimeBudget:
         least_ns = total.get(first, 0) - less[first]
         others = [cause for cause in total if cause != first and total[cause] + more[cause] > least_ns]
         return first, *others
+
+    @property
+    def waits(self) -> tuple[tuple[int, int, tuple[str, ...]], ...]:
+        """From when to when which threads were waited for, in order of time."""
+        runs = ((threads, list(run)) for threads, run in groupby(self.parts, key=lambda part: part.waited_for))
+        return tuple((run[0].from_ns, run[-1].to_ns, threads) for threads, run in runs if threads)
 
     @property
     def whole(self) -> bool:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the CPUs did around late activations, and the budget of each, for Perfetto and other viewers of Chrome's JSON.
 
-There is a track for each CPU and one for each late activation. An arrow leads from the largest part of a budget to what
-ran then. Times are microseconds from the origin of the record.
+There is a track for each CPU and one for each late activation, and below it one for the threads that it waited for. An
+arrow leads from the largest part of a budget to what ran then. Times are microseconds from the origin of the record.
 
 Source: the Trace Event Format of Chrome's tracing.
 """
@@ -55,14 +55,16 @@ def trace_events(found: Explanation) -> Iterator[Event]:
     for timeline in found.timelines:
         yield _named("thread_name", CPUS, timeline.cpu, f"CPU {timeline.cpu}")
         yield from _cpu_slices(timeline)
-    for number, each in enumerate(found.budgets, 1):
+    for number, each in enumerate(found.budgets):
         activation = each.activation
         name = f"{value(activation.latency_ns)}, thread {activation.thread}, activation {activation.index}"
-        yield _named("thread_name", BUDGETS, number, name)
+        track = 1 + 2 * number
+        yield _named("thread_name", BUDGETS, track, name)
         for part in each.parts:
             more = {"phase": f"{part.phase.name}: {part.phase.value}", "cause": part.cause.cause.value}
-            yield _slice(BUDGETS, number, (part.from_ns, part.to_ns), part.words(found.blind), more)
-        yield from _arrow(number, each)
+            yield _slice(BUDGETS, track, (part.from_ns, part.to_ns), part.words(found.blind), more)
+        yield from _arrow(track, each)
+        yield from _waits(track + 1, each)
 
 
 def _named(what: str, group: int, track: int, name: str) -> Event:
@@ -101,13 +103,21 @@ def _ran(stretch: Stretch) -> str:
     return "idle" if stretch.task.idle else f"{stretch.task.name}/{stretch.task.tid}"
 
 
-def _arrow(number: int, each: TimeBudget) -> Iterator[Event]:
+def _waits(track: int, each: TimeBudget) -> Iterator[Event]:
+    """A track of the threads that were waited for; none if the thread waited for none."""
+    if each.waits:
+        yield _named("thread_name", BUDGETS, track, f"activation {each.activation.index} waited for")
+    for from_ns, to_ns, threads in each.waits:
+        yield _slice(BUDGETS, track, (from_ns, to_ns), ", which waited for ".join(threads), {})
+
+
+def _arrow(track: int, each: TimeBudget) -> Iterator[Event]:
     """From the longest part of the first cause to the CPU on which it ran."""
     parts = [part for part in each.parts if part.cause == each.first and part.cpu >= 0]
     longest: BudgetPart | None = max(parts, key=lambda part: part.length_ns, default=None)
     if longest is None:
         return
     middle_us = (longest.from_ns + longest.to_ns) / 2_000
-    both = {"name": "ran", "cat": "cause", "id": number, "ts": middle_us}
-    yield {**both, "ph": "s", "pid": BUDGETS, "tid": number}
+    both = {"name": "ran", "cat": "cause", "id": track, "ts": middle_us}
+    yield {**both, "ph": "s", "pid": BUDGETS, "tid": track}
     yield {**both, "ph": "f", "bp": "e", "pid": CPUS, "tid": longest.cpu}

@@ -4,6 +4,7 @@
 A screen reader can read every block: a plot has a sentence that says what it shows, and its points make a table.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 
@@ -160,7 +161,8 @@ class Bars:
     """Bars below each other over one axis, each made of coloured parts. ``says``: what they show, in a sentence.
 
     ``bars``: the label of each bar, and its parts in order. ``kinds``: the kinds of parts, in the order of the legend.
-    ``end``: where the axis ends; it begins at 0.
+    ``end``: where the axis ends; it begins at 0. ``below``: for each bar what a thinner line below it names; () for no
+    lines.
     """
 
     title: str
@@ -169,6 +171,13 @@ class Bars:
     kinds: tuple[str, ...]
     bars: tuple[tuple[str, tuple[BarPart, ...]], ...]
     end: float
+    below: tuple[tuple[BarPart, ...], ...] = ()
+
+    @property
+    def rows(self) -> Iterator[tuple[str, tuple[BarPart, ...], tuple[BarPart, ...]]]:
+        """Each bar: its label, its parts and what its thinner line names."""
+        for (label, parts), below in zip(self.bars, self.below or ((),) * len(self.bars), strict=True):
+            yield label, parts, below
 
 
 Block = Text | Table | Plot | HeatMap | Bars

@@ -5,7 +5,7 @@ import html
 import json
 import math
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from hashlib import sha256
@@ -382,8 +382,12 @@ def _(block: Bars, identity: str) -> HtmlMarkup:
     ticks = _ticks(block.end)
     classes = {kind: f"part-{at % BAR_COLOURS}" for at, kind in enumerate(block.kinds)}
     rows = [
-        html_element("div", html_element("dt", label), html_element("dd", _bar(label, parts, ticks[-1], classes)))
-        for label, parts in block.bars
+        html_element(
+            "div",
+            html_element("dt", label),
+            html_element("dd", _bar(label, parts, ticks[-1], classes), *_line_below(below, ticks[-1])),
+        )
+        for label, parts, below in block.rows
     ]
     axis = [part for at in ticks for part in (html_element("span", f"{at:,}"), " ")]
     legend = [html_element("li", _swatch(name), kind) for kind, name in classes.items()]
@@ -426,6 +430,18 @@ def _bar(label: str, parts: tuple[BarPart, ...], end: float, classes: dict[str, 
     return html_element(
         "svg", *drawn, viewBox=f"0 0 {BAR_UNITS} 18", preserveAspectRatio="none", role="img", aria_label=label
     )
+
+
+def _line_below(parts: tuple[BarPart, ...], end: float) -> Iterator[HtmlMarkup]:
+    """The thinner line below a bar: names, each cut off where its time ends."""
+    named: list[HtmlMarkup] = []
+    for part in parts:
+        x, width = f"{100 * part.begin / end:.2f}%", f"{100 * (part.end - part.begin) / end:.2f}%"
+        time = html_element("rect", html_element("title", part.words), x=x, width=width, height="100%", class_="waited")
+        named += [time, html_element("svg", html_element("text", part.kind, x="4", y="11"), x=x, width=width)]
+    if named:
+        words = "; ".join(part.words for part in parts)
+        yield html_element("svg", *named, role="img", aria_label=words, class_="below")
 
 
 def _swatch(name: str) -> HtmlMarkup:

@@ -73,7 +73,11 @@ def _(block: Bars) -> str:
     """Each bar as letters, in the length that it has on the axis; of a short part nothing may be left."""
     letters = {kind: LETTERS[at % len(LETTERS)] for at, kind in enumerate(block.kinds)}
     longest = max((len(clean(label)) for label, _ in block.bars), default=0)
-    lines = [f"{clean(label):<{longest}}  {_letters(parts, letters, block.end)}" for label, parts in block.bars]
+    lines = []
+    for label, parts, below in block.rows:
+        lines.append(f"{clean(label):<{longest}}  {_letters(parts, letters, block.end)}")
+        for part in below:
+            lines += textwrap.wrap(clean(part.words), page_width(), initial_indent="  ", subsequent_indent="  ")
     legend = ", ".join(f"{letter}: {clean(kind)}" for kind, letter in letters.items())
     lines.append(f"{'':<{longest}}  {'0':<{BAR_WIDTH}}{block.end:,.1f} {clean(block.x_label)}")
     says = textwrap.fill(f"{clean(block.title)}. {clean(block.says)}", page_width())

@@ -353,8 +353,20 @@ def bars_of(found: Explanation) -> Bars:
     rest = (quantity(len(found.rows) - len(largest), "other cause"),) if len(largest) < len(found.rows) else ()
     bars = tuple((_label(each), tuple(_part(each, part, found, names, *rest) for part in each.parts)) for each in shown)
     end = max((each.activation.latency_ns for each in shown), default=0) / 1_000
+    below = tuple(tuple(_waits(each)) for each in shown)
     says = f"{quantity(len(shown), 'activation')} with the largest latencies; each colour is a cause of the table."
-    return Bars("Where the time of each went", says, "us after the due time", (*names.values(), *rest), bars, end)
+    if any(below):
+        says += " The line below a bar names the thread for which the late one waited."
+    kinds = (*names.values(), *rest)
+    return Bars("Where the time of each went", says, "us after the due time", kinds, bars, end, below)
+
+
+def _waits(of: TimeBudget) -> Iterator[BarPart]:
+    """Who was waited for, from when to when."""
+    for from_ns, to_ns, threads in of.waits:
+        begin, end = (from_ns - of.activation.due_ns) / 1_000, (to_ns - of.activation.due_ns) / 1_000
+        who = ", which waited for ".join(threads)
+        yield BarPart(who, begin, end, f"from {begin:,.1f} to {end:,.1f} us: waited for {who}")
 
 
 def _label(of: TimeBudget) -> str:

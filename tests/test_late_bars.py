@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bar of a late activation: its parts in order of time, and below it who was waited for."""
+
+import re
+from dataclasses import replace
+
+from explain_cases import HOG, OTHER, Cpu, begun, traced_run
+
+from rtproof.explain.budget import BudgetPart, Phase, TimeBudget
+from rtproof.explain.causes import Cause, NamedCause
+from rtproof.explain.explanation import Explanation, explain
+from rtproof.exporters import perfetto
+from rtproof.report.formats.html import block_html
+from rtproof.report.formats.text import block_text
+from rtproof.report.sections.explained import bars_of
+
+LATENCY_NS = 550_000
+
+
+def waited() -> Explanation:
+    """At 10 us the victim blocks on what the hog has; another thread keeps the hog from the CPU."""
+    cpu: Cpu = begun().timer(1_000).to_victim(7_000).switch(10_000, HOG, state=2)
+    cpu.switch(20_000, OTHER, 50).switch(520_000, HOG, state=1).waking(540_000).to_victim(545_000)
+    return explain(traced_run([LATENCY_NS], cpu), 100_000)
+
+
+def test_the_parts_of_a_bar_are_in_order_of_time_and_the_line_below_names_the_holder() -> None:
+    bars = bars_of(waited())
+    ((_, parts, below),) = bars.rows
+    edges = [0.0, *(part.end for part in parts)]
+    assert [part.begin for part in parts] == edges[:-1]
+    assert edges[-1] == bars.end == LATENCY_NS / 1_000
+    assert [(part.kind, part.begin, part.end) for part in below] == [(f"hog/{HOG}", 10.0, 540.0)]
+
+
+def test_the_page_and_the_screen_name_the_holder_with_the_bar() -> None:
+    bars = bars_of(waited())
+    page = str(block_html(bars, "bars"))
+    assert re.findall(r"<text[^>]*>([^<]*)</text>", page) == [f"hog/{HOG}"]
+    assert f"waited for hog/{HOG}" in block_text(bars)
+    alone = replace(bars, below=())
+    assert "<text" not in str(block_html(alone, "bars"))
+    assert "waited for" not in block_text(alone)
+
+
+def test_perfetto_has_the_holder_on_a_track_below_its_activation() -> None:
+    events = list(perfetto.trace_events(waited()))
+    slices = [event for event in events if (event["ph"], event["pid"], event["tid"]) == ("X", perfetto.BUDGETS, 2)]
+    assert [event["name"] for event in slices] == [f"hog/{HOG}"]
+
+
+def test_a_holder_that_waits_for_another_is_named_before_it() -> None:
+    parts = [
+        BudgetPart(0, 1, Phase.C, NamedCause(Cause.BLOCKED, "a", 1), 0),
+        BudgetPart(1, 2, Phase.C, NamedCause(Cause.BLOCKED, "b", 2), 0, waits_for=("a/1",)),
+        BudgetPart(2, 3, Phase.C, NamedCause(Cause.THREAD, "c", 3), 0, waits_for=("a/1", "b/2")),
+        BudgetPart(3, 4, Phase.C, NamedCause(Cause.BLOCKED), 0),
+        BudgetPart(4, 5, Phase.C, NamedCause(Cause.SLEEP, "a", 1), 0),
+    ]
+    found = waited().budgets[0]
+    assert TimeBudget(found.activation, tuple(parts), None, None).waits == (
+        (0, 1, ("a/1",)),
+        (1, 3, ("a/1", "b/2")),
+        (4, 5, ("a/1",)),
+    )
