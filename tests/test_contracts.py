@@ -177,7 +177,8 @@ def complain(each: blocks.Block) -> None:
         case blocks.Bars():
             assert each.says
             assert {part.kind for _, parts in each.bars for part in parts} <= set(each.kinds)
-            assert all(0 <= part.begin < part.end <= each.end for _, parts in each.bars for part in parts)
+            for _, parts, below in each.rows:
+                assert all(0 <= part.begin < part.end <= each.end for part in (*parts, *below))
         case _:
             pytest.fail(f"{each} is no block")
 

@@ -36,10 +36,10 @@ def test_the_parts_of_a_bar_are_in_order_of_time_and_the_line_below_names_the_ho
 def test_the_page_and_the_screen_name_the_holder_with_the_bar() -> None:
     bars = bars_of(waited())
     page = str(block_html(bars, "bars"))
-    assert re.findall(r"<text[^>]*>([^<]*)</text>", page) == [f"hog/{HOG}"]
+    assert re.findall(r"<foreignObject[^>]*><div>([^<]*)</div>", page) == [f"hog/{HOG}"]
     assert f"waited for hog/{HOG}" in block_text(bars)
     alone = replace(bars, below=())
-    assert "<text" not in str(block_html(alone, "bars"))
+    assert "foreignObject" not in str(block_html(alone, "bars"))
     assert "waited for" not in block_text(alone)
 
 

@@ -438,7 +438,8 @@ def _line_below(parts: tuple[BarPart, ...], end: float) -> Iterator[HtmlMarkup]:
     for part in parts:
         x, width = f"{100 * part.begin / end:.2f}%", f"{100 * (part.end - part.begin) / end:.2f}%"
         time = html_element("rect", html_element("title", part.words), x=x, width=width, height="100%", class_="waited")
-        named += [time, html_element("svg", html_element("text", part.kind, x="4", y="11"), x=x, width=width)]
+        name = html_element("foreignObject", html_element("div", part.kind), x=x, width=width, height="100%")
+        named += [time, name]
     if named:
         words = "; ".join(part.words for part in parts)
         yield html_element("svg", *named, role="img", aria_label=words, class_="below")
