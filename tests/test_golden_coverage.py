@@ -32,6 +32,7 @@ NOT_COVERED = {
     "doubt": {
         "edges-unpaired": "needs two boards whose lines are not wired",
         "limit-stated": "is printed without its code",
+        "runs-differ": "only a cell of the lab has it, when no two of its runs are alike",
         "stated": "is printed without its code",
         "tool-ended": "only a run of the probe exec has it, which will be cut",
         "tool-unseen": "only a run of the probe exec has it, which will be cut",
