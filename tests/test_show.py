@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rtproof show``: one screen, the sections that are named, or all of them."""
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -95,10 +96,36 @@ def test_a_run_of_a_series_that_cannot_be_read_is_said_and_comes_first(
     Path("runs/b/run.rtrec").write_bytes(b"nothing")
     assert main(["show", "runs"]) == 2
     screen = capsys.readouterr().out
-    assert "MEASURED  1 of 2 runs. a: " in screen
-    assert "1 of 2 runs has no result." in " ".join(screen.split())
+    assert screen.startswith("ERROR     1 of 2 runs has no result. MEASURED 1 of 2 runs. a: ")
     assert screen.split("\n\n")[1].splitlines()[1].split() == ["b", "not", "measured"]
     assert "doubts    runs/b" in screen
+
+
+def test_a_run_without_its_record_is_no_run_that_passed(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for number in (1, 2):
+        write_run(Path("runs") / str(number), latencies(number, 4_000))
+    Path("runs/1/run.rtrec").unlink()
+    for command in ("show", "judge"):
+        assert main([command, "runs", "--limit", "1s"]) == 2
+        assert "runs/1 is a run without its record: it has no run.rtrec" in capsys.readouterr().out
+
+
+def test_the_limit_that_an_invalid_run_exceeded_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
+    invalid = str(CAMPAIGN.with_name("plain-invalid"))
+    assert main(["show", invalid, "--limit", "500us", "--limit", "5us"]) == 3
+    screen = capsys.readouterr().out
+    assert screen.index("above 5 us") < screen.index("500 us was not exceeded")
+
+
+def test_a_largest_latency_without_its_activation_is_told_without_a_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A record may hold a largest value in its summary alone."""
+    bare = str(tmp_path / "bare.rtrec")
+    Path(bare).write_bytes(gzip.decompress(CAMPAIGN.with_name("summary-only.rtrec.gz").read_bytes()))
+    assert "The largest latency was 75 us; n = 3" in shown(capsys, bare)
+    assert main(["show", bare, "--limit", "50us"]) == 1
+    assert "the largest was 75 us.\n" in capsys.readouterr().out
 
 
 def test_options_of_one_run_are_refused_for_a_series(run: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,7 +33,7 @@ from rtproof.judge.requirement import NO_LONGEST, Requirement, rated
 from rtproof.judge.verdict import chosen_after_the_data, ended_when_decided, stated_by_the_user
 from rtproof.record import file_kinds, run_folder
 from rtproof.record.chunks import is_record
-from rtproof.record.run_folder import RECORD_NAME, RequirementInfo, Run, RunInfo
+from rtproof.record.run_folder import INFO_NAME, RECORD_NAME, RequirementInfo, Run, RunInfo
 from rtproof.report import compose, formats, render, title
 from rtproof.report.blocks import Section
 from rtproof.summary.imported_histogram import ImportedHistogram
@@ -290,7 +290,7 @@ def _runs_inside(folder: Path, also: Callable[[Path], bool]) -> Iterable[Path]:
     """Symbolic links to folders are not followed, since they may lead in circles."""
     closed: list[OSError] = []
     for here, folders, names in os.walk(folder, onerror=closed.append):
-        if RECORD_NAME in names or is_timed_samples(Path(here)):
+        if RECORD_NAME in names or INFO_NAME in names or is_timed_samples(Path(here)):  # one may have lost its record
             folders.clear()
             yield Path(here)
             continue

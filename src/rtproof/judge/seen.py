@@ -21,7 +21,8 @@ def exceeded_count(requirement: Requirement, evidence: Evidence) -> int:
 
 def seen(requirement: Requirement | None, evidence: Evidence, episodes: str = "") -> str:
     """What was seen of the limit, or of the largest latency without one. episodes: what ``episodes_phrase`` says."""
-    if evidence.measured_ns <= 0 and not (requirement and exceeded_count(requirement, evidence)):
+    nothing = evidence.measured_ns <= 0 and evidence.obtained <= evidence.lost
+    if nothing and not (requirement and exceeded_count(requirement, evidence)):
         return NOTHING
     if requirement is None:
         return _largest_of_run(evidence)
@@ -59,7 +60,8 @@ def largest_latency(requirement: Requirement, evidence: Evidence) -> str:
     if evidence.seen_stall_ns >= largest_ns:
         return f"a thread stood for at least {value(largest_ns)}"
     if worst is None or worst.value_ns < largest_ns:
-        return f"the largest was {value(largest_ns, limit_ns)}, of an activation that never ran"
+        of = ", of an activation that never ran" if evidence.missed else ""
+        return f"the largest was {value(largest_ns, limit_ns)}{of}"
     return f"the largest was {value(worst.value_ns, limit_ns)}, {_place(evidence)}"
 
 
@@ -88,12 +90,13 @@ def _exceeded(requirement: Requirement, evidence: Evidence) -> str:
 
 def _largest_of_run(evidence: Evidence) -> str:
     """Of a run without a limit: the largest latency, the 99.9 %, and how many activations there were."""
-    n = f"n = {evidence.obtained - evidence.lost:,} in {duration(evidence.measured_ns)}"
-    if evidence.worst is None:
+    span = f" in {duration(evidence.measured_ns)}" if evidence.measured_ns > 0 else ""
+    n = f"n = {evidence.obtained - evidence.lost:,}{span}"
+    if evidence.worst is None and evidence.largest_ns is None:
         return f"The record has no latency{in_band_phrase(evidence)}; {n}"
-    largest_ns = evidence.worst.value_ns
-    where = _place(evidence)
-    largest = f"The largest latency was {value(largest_ns)}, {where}"
+    largest_ns = evidence.worst.value_ns if evidence.worst else evidence.largest_ns or 0
+    where = f", {_place(evidence)}" if evidence.worst else ""
+    largest = f"The largest latency was {value(largest_ns)}{where}"
     if evidence.stalled_ns > largest_ns:
         largest = f"Thread {evidence.stalled_thread} stood for the last {value(evidence.stalled_ns)} of the run"
     high_ns = evidence.high_ns

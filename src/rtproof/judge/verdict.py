@@ -139,8 +139,11 @@ def judge_requirement(requirement: Requirement | None, evidence: Evidence, limit
 
 
 def deciding_verdict(verdicts: Sequence[Verdict]) -> Verdict:
-    """The verdict that decides for the whole run. The run is PROVEN only if every limit is."""
-    return min(verdicts, key=lambda verdict: STATE_ORDER.index(verdict.state))
+    """The verdict that decides for the whole run. The run is PROVEN only if every limit is.
+
+    Of several with one state it is the one whose limit was exceeded: a screen with room for one must not hide it.
+    """
+    return min(verdicts, key=lambda verdict: (STATE_ORDER.index(verdict.state), not verdict.exceeded))
 
 
 def verdict_tested_with(requirement: Requirement, evidence: Evidence, limits: int) -> LimitTest:

@@ -143,7 +143,8 @@ def open_run(path: str | os.PathLike[str]) -> Run:
     if not place.is_dir():
         return Run(open_record(place), None)
     if not (place / RECORD_NAME).exists():
-        raise RecordError(f"{place} is not a run folder: it has no {RECORD_NAME}")
+        without = "is a run without its record" if (place / INFO_NAME).exists() else "is not a run folder"
+        raise RecordError(f"{place} {without}: it has no {RECORD_NAME}")
     info = _read_info(place / INFO_NAME)
     giving = place / GENERATOR_NAME
     there = giving.exists() and giving.stat().st_size > 0

@@ -30,7 +30,10 @@ SHARES = (0.5, 0.99, 0.999)
 
 @dataclass(frozen=True)
 class SummaryRow:
-    """A run in its table. state: None if there is no result. fact: of its verdict. cells: behind name and verdict."""
+    """A run in its table. state: None if there is no result. fact: of its verdict. cells: behind name and verdict.
+
+    exceeded: its limit was, whatever the verdict is.
+    """
 
     name: str
     state: State | None
@@ -38,11 +41,12 @@ class SummaryRow:
     largest_ns: int = 0
     cells: tuple[str, ...] = ()
     judged: bool = False
+    exceeded: bool = False
 
     @property
-    def rank(self) -> tuple[int, int]:
-        """The worst first: without a result, then by verdict, then by the largest latency."""
-        return (-1 if self.state is None else STATE_ORDER.index(self.state), -self.largest_ns)
+    def rank(self) -> tuple[int, bool, int]:
+        """The worst first: without a result, by verdict, with a limit exceeded, then by the largest latency."""
+        return (-1 if self.state is None else STATE_ORDER.index(self.state), not self.exceeded, -self.largest_ns)
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,8 @@ def _row(name: str, analysis: Analysis, cells: tuple[str, ...]) -> SummaryRow:
     verdict = analysis.verdict
     fact = " ".join(filter(None, (claim_answer(verdict), fact_if_invalid(verdict))))
     judged = verdict.requirement is not None
-    return SummaryRow(name, verdict.state, fact, verdict.largest_ns or 0, cells, judged)
+    exceeded = any(each.exceeded for each in analysis.verdicts)
+    return SummaryRow(name, verdict.state, fact, verdict.largest_ns or 0, cells, judged, exceeded)
 
 
 def campaign_summary(
@@ -121,15 +126,19 @@ def several_text(runs: SeveralRuns, cautions: Sequence[str], where: Sequence[tup
 
 
 def _head_lines(runs: SeveralRuns, width: int) -> list[str]:
-    """How many runs have the worst verdict, and the fact of the worst one."""
+    """How many runs have the worst verdict, and the fact of the worst one. No result is no good one."""
     measured = [row for row in runs.rows if row.state is not None]
     lacking, every = len(runs.rows) - len(measured), quantity(len(runs.rows), runs.noun)
     none = f"{lacking} of {every} {'has' if lacking == 1 else 'have'} no result."
     worst = measured[0] if measured else None
     if worst is None or worst.state is None:
         return labelled("ERROR", none, width)
-    count = sum(row.state is worst.state for row in measured)
+    count, exceeded = sum(row.state is worst.state for row in measured), sum(row.exceeded for row in measured)
     said = f"{count} of {every}. {worst.name}: {worst.fact}"
+    if worst.state is State.INVALID and exceeded:
+        said += f" A limit was exceeded in {exceeded} of {every}."
+    if lacking and not worst.state.exit_code:
+        return labelled("ERROR", f"{none} {worst.state.word} {said}", width)
     return labelled(worst.state.word, f"{said} {none if lacking else ''}".strip(), width)
 
 
