@@ -88,14 +88,14 @@ def agrees(line: str, verdict: Verdict) -> bool:
         if state is not State.EXCEEDED:
             return ": not exceeded" in line
         return f": EXCEEDED {how_often(verdict.exceedances_schedule or 0)}; the largest is " in line
-    decided = next((word for word in ("PROVEN at ", "REFUTED at ") if f": {word}" in line), "")
+    decided = next((word for word in ("PROVEN", "REFUTED") if re.search(f": {word}(,| at | \\()", line)), "")
     count = re.search(r"(at least |to )?([\d,]+) episode", line)
     assert count, line
     told = int(count[2].replace(",", ""))
     episodes = len(verdict.episodes)
     if count[1] == "at least ":
-        return told <= episodes and decided in ("", f"{state.value} at ")
-    said = decided.removesuffix(" at ") or State.UNDECIDED.value
+        return told <= episodes and decided in ("", state.value)
+    said = decided or State.UNDECIDED.value
     return not count[1] and told == episodes and said == state.value
 
 

@@ -246,7 +246,7 @@ class _PlainLimit:
             return [f"{limit}: not exceeded so far, but values were lost"]
         more = max(held_after_ns(self.requirement) + LEAD_NS - self.measured_ns, 0)
         still = [f"  {duration(more, up=True)} more without a late activation"] if ends_run and more else []
-        if not self.measured_ns:
+        if self.measured_ns <= self.requirement.limit_ns:
             return [f"{limit}: not exceeded so far", *still]
         rarest = duration(shown_by_ns(self.requirement, self.measured_ns))
         return [f"{limit}: not exceeded in {measured}; rules out more than one per {rarest}", *still]
@@ -322,7 +322,8 @@ def progress_line(one: Standing, *, lost: bool = False) -> str:
         seen = f"at least {quantity(one.tested.episodes_refuting, 'episode')}"
     if one.decision.at_ns is not None:
         state = one.decision.state.value
-        return f"{asked}: {state} at {duration(one.decision.at_ns, up=True)} ({seen}){_unless(one)}"
+        at = f" at {duration(one.decision.at_ns, up=True)}" if one.decision.at_ns else ""
+        return f"{asked}: {state}{at} ({seen}){_unless(one)}"
     now = _now(one)
     if why := _unprovable(one, lost):
         return f"{asked}: {seen}{why}{now}"
