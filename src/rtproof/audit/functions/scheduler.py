@@ -132,11 +132,12 @@ def fair_server(facts: Facts, check: Check) -> Judgement:
         return readings.unknown(hidden) if hidden else good("Ordinary threads may starve for ever.", judged)
     period = facts.read(bad[0].path.replace("runtime", "period")).number()
     each = f"each {period / 1e6:g} ms" if period else "each period"
+    cpus = [_cpu_of(reading.path) for reading in bad]
     text = (
         f"Ordinary threads that starve come before SCHED_FIFO: {(bad[0].number() or 0) / 1e6:g} ms of {each} on "
-        f"{cpu_words([_cpu_of(reading.path) for reading in bad])}."
+        f"{cpu_words(cpus)}."
     )
-    return finding(text, bad)
+    return finding(text, bad, named=cpus)
 
 
 def _cpu_of(path: str) -> int:
