@@ -11,6 +11,8 @@ import clock_guard as bench
 import lab_kernels
 import pytest
 import vm_cases
+from agent_process import eventually
+from test_doctor import lives
 
 from rtproof.cli.main import main
 from rtproof.core.errors import UserError
@@ -142,6 +144,14 @@ def test_a_program_that_does_not_load_it_or_a_machine_that_cannot_build_it_is_na
     found = clock_guard.clock_guard(str(other))
     assert (found.state, found.identity) == ("off: the guard cannot be built (there is no compiler)", "no guard")
     assert found.words(tmp_path / "report") == ()
+
+
+def test_a_program_that_hangs_is_ended_with_what_it_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = tmp_path / "pid"
+    monkeypatch.setattr(clock_guard, "TRIAL_S", 5)
+    hangs = vm_cases.program(tmp_path / "qemu", f"sleep 600 & echo $! > {begun}; wait")
+    assert "timed out after 5 seconds" in clock_guard.clock_guard(str(hangs)).state
+    assert eventually(lambda: not lives(begun))
 
 
 def test_guests_with_the_guard_have_other_keys_than_those_without(

@@ -16,6 +16,7 @@ from pathlib import Path
 from rtproof.agents.build import ProgramSources, build_program, source_folder
 from rtproof.core.errors import UserError
 from rtproof.core.printable import one_line
+from rtproof.vm.emulators import program_state, run_to_end
 
 GUARD_NAME = "rtproof-qemu-guard.so"
 GUARD_REVISION = 1
@@ -62,10 +63,10 @@ class ClockGuard:
 def clock_guard(qemu: str) -> ClockGuard:
     """The guard for the QEMU at a path, built unless the cache has it, and tried with this QEMU."""
     try:
-        status = Path(qemu).stat()
+        state = program_state(qemu)
     except OSError as error:
         return ClockGuard(None, f"{qemu} cannot be run: {error.strerror}")
-    return _tried_guard(qemu, (status.st_ino, status.st_ctime_ns))
+    return _tried_guard(qemu, state)
 
 
 @functools.cache
@@ -90,19 +91,9 @@ def _tried_guard(qemu: str, _state: tuple[int, int]) -> ClockGuard:
 def _started(*command: str) -> str:
     """Run a command. What it complains of, on one line."""
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            timeout=TRIAL_S,
-            check=False,
-        )
+        return one_line(run_to_end(command, TRIAL_S).stderr, MOST_SHOWN)
     except (OSError, subprocess.TimeoutExpired) as error:
         return one_line(str(error), MOST_SHOWN)
-    return one_line(done.stderr, MOST_SHOWN)
 
 
 def report_lines(report: Path) -> list[str]:

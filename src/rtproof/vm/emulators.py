@@ -228,39 +228,51 @@ def _dotted(numbers: tuple[int, int]) -> str:
 def _printed(path: str, *arguments: str) -> str:
     """What a program prints. TargetError if it does not start, fails or does not end."""
     try:
-        status = Path(path).stat()
+        state = program_state(path)
     except OSError as error:
         raise TargetError(f"{path} cannot be run: {error.strerror}") from error
-    # Not the time of its content: a package keeps that of its files, in whole seconds.
-    return _printed_once(path, arguments, (status.st_ino, status.st_ctime_ns))
+    return _printed_once(path, arguments, state)
 
 
 @functools.cache
 def _printed_once(path: str, arguments: tuple[str, ...], _state: tuple[int, int]) -> str:
     """As ``_printed``, asked once for each state of the program's file."""
     try:
-        popen = subprocess.Popen(
-            [path, *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
+        ended = run_to_end((path, *arguments), PATIENCE_S)
     except OSError as error:
         raise TargetError(f"{path} cannot be run: {error.strerror}") from error
+    except subprocess.TimeoutExpired as error:
+        raise TargetError(f"{path} cannot be run: it did not end within {PATIENCE_S} s") from error
+    if ended.returncode:
+        said = one_line(ended.stderr, MOST_SHOWN) or f"exit code {ended.returncode}"
+        raise TargetError(f"{path} cannot be run ({said})")
+    return ended.stdout
+
+
+def program_state(path: str) -> tuple[int, int]:
+    """What changes with the file of a program. OSError if there is none."""
+    status = Path(path).stat()
+    # Not the time of its content: a package keeps that of its files, in whole seconds.
+    return status.st_ino, status.st_ctime_ns
+
+
+def run_to_end(command: Sequence[str], longest_s: float) -> subprocess.CompletedProcess[str]:
+    """Run a command, and end it with what it started if it takes longer. OSError, TimeoutExpired."""
+    popen = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
     with popen:
         try:
-            out, complaint = popen.communicate(timeout=PATIENCE_S)
-        except BaseException as error:
+            out, complaint = popen.communicate(timeout=longest_s)
+        except BaseException:
             # What the program has started would hold the pipes open.
             with suppress(ProcessLookupError):
                 os.killpg(popen.pid, signal.SIGKILL)
-            if isinstance(error, subprocess.TimeoutExpired):
-                raise TargetError(f"{path} cannot be run: it did not end within {PATIENCE_S} s") from error
             raise
-    if popen.returncode:
-        said = one_line(complaint, MOST_SHOWN) or f"exit code {popen.returncode}"
-        raise TargetError(f"{path} cannot be run ({said})")
-    return out
+    return subprocess.CompletedProcess(command, popen.returncode, out, complaint)
