@@ -32,11 +32,11 @@ def print_run(result: stored_runs.AnalysedRun, as_json: bool, *, short: bool = F
         click.echo(result.as_json() if as_json else result.report(TEXT, short=short), nl=False)
 
 
-def refuse_unknown_sections(names: Sequence[str]) -> None:
-    """UserError for a name that no section has."""
+def refuse_unknown_sections(names: Sequence[str], known: Sequence[str] = SECTION_NAMES) -> None:
+    """UserError for a name that no section has. known: their names; those of a run if not given."""
     for name in names:
-        if name not in SECTION_NAMES:
-            raise UserError(unknown_name("section", name, SECTION_NAMES))
+        if name not in known:
+            raise UserError(unknown_name("section", name, known))
 
 
 def print_sections(result: stored_runs.AnalysedRun, names: Sequence[str]) -> None:

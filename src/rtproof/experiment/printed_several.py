@@ -9,15 +9,12 @@ from pathlib import Path
 import click
 
 from rtproof import report
-from rtproof.core.errors import UserError
-from rtproof.core.phrases import unknown_name
 from rtproof.experiment import campaign_folder, printed_runs, stored_runs
 from rtproof.experiment.campaign_folder import CampaignDocument
 from rtproof.experiment.run_request import program_name
 from rtproof.experiment.run_sets import UNREAD_RUN_CODE
-from rtproof.judge.analysis_model import State
 from rtproof.judge.requirement import Requirement
-from rtproof.judge.verdict import STATE_ORDER
+from rtproof.judge.verdict import worst_state
 from rtproof.report.pages import several_summary
 from rtproof.report.pages.ci_verdicts import WORST_FIRST
 from rtproof.report.text_table import fitted_to_terminal
@@ -29,7 +26,7 @@ def print_campaign_screen(found: CampaignDocument, folder: Path) -> None:
     where = [("page", str(page))] if page.is_file() else []
     text = several_summary.campaign_summary(found.profile, found.outcomes, where, printed_runs.terminal_width())
     states = [each.analysis.verdict.state for each in found.outcomes if each.analysis]
-    worst = min(states, key=STATE_ORDER.index, default=State.NOT_ASKED)
+    worst = worst_state(states)
     printed_runs.print_with_sections(text, worst, found.sections(), folder)
 
 
@@ -37,9 +34,7 @@ def print_campaign_sections(found: CampaignDocument, names: Sequence[str]) -> No
     """Print the named sections whole; without names all of them. UserError for a name that no section has."""
     sections = found.sections()
     known = [section.name for section in sections]
-    for name in names:
-        if name not in known:
-            raise UserError(unknown_name("section", name, known))
+    printed_runs.refuse_unknown_sections(names, known)
     wanted = [section for section in sections if section.name in (names or known)]
     with fitted_to_terminal():
         click.echo(report.render(printed_runs.TEXT, found.title, wanted), nl=False)

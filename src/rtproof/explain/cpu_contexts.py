@@ -414,9 +414,8 @@ class CpuWalk:
             self._stretches.append(self._stretch(from_ns, to_ns, irqs_off_at_end))
 
     def _stretch(self, from_ns: int, to_ns: int, irqs_off_at_end: bool | None) -> Stretch:
-        top = self._hard[-1] if self._hard else self._soft[-1] if self._soft else None
         return Stretch(
-            from_ns, to_ns, top, self._task, self._task_since_ns, self._evidence, self._irqs_off, self._modes.now,
+            from_ns, to_ns, self._top, self._task, self._task_since_ns, self._evidence, self._irqs_off, self._modes.now,
             self._idle_state, irqs_off_at_end,
         )  # fmt: skip
 
@@ -539,7 +538,7 @@ class CpuWalk:
 
     def _with_context(self, waking: Change) -> Change:
         """A waking by an interrupt or a softirq, with the one that did it."""
-        context = self._hard[-1] if self._hard else self._soft[-1] if self._soft else None
+        context = self._top
         ended_ns, disk = self._ended_request
         return waking._replace(context=context, disk=disk if context and ended_ns >= context.since_ns else "")
 
@@ -581,9 +580,13 @@ class CpuWalk:
             start = TimerStart(event.time_ns, _number(values, "hrtimer"), expires_ns, slack_ns)
             self.starts[event.pid].append(start)
 
+    @property
+    def _top(self) -> Context | None:
+        """What runs over the task; None if the task runs."""
+        return self._hard[-1] if self._hard else self._soft[-1] if self._soft else None
+
     def _in_timer(self) -> bool:
-        top = self._hard[-1] if self._hard else self._soft[-1] if self._soft else None
-        return top is not None and top.layer is Layer.TIMER
+        return self._top is not None and self._top.layer is Layer.TIMER
 
     def _enter(self, event: TraceEvent, layer: Layer, name: str, key: int = 0) -> None:
         hard = bool(event.flags & (HARDIRQ | NMI))

@@ -7,7 +7,7 @@ because such a choice decides the outcome.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -136,6 +136,11 @@ def judge_requirement(requirement: Requirement | None, evidence: Evidence, limit
     )
     figured = _with_figures(verdict, found, evidence) if found else verdict
     return _without_bounds(figured) if state is State.INVALID else figured
+
+
+def worst_state(states: Iterable[State]) -> State:
+    """The state that decides; NOT ASKED if there is none."""
+    return min(states, key=STATE_ORDER.index, default=State.NOT_ASKED)
 
 
 def deciding_verdict(verdicts: Sequence[Verdict]) -> Verdict:

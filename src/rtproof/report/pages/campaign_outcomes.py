@@ -7,9 +7,9 @@ from functools import cached_property
 
 from rtproof.core.phrases import capitalised
 from rtproof.judge import verdict_sentences
-from rtproof.judge.analysis_model import Analysis, State
+from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.requirement import Requirement
-from rtproof.judge.verdict import STATE_ORDER
+from rtproof.judge.verdict import worst_state
 from rtproof.judge.worst_first import LOSS_CODES
 from rtproof.profiles import CellPlan, ProfileLimit, Way
 from rtproof.summary.loops import ApplicationLoops, has_samples, is_app, loops_of_all_threads, loops_of_threads
@@ -118,8 +118,7 @@ def campaign_exit_code(outcomes: Sequence[CellOutcome]) -> int:
     """Return 2 if a cell failed, else the code of the worst verdict."""
     if any(each.analysis is None or each.failure for each in outcomes):
         return CELL_FAILED_CODE
-    states = [each.analysis.verdict.state for each in outcomes if each.analysis]
-    return min(states, key=STATE_ORDER.index, default=State.NOT_ASKED).exit_code
+    return worst_state(each.analysis.verdict.state for each in outcomes if each.analysis).exit_code
 
 
 def requirements_of_limits(claims: Iterable[ProfileLimit]) -> tuple[Requirement, ...]:

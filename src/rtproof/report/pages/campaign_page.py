@@ -12,7 +12,7 @@ from rtproof.core.units import format_cpus
 from rtproof.judge import planning, verdict_sentences
 from rtproof.judge.analysis_model import Analysis, State
 from rtproof.judge.objections import Objection, ResultClaim, claim_of, objections
-from rtproof.judge.verdict import STATE_ORDER
+from rtproof.judge.verdict import worst_state
 from rtproof.profiles import CellPlan, Profile
 from rtproof.profiles.profile import LOAD
 from rtproof.report import number_format
@@ -62,7 +62,7 @@ def answer_block(profile: Profile, outcomes: Sequence[CellOutcome]) -> Text:
     terms = tuple(zip(systems if several else [words], lines, strict=True))
     if not profile.claims or not states:
         return Text(told, terms=terms)
-    worst = min(states, key=STATE_ORDER.index)
+    worst = worst_state(states)
     headline = f"{worst.value} in {states.count(worst)} of {quantity(len(outcomes), 'cell')}"
     required = campaign_outcomes.requirement_sentences(
         campaign_outcomes.judged_requirements(profile.claims, outcomes), virtual=all(each.virtual for each in outcomes)
