@@ -165,6 +165,14 @@ def running(*arguments: str | Path) -> Iterator[Running]:
         one.process.communicate(timeout=PATIENCE_S)
 
 
+def lives(pid: str) -> bool:
+    """Whether the process with this number runs. A zombie does not."""
+    try:
+        return Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def eventually(condition: Callable[[], bool]) -> bool:
     """Whether the condition comes true in time; looks often, and returns as soon as it does."""
     give_up = time.monotonic() + PATIENCE_S

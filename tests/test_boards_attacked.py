@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from agent_process import lives
 from board_runs import wait_until
 
 from rtproof.agents.build import find_agent
@@ -67,13 +68,6 @@ def run(agent: str, board: Path) -> Iterator[Path]:
     for pid in (number, waiter):
         with suppress(ProcessLookupError):
             os.kill(int(pid), signal.SIGKILL)
-
-
-def lives(pid: str) -> bool:
-    try:
-        return Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 def test_an_agent_whose_keeper_was_killed_measures_on_and_is_stopped(agent: str, run: Path) -> None:

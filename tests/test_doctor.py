@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from agent_process import eventually
+from agent_process import eventually, lives
 
 from rtproof.agents.build import built_agent
 from rtproof.cli.main import main
@@ -208,14 +208,13 @@ def test_a_program_that_hangs_is_stopped(root: Path, programs: Path, tmp_path: P
     program(programs, "ssh", f"echo $$ > {tmp_path}/pid; while :; do :; done")
     answer = Host(root).ask("ssh", "-V", patience_s=2)
     assert answer.fault == "did not answer within 2 s"
-    assert not lives(tmp_path / "pid")
+    assert not written_lives(tmp_path / "pid")
 
 
-def lives(pid: Path) -> bool:
+def written_lives(pid: Path) -> bool:
     """Whether the program lives whose number is in this file. On a busy machine it may have been stopped before."""
     number = pid.read_text().strip() if pid.exists() else ""
-    state = Path(f"/proc/{number}/stat")
-    return bool(number) and state.exists() and state.read_text().rpartition(")")[2].split()[0] != "Z"
+    return bool(number) and lives(number)
 
 
 @pytest.mark.parametrize(
@@ -402,7 +401,7 @@ def test_a_program_of_a_check_that_hangs_is_stopped_too(
     monkeypatch.setattr("rtproof.core.plugins.load_plugins", lambda _: made)
     found = examination.examine(["lab"], True, Host(), 3)
     assert "did not end within 3 s" in found.findings[0].meaning
-    assert eventually(lambda: not lives(tmp_path / "pid"))
+    assert eventually(lambda: not written_lives(tmp_path / "pid"))
 
 
 # The result.

@@ -12,7 +12,7 @@ import lab_kernels
 import pytest
 import vm_cases
 from agent_process import eventually
-from test_doctor import lives
+from test_doctor import written_lives
 
 from rtproof.cli.main import main
 from rtproof.core.errors import UserError
@@ -151,7 +151,7 @@ def test_a_program_that_hangs_is_ended_with_what_it_started(tmp_path: Path, monk
     monkeypatch.setattr(clock_guard, "TRIAL_S", 5)
     hangs = vm_cases.program(tmp_path / "qemu", f"sleep 600 & echo $! > {begun}; wait")
     assert "timed out after 5 seconds" in clock_guard.clock_guard(str(hangs)).state
-    assert eventually(lambda: not lives(begun))
+    assert eventually(lambda: not written_lives(begun))
 
 
 def test_guests_with_the_guard_have_other_keys_than_those_without(

@@ -2,11 +2,14 @@
 """Which QEMU runs a guest, with scripts that stand for QEMU: the system's, a fetched one, one of the user's own."""
 
 import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 import vm_cases
+from agent_process import eventually, lives
 
 from rtproof.core.errors import RtproofError
 from rtproof.lab.stored_folders import obtain_folder
@@ -152,3 +155,14 @@ def test_one_that_hangs_is_told_and_ended_with_what_it_started(
     begun = time.monotonic()
     assert refusal(False, str(own)).startswith(f"{own} cannot be run: it did not end within 0.2 s: give another one")
     assert time.monotonic() - begun < 300
+
+
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="setpriv is not installed (Debian: util-linux)")
+def test_one_that_hangs_does_not_outlive_a_host_that_is_killed(tmp_path: Path) -> None:
+    told = tmp_path / "pid"
+    own = vm_cases.program(tmp_path, f"echo $$ > {told}.part; mv {told}.part {told}; exec sleep 600")
+    asks = f"from rtproof.vm.emulators import run_to_end; run_to_end(({str(own)!r},), 600)"
+    with subprocess.Popen([sys.executable, "-c", asks]) as host:
+        assert eventually(told.exists)
+        host.kill()
+    assert eventually(lambda: not lives(told.read_text().strip()))

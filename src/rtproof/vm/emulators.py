@@ -257,9 +257,13 @@ def program_state(path: str) -> tuple[int, int]:
 
 
 def run_to_end(command: Sequence[str], longest_s: float) -> subprocess.CompletedProcess[str]:
-    """Run a command, and end it with what it started if it takes longer. OSError, TimeoutExpired."""
+    """Run a command, and end it with what it started if it takes longer. OSError, TimeoutExpired.
+
+    If this process is killed, the kernel kills the command (where there is setpriv of util-linux).
+    """
+    launcher = shutil.which("setpriv")
     popen = subprocess.Popen(
-        command,
+        [launcher, "--pdeathsig", "KILL", *command] if launcher else command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
