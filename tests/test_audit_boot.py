@@ -6,12 +6,14 @@ from collections.abc import Mapping
 
 import pytest
 from audit_cases import MISSING, REFUSED, judged, made_facts
+from audit_systems import stored_names, stored_record
 
 from rtproof.audit import boot_words, check_file
 from rtproof.audit.audit_model import CheckResult, Outcome
 from rtproof.audit.boot_lists import read_cpu_word
 from rtproof.audit.check import Check
-from rtproof.audit.facts import AuditRequest, KernelVersion, split_command_line
+from rtproof.audit.facts import AuditRequest, Facts, KernelVersion, split_command_line, split_word
+from rtproof.audit.fitted_advice import fitted
 
 CPU = "/sys/devices/system/cpu"
 FOUR: dict[str, str | int] = {f"{CPU}/online": "0-3\n", f"{CPU}/present": "0-3\n", f"{CPU}/possible": "0-3\n"}
@@ -234,6 +236,7 @@ CASES: list[tuple[str, str | int, dict[str, str | int], Outcome]] = [
     ("boot.psi", "quiet", {PRESSURE: MISSING}, GOOD),
     ("boot.idle", "quiet", {}, GOOD),
     ("boot.idle", "idle=poll", {}, FINDING),
+    ("boot.idle", "nohlt", {}, GOOD),
     ("boot.idle", "cpuidle.off=1", {}, FINDING),
 ]
 
@@ -250,3 +253,46 @@ def test_each_parameter_has_its_outcome(
 def test_nothing_read_is_never_good(check: Check) -> None:
     facts = made_facts({"/proc/cmdline": REFUSED}, kernel=("", ""), request=ISOLATED)
     assert judged(check.id, facts).outcome in (UNKNOWN, NOT_APPLICABLE)
+
+
+X86_WORDS = (
+    *("idle", "intel_idle.max_cstate", "intel_pstate", "kvm.kvmclock_periodic_sync", "kvm_intel.ple_gap", "mce"),
+    *("nosmt", "processor.max_cstate", "tsc"),
+)
+"""Parameters of checks and guides that no kernel of Arm obeyed when the stored systems were new."""
+
+
+def boot_advice(facts: Facts) -> dict[str, list[str]]:
+    """The names of the boot words of each check, as if the system failed it."""
+    checks = [check for file in check_file.check_files().values() for check in file.check]
+    results = [CheckResult(check, FINDING, check.severity, "", (), ()) for check in checks]
+    return {
+        result.check.id: [split_word(word)[0] for word in fitted(facts, result).check.change.boot.split()]
+        for result in results
+    }
+
+
+@pytest.mark.parametrize("name", stored_names())
+def test_no_system_is_advised_a_boot_word_that_its_architecture_does_not_parse(name: str) -> None:
+    facts = Facts(stored_record(name), AuditRequest())
+    advice = boot_advice(facts)
+    words = {word for names in advice.values() for word in names}
+    if facts.record.begin.machine == "x86_64":
+        assert "nohlt" not in words
+        assert advice["pm.cstate"] == ["intel_idle.max_cstate", "processor.max_cstate"]
+        assert advice["clk.watchdog"] == ["tsc"]
+    else:
+        assert words.isdisjoint(X86_WORDS)
+        assert advice["pm.vm.haltpoll"] == ["nohlt"]
+        assert advice["pm.cstate"] == advice["clk.watchdog"] == []
+
+
+@pytest.mark.parametrize(("machine", "word"), [("x86_64", "idle"), ("i686", "idle"), ("aarch64", "nohlt")])
+def test_the_word_that_keeps_idle_cpus_awake_is_that_of_the_architecture(machine: str, word: str) -> None:
+    assert boot_advice(made_facts(machine=machine))["pm.vm.haltpoll"] == [word]
+
+
+@pytest.mark.parametrize(("words", "outcome"), [("nohlt", FINDING), ("idle=poll", GOOD)])
+def test_arm_takes_no_notice_of_the_word_of_x86(words: str, outcome: Outcome) -> None:
+    facts = made_facts({**FOUR, "/proc/cmdline": f"{words}\n"}, machine="aarch64")
+    assert judged("boot.idle", facts).outcome is outcome

@@ -204,6 +204,7 @@ BOARD: Files = {"/sys/class/dmi/id/sys_vendor": "Acme\n", "/sys/class/dmi/id/pro
         ({POLLING: "200000", GOVERNOR: "menu"}, FINDING, Severity.LOW),
         ({POLLING: MISSING, GOVERNOR: MISSING}, FINDING, Severity.LOW),
         ({POLLING: MISSING, "/proc/cmdline": "idle=poll"}, GOOD, Severity.MEDIUM),
+        ({POLLING: MISSING, GOVERNOR: MISSING, "/proc/cmdline": "nohlt"}, FINDING, Severity.LOW),
         ({POLLING: "long", GOVERNOR: "haltpoll"}, UNKNOWN, Severity.MEDIUM),
     ],
 )
@@ -212,6 +213,12 @@ def test_polling_in_a_virtual_machine(files: Files, outcome: Outcome, severity: 
     assert (found.outcome, found.severity) == (outcome, severity)
     bare = made_facts({"/proc/cpuinfo": CPUINFO, "kernel-log": "", **BOARD, **files})
     assert judged("pm.vm.haltpoll", bare).outcome is NOT_APPLICABLE
+
+
+@pytest.mark.parametrize(("words", "outcome"), [("nohlt", GOOD), ("idle=poll", FINDING)])
+def test_polling_in_a_virtual_machine_of_arm(words: str, outcome: Outcome) -> None:
+    files: Files = {POLLING: MISSING, GOVERNOR: MISSING, "hypervisor": "linux,dummy-virt", "/proc/cmdline": words}
+    assert judged("pm.vm.haltpoll", made_facts(files, machine="aarch64")).outcome is outcome
 
 
 # Devices, and heat.

@@ -17,12 +17,14 @@ class BootWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The names. confused: wrong names of guides, with the right ones.
 
     built_with: the option of the build without which the kernel takes no notice. since: the first kernel that obeys.
+    parsed_on: by the name of a condition that tells the architecture, words that only its kernels parse.
     """
 
     real_time: tuple[str, ...]
     other: tuple[str, ...]
     confused: dict[str, str]
     built_with: dict[str, str]
+    parsed_on: dict[str, tuple[str, ...]]
     since: dict[str, str]
 
 

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rtproof.audit.boot_lists import read_cpu_word
-from rtproof.audit.facts import Facts
+from rtproof.audit.boot_words import boot_words
+from rtproof.audit.facts import Facts, KernelVersion
 from rtproof.core.printable import clean
 from rtproof.summary import measured_kernel, system_facts
 
@@ -204,3 +205,14 @@ CONDITIONS: dict[str, Callable[[Facts], Holds]] = {
     "intel": _intel,
     "process": _process,
 }
+
+
+def obeys(facts: Facts, word: str) -> bool:
+    """Whether the kernel takes notice of a boot word, as far as its architecture, build and age are known."""
+    words = boot_words()
+    if any(word in names and not CONDITIONS[on](facts).holds for on, names in words.parsed_on.items()):
+        return False
+    option = words.built_with.get(word)
+    since = KernelVersion.read(words.since.get("sysctl" if word.startswith("sysctl.") else word, ""))
+    old = since and facts.kernel and facts.kernel.is_before(since)
+    return not old and not (option and facts.option(option).absent)

@@ -8,9 +8,8 @@ import msgspec
 
 from rtproof.audit import conditions
 from rtproof.audit.audit_model import CheckResult
-from rtproof.audit.boot_words import boot_words
 from rtproof.audit.check import Change, Check
-from rtproof.audit.facts import Facts, KernelVersion, Reading, fits, split_word
+from rtproof.audit.facts import Facts, Reading, fits, split_word
 from rtproof.core.units import format_cpus
 
 _OF_NAMED = ("irq", "tid", "pid", "cpu", "state", "device", "driver", "node", "timer", "group", "clock")
@@ -102,20 +101,15 @@ def _holds(file: Reading, value: str) -> bool:
 
 def _boot(facts: Facts, text: str) -> str:
     """The words that the command line lacks and this kernel can obey."""
-    return " ".join(word for word in text.split() if not _given(facts, word) and _obeyed(facts, split_word(word)[0]))
+    return " ".join(
+        word for word in text.split() if not _given(facts, word) and conditions.obeys(facts, split_word(word)[0])
+    )
 
 
 def _given(facts: Facts, word: str) -> bool:
     name, value = split_word(word)
     reading = facts.parameter(name)
     return reading.here and reading.word == value
-
-
-def _obeyed(facts: Facts, name: str) -> bool:
-    option = boot_words().built_with.get(name)
-    since = KernelVersion.read(boot_words().since.get("sysctl" if name.startswith("sysctl.") else name, ""))
-    old = since and facts.kernel and facts.kernel.is_before(since)
-    return not old and not (option and facts.option(option).absent)
 
 
 def _build(facts: Facts, text: str) -> str:

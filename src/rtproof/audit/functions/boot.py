@@ -362,15 +362,14 @@ def pressure(facts: Facts, check: Check) -> Judgement:
 
 def idle_parameters(facts: Facts, check: Check) -> Judgement:
     """Whether the line forbids idle states for good."""
-    names = ("idle", "cpuidle.off")
-    given = [facts.parameter(name) for name in names]
+    idle, no_halt, off = given = [facts.parameter(name) for name in ("idle", "nohlt", "cpuidle.off")]
     if hidden(given):
         return unknown(hidden(given))
-    idle, off = given
-    if idle.here and idle.word in ("poll", "halt", "nomwait"):
-        guest = conditions.virtual_machine(facts).holds or idle.word != "poll"
-        sentence = f"The line has idle={idle.word} for every CPU and all the time."
-        return finding(sentence, (idle,), Severity.LOW if guest else None)
+    for asked, name, values in ((idle, "idle", ("poll", "halt", "nomwait")), (no_halt, "nohlt", ("",))):
+        if asked.here and asked.word in values and conditions.obeys(facts, name):
+            guest = conditions.virtual_machine(facts).holds or asked.word in ("halt", "nomwait")
+            sentence = f"The line has {f'{name}={asked.word}'.rstrip('=')} for every CPU and all the time."
+            return finding(sentence, (asked,), Severity.LOW if guest else None)
     if off.here and off.word in ("1", ""):
         return finding("The line turns cpuidle off for every CPU.", (off,), Severity.LOW)
     return good("", given)

@@ -444,8 +444,10 @@ def idle_words(facts: Facts, check: Check) -> Judgement:
 
 def halt_polling(facts: Facts, check: Check) -> Judgement:
     """An idle CPU of a virtual machine polls for some time before it leaves the machine."""
-    if facts.parameter("idle").word == "poll":
-        return _good([facts.parameter("idle")], "An idle CPU polls and never goes back to the host.")
+    for name, value in (("idle", "poll"), ("nohlt", "")):
+        asked = facts.parameter(name)
+        if asked.here and asked.word == value and conditions.obeys(facts, name):
+            return _good([asked], "An idle CPU polls and never goes back to the host.")
     found = facts.read(check.read[0])
     governors = [facts.read(f"{CPU}/cpuidle/current_governor{end}") for end in ("", "_ro")]
     governor_here = next((one for one in governors if one.here), governors[0])
