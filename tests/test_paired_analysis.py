@@ -18,6 +18,7 @@ from rtproof.judge.requirement import Requirement
 from rtproof.record import run_folder
 from rtproof.record.contents import EndReason, Record
 from rtproof.record.reading import open_record
+from rtproof.report.blocks import Plot
 from rtproof.report.pages.run_summary import summary_text
 from rtproof.summary.edge_pairs import given_edges
 
@@ -69,6 +70,51 @@ def test_the_first_screen_says_which_edges_have_no_response_time(folder: Path) -
     assert "1 edge was never answered: the largest value is how long the generator waited for it." in screen
     assert f"83 of {EDGES + 83} edges due were missed" in screen
     assert f"83 of {EDGES + 83} edges due were missed" in text(result, "html")
+
+
+@pytest.mark.parametrize(
+    ("limit_ns", "says"),
+    [
+        (60 * MS, "60 ms was exceeded once in 18.0 s"),
+        (3 * MS, f"All {EDGES} edges in 18.0 s were above 3 ms"),
+        (11 * MS, f"11 ms was exceeded by 132 of {EDGES} edges in 18.0 s"),
+        (4_999 * MS, "4,999 ms was exceeded once"),
+    ],
+)
+def test_only_edges_that_were_given_are_counted(folder: Path, limit_ns: int, says: str) -> None:
+    """While the generator waited for the dropped edge, 83 more were due. They have no latency."""
+    result = stored_runs.read_run_with_stated_limits(folder, (Requirement(limit_ns),))
+    told = text(result)
+    assert says in told
+    assert f"83 edges of {EDGES + 83} due were never given, and no latency is charged for them" in told
+
+
+def test_the_picture_and_the_table_are_of_the_times_that_the_verdict_is_of(folder: Path) -> None:
+    """The responder's own part was never above 9 ms, the responses were up to 58 ms."""
+    result = stored_runs.read_run_with_stated_limits(folder, (Requirement(60 * MS),))
+    plots = [block for part in result.sections() for block in part.blocks if isinstance(block, Plot)]
+    first = next(plot for plot in plots if plot.foremost)
+    assert f"All {PAIRS} edges with an answer" in first.says
+    assert "the largest is 58.003 ms. 1 edge was never answered and is not in it." in first.says
+    assert [marker.name for marker in first.markers] == ["limit 60 ms"]
+    others = [plot for plot in plots if plot is not first]
+    assert others
+    assert all(plot.title.endswith(", of the responder alone") for plot in others)
+    assert not any(marker.name.startswith("limit") for plot in others for marker in plot.markers)
+
+
+@pytest.mark.parametrize(("limit_ns", "unit", "largest"), [(60 * MS, "ms", "58.003"), (40_000, "us", "58,003.0")])
+def test_the_screens_table_has_the_unit_of_its_sentence(folder: Path, limit_ns: int, unit: str, largest: str) -> None:
+    result = stored_runs.read_run_with_stated_limits(folder, (Requirement(limit_ns),))
+    lines = summary_text(result.analysis, ()).splitlines()
+    header = next(line for line in lines if line.strip().startswith("time "))
+    assert header.endswith(f"max {unit}")
+    assert any(line.strip().startswith("response ") and line.endswith(largest) for line in lines)
+
+
+def test_the_screen_has_the_doubts_of_both_boards(folder: Path) -> None:
+    lines = summary_text(stored_runs.read_run(folder).analysis, ()).splitlines()
+    assert len([line for line in lines if "bridge (fifo 95) could run first" in line]) == 2
 
 
 def test_a_limit_that_no_unanswered_edge_is_above_is_refused(folder: Path) -> None:

@@ -18,6 +18,7 @@ from rtproof.judge.episodes import NO_LATE_TIMES, LateTimes, MeasuredWindow, epi
 from rtproof.judge.requirement import NO_LONGEST, Requirement
 from rtproof.record.contents import EndReason, Level, Record
 from rtproof.statistics import mean_upper
+from rtproof.summary.edge_pairs import GENERATED
 from rtproof.summary.measured_kernel import core_beside
 from rtproof.summary.quantiles import quantile
 from rtproof.summary.recorded_facts import is_simulated, requested_duration_ns, stalled_since_ns, virtual_time_clock
@@ -47,7 +48,8 @@ class Evidence:
 
     largest_ns: the largest latency of all due activations; None if none was due. seen_stall_ns: how long a thread stood
     at least, as an event tells; it may have run again. damaged: a part of the record cannot be read. high_ns:
-    the 99.9 % quantile of the activations that ran.
+    the 99.9 % quantile of the activations that ran. gives_edges: the activations are edges that this board gave to
+    another one, and an edge that was due and not given has no latency.
     first_due_ns: the first due time. measured_ns: the time from then on in which every thread was watched. times: the
     late stretches, in measured time. cut_off: the record has no end, so nobody knows how the run ended. core: the
     co-kernel beside Linux, if any. stalled_ns: how late a thread was at least that never ran again. stalled_thread:
@@ -82,6 +84,17 @@ class Evidence:
     seen_stall_ns: int = 0
     damaged: bool = False
     high_ns: int | None = None
+    gives_edges: bool = False
+
+    @property
+    def noun(self) -> str:
+        """An activation, as sentences name it."""
+        return "edge" if self.gives_edges else "activation"
+
+    @property
+    def counted(self) -> int:
+        """How many activations have a latency, be it that of one that never ran."""
+        return self.obtained if self.gives_edges else self.expected
 
 
 def gather_evidence(
@@ -95,6 +108,9 @@ def gather_evidence(
     limit = requirement.limit_ns if requirement else None
     measured_ns = _measured_ns(record, summaries, pooled)
     observed, schedule = (None, None) if limit is None else _exceedances(record, summaries, pooled, limit)
+    gives_edges = {series.method for series in record.series} == {GENERATED}
+    if gives_edges:
+        schedule = observed
     if schedule is not None and limit is not None:
         schedule += sum(summary.stalled_above(limit) for summary in summaries)
     first_due_ns = pooled.first_due_ns or 0
@@ -126,6 +142,7 @@ def gather_evidence(
         times=times,
         largest_ns=_largest_ns(pooled, times),
         damaged=bool(record.damage),
+        gives_edges=gives_edges,
         high_ns=quantile(pooled.observed_counts, HIGH_SHARE, ends=pooled.observed).value,
         seen_stall_ns=max(
             (event.time_ns - at for event in record.events if (at := stalled_since_ns(event)) is not None), default=0

@@ -12,7 +12,7 @@ from rtproof.core import units
 from rtproof.core.errors import RecordError, UserError
 from rtproof.judge.analyse import Requirements, analyse, requirement_tuple, with_more_doubts
 from rtproof.judge.analysis_model import Analysis
-from rtproof.judge.worst_first import worst_first
+from rtproof.judge.worst_first import OF_GENERATOR, worst_first
 from rtproof.record.contents import EndReason, Record
 from rtproof.record.run_folder import Run
 from rtproof.summary.edge_pairs import GENERATED, PATIENCE_NS, edges_of_records
@@ -53,7 +53,7 @@ def analyse_pair(
         more.append(replace(UNPAIRED, detail=f"{pairs.refused}; see that both boards use the lines that are wired"))
     giving = with_more_doubts(analyse(generator, None, workers, NOWHERE), more, requirement, horizon, limits)
     own = [each for each in giving.doubts if each not in more]
-    doubts = [*(replace(each, what=f"generator: {each.what}") for each in own), *more]
+    doubts = [*(replace(each, what=f"{OF_GENERATOR}{each.what}") for each in own), *more]
     return replace(
         answering,
         doubts=worst_first(doubts),

@@ -51,7 +51,7 @@ def largest_latency(requirement: Requirement, evidence: Evidence) -> str:
     """The largest latency, and where it was if it exceeded the limit. A thread that stood has only a lower bound."""
     limit_ns, worst = requirement.limit_ns, evidence.worst
     largest_ns = max(evidence.largest_ns or 0, evidence.seen_stall_ns)
-    ran = f"of {quantity(evidence.obtained - evidence.lost, 'activation')}"
+    ran = f"of {quantity(evidence.obtained - evidence.lost, evidence.noun)}"
     if largest_ns <= limit_ns:
         known = worst is not None and evidence.largest_ns is not None
         return f"the largest {ran} was {value(evidence.largest_ns or 0, limit_ns)}" if known else f"n = {ran[3:]}"
@@ -80,11 +80,11 @@ def _measured(evidence: Evidence) -> str:
 
 
 def _exceeded(requirement: Requirement, evidence: Evidence) -> str:
-    limit, count, due = limit_value(requirement.limit_ns), exceeded_count(requirement, evidence), evidence.expected
+    limit, count, due = limit_value(requirement.limit_ns), exceeded_count(requirement, evidence), evidence.counted
     if count >= due > 1:
-        return f"All {due:,} activations{_measured(evidence)} were above {limit}"
+        return f"All {due:,} {evidence.noun}s{_measured(evidence)} were above {limit}"
     if 2 * count > due > 1:
-        return f"{limit} was exceeded by {count:,} of {due:,} activations{_measured(evidence)}"
+        return f"{limit} was exceeded by {count:,} of {due:,} {evidence.noun}s{_measured(evidence)}"
     return f"{limit} was exceeded {how_often(count)}{_measured(evidence)}"
 
 

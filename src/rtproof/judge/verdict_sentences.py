@@ -492,9 +492,14 @@ def more_time_of_verdict(verdict: Verdict) -> str:
 def missed_lines(requirement: Requirement | None, evidence: Evidence) -> list[tuple[str, str]]:
     """The lines on activations that were due and never ran."""
     lines = []
-    if evidence.missed:
+    if evidence.missed and evidence.gives_edges:
+        text = f"{quantity(evidence.missed, 'edge')} of {evidence.expected:,} due were never given"
+        lines.append(("MISSED", f"{text}, and no latency is charged for them"))
+    elif evidence.missed:
         text = f"{quantity(evidence.missed, 'activation')} of {evidence.expected:,} due never ran"
         lines.append(("MISSED", f"{text}; each counts in the schedule view with the time it was late"))
+    if evidence.gives_edges:
+        return lines
     if requirement and evidence.exceedances_observed is not None and (evidence.missed or evidence.exceedances_schedule):
         due = evidence.obtained + evidence.missed
         lines.append(

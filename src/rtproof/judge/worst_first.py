@@ -8,6 +8,8 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.objections import Objection, claim_of, objections
 from rtproof.summary.summary_model import Doubt, Severity
 
+OF_GENERATOR = "generator: "
+"""Of a run on two boards: begins the doubts of the board that gave the edges."""
 FOREMOST_CODES = ("in-band", "core-unseen")
 """They change the meaning of every figure."""
 LOSS_CODES = (
@@ -61,10 +63,13 @@ def doubts_worst_first(analysis: Analysis) -> tuple[Doubt, ...]:
 
 
 def kinds_worst_first(analysis: Analysis) -> tuple[tuple[Doubt, int], ...]:
-    """One doubt or objection of each kind, and how many there are of it. Of a kind it is the first, so the worst."""
-    every = doubts_worst_first(analysis)
-    count = Counter(doubt.code for doubt in every)
-    worst: dict[str, Doubt] = {}
-    for doubt in every:
-        worst.setdefault(doubt.code, doubt)
-    return tuple((doubt, count[code]) for code, doubt in worst.items())
+    """One doubt or objection of each kind, and how many there are of it. Of a kind it is the first, so the worst.
+
+    Of two boards each has its own kinds.
+    """
+    every = [(doubt, (doubt.code, doubt.what.startswith(OF_GENERATOR))) for doubt in doubts_worst_first(analysis)]
+    count = Counter(kind for _, kind in every)
+    worst: dict[tuple[str, bool], Doubt] = {}
+    for doubt, kind in every:
+        worst.setdefault(kind, doubt)
+    return tuple((doubt, count[kind]) for kind, doubt in worst.items())

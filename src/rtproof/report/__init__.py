@@ -11,8 +11,9 @@ from rtproof.core import plugins
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import WHOLE_RUN, Fact, Moment
 from rtproof.report import formats
-from rtproof.report.blocks import Section
+from rtproof.report.blocks import Block, Section
 from rtproof.report.section_list import SECTIONS, ReportSection
+from rtproof.report.sections.edges import of_responder
 from rtproof.summary.measured_kernel import IN_BAND, core_beside
 from rtproof.summary.recorded_facts import is_simulated, virtual_time_clock
 
@@ -29,8 +30,13 @@ def compose(
     """
     told = _with_host_facts(analysis, info or {}, command)
     wanted = [each for each in SECTIONS if (each.short or not short) and _has(analysis, each)]
-    drawn = [(section, tuple(section.draw(told))) for section in wanted]
+    drawn = [(section, tuple(_drawn(section, told))) for section in wanted]
     return [Section(section.name, section.title, blocks, section.group) for section, blocks in drawn if blocks]
+
+
+def _drawn(section: ReportSection, analysis: Analysis) -> list[Block]:
+    blocks = section.draw(analysis)
+    return of_responder(section.name, blocks) if analysis.edges else blocks
 
 
 def _has(analysis: Analysis, section: ReportSection) -> bool:

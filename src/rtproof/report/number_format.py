@@ -9,10 +9,11 @@ from statistics import median
 from rtproof.core.phrases import limit_value, quantity, value_unit
 from rtproof.core.printable import clean
 from rtproof.judge.analysis_model import Analysis
+from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Int64Array
 from rtproof.report.blocks import Block, Marker, Text
 from rtproof.summary.measured_kernel import IN_BAND, core_beside
-from rtproof.summary.summary_model import Summary
+from rtproof.summary.summary_model import Moments, Summary
 
 __all__ = ["clean"]
 
@@ -175,7 +176,11 @@ def _stream(summary: Summary, several_fields: bool, mark: str) -> ReportStream:
 
 def latency_unit(analysis: Analysis) -> PrintedUnit:
     """The one unit for all latencies of a report: that of the deciding limit, or one that fits the latencies."""
-    observed, asked = analysis.pooled.observed, analysis.verdict.requirement
+    return unit_beside(analysis.pooled.observed, analysis.verdict.requirement)
+
+
+def unit_beside(observed: Moments, asked: Requirement | None) -> PrintedUnit:
+    """The unit of a limit, or without one that which fits these latencies."""
     small_ns = observed.mean or 0
     fitting = unit_for((observed.min, observed.mean, observed.max))
     if asked is None or not asked.limit_ns:
@@ -193,7 +198,12 @@ MOST_DIGITS = {"ms": 6, "s": 9}
 
 
 def limit_marker(analysis: Analysis, axis: str, unit: PrintedUnit) -> tuple[Marker, ...]:
-    """A line for each limit, to be drawn in a plot; () if no limit was given."""
+    """A line for each limit, to be drawn in a plot; () if no limit was given, or if it is of what two boards did."""
+    return () if analysis.edges else limit_of_responses(analysis, axis, unit)
+
+
+def limit_of_responses(analysis: Analysis, axis: str, unit: PrintedUnit) -> tuple[Marker, ...]:
+    """The same for a plot of what the verdict is of, which two boards did together."""
     asked = (verdict.requirement for verdict in analysis.verdicts or (analysis.verdict,))
     limits = dict.fromkeys(requirement.limit_ns for requirement in asked if requirement)
     return tuple(Marker(f"limit {limit_value(limit_ns)}", axis, unit.scale(limit_ns)) for limit_ns in limits)

@@ -9,7 +9,7 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Int64Array, Record
 from rtproof.report import number_format
 from rtproof.report.blocks import Curve, Plot
-from rtproof.report.number_format import US
+from rtproof.report.number_format import US, PrintedUnit
 from rtproof.summary import loops
 from rtproof.summary.counts import Counts
 from rtproof.summary.loops import MOST_POINTS, DrawnPoints, Envelope, Loops
@@ -17,7 +17,14 @@ from rtproof.summary.quantiles import quantile
 from rtproof.summary.summary_model import Moments
 
 SHARES = (0.99, 0.99999)
-HEADINGS = ("n", *number_format.unit_headings(number_format.US, "min", "avg", "p99", "p99.999", "max"))
+
+
+def headings(unit: PrintedUnit = US) -> tuple[str, ...]:
+    """The headings of ``stage_numbers``."""
+    return ("n", *number_format.unit_headings(unit, "min", "avg", "p99", "p99.999", "max"))
+
+
+HEADINGS = headings()
 ANSWERS = {"edge", "output", "answer", "response"}
 """Fields that only answers have: the edge that began the answer, the output that ended it, or the whole."""
 ENDS = ("n", *number_format.unit_headings(number_format.US, "min", "avg", "max"))
@@ -28,17 +35,17 @@ def is_response(analysis: Analysis) -> bool:
     return bool(ANSWERS & {stage.series.field for stage in analysis.stages})
 
 
-def stage_numbers(counts: Counts, moments: Moments) -> tuple[str, ...]:
-    """The cells of a row under HEADINGS. A percentile is unknown if there are too few values for it."""
-    n, least, mean, most = stage_ends(moments)
+def stage_numbers(counts: Counts, moments: Moments, unit: PrintedUnit = US) -> tuple[str, ...]:
+    """The cells of a row under ``headings``. A percentile is unknown if there are too few values for it."""
+    n, least, mean, most = stage_ends(moments, unit)
     shares = [quantile(counts, share, ends=moments).value for share in SHARES]
-    return (n, least, mean, *map(number_format.US.show, shares), most)
+    return (n, least, mean, *map(unit.show, shares), most)
 
 
-def stage_ends(moments: Moments) -> tuple[str, str, str, str]:
+def stage_ends(moments: Moments, unit: PrintedUnit = US) -> tuple[str, str, str, str]:
     """The cells of a row under ENDS. Without a value, smallest and largest are unknown, not 0."""
     least, most = (moments.min, moments.max) if moments.count else (None, None)
-    show = number_format.US.show
+    show = unit.show
     return number_format.count_text(moments.count), show(least), show(moments.mean), show(most)
 
 

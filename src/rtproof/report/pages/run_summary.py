@@ -6,6 +6,7 @@ It has at most MOST_LINES lines. No sentence is cut: what does not fit is counte
 
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from rtproof.judge.analysis_model import Analysis, State, Verdict
 from rtproof.report import number_format
 from rtproof.report.audit_findings import audit_in_short
 from rtproof.report.number_format import PrintedUnit, ReportStream
+from rtproof.report.sections.edges import response_unit
 from rtproof.report.sections.explained import why_in_short
 from rtproof.report.sections.verdict import doubts_in_short, edges_answer, loop_answer
 from rtproof.report.text_table import SCREEN_WIDTH
@@ -129,7 +131,7 @@ def _thread_lines(analysis: Analysis, width: int, most: int) -> list[str]:
     if analysis.imported:
         return _imported_lines(analysis, analysis.imported, most)
     if analysis.edges:
-        return _edge_lines(analysis.edges)
+        return _edge_lines(analysis.edges, replace(response_unit(analysis, analysis.edges), digits=3))
     threads = [stream for stream in number_format.report_streams(analysis) if not stream.pooled]
     shown = _worst(threads, most)
     unit = number_format.latency_unit(analysis)
@@ -142,17 +144,17 @@ def _thread_lines(analysis: Analysis, width: int, most: int) -> list[str]:
     return [*lines, *([f"and {quantity(left_out, 'more thread')}, none later"] if left_out else [])]
 
 
-def _edge_lines(pairs: EdgePairs) -> list[str]:
+def _edge_lines(pairs: EdgePairs, unit: PrintedUnit) -> list[str]:
     """The response times of a run on two boards, and their parts; and how many edges had an answer."""
-    never, us = pairs.never_answered_ns.size, number_format.US.ns
+    never, digits = pairs.never_answered_ns.size, _digits(unit)
     found = f"{quantity(pairs.edges, 'edge')} given, {never:,} never answered, {pairs.given.size:,} paired"
     rows = []
     for each in edge_times(pairs):
         shares = [quantile(each.counts, share, ends=each.moments).value for share in SHARES]
         figures = (each.moments.min, *shares, each.moments.max)
-        shown = ("-" if ns is None else f"{ns / us:,.1f}" for ns in figures)
+        shown = ("-" if ns is None else f"{ns / unit.ns:,.{digits}f}" for ns in figures)
         rows.append((each.name, f"{each.moments.count:,}", *shown))
-    header = ("time", "n", "min", "median", "99 %", "99.9 %", "max us")
+    header = ("time", "n", "min", "median", "99 %", "99.9 %", f"max {unit.name}")
     return [*_right_aligned([header, *rows]), found]
 
 
@@ -205,9 +207,13 @@ def _worst(threads: Sequence[ReportStream], most: int) -> list[ReportStream]:
     return [stream for stream in threads if stream in latest]
 
 
+def _digits(unit: PrintedUnit) -> int:
+    return {1: 0, 1_000: 1}.get(unit.ns, max(unit.digits - FINER, 3))
+
+
 def _row(stream: ReportStream, unit: PrintedUnit) -> tuple[str, ...]:
     summary = stream.summary
-    digits = {1: 0, 1_000: 1}.get(unit.ns, max(unit.digits - FINER, 3))
+    digits = _digits(unit)
     found = [each.value for each in quantiles(summary, shares=SHARES)]
     ends = (summary.observed.min, summary.observed.max) if summary.observed.count else (None, None)
     figures = (ends[0], *found, ends[1])

@@ -6,7 +6,7 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.verdict_sentences import texts_under_labels
 from rtproof.report import number_format
 from rtproof.report.blocks import Block, Curve, Marker, Plot, Table, Text
-from rtproof.report.number_format import PrintedUnit, axis_unit, latency_unit, limit_marker
+from rtproof.report.number_format import PrintedUnit, axis_unit, latency_unit, limit_of_responses
 from rtproof.tail import forecast, forecast_sentences
 from rtproof.tail.forecast_model import FORECAST_CONFIDENCE, Forecast, TailUnits, tail_units
 from rtproof.tail.thresholds import ThresholdFit, ThresholdLadder
@@ -88,7 +88,7 @@ def _levels(analysis: Analysis, found: Forecast, rung: ThresholdFit, units: Tail
         f"latency [{unit.name}]",
         tuple(Curve(name, tuple(xs), tuple(unit.scale(float(y)) for y in ys), role) for name, role, xs, ys in rows),
         (
-            *limit_marker(analysis, "y", unit),
+            *limit_of_responses(analysis, "y", unit),
             Marker("measured until here", "x", time.scale(found.measured_ns)),
         ),
         log_x=True,

@@ -161,8 +161,8 @@ def doubts_in_short(analysis: Analysis) -> list[str]:
 
 def doubt_answers(analysis: Analysis) -> Text | None:
     """A block with the first of these lines; None if there are none. What makes a run invalid stands elsewhere."""
-    invalid = {doubt.code for doubt in analysis.doubts if doubt.severity is Severity.INVALID}
-    lines = doubts_in_short(analysis)[len(invalid) :]
+    kinds = kinds_worst_first(analysis)
+    lines = [doubt.brief for doubt, _ in kinds if doubt.severity is not Severity.INVALID]
     shown = lines[:SHOWN_DOUBTS] if len(lines) > SHOWN_DOUBTS + 1 else lines
     more = (f"and {quantity(len(lines) - len(shown), 'more caution')}, below",) if len(shown) < len(lines) else ()
     return Text((*shown, *more), "doubt", "Cautions", foremost=True) if lines else None
