@@ -78,6 +78,20 @@ def test_a_few_runs_without_turns_are_no_turns(order: str) -> None:
     assert compare_sides(*ordered(order)).turns.interleaved is False
 
 
+@pytest.mark.parametrize(
+    ("order", "sentence"),
+    [
+        ("BBBBBAAAAA", "5 runs of stock came first, then 5 of rt"),
+        ("AABBBBBAAA", "2 runs of rt came first, then 5 of stock, then 3 of rt"),
+        ("A" * 9 + "B" * 9 + "AB" * 5, "9 of stock, " + "then 1 of rt, then 1 of stock, " * 4 + "then 2 more"),
+    ],
+)
+def test_the_order_is_said_with_the_names_of_the_sides(order: str, sentence: str) -> None:
+    why = compare_sides(*ordered(order), names=("rt", "stock")).turns.why
+    assert sentence in why
+    assert why.endswith(", then 2 more changes of side") == (len(order) > 20)
+
+
 def test_without_times_the_order_is_not_known() -> None:
     a, b = ordered("ABBAABBAAB")
     said = compare_sides([*a[:4], replace(a[4], started_ns=None)], b)

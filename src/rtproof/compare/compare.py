@@ -27,7 +27,13 @@ from rtproof.compare.effects import (
     pooled_counts,
     reference_levels,
 )
-from rtproof.compare.likeness import comparison_refusal, fact_differences, fact_variations, run_turns
+from rtproof.compare.likeness import (
+    SIDE_NAMES,
+    comparison_refusal,
+    fact_differences,
+    fact_variations,
+    run_turns,
+)
 from rtproof.compare.run_metrics import RunFigures
 from rtproof.core.errors import UserError
 
@@ -61,9 +67,6 @@ def _without_band(shift: QuantileShift) -> QuantileShift:
     return QuantileShift(points, "", f"no band: {WHY}")
 
 
-SIDE_NAMES = ("A", "B")
-
-
 def compare_sides(
     a: Sequence[RunFigures],
     b: Sequence[RunFigures],
@@ -84,7 +87,7 @@ def compare_sides(
         raise UserError(refused)
     reference, no_level = reference_levels(*sides, levels)
     asked, impossible = compared_metrics(*sides, reference)
-    taken = run_turns(*sides)
+    taken = run_turns(*sides, names)
     setups = [run.setup for run in sides[0]], [run.setup for run in sides[1]]
     found = effects_in_turns(metric_effects(asked), taken.interleaved) if asked else ()
     made = Comparison(

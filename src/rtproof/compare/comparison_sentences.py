@@ -17,7 +17,7 @@ from rtproof.compare.comparison_model import (
 from rtproof.compare.distributions import BY_RUNS
 from rtproof.compare.effects import ALPHA, MIN_RUNS, SHARE, SIZES
 from rtproof.compare.likeness import measuring_conditions
-from rtproof.core.phrases import percent, quantity, value
+from rtproof.core.phrases import percent, quantity, value, value_unit
 from rtproof.summary.recorded_facts import SIMULATED_PROBE
 
 ComparisonLine = tuple[str, str]
@@ -51,11 +51,21 @@ def comparison_sentences(said: Comparison) -> tuple[ComparisonLine, ...]:
     return tuple(lines)
 
 
-def figure_text(number: float, unit: str) -> str:
-    """Return a latency or a share as text for a reader."""
+def verdict_sentences(said: Comparison, limit_ns: int | None = None) -> list[str]:
+    """Return the sentences of the verdict. limit_ns: the limit whose unit their latencies have."""
+    return list(_verdict(said, limit_ns))
+
+
+def figure_text(number: float, unit: str, limit_ns: int | None = None) -> str:
+    """Return a latency or a share as text for a reader. limit_ns: the limit whose unit a latency has if that fits."""
     if unit == SHARE:
         return percent(float(f"{number:.3g}"))
-    return value(int(float(f"{number:.4g}"))) if unit == "ns" else f"{number:.4g} {unit}"
+    if unit != "ns":
+        return f"{number:.4g} {unit}"
+    if limit_ns is None:
+        return value(int(float(f"{number:.4g}")))
+    name, size = value_unit(int(number), limit_ns)
+    return f"{float(f'{number / size:.4g}'):,.9g} {name}"
 
 
 def ratio_text(number: float | None) -> str:
@@ -82,37 +92,38 @@ def _simulated(said: Comparison) -> Iterator[str]:
         yield f"no machine: {quantity(played, 'run')} of a simulated process"
 
 
-def _verdict(said: Comparison) -> Iterator[str]:
+def _verdict(said: Comparison, limit_ns: int | None = None) -> Iterator[str]:
     if said.effects and deterministic_comparison(said):
         yield f"not judged: {WHY}"
     else:
-        yield from _judged(said)
+        yield from _judged(said, limit_ns)
 
 
-def _judged(said: Comparison) -> Iterator[str]:
+def _judged(said: Comparison, limit_ns: int | None) -> Iterator[str]:
     n, m = len(said.a.runs), len(said.b.runs)
+    runs = f"{quantity(n, 'run')} of {said.a.name} and {m} of {said.b.name}"
     names = {ComparisonFinding.A_BETTER: said.a.name, ComparisonFinding.B_BETTER: said.b.name}
     if not said.effects:
         yield "not judged: no figure is known of all of these runs"
     elif n == m == 1:
         yield f"not judged: {ONE_EACH}"
     elif said.finding is ComparisonFinding.NOT_JUDGED:
-        yield f"not judged: {MIN_RUNS} runs a side are needed, and there are {n} and {m}"
+        yield f"not judged: {runs} are too few; {MIN_RUNS} of each are needed"
     elif said.finding in (ComparisonFinding.NOT_INTERLEAVED, ComparisonFinding.UNKNOWN_ORDER):
-        yield from _unturned(said)
+        yield from _unturned(said, limit_ns)
     elif said.finding is ComparisonFinding.NO_DIFFERENCE:
-        yield f"no difference shown with {n} and {m} runs"
+        yield f"no difference shown with {runs}"
         yield f"smallest difference that would be noticed: {_least(said.effects)}"
     elif said.finding is ComparisonFinding.MIXED:
-        yield f"neither is faster in everything ({n} and {m} runs)"
+        yield f"neither is faster in everything ({runs})"
     else:
-        yield f"{_sizes(_deciding(said))}: {names[said.finding]} is faster"
+        yield f"{_sizes(_deciding(said), limit_ns)}: {names[said.finding]} is faster"
     for effect in sorted(said.effects, key=lambda effect: effect.finding not in names):
         if effect.finding in names:
             mixed = f", {names[effect.finding]} is faster" if said.finding is ComparisonFinding.MIXED else ""
-            yield f"{effect.label}: {_effect(effect)}{mixed}"
+            yield f"{effect.label}: {_effect(effect, limit_ns)}{mixed}"
         elif effect.p_holm is not None and effect.p_holm < ALPHA and _without_one(effect):
-            yield f"{effect.label}: {_effect(effect)}, {EQUAL.format(ratio_text(effect.margin))}"
+            yield f"{effect.label}: {_effect(effect, limit_ns)}, {EQUAL.format(ratio_text(effect.margin))}"
 
 
 def _without_one(effect: MetricEffect) -> bool:
@@ -125,12 +136,15 @@ def _deciding(said: Comparison) -> MetricEffect:
     return next((one for one in reversed(found) if one.metric.startswith("p")), found[-1])
 
 
-def _sizes(effect: MetricEffect) -> str:
-    sizes = f"{figure_text(effect.a, effect.unit)} against {figure_text(effect.b, effect.unit)}"
-    return f"{sizes} ({effect.label})"
+def _sizes(effect: MetricEffect, limit_ns: int | None) -> str:
+    return f"{_both(effect, limit_ns)} ({effect.label})"
 
 
-def _unturned(said: Comparison) -> Iterator[str]:
+def _both(effect: MetricEffect, limit_ns: int | None) -> str:
+    return " against ".join(figure_text(number, effect.unit, limit_ns) for number in (effect.a, effect.b))
+
+
+def _unturned(said: Comparison, limit_ns: int | None) -> Iterator[str]:
     """Yield the sentences for runs that were not taken by turns: no side is called faster, the figures stay."""
     yield f"not judged: {said.turns.why}"
     yield (
@@ -139,7 +153,7 @@ def _unturned(said: Comparison) -> Iterator[str]:
     )
     apart = [effect for effect in said.effects if effect.finding is said.finding]
     for effect in apart:
-        yield f"{effect.label}: {_effect(effect)}, {IF_ALIKE}"
+        yield f"{effect.label}: {_effect(effect, limit_ns)}, {IF_ALIKE}"
     if not apart:
         yield f"smallest difference that would be noticed: {_least(said.effects)}"
 
@@ -150,12 +164,13 @@ def _least(effects: Sequence[MetricEffect]) -> str:
     if not known:
         return "no difference, however large"
     (low, best), (high, last) = known[0], known[-1]
-    return f"x{ratio_text(low)} ({best})" + (f" to x{ratio_text(high)} ({last})" if best != last else "")
+    most = f" to {ratio_text(high)} ({last})" if best != last else ""
+    return f"a factor of {ratio_text(low)} ({best}){most}"
 
 
-def _effect(effect: MetricEffect) -> str:
-    sizes = f"{figure_text(effect.a, effect.unit)} against {figure_text(effect.b, effect.unit)}"
-    return f"x{ratio_text(effect.ratio)} ({interval_text(effect)}), {sizes}"
+def _effect(effect: MetricEffect, limit_ns: int | None) -> str:
+    interval = "" if effect.low is None else f" (95 % interval {interval_text(effect)})"
+    return f"{_both(effect, limit_ns)}, a factor of {ratio_text(effect.ratio)}{interval}"
 
 
 def _seen(said: Comparison) -> Iterator[str]:

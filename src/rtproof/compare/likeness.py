@@ -16,6 +16,7 @@ SAME_BOOT_NS = 5 * 1_000_000_000
 MISSED = 1e-4
 """From this share of missed activations on, a view of only those that ran looks better than the system is."""
 
+SIDE_NAMES = ("A", "B")
 SideRuns = tuple[tuple[str, Sequence[RunFigures]], tuple[str, Sequence[RunFigures]]]
 
 
@@ -110,9 +111,9 @@ NO_TIMES = "when it began is not known of {0}"
 SAME_TIME = "runs of both sides have the same start time"
 
 
-def run_turns(a: Sequence[RunFigures], b: Sequence[RunFigures]) -> RunTurns:
-    """Return whether the runs were taken by turns in time; None if the order is not known."""
-    starts = [(run.started_ns, name) for name, side in (("A", a), ("B", b)) for run in side]
+def run_turns(a: Sequence[RunFigures], b: Sequence[RunFigures], names: tuple[str, str] = SIDE_NAMES) -> RunTurns:
+    """Return whether the runs were taken by turns in time; None if the order is not known. names: of the sides."""
+    starts = [(run.started_ns, name) for name, side in zip(SIDE_NAMES, (a, b), strict=True) for run in side]
     known = sorted((start, name) for start, name in starts if start is not None and start >= CLOCK_SET_NS)
     if len(known) < len(starts):
         return RunTurns(None, "", NO_TIMES.format(f"{len(starts) - len(known)} of {quantity(len(starts), 'run')}"))
@@ -120,7 +121,7 @@ def run_turns(a: Sequence[RunFigures], b: Sequence[RunFigures]) -> RunTurns:
         return RunTurns(None, "", SAME_TIME)
     order = "".join(name for _, name in known)
     even = is_interleaved(order)
-    return RunTurns(even, order, "" if even else f"in order of time the runs are {shown_turns(order)}")
+    return RunTurns(even, order, "" if even else shown_turns(order, names))
 
 
 def is_interleaved(order: str) -> bool:
@@ -142,10 +143,14 @@ def turn_changes(order: str) -> int:
     return sum(early != late for early, late in pairwise(order))
 
 
-def shown_turns(order: str) -> str:
-    """Return the number of runs in each row of runs of one side, as "5 A, 5 B"; only the first MOST_ROWS rows."""
-    rows = [f"{len(list(some))} {name}" for name, some in groupby(order)]
-    return ", ".join([*rows[:MOST_ROWS], *(["..."] if len(rows) > MOST_ROWS else [])])
+def shown_turns(order: str, names: tuple[str, str]) -> str:
+    """Return the runs in order of time, as "5 runs of rt came first, then 5 of stock"; at most MOST_ROWS rows."""
+    called = dict(zip(SIDE_NAMES, names, strict=True))
+    rows = [(len(list(some)), called[side]) for side, some in groupby(order)]
+    first, *later = rows[:MOST_ROWS]
+    more = [f"then {quantity(left_out, 'more change')} of side"] if (left_out := len(rows) - MOST_ROWS) > 0 else []
+    told = [f"{quantity(first[0], 'run')} of {first[1]} came first", *(f"then {n} of {name}" for n, name in later)]
+    return ", ".join([*told, *more])
 
 
 # The table lists the facts that are known to change latencies, strongest first, each with the reason and its source.

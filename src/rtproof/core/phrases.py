@@ -51,9 +51,7 @@ def value(ns: int, like_ns: int | None = None) -> str:
     like_ns: the limit beside which it stands. It then has the limit's unit, if that fits, and so many digits that it is
     on the right side of the limit.
     """
-    name, unit = value_unit(ns if like_ns is None else like_ns)
-    if like_ns is not None and not unit / _MOST_UNITS_OF_A_LIMIT <= abs(ns or unit) < unit * _MOST_UNITS:
-        name, unit = value_unit(ns)
+    name, unit = value_unit(ns, like_ns)
     if unit == 1:
         return f"{ns:,} ns"
     digits = 3
@@ -80,8 +78,15 @@ def _sign(number: float) -> int:
     return (number > 0) - (number < 0)
 
 
-def value_unit(ns: int) -> tuple[str, int]:
-    """The unit in which a latency is printed, and its length in nanoseconds. Whole ms and s are printed as such."""
+def value_unit(ns: int, like_ns: int | None = None) -> tuple[str, int]:
+    """The unit in which a latency is printed, and its length in nanoseconds. Whole ms and s are printed as such.
+
+    like_ns: a limit, whose unit the latency has if that fits.
+    """
+    if like_ns is not None:
+        name, unit = value_unit(like_ns)
+        if unit / _MOST_UNITS_OF_A_LIMIT <= abs(ns or unit) < unit * _MOST_UNITS:
+            return name, unit
     size = abs(ns)
     if size < _US:
         return "ns", 1
