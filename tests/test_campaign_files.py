@@ -164,8 +164,6 @@ def newer() -> None:
         (lambda: Path("a/campaign.json").write_bytes(b"\xff"), "a/campaign.json is not what a campaign leaves"),
         (lambda: Path("a/campaign.json").write_text("[" * 100_000), "a/campaign.json is not what a campaign leaves"),
         (newer, "a/campaign.json has version 3, newer than 2"),
-        (lambda: shutil.rmtree("a/cells"), "cannot read a/cells/good/run.rtrec: No such file"),
-        (lambda: flip(Path("a/cells/late/run.rtrec")), "a/cells/late has changed since the campaign"),
     ],
 )
 @pytest.mark.usefixtures("copied")
@@ -183,6 +181,48 @@ def test_a_folder_that_is_not_as_it_was_left_is_one_sentence(
         assert err.startswith("rtproof: ")
         assert sentence in err
     assert not any(Path("a", name).exists() for name in MADE)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence", "lost"),
+    [
+        (lambda: shutil.rmtree("a/cells"), "cannot read a/cells/good/run.rtrec: No such file", 2),
+        (lambda: flip(Path("a/cells/late/run.rtrec")), "a/cells/late has changed since the campaign", 1),
+    ],
+)
+@pytest.mark.usefixtures("copied")
+def test_a_cell_that_is_not_as_it_was_left_is_shown_and_makes_no_page(
+    spoil: Callable[[], None], sentence: str, lost: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spoil()
+    for name in MADE:
+        Path("a", name).unlink()
+    capsys.readouterr()
+    assert main(["report", "a"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert sentence in err
+    assert not any(Path("a", name).exists() for name in MADE)
+    assert main(["show", "a"]) == 2
+    out = capsys.readouterr().out
+    assert sentence in out
+    assert out.count("ERROR      no result") + out.count("ERROR    no result") == lost
+    assert main(["show", "a", "--json"]) == 2
+    assert sentence in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("copied")
+def test_cells_without_their_campaign_are_shown_where_the_refusal_says(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a/campaign.json").unlink()
+    assert main(["show", "a"]) == 2
+    command = capsys.readouterr().err.split("'rtproof ")[1].partition("'")[0]
+    assert main(command.split()) == 1
+    rows = capsys.readouterr().out.split("\n\n")[1].splitlines()
+    assert [line.split()[0] for line in rows] == ["run", "late", "good"]
+    shutil.rmtree("a/cells")
+    Path("a/cells").mkdir()
+    assert main(["show", "a"]) == 2
+    assert capsys.readouterr().err.endswith("its page can't be made again\n")
 
 
 @pytest.mark.usefixtures("copied")

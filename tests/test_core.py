@@ -22,7 +22,7 @@ from run_folders import INFO, latencies, write_run
 from rtproof.cli.main import main
 from rtproof.core import phrases, plugins, toml, units
 from rtproof.core.errors import RtproofError, UserError
-from rtproof.core.printable import clean
+from rtproof.core.printable import clean, distinct
 from rtproof.core.processes import each_by_itself, in_processes
 from rtproof.core.units import whole_number
 
@@ -288,3 +288,19 @@ def test_nothing_that_steers_a_terminal_is_left(words: str) -> None:
 @pytest.mark.parametrize("words", ["", "-1", "1.5", " 1", "²", "\u0661", "1_000", "9" * 5_000, "0x10"])
 def test_what_is_no_number(words: str) -> None:
     assert whole_number(words) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "others", "short"),
+    [
+        ("at-most-ten", (), "at-most-ten"),
+        ("run-of-the-night-01", ("run-of-the-night-02",), "run-...t-01"),
+        ("run-of-the-middle-of-night-01", ("run-of-the-muddle-of-night-01",), "...he-mi..."),
+        ("a-run-of-the-night", ("a-run-in-the-night-at", "some-night"), "a-ru...ight"),
+        ("a" * 20, ("a" * 21,), "a" * 20),
+    ],
+)
+def test_a_name_is_cut_as_far_as_it_can_still_be_told_from_others(
+    name: str, others: tuple[str, ...], short: str
+) -> None:
+    assert distinct(name, (name, *others), 11) == short

@@ -2,17 +2,25 @@
 """``rtproof show``: one screen, the sections that are named, or all of them."""
 
 import gzip
+import shutil
+from collections.abc import Callable
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
 from run_folders import latencies, write_run
 
 from rtproof.cli.main import main
+from rtproof.experiment.stored_runs import read_histogram_file
+from rtproof.judge.analysis_model import State
 from rtproof.report.pages.run_summary import MOST_LINES as SUMMARY_LINES
+from rtproof.report.pages.several_summary import SeveralRuns, SummaryRow, several_text
 from rtproof.report.section_list import GROUPS, SECTION_NAMES, SECTIONS
+from rtproof.summary.summary_model import Doubt, Severity
 
 MOST_LINES, WIDTH = 40, 80
 CAMPAIGN = Path(__file__).parent / "golden_outputs" / "inputs" / "campaign"
+CYCLICTEST = Path(__file__).parent / "data" / "cyclictest" / "histogram.txt"
 
 
 @pytest.fixture
@@ -80,6 +88,7 @@ def test_a_series_is_one_screen_with_the_worst_run_first(
         assert lines[0].startswith(f"{state} ")
         assert "20 of 20 runs. " in lines[0]
         assert "page      a/report.html" in lines
+        assert f"more      rtproof judge {folder} --limit {limit}" in lines
         begin = lines.index("") + 2
         end = next(at for at, line in enumerate(lines) if line.startswith("and "))
         assert lines[end] == f"and {20 - (end - begin)} more runs, none worse"
@@ -97,7 +106,7 @@ def test_a_run_of_a_series_that_cannot_be_read_is_said_and_comes_first(
     assert main(["show", "runs"]) == 2
     screen = capsys.readouterr().out
     assert screen.startswith("ERROR     1 of 2 runs has no result. MEASURED 1 of 2 runs. a: ")
-    assert screen.split("\n\n")[1].splitlines()[1].split() == ["b", "not", "measured"]
+    assert screen.split("\n\n")[1].splitlines()[1].split() == ["b", "ERROR", "no", "result"]
     assert "doubts    runs/b" in screen
 
 
@@ -126,6 +135,144 @@ def test_a_largest_latency_without_its_activation_is_told_without_a_place(
     assert "The largest latency was 75 us; n = 3" in shown(capsys, bare)
     assert main(["show", bare, "--limit", "50us"]) == 1
     assert "the largest was 75 us.\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("spoil", "doubt"),
+    [
+        (Path.unlink, "cannot read campaign/cells/late/run.rtrec: No such file or directory"),
+        (
+            lambda place: place.write_bytes(place.read_bytes()[:2000]),
+            "campaign/cells/late has changed since the campaign; 'rtproof show\n"
+            "          campaign/cells/late' tells what is there now",
+        ),
+    ],
+)
+def test_a_campaign_that_lost_a_cell_shows_the_others(
+    spoil: Callable[[Path], None],
+    doubt: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shutil.copytree(CAMPAIGN, tmp_path / "campaign")
+    monkeypatch.chdir(tmp_path)
+    spoil(Path("campaign/cells/late/run.rtrec"))
+    assert main(["show", "campaign"]) == 2
+    assert (
+        capsys.readouterr().out
+        == f"""\
+ERROR     2 of 4 cells have no result. UNDECIDED 2 of 4 cells. good: 500 us was
+          not exceeded in 1.0 s; the largest of 1,000 activations was 10 us.
+
+cell     verdict    Largest latency
+late     ERROR      no result
+refuses  ERROR      no result
+good     UNDECIDED  10.000 us (n = 1,000)
+dies     UNDECIDED  10.000 us (n = 1,000)
+
+doubts    {doubt}
+          refuses: there is no CPU 99 on this machine
+          and 5 more, by --all or cell by cell: rtproof show campaign/cells/good
+
+sections  result, faults, objections, overview, conditions
+          rtproof show campaign --section NAME, or --all
+"""
+    )
+    assert main(["show", "campaign", "--section", "faults"]) == 2
+    assert "late: " in capsys.readouterr().out
+
+
+def doubted(name: str, *doubts: Doubt, state: State | None = State.NOT_ASKED) -> SummaryRow:
+    return SummaryRow(name, state, "Something was measured.", cells=("1", *["-"] * 5), doubts=doubts)
+
+
+def lines_of(runs: SeveralRuns, width: int = WIDTH) -> list[str]:
+    return several_text(runs, [("more", "rtproof history a")], width).splitlines()
+
+
+def test_a_doubt_of_several_runs_is_said_once_with_how_many_have_it() -> None:
+    common = Doubt("simulated", Severity.WARNING, "simulated", "measure a machine")
+    parts = [Doubt("damage", Severity.WARNING, f"{number} parts are damaged", "") for number in (2, 3)]
+    policy = Doubt("policy", Severity.INVALID, "it did not run as fifo", "give it privilege")
+    rows = (
+        doubted("a", common, parts[0]),
+        doubted("b", common, parts[1]),
+        doubted("c", common, policy, state=State.INVALID),
+        SummaryRow("d", None, failure="a/d is empty"),
+        SummaryRow("e", None, failure="the campaign ended before"),
+        SummaryRow("f", None, failure="the campaign ended before"),
+    )
+    lines = lines_of(SeveralRuns(rows, cautions=("Shortened.",), rest=", elsewhere"), 120)
+    begin = next(at for at, line in enumerate(lines) if line.startswith("doubts"))
+    assert [line[10:] for line in lines[begin:-1]] == [
+        "a/d is empty",
+        "2 of 6 runs: the campaign ended before",
+        "c: it did not run as fifo: give it privilege",
+        "2 of 6 runs, such as a: 2 parts are damaged",
+        "and 2 more, elsewhere",
+    ]
+    assert len(lines) == SUMMARY_LINES
+    lines = lines_of(SeveralRuns(rows[:3], cautions=("Shortened.",)), 120)
+    begin = next(at for at, line in enumerate(lines) if line.startswith("doubts"))
+    assert [line[10:] for line in lines[begin:-1]] == [
+        "c: it did not run as fifo: give it privilege",
+        "2 of 3 runs, such as a: 2 parts are damaged",
+        "3 of 3 runs: simulated: measure a machine",
+        "Shortened.",
+    ]
+
+
+def test_what_the_first_line_says_is_no_doubt_besides() -> None:
+    policy = Doubt("policy", Severity.INVALID, "it did not run as fifo", "give it privilege")
+    rows = [SummaryRow(name, State.INVALID, "It did not run as fifo.", doubts=(policy,)) for name in "ab"]
+    assert not any("privilege" in line for line in lines_of(SeveralRuns(rows[:1])))
+    assert "doubts    2 of 2 runs: it did not run as fifo: give it privilege" in lines_of(SeveralRuns(rows))
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_no_table_is_wider_than_the_terminal_and_no_two_rows_have_one_name(width: int) -> None:
+    figures = ("1,000,000,000", "1,000", "100,000.5", "200,000.5", "300,000.5", "4,000,000.5")
+    names = [f"{'long-' * 20}{number:02}{'-tail' * end}" for number in range(30) for end in (0, 1, 20)]
+    rows = [SummaryRow(name, State.EXCEEDED, "It was late.", 1, figures, judged=True) for name in names]
+    lines = lines_of(SeveralRuns(rows), width)
+    assert len(lines) <= SUMMARY_LINES
+    assert max(map(len, lines)) <= width
+    table = lines[lines.index("") + 1 :]
+    shown = [line.split("  ")[0] for line in table[1 : table.index("") - 1]]
+    assert shown
+    for name in shown:
+        matching = [each for each in names if fnmatchcase(each, name.replace("...", "*"))]
+        assert len(matching) == 1, name
+    assert ("99 %" in table[0]) == (width == 120)
+    assert "max us" in table[0]
+
+
+def test_a_long_figure_of_a_cell_goes_on_below_itself() -> None:
+    figure = "1,234 of 10,000 (up to 12.3 % possible), of which 3 stood still for 12.5 s at the longest"
+    rows = [SummaryRow(f"stress-ng with {n} workers", State.PROVEN, "", n, (figure,), judged=True) for n in (1, 2)]
+    lines = lines_of(SeveralRuns(rows, ("cell", "verdict", "Cycles out of the band"), "cell", 3))
+    assert max(map(len, lines)) <= WIDTH
+    told = [f"stress-ng with {n} workers PROVEN {figure}" for n in (2, 1)]
+    assert " ".join(" ".join(lines[lines.index("") + 2 : -2]).split()) == " ".join(told)
+
+
+def test_runs_with_one_name_have_their_folders_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And a file of another tool is one of them, with all that it tells."""
+    monkeypatch.chdir(tmp_path)
+    for number, name in enumerate(("a/x/01", "a/y/01", "a/02")):
+        write_run(Path(name), latencies(number, 400))
+    shutil.copy(CYCLICTEST, "a/tool.txt")
+    screen = shown(capsys, "a")
+    rows = {line.split()[0]: line.split()[1:] for line in screen.split("\n\n")[1].splitlines()}
+    assert rows.keys() == {"run", "x/01", "y/01", "02", "tool.txt"}
+    told = read_histogram_file(Path("a/tool.txt"))
+    assert told is not None
+    assert told.count
+    assert told.max_ns
+    assert rows["tool.txt"] == [f"{told.count:,}", *["-"] * 4, f"{told.max_ns / 1_000:,.1f}"]
 
 
 def test_options_of_one_run_are_refused_for_a_series(run: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,8 @@
 No such text may send escape codes to a terminal or hide other text on a page.
 """
 
+from collections.abc import Iterable
+
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -21,3 +23,24 @@ def one_line(words: str, most: int | None = None) -> str:
         return line
     half = (most - 5) // 2
     return f"{line[:half]} ... {line[-half:]}"
+
+
+CUT = "..."
+
+
+def distinct(name: str, names: Iterable[str], most: int) -> str:
+    """The name with parts cut out of it, if it is longer than ``most``, where the rest still tells it from ``names``.
+
+    Its middle is cut, or else both its ends. Where neither leaves anything that no other name has, it stays whole.
+    """
+    if len(name) <= most:
+        return name
+    others, room = [each for each in names if each != name], max(most - len(CUT), 1)
+    for size in sorted(range(room + 1), key=lambda size: abs(room // 2 - size)):
+        begin, end = name[: room - size], name[len(name) - size :]
+        if not any(other.startswith(begin) and other.endswith(end) for other in others):
+            return f"{begin}{CUT}{end}"
+    size = max(room - len(CUT), 1)
+    pieces = (name[at : at + size] for at in range(1, len(name) - size))
+    piece = next((piece for piece in pieces if not any(piece in other for other in others)), None)
+    return f"{CUT}{piece}{CUT}" if piece else name

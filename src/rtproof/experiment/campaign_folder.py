@@ -19,12 +19,11 @@ import msgspec
 from rtproof import __version__, report
 from rtproof.articles import Article
 from rtproof.core import files
-from rtproof.core.errors import UserError
+from rtproof.core.errors import RtproofError, UserError
 from rtproof.core.printable import clean
 from rtproof.experiment import run_sets, stored_runs
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
-from rtproof.judge.requirement import Requirement
 from rtproof.profiles import CellPlan, Profile
 from rtproof.profiles.profile import LOAD, PROBE_OPTIONS, cell_as_run
 from rtproof.record import run_folder
@@ -284,24 +283,34 @@ def refuse_options_of_one_run(**given: object) -> None:
         raise click.UsageError("--limit and --horizon are for one run: give the folder of a cell")
 
 
-def read_campaign(folder: Path, percentiles: tuple[float, ...] = ()) -> CampaignDocument:
+def read_campaign(
+    folder: Path, percentiles: tuple[float, ...] = (), *, without_lost_cells: bool = False
+) -> CampaignDocument:
     """The campaign of a folder, with every cell's run read and judged again.
 
     percentiles: shown besides those that the run was asked for. UserError or RecordError with one sentence where the
-    folder is no longer as the run left it.
+    folder is no longer as the run left it. without_lost_cells: where a cell is not, this is the cell's failure instead.
     """
     if not (folder / CAMPAIGN_FILE).exists():
-        cell = folder / CELLS_FOLDER / "KEY"
-        raise UserError(
-            f"{folder} has no {CAMPAIGN_FILE}, so its page can't be made again; 'rtproof show {cell}' tells of a cell"
-        )
+        cells = folder / CELLS_FOLDER
+        show = f"; 'rtproof show {cells}' tells of its cells" if is_series(cells) else ""
+        raise UserError(f"{folder} has no {CAMPAIGN_FILE}, so its page can't be made again{show}")
     campaign = read_campaign_file(folder)
     shares = tuple(dict.fromkeys((*campaign.percentiles, *percentiles)))
     plans = {plan.key: plan for plan in campaign.profile.cells}
     _refuse_names(folder / CAMPAIGN_FILE, {*plans, *(cell_name(cell.key, cell.system) for cell in campaign.cells)})
     if unknown := [cell.key for cell in campaign.cells if cell.key not in plans]:
         raise UserError(f"{folder / CAMPAIGN_FILE} tells of the cell {unknown[0]}, which the profile does not have")
-    outcomes = [_stored_outcome(folder, campaign, plans[cell.key], cell, shares) for cell in campaign.cells]
+    outcomes = []
+    for cell in campaign.cells:
+        outcome = _stored_outcome(folder, campaign, plans[cell.key], cell)
+        try:
+            outcomes.append(replace(outcome, analysis=_read_unchanged_run(folder, campaign, cell, shares)))
+        except RtproofError as problem:
+            if not without_lost_cells:
+                raise
+            failure = "; ".join(filter(None, (outcome.failure, str(problem))))
+            outcomes.append(replace(outcome, failure=failure))
     ended = {cell.key for cell in campaign.cells}
     outcomes += [_outcome_of_missing(folder, campaign, plan) for plan in plans.values() if plan.key not in ended]
     return CampaignDocument(
@@ -329,21 +338,18 @@ def _outcome_of_missing(folder: Path, campaign: StoredCampaign, plan: CellPlan) 
     return CellOutcome(campaign.system, plan, failure=CELL_CUT_OFF if begun else CELL_NOT_REACHED)
 
 
-def _stored_outcome(
-    folder: Path, campaign: StoredCampaign, plan: CellPlan, cell: StoredCellEnd, shares: tuple[float, ...]
-) -> CellOutcome:
-    place = folder / CELLS_FOLDER / cell_name(plan.key, cell.system)
+def _stored_outcome(folder: Path, campaign: StoredCampaign, plan: CellPlan, cell: StoredCellEnd) -> CellOutcome:
+    """How a cell ended, without its run."""
     if cell.way is not None and cell.way not in range(len(plan.ways)):
         told = folder / CAMPAIGN_FILE
         raise UserError(f"{told} says that the cell {plan.key} took way {cell.way}, which the cell does not have")
     way = None if cell.way is None else plan.ways[cell.way]
     passed = tuple(zip(plan.ways, cell.refused, strict=False))
     link = cell_link(plan.key, cell.system)
-    limits = campaign_outcomes.requirements_of_limits(campaign.profile.claims) if cell.system else None
     return CellOutcome(
         cell.system or campaign.system,
         cell_as_run(plan, way),
-        _read_unchanged_run(place, cell.sha256, shares, limits) if cell.sha256 else None,
+        None,
         way,
         passed,
         cell.failure,
@@ -353,12 +359,16 @@ def _stored_outcome(
 
 
 def _read_unchanged_run(
-    run: Path, sha256: str, shares: tuple[float, ...], limits: tuple[Requirement, ...] | None
-) -> Analysis:
-    """limits: of a guest, whose run is kept for other campaigns too and so does not name them; None: the run does."""
-    if run_digest(run) != sha256:
+    folder: Path, campaign: StoredCampaign, cell: StoredCellEnd, shares: tuple[float, ...]
+) -> Analysis | None:
+    """The run of a cell; None if it left none. A guest's run is kept for other campaigns too, so it names no limits."""
+    if not cell.sha256:
+        return None
+    run = folder / CELLS_FOLDER / cell_name(cell.key, cell.system)
+    if run_digest(run) != cell.sha256:
         raise UserError(f"{run} has changed since the campaign; 'rtproof show {run}' tells what is there now")
-    if limits is not None:
+    if cell.system:
+        limits = campaign_outcomes.requirements_of_limits(campaign.profile.claims)
         return replace(analyse(run_folder.open_run(run).record, limits, 1), shares=shares)
     return stored_runs.read_run(run, percentiles=shares).analysis
 

@@ -60,17 +60,22 @@ def print_screen(result: stored_runs.AnalysedRun, run: Path) -> None:
 
 def print_with_sections(summary: str, state: State, sections: Sequence[Section], run: Path) -> None:
     """Print a summary, the names of the sections, and the command that prints them. state: the word to colour."""
-    shown = "\n".join(_section_lines(sections, f"{program_name()} show {shlex.quote(str(run))}"))
+    shown = "\n".join(section_lines(sections, run))
     click.echo(f"{coloured(summary, state)}\n{shown}")
 
 
-def _section_lines(sections: Sequence[Section], show: str) -> list[str]:
-    """The command that prints sections, and their names."""
+def section_lines(sections: Sequence[Section], run: Path) -> list[str]:
+    """The names of the sections, and the command that prints them."""
     names = ", ".join(section.name for section in sections)
     indent = " " * run_summary.LABEL
     head = f"{'sections':{run_summary.LABEL}}"
     listed = textwrap.wrap(names, terminal_width(), initial_indent=head, subsequent_indent=indent)
-    return [*listed, f"{indent}{clean(show)} --section NAME, or --all"]
+    return [*listed, f"{indent}{clean(show_command(run))} --section NAME, or --all"]
+
+
+def show_command(run: Path) -> str:
+    """What prints the screen of a run, or of a folder of runs."""
+    return f"{program_name()} show {shlex.quote(str(run))}"
 
 
 def print_summary(result: stored_runs.AnalysedRun, page: Path | None, show: str, *, new_page: bool) -> None:

@@ -2,13 +2,16 @@
 """Print several runs on one screen: the cells of a campaign, or the runs in a folder."""
 
 import shlex
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import click
 
 from rtproof import report
+from rtproof.core.units import format_duration
 from rtproof.experiment import campaign_folder, printed_runs, stored_runs
 from rtproof.experiment.campaign_folder import CampaignDocument
 from rtproof.experiment.run_request import program_name
@@ -17,6 +20,7 @@ from rtproof.judge.requirement import Requirement
 from rtproof.judge.verdict import worst_state
 from rtproof.report.pages import several_summary
 from rtproof.report.pages.ci_verdicts import WORST_FIRST
+from rtproof.report.pages.run_summary import MOST_LINES
 from rtproof.report.text_table import fitted_to_terminal
 
 
@@ -24,10 +28,23 @@ def print_campaign_screen(found: CampaignDocument, folder: Path) -> None:
     """Print the summary of a campaign, the names of its sections, and the command that prints them."""
     page = folder / campaign_folder.PAGE_FILE
     where = [("page", str(page))] if page.is_file() else []
-    text = several_summary.campaign_summary(found.profile, found.outcomes, where, printed_runs.terminal_width())
+    sections, runs = found.sections(), several_summary.campaign_rows(found.profile, found.outcomes)
+    runs = replace(runs, rest=_where_the_rest_is(found, runs, folder))
+    most = MOST_LINES - len(printed_runs.section_lines(sections, folder)) - 1
+    text = several_summary.several_text(runs, where, printed_runs.terminal_width(), most)
     states = [each.analysis.verdict.state for each in found.outcomes if each.analysis]
-    worst = worst_state(states)
-    printed_runs.print_with_sections(text, worst, found.sections(), folder)
+    printed_runs.print_with_sections(text, worst_state(states), sections, folder)
+
+
+def _where_the_rest_is(found: CampaignDocument, runs: several_summary.SeveralRuns, folder: Path) -> str:
+    """Where the doubts are that the screen of a campaign has no room for."""
+    if runs.worst is None:
+        return ", by --all"
+    outcome = found.outcomes[list(runs.rows).index(runs.worst)]
+    names = (campaign_folder.cell_name(outcome.cell.key, system) for system in (outcome.system, ""))
+    places = [folder / campaign_folder.CELLS_FOLDER / name for name in names]
+    cell = next((place for place in places if place.exists()), places[-1])
+    return f", by --all or cell by cell: {printed_runs.show_command(cell)}"
 
 
 def print_campaign_sections(found: CampaignDocument, names: Sequence[str]) -> None:
@@ -42,20 +59,49 @@ def print_campaign_sections(found: CampaignDocument, names: Sequence[str]) -> No
 
 def print_series_screen(folder: Path, later: tuple[Requirement, ...]) -> int:
     """Print the summary of the runs in a folder, and what prints each of them; the worst exit code."""
-    runs = stored_runs.find_runs([folder])
-    read = partial(stored_runs.read_run, later=later)
+    runs = stored_runs.find_runs([folder], stored_runs.is_histogram_file)
+    read = partial(stored_runs.read_run_or_histogram, later=later)
     found = stored_runs.read_runs(runs, _series_row, read)
-    rows = [*found.wanted, *(several_summary.SummaryRow(Path(run).name, None) for run, _ in found.failed)]
+    names, failed = distinct_names(runs), dict(found.failed)
+    read_rows = dict(zip(found.paths, found.wanted, strict=True))
+    rows = [
+        replace(read_rows[run], name=name)
+        if run in read_rows
+        else several_summary.SummaryRow(name, None, failure=failed[run])
+        for run, name in zip(runs, names, strict=True)
+    ]
+    several = several_summary.SeveralRuns(rows, rest=", on the screens of the runs")
     page = next((p for at in (folder, folder.parent) if (p := at / campaign_folder.PAGE_FILE).is_file()), None)
-    show, place = program_name(), shlex.quote(str(folder))
-    several = several_summary.SeveralRuns(rows)
-    each = f"{show} judge {place}" if several.judged else f"{show} history {place}"
-    one = shlex.quote(str(min(runs)))
-    where = (*([("page", str(page))] if page else []), ("more", each), ("", f"{show} show {one}"))
-    unread = [sentence for _, sentence in found.failed]
-    click.echo(several_summary.several_text(several, unread, where, printed_runs.terminal_width()), nl=False)
+    one = printed_runs.show_command(runs[rows.index(several.worst or rows[0])])
+    each = (
+        _judge_command(folder, later)
+        if several.judged or later
+        else f"{program_name()} history {shlex.quote(str(folder))}"
+    )
+    where = (*([("page", str(page))] if page else []), ("more", each), ("", one))
+    click.echo(several_summary.several_text(several, where, printed_runs.terminal_width()), nl=False)
     codes = [UNREAD_RUN_CODE if row.state is None else row.state.exit_code for row in rows]
     return min(codes, key=WORST_FIRST.index)
+
+
+def _judge_command(folder: Path, later: tuple[Requirement, ...]) -> str:
+    """What prints the verdict of each run, also on the limits given now."""
+    words = ["judge", shlex.quote(str(folder))]
+    for asked in later:
+        words += ["--limit", format_duration(asked.limit_ns)]
+    rates = {asked.at_most_ns for asked in later if not asked.plain}
+    words += [f"--at-most 1/{format_duration(rate)}" for rate in rates]
+    return " ".join((program_name(), *words))
+
+
+def distinct_names(runs: Sequence[Path]) -> list[str]:
+    """The last part of each path, with as many parts before it as tell it from the others."""
+    names: dict[Path, str] = {}
+    for parts in range(1, max(len(run.parts) for run in runs) + 1):
+        ends = {run: "/".join(run.parts[-parts:]) for run in runs if run not in names}
+        taken = Counter("/".join(run.parts[-parts:]) for run in runs)
+        names |= {run: end for run, end in ends.items() if taken[end] == 1}
+    return [names.get(run, str(run)) for run in runs]
 
 
 def _series_row(run: Path, result: stored_runs.AnalysedRun) -> several_summary.SummaryRow:

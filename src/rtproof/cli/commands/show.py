@@ -38,7 +38,7 @@ def command(
     later, horizon = option_values.take_requirements(values), option_values.take_horizon(values)
     if campaign_folder.is_campaign(run):
         campaign_folder.refuse_options_of_one_run(later=later, horizon=horizon)
-        found = campaign_folder.read_campaign(run, percentiles)
+        found = campaign_folder.read_campaign(run, percentiles, without_lost_cells=True)
         if as_json:
             campaign_folder.print_campaign(found, as_json)
         elif whole or sections:

@@ -1,38 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several runs leave on the screen: the worst verdict with its fact, a row for each run, cautions, and the rest.
+"""What several runs leave on the screen: the worst verdict with its fact, a row for each run, doubts, and the rest.
 
-It has at most MOST_LINES lines, like the summary of one run. What does not fit is counted.
+It has at most MOST_LINES lines, like the summary of one run, and no table wider than the terminal. What does not fit
+is counted.
 """
 
+import textwrap
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rtproof.core.phrases import quantity
-from rtproof.core.printable import clean
+from rtproof.core.printable import clean, distinct
 from rtproof.judge.analysis_model import Analysis, State
 from rtproof.judge.verdict import STATE_ORDER
 from rtproof.judge.verdict_sentences import claim_answer, fact_if_invalid
+from rtproof.judge.worst_first import kinds_worst_first, worst_first
 from rtproof.profiles import Profile
 from rtproof.report.blocks import Text
 from rtproof.report.number_format import US
 from rtproof.report.pages import campaign_conditions, campaign_page
 from rtproof.report.pages.campaign_outcomes import CellOutcome, outcomes_marked_in_band
-from rtproof.report.pages.run_summary import BREAKS, LABEL, MOST_LINES, fitting_cautions, labelled
-from rtproof.summary.quantiles import quantiles
+from rtproof.report.pages.run_summary import BREAKS, LABEL, MOST_LINES, WIDEST, fitting_cautions, labelled
+from rtproof.summary.edge_pairs import EdgePairs, edge_times
+from rtproof.summary.quantiles import quantile, quantiles
+from rtproof.summary.summary_model import Doubt, Severity
 
 LEAST_CAUTIONS = 3
-"""Lines that are kept for cautions, where there are that many."""
+"""Lines that are kept for doubts, where there are that many."""
+FEWEST_ROWS = 3
+"""The fewest lines of the table."""
 RUN_HEADER = ("run", "verdict", "n", "missed", "median", "99 %", "99.9 %", "max us")
+LEAST_COLUMNS = ("99 %", "median", "missed", "99.9 %", "n")
+"""They are dropped in this order from a table that is too wide. The screen of each run has them."""
 VERDICT_AT = 1
-NOT_MEASURED = "not measured"
+ERROR, NO_RESULT = "ERROR", "no result"
 SHARES = (0.5, 0.99, 0.999)
+SHORT_NAME, SHORTEST_NAME = 24, 8
+"""Columns of a name before a column of figures is dropped for it, and once there is none to drop."""
+LONGEST_NAME = 32
+"""Of a name in a sentence."""
+NARROWEST_CELL = 16
+GAP = "  "
 
 
 @dataclass(frozen=True)
 class SummaryRow:
     """A run in its table. state: None if there is no result. fact: of its verdict. cells: behind name and verdict.
 
-    exceeded: its limit was, whatever the verdict is.
+    exceeded: its limit was, whatever the verdict is. doubts: about the run, one of each kind. failure: why there is no
+    result, or why it is not whole.
     """
 
     name: str
@@ -42,37 +59,88 @@ class SummaryRow:
     cells: tuple[str, ...] = ()
     judged: bool = False
     exceeded: bool = False
+    doubts: tuple[Doubt, ...] = ()
+    failure: str = ""
 
     @property
     def rank(self) -> tuple[int, bool, int]:
         """The worst first: without a result, by verdict, with a limit exceeded, then by the largest latency."""
         return (-1 if self.state is None else STATE_ORDER.index(self.state), not self.exceeded, -self.largest_ns)
 
+    @property
+    def word(self) -> str:
+        return ERROR if self.state is None else self.state.word
+
 
 @dataclass(frozen=True)
 class SeveralRuns:
-    """The rows of a table, under its header. noun: what a row is. words_until: the first column of figures."""
+    """The rows of a table, under its header. noun: what a row is. words_until: the first column of figures.
+
+    cautions: besides the doubts about the runs. rest: where the doubts are that do not fit.
+    """
 
     rows: Sequence[SummaryRow]
     header: tuple[str, ...] = RUN_HEADER
     noun: str = "run"
     words_until: int = 2
+    cautions: tuple[str, ...] = ()
+    rest: str = ""
 
     @property
     def judged(self) -> bool:
         """Whether a limit was given to one of them."""
         return any(row.judged for row in self.rows)
 
+    @property
+    def worst(self) -> SummaryRow | None:
+        """The run with the worst verdict, which the first line is about; None if no run has a result."""
+        return min((row for row in self.rows if row.state), key=lambda row: row.rank, default=None)
+
+    def short_name(self, row: SummaryRow, most: int = LONGEST_NAME) -> str:
+        """The name of a row in at most so many columns, where that is enough to tell it from the others."""
+        return distinct(row.name, [each.name for each in self.rows], most)
+
 
 def run_summary_row(name: str, analysis: Analysis) -> SummaryRow:
     """The row of a run of a series. It is small and survives pickling."""
+    doubts = tuple(doubt for doubt, _ in kinds_worst_first(analysis))
+    return replace(_row(name, analysis, _run_cells(analysis)), doubts=doubts)
+
+
+def _run_cells(analysis: Analysis) -> tuple[str, ...]:
+    """The figures under RUN_HEADER. Of another tool's result they are the number of values and the largest."""
+    if analysis.edges:
+        return _edge_cells(analysis.edges, analysis.verdict.largest_ns)
+    if analysis.imported:
+        told = analysis.imported
+        return (_count(told.count), *["-"] * (1 + len(SHARES)), _us(_largest_ns(analysis)))
     summary = analysis.pooled
-    timed = summary.observed.count > 0 and analysis.imported is None and analysis.edges is None
-    shares = [each.value for each in quantiles(summary, shares=SHARES)] if timed else []
-    times = [*shares, summary.observed.max] if timed else [None] * (len(SHARES) + 1)
-    counts = (f"{summary.obtained:,}", f"{summary.never_ran:,}") if timed else ("-", "-")
-    cells = (*counts, *("-" if each is None else f"{each / US.ns:,.1f}" for each in times))
-    return _row(name, analysis, cells)
+    if not summary.observed.count:
+        return (_count(0), _count(summary.never_ran), *["-"] * (1 + len(SHARES)))
+    shares = (each.value for each in quantiles(summary, shares=SHARES))
+    return (_count(summary.obtained), _count(summary.never_ran), *map(_us, shares), _us(summary.observed.max))
+
+
+def _edge_cells(pairs: EdgePairs, largest_ns: int | None) -> tuple[str, ...]:
+    """The response times; an edge without an answer counts as missed."""
+    answered = [each for each in edge_times(pairs) if each.name == "response"]
+    shares = [quantile(each.counts, share, ends=each.moments).value for each in answered for share in SHARES]
+    known = (*shares, largest_ns) if shares else [None] * (1 + len(SHARES))
+    return (_count(pairs.answers_ns.size), _count(pairs.never_answered_ns.size), *map(_us, known))
+
+
+def _largest_ns(analysis: Analysis) -> int | None:
+    """The largest latency, also if only the tool itself knows it."""
+    told = analysis.imported.max_ns if analysis.imported else None
+    return told if analysis.verdict.largest_ns is None else analysis.verdict.largest_ns
+
+
+def _count(n: int | None) -> str:
+    return "-" if n is None else f"{n:,}"
+
+
+def _us(ns: int | None) -> str:
+    return "-" if ns is None else f"{ns / US.ns:,.1f}"
 
 
 def _row(name: str, analysis: Analysis, cells: tuple[str, ...]) -> SummaryRow:
@@ -80,31 +148,26 @@ def _row(name: str, analysis: Analysis, cells: tuple[str, ...]) -> SummaryRow:
     fact = " ".join(filter(None, (claim_answer(verdict), fact_if_invalid(verdict))))
     judged = verdict.requirement is not None
     exceeded = any(each.exceeded for each in analysis.verdicts)
-    return SummaryRow(name, verdict.state, fact, verdict.largest_ns or 0, cells, judged, exceeded)
+    return SummaryRow(name, verdict.state, fact, _largest_ns(analysis) or 0, cells, judged, exceeded)
 
 
-def campaign_summary(
-    profile: Profile, outcomes: Sequence[CellOutcome], where: Sequence[tuple[str, str]], width: int
-) -> str:
-    """The summary of a campaign: each cell with the figure that its article is about. where: label and place."""
+def campaign_rows(profile: Profile, outcomes: Sequence[CellOutcome]) -> SeveralRuns:
+    """The cells of a campaign, in their order, each with the figure that its article is about."""
     outcomes = outcomes_marked_in_band(outcomes)
     words, figure = campaign_page.answer_of_profile(profile)
     several = len({each.system for each in outcomes}) > 1
     rows = []
     for each in outcomes:
         name = f"{each.cell.label}, {each.system}" if several else each.cell.label
-        rows.append(_row(name, each.analysis, (figure(each),)) if each.analysis else SummaryRow(name, None))
-    cautions = list(_cautions(profile, outcomes))
-    return several_text(SeveralRuns(rows, ("cell", "verdict", words), "cell", 3), cautions, where, width)
+        row = _row(name, each.analysis, (figure(each),)) if each.analysis else SummaryRow(name, None)
+        doubts = worst_first(each.analysis.doubts) if each.analysis else ()
+        rows.append(replace(row, doubts=doubts, failure=each.failure))
+    return SeveralRuns(rows, ("cell", "verdict", words), "cell", 3, tuple(_cautions(profile, outcomes)))
 
 
 def _cautions(profile: Profile, outcomes: Sequence[CellOutcome]) -> Iterator[str]:
-    blocks = (
-        *campaign_conditions.missing_block(outcomes),
-        *campaign_conditions.in_band_block(outcomes),
-        *campaign_conditions.virtual_time_block(outcomes),
-        *campaign_conditions.difference_block(profile, outcomes),
-    )
+    """What speaks against a campaign beside the doubts about its runs."""
+    blocks = campaign_conditions.difference_block(profile, outcomes)
     yield from (line for block in blocks if isinstance(block, Text) for line in block.paragraphs)
     own, _ = campaign_page.campaign_objections(profile, outcomes, None)
     if own:
@@ -112,15 +175,17 @@ def _cautions(profile: Profile, outcomes: Sequence[CellOutcome]) -> Iterator[str
         yield f"{quantity(len(own), 'objection')} {speaks} against these figures: see the section objections"
 
 
-def several_text(runs: SeveralRuns, cautions: Sequence[str], where: Sequence[tuple[str, str]], width: int) -> str:
-    """The summary, one newline after each line. where: label and place of all the rest."""
-    runs = replace(runs, rows=sorted(runs.rows, key=lambda row: row.rank))
+def several_text(runs: SeveralRuns, where: Sequence[tuple[str, str]], width: int, most: int = MOST_LINES) -> str:
+    """The summary, one newline after each line. where: label and place of all the rest. most: lines of the screen."""
+    runs, width = replace(runs, rows=sorted(runs.rows, key=lambda row: row.rank)), min(width, WIDEST)
     head = _head_lines(runs, width)
+    cautions = [*_doubt_sentences(runs), *runs.cautions]
     places = [f"{label:<{LABEL}}{clean(place)}" for label, place in where]
-    room = MOST_LINES - len(head) - len(places) - BREAKS
-    least = len(fitting_cautions(cautions, width, LEAST_CAUTIONS))
-    table = _table(runs, max(room - least, 3))
-    doubts = fitting_cautions(cautions, width, max(room - len(table), 1))
+    taken = sum(-(-len(place) // width) for place in places)  # A command is not broken, so that it can be copied.
+    room = most - len(head) - taken - BREAKS
+    least = len(fitting_cautions(cautions, width, LEAST_CAUTIONS, runs.rest))
+    table = _table(runs, max(room - least, FEWEST_ROWS), width)
+    doubts = fitting_cautions(cautions, width, max(room - len(table), 1), runs.rest)
     parts = (head, table, [*doubts, *places])
     return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
 
@@ -130,35 +195,95 @@ def _head_lines(runs: SeveralRuns, width: int) -> list[str]:
     measured = [row for row in runs.rows if row.state is not None]
     lacking, every = len(runs.rows) - len(measured), quantity(len(runs.rows), runs.noun)
     none = f"{lacking} of {every} {'has' if lacking == 1 else 'have'} no result."
-    worst = measured[0] if measured else None
+    worst = runs.worst
     if worst is None or worst.state is None:
-        return labelled("ERROR", none, width)
+        return labelled(ERROR, none, width)
     count, exceeded = sum(row.state is worst.state for row in measured), sum(row.exceeded for row in measured)
-    said = f"{count} of {every}. {worst.name}: {worst.fact}"
+    said = f"{count} of {every}. {runs.short_name(worst)}: {worst.fact}"
     if worst.state is State.INVALID and exceeded:
         said += f" A limit was exceeded in {exceeded} of {every}."
-    if lacking and not worst.state.exit_code:
-        return labelled("ERROR", f"{none} {worst.state.word} {said}", width)
+    if lacking and not exceeded and worst.state is not State.INVALID:
+        return labelled(ERROR, f"{none} {worst.state.word} {said}", width)
     return labelled(worst.state.word, f"{said} {none if lacking else ''}".strip(), width)
 
 
-def _table(runs: SeveralRuns, most: int) -> list[str]:
-    """The worst first, without the column of verdicts where no limit was given."""
-    shown = runs.rows if len(runs.rows) < most else runs.rows[: most - 2]
-    kept = [at for at in range(len(runs.header)) if at != VERDICT_AT or runs.judged]
-    lacking = (NOT_MEASURED, *[""] * (len(runs.header) - 3))
-    rows = [runs.header, *((clean(row.name), _word(row), *(row.cells or lacking)) for row in shown)]
-    columns = [_column(at, [row[at] for row in rows], runs.words_until) for at in kept]
-    left_out = len(runs.rows) - len(shown)
-    more = [f"and {quantity(left_out, f'more {runs.noun}')}, none worse"] if left_out else []
-    return [*("  ".join(cells).rstrip() for cells in zip(*columns, strict=True)), *more]
+def _doubt_sentences(runs: SeveralRuns) -> Iterator[str]:
+    """Why runs have no result, then each kind of doubt once, the worst first, with how many runs have it."""
+    failed: dict[str, list[SummaryRow]] = defaultdict(list)
+    kinds: dict[str, list[tuple[SummaryRow, Doubt]]] = defaultdict(list)
+    for row in runs.rows:
+        if row.failure:
+            failed[row.failure].append(row)
+        for code, doubt in {doubt.code: doubt for doubt in reversed(row.doubts)}.items():
+            kinds[code].append((row, doubt))
+    for failure, rows in failed.items():
+        name = rows[0].name
+        named = f"/{name}" in failure or failure.startswith((f"{name} ", f"{name}:", f"{name}/"))
+        yield failure if named else f"{_whose(runs, rows, same=True)}: {failure}"
+    for found in kinds.values():
+        found.sort(key=lambda each: each[1].severity is not Severity.INVALID)
+    for doubt in worst_first(found[0][1] for found in kinds.values()):
+        rows = [row for row, _ in kinds[doubt.code]]
+        same = all(each.brief == doubt.brief for _, each in kinds[doubt.code])
+        if len(rows) > 1 or rows[0] is not runs.worst or doubt.what.lower() not in rows[0].fact.lower():
+            yield f"{_whose(runs, rows, same=same)}: {doubt.brief}"
 
 
-def _column(at: int, cells: Sequence[str], words_until: int) -> list[str]:
+def _whose(runs: SeveralRuns, rows: Sequence[SummaryRow], *, same: bool) -> str:
+    """The name of the only run, or how many there are. same: what is said is the same of all, and not of the first."""
+    name = runs.short_name(rows[0])
+    if len(rows) == 1:
+        return name
+    count = f"{len(rows)} of {quantity(len(runs.rows), runs.noun)}"
+    return count if same else f"{count}, such as {name}"
+
+
+def _table(runs: SeveralRuns, most: int, width: int) -> list[str]:
+    """As many rows as fit, the worst first, and how many there are besides."""
+    for shown in range(min(len(runs.rows), most), 0, -1):
+        lines = _table_lines(runs, runs.rows[:shown], width)
+        if shown < len(runs.rows):
+            lines.append(f"and {quantity(len(runs.rows) - shown, f'more {runs.noun}')}, none worse")
+        if len(lines) <= most:
+            break
+    return lines
+
+
+def _table_lines(runs: SeveralRuns, shown: Sequence[SummaryRow], width: int) -> list[str]:
+    """The header and these rows, without the column of verdicts where no limit was given and each run has a result."""
+    lacking = (NO_RESULT, *[""] * (len(runs.header) - 3))
+    rows = [runs.header, *((clean(row.name), row.word, *(row.cells or lacking)) for row in shown)]
+    verdicts = runs.judged or any(row.state is None for row in runs.rows)
+    columns = [
+        (runs.header[at], _column([row[at] for row in rows], words=at < runs.words_until))
+        for at in range(len(runs.header))
+        if at != VERDICT_AT or verdicts
+    ]
+    columns, names = columns[1:], [runs.header[0], *(clean(row.name) for row in shown)]
+    longest = max(map(len, names))
+    for dropped in ("", *LEAST_COLUMNS):
+        columns = [each for each in columns if each[0] != dropped]
+        room = width - sum(len(GAP) + len(cells[0]) for _, cells in columns)
+        if room >= min(longest, SHORT_NAME):
+            break
+    broken = len(runs.header) == runs.words_until
+    most = max(room, min(longest, SHORT_NAME) if broken else SHORTEST_NAME)
+    names = [runs.header[0], *(clean(runs.short_name(row, most)) for row in shown)]
+    figures = [cells for _, cells in columns]
+    lines = zip(_column(names, words=True), *figures, strict=True)
+    return [part for cells in lines for part in _wrapped(cells, width, broken=broken)]
+
+
+def _column(cells: Sequence[str], *, words: bool) -> list[str]:
     """The cells in one width. Words begin on the left, figures end on the right."""
     size = max(map(len, cells))
-    return [cell.ljust(size) if at < words_until else cell.rjust(size) for cell in cells]
+    return [cell.ljust(size) if words else cell.rjust(size) for cell in cells]
 
 
-def _word(row: SummaryRow) -> str:
-    return "-" if row.state is None else row.state.word
+def _wrapped(cells: Sequence[str], width: int, *, broken: bool) -> list[str]:
+    """A row as lines. broken: its last cell is a text, which goes on below itself."""
+    line = GAP.join(cells).rstrip()
+    if len(line) <= width or not broken:
+        return [line]
+    before = sum(len(cell) + len(GAP) for cell in cells[:-1])
+    return textwrap.wrap(line, max(width, before + NARROWEST_CELL), subsequent_indent=" " * before)
