@@ -38,7 +38,7 @@ ERROR, NO_RESULT = "ERROR", "no result"
 SHARES = (0.5, 0.99, 0.999)
 SHORT_NAME, SHORTEST_NAME = 24, 8
 """Columns of a name before a column of figures is dropped for it, and once there is none to drop."""
-LONGEST_NAME = 32
+LONGEST_NAME = 40
 """Of a name in a sentence."""
 NARROWEST_CELL = 16
 GAP = "  "
