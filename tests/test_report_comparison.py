@@ -15,7 +15,7 @@ from rtproof.compare.comparison_model import Comparison
 from rtproof.compare.history import RunHistory, analyse_history
 from rtproof.compare.run_metrics import RunFigures
 from rtproof.report.blocks import Curve, Plot, Section, Table, Text
-from rtproof.report.pages import comparison_figures, comparison_page
+from rtproof.report.pages import comparison_figures, comparison_page, history_page
 from rtproof.report.pages.comparison_figures import in_own_colours
 from rtproof.report.pages.comparison_page import (
     ComparisonContext,
@@ -250,3 +250,20 @@ def test_json_has_the_same_figures() -> None:
         "run": "run 25",
         "started_ns": 20_025 * DAY,
     }
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("6.1.0", "6.12.0", "6.1.0 -> 6.12.0"),
+        (
+            f"{'root=/dev/sda1 ro ' * 3}quiet",
+            f"{'root=/dev/sda1 ro ' * 3}isolcpus=2-3",
+            "without quiet, with isolcpus=2-3",
+        ),
+        (f"{'root=/dev/sda1 ro ' * 3}", f"{'root=/dev/sda1 ro ' * 3}nohz=off", "with nohz=off"),
+        ("a" * 50, "b" * 50, "(long, in the table Conditions)"),
+    ],
+)
+def test_of_long_conditions_the_words_that_changed_are_named(old: str, new: str, says: str) -> None:
+    assert history_page.shown_change(old, new) == says

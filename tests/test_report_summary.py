@@ -109,3 +109,36 @@ def test_the_longest_answers_and_cautions_print_on_one_page(tmp_path: Path) -> N
     page = summary.draw("rtproof: INVALID", sections).decode()
     assert re.search(r"and \d+ more cautions<", page)
     assert printed_pages(page, tmp_path) == 1
+
+
+def sized(letters: int) -> str:
+    """One sentence of so many letters."""
+    return ("the words of a claim and " * 40)[: letters - 1].strip() + "."
+
+
+@pytest.mark.parametrize(("title", "headline", "sentence", "caution"), [(180, 10, 360, 120), (180, 180, 380, 380)])
+def test_what_does_not_fit_on_the_page_is_counted_and_nothing_is_cut(
+    title: int, headline: int, sentence: int, caution: int, tmp_path: Path
+) -> None:
+    answers = tuple((f"How {at}", sized(sentence)) for at in range(4))
+    claim = Text((sized(sentence), sized(sentence)), "bad", sized(headline), answers)
+    doubts = tuple(Text(("of a run",), "doubt", f"Warning: {at} {sized(caution)} (code)") for at in range(9))
+    others = [each for each in report.compose(normal()) if each.name not in ("verdict", "doubts", "evidence")]
+    sections = [Section("verdict", "Verdict", (claim,)), *others, Section("doubts", "Doubts", doubts)]
+    page = summary.draw(sized(title), sections).decode()
+    words = re.sub(r"<[^>]*>", " ", page)
+    assert " ..." not in words
+    said = len(re.findall(r'<p class="says">|<p>How \d: ', page)) + int(
+        (re.findall(r"and (\d+) more answers?<", page) or ["0"])[0]
+    )
+    assert said == 2 + len(answers)
+    listed = page.count("<li>") - 1 + int(re.findall(r"and (\d+) more cautions<", page)[0])
+    assert listed == len(doubts)
+    assert "--section verdict" in page
+    assert printed_pages(page, tmp_path) == 1
+
+
+def test_a_third_sentence_of_the_verdict_is_on_the_page() -> None:
+    claim = Text(("500 us was exceeded.", "A thread stood.", "2 limits: one INVALID."), "bad", "INVALID", (("A", "b"),))
+    page = summary.draw("title", [Section("verdict", "Verdict", (claim,))]).decode()
+    assert "2 limits: one INVALID." in page

@@ -2,13 +2,14 @@
 """Turns plots into data for the page's script, into tables and into lines of text, and chooses the points to draw."""
 
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rtproof.core.phrases import instant
+from rtproof.core.phrases import instant, quantity
 from rtproof.core.printable import clean
 from rtproof.core.sparkline import LEVELS
 from rtproof.record.contents import Int64Array
@@ -230,6 +231,7 @@ MAP_LINES = 8
 """The most lines for a heat map."""
 MOST_CURVES = 10
 LONGEST_NAME = 36
+"""A curve with a longer name is drawn below it."""
 
 
 @dataclass(frozen=True)
@@ -264,13 +266,22 @@ def sparklines(plot: Plot | HeatMap) -> list[str]:
     if not any(curve.x for curve in curves):
         return []
     canvas = _canvas(plot, curves)
-    named = [(clean(curve.name)[:LONGEST_NAME], canvas.line(curve)) for curve in curves]
+    named = [(clean(curve.name), canvas.line(curve)) for curve in curves]
     named += _map_lines(plot, canvas.cells) if isinstance(plot, HeatMap) else []
-    width = max(len(name) for name, _ in named)
-    lines = [f"{name:{width}} |{line}|" for name, line in named]
+    width = max((len(name) for name, _ in named if len(name) <= LONGEST_NAME), default=0)
+    lines = [text for name, line in named for text in _named_line(name, line, width)]
     low, high = (x_text(end, dates=_has_dates(plot)) for end in (min(xs), max(xs)))
     ends = f"{low} to {high}{' (log)' if canvas.log_x else ''}"
+    left = sum(bool(curve.x) for curve in plot.curves[MOST_CURVES:])
+    lines += [f"and {quantity(left, 'more curve')}"] if left else []
     return [*lines, f"{'':{width}}  {clean(plot.x_label)}: {ends}"]
+
+
+def _named_line(name: str, line: str, width: int) -> list[str]:
+    """The line behind its name, or below a name that is too long."""
+    return (
+        [f"{name:{width}} |{line}|"] if len(name) <= width else [*textwrap.wrap(name, CELLS), f"{'':{width}} |{line}|"]
+    )
 
 
 def _map_lines(heat: HeatMap, cells: int) -> list[tuple[str, str]]:

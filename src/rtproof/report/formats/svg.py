@@ -29,11 +29,15 @@ WIDTH_IN, HEIGHT_IN = 7.0, 3.4
 """Size of each plot in inches: two columns of a paper wide."""
 TITLE_IN = 0.4
 LINE = 100
-"""The most characters in a line of the report's title."""
+"""The most characters in a line of the report's title, ..."""
+MOST_LINES, MOST_NAME_LINES, LINE_IN = 5, 2, 0.16
+"""... and the most lines of a title and of a name, and their height. Words of a hostile file are cut there."""
 MOST_IN_LEGEND = 12
 MOST_PLOTS = 20
 LONGEST = 70
-"""The most characters of a title or a name."""
+"""The most characters in a line of a plot's title or a name."""
+LONGEST_Y = 45
+"""The same beside a plot."""
 STYLE: dict[Any, Any] = {
     "font.size": 9,
     "axes.grid": True,
@@ -59,8 +63,10 @@ def figure_file(title: str, sections: Sequence[Section], kind: str, metadata: di
     from matplotlib import figure, rc_context
 
     with rc_context(STYLE):
-        page = figure.Figure(figsize=(WIDTH_IN, HEIGHT_IN * len(plots) + TITLE_IN), layout="constrained")
-        page.suptitle(textwrap.fill(clean(title), LINE, max_lines=2, placeholder=" ..."), x=0.01, ha="left", fontsize=9)
+        heading, names = _lines(title, LINE), "".join(_lines(plot.title) for plot in plots)
+        high_in = HEIGHT_IN * len(plots) + TITLE_IN + (heading.count("\n") + names.count("\n")) * LINE_IN
+        page = figure.Figure(figsize=(WIDTH_IN, high_in), layout="constrained")
+        page.suptitle(heading, x=0.01, ha="left", fontsize=9)
         for axes, plot in zip(np.ravel(page.subplots(len(plots), 1, squeeze=False)), plots, strict=True):
             _draw(axes, plot)
         written = io.BytesIO()
@@ -93,17 +99,17 @@ def _plots(section: Section) -> list[Plot | HeatMap]:
     return [plot for plot in plots if any(curve.x for curve in plot.curves)]
 
 
-def _short(words: str) -> str:
-    """The words in a line; long ones are cut, because they would leave no room for the plot."""
-    return textwrap.shorten(clean(words), LONGEST, placeholder=" ...")
+def _lines(words: str, in_line: int = LONGEST, most: int = MOST_LINES) -> str:
+    """The words in as many lines as they need. Endless ones are cut, because they would leave no room for the plot."""
+    return textwrap.fill(clean(words), in_line, max_lines=most, placeholder=" ...")
 
 
 def _draw(axes: "Axes", plot: Plot | HeatMap) -> None:
     if isinstance(plot, Plot) and plot.x_dates:
         plot = _in_days(axes, plot)
-    axes.set_title(_short(plot.title), loc="left", fontsize="medium", fontweight="bold")
-    axes.set_xlabel(_short(plot.x_label))
-    axes.set_ylabel(_short(plot.y_label))
+    axes.set_title(_lines(plot.title), loc="left", fontsize="medium", fontweight="bold")
+    axes.set_xlabel(_lines(plot.x_label))
+    axes.set_ylabel(_lines(plot.y_label, LONGEST_Y))
     axes.set_axisbelow(True)
     if isinstance(plot, HeatMap):
         _draw_cells(axes, plot)
@@ -171,9 +177,9 @@ def _set_ends(axes: "Axes", plot: Plot) -> None:
     below, above = plot.y_words
     place: dict[str, Any] = {"transform": axes.transAxes, "color": NOTE, "in_layout": False}
     if below:
-        axes.text(0.01, 0.02, f"↓ {_short(below)}", va="bottom", **place)
+        axes.text(0.01, 0.02, f"↓ {_lines(below)}", va="bottom", **place)
     if above:
-        axes.text(0.01, 0.98, f"↑ {_short(above)}", va="top", **place)
+        axes.text(0.01, 0.98, f"↑ {_lines(above)}", va="top", **place)
 
 
 def _floor(plot: Plot) -> float:
@@ -211,7 +217,7 @@ def _look(curve: Curve, number: int) -> dict[str, Any]:
     if curve.role == "whole" and curve.group is None:
         colour = INK
     width = THIN if curve.thin else WHOLE if curve.role == "whole" else PART
-    name = None if curve.thin else _short(curve.name)
+    name = None if curve.thin else _lines(curve.name, most=MOST_NAME_LINES)
     return {**width, "color": colour, "linestyle": "--" if curve.role == "other" else "-", "label": name}
 
 
@@ -235,7 +241,7 @@ def _bins(curve: Curve, width: float) -> tuple[list[float], list[float]]:
 def _draw_marker(axes: "Axes", marker: Marker, row: int) -> None:
     colour = LIMIT if marker.role == "limit" else NOTE
     line: dict[str, Any] = {"color": colour, "linewidth": 1.0, "linestyle": (0, (6, 3))}
-    name = _short(marker.name)
+    name = _lines(marker.name, most=MOST_NAME_LINES)
     if marker.axis == "x":
         axes.axvline(marker.at, **line)
         place = axes.get_xaxis_transform()

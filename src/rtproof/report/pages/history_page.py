@@ -219,13 +219,19 @@ def _condition_headline(found: RunHistory) -> str:
 
 
 def _changes(some: Sequence[ConditionChange]) -> str:
-    shown = [f"{one.key} {_cut(one.before)} -> {_cut(one.after)}" for one in some[:MOST_AT_ONE_RUN]]
+    shown = [f"{one.key} {shown_change(one.before, one.after)}" for one in some[:MOST_AT_ONE_RUN]]
     more = len(some) - MOST_AT_ONE_RUN
     return ", ".join([*shown, *([f"and {quantity(more, 'more')}"[:-1]] if more > 0 else [])])
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 3]}..."
+def shown_change(old: str, new: str) -> str:
+    """Both texts; of long ones the words that only one of them has, or where both can be read."""
+    if max(len(old), len(new)) <= LONGEST_TEXT:
+        return f"{old} -> {new}"
+    before, after = old.split(), new.split()
+    gone, added = ([word for word in of if word not in other] for of, other in ((before, after), (after, before)))
+    told = ", ".join(f"{how} {' '.join(words)}" for how, words in (("without", gone), ("with", added)) if words)
+    return told if told and len(told) <= 2 * LONGEST_TEXT else "(long, in the table Conditions)"
 
 
 def condition_table(found: RunHistory, axis: RunAxis) -> Iterator[Block]:
@@ -243,7 +249,8 @@ def condition_markers(found: RunHistory, axis: RunAxis) -> tuple[Marker, ...]:
 
 def _mark(some: Sequence[ConditionChange]) -> str:
     more = f" (+{len(some) - 1})" if len(some) > 1 else ""
-    return f"{some[0].key} {_cut(some[0].after)}{more}"
+    after = some[0].after if len(some[0].after) <= LONGEST_TEXT else "changed"
+    return f"{some[0].key} {after}{more}"
 
 
 # The first screen says how often a figure changed, where, and what changed in the conditions.
@@ -324,7 +331,8 @@ def _weekly(metric: MetricHistory) -> str:
 def _place(place: ChangePlace, sequence: RunSequence, axis: RunAxis) -> str:
     run = sequence.runs[place.at]
     what = ", ".join(f"{found.label} {place_ratio(found.ratio)}" for found in place.found)
-    facts = [f"{fact.key} {_cut(fact.before)} -> {_cut(fact.after)}" for fact in place.facts if fact.steady][:2]
+    steady = [f"{fact.key} {shown_change(fact.before, fact.after)}" for fact in place.facts if fact.steady]
+    facts = [*steady[:2], *([f"and {len(steady) - 2} more"] if len(steady) > 2 else [])]
     facts = [*(f"{step.change.check}: {step.change.shown}" for step in place.setup[:1]), *facts]
     with_it = f"Changed there: {', '.join(facts)}." if facts else "No recorded fact changed there."
     first = f" (first run: {run.name})" if axis.dates else ""

@@ -42,7 +42,7 @@ FINER = 2
 FEWEST_ROWS = 3
 """The fewest lines of the table of threads."""
 LEAST_COLUMNS = ("min", "99 %", "median", "missed")
-LONGEST_NAME = 20
+LONGEST_NAME = 32
 CELLS = 10
 """Columns of the maximum over time, where there is room for them."""
 FEWEST_CELLS = 5

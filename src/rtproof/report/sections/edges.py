@@ -95,7 +95,8 @@ def _sentences(pairs: EdgePairs) -> tuple[str, ...]:
     ]
     if pairs.never_answered_ns.size:
         seconds = ", ".join(f"{ns / 1e9:.3f} s" for ns in pairs.never_answered_ns[:5].tolist())
-        more = ", ..." if pairs.never_answered_ns.size > 5 else ""
+        left = pairs.never_answered_ns.size - 5
+        more = f" and {left:,} more times" if left > 0 else ""
         found.append(f"Never answered: {quantity(pairs.never_answered_ns.size, 'edge')}, given at {seconds}{more}.")
     return tuple(found)
 
