@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rtproof.compare.compare import compare_sides
 from rtproof.compare.comparison_model import Comparison, ComparisonFinding
-from rtproof.compare.comparison_sentences import figure_text
+from rtproof.compare.comparison_sentences import figure_text, verdict_sentences
 from rtproof.compare.effects import MIN_RUNS
 from rtproof.compare.run_metrics import RunFigures, figures_of_histogram
 from rtproof.core.errors import UserError
@@ -48,6 +48,14 @@ def test_a_large_difference_is_found_and_named() -> None:
 )
 def test_a_latency_has_the_unit_of_the_limit_where_that_fits(ns: float, limit_ns: int | None, text: str) -> None:
     assert figure_text(ns, "ns", limit_ns) == text
+
+
+def test_the_verdict_has_the_unit_of_the_limit_in_its_labels_too() -> None:
+    said = compare_sides(side(1, 5, scatter=0.05, tail=0.01), side(2, 5, factor=2, scatter=0.05), levels=[60_000])
+    text = "; ".join(verdict_sentences(said, 2_000_000))
+    assert "share above 0.06 ms: " in text
+    assert " us" not in text
+    assert "share above 60 us: " in "; ".join(verdict_sentences(said))
 
 
 def test_without_a_difference_it_says_what_could_have_been_seen() -> None:

@@ -3,6 +3,7 @@
 
 import errno
 import json
+import re
 import signal
 from pathlib import Path
 
@@ -230,9 +231,99 @@ def test_a_run_that_cannot_be_read_costs_the_others_nothing(tmp_path: Path, runs
     assert [path for path, _ in read.failed] == [torn]
 
 
-def test_a_series_is_judged_by_its_limit(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["run", *BY_TURNS[3:], "--repeat", "2", "--duration", "1h", "--limit"]
-    assert main([*words, "1us", "--output", "a"]) == 1
-    assert "limits: EXCEEDED in 2 of 2 runs; rtproof judge a/runs" in capsys.readouterr().out
-    assert main([*words, "10s", "--output", "b"]) == 0
-    assert "limits: HELD in 2 of 2 runs" in capsys.readouterr().out
+def shown(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
+    """The exit code and what is on the screen."""
+    code = main(list(words))
+    return code, capsys.readouterr().out
+
+
+SIMULATED = BY_TURNS[3:]
+
+
+@pytest.mark.parametrize(
+    ("limit", "code", "word"),
+    [((), 0, "MEASURED"), (("--limit", "2ms"), 0, "HELD"), (("--limit", "1us"), 1, "EXCEEDED")],
+)
+def test_a_series_ends_with_the_screen_of_its_folder(
+    limit: tuple[str, ...], code: int, word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("run", *SIMULATED, "--repeat", "2", "--duration", "1min", *limit, "--output", "a")
+    ended, out = shown(capsys, *asked)
+    assert ended == code
+    assert (code, out) == shown(capsys, "show", "a")
+    first = out.splitlines()[0]
+    assert first.startswith(f"{word:<10}")
+    assert "page      a/report.html" in out
+    assert Path("a/report.html").exists()
+    assert len(out.splitlines()) <= 16
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_two_sides_end_with_the_screen_and_a_short_comparison_in_the_unit_of_the_limit(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = ("run", "--abba", "", "--period 2ms", *SIMULATED[:2], "--duration", "1min", "--limit", "2ms")
+    ended, out = shown(capsys, *asked, "--record", "summary", "--output", "a")
+    assert ended == 0
+    _, screen = shown(capsys, "show", "a")
+    assert out.startswith(f"{screen}\n")
+    lines = out.removeprefix(f"{screen}\n").splitlines()
+    assert lines[:2] == [
+        "compared  No difference shown with 5 runs of A and 5 of B.",
+        "          A: no options of its own. B: --period 2ms.",
+    ]
+    assert lines[-1] == "more      rtproof compare a"
+    assert len(lines) <= 8
+    assert max(map(len, lines)) <= 80
+    assert re.search(r"\d ms against \d", " ".join(lines)), "the test is about a difference that is told"
+    assert " us" not in " ".join(lines)
+
+
+@pytest.mark.parametrize(("limit", "code", "word"), [("2ms", 0, "HELD"), ("1us", 1, "EXCEEDED")])
+def test_quiet_prints_one_line_for_the_limit_and_one_for_the_comparison(
+    limit: str, code: int, word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("run", *SIMULATED, "--duration", "10s", "--limit", limit, "--no-report", "-q", "--repeat")
+    ended, out = shown(capsys, *asked, "2", "--output", "a")
+    assert ended == code
+    assert re.fullmatch(rf"{word} 2 of 2 runs\. 0[12]: .*\n", out)
+    ended, out = shown(capsys, *asked, "3", "--abba", "", "--period 2ms", "--output", "b")
+    assert ended == code
+    verdict, comparison = out.splitlines()
+    assert verdict.startswith(f"{word} 6 of 6 runs. ")
+    assert comparison == "Not judged: 3 runs of A and 3 of B are too few; 5 of each are needed."
+
+
+def test_json_leaves_the_verdict_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ("run", *SIMULATED, "--duration", "10s", "--limit", "1us", "--json", "--repeat", "2", "--output", "a")
+    assert main(list(asked)) == 1
+    out, err = capsys.readouterr()
+    assert json.loads(out)["schema"] == "rtproof.runs"
+    assert err.splitlines()[-1].startswith("EXCEEDED 2 of 2 runs. ")
+
+
+def test_the_tables_of_a_series_are_those_of_compare(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["run", *SIMULATED, "--duration", "10s", "--repeat", "2", "--output", "a"]
+    assert main([*asked, "-v"]) == 2
+    assert "'rtproof compare FOLDER' prints the tables" in capsys.readouterr().err
+    assert main(asked) == 0
+    capsys.readouterr()
+    _, out = shown(capsys, "compare", "a", "--no-report")
+    assert out.startswith("rtproof: 2 runs of the same\n")
+    assert "one run to the next" in out
+
+
+def test_compare_finds_the_sides_of_a_folder_and_their_options(capsys: pytest.CaptureFixture[str]) -> None:
+    """They differ in a fact that has to agree otherwise, and that is what the folder is for."""
+    asked = ["run", "--abba", "--load good", "--load late", "--repeat", "2", *LENGTH]
+    assert run(*asked[1:]) == 0
+    capsys.readouterr()
+    code, out = shown(capsys, "compare", "a", "--no-report")
+    assert code == 0
+    assert out.startswith("rtproof: good against late, 2 runs against 2 - ")
+    assert "good: --load good, 2 runs. late: --load late, 2 runs." in out
+    _, out = shown(capsys, "compare", "a", "--no-report", "--names", "new,old")
+    assert out.startswith("rtproof: new against old, ")
+    assert shown(capsys, "compare", "a/runs") == (2, "")
+    Path("a/runs/01-A").rename("a/runs/monday")
+    assert shown(capsys, "compare", "a") == (2, ""), "no run of the folder is left out"

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many runs in a folder: in the order of time, filtered, and grouped as they were measured."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -17,11 +16,9 @@ from rtproof.api.opened_run import open as open_one
 from rtproof.api.tables import html_table
 from rtproof.core.errors import RtproofError
 from rtproof.core.phrases import quantity
-from rtproof.experiment import campaign_folder, repeated_runs, stored_runs
+from rtproof.experiment import campaign_folder, run_sets, stored_runs
 
 CampaignKind: TypeAlias = Literal["profile", "lab", "repeat", "abba"]
-_TURN = re.compile(r"\d{2,}(-[AB])?")
-"""The name of a run of ``--repeat`` or ``--abba``."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +217,7 @@ def _campaign_of(run: Path) -> Path | None:
     above = run.absolute().parent
     if above.name == campaign_folder.CELLS_FOLDER and campaign_folder.is_campaign(above.parent):
         return above.parent
-    if above.name == repeated_runs.RUNS_FOLDER and _TURN.fullmatch(run.name):
+    if above.name == run_sets.RUNS_FOLDER and run_sets.TURN.fullmatch(run.name):
         return above.parent
     return None
 

@@ -347,7 +347,7 @@ def take_run_request(values: dict[str, Any], typed: tuple[str, ...]) -> RunReque
     if series:
         refuse_with_repeat({"--profile": bool(profile), "--observer": bool(observer), "--explain": explain is not None})
     values = with_trace_options(values, explain, observer, of_profile=bool(profile), virtual=virtual)
-    refuse_for_several(asked, bool(profile or series))
+    refuse_for_several(asked, profile=bool(profile), series=bool(series))
     if stream:
         traced = "--explain, --observer and --trace"
         given = {
@@ -362,9 +362,11 @@ def take_run_request(values: dict[str, Any], typed: tuple[str, ...]) -> RunReque
     return RunRequest(asked, profile, series, watch, detach, values, generator)
 
 
-def refuse_for_several(asked: ExperimentRequest, several: bool) -> None:
+def refuse_for_several(asked: ExperimentRequest, *, profile: bool, series: bool) -> None:
     """UsageError for options that choose what one run prints, where several are measured."""
-    if several and asked.shown != run_request.SUMMARY:
+    if series and asked.shown == run_request.TABLES:
+        raise click.UsageError("-v is for a single run: 'rtproof compare FOLDER' prints the tables of several")
+    if profile and asked.shown != run_request.SUMMARY:
         raise click.UsageError("-v and -q are for a single run")
 
 

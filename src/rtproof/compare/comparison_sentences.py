@@ -2,6 +2,7 @@
 """Write the sentences of a comparison. Each sentence names its number of runs, and claims no more than they show."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from rtproof.compare.comparison_model import (
     WHY,
@@ -15,7 +16,7 @@ from rtproof.compare.comparison_model import (
     deterministic_comparison,
 )
 from rtproof.compare.distributions import BY_RUNS
-from rtproof.compare.effects import ALPHA, MIN_RUNS, SHARE, SIZES
+from rtproof.compare.effects import ABOVE, ALPHA, MIN_RUNS, SHARE, SIZES
 from rtproof.compare.likeness import measuring_conditions
 from rtproof.core.phrases import percent, quantity, value, value_unit
 from rtproof.summary.recorded_facts import SIMULATED_PROBE
@@ -53,7 +54,15 @@ def comparison_sentences(said: Comparison) -> tuple[ComparisonLine, ...]:
 
 def verdict_sentences(said: Comparison, limit_ns: int | None = None) -> list[str]:
     """Return the sentences of the verdict. limit_ns: the limit whose unit their latencies have."""
-    return list(_verdict(said, limit_ns))
+    return list(_verdict(replace(said, effects=tuple(_beside(each, limit_ns) for each in said.effects)), limit_ns))
+
+
+def _beside(effect: MetricEffect, limit_ns: int | None) -> MetricEffect:
+    """The effect with the level of its label, if it has one, in the unit of the limit."""
+    level = effect.metric.removeprefix(ABOVE)
+    if limit_ns is None or level == effect.metric:
+        return effect
+    return replace(effect, label=f"share above {figure_text(int(level), 'ns', limit_ns)}")
 
 
 def figure_text(number: float, unit: str, limit_ns: int | None = None) -> str:

@@ -26,6 +26,8 @@ EXPECTED = 5.0
 THREE = 3.0
 """If none of n values lies above a level, at most THREE / n of all values do, at 95 % (Hanley, Lippman-Hand 1983)."""
 SHARE = "share"
+ABOVE = "above_"
+"""The name of a metric begins so if it is the share above a level; the level in ns follows."""
 _Read = Callable[[RunFigures], FigureReading]
 MetricPair = tuple[tuple[FigureReading, ...], tuple[FigureReading, ...]]
 
@@ -114,7 +116,7 @@ def _quantile(p: float) -> _Read:
 
 
 def _above(level: int, a: Sequence[RunFigures], b: Sequence[RunFigures]) -> ComparedMetric | ImpossibleComparison:
-    key, label = f"above_{level}", f"share above {value(level)}"
+    key, label = f"{ABOVE}{level}", f"share above {value(level)}"
     empty = [sum(run.above(level)[1] == 0 for run in side) for side in (a, b)]
     notes = (f"{empty[0]} of {len(a)} and {empty[1]} of {len(b)} runs have no value above it",) if any(empty) else ()
     if empty == [len(a), len(b)]:

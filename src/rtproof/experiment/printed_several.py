@@ -59,6 +59,28 @@ def print_campaign_sections(found: CampaignDocument, names: Sequence[str]) -> No
 
 def print_series_screen(folder: Path, later: tuple[Requirement, ...]) -> int:
     """Print the summary of the runs in a folder, and what prints each of them; the worst exit code."""
+    runs, several = _read_series(folder, later)
+    page = next((p for at in (folder, folder.parent) if (p := at / campaign_folder.PAGE_FILE).is_file()), None)
+    one = printed_runs.show_command(runs[several.rows.index(several.worst or several.rows[0])])
+    each = (
+        _judge_command(folder, later)
+        if several.judged or later
+        else f"{program_name()} history {shlex.quote(str(folder))}"
+    )
+    where = (*([("page", str(page))] if page else []), ("more", each), ("", one))
+    click.echo(several_summary.several_text(several, where, printed_runs.terminal_width()), nl=False)
+    return _worst_code(several)
+
+
+def print_series_verdict(folder: Path, *, err: bool = False) -> int:
+    """Print the worst verdict of the runs in a folder in one line; the worst exit code. err: to standard error."""
+    _, several = _read_series(folder, ())
+    click.echo(several_summary.verdict_line(several), err=err)
+    return _worst_code(several)
+
+
+def _read_series(folder: Path, later: tuple[Requirement, ...]) -> tuple[list[Path], several_summary.SeveralRuns]:
+    """The runs of a folder and their rows, one for each; what cannot be read has a row that says why."""
     runs = stored_runs.find_runs([folder], stored_runs.is_histogram_file)
     read = partial(stored_runs.read_run_or_histogram, later=later)
     found = stored_runs.read_runs(runs, _series_row, read)
@@ -70,17 +92,11 @@ def print_series_screen(folder: Path, later: tuple[Requirement, ...]) -> int:
         else several_summary.SummaryRow(name, None, failure=failed[run])
         for run, name in zip(runs, names, strict=True)
     ]
-    several = several_summary.SeveralRuns(rows, rest=", on the screens of the runs")
-    page = next((p for at in (folder, folder.parent) if (p := at / campaign_folder.PAGE_FILE).is_file()), None)
-    one = printed_runs.show_command(runs[rows.index(several.worst or rows[0])])
-    each = (
-        _judge_command(folder, later)
-        if several.judged or later
-        else f"{program_name()} history {shlex.quote(str(folder))}"
-    )
-    where = (*([("page", str(page))] if page else []), ("more", each), ("", one))
-    click.echo(several_summary.several_text(several, where, printed_runs.terminal_width()), nl=False)
-    codes = [UNREAD_RUN_CODE if row.state is None else row.state.exit_code for row in rows]
+    return runs, several_summary.SeveralRuns(rows, rest=", on the screens of the runs")
+
+
+def _worst_code(several: several_summary.SeveralRuns) -> int:
+    codes = [UNREAD_RUN_CODE if row.state is None else row.state.exit_code for row in several.rows]
     return min(codes, key=WORST_FIRST.index)
 
 

@@ -5,26 +5,29 @@ One run does not tell how much runs differ. Taking turns makes a slow change of 
 """
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from rtproof.compare.effects import MIN_RUNS
-from rtproof.compare.likeness import MUST_AGREE
 from rtproof.core import files
 from rtproof.core.errors import TargetError, UserError
-from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
-from rtproof.experiment import run_request, run_sets, stored_runs
+from rtproof.experiment import printed_runs, printed_several, run_request, run_sets
 from rtproof.experiment.local_runner import Cell, CellEnd, LocalRunner
-from rtproof.experiment.run_request import ExperimentRequest, SeriesRequest, SeriesSide
-from rtproof.report.pages import ci_verdicts
+from rtproof.experiment.run_request import (
+    VERDICT_ONLY,
+    ExperimentRequest,
+    SeriesRequest,
+    SeriesSide,
+    program_name,
+)
+from rtproof.experiment.run_sets import RUNS_FOLDER, SERIES_PAGE, PageRequest, ResultDocument
+from rtproof.report.pages import comparison_page
+from rtproof.report.pages.run_summary import LABEL, fitting_cautions
 from rtproof.run.live_view import clock_text
-
-RUNS_FOLDER = "runs"
-
 
 RUN_FAILED_CODE = 2
 """Exit code of a series of which a run ended badly."""
@@ -32,9 +35,8 @@ RUN_FAILED_CODE = 2
 
 @dataclass(frozen=True)
 class MeasuredSeries:
-    """The run folders of each side that hold a run, and how the series ended. failure: why it ended early, or ""."""
+    """How the series ended. complaints: on runs that ended badly; failure: why the series ended early, or ""."""
 
-    folders: Mapping[str, tuple[Path, ...]]
     complaints: tuple[str, ...]
     failure: str = ""
     interrupted: bool = False
@@ -51,14 +53,12 @@ def measure_series(runner: LocalRunner, asked: SeriesRequest, folder: Path) -> M
     with files.removing_empty_folders(folder / RUNS_FOLDER):
         (folder / RUNS_FOLDER).mkdir(parents=True)
         ended = list(_until_one_fails(runner.run(_series_cells(order, folder, runner.asked.note))))
-        kept = [(side, each) for side, each in zip(order, ended, strict=False) if each.outcome is not None]
         last = ended[-1]
-        if not kept:
+        if all(each.outcome is None for each in ended):
             raise UserError(_failure_with_name(last))
-    folders = {side.name: tuple(each.cell.folder for other, each in kept if other is side) for side in asked.sides}
     complaints = tuple(_failure_with_name(each) for each in ended if each.failure and each.outcome)
     failure = "" if last.outcome or last.interrupted else _failure_with_name(last)
-    return MeasuredSeries(folders, complaints, failure, any(each.interrupted for each in ended))
+    return MeasuredSeries(complaints, failure, any(each.interrupted for each in ended))
 
 
 def _failure_with_name(ended: CellEnd) -> str:
@@ -115,36 +115,45 @@ def _announcement(asked: SeriesRequest) -> str:
     return f"{told}{few}"
 
 
-def report_series(own: ExperimentRequest, asked: SeriesRequest, measured: MeasuredSeries, folder: Path) -> int:
-    """Write the page and print what the runs say; the exit code."""
-    command = shlex.join(own.command)
+MOST_COMPARISON_LINES = 8
+"""Behind the screen of the runs, with the line that names the command for all the rest."""
+
+
+def report_series(own: ExperimentRequest, measured: MeasuredSeries, folder: Path) -> int:
+    """Write the page, and print what ``rtproof show FOLDER`` does and the comparison of two sides; the exit code."""
     for sentence in measured.complaints:
         click.echo(clean(f"rtproof: {sentence}"), err=True)
-    page = folder / run_sets.SERIES_PAGE if own.report else None
-    wanted = run_sets.PageRequest(page, as_json=own.as_json, although=MUST_AGREE, command=command)
-    what = {side.name: side.words or "no options of its own" for side in asked.sides}
-    read = run_sets.read_sides([(name, what[name], paths) for name, paths in measured.folders.items() if paths])
-    read = run_sets.named_by_options(read, [side.words for side in asked.sides])
+    verdict_only = own.shown == VERDICT_ONLY
     try:
-        if len(read) == 2:
-            run_sets.compare_sides(read[0], read[1], wanted)
-        else:
-            run_sets.describe_repeats(read[0], wanted)
+        document = _publish(own, folder)
     finally:
-        click.echo(f"runs: {folder / RUNS_FOLDER}", err=own.as_json)
-    of_limits = _limits(measured, folder, own) if own.requirements else 0
-    return _exit_code(measured) or of_limits
+        if own.as_json or verdict_only:
+            worst = printed_several.print_series_verdict(folder, err=own.as_json)
+        else:
+            worst = printed_several.print_series_screen(folder, ())
+    if document.compared and not own.as_json:
+        limit_ns = own.requirements[0].limit_ns if own.requirements else None
+        said = comparison_page.comparison_in_short(document.compared, document.what, limit_ns)
+        click.echo(clean(said[0]) if verdict_only else "\n" + "\n".join(_comparison_lines(said, folder)))
+    return _exit_code(measured) or (worst if own.requirements else 0)
 
 
-def _limits(measured: MeasuredSeries, folder: Path, own: ExperimentRequest) -> int:
-    """Print the worst verdict on the limits of all runs, and what prints each; its exit code."""
-    paths = [path for paths in measured.folders.values() for path in paths]
-    rows = [ci_verdicts.run_row(path.name, stored_runs.read_run(path).analysis) for path in paths]
-    worst = ci_verdicts.ci_exit_code(rows)
-    count = sum(row.exit_code == worst for row in rows)
-    said = f"{ci_verdicts.worst_row(rows)} in {count} of {quantity(len(rows), 'run')}"
-    click.echo(f"limits: {said}; rtproof judge {shlex.quote(str(folder / RUNS_FOLDER))}", err=own.as_json)
-    return worst
+def _publish(own: ExperimentRequest, folder: Path) -> ResultDocument:
+    """Write the page if one is asked, and print the JSON if that is."""
+    wanted = PageRequest(folder / SERIES_PAGE if own.report else None, as_json=own.as_json)
+    sides = run_sets.read_series(run_sets.runs_of_series(folder))
+    document = run_sets.series_document(sides, shlex.join(own.command))
+    if own.as_json:
+        run_sets.publish_page(document, wanted)
+    else:
+        run_sets.write_page(document, wanted)
+    return document
+
+
+def _comparison_lines(said: Sequence[str], folder: Path) -> list[str]:
+    more = f"{'more':{LABEL}}{program_name()} compare {shlex.quote(str(folder))}"
+    width = printed_runs.terminal_width()
+    return [*fitting_cautions(said, width, MOST_COMPARISON_LINES - 1, "compared"), clean(more)]
 
 
 def _exit_code(measured: MeasuredSeries) -> int:

@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import takewhile
@@ -12,7 +13,8 @@ from typing import Any
 import click
 
 from rtproof import report
-from rtproof.compare.compare import compare_sides as found_of
+from rtproof.compare.compare import compare_sides
+from rtproof.compare.comparison_model import Comparison
 from rtproof.compare.history import analyse_history
 from rtproof.compare.likeness import MUST_AGREE
 from rtproof.compare.run_metrics import RunFigures, figures_of
@@ -24,6 +26,7 @@ from rtproof.judge.analysis_model import State
 from rtproof.judge.requirement import Requirement
 from rtproof.judge.verdict import LIMIT_STATED
 from rtproof.record.contents import View
+from rtproof.record.run_folder import read_run_info
 from rtproof.report import formats
 from rtproof.report.blocks import Section
 from rtproof.report.pages import ci_verdicts, comparison_page, history_page
@@ -32,6 +35,11 @@ from rtproof.report.text_table import fitted_to_terminal
 from rtproof.tail.forecast_model import NOWHERE
 
 SERIES_PAGE = "report.html"
+RUNS_FOLDER = "runs"
+TURN = re.compile(r"\d{2,}(?:-([AB]))?")
+"""The name of a run of ``--repeat`` or ``--abba``, and its side."""
+NO_OPTIONS = "no options of its own"
+ABBA = "--abba"
 UNREAD_RUN_CODE = 2
 
 
@@ -84,13 +92,6 @@ def names_of_options(words: Sequence[str]) -> tuple[str, str]:
     return NO_NAMES
 
 
-def named_by_options(sides: list[ComparedSide], words: Sequence[str]) -> list[ComparedSide]:
-    """Two sides with the names of ``names_of_options``; another number of sides as they are."""
-    if len(sides) != len(words) or len(sides) != 2:
-        return sides
-    return [replace(side, name=name) for side, name in zip(sides, names_of_options(words), strict=True)]
-
-
 def given_names(told: str) -> tuple[str, str]:
     """The names from ``--names``. UserError unless they are two different names."""
     names = [name.strip() for name in told.split(",")]
@@ -112,29 +113,31 @@ def exit_code_of_sides(sides: Sequence[ComparedSide]) -> int:
 
 @dataclass(frozen=True)
 class PageRequest:
-    """What to make of them. page: where, None for none; form: of the page; although: facts that may differ."""
+    """What to make of them. page: where, None for none; form: of the page; command: as typed."""
 
     page: Path | None
     form: str = "html"
     as_json: bool = False
-    although: Collection[str] = ()
     command: str = ""
 
 
 @dataclass(frozen=True)
 class ResultDocument:
-    """A result in all its forms: sections of the page, of the terminal and of a README, and the JSON."""
+    """A result in all its forms: sections of the page, of the terminal and of a README, and the JSON.
+
+    compared: the result itself, where two sides were compared. what: each side in words.
+    """
 
     title: str
     page: list[Section]
     terminal: list[Section]
     encoded: bytes
     readme: list[Section] = field(default_factory=list)
+    compared: Comparison | None = None
+    what: tuple[str, ...] = ()
 
 
-def page_request(
-    first: Path, word: str, values: Mapping[str, Any], command: str, although: Collection[str] = ()
-) -> PageRequest:
+def page_request(first: Path, word: str, values: Mapping[str, Any], command: str) -> PageRequest:
     """What the options ask for. UserError if the user's own name is taken, or ends as no format does.
 
     word: what tells the page from the report of the run that it lies beside.
@@ -146,7 +149,7 @@ def page_request(
         output = files.free_path(beside.with_name(f"{beside.stem}-{word}{beside.suffix}"))
     elif output is not None and output != files.STANDARD_OUTPUT:
         files.refuse_existing(output)
-    return PageRequest(output, form, values["as_json"], although, command)
+    return PageRequest(output, form, values["as_json"], command)
 
 
 def read_sides(sides: Sequence[tuple[str, str, Sequence[Path]]], *, schedule: bool = False) -> list[ComparedSide]:
@@ -172,6 +175,41 @@ def read_sides(sides: Sequence[tuple[str, str, Sequence[Path]]], *, schedule: bo
             of = f" of {side.name}" if side.name else ""
             raise UserError(f"no run{of} can be read: {'; '.join(side.failed)}")
     return told
+
+
+def runs_of_series(folder: Path) -> dict[str, list[Path]]:
+    """The runs of sides A and B in the folder of --abba, or of side "" in that of --repeat; empty for other folders."""
+    inside = folder / RUNS_FOLDER
+    sides: dict[str, list[Path]] = {}
+    for run in stored_runs.find_runs([inside]) if inside.is_dir() else ():
+        turn = TURN.fullmatch(run.name)
+        sides.setdefault((turn[1] or "") if turn else run.name, []).append(run)
+    of_series = sides.keys() <= set(NO_NAMES) or sides.keys() == {""}
+    return dict(sorted(sides.items())) if of_series else {}
+
+
+def read_series(
+    sides: Mapping[str, Sequence[Path]], names: tuple[str, str] | None = None, *, schedule: bool = False
+) -> list[ComparedSide]:
+    """The sides of ``runs_of_series``, read. UserError as ``read_sides``.
+
+    names: of two sides; None: the words in which their options differ, or else A and B.
+    """
+    options = _options_of_sides(sides)
+    read = read_sides([(name, options[name] or NO_OPTIONS, sides[name]) for name in sides], schedule=schedule)
+    if len(read) == 1:
+        return read
+    names = names or names_of_options(list(options.values()))
+    return [replace(side, name=name) for side, name in zip(read, names, strict=True)]
+
+
+def _options_of_sides(sides: Mapping[str, Sequence[Path]]) -> dict[str, str]:
+    """The options of each side from the command that measured it, or its name if no ``run.json`` says them."""
+    command: Sequence[str] = ()
+    with suppress(UserError):
+        command = info.command if (info := read_run_info(next(iter(sides.values()))[0])) else ()
+    typed = command[command.index(ABBA) + 1 :] if ABBA in command else ()
+    return {name: dict(zip(NO_NAMES, typed, strict=False)).get(name, name) for name in sides}
 
 
 def _failure_sentences(runs: Sequence[Path], failed: dict[Path, str]) -> tuple[str, ...]:
@@ -211,29 +249,32 @@ def facts_that_may_differ(keys: Sequence[str], whatever: bool) -> frozenset[str]
     return frozenset(MUST_AGREE if whatever else said)
 
 
-def compare_sides(a: ComparedSide, b: ComparedSide, wanted: PageRequest) -> None:
-    """Print the result and write the page. UserError where the two may not be compared."""
-    found = found_of(a.runs, b.runs, names=(a.name, b.name), although=wanted.although)
-    told = comparison_page.ComparisonContext((a.what, b.what), (*a.failed, *b.failed), wanted.command)
-    document = ResultDocument(
+def comparison_document(a: ComparedSide, b: ComparedSide, although: Collection[str], command: str) -> ResultDocument:
+    """Side a compared with side b. UserError where the two may not be compared."""
+    found = compare_sides(a.runs, b.runs, names=(a.name, b.name), although=although)
+    told = comparison_page.ComparisonContext((a.what, b.what), (*a.failed, *b.failed), command)
+    return ResultDocument(
         comparison_page.comparison_title(found),
         comparison_page.comparison_sections(found, told),
         comparison_page.comparison_sections(found, told, short=True),
         comparison_page.encode_comparison(found, told),
+        compared=found,
+        what=told.what,
     )
-    publish_page(document, wanted)
 
 
-def describe_repeats(side: ComparedSide, wanted: PageRequest) -> None:
-    """Print how much runs of one thing differ, and write the page."""
-    told = comparison_page.ComparisonContext((side.what,), side.failed, wanted.command)
-    document = ResultDocument(
+def series_document(sides: Sequence[ComparedSide], command: str) -> ResultDocument:
+    """Two sides compared, in which all facts may differ; of an only side how much its runs differ."""
+    side, *others = sides
+    if others:
+        return comparison_document(side, others[0], MUST_AGREE, command)
+    told = comparison_page.ComparisonContext((side.what,), side.failed, command)
+    return ResultDocument(
         f"rtproof: {quantity(len(side.runs), 'run')} of the same",
         comparison_page.single_side_sections(side.runs, told),
         comparison_page.single_side_sections(side.runs, told, short=True),
         comparison_page.encode_single_side(side.runs, told),
     )
-    publish_page(document, wanted)
 
 
 def publish_history(side: ComparedSide, wanted: PageRequest, *, by_name: bool) -> None:
@@ -255,13 +296,18 @@ def publish_page(document: ResultDocument, wanted: PageRequest) -> None:
     if wanted.page == files.STANDARD_OUTPUT:
         click.echo(report.render(wanted.form, document.title, document.page), nl=False)
         return
-    if wanted.page:
-        stored_runs.write_new_file(wanted.page, report.render(wanted.form, document.title, document.page))
+    write_page(document, wanted)
     with fitted_to_terminal():
         shown = document.encoded if wanted.as_json else report.render("text", document.title, document.terminal)
     click.echo(shown, nl=False)
     if wanted.page:
         click.echo(f"\nreport: {wanted.page}", err=wanted.as_json)
+
+
+def write_page(document: ResultDocument, wanted: PageRequest) -> None:
+    """Write the page in its form, if one is wanted."""
+    if wanted.page:
+        stored_runs.write_new_file(wanted.page, report.render(wanted.form, document.title, document.page))
 
 
 NO_LIMIT = (

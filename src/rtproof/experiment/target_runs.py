@@ -253,7 +253,7 @@ def run_several(asked: ExperimentRequest, several: SeriesRequest) -> int:
     folder = run_request.new_folder(asked.output, several.kind)
     with _open_target(asked, lambda options: _with_lab_kernel(asked.target, options, several.probe)) as target:
         measured = repeated_runs.measure_series(_runner(asked, target), several, folder)
-    return repeated_runs.report_series(asked, several, measured, folder)
+    return repeated_runs.report_series(asked, measured, folder)
 
 
 def _runner(asked: ExperimentRequest, target: Target) -> LocalRunner:

@@ -69,24 +69,33 @@ def command(ctx: click.Context, /, a: tuple[Path, ...], b: tuple[Path, ...], **v
     """Compare runs of one thing, A, with runs of another, B.
 
     Each A and B is a run folder, a record, a folder that contains these, or another tool's histogram. Only at least 5
-    runs on each side can show a difference. Measure the sides in turn (rtproof run --abba). The exit code is 0 if a
+    runs on each side can show a difference. Measure the sides in turn (rtproof run --abba): the folder of that command
+    needs no --against. For the folder of --repeat, it prints how much the runs differ. The exit code is 0 if a
     comparison was made, whatever it found, and 2 if it was refused or a run could not be read.
 
     \b
+    rtproof compare runs/ab
     rtproof compare runs/rt --against runs/stock
     rtproof compare rt-1 rt-2 rt-3 rt-4 rt-5 --against stock-1 stock-2 stock-3 stock-4 stock-5
     """
     from rtproof.experiment import run_sets
 
-    if not b:
+    series = run_sets.runs_of_series(a[0]) if not b and len(a) == 1 else {}
+    if not b and not series:
         raise click.UsageError(_without_against(a), ctx)
     although = run_sets.facts_that_may_differ(values["keys"], values["although_different"])
     typed = shlex.join(ctx.obj or ("rtproof", "compare"))
-    wanted = run_sets.page_request(a[0], "compared", values, typed, although)
-    names = run_sets.given_names(values["names"]) if values["names"] else run_sets.names_of_sides(a, b)
-    told = [(names[0], _words(a), a), (names[1], _words(b), b)]
-    sides = run_sets.read_sides(told, schedule=values["view"] == "schedule")
-    run_sets.compare_sides(sides[0], sides[1], wanted)
+    wanted = run_sets.page_request(a[0], "compared", values, typed)
+    names = run_sets.given_names(values["names"]) if values["names"] else None
+    schedule = values["view"] == "schedule"
+    if series:
+        sides = run_sets.read_series(series, names, schedule=schedule)
+        document = run_sets.series_document(sides, typed)
+    else:
+        names = names or run_sets.names_of_sides(a, b)
+        sides = run_sets.read_sides([(names[0], _words(a), a), (names[1], _words(b), b)], schedule=schedule)
+        document = run_sets.comparison_document(sides[0], sides[1], although, typed)
+    run_sets.publish_page(document, wanted)
     ctx.exit(run_sets.exit_code_of_sides(sides))
 
 

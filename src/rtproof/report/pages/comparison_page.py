@@ -18,6 +18,7 @@ from rtproof.compare.comparison_model import (
     FactDifference,
     named_finding,
 )
+from rtproof.compare.comparison_sentences import verdict_sentences
 from rtproof.compare.run_metrics import FigureReading, RunFigures
 from rtproof.core.phrases import duration, quantity, value
 from rtproof.report import number_format
@@ -283,6 +284,20 @@ def comparison_sections(found: Comparison, told: ComparisonContext, *, short: bo
         comparison_figures.notes_section(found),
     ]
     return [part for part in parts if part.blocks]
+
+
+def comparison_in_short(found: Comparison, what: Sequence[str], limit_ns: int | None) -> list[str]:
+    """Return the sentences that a screen has room for, the finding first.
+
+    what: each side in the user's words. limit_ns: the limit whose unit the latencies have.
+    """
+    names = found.a.name, found.b.name
+    headline, *rest = (outcome_sentence(each, names) for each in verdict_sentences(found, limit_ns))
+    named = zip(names, what, strict=True)
+    sides = " ".join(f"{name}: {words}." for name, words in named if name not in words.split())
+    count = len(found.left_out)
+    left_out = f"{quantity(count, 'INVALID run')} {'is' if count == 1 else 'are'} not compared." if count else ""
+    return [headline, *filter(None, (left_out, sides)), *rest]
 
 
 def comparison_title(found: Comparison) -> str:

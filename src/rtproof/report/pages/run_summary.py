@@ -251,16 +251,16 @@ def _doubt_lines(analysis: Analysis, width: int, most: int) -> list[str]:
     return fitting_cautions([line for line in doubts_in_short(analysis) if not _in_reason(analysis, line)], width, most)
 
 
-def fitting_cautions(found: Sequence[str], width: int, most: int, rest: str = "") -> list[str]:
+def fitting_cautions(found: Sequence[str], width: int, most: int, rest: str = "", label: str = "doubts") -> list[str]:
     """As many whole cautions as fit into so many lines, each on lines of its own, and how many more there are.
 
     rest: where those are.
     """
-    whole = [labelled("" if at else "doubts", text, width) for at, text in enumerate(found)]
+    whole = [labelled("" if at else label, text, width) for at, text in enumerate(found)]
     for kept in range(len(whole), -1, -1):
         lines = [line for lines in whole[:kept] for line in lines]
         if kept < len(whole):
-            lines += labelled("" if kept else "doubts", f"and {len(whole) - kept:,} more{rest}", width)
+            lines += labelled("" if kept else label, f"and {len(whole) - kept:,} more{rest}", width)
         if len(lines) <= most:
             break
     return lines

@@ -5,6 +5,7 @@ It has at most MOST_LINES lines, like the summary of one run, and no table wider
 is counted.
 """
 
+import sys
 import textwrap
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -188,6 +189,12 @@ def several_text(runs: SeveralRuns, where: Sequence[tuple[str, str]], width: int
     doubts = fitting_cautions(cautions, width, max(room - len(table), 1), runs.rest)
     parts = (head, table, [*doubts, *places])
     return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
+
+
+def verdict_line(runs: SeveralRuns) -> str:
+    """The first words of the summary, in one line without a newline."""
+    ranked = replace(runs, rows=sorted(runs.rows, key=lambda row: row.rank))
+    return " ".join(" ".join(_head_lines(ranked, sys.maxsize)).split())
 
 
 def _head_lines(runs: SeveralRuns, width: int) -> list[str]:
