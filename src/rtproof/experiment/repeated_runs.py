@@ -153,7 +153,7 @@ def _publish(own: ExperimentRequest, folder: Path) -> ResultDocument:
 def _comparison_lines(said: Sequence[str], folder: Path) -> list[str]:
     more = f"{'more':{LABEL}}{program_name()} compare {shlex.quote(str(folder))}"
     width = printed_runs.terminal_width()
-    return [*fitting_cautions(said, width, MOST_COMPARISON_LINES - 1, "compared"), clean(more)]
+    return [*fitting_cautions(said, width, MOST_COMPARISON_LINES - 1, label="compared"), clean(more)]
 
 
 def _exit_code(measured: MeasuredSeries) -> int:
