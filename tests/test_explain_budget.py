@@ -367,6 +367,7 @@ def test_a_thread_that_another_one_had_stopped_waited_for_no_interrupt() -> None
 
 def test_a_softirq_that_wakes_a_thread_is_not_the_thread_that_it_hit() -> None:
     cpu = begun().timer(1_000).to_victim(7_000).switch(50_000, HOG, state=2)
+    cpu.hard(78_000, "irq_handler_entry", irq=9, name="eth0").hard(79_000, "irq_handler_exit", irq=9)
     cpu.add(80_000, "softirq_entry", SOFTIRQ, vec=3).waking(90_000, SOFTIRQ)
     cpu.add(99_000, "softirq_exit", SOFTIRQ, vec=3).to_victim(105_000)
     assert ("C", "interrupt-wait", "softirq NET_RX", 40_000) in shown(budget_of(110_000, cpu))

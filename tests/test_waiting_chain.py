@@ -318,3 +318,24 @@ def test_a_chain_in_words_goes_from_who_was_kept_to_the_late_thread() -> None:
     assert with_chain("x", ("a", "b", "c")) == (
         "x: it kept c, for which b waited, for which a waited, for which the thread waited"
     )
+
+
+@pytest.mark.parametrize(
+    ("since_interrupt_ns", "cause"),
+    [
+        (None, NamedCause(Cause.BLOCKED, "hog", HOG)),
+        (15_000, NamedCause(Cause.BLOCKED, "hog", HOG)),
+        (1_000, NamedCause(Cause.INTERRUPT_WAIT, "softirq NET_RX")),
+    ],
+)
+def test_who_sends_to_this_machine_itself_is_waited_for_and_not_the_softirq(
+    since_interrupt_ns: int | None, cause: NamedCause
+) -> None:
+    """A thread that raises a softirq runs it itself. What an interrupt has raised comes right behind the interrupt."""
+    cpu, begins_ns = blocked(), 300_000
+    if since_interrupt_ns is not None:
+        came_ns = begins_ns - since_interrupt_ns
+        cpu.hard(came_ns - 2_000, "irq_handler_entry", irq=9, name="eth0").hard(came_ns, "irq_handler_exit", irq=9)
+    cpu.add(begins_ns, "softirq_entry", SOFTIRQ, vec=3).waking(begins_ns + 2_000, SOFTIRQ)
+    cpu.add(begins_ns + 4_000, "softirq_exit", SOFTIRQ, vec=3)
+    assert budget_of(310_000, cpu.to_victim(306_000)).first == cause

@@ -38,6 +38,11 @@ LEAST_URGENT = 139
 """The kernel's priority of the nicest thread."""
 MINOR_BITS = 20
 WAKINGS = ("sched_waking", "sched_wakeup")
+BEHIND_NS = 10_000
+"""So soon behind the end of an interrupt, or of the softirq before, begin the softirqs that it has brought."""
+RAISED_BY_THREADS = (0, 2, 3, 4, 6)
+"""The numbers of softirqs that threads raise: HI, NET_TX, NET_RX, BLOCK, TASKLET. The others come with timers."""
+SOFTIRQ_THREADS = "ksoftirqd/"
 STOPPERS = ("migration/", "stopper/")
 """The beginnings of the names of threads that move others as they are told."""
 IDLE_LEAVES = 0xFFFFFFFF
@@ -56,7 +61,8 @@ class Layer(Enum):
 class Context(NamedTuple):
     """One context on the stack. key: the address of a timer or its function. since_ns: when it was entered.
 
-    hard: whether the kernel says that it runs in a hard interrupt.
+    hard: whether the kernel says that it runs in a hard interrupt. by_thread: a softirq that no interrupt has brought:
+    the thread below raised it and runs it itself, as who sends to the loopback device does.
     """
 
     layer: Layer
@@ -64,6 +70,7 @@ class Context(NamedTuple):
     key: int
     since_ns: int
     hard: bool = True
+    by_thread: bool = False
 
 
 class Task(NamedTuple):
@@ -266,6 +273,7 @@ class CpuWalk:
         self._tells_irqs = True
         self._since_ns: int | None = None
         self._before: TraceEvent | None = None
+        self._last_by_thread = False
         self._priorities: dict[int, int] = {}
         self._ended_request = (0, "")
         self._soft_of: dict[int, list[Context]] = {}
@@ -286,7 +294,7 @@ class CpuWalk:
             "ipi_entry": lambda event: self._enter(event, Layer.INTERRUPT, "IPI"),
             "ipi_exit": lambda event: self._leave(Layer.INTERRUPT),
             "softirq_entry": self._softirq_entry,
-            "softirq_exit": lambda event: self._leave(Layer.SOFTIRQ),
+            "softirq_exit": self._softirq_exit,
             "hrtimer_expire_entry": self._timer_entry,
             "hrtimer_expire_exit": lambda event: self._leave(Layer.TIMER),
             "cpu_idle": self._idle,
@@ -532,6 +540,8 @@ class CpuWalk:
             self._evidence = TaskState(max(0, (event.depth & DEPTH_MASK) - 1), event.flags, event.time_ns)
         target = _number(event.values, "target_cpu") if "target_cpu" in event.values else self._cpu
         interrupt, priority = event.flags & (HARDIRQ | SOFTIRQ), _number(event.values, "prio")
+        if not hard and self._top is not None and self._top.by_thread:
+            interrupt = 0
         by, timer = None if interrupt else self._task, self._expiring if self._in_timer() else None
         change = Change(event.time_ns, "waking", self._cpu, target, True, by, priority, timer=timer)
         self._note(tid, self._with_context(change) if interrupt else change)
@@ -612,7 +622,22 @@ class CpuWalk:
         number = _number(event.values, "vec")
         if "softirq" in self._meaning.paired:
             name = self._meaning.softirqs.get(number, f"softirq {number}")
-            self._soft.append(Context(Layer.SOFTIRQ, name, number, event.time_ns, False))
+            self._soft.append(Context(Layer.SOFTIRQ, name, number, event.time_ns, False, self._raised_by_thread(event)))
+
+    def _raised_by_thread(self, event: TraceEvent) -> bool:
+        """Whether a softirq that begins is one of the thread's own: no interrupt came just before."""
+        before, task = self._before, self._task
+        if before is None or task is None or task.idle or task.name.startswith(SOFTIRQ_THREADS):
+            return False
+        if "irq_handler" not in self._meaning.paired or _number(event.values, "vec") not in RAISED_BY_THREADS:
+            return False
+        if event.time_ns - before.time_ns >= BEHIND_NS:
+            return True
+        return self._last_by_thread if before.name == "softirq_exit" else not before.flags & (HARDIRQ | NMI)
+
+    def _softirq_exit(self, event: TraceEvent) -> None:
+        self._last_by_thread = bool(self._soft and self._soft[-1].by_thread)
+        self._leave(Layer.SOFTIRQ)
 
     def _timer_entry(self, event: TraceEvent) -> None:
         function = _number(event.values, "function")
