@@ -26,9 +26,7 @@
 PUBLIC extern int qemu_plugin_version;
 PUBLIC int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int count, char **arguments);
 
-/* Only QEMU 9.0 and newer has it. Those refuse version 1 of the interface, and older ones refuse version 2. */
-extern void *qemu_plugin_scoreboard_new(size_t size) __attribute__((weak));
-
+/* QEMU 9.0 and newer refuses version 1 of the interface, and older ones refuse version 2. */
 int qemu_plugin_version = 1;
 
 __attribute__((constructor)) static void choose_version(void)
@@ -45,7 +43,7 @@ struct entry {
 
 /* A translated block. QEMU never says when it forgets one, so it stays until QEMU ends: some MiB for a guest's whole life. */
 struct block {
-	uint64_t address;
+	uint64_t address, last_address;
 	uint64_t length;
 };
 
@@ -55,7 +53,7 @@ struct block {
  * every one's.
  */
 static struct {
-	uint64_t mark, before, passed, instructions;
+	uint64_t mark, before, passed;
 	uint64_t *passes, *begins;
 	size_t passes_count, next;
 	struct entry *entries;
@@ -111,9 +109,50 @@ static unsigned int cpu_now(void)
 	return cpus.last_number;
 }
 
+/*
+ * Each instruction counts itself, because a block that an exception ends has not run to its end. An instruction that faults counts
+ * here, and again when it is repeated; QEMU's clock has it only once. again: those, since recording began. last: the block that
+ * runs; NULL if none is known. last_begin: the count at its begin.
+ */
+static struct {
+	uint64_t instructions, again, last_begin;
+	const struct block *last;
+} counted;
+
+static void add_instruction(unsigned int translator, void *none)
+{
+	(void)translator, (void)none;
+	counted.instructions++;
+}
+
+/* QEMU 9.0 and newer adds only to numbers of its own, and QEMU 10.0.2 died of that. */
+static void count_instruction(struct qemu_plugin_insn *instruction)
+{
+	if (qemu_plugin_register_vcpu_insn_exec_inline)
+		qemu_plugin_register_vcpu_insn_exec_inline(instruction, QEMU_PLUGIN_INLINE_ADD_U64, &counted.instructions, 1);
+	else
+		qemu_plugin_register_vcpu_insn_exec_cb(instruction, add_instruction, QEMU_PLUGIN_CB_NO_REGS, NULL);
+}
+
+/*
+ * See whether the block before this one ended early. If this one is a part of it, the last instruction spoke to a device: QEMU
+ * repeats such a one without telling plugins.
+ */
+static void count_block(const struct block *block)
+{
+	const struct block *last = counted.last;
+	uint64_t now = counted.instructions;
+
+	if (last && now - counted.last_begin < last->length &&
+	    !(block->address > last->address && block->address <= last->last_address))
+		counted.again++;
+	counted.last = block;
+	counted.last_begin = now;
+}
+
 static uint64_t place_now(unsigned int cpu)
 {
-	return (uint64_t)cpu << CPU_SHIFT | recorder.instructions;
+	return (uint64_t)cpu << CPU_SHIFT | (counted.instructions - counted.again);
 }
 
 static void keep(unsigned int cpu, uint64_t address)
@@ -173,21 +212,27 @@ static void run_block(unsigned int translator, void *argument)
 	unsigned int cpu = cpu_now();
 
 	(void)translator;
+	if (recorder.recording)
+		count_block(block);
 	if (block->address == recorder.mark && (recorder.cpu < 0 || recorder.cpu == cpu))
 		pass_mark(cpu);
 	if (recorder.recording)
 		keep(cpu, block->address);
-	recorder.instructions += block->length;
+	else
+		counted.last = NULL;
 }
 
 static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
 	struct block *block = malloc(sizeof(*block));
+	size_t length = qemu_plugin_tb_n_insns(tb);
 
 	(void)id;
 	if (!block)
 		abort(); /* the host has no memory left; a recording with a hole would name the wrong cause */
-	*block = (struct block){ qemu_plugin_tb_vaddr(tb), qemu_plugin_tb_n_insns(tb) };
+	*block = (struct block){ qemu_plugin_tb_vaddr(tb), qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, length - 1)), length };
+	for (size_t i = 0; i < length; i++)
+		count_instruction(qemu_plugin_tb_get_insn(tb, i));
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, run_block, QEMU_PLUGIN_CB_NO_REGS, block);
 }
 

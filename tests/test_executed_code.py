@@ -128,6 +128,59 @@ def test_an_interrupt_lies_on_the_stack_of_whom_it_hit() -> None:
     assert found[3] == (USER,)
 
 
+VECTORS = KERNEL + 0x8000
+OF_ARM = parse_kallsyms(
+    "\n".join(
+        f"{VECTORS + at:x} t {name}"
+        for at, name in (
+            (-0x100, "__entry_text_start"),
+            (0, "vectors"),
+            (0x800, "el1h_64_irq"),
+            (0x900, "__entry_text_end"),
+            (0xA00, "release_pages"),
+            (0xB00, "el1h_64_irq_handler"),
+            (0xC00, "cpu_switch_to"),
+            (0xD00, "__arm64_sys_munmap"),
+            (0xE00, "enqueue_task_rt"),
+            (0xF00, "__schedule"),
+        )
+    )
+)
+
+
+def of_arm(*steps: tuple[int, int]) -> list[FunctionSpan]:
+    """Spans of 64-bit ARM from offsets to the table of exceptions, each with its length in ns; user code is below 0."""
+    starts = np.cumsum([0, *(length for _, length in steps)])
+    rows = np.array([VECTORS + at if at >= 0 else AGENT[0] for at, _ in steps], np.uint64)
+    return function_spans(ExecutedBlocks(rows, starts[:-1].astype(np.int64), int(starts[-1]), 0), OF_ARM)
+
+
+IN_MUNMAP = ((-1, 5), (0x400, 5), (0xD00, 5), (0xA00, 9))
+INTERRUPTED = (*IN_MUNMAP, (0x280, 7), (0x800, 8), (0xB00, 6), (0xE00, 3), (0xB10, 2), (0x810, 2), (0xA10, 700))
+
+
+def test_an_exception_of_64_bit_arm_in_the_kernel_is_no_return_to_how_the_kernel_was_entered() -> None:
+    assert [span.call.stack() for span in of_arm(*INTERRUPTED)][4:7] == [
+        (USER, ENTRY, "__arm64_sys_munmap", "release_pages", ENTRY),
+        (USER, ENTRY, "__arm64_sys_munmap", "release_pages", ENTRY, "el1h_64_irq"),
+        (USER, ENTRY, "__arm64_sys_munmap", "release_pages", ENTRY, "el1h_64_irq", "el1h_64_irq_handler"),
+    ]
+    assert of_arm(*INTERRUPTED)[-1].call.stack() == (USER, ENTRY, "__arm64_sys_munmap", "release_pages")
+
+
+def test_the_interrupt_of_64_bit_arm_begins_where_it_enters_the_kernel() -> None:
+    found = of_arm(*INTERRUPTED, (0xF00, 4), (0xC00, 2), (-1, 9))
+    due_ns = sum(length for _, length in IN_MUNMAP) - 4
+    phases, _, by = divide_latency(within(found, due_ns, found[-1].end_ns), OF_ARM, due_ns)
+    assert [(phase.name, phase.start_ns, phase.length_ns) for phase in phases] == [
+        (BEFORE_INTERRUPT, 0, 4 + 7),
+        (IN_INTERRUPT, 4 + 7, 8 + 6),
+        (BEFORE_SCHEDULER, 25, 3 + 2 + 2 + 700),
+        (AFTER_SCHEDULER, 732, 4 + 2 + 9),
+    ]
+    assert by == (USER, ENTRY, "__arm64_sys_munmap", "release_pages")
+
+
 def test_a_switch_of_tasks_begins_another_stack() -> None:
     found = stacks(USER, "__schedule", "__switch_to_asm", "__schedule.", "__x64_sys_clock_nanosleep.", USER)
     assert found[2] == (USER, "__schedule", "__switch_to_asm")

@@ -3,6 +3,7 @@
 
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, cast
@@ -17,6 +18,8 @@ from rtproof.lab.cell_explanation import (
     LargestActivation,
     clock_reading,
     count_error_ns,
+    fitting_recording,
+    interval_errors_ns,
     largest_activation,
     passes_before,
     refuse_moved_thread,
@@ -326,14 +329,19 @@ def test_a_recording_of_one_activation_tells_no_error() -> None:
     assert count_error_ns(two_activations(1_030), KERNEL, MARKS, outside) is None
 
 
-def record(*threads: tuple[int, list[int]], elsewhere: int = 0, noted: int | None = None) -> Record:
+def record(
+    *threads: tuple[int, list[int]], elsewhere: int = 0, noted: int | None = None, checks: int = 0, warmed_up: int = 20
+) -> Record:
     """A record with a series for each thread: its processor and its values."""
     same = {"period_ns": 1_000, "on_grid": True}
     series = [SimpleNamespace(id=at, thread=at, cpu=cpu, **same) for at, (cpu, _) in enumerate(threads)]
     values = [np.array(each, np.int64) for _, each in threads]
     seen = {
         at: SimpleNamespace(
-            thread=at, noted=np.array([len(each) if noted is None else noted]), elsewhere=np.array([elsewhere])
+            thread=at,
+            noted=np.array([len(each) if noted is None else noted]),
+            elsewhere=np.array([elsewhere]),
+            checks=np.array([checks]),
         )
         for at, each in enumerate(values)
     }
@@ -342,7 +350,10 @@ def record(*threads: tuple[int, list[int]], elsewhere: int = 0, noted: int | Non
         if len(values[series]):
             yield SimpleNamespace(values=values[series])
 
-    return cast(Record, SimpleNamespace(series=series, blocks=blocks_of, conditions=seen))
+    facts = {"warmup_ns": "20000", "warmup_activations": f"{warmed_up}"}
+    return cast(
+        Record, SimpleNamespace(series=series, blocks=blocks_of, conditions=seen, fact=lambda key, *_: facts.get(key))
+    )
 
 
 def test_the_largest_activation_of_all_threads_is_explained() -> None:
@@ -364,9 +375,57 @@ def test_threads_that_share_processors_are_refused(wrong: Record) -> None:
 
 def test_only_the_passes_of_the_thread_are_counted() -> None:
     two = record((0, [5] * 10), (1, [7] * 20))
-    assert passes_before(two, 3, 1) == 3
+    assert passes_before(two, 3, 1) == (3,)
     with pytest.raises(UserError, match="passed the mark 9 times in 20 activations"):
         passes_before(record((0, [5] * 9), (1, [7] * 20), noted=9), 3, 1)
+
+
+def test_a_thread_that_reads_its_processor_at_checks_only_may_have_passed_the_mark_once_less() -> None:
+    """As on ARM: one activation that the warm-up left over does not pass it, and the record does not tell of it."""
+    of_arm = record((0, [5] * 20), noted=3, checks=3, warmed_up=19)
+    assert passes_before(of_arm, 7) == (6, 7)
+    assert passes_before(of_arm, 0) == (0,)
+    assert passes_before(record((0, [5] * 20), noted=3, checks=3), 7) == (7,), "the warm-up left nothing over"
+    assert passes_before(record((0, [5] * 20), noted=19, checks=3), 7) == (6,)
+
+
+def activations(*read_ns: int) -> ExecutedBlocks:
+    """A recording of activations that read the clock at these times, as the end of 20 ns in the page."""
+    steps, at_ns = [], 0
+    for each in read_ns:
+        steps += [(1, "release_pages", each - 20 - at_ns), (1, "page", 20), (1, "user", 5)]
+        at_ns = each + 5
+    found = blocks(*steps)
+    found.address[2:-1:3] = MARKS["conditions_note"]
+    return found
+
+
+EARLIER, RIGHT = activations(1_100, 2_070, 3_100), activations(2_070, 3_100, 4_160)
+"""Of five activations: 100, 70, 100, 160 and 90 ns late."""
+LATEST = LargestActivation(3, np.array([100, 70, 100, 160, 90]), 0, 1_000, None)
+
+
+def test_of_two_recordings_the_one_with_the_times_of_the_record_is_taken() -> None:
+    assert interval_errors_ns(RIGHT, KERNEL, MARKS, LATEST) == [0, 0]
+    assert interval_errors_ns(EARLIER, KERNEL, MARKS, LATEST) == [-60, -30]
+    assert fitting_recording(iter([EARLIER, RIGHT]), KERNEL, MARKS, LATEST) is RIGHT
+    assert fitting_recording(iter([EARLIER]), KERNEL, MARKS, LATEST) is EARLIER, "of which the count is known"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "largest"),
+    [
+        ([EARLIER, EARLIER], LATEST),
+        ([EARLIER, RIGHT], replace(LATEST, on_grid=False)),
+        ([activations(2_070, 3_100, 4_150), RIGHT], LATEST),
+        ([activations(2_070, 4_000), activations(2_070, 5_000)], replace(LATEST, period_ns=4_000)),
+    ],
+)
+def test_recordings_that_fit_equally_well_or_not_at_all_are_refused(
+    recorded: list[ExecutedBlocks], largest: LargestActivation
+) -> None:
+    with pytest.raises(UserError, match="do not tell which of those recorded has the largest latency"):
+        fitting_recording(recorded, KERNEL, MARKS, largest)
 
 
 def test_a_thread_that_moved_around_its_largest_latency_is_refused() -> None:

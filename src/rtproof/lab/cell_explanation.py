@@ -8,8 +8,9 @@ kernel that ran in it. So the budget closes to the instruction.
 Several processors take turns, so a latency is the instructions of the measured one and the turns of the others.
 """
 
+import math
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,6 +39,8 @@ KERNEL_MARK = "source_commit"
 """The function of the kernel module that keeps an activation which the module itself has timed, once for each."""
 KERNEL_CLOCK = "ktime_get"
 SAME_TIME_NS = 1_000
+CLOCK_STEP_NS = 16
+"""The counter of QEMU's 64-bit ARM steps at 62.5 MHz, so two of its times are off by up to so much."""
 LEAST_BLOCKS, MOST_BLOCKS = 1 << 21, 1 << 24
 ACTIVATIONS_BEFORE = 32
 """The recording begins so many activations earlier: a system call may have begun long before it delays one."""
@@ -101,15 +104,16 @@ def explain_cell(cell: GuestCell, folder: Path) -> CellExplanation:
     if any(int(found.noted.sum()) for found in record.conditions.values()) or KERNEL_MARK not in symbols.names:
         marks = agent_marks(cell)
         mark, passes = marks[MARK], passes_before(record, largest.place, largest.thread)
-        blocks = recorded_blocks(cell, folder, recording_up_to(mark, passes, latency_ns, largest.counted_cpu))
+        wanted = recording_up_to(mark, passes, latency_ns, largest.counted_cpu)
+        blocks = fitting_recording(recordings(cell, folder, wanted), symbols.kernel, marks, largest)
         read_ns, reading_ns = clock_reading(blocks, symbols.kernel, marks["from"], marks["to"])
         if machine.takes_turns:
             error_ns = count_error_ns(blocks, symbols.kernel, marks, largest)
     else:
         mark = symbols.addresses[symbols.names.index(KERNEL_MARK)]
-        passes = largest.place + _warmup_activations(record, largest.thread)
+        passes = (largest.place + _warmup_activations(record, largest.thread),)
         room_ns = latency_ns + record.series[-1].period_ns
-        blocks = recorded_blocks(cell, folder, recording_up_to(mark, passes, room_ns, largest.counted_cpu))
+        (blocks,) = recordings(cell, folder, recording_up_to(mark, passes, room_ns, largest.counted_cpu))
         read_ns, reading_ns = _kernel_reading(blocks, symbols, mark, largest)
     refuse_moved_thread(cell.name, blocks, mark, largest)
     spans = executed_code.function_spans(blocks, replace(symbols, soaker=soaker_code(machine)))
@@ -206,17 +210,25 @@ def soaker_code(machine: Machine) -> tuple[int, int]:
     return idle_loop(soaker.read_bytes()) if soaker else (0, 0)
 
 
-def passes_before(record: Record, activation: int, thread: int | None = None) -> int:
-    """How often a thread passes the mark before this activation. One that the warm-up left over does not pass it.
+def passes_before(record: Record, activation: int, thread: int | None = None) -> tuple[int, ...]:
+    """How often a thread passes the mark before this activation, in increasing order of what is possible.
 
-    ``thread``: None for the only one.
+    One that the warm-up left over does not pass it. Where the thread reads its CPU at its checks only, as on ARM, it
+    does not count its passes. Then there was none only if the warm-up had all its activations. ``thread``: None for the
+    only one.
     """
     last = [series for series in record.series if thread in (None, series.thread)][-1]
-    noted = sum(int(found.noted.sum()) for found in record.conditions.values() if thread in (None, found.thread))
+    own = [found for found in record.conditions.values() if thread in (None, found.thread)]
+    noted, checks = sum(int(found.noted.sum()) for found in own), sum(int(found.checks.sum()) for found in own)
     count = sum(len(block.values) for block in record.blocks(last.id))
-    if count - noted not in (0, 1):
+    if count - noted in (0, 1):
+        return (activation - (count - noted),)
+    if noted != checks:
         raise UserError(f"the agent passed the mark {noted} times in {count} activations, so none can be told apart")
-    return activation - (count - noted)
+    due = (fact_number(record, "warmup_ns") or 0) // last.period_ns
+    if not activation or (last.on_grid and _warmup_activations(record, last.thread) == due):
+        return (activation,)
+    return activation - 1, activation
 
 
 def _warmup_activations(record: Record, thread: int) -> int:
@@ -304,16 +316,10 @@ class WantedRecordings:
         return ",".join((str(plugin), *(f"{name}={value}" for name, value in told.items())))
 
 
-def recording_up_to(mark: int, passes: int, latency_ns: int, cpu: int | None = None) -> WantedRecordings:
-    """The recording up to this pass of the mark, of a latency. ``cpu``: as in ``WantedRecordings``."""
+def recording_up_to(mark: int, passes: Sequence[int], latency_ns: int, cpu: int | None = None) -> WantedRecordings:
+    """The recordings up to these passes of the mark, of a latency. ``cpu``: as in ``WantedRecordings``."""
     room = min(max(LEAST_BLOCKS, latency_ns), MOST_BLOCKS)
-    return WantedRecordings(mark, (passes,), ACTIVATIONS_BEFORE, room, cpu)
-
-
-def recorded_blocks(cell: GuestCell, folder: Path, wanted: WantedRecordings) -> ExecutedBlocks:
-    """Run the cell again with the plugin, and return its only recording. The errors are those of ``recordings``."""
-    (blocks,) = recordings(cell, folder, wanted)
-    return blocks
+    return WantedRecordings(mark, tuple(passes), ACTIVATIONS_BEFORE, room, cpu)
 
 
 def recordings(cell: GuestCell, folder: Path, wanted: WantedRecordings) -> Iterator[ExecutedBlocks]:
@@ -410,22 +416,61 @@ def clock_reading(blocks: ExecutedBlocks, kernel: int, low: int, high: int) -> t
     return returned_ns, blocks.end_ns - returned_ns
 
 
+def fitting_recording(
+    recorded: Iterable[ExecutedBlocks], kernel: int, marks: Mapping[str, int], largest: LargestActivation
+) -> ExecutedBlocks:
+    """The recording that ends with the largest activation: the only one, or the one whose times are the record's.
+
+    UserError if none fits, or if another one fits nearly as well. ``marks``: as ``agent_marks`` gives them.
+    """
+    found = list(recorded)
+    if len(found) == 1:
+        return found[0]
+    errors_ns = [_largest_error_ns(each, kernel, marks, largest) for each in found]
+    least_ns, *others_ns = sorted(errors_ns)
+    if least_ns > SAME_TIME_NS or min(others_ns) < 2 * (least_ns + CLOCK_STEP_NS):
+        raise UserError(
+            "the agent of this architecture does not count its activations, and the times between them do not tell "
+            "which of those recorded has the largest latency: measure another shift"
+        )
+    return found[errors_ns.index(least_ns)]
+
+
+def _largest_error_ns(
+    blocks: ExecutedBlocks, kernel: int, marks: Mapping[str, int], largest: LargestActivation
+) -> float:
+    """By how much the times between the activations differ from the record at most; infinite if none is known."""
+    return max(map(abs, interval_errors_ns(blocks, kernel, marks, largest)), default=math.inf)
+
+
 def count_error_ns(
     blocks: ExecutedBlocks, kernel: int, marks: Mapping[str, int], largest: LargestActivation
 ) -> int | None:
     """By how much the instructions between the last two activations differ from the time between them in the record.
 
-    None if the recording has only one of them, or if their due times are not one period apart. A block that an
-    exception ends early is counted whole, so that there are too many. ``marks``: as ``agent_marks`` gives them.
+    None if the recording has only one of them, or if their due times are not one period apart.
     """
+    errors_ns = interval_errors_ns(blocks, kernel, marks, largest, most=1)
+    return errors_ns[-1] if errors_ns else None
+
+
+def interval_errors_ns(
+    blocks: ExecutedBlocks, kernel: int, marks: Mapping[str, int], largest: LargestActivation, most: int | None = None
+) -> list[int]:
+    """The error of ``count_error_ns`` of each pair of activations that follow each other; of the last ``most`` only.
+
+    Empty if due times are not one period apart.
+    """
+    if not largest.on_grid:
+        return []
     passes = np.flatnonzero((blocks.address == np.uint64(marks[MARK])) & blocks.on_cpu(blocks.end_cpu))
-    if not len(passes) or largest.place < 1 or not largest.on_grid:
-        return None
+    pairs = min(len(passes), largest.place, len(passes) if most is None else most)
     code = (kernel, marks["from"], marks["to"])
-    read_ns, before_ns = (clock_reading(each, *code)[0] for each in (blocks, blocks.until(int(passes[-1]))))
-    longer_ns = int(largest.values[largest.place] - largest.values[largest.place - 1])
-    apart_ns = read_ns - before_ns - longer_ns
-    return apart_ns - largest.period_ns * round(apart_ns / largest.period_ns)
+    parts = [*(blocks.until(int(place)) for place in passes[len(passes) - pairs :]), blocks]
+    read_ns = [clock_reading(part, *code)[0] for part in parts]
+    values = largest.values[largest.place - pairs : largest.place + 1]
+    errors_ns = np.diff(read_ns) - np.diff(values)
+    return [int(error_ns - largest.period_ns * round(error_ns / largest.period_ns)) for error_ns in errors_ns]
 
 
 def _turns_in_last_run_ns(blocks: ExecutedBlocks, own: NDArray[np.bool_], page: NDArray[np.intp]) -> int:

@@ -36,6 +36,8 @@ ENTRY = "entry of the kernel"
 _ADDRESS = re.compile(r"[0-9a-f]{1,16}")
 _TASK_SWITCHES = ("__switch_to_asm", "cpu_switch_to", "__switch_to")
 """The function that changes the stack: of x86, of 64-bit ARM, of 32-bit ARM. A kernel has the first of these."""
+_VECTOR_SIZE, _VECTORS_SIZE = 0x80, 0x800
+"""Of the table of exceptions of 64-bit ARM (arch/arm64/kernel/entry.S)."""
 _THUNKS = ("__x86_indirect_thunk_", "__x86_return_thunk", "__SCT__", "srso_", "retbleed_")
 """Jumps by way of which the compiler calls a function through a pointer."""
 
@@ -92,7 +94,8 @@ class Symbols:
 
     ``entry_text``: the addresses of the kernel's code of entry, from and to. ``task_switch``: the function that changes
     from the stack of one task to that of another; "" if the kernel has none that is known. ``soaker``: the addresses of
-    the loop of the soaker, from and to.
+    the loop of the soaker, from and to. ``vectors``: where the table of 64-bit ARM is through which each exception
+    enters the kernel; 0 if there is none.
     """
 
     addresses: tuple[int, ...]
@@ -101,13 +104,14 @@ class Symbols:
     entry_text: tuple[int, int] = (0, 0)
     task_switch: str = ""
     soaker: tuple[int, int] = (0, 0)
+    vectors: int = 0
 
     def at(self, address: int) -> tuple[str, bool]:
         """The name of the function that an address belongs to, and whether the function begins there."""
         if address == IDLE_ADDRESS:
             return IDLE, False
         place = bisect.bisect_right(self.addresses, address) - 1
-        begins = place >= 0 and self.addresses[place] == address
+        begins = (place >= 0 and self.addresses[place] == address) or self._is_vector(address)
         if address < self.kernel:
             return SOAKER if self.soaker[0] <= address < self.soaker[1] else USER, False
         name = self.names[place] if place >= 0 else USER
@@ -115,6 +119,10 @@ class Symbols:
         if low <= address < high and not is_interrupt(name):
             return ENTRY, begins
         return name, begins
+
+    def _is_vector(self, address: int) -> bool:
+        """Whether an exception enters here: else one that interrupts the kernel would look like a return from it."""
+        return self.vectors > 0 and address in range(self.vectors, self.vectors + _VECTORS_SIZE, _VECTOR_SIZE)
 
 
 def parse_kallsyms(text: str) -> Symbols:
@@ -134,7 +142,9 @@ def parse_kallsyms(text: str) -> Symbols:
     addresses = tuple(sorted(found))
     entry_text = places.get("__entry_text_start", 0), places.get("__entry_text_end", 0)
     switch = next((name for name in _TASK_SWITCHES if name in places), "")
-    return Symbols(addresses, tuple(found[address] for address in addresses), addresses[0], entry_text, switch)
+    names = tuple(found[address] for address in addresses)
+    vectors = places.get("vectors", 0) if switch == "cpu_switch_to" else 0
+    return Symbols(addresses, names, addresses[0], entry_text, switch, vectors=vectors)
 
 
 @dataclass(eq=False)

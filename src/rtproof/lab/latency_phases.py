@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rtproof.lab import executed_code
-from rtproof.lab.executed_code import FunctionSpan, Symbols, last_begun, length_ns, of_cpu, within
+from rtproof.lab.executed_code import CalledFunction, FunctionSpan, Symbols, last_begun, length_ns, of_cpu, within
 from rtproof.summary.trace_text import is_interrupt
 
 SHOWN_FUNCTIONS = 5
@@ -218,8 +218,15 @@ def _is_taken(span: FunctionSpan) -> bool:
 
 def _interrupt_begin_ns(before: Sequence[FunctionSpan], inside: FunctionSpan) -> int:
     """When the interrupt began in which this span ran."""
-    entered = next((call for call in (inside.call, *inside.call.callers()) if is_interrupt(call.name)), inside.call)
+    entered = _entered(inside.call) or inside.call
     return next(span.start_ns for span in before if span.call is entered)
+
+
+def _entered(inside: CalledFunction) -> CalledFunction | None:
+    """Where the innermost interrupt entered the kernel. On 64-bit ARM two functions in a row are named after it."""
+    calls = itertools.dropwhile(lambda call: not is_interrupt(call.name), (inside, *inside.callers()))
+    *_, last = (None, *itertools.takewhile(lambda call: is_interrupt(call.name), calls))
+    return last
 
 
 def _marked_ns(spans: Sequence[FunctionSpan], switched: _Switch, due_ns: int, cpu: int) -> int | None:
@@ -257,9 +264,8 @@ def _is_mark_for_switch(name: str) -> bool:
 def _ends_before_wake_up(before: Sequence[FunctionSpan], woken: FunctionSpan | None) -> Iterator[tuple[str, int, int]]:
     if woken is None:
         return
-    entered = next(filter(is_interrupt, reversed(woken.call.stack())), "")
-    earlier = [span for span in before if span.start_ns <= woken.start_ns]
-    interrupt = last_begun(earlier, lambda name: name == entered)
+    entered = _entered(woken.call)
+    interrupt = next((span for span in before if span.call is entered and span.began), None)
     if interrupt is None:
         yield BEFORE_WAKE_UP, woken.start_ns, woken.cpu
         return

@@ -34,7 +34,10 @@ _SYSTEM_CALL = re.compile(r"^__(?:x64|arm64|ia32|se|do)_(?:compat_)?sys_(\w+)$|^
 _SOFTIRQ = ("__do_softirq", "handle_softirqs", "do_softirq")
 _THREADS = ("kthread", "smpboot_thread_fn", "worker_thread", "process_one_work", "ret_from_fork")
 """Functions that every kernel thread passes through."""
-_WAYS_IN = (USER, ENTRY, "do_syscall_64", "x64_sys_call", "el0_svc", "el0t_64_sync", "el0t_64_sync_handler")
+_WAYS_IN = (
+    *(USER, ENTRY, "do_syscall_64", "x64_sys_call", "el0_svc", "el0t_64_sync", "el0t_64_sync_handler"),
+    *("do_el0_svc", "el0_svc_common.constprop.0", "el0_svc_common", "invoke_syscall"),
+)
 
 
 def first_cause(found: CellExplanation) -> str:
