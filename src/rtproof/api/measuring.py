@@ -107,7 +107,7 @@ def run(  # noqa: PLR0913 - one for each option of rtproof run that measures one
         gap: Late times no further apart than this are one episode.
         confidence: Of all verdicts together.
         bunches: Average episodes per bunch that PROVEN allows for.
-        shows: HELD is long enough for ``until_decided`` if it shows at most one exceedance per this time.
+        shows: HELD is long enough for ``until_decided`` if it rules out more than one exceedance per this time.
         until_decided: End at the first exceedance, or once ``shows`` is reached.
         max_duration: With ``until_decided``: measure no longer than this.
         load: Work that disturbs on purpose, such as "sched" or ["mmap@0", "net"].

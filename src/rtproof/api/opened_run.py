@@ -212,7 +212,7 @@ class Run:
             gap: Late times no further apart than this are one episode.
             confidence: Of all verdicts together (default 0.95).
             bunches: Average episodes per bunch that PROVEN allows for (default 1).
-            shows: HELD is long enough if it shows at most one exceedance per this time, such as "1/day".
+            shows: HELD is long enough if it rules out more than one exceedance per this time, such as "1/day".
             fixed_beforehand: State that the limits were fixed before the run began. Then they decide, and the verdict
                 shows the statement.
         """

@@ -146,12 +146,12 @@ def proven_after_ns(count: int, requirement: Requirement, alpha: float) -> int:
 
 
 def held_after_ns(requirement: Requirement) -> int:
-    """How long a run takes to show, of a plain limit, at most one exceedance per shows_ns; in nanoseconds."""
+    """How long a run takes to rule out more than one exceedance of a plain limit per shows_ns; in nanoseconds."""
     return math.ceil(-math.log(1 - requirement.confidence) * requirement.shows_ns)
 
 
 def shown_by_ns(requirement: Requirement, measured_ns: int) -> float:
-    """T in nanoseconds: a run of this length without an exceedance shows at most one exceedance per T."""
+    """T in nanoseconds: a run of this length without an exceedance rules out more than one per T."""
     return measured_ns / -math.log(1 - requirement.confidence)
 
 

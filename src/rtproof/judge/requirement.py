@@ -13,8 +13,8 @@ HOUR_NS = 3_600_000_000_000
 class Requirement:
     """A limit, and how often it may be exceeded.
 
-    A plain limit (at_most_ns is NEVER) is never exceeded. shows_ns: HELD is long enough if it shows at most one
-    exceedance per shows_ns.
+    A plain limit (at_most_ns is NEVER) is never exceeded. shows_ns: HELD is long enough if it rules out more
+    than one exceedance per shows_ns.
 
     Else the claim is: episodes above limit_ns come at most once per at_most_ns, and none lasts longer than longest_ns.
     Late times that are no further apart than gap_ns are one episode. A gap_ns or longest_ns of 0 becomes the usual

@@ -33,10 +33,10 @@ class RequirementInfo(msgspec.Struct, frozen=True, kw_only=True):
     """One requirement, decided at this confidence.
 
     ``at_most_ns``: episodes above limit_ns come at most once per this time. None: limit_ns is never exceeded, and the
-    keys about episodes mean nothing. ``shows_ns``: a run that held such a limit is long enough if it shows at most one
-    exceedance per this time. ``gap_ns``: exceedances that are no further apart belong to one episode. ``longest_ns``:
-    no episode lasts longer; None for a run before schema 3, which had no such bound. ``bunches``: how many episodes a
-    bunch may have on average.
+    keys about episodes mean nothing. ``shows_ns``: a run that held such a limit is long enough if it rules out more
+    than one exceedance per this time. ``gap_ns``: exceedances that are no further apart belong to one episode.
+    ``longest_ns``: no episode lasts longer; None for a run before schema 3, which had no such bound. ``bunches``: how
+    many episodes a bunch may have on average.
     """
 
     limit_ns: Length

@@ -529,7 +529,7 @@ LIMIT = Shape("limit", Requirement) | {
     "gap_ns": Key("exceedances no further apart are one episode", _gap),
     "longest_ns": Key("no episode lasts longer; `null`, too: none was fixed, before schema 3 of `run.json`", _longest),
     "bunches_count": Key("episodes that a bunch may bring on average", _bunches),
-    "shows_ns": "of a plain limit: a run is long enough if it shows at most one exceedance per this time",
+    "shows_ns": "of a plain limit: a run is long enough if it rules out more than one exceedance per this time",
 }
 REQUIREMENT = replace(LIMIT, title="requirement")
 EPISODE = Shape("episode", Episode) | {
