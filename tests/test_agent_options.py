@@ -51,7 +51,9 @@ ALWAYS_NS = 1
 OVER = re.compile(
     r"over thread=(\d+) limit_ns=(\d+) second=(\d+) worst_ns=(\d+) begin_ns=(\d+) end_ns=(\d+) count=(\d+)$"
 )
-PROGRESS = re.compile(r"progress .*thread=(\d+) .*obtained=(\d+) .*max_ns=(\d+) due_ns=(\d+)( recent\S*)*$")
+PROGRESS = re.compile(
+    r"progress .*thread=(\d+) .*obtained=(\d+) .*max_ns=(\d+) due_ns=(\d+) first_due_ns=\d+( recent\S*)*$"
+)
 
 
 @pytest.fixture(scope="module")

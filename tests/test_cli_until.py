@@ -53,12 +53,11 @@ def test_it_ends_when_the_limit_is_refuted(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_it_ends_undecided_where_it_may_not_last_long_enough(capsys: pytest.CaptureFixture[str]) -> None:
-    code, _, err, run = found(capsys, *NEVER, "--at-most", "1/h", "--max-duration", "1h")
+    code, _, _, run = found(capsys, *NEVER, "--at-most", "1/h", "--max-duration", "1h")
     assert code == State.UNDECIDED.exit_code
     assert run.record.end is not None
     assert run.record.end.reason is EndReason.AS_ASKED
     assert run.record.end.time_ns == 3600 * 10**9
-    assert "\n  100 us, 1/h: 0 episodes so far; 2 h 29 min more without a late activation\n" in err
 
 
 @pytest.mark.parametrize(
@@ -129,8 +128,8 @@ def test_a_plain_limit_and_one_with_a_rate_are_both_announced() -> None:
     said = until_announcement([Requirement(500_000), Requirement(100_000, hour_ns)], "12h")
     assert said == (
         "measures until 500 us is exceeded or 100 us is REFUTED, else until 500 us is HELD and 100 us is PROVEN: "
-        "HELD after 3 h, which shows at most one exceedance per 1 h; PROVEN after 3 h 29 min without an episode, "
-        "6 h 50 min with 1, 9 h 11 min with 2; for 12 h at most"
+        "HELD after 3 h, which rules out exceedances more often than once per 1 h; PROVEN after 3 h 29 min without an "
+        "episode, 6 h 50 min with 1, 9 h 11 min with 2; for 12 h at most"
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The last words of the live view are those of the verdict: the state, and how often the limit was exceeded.
+"""The last words of the live view are those of the verdict: the state, the exceedances, and what is missing.
 
 Runs are drawn at random and simulated in this process, so no clock of the machine decides what is asserted.
 """
@@ -17,7 +17,8 @@ from rtproof.core.units import format_duration
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import State, Verdict
 from rtproof.judge.requirement import Requirement
-from rtproof.judge.watch import LEAD_NS, Watch
+from rtproof.judge.verdict_sentences import short_answer
+from rtproof.judge.watch import Watch
 from rtproof.record.activations import TOLD_APART_NS
 from rtproof.record.contents import EndReason
 from rtproof.record.reading import open_record
@@ -29,7 +30,7 @@ from rtproof.simulation.events import EVENT_KINDS
 RUNS = 60
 SECOND = 1_000_000_000
 US = 1_000
-RATES_NS = (SECOND // 10, SECOND, 10 * SECOND, 60 * SECOND)
+RATES_NS = (SECOND // 20, SECOND // 10, SECOND, 10 * SECOND, 60 * SECOND)
 LIMITS_NS = (18 * US, 100 * US, 120 * US, 150 * US, 500 * US)
 """The first is one that activations without an event exceed, too, so that late times are dense."""
 
@@ -69,14 +70,17 @@ def drawn(random: np.random.Generator) -> tuple[list[Requirement], list[str], bo
 def last_words(
     path: Path, requirements: list[Requirement], words: list[str], ends_run: bool, monkeypatch: pytest.MonkeyPatch
 ) -> list[str]:
-    """What the live view says last of each limit. The record is at the path."""
-    watch = Watch(requirements, ends_run=ends_run, lead_ns=min(10_000_000, LEAD_NS))
-    listener = AgentListener(LiveView(StringIO(), "", False), path.with_name("log"), watch)
+    """What the live view says last of each limit. The last drawing leaves that out. The record is at the path."""
+    watch = Watch(requirements, ends_run=ends_run)
+    drawn = StringIO()
+    view = LiveView(drawn, "", False, more=watch.lines)
+    listener = AgentListener(view, path.with_name("log"), watch)
     with monkeypatch.context() as patch:
         patch.setattr(simulated_agent, "ProgressPipe", lambda _: Pipe(listener))
         where = words.index("--simulate")
         assert simulated_agent.main([words[0], "-o", str(path), *words[1:where], *words[where:]]) == 0
     listener.finish(failed=False)
+    assert not view.threads or re.search(r" of : [\d,]+ activations, max [^\n]* lost\n$", drawn.getvalue())
     return [line for line in watch.lines() if not line.startswith(" ")]
 
 
@@ -89,14 +93,20 @@ def agrees(line: str, verdict: Verdict) -> bool:
             return ": not exceeded" in line
         return f": EXCEEDED {how_often(verdict.exceedances_schedule or 0)}; the largest is " in line
     decided = next((word for word in ("PROVEN", "REFUTED") if re.search(f": {word}(,| at | \\()", line)), "")
+    if re.search(r": [^;]*s without an exceedance$", line):
+        return verdict.measured_ns < 2 * SECOND  # A second is known when each thread has reported twice.
     count = re.search(r"(at least |to )?([\d,]+) episode", line)
     assert count, line
     told = int(count[2].replace(",", ""))
     episodes = len(verdict.episodes)
     if count[1] == "at least ":
+        assert asked.gap_ns < TOLD_APART_NS
         return told <= episodes and decided in ("", state.value)
     said = decided or State.UNDECIDED.value
-    return not count[1] and told == episodes and said == state.value
+    missing = re.search("so far; (.* more without an exceedance.*)", line)
+    bunched = "but in bunches" in line
+    same = not count[1] and told == episodes and said == state.value and bunched == verdict.withheld
+    return same and (missing is None or missing[1] in short_answer(verdict))
 
 
 def of_limit(lines: list[str], asked: Requirement) -> str:
@@ -109,6 +119,7 @@ def of_limit(lines: list[str], asked: Requirement) -> str:
 def test_the_live_view_ends_with_the_words_of_the_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(34)
     states: list[State] = []
+    said: list[str] = []
     for number in range(RUNS):
         requirements, words, ends_run = drawn(random)
         path = tmp_path / f"{number}.rtrec"
@@ -119,6 +130,7 @@ def test_the_live_view_ends_with_the_words_of_the_verdict(tmp_path: Path, monkey
             asked = verdict.requirement
             assert asked is not None
             line = of_limit(lines, asked)
+            said.append(line)
             assert agrees(line, verdict), (line, verdict.state, verdict.reasons, words)
             at_ns = verdict.decided_at_ns
             if (
@@ -132,3 +144,34 @@ def test_the_live_view_ends_with_the_words_of_the_verdict(tmp_path: Path, monkey
             states.append(verdict.state)
         path.unlink()
     assert {State.HELD, State.EXCEEDED, State.PROVEN, State.REFUTED, State.UNDECIDED} <= {*states}
+    for part in (" more without an exceedance", " more without an exceedance (unlikely: ", ": at least "):
+        assert any(part in line for line in said), part
+
+
+@pytest.mark.parametrize("seed", [5, 6, 7])
+def test_a_proof_stands_if_the_episodes_come_in_bunches_later(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bunches are a doubt about it, which the first screen has in one sentence."""
+    asked = Requirement(2_000 * US, SECOND)
+    words = [
+        "run",
+        "--period",
+        "10ms",
+        "--threads",
+        "1",
+        "--duration",
+        "63s",
+        "--progress",
+        "1s",
+        "--limit",
+        f"{asked.limit_ns}ns",
+    ]
+    simulated = ["--record", "samples", "--simulate", f"seed={seed}", "episodes=30/min", "above=3ms"]
+    (line,) = last_words(tmp_path / "a.rtrec", [asked], [*words, *simulated], False, monkeypatch)
+    verdict = analyse(open_record(tmp_path / "a.rtrec"), [asked]).verdict
+    assert verdict.state is State.PROVEN
+    assert agrees(line, verdict), line
+    doubt = "The episodes look bunched: PROVEN may be wrong in more than 5 % of runs."
+    assert (doubt in short_answer(verdict)) is bool(verdict.bunched)
+    assert verdict.bunched or seed != 5

@@ -171,12 +171,12 @@ class Watcher:
     def invalid(self, reason: str) -> None:
         raise AssertionError(reason)
 
-    def progress(self, thread: int, due_ns: int, lost: int = 0, time_ns: int = 0) -> bool:
+    def progress(
+        self, thread: int, due_ns: int, lost: int = 0, time_ns: int = 0, first_due_ns: int | None = None
+    ) -> bool:
+        assert first_due_ns is None, "an agent that does not print it"
         self.told.append((thread, due_ns, lost))
         return True
-
-    def ended(self) -> None:
-        self.told.append(())
 
     def lines(self) -> list[str]:
         return []

@@ -18,6 +18,7 @@ void capture_open(struct capture *capture, uint16_t series, bool by_period, bool
 	capture->keep_samples = keep_samples;
 	capture->period_ns = period_ns;
 	capture->due_ns = first_due_ns;
+	capture->first_due_ns = first_due_ns;
 }
 
 void capture_close(struct capture *capture)
@@ -284,6 +285,8 @@ int capture_add(struct capture *capture, struct record *record, const struct rin
 	int64_t value = entry->value;
 	struct second *second = second_of(capture, record, capture->due_ns);
 
+	if (!capture->obtained)
+		capture->first_due_ns = capture->due_ns;
 	if (capture->above)
 		above_ran(capture->above, record, capture->index, capture->due_ns, second_number(capture, second), value);
 	if (!second->obtained || value > second->max)

@@ -53,6 +53,7 @@ struct capture {
 	uint64_t obtained, missed, lost, unkept; /* unkept: samples that were dropped; all else of them is in the record */
 	int64_t min, max, last;
 	double sum;
+	int64_t first_due_ns; /* of the first activation that ran */
 	/* Of what ran since the last line for people watching. */
 	uint64_t recent;
 	int64_t recent_max;

@@ -80,11 +80,11 @@ static void print_progress(struct run *run)
 		above_tell(c->above);
 		fprintf(stderr,
 			"progress time_ns=%lld thread=%d cpu=%d obtained=%llu missed=%llu lost=%llu last_ns=%lld min_ns=%lld "
-			"mean_ns=%.0f max_ns=%lld due_ns=%lld recent=%llu recent_max_ns=%lld\n",
+			"mean_ns=%.0f max_ns=%lld due_ns=%lld first_due_ns=%lld recent=%llu recent_max_ns=%lld\n",
 			(long long)run_time_ns(run), i, run->workers[i].cpu, (unsigned long long)c->obtained,
 			(unsigned long long)c->missed, (unsigned long long)c->lost, (long long)c->last, (long long)c->min,
 			c->obtained ? c->sum / (double)c->obtained : 0.0, (long long)c->max, (long long)c->due_ns,
-			(unsigned long long)c->recent, (long long)c->recent_max);
+			(long long)c->first_due_ns, (unsigned long long)c->recent, (long long)c->recent_max);
 		c->recent = 0;
 		c->recent_max = 0;
 	}

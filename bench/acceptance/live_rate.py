@@ -25,14 +25,14 @@ def live_and_record(rate: float, generator: np.random.Generator) -> tuple[State,
     """What the watch says when it ends the run, and the record of that run. rate: late activations per second."""
     due = np.sort(generator.integers(FIRST_DUE_NS, LENGTH_S * SECOND_NS, generator.poisson(rate * LENGTH_S)))
     end = due + generator.integers(1_000, 200_000, due.size)
-    watch = Watch([ASKED], lead_ns=FIRST_DUE_NS)
-    watch.progress(0, 0)
+    watch = Watch([ASKED])
+    watch.progress(0, 0, first_due_ns=FIRST_DUE_NS)
     stop_ns = LENGTH_S * SECOND_NS
     for second in range(LENGTH_S):
         for place in np.flatnonzero(due // SECOND_NS == second):
             stretch = int(due[place]), int(end[place]), 1
             watch.over(0, ASKED.limit_ns, second, ASKED.limit_ns + stretch[1] - stretch[0], stretch)
-        if watch.progress(0, (second + 1) * SECOND_NS):
+        if watch.progress(0, (second + 1) * SECOND_NS, first_due_ns=FIRST_DUE_NS):
             stop_ns = min((second + 1) * SECOND_NS + STOPS_NS, stop_ns)
             break
     here = due < stop_ns

@@ -135,14 +135,12 @@ def take_until_options(values: dict[str, Any], requirements: Sequence[Requiremen
             raise click.UsageError(f"{reason}, so that --until-decided does not go with it")
     if not requirements:
         raise click.UsageError("--until-decided needs a --limit to decide on")
-    from rtproof.judge.watch import LEAD_NS, Watch
+    from rtproof.judge.watch import Watch
 
     values["duration"] = longest or usual_longest_run(requirements)
     click.echo(until_announcement(requirements, values["duration"]), err=True)
     least_ns = SHOWS_LOADS_NS if values.get("load") else 0
-    outside = has_outside_events(values)
-    period_ns = LEAD_NS if outside else units.parse_duration(values.get("period") or PERIOD_DEFAULT)
-    return Watch(requirements, from_outside=outside, least_ns=least_ns, lead_ns=min(period_ns, LEAD_NS))
+    return Watch(requirements, from_outside=has_outside_events(values), least_ns=least_ns)
 
 
 def refuse_virtual_time(values: Mapping[str, Any]) -> None:
@@ -175,7 +173,7 @@ def until_announcement(requirements: Sequence[Requirement], longest: str) -> str
     exceeded, refuted = (" or ".join(limit_value(each.limit_ns) for each in some) for some in (plain, sharing))
     slowest_ns = max((each.shows_ns for each in plain), default=0)
     if not sharing:
-        shows = f", which shows at most one exceedance per {duration(slowest_ns)}" if enough else ""
+        shows = f", which rules out exceedances more often than once per {duration(slowest_ns)}" if enough else ""
         return f"measures until {exceeded} is exceeded, or for {duration(longest_ns, up=True)}{shows}"
     states = (State.HELD, plain), (State.PROVEN, sharing)
     short = [state.value for state, some in states if longest_ns < still_needed_ns(some, 0)]
@@ -186,7 +184,7 @@ def until_announcement(requirements: Sequence[Requirement], longest: str) -> str
     if not plain:
         return f"measures until {refuted} is REFUTED or PROVEN: {proven}; {at_most}"
     held_after = duration(still_needed_ns(plain, 0), up=True)
-    held = f"HELD after {held_after}, which shows at most one exceedance per {duration(slowest_ns)}"
+    held = f"HELD after {held_after}, which rules out exceedances more often than once per {duration(slowest_ns)}"
     return (
         f"measures until {exceeded} is exceeded or {refuted} is REFUTED, else until {exceeded} is HELD and {refuted} "
         f"is PROVEN: {held}; {proven}; {at_most}"

@@ -112,7 +112,7 @@ def _profile_cells(profile: Profile, folder: Path, note: str) -> list[Cell]:
 
 
 def _length_text(plan: CellPlan) -> str:
-    return f"{plan.samples} activations" if plan.samples else clock_text(plan.length_ns)
+    return f"{plan.samples:,} activations" if plan.samples else clock_text(plan.length_ns)
 
 
 def _read_outcome(

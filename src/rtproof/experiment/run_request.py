@@ -76,7 +76,7 @@ class GeneratorRequest:
 class Measurement:
     """One measurement as the agent is asked for it.
 
-    arguments: the agent's, without those of the limits. length: for people, "20 s" or "5000 activations".
+    arguments: the agent's, without those of the limits. length: for people, "20 s" or "5,000 activations".
     when_traced: called once the trace is on, of a run that keeps the whole trace.
     """
 
@@ -137,7 +137,7 @@ def measurement(values: Mapping[str, Any]) -> Measurement:
     return Measurement(
         arguments=agent_arguments(values),
         probe=values["probe"] or "",
-        length=f"{values['samples']} activations" if values["samples"] else clock_text(length_ns),
+        length=f"{values['samples']:,} activations" if values["samples"] else clock_text(length_ns),
         length_ns=length_ns,
         warmup_ns=0 if is_tool(values["probe"]) else units.parse_duration(values["warmup"] or WARMUP_DEFAULT),
     )

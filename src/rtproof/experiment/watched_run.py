@@ -111,7 +111,6 @@ def _follow(run: Path, sleep: Callable[[float], None]) -> bool:
         follower.read()
         if pid is None or not running_records.writes(pid, record):
             pid = running_records.writer_of(record)
-    way.ended()
     view.show(follower.threads(), follower.maxima(), last=True)
     return follower.end is not None
 
@@ -152,12 +151,6 @@ class _VerdictsWay:
             self._told_ns[thread] = known_ns
         return self._watch.lines()
 
-    def ended(self) -> None:
-        """Note that the record gets no more."""
-        self.lines()
-        if self._watch:
-            self._watch.ended()
-
 
 def _await_beginning(record: Path, sleep: Callable[[float], None]) -> bool:
     """Wait while an agent warms up and has not written anything yet; whether there is a record to read."""
@@ -185,7 +178,7 @@ def _is_gone(follower: RecordFollower, pid: int | None) -> bool:
 
 def _goal(follower: RecordFollower) -> str:
     samples, length_ns = follower.asked_number("samples"), follower.asked_number("duration_ns")
-    length = f"{samples} activations" if samples else clock_text(length_ns) if length_ns else "no given length"
+    length = f"{samples:,} activations" if samples else clock_text(length_ns) if length_ns else "no given length"
     return f"{length} at most" if follower.asked("until_decided") == "yes" else length
 
 

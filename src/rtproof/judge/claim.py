@@ -80,6 +80,12 @@ class LateStretches:
         columns = zip(*((one.begin_lo, one.begin_hi, one.end_lo, one.end_hi) for one in parts), strict=True)
         return cls(*(np.concatenate(column) for column in columns))
 
+    def since(self, start_ns: int) -> "LateStretches":
+        """The same stretches in time that begins at start_ns. A time before that becomes 0."""
+        begin_lo = np.maximum(self.begin_lo - start_ns, 0)
+        later = (np.maximum(each - start_ns, begin_lo) for each in (self.begin_hi, self.end_lo, self.end_hi))
+        return LateStretches(begin_lo, *later)
+
     @property
     def size(self) -> int:
         """The number of stretches."""

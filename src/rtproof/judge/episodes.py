@@ -194,13 +194,12 @@ def _in_window(
     late = LateStretches.together(late for late, _, _ in found)
     worst = np.concatenate([_NONE, *(one for _, one, _ in found)])
     thread = np.concatenate([_NONE, *(np.full(late.size, number) for late, _, number in found)])
-    begin_lo = np.maximum(late.begin_lo - window.first_due_ns, 0)
-    begin_hi = np.maximum(late.begin_hi - window.first_due_ns, begin_lo)
+    moved = late.since(window.first_due_ns)
+    begin_lo, begin_hi = moved.begin_lo, moved.begin_hi
     if window.whole:
         begin_hi = np.maximum(np.minimum(begin_hi, window.measured_ns), begin_lo)
-    ends = (np.maximum(end - window.first_due_ns, begin_lo) for end in (late.end_lo, late.end_hi))
     inside = (begin_lo < max(window.measured_ns, 1)) & (late.end_hi >= window.first_due_ns)
-    columns = (begin_lo, begin_hi, *ends)
+    columns = (begin_lo, begin_hi, moved.end_lo, moved.end_hi)
     return LateTimes(
         LateStretches(*(column[inside] for column in columns)),
         worst[inside],

@@ -247,9 +247,16 @@ def undecided_sentences(requirement: Requirement, evidence: Evidence, tested: Li
     until = duration(latest or 0, up=True)
     on = (f"The last episode was still open: REFUTED if it goes on until {until}",) if latest is not None else ()
     more = f"Too short to show at most once per {duration(requirement.at_most_ns)}: PROVEN after "
-    more += f"{duration(tested.more_ns, up=True)} more without an exceedance"
+    more += calm_time_phrase(tested)
     more += f", at {sure(tested.alpha)} as one of {tested.limits} limits" if tested.limits > 1 else ""
     return first, more, *on, *older_rule_sentences(requirement)
+
+
+def calm_time_phrase(tested: LimitTest) -> str:
+    """How much more time without an exceedance PROVEN needs; also the chance of that, if PROVEN is unlikely."""
+    unlikely = tested.live_ns > 0 and tested.chance_with_one_more < UNLIKELY
+    how_likely = f" (unlikely: {chance(tested.chance)})" if unlikely else ""
+    return f"{duration(tested.more_ns, up=True)} more without an exceedance{how_likely}"
 
 
 def _vague(requirement: Requirement, from_ns: int) -> tuple[str, ...]:
@@ -635,7 +642,15 @@ def short_answer(verdict: Verdict) -> str:
     """
     few = verdict.reasons[1:] if verdict.plain and verdict.state is not State.INVALID else verdict.reasons[1:2]
     few = verdict.reasons[1:4] if verdict.withheld else few
-    return answer_sentences(few)
+    return answer_sentences((*few, *_bunched_by_now(verdict)))
+
+
+def _bunched_by_now(verdict: Verdict) -> tuple[str, ...]:
+    """The doubt about a PROVEN whose episodes look bunched at the end of the run. It was reached before that."""
+    if verdict.state is not State.PROVEN or not verdict.bunched:
+        return ()
+    share = error(own_alpha(verdict, verdict.requirement or USUAL))
+    return (f"The episodes look bunched: PROVEN may be wrong in more than {share} of runs",)
 
 
 def certainty_answer(verdict: Verdict) -> str:

@@ -11,7 +11,8 @@ than the record. Only a record with exact times shows whether an episode lasted 
 which refutes.
 
 After a lost value neither the watch nor the record proves anything. PROVEN comes only in quiet time, so an earlier
-episode cannot go on and undo it. No time before the first due time counts as quiet.
+episode cannot go on and undo it. The measured time begins with the first due time, as the record's does. An older agent
+does not report it. Then a proof comes up to ``LEAD_NS`` later than in the record.
 
 A plain limit is EXCEEDED as soon as one value is reported above it. It is HELD once the time shows as much as asked.
 
@@ -20,17 +21,18 @@ The record shows the same with an event. The time of the other threads goes on.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from rtproof.core.phrases import chance, duration, how_often, limit_value, quantity, value
+from rtproof.core.phrases import duration, how_often, limit_value, quantity, value
 from rtproof.core.units import format_duration
 from rtproof.judge.analysis_model import State
-from rtproof.judge.claim import Decision, EpisodeCourse, LateStretches, episode_course, merge_late_stretches
+from rtproof.judge.claim import EpisodeCourse, LateStretches, episode_course, merge_late_stretches
 from rtproof.judge.evidence import LimitTest, figures_of_limit
 from rtproof.judge.planning import held_after_ns, proven_after_ns, shown_by_ns
 from rtproof.judge.requirement import NO_LONGEST, Requirement, rated
+from rtproof.judge.verdict_sentences import calm_time_phrase
 from rtproof.record.activations import TOLD_APART_NS
 from rtproof.record.contents import Int64Array
 from rtproof.statistics import refuted_until_ns
@@ -41,52 +43,9 @@ STOOD_NS = SECOND_NS
 MOST_EPISODES = 8
 """If the user names no longest duration, a run may last until this many episodes are decided: 19.9 T of quiet time."""
 LEAD_NS = SECOND_NS
-"""The record's time begins with the first due time, up to a second after the origin. So proofs come this much later."""
-UNLIKELY = 0.1
-"""A chance of PROVEN below this is named."""
+"""The first due time is at most this long after the origin."""
 _MOST_STRETCHES = 4096
 """With more exact stretches than this, those within the gap are joined, which the claim does anyway."""
-
-
-@dataclass(frozen=True)
-class Standing:
-    """How one limit stands so far."""
-
-    requirement: Requirement
-    tested: LimitTest
-
-    @property
-    def alpha(self) -> float:
-        return self.tested.alpha
-
-    @property
-    def episodes(self) -> int:
-        return self.tested.episodes
-
-    @property
-    def measured_ns(self) -> int:
-        """The time up to which everything is known."""
-        return self.tested.measured_ns
-
-    @property
-    def live_ns(self) -> int:
-        """The quiet time."""
-        return self.tested.live_ns
-
-    @property
-    def decision(self) -> Decision:
-        return self.tested.decision
-
-    def more_ns(self, further: int) -> int:
-        """The further time until PROVEN, with this number of further episodes (0 or 1)."""
-        return self.tested.more_with_one_more_ns if further else self.tested.more_ns
-
-    def chance(self, further: int) -> float:
-        """The chance of being PROVEN by then, with at most this number of further episodes (0 or 1).
-
-        It holds if the rate stays as it was.
-        """
-        return self.tested.chance_with_one_more if further else self.tested.chance
 
 
 class Watch:
@@ -94,7 +53,7 @@ class Watch:
 
     from_outside: the due times come from a source that may pause. So a thread that waits is not late. ends_run: the run
     may end once it is decided; otherwise its length was fixed before, and the watch only tells. least_ns: the run does
-    not end earlier than this. lead_ns: the first due time comes no later than this.
+    not end earlier than this.
     """
 
     def __init__(
@@ -104,15 +63,15 @@ class Watch:
         from_outside: bool = False,
         ends_run: bool = True,
         least_ns: int = 0,
-        lead_ns: int = LEAD_NS,
     ) -> None:
         self._from_outside = from_outside
         self.ends_run = ends_run
         self._least_ns = least_ns
         self._invalid = ""
         sharing = len(rated(requirements))
-        self._of = [_PlainLimit(each) if each.plain else _OneLimit(each, sharing, lead_ns) for each in requirements]
+        self._of = [_PlainLimit(each) if each.plain else _OneLimit(each, sharing) for each in requirements]
         self._due_ns: dict[int, int] = {}
+        self._first_due_ns: dict[int, int | None] = {}
         self._told_ns: dict[int, int] = {}
         self._lost: dict[int, int] = {}
         self._all_threads = False
@@ -135,31 +94,33 @@ class Watch:
             if one.requirement.limit_ns == limit_ns:
                 one.over(thread, second, max(worst_ns - limit_ns, 0), stretch)
 
-    def progress(self, thread: int, due_ns: int, lost: int = 0, time_ns: int = 0) -> bool:
+    def progress(
+        self, thread: int, due_ns: int, lost: int = 0, time_ns: int = 0, first_due_ns: int | None = None
+    ) -> bool:
         """Note that all of a thread's activations due before due_ns are known; return whether the run may end.
 
         due_ns: the due time for which the thread runs next. lost: how many values of the thread were lost. time_ns:
-        when this was reported. Everything that ran before the thread's previous report is known now. When one thread
-        reports for the second time, every thread has reported once.
+        when this was reported. first_due_ns: when the thread's first activation was due; None if it is not known.
+        Everything that ran before the thread's previous report is known now. When one thread reports for the second
+        time, every thread has reported once.
         """
         self._all_threads = self._all_threads or thread in self._due_ns
         stood_until_ns = self._told_ns.get(thread, 0) if due_ns > 0 and not self._from_outside else 0
         self._due_ns[thread], self._lost[thread], self._told_ns[thread] = due_ns, lost, time_ns
+        self._first_due_ns[thread] = first_due_ns
         if stood_until_ns - due_ns >= STOOD_NS:
             self._stands(thread, due_ns, stood_until_ns)
         if self._all_threads:
             self._look(min(self._due_ns.values()) // SECOND_NS * SECOND_NS)
         return self.ends_run and (bool(self._invalid) or (self.decided and self._measured_ns >= self._least_ns))
 
-    def ended(self) -> None:
-        """Note that the run has ended, so that every thread has reported, and also a part of a second counts."""
-        self._look(min(self._due_ns.values(), default=0))
-
     def _look(self, known_ns: int) -> None:
         if known_ns > self._measured_ns:
             self._measured_ns = known_ns
+            first = [first_due_ns for first_due_ns in self._first_due_ns.values() if first_due_ns is not None]
+            since_ns = min(first) if len(first) == len(self._due_ns) else None
             for one in self._of:
-                one.look(known_ns, lost=any(self._lost.values()))
+                one.look(known_ns, since_ns, lost=any(self._lost.values()))
 
     def _stands(self, thread: int, since_ns: int, until_ns: int) -> None:
         """Note that a thread has waited since since_ns, which is late for every shorter limit.
@@ -173,9 +134,9 @@ class Watch:
         self._due_ns[thread] = max(since_ns, until_ns - longest_ns)
 
     @property
-    def standings(self) -> tuple[Standing, ...]:
+    def standings(self) -> tuple[LimitTest, ...]:
         """How every limit with a rate stands, in the order given."""
-        return tuple(Standing(one.requirement, one.tested) for one in self._of if isinstance(one, _OneLimit))
+        return tuple(one.tested for one in self._of if isinstance(one, _OneLimit))
 
     @property
     def decided(self) -> bool:
@@ -187,7 +148,7 @@ class Watch:
         """How each limit stands and how long it still takes, with its way below. The slowest limit comes first."""
         if self._invalid:
             return [f"INVALID: {self._invalid}"]
-        open_first = sorted(self.standings, key=lambda one: (one.decision.at_ns is not None, -one.more_ns(0)))
+        open_first = sorted(self.standings, key=lambda one: (one.decision.at_ns is not None, -one.more_ns))
         lost = any(self._lost.values())
         pairs = [(progress_line(one, lost=lost), way_line(one, lost=lost)) for one in open_first]
         plain = [one.lines(self.ends_run) for one in self._of if isinstance(one, _PlainLimit)]
@@ -226,14 +187,15 @@ class _PlainLimit:
         self.stands = True
         self.worst_ns = max(self.worst_ns, self.requirement.limit_ns + late_until_ns - since_ns)
 
-    def look(self, known_ns: int, *, lost: bool) -> None:
-        self.measured_ns, self.lost = known_ns, lost
+    def look(self, known_ns: int, first_due_ns: int | None, *, lost: bool) -> None:
+        since_ns = LEAD_NS if first_due_ns is None else first_due_ns
+        self.measured_ns, self.lost = max(known_ns - since_ns, 0), lost
 
     @property
     def state(self) -> State:
         if self.seconds or self.stands:
             return State.EXCEEDED
-        held = not self.lost and self.measured_ns - LEAD_NS >= held_after_ns(self.requirement)
+        held = not self.lost and self.measured_ns >= held_after_ns(self.requirement)
         return State.HELD if held else State.UNDECIDED
 
     def lines(self, ends_run: bool) -> list[str]:
@@ -244,8 +206,8 @@ class _PlainLimit:
             return [f"{limit}: EXCEEDED{self._how_often()}; {largest}"]
         if self.lost:
             return [f"{limit}: not exceeded so far, but values were lost"]
-        more = max(held_after_ns(self.requirement) + LEAD_NS - self.measured_ns, 0)
-        still = [f"  {duration(more, up=True)} more without a late activation"] if ends_run and more else []
+        more = max(held_after_ns(self.requirement) - self.measured_ns, 0)
+        still = [f"  {duration(more, up=True)} more without an exceedance"] if ends_run and more else []
         if self.measured_ns <= self.requirement.limit_ns:
             return [f"{limit}: not exceeded so far", *still]
         rarest = duration(shown_by_ns(self.requirement, self.measured_ns))
@@ -266,14 +228,13 @@ class _OneLimit:
     largest latency exceeds the limit.
     """
 
-    def __init__(self, requirement: Requirement, limits: int, lead_ns: int) -> None:
+    def __init__(self, requirement: Requirement, limits: int) -> None:
         self.requirement = requirement
         self.limits = limits
-        self.lead_ns = lead_ns
         self.beyond_ns: dict[int, int] = {}
         self.late_ns: dict[int, int] = {}
         self.joined_ns: dict[int, int] = {}
-        self.tested = figures_of_limit(requirement, self._course(0), limits)
+        self.tested = figures_of_limit(requirement, self._course(0, None), limits)
 
     @property
     def state(self) -> State:
@@ -292,34 +253,37 @@ class _OneLimit:
     def stood(self, since_ns: int, late_until_ns: int) -> None:
         self.late_ns[since_ns] = max(late_until_ns, self.late_ns.get(since_ns, late_until_ns))
 
-    def look(self, known_ns: int, *, lost: bool) -> None:
+    def look(self, known_ns: int, first_due_ns: int | None, *, lost: bool) -> None:
         """Decide anew with everything before known_ns, because a late stretch may have become longer meanwhile."""
         if len(self.late_ns) > _MOST_STRETCHES:
             begin, end = merge_late_stretches(*_columns(self.late_ns), self.requirement.gap_ns)
             self.late_ns = dict(zip(begin.tolist(), end.tolist(), strict=True))
-        self.tested = figures_of_limit(self.requirement, self._course(known_ns), self.limits, 0 if lost else None)
+        course = self._course(known_ns, first_due_ns)
+        self.tested = figures_of_limit(self.requirement, course, self.limits, 0 if lost else None)
 
-    def _course(self, known_ns: int) -> EpisodeCourse:
+    def _course(self, known_ns: int, first_due_ns: int | None) -> EpisodeCourse:
         seconds, beyond = _columns({s: most for s, most in self.beyond_ns.items() if s * SECOND_NS < known_ns})
         exact = _columns({begin: end for begin, end in self.late_ns.items() if begin < known_ns})
         joined = _columns({begin: end for begin, end in self.joined_ns.items() if begin < known_ns})
         rough = LateStretches.of_seconds(seconds * SECOND_NS, beyond)
         rough = replace(rough, begin_hi=np.minimum(rough.begin_hi, known_ns))
         late = LateStretches.together((rough, LateStretches.exact(*exact), LateStretches.joined(*joined)))
-        return episode_course(late, known_ns, self.requirement.gap_ns, quiet_from_ns=self.lead_ns)
+        since_ns, quiet_from_ns = (0, LEAD_NS) if first_due_ns is None else (first_due_ns, 0)
+        measured_ns = max(known_ns - since_ns, 0)
+        return episode_course(late.since(since_ns), measured_ns, self.requirement.gap_ns, quiet_from_ns=quiet_from_ns)
 
 
 def _columns(pairs: dict[int, int]) -> tuple[Int64Array, Int64Array]:
     return np.array(list(pairs), np.int64), np.array(list(pairs.values()), np.int64)
 
 
-def progress_line(one: Standing, *, lost: bool = False) -> str:
+def progress_line(one: LimitTest, *, lost: bool = False) -> str:
     """How one limit stands; also whether it is exceeded right now."""
     asked = f"{limit_value(one.requirement.limit_ns)}, 1/{_once(one.requirement.at_most_ns)}"
-    fewest, most = sorted((one.tested.episodes_refuting, one.episodes))
+    fewest, most = sorted((one.episodes_refuting, one.episodes))
     seen = quantity(most, "episode") if fewest == most else f"{fewest} to {quantity(most, 'episode')}"
-    if one.tested.vague_from_ns is not None:
-        seen = f"at least {quantity(one.tested.episodes_refuting, 'episode')}"
+    if one.vague_from_ns is not None:
+        seen = f"at least {quantity(one.episodes_refuting, 'episode')}"
     if one.decision.at_ns is not None:
         state = one.decision.state.value
         at = f" at {duration(one.decision.at_ns, up=True)}" if one.decision.at_ns else ""
@@ -327,21 +291,18 @@ def progress_line(one: Standing, *, lost: bool = False) -> str:
     now = _now(one)
     if why := _unprovable(one, lost):
         return f"{asked}: {seen}{why}{now}"
-    more = f"{duration(one.more_ns(0), up=True)} more without a late activation"
     if not one.measured_ns:
-        return f"{asked}: {duration(one.more_ns(0), up=True)} without a late activation"
+        return f"{asked}: {duration(one.more_ns, up=True)} without an exceedance"
     if now:
         return f"{asked}: {seen}{now}"
-    by_then = one.chance(1)
-    unlikely = f"; unlikely to pass ({chance(by_then)})" if by_then < UNLIKELY else ""
-    return f"{asked}: {seen} so far; {more}{unlikely}"
+    return f"{asked}: {seen} so far; {calm_time_phrase(one)}"
 
 
 WAY_CELLS = 12
 """Characters of the bar that shows how far a proof has come."""
 
 
-def way_line(one: Standing, *, lost: bool = False) -> str:
+def way_line(one: LimitTest, *, lost: bool = False) -> str:
     """How far the test of an open limit has come, both ways: a bar for PROVEN, and the episodes until REFUTED.
 
     The bar is the share of the quiet time that PROVEN takes, if no further episode comes. "" if the limit is decided,
@@ -352,41 +313,41 @@ def way_line(one: Standing, *, lost: bool = False) -> str:
     refuted = f"{State.REFUTED.value} by {_until_refuted(one)}"
     if _unprovable(one, lost):
         return f"  {refuted}"
-    share = one.live_ns / (one.live_ns + one.more_ns(0))
+    share = one.live_ns / (one.live_ns + one.more_ns)
     full = int(share * WAY_CELLS)
     return f"  {State.PROVEN.value} {'█' * full}{'·' * (WAY_CELLS - full)} {int(100 * share)} %   {refuted}"
 
 
-def _until_refuted(one: Standing) -> str:
+def _until_refuted(one: LimitTest) -> str:
     """How many further episodes would refute, and until when they would. The time is the run's."""
-    seen = one.tested.episodes_refuting
+    seen = one.episodes_refuting
     at_most_ns, count = one.requirement.at_most_ns, seen + 1
     while (until_ns := refuted_until_ns(count, at_most_ns, one.alpha)) <= one.measured_ns:
         count += 1
     return f"{quantity(count - seen, 'more episode')} before {duration(until_ns)}"
 
 
-def _unprovable(one: Standing, lost: bool) -> str:
+def _unprovable(one: LimitTest, lost: bool) -> str:
     """Why more time alone cannot prove the claim; empty if it can."""
     if lost:
         return " so far; it cannot be PROVEN any more, because values were lost"
     if one.decision.withheld:
         return " so far, few enough for PROVEN, but in bunches"
-    vague = one.tested.vague_from_ns is not None
+    vague = one.vague_from_ns is not None
     return " so far; verdict at the end" if vague else ""
 
 
-def _unless(one: Standing) -> str:
+def _unless(one: LimitTest) -> str:
     """A warning that exact times may refute what was proven with whole seconds; empty if they cannot."""
     longest_ns = one.requirement.longest_ns
-    if one.decision.state is not State.PROVEN or one.tested.course.longest_at_most_ns <= longest_ns:
+    if one.decision.state is not State.PROVEN or one.course.longest_at_most_ns <= longest_ns:
         return ""
     return f", unless an episode lasted longer than {duration(longest_ns)}"
 
 
-def _now(one: Standing) -> str:
+def _now(one: LimitTest) -> str:
     """That the limit is exceeded now, and how soon this refutes; empty if it is not."""
-    since = one.tested.course.open_since_ns
+    since = one.course.open_since_ns
     if since is None or one.requirement.longest_ns >= NO_LONGEST:
         return ""
     lasted = max(one.measured_ns - since, 0)

@@ -73,11 +73,10 @@ class Watcher(Protocol):
     def invalid(self, reason: str) -> None:
         """Take why the run will be INVALID."""
 
-    def progress(self, thread: int, due_ns: int, lost: int = 0, time_ns: int = 0) -> bool:
+    def progress(
+        self, thread: int, due_ns: int, lost: int = 0, time_ns: int = 0, first_due_ns: int | None = None
+    ) -> bool:
         """Take the content of a progress line. True if the run may end."""
-
-    def ended(self) -> None:
-        """Take that the run has ended and no further line comes."""
 
     def lines(self) -> Sequence[str]:
         """The state of the decision, as sentences for people."""
@@ -93,7 +92,8 @@ class Progress:
     """One progress line of the agent: the numbers of one thread so far.
 
     ``time_ns``: time since the start of measuring. ``due_ns``: the numbers contain every activation that was due
-    earlier; 0 from an agent that does not print it. ``recent``, ``recent_max_ns``: how many ran since the line before,
+    earlier; 0 from an agent that does not print it. ``first_due_ns``: the due time of the first activation that ran;
+    None from an agent that does not print it. ``recent``, ``recent_max_ns``: how many ran since the line before,
     and the largest latency of these; 0 from an agent that does not print them. ``last_ns``: None if it is not known,
     as in a record without samples.
     """
@@ -111,6 +111,7 @@ class Progress:
     due_ns: int = 0
     recent: int = 0
     recent_max_ns: int = 0
+    first_due_ns: int | None = None
 
 
 def parse_progress(line: str) -> Progress | None:
@@ -270,10 +271,10 @@ def progress_sentence(threads: dict[int, Progress], goal: str) -> str:
     rows = worst_first(threads)
     worst = rows[0]
     parts = [
-        f"{clock_text(worst.time_ns)} of {goal}: {sum(row.obtained for row in rows)} activations",
+        f"{clock_text(worst.time_ns)} of {goal}: {sum(row.obtained for row in rows):,} activations",
         f"max {_us(worst.max_ns)} us (thread {worst.thread}, CPU {worst.cpu})",
-        f"{sum(row.missed for row in rows)} missed",
-        f"{sum(row.lost for row in rows)} lost",
+        f"{sum(row.missed for row in rows):,} missed",
+        f"{sum(row.lost for row in rows):,} lost",
     ]
     return ", ".join(parts)
 
@@ -367,19 +368,20 @@ class LiveView:
     def draw(self, *, last: bool = False) -> None:
         """Draw the threads' newest numbers. Nothing is drawn before the first progress line.
 
-        The last drawing stays on a terminal. It leaves out the further lines about the run: the result follows.
+        The last drawing leaves out the further lines about the run: the result follows and says the same exactly.
         """
         if not self.threads:
             return
+        more = () if last else self._more()
         if self.silent:
             lines = [f"{clock_text(max(row.time_ns for row in self.threads.values()))} of {self.goal}: {self.silent}"]
         elif self._on_terminal:
             if self.threads != self._before:
                 self._rates = thread_rates(self._before, self.threads)
             self._before = dict(self.threads)
-            lines = self._table(() if last else self._more())
+            lines = self._table(more)
         else:
-            further = [f"  {line}" for line in self._more() if not line.startswith(" ")]
+            further = [f"  {line}" for line in more if not line.startswith(" ")]
             lines = [progress_sentence(self.threads, self.goal), *further]
         self._write(self._erase() + "".join(line + "\n" for line in lines))
         self._drawn_rows = len(lines)

@@ -103,12 +103,11 @@ class _Begun:
     def invalid(self, reason: str) -> None:
         """Nothing: the responder's threads may run without real time."""
 
-    def progress(self, thread: int, due_ns: int, lost: int = 0, time_ns: int = 0) -> bool:
+    def progress(
+        self, thread: int, due_ns: int, lost: int = 0, time_ns: int = 0, first_due_ns: int | None = None
+    ) -> bool:
         self._begun.set()
         return False
-
-    def ended(self) -> None:
-        """Nothing."""
 
     def lines(self) -> Sequence[str]:
         return ()

@@ -84,7 +84,7 @@ class AgentListener:
                 self._take(printable_line(line))
 
     def _watch(self, progress: Progress) -> None:
-        told = progress.thread, progress.due_ns, progress.lost, progress.time_ns
+        told = progress.thread, progress.due_ns, progress.lost, progress.time_ns, progress.first_due_ns
         if self._watcher and self._watcher.progress(*told):
             if not self.stopped:
                 self._stop()
@@ -94,8 +94,6 @@ class AgentListener:
         """Draw for the last time. If the run failed, the last sentence is not shown: the error message has it."""
         if not failed:
             self._show_waiting()
-        if self._watcher:
-            self._watcher.ended()
         self._view.draw(last=True)
 
     def _take(self, text: str) -> None:

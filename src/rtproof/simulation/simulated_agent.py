@@ -245,7 +245,7 @@ class _Thread:
             yield (
                 f"progress time_ns={now_ns} {name} cpu={self.series.cpu} obtained={obtained} missed=0 lost=0 "
                 f"last_ns={last} min_ns={min(least, most)} mean_ns={total // max(obtained, 1)} max_ns={most} "
-                f"due_ns={now_ns}"
+                f"due_ns={now_ns} first_due_ns={self.series.first_due_ns}"
             )
 
 

@@ -13,10 +13,10 @@ from rtproof.report.blocks import Block, Section, Table, Text
 
 NEEDS = ("episodes", "PROVEN after", "from now", "REFUTED if within")
 CHANCES = ("true rate", "PROVEN", "REFUTED", "UNDECIDED", "decided after (mean)", "9 of 10 by")
-PLAIN_NEEDS = ("to show at most one exceedance per", "measure without an exceedance for")
+PLAIN_NEEDS = ("to rule out more than one exceedance per", "measure without an exceedance for")
 PLAIN_CHANCES = ("true rate", "HELD", "EXCEEDED", "mean length of the run")
 SHOWN_NS = (60 * 10**9, HOUR_NS, 24 * HOUR_NS, 7 * 24 * HOUR_NS)
-"""What a run may be asked to show: at most one exceedance per minute, hour, day, week."""
+"""The exceedances that a run may be asked to rule out: more than one per minute, hour, day, week."""
 NONE = "-"
 
 
