@@ -28,6 +28,7 @@ import explain_hour
 import explain_loads
 import explain_machine_gone
 import explain_matrix
+import explain_novel
 import explain_rtla
 import explain_truth
 from explain_parts import ROOT, Figure, Items, Part
@@ -44,6 +45,7 @@ PARTS: Mapping[str, Part] = {
     "foreign": explain_foreign.PART,
     "rtla": explain_rtla.PART,
     "loads": explain_loads.PART,
+    "novel": explain_novel.PART,
 }
 
 
