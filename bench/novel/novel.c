@@ -269,7 +269,7 @@ static void print_long(long n)
 	memcpy(line, "<0>", 3);
 	line[sizeof(line) - 1] = '\n';
 	sleep_until(due_of(n) - 60000);
-	spin_until(due_of(n) - 20000);
+	spin_until(due_of(n) - 6000); // a line takes 20 us
 	began(n);
 	must(write(messages, line, sizeof(line)) == sizeof(line), "write to /dev/kmsg");
 	ended(n);
@@ -355,7 +355,7 @@ static void change_protection(long n)
 	began(n);
 	must(!mprotect(protected, number_of_pages[n % 3] * PAGE, PROT_READ), "mprotect");
 	ended(n);
-	mprotect(protected, (size_t)PROTECTED * PAGE, PROT_READ | PROT_WRITE);
+	mprotect(protected, number_of_pages[n % 3] * PAGE, PROT_READ | PROT_WRITE);
 }
 
 static void touch_new(long n)
@@ -439,12 +439,13 @@ static void ask(long n)
 	must(write(questions[1], &byte, 1) == 1 && read(answers[0], &byte, 1) == 1, "answer");
 }
 
-/* All kinds. A helper is a thread of the process, or a process of its own; priority 0 is an ordinary one. */
+/* All kinds. A helper is a thread of the process, or a process of its own; priority 0 is an ordinary one.
+   elsewhere: on the second CPU where there is one. */
 
 struct helper {
 	const char *name;
 	void (*disturb)(long n);
-	int priority, is_process;
+	int priority, is_process, elsewhere;
 };
 
 static const struct kind {
@@ -453,17 +454,26 @@ static const struct kind {
 	struct helper helpers[2];
 	int period_ms;
 } kinds[] = {
-	{ "fifo-peer", prepare_nothing, only_wait, { { "novel_peer", compute_as_peer, PRIORITY, 1 } }, 8 },
-	{ "stopped", prepare_nothing, only_wait, { { "novel_stopper", stop, 0, 1 } }, 8 },
+	{ "fifo-peer", prepare_nothing, only_wait, { { "novel_peer", compute_as_peer, PRIORITY, 1, 0 } }, 8 },
+	{ "stopped", prepare_nothing, only_wait, { { "novel_stopper", stop, 0, 1, 1 } }, 8 },
 	{ "poll-rounding", prepare_nothing, wait_in_poll, { { 0 } }, 8 },
 	{ "fork-cow", prepare_pages, write_after_fork, { { 0 } }, 8 },
-	{ "logger-pipe", prepare_log, need_lock, { { "novel_logger", log_with_lock, 0, 0 }, { "novel_reader", read_log, 0, 1 } }, 8 },
-	{ "printk", prepare_kmsg, only_wait, { { "novel_printer", print_long, 0, 1 } }, 8 },
-	{ "udp-broadcast", prepare_sockets, send_one, { { "novel_sender", broadcast, 0, 1 } }, 8 },
-	{ "mmap-lock", prepare_maps, touch_new, { { "novel_mapper", change_protection, 0, 0 } }, 8 },
-	{ "requeue", prepare_nothing, wait_for_condition, { { "novel_signaller", signal_with_lock, 0, 0 } }, 8 },
-	{ "cpu-max", prepare_group, ask, { { "novel_worker", answer, 0, 1 } }, 100 },
+	{ "logger-pipe", prepare_log, need_lock, { { "novel_logger", log_with_lock, 0, 0, 1 }, { "novel_reader", read_log, 0, 1, 1 } }, 8 },
+	{ "printk", prepare_kmsg, only_wait, { { "novel_printer", print_long, 0, 1, 0 } }, 8 },
+	{ "udp-broadcast", prepare_sockets, send_one, { { "novel_sender", broadcast, 0, 1, 0 } }, 8 },
+	{ "mmap-lock", prepare_maps, touch_new, { { "novel_mapper", change_protection, 0, 0, 1 } }, 20 },
+	{ "requeue", prepare_nothing, wait_for_condition, { { "novel_signaller", signal_with_lock, 0, 0, 1 } }, 8 },
+	{ "cpu-max", prepare_group, ask, { { "novel_worker", answer, 0, 1, 1 } }, 100 },
 };
+
+static int stay_on(int cpu)
+{
+	cpu_set_t only;
+
+	CPU_ZERO(&only);
+	CPU_SET(cpu, &only);
+	return sched_setaffinity(0, sizeof(only), &only);
+}
 
 static void *help(void *which)
 {
@@ -471,6 +481,8 @@ static void *help(void *which)
 
 	prctl(PR_SET_NAME, helper->name);
 	prctl(PR_SET_TIMERSLACK, 1);
+	if (helper->elsewhere)
+		stay_on(1);
 	if (helper->priority)
 		be_fifo(helper->priority);
 	for (long n = 0; n < count; n++)
@@ -498,11 +510,7 @@ static void start(const struct helper *helper)
 
 static void run(const struct kind *kind)
 {
-	cpu_set_t only;
-
-	CPU_ZERO(&only);
-	CPU_SET(0, &only);
-	must(!sched_setaffinity(0, sizeof(only), &only), "sched_setaffinity");
+	must(!stay_on(0), "sched_setaffinity");
 	period_ns = kind->period_ms * 1000000LL;
 	first_due += 500000;
 	first_due += ((now_ns() - first_due) / 1000000 + 500) * 1000000; // 500 ms to prepare
