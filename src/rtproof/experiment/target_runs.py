@@ -169,7 +169,7 @@ def _print_pair(asked: ExperimentRequest, folder: Path, outcome: "PairOutcome") 
 
 
 def start_detached(asked: ExperimentRequest, wanted: Measurement) -> int:
-    """Start a run on a board, leave it there, and say how to take it up; the exit code."""
+    """Start a run on a board, leave it there, and print the commands that attach to it and end it; the exit code."""
     with _open_target(asked, lambda options: options) as target:
         if not isinstance(target, LastingTarget):
             raise UserError(f"a run on the target {asked.target} ends with rtproof, so it cannot be left running")
@@ -178,9 +178,9 @@ def start_detached(asked: ExperimentRequest, wanted: Measurement) -> int:
         with _telling_the_way_back(folder):
             session.start_and_leave(target, plan, wanted.length, wanted.length_ns)
     name = shlex.quote(str(folder))
-    click.echo(
-        f"the run goes on there; {program_name()} attach {name} takes it up, {program_name()} stop {name} ends it"
-    )
+    click.echo("The run goes on without this computer.")
+    click.echo(f"{program_name()} attach {name}   shows it, and fetches the result")
+    click.echo(f"{program_name()} stop {name}     ends it now, and fetches the result")
     return 0
 
 

@@ -141,6 +141,6 @@ def all_columns(record: Record) -> Iterator[tuple[Series, Activations]]:
 def sample_note(analysis: Analysis, written: int) -> str:
     """How many samples were written, and how many activations ran without a value in the record."""
     absent = sum(summary.obtained for summary in analysis.every) - written
-    return f"{written} samples" + (
-        f" ({absent} more ran, but the record does not hold their values)" if absent > 0 else ""
+    return f"{written:,} samples" + (
+        f" ({absent:,} more ran, but the record does not hold their values)" if absent > 0 else ""
     )
