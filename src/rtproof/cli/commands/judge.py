@@ -56,6 +56,7 @@ def command(ctx: click.Context, /, runs: tuple[Path, ...], beforehand: bool, str
     from rtproof.cli import option_values
     from rtproof.experiment import run_sets, stored_runs
     from rtproof.report.pages import ci_verdicts
+    from rtproof.report.text_table import fitted_to_terminal
 
     junit, markdown = values.pop("junit"), values.pop("markdown")
     later = option_values.take_requirements(values)
@@ -71,5 +72,6 @@ def command(ctx: click.Context, /, runs: tuple[Path, ...], beforehand: bool, str
     page = run_sets.verdict_markdown(rows, stated=beforehand) if markdown else b""
     if markdown and markdown != STANDARD_OUTPUT:
         stored_runs.write_new_file(markdown, page)
-    click.echo(page if markdown == STANDARD_OUTPUT else ci_verdicts.ci_text(rows), nl=False)
+    with fitted_to_terminal():
+        click.echo(page if markdown == STANDARD_OUTPUT else ci_verdicts.ci_text(rows), nl=False)
     ctx.exit(ci_verdicts.ci_exit_code(rows))

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rtproof loads``: what may disturb a run, and what of it this machine can."""
 
+from textwrap import fill
+
 import click
 
 from rtproof import loads
@@ -19,13 +21,16 @@ def command(names: tuple[str, ...]) -> None:
     another target may have it. CPUs at the end bind a load to them: rtproof run --load mmap@0.
     """
     from rtproof.experiment.load_list import agent_loads, load_row, load_rows
+    from rtproof.report.text_table import fitted_to_terminal, page_width
 
     own = list(agent_loads(build.find_agent()))
     known = {row.name: row for row in load_rows(own)}
     for name in names:
         if name not in known and not loads.find(name):
             raise UserError(unknown_name("load", name, known))
-    for row in [known.get(name) or load_row(name, own) for name in names] if names else known.values():
-        click.echo(clean(f"{row.name:16} {row.help}{build.NOT_HERE + row.missing if row.missing else ''}"))
-        for option, text in row.options if names else ():
-            click.echo(clean(f"  {option:14} {text}"))
+    with fitted_to_terminal():
+        for row in [known.get(name) or load_row(name, own) for name in names] if names else known.values():
+            line = clean(f"{row.name:16} {row.help}{build.NOT_HERE + row.missing if row.missing else ''}")
+            click.echo(fill(line, page_width(), subsequent_indent=" " * 17))
+            for option, text in row.options if names else ():
+                click.echo(fill(clean(f"  {option:14} {text}"), page_width(), subsequent_indent=" " * 17))

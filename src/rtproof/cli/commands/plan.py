@@ -45,6 +45,7 @@ def command(
     from rtproof.cli import option_values
     from rtproof.judge import planning
     from rtproof.report.pages import plan_page
+    from rtproof.report.text_table import fitted_to_terminal
     from rtproof.schema.published import plan_dict
 
     requirements = option_values.take_requirements(values)
@@ -57,5 +58,6 @@ def command(
     plans = planning.plan_lengths(requirements, (episodes_so_far or 0, measured or 0), rates)
     if as_json:
         click.echo(json.dumps(plan_dict(plans), indent=2))
-    else:
+        return
+    with fitted_to_terminal():
         click.echo(report.render("text", "rtproof: plan", plan_page.plan_sections(plans)), nl=False)

@@ -4,6 +4,7 @@
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from textwrap import TextWrapper
 
 from rtproof.core.phrases import capitalised, duration, limit_value, percent, quantity, sure
 from rtproof.core.printable import clean
@@ -13,7 +14,7 @@ from rtproof.judge.histogram_only import exceeding_text
 from rtproof.judge.requirement import Requirement
 from rtproof.report.blocks import Table
 from rtproof.report.formats.markdown import block_markdown, words
-from rtproof.report.text_table import lay_out
+from rtproof.report.text_table import lay_out, page_width
 from rtproof.summary.measured_kernel import IN_BAND, core_beside
 
 ERROR_CODE = 2
@@ -209,7 +210,9 @@ def _reasons(rows: Sequence[CiRow]) -> Iterator[str]:
         said = [f"{row.verdict}: {row.error}"] if row.error else []
         said += [f"{claim.state.word}: {claim.reason}" for claim in row.claims]
         said += [f"doubt: {doubt}" for doubt in row.doubts]
-        yield "\n".join([clean(row.name), *(f"  {clean(line)}" for line in said)])
+        wrapper = TextWrapper(page_width(), initial_indent="  ", subsequent_indent="    ")
+        wrapper.break_on_hyphens = wrapper.break_long_words = False
+        yield "\n".join([clean(row.name), *(wrapper.fill(clean(line)) for line in said)])
 
 
 def _details(row: CiRow) -> str:
