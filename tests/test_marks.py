@@ -257,8 +257,7 @@ def test_a_trace_of_trace_cmd_is_measured_between_marks(tmp_path: Path, capsys: 
     words = ["--begin", "event:raw_syscalls/sys_exit", "--end", "event:timer/hrtimer_start"]
     assert main(["explain", str(path), *words, "--limit", "300us"]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "5 activations above 300 us" in said
-    assert "100.0 %: the thread's own code, or a page fault (not traced), of the time of 5 activations" in said
+    assert "100.0 % of the time of 5 activations above 300 us: the thread's own code, or a page fault (not tr" in said
     assert main(["explain", str(path), *words[:3], "event:sched/sched_waking", "--thread", "victim"]) == 2
     assert "sys_exit came 6 times, and event:sched/sched_waking never came in a thread" in capsys.readouterr().err
     assert main(["explain", str(path), *words[:3], "event:no/such"]) == 2

@@ -111,7 +111,7 @@ class CyclictestOutput:
 TOOL_PROBE = "exec"
 TOLD_AT_THE_END = {
     TOOL_PROBE: "another tool measures; its figures come at the end",
-    "foreign": "the kernel's trace is kept; the latencies are read from it at the end",
+    "foreign": "the kernel is traced; latencies come at the end",
 }
 """What is shown while a probe measures whose agent has no latencies of its own."""
 

@@ -335,7 +335,9 @@ def sentences_on(of: ThreadActivations) -> Iterator[str]:
     if of.undue:
         yield f"{name}: not counted: {quantity(of.undue, 'waking')} by a timer without a due time in the trace"
     if of.response_ns:
+        known, total = len(of.response_ns), len(of.latency_ns)
+        rest = f" of {total:,} (the trace shows no sleep of the others)" if known < total else ""
         yield (
             f"{name}: response time, from the due time until it slept again: median "
-            f"{value(round(median(of.response_ns)))}, largest {value(max(of.response_ns))}, n = {len(of.response_ns):,}"
+            f"{value(round(median(of.response_ns)))}, largest {value(max(of.response_ns))}, n = {known:,}{rest}"
         )

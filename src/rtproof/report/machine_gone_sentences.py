@@ -7,7 +7,7 @@ from rtproof.explain.machine_counts import Counted, MachineCounts
 _WORDS = {
     Counted.HOST: "the host took the CPU",
     Counted.FIRMWARE: "the firmware took the CPU (SMI)",
-    Counted.ROSE: "cause unclear, because stolen time or SMIs were counted in other seconds too, or of another size",
+    Counted.ROSE: "cause unclear: stolen time or SMIs rose, but also at other times, or by another amount",
     Counted.NOT_RISEN: "no {} counted; {} is not excluded",
     Counted.NOT_READ: "not counted at that time",
 }

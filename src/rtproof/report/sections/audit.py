@@ -105,4 +105,5 @@ def causes_blocks(found: Explanation, record: Record) -> list[Block]:
         for one in causes_with_findings(found, record)[:MOST_CAUSES]
     )
     caption = f"Findings that would explain why {quantity(len(found.budgets), 'activation')} came late"
-    return [Table(caption, ("cause", "in", "first in", "findings of the audit"), rows, (1, 2))] if rows else []
+    header = ("cause", "activations", "main cause of", "findings of the audit")
+    return [Table(caption, header, rows, (1, 2))] if rows else []

@@ -173,7 +173,8 @@ def _why(found: Explanation) -> str:
         return f"No activation was above {value(found.limit_ns or 0)}."
     if not found.budgets:
         return f"The cause is unknown: the trace holds none of {which}."
-    return f"{capitalised('; '.join(_kinds(found)))}, of the time of {which}."
+    first, *others = _kinds(found)
+    return f"{'; '.join([first.replace(':', f' of the time of {which}:', 1), *others])}."
 
 
 def _windows(windows: RecorderWindows | None) -> tuple[str, ...]:
@@ -250,8 +251,8 @@ def _doubts(found: Explanation) -> list[str]:
         doubts.append(f"{share} of the time is unexplained, in {torn} of {len(found.budgets)} activations.")
     if found.open_count:
         doubts.append(
-            f"In {found.open_count:,} of {quantity(len(found.budgets), 'activation')} the largest causes took nearly "
-            "the same time, so either may be the main cause."
+            f"In {found.open_count:,} of {quantity(len(found.budgets), 'activation')} the main cause is not certain: "
+            "the trace shows the beginning of an interrupt or of a switch up to 2 us late."
         )
     gone = found.share_of(Cause.IRQ_OFF_OR_GONE)
     if gone >= SMALL:
