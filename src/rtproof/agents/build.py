@@ -72,8 +72,8 @@ def _pinned_compiler(arch: Architecture) -> Compiler:
     if found != PINNED_ZIG:
         here = f"here is {found}" if found else "it is not installed"
         raise UserError(
-            f"what runs in a guest is built by zig {PINNED_ZIG} alone, so that every machine has the same bytes, and "
-            f"{here}: pip install ziglang=={PINNED_ZIG}, or pip install 'rtproof[cross]'"
+            f"the lab compiles with zig {PINNED_ZIG}, so that every machine gets the same bytes, and {here}: "
+            f"pip install ziglang=={PINNED_ZIG}, or pip install 'rtproof[cross]'"
         )
     environment = {name: os.environ[name] for name in KEPT_FOR_PINNED if name in os.environ} | {"LC_ALL": "C"}
     command = (*ZIG_WITHOUT_TARGET, *arch.zig)

@@ -54,7 +54,7 @@ def _headers(host: Host) -> Iterator[Finding]:
     else:
         command = headers_command(host, release)
         meaning = f"The headers of the kernel {release} are not in {folder}, so no module can be built for it."
-        meaning += " Those of a kernel that somebody built are where it was built."
+        meaning += " If you built this kernel yourself, they are in the folder of its build."
         yield Finding("kernel headers", FEATURES, State.MISSING, meaning, command)
     lacking = [name for name in ("make", "gcc") if not shutil.which(name)]
     if lacking:

@@ -21,6 +21,6 @@ def check(host: Host) -> Iterator[Finding]:
         choose_compiler(host_architecture(), PINNED)
     except UserError as refusal:
         command = python_package(host, requirement("cross"))
-        yield Finding(NAME, FEATURES, State.MISSING, f"The lab builds no agent: {refusal}.", command)
+        yield Finding(NAME, FEATURES, State.MISSING, f"The lab cannot build its agent: {refusal}.", command)
         return
     yield Finding(NAME, FEATURES, State.OK, f"zig {PINNED_ZIG} builds the agents of guests.")
