@@ -18,9 +18,10 @@ from rtproof.summary.tracing_effect import tracing_effects
 
 SCRIPT = """\
 T=/sys/kernel/tracing
-settings() { ls $T/instances; cat $T/tracing_on $T/set_event; mount | grep -c tracefs; }
+settings() { ls $T/instances; cat $T/tracing_on $T/set_event $T/options/record-cmd; mount | grep -c tracefs; }
 settings > /out/before
 run traced --trace on
+run explained --trace explain
 run turns --trace-blocks 100ms --samples 4000
 umount $T
 run unmounted --trace on
@@ -61,6 +62,15 @@ def test_in_virtual_time_every_activation_wakes_its_thread_at_its_due_time(rt: G
 def test_settings_are_put_back_and_a_mount_of_ones_own_is_nobody_elses(rt: Guest) -> None:
     assert rt.text("before") == rt.text("after")
     assert rt.text("still-unmounted") == ""
+
+
+def test_what_explains_has_no_event_that_another_one_tells(rt: Guest) -> None:
+    record = rt.record("explained")
+    lines = kernel_trace.trace_lines(record)
+    kinds = kernel_trace.event_kinds(lines)
+    assert min(kinds["hrtimer_expire_entry"], kinds["local_timer_exit"], kinds["sched_waking"]) >= 500
+    assert kinds.keys() & {"hrtimer_expire_exit", "local_timer_entry", "sys_exit_clock_nanosleep"} == set()
+    assert {line.task for line in lines if line.event == "hrtimer_start"} >= {"rtproof-0", "<idle>"}
 
 
 def test_in_virtual_time_tracing_adds_its_instructions_to_every_activation(rt: Guest) -> None:

@@ -59,6 +59,7 @@ struct probe_file {
 struct probe {
 	const char *name, *help, *field, *unit;
 	const char *proxy_of; /* what it stands for, where it is not the real thing, and in what it differs; may be absent */
+	bool ends_with_sleep; /* an activation ends as the thread returns from its sleep */
 	const struct method *const *methods; /* the first is the default; ends with NULL */
 	const struct probe_option *options;  /* ends with a NULL name; may be absent */
 	/* Whether the values (NULL: not given), in the order of the options, make sense: 0, or -EINVAL with a sentence. May be absent. */

@@ -286,6 +286,7 @@ const struct probe probe_timer = {
 	.help = "from a timer's due time to the first instruction of the thread it wakes",
 	.field = "latency",
 	.unit = "ns",
+	.ends_with_sleep = true,
 	.methods = methods,
 	.open = timer_open,
 	.take = timer_take,

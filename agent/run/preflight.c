@@ -135,6 +135,7 @@ int preflight(struct config *config, struct trace_plan *trace, char *why, size_t
 	if (!err)
 		err = check_privilege(config, why, room);
 	memcpy(trace->marks, config->marks, sizeof(trace->marks));
+	trace->ends_with_sleep = config->probe->ends_with_sleep;
 	if (!err)
 		err = trace_plan(trace, config->trace, config->trace_blocks_ns, why, room);
 	trace->length_ns = (int64_t)config_length_ns(config);

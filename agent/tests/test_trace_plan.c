@@ -15,6 +15,7 @@ static const char kernel_has[] = "irq:irq_handler_entry\0irq:irq_handler_exit\0s
 				 "sched:sched_wakeup_new\0other:sched_switch\0nonsense\0";
 static struct trace_plan of_trace, *const trace = &of_trace;
 static char why[256];
+static enum timer_interrupt timer = TIMER_UNKNOWN; /* of the kernel for has() */
 
 static int plan(const char *text)
 {
@@ -45,6 +46,20 @@ static int choose(const char *patterns, char had[512])
 	for (int i = 0; i < trace->n_events; i++)
 		used += (size_t)snprintf(had + used, 512 - used, "%s ", trace->events[i]);
 	return err;
+}
+
+/* How often the plan has an event of those of a kernel. */
+static int has(const char *text, bool ends_with_sleep, const char *names, const char *event)
+{
+	int found = 0;
+
+	CHECK(plan(text) == 0);
+	trace->ends_with_sleep = ends_with_sleep;
+	trace->timer = timer;
+	CHECK(trace_choose(trace, names, why, sizeof(why)) == 0);
+	for (int i = 0; i < trace->n_events; i++)
+		found += !strcmp(trace->events[i], event);
+	return found;
 }
 
 /* The same with two marks. */
@@ -173,6 +188,31 @@ static void what_explains_is_a_preset_of_its_own(void)
 	CHECK(plan("explain,events=sched_switch") == 0 && trace->given && !strcmp(trace->patterns, "sched_switch"));
 }
 
+/* Of two events that tell the same, one is traced: they are on the way of the measured thread. */
+static void what_explains_has_no_event_twice(void)
+{
+	static const char vectors[] = "irq_vectors:local_timer_entry\0irq_vectors:local_timer_exit\0irq:irq_handler_exit\0"
+				      "timer:hrtimer_expire_entry\0timer:hrtimer_expire_exit\0"
+				      "syscalls:sys_exit_clock_nanosleep\0raw_syscalls:sys_exit\0";
+	static const char timers[] = "timer:hrtimer_expire_entry\0timer:hrtimer_expire_exit\0";
+
+	CHECK(has("explain", false, vectors, "syscalls/sys_exit_clock_nanosleep") == 1);
+	CHECK(has("explain", false, vectors, "timer/hrtimer_expire_exit") == 1);
+	timer = TIMER_OF_VECTOR;
+	CHECK(has("explain", false, vectors, "timer/hrtimer_expire_entry") == 1 && has("explain", false, vectors, "timer/hrtimer_expire_exit") == 0);
+	CHECK(has("explain", false, vectors, "irq_vectors/local_timer_entry") == 0 && has("explain", false, vectors, "irq_vectors/local_timer_exit") == 1);
+	CHECK(has("explain,stacks", false, vectors, "irq_vectors/local_timer_entry") == 1);
+	CHECK(has("explain", false, timers, "timer/hrtimer_expire_exit") == 1); /* nothing else ends it */
+	timer = TIMER_OF_HANDLER;
+	CHECK(has("explain", false, vectors, "irq_vectors/local_timer_entry") == 1 && has("explain", false, vectors, "timer/hrtimer_expire_exit") == 0);
+	CHECK(has("explain", false, timers, "timer/hrtimer_expire_exit") == 1);
+	CHECK(has("recorder", true, vectors, "syscalls/sys_exit_clock_nanosleep") == 0);
+	CHECK(has("whole,calls_of=7", false, vectors, "syscalls/sys_exit_clock_nanosleep") == 0);
+	CHECK(has("whole,calls_of=7", false, vectors, "raw_syscalls/sys_exit") == 1);
+	CHECK(has("recorder,events=hrtimer_expire_*", true, vectors, "timer/hrtimer_expire_exit") == 1 && !trace->explains);
+	CHECK(has("explain", true, timers, "timer/hrtimer_expire_exit") == 1 && trace->explains);
+}
+
 static void the_flight_recorder_has_presets_and_bounds(void)
 {
 	int64_t of_cpu, held;
@@ -275,6 +315,7 @@ int main(void)
 	a_pattern_without_events_is_an_error_if_it_was_given();
 	the_first_alternative_that_there_is_counts();
 	what_explains_is_a_preset_of_its_own();
+	what_explains_has_no_event_twice();
 	the_flight_recorder_has_presets_and_bounds();
 	a_whole_trace_has_a_bound_and_calls_a_filter();
 	more_events_than_there_is_room_for_are_refused();

@@ -11,6 +11,9 @@
 
 enum { TRACE_EVENTS = 160, TRACE_PATTERNS = 4096 };
 
+/* What interrupt timers expire in: one of unknown events, the local timer's vector of x86, or one with a handler. */
+enum timer_interrupt { TIMER_UNKNOWN, TIMER_OF_VECTOR, TIMER_OF_HANDLER };
+
 struct trace_plan {
 	bool asked;               /* else there is no trace, and all below is zero */
 	int64_t blocks_ns;        /* it is on and off by turns, for this long; 0: on throughout */
@@ -19,6 +22,9 @@ struct trace_plan {
 	int cpus;
 	char patterns[TRACE_PATTERNS];
 	bool given; /* the user named the events */
+	bool explains; /* the events are the preset that explains: what it does not need is left out */
+	bool ends_with_sleep; /* of the probe's activations. Whoever has the plan sets this and timer before events are chosen */
+	enum timer_interrupt timer;
 	char events[TRACE_EVENTS][96], missing[1024]; /* that the kernel has, and patterns without any */
 	int n_events;
 

@@ -26,6 +26,7 @@ struct trace {
 	const char *root;
 	char place[TRACEFS_PATH]; /* the instance, or the root */
 	bool own;                 /* it is an instance, which goes with all that is in it */
+	bool no_names;            /* the kernel notes no names of threads for it */
 	int hold;                 /* a file of the instance; -1: none */
 
 	/* While it runs. */

@@ -227,7 +227,7 @@ class Meaning:
     sleeping: the bits of ``prev_state`` of a thread that wants to run no more. symbol: the name of an address.
     every_call: whether all system calls and page faults were traced, so that user mode can be told.
     call: the name of a system call. urgent: kernel priorities of threads with a real-time policy, by a look beside the
-    trace.
+    trace. shown_by_timers: the interrupt of which only the end was traced: the first function of a timer is its begin.
     """
 
     paired: frozenset[str]
@@ -237,6 +237,7 @@ class Meaning:
     every_call: bool
     call: Callable[[int], str] = "number {}".format
     urgent: Mapping[int, int] = field(default_factory=dict)
+    shown_by_timers: str = ""
 
 
 def joined(windows: Iterable[Window]) -> list[Window]:
@@ -602,10 +603,16 @@ class CpuWalk:
         hard = bool(event.flags & (HARDIRQ | NMI))
         if not self._hard and (hard or layer is Layer.INTERRUPT):
             self._evidence = TaskState(event.depth & DEPTH_MASK, event.flags, event.time_ns)
-        if event.name.removesuffix("_entry") not in self._meaning.paired:
-            return
         in_hard = hard or layer is Layer.INTERRUPT or bool(self._hard)
-        (self._hard if in_hard else self._soft).append(Context(layer, name, key, event.time_ns, hard))
+        stack = self._hard if in_hard else self._soft
+        if layer is Layer.TIMER and in_hard and not stack and self._meaning.shown_by_timers:
+            stack.append(Context(Layer.INTERRUPT, self._meaning.shown_by_timers, 0, event.time_ns, hard))
+        if event.name.removesuffix("_entry") not in self._meaning.paired:
+            if layer is not Layer.TIMER or not stack:
+                return
+            if stack[-1].layer is Layer.TIMER:  # the next function ends it, or the end of what it runs in
+                stack.pop()
+        stack.append(Context(layer, name, key, event.time_ns, hard))
 
     def _leave(self, layer: Layer) -> None:
         """Go back below the innermost context of a kind; nothing if there is none, as at the beginning of a trace."""

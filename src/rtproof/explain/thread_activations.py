@@ -15,7 +15,7 @@ from statistics import median
 
 from rtproof.core.printable import one_line
 from rtproof.explain.throttling import FAIR_FROM
-from rtproof.explain.trace_events import FORK, HARDIRQ, IRQS_OFF, LOST, SYSTEM_CALL, TraceEvent, note_fork
+from rtproof.explain.trace_events import FORK, HARDIRQ, IRQS_OFF, LOST, SYSTEM_CALL, VECTOR, TraceEvent, note_fork
 
 FEWEST_WAKINGS = 3
 """A timer that woke a thread less often than this may have done so by chance."""
@@ -160,6 +160,7 @@ class ThreadWalk:
             "hrtimer_expire_exit": self._expire_exit,
             "irq_handler_entry": self._interrupt_entry,
             "irq_handler_exit": self._interrupt_exit,
+            "softirq_exit": self._expire_exit,
             "sched_waking": self._waking,
             "sched_wakeup_new": self._new,
             "sched_switch": self._switch,
@@ -180,6 +181,8 @@ class ThreadWalk:
                 handler(event)
             elif (call := SYSTEM_CALL.fullmatch(event.name)) and call["way"] == "exit":
                 self._returned(event)
+            elif (vector := VECTOR.fullmatch(event.name)) and vector["way"] == "exit":
+                self._expire_exit(event)
 
     def every(self) -> list[WatchedThread]:
         """All threads by their numbers. The kernel gives the number of one that has ended to another."""
@@ -213,6 +216,7 @@ class ThreadWalk:
         self._clocks[timer] = apart_ns if abs(apart_ns) > BASES_APART_NS else 0
 
     def _expire_exit(self, event: TraceEvent) -> None:
+        """The function of a timer ends, or what ran it, where no event ends the function."""
         self._expiring.pop(_context(event), None)
 
     def _interrupt_entry(self, event: TraceEvent) -> None:
@@ -220,6 +224,7 @@ class ThreadWalk:
 
     def _interrupt_exit(self, event: TraceEvent) -> None:
         self._interrupts.pop(event.cpu, None)
+        self._expire_exit(event)
 
     def _waking(self, event: TraceEvent) -> None:
         thread = self._thread(_number(event, "pid"))

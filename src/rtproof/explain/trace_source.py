@@ -18,6 +18,8 @@ from rtproof.summary.trace_text import Functions
 from rtproof.summary.tracing_effect import untraced_times
 
 SLEEPING_DEFAULT = 0xFF
+LOCAL_TIMER = "local_timer"
+"""The vector of x86 in which timers expire."""
 LAST_NS = 1 << 61
 """No event comes so late: 73 years after a machine started, or after 1970."""
 
@@ -139,7 +141,9 @@ def _meaning(formats: Mapping[int, EventFormat], symbol: Callable[[int], str]) -
     for value in by_name["sched_switch"].symbols:
         sleeping |= value
     every_call = {"sys_enter", "sys_exit", "page_fault_user"} <= names
-    return Meaning(frozenset(paired), softirqs, sleeping or SLEEPING_DEFAULT, symbol, every_call)
+    half = f"irq_vectors/{LOCAL_TIMER}_exit" in names and f"irq_vectors/{LOCAL_TIMER}" not in paired
+    found = Meaning(frozenset(paired), softirqs, sleeping or SLEEPING_DEFAULT, symbol, every_call)
+    return replace(found, shown_by_timers=LOCAL_TIMER if half else "")
 
 
 def _symbols(record: Record) -> Callable[[int], str]:

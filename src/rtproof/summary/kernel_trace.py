@@ -18,6 +18,7 @@ from struct import Struct
 from rtproof.core.errors import UserError
 from rtproof.core.units import whole_number
 from rtproof.record.contents import Record, Snapshot, SnapshotReason, SystemFile
+from rtproof.summary.target_threads import every_real_time_thread, target_threads
 from rtproof.summary.trace_columns import Piece, page_of, pieces
 from rtproof.summary.trace_pages import PageLayout, page_events
 from rtproof.summary.trace_text import MARK, EventLayout, EventWriter, Functions, RawEvent, parse_layout, raw_events
@@ -263,9 +264,11 @@ def event_layouts(record: Record) -> dict[int, EventLayout]:
 
 
 def task_names(record: Record) -> dict[int, str]:
-    """The names of threads that the kernel remembered, by their ids."""
+    """The names of threads by their ids: those of the run's lists, and before them those that the kernel remembered."""
+    listed = {thread.id: thread.name for thread in target_threads(record)}
+    listed |= {thread.id: thread.name for thread in every_real_time_thread(record)}
     lines = (line.partition(" ") for line in trace_text(record, "saved_cmdlines").splitlines())
-    return {int(pid): name for pid, _, name in lines if pid.isdecimal() and len(pid) < LONGEST_ID}
+    return listed | {int(pid): name for pid, _, name in lines if pid.isdecimal() and len(pid) < LONGEST_ID}
 
 
 def text_of_events(record: Record) -> Iterator[str]:

@@ -16,6 +16,9 @@ from rtproof.summary.trace_pages import PageLayout, Pages, timed_events, trace_p
 MARK, STACK = "print", "kernel_stack"
 """The event of what a program writes into the trace, and that of the functions that were running, innermost first."""
 
+NAMING = ("sched_switch", "sched_waking", "sched_wakeup", "sched_wakeup_new")
+"""Events with the names of threads."""
+
 _FIELD = re.compile(
     r"field:\s*(?P<type>[^;]*?)(?P<name>\w+)(?P<array>\[\w*\])?;\s*offset:(?P<offset>\d{1,6});\s*size:(?P<size>\d{1,6});"
     r"(?:\s*signed:(?P<signed>\d))?"
@@ -147,10 +150,10 @@ class EventWriter:
     """Makes text of events. Where the kernel's form needs more than C's printf, it has the values of the fields."""
 
     def __init__(self, layout: PageLayout, tasks: Mapping[int, str], functions: Functions) -> None:
-        """tasks: names of threads by their id in the kernel."""
+        """tasks: names of threads by their id in the kernel. The events tell more of them."""
         self._big = layout.big
         self._words_of_8 = layout.commit_size == 8  # as long as an address
-        self._tasks = tasks
+        self._tasks = dict(tasks)
         self.functions = functions
         self._forms: dict[int, Callable[[Mapping[str, Value]], str] | None] = {}
 
@@ -185,11 +188,20 @@ class EventWriter:
 
     def task(self, event: RawEvent) -> tuple[str, int]:
         """Name and id of the thread that the event hit; "<...>" if the name is not known."""
+        if event.layout and event.layout.name in NAMING:
+            self._learn(self.values(event))
         fields = event.layout.fields if event.layout else ()
         place = next((field for field in fields if field.name == "common_pid"), None)
         return self._named(
             self._number(event.content[place.offset : place.offset + place.size], signed=True) if place else -1
         )
+
+    def _learn(self, values: Mapping[str, Value]) -> None:
+        """Take the names of threads from an event that has them."""
+        for which in ("", "prev_", "next_"):
+            tid, name = values.get(f"{which}pid"), values.get(f"{which}comm")
+            if isinstance(tid, int) and isinstance(name, str):
+                self._tasks.setdefault(tid, name)
 
     def _named(self, pid: int) -> tuple[str, int]:
         return "<idle>" if pid == 0 else self._tasks.get(pid, "<...>"), pid
@@ -197,6 +209,8 @@ class EventWriter:
     def line(self, event: RawEvent) -> str:
         """The event as a line, in the form of the kernel's file ``trace``."""
         values = self.values(event)
+        if event.layout and event.layout.name in NAMING:
+            self._learn(values)
         name, pid = self._named(int(values.get("common_pid", -1)))
         seconds, microseconds = divmod((event.time_ns + 500) // 1000, 1_000_000)  # rounded, as the kernel does
         head = f"{name:>16}-{pid:<7} [{event.cpu:03d}] {_marks(values)} {seconds:>5}.{microseconds:06d}: "
