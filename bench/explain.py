@@ -29,6 +29,7 @@ import explain_loads
 import explain_machine_gone
 import explain_matrix
 import explain_novel
+import explain_observer
 import explain_rtla
 import explain_truth
 from explain_parts import ROOT, Figure, Items, Part
@@ -42,6 +43,7 @@ PARTS: Mapping[str, Part] = {
     "truth": explain_truth.PART,
     "machine_gone": explain_machine_gone.PART,
     "hour": explain_hour.PART,
+    "observer": explain_observer.PART,
     "foreign": explain_foreign.PART,
     "rtla": explain_rtla.PART,
     "loads": explain_loads.PART,
