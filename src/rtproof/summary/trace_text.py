@@ -200,7 +200,7 @@ class EventWriter:
         """Take the names of threads from an event that has them."""
         for which in ("", "prev_", "next_"):
             tid, name = values.get(f"{which}pid"), values.get(f"{which}comm")
-            if isinstance(tid, int) and isinstance(name, str):
+            if isinstance(tid, int) and isinstance(name, str) and name:
                 self._tasks.setdefault(tid, name)
 
     def _named(self, pid: int) -> tuple[str, int]:
