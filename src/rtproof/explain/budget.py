@@ -45,6 +45,8 @@ EDGE_NS, SWITCH_NS = 500, 2_000
 ``sched_switch``. The thread that ran before is charged with it. Measured in virtual time, where an instruction takes
 1 ns: docs/explain.md, "Too close to tell apart".
 """
+TIMERS, TIMER_EDGE_NS = (Cause.TIMER, Cause.OTHER_TIMERS), 750
+"""The first event of a timer's interrupt may be that of its first function, 0.25 us further inside."""
 LOOK_BACK_NS = 1_000_000
 """This much time before a due time is kept, to see what came before."""
 TIMERS_SOFTIRQ = "HRTIMER"
@@ -179,8 +181,9 @@ def _charging_errors(parts: Sequence[BudgetPart]) -> tuple[Counter[NamedCause], 
             less[before.cause] += SWITCH_NS
             more[after.cause] += SWITCH_NS
         elif inner.cause.cause in INTERRUPTS and before.cause != after.cause:
-            less[outer.cause] += EDGE_NS
-            more[inner.cause] += EDGE_NS
+            edge_ns = TIMER_EDGE_NS if inner is after and inner.cause.cause in TIMERS else EDGE_NS
+            less[outer.cause] += edge_ns
+            more[inner.cause] += edge_ns
     return less, more
 
 
