@@ -142,7 +142,7 @@ def test_the_way_of_the_verdict_is_that_of_who_was_told_everything(tmp_path: Pat
                 for each in asked:
                     if worst > each.limit_ns:
                         told.over(thread, each.limit_ns, int(second), worst)
-            told.progress(thread, int(one.due_ns[-1]) + 1)
+            told.progress(thread, int(one.due_ns[-1]) + 1, first_due_ns=int(one.due_ns[0]))
         shown = way.lines()
     assert shown == told.lines()
     assert len(shown) >= len(asked)

@@ -120,8 +120,7 @@ def _requirements(run: Path, follower: RecordFollower) -> tuple[Requirement, ...
     info = run_folder.read_run_info(run) if run.is_dir() else None
     if info:
         return stored_runs.requirements_of(info)
-    limits = [int(word) for word in follower.asked("limits_ns").split(",") if word.isascii() and word.isdigit()]
-    return tuple(Requirement(limit_ns) for limit_ns in dict.fromkeys(limits) if limit_ns)
+    return tuple(Requirement(limit_ns) for limit_ns in dict.fromkeys(follower.limits_ns) if limit_ns)
 
 
 class _VerdictsWay:
@@ -140,14 +139,18 @@ class _VerdictsWay:
         """The lines of the live view, with what the record has got since the last call; none without a limit."""
         if self._watch is None:
             return []
-        maxima, threads = self._follower.maxima(), self._follower.threads()
-        for thread, known_ns in self._follower.known_ns().items():
+        follower, threads = self._follower, self._follower.threads()
+        for thread, known_ns in follower.known_ns().items():
             since = self._told_ns.get(thread, 0) // SECOND_NS
+            late = follower.take_late(thread)
             for limit_ns in self._limits_ns:
-                for second, worst_ns in maxima[thread].above(limit_ns, since):
+                for some in late:
+                    for second, worst_ns, stretch in some.late_stretches(limit_ns, follower.period_ns(thread)):
+                        self._watch.over(thread, limit_ns, second, worst_ns, stretch)
+                for second, worst_ns in follower.vague(thread, limit_ns, since):
                     self._watch.over(thread, limit_ns, second, worst_ns)
             lost = threads[thread].lost if thread in threads else 0
-            self._watch.progress(thread, known_ns, lost)
+            self._watch.progress(thread, known_ns, lost, first_due_ns=follower.first_due_ns(thread))
             self._told_ns[thread] = known_ns
         return self._watch.lines()
 

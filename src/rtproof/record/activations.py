@@ -36,6 +36,25 @@ class Activations:
     value: Int64Array
     missed: Int64Array
 
+    def late_stretches(self, limit_ns: int, period_ns: int) -> list[tuple[int, int, tuple[int, int, int]]]:
+        """Of each late stretch the second, the largest latency, and its first and last late time with its count.
+
+        The agent joins late times that are less than ``TOLD_APART_NS`` apart in the same way.
+        """
+        late = self.value > limit_ns
+        due, value, missed = self.due_ns[late], self.value[late], self.missed[late]
+        if not due.size:
+            return []
+        end, second = due + value - limit_ns, due // SECOND_NS
+        count = 1 + np.minimum(missed, (value - limit_ns - 1) // max(period_ns, 1))
+        apart = (due[1:] - end[:-1] >= TOLD_APART_NS) | (np.diff(second) > 0)
+        first = np.concatenate(([0], np.flatnonzero(apart) + 1))
+        largest, reach, counted = (
+            how.reduceat(each, first) for how, each in ((np.maximum, value), (np.maximum, end), (np.add, count))
+        )
+        columns = (each.tolist() for each in (second[first], largest, due[first], reach, counted))
+        return [(at, worst, (begin, last, n)) for at, worst, begin, last, n in zip(*columns, strict=True)]
+
     def part(self, start: int, stop: int) -> "Activations":
         return self.where(slice(start, stop))
 

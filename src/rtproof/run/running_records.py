@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rtproof.record.activations import SECOND_NS, number_activations
+from rtproof.record.activations import SECOND_NS, Activations, number_activations
 from rtproof.record.chunks import (
     CHUNK_HEADER,
     SAMPLES_FIELDS,
@@ -29,7 +29,7 @@ from rtproof.record.contents import Begin, End, Fact, Int64Array, Moment, Series
 from rtproof.record.decoding import Tick, decode_payload, decode_seconds
 from rtproof.record.encoding import MalformedError
 from rtproof.record.reading import decode_block, open_regular
-from rtproof.run.live_view import Progress
+from rtproof.run.live_view import LARGEST_NUMBER, Progress
 
 QUIET_S = 5.0
 """An agent writes at least once a second. After this time without a byte, an agent that is gone writes no more."""
@@ -141,7 +141,9 @@ class _ThreadSoFar:
     """What the record says of one thread. ``recent`` and ``recent_missed``: since its last SECONDS chunk.
 
     SECONDS chunks count every activation up to a checkpoint. The samples after the last of them are not counted yet.
-    ``known_ns``: of every activation that was due earlier, the value is known.
+    ``known_ns``: of every activation that was due earlier, the value is known. ``first_due_ns``: of the first sample;
+    None without samples. ``late``: the samples above ``least_limit_ns`` that nobody has taken yet. ``exact``: the
+    largest of those samples in each second, also of those that were taken.
     """
 
     series: Series
@@ -156,9 +158,13 @@ class _ThreadSoFar:
     known_ns: int = 0
     maxima: MaximaBySecond = field(default_factory=MaximaBySecond)
     blocks: list[bytes] = field(default_factory=list)
+    first_due_ns: int | None = None
+    least_limit_ns: int = LARGEST_NUMBER
+    late: list[Activations] = field(default_factory=list)
+    exact: MaximaBySecond = field(default_factory=MaximaBySecond)
 
     def checkpoint(self, payload: bytes) -> None:
-        """Take a SECONDS chunk. It counts the samples that came before it, of which only the last block is needed."""
+        """Take a SECONDS chunk. It counts the samples before it. Only the last block is needed if none is late."""
         seconds = decode_seconds([payload])
         self.obtained += int(seconds.obtained.sum())
         self.missed += int(seconds.missed.sum())
@@ -166,7 +172,8 @@ class _ThreadSoFar:
         ran = seconds.obtained > 0
         self._largest(seconds.second[ran], seconds.max[ran])
         self.known_ns = max(self.known_ns, int(seconds.second.max(initial=0)) * SECOND_NS)
-        for block in self.blocks[-1:]:
+        is_late = seconds.max.max(initial=0) > self.least_limit_ns
+        for block in self.blocks if is_late else self.blocks[-1:]:
             self._take(block)
             self.recent = self.recent_missed = 0
         self.blocks.clear()
@@ -187,6 +194,10 @@ class _ThreadSoFar:
         self.last_ns, self.time_ns = int(some.value[-1]), int(some.due_ns[-1])
         self.known_ns = max(self.known_ns, self.time_ns + 1)
         self._largest(some.due_ns // SECOND_NS, some.value)
+        late = some.value > self.least_limit_ns
+        if late.any():
+            self.late.append(some.where(late))
+            self.exact.add(some.due_ns[late] // SECOND_NS, some.value[late])
 
     def _largest(self, second: Int64Array, value: Int64Array) -> None:
         if value.size:
@@ -266,6 +277,30 @@ class RecordFollower:
         """By the number of each thread, up to which due time the value of every activation is known."""
         return {number: one.known_ns for number, one in self._threads.items()}
 
+    def first_due_ns(self, thread: int) -> int | None:
+        """When the first sample of a thread was due; None if it is not known."""
+        return self._threads[thread].first_due_ns
+
+    def take_late(self, thread: int) -> list[Activations]:
+        """The thread's samples above a limit that have come since the last call."""
+        taken, self._threads[thread].late = self._threads[thread].late, []
+        return taken
+
+    def vague(self, thread: int, limit_ns: int, since: int) -> list[tuple[int, int]]:
+        """Seconds from a given one on whose largest latency is above the limit and in no sample, and that latency."""
+        one = self._threads[thread]
+        exact = dict(one.exact.above(limit_ns, since))
+        return [(second, worst) for second, worst in one.maxima.above(limit_ns, since) if exact.get(second, 0) < worst]
+
+    def period_ns(self, thread: int) -> int:
+        """The period of a thread."""
+        return self._threads[thread].series.period_ns
+
+    @property
+    def limits_ns(self) -> list[int]:
+        """The limits that the agent was given."""
+        return [int(word) for word in self.asked("limits_ns").split(",") if word.isascii() and word.isdigit()]
+
     def quiet_s(self, now: float | None = None) -> float:
         """For how many seconds nothing was written. now: the time of day in seconds, by default the present one."""
         return (time.time() if now is None else now) - self.path.stat().st_mtime
@@ -305,7 +340,10 @@ class RecordFollower:
         thread = self._by_series.get(SHORT_COUNT.unpack_from(payload)[0]) if len(payload) >= least else None
         if thread is None:
             return
+        thread.least_limit_ns = min(self.limits_ns, default=LARGEST_NUMBER)
         if kind == ChunkType.SAMPLES:
+            if thread.first_due_ns is None:
+                thread.first_due_ns = decode_block(memoryview(payload)).first_due_ns
             thread.blocks.append(payload)
         else:
             thread.checkpoint(payload)

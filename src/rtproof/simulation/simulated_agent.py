@@ -25,7 +25,7 @@ import numpy as np
 from rtproof import __version__
 from rtproof.core.errors import UserError
 from rtproof.record import chunks
-from rtproof.record.activations import TOLD_APART_NS
+from rtproof.record.activations import Activations
 from rtproof.record.contents import WHOLE_RUN, Begin, End, EndReason, Fact, Moment, Series
 from rtproof.record.writing import RecordWriter
 from rtproof.simulation import simulated_thread
@@ -220,18 +220,11 @@ class _Thread:
                 self.over.setdefault(second - first_second, []).append(f"limit_ns={limit_ns} second={second} {words}")
 
     def _stretches(self, limit_ns: int) -> Iterator[tuple[int, str]]:
-        """The second of each late stretch, and its numbers. The agent joins late times as here."""
+        """The second of each late stretch, and its numbers."""
         late = self.now.above(limit_ns)
-        if not late.index.size:
-            return
-        second, end_ns = late.due_ns // SECOND_NS, late.due_ns + late.value - limit_ns
-        apart = (late.due_ns[1:] - end_ns[:-1] >= TOLD_APART_NS) | (np.diff(second) > 0)
-        first = np.concatenate(([0], np.flatnonzero(apart) + 1))
-        last = np.append(first[1:], late.index.size) - 1
-        worst = np.maximum.reduceat(late.value, first)
-        columns = (second[first], worst, late.due_ns[first], end_ns[last], last - first + 1)
-        for at, worst_ns, begin_ns, reach_ns, count in zip(*(each.tolist() for each in columns), strict=True):
-            yield at, f"worst_ns={worst_ns} begin_ns={begin_ns} end_ns={reach_ns} count={count}"
+        ran = Activations(late.index, late.due_ns, late.value, np.zeros_like(late.value))
+        for at, worst_ns, (begin_ns, end_ns, count) in ran.late_stretches(limit_ns, self.series.period_ns):
+            yield at, f"worst_ns={worst_ns} begin_ns={begin_ns} end_ns={end_ns} count={count}"
 
     def lines(self, start: int, stop: int, tells_progress: bool) -> Iterator[str]:
         """The lines that the agent prints about the seconds from start to stop of the stretch."""
