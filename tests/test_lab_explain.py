@@ -5,22 +5,34 @@ import json
 import re
 import shutil
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import lab_kernels
 import lab_qemu
 import pytest
-from lab_cases import PLAIN, load
+from lab_cases import PLAIN, RUNNER, load, matrix
 
 from rtproof.cli.main import main
 from rtproof.core.errors import TargetError
-from rtproof.lab import cell_explanation
-from rtproof.lab.cell_explanation import recording_up_to
-from rtproof.lab.guest_cell import CellSetting, GuestCell
-from rtproof.lab.latency_phases import AFTER_SCHEDULER, AFTER_TAKING, BEFORE_SENDING, BEFORE_TAKING, BEFORE_WAKE_UP
+from rtproof.experiment import guest_runner, lab_scenarios
+from rtproof.experiment.guest_runner import MatrixRequest
+from rtproof.lab import cell_explanation, cell_runner
+from rtproof.lab.cell_explanation import CellExplanation, RecordDiffersError, recording_up_to
+from rtproof.lab.cell_runner import CellResult
+from rtproof.lab.guest_cell import CELL_MANIFEST, CellSetting, GuestCell, cell_store_folder, opened_cell_store
+from rtproof.lab.latency_phases import (
+    AFTER_SCHEDULER,
+    AFTER_TAKING,
+    BEFORE_SENDING,
+    BEFORE_TAKING,
+    BEFORE_WAKE_UP,
+    ExecutedPhase,
+)
 from rtproof.record.run_folder import RECORD_NAME
+from rtproof.report.pages.cell_explanation_page import explanation_sections
 from rtproof.vm.guest import JobOutcome
 
 SHORT = ("--duration", "400ms", "--warmup", "200ms", "--shifts", "1")
@@ -108,6 +120,117 @@ def test_several_processors_or_no_guard_get_further_runs_until_one_has_the_same_
     wanted = recording_up_to(0x1000, [3], 50_000)
     (found,) = cell_explanation.recordings(replace(cell(tmp_path), system=system), tmp_path, wanted)
     assert (found.end_cpu, found.end_ns, next(given, None)) == (1, 7, None)
+
+
+def measured_cells(folder: Path, shifts: int) -> tuple[list[GuestCell], Callable[[], list[CellResult]]]:
+    """Cells of a lab without virtual machines, and what measures those that the store lacks; shift 1 is the largest."""
+    cells = matrix(folder, "mmap", systems=(PLAIN,), shifts=shifts).cells()
+
+    def measure() -> list[CellResult]:
+        with opened_cell_store() as store:
+            return list(cell_runner.run_missing_cells(cells, store, RUNNER, 1, lambda _: None).results)
+
+    return cells, measure
+
+
+EXPLAINED = CellExplanation(
+    "plain, mmap", 100, 3, 10, (ExecutedPhase(AFTER_SCHEDULER, 0, 100, (), ()),), 78, (), 8, False
+)
+
+
+@pytest.mark.parametrize(("differing", "replaced"), [(0, ()), (2, (701_000, 701_000))])
+def test_a_cell_whose_record_is_not_repeated_is_measured_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, differing: int, replaced: tuple[int, ...]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    cells, measure = measured_cells(tmp_path, shifts=2)
+    asked: list[tuple[GuestCell, float]] = []
+
+    def explain(cell: GuestCell, folder: Path) -> CellExplanation:
+        asked.append((cell, (folder / RECORD_NAME).stat().st_ctime_ns))
+        if len(asked) <= differing:
+            raise RecordDiffersError("differs")
+        return EXPLAINED
+
+    monkeypatch.setattr(lab_scenarios, "explain_cell", explain)
+    found = lab_scenarios.explain_largest_shift(measure)
+    assert found == replace(EXPLAINED, replaced_ns=replaced)
+    assert [cell for cell, _ in asked] == [cells[1]] * (differing + 1)
+    assert len({time for _, time in asked}) == differing + 1, "each time another record"
+    text = str(explanation_sections(found))
+    assert ("The cell was measured again" in text) == bool(replaced)
+    assert ("Its largest latency was 701 us, 701 us." in text) == bool(replaced)
+
+
+def test_a_cell_that_measuring_does_not_mend_is_refused_and_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    cells, measure = measured_cells(tmp_path, shifts=1)
+
+    def explain(cell: GuestCell, folder: Path) -> CellExplanation:
+        raise RecordDiffersError("differs")
+
+    monkeypatch.setattr(lab_scenarios, "explain_cell", explain)
+    with pytest.raises(
+        TargetError, match=r"measured 3 times, and no run .* the largest latencies were 700 us, 700 us, 700 us"
+    ):
+        lab_scenarios.explain_largest_shift(measure)
+    with opened_cell_store() as store:
+        assert store.find(cells[0].key()) is None
+
+
+MMAP = {
+    "period": "1ms",
+    "duration": "200ms",
+    "probe": "timer",
+    "module": (),
+    "shifts": 1,
+    "setup": (),
+    "cpus": 1,
+    "measured_cpus": None,
+    "pace_us": None,
+    "soakers": None,
+    "qemu": None,
+    "method": None,
+    "policy": None,
+    "priority": None,
+}
+
+
+def stored(warmup: str) -> Path:
+    """Where the store has the cell of plain 6.1 under mmap with this warm-up."""
+    wanted = MatrixRequest(["debian-6.1"], ["none"], [""], ["mmap"], MMAP | {"warmup": warmup})
+    (found,) = guest_runner.kernel_matrix(wanted).cells()
+    return cell_store_folder() / found.key()
+
+
+@pytest.mark.slow
+def test_a_record_of_another_run_is_replaced_and_the_new_one_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The store is given a record that this cell never gave: that of a longer warm-up."""
+    lab_kernels.kernel("debian-6.1")
+    if not shutil.which("cc"):
+        pytest.skip("there is no C compiler for the plugin here")
+    monkeypatch.chdir(tmp_path)
+
+    def explained(warmup: str) -> dict[str, Any]:
+        words = ["--kernel", "debian-6.1", "--preempt", "none", "--load", "mmap", "--duration", "200ms"]
+        assert main(["lab", "explain", *words, "--shifts", "1", "--warmup", warmup, "--json"]) == 0
+        return cast(dict[str, Any], json.loads(capsys.readouterr().out))
+
+    other, first = explained("210ms"), explained("200ms")
+    wrong, right = stored("210ms"), stored("200ms")
+    manifest, taken = (json.loads((each / CELL_MANIFEST).read_text()) for each in (right, wrong))
+    assert manifest["files"][RECORD_NAME] != taken["files"][RECORD_NAME]
+    manifest["files"][RECORD_NAME] = taken["files"][RECORD_NAME]
+    try:
+        shutil.copyfile(wrong / RECORD_NAME, right / RECORD_NAME)
+        (right / CELL_MANIFEST).write_text(json.dumps(manifest))
+        assert explained("200ms") == {**first, "replaced_ns": [other["latency_ns"]]}
+    finally:
+        shutil.rmtree(right)  # the store is the user's
 
 
 @pytest.mark.slow

@@ -46,6 +46,10 @@ ACTIVATIONS_BEFORE = 32
 """The recording begins so many activations earlier: a system call may have begun long before it delays one."""
 
 
+class RecordDiffersError(TargetError):
+    """A run with the plugin has another record than the cell: it was measured badly, or the plugin changes it."""
+
+
 @dataclass(frozen=True)
 class CellExplanation:
     """Where the time of a cell's largest latency went. The lengths of the phases add up to ``latency_ns``.
@@ -58,6 +62,7 @@ class CellExplanation:
     ``cpus_count``: processors of the guest. ``cpu``: the one that read the clock. ``woken_from``: another processor
     that woke the thread; None if none did. ``soaked``: soakers kept all processors busy. ``count_error_ns``: by how
     much the instructions since the activation before differ from the record's time for them; None if unknown.
+    ``replaced_ns``: the largest latency of each record that no run with the plugin repeated, so that it was replaced.
     """
 
     cell: str
@@ -74,6 +79,7 @@ class CellExplanation:
     woken_from: int | None = None
     soaked: bool = False
     count_error_ns: int | None = None
+    replaced_ns: tuple[int, ...] = ()
 
     @property
     def own_ns(self) -> int:
@@ -93,8 +99,7 @@ class CellExplanation:
 def explain_cell(cell: GuestCell, folder: Path) -> CellExplanation:
     """Explain the largest latency of a measured cell. ``folder``: its run folder.
 
-    UserError if the cell cannot be explained or there is no compiler for the plugin. TargetError if the second run
-    differs from the first or was not recorded.
+    UserError if the cell cannot be explained or there is no compiler for the plugin. Else the errors of ``recordings``.
     """
     record = run_folder.open_run(folder).record
     largest = largest_activation(record)
@@ -325,8 +330,9 @@ def recording_up_to(mark: int, passes: Sequence[int], latency_ns: int, cpu: int 
 def recordings(cell: GuestCell, folder: Path, wanted: WantedRecordings) -> Iterator[ExecutedBlocks]:
     """Run the cell again with the plugin, and give one recording after another, because each has millions of blocks.
 
-    TargetError if the second run has another record than the first, or if a recording is missing. A guest with several
-    processors, or without the guard of virtual time, gets MOST_RUNS, as when it is measured (``measure_guest_cell``).
+    RecordDiffersError if the second run has another record than the first; TargetError if a recording is missing. A
+    guest with several processors, or without the guard of virtual time, gets MOST_RUNS, as when it is measured
+    (``measure_guest_cell``).
     """
     plugin = build_plugin()
     with scratch_folder() as scratch:
@@ -338,7 +344,10 @@ def recordings(cell: GuestCell, folder: Path, wanted: WantedRecordings) -> Itera
             shutil.rmtree(file.parent)
             if run == MOST_RUNS or (guarded and not cell.system.machine.takes_turns):
                 again = "the second run" if run == 1 else f"each of {run} further runs"
-                raise TargetError(f"{cell.name}: {again} gave another record than the first, so it explains nothing")
+                raise RecordDiffersError(
+                    f"{cell.name}: {again} gave another record than the first, so it explains nothing; "
+                    "rtproof lab explain measures such a cell again"
+                )
         for number in wanted.passes:
             recording = file.with_name(f"{file.name}.{number}")
             if not recording.exists():

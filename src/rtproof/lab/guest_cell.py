@@ -410,6 +410,10 @@ class CellStore:
         found = self.find(key)
         return found or self._make(key, fill)
 
+    def remove(self, key: str) -> None:
+        """Remove a cell, so that it is measured again."""
+        shutil.rmtree(self.root / key, ignore_errors=True)
+
     def _make(self, key: str, fill: Callable[[Path], CellCost]) -> StoredCell:
         part = self.root / f"{key}.{os.getpid()}"
         try:

@@ -124,6 +124,12 @@ def _notes(found: CellExplanation) -> list[str]:
     place = f"activation {found.activation + 1:,} of {found.activations_count:,} that ran"
     where = f" on CPU {found.cpu}" if found.cpus_count > 1 else ""
     notes = [f"This is the largest latency of the cell: {place}{where}. {VIRTUAL_TIME}", *_notes_of_turns(found)]
+    if found.replaced_ns:
+        before = ", ".join(map(value, found.replaced_ns))
+        notes.append(
+            "The cell was measured again, because no run with the plugin gave the record that was there. Its largest "
+            f"latency was {before}."
+        )
     if found.scheduled_by:
         marked = "" if found.marked_ns is None else f" was asked for {value(found.marked_ns)} after the due time, and"
         notes.append(f"The switch to the measuring thread{marked} came through {_path(found.scheduled_by)}.")
@@ -266,6 +272,7 @@ def explanation_dict(found: CellExplanation) -> dict[str, Any]:
         "activations_count": found.activations_count,
         "reading_ns": found.reading_ns,
         "idle": found.idle,
+        "replaced_ns": list(found.replaced_ns),
         **_turns_dict(found),
         "marked_ns": found.marked_ns,
         "scheduled_by": list(found.scheduled_by),
