@@ -312,10 +312,14 @@ def test_the_run_tells_which_limits_there_are(release: str, files: tuple[tuple[s
 # The slack of its timer.
 
 
-def slept(slack_ns: int, until_ns: int, flags: int = HARDIRQ) -> TimeBudget:
-    """The victim sleeps by its own timer on an idle CPU, and is woken so long behind the due time."""
+def slept(slack_ns: int, until_ns: int, flags: int = HARDIRQ, set_late_ns: int = 0) -> TimeBudget:
+    """The victim sleeps by its own timer on an idle CPU, and is woken so long behind the due time.
+
+    set_late_ns: so much later than the due time is the time for which it set the timer.
+    """
     base = 5 * MS  # the timer's clock is not that of the events
-    cpu = Cpu(0, VICTIM).add(-600_000, "hrtimer_start", hrtimer=OWN_TIMER, softexpires=base, expires=base + slack_ns)
+    soft = base + set_late_ns
+    cpu = Cpu(0, VICTIM).add(-600_000, "hrtimer_start", hrtimer=OWN_TIMER, softexpires=soft, expires=soft + slack_ns)
     cpu.switch(-500_000, 0, state=1).add(until_ns - 1_000, "irq_vectors/local_timer_entry", IRQS_OFF | HARDIRQ)
     cpu.add(until_ns, "hrtimer_expire_entry", flags, hrtimer=OWN_TIMER, function=1, now=base + until_ns)
     cpu.waking(until_ns + 1_000, flags).add(until_ns + 2_000, "hrtimer_expire_exit", flags, hrtimer=OWN_TIMER)
@@ -337,6 +341,25 @@ def test_what_comes_behind_the_slack_is_charged_as_ever() -> None:
     assert shown(found)[:2] == [("A", "timer-slack", "50 us", 50_000), ("A", "idle-exit", "", 249_000)]
     assert slept(50_000, 30_000).by_cause[NamedCause(Cause.TIMER_SLACK, "50 us")] == 30_000
     assert all(part.cause.cause is not Cause.TIMER_SLACK for part in slept(50, 300_000).parts)
+
+
+def test_a_timer_that_is_set_for_later_than_the_due_time_is_no_late_machine() -> None:
+    found = slept(0, 300_000, set_late_ns=290_000)
+    # The interrupt came 1 us before its timer expired, and the kernel may have read the clock then.
+    assert shown(found)[:2] == [("A", "sleep", "", 289_000), ("A", "idle-exit", "", 10_000)]
+    assert found.first.words() == "the thread's own sleep"
+    rule = advice_on(found.first)
+    assert rule is not None
+    assert "TIMER_ABSTIME" in rule.sentence
+    assert shown(slept(50_000, 300_000, set_late_ns=290_000))[:2] == [
+        ("A", "sleep", "", 289_000),
+        ("A", "timer-slack", "50 us", 11_000),
+    ]
+
+
+def test_a_timer_that_was_due_in_time_shows_no_sleep() -> None:
+    for set_late_ns in (-100_000, 0, 900):
+        assert all(part.cause.cause is not Cause.SLEEP for part in slept(0, 300_000, set_late_ns=set_late_ns).parts)
 
 
 # A softirq in which timers expire.

@@ -21,6 +21,7 @@ from rtproof.explain.cpu_contexts import Change, Context, CpuTimeline, Layer, Sl
 from rtproof.explain.stacks import let_interrupts_in, unlocks
 from rtproof.explain.thread_modes import FAULT, HANDLER, KERNEL, UNCLEAR, UNKNOWN, USER, Mode
 from rtproof.explain.throttling import FAIR_FROM, NO_LIMITS, IdleRun, Limits, idle_runs
+from rtproof.explain.timer_slack import LEAST_NS
 from rtproof.explain.trace_events import BH_OFF, SOFTIRQ
 from rtproof.explain.waiting_chain import NO_CHAIN, NO_PARTNERS, Chain, Partners, woken_by_interrupt
 
@@ -271,17 +272,22 @@ def budget(
 
 
 def _cut(step: _Step, slack: Slack | None) -> Iterator[_Step]:
-    """A step in which the thread sleeps, with its timer's slack apart."""
+    """A step in which the thread sleeps, apart: the time before its own timer is due, and the timer's slack."""
     if slack is None or step.mode is not _Mode.ASLEEP or step.phase is not Phase.A or step.waits:
         yield step
         return
-    end_ns = max(step.from_ns, min(step.to_ns, slack.end_ns, step.from_ns + slack.length_ns))
-    cause = NamedCause(Cause.TIMER_SLACK, duration(slack.length_ns))
-    yield from (
-        piece
-        for piece in (step._replace(to_ns=end_ns, slack=cause), step._replace(from_ns=end_ns))
-        if piece.to_ns > piece.from_ns
+    due_ns = max(step.from_ns, min(step.to_ns, slack.begin_ns))
+    if due_ns - step.from_ns < LEAST_NS:
+        due_ns = step.from_ns
+    end_ns = max(due_ns, min(step.to_ns, slack.end_ns, due_ns + slack.length_ns))
+    if slack.length_ns < LEAST_NS:
+        end_ns = due_ns
+    pieces = (
+        step._replace(to_ns=due_ns, slept_for=NamedCause(Cause.SLEEP)),
+        step._replace(from_ns=due_ns, to_ns=end_ns, slack=NamedCause(Cause.TIMER_SLACK, duration(slack.length_ns))),
+        step._replace(from_ns=end_ns),
     )
+    yield from (piece for piece in pieces if piece.to_ns > piece.from_ns)
 
 
 def _priority(changes: Sequence[Change], activation: LateActivation) -> int:

@@ -124,7 +124,7 @@ class Change(NamedTuple):
     ready: of a thread that went out, whether it wants to go on. by: of a waking, who did it, or None for an interrupt
     or a softirq. context: of such an interrupt or softirq, if known. disk: whose request it had just ended; "" if none.
     priority: the thread's, as the kernel has it. why: of a migration, in words. timer: of a waking, which timer did it.
-    mode: of a thread that went out, what it was doing. slack: of its timer.
+    mode: of a thread that went out, what it was doing. slack: of its own timer.
     """
 
     time_ns: int
@@ -143,9 +143,10 @@ class Change(NamedTuple):
 
 
 class Slack(NamedTuple):
-    """How much later than it is due a timer may expire, and when that time ends."""
+    """How much later than it is due a timer may expire, when that time begins at the earliest, and when it ends."""
 
     length_ns: int
+    begin_ns: int
     end_ns: int
 
 
@@ -159,11 +160,12 @@ class TimerStart(NamedTuple):
 
 
 class Expiry(NamedTuple):
-    """A timer expires. now_ns: when, by the timer's own clock."""
+    """A timer expires. now_ns: when, by the timer's own clock; read between entered_ns and time_ns."""
 
     timer: int
     time_ns: int
     now_ns: int
+    entered_ns: int
 
 
 class Window(NamedTuple):
@@ -650,7 +652,9 @@ class CpuWalk:
         function = _number(event.values, "function")
         timer = _number(event.values, "hrtimer")
         self._enter(event, Layer.TIMER, self._meaning.symbol(function), timer)
-        self._expiring = Expiry(timer, event.time_ns, _number(event.values, "now"))
+        outermost = next(iter(self._hard or self._soft), None)
+        entered_ns = outermost.since_ns if outermost else event.time_ns
+        self._expiring = Expiry(timer, event.time_ns, _number(event.values, "now"), entered_ns)
 
     def _idle(self, event: TraceEvent) -> None:
         state = _number(event.values, "state")

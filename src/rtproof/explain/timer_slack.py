@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much later than it is due the timer of a thread may expire: the kernel joins timers within their slack."""
+"""When the timer that a thread set for itself was due, and how much later the kernel may let it expire."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ LEAST_NS = 1_000
 
 
 def with_slack(changes: Sequence[Change], starts: Sequence[TimerStart]) -> list[Change]:
-    """The changes of a thread, its wakings with the slack of the timer that the thread had started.
+    """The changes of a thread, its wakings with the times of the timer that the thread had started.
 
     Both in order of time.
     """
@@ -24,7 +24,9 @@ def _slack(waking: Change, starts: Sequence[TimerStart]) -> Slack | None:
         return None
     begun = bisect_right(starts, timer.time_ns, key=lambda start: start.time_ns)
     start = next((start for start in reversed(starts[:begun]) if start.timer == timer.timer), None)
-    if start is None or start.slack_ns < LEAST_NS:
+    if start is None:
         return None
     late_ns = max(0, timer.now_ns - start.expires_ns)
-    return Slack(start.slack_ns, timer.time_ns - late_ns)
+    since_due_ns = timer.now_ns - start.expires_ns + start.slack_ns
+    begin_ns = timer.entered_ns - since_due_ns if since_due_ns >= 0 else start.time_ns  # no timer expires before
+    return Slack(start.slack_ns, begin_ns, timer.time_ns - late_ns)
