@@ -57,7 +57,9 @@ NAMES = {
 """The names that are right; of the others it is that of the module's task. "" where no name is known."""
 
 
-NESTED = (Cause.TIMER, Cause.OTHER_TIMERS, Cause.HARDIRQ, Cause.THREAD, Cause.OWN_CODE_OR_KERNEL)
+NESTED = (
+    Cause.TIMER, Cause.OTHER_TIMERS, Cause.HARDIRQ, Cause.SOFTIRQ, Cause.THREAD, Cause.OWN_CODE_OR_KERNEL,
+)  # fmt: skip
 """What is within a disturbance beside its cause. The last one is a page fault too, where a preemption hides its end."""
 
 

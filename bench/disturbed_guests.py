@@ -146,19 +146,25 @@ class Disturbed:
         return [each for each in self.met if each.truth.kind == kind]
 
 
+def choice_of_model(system: System) -> str:
+    """Commands of a guest that choose the preemption model. Debugfs is mounted then."""
+    mount = "mount -t debugfs none /sys/kernel/debug 2> /dev/null\n"
+    return mount + (f"echo {system.model} > /sys/kernel/debug/sched/preempt || exit\n" if system.chosen else "")
+
+
 def script(system: System, samples: int = SAMPLES) -> str:
     """The guest's job: leaves the record /out/record and the module's list /out/truth.
 
     The origin of CLOCK_MONOTONIC is the first i64 behind the run id and the origin of the date in the first chunk.
     """
-    choice = f"echo {system.model} > /sys/kernel/debug/sched/preempt || exit\n" if system.chosen else ""
+    choice = ""
     if "nmi" in system.kinds:  # or the kernel prints that the NMI took long
         choice += "echo 10000000 > /sys/kernel/debug/x86/nmi_longest_ns || exit\n"
     urgency = "/victim urgent $(pidof rtproof_urgent) || exit\n" if system.fifo_50 else ""
     return f"""\
 mount -t tracefs none /sys/kernel/tracing 2> /dev/null
-mount -t debugfs none /sys/kernel/debug 2> /dev/null
-{choice}/agent run --warmup 100ms --samples {samples} --trace explain,buffer_kib=8192 -o /out/record & measures=$!
+{choice_of_model(system)}{choice}
+/agent run --warmup 100ms --samples {samples} --trace explain,buffer_kib=8192 -o /out/record & measures=$!
 while ! [ -s /out/record ]; do usleep 20000; done
 usleep 300000
 insmod /{MODULE}.ko period_ms=7 origin_ns=$(od -A n -t d8 -j 48 -N 8 /out/record | tr -d ' ') || exit

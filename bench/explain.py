@@ -23,6 +23,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import explain_applications
 import explain_foreign
 import explain_hour
 import explain_loads
@@ -40,6 +41,7 @@ from rtproof.core.files import write_whole
 PLACE = ROOT / "build" / "bench-explain.json"
 PARTS: Mapping[str, Part] = {
     "matrix": explain_matrix.PART,
+    "applications": explain_applications.PART,
     "truth": explain_truth.PART,
     "machine_gone": explain_machine_gone.PART,
     "hour": explain_hour.PART,

@@ -4,35 +4,37 @@
 The guest's time is virtual: an instruction is a nanosecond.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from disturbances import Disturbance, read_truth
+from disturbances import Answer, Disturbance, read_truth
 
 from rtproof.explain.budget import LateActivation, TimeBudget
 from rtproof.explain.causes import Cause
 from rtproof.explain.explanation import explain, explain_activations
 from rtproof.record.reading import open_record
 
+TIMES = 30
 LEAST_NS = 100_000
 """A time of which the program was hardly late at all says nothing."""
 
 
 @dataclass(frozen=True)
 class Doing:
-    """One kind. times: how often. samples: of the probe beside it, one each ms. before: commands of the guest's script.
+    """One kind. times: how often. before: commands of the guest's script.
 
     cause: the right one. name: how its name begins. waited_ns: by a limit, which the kernel looks at in each tick only,
-    so it may not have been reached each time.
+    so it may not have been reached each time. timed: whether the program tells how long the cause was at work.
     """
 
     kind: str
     cause: Cause
     name: str = ""
-    times: int = 12
-    samples: int = 2500
+    times: int = TIMES
     before: str = ""
     waited_ns: int = 0
+    timed: bool = True
 
 
 CPU_MAX = """\
@@ -44,37 +46,72 @@ DOINGS = (
     Doing("pages", Cause.PAGE_FAULT),
     Doing("call", Cause.SYSTEM_CALL, "read"),
     Doing("signal", Cause.SIGNAL_HANDLER, "SIGUSR1"),
-    Doing("cpu-max", Cause.THROTTLED, "cpu.max", 4, 3500, CPU_MAX, waited_ns=5_000_000),
-    Doing("deadline", Cause.THROTTLED, "its DEADLINE budget", waited_ns=5_000_000),
-    Doing("rt-runtime", Cause.THROTTLED, "sched_rt_runtime_us", 3, 6500, waited_ns=30_000_000),
+    Doing("compute", Cause.OWN_CODE),
+    Doing("cpu-max", Cause.THROTTLED, "cpu.max", 4, CPU_MAX, waited_ns=5_000_000, timed=False),
+    Doing("deadline", Cause.THROTTLED, "its DEADLINE budget", waited_ns=5_000_000, timed=False),
+    Doing("rt-runtime", Cause.THROTTLED, "sched_rt_runtime_us", 3, waited_ns=30_000_000, timed=False),
     Doing("slack", Cause.TIMER_SLACK),
     Doing("became-urgent", Cause.THREAD, "became_urgent"),
+    Doing("mutex", Cause.BLOCKED, "partner"),
+    Doing("pi-chain", Cause.BLOCKED, "partner"),
+    Doing("condition", Cause.BLOCKED, "partner"),
+    Doing("semaphore", Cause.BLOCKED, "partner"),
+    Doing("rwlock", Cause.BLOCKED, "partner"),
+    Doing("barrier", Cause.SLEEP, "partner"),
+    Doing("robust", Cause.BLOCKED, "dying"),
+    Doing("file-lock", Cause.BLOCKED, "partner"),
+    Doing("pipe", Cause.BLOCKED, "partner"),
+    Doing("socket", Cause.BLOCKED, "partner"),
+    Doing("udp", Cause.BLOCKED, "partner"),
+    Doing("full-pipe", Cause.BLOCKED, "partner"),
+    Doing("signal-wait", Cause.BLOCKED, "partner"),
+    Doing("child", Cause.BLOCKED, "child"),
+    Doing("exec", Cause.BLOCKED, "answerer"),
+    Doing("stopped", Cause.SLEEP, "partner"),
+    Doing("ptrace", Cause.BLOCKED, "partner"),
+    Doing("fifo-hog", Cause.THREAD, "hog"),
+    Doing("deadline-hog", Cause.THREAD, "hog"),
+    Doing("yield", Cause.THREAD, "partner"),
+    Doing("fair", Cause.THREAD, "crowd", timed=False),
+    Doing("cond-timeout", Cause.SLEEP),
+    Doing("poll", Cause.SLEEP),
+    Doing("munmap", Cause.SYSTEM_CALL, "munmap"),
+    Doing("mprotect", Cause.SYSTEM_CALL, "mprotect"),
+    Doing("fork", Cause.SYSTEM_CALL, "clone"),
+    Doing("write", Cause.SYSTEM_CALL, "pwrite"),
+    Doing("cow", Cause.PAGE_FAULT),
+    Doing("new-memory", Cause.PAGE_FAULT),
+    Doing("userfault", Cause.BLOCKED, "partner"),
 )
 OWN = (Cause.OWN_CODE, Cause.OWN_CODE_OR_KERNEL)
+MAY_BE_OWN = (Cause.OWN_CODE, Cause.PAGE_FAULT, Cause.SYSTEM_CALL, Cause.SIGNAL_HANDLER)
+"""What may hide in "own code, or ..."."""
 OF_PROBE = ("became-urgent",)
 """The kinds that make the probe beside the program late, and not the program."""
 IN_GROUP = "sh -c 'echo $$ > /cg/g/cgroup.procs; exec /victim own cpu-max 4'"
 
 
-def doings_on(kernel: str) -> list[Doing]:
+def doings_on(kernel: str, doings: Sequence[Doing] = DOINGS) -> list[Doing]:
     """The kinds that a kernel of the catalogue has: from Linux 6.12 on nothing throttles real-time threads."""
-    return [doing for doing in DOINGS if doing.kind != "rt-runtime" or not kernel.startswith("debian-6.12")]
+    return [doing for doing in doings if doing.kind != "rt-runtime" or not kernel.startswith("debian-6.12")]
 
 
-def script(kernel: str) -> str:
+def script(doings: Sequence[Doing]) -> str:
     """The guest's job: leaves the record /out/KIND and the program's list /out/KIND.truth of each kind."""
-    return "".join(map(_script_of, doings_on(kernel)))
+    return "".join(map(_script_of, doings))
 
 
 def _script_of(doing: Doing) -> str:
     program = IN_GROUP if doing.kind == "cpu-max" else f"/victim own {doing.kind} {doing.times}"
     return f"""\
 mount -t tracefs none /sys/kernel/tracing 2> /dev/null
-{doing.before}/agent run --warmup 100ms --samples {doing.samples} --trace explain,calls_of=victim,buffer_kib=4096 \\
+{doing.before}/agent run --warmup 100ms --samples 100000 --trace explain,calls_of=victim,buffer_kib=4096 \\
     -o /out/{doing.kind} & measures=$!
 while ! [ -s /out/{doing.kind} ]; do usleep 20000; done
 usleep 200000
 {program} > /out/{doing.kind}.truth || exit
+usleep 20000
+kill -INT $measures
 wait $measures || exit
 """
 
@@ -86,6 +123,8 @@ class Told:
     truth: Disturbance
     budget: TimeBudget
     ran_ns: int = 0
+    from_ns: int = 0
+    to_ns: int = 0
 
     @property
     def waited_ns(self) -> int:
@@ -98,24 +137,48 @@ class Told:
         ]
         return bool(causes) and causes[0].cause is doing.cause and causes[0].name.startswith(doing.name)
 
+    def leaves_open(self, doing: Doing) -> bool:
+        """Whether the first cause says "or", and the right one is among its words or close to it."""
+        firsts = self.budget.possible_firsts
+        near = [cause for cause in firsts if cause.cause is doing.cause and cause.name.startswith(doing.name)]
+        return bool(near) or (doing.cause in MAY_BE_OWN and firsts[0].cause is Cause.OWN_CODE_OR_KERNEL)
+
+    @property
+    def error_ns(self) -> int:
+        """How much longer the budget says than the program, without the interrupts that hit the cause."""
+        late = self.budget.activation
+        begin_ns, end_ns = max(self.from_ns, late.due_ns), min(self.to_ns, late.end_ns)
+        cause = Disturbance(self.truth.kind, begin_ns, end_ns, self.truth.tid)
+        return Answer(cause, end_ns - begin_ns, self.budget).error_ns
+
 
 def read_doing(doing: Doing, folder: Path) -> list[Told]:
     """What the record of a kind says of each time that the program, or the probe beside it, was late."""
     record = open_record(folder / doing.kind)
     lines = [line.split() for line in (folder / f"{doing.kind}.truth").read_text().splitlines()]
-    text = "\n".join(" ".join((kind, begin, end, tid)) for kind, tid, begin, end, _ in lines)
-    ran_ns = [int(line[-1]) for line in lines]
-    truth = read_truth(text, record.begin.origin_monotonic_ns)
+    text = "\n".join(" ".join((kind, begin, end, tid)) for kind, tid, begin, end, *_ in lines)
+    measured = [[int(word) for word in line[4:]] for line in lines]
+    origin_ns = record.begin.origin_monotonic_ns
+    truth = read_truth(text, origin_ns)
     if doing.kind in OF_PROBE:
         budgets = explain(record, LEAST_NS).budgets
-        return [Told(one, each) for one in truth for each in budgets if _meet(one, each.activation)]
+        return [
+            Told(one, each, 0, one.begin_ns, one.end_ns)
+            for one in truth
+            for each in budgets
+            if _meet(one, each.activation)
+        ]
     marked = doing.kind != "slack"
     activations = [
         LateActivation(0, 0, one.tid, index, one.begin_ns, one.end_ns - one.begin_ns, marked)
         for index, one in enumerate(truth)
     ]
     found = {each.activation.index: each for each in explain_activations(record, activations)}
-    told = [Told(one, found[index], ran_ns[index]) for index, one in enumerate(truth) if index in found]
+    told = [
+        Told(one, found[index], ran_ns, from_ns - origin_ns, to_ns - origin_ns)
+        for index, (one, (ran_ns, from_ns, to_ns)) in enumerate(zip(truth, measured, strict=True))
+        if index in found
+    ]
     late = [each for each in told if each.budget.activation.latency_ns > LEAST_NS]
     return [each for each in late if not doing.waited_ns or each.waited_ns > doing.waited_ns]
 

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * victim own KIND COUNT: a thread makes itself late, each time in the same known way, and leaves a line for each time:
- *   KIND TID BEGIN_NS END_NS RAN_NS
- * RAN_NS is how long the thread had a CPU. Times are of CLOCK_MONOTONIC. A timer's BEGIN_NS is when it was due.
+ *   KIND TID BEGIN_NS END_NS RAN_NS FROM_NS TO_NS
+ * RAN_NS is how long the thread had a CPU. From FROM_NS to TO_NS the cause was at work: the whole time, or what it noted
+ * itself. Times are of CLOCK_MONOTONIC. A timer's BEGIN_NS is when it was due.
+ *
+ * victim own answer MS: computes, and ends. The kind exec runs it.
  */
 #define _GNU_SOURCE
 #include "own.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -23,8 +27,6 @@
 
 #define MOST 512
 #define BUFFER_BYTES (4 << 20)
-#define PAGES 100
-#define PAGE_BYTES 4096
 #define LOOPS_OF_MS 180000 /* an instruction is a nanosecond, and a turn of the loop has five or six */
 #define SLACK_NS 3000000
 
@@ -38,9 +40,10 @@ struct deadline {
 
 static char *buffer;
 static int zeroes;
-static int64_t begin_ns;
+int64_t begin_ns;
+struct shared *shared;
 
-static int64_t time_ns(clockid_t clock)
+int64_t time_ns(clockid_t clock)
 {
 	struct timespec now;
 
@@ -48,20 +51,21 @@ static int64_t time_ns(clockid_t clock)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static int64_t now_ns(void)
+int64_t now_ns(void)
 {
 	return time_ns(CLOCK_MONOTONIC);
 }
 
-static void sleep_until(int64_t ns)
+void sleep_until(int64_t ns)
 {
 	struct timespec until = { .tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) };
 
-	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+		;
 }
 
 /* Without a system call, which reading the clock may be. */
-static void compute_ms(int ms)
+void compute_ms(int ms)
 {
 	for (volatile long n = 0; n < (long)ms * LOOPS_OF_MS; n++)
 		;
@@ -70,10 +74,12 @@ static void compute_ms(int ms)
 static void handle(int number)
 {
 	(void)number;
+	shared->from_ns = now_ns();
 	compute_ms(2);
+	shared->to_ns = now_ns();
 }
 
-static volatile char *new_pages(size_t number)
+char *new_pages(size_t number)
 {
 	char *pages = mmap(NULL, number * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -84,9 +90,19 @@ static volatile char *new_pages(size_t number)
 
 static volatile char *pages;
 
+/* The function of musl always refuses. */
+void be_fifo(int priority)
+{
+	struct sched_param urgent = { .sched_priority = priority };
+
+	if (syscall(SYS_sched_setscheduler, 0, SCHED_FIFO, &urgent))
+		abort();
+}
+
 static void touch_one(void)
 {
 	pages[0] = 1;
+	shared->from_ns = now_ns();
 	compute_ms(3);
 }
 
@@ -105,6 +121,11 @@ static void call(void)
 static void be_signalled(void)
 {
 	raise(SIGUSR1);
+}
+
+static void compute_2(void)
+{
+	compute_ms(2);
 }
 
 static void compute_long(void)
@@ -130,11 +151,8 @@ static void sleep_with_slack(void)
 
 static void *be_urgent(void *unused)
 {
-	struct sched_param urgent = { .sched_priority = 98 };
-
 	(void)unused;
-	if (syscall(SYS_sched_setscheduler, 0, SCHED_FIFO, &urgent))
-		abort();
+	be_fifo(98);
 	prctl(PR_SET_NAME, "became_urgent");
 	begin_ns = now_ns();
 	compute_ms(2);
@@ -162,42 +180,48 @@ static void prepare_deadline(void)
 		abort();
 }
 
-static void prepare_fifo(void)
-{
-	struct sched_param priority = { .sched_priority = 10 };
-
-	if (syscall(SYS_sched_setscheduler, 0, SCHED_FIFO, &priority))
-		abort();
-}
 
 static void prepare_slack(void)
 {
 	prctl(PR_SET_TIMERSLACK, SLACK_NS);
 }
 
-static void prepare_nothing(void)
+void prepare_nothing(void)
 {
 }
 
-static const struct kind {
-	const char *name;
-	void (*prepare)(void), (*be_late)(void);
-} kinds[] = {
+static const struct kind kinds[] = {
 	{ "one-page", prepare_nothing, touch_one },	{ "pages", prepare_nothing, touch_many },
 	{ "call", prepare_nothing, call },		{ "signal", prepare_signal, be_signalled },
-	{ "cpu-max", prepare_nothing, compute_long },	{ "deadline", prepare_deadline, compute_short },
-	{ "rt-runtime", prepare_fifo, compute_for_ever }, { "slack", prepare_slack, sleep_with_slack },
-	{ "became-urgent", prepare_nothing, become_urgent },
+	{ "compute", prepare_nothing, compute_2 },	{ "cpu-max", prepare_nothing, compute_long },
+	{ "deadline", prepare_deadline, compute_short },
+	{ "rt-runtime", prepare_nothing, compute_for_ever, .fifo = 10 },
+	{ "slack", prepare_slack, sleep_with_slack },	{ "became-urgent", prepare_nothing, become_urgent },
 };
+
+static void ask_partner(const struct kind *kind)
+{
+	if (!kind->asks)
+		return;
+	sem_post(&shared->asked);
+	if (kind->early_ns)
+		sleep_until(now_ns() + kind->early_ns);
+}
 
 static int repeat(const struct kind *kind, long count)
 {
-	static struct { int64_t begin, end, ran; } all[MOST];
+	static struct { int64_t begin, end, ran, from, to; } all[MOST];
 
 	kind->prepare();
+	if (kind->fifo)
+		be_fifo(kind->fifo);
 	for (long n = 0; n < count; n++) {
 		pages = new_pages(PAGES);
+		if (kind->again)
+			kind->again();
 		sleep_until(now_ns() + 7000000 + n % 7 * 130000);
+		ask_partner(kind);
+		shared->from_ns = shared->to_ns = 0;
 		int64_t ran = time_ns(CLOCK_THREAD_CPUTIME_ID);
 
 		begin_ns = now_ns();
@@ -205,25 +229,43 @@ static int repeat(const struct kind *kind, long count)
 		all[n].end = now_ns();
 		all[n].ran = time_ns(CLOCK_THREAD_CPUTIME_ID) - ran;
 		all[n].begin = begin_ns;
+		all[n].from = shared->from_ns ? shared->from_ns : begin_ns;
+		all[n].to = shared->to_ns ? shared->to_ns : all[n].end;
 		munmap((void *)pages, PAGES * PAGE_BYTES);
 	}
 	for (long n = 0; n < count; n++)
-		printf("%s %ld %lld %lld %lld\n", kind->name, syscall(SYS_gettid), (long long)all[n].begin, (long long)all[n].end,
-		       (long long)all[n].ran);
-	return 0;
+		printf("%s %ld %lld %lld %lld %lld %lld\n", kind->name, syscall(SYS_gettid), (long long)all[n].begin,
+		       (long long)all[n].end, (long long)all[n].ran, (long long)all[n].from, (long long)all[n].to);
+	fflush(stdout);
+	_exit(0); // partners do not end by themselves
+}
+
+static const struct kind *find_kind(const char *name)
+{
+	for (size_t n = 0; n < sizeof(kinds) / sizeof(*kinds); n++)
+		if (!strcmp(kinds[n].name, name))
+			return &kinds[n];
+	for (size_t n = 0; n < wait_kinds_count; n++)
+		if (!strcmp(wait_kinds[n].name, name))
+			return &wait_kinds[n];
+	return NULL;
 }
 
 int own(const char *name, long count)
 {
+	if (!strcmp(name, "answer")) {
+		compute_ms((int)count);
+		return 0;
+	}
+	const struct kind *kind = find_kind(name);
+
 	zeroes = open("/dev/zero", O_RDONLY);
 	buffer = malloc(BUFFER_BYTES);
-	if (count < 1 || count > MOST || zeroes < 0 || !buffer)
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (!kind || count < 1 || count > MOST || zeroes < 0 || !buffer || shared == MAP_FAILED)
 		return 1;
 	memset(buffer, 1, BUFFER_BYTES);
-	if (mlockall(MCL_CURRENT))
+	if (sem_init(&shared->asked, 1, 0) || sem_init(&shared->answered, 1, 0) || mlockall(MCL_CURRENT))
 		return 1;
-	for (size_t n = 0; n < sizeof(kinds) / sizeof(*kinds); n++)
-		if (!strcmp(kinds[n].name, name))
-			return repeat(&kinds[n], count);
-	return 1;
+	return repeat(kind, count);
 }

@@ -57,7 +57,7 @@ struct partner {
 	long tid;
 };
 
-enum kind { PAGE_FAULT, LOCK_HELD, INVERSION, OWN_SLEEP, PARTNER_SLEEP, KINDS };
+enum doing { PAGE_FAULT, LOCK_HELD, INVERSION, OWN_SLEEP, PARTNER_SLEEP, KINDS };
 static const char *const names[] = { "page-fault", "lock-held", "inversion", "own-sleep", "partner-sleep" };
 
 static struct activation all[MOST];
@@ -66,22 +66,6 @@ static struct partner *partner;
 static int64_t first_due, released_ns, kept_from_ns, kept_to_ns;
 static long count, holder, hog;
 static int questions[2], answers[2];
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-static void sleep_until(int64_t ns)
-{
-	struct timespec until = { .tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) };
-
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
-		;
-}
 
 /* Where there is this CPU. */
 static void stay_on(int cpu)
@@ -234,7 +218,7 @@ static void ask(struct activation *one, unsigned char which)
 
 static void act(struct activation *one, long n, void *pages)
 {
-	switch ((enum kind)(n % KINDS)) {
+	switch ((enum doing)(n % KINDS)) {
 	case PAGE_FAULT:
 		touch(one, pages, touched_pages[n / KINDS % 3]);
 		break;
