@@ -259,6 +259,30 @@ def test_a_timer_of_the_scheduler_for_its_class_shows_the_limit_however_short(
     assert budget_of(200_000, cpu.to_victim(155_000), meaning=names).first.cause is cause
 
 
+def waited_beside_hog(expires_ns: int, runs_ns: int, function: str = "sched_cfs_period_timer") -> TimeBudget:
+    """Another thread of the same priority has the CPU from 20 us on. A timer expires before the victim runs again."""
+    names = replace(MEANING, symbol=lambda address: function)
+    cpu = begun().timer(1_000).to_victim(7_000).switch(20_000, HOG, 120)
+    cpu.hard(expires_ns, "hrtimer_expire_entry", hrtimer=7, function=1).hard(expires_ns + 1_000, "hrtimer_expire_exit")
+    return budget_of(runs_ns + 5_000, cpu.to_victim(runs_ns), meaning=names)
+
+
+def test_a_long_wait_beside_others_that_ends_behind_a_limits_timer_may_be_throttling(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("explain_cases.VICTIM_PRIORITY", 120)
+    found = waited_beside_hog(18 * MS, 19 * MS)
+    assert found.first.words() == "throttled by cpu.max of a control group, or it was the turn of hog"
+    assert found.by_cause[found.first] == 18 * MS - 20_000
+    assert waited_beside_hog(18 * MS, 19 * MS, "hrtimer_wakeup").first.cause is Cause.THREAD
+    assert waited_beside_hog(8 * MS, 9 * MS).first.cause is Cause.THREAD, "the other's turn takes so long"
+    assert waited_beside_hog(18 * MS, 40 * MS).first.cause is Cause.THREAD, "long behind the timer"
+
+
+def test_a_limit_of_ordinary_threads_withholds_nothing_from_others() -> None:
+    assert waited_beside_hog(18 * MS, 19 * MS).first.cause is not Cause.THROTTLED
+
+
 def test_a_cpu_that_takes_long_to_leave_its_idle_state_throttles_nobody() -> None:
     other = Cpu(1, OTHER).add(-9_000, "hrtimer_start").waking(2_000, HARDIRQ, target=0)
     cpu = begun(task=0).add(-490_000, "cpu_idle", IRQS_OFF, state=2)

@@ -20,7 +20,7 @@ from rtproof.explain.causes import Blind, Cause, NamedCause, missing_on, with_ch
 from rtproof.explain.cpu_contexts import Change, Context, CpuTimeline, Layer, Slack, Stretch, Task
 from rtproof.explain.stacks import let_interrupts_in, unlocks
 from rtproof.explain.thread_modes import FAULT, HANDLER, KERNEL, UNCLEAR, UNKNOWN, USER, Mode
-from rtproof.explain.throttling import FAIR_FROM, NO_LIMITS, IdleRun, Limits, idle_runs
+from rtproof.explain.throttling import FAIR_FROM, NO_LIMITS, IdleRun, Limits, idle_runs, withheld_until
 from rtproof.explain.timer_slack import LEAST_NS
 from rtproof.explain.trace_events import BH_OFF, SOFTIRQ
 from rtproof.explain.waiting_chain import NO_CHAIN, NO_PARTNERS, Chain, Partners, woken_by_interrupt
@@ -431,6 +431,7 @@ class _Rules:
         self._own_timer: Context | None = None
         self._gap_ends: dict[int, int] = {}
         self._idle: list[IdleRun] = []
+        self._withheld_ns: int | None = None
 
     def waited(self, sleep: _Step) -> None:
         """The thread slept in the middle of its activation. From now on this is its waking, and its timer."""
@@ -475,6 +476,7 @@ class _Rules:
             return [self._on_top(stretch) or self._runs(step, stretch) for stretch in stretches]
         certain_ns = step.from_ns + (0 if step.after == "out" else RACE_NS)
         self._idle = list(idle_runs(stretches, self._timelines, self._priority, certain_ns=certain_ns))
+        self._withheld_ns = withheld_until(stretches, self._timelines, self._priority)
         return [self._on_top(stretch) or self._ready(step, stretch) for stretch in stretches]
 
     def _stack(self, cpu: int, stretch: Stretch, cause: NamedCause) -> tuple[str, ...]:
@@ -601,6 +603,9 @@ class _Rules:
         if task is None:
             return NamedCause(Cause.UNEXPLAINED)
         if not task.idle and self._outranks(task):
+            before = self._withheld_ns is not None and stretch.to_ns <= self._withheld_ns
+            if before and task.priority is not None and task.priority >= FAIR_FROM:
+                return self._throttled(f", or it was the turn of {task.name or 'an unknown thread'}", idle=False)
             return self._by(Cause.THREAD, task)
         known = self._without_rank(step, stretch, task)
         if known:

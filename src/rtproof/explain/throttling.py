@@ -27,6 +27,8 @@ IDLE_AGAIN_NS = 200_000
 LONGEST_EXIT_NS = 1_000_000
 """So long may a CPU take to leave an idle state."""
 SURELY_IDLE_NS = 5_000_000
+LONGEST_TURN_NS = 10_000_000
+"""A thread of ordinary priority rarely waits longer for its turn beside one other, nor for a tick of the scheduler."""
 
 
 @dataclass(frozen=True)
@@ -140,11 +142,30 @@ def _goes_idle(run: Sequence[Stretch], certain_ns: int) -> bool:
     return run[-1].to_ns - entered > (IDLE_AGAIN_NS if entered >= certain_ns else LONGEST_EXIT_NS)
 
 
+def withheld_until(stretches: Sequence[Stretch], timelines: Mapping[int, CpuTimeline], priority: int) -> int | None:
+    """Until when a limit may have withheld a CPU that threads of the same class had; None if nothing shows that.
+
+    stretches: of a thread of ordinary priority that is ready. At the end of its limit, the kernel lets it wait for the
+    next tick of the scheduler if the CPU is not idle.
+    """
+    if not stretches or priority < FAIR_FROM:
+        return None
+    to_ns = stretches[-1].to_ns
+    since_ns = max(stretches[0].from_ns + LONGEST_TURN_NS, to_ns - LONGEST_TURN_NS)
+    return max(_releases(timelines.values(), since_ns, to_ns, priority), default=None)
+
+
 def _released(timelines: Iterable[CpuTimeline], at_ns: int, priority: int) -> bool:
     """Whether a timer of the scheduler for this class of threads expired just before a time."""
+    return any(True for _ in _releases(timelines, at_ns - RELEASED_NS, at_ns, priority))
+
+
+def _releases(timelines: Iterable[CpuTimeline], from_ns: int, to_ns: int, priority: int) -> Iterator[int]:
+    """When timers of the scheduler for this class of threads expired."""
     wanted = scheduling_class(priority)
-    return any(
-        stretch.top is not None and stretch.top.layer is Layer.TIMER and RELEASES.get(stretch.top.name) == wanted
+    return (
+        stretch.from_ns
         for timeline in timelines
-        for stretch in timeline.between(at_ns - RELEASED_NS, at_ns)
+        for stretch in (timeline.between(from_ns, to_ns) if from_ns < to_ns else ())
+        if stretch.top is not None and stretch.top.layer is Layer.TIMER and RELEASES.get(stretch.top.name) == wanted
     )
