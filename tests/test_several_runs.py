@@ -267,6 +267,8 @@ def test_two_sides_end_with_the_screen_and_a_short_comparison_in_the_unit_of_the
     assert ended == 0
     _, screen = shown(capsys, "show", "a")
     assert out.startswith(f"{screen}\n")
+    (header,) = (line for line in screen.splitlines() if line.startswith("run "))
+    assert header.endswith("max ms")
     lines = out.removeprefix(f"{screen}\n").splitlines()
     assert lines[:2] == [
         "compared  No difference shown with 5 runs of A and 5 of B.",

@@ -146,7 +146,7 @@ def _thread_lines(analysis: Analysis, width: int, most: int) -> list[str]:
 
 def _edge_lines(pairs: EdgePairs, unit: PrintedUnit) -> list[str]:
     """The response times of a run on two boards, and their parts; and how many edges had an answer."""
-    never, digits = pairs.never_answered_ns.size, _digits(unit)
+    never, digits = pairs.never_answered_ns.size, table_digits(unit)
     found = f"{quantity(pairs.edges, 'edge')} given, {never:,} never answered, {pairs.given.size:,} paired"
     rows = []
     for each in edge_times(pairs):
@@ -207,13 +207,13 @@ def _worst(threads: Sequence[ReportStream], most: int) -> list[ReportStream]:
     return [stream for stream in threads if stream in latest]
 
 
-def _digits(unit: PrintedUnit) -> int:
+def table_digits(unit: PrintedUnit) -> int:
     return {1: 0, 1_000: 1}.get(unit.ns, max(unit.digits - FINER, 3))
 
 
 def _row(stream: ReportStream, unit: PrintedUnit) -> tuple[str, ...]:
     summary = stream.summary
-    digits = _digits(unit)
+    digits = table_digits(unit)
     found = [each.value for each in quantiles(summary, shares=SHARES)]
     ends = (summary.observed.min, summary.observed.max) if summary.observed.count else (None, None)
     figures = (ends[0], *found, ends[1])

@@ -19,10 +19,10 @@ from rtproof.judge.verdict_sentences import claim_answer, fact_if_invalid
 from rtproof.judge.worst_first import kinds_worst_first, worst_first
 from rtproof.profiles import Profile
 from rtproof.report.blocks import Text
-from rtproof.report.number_format import US
+from rtproof.report.number_format import US, PrintedUnit, latency_unit
 from rtproof.report.pages import campaign_conditions, campaign_page
 from rtproof.report.pages.campaign_outcomes import CellOutcome, outcomes_marked_in_band
-from rtproof.report.pages.run_summary import BREAKS, LABEL, MOST_LINES, WIDEST, fitting_cautions, labelled
+from rtproof.report.pages.run_summary import BREAKS, LABEL, MOST_LINES, WIDEST, fitting_cautions, labelled, table_digits
 from rtproof.summary.edge_pairs import EdgePairs, edge_times
 from rtproof.summary.quantiles import quantile, quantiles
 from rtproof.summary.summary_model import Doubt, Severity
@@ -31,7 +31,7 @@ LEAST_CAUTIONS = 3
 """Lines that are kept for doubts, where there are that many."""
 FEWEST_ROWS = 3
 """The fewest lines of the table."""
-RUN_HEADER = ("run", "verdict", "n", "missed", "median", "99 %", "99.9 %", "max us")
+RUN_HEADER = ("run", "verdict", "n", "missed", "median", "99 %", "99.9 %", "max")
 LEAST_COLUMNS = ("99 %", "median", "missed", "99.9 %", "n")
 """They are dropped in this order from a table that is too wide. The screen of each run has them."""
 VERDICT_AT = 1
@@ -49,8 +49,9 @@ GAP = "  "
 class SummaryRow:
     """A run in its table. state: None if there is no result. fact: of its verdict. cells: behind name and verdict.
 
-    exceeded: its limit was, whatever the verdict is. doubts: about the run, one of each kind. failure: why there is no
-    result, or why it is not whole.
+    times_ns: further cells; None where one is not known. unit: of the times in its own limit. exceeded: its limit was,
+    whatever the verdict is. doubts: about the run, one of each kind. failure: why there is no result, or why it is not
+    whole.
     """
 
     name: str
@@ -58,6 +59,8 @@ class SummaryRow:
     fact: str = ""
     largest_ns: int = 0
     cells: tuple[str, ...] = ()
+    times_ns: tuple[float | None, ...] = ()
+    unit: PrintedUnit = US
     judged: bool = False
     exceeded: bool = False
     doubts: tuple[Doubt, ...] = ()
@@ -105,29 +108,37 @@ class SeveralRuns:
 def run_summary_row(name: str, analysis: Analysis) -> SummaryRow:
     """The row of a run of a series. It is small and survives pickling."""
     doubts = tuple(doubt for doubt, _ in kinds_worst_first(analysis))
-    return replace(_row(name, analysis, _run_cells(analysis)), doubts=doubts)
+    counts, times_ns = _run_figures(analysis)
+    unit = replace(latency_unit(analysis), scale_end_ns=None)
+    return replace(_row(name, analysis, tuple(map(_count, counts))), times_ns=times_ns, unit=unit, doubts=doubts)
 
 
-def _run_cells(analysis: Analysis) -> tuple[str, ...]:
+Figures = tuple[tuple[int | None, int | None], tuple[float | None, ...]]
+NO_TIMES = (None,) * len(SHARES)
+
+
+def _run_figures(analysis: Analysis) -> Figures:
     """The figures under RUN_HEADER. Of another tool's result they are the number of values and the largest."""
     if analysis.edges:
-        return _edge_cells(analysis.edges, analysis.verdict.largest_ns)
+        return _edge_figures(analysis.edges, analysis.verdict.largest_ns)
     if analysis.imported:
         told = analysis.imported
-        return (_count(told.count), *["-"] * (1 + len(SHARES)), _us(_largest_ns(analysis)))
+        return (told.count, None), (*NO_TIMES, _largest_ns(analysis))
     summary = analysis.pooled
     if not summary.observed.count:
-        return (_count(0), _count(summary.never_ran), *["-"] * (1 + len(SHARES)))
+        return (0, summary.never_ran), (*NO_TIMES, None)
     shares = (each.value for each in quantiles(summary, shares=SHARES))
-    return (_count(summary.obtained), _count(summary.never_ran), *map(_us, shares), _us(summary.observed.max))
+    return (summary.obtained, summary.never_ran), (*shares, summary.observed.max)
 
 
-def _edge_cells(pairs: EdgePairs, largest_ns: int | None) -> tuple[str, ...]:
+def _edge_figures(pairs: EdgePairs, largest_ns: int | None) -> Figures:
     """The response times; an edge without an answer counts as missed."""
     answered = [each for each in edge_times(pairs) if each.name == "response"]
     shares = [quantile(each.counts, share, ends=each.moments).value for each in answered for share in SHARES]
-    known = (*shares, largest_ns) if shares else [None] * (1 + len(SHARES))
-    return (_count(pairs.answers_ns.size), _count(pairs.never_answered_ns.size), *map(_us, known))
+    return (
+        (pairs.answers_ns.size, pairs.never_answered_ns.size),
+        (*shares, largest_ns) if shares else (*NO_TIMES, None),
+    )
 
 
 def _largest_ns(analysis: Analysis) -> int | None:
@@ -140,16 +151,12 @@ def _count(n: int | None) -> str:
     return "-" if n is None else f"{n:,}"
 
 
-def _us(ns: int | None) -> str:
-    return "-" if ns is None else f"{ns / US.ns:,.1f}"
-
-
 def _row(name: str, analysis: Analysis, cells: tuple[str, ...]) -> SummaryRow:
     verdict = analysis.verdict
     fact = " ".join(filter(None, (claim_answer(verdict), fact_if_invalid(verdict))))
     judged = verdict.requirement is not None
     exceeded = any(each.exceeded for each in analysis.verdicts)
-    return SummaryRow(name, verdict.state, fact, _largest_ns(analysis) or 0, cells, judged, exceeded)
+    return SummaryRow(name, verdict.state, fact, _largest_ns(analysis) or 0, cells, judged=judged, exceeded=exceeded)
 
 
 def campaign_rows(profile: Profile, outcomes: Sequence[CellOutcome]) -> SeveralRuns:
@@ -259,13 +266,16 @@ def _table(runs: SeveralRuns, most: int, width: int) -> list[str]:
 def _table_lines(runs: SeveralRuns, shown: Sequence[SummaryRow], width: int) -> list[str]:
     """The header and these rows, without the column of verdicts where no limit was given and each run has a result."""
     lacking = (NO_RESULT, *[""] * (len(runs.header) - 3))
-    rows = [runs.header, *((clean(row.name), row.word, *(row.cells or lacking)) for row in shown)]
+    unit = runs.worst.unit if runs.worst else US
+    rows = [runs.header, *((clean(row.name), row.word, *(_cells(row, unit) or lacking)) for row in shown)]
     verdicts = runs.judged or any(row.state is None for row in runs.rows)
     columns = [
         (runs.header[at], _column([row[at] for row in rows], words=at < runs.words_until))
         for at in range(len(runs.header))
         if at != VERDICT_AT or verdicts
     ]
+    if runs.header is RUN_HEADER:
+        columns[-1] = columns[-1][0], _column([f"max {unit.name}", *(row[-1] for row in rows[1:])], words=False)
     columns, names = columns[1:], [runs.header[0], *(clean(row.name) for row in shown)]
     longest = max(map(len, names))
     for dropped in ("", *LEAST_COLUMNS):
@@ -279,6 +289,12 @@ def _table_lines(runs: SeveralRuns, shown: Sequence[SummaryRow], width: int) -> 
     figures = [cells for _, cells in columns]
     lines = zip(_column(names, words=True), *figures, strict=True)
     return [part for cells in lines for part in _wrapped(cells, width, broken=broken)]
+
+
+def _cells(row: SummaryRow, unit: PrintedUnit) -> tuple[str, ...]:
+    """The cells behind name and verdict, with the times in one unit."""
+    digits = table_digits(unit)
+    return (*row.cells, *("-" if ns is None else f"{ns / unit.ns:,.{digits}f}" for ns in row.times_ns))
 
 
 def _column(cells: Sequence[str], *, words: bool) -> list[str]:
