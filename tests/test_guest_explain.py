@@ -12,6 +12,10 @@ import pytest
 from disturbances import OF_VICTIM, confusion, in_order, quantile_of
 from disturbed_guests import MODULE, SYSTEMS, Disturbed, System
 
+from rtproof.explain.causes import Cause
+from rtproof.explain.explanation import explain
+from rtproof.record.reading import open_record
+
 TESTED = SYSTEMS[:3]
 """``make bench-explain`` has the others."""
 
@@ -64,3 +68,21 @@ def test_hardly_any_time_is_unexplained(disturbed: Disturbed) -> None:
     assert len(disturbed.alone) <= 0.05 * len(disturbed.met)
     for each in (*disturbed.explanation.budgets, *disturbed.explanation.ordinary, *disturbed.of_victim):
         assert sum(part.length_ns for part in each.parts) == each.activation.latency_ns
+
+
+def test_a_tick_shows_the_function_where_the_kernel_has_no_preemption_point(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    system = SYSTEMS[0]
+    begin, _, _ = disturbed_guests.script(system).partition(f"cat /proc/{MODULE}")
+    script = begin.replace("--trace explain,", "--trace explain,stacks,").replace(
+        "period_ms=7", "period_ms=5 only=kernel-code"
+    )
+    module = (f"/{MODULE}.ko", lab_kernels.module(system.kernel, MODULE))
+    guest = probe_guest.run(system.kernel, script, tmp_path_factory, 1, module)
+    found = explain(open_record(guest.folder / "record"), disturbed_guests.LIMIT_NS)
+    parts = [part for each in found.budgets for part in each.parts if part.cause.cause is Cause.NO_POINT]
+    hit = [part.stack for part in parts if part.stack and part.cause.name == MODULE]
+    assert hit
+    named = [stack for stack in hit if "disturb" in stack]  # the kernel's unwinder does not come through some thunks
+    assert len(named) >= 0.8 * len(hit)

@@ -18,6 +18,8 @@ PAGE_FAULT_NS = 20_000
 TIMES = 12
 WAITS = ("udp", "exec", "ptrace", "fair", "robust")
 """Those of the kinds that wait for others which other tests do not have."""
+NO_END = [("debian-6.12", "cow")]
+"""No event ends the copy of a page there: the answer is "own code, or a page fault"."""
 DOINGS = [
     replace(doing, times=min(TIMES, doing.times))
     for doing in own_doings.DOINGS
@@ -48,7 +50,10 @@ def test_the_first_cause_is_what_the_program_did(guest: probe_guest.Guest, doing
         pytest.skip(f"{guest.name} has no such limit")
     told = told_of(guest, doing)
     assert len(told) >= doing.times // 2
-    assert [each.budget.first.words() for each in told if not each.is_right(doing)] == []
+    wrong = [each for each in told if not each.is_right(doing)]
+    if (guest.name, doing.kind) in NO_END:
+        wrong = [each for each in wrong if not each.leaves_open(doing)]
+    assert [each.budget.first.words() for each in wrong] == []
 
 
 def test_a_page_fault_has_its_own_length_only(guest: probe_guest.Guest) -> None:

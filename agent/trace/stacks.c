@@ -11,8 +11,11 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-/* Only an interrupt that hits a task: with preemption off (the low half of the count), softirqs off, or in a softirq. */
-#define IN_SECTION "stacktrace if common_pid != 0 && (common_preempt_count & 15 || common_flags & 144)"
+/*
+ * Only an interrupt that hits a task: with preemption off (the low half of the count), with softirqs off (128), in a softirq (16),
+ * or where the task shall leave the CPU and does not (4).
+ */
+#define IN_SECTION "stacktrace if common_pid != 0 && (common_preempt_count & 15 || common_flags & 148)"
 
 bool kernel_since(long since_major, long since_minor)
 {
