@@ -17,14 +17,14 @@ from rtproof.core.printable import clean
 def command(names: tuple[str, ...]) -> None:
     """List all loads, or the options of the loads named.
 
-    Definitions come first, then the agent's own. A file is named by its path. 'not here' says what this machine lacks;
-    another target may have it. CPUs at the end bind a load to them: rtproof run --load mmap@0.
+    A file is named by its path. 'not here' says what this machine lacks; another target may have it. CPUs at the end
+    bind a load to them: rtproof run --load mmap@0.
     """
     from rtproof.experiment.load_list import agent_loads, load_row, load_rows
     from rtproof.report.text_table import fitted_to_terminal, page_width
 
     own = list(agent_loads(build.find_agent()))
-    known = {row.name: row for row in load_rows(own)}
+    known = {row.name: row for row in sorted(load_rows(own), key=lambda row: row.name)}
     for name in names:
         if name not in known and not loads.find(name):
             raise UserError(unknown_name("load", name, known))
