@@ -21,6 +21,15 @@ KINDS = {
     "urgent-task": (Cause.THREAD,),
     "nmi": (Cause.NMI,),
     "idle-exit": (Cause.IDLE_EXIT,),
+    "hi-tasklet": (Cause.SOFTIRQ,),
+    "tasklet-irqs-off": (Cause.IRQ_OFF, Cause.IRQ_OFF_LIKELY, Cause.IRQ_OFF_OR_GONE),
+    "spin-lock-irqsave": (Cause.IRQ_OFF, Cause.IRQ_OFF_LIKELY, Cause.IRQ_OFF_OR_GONE),
+    "read-lock": (Cause.PREEMPT_OFF,),
+    "migrate-disable": (Cause.NO_POINT,),
+    "softirq-timer": (Cause.SOFTIRQ,),
+    "rcu-callback": (Cause.SOFTIRQ,),
+    "deadline-task": (Cause.THREAD,),
+    "stop-machine": (Cause.IRQ_OFF, Cause.IRQ_OFF_LIKELY, Cause.IRQ_OFF_OR_GONE),
     "page-fault": (Cause.PAGE_FAULT,),
     "lock-held": (Cause.BLOCKED,),
     "inversion": (Cause.THREAD,),
@@ -33,7 +42,8 @@ OF_VICTIM = ("page-fault", "lock-held", "inversion", "own-sleep", "partner-sleep
 """The kinds that a program makes of its own thread; the module makes the others."""
 AlsoRight = frozenset[tuple[str, Cause]]
 NOT_COUNTED: AlsoRight = frozenset(
-    (kind, Cause.PREEMPT_OFF_OR_NO_POINT) for kind in ("preempt-off", "raw-spinlock", "bh-off", "kernel-code")
+    (kind, Cause.PREEMPT_OFF_OR_NO_POINT)
+    for kind in ("preempt-off", "raw-spinlock", "bh-off", "kernel-code", "read-lock", "migrate-disable")
 )
 """What looks alike on a kernel that does not count how often preemption is off."""
 NO_FAULT_EVENTS: AlsoRight = frozenset({("page-fault", Cause.OWN_CODE)})
@@ -47,6 +57,12 @@ NAMES = {
     "other-timer": ("timer_fires [rtproof_disturb]", "timer_fires"),
     "nmi": ("nmi_comes [rtproof_disturb]", "nmi_comes"),
     "idle-exit": ("",),
+    "hi-tasklet": ("HI",),
+    "tasklet-irqs-off": ("softirq TASKLET",),
+    "softirq-timer": ("TIMER",),
+    "rcu-callback": ("RCU",),
+    "deadline-task": ("rtproof_dl",),
+    "stop-machine": ("migration/0",),
     "page-fault": ("",),
     "lock-held": ("rtproof_holder",),
     "inversion": ("rtproof_hog",),

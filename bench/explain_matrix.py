@@ -103,7 +103,7 @@ def confusion_lines(found: Disturbed) -> list[str]:
         said = ", ".join(f"{cause} {count}" for cause, count in causes) or "nobody late"
         how = "" if one["how"] == "guest" else f"  ({one['how']})"
         error = f", error {one['error_us']['p95']:.1f} us (95 %)" if one["error_us"] else ""
-        lines.append(f"  {kind:14} {one['late']:4}  {said}{error}{how}")
+        lines.append(f"  {kind:17} {one['late']:4}  {said}{error}{how}")
     return lines
 
 

@@ -8,6 +8,7 @@
 #include <linux/irq_work.h>
 #include <linux/poll.h>
 #include <linux/sched.h>
+#include <linux/timer.h>
 #include <linux/version.h>
 #include <uapi/linux/sched/types.h>
 
@@ -53,6 +54,28 @@ static inline int rtproof_set_policy(struct task_struct *task, u32 policy, u32 p
 	return sched_setscheduler_nocheck(task, policy, &param);
 #endif
 }
+
+/* Only since sched_setattr_nocheck() was exported in 5.14. */
+static inline int rtproof_set_deadline(struct task_struct *task, u64 runtime_ns, u64 period_ns)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 14, 0)
+	struct sched_attr attr = {
+		.size = sizeof(attr),
+		.sched_policy = SCHED_DEADLINE,
+		.sched_runtime = runtime_ns,
+		.sched_deadline = period_ns,
+		.sched_period = period_ns,
+	};
+
+	return sched_setattr_nocheck(task, &attr);
+#else
+	return -EOPNOTSUPP;
+#endif
+}
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+#define timer_delete_sync(timer) del_timer_sync(timer)
+#endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(4, 16, 0)
 typedef unsigned int __poll_t;

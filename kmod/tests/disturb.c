@@ -9,10 +9,14 @@
  * interrupts off, as hardware that needs long to come back. It needs a kernel with cpuidle and
  * without another driver, as in a guest. A kind that cannot be made is left out.
  *
+ * The kernel chooses when a timer of the wheel and a callback of RCU run. They go on until a length
+ * after the next due time.
+ *
  * /proc/rtproof_disturb has a line for each disturbance: kind, begin, end (of CLOCK_MONOTONIC, in
  * ns) and the thread that did it, 0 if it was an interrupt.
  */
 #define pr_fmt(fmt) "rtproof_disturb: " fmt
+#include <linux/completion.h>
 #include <linux/cpuidle.h>
 #include <linux/err.h>
 #include <linux/hrtimer.h>
@@ -23,10 +27,14 @@
 #include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/module.h>
+#include <linux/preempt.h>
 #include <linux/proc_fs.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/spinlock.h>
+#include <linux/stop_machine.h>
+#include <linux/timer.h>
 
 #ifdef CONFIG_X86_LOCAL_APIC
 #include <asm/apic.h>
@@ -70,13 +78,40 @@ enum kind {
 	URGENT_TASK,
 	NON_MASKABLE,
 	IDLE_EXIT,
+	HI_TASKLET,
+	TASKLET_IRQS_OFF,
+	SPIN_LOCK_IRQSAVE,
+	READ_LOCK,
+	MIGRATE_DISABLE,
+	SOFTIRQ_TIMER,
+	RCU_CALLBACK,
+	DEADLINE_TASK,
+	STOP_MACHINE,
 	KINDS
 };
 
-static const char *const names[KINDS] = { "irqs-off",	 "preempt-off", "raw-spinlock",
-					  "bh-off",	 "kernel-code", "tasklet",
-					  "hard-irq",	 "other-timer", "urgent-task",
-					  "nmi",	 "idle-exit" };
+static const char *const names[KINDS] = {
+	[IRQS_OFF] = "irqs-off",
+	[PREEMPT_OFF] = "preempt-off",
+	[RAW_SPINLOCK] = "raw-spinlock",
+	[BH_OFF] = "bh-off",
+	[KERNEL_CODE] = "kernel-code",
+	[TASKLET] = "tasklet",
+	[HARD_IRQ] = "hard-irq",
+	[OTHER_TIMER] = "other-timer",
+	[URGENT_TASK] = "urgent-task",
+	[NON_MASKABLE] = "nmi",
+	[IDLE_EXIT] = "idle-exit",
+	[HI_TASKLET] = "hi-tasklet",
+	[TASKLET_IRQS_OFF] = "tasklet-irqs-off",
+	[SPIN_LOCK_IRQSAVE] = "spin-lock-irqsave",
+	[READ_LOCK] = "read-lock",
+	[MIGRATE_DISABLE] = "migrate-disable",
+	[SOFTIRQ_TIMER] = "softirq-timer",
+	[RCU_CALLBACK] = "rcu-callback",
+	[DEADLINE_TASK] = "deadline-task",
+	[STOP_MACHINE] = "stop-machine",
+};
 static const unsigned int lengths_us[] = { 100, 300, 1000 };
 
 struct disturbance {
@@ -87,12 +122,26 @@ struct disturbance {
 
 static struct disturbance done[MOST];
 static unsigned int count;
-static struct task_struct *task, *urgent;
+/* A thread that disturbs when it is asked to. */
+struct helper {
+	enum kind kind;
+	struct task_struct *task;
+	bool wanted;
+};
+
+static struct task_struct *task;
+static struct helper urgent = { .kind = URGENT_TASK }, deadline = { .kind = DEADLINE_TASK };
 static struct hrtimer timer;
 static struct irq_work work;
 static DEFINE_RAW_SPINLOCK(lock);
+static DEFINE_SPINLOCK(spinlock);
+static DEFINE_RWLOCK(rwlock);
+static struct timer_list wheel_timer;
+static struct rcu_head rcu;
+static DECLARE_COMPLETION(over);
 static u64 length_ns;
-static bool urgent_wanted, nmi_wanted, deep_wanted;
+static bool nmi_wanted, deep_wanted;
+static enum kind tasklet_kind;
 static enum kind made[KINDS]; /* the kinds that can be made here */
 static unsigned int made_count;
 
@@ -101,22 +150,72 @@ static u64 now_ns(void)
 	return ktime_to_ns(ktime_get());
 }
 
-/* Spends the length, and notes who did. Only one thing at a time disturbs. */
-static void spend(enum kind kind, pid_t tid)
+/* A due time at least this much later. */
+static u64 due_after(u64 later_ns)
+{
+	u64 gone = now_ns() + later_ns - origin_ns;
+
+	return origin_ns + (div64_u64(gone, NSEC_PER_MSEC) + 1) * NSEC_PER_MSEC;
+}
+
+/* Spends the time from begin to end, and notes who did. Only one thing at a time disturbs. */
+static void spend_until(enum kind kind, pid_t tid, u64 begin, u64 end)
 {
 	struct disturbance *note = &done[count % MOST];
-	u64 begin = now_ns(), last;
+	u64 last;
 
 	do {
 		last = now_ns();
-	} while (last - begin < length_ns);
+	} while ((s64)(last - end) < 0);
 	*note = (struct disturbance){ .kind = kind, .tid = tid, .begin = begin, .end = last };
 	smp_store_release(&count, count + 1);
 }
 
+static void spend(enum kind kind, pid_t tid)
+{
+	u64 begin = now_ns();
+
+	spend_until(kind, tid, begin, begin + length_ns);
+}
+
+/* What comes when the kernel wants: it makes somebody late only if it meets a due time. */
+static void spend_past_due(enum kind kind)
+{
+	spend_until(kind, 0, now_ns(), due_after(0) + length_ns);
+	complete(&over);
+}
+
+static void spend_with_irqs_off(enum kind kind, pid_t tid)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	spend(kind, tid);
+	local_irq_restore(flags);
+}
+
 static void tasklet_runs(unsigned long unused)
 {
-	spend(TASKLET, 0);
+	if (tasklet_kind == TASKLET_IRQS_OFF)
+		spend_with_irqs_off(tasklet_kind, 0);
+	else
+		spend(tasklet_kind, 0);
+}
+
+static void wheel_turns(struct timer_list *unused)
+{
+	spend_past_due(SOFTIRQ_TIMER);
+}
+
+static void rcu_calls(struct rcu_head *unused)
+{
+	spend_past_due(RCU_CALLBACK);
+}
+
+static int machine_stops(void *unused)
+{
+	spend(STOP_MACHINE, current->pid);
+	return 0;
 }
 
 static void work_runs(struct irq_work *unused)
@@ -133,17 +232,25 @@ static enum hrtimer_restart timer_fires(struct hrtimer *unused)
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 static DECLARE_TASKLET_OLD(tasklet, tasklet_runs);
 
-static int be_urgent(void *unused)
+static int help(void *data)
 {
+	struct helper *helper = data;
+
 	set_current_state(TASK_INTERRUPTIBLE);
 	while (!kthread_should_stop()) {
 		schedule();
-		if (xchg(&urgent_wanted, false))
-			spend(URGENT_TASK, current->pid);
+		if (xchg(&helper->wanted, false))
+			spend(helper->kind, current->pid);
 		set_current_state(TASK_INTERRUPTIBLE);
 	}
 	__set_current_state(TASK_RUNNING);
 	return 0;
+}
+
+static void ask(struct helper *helper)
+{
+	WRITE_ONCE(helper->wanted, true);
+	wake_up_process(helper->task);
 }
 
 /*
@@ -243,20 +350,32 @@ static void idle_ends(void)
 }
 #endif
 
-static void with_irqs_off(void)
+/* Softirqs are off until it is scheduled, so that it runs here and now. */
+static void run_tasklet(enum kind kind)
+{
+	tasklet_kind = kind;
+	local_bh_disable();
+	if (kind == HI_TASKLET)
+		tasklet_hi_schedule(&tasklet);
+	else
+		tasklet_schedule(&tasklet);
+	local_bh_enable();
+}
+
+static void with_spinlock(void)
 {
 	unsigned long flags;
 
-	local_irq_save(flags);
-	spend(IRQS_OFF, current->pid);
-	local_irq_restore(flags);
+	spin_lock_irqsave(&spinlock, flags);
+	spend(SPIN_LOCK_IRQSAVE, current->pid);
+	spin_unlock_irqrestore(&spinlock, flags);
 }
 
 static void disturb_now(enum kind kind)
 {
 	switch (kind) {
 	case IRQS_OFF:
-		with_irqs_off();
+		spend_with_irqs_off(kind, current->pid);
 		break;
 	case PREEMPT_OFF:
 		preempt_disable();
@@ -277,9 +396,36 @@ static void disturb_now(enum kind kind)
 		spend(kind, current->pid);
 		break;
 	case TASKLET:
-		local_bh_disable();
-		tasklet_schedule(&tasklet);
-		local_bh_enable();
+	case HI_TASKLET:
+	case TASKLET_IRQS_OFF:
+		run_tasklet(kind);
+		break;
+	case SPIN_LOCK_IRQSAVE:
+		with_spinlock();
+		break;
+	case READ_LOCK:
+		read_lock(&rwlock);
+		spend(kind, current->pid);
+		read_unlock(&rwlock);
+		break;
+	case MIGRATE_DISABLE:
+		migrate_disable();
+		spend(kind, current->pid);
+		migrate_enable();
+		break;
+	case SOFTIRQ_TIMER:
+		mod_timer(&wheel_timer, jiffies + 1);
+		wait_for_completion(&over);
+		break;
+	case RCU_CALLBACK:
+		call_rcu(&rcu, rcu_calls);
+		wait_for_completion(&over);
+		break;
+	case STOP_MACHINE:
+		stop_machine(machine_stops, NULL, cpumask_of(cpu));
+		break;
+	case DEADLINE_TASK:
+		ask(&deadline);
 		break;
 	case HARD_IRQ:
 		irq_work_queue(&work);
@@ -294,8 +440,7 @@ static void disturb_now(enum kind kind)
 		WRITE_ONCE(deep_wanted, true);
 		break;
 	default:
-		WRITE_ONCE(urgent_wanted, true);
-		wake_up_process(urgent);
+		ask(&urgent);
 	}
 }
 
@@ -312,14 +457,6 @@ static bool sleep_until(u64 until)
 	}
 	__set_current_state(TASK_RUNNING);
 	return !kthread_should_stop();
-}
-
-/* A due time at least this much later. */
-static u64 due_after(u64 later_ns)
-{
-	u64 gone = now_ns() + later_ns - origin_ns;
-
-	return origin_ns + (div64_u64(gone, NSEC_PER_MSEC) + 1) * NSEC_PER_MSEC;
 }
 
 static int disturb(void *unused)
@@ -357,18 +494,41 @@ static bool sane(void)
 	       cpu < nr_cpu_ids && cpu_online(cpu) && origin_ns <= now_ns();
 }
 
-static struct task_struct *make_task(int (*runs)(void *), const char *name)
+static struct task_struct *make_task(int (*runs)(void *), void *data, const char *name)
 {
-	struct task_struct *made = kthread_create(runs, NULL, "%s", name);
+	struct task_struct *made = kthread_create(runs, data, "%s", name);
 
 	if (!IS_ERR(made))
 		kthread_bind(made, cpu);
 	return made;
 }
 
+/* A runtime that is longer than any disturbance, so that nothing throttles the thread. */
+static bool deadline_begins(void)
+{
+	deadline.task = make_task(help, &deadline, "rtproof_dl");
+	if (IS_ERR(deadline.task))
+		return false;
+	if (!rtproof_set_deadline(deadline.task, 3 * NSEC_PER_MSEC, 8 * NSEC_PER_MSEC)) {
+		wake_up_process(deadline.task);
+		return true;
+	}
+	kthread_stop(deadline.task);
+	return false;
+}
+
 static bool begins(enum kind kind)
 {
-	return kind == NON_MASKABLE ? nmi_begins() : kind == IDLE_EXIT ? idle_begins() : true;
+	switch (kind) {
+	case NON_MASKABLE:
+		return nmi_begins();
+	case IDLE_EXIT:
+		return idle_begins();
+	case DEADLINE_TASK:
+		return deadline_begins();
+	default:
+		return true;
+	}
 }
 
 static void choose_kinds(void)
@@ -387,6 +547,8 @@ static void end_kinds(void)
 			nmi_ends();
 		else if (made[made_count] == IDLE_EXIT)
 			idle_ends();
+		else if (made[made_count] == DEADLINE_TASK)
+			kthread_stop(deadline.task);
 }
 
 static int __init disturb_init(void)
@@ -400,28 +562,29 @@ static int __init disturb_init(void)
 		return -EINVAL;
 	rtproof_timer_setup(&timer, timer_fires, HRTIMER_MODE_ABS_PINNED_HARD);
 	RTPROOF_HARD_WORK(&work, work_runs);
+	timer_setup(&wheel_timer, wheel_turns, TIMER_PINNED);
 	error = -ENOMEM;
 	if (!proc_create_single("rtproof_disturb", 0444, NULL, show))
 		goto no_file;
-	urgent = make_task(be_urgent, "rtproof_urgent");
-	error = PTR_ERR_OR_ZERO(urgent);
+	urgent.task = make_task(help, &urgent, "rtproof_urgent");
+	error = PTR_ERR_OR_ZERO(urgent.task);
 	if (error)
 		goto no_urgent;
-	task = make_task(disturb, "rtproof_disturb");
+	task = make_task(disturb, NULL, "rtproof_disturb");
 	error = PTR_ERR_OR_ZERO(task);
 	if (error)
 		goto no_task;
-	error = rtproof_set_policy(urgent, SCHED_FIFO, 97);
+	error = rtproof_set_policy(urgent.task, SCHED_FIFO, 97);
 	if (error)
 		goto no_policy;
-	wake_up_process(urgent);
+	wake_up_process(urgent.task);
 	wake_up_process(task);
 	return 0;
 
 no_policy:
 	kthread_stop(task);
 no_task:
-	kthread_stop(urgent);
+	kthread_stop(urgent.task);
 no_urgent:
 	remove_proc_entry("rtproof_disturb", NULL);
 no_file:
@@ -432,10 +595,12 @@ no_file:
 static void __exit disturb_exit(void)
 {
 	kthread_stop(task);
-	kthread_stop(urgent);
+	kthread_stop(urgent.task);
 	hrtimer_cancel(&timer);
 	irq_work_sync(&work);
 	tasklet_kill(&tasklet);
+	timer_delete_sync(&wheel_timer);
+	rcu_barrier();
 	end_kinds();
 	remove_proc_entry("rtproof_disturb", NULL);
 }
