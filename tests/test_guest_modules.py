@@ -223,7 +223,7 @@ HOG = Path(__file__).parent / "hog.c"
 
 # The hog starves CPU 1 until after the agent has given up; nothing may be left over for those without real-time policy.
 # The agent's main thread, which has to see it, is moved to CPU 0 and stopped for a moment, so that its timer follows;
-# and no idle CPU leaves its timers to a busy one.
+# and no idle CPU leaves its timers to a busy one. The loop has begun when the module's thread of CPU 1 exists.
 SCRIPT_PROBE_CPUS = """\
 run user --probe timerlat
 insmod /rtproof.ko || exit
@@ -232,7 +232,11 @@ echo 0 > /proc/sys/kernel/timer_migration
 for server in /sys/kernel/debug/sched/fair_server/cpu*; do echo 0 > $server/runtime; done
 LOOP="--probe kernel --method loop --period 10ms --warmup 100ms --policy other --cpus 1"
 /agent run $LOOP --duration 1s -o /out/stalled 2> /out/stalled.said & agent=$!
-usleep 250000
+for try in $(seq 250); do
+    grep -qsx rtproof/1 /proc/[0-9]*/comm && break
+    usleep 20000
+done
+usleep 100000
 taskset -p 1 $agent > /out/moved && kill -STOP $agent && kill -CONT $agent || exit
 usleep 250000
 /hog 1 50 7
