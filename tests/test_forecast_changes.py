@@ -109,6 +109,13 @@ def test_a_slow_change_of_which_the_run_has_a_part_is_found(kind: str, hours: in
     assert sum(p < 0.01 for p in found) >= 9
 
 
+@pytest.mark.parametrize(("periods", "refused"), [(2, True), (5, True), (9, True), (30, False)])
+def test_a_forecast_needs_ten_periods_of_the_slowest_rhythm(periods: int, refused: bool) -> None:
+    largest = smooth(8)
+    largest += (3_000 * np.cos(np.arange(largest.size) * 2 * np.pi * periods / largest.size)).astype(np.int64)
+    assert ("SLOW" in codes(forecast_of(largest))) == refused
+
+
 def test_a_beat_of_two_clocks_that_only_the_body_shows_is_refused() -> None:
     """The offset moves the body by a part of its width. The rates of large latencies do not tell it from chance."""
     largest = smooth(8)

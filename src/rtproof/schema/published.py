@@ -682,8 +682,7 @@ FORECAST = Shape("forecast", Forecast) | {
     "warnings": "sentences on a forecast that is given",
     "sentences": Key("what a verdict prints of it, line by line", _forecast_sentences),
     "measured_ns": "time measured",
-    "longest_rhythm_ns": "a third of the time measured: of slower rhythms the run does not show three periods, and "
-    "the forecast cannot know of them",
+    "longest_rhythm_ns": "a tenth of the time measured: a run that shows a slower rhythm has no forecast",
     "units_count": "seconds in which anything ran",
     "unit_ns": Key("the time that each of them stands for", _whole_unit),
     "resolution_ns": Key("step of the clock, as the values show it; `null` if the run is too short", "step_ns"),

@@ -19,7 +19,7 @@ REFUSAL_CODES = ("DATA", "FEW", "COARSE", "FIT", "TOP", "HEAVY", "WIDE", "DRIFT"
 """The codes of the reasons to refuse a forecast, in the order in which they are told."""
 FORECAST_CONFIDENCE = 0.95
 PERIODS_SEEN = SLOW // 2
-"""A rhythm must return this often in a run before the run shows it. A whole period is two half waves."""
+"""A run that shows its slowest rhythm less often has no forecast. A whole period is two half waves."""
 
 
 @dataclass(frozen=True)
@@ -79,10 +79,7 @@ class Forecast:
 
     @property
     def longest_rhythm_ns(self) -> int:
-        """The longest period that fits three times into the run.
-
-        A slower rhythm cannot be told from no rhythm at all.
-        """
+        """The longest period that fits ten times into the run. A run that shows a slower one has no forecast."""
         return self.measured_ns // PERIODS_SEEN
 
     def rate_above(self, level_ns: int) -> float | None:

@@ -218,11 +218,10 @@ def basis_sentence(found: Forecast) -> tuple[str, ...]:
 
 def unseen_rhythms_sentence(found: Forecast) -> str:
     """The sentence on the condition of every forecast. No test of the run itself can replace this condition."""
-    longest = found.longest_rhythm_ns
-    example = next((f", such as {name}," for ns, name in _RHYTHMS if ns > longest), "")
+    example = next((f", such as {name}," for ns, name in _RHYTHMS if ns > found.measured_ns), "")
     return (
         f"it holds only if the {duration(found.horizon_ns)} are like the {duration(found.measured_ns)} measured; a "
-        f"rhythm longer than {duration(longest)}{example} cannot be seen in this run"
+        f"rhythm longer than the run{example} cannot be seen in it"
     )
 
 

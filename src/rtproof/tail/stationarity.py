@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 #
 # A cosine transform splits each series of averages into half waves: the k-th has k half waves in the whole run. Changes
 # faster than a few minutes, bursts and storms included, give all of the slow half waves the same mean square. A rhythm
-# or a drift of which the run shows at most three whole periods raises the first SLOW half waves above the next ones.
+# or a drift of which the run shows at most ten whole periods raises the first SLOW half waves above the next ones.
 # The ratio of mean squares has the F distribution (R. A. Fisher), because averages over many seconds are nearly normal.
 
 
@@ -31,12 +31,12 @@ MINUTE_SLOTS = 12
 """Slots in a block: 1 min of slots of 5 s."""
 MOST_MINUTE_BLOCKS = 4_000
 """The most blocks of a run. A longer run has longer blocks, since only the slowest half waves are looked at."""
-FEWEST_MINUTE_BLOCKS = 24
-SLOW = 6
-"""The slow half waves: three whole periods in the run. With fewer, the run does not show that a rhythm returns."""
-TESTED = (1, 2, SLOW)
+FEWEST_MINUTE_BLOCKS = 48
+SLOW = 20
+"""The slow half waves: ten whole periods in the run. With fewer, a forecast misses the rhythm's next turns."""
+TESTED = (1, 2, 6, SLOW)
 """How many of the first half waves are tested together. A steady drift is mostly in the first one."""
-COMPARED = 42
+COMPARED = 60
 """They are compared with the half waves after SLOW, up to this one."""
 PARTS = 4
 """The parts of the run whose values are named."""
