@@ -50,6 +50,7 @@ PARTS: Mapping[str, Part] = {
     "rtla": explain_rtla.PART,
     "loads": explain_loads.PART,
     "novel": explain_novel.PART,
+    "further": explain_novel.FURTHER_PART,
 }
 
 

@@ -11,6 +11,7 @@
  *   mmap-lock      a thread of ordinary priority changes the protection of many pages, and it touches a new page
  *   requeue        its condition is signalled by a thread that holds the lock, and keeps the lock for long
  *   cpu-max        it needs the answer of a process of ordinary priority that has used up its group's cpu.max
+ * or in one of the ways of further.c.
  *
  * Due times are ORIGIN_NS plus half a millisecond, plus whole periods, of CLOCK_MONOTONIC. Each activation leaves:
  *   activation TID DUE_NS END_NS
@@ -41,21 +42,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PRIORITY 70
-#define PAGE 4096
+#include "novel.h"
+
 #define MOST 256
 #define FIRST 2 /* activations that are not told: whatever is slow only once is done in them */
 #define PORT 5600
-#define GROUP "/sys/fs/cgroup/novel"
 
-struct activation {
-	int64_t due, end, begin_of_cause, end_of_cause;
-	long culprit;
-};
-
-static struct activation *all; /* shared with the other processes */
+struct activation *all;
 static int64_t first_due, period_ns;
-static long count;
+long count;
 
 static int64_t time_ns(clockid_t clock)
 {
@@ -65,12 +60,12 @@ static int64_t time_ns(clockid_t clock)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static int64_t now_ns(void)
+int64_t now_ns(void)
 {
 	return time_ns(CLOCK_MONOTONIC);
 }
 
-static void sleep_until(int64_t ns)
+void sleep_until(int64_t ns)
 {
 	struct timespec until = { .tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) };
 
@@ -78,13 +73,13 @@ static void sleep_until(int64_t ns)
 		;
 }
 
-static void spin_until(int64_t ns)
+void spin_until(int64_t ns)
 {
 	while (now_ns() < ns)
 		;
 }
 
-static void must(int holds, const char *what)
+void must(int holds, const char *what)
 {
 	if (holds)
 		return;
@@ -92,33 +87,32 @@ static void must(int holds, const char *what)
 	_exit(1);
 }
 
-static void be_fifo(int priority)
+void be_fifo(int priority)
 {
 	struct sched_param urgent = { .sched_priority = priority };
 
 	must(!syscall(SYS_sched_setscheduler, 0, SCHED_FIFO, &urgent), "sched_setscheduler"); // musl's always refuses
 }
 
-static int64_t due_of(long n)
+int64_t due_of(long n)
 {
 	return first_due + n * period_ns;
 }
 
-/* The n-th activation has one of three lengths, below half a millisecond, when the probe beside it is due again. */
-static int64_t late_of(long n)
+int64_t late_of(long n)
 {
 	static const int64_t lengths_ns[] = { 100000, 250000, 440000 };
 
 	return lengths_ns[n % 3];
 }
 
-static void began(long n)
+void began(long n)
 {
 	all[n].culprit = syscall(SYS_gettid);
 	all[n].begin_of_cause = now_ns();
 }
 
-static void ended(long n)
+void ended(long n)
 {
 	all[n].end_of_cause = now_ns();
 }
@@ -128,8 +122,7 @@ static long futex(uint32_t *word, int what, uint32_t value, long second, uint32_
 	return syscall(SYS_futex, word, what, value, second, other, third);
 }
 
-/* Once before the helpers are started. */
-static void prepare_nothing(void)
+void prepare_nothing(void)
 {
 }
 
@@ -142,7 +135,7 @@ static char *new_pages(size_t number)
 	return pages;
 }
 
-static void only_wait(long n)
+void only_wait(long n)
 {
 	sleep_until(due_of(n));
 }
@@ -392,7 +385,7 @@ static void wait_for_condition(long n)
 
 static int questions[2], answers[2];
 
-static void write_text(const char *path, const char *text)
+void write_text(const char *path, const char *text)
 {
 	int file = open(path, O_WRONLY);
 
@@ -400,13 +393,18 @@ static void write_text(const char *path, const char *text)
 	close(file);
 }
 
+void make_group(void)
+{
+	mkdir("/sys/fs/cgroup", 0755);
+	must(!mount("none", "/sys/fs/cgroup", "cgroup2", 0, NULL) || errno == EBUSY, "cgroup2");
+	must(!mkdir(GROUP, 0755) || errno == EEXIST, GROUP);
+}
+
 static void prepare_group(void)
 {
 	must(!pipe(questions) && !pipe(answers), "pipes");
-	mkdir("/sys/fs/cgroup", 0755);
-	must(!mount("none", "/sys/fs/cgroup", "cgroup2", 0, NULL) || errno == EBUSY, "cgroup2");
+	make_group();
 	write_text("/sys/fs/cgroup/cgroup.subtree_control", "+cpu");
-	must(!mkdir(GROUP, 0755) || errno == EEXIST, GROUP);
 	write_text(GROUP "/cpu.max", "2000 20000");
 }
 
@@ -439,21 +437,7 @@ static void ask(long n)
 	must(write(questions[1], &byte, 1) == 1 && read(answers[0], &byte, 1) == 1, "answer");
 }
 
-/* All kinds. A helper is a thread of the process, or a process of its own; priority 0 is an ordinary one.
-   elsewhere: on the second CPU where there is one. */
-
-struct helper {
-	const char *name;
-	void (*disturb)(long n);
-	int priority, is_process, elsewhere;
-};
-
-static const struct kind {
-	const char *name;
-	void (*prepare)(void), (*act)(long n);
-	struct helper helpers[2];
-	int period_ms;
-} kinds[] = {
+static const struct kind kinds[] = {
 	{ "fifo-peer", prepare_nothing, only_wait, { { "novel_peer", compute_as_peer, PRIORITY, 1, 0 } }, 8 },
 	{ "stopped", prepare_nothing, only_wait, { { "novel_stopper", stop, 0, 1, 1 } }, 8 },
 	{ "poll-rounding", prepare_nothing, wait_in_poll, { { 0 } }, 8 },
@@ -464,9 +448,10 @@ static const struct kind {
 	{ "mmap-lock", prepare_maps, touch_new, { { "novel_mapper", change_protection, 0, 0, 1 } }, 20 },
 	{ "requeue", prepare_nothing, wait_for_condition, { { "novel_signaller", signal_with_lock, 0, 0, 1 } }, 8 },
 	{ "cpu-max", prepare_group, ask, { { "novel_worker", answer, 0, 1, 1 } }, 100 },
+	{ 0 },
 };
 
-static int stay_on(int cpu)
+int stay_on(int cpu)
 {
 	cpu_set_t only;
 
@@ -515,7 +500,7 @@ static void run(const struct kind *kind)
 	first_due += 500000;
 	first_due += ((now_ns() - first_due) / 1000000 + 500) * 1000000; // 500 ms to prepare
 	kind->prepare();
-	for (int i = 0; i < 2 && kind->helpers[i].name; i++) // processes come last, so that they have no threads
+	for (int i = 0; i < HELPERS && kind->helpers[i].name; i++) // processes come last, so that they have no threads
 		start(&kind->helpers[i]);
 	must(!mlockall(MCL_CURRENT), "mlockall");
 	if (kind->act == touch_new)
@@ -537,6 +522,13 @@ static void print(const struct kind *kind)
 		       kind->name, (long long)all[n].begin_of_cause, (long long)all[n].end_of_cause, all[n].culprit);
 }
 
+static const struct kind *find(const struct kind *kind, const char *name)
+{
+	while (kind->name && strcmp(kind->name, name))
+		kind++;
+	return kind->name ? kind : NULL;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 4 || (count = strtol(argv[3], NULL, 10) + FIRST) <= FIRST || count > MOST) {
@@ -547,14 +539,16 @@ int main(int argc, char **argv)
 	all = mmap(NULL, MOST * sizeof(*all), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	must(all != MAP_FAILED, "mmap");
 	alarm(60);
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-		if (strcmp(kinds[i].name, argv[1]))
-			continue;
-		run(&kinds[i]);
-		usleep(5000); // the last helper is done
-		print(&kinds[i]);
-		return 0;
+	const struct kind *kind = find(kinds, argv[1]);
+
+	if (!kind)
+		kind = find(further_kinds, argv[1]);
+	if (!kind) {
+		fprintf(stderr, "novel: no such kind\n");
+		return 1;
 	}
-	fprintf(stderr, "novel: no such kind\n");
-	return 1;
+	run(kind);
+	usleep(5000); // the last helper is done
+	print(kind);
+	return 0;
 }
