@@ -114,7 +114,7 @@ static int new_counter(int group)
 
 static void start_counters(void)
 {
-	static const int number_of_counters[] = { 500, 1200, 2000 };
+	static const int number_of_counters[] = { 300, 600, 900 };
 	struct rlimit files = { 8192, 8192 };
 
 	must(!setrlimit(RLIMIT_NOFILE, &files), "RLIMIT_NOFILE");
