@@ -115,6 +115,7 @@ def _with_percentiles(figures: Table, values: Samples, random: np.random.Generat
     if random.random() < 0.7:
         method = str(random.choice(METHODS))
         shares = [each for each in (1, 50, 90, 99, 99.9, 99.99, 99.999) if random.random() < 0.7]
+        shares = [each for each in shares if values.size * (100 - each) >= 100]
         figures["percentiles"] = [
             (f"{share} %", printed(float(np.percentile(values, share, method=method)), unit, digits, cut=cut))  # type: ignore[call-overload]
             for share in shares
@@ -255,7 +256,14 @@ CYCLES = {
     "max": "31.0 ms",
 }
 RUN = {"asked": "10 min", "policy": "fifo", "priority": 80, "command": "cyclictest -m -n -p80 -i1000 -D10m -q"}
-PAIR = {"group": "g", "load": "hackbench", "policy": "fifo", "method": "clock_nanosleep", "asked": "10 min"}
+PAIR = {
+    "group": "g",
+    "load": "hackbench",
+    "policy": "fifo",
+    "priority": 80,
+    "method": "clock_nanosleep",
+    "asked": "10 min",
+}
 BINS = {"bin_width": "2 us", "bins": 50}
 
 
@@ -297,6 +305,17 @@ PLANTED: tuple[tuple[str, str, tuple[Table, ...]], ...] = (
     ("distribution", "the fullest bin is none of the bins", (full(10, 12, "50 %", bins=5, overflow=9_000),)),
     ("distribution", "the bins end below the maximum", (row(latency(bin_width="1 us", bins=64)),)),
     ("distribution", "values beyond bins that end above the maximum", (row(latency(**BINS, overflow=12)),)),
+    (
+        "distribution",
+        "values beyond bins, and the maximum in the last one",
+        (row(latency(**BINS, overflow=12, max="99 us")),),
+    ),
+    (
+        "distribution",
+        "more beyond the bins than the mean allows",
+        (row(latency(**BINS, overflow=300_000, max="150 us")),),
+    ),
+    ("distribution", "a percentile of too few values", (row(latency(percentiles=[("99.9999 %", "80 us")])),)),
     ("distribution", "the bins do not add up", (bins(60, 20, 10, 5, 4),)),
     ("distribution", "the minimum is in an empty bin", (bins(0, 90, 5, 3, 2),)),
     ("distribution", "the maximum is in an empty bin", (bins(90, 8, 2, 0, 0),)),
@@ -347,6 +366,8 @@ PLANTED: tuple[tuple[str, str, tuple[Table, ...]], ...] = (
     ("unlike", "another load", pair(load="make -j8")),
     ("unlike", "another policy", pair(policy="rr")),
     ("unlike", "another method", pair(method="nanosleep")),
+    ("unlike", "another priority", pair(priority=99)),
+    ("priority", "a priority without a real-time policy", (row(latency(), policy="other", priority=99),)),
     (
         "unlike",
         "a tenth of the length",
@@ -360,7 +381,7 @@ PLANTED: tuple[tuple[str, str, tuple[Table, ...]], ...] = (
         (run(load="hackbench in a loop", loadavg="0.11 0.08 0.03"),),
     ),
     ("command", "another priority", (run(priority=99),)),
-    ("command", "another policy", (run(policy="other"),)),
+    ("command", "another policy", (run(policy="other", priority=0),)),
     ("command", "a policy that the option changes", (run(command="cyclictest -m -n -p80 --policy=rr -D10m"),)),
     (
         "command",
@@ -383,6 +404,7 @@ PLANTED: tuple[tuple[str, str, tuple[Table, ...]], ...] = (
     ),
     ("load-shorter", "stress ends before the run", (run(load_line="stress --cpu 4 --timeout 60s &"),)),
     ("load-shorter", "timeout ends it", (run(load_line="timeout 5m ./busy & sleep 10"),)),
+    ("load-shorter", "one of two loads ends", (run(load_line="stress -c 4 -t 60 & while true; do ls; done"),)),
     ("load-shorter", "iperf3 ends", (run(load_line="iperf3 -c host -t 120 > /dev/null"),)),
 )
 
@@ -503,9 +525,13 @@ def test_a_loop_that_waits_is_left_alone(line: str, expected: bool) -> None:
     [
         ("stress -c 4 -t 60 &", 60),
         ("stress-ng --cpu 4 --timeout 1h", 3_600),
-        ("timeout 90s a & iperf3 -c x -t30", 120),
+        ("timeout 90s a & iperf3 -c x -t30", 30),
         ("while true; do stress -t 10; done", None),
-        ("stress -t 10 & ./own", None),
+        ("stress -t 10 & ./own", 10),
+        ("stress -t 60 & while true; do a; done", 60),
+        ("while true; do stress -t 60 & wait; done", None),
+        ("timeout 60 a & sleep 1h", 60),
+        ("sleep 60; kill 1", None),
         ("stress-ng -t 0", None),
         ("timeout -k 5 7200 a", 7_205),
         ("sudo timeout --preserve-status --kill-after=10s -s 9 2h a", 7_210),

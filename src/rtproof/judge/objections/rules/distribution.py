@@ -26,6 +26,8 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
     for claim in claims:
         alone = ((each, says) for each in claim.figures for says in _of_one(each))
         yield from of_parts(CODE, claim, alone)
+        few = ((each, says) for each in claim.figures for says in _too_few(each))
+        yield from of_parts(CODE, claim, few, "a percentile needs more values than there are")
 
 
 def _of_one(each: Figures) -> Iterator[str]:
@@ -58,6 +60,14 @@ def _rises(points: Sequence[ShareAtMost], name: str) -> Iterator[str]:
                 f"its {name} {percent(high.share)} is {_shown(high.value_ns)}, below that of {percent(low.share)}, "
                 f"which is {_shown(low.value_ns)}"
             )
+
+
+def _too_few(each: Figures) -> Iterator[str]:
+    """A percentile with less than one value above it is the maximum by another name."""
+    for point in each.percentiles:
+        if each.count and point.share < 1 and each.count * (1 - point.share + point.share_step) < 1 - 1e-9:
+            fewest = math.ceil(1 / (1 - point.share) - 1e-6)
+            yield f"its percentile {percent(point.share)} is of {each.count:,} values, and needs {fewest:,}"
 
 
 def _within(each: Figures, points: Sequence[ShareAtMost], name: str) -> Iterator[str]:
@@ -196,13 +206,26 @@ def _scale(each: Figures, bins: ResultBins) -> Iterator[str]:
     if each.max_ns is None or bins.end_ns is None:
         return
     if bins.overflow:
-        if not each.at_least and each.max_ns < bins.end_ns - _step(each, "max"):
+        yield from _mean_of_overflow(each, bins.overflow, bins.end_ns)
+        if not each.at_least and each.max_ns <= bins.end_ns - _step(each, "max"):
             yield (
                 f"{bins.overflow:,} values are said to lie beyond its bins, which end at {_shown(bins.end_ns)}, and "
                 f"its maximum is {_shown(each.max_ns)}"
             )
     elif each.max_ns > bins.end_ns + _step(each, "max"):
         yield f"its bins end at {_shown(bins.end_ns)}, and its maximum {_shown(each.max_ns)} is in none of them"
+
+
+def _mean_of_overflow(each: Figures, beyond: int, end_ns: float) -> Iterator[str]:
+    """The values beyond the bins are at least as large as the end of the bins, and all others at least the minimum."""
+    if each.count is None or each.count < beyond or each.mean_ns is None or each.min_ns is None:
+        return
+    least = (beyond * end_ns + (each.count - beyond) * (each.min_ns - _step(each, "min"))) / each.count
+    if each.mean_ns + _step(each, "mean") < least:
+        yield (
+            f"{beyond:,} of {each.count:,} values are said to lie beyond its bins, which end at {_shown(end_ns)}, so "
+            f"its mean is {_shown(least)} at least, and not {_shown(each.mean_ns)}"
+        )
 
 
 def _counts(each: Figures, bins: ResultBins) -> Iterator[str]:

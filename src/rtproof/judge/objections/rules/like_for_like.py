@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Published rows are compared, but were not measured under the same conditions.
 
-The conditions are those of ``rtproof compare``: load, period, policy and method have to agree, and the maximum of a
-longer run has seen rarer events. What a row does not tell is no reason. What the article varies on purpose is none
-either: the row names it. Runs of a campaign share one plan, so this rule leaves measured rows alone.
+The conditions are those of ``rtproof compare``: load, period, policy, priority and method have to agree, and the
+maximum of a longer run has seen rarer events. What a row does not tell is no reason. What the article varies on purpose
+is none either: the row names it. Runs of a campaign share one plan, so this rule leaves measured rows alone.
 """
 
 from collections import defaultdict
@@ -19,7 +19,7 @@ REMEDY = "compare like with like"
 DOUBTS: tuple[str, ...] = ()
 LONGER = 1.5
 """A run that is longer by this factor or more has seen clearly rarer events."""
-CONDITIONS = ("load", "policy", "method", "period", "length")
+CONDITIONS = ("load", "policy", "priority", "method", "period", "length")
 
 
 def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
@@ -50,6 +50,8 @@ def _text(name: str, claim: ResultClaim) -> str:
     if name == "period":
         periods = sorted({each.period_ns for each in claim.figures if each.period_ns})
         return ", ".join(value(period) for period in periods)
+    if name == "priority":
+        return "" if claim.priority is None else str(claim.priority)
     return str({"load": claim.load, "policy": claim.policy, "method": claim.method}[name])
 
 

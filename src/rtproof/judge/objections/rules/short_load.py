@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A load line that ends by itself before the run does.
+"""A load line, or a part of it in the background, that ends by itself before the run does.
 
-Only lines are judged of which every command says how long it runs. If one may run for longer, nothing is said.
+Only parts are judged of which every command says how long it runs. If one may run for longer, nothing is said.
 """
 
 import re
@@ -37,6 +37,8 @@ PREFIX_VALUE = re.compile(r"-.*|[0-9]+|0x[0-9a-fA-F]+|[0-9]+[-,0-9]*")
 TIMEOUT_VALUES = ("-k", "--kill-after", "-s", "--signal")
 """The options of timeout that take a value of their own."""
 MOST_NS = 100 * UNITS_NS["y"]
+BESIDE = re.compile(r"[^&]&\s*[^&\s]")
+"""One command is started beside another one."""
 CONTROL = ("do", "while", "until", "for", "if", "case", "(", "{")
 
 
@@ -46,22 +48,44 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
         if lasts is not None and claim.span is not None:
             shortest = claim.span.shortest_ns
             if lasts < shortest * (1 - SLACK) - SLACK_NS:
-                what = f"the load ended after {duration(lasts)} of {duration(claim.span.told_ns)}"
+                load = "a part of the load" if BESIDE.search(claim.load_line) else "the load"
+                what = f"{load} ended after {duration(lasts)} of {duration(claim.span.told_ns)}"
                 yield Objection(CODE, (claim.name,), what, f"at the latest: {claim.load_line}")
 
 
 def load_length_ns(line: str) -> int | None:
-    """The longest time that the commands of a line take one after the other; None if any may take longer."""
+    """The time after which the first part of a load line has ended; None if every part may last longer.
+
+    Parts run side by side: "&" stands between them. A part that only sleeps is no load.
+    """
     tokens = shell_tokens(line)
-    if tokens is None or shell_fault(line) is not None or any(token in CONTROL for token in tokens):
+    if tokens is None or shell_fault(line) is not None:
         return None
+    parts: list[list[str]] = [[]]
+    for token in tokens:
+        if token in CONTROL:  # what a loop starts, it may start again
+            parts.pop()
+            break
+        if token == "&":  # noqa: S105
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    lengths = [length for part in parts if (length := _part_ns(part)) is not None]
+    return min(lengths, default=None)
+
+
+def _part_ns(tokens: list[str]) -> int | None:
+    """The longest time that these commands take one after the other; None if any may take longer, or all sleep."""
     commands: list[list[str]] = [[]]
     for token in tokens:
         if re.fullmatch(r"[;&|\n]+", token):
             commands.append([])
         else:
             commands[-1].append(token.strip("'\""))
-    lengths = [_command_ns(command) for command in commands if command]
+    commands = [command for command in commands if command]
+    if all(command[0] == "sleep" for command in commands):
+        return None
+    lengths = [_command_ns(command) for command in commands]
     known = [length for length in lengths if length is not None]
     return sum(known) if known and len(known) == len(lengths) else None
 
