@@ -89,3 +89,4 @@ def test_functions_are_named_by_the_nearest_address_below() -> None:
     assert [known.name(at) for at in (0xFFFFFFFF810000FF, 0xFFFFFFFF81000100, 0xFFFFFFFFC0000008)] == [
         *(None, "hrtimer_wakeup", "of_module")
     ]
+    assert known.name(0xFFFFFFFFC0010000) is None  # a program of BPF, say, which is in no table

@@ -20,6 +20,7 @@ static const char kernel[] = "0000000000000000 A fixed_percpu_data\n"
 			     "ffffffff81200000 D data\n"
 			     "ffffffffc0000900 t late_in_module\t[one]\n"
 			     "ffffffffc0000100 t early_in_module\t[one]\n"
+			     "ffffffffc0100000 t bpf_prog_6deef7357e7b4530\t[bpf]\n"
 			     "one 4096 0 - Live 0xffffffffc0000000 (O)\n" /* as in /proc/modules: one file stands for both */
 			     "nonsense\n";
 
@@ -57,6 +58,15 @@ static void functions_that_hold_an_address_are_told_once_and_in_order(void)
 	CHECK(!strcmp(told, "ffffffff81000200 t hrtimer_wakeup\n"
 			    "ffffffffc0000100 t early_in_module\t[one]\n"
 			    "ffffffffc0000900 t late_in_module\t[one]\n"));
+}
+
+static void programs_of_bpf_are_told_though_no_file_has_their_length(void)
+{
+	const uint64_t some[] = { 0xffffffffc0100032, 0xffffffffc0110001 };
+	char told[1024];
+
+	tell(some, 2, told);
+	CHECK(!strcmp(told, "ffffffffc0100000 t bpf_prog_6deef7357e7b4530\t[bpf]\n"));
 }
 
 static void data_and_what_is_far_from_any_function_are_not_told(void)
@@ -125,6 +135,7 @@ int main(void)
 {
 	write_text(kernel);
 	functions_that_hold_an_address_are_told_once_and_in_order();
+	programs_of_bpf_are_told_though_no_file_has_their_length();
 	data_and_what_is_far_from_any_function_are_not_told();
 	addresses_of_32_bits_are_found();
 	hidden_addresses_and_no_symbols_are_errors();

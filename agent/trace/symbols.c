@@ -33,14 +33,38 @@ static bool next_line(FILE *file, struct line *line)
 	return false;
 }
 
-/* The kernel's own code lies between two symbols. */
-static int find_code(const char *kallsyms, struct code_range *range)
+static bool is_function(const struct line *line)
 {
+	return strchr("tTwW", line->type) != NULL;
+}
+
+/* No file tells how long the code is that the kernel makes by itself, such as programs of BPF. */
+static void add_made(struct symbols *symbols, uint64_t address)
+{
+	struct code_range *range = symbols->ranges + 1, *behind = symbols->ranges + symbols->n_ranges;
+
+	while (range < behind && (address + FUNCTION_MOST < range->first || address > range->behind))
+		range++;
+	if (range == symbols->ranges + SYMBOLS_RANGES)
+		return;
+	if (range == behind)
+		symbols->ranges[symbols->n_ranges++] = (struct code_range){ address, address };
+	range->first = address < range->first ? address : range->first;
+	range->behind = address + FUNCTION_MOST > range->behind ? address + FUNCTION_MOST : range->behind;
+}
+
+/* The kernel's own code lies between two symbols. What is in brackets lies elsewhere. */
+static int find_code(const char *kallsyms, struct symbols *symbols)
+{
+	struct code_range *range = &symbols->ranges[0];
 	FILE *file = fopen(kallsyms, "re");
 	struct line line;
 	int err = file ? -ENOENT : -errno;
 
-	while (file && (!range->first || !range->behind) && next_line(file, &line)) {
+	symbols->n_ranges = 1;
+	while (file && err != -EPERM && next_line(file, &line)) {
+		if (is_function(&line) && strchr(line.name, '['))
+			add_made(symbols, line.address);
 		if (!strcmp(line.name, "_stext"))
 			range->first = line.address;
 		else if (!strcmp(line.name, "_etext"))
@@ -49,6 +73,7 @@ static int find_code(const char *kallsyms, struct code_range *range)
 			continue;
 		err = line.address ? 0 : -EPERM;
 	}
+	symbols->n_lasting = symbols->n_ranges;
 	if (file)
 		fclose(file);
 	return err ? err : range->first < range->behind ? 0 : -ENOENT;
@@ -76,7 +101,7 @@ void symbols_renew(struct symbols *symbols, const char *modules)
 {
 	if (!symbols->word)
 		return;
-	symbols->n_ranges = 1; /* the kernel's own code stays where it is */
+	symbols->n_ranges = symbols->n_lasting;
 	add_modules(symbols, modules);
 	symbols->lowest = UINT64_MAX;
 	symbols->behind = 0;
@@ -91,7 +116,7 @@ void symbols_renew(struct symbols *symbols, const char *modules)
 int symbols_open(struct symbols *symbols, int word, const char *kallsyms, const char *modules)
 {
 	memset(symbols, 0, sizeof(*symbols));
-	int err = find_code(kallsyms, &symbols->ranges[0]);
+	int err = find_code(kallsyms, symbols);
 
 	if (err)
 		return err;
@@ -179,7 +204,7 @@ static void look_up(struct found *found, int n, const char *kallsyms)
 	struct line line;
 
 	while (file && next_line(file, &line))
-		if (strchr("tTwW", line.type))
+		if (is_function(&line))
 			offer(found, n, &line);
 	if (file)
 		fclose(file);

@@ -20,8 +20,8 @@ struct code_range {
 
 struct symbols {
 	int word; /* bytes of an address of the kernel; 0: there are no symbols */
-	int n_ranges;
-	struct code_range ranges[SYMBOLS_RANGES]; /* the kernel's own, then those of modules */
+	int n_ranges, n_lasting;
+	struct code_range ranges[SYMBOLS_RANGES]; /* the kernel's own, then those in brackets at the begin, then those of modules */
 	uint64_t lowest, behind;                  /* of all */
 	uint64_t *seen; /* a table of SYMBOLS_MOST * 2 places by the address; 0: free */
 	int n_seen;

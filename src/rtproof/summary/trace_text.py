@@ -124,6 +124,10 @@ def raw_events(pages: Pages, cpu: int, layout: PageLayout, kinds: Mapping[int, E
             yield RawEvent(time_ns, cpu, kind, content)
 
 
+FUNCTION_MOST = 1 << 16
+"""No function of the kernel has more bytes. What is further behind one is code without a line, such as BPF's."""
+
+
 class Functions:
     """Names of the kernel's functions by their addresses, from lines as in /proc/kallsyms."""
 
@@ -136,9 +140,9 @@ class Functions:
         self._names = [name for _, name in known]
 
     def name(self, address: int) -> str | None:
-        """The function that begins nearest at or below the address; None if none does."""
+        """The function that begins nearest at or below the address; None if none does, or too far below."""
         at = bisect_right(self._addresses, address)
-        return self._names[at - 1] if at else None
+        return self._names[at - 1] if at and address - self._addresses[at - 1] < FUNCTION_MOST else None
 
 
 def is_interrupt(name: str) -> bool:
