@@ -191,6 +191,7 @@ SYSTEMS = {
     "irq_work_entry": "irq_vectors",
     "irq_work_exit": "irq_vectors",
     "sys_exit": "raw_syscalls",
+    "user_stack": "ftrace",
 }
 WIDE = ("hrtimer", "function", "now", "softexpires", "expires", "prev_state")
 PRINTED = {
@@ -207,6 +208,8 @@ def fields_of(name: str) -> list[tuple[str, str, int, int]]:
     found, offset = [], 8
     if name == "kernel_stack":
         return [("int", "size", 8, 4), ("unsigned long", "caller", 16, 64)]
+    if name == "user_stack":
+        return [("int", "tgid", 8, 4), ("unsigned long", "caller", 16, 64)]
     for key in VALUES.get(name, ()):
         text = key.endswith("comm")
         kind, size = ("char", COMM) if text else ("s64", 8) if key in WIDE else ("int", 4)

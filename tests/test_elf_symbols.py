@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rtproof.core.elf_symbols import checked_offset, function_offset
+from rtproof.core.elf_symbols import ElfFile, checked_offset, function_offset
 from rtproof.core.errors import UserError
 
 X86, ARM, PPC64 = 62, 40, 21
@@ -87,6 +87,24 @@ def test_a_function_is_found_whatever_the_file(tmp_path: Path, wide: bool, order
     assert function_offset(path, "cycle") == CODE_AT + 0x40
     assert function_offset(path, "cycle", 0x1F) == CODE_AT + 0x5F
     assert checked_offset(path, CODE_AT + 1) == CODE_AT + 1
+
+
+@pytest.mark.parametrize("machine", [X86, ARM])
+@pytest.mark.parametrize("wide", [True, False])
+def test_the_function_at_a_place_is_told(tmp_path: Path, machine: int, wide: bool) -> None:
+    thumb = 1 if machine == ARM else 0
+    symbols = (("before", BASE + CODE_AT + 0x20, FUNC), ("cycle", BASE + CODE_AT + 0x40 + thumb, FUNC))
+    with ElfFile(written(tmp_path, Elf(wide=wide, machine=machine).of(symbols))) as file:
+        found = [file.function_at(CODE_AT + at) for at in (0x1F, 0x3F, 0x40, 0x5F, 0x60, 0x900)]
+    assert found == [None, "before", "cycle", "cycle", None, None]
+
+
+def test_a_place_in_a_damaged_file_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, Elf().of(CYCLE))
+    with ElfFile(path) as file:
+        path.write_bytes(path.read_bytes()[:0x148])
+        with pytest.raises(UserError, match="is damaged"):
+            file.function_at(CODE_AT + 0x40)
 
 
 def test_a_name_may_be_the_end_of_another(tmp_path: Path) -> None:

@@ -256,6 +256,9 @@ static void a_whole_trace_has_a_bound_and_calls_a_filter(void)
 	CHECK(strstr(trace->missing, "raw_syscalls:sys_exit"));
 	refuse("whole,recorder", "recorder or whole, not both");
 	refuse("whole,keep_mib=0", "not 'keep_mib=0'");
+	CHECK(plan("whole,stacks,process=4711,buffer_kib=64") == 0 && trace->stacks && trace->process == 4711);
+	CHECK(trace_space(trace) == 2.0 * 256 * KIB * KIB + 1024 * KIB + 2.0 * 64 * KIB * trace->cpus);
+	refuse("process=0", "not 'process=0'");
 	refuse("calls_of=", "calls_of of --trace takes a few threads");
 }
 

@@ -30,6 +30,7 @@ enum {
 	KEEP_DEFAULT_MIB = 256,
 	KEEP_LIMIT_MIB = 16 * 1024,
 	TURNS_LIMIT = 4000,
+	PROCESS_LIMIT = 1 << 22,
 };
 
 /* What article 3 recorded, and the switches between threads. A star stands for any ending; 32-bit systems have others. */
@@ -87,6 +88,7 @@ static bool parse_value(struct trace_plan *plan, const char *option)
 		{ "record_kib=", 16, BUFFER_LIMIT_KIB, &plan->record_kib },
 		{ "ordinary=", 0, WINDOWS_LIMIT, &plan->ordinary },
 		{ "keep_mib=", 1, KEEP_LIMIT_MIB, &plan->keep_mib },
+		{ "process=", 1, PROCESS_LIMIT, &plan->process },
 	};
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
@@ -145,7 +147,7 @@ static int parse_option(struct trace_plan *plan, const char *option, char *why, 
 		return 0;
 	return text_refuse(why, room, -EINVAL,
 			    "--trace takes on, explain, events=NAME+.., buffer_kib=N, seed=N, turns=N, optional, stacks, calls_of=THREAD+.., "
-			    "whole, keep_mib=N, recorder, threshold=TIME, record_kib=N, top=N, ordinary=N (to %d); not '%.40s'",
+			    "process=PID, whole, keep_mib=N, recorder, threshold=TIME, record_kib=N, top=N, ordinary=N (to %d); not '%.24s'",
 			    WINDOWS_LIMIT, option);
 }
 
@@ -229,7 +231,7 @@ double trace_space(const struct trace_plan *plan)
 	if (!plan->asked)
 		return 0;
 	if (plan->whole) /* beside the record, and then in it */
-		return 2.0 * (double)plan->keep_mib * KIB * KIB + TRACE_NAMES_MOST;
+		return 2.0 * (double)plan->keep_mib * KIB * KIB + TRACE_NAMES_MOST + (plan->stacks ? 2.0 * (double)plan->buffer_kib * KIB * plan->cpus : 0);
 	double content = plan->recorder ? (double)trace_record_room(plan) : (double)plan->buffer_kib * KIB * plan->cpus;
 
 	return content + TRACE_NAMES_MOST;

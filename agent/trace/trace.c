@@ -346,8 +346,10 @@ static int open_all(struct trace *trace, char *why, size_t room)
 		open_symbols(trace);
 	if (!err)
 		err = recorder_open(&trace->recorder, trace->run, trace->root, trace->place, why, room);
-	if (!err)
+	if (!err) {
 		set_stacks(trace);
+		waits_open(&trace->waits, &trace->undo, trace->root, &trace->plan);
+	}
 	if (!err && trace->plan.blocks_ns && !trace->plan.recorder && !trace_is_on_in(&trace->plan, 0))
 		switch_events(trace, false, put, &at);
 	return err;
@@ -440,6 +442,9 @@ static void *switch_by_time(void *argument)
 	/* The block behind the last turn is on for good. */
 	while (block_ns && (!turns || trace->block <= turns) && wait_until(trace, trace->run->origin_ns + trace->block * block_ns))
 		begin_block(trace);
+	/* A program loads its libraries early, and may end at any time. */
+	for (int64_t look_ns = NS_PER_SECOND / 4; trace->waits.on && wait_until(trace, trace->run->origin_ns + look_ns); look_ns *= 2)
+		waits_look(&trace->waits, trace->plan.process);
 	return NULL;
 }
 
@@ -473,6 +478,7 @@ void trace_close(struct trace *trace)
 	recorder_close(&trace->recorder); /* a place with open files can't go */
 	if (trace->own && trace->hold >= 0)
 		close(trace->hold);
+	waits_close(&trace->waits);
 	trace->own = false;
 	tracefs_take(NULL);
 	if (trace->symbols)
@@ -613,9 +619,9 @@ static void tell(struct trace *trace)
 {
 	const uint16_t one = 1;
 	char text[1536];
-	int length = snprintf(text, sizeof(text), "endian %s\nbuffer_kib %lld\nplace %s\nmissing%s\nstacks %s\n",
+	int length = snprintf(text, sizeof(text), "endian %s\nbuffer_kib %lld\nplace %s\nmissing%s\nstacks %s\nwaits %s\n",
 			      *(const char *)&one ? "little" : "big", (long long)trace->plan.buffer_kib,
-			      trace->own ? "instance" : "top", trace->plan.missing, trace->stacks);
+			      trace->own ? "instance" : "top", trace->plan.missing, trace->stacks, trace->waits.told);
 
 	keep_part(trace, "about", 0, text, (size_t)length);
 }
@@ -685,6 +691,22 @@ void trace_describe(struct trace *trace)
 		run_fact_number(trace->run, i, MOMENT_START, "tid", worker_task(&trace->run->workers[i]));
 }
 
+/* The newest, and where the code of the program lies. */
+static void keep_waits(struct trace *trace)
+{
+	char path[TRACEFS_PATH + 64], name[64];
+
+	if (!trace->waits.on)
+		return;
+	waits_look(&trace->waits, trace->plan.process);
+	for (int cpu = 0; cpu < trace->plan.cpus; cpu++) {
+		snprintf(path, sizeof(path), "%s/per_cpu/cpu%d/trace_pipe_raw", trace->waits.place, cpu);
+		snprintf(name, sizeof(name), "waits/cpu%d", cpu);
+		keep(trace, path, name, 4 * trace->plan.buffer_kib * 1024, NULL);
+	}
+	keep_part(trace, "waits/maps", 0, (const char *)trace->waits.maps.data, trace->waits.maps.length);
+}
+
 /* The kernel's own text of the events, which is three times as long as its pages, is made from these by who reads them. */
 void trace_keep(struct trace *trace)
 {
@@ -695,6 +717,7 @@ void trace_keep(struct trace *trace)
 	if (trace->symbols && !trace->symbols_error)
 		symbols_renew(trace->symbols, MODULES); /* some may have come during the run */
 	keep_cpus(trace, trace->symbols_error ? NULL : trace->symbols);
+	keep_waits(trace);
 	recorder_keep(&trace->recorder, text, sizeof(text)); /* gives room back to a disk that is full */
 	keep_part(trace, "about", 0, text, strlen(text));
 	keep(trace, MODULES, "modules", FORMATS_MOST, NULL);

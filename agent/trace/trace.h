@@ -12,6 +12,7 @@
 #include "trace/plan.h"
 #include "trace/recorder.h"
 #include "trace/tracefs.h"
+#include "trace/waits.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -40,6 +41,7 @@ struct trace {
 	bool prepares;         /* what is to be written is noted in .. */
 	struct bytes prepared; /* .. here: names and contents */
 	char stacks[64]; /* what could be had of them, in words */
+	struct waits waits;
 
 	char refused[256]; /* why there is no trace although one was asked for, if it may be so; empty: there is one */
 };

@@ -18,7 +18,7 @@ HEADINGS = {
         "--horizon --far --fail-on --explain-at-most --strict --bisect"
     ),
     "Disturb": "--load",
-    "Explain": "--explain --top --trace --trace-blocks --observer",
+    "Explain": "--explain --stacks --top --trace --trace-blocks --observer",
     "Where": (
         "--target --target-option --agent --detach --stream --generator --generator-option --generator-lines "
         "--kernel --preempt --boot --setup --module --processors --measured-cpus --pace --soakers --qemu --jobs"

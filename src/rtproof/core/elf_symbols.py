@@ -219,6 +219,25 @@ class ElfFile:
         stripped = all(kind != FULL_TABLE for kind, *_ in self._sections)
         return "; it is stripped: give +OFFSET, the place in the file, or keep its symbols" if stripped else ""
 
+    def function_at(self, offset: int) -> str | None:
+        """The function whose code stands at a place of the file; None if none is told."""
+        try:
+            return next(self._names_at(offset), None)
+        except (struct.error, ValueError, OSError):
+            raise UserError(f"{self._path} is damaged: a part of it lies outside of the file") from None
+
+    def _names_at(self, offset: int) -> Iterator[str]:
+        segment = next((one for one in self.segments if one.offset <= offset < one.offset + one.size), None)
+        for symbols, names in self._symbol_tables() if segment else ():
+            code = _of_code(symbols)
+            begins = code["value"].astype(np.uint64)
+            if self._machine == ARM:
+                begins &= ~np.uint64(1)  # it says whether the code is Thumb
+            address = np.uint64(offset - segment.offset + segment.address) if segment else np.uint64(0)
+            for at in np.flatnonzero((begins <= address) & (address - begins < code["size"])):
+                begin = int(code["name"][at])
+                yield names[begin : names.index(b"\0", begin)].decode(errors="replace")
+
     def _symbol_tables(self) -> Iterator[tuple[NDArray[np.void], bytes]]:
         """Each table of symbols with its names. A file has at most one of each kind."""
         for kind, offset, size, link in {row[0]: row for row in self._sections if row[0] in SYMBOL_TABLES}.values():

@@ -43,6 +43,7 @@ class ForeignRequest:
     """What shall be measured: a process, threads by name, or a program that is started for it.
 
     marks: what begins and ends an activation, in the user's words. keep_mib: the most events that are kept.
+    stacks: whether functions are wanted, too.
     """
 
     command: tuple[str, ...]
@@ -54,6 +55,7 @@ class ForeignRequest:
     output: Path | None = None
     marks: tuple[str, str] | None = None
     keep_mib: int | None = None
+    stacks: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,8 @@ def _trace_words(asked: ForeignRequest, pid: int | None) -> str:
     words = ["explain", "whole"]
     words += [f"keep_mib={asked.keep_mib}"] if asked.keep_mib else []
     calls = _calls_of(asked, pid) if pid or asked.names else []
+    words += ["stacks"] if asked.stacks else []
+    words += [f"process={process}"] if asked.stacks and (process := pid or _process_of(asked.names)) else []
     return ",".join(words + ([f"calls_of={'+'.join(calls)}"] if calls else []))
 
 
@@ -227,6 +231,15 @@ def _refuse_absent(names: Sequence[str], there: Sequence[FoundThread]) -> None:
         urgent = sorted({each.name for each in there if each.real_time})[:8]
         instead = f"; real-time threads are: {', '.join(map(one_line, urgent))}" if urgent else ""
         raise UserError(f"there is no thread {missing[0]!r}{instead}")
+
+
+def _process_of(names: Sequence[str]) -> int | None:
+    """The process that has the first of these threads."""
+    for place in PROC.iterdir():
+        found = _threads_of(int(place.name)) if place.name.isdecimal() else []
+        if any(names[0] in (each.name, str(each.tid)) for each in found):
+            return int(place.name)
+    return None
 
 
 def _calls_of(asked: ForeignRequest, pid: int | None) -> list[str]:

@@ -97,7 +97,7 @@ class BudgetPart:
 
     stack: the functions of the kernel in which an interrupt found who was charged, innermost first; () if not known.
     waits_for: the threads that kept each other waiting, the one for which the late thread waited first. The cause kept
-    the last one.
+    the last one. waits_in: the functions of its program in which the late thread slept, innermost first; () if unknown.
     """
 
     from_ns: int
@@ -107,6 +107,7 @@ class BudgetPart:
     cpu: int
     stack: tuple[str, ...] = ()
     waits_for: tuple[str, ...] = ()
+    waits_in: tuple[str, ...] = ()
 
     @property
     def length_ns(self) -> int:

@@ -20,6 +20,7 @@ from rtproof.explain.cpu_contexts import Change, CpuTimeline, CpuWalk, TimerStar
 from rtproof.explain.incomplete_windows import TraceWindows, trace_windows
 from rtproof.explain.machine_counts import NOTHING_COUNTED, MachineCounts, RecordCounts, read_counts, with_counts
 from rtproof.explain.name_sightings import NameSightings
+from rtproof.explain.program_waits import ProgramWaits
 from rtproof.explain.stacks import CommonPath, common_path
 from rtproof.explain.thread_activations import BY_MARKS
 from rtproof.explain.thread_names import ThreadNames, thread_names
@@ -133,7 +134,9 @@ def explain(record: Record, limit_ns: int | None = None, top: int = DEFAULT_TOP)
     counts = read_counts(record)
     trace = _read_trace(source, [*chosen.late, *chosen.ordinary], counts)
     inside = [each for each in chosen.late if trace.holds(each)]
-    budgets, machine = with_counts(record, counts, tuple(trace.budget(each) for each in inside))
+    waits = ProgramWaits(record, record.begin.origin_monotonic_ns)
+    told = tuple(waits.added_to(trace.budget(each)) for each in inside)
+    budgets, machine = with_counts(record, counts, told)
     usual = tuple(trace.budget(each) for each in chosen.ordinary if trace.holds(each))
     return Explanation(
         limit_ns=limit_ns,

@@ -1395,6 +1395,7 @@ BUDGET_PART = Shape("part of a budget", BudgetPart) | {
     "words": Key("the cause in words, with the threads that it kept", _words),
     "waits_for": WAITS_FOR,
     "stack": "functions of the kernel in which an interrupt found who was charged, innermost first; empty if not known",
+    "waits_in": "functions of its program in which the late thread slept, innermost first; empty if not known",
 }
 COUNTED_GAP = Shape("gap of an activation and its counts", CountedGap) | {
     "cpu": "where the gap is",

@@ -64,6 +64,7 @@ MOST_KEEP_MIB = 16 * 1024
     metavar="N",
     help="End after N MiB of events (default 256).",
 )
+@click.option("--stacks", is_flag=True, help="Also record functions, where the kernel can.")
 @click.option(
     "-o",
     "--output",
@@ -98,6 +99,8 @@ def command(ctx: click.Context, /, words: tuple[str, ...], at_most: tuple[str, .
     should wake up until it runs. A MARK is marker:TEXT (TEXT* for all that begins so), uprobe:FILE:FUNCTION[+OFFSET],
     uretprobe:FILE:FUNCTION, or event:SYSTEM/NAME[:FILTER].
 
+    With --stacks the functions of the kernel and of your program are named, too, as far as it keeps frame pointers.
+
     With --explain-at-most irqoff:3 the exit code is 1 if irqoff was, or may have been, the largest cause of more than 3
     late activations. The exit code is 2 if nothing can be explained, and 0 otherwise.
 
@@ -131,9 +134,9 @@ def _refuse_words_of_live(words: tuple[str, ...], values: Mapping[str, Any]) -> 
     """UsageError for what has no meaning beside a run that is there already."""
     if len(words) > 1:
         raise click.UsageError(f"{words[1]!r} is one argument too many: write -- in front of a program")
-    if values["duration_ns"] or values["output"] or values["keep_mib"]:
+    if values["duration_ns"] or values["output"] or values["keep_mib"] or values["stacks"]:
         raise click.UsageError(
-            "--duration, --output and --keep-mib are for an application that is measured, not for a run"
+            "--duration, --output, --keep-mib and --stacks are for an application that is measured, not for a run"
         )
 
 
@@ -167,7 +170,7 @@ def _live_request(typed: tuple[str, ...], words: tuple[str, ...], values: Mappin
         raise click.UsageError("give one --pid, or -- and a program")
     return ForeignRequest(
         typed, next(iter(values["pids"]), None), values["names"], program, values["duration_ns"] or DEFAULT_NS,
-        values["limit_ns"], values["output"], marks, values["keep_mib"],
+        values["limit_ns"], values["output"], marks, values["keep_mib"], values["stacks"],
     )  # fmt: skip
 
 

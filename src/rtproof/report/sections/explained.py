@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Why a run was late: one sentence, one table of causes, and the budgets of the latest activations."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
+from operator import attrgetter
 
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import capitalised, limit_value, quantity, value
@@ -146,7 +148,7 @@ def _details(found: Explanation, record: Record) -> Iterator[Block]:
         yield Text(doubts, "doubt")
     if found.budgets:
         yield _causes(found)
-        yield Text((*_where(found), _note(found), *_advice(found)))
+        yield Text((*_where(found), *_waited_in(found), _note(found), *_advice(found)))
 
 
 def _largest_causes(found: Explanation) -> Table:
@@ -333,6 +335,20 @@ def _where(found: Explanation) -> tuple[str, ...]:
     )
 
 
+def _waited_in(found: Explanation) -> Iterator[str]:
+    """In which functions of their program late threads slept, those that took most time first."""
+    lengths_ns: Counter[tuple[str, ...]] = Counter()
+    met: dict[tuple[str, ...], set[int]] = defaultdict(set)
+    for at, part in ((at, part) for at, each in enumerate(found.budgets) for part in each.parts if part.waits_in):
+        lengths_ns[part.waits_in] += part.length_ns
+        met[part.waits_in].add(at)
+    for functions, length_ns in lengths_ns.most_common(MOST_ADVICE):
+        if length_ns >= LEAST_FOR_ADVICE * found.total_ns:
+            path = " > ".join(functions[PATH_SHOWN - 1 :: -1])
+            share, late = _percent(length_ns / found.total_ns), quantity(len(met[functions]), "late activation")
+            yield f"{share} of the time the late thread slept in {path} ({late})."
+
+
 def _advice(found: Explanation) -> tuple[str, ...]:
     """A line for each of the largest causes that a rule is for, each rule once."""
     rows = [row for row in found.rows if row.share >= LEAST_FOR_ADVICE]
@@ -385,20 +401,29 @@ def _part(
 def budget_blocks(found: Explanation, most: int, *, folded: bool = False) -> list[Block]:
     """The budgets of the latest activations as tables."""
     shown = found.budgets[:most]
-    rows = tuple(row for each in shown for row in _stack_rows(each))
     header = ("activation", *number_format.unit_headings(number_format.US, "from"), "functions, innermost first")
-    caption = "Where in the kernel the cause was running"
-    stacks = [Table(caption, header, rows, (0, 1), folded=folded)] if rows else []
-    return [*(_budget(each, found, folded) for each in shown), *stacks]
+    tables = (
+        Table(caption, header, rows, (0, 1), folded=folded)
+        for caption, stack_of in STACKS.items()
+        if (rows := tuple(row for each in shown for row in _stack_rows(each, stack_of)))
+    )
+    return [*(_budget(each, found, folded) for each in shown), *tables]
 
 
-def _stack_rows(of: TimeBudget) -> Iterator[tuple[str, ...]]:
+STACKS: Mapping[str, Callable[[BudgetPart], tuple[str, ...]]] = {
+    "Where in the kernel the cause was running": attrgetter("stack"),
+    "Where in its program the late thread slept": attrgetter("waits_in"),
+}
+
+
+def _stack_rows(of: TimeBudget, stack_of: Callable[[BudgetPart], tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
     """The stacks of the longest parts that have one."""
-    longest = sorted((part for part in of.parts if part.stack), key=lambda part: -part.length_ns)[:STACKS_SHOWN]
+    longest = sorted(filter(stack_of, of.parts), key=lambda part: -part.length_ns)[:STACKS_SHOWN]
     for part in longest:
-        rest = " < .." if len(part.stack) > STACK_SHOWN else ""
+        stack = stack_of(part)
+        rest = " < .." if len(stack) > STACK_SHOWN else ""
         from_us = f"{(part.from_ns - of.activation.due_ns) / 1_000:,.1f}"
-        yield f"{of.activation.index:,}", from_us, " < ".join(part.stack[:STACK_SHOWN]) + rest
+        yield f"{of.activation.index:,}", from_us, " < ".join(stack[:STACK_SHOWN]) + rest
 
 
 def _budget(of: TimeBudget, found: Explanation, folded: bool) -> Table:

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where in its program a late thread slept: from the addresses of its stack to the functions of a file."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from explain_cases import DUE_NS, HOG, LITTLE, VICTIM, Cpu, pages_of, traced_run
+from test_elf_symbols import BASE, CODE_AT, FUNC, Elf
+
+from rtproof.explain.causes import Cause
+from rtproof.explain.explanation import Explanation, explain
+from rtproof.explain.trace_events import TraceEvent
+from rtproof.record.contents import Moment, Record, SystemFile
+from rtproof.report.blocks import Table, Text
+from rtproof.report.sections.explained import budget_blocks, explained_blocks
+
+LOADED = 0x7F00_0000_0000
+US = 1_000
+
+
+def late_by_a_lock() -> Record:
+    """The victim runs for 10 us, sleeps until the hog wakes it 3 ms later, and ends."""
+    cpu = Cpu().timer(0).to_victim(5 * US)
+    cpu.switch(15 * US, HOG, state=1)
+    cpu.add(3015 * US, "sched_waking", comm="victim", pid=VICTIM, prio=19, target_cpu=0)
+    cpu.to_victim(3020 * US).switch(3100 * US, HOG, state=1)
+    return traced_run([3_050 * US], cpu)
+
+
+def with_waits(record: Record, maps: str, *stacks: tuple[int, tuple[int, ...]]) -> Record:
+    """The record with the stacks of the victim at these times."""
+    events = [TraceEvent(DUE_NS + at, 0, "user_stack", 0, 0, VICTIM, {"caller": each}) for at, each in stacks]
+    contents = {"waits/cpu0": pages_of(events, LITTLE), "waits/maps": maps.encode()}
+    files = tuple(SystemFile(0, Moment.END, f"trace/{name}", 0, False, each) for name, each in contents.items())
+    return replace(record, files=(*record.files, *files))
+
+
+def program(folder: Path) -> Path:
+    file = folder / "app"
+    file.write_bytes(Elf().of((("cycle", BASE + CODE_AT + 0x100, FUNC), ("take", BASE + CODE_AT + 0x200, FUNC))))
+    return file
+
+
+def mapped(file: Path, inode: int | None = None) -> str:
+    number = file.stat().st_ino if inode is None else inode
+    return f"{LOADED:x}-{LOADED + 0x800:x} r-xp {CODE_AT:08x} fe:00 {number}                     {file}\n"
+
+
+STACK = (16 * US, (LOADED + 0x210, LOADED + 0x108, LOADED + 0x300))
+PLACES = ("take", "cycle", "app+0x1300")
+
+
+def waits_of(found: Explanation) -> dict[Cause, tuple[str, ...]]:
+    return {part.cause.cause: part.waits_in for part in found.budgets[0].parts}
+
+
+def test_the_functions_in_which_it_slept_have_their_names(tmp_path: Path) -> None:
+    earlier = (-500 * US, (LOADED + 0x100,))
+    found = explain(with_waits(late_by_a_lock(), mapped(program(tmp_path)), earlier, STACK), US)
+    waits = waits_of(found)
+    assert waits.pop(Cause.BLOCKED) == PLACES
+    assert set(waits.values()) == {()}
+
+
+def test_a_file_that_is_another_one_by_now_gives_no_names(tmp_path: Path) -> None:
+    found = explain(with_waits(late_by_a_lock(), mapped(program(tmp_path), inode=1), STACK), US)
+    assert waits_of(found)[Cause.BLOCKED] == ("app+0x1210", "app+0x1108", "app+0x1300")
+
+
+def test_code_of_no_file_keeps_its_address() -> None:
+    maps = f"{LOADED + 0x100:x}-{LOADED + 0x200:x} --xp 00000000 00:00 0                  [uprobes]\n"
+    found = explain(with_waits(late_by_a_lock(), maps, STACK), US)
+    assert waits_of(found)[Cause.BLOCKED] == ("0x7f0000000210", "[uprobes]", "0x7f0000000300")
+
+
+def test_what_came_before_the_oldest_stack_is_not_known(tmp_path: Path) -> None:
+    later = (3200 * US, STACK[1])
+    found = explain(with_waits(late_by_a_lock(), mapped(program(tmp_path)), later), US)
+    assert waits_of(found)[Cause.BLOCKED] == ()
+
+
+def test_the_report_says_where(tmp_path: Path) -> None:
+    record = with_waits(late_by_a_lock(), mapped(program(tmp_path)), STACK)
+    found = explain(record, US)
+    lines = [line for each in explained_blocks(found, record) if isinstance(each, Text) for line in each.paragraphs]
+    assert "98.4 % of the time the late thread slept in app+0x1300 > cycle > take (1 late activation)." in lines
+    table = budget_blocks(found, 8)[-1]
+    assert isinstance(table, Table)
+    assert [row[-1] for row in table.rows] == ["take < cycle < app+0x1300"]
