@@ -96,7 +96,7 @@ EXPECTED = {
     ),
     "cpu-max": Expected(
         "it waited for the answer of novel_worker, which was throttled by its group's cpu.max",
-        {Cause.THROTTLED: ANY},
+        {Cause.THROTTLED: ANY, Cause.THROTTLED_OR_THREAD: ANY},
     ),
 }
 """Decided and committed before the first run."""

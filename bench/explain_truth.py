@@ -68,7 +68,7 @@ KIND_OF = {
     **dict.fromkeys(
         (
             Cause.PREEMPT_OFF, Cause.NO_POINT, Cause.PREEMPT_OFF_OR_NO_POINT, Cause.SOFTIRQS_OFF, Cause.THREAD,
-            Cause.THROTTLED,
+            Cause.THROTTLED, Cause.THROTTLED_OR_THREAD,
         ),
         "another thread",
     ),

@@ -23,10 +23,10 @@ from explain_cases import (
     traced_run,
 )
 
-from rtproof.experiment.explained_runs import ALSO, exceeded
+from rtproof.experiment.explained_runs import exceeded
 from rtproof.explain.advice import advice_on
 from rtproof.explain.budget import System, TimeBudget
-from rtproof.explain.causes import Cause, NamedCause
+from rtproof.explain.causes import MAY_BE, Cause, NamedCause
 from rtproof.explain.cpu_contexts import IDLE_LEAVES
 from rtproof.explain.explanation import explain
 from rtproof.explain.thread_modes import call_namer, signal_name
@@ -230,7 +230,7 @@ def test_a_throttled_thread_exceeds_what_may_be_throttled() -> None:
 
 def test_who_allows_no_page_fault_allows_none_that_may_be_one() -> None:
     cpu = begun().timer(1_000).to_victim(7_000).add(9_000, "sys_exit").add(12_000, "page_fault_user")
-    assert Cause.OWN_CODE_OR_KERNEL in ALSO[Cause.PAGE_FAULT]
+    assert Cause.PAGE_FAULT in MAY_BE[Cause.OWN_CODE_OR_KERNEL]
     assert budget_of(2 * MS, cpu).first.cause is Cause.OWN_CODE_OR_KERNEL
 
 
@@ -279,6 +279,21 @@ def test_a_long_wait_beside_others_that_ends_behind_a_limits_timer_may_be_thrott
     assert waited_beside_hog(18 * MS, 40 * MS).first.cause is Cause.THREAD, "long behind the timer"
 
 
+@pytest.mark.parametrize("cause", [Cause.THREAD, Cause.THROTTLED])
+def test_a_limit_on_either_of_two_possible_causes_counts_both(cause: Cause, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("explain_cases.VICTIM_PRIORITY", 120)
+    run = explain(traced_run([5_000], begun().timer(1_000).to_victim(7_000)), 1)
+    found = replace(run, budgets=(waited_beside_hog(18 * MS, 19 * MS),))
+    first = found.budgets[0].first
+    assert first.cause is Cause.THROTTLED_OR_THREAD
+    also = f"{cause.value}, or throttled-or-thread, first"
+    assert exceeded(found, {cause: 0}) == [f"1 late activation had {also}, and 0 may"]
+    assert exceeded(found, {Cause.MACHINE: 0}) == []
+    rule = advice_on(first)
+    assert rule is not None
+    assert "cpu.max" in rule.short
+
+
 def test_a_limit_of_ordinary_threads_withholds_nothing_from_others() -> None:
     assert waited_beside_hog(18 * MS, 19 * MS).first.cause is not Cause.THROTTLED
 
@@ -299,8 +314,8 @@ def test_a_guest_that_shows_nothing_for_long_may_have_been_stopped() -> None:
     cpu = begun(task=0).add(-490_000, "cpu_idle", IRQS_OFF, state=2)
     other = Cpu(1, OTHER).add(-9_000, "hrtimer_start").waking(2_000, HARDIRQ, target=0)
     found = budget_of(10 * MS, cpu.to_victim(9 * MS), other, system=System(can_be_gone=True)).first
-    assert found.cause is Cause.THROTTLED
-    assert found.name.endswith(", or the host stopped the CPU")
+    assert found.cause is Cause.THROTTLED_OR_MACHINE
+    assert found.words().endswith(", or the host stopped the CPU")
 
 
 def file(path: str, text: str) -> SystemFile:

@@ -14,7 +14,7 @@ from rtproof.core.phrases import quantity, unknown_name
 from rtproof.core.units import whole_number
 from rtproof.experiment.foreign_traces import is_foreign, is_trace_file, open_trace, with_threads
 from rtproof.experiment.stored_runs import open_run
-from rtproof.explain.causes import Cause
+from rtproof.explain.causes import MAY_BE, Cause
 from rtproof.explain.coincidence import Coincidences, coincidences
 from rtproof.explain.explanation import Explanation, explain
 from rtproof.explain.foreign_records import ALL_REAL_TIME, WantedThreads
@@ -28,17 +28,6 @@ from rtproof.report.sections.explained import SHOWN_BUDGETS, budget_blocks, expl
 from rtproof.report.text_table import fitted_to_terminal
 from rtproof.schema.published import coincidences_dict, explanation_dict
 from rtproof.summary.kernel_trace import has_trace
-
-ALSO = {
-    Cause.IRQ_OFF: (Cause.IRQ_OFF_LIKELY, Cause.IRQ_OFF_OR_GONE),
-    Cause.MACHINE: (Cause.IRQ_OFF_LIKELY, Cause.IRQ_OFF_OR_GONE),
-    Cause.PREEMPT_OFF: (Cause.PREEMPT_OFF_OR_NO_POINT,),
-    Cause.NO_POINT: (Cause.PREEMPT_OFF_OR_NO_POINT,),
-    **dict.fromkeys(
-        (Cause.OWN_CODE, Cause.PAGE_FAULT, Cause.SYSTEM_CALL, Cause.SIGNAL_HANDLER), (Cause.OWN_CODE_OR_KERNEL,)
-    ),
-}
-"""Whoever allows none of a cause allows none that may be it."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +114,9 @@ def exceeded(found: Explanation, at_most: Mapping[Cause, int]) -> list[str]:
     first = Counter(each.first.cause for each in found.budgets)
     sentences = []
     for cause, most in at_most.items():
-        others = [other for other in ALSO.get(cause, ()) if any(other in some for some in possible)]
+        others = [
+            other for other, either in MAY_BE.items() if cause in either and any(other in some for some in possible)
+        ]
         count = sum(not some.isdisjoint((cause, *others)) for some in possible)
         if count > most:
             also = f", or {' or '.join(other.value for other in others)}," if others else ""

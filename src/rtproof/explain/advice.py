@@ -12,7 +12,7 @@ import msgspec
 
 from rtproof.core.errors import UserError
 from rtproof.core.toml import parse_toml
-from rtproof.explain.causes import Cause, NamedCause
+from rtproof.explain.causes import MAY_BE, Cause, NamedCause
 
 LONGEST_SHORT = 48
 
@@ -62,9 +62,10 @@ def all_advice() -> tuple[Advice, ...]:
 
 
 def advice_on(cause: NamedCause, *, of_chain: bool = False) -> Advice | None:
-    """The first rule that fits a cause; None if there is none. of_chain: as in ``Advice``."""
-    for rule in all_advice():
-        named = not rule.name or re.fullmatch(rule.name, cause.name)
-        if cause.cause.value in rule.causes and named and (of_chain or not rule.of_chain):
-            return rule
+    """The first rule that fits a cause, or else what it may be; None if there is none. of_chain: as in ``Advice``."""
+    for kind in (cause.cause, *MAY_BE.get(cause.cause, ())):
+        for rule in all_advice():
+            named = not rule.name or re.fullmatch(rule.name, cause.name)
+            if kind.value in rule.causes and named and (of_chain or not rule.of_chain):
+                return rule
     return None

@@ -606,15 +606,14 @@ class _Rules:
         if not task.idle and self._outranks(task):
             before = self._withheld_ns is not None and stretch.to_ns <= self._withheld_ns
             if before and task.priority is not None and task.priority >= FAIR_FROM:
-                return self._throttled(f", or it was the turn of {task.name or 'an unknown thread'}", idle=False)
+                turn = f", or it was the turn of {task.name or 'an unknown thread'}"
+                return self._throttled(turn, Cause.THROTTLED_OR_THREAD)
             return self._by(Cause.THREAD, task)
         known = self._without_rank(step, stretch, task)
         if known:
             return known
         if self._chosen_instead(step, stretch):
-            return self._throttled(
-                f", while {self._by(Cause.THREAD, task).name or 'an unknown thread'} ran", idle=False
-            )
+            return self._throttled(f", while {self._by(Cause.THREAD, task).name or 'an unknown thread'} ran")
         return self._holds(step, stretch, task)
 
     def _without_rank(self, step: _Step, stretch: Stretch, task: Task) -> NamedCause | None:
@@ -632,13 +631,13 @@ class _Rules:
         run = next((run for run in self._idle if run.covers(stretch)), None)
         if run and run.proven:
             stopped = self._system.can_be_gone and not run.certain
-            return self._throttled(", or the host stopped the CPU" if stopped else "", idle=True)
+            return self._throttled("", Cause.THROTTLED_OR_MACHINE if stopped else Cause.THROTTLED, idle=True)
         if step.moves or step.after == "migrate":
             return NamedCause(Cause.MIGRATION, step.why)
         return NamedCause(Cause.IDLE_EXIT if run and run.is_long else Cause.SCHEDULER)
 
-    def _throttled(self, more: str, *, idle: bool) -> NamedCause:
-        return NamedCause(Cause.THROTTLED, f"{self._system.limits.words(self._priority, idle=idle)}{more}")
+    def _throttled(self, more: str, cause: Cause = Cause.THROTTLED, *, idle: bool = False) -> NamedCause:
+        return NamedCause(cause, f"{self._system.limits.words(self._priority, idle=idle)}{more}")
 
     def _arrives(self, step: _Step, stretch: Stretch) -> bool:
         """Whether a thread came to a CPU that has not been told of it by an interrupt yet."""

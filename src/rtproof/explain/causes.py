@@ -26,6 +26,8 @@ class Cause(Enum):
     PREEMPT_OFF_OR_NO_POINT = "preemptoff-or-no-point"
     THREAD = "thread"
     THROTTLED = "throttled"
+    THROTTLED_OR_THREAD = "throttled-or-thread"
+    THROTTLED_OR_MACHINE = "throttled-or-machine"
     IDLE_EXIT = "idle-exit"
     SCHEDULER = "scheduler"
     MIGRATION = "migration"
@@ -60,6 +62,8 @@ WORDS = {
     Cause.PREEMPT_OFF_OR_NO_POINT: "preemption off or no preemption point while {} ran",
     Cause.THREAD: "thread {} of the same or a higher priority",
     Cause.THROTTLED: "throttled by {}",
+    Cause.THROTTLED_OR_THREAD: "throttled by {}",
+    Cause.THROTTLED_OR_MACHINE: "throttled by {}, or the host stopped the CPU",
     Cause.IDLE_EXIT: "the CPU woke from idle, or the timer was late, or the host or an SMI stopped the CPU",
     Cause.SCHEDULER: "the scheduler",
     Cause.MIGRATION: "migration to another CPU, {}",
@@ -76,6 +80,15 @@ WORDS = {
     Cause.UNEXPLAINED: "unexplained",
 }
 
+MAY_BE = {
+    Cause.IRQ_OFF_LIKELY: (Cause.IRQ_OFF, Cause.MACHINE),
+    Cause.IRQ_OFF_OR_GONE: (Cause.IRQ_OFF, Cause.MACHINE),
+    Cause.PREEMPT_OFF_OR_NO_POINT: (Cause.PREEMPT_OFF, Cause.NO_POINT),
+    Cause.THROTTLED_OR_THREAD: (Cause.THROTTLED, Cause.THREAD),
+    Cause.THROTTLED_OR_MACHINE: (Cause.THROTTLED, Cause.MACHINE),
+    Cause.OWN_CODE_OR_KERNEL: (Cause.OWN_CODE, Cause.PAGE_FAULT, Cause.SYSTEM_CALL, Cause.SIGNAL_HANDLER),
+}
+"""The causes that say "or", and what each may be. Limits on those, and advice, are for the cause too."""
 WITHOUT_NAME = {
     Cause.MIGRATION: "migration to another CPU",
     Cause.SYSTEM_CALL: "a system call of the thread",

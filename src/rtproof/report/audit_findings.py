@@ -13,7 +13,7 @@ from rtproof.audit.check import Severity
 from rtproof.audit.facts import Facts
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
-from rtproof.explain.causes import Cause, NamedCause
+from rtproof.explain.causes import MAY_BE, Cause, NamedCause
 from rtproof.explain.explanation import Explanation
 from rtproof.record.contents import Record
 from rtproof.record.run_folder import RECORD_NAME
@@ -90,21 +90,13 @@ class ExplainedCause:
     findings: tuple[CheckResult, ...]
 
 
-_MAY_BE = {
-    Cause.IRQ_OFF_LIKELY: (Cause.IRQ_OFF, Cause.MACHINE),
-    Cause.IRQ_OFF_OR_GONE: (Cause.IRQ_OFF, Cause.MACHINE),
-    Cause.PREEMPT_OFF_OR_NO_POINT: (Cause.PREEMPT_OFF, Cause.NO_POINT),
-}
-"""A cause that may be one of several is explained by what explains any of them."""
-
-
 def causes_with_findings(found: Explanation, record: Record) -> tuple[ExplainedCause, ...]:
     """The causes that some finding of the run's audit would explain, in the order of the explanation."""
     by_cause = _by_cause(findings_of(record, Severity.INFO))
     told = []
     for row in found.rows:
         kind = row.cause.cause
-        causes = (kind, *_MAY_BE.get(kind, ()))
+        causes = (kind, *MAY_BE.get(kind, ()))
         findings = {one.check.id: one for cause in causes for one in by_cause.get(cause, ())}
         if findings:
             told.append(ExplainedCause(row.cause, row.late, row.first_in, tuple(findings.values())))
