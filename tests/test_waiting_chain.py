@@ -336,6 +336,23 @@ def test_who_sends_to_this_machine_itself_is_waited_for_and_not_the_softirq(
     if since_interrupt_ns is not None:
         came_ns = begins_ns - since_interrupt_ns
         cpu.hard(came_ns - 2_000, "irq_handler_entry", irq=9, name="eth0").hard(came_ns, "irq_handler_exit", irq=9)
+    assert sent_at(cpu, begins_ns).first == cause
+
+
+def sent_at(cpu: Cpu, begins_ns: int) -> TimeBudget:
+    """The thread sends, and a softirq of the network wakes the victim."""
     cpu.add(begins_ns, "softirq_entry", SOFTIRQ, vec=3).waking(begins_ns + 2_000, SOFTIRQ)
     cpu.add(begins_ns + 4_000, "softirq_exit", SOFTIRQ, vec=3)
-    assert budget_of(310_000, cpu.to_victim(306_000)).first == cause
+    return budget_of(begins_ns + 10_000, cpu.to_victim(begins_ns + 6_000))
+
+
+@pytest.mark.parametrize(
+    ("device_ns", "cause"),
+    [(280_000, NamedCause(Cause.BLOCKED, "hog", HOG)), (293_000, NamedCause(Cause.INTERRUPT_WAIT, "softirq NET_RX"))],
+)
+def test_the_interrupt_of_a_timer_brings_no_packet_but_the_one_before_it_may(device_ns: int, cause: NamedCause) -> None:
+    cpu = blocked().hard(device_ns - 2_000, "irq_handler_entry", irq=9, name="eth0")
+    cpu.hard(device_ns, "irq_handler_exit", irq=9)
+    for began_ns, begin in ((294_000, "irq_vectors/local_timer_entry"), (297_000, "hrtimer_expire_entry")):
+        cpu.hard(began_ns, begin, hrtimer=7, function=1).hard(began_ns + 2_000, "irq_vectors/local_timer_exit")
+    assert sent_at(cpu, 300_000).first == cause

@@ -42,6 +42,9 @@ BEHIND_NS = 10_000
 """So soon behind the end of an interrupt, or of the softirq before, begin the softirqs that it has brought."""
 RAISED_BY_THREADS = (0, 2, 3, 4, 6)
 """The numbers of softirqs that threads raise: HI, NET_TX, NET_RX, BLOCK, TASKLET. The others come with timers."""
+NOT_BY_TIMERS = (2, 3, 4)
+"""Those of them that the interrupt of the CPU's timer does not bring."""
+TIMER_BEGINS, TIMER_ENDS = ("irq_vectors/local_timer_entry", "hrtimer_expire_entry"), "irq_vectors/local_timer_exit"
 SOFTIRQ_THREADS = "ksoftirqd/"
 STOPPERS = ("migration/", "stopper/")
 """The beginnings of the names of threads that move others as they are told."""
@@ -276,6 +279,7 @@ class CpuWalk:
         self._tells_irqs = True
         self._since_ns: int | None = None
         self._before: TraceEvent | None = None
+        self._before_timer: tuple[TraceEvent, int] | None = None  # and when the timer's interrupt began
         self._last_by_thread = False
         self._priorities: dict[int, int] = {}
         self._ended_request = (0, "")
@@ -346,6 +350,9 @@ class CpuWalk:
             self._close(event)
             self._lose_sight(missing, event)
             self._check(event)
+            begins = event.name in TIMER_BEGINS and not self._hard
+            if begins and self._before and self._before.name != TIMER_ENDS:
+                self._before_timer = self._before, event.time_ns
             self._handle(event)
             self._before = event
         self._lose_sight(self._switches.end())
@@ -634,13 +641,16 @@ class CpuWalk:
             self._soft.append(Context(Layer.SOFTIRQ, name, number, event.time_ns, False, self._raised_by_thread(event)))
 
     def _raised_by_thread(self, event: TraceEvent) -> bool:
-        """Whether a softirq that begins is one of the thread's own: no interrupt came just before."""
+        """Whether a softirq that begins is one of the thread's own: no interrupt that may bring it came just before."""
         before, task = self._before, self._task
         if before is None or task is None or task.idle or task.name.startswith(SOFTIRQ_THREADS):
             return False
         if "irq_handler" not in self._meaning.paired or _number(event.values, "vec") not in RAISED_BY_THREADS:
             return False
-        if event.time_ns - before.time_ns >= BEHIND_NS:
+        at_ns = event.time_ns
+        if before.name == TIMER_ENDS and self._before_timer and _number(event.values, "vec") in NOT_BY_TIMERS:
+            before, at_ns = self._before_timer
+        if at_ns - before.time_ns >= BEHIND_NS:
             return True
         return self._last_by_thread if before.name == "softirq_exit" else not before.flags & (HARDIRQ | NMI)
 
