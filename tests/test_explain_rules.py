@@ -30,7 +30,7 @@ from rtproof.explain.causes import MAY_BE, Cause, NamedCause
 from rtproof.explain.cpu_contexts import IDLE_LEAVES
 from rtproof.explain.explanation import explain
 from rtproof.explain.thread_modes import call_namer, signal_name
-from rtproof.explain.throttling import Limits, recorded_limits
+from rtproof.explain.throttling import NO_LIMITS, Limits, recorded_limits
 from rtproof.explain.trace_events import HARDIRQ, IRQS_OFF, SOFTIRQ
 from rtproof.record.contents import Moment, SystemFile
 
@@ -259,12 +259,14 @@ def test_a_timer_of_the_scheduler_for_its_class_shows_the_limit_however_short(
     assert budget_of(200_000, cpu.to_victim(155_000), meaning=names).first.cause is cause
 
 
-def waited_beside_hog(expires_ns: int, runs_ns: int, function: str = "sched_cfs_period_timer") -> TimeBudget:
+def waited_beside_hog(
+    expires_ns: int, runs_ns: int, function: str = "sched_cfs_period_timer", limits: Limits = NO_LIMITS
+) -> TimeBudget:
     """Another thread of the same priority has the CPU from 20 us on. A timer expires before the victim runs again."""
     names = replace(MEANING, symbol=lambda address: function)
     cpu = begun().timer(1_000).to_victim(7_000).switch(20_000, HOG, 120)
     cpu.hard(expires_ns, "hrtimer_expire_entry", hrtimer=7, function=1).hard(expires_ns + 1_000, "hrtimer_expire_exit")
-    return budget_of(runs_ns + 5_000, cpu.to_victim(runs_ns), meaning=names)
+    return budget_of(runs_ns + 5_000, cpu.to_victim(runs_ns), meaning=names, system=System(limits=limits))
 
 
 def test_a_long_wait_beside_others_that_ends_behind_a_limits_timer_may_be_throttling(
@@ -277,6 +279,10 @@ def test_a_long_wait_beside_others_that_ends_behind_a_limits_timer_may_be_thrott
     assert waited_beside_hog(18 * MS, 19 * MS, "hrtimer_wakeup").first.cause is Cause.THREAD
     assert waited_beside_hog(8 * MS, 9 * MS).first.cause is Cause.THREAD, "the other's turn takes so long"
     assert waited_beside_hog(18 * MS, 40 * MS).first.cause is Cause.THREAD, "long behind the timer"
+    unlimited = replace(NO_LIMITS, of_group=False)
+    assert waited_beside_hog(18 * MS, 19 * MS, limits=unlimited).first.cause is Cause.THREAD, (
+        "the limit of another group"
+    )
 
 
 @pytest.mark.parametrize("cause", [Cause.THREAD, Cause.THROTTLED])
@@ -339,7 +345,21 @@ UNKNOWN = "a limit that the run does not show"
                 "/sys/g/cpu.max (40000 us of 100000 us)",
                 "cpu.rt_runtime_us of a group",
                 "the kernel's fair server or cpu.rt_runtime_us of a group",
+                of_group=True,
             ),
+        ),
+        (
+            "6.1.0",
+            ((RUNTIME, "-1"), (CGROUPS, "/c/g/cpu.cfs_quota_us 5000\n/c/g/cpu.cfs_period_us 20000\n")),
+            Limits("/c/g/cpu.cfs_quota_us (5000 us of 20000 us)", UNKNOWN, UNKNOWN, of_group=True),
+        ),
+        (
+            "6.1.0",
+            (
+                (RUNTIME, "-1"),
+                (CGROUPS, "/g/cpu.max max 100000\n/c/cpu.cfs_quota_us -1\n/c/cpu.cfs_period_us 100000\n"),
+            ),
+            Limits(Limits.fair, UNKNOWN, UNKNOWN, of_group=False),
         ),
     ],
 )

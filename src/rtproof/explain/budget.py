@@ -433,6 +433,7 @@ class _Rules:
         self._gap_ends: dict[int, int] = {}
         self._idle: list[IdleRun] = []
         self._withheld_ns: int | None = None
+        self._may_be_limited = system.limits.of_group is not False
 
     def waited(self, sleep: _Step) -> None:
         """The thread slept in the middle of its activation. From now on this is its waking, and its timer."""
@@ -477,7 +478,8 @@ class _Rules:
             return [self._on_top(stretch) or self._runs(step, stretch) for stretch in stretches]
         certain_ns = step.from_ns + (0 if step.after == "out" else RACE_NS)
         self._idle = list(idle_runs(stretches, self._timelines, self._priority, certain_ns=certain_ns))
-        self._withheld_ns = withheld_until(stretches, self._timelines, self._priority)
+        if self._may_be_limited:
+            self._withheld_ns = withheld_until(stretches, self._timelines, self._priority)
         return [self._on_top(stretch) or self._ready(step, stretch) for stretch in stretches]
 
     def _stack(self, cpu: int, stretch: Stretch, cause: NamedCause) -> tuple[str, ...]:
@@ -698,6 +700,7 @@ class _PartnerRules(_Rules):
         self._thread = step.chain.threads[-1]
         since = replace(late._activation, tid=self._thread.tid, due_ns=step.from_ns, marked=False)
         super().__init__(since, self._thread.priority or 0, late._timelines, late._system, None)
+        self._may_be_limited = True  # its groups may be others
 
     def parts(self, step: _Step) -> Iterator[BudgetPart]:
         return (replace(part, waits_for=step.chain.kept_by(part.cause)) for part in super().parts(step))

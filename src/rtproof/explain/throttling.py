@@ -36,11 +36,13 @@ class Limits:
     """What may withhold the CPU from threads of each class, in words.
 
     beside: of real-time threads while others run, which the kernel's fair server may also do.
+    of_group: whether the control groups of the application have a cpu.max; None if that is unknown.
     """
 
     fair: str = "cpu.max of a control group"
     real_time: str = "sched_rt_runtime_us or cpu.rt_runtime_us of a group"
     beside: str = "sched_rt_runtime_us or cpu.rt_runtime_us of a group"
+    of_group: bool | None = None
 
     def words(self, priority: int, *, idle: bool) -> str:
         own = self.real_time if idle else self.beside
@@ -68,25 +70,25 @@ def recorded_limits(record: Record) -> Limits:
     words = [] if served or endless else ["sched_rt_runtime_us"]
     words += ["cpu.rt_runtime_us of a group"] if groups else []
     beside = ["the kernel's fair server", *words] if served else words
-    return Limits(_cpu_max(record), _one_of(words), _one_of(beside))
+    text = _text(record, CGROUP_FILES)
+    limit = _cpu_max(text or "")
+    return Limits(limit or Limits.fair, _one_of(words), _one_of(beside), None if text is None else bool(limit))
 
 
 def _one_of(words: Sequence[str]) -> str:
     return " or ".join(words) or "a limit that the run does not show"
 
 
-def _cpu_max(record: Record) -> str:
-    """The limit of the thread's own group, or else of any."""
-    lines = [line.split() for line in (_text(record, CGROUP_FILES) or "").splitlines()]
-    limited = [
-        (words[0], int(words[1]), int(words[2]))
-        for words in lines
-        if len(words) == 3 and words[0].endswith("/cpu.max") and all(whole_number(word) for word in words[1:])
-    ]
-    if not limited:
-        return Limits.fair
-    path, quota_us, period_us = limited[0]
-    return f"{path} ({quota_us} us of {period_us} us)"
+def _cpu_max(text: str) -> str:
+    """The limit of the thread's own group, or else of one above; "" if there is none. cgroup v1 has it in two files."""
+    found = dict(line.split(maxsplit=1) for line in text.splitlines() if " " in line)
+    for path, value in found.items():
+        first = path.endswith("/cpu.cfs_quota_us")
+        words = [value, found.get(path.replace("quota", "period"), "")] if first else value.split()
+        numbers = [whole_number(word) for word in words]
+        if (first or path.endswith("/cpu.max")) and len(numbers) == 2 and all(numbers):
+            return f"{path} ({numbers[0]} us of {numbers[1]} us)"
+    return ""
 
 
 def _text(record: Record, path: str) -> str | None:
