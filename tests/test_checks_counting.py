@@ -8,11 +8,12 @@ import pytest
 from analysis_records import MS, SECOND, SERIES, array, block, end, fact
 from app_cases import app_record
 from doubt_cases import BLOCKS, N, clean, facts, files, said_of, with_facts
+from export_cases import slice_of_values
 from stage_records import GPIO, KERNEL, VIRTUAL, fields_of, source_file, stimuli
 
 from rtproof.judge.analyse import analyse, doubts_about_run
 from rtproof.lab.kernel_comparison import turns_sentence
-from rtproof.record.contents import Block, Damage, End, EndReason, Event, Moment, Record, SeriesTotals
+from rtproof.record.contents import Block, Damage, End, EndReason, Event, Moment, Record, Seconds, SeriesTotals, Top
 from rtproof.summary.fields import series_by_field, stage_switches
 from rtproof.summary.series import summarise
 from rtproof.summary.summary_model import Doubt, Severity
@@ -35,7 +36,8 @@ def gone(n: int) -> tuple[Block, ...]:
     return (block([9000] * 1000), block([9000] * (2000 - n), first_index=1000 + n))
 
 
-DAMAGE = (Damage(70, 64, "at offset 70, 64 bytes are no valid chunk"), Damage(200, 0, "chunk 7 is gone"))
+STRAY = Damage(70, 64, "at offset 70, 64 bytes are no valid chunk")
+DAMAGE = (STRAY, Damage(200, 0, "chunk 7 is gone", lost=True))
 CUT_OFF = (Damage(1000, 0, "the record was cut off: there is no END after its 5 chunks"),)
 STALLED = (Event(3 * SECOND, 0, "stalled", f"the thread did not run any more; since_ns={SECOND}"),)
 LATE = (block([9000] * (N - 2), first_index=2),)
@@ -61,8 +63,9 @@ FALLING_BEHIND = (Block(0, 0, 0, np.full(N - 170, 60_000), array(), array()),)
         (clean(end=end(BLOCKS, EndReason.NO_SPACE)), {("ended-early", WARNING)}, ""),
         (clean(end=end(BLOCKS, EndReason.HOST_GONE)), {("ended-early", WARNING)}, ""),
         (clean(end=end(BLOCKS, EndReason.ERROR)), {("ended-early", INVALID)}, ""),
-        (clean(gone(0), end=clean().end, damage=DAMAGE), {("damage", WARNING)}, "64 bytes"),
-        (clean(gone(3), end=clean().end, damage=DAMAGE), {("damage", WARNING)}, "3 of 3,000 activations are gone"),
+        (clean(damage=(STRAY,)), {("damage", WARNING)}, "64 bytes are no valid chunk; no chunk is missing"),
+        (clean(gone(0), end=clean().end, damage=DAMAGE), {("damage", INVALID)}, "bytes 70 to 133 can't be read"),
+        (clean(gone(3), end=clean().end, damage=DAMAGE), {("damage", INVALID)}, "3 of 3,000 activations are gone"),
         (clean(gone(500), end=clean().end, damage=DAMAGE), {("damage", INVALID)}, "500 of 3,000 activations"),
         (clean(cut(1000), end=end(cut(1000)), events=STALLED), {("stalled", WARNING)}, "after 1.0 s"),
         (clean(SLOW_TIMER), {("coarse-timer", WARNING)}, "2,441 us late or more"),
@@ -83,6 +86,17 @@ def test_a_fifth_of_the_periods_gone_without_a_trace() -> None:
     assert found["activations-missing"].severity is INVALID
     assert "3,000 were due, 2,400 are" in found["activations-missing"].whole
     assert "totals" in found
+
+
+def test_parts_of_a_record_that_tell_another_largest_latency() -> None:
+    """The SUMMARY had 300 us, and PROVEN stood beside it."""
+    second, none = np.array([0]), np.array([], np.int64)
+    told = slice_of_values(SERIES, [300_000])
+    seconds = {SERIES.id: Seconds(second, second + N, second, second + 9_000)}
+    found = said_of(clean(slices=(told,), seconds=seconds))["contradiction"]
+    assert (found.severity, found.detail) == (INVALID, "thread 0: SUMMARY 300 us, SECONDS 9 us")
+    top = {SERIES.id: Top(8, none, none, none)}
+    assert "contradiction" not in said_of(clean(slices=(told,), top=top)), "an empty part tells nothing"
 
 
 def test_the_number_of_samples_asked_for() -> None:

@@ -225,6 +225,15 @@ def test_a_record_that_was_cut_off_counts_while_every_thread_is_known() -> None:
     assert verdict_of(cut, Requirement(LIMIT, MINUTE)).kind == "duration"
 
 
+def test_a_record_that_was_cut_off_proves_nothing() -> None:
+    """What came behind the cut may have refuted, or made the run INVALID."""
+    whole = recorded((), HOUR)
+    assert verdict_of(whole, Requirement(LIMIT, MINUTE)).state is State.PROVEN
+    cut = verdict_of(replace(whole, end=None), Requirement(LIMIT, MINUTE))
+    assert (cut.state, cut.rate_high) == (State.UNDECIDED, None)
+    assert "The record was cut off, so its last values are missing" in cut.reasons
+
+
 # Counts above levels: those that come alone and those that come in bursts.
 
 

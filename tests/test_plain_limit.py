@@ -86,9 +86,11 @@ def test_a_thread_that_never_ran_again_exceeds_the_limit() -> None:
 def test_what_is_missing_may_have_been_late() -> None:
     """A part that cannot be read may hold the only trace of a stall, or the reason why the run is INVALID."""
     made = record([block([10] * 3001)])
-    torn = analyse(replace(made, damage=(Damage(7, 9, "9 bytes are no valid chunk"),)), PLAIN, 1).verdict
-    assert torn.state is State.UNDECIDED
-    assert torn.reasons[0].startswith("A part of the record cannot be read; in the rest, 100 us was not exceeded")
+    hole = Damage(7, 9, "9 bytes are no valid chunk")
+    torn = analyse(replace(made, damage=(replace(hole, lost=True),)), PLAIN, 1).verdict
+    assert torn.state is State.INVALID
+    assert torn.reasons[0] == "bytes 7 to 15 can't be read"
+    assert analyse(replace(made, damage=(hole,)), PLAIN, 1).verdict.state is State.HELD, "all chunks are there"
     stood = Event(3 * SECOND, 0, "stalled", "since_ns=2000000000")
     ended = replace(end([block([10] * 2000)]), time_ns=3 * SECOND)
     still = record([block([10] * 2000)], events=(stood,), end=ended)

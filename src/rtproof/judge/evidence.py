@@ -47,9 +47,9 @@ class Evidence:
     """The figures of the whole run over all threads. Exceedances are None without a limit.
 
     largest_ns: the largest latency of all due activations; None if none was due. seen_stall_ns: how long a thread stood
-    at least, as an event tells; it may have run again. damaged: a part of the record cannot be read. high_ns:
-    the 99.9 % quantile of the activations that ran. gives_edges: the activations are edges that this board gave to
-    another one, and an edge that was due and not given has no latency.
+    at least, as an event tells; it may have run again. high_ns: the 99.9 % quantile of the activations that ran.
+    gives_edges: the activations are edges that this board gave to another one, and an edge that was due and not given
+    has no latency.
     first_due_ns: the first due time. measured_ns: the time from then on in which every thread was watched. times: the
     late stretches, in measured time. cut_off: the record has no end, so nobody knows how the run ended. core: the
     co-kernel beside Linux, if any. stalled_ns: how late a thread was at least that never ran again. stalled_thread:
@@ -82,7 +82,6 @@ class Evidence:
     times: LateTimes = NO_LATE_TIMES
     largest_ns: int | None = None
     seen_stall_ns: int = 0
-    damaged: bool = False
     high_ns: int | None = None
     gives_edges: bool = False
 
@@ -141,7 +140,6 @@ def gather_evidence(
         cut_off=record.end is None,
         times=times,
         largest_ns=_largest_ns(pooled, times),
-        damaged=bool(record.damage),
         gives_edges=gives_edges,
         high_ns=quantile(pooled.observed_counts, HIGH_SHARE, ends=pooled.observed).value,
         seen_stall_ns=max(

@@ -9,8 +9,8 @@ HELD: nothing exceeded the limit in the measured time t. At 1 - alpha, the limit
 probability below alpha. So the statement holds whenever the run ends, because it is made only while nothing was late.
 It counts the first exceedance of each bunch, so bunches do not break it.
 
-UNDECIDED: something is missing that may have been late. Values were lost, the record was cut off or is damaged, a
-thread stood until the end, or the run was no longer than the limit.
+UNDECIDED: something is missing that may have been late. Values were lost, the record was cut off, a thread
+stood until the end, or the run was no longer than the limit.
 """
 
 from dataclasses import replace
@@ -27,8 +27,6 @@ from rtproof.summary.recorded_facts import VIRTUAL_TIME_SENTENCE
 from rtproof.summary.summary_model import Severity
 
 NO_RATE = "Virtual time shows no rate: the same run gives the same values again"
-DAMAGED = "A part of the record cannot be read"
-CUT_OFF = "The record was cut off, so its last values are missing"
 
 
 def shown_sentences(requirement: Requirement, measured_ns: int) -> tuple[str, ...]:
@@ -100,8 +98,7 @@ def _missing(requirement: Requirement, evidence: Evidence) -> tuple[str, ...]:
     short = f"The run lasted {duration(evidence.measured_ns)}, which is no longer than the limit of {limit}"
     table = (
         (evidence.measured_ns <= 0, (NOTHING,)),
-        (evidence.cut_off, (f"{CUT_OFF}; until then, {fact}",)),
-        (evidence.damaged, (f"{DAMAGED}; in the rest, {fact}",)),
+        (evidence.cut_off, (f"{verdict_sentences.CUT_OFF}; until then, {fact}",)),
         (evidence.stalled_ns > 0, (stood, f"The run ended before it showed whether {limit} was exceeded")),
         (evidence.measured_ns <= requirement.limit_ns, (short,)),
     )

@@ -154,10 +154,10 @@ def deciding_verdict(verdicts: Sequence[Verdict]) -> Verdict:
 def verdict_tested_with(requirement: Requirement, evidence: Evidence, limits: int) -> LimitTest:
     """Test a requirement and return all figures of the test.
 
-    Lost values may have been late. So the rate has no upper bound if any value was lost.
+    Lost values may have been late. So the rate has no upper bound if any value was lost, or the record was cut off.
     """
     found = episode_course(evidence.times.late, evidence.measured_ns, requirement.gap_ns)
-    return figures_of_limit(requirement, found, limits, 0 if evidence.lost else None)
+    return figures_of_limit(requirement, found, limits, 0 if evidence.lost or evidence.cut_off else None)
 
 
 def _with_figures(verdict: Verdict, found: LimitTest, evidence: Evidence) -> Verdict:

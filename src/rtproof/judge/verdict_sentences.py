@@ -21,6 +21,7 @@ from rtproof.summary.recorded_facts import NO_MACHINE, VIRTUAL_TIME_SENTENCE
 Sentences = tuple[tuple[str, str], ...]
 FIXED = "fixed-time"
 FOR_EACH_LENGTH = "each bound holds by itself at this confidence, both together do not"
+CUT_OFF = "The record was cut off, so its last values are missing"
 NO_LIMIT = "No limit was given to judge it by"
 USUAL = Requirement(0)
 """Stands where a verdict has no limit."""
@@ -239,6 +240,8 @@ def undecided_sentences(requirement: Requirement, evidence: Evidence, tested: Li
     first = seen(requirement, evidence, episodes_phrase(tested))
     if evidence.lost:
         return first, lost_values_sentence(evidence), *older_rule_sentences(requirement)
+    if evidence.cut_off:
+        return first, CUT_OFF, *older_rule_sentences(requirement)
     if tested.decision.withheld:
         return first, *_withheld(requirement, tested), *older_rule_sentences(requirement)
     if tested.vague_from_ns is not None:

@@ -339,12 +339,14 @@ class End:
 class Damage:
     """A part of the file that is no valid chunk, or chunks that are missing, in one sentence.
 
-    ``series``: the series whose chunks were not used because no chunk describes the series.
+    ``lost``: whether content of the record is missing. Bytes that are no chunk, and a chunk that is there twice, are
+    damage only. ``series``: the series whose chunks were not used because no chunk describes the series.
     """
 
     offset: int
     length: int
     sentence: str
+    lost: bool = False
     series: int | None = None
 
 

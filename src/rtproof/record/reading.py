@@ -362,7 +362,7 @@ def _read_chunk(name: str, frame: Frame, damage: list[Damage]) -> ScannedChunk:
 
 def _not_used(kind: int, offset: int, length: int, problem: MalformedError) -> Damage:
     sentence = f"the {ChunkType(kind).name} chunk at offset {offset} was not used: {problem}"
-    return Damage(offset, CHUNK_HEADER.size + length, sentence)
+    return Damage(offset, CHUNK_HEADER.size + length, sentence, lost=True)
 
 
 def _begin(name: str, size: int, found: list[ScannedChunk]) -> Begin:
@@ -383,7 +383,7 @@ def _keep_in_order(found: list[ScannedChunk], damage: list[Damage]) -> list[Scan
         damage.append(Damage(chunk.offset, CHUNK_HEADER.size + chunk.length, sentence))
     for place, first, last in missing_sequences([chunk.sequence for chunk in kept]):
         gone = f"chunk {first} is" if first == last else f"chunks {first} to {last} are"
-        damage.append(Damage(kept[place].offset, 0, f"{gone} gone before offset {kept[place].offset}"))
+        damage.append(Damage(kept[place].offset, 0, f"{gone} gone before offset {kept[place].offset}", lost=True))
     return kept
 
 
@@ -462,7 +462,7 @@ def _series(kept: list[ScannedChunk], begin: Begin, damage: list[Damage]) -> dic
         else:
             series[one.id] = one
             continue
-        damage.append(Damage(chunk.offset, CHUNK_HEADER.size + chunk.length, sentence))
+        damage.append(Damage(chunk.offset, CHUNK_HEADER.size + chunk.length, sentence, lost=True))
     return series if begin.minor else {number: _flagged(one) for number, one in series.items()}
 
 
@@ -482,7 +482,7 @@ def _sample_refs(kept: list[ScannedChunk], series: dict[int, Series], damage: li
             continue
         if head.first_index < following[head.series] or not _on_grid(head, series[head.series]):
             sentence = f"the samples at offset {chunk.offset} contradict what comes before them and were not used"
-            damage.append(Damage(chunk.offset, CHUNK_HEADER.size + chunk.length, sentence))
+            damage.append(Damage(chunk.offset, CHUNK_HEADER.size + chunk.length, sentence, lost=True))
             continue
         following[head.series] = head.next_index
         refs.append(
@@ -508,4 +508,4 @@ def _tell_unknown(kept: list[ScannedChunk], series: dict[int, Series], damage: l
         if number is not None and number not in told:
             told.add(number)
             sentence = f"series {number} is described nowhere and was not used (first at offset {chunk.offset})"
-            damage.append(Damage(chunk.offset, CHUNK_HEADER.size + chunk.length, sentence, number))
+            damage.append(Damage(chunk.offset, CHUNK_HEADER.size + chunk.length, sentence, lost=True, series=number))

@@ -11,11 +11,12 @@ from rtproof.judge.checks.case import (
     Check,
     CheckedRun,
     name_threads,
+    sentence_list,
     series_name,
     severity_of,
 )
 from rtproof.judge.requirement import Requirement, rated, usual_gap_ns
-from rtproof.record.contents import Damage, EndReason, Moment
+from rtproof.record.contents import Damage, EndReason, Moment, Record, View
 from rtproof.summary.kernel_trace import lost_trace_events
 from rtproof.summary.loops import LOOP_FIELDS, is_app
 from rtproof.summary.per_second import SECOND_NS
@@ -63,7 +64,7 @@ def activations_surplus(case: CheckedRun) -> Iterator[Doubt]:
 def lost(case: CheckedRun) -> Iterator[Doubt]:
     """Values that the agent could not keep. The largest may be among them."""
     gone, expected = _gone(case)
-    if gone and not _damaged(case):
+    if gone and not _lost_chunks(case):
         detail = "the largest may be among them; a longer period, a faster disk or --record summary helps, too"
         if any(summary.series.external for summary in case.summaries):
             detail += "; the source of the events may have been late itself, so leave it a CPU"
@@ -94,6 +95,30 @@ def totals(case: CheckedRun) -> Iterator[Doubt]:
                 "fault of rtproof"
             )
             yield Doubt("totals", severity_of(abs(differ), known), what, "copy it again", detail)
+
+
+def largest_differs(case: CheckedRun) -> Iterator[Doubt]:
+    """The parts of a whole record each know the largest latency of a series. If they differ, one of them is wrong."""
+    record = case.record
+    if record.end is None or _lost_chunks(case):
+        return
+    for series in record.series:
+        known = _largest_by_part(record, series.id)
+        if len(set(known.values())) > 1:
+            what = "the record contradicts itself about the largest latency"
+            detail = f"{series_name(case, series)}: " + ", ".join(f"{part} {value(ns)}" for part, ns in known.items())
+            yield Doubt("contradiction", INVALID, what, "copy it again", detail)
+
+
+def _largest_by_part(record: Record, series: int) -> dict[str, int]:
+    """The largest latency of the activations that ran, by each type of chunk that tells it."""
+    seconds, top = record.seconds.get(series), record.top.get(series)
+    told = {
+        "SUMMARY": [s.max for s in record.slices if (s.series, s.view) == (series, View.OBSERVED) and s.count],
+        "SECONDS": seconds.max[seconds.obtained > 0].tolist() if seconds else [],
+        "TOP": top.value.tolist() if top else [],
+    }
+    return {part: max(values) for part, values in told.items() if values}
 
 
 def truncated(case: CheckedRun) -> Iterator[Doubt]:
@@ -137,20 +162,22 @@ def ended_early(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def damage(case: CheckedRun) -> Iterator[Doubt]:
-    """Parts of the file that could not be read. Their activations count as lost; too many make the run INVALID."""
+    """Parts of the file that could not be read. What is lost may be an exceedance, or what makes the run INVALID.
+
+    Of a record that was cut off no more than its end is missing, as long as few activations are.
+    """
     places = _damaged(case)
     if places:
         gone, expected = _gone(case)
-        size = sum(place.length for place in places)
-        what = f"{quantity(len(places), 'part')} of the record can't be read"
-        detail = (
-            f"{size:,} bytes, the first: {places[0].sentence}; {gone:,} of {expected:,} activations are gone with them"
-        )
-        severity = severity_of(gone, expected)
+        what = _unread(places)
+        whole = case.record.end and not _lost_chunks(case)
+        told = "no chunk is missing" if whole else f"{gone:,} of {expected:,} activations are gone with them"
+        detail = f"{sentence_list(place.sentence for place in places)}; {told}"
+        severity = INVALID if _lost_chunks(case) and case.record.end else severity_of(gone, expected)
         if _unknown_series(case):
             severity, detail = INVALID, f"{what}; {detail}"
             what = "what one thread measured can't be read"
-        yield Doubt("damage", severity, what, "copy it again, check the medium", detail)
+        yield Doubt("damage", severity, what, "copy it again", detail)
 
 
 def stalled(case: CheckedRun) -> Iterator[Doubt]:
@@ -294,6 +321,21 @@ def _damaged(case: CheckedRun) -> list[Damage]:
     return [d for d in case.record.damage if d.length or d.offset < case.record.size]
 
 
+def _lost_chunks(case: CheckedRun) -> bool:
+    return any(place.lost for place in case.record.damage)
+
+
+def _unread(places: list[Damage]) -> str:
+    """Which bytes can't be read, or which chunks are not there."""
+    parts = [place for place in places if place.length] or places
+    first = parts[0]
+    if len(parts) > 1:
+        return f"{len(parts)} parts of the record from byte {first.offset:,} on can't be read"
+    if not first.length:
+        return first.sentence
+    return f"bytes {first.offset:,} to {first.offset + first.length - 1:,} can't be read"
+
+
 def _unknown_series(case: CheckedRun) -> bool:
     """Whether a series was measured whose description is lost, so that nobody knows its latencies."""
     totals = case.record.end.totals if case.record.end else ()
@@ -316,6 +358,7 @@ COUNTING_CHECKS: tuple[Check, ...] = (
     lost,
     late_start,
     totals,
+    largest_differs,
     truncated,
     limit,
     ended_early,
