@@ -49,6 +49,18 @@ def test_each_cause_has_its_findings_and_how_many_activations_it_made_late(monke
     assert causes_blocks(explain(sound, 100_000), sound) == []
 
 
+@pytest.mark.parametrize(("names", "fits"), [("", True), (":hog", True), (":kswapd.*|ho.", True), (":kswapd.*", False)])
+def test_a_finding_about_some_threads_explains_no_others(
+    names: str, fits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = late_by_softirqs({THP: "always\n"})
+    found = explain(record, 100_000)
+    explains = (f"{found.budgets[0].first.cause.value}{names}",)
+    checks = (made_check("memory.thp", THP, "never", explains=explains),)
+    monkeypatch.setattr(check_file, "all_checks", lambda: checks)
+    assert bool(causes_with_findings(found, record)) is fits
+
+
 def test_a_record_that_is_read_again_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     judged: list[Facts] = []
     judge = judgement.audit
@@ -90,5 +102,9 @@ def test_every_cause_that_a_check_explains_is_one() -> None:
     known = {cause.value for cause in Cause}
     real = check_file.check_files().values()
     assert [
-        (check.id, name) for file in real for check in file.check for name in check.explains if name not in known
+        (check.id, name)
+        for file in real
+        for check in file.check
+        for name in check.explains
+        if name.partition(":")[0] not in known
     ] == []

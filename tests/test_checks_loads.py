@@ -242,6 +242,17 @@ def test_our_own_threads_are_no_doubt() -> None:
     assert said_of(clean(files=own.files, facts=(*own.facts, fact("tid", 31, START, 0)))) == {}
 
 
+def test_the_measured_thread_of_an_application_is_no_doubt_of_its_own() -> None:
+    """Its own priority counts, in place of that with which the agent was asked to measure."""
+    lines = "7 7 FF 60 2 {0} 2 motion\n8 8 FF {1} 2 {0} 2 other\n"
+    for priority, seen in ((60, True), (59, False)):
+        record = run(lines.format(1, priority), lines.format(9_000, priority))
+        told = (fact("tid", 7, START, 0), *(one for one in record.facts if one.key != "probe"))
+        made = clean(files=record.files, facts=(fact("probe", "foreign", Moment.ASKED), *told))
+        said = " ".join(doubt.whole for doubt in analyse(made, None, 1).doubts if doubt.code == "rt-threads")
+        assert ("other (TID 8" in said, "motion" in said) == (seen, False)
+
+
 def test_without_a_real_time_policy_everything_runs_first_as_asked() -> None:
     one = "7 7 FF 90 2 {} 2 above\n"
     other = {("policy", moment): "other" for moment in Moment}

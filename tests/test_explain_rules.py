@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from analysis_records import record
 from explain_cases import (
+    DUE_NS,
     ENTRY,
     HOG,
     HOG_PRIORITY,
@@ -310,6 +311,18 @@ def test_a_cpu_that_takes_long_to_leave_its_idle_state_throttles_nobody() -> Non
     for until_ns, cause in ((100_000, Cause.SCHEDULER), (800_000, Cause.IDLE_EXIT)):
         events = Cpu(0, 0, list(cpu.events)).to_victim(until_ns)
         assert budget_of(until_ns + 5_000, events, replace_events(other)).first.cause is cause
+
+
+@pytest.mark.parametrize(("again", "cause"), [(True, Cause.THROTTLED), (False, Cause.IDLE_EXIT)])
+def test_an_idle_time_before_one_that_a_limit_makes_has_the_same_cause(again: bool, cause: Cause) -> None:
+    """The CPU is idle when the victim becomes ready. Another thread runs, and then the CPU may be idle again."""
+    cpu = begun(task=0).add(-490_000, "cpu_idle", IRQS_OFF, state=1).timer(1_000)
+    cpu.add(699_000, "cpu_idle", IRQS_OFF, state=IDLE_LEAVES).switch(700_000, OTHER, URGENT)
+    if again:
+        cpu.switch(720_000, 0).add(722_000, "cpu_idle", IRQS_OFF, state=1)
+    found = budget_of(4 * MS, cpu.to_victim(3 * MS if again else 720_000))
+    idle = [part.cause.cause for part in found.parts if part.phase.name == "B" and part.to_ns == DUE_NS + 700_000]
+    assert idle == [cause]
 
 
 def replace_events(cpu: Cpu) -> Cpu:

@@ -110,6 +110,18 @@ def test_long_words_are_wrapped_in_their_column() -> None:
     assert [line[0] for line in lines if line[0] in "AB"] == ["A", "B"]
 
 
+def test_headings_of_numbers_take_two_lines_before_words_are_wrapped() -> None:
+    rows = (("word " * 12, "1", "2,000.0"),)
+    wide = Table(
+        "What", ("words", "how often this was the main one", "largest of all times that were [us]"), rows, (1, 2)
+    )
+    _, first, second, _, row = lay_out(wide).splitlines()
+    assert row.split()[:12] == ["word"] * 12
+    assert (first.split()[0], second.endswith("that were [us]")) == ("words", True)
+    fits = Table("What", ("words", "how often", "largest [us]"), rows, (1, 2))
+    assert lay_out(fits).splitlines()[1].endswith("how often  largest [us]")
+
+
 @given(st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=5))
 def test_no_table_of_few_columns_is_wider_than_the_terminal(rows: list[tuple[str, ...]]) -> None:
     text = lay_out(Table("Caption", ("a", "b", "c"), tuple(rows), (1,)))

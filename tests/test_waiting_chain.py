@@ -21,7 +21,7 @@ from explain_cases import (
 )
 
 from rtproof.explain.budget import BudgetPart, Phase, System, TimeBudget, budget
-from rtproof.explain.causes import Cause, NamedCause, with_chain
+from rtproof.explain.causes import Cause, NamedCause, Ranks, words_with_chain
 from rtproof.explain.cpu_contexts import Change, Context, Layer, Task
 from rtproof.explain.explanation import cause_rows
 from rtproof.explain.name_sightings import NameSightings
@@ -59,9 +59,7 @@ def test_a_hog_that_keeps_the_holder_of_a_lock_is_first_and_the_holder_is_the_wa
         ("blocked", f"hog/{HOG}", 20_000, ()),
     ]
     (part,) = (part for part in found.parts if part.cause.cause is Cause.THREAD)
-    assert part.words() == (
-        f"thread other/{OTHER} of the same or a higher priority: it kept hog/{HOG}, for which the thread waited"
-    )
+    assert part.words() == (f"thread other/{OTHER} of priority 49 in place of hog/{HOG}, for which the thread waited")
 
 
 def test_a_thread_that_is_woken_anew_is_not_throttled() -> None:
@@ -309,15 +307,32 @@ def test_a_cause_of_a_run_has_the_chain_of_most_of_its_time(
 ) -> None:
     (row,) = cause_rows([kept(chains)], [])
     assert row.waits_for == shown_chain
-    words = with_chain(f"thread other/{OTHER} of the same or a higher priority", shown_chain)
-    assert row.words() == words
+    assert row.words() == words_with_chain(NamedCause(Cause.THREAD, "other", OTHER), shown_chain)
 
 
 def test_a_chain_in_words_goes_from_who_was_kept_to_the_late_thread() -> None:
-    assert with_chain("x", ()) == "x"
-    assert with_chain("x", ("a", "b", "c")) == (
-        "x: it kept c, for which b waited, for which a waited, for which the thread waited"
-    )
+    nmi, other = NamedCause(Cause.NMI, "x"), NamedCause(Cause.THREAD, "other", OTHER, ranks=Ranks(59))
+    kept = "c, for which b waited, for which a waited, for which the thread waited"
+    assert words_with_chain(nmi, ()) == "NMI x"
+    assert words_with_chain(nmi, ("a", "b", "c")) == f"NMI x: it kept {kept}"
+    assert words_with_chain(other, ("a", "b", "c")) == f"thread other/{OTHER} of priority 40 in place of {kept}"
+
+
+@pytest.mark.parametrize(
+    ("ran", "kept", "words"),
+    [
+        (9, 19, "of priority 90, above 80"),
+        (19, 19, "of the same priority 80"),
+        (-1, 19, "of SCHED_DEADLINE, above 80"),
+        (-1, -1, "of SCHED_DEADLINE, too"),
+        (59, 120, "of priority 40, above ordinary priority"),
+        (120, 139, "of the same ordinary priority"),
+        (59, None, "of priority 40"),
+    ],
+)
+def test_the_priorities_of_two_threads_are_told(ran: int, kept: int | None, words: str) -> None:
+    assert NamedCause(Cause.THREAD, "x", 7, ranks=Ranks(ran, kept)).words() == f"thread x/7 {words}"
+    assert NamedCause(Cause.THREAD, "x", 7).words() == "thread x/7 of the same or a higher priority"
 
 
 @pytest.mark.parametrize(

@@ -101,10 +101,10 @@ class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     read: paths, patterns, ``config:OPTION`` or ``boot:PARAMETER``. The first that is there is judged; with ``every``,
     all of them. form: how its text is understood. function: of ``functions/SUBJECT.py``, in place of ``good``. needs:
-    names in ``conditions.py`` that must hold. explains: causes of lateness, as ``rtproof explain`` names
-    them, that the finding would explain. told_by: ids of checks with the same cause: while one of them is a finding,
-    this one is none. volatile: what it reads changes by itself, so that two records are compared
-    by the outcome only.
+    names in ``conditions.py`` that must hold. explains: causes of lateness, as ``rtproof explain`` names them, that the
+    finding would explain; CAUSE:PATTERN if only those whose name the pattern fits. told_by: ids of checks with the same
+    cause: while one of them is a finding, this one is none. volatile: what it reads changes by itself, so that two
+    records are compared by the outcome only.
     """
 
     id: str

@@ -16,11 +16,11 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from rtproof.core.phrases import duration
-from rtproof.explain.causes import Blind, Cause, NamedCause, missing_on, with_chain
+from rtproof.explain.causes import FAIR_FROM, Blind, Cause, NamedCause, Ranks, missing_on, words_with_chain
 from rtproof.explain.cpu_contexts import Change, Context, CpuTimeline, Layer, Slack, Stretch, Task
 from rtproof.explain.stacks import let_interrupts_in, unlocks
 from rtproof.explain.thread_modes import FAULT, HANDLER, KERNEL, UNCLEAR, UNKNOWN, USER, Mode
-from rtproof.explain.throttling import FAIR_FROM, NO_LIMITS, IdleRun, Limits, idle_runs, withheld_until
+from rtproof.explain.throttling import NO_LIMITS, IdleRun, Limits, idle_runs, withheld_until
 from rtproof.explain.timer_slack import LEAST_NS
 from rtproof.explain.trace_events import BH_OFF, SOFTIRQ
 from rtproof.explain.waiting_chain import NO_CHAIN, NO_PARTNERS, Chain, Partners, woken_by_interrupt
@@ -115,7 +115,7 @@ class BudgetPart:
 
     def words(self, blind: Collection[Blind] = ()) -> str:
         """The cause in words, with the threads that it kept."""
-        return with_chain(self.cause.words(blind), self.waits_for)
+        return words_with_chain(self.cause, self.waits_for, blind)
 
     @property
     def waited_for(self) -> tuple[str, ...]:
@@ -610,7 +610,7 @@ class _Rules:
             if before and task.priority is not None and task.priority >= FAIR_FROM:
                 turn = f", or it was the turn of {task.name or 'an unknown thread'}"
                 return self._throttled(turn, Cause.THROTTLED_OR_THREAD)
-            return self._by(Cause.THREAD, task)
+            return replace(self._by(Cause.THREAD, task), ranks=self._ranks(task))
         known = self._without_rank(step, stretch, task)
         if known:
             return known
@@ -652,6 +652,11 @@ class _Rules:
         if task.tid == self._activation.tid or task.priority is None:
             return False
         return task.priority <= self._priority or self._priority >= FAIR_FROM
+
+    def _ranks(self, task: Task) -> Ranks | None:
+        if task.priority is None or self._priority == FAIR_FROM:  # which stands for an unknown one
+            return None
+        return Ranks(task.priority, self._priority)
 
     def _chosen_instead(self, step: _Step, stretch: Stretch) -> bool:
         """Whether the scheduler gave the CPU to a less urgent thread while the late one waited there."""
@@ -708,6 +713,9 @@ class _PartnerRules(_Rules):
     def _on_top(self, stretch: Stretch) -> NamedCause | None:
         timer = stretch.top is not None and stretch.top.layer is Layer.TIMER
         return NamedCause(Cause.TIMER) if timer else super()._on_top(stretch)
+
+    def _ranks(self, task: Task) -> Ranks | None:
+        return None if task.priority is None else Ranks(task.priority)
 
     def _runs(self, step: _Step, stretch: Stretch) -> NamedCause:
         return self._by(Cause.BLOCKED, self._thread)

@@ -2,7 +2,7 @@
 """The causes of lateness: their names in files and options, and how a sentence names each."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 
@@ -60,7 +60,7 @@ WORDS = {
     Cause.PREEMPT_OFF: "preemption off while {} ran",
     Cause.NO_POINT: "no preemption point while {} ran",
     Cause.PREEMPT_OFF_OR_NO_POINT: "preemption off or no preemption point while {} ran",
-    Cause.THREAD: "thread {} of the same or a higher priority",
+    Cause.THREAD: "thread {}",
     Cause.THROTTLED: "throttled by {}",
     Cause.THROTTLED_OR_THREAD: "throttled by {}",
     Cause.THROTTLED_OR_MACHINE: "throttled by {}, or the host stopped the CPU",
@@ -131,18 +131,48 @@ MAY_HIDE = {
 """What a cause may really be where events are missing."""
 
 
+FAIR_FROM = 100
+"""Priorities of the kernel from here on share the CPU, so that no one of them is more urgent."""
+
+
+def _priority_words(priority: int) -> str:
+    """A priority of the kernel, as the user set it."""
+    if priority < 0:
+        return "SCHED_DEADLINE"
+    return f"priority {FAIR_FROM - 1 - priority}" if priority < FAIR_FROM else "ordinary priority"
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The kernel's priority of a thread that had the CPU, and of the late one; None if it kept another one from it."""
+
+    ran: int
+    kept: int | None = None
+
+    @property
+    def words(self) -> str:
+        ran = _priority_words(self.ran)
+        if self.kept is None:
+            return f"of {ran}"
+        kept = _priority_words(self.kept)
+        if ran != kept:
+            return f"of {ran}, above {kept.removeprefix('priority ')}"
+        return f"of {ran}, too" if self.ran < 0 else f"of the same {ran}"
+
+
 @dataclass(frozen=True)
 class NamedCause:
     """A cause and who it was, such as preemption off in dd/812.
 
     name: "" where the cause needs none. tid: of a thread; None for what is no thread, and for all threads of a name.
-    function: of the kernel, where a stack shows it; else "".
+    function: of the kernel, where a stack shows it; else "". ranks: of a thread that had the CPU; None if not known.
     """
 
     cause: Cause
     name: str = ""
     tid: int | None = None
     function: str = ""
+    ranks: Ranks | None = field(default=None, compare=False)
 
     @property
     def who(self) -> str:
@@ -169,6 +199,8 @@ class NamedCause:
             words = f"softirq {who}: {self.function}"
         if self.cause is Cause.UNEXPLAINED and self.name:
             words = f"unexplained: {self.name}"
+        if self.cause is Cause.THREAD:
+            words = f"thread {who} {self.ranks.words if self.ranks else 'of the same or a higher priority'}"
         if self.cause is Cause.SLEEP and not self.name:
             words = "the thread's own sleep"
         text = words or WORDS[self.cause].format(f"{self.function}() of {who}" if self.function else who)
@@ -176,10 +208,13 @@ class NamedCause:
         return f"{text}, or {' or '.join(hidden)} (not traced)" if hidden else text
 
 
-def with_chain(words: str, waits_for: Sequence[str]) -> str:
+def words_with_chain(cause: NamedCause, waits_for: Sequence[str], blind: Collection[Blind] = ()) -> str:
     """A cause in words, with the threads that it kept; the one for which the late thread waited comes first."""
     if not waits_for:
-        return words
+        return cause.words(blind)
     *between, kept = waits_for
     waiting = "".join(f", for which {thread} waited" for thread in reversed(between))
-    return f"{words}: it kept {kept}{waiting}, for which the thread waited"
+    known = f" of {_priority_words(cause.ranks.ran)}" if cause.ranks else ""
+    in_place = f"thread {cause.who or 'an unknown thread'}{known} in place of {kept}"
+    ran = in_place if cause.cause is Cause.THREAD else f"{cause.words(blind)}: it kept {kept}"
+    return f"{ran}{waiting}, for which the thread waited"

@@ -15,7 +15,7 @@ import numpy as np
 from rtproof.core.errors import UserError
 from rtproof.core.units import whole_number
 from rtproof.explain.budget import LOOK_BACK_NS, LateActivation, System, TimeBudget, budget, watched_threads
-from rtproof.explain.causes import Blind, Cause, NamedCause, with_chain
+from rtproof.explain.causes import Blind, Cause, NamedCause, Ranks, words_with_chain
 from rtproof.explain.cpu_contexts import Change, CpuTimeline, CpuWalk, TimerStart, Window, joined
 from rtproof.explain.incomplete_windows import TraceWindows, trace_windows
 from rtproof.explain.machine_counts import NOTHING_COUNTED, MachineCounts, RecordCounts, read_counts, with_counts
@@ -71,7 +71,7 @@ class CauseRow:
 
     def words(self, blind: Collection[Blind] = ()) -> str:
         """The cause in words, with the threads that it kept."""
-        return with_chain(self.cause.words(blind), self.waits_for)
+        return words_with_chain(self.cause, self.waits_for, blind)
 
 
 @dataclass(frozen=True)
@@ -446,8 +446,10 @@ def cause_rows(budgets: Sequence[TimeBudget], ordinary: Sequence[TimeBudget]) ->
     """One row for each cause, the largest share first. Threads of one name share a row."""
     of_late, usual = [_by_name(each) for each in budgets], [_by_kind(each) for each in ordinary]
     threads: dict[NamedCause, set[int | None]] = defaultdict(set)
-    for cause in (cause for each in budgets for cause in each.by_cause):
+    ranks: dict[NamedCause, set[Ranks | None]] = defaultdict(set)
+    for cause in (part.cause for each in budgets for part in each.parts):
         threads[replace(cause, tid=None)].add(cause.tid)
+        ranks[replace(cause, tid=None)].add(cause.ranks)
     first = Counter(replace(each.first, tid=None) for each in budgets)
     several = [found for each in budgets if len(found := each.possible_firsts) > 1]
     left_open = Counter(cause for found in several for cause in {replace(one, tid=None) for one in found})
@@ -455,14 +457,19 @@ def cause_rows(budgets: Sequence[TimeBudget], ordinary: Sequence[TimeBudget]) ->
     paths, chains = _paths(budgets), _chains(budgets)
     rows = [
         replace(
-            _row(cause, tids, [each[cause] for each in of_late if cause in each], (first[cause], late_ns), usual),
+            _row(known, tids, [each[cause] for each in of_late if cause in each], (first[cause], late_ns), usual),
             path=paths.get(cause),
             open_in=left_open[cause],
             waits_for=chains[cause],
         )
         for cause, tids in threads.items()
+        for known in (replace(cause, ranks=_the_only(ranks[cause])),)
     ]
     return tuple(sorted(rows, key=lambda row: (-row.total_ns, row.cause.order)))
+
+
+def _the_only(ranks: set[Ranks | None]) -> Ranks | None:
+    return next(iter(ranks)) if len(ranks) == 1 else None
 
 
 def _paths(budgets: Sequence[TimeBudget]) -> dict[NamedCause, CommonPath]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import one_line
+from rtproof.explain.causes import FAIR_FROM
 from rtproof.explain.thread_activations import Ending, Start, ThreadActivations, period_ns_of
-from rtproof.explain.throttling import FAIR_FROM
 from rtproof.explain.trace_events import FORK, FORK_VALUES, LOST, VALUES, TraceEvent, ancestors, note_fork
 from rtproof.record.contents import Record
 

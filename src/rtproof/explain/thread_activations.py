@@ -14,7 +14,7 @@ from itertools import pairwise
 from statistics import median
 
 from rtproof.core.printable import one_line
-from rtproof.explain.throttling import FAIR_FROM
+from rtproof.explain.causes import FAIR_FROM
 from rtproof.explain.trace_events import FORK, HARDIRQ, IRQS_OFF, LOST, SYSTEM_CALL, VECTOR, TraceEvent, note_fork
 
 FEWEST_WAKINGS = 3

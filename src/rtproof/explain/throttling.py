@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from rtproof.core.units import whole_number
+from rtproof.explain.causes import FAIR_FROM
 from rtproof.explain.cpu_contexts import CpuTimeline, Layer, Stretch
 from rtproof.record.contents import Moment, Record
 
-FAIR_FROM = 100
-"""Kernel priorities from here on share the CPU, so that no one of them is more urgent."""
 DEADLINE, REAL_TIME, FAIR = "deadline", "real-time", "fair"
 RELEASES = {
     "dl_task_timer": DEADLINE,
@@ -101,16 +100,19 @@ def _text(record: Record, path: str) -> str | None:
 class IdleRun:
     """A time in which a CPU was idle beside a ready thread.
 
-    certain: whether an event shows that the scheduler withheld the CPU.
+    certain: whether an event shows that the scheduler withheld the CPU. before_proven: whether it did so later, while
+    the thread was ready all the time.
     """
 
     from_ns: int
     to_ns: int
     certain: bool
+    before_proven: bool = False
 
     @property
     def proven(self) -> bool:
-        return self.certain or self.to_ns - self.from_ns > SURELY_IDLE_NS
+        long = self.to_ns - self.from_ns > SURELY_IDLE_NS
+        return self.certain or long or (self.before_proven and self.is_long)
 
     def covers(self, stretch: Stretch) -> bool:
         return self.from_ns <= stretch.from_ns and stretch.to_ns <= self.to_ns
@@ -123,13 +125,19 @@ class IdleRun:
 def idle_runs(
     stretches: Sequence[Stretch], timelines: Mapping[int, CpuTimeline], priority: int, *, certain_ns: int
 ) -> Iterator[IdleRun]:
-    """The idle times among the stretches of a ready thread. certain_ns: from when on it is certain that it is ready."""
-    for idle, group in groupby(stretches, key=lambda stretch: stretch.task is not None and stretch.task.idle):
-        run = list(group)
-        if idle:
-            to_ns = run[-1].to_ns
-            certain = _goes_idle(run, certain_ns) or _released(timelines.values(), to_ns, priority)
-            yield IdleRun(run[0].from_ns, to_ns, certain)
+    """The idle times among the stretches of a ready thread, the last one first.
+
+    certain_ns: from when on it is certain that it is ready.
+    """
+    proven = False
+    by_idle = groupby(stretches, key=lambda stretch: stretch.task is not None and stretch.task.idle)
+    whole = [(idle, list(group)) for idle, group in by_idle]
+    for run in (run for idle, run in reversed(whole) if idle):
+        to_ns = run[-1].to_ns
+        certain = _goes_idle(run, certain_ns) or _released(timelines.values(), to_ns, priority)
+        found = IdleRun(run[0].from_ns, to_ns, certain, proven)
+        proven = proven or found.proven
+        yield found
 
 
 def _goes_idle(run: Sequence[Stretch], certain_ns: int) -> bool:

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The audit of a run's own record: which findings it has, and which of them would explain why the run was late."""
 
+import re
 import shlex
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePath
 
 from rtproof.audit import check_file, judgement
 from rtproof.audit.audit_model import Audit, CheckResult, Outcome
-from rtproof.audit.check import Severity
+from rtproof.audit.check import Check, Severity
 from rtproof.audit.facts import Facts
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
-from rtproof.explain.causes import MAY_BE, Cause, NamedCause
+from rtproof.explain.causes import MAY_BE, NamedCause
 from rtproof.explain.explanation import Explanation
 from rtproof.record.contents import Record
 from rtproof.record.run_folder import RECORD_NAME
@@ -21,6 +21,8 @@ from rtproof.report.text_table import WIDTH
 from rtproof.summary.recorded_facts import virtual_time_clock
 
 MOST_NAMED = 4
+LEAST_SHARE = 0.05
+"""A cause with a smaller share of the late time needs no findings, unless it was the main cause somewhere."""
 OF_THE_HOST = "host."
 """How the keys of facts begin that rtproof adds when it writes a page."""
 OF_A_MACHINE = ("hardware",)
@@ -92,25 +94,16 @@ class ExplainedCause:
 
 def causes_with_findings(found: Explanation, record: Record) -> tuple[ExplainedCause, ...]:
     """The causes that some finding of the run's audit would explain, in the order of the explanation."""
-    by_cause = _by_cause(findings_of(record, Severity.INFO))
-    told = []
-    for row in found.rows:
-        kind = row.cause.cause
-        causes = (kind, *MAY_BE.get(kind, ()))
-        findings = {one.check.id: one for cause in causes for one in by_cause.get(cause, ())}
-        if findings:
-            told.append(ExplainedCause(row.cause, row.late, row.first_in, tuple(findings.values())))
-    return tuple(told)
+    every = findings_of(record, Severity.INFO)
+    rows = [row for row in found.rows if row.first_in or row.share >= LEAST_SHARE]
+    told = ((row, tuple(one for one in every if _explains(one.check, row.cause))) for row in rows)
+    return tuple(ExplainedCause(row.cause, row.late, row.first_in, findings) for row, findings in told if findings)
 
 
-def _by_cause(findings: tuple[CheckResult, ...]) -> Mapping[Cause, list[CheckResult]]:
-    by_name = {cause.value: cause for cause in Cause}
-    found: dict[Cause, list[CheckResult]] = {}
-    for one in findings:
-        for name in one.check.explains:
-            if name in by_name:
-                found.setdefault(by_name[name], []).append(one)
-    return found
+def _explains(check: Check, cause: NamedCause) -> bool:
+    kinds = {each.value for each in (cause.cause, *MAY_BE.get(cause.cause, ()))}
+    told = (word.partition(":") for word in check.explains)
+    return any(kind in kinds and re.fullmatch(names or ".*", cause.name) for kind, _, names in told)
 
 
 def named_findings(findings: tuple[CheckResult, ...]) -> str:

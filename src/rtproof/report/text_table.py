@@ -45,7 +45,7 @@ def lay_out(table: Table) -> str:
     """The table as text: caption, header, a rule and the rows."""
     rows = [[clean(cell) for cell in row] for row in table.rows]
     header = [clean(cell) for cell in table.header]
-    widths = _widths([header, *rows])
+    widths = _widths(header, rows, table.numeric)
     lines = [
         *textwrap.wrap(clean(table.caption), page_width()),
         *_row(header, widths, table.numeric),
@@ -56,21 +56,37 @@ def lay_out(table: Table) -> str:
     return "\n".join(lines)
 
 
-def _widths(rows: list[list[str]]) -> list[int]:
+def _widths(header: list[str], rows: list[list[str]], numeric: tuple[int, ...]) -> list[int]:
     """The widths of the columns, at least 1. The widest column is made narrower until the line fits.
 
-    A column stays as wide as its longest word, such as the path of a run, as long as another one can give way.
+    First the headings of numbers take two lines. A column stays as wide as its longest word, such as the path of a run,
+    as long as another one can give way.
     """
-    columns = list(zip(*rows, strict=True))
+    columns = list(zip(header, *rows, strict=True))
     widths = [max(1, *map(len, column)) for column in columns]
     words = [max(len(word) for cell in column for word in cell.split() or [""]) for column in columns]
+    if _too_wide(widths):
+        for at in numeric:
+            widths[at] = max(1, _in_two_lines(header[at]), *(len(row[at]) for row in rows))
     for least in ([max(NARROWEST, min(word, WIDEST_WORD)) for word in words], [NARROWEST] * len(columns)):
         _narrow(widths, least)
     return widths
 
 
+def _in_two_lines(heading: str) -> int:
+    """The least width in which a heading has two lines; of a single word its length."""
+    words = heading.split()
+    return min(
+        (max(len(" ".join(words[:at])), len(" ".join(words[at:]))) for at in range(1, len(words))), default=len(heading)
+    )
+
+
+def _too_wide(widths: list[int]) -> bool:
+    return sum(widths) + len(GAP) * (len(widths) - 1) > page_width()
+
+
 def _narrow(widths: list[int], least: list[int]) -> None:
-    while sum(widths) + len(GAP) * (len(widths) - 1) > page_width():
+    while _too_wide(widths):
         wide = [at for at, width in enumerate(widths) if width > least[at]]
         if not wide:
             return

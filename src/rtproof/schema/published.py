@@ -1555,7 +1555,8 @@ CHECK_RESULT = Shape("check", CheckResult) | {
     "own_runs": Key("what the user's own runs say (`--runs`)", each=OWN_EXPERIMENT),
     "contradicted": "whether the lab or the own runs contradict the advice",
     "explains": Key(
-        "causes of lateness that a finding would explain, by the names of an explanation", "check.explains"
+        "causes of lateness that a finding would explain, by the names of an explanation; CAUSE:PATTERN for some names",
+        "check.explains",
     ),
     "since": Key("the first kernel that has it", "check.since", or_null=True),
     "until": Key("the last kernel that has it", "check.until", or_null=True),

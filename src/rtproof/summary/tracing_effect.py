@@ -19,6 +19,7 @@ from rtproof.record.activations import number_activations
 from rtproof.record.contents import WHOLE_RUN, Int64Array, Record, Series
 from rtproof.summary.fields import series_by_field
 from rtproof.summary.kernel_trace import has_recorder
+from rtproof.summary.target_threads import FOREIGN
 
 # The next functions estimate by how much pairs differ, by Hodges and Lehmann's estimate and Wilcoxon's signed-rank
 # test.
@@ -215,6 +216,8 @@ def observer_line(record: Record) -> str:
     """What tracing adds to the median, as ``tracing adds 4.1 us (3.9 to 4.3)``, or why that is unknown."""
     found = tracing_effects(record)
     if found is None:
+        if record.fact("probe") == FOREIGN:
+            return "cost of tracing unknown: without a trace nothing is measured"
         length_ns = whole_number(record.fact("duration_ns") or "") or 0
         return "cost of tracing unknown" + (": run 8 s or more" if 0 < length_ns < SHORTEST_WITH_TURNS_NS else "")
     effects = found.fields[-1].effects if found.fields else ()

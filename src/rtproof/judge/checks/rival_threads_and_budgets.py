@@ -14,9 +14,16 @@ from rtproof.core.phrases import duration, quantity
 from rtproof.core.units import format_cpus, whole_number
 from rtproof.judge.checks.case import INVALID, REAL_TIME, WARNING, Check, CheckedRun, sentence_list
 from rtproof.record.contents import Int64Array, Moment
-from rtproof.summary.recorded_facts import signed_number
+from rtproof.summary.recorded_facts import fact_number, signed_number
 from rtproof.summary.summary_model import Doubt, Severity, Summary
-from rtproof.summary.target_threads import REAL_TIME_PATH, RtThread, real_time_threads, target_threads
+from rtproof.summary.target_threads import (
+    FOREIGN,
+    REAL_TIME_PATH,
+    RtThread,
+    every_real_time_thread,
+    real_time_threads,
+    target_threads,
+)
 
 RT_RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
 RT_PERIOD = "/proc/sys/kernel/sched_rt_period_us"
@@ -171,6 +178,7 @@ def rivals(case: CheckedRun) -> Iterator[Doubt]:
     real-time policy run after all others, as the user asked. A thread that used no CPU time delayed nothing.
     """
     urgencies = [each for each in (_urgency(case, summary.series.thread) for summary in case.summaries) if each]
+    late = {fact_number(case.record, "tid", Moment.START, summary.series.thread) for summary in case.summaries}
     measured = frozenset(summary.series.cpu for summary in case.summaries)
     if not urgencies:
         return
@@ -178,6 +186,7 @@ def rivals(case: CheckedRun) -> Iterator[Doubt]:
         thread
         for thread in real_time_threads(case.record)
         if thread.urgency >= min(urgencies)
+        and thread.id not in late
         and thread.may_run_on(measured)
         and not thread.everywhere
         and thread_ran(thread)
@@ -214,8 +223,12 @@ def hidden(case: CheckedRun) -> Iterator[Doubt]:
 def _urgency(case: CheckedRun, thread: int) -> int | None:
     """How urgent a thread is to the scheduler; None without a real-time policy.
 
-    The policy that the thread had counts; if it is unknown, the policy that was asked for.
+    The policy that the thread had counts; if it is unknown, the policy that was asked for. A thread of the user's own
+    application has that of the list of real-time threads.
     """
+    if case.record.fact("probe") == FOREIGN:
+        tid = fact_number(case.record, "tid", Moment.START, thread)
+        return next((each.urgency for each in every_real_time_thread(case.record) if each.id == tid), None)
     policy = case.fact("policy", Moment.START, thread) or case.fact("policy")
     priority = case.fact("priority", Moment.START, thread) or case.fact("priority")
     if policy not in REAL_TIME:

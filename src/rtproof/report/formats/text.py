@@ -49,7 +49,9 @@ def _(block: Text) -> str:
 def _paragraph(line: str, mark: str, wrap: bool) -> str:
     if not wrap:
         return mark + line
-    return textwrap.fill(line, page_width(), initial_indent=mark, subsequent_indent=" " * len(mark)) or ""
+    return textwrap.fill(
+        line, page_width(), initial_indent=mark, subsequent_indent=" " * len(mark), break_on_hyphens=False
+    )
 
 
 @block_text.register

@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
+from itertools import groupby
 from operator import attrgetter
 
 from rtproof.core.errors import UserError
@@ -34,6 +35,7 @@ PATH_SHOWN, STACK_SHOWN, STACKS_SHOWN = 4, 8, 4
 FIRST_ROWS = 4
 SMALL = 0.001
 """A cause with a smaller share of the late time is no row of its own."""
+LEAST_ON_SCREEN = 0.01
 LEAST_FOR_ADVICE = 0.05
 MOST_ADVICE, MOST_KINDS = 4, 3
 
@@ -153,7 +155,7 @@ def _details(found: Explanation, record: Record) -> Iterator[Block]:
 
 def _largest_causes(found: Explanation) -> Table:
     """The largest causes, for the first screen."""
-    rows = [row for row in found.rows if row.share >= SMALL][:FIRST_ROWS]
+    rows = [row for row in found.rows if row.share >= LEAST_ON_SCREEN or row is found.rows[0]][:FIRST_ROWS]
     cells = [(_name(row, found), _percent(row.share), number_format.count_text(row.first_in)) for row in rows]
     rest = found.rows[len(rows) :]
     if rest:
@@ -205,12 +207,16 @@ def _kinds(found: Explanation) -> list[str]:
     shares = {cause: found.share_of(cause) for cause in {row.cause.cause for row in found.rows}}
     largest = sorted(shares, key=lambda cause: (-shares[cause], cause.value))[:MOST_KINDS]
     told = [cause for cause in largest if shares[cause] >= LEAST_FOR_ADVICE] or largest[:1]
-    return [f"{_percent(shares[cause])}: {_kind_words(found, cause)}" for cause in told]
+    return [_kind_words(found, cause) for cause in told]
 
 
 def _kind_words(found: Explanation, cause: Cause) -> str:
-    first, *others = (row.cause for row in found.rows if row.cause.cause is cause)
-    return (first.and_others if others else first).words(found.blind)
+    """The first of a kind with its share; together with others of the kind where they are worth a mention."""
+    first, share = next(row for row in found.rows if row.cause.cause is cause), found.share_of(cause)
+    if share - first.share < LEAST_FOR_ADVICE:
+        return f"{_percent(first.share)}: {first.words(found.blind)}"
+    words = f"{first.words(found.blind)}, and others" if first.waits_for else first.cause.and_others.words(found.blind)
+    return f"{_percent(share)}: {words}"
 
 
 def _percent(share: float) -> str:
@@ -368,7 +374,8 @@ def bars_of(found: Explanation) -> Bars:
     largest = [row for row in found.rows if row.share >= SMALL][:MOST_COLOURS]
     names = {replace(row.cause, tid=None): _name(row, found) for row in largest}
     rest = (quantity(len(found.rows) - len(largest), "other cause"),) if len(largest) < len(found.rows) else ()
-    bars = tuple((_label(each), tuple(_part(each, part, found, names, *rest) for part in each.parts)) for each in shown)
+    parts = (tuple(_part(each, part, found, names, *rest) for part in each.parts) for each in shown)
+    bars = tuple(zip((_label(each, found) for each in shown), parts, strict=True))
     end = max((each.activation.latency_ns for each in shown), default=0) / 1_000
     below = tuple(tuple(_waits(each)) for each in shown)
     says = f"{quantity(len(shown), 'activation')} with the largest latencies; each colour is a cause of the table."
@@ -386,8 +393,13 @@ def _waits(of: TimeBudget) -> Iterator[BarPart]:
         yield BarPart(who, begin, end, f"from {begin:,.1f} to {end:,.1f} us: waited for {who}")
 
 
-def _label(of: TimeBudget) -> str:
-    return f"{number_format.S(of.activation.due_ns)}, thread {of.activation.thread}"
+def _label(of: TimeBudget, found: Explanation) -> str:
+    of_thread = f", thread {of.activation.thread}" if _several_threads(found) else ""
+    return f"{number_format.S(of.activation.due_ns)}{of_thread}"
+
+
+def _several_threads(found: Explanation) -> bool:
+    return len({each.activation.thread for each in (*found.budgets, *found.ordinary)}) > 1
 
 
 def _part(
@@ -428,25 +440,27 @@ def _stack_rows(of: TimeBudget, stack_of: Callable[[BudgetPart], tuple[str, ...]
 
 def _budget(of: TimeBudget, found: Explanation, folded: bool) -> Table:
     activation = of.activation
-    kept = sorted(sorted(of.parts, key=lambda part: -part.length_ns)[:MOST_PARTS], key=lambda part: part.from_ns)
+    of_thread = f" of thread {activation.thread}" if _several_threads(found) else ""
+    large = sorted(of.parts, key=lambda part: -part.length_ns)[:MOST_PARTS]
+    kept = [part for part in of.parts if part in large and part.length_ns >= SMALL * activation.latency_ns]
     rows = [
         (
             phase.value if at == 0 else "",
-            f"{(part.from_ns - activation.due_ns) / 1_000:,.1f}",
-            f"{part.length_ns / 1_000:,.1f}",
-            number_format.share_text(part.length_ns, activation.latency_ns),
-            part.words(found.blind),
+            f"{(first.from_ns - activation.due_ns) / 1_000:,.1f}",
+            f"{length_ns / 1_000:,.1f}",
+            _percent(length_ns / activation.latency_ns),
+            words,
         )
         for phase in Phase
-        for at, part in enumerate(_of_phase(kept, phase))
+        for at, (first, length_ns, words) in enumerate(_of_phase(kept, phase, found))
     ]
     rest = len(of.parts) - len(kept)
     if rest:
         shorter_ns = activation.latency_ns - sum(part.length_ns for part in kept)
-        share = number_format.share_text(shorter_ns, activation.latency_ns)
-        rows.append(("", "", f"{shorter_ns / 1_000:,.1f}", share, f"{rest} shorter parts"))
+        share = _percent(shorter_ns / activation.latency_ns)
+        rows.append(("", "", f"{shorter_ns / 1_000:,.1f}", share, quantity(rest, "shorter part")))
     caption = (
-        f"Activation {activation.index:,} of thread {activation.thread}, due at {number_format.S(activation.due_ns)}: "
+        f"Activation {activation.index:,}{of_thread}, due at {number_format.S(activation.due_ns)}: "
         f"{value(activation.latency_ns)}{_too_close(of, found)}"
     )
     us = number_format.US
@@ -463,5 +477,9 @@ def _too_close(of: TimeBudget, found: Explanation) -> str:
     return f". Too close to tell which took the most: {'; '.join(named)}"
 
 
-def _of_phase(parts: list[BudgetPart], phase: Phase) -> list[BudgetPart]:
-    return [part for part in parts if part.phase is phase]
+def _of_phase(parts: list[BudgetPart], phase: Phase, found: Explanation) -> Iterator[tuple[BudgetPart, int, str]]:
+    """Neighbours with the same words as one: the first of them, their whole length, and the words."""
+    of_phase = (part for part in parts if part.phase is phase)
+    for words, group in groupby(of_phase, key=lambda part: part.words(found.blind)):
+        together = list(group)
+        yield together[0], sum(part.length_ns for part in together), words
