@@ -8,7 +8,9 @@ kernel that ran in it. So the budget closes to the instruction.
 Several processors take turns, so a latency is the instructions of the measured one and the turns of the others.
 """
 
+import hashlib
 import math
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -21,9 +23,10 @@ from numpy.typing import NDArray
 from rtproof.agents.build import MAP_SUFFIX, PINNED, ProgramSources, build_agent, build_program, source_folder
 from rtproof.core.errors import TargetError, UserError
 from rtproof.lab import executed_code
-from rtproof.lab.executed_code import IDLE, ExecutedBlocks, Symbols, of_cpu, within
+from rtproof.lab.executed_code import IDLE, ExecutedBlocks, FunctionSpan, Symbols, of_cpu, within
 from rtproof.lab.guest_cell import MOST_RUNS, GuestCell, longest_host_s, machine_identity
-from rtproof.lab.latency_phases import ExecutedPhase, divide_latency
+from rtproof.lab.latency_phases import AFTER_TAKING, IN_SENT_INTERRUPT, ExecutedPhase, divide_latency
+from rtproof.lab.outside_requests import OutsideRequest, outside_requests
 from rtproof.lab.soaker_loop import idle_loop
 from rtproof.record import run_folder
 from rtproof.record.contents import Moment, Record
@@ -63,6 +66,7 @@ class CellExplanation:
     that woke the thread; None if none did. ``soaked``: soakers kept all processors busy. ``count_error_ns``: by how
     much the instructions since the activation before differ from the record's time for them; None if unknown.
     ``replaced_ns``: the largest latency of each record that no run with the plugin repeated, so that it was replaced.
+    ``requests``: what other processors made it do, the longest first; none with one processor.
     """
 
     cell: str
@@ -80,6 +84,7 @@ class CellExplanation:
     soaked: bool = False
     count_error_ns: int | None = None
     replaced_ns: tuple[int, ...] = ()
+    requests: tuple[OutsideRequest, ...] = ()
 
     @property
     def own_ns(self) -> int:
@@ -104,7 +109,7 @@ def explain_cell(cell: GuestCell, folder: Path) -> CellExplanation:
     record = run_folder.open_run(folder).record
     largest = largest_activation(record)
     latency_ns, machine = largest.latency_ns, cell.system.machine
-    symbols = kernel_symbols(machine)
+    symbols = kernel_symbols(machine, cell.setting.setup_lines())
     error_ns = None
     if any(int(found.noted.sum()) for found in record.conditions.values()) or KERNEL_MARK not in symbols.names:
         marks = agent_marks(cell)
@@ -142,7 +147,17 @@ def explain_cell(cell: GuestCell, folder: Path) -> CellExplanation:
         woken_from=next((phase.cpu for phase in phases if phase.cpu != cpu), None),
         soaked=machine.takes_turns and machine.soakers,
         count_error_ns=error_ns,
+        requests=_requests(spans, phases, due_ns) if machine.cpus > 1 else (),
     )
+
+
+def _requests(
+    spans: Sequence[FunctionSpan], phases: Sequence[ExecutedPhase], due_ns: int
+) -> tuple[OutsideRequest, ...]:
+    parts = [(due_ns + phase.start_ns, due_ns + phase.start_ns + phase.length_ns, phase.cpu) for phase in phases]
+    taken = (IN_SENT_INTERRUPT, AFTER_TAKING)
+    expected_ns = [due_ns + phase.start_ns for phase in phases if phase.name in taken]
+    return outside_requests(spans, parts, due_ns, expected_ns)
 
 
 @dataclass(frozen=True)
@@ -264,13 +279,22 @@ def _kernel_reading(blocks: ExecutedBlocks, symbols: Symbols, mark: int, largest
 # The next functions run guests and compilers.
 
 
-def kernel_symbols(machine: Machine) -> Symbols:
-    """The functions of the kernel that the machine runs, from a guest of it; kept in the cache."""
-    place = lab_cache() / "symbols" / machine_identity(machine)
+_LOADS_MODULE = re.compile(r"\b(insmod|modprobe)\b")
+
+
+def kernel_symbols(machine: Machine, setup: Sequence[str] = ()) -> Symbols:
+    """The functions of the kernel that the machine runs, from a guest of it; kept in the cache.
+
+    ``setup``: lines for the guest's shell. They are run if they load a module, because its functions have names too.
+    """
+    lines = tuple(setup) if any(map(_LOADS_MODULE.search, setup)) else ()
+    script = "\n".join([*lines, "cat /proc/kallsyms >/out/kallsyms\n"])
+    digest = f"-{hashlib.sha256(script.encode()).hexdigest()}" if lines else ""
+    place = lab_cache() / "symbols" / f"{machine_identity(machine)}{digest}"
     with suppress(OSError, UserError):  # it is not there yet, or a damaged one is made again
         return executed_code.parse_kallsyms(place.read_text(errors="replace"))
     with scratch_folder() as folder:
-        run_job(machine, Job("cat /proc/kallsyms >/out/kallsyms\n"), folder / "out")
+        run_job(machine, Job(script), folder / "out")
         told = (folder / "out" / "kallsyms").read_bytes()
     write_cache_file(place, told)
     return executed_code.parse_kallsyms(told.decode(errors="replace"))

@@ -33,6 +33,9 @@ SOAKER = "the soaker"
 """The program that keeps each processor of a guest busy (soaker/soaker.c). It stands for an idle processor."""
 ENTRY = "entry of the kernel"
 """The assembler code through which every way into and out of the kernel leads."""
+MODULE = "code of an unknown module"
+FARTHEST = 1 << 20
+"""No function of a kernel is so long. Code that is farther from the symbol before it has no name."""
 _ADDRESS = re.compile(r"[0-9a-f]{1,16}")
 _TASK_SWITCHES = ("__switch_to_asm", "cpu_switch_to", "__switch_to")
 """The function that changes the stack: of x86, of 64-bit ARM, of 32-bit ARM. A kernel has the first of these."""
@@ -115,6 +118,8 @@ class Symbols:
         if address < self.kernel:
             return SOAKER if self.soaker[0] <= address < self.soaker[1] else USER, False
         name = self.names[place] if place >= 0 else USER
+        if place >= 0 and address - self.addresses[place] >= FARTHEST:
+            return MODULE, False
         low, high = self.entry_text
         if low <= address < high and not is_interrupt(name):
             return ENTRY, begins
