@@ -8,19 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 import slow_verdict
 from analysis_records import BEGIN, MS, SECOND, SERIES, block, record
 from doubt_cases import FACTS, clean, facts
 from record_cases import chunks
-from run_folders import INFO
+from run_folders import INFO, latencies, write_run
 from simulated_records import written
 
 from rtproof import profiles
 from rtproof.cli.main import main
 from rtproof.core.errors import UserError
 from rtproof.experiment.profile_setup import profile_requirements
+from rtproof.experiment.stored_runs import read_run
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis, State, Verdict
 from rtproof.judge.claim import Decision, LateStretches, RefutingRule, decide, episode_course
@@ -33,6 +35,7 @@ from rtproof.record import run_folder
 from rtproof.record.chunks import CHUNK_HEADER, ChunkType
 from rtproof.record.contents import End, EndReason, Event, Moment, Record, Seconds, SeriesTotals
 from rtproof.record.reading import open_record
+from rtproof.record.run_folder import RequirementInfo
 from rtproof.record.writing import RecordWriter, SeriesWriter
 from rtproof.schema.published import analysis_dict
 from rtproof.simulation.events import KnownTail
@@ -227,6 +230,44 @@ def test_cells_of_a_profile_are_held_to_their_own_period() -> None:
     assert 50 * period_ns > 25 * MS
     with pytest.raises(UserError, match=r"the cell unloaded of the profile akamina: the gap of 50ms is shorter than"):
         profile_requirements(slow, often)
+
+
+def test_what_run_refuses_is_refused_of_a_stored_run_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stored = str(write_run(tmp_path / "run", latencies(1, 5_000)))
+    short = ["--limit", "1ms", "--at-most", "1/s", "--gap", "1ms"]
+    for words in (["show", stored], ["judge", stored], ["judge", stored, "--fixed-beforehand"]):
+        assert main([*words, *short]) == 2
+        told = capsys.readouterr()
+        assert "the gap of 1ms is shorter than two periods (2ms)" in " ".join((told.err + told.out).split())
+    assert main(["judge", stored, *short[:-1], "2ms", "--fixed-beforehand"]) == 0
+
+
+EDITED = "run.json names other limits than the record"
+
+
+@pytest.mark.parametrize(
+    ("of_file", "given", "states", "doubted"),
+    [
+        ([500_000], "500000", ["REFUTED"], False),
+        ([MS], "500000", ["EXCEEDED"], True),
+        ([MS, 500_000], "500000", ["REFUTED"], True),
+        ([], "500000", ["EXCEEDED"], True),
+        ([MS], "", ["NOT ASKED"], True),
+        ([MS], None, ["PROVEN"], False),
+    ],
+)
+def test_the_record_decides_which_limits_the_run_was_given(
+    of_file: list[int], given: str | None, states: list[str], doubted: bool, tmp_path: Path
+) -> None:
+    """An edited run.json turned REFUTED into PROVEN."""
+    asked = [RequirementInfo(limit_ns=each, at_most_ns=SECOND_NS, confidence=0.95) for each in of_file]
+    values = latencies(1, 5_000)
+    values[::500] = 600_000
+    facts = {} if given is None else {"limits_ns": given}
+    made = write_run(tmp_path / "run", values, info=msgspec.structs.replace(INFO, requirements=asked), facts=facts)
+    analysis = read_run(made, workers=1).analysis
+    assert [each.state.value for each in analysis.verdicts] == states
+    assert [each.what for each in analysis.doubts] == [EDITED] * doubted
 
 
 def test_what_has_its_due_times_from_outside_is_not_refused_without_a_period() -> None:

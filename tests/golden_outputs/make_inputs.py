@@ -56,6 +56,16 @@ def run_folders_by_verdict(place: Path) -> None:
     store_run(place / "plain-invalid", analyses_by_verdict.invalid().record, plain)
 
 
+def edited_limit(place: Path) -> None:
+    """A run.json in which somebody changed 500 us to 1 ms."""
+    made = analyses_by_verdict.measured(0, 2_000, 4_000)
+    store_run(
+        place / "edited-limit",
+        replace(made, facts=(*made.facts, fact("limits_ns", 500_000))),
+        RequirementInfo(limit_ns=MS, at_most_ns=SECOND, confidence=0.95, gap_ns=SECOND // 20),
+    )
+
+
 def records_of_every_shape(place: Path) -> None:
     names = (
         "missed one_sample negative all_equal wide nothing cut_off off_the_grid hostile summary_only "
@@ -162,6 +172,7 @@ def damaged_files(place: Path) -> None:
 
 MAKERS: tuple[Callable[[Path], None], ...] = (
     run_folders_by_verdict,
+    edited_limit,
     records_of_every_shape,
     doubted_run,
     make_planted_inputs.planted_conditions,

@@ -18,11 +18,12 @@ from typing import Any, Generic, TypeVar
 from rtproof import importers
 from rtproof.core import defects, files, plugins
 from rtproof.core.errors import NoRecordError, UserError
-from rtproof.core.phrases import unknown_name
+from rtproof.core.phrases import limit_value, unknown_name
 from rtproof.core.printable import one_line
 from rtproof.core.processes import each_by_itself
 from rtproof.experiment import foreign_tools
 from rtproof.experiment.foreign_traces import is_foreign, is_trace_file, open_trace, with_threads
+from rtproof.experiment.run_request import why_gap_too_short
 from rtproof.explain.foreign_records import WantedThreads
 from rtproof.importers import _jitterdebugger_samples as timed_samples
 from rtproof.judge.analyse import Requirements, analyse, requirement_tuple
@@ -31,14 +32,18 @@ from rtproof.judge.histogram_only import analyse_histogram
 from rtproof.judge.paired import analyse_pair
 from rtproof.judge.requirement import NO_LONGEST, Requirement, rated
 from rtproof.judge.verdict import chosen_after_the_data, ended_when_decided, stated_by_the_user
+from rtproof.judge.worst_first import worst_first
 from rtproof.record import file_kinds, run_folder
 from rtproof.record.chunks import is_record
+from rtproof.record.contents import Record
 from rtproof.record.run_folder import INFO_NAME, RECORD_NAME, RequirementInfo, Run, RunInfo
 from rtproof.report import compose, formats, render, title
 from rtproof.report.blocks import Section
+from rtproof.summary.fields import judged_series
 from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.summary.imported_samples import record_of_samples
 from rtproof.summary.recorded_facts import ends_when_decided, requested_limits_ns
+from rtproof.summary.summary_model import Doubt, Severity
 from rtproof.tail.forecast_model import ForecastHorizon
 
 ONLY_FACTS = "facts"
@@ -113,9 +118,10 @@ def read_run(
     found = open_run(run)
     fixed = _limits_fixed_before(found)
     asked = requirement_tuple(later) or fixed
+    _refuse_short_gaps(found.record, requirement_tuple(later))
     limits = len(rated(fixed))
     analysis = replace(_analyse(found, asked, workers, horizon, limits=limits), shares=percentiles)
-    analysis = _with_early_end(analysis, found.info)
+    analysis = _with_early_end(_with_contradiction(analysis, found), found.info)
     return AnalysedRun(analysis if set(asked) <= set(fixed) else chosen_after_the_data(analysis, fixed), found.info)
 
 
@@ -126,9 +132,11 @@ def read_run_with_stated_limits(run: Path, stated: tuple[Requirement, ...], work
     """
     found = open_run(run)
     fixed = _limits_fixed_before(found)
+    _refuse_short_gaps(found.record, stated)
     told = {each.limit_ns for each in stated} if found.info is None else set()
     limits = len(rated({*stated, *(each for each in fixed if each.limit_ns not in told)}))
-    analysis = _with_early_end(_analyse(found, stated, workers, limits=limits), found.info)
+    analysis = _with_contradiction(_analyse(found, stated, workers, limits=limits), found)
+    analysis = _with_early_end(analysis, found.info)
     return AnalysedRun(analysis if set(stated) <= set(fixed) else stated_by_the_user(analysis, fixed), found.info)
 
 
@@ -183,10 +191,40 @@ def _with_early_end(analysis: Analysis, info: RunInfo | None) -> Analysis:
 
 
 def _limits_fixed_before(run: Run) -> tuple[Requirement, ...]:
-    """What run.json says; without one the limits that the agent was given, which are never to be exceeded."""
-    if run.info is None:
-        return tuple(map(Requirement, requested_limits_ns(run.record)))
-    return requirements_of(run.info)
+    """What run.json says of the limits that the agent was given. What it does not name is never to be exceeded."""
+    given = requested_limits_ns(run.record)
+    told = requirements_of(run.info) if run.info else ()
+    if run.info and not _contradicted(run):
+        return told
+    unnamed = [limit_ns for limit_ns in given if limit_ns not in {each.limit_ns for each in told}]
+    return (*(each for each in told if each.limit_ns in given), *map(Requirement, unnamed))
+
+
+def _contradicted(run: Run) -> bool:
+    """Whether run.json names other limits than the record. Records of format 1.0 and of two boards name none."""
+    if run.info is None or run.generator or run.record.fact("limits_ns") is None:
+        return False
+    return {each.limit_ns for each in run.info.requirements} != set(requested_limits_ns(run.record))
+
+
+def _with_contradiction(analysis: Analysis, run: Run) -> Analysis:
+    if run.info is None or not _contradicted(run):
+        return analysis
+    of_file = sorted({each.limit_ns for each in run.info.requirements})
+    told, given = (
+        ", ".join(map(limit_value, limits)) or "none" for limits in (of_file, requested_limits_ns(run.record))
+    )
+    what, remedy = f"{INFO_NAME} names other limits than the record", "find who changed it"
+    detail = f"{INFO_NAME}: {told}; the record, which decides: {given}"
+    doubt = Doubt("limits-differ", Severity.WARNING, what, remedy, detail)
+    return replace(analysis, doubts=worst_first((*analysis.doubts, doubt)))
+
+
+def _refuse_short_gaps(record: Record, asked: tuple[Requirement, ...]) -> None:
+    """UserError for what ``rtproof run`` refuses, too. The period of events from outside may be anything."""
+    period_ns = max((series.period_ns for series in judged_series(record) if not series.external), default=0)
+    if reason := why_gap_too_short(asked, period_ns):
+        raise UserError(reason)
 
 
 def requirements_of(info: RunInfo) -> tuple[Requirement, ...]:

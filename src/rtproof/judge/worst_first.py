@@ -10,7 +10,7 @@ from rtproof.summary.summary_model import Doubt, Severity
 
 OF_GENERATOR = "generator: "
 """Of a run on two boards: begins the doubts of the board that gave the edges."""
-FOREMOST_CODES = ("in-band", "core-unseen")
+FOREMOST_CODES = ("in-band", "core-unseen", "limits-differ")
 """They change the meaning of every figure."""
 LOSS_CODES = (
     *("truncated", "damage", "lost", "ended-early", "late-start", "totals", "stages-differ", "source-differs"),
