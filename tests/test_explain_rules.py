@@ -107,6 +107,47 @@ def test_a_thread_that_sleeps_outside_of_a_system_call_sleeps_in_its_page_fault(
     assert parts[-1] == ("page-fault", "", 90_000)
 
 
+def test_probes_tell_where_a_page_fault_begins_and_ends() -> None:
+    """As on arm64, where no other event does."""
+    cpu = running().add(100_000, "fault_begin").add(150_000, "fault_end").add(200_000, "sys_enter", id=READ)
+    cpu.add(210_000, "fault_begin").add(230_000, "fault_end").add(300_000, "sys_exit", id=READ)
+    assert of_marks(MS, cpu.add(MS + 10, "sys_enter", id=WRITE)) == [
+        ("own-code", "", 100_000),
+        ("page-fault", "", 50_000),
+        ("own-code", "", 50_000),
+        ("system-call", "read", 10_000),
+        ("page-fault", "", 20_000),
+        ("system-call", "read", 70_000),
+        ("own-code", "", 700_000),
+    ]
+
+
+def test_a_page_fault_whose_end_was_missed_may_be_own_code() -> None:
+    """Where too many threads are in page faults, the kernel misses the end of one."""
+    cpu = running().add(100_000, "page_fault_user").add(400_000, "sys_enter", id=READ).add(600_000, "sys_exit", id=READ)
+    cpu.add(700_000, "fault_end")
+    assert of_marks(MS, cpu)[1:] == [
+        (UNCLEAR, "the thread's own code, or a page fault", 300_000),
+        ("system-call", "read", 200_000),
+        ("own-code", "", 400_000),
+    ]
+
+
+@pytest.mark.parametrize(("state", "before"), [(2, "page-fault"), (0, UNCLEAR)])
+def test_a_page_fault_ends_behind_the_sleep_or_the_preemption_in_it(state: int, before: str) -> None:
+    cpu = running().add(100_000, "page_fault_user").switch(130_000, HOG, state=state)
+    cpu.waking(900_000, HARDIRQ).to_victim(910_000).add(920_000, "fault_end")
+    parts = of_marks(MS, cpu.add(MS + 10, "sys_enter", id=WRITE))
+    assert parts[1][::2] == (before, 30_000)
+    assert parts[-2:] == [("page-fault", "", 10_000), ("own-code", "", 80_000)]
+
+
+def test_a_page_that_a_system_call_reads_for_itself_is_of_the_call() -> None:
+    """mlock() faults pages in without an exception."""
+    cpu = running().add(100_000, "sys_enter", id=READ).add(300_000, "fault_end").add(500_000, "fault_end")
+    assert of_marks(MS, cpu.add(900_000, "sys_exit", id=READ))[1] == ("system-call", "read", 800_000)
+
+
 def test_a_stack_of_own_code_ends_a_page_fault() -> None:
     cpu = running().add(100_000, "page_fault_user")
     cpu.hard(900_000, "irq_vectors/local_timer_entry").hard(900_500, "kernel_stack", caller=(ENTRY,))

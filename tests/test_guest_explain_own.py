@@ -5,21 +5,25 @@ from dataclasses import replace
 from pathlib import Path
 
 import disturbed_guests
+import lab_kernels
 import own_doings
 import probe_guest
 import pytest
 from agent_process import agent
 from own_doings import Doing, Told
 
+from rtproof.agents.build import build_agent
 from rtproof.explain.causes import Cause
+from rtproof.vm.guest import Job, run_job
+from rtproof.vm.machine import Machine
 
 KERNELS = ("debian-6.1", "debian-6.1-rt", "debian-6.12")
+ARM, ON_ARM = "debian-6.1-arm64", ("one-page", "pages", "cow", "compute")
+"""A kernel without any event of page faults, and kinds that have some."""
 PAGE_FAULT_NS = 20_000
 TIMES = 12
 WAITS = ("udp", "exec", "ptrace", "fair", "robust")
 """Those of the kinds that wait for others which other tests do not have."""
-NO_END = [("debian-6.12", "cow")]
-"""No event ends the copy of a page there: the answer is "own code, or a page fault"."""
 DOINGS = [
     replace(doing, times=min(TIMES, doing.times))
     for doing in own_doings.DOINGS
@@ -27,9 +31,9 @@ DOINGS = [
 ]
 
 
-def victim() -> Path:
+def victim(architecture: str = "x86_64") -> Path:
     agent()  # skips the test if nothing here can build programs
-    return disturbed_guests.victim("x86_64")
+    return disturbed_guests.victim(architecture)
 
 
 @pytest.fixture(scope="module", params=KERNELS)
@@ -51,9 +55,20 @@ def test_the_first_cause_is_what_the_program_did(guest: probe_guest.Guest, doing
     told = told_of(guest, doing)
     assert len(told) >= doing.times // 2
     wrong = [each for each in told if not each.is_right(doing)]
-    if (guest.name, doing.kind) in NO_END:
-        wrong = [each for each in wrong if not each.leaves_open(doing)]
     assert [each.budget.first.words() for each in wrong] == []
+
+
+def test_probes_tell_page_faults_where_the_kernel_has_no_event_of_them(tmp_path: Path) -> None:
+    machine = Machine(lab_kernels.kernel(ARM))
+    doings = [doing for doing in DOINGS if doing.kind in ON_ARM]
+    files = (("/agent", build_agent("aarch64")), ("/victim", victim("aarch64")))
+    outcome = run_job(machine, Job(own_doings.script(doings), files), tmp_path / "out")
+    assert outcome.exit_code == 0, outcome.said
+    for doing in doings:
+        told = own_doings.read_doing(doing, tmp_path / "out")
+        assert len(told) >= doing.times // 2
+        others = [each.budget.first.words() for each in told if not each.is_right(doing)]
+        assert len(others) <= 1, (doing.kind, others)
 
 
 def test_a_page_fault_has_its_own_length_only(guest: probe_guest.Guest) -> None:

@@ -24,7 +24,7 @@ FIRST = 20
 """The first windows: before, the trace may not have begun."""
 SCRIPT = f"""\
 T=/sys/kernel/tracing
-state() {{ ls $T/instances; cat $T/tracing_on $T/set_event $T/trace_clock; cat $T/synthetic_events $T/uprobe_events; }}
+state() {{ ls $T/instances; cat $T/tracing_on $T/set_event $T/trace_clock; cat $T/synthetic_events $T/*probe_events; }}
 state > /out/before 2> /dev/null
 run all --trace recorder,stacks --limit 1us --samples {SAMPLES}
 run kept --trace recorder,top=20,ordinary=10
@@ -37,12 +37,13 @@ kill -9 $agent
 wait
 for i in $(seq 200); do [ -z "$(ls $T/instances)" ] && break; usleep 10000; done
 cp /agent /other
-MARK="--probe foreign --trace explain,whole,keep_mib=16"
+MARK="--probe foreign --trace explain,whole,keep_mib=16,calls_of=other"
 /agent run -o /out/probed $MARK --begin uprobe:/other:0x1000 --end uretprobe:/other:0x1000 --duration 1h & agent=$!
 until grep -q 1 $T/instances/rtproof-$agent-trace/tracing_on 2> /dev/null; do usleep 10000; done
+cat $T/*probe_events > /out/probes
 kill -9 $agent
 wait
-for i in $(seq 200); do [ -z "$(ls $T/instances)$(cat $T/uprobe_events)" ] && break; usleep 10000; done
+for i in $(seq 200); do [ -z "$(ls $T/instances)$(cat $T/*probe_events)" ] && break; usleep 10000; done
 state > /out/killed-after 2> /dev/null
 mount -t tmpfs -o ro none $T/instances
 run top --trace recorder,top=5 --samples 200
@@ -153,6 +154,7 @@ def test_at_the_top_of_tracefs_it_works_too_and_all_is_put_back(guest: Guest) ->
     assert about(record)["place"] == "top"
     assert 0 < len(of_reason(record, SnapshotReason.TOP)) <= 5
     assert guest.text("before") == guest.text("after")
+    assert guest.text("probes").count(":rtproof_") == 3, "a mark at each end, and where page faults end"
 
 
 def test_what_a_program_writes_is_measured_where_an_instance_has_no_copy_of_it(guest: Guest) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a trace leaves alone, clears up and refuses; in guests, because a kernel has one tracefs and one lockdown."""
 
+import re
 from pathlib import Path
 
 import lab_kernels
@@ -51,14 +52,15 @@ run traced --trace on
 settings > /out/after
 cat $T/trace > /out/own-trace
 
-/agent run --trace recorder,explain,stacks --duration 1h -o /out/killed & agent=$!
+/agent run --trace recorder,explain,stacks,calls_of=agent --duration 1h -o /out/killed & agent=$!
 until grep -q late_ns $T/instances/rtproof-$agent-trace/events/synthetic/rtproof_$agent/trigger; do usleep 10000; done
 keeper=$(ps | sed -n 's/^ *\\([0-9]*\\) .*rtproof-agent undo$/\\1/p')
 kill -9 $keeper $agent
 wait
 (ls $T/instances; cat $T/synthetic_events) > /out/left
+cat $T/kprobe_events > /out/left.probes
 run next --trace on
-(ls $T/instances; cat $T/synthetic_events) > /out/cleared
+(ls $T/instances; cat $T/synthetic_events $T/kprobe_events) > /out/cleared
 
 /agent run --trace recorder,explain,stacks --duration 1h -o /out/orphan 2> /out/orphan.said & agent=$!
 until grep -q late_ns $T/instances/rtproof-$agent-trace/events/synthetic/rtproof_$agent/trigger; do usleep 10000; done
@@ -117,6 +119,7 @@ def test_a_trace_of_the_users_own_goes_on_untouched(guest: Guest) -> None:
 def test_what_nobody_is_left_to_put_back_the_next_trace_removes(guest: Guest) -> None:
     left = guest.text("left").split()
     assert [name[:8] for name in left if name not in ("mine", "s64", "late_ns")] == ["rtproof-", "rtproof_"]
+    assert re.fullmatch(r"r100:rtproof_\d+/fault_end handle_mm_fault\n", guest.text("left.probes"))
     assert guest.text("cleared").split() == ["mine"]
     assert guest.text("ended").split() == ["killed", "mine"], "by another keeper"
     assert "late-timers" in kernel_trace.trace_information(guest.record("orphan"))["stacks"]

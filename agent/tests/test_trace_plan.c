@@ -16,6 +16,7 @@ static const char kernel_has[] = "irq:irq_handler_entry\0irq:irq_handler_exit\0s
 static struct trace_plan of_trace, *const trace = &of_trace;
 static char why[256];
 static enum timer_interrupt timer = TIMER_UNKNOWN; /* of the kernel for has() */
+static bool probes_faults;
 
 static int plan(const char *text)
 {
@@ -56,6 +57,7 @@ static int has(const char *text, bool ends_with_sleep, const char *names, const 
 	CHECK(plan(text) == 0);
 	trace->ends_with_sleep = ends_with_sleep;
 	trace->timer = timer;
+	trace->probes_faults = probes_faults;
 	CHECK(trace_choose(trace, names, why, sizeof(why)) == 0);
 	for (int i = 0; i < trace->n_events; i++)
 		found += !strcmp(trace->events[i], event);
@@ -262,6 +264,26 @@ static void a_whole_trace_has_a_bound_and_calls_a_filter(void)
 	refuse("calls_of=", "calls_of of --trace takes a few threads");
 }
 
+/* Where the kernel takes probes, these tell the end of a page fault better than what it does close to it. */
+static void probes_of_page_faults_replace_what_tells_less(void)
+{
+	char names[256], folder[96];
+	int length = snprintf(names, sizeof(names), "rtproof_%d:fault_end%craw_syscalls:sys_exit%ckmem:rss_stat%cmmap_lock:mmap_lock_released%c",
+			      (int)getpid(), 0, 0, 0, 0);
+
+	CHECK(length < (int)sizeof(names));
+	names[length] = '\0';
+	snprintf(folder, sizeof(folder), "rtproof_%d/fault_end", (int)getpid());
+	probes_faults = true;
+	CHECK(has("whole,calls_of=7", false, names, folder) == 1 && trace_is_of_calls(folder));
+	CHECK(has("whole,calls_of=7", false, names, "kmem/rss_stat") == 0);
+	CHECK(has("whole,calls_of=7", false, names, "mmap_lock/mmap_lock_released") == 0 && !strstr(trace->missing, "mmap_lock"));
+	CHECK(has("whole,events=sys_exit", false, names, folder) == 0); /* nobody asked for calls */
+	probes_faults = false;
+	CHECK(has("whole,calls_of=7", false, names, "kmem/rss_stat") == 1 && has("whole,calls_of=7", false, names, folder) == 0);
+	CHECK(!trace_is_of_calls("rtproof_7/begin") && !trace_is_of_calls("other/fault_end"));
+}
+
 static void more_events_than_there_is_room_for_are_refused(void)
 {
 	static char names[(TRACE_EVENTS + 1) * 9 + 1];
@@ -321,6 +343,7 @@ int main(void)
 	what_explains_has_no_event_twice();
 	the_flight_recorder_has_presets_and_bounds();
 	a_whole_trace_has_a_bound_and_calls_a_filter();
+	probes_of_page_faults_replace_what_tells_less();
 	more_events_than_there_is_room_for_are_refused();
 	blocks_come_in_fours();
 	memory_that_is_not_there_is_refused();

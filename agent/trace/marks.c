@@ -80,16 +80,6 @@ int marks_check(const char *const marks[MARKS], bool traced, char *why, size_t r
 	return 0;
 }
 
-/* kind: p where it is reached, r where a function is left. */
-static int define(struct undo *undo, const char *path, char kind, const char *place, const char *name)
-{
-	char value[4200], taker[64];
-
-	snprintf(taker, sizeof(taker), "-:" TRACEFS_EVENTS "%d/%s", (int)getpid(), name);
-	snprintf(value, sizeof(value), "%c%s %.*s", kind, taker + 1, (int)strcspn(place, " "), place);
-	return undo_append(undo, path, value, taker);
-}
-
 int marks_define(struct undo *undo, const char *root, const char *const marks[MARKS], char *why, size_t room)
 {
 	char path[TRACEFS_PATH + 32];
@@ -103,7 +93,7 @@ int marks_define(struct undo *undo, const char *root, const char *const marks[MA
 			continue;
 		if (access(path, F_OK) < 0)
 			return text_refuse(why, room, -ENOTSUP, "this kernel has no uprobes (CONFIG_UPROBE_EVENTS), so a function can be no mark");
-		err = define(undo, path, behind(marks[i], LEFT) ? 'r' : 'p', place, names[i]);
+		err = tracefs_define(undo, path, behind(marks[i], LEFT) ? "r" : "p", place, names[i]);
 		if (err)
 			text_refuse(why, room, err, "the kernel takes no uprobe at '%.200s': %s", place, strerror(-err));
 	}

@@ -6,6 +6,7 @@
 #include "system/clock.h"
 #include "system/folder.h"
 #include "system/text.h"
+#include "trace/faults.h"
 #include "trace/stacks.h"
 
 #include <stdio.h>
@@ -50,11 +51,11 @@ static const char explaining[] = "sched:sched_switch+sched:sched_waking|sched:sc
 static const char *const of_sleeps[] = { "sys_enter_clock_nanosleep*", "sys_exit_clock_nanosleep*" };
 
 /*
- * What the threads themselves do. The last two come at the end of a page fault, which has no event of its own: the one until Linux
+ * What the threads themselves do. The last two come at the end of a page fault, where the kernel has no probes: the one until Linux
  * counted pages one by one, the other from then on. The first makes each lock of each process slower, so it is taken only there.
  */
-static const char calls_end[] = "raw_syscalls:sys_exit", faults_end[] = "mmap_lock:mmap_lock_released";
-static const char *const of_calls[] = { calls_end, "raw_syscalls:sys_enter", "signal:signal_deliver", faults_end, "kmem:rss_stat" };
+static const char calls_end[] = "raw_syscalls:sys_exit", faults_end[] = "mmap_lock:mmap_lock_released", counted[] = "kmem:rss_stat";
+static const char *const of_calls[] = { calls_end, "raw_syscalls:sys_enter", "signal:signal_deliver", faults_end, counted };
 
 enum { COUNTED_MAJOR = 6, COUNTED_MINOR = 2 };
 
@@ -324,14 +325,24 @@ bool trace_is_of_calls(const char *folder)
 		if (folder[subsystem] && strcspn(of_calls[i], ":") == subsystem && !strncmp(of_calls[i], folder, subsystem) &&
 		    !strcmp(of_calls[i] + subsystem + 1, folder + subsystem + 1))
 			return true;
-	return false;
+	return faults_have(folder);
+}
+
+/* Whether an event of of_calls tells what another one tells better. */
+static bool is_told_better(const struct trace_plan *plan, const char *event)
+{
+	if (event == counted)
+		return plan->probes_faults;
+	return event == faults_end && (plan->probes_faults || kernel_since(COUNTED_MAJOR, COUNTED_MINOR));
 }
 
 /* Without the ends of system calls nothing else is asked for: what a thread did between could not be told. */
 static int add_calls(struct trace_plan *plan, const char *names)
 {
+	char probes[FAULTS_PATTERN];
+
 	for (size_t i = 0; i < sizeof(of_calls) / sizeof(*of_calls) && *plan->calls_of; i++) {
-		if (of_calls[i] == faults_end && kernel_since(COUNTED_MAJOR, COUNTED_MINOR))
+		if (is_told_better(plan, of_calls[i]))
 			continue;
 		int found = find_events(plan, of_calls[i], names);
 
@@ -342,7 +353,8 @@ static int add_calls(struct trace_plan *plan, const char *names)
 		if (!found && of_calls[i] == calls_end)
 			*plan->calls_of = '\0';
 	}
-	return 0;
+	faults_pattern(probes);
+	return plan->probes_faults && *plan->calls_of && find_events(plan, probes, names) < 0 ? -E2BIG : 0;
 }
 
 static bool has_event(const struct trace_plan *plan, const char *folder)

@@ -34,6 +34,7 @@ struct trace_plan {
 	char calls_of[512];      /* the filter of trace_is_of_calls; empty: those events are not traced */
 	bool stacks;             /* of who delays, and of the threads of calls_of where they wait, where that can be had */
 	int64_t process;         /* of those threads; 0: not told */
+	bool probes_faults;      /* the kernel has probes of page faults. Whoever has the plan sets this before events are chosen */
 	int64_t threshold_ns;    /* 0: the smallest limit, or what the first minute teaches */
 	int64_t top, ordinary;   /* windows of these reasons */
 	int64_t record_kib;      /* room for windows in the record, for each hour that the run lasts, and at least for one */

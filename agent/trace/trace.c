@@ -6,6 +6,7 @@
 #include "system/clock.h"
 #include "system/text.h"
 #include "system/threads.h"
+#include "trace/faults.h"
 #include "trace/marks.h"
 #include "trace/pages.h"
 #include "trace/stacks.h"
@@ -258,6 +259,7 @@ static int set_up(struct trace *trace, char *why, size_t room)
 		err = marks_define(&trace->undo, trace->root, trace->plan.marks, why, room);
 		if (err)
 			return err;
+		trace->plan.probes_faults = *trace->plan.calls_of && faults_define(&trace->undo, trace->root);
 		err = take_a_place(trace);
 		what = err == -EBUSY ? "use the kernel's only trace, because another program does" : "have a place in tracefs";
 	}

@@ -148,8 +148,8 @@ static void remove_events(const char *root)
 	}
 }
 
-/* Others may have uprobes of any number there. The kernel counts its lines as they are read, so one that goes hides another. */
-static bool remove_one_uprobe(const char *path)
+/* Others may have probes of any number there. The kernel counts its lines as they are read, so one that goes hides another. */
+static bool remove_one_probe(const char *path)
 {
 	static const char ours[] = ":" TRACEFS_EVENTS;
 	char line[512], taker[80];
@@ -171,13 +171,22 @@ static bool remove_one_uprobe(const char *path)
 }
 
 /* Those of agents that are gone, whose keeper was killed as well. */
-static void remove_uprobes(const char *root)
+static void remove_probes(const char *root, const char *file)
 {
 	char path[TRACEFS_PATH + 32];
 
-	snprintf(path, sizeof(path), "%s/uprobe_events", root);
-	while (remove_one_uprobe(path))
+	snprintf(path, sizeof(path), "%s/%s", root, file);
+	while (remove_one_probe(path))
 		;
+}
+
+int tracefs_define(struct undo *undo, const char *file, const char *kind, const char *place, const char *name)
+{
+	char value[4200], taker[64];
+
+	snprintf(taker, sizeof(taker), "-:" TRACEFS_EVENTS "%d/%s", (int)getpid(), name);
+	snprintf(value, sizeof(value), "%s%s %.*s", kind, taker + 1, (int)strcspn(place, " "), place);
+	return undo_append(undo, file, value, taker);
 }
 
 bool tracefs_in_use(const char *root, bool (*is_used)(const char *folder))
@@ -200,7 +209,8 @@ bool tracefs_in_use(const char *root, bool (*is_used)(const char *folder))
 	}
 	if (folder)
 		closedir(folder);
-	remove_uprobes(root); /* those that an instance uses can't go */
+	remove_probes(root, "uprobe_events"); /* those that an instance uses can't go */
+	remove_probes(root, "kprobe_events");
 	remove_events(root);
 	return used;
 }

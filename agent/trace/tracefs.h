@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tracefs: where it is, its files as text, and the agent's own instances and uprobes, whose names contain the agent's process id. */
+/* tracefs: where it is, its files as text, and the agent's own instances and probes, whose names contain the agent's process id. */
 #ifndef RTPROOF_TRACEFS_H
 #define RTPROOF_TRACEFS_H
+
+#include "system/undo.h"
 
 #include <stdbool.h>
 
@@ -35,7 +37,13 @@ bool has_word(const char *text, const char *word);
 int tracefs_read(const char *folder, const char *file, char text[TRACEFS_TEXT]);
 
 /*
- * Removes our instances, synthetic events and uprobes whose agent is gone. Whether any other one, or the top, is in use, which
+ * Adds an event of this process to uprobe_events or kprobe_events. kind: p where a place is reached, r where a function is left. What
+ * follows a blank in place is for people. 0 or -errno.
+ */
+int tracefs_define(struct undo *undo, const char *file, const char *kind, const char *place, const char *name);
+
+/*
+ * Removes our instances, synthetic events and probes whose agent is gone. Whether any other one, or the top, is in use, which
  * `is_used` tells; it may be NULL.
  */
 bool tracefs_in_use(const char *root, bool (*is_used)(const char *folder));

@@ -312,6 +312,8 @@ class CpuWalk:
             "sys_exit": lambda event: self._called(event, "exit", self._call(event)),
             "page_fault_user": lambda event: self._revise(self._modes.fault(event.time_ns, of_user=True)),
             "page_fault_kernel": lambda event: self._revise(self._modes.fault(event.time_ns, of_user=False)),
+            "fault_begin": lambda event: self._revise(self._modes.fault(event.time_ns, of_user=None)),
+            "fault_end": lambda event: self._revise(self._modes.fault_ends(event.pid, event.time_ns)),
             "kernel_stack": self._stack,
             "block_rq_complete": self._request_ended,
             "sched_wakeup_new": self._new,
@@ -465,8 +467,7 @@ class CpuWalk:
             self.deepest = max(self.deepest, event.depth & DEPTH_MASK)
         before, after = _number(values, "prev_pid"), _number(values, "next_pid")
         ready = not _number(values, "prev_state") & self._meaning.sleeping
-        if not ready:
-            self._revise(self._modes.sleeps(before))
+        self._revise(self._modes.leaves_cpu(before, ready=ready))
         mode = self._modes.now
         self._learn(before, event, "prev")
         self._settle(before)

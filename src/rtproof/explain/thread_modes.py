@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """In what a running thread spends its time: own code, a system call, a page fault or a signal handler.
 
-No event tells when a page fault ends, and not all system calls have events. So a mode lasts as long as events prove it.
-Behind that it is unclear, and its name has each possibility.
+The kernel has no event where a page fault ends, and the agent cannot probe it everywhere. Not all system calls have
+events. So a mode lasts as long as events prove it. Behind that it is unclear, and its name has each possibility.
 """
 
 import signal
@@ -16,8 +16,8 @@ KERNEL, USER, FAULT, HANDLER, UNCLEAR = "kernel", "user", "fault", "handler", "u
 OWN_CODE, A_FAULT = "the thread's own code", "a page fault"
 IN_FAULT = ("mmap_lock_released", "rss_stat")
 """Events within a page fault, close to its end: which of them a kernel has depends on its version."""
-EDGE_NS = 2_000
-"""So much of a page fault may lie behind its last event: in virtual time 0.8 us, behind ``rss_stat`` 1.7 us."""
+EDGE_NS = 2_500
+"""So much of two page faults may lie between their events: in virtual time 0.8 to 1.7 us, by probes on arm64 2.4."""
 SIGNAL_RETURNS = ("rt_sigreturn", "sigreturn")
 DEFAULT_ACTIONS = (0, 1)
 """Values of ``sa_handler`` of a signal that has no handler: SIG_DFL and SIG_IGN."""
@@ -66,6 +66,7 @@ class ModeWalk:
 
     def __init__(self) -> None:
         self._complete: set[int] = set()  # threads whose system calls have both events
+        self._behind_fault: dict[int, Mode] = {}  # what threads go on with that left the CPU in a page fault
         self.lose()
 
     def lose(self) -> None:
@@ -90,8 +91,12 @@ class ModeWalk:
             return None
         return Revision(before.since_ns, lambda mode: mode.or_else(call_words(call)))
 
-    def fault(self, time_ns: int, *, of_user: bool) -> Revision | None:
-        """A page fault begins, in own code or in the kernel. The time right behind another one is that one's."""
+    def fault(self, time_ns: int, *, of_user: bool | None) -> Revision | None:
+        """A page fault begins, in own code or in the kernel. The time right behind another one is that one's.
+
+        of_user: None if the event does not tell.
+        """
+        of_user = self.now.kind != KERNEL if of_user is None else of_user
         before, ended_ns = self._fault, self.now.since_ns
         follows = before is not None and self.now.kind != UNCLEAR and time_ns - ended_ns <= EDGE_NS
         resumed = self._own if of_user or not self.now.kind else self._resumed if self._fault else self.now
@@ -108,13 +113,24 @@ class ModeWalk:
         self.now = self._resumed._replace(since_ns=time_ns)
         return Revision(fault.since_ns, lambda mode: fault)
 
-    def sleeps(self, tid: int) -> Revision | None:
-        """The thread goes to sleep. If it is in no system call, it does so in the page fault."""
+    def leaves_cpu(self, tid: int, *, ready: bool) -> Revision | None:
+        """The thread sleeps, or another one takes its place. A sleep outside of system calls is in a page fault."""
         fault = self._fault
+        self._behind_fault.pop(tid, None)
         if fault is None or self.now.kind != UNCLEAR or tid not in self._complete:
+            return None
+        self._behind_fault[tid] = self._resumed
+        if ready:
             return None
         self.now = fault
         return Revision(fault.since_ns, lambda mode: fault)
+
+    def fault_ends(self, tid: int, time_ns: int) -> Revision | None:
+        """A page fault ends, maybe one in which the thread left the CPU."""
+        if self._fault is not None or self.now.kind or tid not in self._behind_fault:
+            return self.in_fault(tid, time_ns)
+        self.now = self._behind_fault.pop(tid)._replace(since_ns=time_ns)
+        return Revision(0, lambda mode: Mode(FAULT))
 
     def hit_own_code(self, time_ns: int) -> None:
         """An interrupt finds the thread outside of the kernel."""

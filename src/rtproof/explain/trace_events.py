@@ -47,6 +47,8 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "signal_deliver": ("sig", "sa_handler"),
     "mmap_lock_released": (),
     "rss_stat": (),
+    "fault_begin": (),
+    "fault_end": (),
     "irq_disable": ("caller_offs",),
     "irq_enable": ("caller_offs",),
     "kernel_stack": ("caller",),
