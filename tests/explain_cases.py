@@ -192,6 +192,7 @@ SYSTEMS = {
     "irq_work_exit": "irq_vectors",
     "sys_exit": "raw_syscalls",
     "user_stack": "ftrace",
+    "sched_process_exec": "sched",
 }
 WIDE = ("hrtimer", "function", "now", "softexpires", "expires", "prev_state")
 PRINTED = {
@@ -210,6 +211,8 @@ def fields_of(name: str) -> list[tuple[str, str, int, int]]:
         return [("int", "size", 8, 4), ("unsigned long", "caller", 16, 64)]
     if name == "user_stack":
         return [("int", "tgid", 8, 4), ("unsigned long", "caller", 16, 64)]
+    if name == "sched_process_exec":
+        return [("int", "pid", 8, 4)]
     for key in VALUES.get(name, ()):
         text = key.endswith("comm")
         kind, size = ("char", COMM) if text else ("s64", 8) if key in WIDE else ("int", 4)

@@ -14,8 +14,10 @@ from rtproof.record.contents import Moment, Record, SystemFile
 from rtproof.report.blocks import Table, Text
 from rtproof.report.sections.explained import budget_blocks, explained_blocks
 
-LOADED = 0x7F00_0000_0000
+LOADED, PROCESS = 0x7F00_0000_0000, 77
 US = 1_000
+SEEN_NS = DUE_NS + 4_000 * US
+"""When the files of the process were seen."""
 
 
 def late_by_a_lock() -> Record:
@@ -27,9 +29,17 @@ def late_by_a_lock() -> Record:
     return traced_run([3_050 * US], cpu)
 
 
-def with_waits(record: Record, maps: str, *stacks: tuple[int, tuple[int, ...]]) -> Record:
-    """The record with the stacks of the victim at these times."""
-    events = [TraceEvent(DUE_NS + at, 0, "user_stack", 0, 0, VICTIM, {"caller": each}) for at, each in stacks]
+def with_waits(record: Record, maps: str, *stacks: tuple[int, tuple[int, ...]], exec_ns: int | None = None) -> Record:
+    """The record with the stacks of the victim at these times. exec_ns: when it begins to run its program."""
+    origin_ns = record.begin.origin_monotonic_ns
+    events = [
+        TraceEvent(origin_ns + DUE_NS + at, 0, "user_stack", 0, 0, VICTIM, {"tgid": PROCESS, "caller": each})
+        for at, each in stacks
+    ]
+    if exec_ns is not None:
+        began_ns = origin_ns + DUE_NS + exec_ns
+        events.append(TraceEvent(began_ns, 0, "sched_process_exec", 0, 0, PROCESS, {"pid": PROCESS}))
+    events.sort(key=lambda event: event.time_ns)
     contents = {"waits/cpu0": pages_of(events, LITTLE), "waits/maps": maps.encode()}
     files = tuple(SystemFile(0, Moment.END, f"trace/{name}", 0, False, each) for name, each in contents.items())
     return replace(record, files=(*record.files, *files))
@@ -41,12 +51,14 @@ def program(folder: Path) -> Path:
     return file
 
 
-def mapped(file: Path, inode: int | None = None) -> str:
+def mapped(file: Path, inode: int | None = None, process: int = PROCESS) -> str:
     number = file.stat().st_ino if inode is None else inode
-    return f"{LOADED:x}-{LOADED + 0x800:x} r-xp {CODE_AT:08x} fe:00 {number}                     {file}\n"
+    head = f"process {process} {SEEN_NS}\n"
+    return f"{head}{LOADED:x}-{LOADED + 0x800:x} r-xp {CODE_AT:08x} fe:00 {number}                     {file}\n"
 
 
 STACK = (16 * US, (LOADED + 0x210, LOADED + 0x108, LOADED + 0x300))
+ADDRESSES = ("0x7f0000000210", "0x7f0000000108", "0x7f0000000300")
 PLACES = ("take", "cycle", "app+0x1300")
 
 
@@ -56,7 +68,8 @@ def waits_of(found: Explanation) -> dict[Cause, tuple[str, ...]]:
 
 def test_the_functions_in_which_it_slept_have_their_names(tmp_path: Path) -> None:
     earlier = (-500 * US, (LOADED + 0x100,))
-    found = explain(with_waits(late_by_a_lock(), mapped(program(tmp_path)), earlier, STACK), US)
+    later = (50 * US, (LOADED + 0x100,))
+    found = explain(with_waits(late_by_a_lock(), mapped(program(tmp_path)), earlier, STACK, later), US)
     waits = waits_of(found)
     assert waits.pop(Cause.BLOCKED) == PLACES
     assert set(waits.values()) == {()}
@@ -68,9 +81,27 @@ def test_a_file_that_is_another_one_by_now_gives_no_names(tmp_path: Path) -> Non
 
 
 def test_code_of_no_file_keeps_its_address() -> None:
-    maps = f"{LOADED + 0x100:x}-{LOADED + 0x200:x} --xp 00000000 00:00 0                  [uprobes]\n"
+    maps = f"process {PROCESS} {SEEN_NS}\n"
+    maps += f"{LOADED + 0x100:x}-{LOADED + 0x200:x} --xp 00000000 00:00 0      [uprobes]\n"
     found = explain(with_waits(late_by_a_lock(), maps, STACK), US)
     assert waits_of(found)[Cause.BLOCKED] == ("0x7f0000000210", "[uprobes]", "0x7f0000000300")
+
+
+def test_addresses_of_another_program_of_the_process_have_no_names(tmp_path: Path) -> None:
+    for exec_ns, named in ((20 * US, False), (10 * US, True), (5_000 * US, True)):
+        record = with_waits(late_by_a_lock(), mapped(program(tmp_path)), STACK, exec_ns=exec_ns)
+        assert waits_of(explain(record, US))[Cause.BLOCKED] == (PLACES if named else ADDRESSES)
+
+
+def test_addresses_of_another_process_have_no_names(tmp_path: Path) -> None:
+    record = with_waits(late_by_a_lock(), mapped(program(tmp_path), process=PROCESS + 1), STACK)
+    assert waits_of(explain(record, US))[Cause.BLOCKED] == ADDRESSES
+
+
+def test_the_stack_of_an_earlier_sleep_is_not_taken(tmp_path: Path) -> None:
+    earlier = (-500 * US, STACK[1])
+    found = explain(with_waits(late_by_a_lock(), mapped(program(tmp_path)), earlier), US)
+    assert waits_of(found)[Cause.BLOCKED] == ()
 
 
 def test_what_came_before_the_oldest_stack_is_not_known(tmp_path: Path) -> None:

@@ -612,6 +612,8 @@ static void keep_formats(struct trace *trace)
 		snprintf(file, sizeof(file), "events/%s/format", trace->plan.events[i]);
 		keep_below(trace, trace->root, file, PART);
 	}
+	if (trace->waits.on)
+		keep_below(trace, trace->root, "events/" WAITS_EXEC "/format", PART);
 	keep_below(trace, trace->root, "printk_formats", FORMATS_MOST);
 	keep_below(trace, trace->place, "trace_clock", PART);
 }

@@ -3,6 +3,7 @@
 
 #include "trace/waits.h"
 
+#include "system/clock.h"
 #include "system/text.h"
 
 #include <fcntl.h>
@@ -34,6 +35,7 @@ static int set_up(struct waits *waits, const struct trace_plan *plan)
 		{ "options/userstacktrace", "1" },
 		{ "events/sched/sched_switch/filter", filter },
 		{ "events/sched/sched_switch/enable", "1" },
+		{ "events/" WAITS_EXEC "/enable", "1" },
 	};
 	int err = 0;
 
@@ -82,13 +84,15 @@ void waits_look(struct waits *waits, int64_t process)
 		return;
 	snprintf(path, sizeof(path), "/proc/%lld/maps", (long long)process);
 	FILE *file = fopen(path, "re");
+	const size_t head = (size_t)snprintf(line, sizeof(line), "process %lld %lld\n", (long long)process, (long long)clock_now_ns());
 
+	put_bytes(&maps, line, head);
 	while (file && maps.length < MAPS_MOST && fgets(line, sizeof(line), file))
 		if (is_code(line))
 			put_bytes(&maps, line, strlen(line));
 	if (file)
 		fclose(file);
-	if (!maps.length || maps.failed) {
+	if (maps.length == head || maps.failed) {
 		bytes_free(&maps);
 		return;
 	}

@@ -11,6 +11,9 @@
 #include "trace/plan.h"
 #include "trace/tracefs.h"
 
+/* The event of a process that runs another program from then on, so that its addresses mean something else. */
+#define WAITS_EXEC "sched/sched_process_exec"
+
 struct waits {
 	bool on;
 	char place[TRACEFS_PATH];

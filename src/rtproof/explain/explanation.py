@@ -165,7 +165,8 @@ def explain_activations(record: Record, activations: Sequence[LateActivation]) -
     """
     source = trace_source(record, record.begin.origin_monotonic_ns)
     trace = _read_trace(source, activations, read_counts(record))
-    return tuple(trace.budget(each) for each in activations if trace.holds(each))
+    waits = ProgramWaits(record, record.begin.origin_monotonic_ns)
+    return tuple(waits.added_to(trace.budget(each)) for each in activations if trace.holds(each))
 
 
 # Which activations are explained.

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,12 +20,14 @@ from rtproof.core.errors import UserError
 from rtproof.core.printable import one_line
 from rtproof.explain.budget import BudgetPart, TimeBudget
 from rtproof.explain.causes import Cause
-from rtproof.explain.trace_events import EventDecoder, event_formats
+from rtproof.explain.trace_events import EventDecoder, TraceEvent, event_formats
 from rtproof.record.contents import Record
 from rtproof.summary import kernel_trace
 
 CPU_BUFFER = re.compile(r"waits/cpu(\d+)")
 MAPS = "waits/maps"
+EXEC = "sched/sched_process_exec"
+_HEAD = re.compile(r"process (\d{1,19}) (\d{1,19})\n")
 _MAP = re.compile(
     r"(?m)^([0-9a-f]{1,16})-([0-9a-f]{1,16}) ..x. ([0-9a-f]{1,16}) [0-9a-f]+:[0-9a-f]+ (\d{1,19}) +([/\[].*)$"
 )
@@ -47,6 +50,14 @@ class _Mapped(NamedTuple):
     path: str
 
 
+class _Wait(NamedTuple):
+    """One time that a thread went to sleep. known: whether the map tells of the program that ran then."""
+
+    time_ns: int
+    addresses: tuple[int, ...]
+    known: bool
+
+
 class ProgramWaits:
     """The functions in which threads went to sleep, as far as the record has them."""
 
@@ -57,31 +68,47 @@ class ProgramWaits:
             _Mapped(int(first, 16), int(behind, 16), int(offset, 16), int(inode), path)
             for first, behind, offset, inode, path in _MAP.findall(told)
         ]
-        self._waits: dict[int, list[tuple[int, tuple[int, ...]]]] = defaultdict(list)
-        for time_ns, tid, addresses in _stacks(record, origin_ns):
-            self._waits[tid].append((time_ns, addresses))
+        head = _HEAD.match(told)
+        process, seen_ns = (int(head[1]), int(head[2]) - origin_ns) if head else (-1, 0)
+        events = list(_events(record, origin_ns))
+        replaced_ns = [event.time_ns for event in events if event.name == EXEC and event.values["pid"] == process]
+        self._waits: dict[int, list[_Wait]] = defaultdict(list)
+        for event in events:
+            addresses = event.values.get("caller")
+            if isinstance(addresses, tuple) and addresses:
+                between = sorted((event.time_ns, seen_ns))
+                known = not any(between[0] <= each <= between[1] for each in replaced_ns)
+                wait = _Wait(event.time_ns, addresses, known and event.values["tgid"] == process)
+                self._waits[event.pid].append(wait)
         for found in self._waits.values():
             found.sort()
 
-    def functions(self, tid: int, sleeps_ns: int) -> tuple[str, ...]:
-        """The functions in which the thread sleeps at this time, innermost first; () if not known."""
-        found = self._waits.get(tid, [])
-        at = bisect_right(found, sleeps_ns + SWITCH_NS, key=lambda wait: wait[0])
-        return tuple(map(self._name, found[at - 1][1])) if at else ()
-
     def added_to(self, of: TimeBudget) -> TimeBudget:
         """The budget with the functions in which its thread waited."""
-        if of.activation.tid not in self._waits:
+        tid, due_ns = of.activation.tid, of.activation.due_ns
+        if tid not in self._waits:
             return of
-        return replace(of, parts=tuple(self._with_functions(of.activation.tid, part) for part in of.parts))
+        parts: list[BudgetPart] = []
+        for waits, group in groupby(of.parts, key=_waits):
+            sleep = list(group)
+            begins_ns = sleep[0].from_ns
+            functions = self._functions(tid, begins_ns, before=begins_ns == due_ns) if waits else ()
+            parts += [replace(part, waits_in=functions) for part in sleep]
+        return replace(of, parts=tuple(parts))
 
-    def _with_functions(self, tid: int, part: BudgetPart) -> BudgetPart:
-        waits = part.waits_for or part.cause.cause in SLEEPS
-        return replace(part, waits_in=self.functions(tid, part.from_ns)) if waits else part
+    def _functions(self, tid: int, begins_ns: int, *, before: bool) -> tuple[str, ...]:
+        """The functions of the sleep that begins then, or may have begun before; innermost first, () if not known."""
+        found = self._waits[tid]
+        at = bisect_right(found, begins_ns, key=lambda wait: wait.time_ns)
+        near = [wait for wait in found[max(0, at - 1) : at + 1] if abs(wait.time_ns - begins_ns) <= SWITCH_NS]
+        wait = min(near, key=lambda wait: abs(wait.time_ns - begins_ns), default=None)
+        if wait is None and before and at:
+            wait = found[at - 1]
+        return tuple(self._name(address, wait.known) for address in wait.addresses) if wait else ()
 
-    def _name(self, address: int) -> str:
+    def _name(self, address: int, known: bool) -> str:
         mapped = next((each for each in self._maps if each.first <= address < each.behind), None)
-        if mapped is None:
+        if mapped is None or not known:
             return f"{address:#x}"
         if mapped.path.startswith("["):
             return one_line(mapped.path)
@@ -89,17 +116,21 @@ class ProgramWaits:
         return _function(mapped.path, mapped.inode, offset) or f"{one_line(Path(mapped.path).name)}+{offset:#x}"
 
 
-def _stacks(record: Record, origin_ns: int) -> Iterator[tuple[int, int, tuple[int, ...]]]:
-    """When which thread went to sleep, with the addresses of its functions, innermost first."""
+def _waits(part: BudgetPart) -> bool:
+    """Whether the late thread sleeps in it."""
+    return bool(part.waits_for) or part.cause.cause in SLEEPS
+
+
+def _events(record: Record, origin_ns: int) -> Iterator[TraceEvent]:
+    """The stacks of threads that went to sleep, and when processes began to run another program."""
     cpus = [int(match[1]) for name in kernel_trace.trace_names(record) if (match := CPU_BUFFER.fullmatch(name))]
     if not cpus:
         return
-    decoder = EventDecoder(event_formats(record).values(), kernel_trace.page_layout(record), -origin_ns)
+    layout, formats = kernel_trace.page_layout(record), event_formats(record).values()
+    decoder = EventDecoder(formats, layout, -origin_ns, {EXEC: ("pid",)})
     for cpu in cpus:
-        for event in decoder.events(cpu, [kernel_trace.trace_content(record, f"waits/cpu{cpu}")]):
-            addresses = event.values.get("caller") if event.name == "user_stack" else None
-            if isinstance(addresses, tuple) and addresses:
-                yield event.time_ns, event.pid, addresses
+        found = decoder.events(cpu, [kernel_trace.trace_content(record, f"waits/cpu{cpu}")])
+        yield from (event for event in found if event.name in ("user_stack", EXEC))
 
 
 @cache

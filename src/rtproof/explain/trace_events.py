@@ -52,7 +52,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "irq_disable": ("caller_offs",),
     "irq_enable": ("caller_offs",),
     "kernel_stack": ("caller",),
-    "user_stack": ("caller",),
+    "user_stack": ("tgid", "caller"),
     "task_rename": ("pid", "oldcomm", "newcomm"),
     "block_rq_complete": ("dev",),
 }
