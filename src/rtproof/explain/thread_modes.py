@@ -18,6 +18,8 @@ IN_FAULT = ("mmap_lock_released", "rss_stat")
 """Events within a page fault, close to its end: which of them a kernel has depends on its version."""
 EDGE_NS = 2_500
 """So much of two page faults may lie between their events: in virtual time 0.8 to 1.7 us, by probes on arm64 2.4."""
+LONGEST_EDGE_NS = 5_000
+"""On a CPU that is slow at the moment it may be as much as lies before that event, but no more than this."""
 SIGNAL_RETURNS = ("rt_sigreturn", "sigreturn")
 DEFAULT_ACTIONS = (0, 1)
 """Values of ``sa_handler`` of a signal that has no handler: SIG_DFL and SIG_IGN."""
@@ -98,7 +100,8 @@ class ModeWalk:
         """
         of_user = self.now.kind != KERNEL if of_user is None else of_user
         before, ended_ns = self._fault, self.now.since_ns
-        follows = before is not None and self.now.kind != UNCLEAR and time_ns - ended_ns <= EDGE_NS
+        edge_ns = max(EDGE_NS, min(LONGEST_EDGE_NS, ended_ns - before.since_ns)) if before else 0
+        follows = before is not None and self.now.kind != UNCLEAR and time_ns - ended_ns <= edge_ns
         resumed = self._own if of_user or not self.now.kind else self._resumed if self._fault else self.now
         self._resumed = resumed
         self._fault = Mode(FAULT, "", time_ns)
