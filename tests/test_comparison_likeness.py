@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from analysis_records import BEGIN, block, fact, file, record
+from analysis_records import BEGIN, SERIES, block, fact, file, record
 from comparison_cases import DAY_NS, FIRST_DAY, in_time, side
 
 from rtproof.compare.compare import compare_sides
@@ -235,6 +235,15 @@ def test_the_measurement() -> None:
     assert {key: found.get(key) for key in expected} == expected
     assert of((fact("loads", ""),))["load"] == "none of ours"
     assert "load" not in of()
+
+
+@pytest.mark.parametrize(
+    ("probe", "period_ns", "said"),
+    [("foreign", 10_000_004, "10ms"), ("foreign", 9_999_996, "10ms"), ("timer", 1_004_000, "1004us")],
+)
+def test_a_period_that_was_learned_is_told_to_three_digits(probe: str, period_ns: int, said: str) -> None:
+    series = replace(SERIES, probe=probe, period_ns=period_ns)
+    assert facts_of(record([block([1_000] * 10)], [series]))["period"] == said
 
 
 @pytest.mark.parametrize(

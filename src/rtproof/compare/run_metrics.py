@@ -33,6 +33,7 @@ from rtproof.summary.recorded_facts import (
 )
 from rtproof.summary.summary_model import Severity
 from rtproof.summary.system_facts import system_facts
+from rtproof.summary.target_threads import FOREIGN
 from rtproof.summary.tool_output import tool_output
 
 # The next functions describe a run in words: a dictionary of all facts, besides latencies, in which runs may differ.
@@ -97,10 +98,8 @@ def _measurement(record: Record, series: tuple[Series, ...]) -> Iterator[tuple[s
         yield name, record.fact(key) or ""
     for name in ("probe", "method", "field", "unit"):
         yield name, ", ".join(sorted({getattr(each, name) for each in series}))
-    yield (
-        "period",
-        ", ".join(format_duration(ns) for ns in sorted({each.period_ns for each in series if each.period_ns})),
-    )
+    periods_ns = {_period_ns(each) for each in series if each.period_ns}
+    yield "period", ", ".join(format_duration(ns) for ns in sorted(periods_ns))
     loads = record.fact("loads")
     if loads is not None:
         yield "load", loads or "none of ours"
@@ -109,6 +108,11 @@ def _measurement(record: Record, series: tuple[Series, ...]) -> Iterator[tuple[s
     yield "agent version", record.begin.agent_version
     asked_ns = whole_number(record.fact("duration_ns") or "")
     yield "length asked", format_duration(asked_ns) if asked_ns else ""
+
+
+def _period_ns(series: Series) -> int:
+    """To three digits where it was learned from what an application did, so that it is never the same to the ns."""
+    return round(float(f"{series.period_ns:.3g}")) if series.probe == FOREIGN else series.period_ns
 
 
 def _turns(record: Record) -> str:
