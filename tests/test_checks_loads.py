@@ -59,6 +59,46 @@ def test_a_load_that_works_or_stands_still() -> None:
     assert with_load(10, 20, 20, 20, 20, 40, rest=str(2 * SECOND)) == {}
 
 
+def fading(*parts: tuple[int, int]) -> dict[str, Doubt]:
+    """A load that works in turn for so many seconds at so many messages a second."""
+    rates = [rate for seconds, rate in parts for _ in range(seconds)]
+    return with_load(*np.cumsum([0, *rates]).tolist())
+
+
+def test_a_load_that_fades() -> None:
+    """10 s with 4 % of the rate from 1.5 s on, and 11 of 12 h with 2 %, had no word."""
+    found = fading((1, 2_477), (1, 1_286), (8, 95))["load-faded"]
+    assert (found.severity, found.what) == (INVALID, "load sched fell to 3.8 % of its best rate")
+    assert "95 messages a second from 2.0 s to 10.0 s, 2,477 at its best; below a half for 80 % " in found.detail
+    found = fading((3_600, 1_000), (11 * 3_600, 20))["load-faded"]
+    assert (found.severity, found.what) == (INVALID, "load sched fell to 2 % of its best rate")
+    assert "from 54 min to 12 h" in found.detail, "in stretches of 18 min"
+
+
+def test_a_load_that_is_slow_for_a_part_of_the_run() -> None:
+    found = fading((30, 1_000), (10, 300), (60, 900))["load-faded"]
+    assert (found.severity, found.what) == (WARNING, "load sched fell to 30 % of its best rate")
+    assert "300 messages a second from 30.0 s to 40.0 s" in found.detail
+    assert set(fading((10, 300), (90, 900))) == {"load-faded"}, "it may be slow at the beginning, too"
+    assert set(fading((53, 1_000), (47, 40))) == {"load-faded"}
+    assert fading((53, 1_000), (47, 40))["load-faded"].severity is WARNING, "for less than a half of the time"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [(100, 1_000), (9, 100)],
+        [(50, 1_000), (50, 550)],
+        [(1, 1_000), (1, 100), (8, 1_000)],
+        [(3, 1_000), (1, 100)],
+        [(1, 0), (1, 20)] * 20,
+    ],
+    ids=["for less than a tenth", "to no less than a half", "for a second", "in a short run", "in slow units of work"],
+)
+def test_a_load_that_works_on(parts: list[tuple[int, int]]) -> None:
+    assert "load-faded" not in fading(*parts)
+
+
 def test_a_load_that_nobody_counted() -> None:
     assert "1 of 2 loads" in with_load(10, 20, asked="cpu sched")["load-unproven"].whole
     assert set(with_load(10, 20, name="temperature.0")) == {"load-unproven"}

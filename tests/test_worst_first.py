@@ -19,7 +19,7 @@ from rtproof.summary.summary_model import Doubt, Severity
 def test_every_code_has_one_place() -> None:
     groups = (
         worst_first.FOREMOST_CODES, worst_first.LOSS_CODES, worst_first.FIGURE_CODES, worst_first.CONDITION_CODES,
-        worst_first.MACHINE_CODES,
+        worst_first.TOOL_CODES, worst_first.MACHINE_CODES,
     )  # fmt: skip
     places = Counter(code for group in groups for code in group)
     assert set(places) == doubts() | {rule.CODE for rule in load_plugins(rules)}
@@ -40,6 +40,23 @@ def test_what_every_run_on_the_machine_has_comes_after_what_is_of_this_run() -> 
     told = [each.code for each in worst_first.doubts_worst_first(found)]
     assert told == ["page-faults", "warm-up", "steal", "clock-source"]
     assert found.doubts == worst_first.doubts_worst_first(found)
+
+
+def test_what_every_run_on_the_machine_has_is_one_line() -> None:
+    """On a virtual machine it hid a load that began late, and a FIFO thread above the measured one."""
+
+    def made(*codes: str) -> list[Doubt]:
+        return [Doubt(code, Severity.WARNING, f"the fact of {code}", "mend it") for code in codes]
+
+    several = worst_first.worst_first(made("steal", "load-late", "guest", "rt-threads", "clock-source"))
+    assert worst_first.briefs_worst_first(several) == [
+        "the fact of rt-threads: mend it",
+        "the fact of load-late: mend it",
+        "every run here: a virtual machine, a host that takes CPU time, the clock source",
+    ]
+    assert worst_first.briefs_worst_first(made("steal")) == ["the fact of steal: mend it"]
+    invalid = [replace(each, severity=Severity.INVALID) for each in made("virtual-smp", "guest")]
+    assert len(worst_first.briefs_worst_first(invalid)) == 2, "what makes a run INVALID is said in full"
 
 
 def test_one_of_a_kind_is_the_worst_and_all_are_counted() -> None:

@@ -177,6 +177,7 @@ MAKERS: tuple[Callable[[Path], None], ...] = (
     doubted_run,
     make_planted_inputs.planted_conditions,
     make_planted_inputs.planted_loads,
+    make_planted_inputs.busy_guest,
     make_planted_inputs.planted_ends,
     make_planted_inputs.planted_article,
     traced_records,

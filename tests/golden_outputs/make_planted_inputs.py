@@ -147,6 +147,42 @@ def planted_loads(place: Path) -> None:
         store(place / f"virtual-{name}.rtrec", made)
 
 
+def busy_guest(place: Path) -> None:
+    """A virtual machine with a FIFO thread above, and loads that began late, faded, did little and had an idle part."""
+    times = seconds(*range(7))
+    works = {
+        "late": (0, 0, 90, 180, 270, 360, 450),
+        "faded": (0, 2_477, 3_763, 3_858, 3_953, 4_048, 4_143),
+        "half": (0, 40, 80, 120, 160, 200, 240),
+        "slight": (0, 10, 20, 30, 40, 50, 60),
+    }
+    counters = tuple(
+        Counter(at, True, f"load.{name}", "MiB", times, np.array(values, np.int64))
+        for at, (name, values) in enumerate(works.items())
+    )
+    told = (
+        fact("loads", "late, faded, half, slight"),
+        fact("load.half.parts", 4, Moment.END),
+        fact("load.half.idle_parts", 1, Moment.END),
+        replace(fact("load.slight.cpu_ms", 0, Moment.DURING), time_ns=0),
+        replace(fact("load.slight.cpu_ms", 1, Moment.END), time_ns=6 * SECOND),
+    )
+    stolen = "cpu  9 0 9 99 0 0 0 9 0 0\ncpu0 9 0 9 99 0 0 0 9 0 0\n"
+    hog = "PID TID CLS RTPRIO PSR RUN_NS CPUS COMM\n50 100 FF 90 0 {} 0-3 hog\n"
+    more = (
+        file("/proc/cpuinfo", "flags : fpu hypervisor\n"),
+        file("/proc/stat", stolen, Moment.END),
+        file("rt-threads", hog.format(900_000)),
+        file("rt-threads", hog.format(1_900_000), Moment.END),
+    )
+    usual = [each for each in doubt_cases.facts({}) if each.key != "loads"]
+    kept = [
+        each for each in doubt_cases.files({}) if (each.path, each.moment) not in {(m.path, m.moment) for m in more}
+    ]
+    made = doubt_cases.clean(facts=(*usual, *told), files=(*kept, *more), counters=counters)
+    store(place / "busy-guest.rtrec", made)
+
+
 def planted_ends(place: Path) -> None:
     """Runs that ended in other ways than asked, and threads without a real-time policy."""
     whole = doubt_cases.clean()

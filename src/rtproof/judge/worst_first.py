@@ -28,22 +28,34 @@ CONDITION_CODES = (
     *("guard", "throttled", "throttling", "budget-stops", "stalled", "stopped", "traced", "mode-switches"),
     *("policy", "unprivileged", "priority", "policy-changed", "policy-between", "priority-between", "nice-changed"),
     *("cpu", "affinity", "moved", "placement", "run-delay", "rt-threads", "core-tasks", "page-faults", "kernel-log"),
-    *("load-died", "load-unproven", "load-idle", "load-late", "load-paused", "load-part-idle", "load-slight"),
-    *("load-lessened", "load-strayed", "load-few-cycles", "load-unsteady", "load-endless", "load-shorter"),
-    *("not-loaded", "not-unloaded", "unequal-load", "unlike", "command", "link-load", "own-link", "rt-budget"),
-    *("io-calls", "warm-up", "limit-after-data", "limit-stated", "gap-short", "zero-is-no-bound", "limit"),
-    *("clock-stepped", "runs-differ"),
+    *("load-died", "load-unproven", "load-idle", "load-faded", "load-late", "load-paused", "load-part-idle"),
+    *("load-slight", "load-lessened", "load-strayed", "load-few-cycles", "load-unsteady", "load-endless"),
+    *("load-shorter", "not-loaded", "not-unloaded", "unequal-load", "unlike", "command", "link-load", "own-link"),
+    *("rt-budget", "io-calls", "warm-up", "limit-after-data", "limit-stated", "gap-short", "zero-is-no-bound"),
+    *("limit", "clock-stepped", "runs-differ", "nice", "timer-slack", "memory-unlocked", "dma-latency"),
 )
 """This run was not as it was asked for, or something disturbed it."""
-MACHINE_CODES = (
-    *("virtual-smp", "virtual-time", "virtual-turns", "simulated", "nice", "timer-slack", "memory-unlocked"),
-    *("dma-latency", "guest", "steal", "clock-source", "no-kernel-log", "threads-hidden", "tool-unseen"),
-    *("not-checked", "stated", "format"),
-)
-"""Every run on this machine, or every file of this tool, has them."""
+TOOL_CODES = ("tool-unseen", "not-checked", "stated", "format")
+"""Every file of this tool has them."""
+MACHINE_CODES = {
+    "virtual-smp": "several virtual processors",
+    "virtual-time": "virtual time",
+    "virtual-turns": "processors by turns",
+    "simulated": "a simulated process",
+    "guest": "a virtual machine",
+    "steal": "a host that takes CPU time",
+    "clock-source": "the clock source",
+    "no-kernel-log": "no kernel log",
+    "threads-hidden": "hidden threads",
+}
+"""Every run on this machine has them: in a few words, for one line of them all."""
+EVERY_RUN = "every run here"
+"""Begins the line on what is no news of this run."""
 _RANK = {
     code: rank
-    for rank, code in enumerate((*FOREMOST_CODES, *LOSS_CODES, *FIGURE_CODES, *CONDITION_CODES, *MACHINE_CODES))
+    for rank, code in enumerate(
+        (*FOREMOST_CODES, *LOSS_CODES, *FIGURE_CODES, *CONDITION_CODES, *TOOL_CODES, *MACHINE_CODES)
+    )
 }
 
 
@@ -73,3 +85,13 @@ def kinds_worst_first(analysis: Analysis) -> tuple[tuple[Doubt, int], ...]:
     for doubt, kind in every:
         worst.setdefault(kind, doubt)
     return tuple((doubt, count[kind]) for kind, doubt in worst.items())
+
+
+def briefs_worst_first(kinds: Iterable[Doubt]) -> list[str]:
+    """A line for each doubt. Of those that every run on this machine has, several share the last line."""
+    every = list(kinds)
+    usual = [each for each in every if each.code in MACHINE_CODES and each.severity is not Severity.INVALID]
+    if len(usual) < 2:
+        return [each.brief for each in every]
+    words = [MACHINE_CODES[code] for code in dict.fromkeys(each.code for each in usual)]
+    return [*(each.brief for each in every if each not in usual), f"{EVERY_RUN}: {', '.join(words)}"]

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rtproof.core.phrases import duration, percent, quantity
 from rtproof.judge.checks.case import INVALID, WARNING, Check, CheckedRun, sentence_list
-from rtproof.record.contents import WHOLE_RUN, Counter, EndReason, Fact, Moment
+from rtproof.record.contents import WHOLE_RUN, Counter, EndReason, Fact, Int64Array, Moment
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.recorded_facts import virtual_time_clock
 from rtproof.summary.summary_model import Doubt
@@ -26,6 +27,13 @@ RATE_NS = 4 * SECOND_NS // 10
 """A shorter time between two readings shows no rate."""
 UNSTEADY_RATIO = 1.5
 """In 192 cells of seven loads and eight systems the rate changed by 9 % at most within a run."""
+FADED, FADED_SHARE = 0.5, 0.1
+"""Below this share of its best rate a load has faded; for this share of the time it gives a doubt."""
+NEARLY_STILL, NEARLY_STILL_SHARE = 0.1, 0.5
+"""So little work for so much of the time, and the run did not have the load that it was asked for."""
+FEWEST_STRETCHES, MOST_STRETCHES = 5, 40
+UNITS_OF_STRETCH = 30
+"""So many units of work in a stretch, on average, show a rate."""
 LEAST_SHARE = 0.02
 """Below this share of one CPU a load does almost nothing.
 
@@ -98,6 +106,56 @@ def paused(case: CheckedRun) -> Iterator[Doubt]:
             yield Doubt("load-paused", WARNING, what, _REMEDY, detail)
 
 
+def faded(case: CheckedRun) -> Iterator[Doubt]:
+    """A load that once worked much faster. Most of the run then shows the system under a lesser load."""
+    for counter in _loads(case):
+        stretches = _stretches(counter, _rest_ns(case, counter))
+        if stretches is None:
+            continue
+        begin_ns, end_ns, rate = stretches
+        share = rate / rate.max()
+        slow_ns, nearly_still_ns = ((end_ns - begin_ns)[share < most].sum() for most in (FADED, NEARLY_STILL))
+        span_ns = _span_ns(counter)
+        if slow_ns < max(FADED_SHARE * span_ns, IDLE_WINDOW_NS):
+            continue
+        first, last = _longest_run(share < FADED)
+        slow = np.median(rate[first : last + 1])
+        what = f"{_short(counter)} fell to {percent(round(float(slow / rate.max()), 3))} of its best rate"
+        detail = _detail(
+            counter,
+            f"{slow:,.0f} {counter.unit} a second from {duration(int(begin_ns[first]))} to "
+            f"{duration(int(end_ns[last]))}, {rate.max():,.0f} at its best; below a half for "
+            f"{percent(round(float(slow_ns / span_ns), 2))} of the time",
+        )
+        severity = INVALID if nearly_still_ns >= NEARLY_STILL_SHARE * span_ns else WARNING
+        yield Doubt("load-faded", severity, what, _REMEDY, detail)
+
+
+def _stretches(counter: Counter, rest_ns: int) -> tuple[Int64Array, Int64Array, NDArray[np.float64]] | None:
+    """Beginning, end and rate of a load's work in equal stretches; None if the run is too short to show a rate.
+
+    A stretch is so long that slow units of work and rests do not decide its rate.
+    """
+    work, span_ns = _work(counter), _span_ns(counter)
+    if not work or not span_ns:
+        return None
+    long_ns = max(span_ns // MOST_STRETCHES, LATE_NS, 4 * rest_ns, UNITS_OF_STRETCH * span_ns // work)
+    edges = np.arange(counter.time_ns[0], counter.time_ns[-1] + 1, long_ns)
+    at = np.unique(np.searchsorted(counter.time_ns, edges))
+    if at.size <= FEWEST_STRETCHES:
+        return None
+    times, done = counter.time_ns[at], counter.value[at]
+    return times[:-1], times[1:], np.diff(done) / (np.diff(times) / SECOND_NS)
+
+
+def _longest_run(holds: NDArray[np.bool_]) -> tuple[int, int]:
+    """The first and the last place of the longest run of places that hold; one does at least."""
+    edges = np.flatnonzero(np.diff(holds.astype(np.int8), prepend=0, append=0))
+    begins, ends = edges[::2], edges[1::2]
+    longest = int((ends - begins).argmax())
+    return int(begins[longest]), int(ends[longest]) - 1
+
+
 def unsteady(case: CheckedRun) -> Iterator[Doubt]:
     """A load in virtual time that worked at another rate at the end than at the beginning.
 
@@ -124,7 +182,7 @@ def few_cycles(case: CheckedRun) -> Iterator[Doubt]:
     """A load of which the run saw few cycles. Which part of a cycle meets which due time is then a matter of chance."""
     for counter in _loads(case):
         parts, each = case.number(f"{counter.name}.parts", Moment.END), _work_of_a_cycle(case, counter)
-        work = int(counter.value[-1] - counter.value[0]) if counter.value.size else 0
+        work = _work(counter)
         if parts and each and 0 < work < FEWEST_CYCLES * parts * each:
             of_each = f"{each:,} {counter.unit} each" if each > 1 else counter.unit
             what = f"{_short(counter)} went through {math.floor(10 * work / (parts * each)) / 10:g} cycles"
@@ -236,6 +294,10 @@ def _span_ns(counter: Counter) -> int:
     return int(counter.time_ns[-1] - counter.time_ns[0]) if counter.time_ns.size else 0
 
 
+def _work(counter: Counter) -> int:
+    return int(counter.value[-1] - counter.value[0]) if counter.value.size else 0
+
+
 def _from_first_work(counter: Counter) -> Counter:
     """The readings from the first that shows work on. The check ``late`` looks at the earlier ones."""
     work = np.flatnonzero(np.diff(counter.value) > 0)
@@ -259,5 +321,5 @@ def _cpu_time(case: CheckedRun, counter: Counter, moment: Moment) -> tuple[int, 
 
 
 LOAD_CHECKS: tuple[Check, ...] = (
-    died, idle, late, paused, unsteady, few_cycles, part_idle, slight, unproven, lessened, strayed,
+    died, idle, late, paused, faded, unsteady, few_cycles, part_idle, slight, unproven, lessened, strayed,
 )  # fmt: skip

@@ -9,7 +9,13 @@ from rtproof.judge.analyse import CHECKS
 from rtproof.judge.analysis_model import Analysis, State, Verdict
 from rtproof.judge.histogram_only import impossible_figures
 from rtproof.judge.objections import Objection
-from rtproof.judge.worst_first import FOREMOST_CODES, kinds_worst_first, unsaid_objections
+from rtproof.judge.worst_first import (
+    EVERY_RUN,
+    FOREMOST_CODES,
+    briefs_worst_first,
+    kinds_worst_first,
+    unsaid_objections,
+)
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.summary import loops
 from rtproof.summary.recorded_facts import VIRTUAL_TIME_SENTENCE, virtual_time_clock
@@ -156,16 +162,17 @@ def _row(verdict: Verdict) -> tuple[str, ...]:
 
 def doubts_in_short(analysis: Analysis) -> list[str]:
     """One line for each kind of doubt and objection, worst first: the fact, and what to do."""
-    return [doubt.brief for doubt, _ in kinds_worst_first(analysis)]
+    return briefs_worst_first(doubt for doubt, _ in kinds_worst_first(analysis))
 
 
 def doubt_answers(analysis: Analysis) -> Text | None:
     """A block with the first of these lines; None if there are none. What makes a run invalid stands elsewhere."""
     kinds = kinds_worst_first(analysis)
-    lines = [doubt.brief for doubt, _ in kinds if doubt.severity is not Severity.INVALID]
+    lines = briefs_worst_first(doubt for doubt, _ in kinds if doubt.severity is not Severity.INVALID)
+    usual = [lines.pop()] if lines and lines[-1].startswith(EVERY_RUN) else []
     shown = lines[:SHOWN_DOUBTS] if len(lines) > SHOWN_DOUBTS + 1 else lines
     more = (f"and {quantity(len(lines) - len(shown), 'more caution')}, below",) if len(shown) < len(lines) else ()
-    return Text((*shown, *more), "doubt", "Cautions", foremost=True) if lines else None
+    return Text((*shown, *more, *usual), "doubt", "Cautions", foremost=True) if lines or usual else None
 
 
 KINDS = {
