@@ -84,18 +84,21 @@ def test_page_faults_that_follow_each_other_at_once_are_one_time() -> None:
     ]
 
 
-@pytest.mark.parametrize(("fault_ns", "gap_ns", "first"), [(3_000, 2_900, "page-fault"), (3_000, 3_100, "own-code")])
-def test_on_a_slow_cpu_the_end_of_a_page_fault_is_as_long_as_its_beginning(
+@pytest.mark.parametrize(
+    ("fault_ns", "gap_ns", "first"),
+    [(3_000, 2_900, "page-fault"), (9_000, 10_000, UNCLEAR), (3_000, 6_100, "own-code")],
+)
+def test_on_a_slow_cpu_the_end_of_a_page_fault_may_be_as_long_as_its_beginning(
     fault_ns: int, gap_ns: int, first: str
 ) -> None:
     cpu, both_ns = running(), fault_ns + gap_ns
     for begin_ns in range(0, 100 * both_ns, both_ns):
         cpu.add(begin_ns, "page_fault_user").add(begin_ns + fault_ns, "rss_stat")
-    lengths = dict.fromkeys(("page-fault", "own-code"), 0)
+    lengths = dict.fromkeys(("page-fault", "own-code", UNCLEAR), 0)
     for cause, _, length_ns in of_marks(100 * both_ns, cpu.add(100 * both_ns + 10, "sys_enter", id=READ)):
         lengths[cause] += length_ns
     assert max(lengths, key=lambda cause: lengths[cause]) == first
-    assert lengths["own-code"] == gap_ns * (1 if first == "page-fault" else 100)
+    assert lengths["own-code"] == gap_ns * (100 if first == "own-code" else 1), "behind the last one nothing follows"
 
 
 @pytest.mark.parametrize("event", ["", "page_fault_user"])

@@ -76,6 +76,7 @@ class ModeWalk:
         self.now = UNKNOWN
         self._own = Mode(USER)
         self._fault: Mode | None = None
+        self._exact = False  # a probe told where the newest page fault ended
         self._resumed = UNKNOWN
 
     def enter(self, tid: int, time_ns: int, call: str) -> None:
@@ -99,14 +100,19 @@ class ModeWalk:
         of_user: None if the event does not tell.
         """
         of_user = self.now.kind != KERNEL if of_user is None else of_user
-        before, ended_ns = self._fault, self.now.since_ns
-        edge_ns = max(EDGE_NS, min(LONGEST_EDGE_NS, ended_ns - before.since_ns)) if before else 0
+        before, was, ended_ns = self._fault, self.now, self.now.since_ns
+        exact, self._exact = self._exact, False
+        lasted_ns = 0 if before is None or exact else ended_ns - before.since_ns
+        edge_ns = max(EDGE_NS, min(LONGEST_EDGE_NS, lasted_ns))
         follows = before is not None and self.now.kind != UNCLEAR and time_ns - ended_ns <= edge_ns
         resumed = self._own if of_user or not self.now.kind else self._resumed if self._fault else self.now
         self._resumed = resumed
         self._fault = Mode(FAULT, "", time_ns)
         self.now = resumed.or_else(A_FAULT, time_ns)
-        return Revision(ended_ns, lambda mode: before) if before and follows else None
+        if before and follows:
+            return Revision(ended_ns, lambda mode: before)
+        close = was.kind == USER and time_ns - ended_ns <= 2 * lasted_ns
+        return Revision(ended_ns, lambda mode: mode.or_else(A_FAULT)) if close else None
 
     def in_fault(self, tid: int, time_ns: int) -> Revision | None:
         """The thread does what it does at the end of a page fault, or of a system call."""
@@ -130,6 +136,7 @@ class ModeWalk:
 
     def fault_ends(self, tid: int, time_ns: int) -> Revision | None:
         """A page fault ends, maybe one in which the thread left the CPU."""
+        self._exact = True
         if self._fault is not None or self.now.kind or tid not in self._behind_fault:
             return self.in_fault(tid, time_ns)
         self.now = self._behind_fault.pop(tid)._replace(since_ns=time_ns)
