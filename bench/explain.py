@@ -24,6 +24,8 @@ from pathlib import Path
 from typing import Any
 
 import explain_applications
+import explain_applications_here
+import explain_cpu_max
 import explain_foreign
 import explain_hour
 import explain_loads
@@ -42,6 +44,8 @@ PLACE = ROOT / "build" / "bench-explain.json"
 PARTS: Mapping[str, Part] = {
     "matrix": explain_matrix.PART,
     "applications": explain_applications.PART,
+    "applications-here": explain_applications_here.PART,
+    "cpu-max": explain_cpu_max.PART,
     "truth": explain_truth.PART,
     "machine_gone": explain_machine_gone.PART,
     "hour": explain_hour.PART,

@@ -11,7 +11,7 @@ from pathlib import Path
 from disturbances import Answer, Disturbance, read_truth
 
 from rtproof.explain.budget import LateActivation, TimeBudget
-from rtproof.explain.causes import Cause
+from rtproof.explain.causes import MAY_BE, Cause
 from rtproof.explain.explanation import explain, explain_activations
 from rtproof.record.reading import open_record
 
@@ -83,9 +83,16 @@ DOINGS = (
     Doing("new-memory", Cause.PAGE_FAULT),
     Doing("userfault", Cause.BLOCKED, "partner"),
 )
+ONLY_HERE = (
+    Doing("inversion", Cause.THREAD, "hog"),
+    Doing("pipe-sleeps", Cause.SLEEP, "partner"),
+    Doing("fdatasync", Cause.INTERRUPT_WAIT, "disk", timed=False),
+    Doing("major-fault", Cause.INTERRUPT_WAIT, "disk", timed=False),
+)
+"""Kinds for a real machine: the guests have no disk, and other parts have the first two."""
 OWN = (Cause.OWN_CODE, Cause.OWN_CODE_OR_KERNEL)
 MAY_BE_OWN = (Cause.OWN_CODE, Cause.PAGE_FAULT, Cause.SYSTEM_CALL, Cause.SIGNAL_HANDLER)
-"""What may hide in "own code, or ..."."""
+"""What a thread does itself."""
 OF_PROBE = ("became-urgent",)
 """The kinds that make the probe beside the program late, and not the program."""
 IN_GROUP = "sh -c 'echo $$ > /cg/g/cgroup.procs; exec /victim own cpu-max 4'"
@@ -118,13 +125,17 @@ wait $measures || exit
 
 @dataclass(frozen=True)
 class Told:
-    """A budget, and when the program did what made it late. ran_ns: how long it had a CPU."""
+    """A budget, and when the program did what made it late.
+
+    ran_ns: how long it had a CPU. took_ns: how long the cause took for certain, by the program's own clocks.
+    """
 
     truth: Disturbance
     budget: TimeBudget
     ran_ns: int = 0
     from_ns: int = 0
     to_ns: int = 0
+    took_ns: int = 0
 
     @property
     def waited_ns(self) -> int:
@@ -141,7 +152,7 @@ class Told:
         """Whether the first cause says "or", and the right one is among its words or close to it."""
         firsts = self.budget.possible_firsts
         near = [cause for cause in firsts if cause.cause is doing.cause and cause.name.startswith(doing.name)]
-        return bool(near) or (doing.cause in MAY_BE_OWN and firsts[0].cause is Cause.OWN_CODE_OR_KERNEL)
+        return bool(near) or doing.cause in MAY_BE.get(firsts[0].cause, ())
 
     @property
     def error_ns(self) -> int:
@@ -154,6 +165,12 @@ class Told:
 
 def read_doing(doing: Doing, folder: Path) -> list[Told]:
     """What the record of a kind says of each time that the program, or the probe beside it, was late."""
+    late = [each for each in read_all(doing, folder) if each.budget.activation.latency_ns > LEAST_NS]
+    return [each for each in late if not doing.waited_ns or each.waited_ns > doing.waited_ns]
+
+
+def read_all(doing: Doing, folder: Path) -> list[Told]:
+    """The same of each time that is in the trace, however late it was."""
     record = open_record(folder / doing.kind)
     lines = [line.split() for line in (folder / f"{doing.kind}.truth").read_text().splitlines()]
     text = "\n".join(" ".join((kind, begin, end, tid)) for kind, tid, begin, end, *_ in lines)
@@ -163,8 +180,8 @@ def read_doing(doing: Doing, folder: Path) -> list[Told]:
     if doing.kind in OF_PROBE:
         budgets = explain(record, LEAST_NS).budgets
         return [
-            Told(one, each, 0, one.begin_ns, one.end_ns)
-            for one in truth
+            Told(one, each, 0, one.begin_ns, one.end_ns, took_ns)
+            for one, (*_, took_ns) in zip(truth, measured, strict=True)
             for each in budgets
             if _meet(one, each.activation)
         ]
@@ -174,13 +191,11 @@ def read_doing(doing: Doing, folder: Path) -> list[Told]:
         for index, one in enumerate(truth)
     ]
     found = {each.activation.index: each for each in explain_activations(record, activations)}
-    told = [
-        Told(one, found[index], ran_ns, from_ns - origin_ns, to_ns - origin_ns)
-        for index, (one, (ran_ns, from_ns, to_ns)) in enumerate(zip(truth, measured, strict=True))
+    return [
+        Told(one, found[index], ran_ns, from_ns - origin_ns, to_ns - origin_ns, took_ns)
+        for index, (one, (ran_ns, from_ns, to_ns, took_ns)) in enumerate(zip(truth, measured, strict=True))
         if index in found
     ]
-    late = [each for each in told if each.budget.activation.latency_ns > LEAST_NS]
-    return [each for each in late if not doing.waited_ns or each.waited_ns > doing.waited_ns]
 
 
 def _meet(truth: Disturbance, late: LateActivation) -> bool:

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * victim own KIND COUNT: a thread makes itself late, each time in the same known way, and leaves a line for each time:
- *   KIND TID BEGIN_NS END_NS RAN_NS FROM_NS TO_NS
+ *   KIND TID BEGIN_NS END_NS RAN_NS FROM_NS TO_NS TOOK_NS
  * RAN_NS is how long the thread had a CPU. From FROM_NS to TO_NS the cause was at work: the whole time, or what it noted
- * itself. Times are of CLOCK_MONOTONIC. A timer's BEGIN_NS is when it was due.
+ * itself. TOOK_NS is how much of that it took for certain. Times are of CLOCK_MONOTONIC. A timer's BEGIN_NS is when it
+ * was due.
  *
- * victim own answer MS: computes, and ends. The kind exec runs it.
+ * victim own KIND COUNT LOOPS: the same on a machine where a millisecond has so many turns of the loop; 0 measures that.
+ *
+ * victim own answer MS LOOPS: computes, and ends. The kind exec runs it.
  */
 #define _GNU_SOURCE
 #include "own.h"
@@ -21,13 +24,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #define MOST 512
 #define BUFFER_BYTES (4 << 20)
-#define LOOPS_OF_MS 180000 /* an instruction is a nanosecond, and a turn of the loop has five or six */
 #define SLACK_NS 3000000
 
 struct deadline {
@@ -38,6 +41,7 @@ struct deadline {
 	uint64_t runtime, deadline, period;
 };
 
+long loops;
 static char *buffer;
 static int zeroes;
 int64_t begin_ns;
@@ -67,8 +71,51 @@ void sleep_until(int64_t ns)
 /* Without a system call, which reading the clock may be. */
 void compute_ms(int ms)
 {
-	for (volatile long n = 0; n < (long)ms * LOOPS_OF_MS; n++)
+	for (volatile long n = 0; n < (long)ms * loops; n++)
 		;
+}
+
+/* With what else slows the CPU now. */
+static void measure_loops(void)
+{
+	int64_t before = time_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	loops = 1000000;
+	compute_ms(20);
+	loops = (long)(20000000LL * loops / (time_ns(CLOCK_THREAD_CPUTIME_ID) - before));
+}
+
+/* How long the thread was ready and had no CPU, since it began; 0 where the kernel does not count that. */
+int64_t delayed_ns(void)
+{
+	FILE *file = fopen("/proc/thread-self/schedstat", "r");
+	long long ran = 0, waited = 0;
+
+	if (!file)
+		return 0;
+	if (fscanf(file, "%lld %lld", &ran, &waited) != 2)
+		waited = 0;
+	fclose(file);
+	return waited;
+}
+
+/* How long the group whose cpu.stat is in the environment was throttled. cgroup v1 counts ns, v2 us. */
+static int64_t throttled_ns(void)
+{
+	const char *path = getenv("CPU_STAT");
+	FILE *file = path ? fopen(path, "r") : NULL;
+	char key[64];
+	long long value, found = 0;
+
+	if (!file)
+		return 0;
+	while (fscanf(file, "%63s %lld", key, &value) == 2)
+		if (!strcmp(key, "throttled_time"))
+			found = value;
+		else if (!strcmp(key, "throttled_usec"))
+			found = value * 1000;
+	fclose(file);
+	return found;
 }
 
 static void handle(int number)
@@ -133,9 +180,22 @@ static void compute_long(void)
 	compute_ms(30);
 }
 
+static void compute_limited(void)
+{
+	int64_t before = throttled_ns();
+
+	compute_long();
+	before = throttled_ns() - before;
+	shared->took_ns = before ? before : 1; // 0 would be the CPU time
+}
+
+/* Nothing is more urgent than the deadline, so the budget took all of the time without a CPU. */
 static void compute_short(void)
 {
+	int64_t before = time_ns(CLOCK_THREAD_CPUTIME_ID);
+
 	compute_ms(9);
+	shared->took_ns = now_ns() - begin_ns - (time_ns(CLOCK_THREAD_CPUTIME_ID) - before);
 }
 
 static void compute_for_ever(void)
@@ -145,8 +205,15 @@ static void compute_for_ever(void)
 
 static void sleep_with_slack(void)
 {
-	begin_ns += 5000000;
+	int64_t before = delayed_ns();
+
+	begin_ns = now_ns() + 5000000;
 	sleep_until(begin_ns);
+	shared->from_ns = begin_ns;
+	shared->to_ns = now_ns();
+	int64_t late = shared->to_ns - begin_ns - (delayed_ns() - before);
+
+	shared->took_ns = late < SLACK_NS ? late : SLACK_NS;
 }
 
 static void *be_urgent(void *unused)
@@ -156,6 +223,7 @@ static void *be_urgent(void *unused)
 	prctl(PR_SET_NAME, "became_urgent");
 	begin_ns = now_ns();
 	compute_ms(2);
+	shared->took_ns = time_ns(CLOCK_THREAD_CPUTIME_ID);
 	return NULL;
 }
 
@@ -181,6 +249,14 @@ static void prepare_deadline(void)
 }
 
 
+static void prepare_limited(void)
+{
+	const char *nice = getenv("NICE");
+
+	if (nice && setpriority(PRIO_PROCESS, 0, atoi(nice)))
+		abort();
+}
+
 static void prepare_slack(void)
 {
 	prctl(PR_SET_TIMERSLACK, SLACK_NS);
@@ -193,7 +269,7 @@ void prepare_nothing(void)
 static const struct kind kinds[] = {
 	{ "one-page", prepare_nothing, touch_one },	{ "pages", prepare_nothing, touch_many },
 	{ "call", prepare_nothing, call },		{ "signal", prepare_signal, be_signalled },
-	{ "compute", prepare_nothing, compute_2 },	{ "cpu-max", prepare_nothing, compute_long },
+	{ "compute", prepare_nothing, compute_2 },	{ "cpu-max", prepare_limited, compute_limited },
 	{ "deadline", prepare_deadline, compute_short },
 	{ "rt-runtime", prepare_nothing, compute_for_ever, .fifo = 10 },
 	{ "slack", prepare_slack, sleep_with_slack },	{ "became-urgent", prepare_nothing, become_urgent },
@@ -210,7 +286,7 @@ static void ask_partner(const struct kind *kind)
 
 static int repeat(const struct kind *kind, long count)
 {
-	static struct { int64_t begin, end, ran, from, to; } all[MOST];
+	static struct { int64_t begin, end, ran, from, to, took; } all[MOST];
 
 	kind->prepare();
 	if (kind->fifo)
@@ -221,7 +297,7 @@ static int repeat(const struct kind *kind, long count)
 			kind->again();
 		sleep_until(now_ns() + 7000000 + n % 7 * 130000);
 		ask_partner(kind);
-		shared->from_ns = shared->to_ns = 0;
+		shared->from_ns = shared->to_ns = shared->took_ns = 0;
 		int64_t ran = time_ns(CLOCK_THREAD_CPUTIME_ID);
 
 		begin_ns = now_ns();
@@ -231,11 +307,13 @@ static int repeat(const struct kind *kind, long count)
 		all[n].begin = begin_ns;
 		all[n].from = shared->from_ns ? shared->from_ns : begin_ns;
 		all[n].to = shared->to_ns ? shared->to_ns : all[n].end;
+		all[n].took = shared->took_ns ? shared->took_ns : all[n].ran;
 		munmap((void *)pages, PAGES * PAGE_BYTES);
 	}
 	for (long n = 0; n < count; n++)
-		printf("%s %ld %lld %lld %lld %lld %lld\n", kind->name, syscall(SYS_gettid), (long long)all[n].begin,
-		       (long long)all[n].end, (long long)all[n].ran, (long long)all[n].from, (long long)all[n].to);
+		printf("%s %ld %lld %lld %lld %lld %lld %lld\n", kind->name, syscall(SYS_gettid), (long long)all[n].begin,
+		       (long long)all[n].end, (long long)all[n].ran, (long long)all[n].from, (long long)all[n].to,
+		       (long long)all[n].took);
 	fflush(stdout);
 	_exit(0); // partners do not end by themselves
 }
@@ -251,8 +329,11 @@ static const struct kind *find_kind(const char *name)
 	return NULL;
 }
 
-int own(const char *name, long count)
+int own(const char *name, long count, long loops_of_ms)
 {
+	loops = loops_of_ms;
+	if (!loops)
+		measure_loops();
 	if (!strcmp(name, "answer")) {
 		compute_ms((int)count);
 		return 0;

@@ -304,10 +304,13 @@ int main(int argc, char **argv)
 
 	if (argc == 3 && !strcmp(argv[1], "urgent"))
 		return make_urgent((pid_t)strtol(argv[2], NULL, 10));
-	if (argc == 4 && !strcmp(argv[1], "own"))
-		return own(argv[2], strtol(argv[3], NULL, 10)) ? fail("no such doing, or not here") : 0;
+	if ((argc == 4 || argc == 5) && !strcmp(argv[1], "own")) {
+		long loops_of_ms = argc == 5 ? strtol(argv[4], NULL, 10) : VIRTUAL_LOOPS_OF_MS;
+
+		return own(argv[2], strtol(argv[3], NULL, 10), loops_of_ms) ? fail("no such doing, or not here") : 0;
+	}
 	if (argc != 3 || (count = strtol(argv[2], NULL, 10)) < 1 || count > MOST)
-		return fail("usage: victim ORIGIN_NS COUNT, victim own KIND COUNT, or victim urgent TID");
+		return fail("usage: victim ORIGIN_NS COUNT, victim own KIND COUNT [LOOPS], or victim urgent TID");
 	first_due = strtoll(argv[1], NULL, 10) + 500000;
 	if (first_due > now_ns())
 		return fail("ORIGIN_NS is not in the past");

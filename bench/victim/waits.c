@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -42,6 +43,7 @@ static int pair[2], one_file, same_file, faults;
 static char *much, *missing, *full;
 static long victim_tid;
 static clockid_t hog_clock;
+static int hog_priority = ABOVE;
 
 static void must(int worked)
 {
@@ -52,15 +54,19 @@ static void must(int worked)
 /* Notes when, for the truth. */
 static void work_ms(int ms)
 {
+	int64_t before = time_ns(CLOCK_THREAD_CPUTIME_ID);
+
 	shared->from_ns = now_ns();
 	compute_ms(ms);
 	shared->to_ns = now_ns();
+	shared->took_ns = time_ns(CLOCK_THREAD_CPUTIME_ID) - before;
 }
 
 static void rest_ms(int ms)
 {
 	shared->from_ns = now_ns();
 	shared->to_ns = shared->from_ns + ms * 1000000;
+	shared->took_ns = ms * 1000000;
 	sleep_until(shared->to_ns);
 }
 
@@ -288,8 +294,8 @@ static void hold_file(void)
 
 static void prepare_file_lock(void)
 {
-	one_file = open("/locked", O_RDWR | O_CREAT, 0600);
-	same_file = open("/locked", O_RDWR);
+	one_file = open("locked", O_RDWR | O_CREAT, 0600);
+	same_file = open("locked", O_RDWR);
 	must(one_file >= 0 && same_file >= 0);
 	begin_partner(hold_file);
 }
@@ -319,6 +325,18 @@ static void read_answer(void)
 	char answer;
 
 	must(read(pair[0], &answer, 1) == 1);
+}
+
+static void rest_and_write(void)
+{
+	rest_ms(2);
+	must(write(pair[1], "x", 1) == 1);
+}
+
+static void prepare_pipe_sleeps(void)
+{
+	must(!pipe(pair));
+	begin_process(rest_and_write);
 }
 
 static void prepare_socket(void)
@@ -397,6 +415,7 @@ static void wait_for(pid_t child)
 	shared->from_ns = begin_ns;
 	shared->to_ns = begin_ns + (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000LL +
 			(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000LL;
+	shared->took_ns = shared->to_ns - shared->from_ns;
 }
 
 static void wait_for_child(void)
@@ -414,17 +433,20 @@ static void wait_for_child(void)
 
 static void prepare_exec(void)
 {
-	unlink("/answerer");
-	must(!symlink("/victim", "/answerer"));
+	unlink("answerer");
+	must(!symlink("victim", "answerer"));
 }
 
 static void wait_for_program(void)
 {
+	char turns[32];
+
+	snprintf(turns, sizeof(turns), "%ld", loops);
 	pid_t child = vfork();
 
 	if (!child) {
 		be_fifo(BELOW);
-		execl("/answerer", "answerer", "own", "answer", "3", (char *)NULL);
+		execl("answerer", "answerer", "own", "answer", "3", turns, (char *)NULL);
 		_exit(1);
 	}
 	wait_for(child);
@@ -501,7 +523,7 @@ static void *be_hog(void *policy)
 	if (policy)
 		must(!syscall(SYS_sched_setattr, 0, &budget, 0));
 	else
-		be_fifo(ABOVE);
+		be_fifo(hog_priority);
 	for (;;) {
 		while (sem_wait(&hog_asked))
 			;
@@ -529,14 +551,53 @@ static void prepare_deadline_hog(void)
 	begin_hog(&hog_asked);
 }
 
-static void compute_beside_hog(void)
+/* The hog runs only while the thread is late. */
+static void be_late_by(clockid_t hog, void (*do_it)(void))
 {
-	int64_t before = time_ns(hog_clock);
+	int64_t before = time_ns(hog);
 
+	do_it();
+	shared->took_ns = time_ns(hog) - before;
+	shared->from_ns = begin_ns;
+	shared->to_ns = begin_ns + shared->took_ns;
+}
+
+static void ask_hog_and_compute(void)
+{
 	sem_post(&hog_asked);
 	compute_ms(1);
-	shared->from_ns = begin_ns;
-	shared->to_ns = begin_ns + time_ns(hog_clock) - before;
+}
+
+static void compute_beside_hog(void)
+{
+	be_late_by(hog_clock, ask_hog_and_compute);
+}
+
+/* Priority inversion: the hog is more urgent than the lock's holder, and less than the thread. */
+
+static void hold_shortly(void)
+{
+	pthread_mutex_lock(&plain);
+	work_ms(2);
+	pthread_mutex_unlock(&plain);
+}
+
+static void prepare_inversion(void)
+{
+	hog_priority = BELOW + 1;
+	begin_hog(NULL);
+	begin_partner(hold_shortly);
+}
+
+static void ask_hog_and_take_plain(void)
+{
+	sem_post(&hog_asked);
+	take_plain();
+}
+
+static void wait_beside_hog(void)
+{
+	be_late_by(hog_clock, ask_hog_and_take_plain);
 }
 
 static void work(void)
@@ -553,6 +614,8 @@ static void yield(void)
 {
 	sched_yield();
 }
+
+static clockid_t crowd_clock;
 
 static void *be_crowd(void *unused)
 {
@@ -588,9 +651,16 @@ static void *hold_nicely(void *unused)
 /* The holder is ordinary and nice, and so loses most of the CPU to another ordinary thread. */
 static void prepare_fair(void)
 {
-	must(!sem_init(&hog_asked, 0, 0));
-	begin_thread(be_crowd);
+	pthread_t crowd;
+
+	must(!sem_init(&hog_asked, 0, 0) && !pthread_create(&crowd, NULL, be_crowd, NULL));
+	must(!pthread_getcpuclockid(crowd, &crowd_clock));
 	begin_thread(hold_nicely);
+}
+
+static void take_plain_beside_crowd(void)
+{
+	be_late_by(crowd_clock, take_plain);
 }
 
 /* Own timers. */
@@ -608,11 +678,13 @@ static void wait_in_vain(void)
 	pthread_mutex_lock(&plain);
 	pthread_cond_timedwait(&changed, &plain, &until);
 	pthread_mutex_unlock(&plain);
+	shared->took_ns = 2000000;
 }
 
 static void poll_nothing(void)
 {
 	poll(NULL, 0, 2);
+	shared->took_ns = 2000000;
 }
 
 /* Long in the kernel. */
@@ -656,7 +728,7 @@ static void reap(void)
 static void prepare_file(void)
 {
 	prepare_much();
-	one_file = open("/written", O_RDWR | O_CREAT, 0600);
+	one_file = open("written", O_RDWR | O_CREAT, 0600);
 	must(one_file >= 0);
 }
 
@@ -668,6 +740,56 @@ static void write_much(void)
 static void empty_file(void)
 {
 	must(!ftruncate(one_file, 0));
+}
+
+/* The disk: what the thread slept. */
+
+static void sleep_for_disk(void (*do_it)(void))
+{
+	int64_t delayed = delayed_ns(), ran = time_ns(CLOCK_THREAD_CPUTIME_ID), from = now_ns();
+
+	do_it();
+	ran = time_ns(CLOCK_THREAD_CPUTIME_ID) - ran;
+	shared->took_ns = now_ns() - from - ran - (delayed_ns() - delayed);
+}
+
+static void prepare_on_disk(void)
+{
+	prepare_file();
+	write_much();
+	must(!fsync(one_file));
+	missing = mmap(NULL, MUCH, PROT_READ, MAP_SHARED, one_file, 0);
+	must(missing != MAP_FAILED);
+}
+
+static void sync_data(void)
+{
+	must(!fdatasync(one_file));
+}
+
+static void sync_to_disk(void)
+{
+	sleep_for_disk(sync_data);
+}
+
+static void forget_file(void)
+{
+	must(!madvise(missing, MUCH, MADV_DONTNEED) && !posix_fadvise(one_file, 0, MUCH, POSIX_FADV_DONTNEED));
+}
+
+static void touch_file(void)
+{
+	static size_t page;
+	volatile char content;
+
+	page = (page + 37) % (MUCH / PAGE_BYTES);
+	content = missing[page * PAGE_BYTES];
+	(void)content;
+}
+
+static void fault_from_disk(void)
+{
+	sleep_for_disk(touch_file);
 }
 
 /* Pages. */
@@ -763,6 +885,7 @@ const struct kind wait_kinds[] = {
 	{ "robust", prepare_robust, take_robust, .asks = 1, .early_ns = EARLY_NS, .fifo = LATE },
 	{ "file-lock", prepare_file_lock, take_file, .asks = 1, .early_ns = EARLY_NS, .fifo = LATE },
 	{ "pipe", prepare_pipe, read_answer, .asks = 1, .fifo = LATE },
+	{ "pipe-sleeps", prepare_pipe_sleeps, read_answer, .asks = 1, .fifo = LATE },
 	{ "socket", prepare_socket, read_answer, .asks = 1, .fifo = LATE },
 	{ "udp", prepare_udp, read_answer, .asks = 1, .fifo = LATE },
 	{ "full-pipe", prepare_full_pipe, write_more, .asks = 1, .fifo = LATE },
@@ -773,14 +896,17 @@ const struct kind wait_kinds[] = {
 	{ "ptrace", prepare_ptrace, call_while_traced, .fifo = LATE },
 	{ "fifo-hog", prepare_fifo_hog, compute_beside_hog, .fifo = LATE },
 	{ "deadline-hog", prepare_deadline_hog, compute_beside_hog, .fifo = LATE },
+	{ "inversion", prepare_inversion, wait_beside_hog, .asks = 1, .early_ns = EARLY_NS, .fifo = LATE },
 	{ "yield", prepare_yield, yield, .asks = 1, .fifo = BELOW },
-	{ "fair", prepare_fair, take_plain, .asks = 1, .early_ns = EARLY_NS, .fifo = LATE },
+	{ "fair", prepare_fair, take_plain_beside_crowd, .asks = 1, .early_ns = EARLY_NS, .fifo = LATE },
 	{ "cond-timeout", prepare_nothing, wait_in_vain, .fifo = LATE },
 	{ "poll", prepare_nothing, poll_nothing, .fifo = LATE },
 	{ "munmap", prepare_nothing, unmap_much, .again = prepare_much, .fifo = LATE },
 	{ "mprotect", prepare_much, protect_much, .again = allow_again, .fifo = LATE },
 	{ "fork", prepare_much, fork_much, .again = reap, .fifo = LATE },
 	{ "write", prepare_file, write_much, .again = empty_file, .fifo = LATE },
+	{ "fdatasync", prepare_on_disk, sync_to_disk, .again = write_much, .fifo = LATE },
+	{ "major-fault", prepare_on_disk, fault_from_disk, .again = forget_file, .fifo = LATE },
 	{ "cow", prepare_nothing, touch_shared, .again = share_pages, .fifo = LATE },
 	{ "new-memory", prepare_nothing, use_new_memory, .fifo = LATE },
 	{ "userfault", prepare_userfault, touch_missing, .again = lose_page, .asks = 1, .fifo = LATE },
