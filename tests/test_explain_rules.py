@@ -37,7 +37,7 @@ from rtproof.record.contents import Moment, SystemFile
 
 UNCLEAR = "own-code-or-kernel"
 NUMBERS = replace(MEANING, call=call_namer("x86_64"))
-READ, WRITE, NANOSLEEP, SIGRETURN = 0, 1, 230, 15
+READ, WRITE, CLOSE, NANOSLEEP, SIGRETURN = 0, 1, 3, 230, 15
 MS = 1_000_000
 
 
@@ -185,6 +185,19 @@ def test_a_long_system_call_is_named_by_its_number() -> None:
         ("page-fault", "", 10_000),
         ("system-call", "read", 2_740_000),
         ("own-code", "", 100_000),
+    ]
+
+
+def test_behind_close_the_kernel_may_release_the_file() -> None:
+    """Until an interrupt finds the thread in its own code, or another system call begins."""
+    cpu = running().add(100_000, "sys_enter", id=CLOSE).add(110_000, "sys_exit", id=CLOSE)
+    cpu.add(500_000, "sys_enter", id=READ).add(510_000, "sys_exit", id=READ).add(MS + 10, "sys_enter", id=WRITE)
+    assert of_marks(MS, cpu) == [
+        ("own-code", "", 100_000),
+        ("system-call", "close", 10_000),
+        (UNCLEAR, "the thread's own code, or a file's release behind system call close", 390_000),
+        ("system-call", "read", 10_000),
+        ("own-code", "", 490_000),
     ]
 
 

@@ -20,6 +20,8 @@ EDGE_NS = 2_500
 """So much of two page faults may lie between their events: in virtual time 0.8 to 1.7 us, by probes on arm64 2.4."""
 LONGEST_EDGE_NS = 5_000
 """On a CPU that is slow at the moment it may be as much as lies before that event, but no more than this."""
+RELEASES = ("close", "close_range", "dup2", "dup3", "munmap")
+"""Calls that may let go of a file. The kernel then releases it behind the call's last event (``task_work``)."""
 SIGNAL_RETURNS = ("rt_sigreturn", "sigreturn")
 DEFAULT_ACTIONS = (0, 1)
 """Values of ``sa_handler`` of a signal that has no handler: SIG_DFL and SIG_IGN."""
@@ -90,6 +92,8 @@ class ModeWalk:
         """A system call ends. Without an event of its beginning it may have begun at any time since the last event."""
         before, self._fault = self.now, None
         self.now = self._own._replace(since_ns=time_ns)
+        if call in RELEASES:
+            self.now = self.now.or_else(f"a file's release behind {call_words(call)}", time_ns)
         if before.kind in ("", KERNEL) or call in SIGNAL_RETURNS:
             return None
         return Revision(before.since_ns, lambda mode: mode.or_else(call_words(call)))
