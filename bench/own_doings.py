@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from disturbances import Answer, Disturbance, read_truth
+from disturbances import NESTED, Disturbance, read_truth
 
-from rtproof.explain.budget import LateActivation, TimeBudget
+from rtproof.explain.budget import BudgetPart, LateActivation, Phase, TimeBudget
 from rtproof.explain.causes import MAY_BE, Cause
 from rtproof.explain.explanation import explain, explain_activations
 from rtproof.record.reading import open_record
@@ -26,6 +26,7 @@ class Doing:
 
     cause: the right one. name: how its name begins. waited_ns: by a limit, which the kernel looks at in each tick only,
     so it may not have been reached each time. timed: whether the program tells how long the cause was at work.
+    waits: the cause took all the time for which the thread had no CPU.
     """
 
     kind: str
@@ -35,6 +36,7 @@ class Doing:
     before: str = ""
     waited_ns: int = 0
     timed: bool = True
+    waits: bool = False
 
 
 CPU_MAX = """\
@@ -50,38 +52,38 @@ DOINGS = (
     Doing("cpu-max", Cause.THROTTLED, "cpu.max", 4, CPU_MAX, waited_ns=5_000_000, timed=False),
     Doing("deadline", Cause.THROTTLED, "its DEADLINE budget", waited_ns=5_000_000, timed=False),
     Doing("rt-runtime", Cause.THROTTLED, "sched_rt_runtime_us", 3, waited_ns=30_000_000, timed=False),
-    Doing("slack", Cause.TIMER_SLACK),
+    Doing("slack", Cause.TIMER_SLACK, waits=True),
     Doing("became-urgent", Cause.THREAD, "became_urgent"),
-    Doing("mutex", Cause.BLOCKED, "partner"),
+    Doing("mutex", Cause.BLOCKED, "partner", waits=True),
     Doing("pi-chain", Cause.BLOCKED, "partner"),
-    Doing("condition", Cause.BLOCKED, "partner"),
-    Doing("semaphore", Cause.BLOCKED, "partner"),
-    Doing("rwlock", Cause.BLOCKED, "partner"),
+    Doing("condition", Cause.BLOCKED, "partner", waits=True),
+    Doing("semaphore", Cause.BLOCKED, "partner", waits=True),
+    Doing("rwlock", Cause.BLOCKED, "partner", waits=True),
     Doing("barrier", Cause.SLEEP, "partner"),
-    Doing("robust", Cause.BLOCKED, "dying"),
-    Doing("file-lock", Cause.BLOCKED, "partner"),
-    Doing("pipe", Cause.BLOCKED, "partner"),
-    Doing("socket", Cause.BLOCKED, "partner"),
-    Doing("udp", Cause.BLOCKED, "partner"),
-    Doing("full-pipe", Cause.BLOCKED, "partner"),
-    Doing("signal-wait", Cause.BLOCKED, "partner"),
-    Doing("child", Cause.BLOCKED, "child"),
-    Doing("exec", Cause.BLOCKED, "answerer"),
+    Doing("robust", Cause.BLOCKED, "dying", waits=True),
+    Doing("file-lock", Cause.BLOCKED, "partner", waits=True),
+    Doing("pipe", Cause.BLOCKED, "partner", waits=True),
+    Doing("socket", Cause.BLOCKED, "partner", waits=True),
+    Doing("udp", Cause.BLOCKED, "partner", waits=True),
+    Doing("full-pipe", Cause.BLOCKED, "partner", waits=True),
+    Doing("signal-wait", Cause.BLOCKED, "partner", waits=True),
+    Doing("child", Cause.BLOCKED, "child", waits=True),
+    Doing("exec", Cause.BLOCKED, "answerer", waits=True),
     Doing("stopped", Cause.SLEEP, "partner"),
-    Doing("ptrace", Cause.BLOCKED, "partner"),
+    Doing("ptrace", Cause.BLOCKED, "partner", waits=True),
     Doing("fifo-hog", Cause.THREAD, "hog"),
     Doing("deadline-hog", Cause.THREAD, "hog"),
     Doing("yield", Cause.THREAD, "partner"),
     Doing("fair", Cause.THREAD, "crowd", timed=False),
-    Doing("cond-timeout", Cause.SLEEP),
-    Doing("poll", Cause.SLEEP),
+    Doing("cond-timeout", Cause.SLEEP, waits=True),
+    Doing("poll", Cause.SLEEP, waits=True),
     Doing("munmap", Cause.SYSTEM_CALL, "munmap"),
     Doing("mprotect", Cause.SYSTEM_CALL, "mprotect"),
     Doing("fork", Cause.SYSTEM_CALL, "clone"),
     Doing("write", Cause.SYSTEM_CALL, "pwrite"),
     Doing("cow", Cause.PAGE_FAULT),
     Doing("new-memory", Cause.PAGE_FAULT),
-    Doing("userfault", Cause.BLOCKED, "partner"),
+    Doing("userfault", Cause.BLOCKED, "partner", waits=True),
 )
 ONLY_HERE = (
     Doing("inversion", Cause.THREAD, "hog"),
@@ -90,6 +92,9 @@ ONLY_HERE = (
     Doing("major-fault", Cause.INTERRUPT_WAIT, "disk", timed=False),
 )
 """Kinds for a real machine: the guests have no disk, and other parts have the first two."""
+HITS = (*NESTED, Cause.PAGE_FAULT)
+HOGS = ("fifo-hog", "deadline-hog")
+"""The kinds whose ``took_ns`` is the CPU time of the thread that was the cause."""
 OWN = (Cause.OWN_CODE, Cause.OWN_CODE_OR_KERNEL)
 MAY_BE_OWN = (Cause.OWN_CODE, Cause.PAGE_FAULT, Cause.SYSTEM_CALL, Cause.SIGNAL_HANDLER)
 """What a thread does itself."""
@@ -127,7 +132,8 @@ wait $measures || exit
 class Told:
     """A budget, and when the program did what made it late.
 
-    ran_ns: how long it had a CPU. took_ns: how long the cause took for certain, by the program's own clocks.
+    ran_ns: how long it had a CPU. took_ns: how long the cause took for certain, by the program's own clocks. waits: as in
+    ``Doing``.
     """
 
     truth: Disturbance
@@ -136,6 +142,7 @@ class Told:
     from_ns: int = 0
     to_ns: int = 0
     took_ns: int = 0
+    waits: bool = False
 
     @property
     def waited_ns(self) -> int:
@@ -156,11 +163,29 @@ class Told:
 
     @property
     def error_ns(self) -> int:
-        """How much longer the budget says than the program, without the interrupts that hit the cause."""
-        late = self.budget.activation
-        begin_ns, end_ns = max(self.from_ns, late.due_ns), min(self.to_ns, late.end_ns)
-        cause = Disturbance(self.truth.kind, begin_ns, end_ns, self.truth.tid)
-        return Answer(cause, end_ns - begin_ns, self.budget).error_ns
+        """How much longer the budget says than the program, without what hit the cause."""
+        late, told_ns = self.budget.activation, self.budget.by_cause[self.budget.first]
+        if self.waits:
+            return told_ns + sum(part.length_ns for part in self._others if _in_a_wait(part)) - self.waited_ns
+        hog = self.truth.kind in HOGS
+        from_ns, to_ns = (late.due_ns, late.end_ns) if hog else (self.from_ns, self.to_ns)
+        begin_ns, end_ns = max(from_ns, late.due_ns), min(to_ns, late.end_ns)
+        within = (
+            min(part.to_ns, end_ns) - max(part.from_ns, begin_ns)
+            for part in self._others
+            if part.cause.cause is not Cause.THREAD or not hog
+        )
+        took_ns = self.took_ns if hog else end_ns - begin_ns
+        return told_ns + sum(max(0, length_ns) for length_ns in within) - took_ns
+
+    @property
+    def _others(self) -> list[BudgetPart]:
+        """The parts of what may hit a thread while the first cause is at work."""
+        return [part for part in self.budget.parts if part.cause.cause in HITS and part.cause != self.budget.first]
+
+
+def _in_a_wait(part: BudgetPart) -> bool:
+    return bool(part.waits_for) or part.cause.cause is Cause.THREAD or part.phase is not Phase.C
 
 
 def read_doing(doing: Doing, folder: Path) -> list[Told]:
@@ -192,7 +217,7 @@ def read_all(doing: Doing, folder: Path) -> list[Told]:
     ]
     found = {each.activation.index: each for each in explain_activations(record, activations)}
     return [
-        Told(one, found[index], ran_ns, from_ns - origin_ns, to_ns - origin_ns, took_ns)
+        Told(one, found[index], ran_ns, from_ns - origin_ns, to_ns - origin_ns, took_ns, doing.waits)
         for index, (one, (ran_ns, from_ns, to_ns, took_ns)) in enumerate(zip(truth, measured, strict=True))
         if index in found
     ]

@@ -428,7 +428,7 @@ static void wait_for_child(void)
 		compute_ms(3);
 		_exit(0);
 	}
-	wait_for(child);
+	must(waitpid(child, NULL, 0) == child);
 }
 
 static void prepare_exec(void)
@@ -449,7 +449,7 @@ static void wait_for_program(void)
 		execl("answerer", "answerer", "own", "answer", "3", turns, (char *)NULL);
 		_exit(1);
 	}
-	wait_for(child);
+	must(waitpid(child, NULL, 0) == child);
 }
 
 /* By a partner that is more urgent than the thread. */
@@ -474,19 +474,19 @@ static void compute_1(void)
 
 static volatile int *is_late;
 
-/* Once; it goes on for ever. */
+/* Once; it goes on for ever. The thread stops for each of its signals, which its tracer takes away. */
 static void trace_victim(void)
 {
 	pid_t tid = (pid_t)victim_tid;
 
-	must(!ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_TRACESYSGOOD) && !ptrace(PTRACE_INTERRUPT, tid, NULL, NULL));
+	must(!ptrace(PTRACE_SEIZE, tid, NULL, NULL) && !ptrace(PTRACE_INTERRUPT, tid, NULL, NULL));
 	is_late[1] = 1;
 	for (int status; waitpid(tid, &status, __WALL) == tid && WIFSTOPPED(status);) {
 		if (is_late[0]) {
 			is_late[0] = 0;
 			work_ms(2);
 		}
-		ptrace(PTRACE_SYSCALL, tid, NULL, NULL);
+		ptrace(PTRACE_CONT, tid, NULL, NULL);
 	}
 	_exit(0);
 }
@@ -504,7 +504,7 @@ static void prepare_ptrace(void)
 static void call_while_traced(void)
 {
 	is_late[0] = 1;
-	syscall(SYS_getppid);
+	syscall(SYS_tkill, victim_tid, SIGURG);
 }
 
 /* Who takes the CPU. */
@@ -528,7 +528,7 @@ static void *be_hog(void *policy)
 		while (sem_wait(&hog_asked))
 			;
 		sleep_until(begin_ns + HOG_AFTER_NS);
-		compute_ms(2);
+		work_ms(2);
 	}
 	return NULL;
 }
