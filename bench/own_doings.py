@@ -132,8 +132,8 @@ wait $measures || exit
 class Told:
     """A budget, and when the program did what made it late.
 
-    ran_ns: how long it had a CPU. took_ns: how long the cause took for certain, by the program's own clocks. waits: as in
-    ``Doing``.
+    ran_ns: how long it had a CPU. took_ns: how long the cause took for certain, by the program's own clocks. waits: as
+    in ``Doing``.
     """
 
     truth: Disturbance
