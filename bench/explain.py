@@ -34,6 +34,7 @@ import explain_matrix
 import explain_novel
 import explain_observer
 import explain_rtla
+import explain_senders
 import explain_truth
 from explain_parts import ROOT, Figure, Items, Part
 
@@ -55,6 +56,7 @@ PARTS: Mapping[str, Part] = {
     "loads": explain_loads.PART,
     "novel": explain_novel.PART,
     "further": explain_novel.FURTHER_PART,
+    "senders": explain_senders.PART,
 }
 
 

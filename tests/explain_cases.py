@@ -12,6 +12,7 @@ from trace_cases import HEADER_PAGE, head, page
 
 from rtproof.explain.budget import LateActivation, System, TimeBudget, budget
 from rtproof.explain.cpu_contexts import Change, CpuTimeline, CpuWalk, Meaning, Window
+from rtproof.explain.senders import Senders, find_senders
 from rtproof.explain.thread_names import thread_names
 from rtproof.explain.timer_slack import with_slack
 from rtproof.explain.trace_events import HARDIRQ, IRQS_OFF, LOST, SOFTIRQ, VALUES, TraceEvent, Value
@@ -123,8 +124,8 @@ def begun(number: int = 0, task: int = HOG) -> Cpu:
 
 def walked(
     cpus: Sequence[Cpu], meaning: Meaning = MEANING
-) -> tuple[dict[int, CpuTimeline], list[Change], dict[int, list[Change]]]:
-    """The timelines, what happened to the victim, and what happened to others."""
+) -> tuple[dict[int, CpuTimeline], list[Change], dict[int, list[Change]], Senders]:
+    """The timelines, what happened to the victim, what happened to all threads, and who sent interrupts."""
     walks = [CpuWalk(cpu.number, meaning, [Window(0, 1 << 60)], {VICTIM}, {}) for cpu in cpus]
     timelines = {cpu.number: walk.walk(cpu.events) for cpu, walk in zip(cpus, walks, strict=True)}
     called = thread_names(walk.sightings for walk in walks)
@@ -133,7 +134,9 @@ def walked(
         known = [*found.get(tid, ()), *called.in_changes(some)]
         found[tid] = sorted(known, key=lambda change: change.time_ns)
     found[VICTIM] = with_slack(found[VICTIM], sorted(start for walk in walks for start in walk.starts[VICTIM]))
-    return {cpu: called.in_timeline(each) for cpu, each in timelines.items()}, found[VICTIM], found
+    sent, served = [one for walk in walks for one in walk.sent], [one for walk in walks for one in walk.served]
+    senders = find_senders(sent, served, found, {key: times for walk in walks for key, times in walk.taken.items()})
+    return {cpu: called.in_timeline(each) for cpu, each in timelines.items()}, found[VICTIM], found, senders
 
 
 def late(latency_ns: int) -> LateActivation:
@@ -145,8 +148,9 @@ def budget_of(
 ) -> TimeBudget:
     """The budget of an activation, after a look at what must hold for each."""
     whole = [cpu.add(LATER_NS, "hrtimer_start") for cpu in cpus]
-    timelines, changes, partners = walked(whole, meaning)
-    found = budget(replace(late(latency_ns), marked=marked), changes, timelines, system, partners)
+    timelines, changes, partners, senders = walked(whole, meaning)
+    knowing = replace(system, senders=senders)
+    found = budget(replace(late(latency_ns), marked=marked), changes, timelines, knowing, partners)
     check(found)
     return found
 

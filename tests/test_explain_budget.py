@@ -445,7 +445,7 @@ def test_whatever_happens_the_parts_add_up_and_do_not_overlap(
     for event in events:
         at_ns += event.time_ns
         cpus[event.cpu].events.append(event._replace(time_ns=at_ns))
-    timelines, changes, wakings = walked(cpus, replace(MEANING, every_call=every_call))
+    timelines, changes, wakings, _ = walked(cpus, replace(MEANING, every_call=every_call))
     activation = replace(late(latency_ns), due_ns=DUE_NS + due_ns)
     found = budget(activation, changes, timelines, system, wakings)
     check(found)

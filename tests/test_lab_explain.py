@@ -259,3 +259,32 @@ def test_turns_of_other_processors_are_told_from_instructions(
     ]
     assert told["others_ns"] > 0
     assert told["phases"][0]["path"][0] == "user code"
+
+
+SCHEDSTATS = "/proc/sys/kernel/sched_schedstats"
+CHANGES_KEY = f"(while :; do echo 1 >{SCHEDSTATS}; echo 0 >{SCHEDSTATS}; done) & taskset -p 1 $!"
+"""The shell changes a static key of the kernel again and again on CPU 0."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setup", [(), ("--setup", CHANGES_KEY)])
+def test_a_static_key_that_the_other_processor_changes_is_named_with_its_functions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], setup: tuple[str, ...]
+) -> None:
+    lab_qemu.for_several_processors()
+    lab_kernels.kernel("debian-6.1")
+    if not shutil.which("cc"):
+        pytest.skip("there is no C compiler for the plugin here")
+    monkeypatch.chdir(tmp_path)
+    words = ["--processors", "2", "--measured-cpus", "1", "--preempt", "full", "--duration", "100ms", *setup]
+    words += ["--warmup", "100ms", "--shifts", "1", "--kernel", "debian-6.1"]
+    assert main(["lab", "explain", *words, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    named = [sender["words"] for request in told["requests"] for sender in request["senders"]]
+    patching = [each for each in named if each.startswith("CPU 0: text_poke_bp_batch < static_key_")]
+    assert bool(patching) == bool(setup)
+    assert main(["lab", "explain", *words]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    sentence = text.partition("This is the largest latency")[0]
+    assert ("caused by CPU 0: text_poke_bp_batch < static_key_" in sentence) == bool(setup)
+    assert not setup or all("sysctl_schedstats" in each and each.endswith(", in write()") for each in patching)

@@ -199,7 +199,7 @@ def test_what_a_partner_did_long_before_tells_nothing_of_its_state() -> None:
     """Partners are known around late activations only, so the latest of an earlier one says nothing here."""
     here = begun(task=0).timer(1_000).to_victim(7_000).switch(10_000, 0, state=2).to_victim(545_000)
     there = Cpu(1, HOG).add(-9_000, "hrtimer_start").add(500_000, "hrtimer_start").waking(540_000, target=0)
-    timelines, changes, partners = walked([here, there.add(20_000_000, "hrtimer_start")])
+    timelines, changes, partners, _ = walked([here, there.add(20_000_000, "hrtimer_start")])
     assert HOG not in partners
     long_before = Change(DUE_NS - 30_000_000, "out", 1, 1, False, None, HOG_PRIORITY)
     found = budget(late(550_000), changes, timelines, System(), {**partners, HOG: [long_before]})
@@ -265,7 +265,7 @@ def test_the_number_of_a_thread_that_ended_is_another_one() -> None:
 
 
 def test_a_measured_thread_that_kept_another_one_is_followed_too() -> None:
-    timelines, changes, partners = walked(
+    timelines, changes, partners, _ = walked(
         [ended(blocked().switch(20_000, OTHER, MIDDLE).switch(520_000, HOG), 540_000)]
     )
     found = budget(replace(late(550_000)), changes, timelines, System(), partners)

@@ -40,12 +40,14 @@ static const char presets[] = "sched_wakeup+sched_wakeup_new+sched_waking+sched_
 
 /*
  * What tells why an activation was late: who had the CPU, whom interrupts hit, whose timers and softirqs ran before. Vectors of
- * x86 have no irq_handler events, so all of them are needed: without one, its time would look like "interrupts off".
+ * x86 have no irq_handler events, so all of them are needed: without one, its time would look like "interrupts off". The last ones
+ * tell who made another CPU call a function; up to Linux 6.4 only ARM tells who sent an interrupt.
  */
 static const char explaining[] = "sched:sched_switch+sched:sched_waking|sched:sched_wakeup+sched:sched_wakeup_new+irq:irq_handler_*+"
 				 "irq:softirq_entry+irq:softirq_exit+timer:hrtimer_expire_*+irq_vectors:*+ipi:ipi_entry+ipi:ipi_exit+"
 				 "timer:hrtimer_start+power:cpu_idle+nmi:nmi_handler+exceptions:page_fault_*+"
-				 "sched:sched_migrate_task+sched:sched_pi_setprio+task:task_rename+block:block_rq_complete";
+				 "sched:sched_migrate_task+sched:sched_pi_setprio+task:task_rename+block:block_rq_complete+"
+				 "csd:csd_queue_cpu|ipi:ipi_raise+csd:csd_function_entry";
 
 /* When a measured thread returned from its sleep. Left out where that is the end of an activation, or where the ends of all calls are traced. */
 static const char *const of_sleeps[] = { "sys_enter_clock_nanosleep*", "sys_exit_clock_nanosleep*" };

@@ -7,7 +7,8 @@
  *
  * An NMI needs the APIC of x86. The deep idle state is a driver of our own, which stays in it with
  * interrupts off, as hardware that needs long to come back. It needs a kernel with cpuidle and
- * without another driver, as in a guest. A kind that cannot be made is left out.
+ * without another driver, as in a guest. A function that another CPU has to call disturbs that one,
+ * and stop-machine all. A kind that cannot be made is left out.
  *
  * The kernel chooses when a timer of the wheel and a callback of RCU run. They go on until a length
  * after the next due time.
@@ -32,6 +33,7 @@
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
+#include <linux/smp.h>
 #include <linux/spinlock.h>
 #include <linux/stop_machine.h>
 #include <linux/timer.h>
@@ -87,6 +89,7 @@ enum kind {
 	RCU_CALLBACK,
 	DEADLINE_TASK,
 	STOP_MACHINE,
+	CALL_FUNCTION,
 	KINDS
 };
 
@@ -111,6 +114,7 @@ static const char *const names[KINDS] = {
 	[RCU_CALLBACK] = "rcu-callback",
 	[DEADLINE_TASK] = "deadline-task",
 	[STOP_MACHINE] = "stop-machine",
+	[CALL_FUNCTION] = "call-function",
 };
 static const unsigned int lengths_us[] = { 100, 300, 1000 };
 
@@ -216,6 +220,16 @@ static int machine_stops(void *unused)
 {
 	spend(STOP_MACHINE, current->pid);
 	return 0;
+}
+
+static void call_runs(void *unused)
+{
+	spend(CALL_FUNCTION, 0);
+}
+
+static void call_elsewhere(void)
+{
+	smp_call_function_single(cpumask_any_but(cpu_online_mask, cpu), call_runs, NULL, true);
 }
 
 static void work_runs(struct irq_work *unused)
@@ -424,6 +438,9 @@ static void disturb_now(enum kind kind)
 	case STOP_MACHINE:
 		stop_machine(machine_stops, NULL, cpumask_of(cpu));
 		break;
+	case CALL_FUNCTION:
+		call_elsewhere();
+		break;
 	case DEADLINE_TASK:
 		ask(&deadline);
 		break;
@@ -526,6 +543,8 @@ static bool begins(enum kind kind)
 		return idle_begins();
 	case DEADLINE_TASK:
 		return deadline_begins();
+	case CALL_FUNCTION:
+		return num_online_cpus() > 1;
 	default:
 		return true;
 	}

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from rtproof.core.phrases import duration
 from rtproof.explain.causes import FAIR_FROM, Blind, Cause, NamedCause, Ranks, missing_on, words_with_chain
 from rtproof.explain.cpu_contexts import Change, Context, CpuTimeline, Layer, Slack, Stretch, Task
+from rtproof.explain.senders import NO_SENDERS, Senders
 from rtproof.explain.stacks import let_interrupts_in, unlocks
 from rtproof.explain.thread_modes import FAULT, HANDLER, KERNEL, UNCLEAR, UNKNOWN, USER, Mode
 from rtproof.explain.throttling import NO_LIMITS, IdleRun, Limits, idle_runs, withheld_until
@@ -40,6 +41,8 @@ IN_GAP = (Cause.IRQ_OFF, Cause.IRQ_OFF_LIKELY, Cause.IRQ_OFF_OR_GONE, Cause.MACH
 """Causes of a gap that an interrupt ended: its stack shows where it came."""
 IN_SECTION = (Cause.PREEMPT_OFF, Cause.SOFTIRQS_OFF, Cause.NO_POINT, Cause.PREEMPT_OFF_OR_NO_POINT)
 """Causes in which a less urgent thread ran: the stack is that of the latest interrupt that hit it."""
+ASKED_FOR = (Cause.HARDIRQ, Cause.THREAD, *IN_GAP)
+"""Causes that another CPU may have asked for: its interrupt, or the stopper thread, with interrupts off or not."""
 INTERRUPTS = (Cause.TIMER, Cause.OTHER_TIMERS, Cause.HARDIRQ, Cause.NMI, Cause.SOFTIRQ)
 EDGE_NS, SWITCH_NS = 500, 2_000
 """So much of an interrupt lies before its first event, as much behind its last, and so much of a switch before
@@ -198,6 +201,7 @@ class System:
     counts: whether the kernel counts how often preemption is off. sees_interrupts: whether all interrupts have events.
     can_be_gone: whether it is a guest whose time goes on while its hypervisor runs others.
     limits: what may withhold the CPU from a thread. sees_calls: whether the end of each system call has an event.
+    senders: who sent interrupts to CPUs.
     """
 
     own: frozenset[int] = frozenset()
@@ -208,6 +212,7 @@ class System:
     can_be_gone: bool = False
     limits: Limits = NO_LIMITS
     sees_calls: bool = True
+    senders: Senders = NO_SENDERS
 
 
 class _Mode(Enum):
@@ -462,7 +467,11 @@ class _Rules:
         missing = NamedCause(Cause.UNEXPLAINED, missing_on(step.cpu))
         told = self._told(step, stretches) if step.slack is None else [step.slack] * len(stretches)
         return [
-            missing if stretch.missing and cause.cause is Cause.UNEXPLAINED else cause
+            missing
+            if stretch.missing and cause.cause is Cause.UNEXPLAINED
+            else self._system.senders.named(cause, step.cpu, stretch)
+            if cause.cause in ASKED_FOR
+            else cause
             for stretch, cause in zip(stretches, told, strict=True)
         ]
 

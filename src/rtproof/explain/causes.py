@@ -2,7 +2,7 @@
 """The causes of lateness: their names in files and options, and how a sentence names each."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 
@@ -166,6 +166,7 @@ class NamedCause:
 
     name: "" where the cause needs none. tid: of a thread; None for what is no thread, and for all threads of a name.
     function: of the kernel, where a stack shows it; else "". ranks: of a thread that had the CPU; None if not known.
+    asked_by: by whom the interrupt was sent or the stopper thread woken, in words, where an event proves it; else "".
     """
 
     cause: Cause
@@ -173,6 +174,10 @@ class NamedCause:
     tid: int | None = None
     function: str = ""
     ranks: Ranks | None = field(default=None, compare=False)
+    asked_by: str = ""
+
+    def asked(self, by: str) -> "NamedCause":
+        return replace(self, asked_by=by)
 
     @property
     def who(self) -> str:
@@ -186,12 +191,13 @@ class NamedCause:
         return NamedCause(self.cause) if self.cause is Cause.MACHINE else self
 
     @property
-    def order(self) -> tuple[str, str, int, str]:
-        return self.cause.value, self.name, self.tid or 0, self.function
+    def order(self) -> tuple[str, str, int, str, str]:
+        return self.cause.value, self.name, self.tid or 0, self.function, self.asked_by
 
     def words(self, blind: Collection[Blind] = ()) -> str:
         """The cause in words; blind: the classes of events that the trace lacks."""
         who = self.who or "an unknown thread"
+        who += f" ({self.asked_by})" if self.asked_by else ""
         words = GONE_WORDS.get(self.name) if self.cause is Cause.MACHINE else None
         if not self.name:
             words = WITHOUT_NAME.get(self.cause)

@@ -145,6 +145,28 @@ class Change(NamedTuple):
     disk: str = ""
 
 
+class SentInterrupt(NamedTuple):
+    """A thread or an interrupt sends interrupts to other CPUs. kind: a vector of x86, or the reason on ARM.
+
+    call: what tells the queued call of a function from others; 0 for any other interrupt. words: who, and the function.
+    """
+
+    time_ns: int
+    targets: tuple[int, ...]
+    kind: str | int
+    call: int
+    words: str
+
+
+class ServedCall(NamedTuple):
+    """A CPU runs a function that was queued for it. since_ns: when its interrupt came. call: as when it was sent."""
+
+    time_ns: int
+    cpu: int
+    since_ns: int
+    call: int
+
+
 class Slack(NamedTuple):
     """How much later than it is due a timer may expire, when that time begins at the earliest, and when it ends."""
 
@@ -275,6 +297,9 @@ class CpuWalk:
         self.partners: dict[int, list[Change]] = defaultdict(list)
         self.sightings = NameSightings()
         self.starts: dict[int, list[TimerStart]] = defaultdict(list)
+        self.sent: list[SentInterrupt] = []
+        self.served: list[ServedCall] = []
+        self.taken: dict[tuple[int, str | int], list[int]] = defaultdict(list)
         self.deepest = 0  # preemption is off in every switch, so this stays 0 only where nobody counts
         self._tells_irqs = True
         self._since_ns: int | None = None
@@ -298,7 +323,11 @@ class CpuWalk:
             **dict.fromkeys(IN_FAULT, self._in_fault),
             "irq_handler_entry": self._handler_entry,
             "irq_handler_exit": lambda event: self._leave(Layer.INTERRUPT),
-            "ipi_entry": lambda event: self._enter(event, Layer.INTERRUPT, "IPI"),
+            "ipi_entry": self._ipi_entry,
+            "ipi_raise": lambda event: self._send(event, _number(event.values, "reason")),
+            "ipi_send_cpu": self._send_one,
+            "csd_queue_cpu": lambda event: self._send(event, "", "func", _number(event.values, "csd")),
+            "csd_function_entry": self._serve,
             "ipi_exit": lambda event: self._leave(Layer.INTERRUPT),
             "softirq_entry": self._softirq_entry,
             "softirq_exit": self._softirq_exit,
@@ -409,6 +438,7 @@ class CpuWalk:
             self._leave(Layer.INTERRUPT)
         elif vector:
             self._enter(event, Layer.INTERRUPT, vector["name"])
+            self.taken[self._cpu, vector["name"]].append(event.time_ns)
 
     def _gap(self, event: TraceEvent) -> None:
         begin_ns = self._since_ns if self._since_ns is not None else event.time_ns
@@ -634,6 +664,29 @@ class CpuWalk:
 
     def _handler_entry(self, event: TraceEvent) -> None:
         self._enter(event, Layer.INTERRUPT, str(event.values.get("name") or f"irq {event.values.get('irq')}"))
+
+    def _ipi_entry(self, event: TraceEvent) -> None:
+        reason = _number(event.values, "reason")
+        self._enter(event, Layer.INTERRUPT, "IPI", reason)
+        self.taken[self._cpu, reason].append(event.time_ns)
+
+    def _send(self, event: TraceEvent, kind: str | int, function: str = "", call: int = 0) -> None:
+        """An interrupt is sent, or a function queued for another CPU."""
+        task, top = self._task, self._top
+        by = f"{top.layer.value} {top.name}" if top else f"{task.name or 'a thread'}/{task.tid}" if task else "a thread"
+        mask = _number(event.values, "target_cpus")
+        targets = tuple(cpu for cpu in range(mask.bit_length()) if mask >> cpu & 1) or (_number(event.values, "cpu"),)
+        named = f": {self._meaning.symbol(_number(event.values, function))}()" if function else ""
+        self.sent.append(SentInterrupt(event.time_ns, targets, kind, call, f"{by} on CPU {self._cpu}{named}"))
+
+    def _send_one(self, event: TraceEvent) -> None:
+        if not event.values.get("callback"):  # the others are calls, which have an event of their own
+            self._send(event, "reschedule", "callsite")
+
+    def _serve(self, event: TraceEvent) -> None:
+        if self._hard:
+            since_ns = self._hard[0].since_ns
+            self.served.append(ServedCall(event.time_ns, self._cpu, since_ns, _number(event.values, "csd")))
 
     def _softirq_entry(self, event: TraceEvent) -> None:
         number = _number(event.values, "vec")

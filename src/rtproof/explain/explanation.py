@@ -16,11 +16,21 @@ from rtproof.core.errors import UserError
 from rtproof.core.units import whole_number
 from rtproof.explain.budget import LOOK_BACK_NS, LateActivation, System, TimeBudget, budget, watched_threads
 from rtproof.explain.causes import Blind, Cause, NamedCause, Ranks, words_with_chain
-from rtproof.explain.cpu_contexts import Change, CpuTimeline, CpuWalk, TimerStart, Window, joined
+from rtproof.explain.cpu_contexts import (
+    Change,
+    CpuTimeline,
+    CpuWalk,
+    SentInterrupt,
+    ServedCall,
+    TimerStart,
+    Window,
+    joined,
+)
 from rtproof.explain.incomplete_windows import TraceWindows, trace_windows
 from rtproof.explain.machine_counts import NOTHING_COUNTED, MachineCounts, RecordCounts, read_counts, with_counts
 from rtproof.explain.name_sightings import NameSightings
 from rtproof.explain.program_waits import ProgramWaits
+from rtproof.explain.senders import find_senders
 from rtproof.explain.stacks import CommonPath, common_path
 from rtproof.explain.thread_activations import BY_MARKS
 from rtproof.explain.thread_names import ThreadNames, thread_names
@@ -360,6 +370,9 @@ def _read_trace(source: TraceSource, activations: Sequence[LateActivation], coun
     partners: dict[int, list[Change]] = defaultdict(list)
     sightings: list[NameSightings] = []
     starts: dict[int, list[TimerStart]] = defaultdict(list)
+    sent: list[SentInterrupt] = []
+    served: list[ServedCall] = []
+    taken: dict[tuple[int, str | int], list[int]] = {}
     deepest = 0
     for cpu in source.cpus:
         walk = CpuWalk(cpu, source.meaning, windows, watched, names)
@@ -371,16 +384,20 @@ def _read_trace(source: TraceSource, activations: Sequence[LateActivation], coun
                 kept_of[tid] += found
         for tid, some in walk.starts.items():
             starts[tid] += some
+        sent += walk.sent
+        served += walk.served
+        taken |= walk.taken
     kept = frozenset((each.series, each.index) for each in record.snapshots)
     recorded = kept if kernel_trace.has_recorder(record) else None
     system = _system(source, deepest, counts.ever_stolen)
     called = thread_names(sightings)
     measured = {tid: with_slack(found, sorted(starts[tid])) for tid, found in _ordered(changes, called).items()}
+    told = _ordered(partners, called) | measured
     return ReadTrace(
         timelines={cpu: called.in_timeline(timeline) for cpu, timeline in timelines.items()},
         changes=measured,
-        partners=_ordered(partners, called) | measured,
-        system=system,
+        partners=told,
+        system=replace(system, senders=find_senders(sent, served, told, taken)),
         skipped=source.skipped,
         recorded=recorded,
         clock_error_ns=source.clock_error_ns,

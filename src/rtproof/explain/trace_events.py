@@ -40,6 +40,10 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "nmi_handler": ("handler", "delta_ns"),
     "ipi_entry": ("reason",),
     "ipi_exit": (),
+    "ipi_raise": ("target_cpus", "reason"),
+    "ipi_send_cpu": ("cpu", "callsite", "callback"),
+    "csd_queue_cpu": ("cpu", "func", "csd"),
+    "csd_function_entry": ("csd",),
     "page_fault_user": (),
     "page_fault_kernel": (),
     "sys_enter": ("id",),
@@ -57,6 +61,8 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "block_rq_complete": ("dev",),
 }
 """The events that a budget can use, and their fields. Interrupt vectors and system calls come by their pattern."""
+MASKS = ("target_cpus",)
+"""Fields that are sets of CPUs."""
 FORK = "sched/sched_process_fork"
 FORK_VALUES = "parent_pid", "child_pid"
 """It tells whose a new thread is. Budgets do not need it."""
@@ -207,6 +213,8 @@ class EventDecoder:
             return lambda content: self._text(bytes(content[first:]))
         if field.kind == "text":
             return lambda content: self._text(bytes(content[first:end]))
+        if field.name in MASKS and field.kind == "place":
+            return lambda content: self._mask_at(content, self._number(content[first:end]))
         if field.kind in ("place", "relative place"):
             begin = end if field.kind == "relative place" else 0
             return lambda content: self._text_at(content, self._number(content[first:end]), begin)
@@ -230,6 +238,13 @@ class EventDecoder:
         if known is None:
             known = self._texts[content] = content.partition(b"\0")[0].decode(errors="replace")
         return known
+
+    def _mask_at(self, content: memoryview, place: int) -> int:
+        """A set of bits that stands behind the fields, in words of the kernel, the lowest first."""
+        size, begin = self._layout.commit_size, place & 0xFFFF
+        words = content[begin : begin + (place >> 16)]
+        numbers = [self._number(words[at : at + size]) for at in range(0, len(words), size)]
+        return sum(number << (8 * size * at) for at, number in enumerate(numbers))
 
     def _text_at(self, content: memoryview, place: int, begin: int) -> str:
         """A text that stands behind the fields: the low half of its place is where, the high half how long."""

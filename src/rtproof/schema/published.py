@@ -1354,6 +1354,9 @@ CAUSE = Shape("cause", NamedCause) | {
     "name": Key("of the thread, the interrupt, the softirq or the function; or `null`", or_null=True),
     "tid": "the number of the thread; `null` where it is no thread, or several of the name",
     "function": Key("of the kernel, where a stack shows it; or `null`", or_null=True),
+    "asked_by": Key(
+        "who sent the interrupt or woke the stopper thread, where an event proves it; or `null`", or_null=True
+    ),
     "words": Key("the cause in words", _cause_words),
 }
 STACK_PATH = Shape("what stacks have in common", CommonPath) | {

@@ -156,17 +156,22 @@ def _called_by(callers: Collection[str], path: Sequence[str]) -> list[str]:
 
 def explanation_sections(found: CellExplanation) -> list[Section]:
     """The whole answer for one cell, the sentence first."""
+    tables = [_phase_table(found)] if found.cpus_count == 1 else _tables_of_turns(found)
+    blocks: list[Block] = [Text(tuple(_notes(found)), headline=first_sentence(found)), *tables]
+    blocks.append(_function_table(found.longest))
+    return [Section("explanation", f"Why {found.cell} was late", tuple(blocks))]
+
+
+def first_sentence(found: CellExplanation) -> str:
+    """The longest phase and the first cause; of several processors, also the longest request that is not that cause."""
     phase = found.longest
     share = f"{100 * phase.length_ns / found.latency_ns:.1f} %" if found.latency_ns else "all"
     cause = first_cause(found)
     where = f", on CPU {phase.cpu}" if found.cpus_count > 1 else ""
-    headline = f"{value(found.latency_ns)}: {share} of it {phase.name}{where}. {cause[0].upper()}{cause[1:]}."
+    sentence = f"{value(found.latency_ns)}: {share} of it {phase.name}{where}. {cause[0].upper()}{cause[1:]}."
     if found.requests and _first_request(found) is None:
-        headline += f" {_request_sentence(found.requests[0])}"
-    tables = [_phase_table(found)] if found.cpus_count == 1 else _tables_of_turns(found)
-    blocks: list[Block] = [Text(tuple(_notes(found)), headline=headline), *tables]
-    blocks += [_function_table(each) for each in found.phases if each is phase]
-    return [Section("explanation", f"Why {found.cell} was late", tuple(blocks))]
+        return f"{sentence} {_request_sentence(found.requests[0])}"
+    return sentence
 
 
 def _request_sentence(request: OutsideRequest) -> str:
