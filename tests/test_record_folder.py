@@ -126,7 +126,7 @@ OTHERS = {
     "task set of rt-app": b'{"tasks":{"t0":{"loop":10}}}',
     "trace of the kernel": b"# tracer: nop\n#\n",
     "JSON of an unknown form": b'{"a": 1}',
-    "not a record": b"some words\n",
+    "is a text of 1 line": b"some words\n",
 }
 
 

@@ -312,6 +312,8 @@ def find_runs(paths: Iterable[Path], also: Callable[[Path], bool] = lambda _: Fa
 
 
 def _runs_at(path: Path, also: Callable[[Path], bool]) -> list[Path]:
+    if path == importers.STANDARD_INPUT:
+        return [path]
     if path.is_symlink() and not path.exists():
         raise UserError(f"{path} is a link to nothing: name a run folder, a record, or a folder of them")
     if not path.exists():
@@ -375,6 +377,8 @@ def read_histogram_file(path: Path) -> ImportedHistogram | None:
 
     UserError for a file of such a tool that makes no sense.
     """
+    if path == importers.STANDARD_INPUT:
+        return importers.read(path)
     if is_timed_samples(path):
         return None
     place = path / timed_samples.RESULTS if is_results_folder(path) else path

@@ -42,18 +42,6 @@ def refuse_several(heads: Sequence[object]) -> None:
         raise UserError(f"it has {len(heads):,} measurements: give each in a file of its own")
 
 
-CUT_LINE = "its last line has no end, so the file may have been cut off in it: this line is left out"
-
-
-def without_cut_line(text: str, begins: str) -> tuple[str, tuple[str, ...]]:
-    """The text without a last line of figures that has no end, and a note if there was one.
-
-    A figure that was cut off is another figure: 106.589 becomes 106, or 1.
-    """
-    whole, newline, last = text.rpartition("\n")
-    return (whole + newline, (CUT_LINE,)) if whole and last.startswith(begins) else (text, ())
-
-
 def whole_number(text: str) -> int:
     """A whole number of at most 20 digits, leading zeros not counted; UserError for any other text."""
     if not _WHOLE.fullmatch(text):
@@ -90,6 +78,8 @@ def _short(text: str) -> str:
 
 
 Kind = TypeVar("Kind")
+
+STOPPED = "it stopped at {0}, so its length depends on what it measured"
 
 BUSY_LOOP = "it measures how long something took the CPU from a loop that never sleeps, not how late a thread woke up"
 UNCOUNTABLE = "its histogram has numbers that no computer can count to"

@@ -5,7 +5,8 @@ The histogram has one row for each microsecond, with a count for each thread; -H
 (cut to whole microseconds), maximum and overflows follow. Overflows are values beyond the scale; only their number and
 their cycles are left. Version 2.7 dropped the line Total, version 2.8 the empty rows. The text does not say how long
 cyclictest ran and at which policy. Nor does it count the cycles that cyclictest skipped because it was late for them:
-one long delay is one value, however many cycles it took. (Format: rt-tests, src/cyclictest/cyclictest.c and
+one long delay is one value, however many cycles it took. What draws its histogram is often given the rows alone,
+without the lines that begin with #. (Format: rt-tests, src/cyclictest/cyclictest.c and
 src/lib/histogram.c, versions 0.84 to 2.8.)
 """
 
@@ -17,8 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.core.errors import UserError
+from rtproof.importers._pasted import tool_lines
 from rtproof.importers._tool_output import (
     LARGEST_NS,
+    STOPPED,
     UNCOUNTABLE,
     histogram_of,
     imported_measurement,
@@ -27,6 +30,7 @@ from rtproof.importers._tool_output import (
 )
 from rtproof.summary.counts import Counts
 from rtproof.summary.imported_histogram import NEVER, ImportedHistogram, ImportedPart, TimedLines
+from rtproof.summary.summary_model import Doubt, Severity
 
 TOOL = "cyclictest"
 BIN_NS = 1_000
@@ -39,30 +43,39 @@ MICROSECONDS = (
     "it does not say in which unit it counted: microseconds are taken, its usual one (option -N: nanoseconds)"
 )
 OMITTED = "cycles that it skipped because it was late are neither counted nor charged with their lateness"
-CUT_OFF = (
-    "the lines behind its histogram are missing: the file was cut off, so nothing tells whether values lay beyond its "
-    "scale"
-)
+CUT_OFF = "the lines behind its histogram (#) are missing, so nothing tells whether values lay beyond its scale"
 OUTLIERS = (
     "of the values beyond the scale it tells the numbers of some cycles, which are no times: skipped ones lie between"
 )
+BINS_MEAN = "{0}, of the lower ends of its bins{1}"
 MAX_ONLY = "it has no histogram (option -h): minimum, mean and maximum of each thread are all that is left"
 
 _ROW = re.compile(r"^[ \t]*(\d+)[ \t]+(\d+(?:[ \t]+\d+)*)[ \t]*$", re.M)
+_BARE = re.compile(r"\s*(?:0\d{5}(?: +\d{6,})+ *\n\s*){2,}")
 _TRAILER = re.compile(
-    r"^# (Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows):((?:[ \t]+\d+)*)[ \t]*$", re.M
+    r"^# (Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows|SMIs):((?:[ \t]+\d+)*)[ \t]*$", re.M
 )
 _LIVE = re.compile(
     r"T: *(\d+) \( *(\d+)\) P: *(\d+) I: *(\d+) C: *(\d+) Min: *(-?\d+) Act: *-?\d+ Avg: *(-?\d+) Max: *(-?\d+)"
 )
+_SMIS = re.compile(rf"{_LIVE.pattern} SMI: *(\d+)")
+_BREAK = re.compile(r"^# Break value: (\d{1,18})$", re.M)
+_KERNEL = re.compile(r"^# Kernel: *(\S.{0,200})$", re.M)
 _POLICY = re.compile(r"^(?:\x1b\[\d{1,5}A)?policy: (\w{1,20}): loadavg: ((?:\d{1,6}\.\d\d ){3})", re.M)
 _HEAD = re.compile(r"^# Histogram\s*$", re.M)
 SAMPLE = re.compile(r"^ *(\d{1,8}): *(\d{1,18}): *(-?\d{1,19})$", re.M)
 """A value of option -v. Such a text has a reader of its own."""
 
 
+LINES = tool_lines(
+    r"T: *\d|0\d{5}(?: |$)|# (?:Total|Min|Avg|Max|Histogram Overflows|SMIs)\b",
+    [rf"^ *{_LIVE.pattern}(?: SMI: *\d+)? *$", _ROW, _TRAILER, SAMPLE],
+    r"#.*|policy: .*|WARN.*|INFO.*|.*cpu_dma_latency.*",
+)
+
+
 def looks_like(text: str) -> bool:
-    if _HEAD.search(text) or "# Max Latencies:" in text:
+    if _HEAD.search(text) or "# Max Latencies:" in text or _BARE.fullmatch(text + "\n"):
         return True
     return bool(_LIVE.search(text)) and not SAMPLE.search(text)
 
@@ -87,16 +100,30 @@ def read(text: str) -> ImportedHistogram:
     printed = printed_lines(text)
     lines = {number: each[-1] for number, each in printed.items()}
     found = _of_rows(text, rows, lines) if rows.size else _of_lines(lines)
-    policy = _POLICY.findall(text)
+    policy, kernel, stopped = _POLICY.findall(text), _KERNEL.search(text), _BREAK.search(text)
     facts = (("policy", policy[-1][0]), ("load average", policy[-1][1].strip())) if policy else ()
     return replace(
         found,
-        facts=facts,
+        facts=(*facts, *([("release", kernel[1].strip())] if kernel else []), *found.facts),
+        doubts=tuple(_interrupts_of_firmware(text)),
+        stop=STOPPED.format(f"a value above its threshold (option -b): {whole_number(stopped[1]):,} us")
+        if stopped
+        else "",
         faults=(*found.faults, *_in_nanoseconds(lines), *_without_sign(lines), *_hardly_microseconds(found)),
         lines=tuple(
             _timed(number, each) for number, each in sorted(printed.items()) if len(each) > 1 and _has_times(each)
         ),
     )
+
+
+def _interrupts_of_firmware(text: str) -> Iterator[Doubt]:
+    """A doubt if cyclictest counted such interrupts (option --smi). Each thread counts those of its own CPU."""
+    trailer = next((match[2].split() for match in _TRAILER.finditer(text) if match[1] == "SMIs"), ())
+    of_thread = {match[1]: match[9] for match in _SMIS.finditer(text)}
+    count = sum(map(whole_number, trailer or of_thread.values()))
+    if count:
+        what = f"its CPUs had {count:,} SMIs (interrupts of the firmware), a likely cause of its largest values"
+        yield Doubt("smi", Severity.WARNING, what, "look for their source with hwlatdetect")
 
 
 def last_lines(text: str) -> dict[int, Line]:
@@ -208,7 +235,10 @@ def _rows(text: str) -> NDArray[np.int64]:
 
 def _of_rows(text: str, rows: NDArray[np.int64], lines: dict[int, Line]) -> ImportedHistogram:
     trailer = {match[1]: [whole_number(word) for word in match[2].split()] for match in _TRAILER.finditer(text)}
-    columns = _columns(rows[:, 1:], len(trailer.get("Max Latencies", ())), len(lines))
+    trailer.pop("SMIs", None)
+    # Option -H adds the sum of all threads to other lines than that of the minima.
+    threads = min((len(trailer[name]) for name in ("Min Latencies", "Max Latencies") if name in trailer), default=0)
+    columns = _columns(rows[:, 1:], threads, len(lines))
     bins = [histogram_of(rows[:, 0], column, BIN_NS) for column in columns.T]
     told = {name: figures for name, figures in trailer.items() if len(figures) >= len(bins)}
     periods = {number: line.period_us * 1_000 for number, line in lines.items()}
@@ -226,12 +256,23 @@ def _of_rows(text: str, rows: NDArray[np.int64], lines: dict[int, Line]) -> Impo
         period_ns=first.period_us * 1_000 if first and len(parts) == 1 else None,
         shortest_period_ns=min(periods.values()) if len(periods) == len(parts) else None,
         notes=(*notes, *_comments(text)),
+        facts=_mean_of_bins(bins, parts),
         faults=(
             *_totals(bins, told.get("Total")),
             *_too_short(trailer, len(bins)),
             *(sentence for part in parts for sentence in _against_line(part, lines.get(part.number))),
         ),
     )
+
+
+def _mean_of_bins(bins: Sequence[Counts], parts: Sequence[ImportedPart]) -> tuple[tuple[str, str], ...]:
+    """The mean that the rows have, because the printed one of a thread was cut to whole microseconds."""
+    values = sum(counts.total for counts in bins)
+    if not values:
+        return ()
+    mean_us = sum(float(np.dot(counts.lo, counts.n)) for counts in bins) / values / BIN_NS
+    beyond = "" if all(part.overflow == 0 for part in parts) else "; values beyond its scale are left out"
+    return (("mean of the bins", BINS_MEAN.format(f"{mean_us:,.2f} us", beyond)),)
 
 
 def _against_line(part: ImportedPart, line: Line | None) -> Iterator[str]:

@@ -14,6 +14,7 @@ import msgspec
 from rtproof.core.errors import UserError
 from rtproof.importers._rt_tests import CLOCK, RtTestsResult, looks_like_rt_tests, option_length_ns, option_number
 from rtproof.importers._tool_output import (
+    STOPPED,
     ThreadTotals,
     decode_json,
     imported_measurement,
@@ -29,7 +30,6 @@ WHILE_RUNNING = (
     "{0:,} cycles are counted that its histogram does not have, though its scale has room for them: left out"
 )
 REAL_TIME = ("fifo", "rr")
-BROKEN_OFF = "it was to stop at the first value above {0} us (option -b), so its length depends on what it measured"
 
 
 class Thread(msgspec.Struct, frozen=True):
@@ -80,6 +80,9 @@ def _imported(document: CyclictestResult, options: Mapping[str, str]) -> Importe
         facts=document.facts,
         notes=_notes(options, parts, left_out),
         faults=document.faults,
+        stop=STOPPED.format(f"the first value above {options['b']} us (option -b), if one came")
+        if "b" in options
+        else "",
     )
 
 
@@ -95,7 +98,6 @@ def _notes(options: Mapping[str, str], parts: list[ImportedPart], left_out: int)
         NO_PRIORITY: _priority(options) == 0,
         MAX_ONLY: any(part.histogram is None for part in parts),
         WHILE_RUNNING.format(left_out): left_out > 0,
-        BROKEN_OFF.format(options.get("b")): "b" in options,
     }
     return notes_that_apply(told)
 

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.core.errors import UserError
+from rtproof.importers import cyclictest
+from rtproof.importers._pasted import tool_lines
 from rtproof.importers._tool_output import histogram_of, imported_measurement, notes_that_apply, whole_number
 from rtproof.importers.cyclictest import BIN_NS, MICROSECONDS, OMITTED, SAMPLE, Line, last_lines
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
@@ -22,6 +24,8 @@ NOT_PRINTED = (
     "{0:,} of its {1:,} cycles were not printed: its buffer was full, or it printed of several values only the largest "
     "(option -o)"
 )
+
+LINES = tool_lines(r" *\d+: *\d|T: *\d", [SAMPLE, cyclictest.LINES.read])
 
 
 def looks_like(text: str) -> bool:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rtproof.core.errors import UserError
+from rtproof.importers._pasted import tool_lines
 from rtproof.importers._tool_output import (
     LARGEST_COUNT,
     UNCOUNTABLE,
@@ -38,6 +39,8 @@ _ROW = re.compile(r"^(\d{1,12})(\+?)((?: \d{1,12}){1,64}) *$", re.M)
 _PERIOD = re.compile(r"(\d{1,9}) microseconds")
 _CLOCK = re.compile(r"(\d{1,6}):(\d{2}):(\d{2})")
 SAMPLES = "sample count"
+
+LINES = tool_lines(r"\d", [_ROW])
 
 
 def looks_like(text: str) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 
 from rtproof.core.errors import UserError
 from rtproof.core.units import UNITS_NS
+from rtproof.importers._pasted import tool_lines
 from rtproof.importers._tool_output import imported_measurement, microseconds, whole_number
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart, TimedLines
 
@@ -37,6 +38,8 @@ _LINE = re.compile(
     r"sdev: *(\d{1,9}\.\d{3}) uS *$",
     re.M,
 )
+
+LINES = tool_lines(r" *\d+ secs ", [_LINE])
 
 
 @dataclass(frozen=True)

@@ -2,19 +2,27 @@
 """What rt-tests' ``oslat`` prints, and the file of its option --json.
 
 oslat reads the CPU's counter in a loop without a pause. A value is the time between two readings, so it is no latency
-of a wake-up, but a time that something else took the CPU for. A value of less than 1 us is shown as 1, of less than
-2 us as 2, and so on: each is one more than the whole microseconds in it. The last bin also counts all that is longer.
-With -B every bin is moved up by the shortest time that the warm-up saw, and shorter values fall into the first bin.
-(Format: rt-tests, src/oslat/oslat.c, insert_bucket and write_summary.)
+of a wake-up, but a time that something else took the CPU for.
+
+Before version 2.5, a value is one more than its whole microseconds: from 0 to 1 us it is 1, in the bin "001". Since 2.5
+a value is rounded up to a unit: a microsecond, or a nanosecond if a bin is not whole microseconds wide (option -W). A
+bin holds the rounded values from one width below its name: "002" holds 1, which is 0 to 1 us. The last bin also counts
+all that is longer. With -B every bin is moved up by the shortest time that the warm-up saw, and shorter values fall
+into the first bin. With -z empty bins have no row. The text has all times in microseconds; the JSON has minimum and
+maximum in units. (Format: rt-tests, src/oslat/oslat.c, insert_bucket and write_summary, of versions 2.4 and 2.5.)
 """
 
 import re
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import gcd
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from rtproof.core.errors import UserError
+from rtproof.importers._pasted import tool_lines
 from rtproof.importers._rt_tests import RtTestsResult, looks_like_rt_tests, option_length_ns, option_number
 from rtproof.importers._tool_output import (
     BUSY_LOOP,
@@ -34,29 +42,73 @@ TOOL = "oslat"
 US_NS = 1_000
 MOST_CPUS = 65_536
 MOVED = "its bins were moved up by the shortest time of its warm-up (option -B); the first has all shorter times too"
-LETTERS = "b:Bc:C:D:f:hm:qsw:T:vz"
-LONG_NAMES = {"bucket-size": "b", "bias": "B", "duration": "D", "rtprio": "f", "cpu-list": "c"}
+ROUNDS_UP_SINCE = 2.5
+LETTERS = "b:Bc:C:D:f:hm:qsw:W:T:vz"
+LONG_NAMES = {"bucket-size": "b", "bucket-width": "W", "bias": "B", "duration": "D", "rtprio": "f", "cpu-list": "c"}
 
 _ROW = re.compile(
-    r"^[ \t]*(Core|\d{1,6} \(us\)|Minimum|Average|Maximum|Duration):((?:[ \t]+[0-9.]+)+)[ \t]*(\(.*\))?$", re.M
+    r"^ *(Core|\d{1,6}(?:\.\d{3})? \(us\)|Minimum|Average|Maximum|Duration):((?: +[0-9.]+)+) *(\(.*\))?$", re.M
 )
-_TEXT = re.compile(r"^[ \t]*Core:(?:[ \t]+\d+)+$", re.M)
-_PRIORITY = re.compile(r"^Thread priority:[ \t]+SCHED_FIFO:(\d{1,2})$", re.M)
+_TEXT = re.compile(r"^ *Core:(?: +\d+)+$", re.M)
+_VERSION = re.compile(r"^oslat V (\d\.\d+)$", re.M)
+_BIAS = re.compile(r"^Global bias set to ", re.M)
+_LEFT_OUT = re.compile(r"^ *\.\.\.$", re.M)
+_PRIORITY = re.compile(r"^Thread priority: +SCHED_FIFO:(\d{1,2})$", re.M)
+FIGURES = ("Core", "Minimum", "Maximum", "Average", "Duration")
+LINES = tool_lines(
+    r" *(?:Core|\d{3,}(?:\.\d+)? \(us\)|Minimum|Average|Maximum|Duration):",
+    [_ROW, _VERSION],
+    r" *\.\.\.|(?:Total runtime|Thread priority|CPU list|CPU for main thread|Workload|Workload mem|Preheat cores):.*|"
+    r" *(?:Counter Freq|Max-Min):.*|Pre-heat for .*|Test (?:starts|completed)\.*|Global bias set to .*",
+)
 
 
 class OslatThread(msgspec.Struct, frozen=True):
-    """A thread: times in microseconds, the duration in seconds."""
+    """A thread: the mean in microseconds, the duration in seconds, the ends in microseconds or in nanoseconds."""
 
     cpu: int
     min: int
     max: int
     avg: float
     duration: float = 0
-    histogram: dict[int, int] = {}
+    histogram: dict[str, int] = {}
 
 
 class OslatResult(RtTestsResult, frozen=True, kw_only=True):
     thread: dict[int, OslatThread]
+
+
+@dataclass(frozen=True)
+class _Cpu:
+    """The figures of a CPU as printed, in nanoseconds; bins by their names."""
+
+    number: int
+    min_ns: int
+    mean_ns: int
+    max_ns: int
+    bins: Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """What the names of the bins mean. last_ns: the name of the last one, 0 without a bin. moved: with option -B."""
+
+    unit_ns: int
+    width_ns: int
+    moved: bool
+    last_ns: int = 0
+    up: bool = False
+
+    def ends(self, names_ns: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The smallest and the largest value of each bin."""
+        if self.up:
+            return names_ns - self.width_ns - self.unit_ns + 1, names_ns - self.unit_ns
+        return names_ns - self.width_ns, names_ns - 1
+
+    @property
+    def least_ns(self) -> int:
+        """The smallest value of the last bin."""
+        return int(self.ends(np.array([self.last_ns], np.int64))[0][0])
 
 
 def looks_like(text: str) -> bool:
@@ -74,7 +126,19 @@ def _of_json(text: str) -> ImportedHistogram:
         raise UserError("it has no thread")
     options = document.options(LETTERS, LONG_NAMES)
     threads = [each for _, each in sorted(document.thread.items())]
-    found = _measured(threads, moved="B" in options)
+    unit_ns = 1 if any("." in name for each in threads for name in each.histogram) else US_NS
+    cpus = [
+        _Cpu(
+            each.cpu,
+            each.min * unit_ns,
+            _mean_ns(each.avg),
+            each.max * unit_ns,
+            {_ns(name): count for name, count in each.histogram.items()},
+        )
+        for each in threads
+    ]
+    scale = _Scale(unit_ns, option_number(options.get("W", "")) or US_NS, "B" in options)
+    found = _measured(cpus, scale, document.version, max(each.duration for each in threads))
     return replace(
         found,
         title=document.command,
@@ -86,86 +150,110 @@ def _of_json(text: str) -> ImportedHistogram:
     )
 
 
-FIGURES = ("Core", "Minimum", "Maximum", "Average", "Duration")
-
-
 def _of_text(text: str) -> ImportedHistogram:
     refuse_several(_TEXT.findall(text))
     rows = {name: words.split() for name, words, _ in _ROW.findall(text)}
-    bins = {whole_number(name.partition(" ")[0]): words for name, words in rows.items() if name[0].isdigit()}
+    bins = {name.partition(" ")[0]: words for name, words in rows.items() if name[0].isdigit()}
     told = [rows.get(name, []) for name in FIGURES]
     if not bins or any(len(words) != len(told[0]) for words in (*told, *bins.values())):
         raise UserError("a row of its table is missing or has not a number for each CPU")
     if len(told[0]) > MOST_CPUS:
         raise UserError(f"it has {len(told[0]):,} CPUs")
-    threads = [
-        OslatThread(
+    names = [_ns(name) for name in bins]
+    cpus = [
+        _Cpu(
             whole_number(cpu),
-            whole_number(least),
-            whole_number(most),
-            microseconds(mean),
-            microseconds(seconds),
-            {number: whole_number(counts[at]) for number, counts in bins.items()},
+            _ns(least),
+            _mean_ns(microseconds(mean)),
+            _ns(most),
+            {name: whole_number(counts[at]) for name, counts in zip(names, bins.values(), strict=True)},
         )
-        for at, (cpu, least, most, mean, seconds) in enumerate(zip(*told, strict=True))
+        for at, (cpu, least, most, mean, _) in enumerate(zip(*told, strict=True))
     ]
-    return replace(_measured(threads, moved=min(bins) > 1), priority=_priority(text))
+    unit_ns = 1 if any("." in name for name in bins) else US_NS
+    # Of a text without empty bins, the bins may be narrower than the steps between their names.
+    width_ns = gcd(*(name - min(names) for name in names)) or US_NS
+    moved = bool(_BIAS.search(text)) or (min(names) > width_ns and not _LEFT_OUT.search(text))
+    version, priority = _VERSION.search(text), _PRIORITY.search(text)
+    seconds = max(map(microseconds, told[-1]))
+    found = _measured(cpus, _Scale(unit_ns, width_ns, moved), version[1] if version else "", seconds)
+    return replace(found, priority=int(priority[1]) if priority else 0)
 
 
-def _priority(text: str) -> int:
-    found = _PRIORITY.search(text)
-    return int(found[1]) if found else 0
+def _ns(text: str) -> int:
+    """The nanoseconds of microseconds as printed."""
+    return round(microseconds(text) * US_NS)
 
 
-def _measured(threads: list[OslatThread], *, moved: bool) -> ImportedHistogram:
-    """The measurement. moved: whether option -B moved the bins. Without -z all bins are there; the last always is."""
-    last = max((number for each in threads for number in each.histogram), default=0)
-    parts = [_part(number, each, last, moved) for number, each in enumerate(threads)]
-    seconds = max(each.duration for each in threads)
+def _mean_ns(mean_us: float) -> int:
+    if not 0 <= mean_us <= LARGEST_COUNT:
+        raise UserError(UNCOUNTABLE)
+    return round(mean_us * US_NS)
+
+
+def _measured(cpus: Sequence[_Cpu], scale: _Scale, version: str, seconds: float) -> ImportedHistogram:
+    """The measurement. version: "" if unknown. Without -z all bins are there; the last always is."""
+    for each in cpus:
+        _refuse_nonsense(each)
     if not 0 <= seconds <= LARGEST_NS / 1e9:
         raise UserError("it lasted longer than any clock can show")
+    last_ns = max((name for each in cpus for name in each.bins), default=0)
+    scale = replace(scale, last_ns=last_ns, up=scale.unit_ns == 1 or _rounds_up(cpus, last_ns, version))
     return imported_measurement(
         TOOL,
         "",
-        parts,
-        US_NS,
-        scale_ns=(last - 1) * US_NS if last else None,
+        [_part(number, each, scale) for number, each in enumerate(cpus)],
+        scale.unit_ns,
+        rounded_up=scale.up,
+        scale_ns=scale.least_ns if last_ns else None,
         duration_ns=round(seconds * 1e9) or None,
-        unsure=moved,
-        notes=(BUSY_LOOP, MOVED) if moved else (BUSY_LOOP,),
+        unsure=scale.moved,
+        notes=(BUSY_LOOP, MOVED) if scale.moved else (BUSY_LOOP,),
     )
 
 
-def _part(number: int, told: OslatThread, last: int, moved: bool) -> ImportedPart:
-    _refuse_nonsense(told)
-    whole = {each: n for each, n in told.histogram.items() if n and each < last}
-    beyond = told.histogram.get(last, 0)
+def _rounds_up(cpus: Sequence[_Cpu], last_ns: int, version: str) -> bool:
+    """Whether the largest value lies in a bin of a higher name, as since 2.5.
+
+    The version tells it only up to 2.9, because 2.1 calls itself 2.10.
+    """
+    for each in cpus:
+        highest = max((name for name, count in each.bins.items() if count), default=last_ns)
+        if highest < last_ns:
+            return highest > each.max_ns
+    return bool(version) and float(version[:8]) >= ROUNDS_UP_SINCE
+
+
+def _part(number: int, cpu: _Cpu, scale: _Scale) -> ImportedPart:
+    whole = {name: count for name, count in cpu.bins.items() if count and name < scale.last_ns}
+    beyond = cpu.bins.get(scale.last_ns, 0)
+    more_ns = 0 if scale.up else US_NS
     return ImportedPart(
         number,
-        told.cpu,
+        cpu.number,
         sum(whole.values()) + beyond,
-        (told.min - 1) * US_NS,
-        round((told.avg - 1) * US_NS),
-        (told.max - 1) * US_NS,
-        beyond if last else None,
-        _counts(whole, told.min if moved else 0) if last else None,
+        cpu.min_ns - more_ns,
+        cpu.mean_ns - scale.width_ns,
+        cpu.max_ns - more_ns,
+        beyond if scale.last_ns else None,
+        _counts(whole, cpu.min_ns, scale) if scale.last_ns else None,
     )
 
 
-def _refuse_nonsense(told: OslatThread) -> None:
-    numbers = (told.min, told.max, told.cpu, *told.histogram, *told.histogram.values())
-    if max(map(abs, numbers)) > LARGEST_COUNT or not 0 <= told.avg <= LARGEST_COUNT:
+def _refuse_nonsense(cpu: _Cpu) -> None:
+    numbers = (cpu.min_ns // US_NS, cpu.max_ns // US_NS, cpu.number, *cpu.bins.values())
+    if max(map(abs, (*numbers, *(name // US_NS for name in cpu.bins)))) > LARGEST_COUNT:
         raise UserError(UNCOUNTABLE)
-    if min(told.min, *told.histogram, 1) < 1 or min(told.histogram.values(), default=0) < 0:
+    if min(cpu.min_ns, *cpu.bins, 1) < 1 or min(cpu.bins.values(), default=0) < 0:
         raise UserError("its bins begin below 1 us, or count fewer than no values")
 
 
-def _counts(bins: dict[int, int], least: int) -> Counts:
-    """The bins, with the first one widened down to ``least``."""
+def _counts(bins: Mapping[int, int], least_ns: int, scale: _Scale) -> Counts:
+    """The bins. With -B the first one is widened down to the printed minimum."""
     if not bins:
         return NO_COUNTS
-    ends = np.array(sorted(bins), np.int64)
-    low = (ends - 1) * US_NS
-    if least:
-        low[0] = min(int(low[0]), (least - 1) * US_NS)
-    return Counts(low, ends * US_NS - 1, np.array([bins[int(end)] for end in ends], np.int64))
+    names = np.array(sorted(bins), np.int64)
+    low, high = scale.ends(names)
+    if scale.moved:
+        low[0] = min(int(low[0]), least_ns - scale.unit_ns + scale.up)
+    return Counts(np.maximum(low, 0), high, np.array([bins[int(name)] for name in names], np.int64))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.core.errors import UserError
+from rtproof.importers._pasted import tool_lines
 from rtproof.importers._tool_output import (
     LARGEST_NS,
     histogram_of,
@@ -36,6 +37,8 @@ SLACK = (
 
 _POLICY = re.compile(r"^# Policy : (\S{1,40})(?: priority : (-?\d{1,3}))?", re.M)
 _HEAD = re.compile(r"^#idx +perf +run +period +(.*)$", re.M)
+
+LINES = tool_lines(r" *\d", [r"^ *\d+(?: +-?\d+)+ *$"])
 
 
 def looks_like(text: str) -> bool:

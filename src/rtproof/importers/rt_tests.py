@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that other programs of rt-tests write with --json: most of them hold no histogram.
+"""What other programs of rt-tests print, and the files of their option --json: most of them hold no histogram.
 
 cyclicdeadline measures as cyclictest does, in threads of the policy SCHED_DEADLINE. The others measure how long a
 message takes from one thread to another: signaltest (a signal), pmqtest (a POSIX message queue), ptsematest (a POSIX
 semaphore), svsematest (a System V semaphore), sigwaittest (sigwait). A file of these has the number of messages of a
-pair of threads, and the shortest, the mean and the longest time. (Format: rt-tests, src/*/*.c, write_stats.)
+pair of threads, and the shortest, the mean and the longest time. The text has the same figures, the mean in whole
+microseconds. It has a line for the threads of a pair and one for its times, or one for each thread. The receiver has
+the even number. Three programs print the same text. (Format: rt-tests, src/*/*.c, write_stats and print_stat.)
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
 from rtproof.core.errors import UserError
+from rtproof.importers._pasted import tool_lines
 from rtproof.importers._rt_tests import CLOCK, RtTestsResult, looks_like_rt_tests, option_length_ns, option_number
 from rtproof.importers._tool_output import (
     ThreadTotals,
@@ -19,6 +23,7 @@ from rtproof.importers._tool_output import (
     imported_measurement,
     imported_thread,
     notes_that_apply,
+    whole_number,
 )
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
 
@@ -80,12 +85,73 @@ class OtherRtTestsResult(RtTestsResult, frozen=True, kw_only=True):
     thread: dict[int, RtTestsThread]
 
 
+_SENT = re.compile(
+    r"^ *#(\d{1,5}): ID\d+, P(\d{1,3}), CPU(-?\d{1,5}), I(\d{1,12}); "
+    r"#(\d{1,5}): ID\d+, P\d{1,3}, CPU-?\d{1,5},(?: TO (\d{1,12}),)? Cycles (\d{1,12})$",
+    re.M,
+)
+_TIMES = re.compile(r"^ *#\d{1,5} -> #(\d{1,5}), Min +(\d+), Cur +\d+, Avg +(\d+), Max +(\d+)$", re.M)
+_THREAD = re.compile(
+    r"^ *T: *(\d{1,5}) \( *\d+\)(?: P: *(\d{1,3})| I: *(\d{1,12})) C: *(\d{1,12}) "
+    r"Min: *(\d+) Act: *-?\d+ Avg: *(\d+) Max: *(\d+) *$",
+    re.M,
+)
+LINES = tool_lines(r" *#\d+(?::| ->)| *T: *\d", [_SENT, _TIMES, _THREAD])
+TEXT_OF = {"TO": "pmqtest", "": "ptsematest, svsematest or sigwaittest", "P": "signaltest", "I": DEADLINE}
+"""The program by what only its text has."""
+WHOLE_MEAN = "its mean is one of whole microseconds"
+
+
 def looks_like(text: str) -> bool:
-    return looks_like_rt_tests(text, DEADLINE, *MESSAGES)
+    return looks_like_rt_tests(text, DEADLINE, *MESSAGES) or bool(_TIMES.search(text) or _THREAD.search(text))
 
 
 def read(text: str) -> ImportedHistogram:
-    """The measurement in the document; UserError if the document has another form."""
+    """The measurement in the text or in the document; UserError if its figures make no sense."""
+    return _of_json(text) if text.lstrip().startswith("{") else _of_text(text)
+
+
+def _of_text(text: str) -> ImportedHistogram:
+    """The last figures of each pair or thread: each line holds the ones before it."""
+    pairs, threads = {match[1]: match for match in _SENT.finditer(text)}, list(_THREAD.finditer(text))
+    times = {match[1]: match for match in _TIMES.finditer(text)}
+    if times and pairs.keys() != times.keys():
+        raise UserError("the lines of its threads or those of its times are missing")
+    mark = ("TO" if any(match[6] for match in pairs.values()) else "") if pairs else "P" if threads[0][2] else "I"
+    rows = list(_pairs(pairs, times)) if pairs else list(_threads(threads))
+    parts = [imported_thread(totals, {}, 1_000, None) for totals, *_ in rows]
+    _, priority, period_us = rows[0]
+    return imported_measurement(
+        TOOL,
+        TEXT_OF[mark],
+        parts,
+        1_000,
+        period_ns=period_us * 1_000 or None if len(parts) == 1 else None,
+        priority=priority,
+        notes=notes_that_apply({TAKES.format("a message or a signal"): mark != "I", NO_BINS: True, WHOLE_MEAN: True}),
+    )
+
+
+def _pairs(
+    pairs: Mapping[str, re.Match[str]], times: Mapping[str, re.Match[str]]
+) -> Iterator[tuple[ThreadTotals, int | None, int]]:
+    """Figures, priority and period of each pair; priority and CPU are those of the receiver."""
+    for number, (receiver, sent) in enumerate(pairs.items()):
+        least, mean, most = map(whole_number, times[receiver].groups()[1:])
+        cpu = int(sent[3]) if int(sent[3]) >= 0 else None
+        totals = ThreadTotals(number, cpu, whole_number(sent[7]), least, most, mean)
+        yield totals, int(sent[2]), whole_number(sent[4])
+
+
+def _threads(threads: list[re.Match[str]]) -> Iterator[tuple[ThreadTotals, int | None, int]]:
+    """The same of each thread, of its last line."""
+    for number, match in {int(match[1]): match for match in threads}.items():
+        count, least, mean, most = map(whole_number, match.groups()[3:])
+        priority = int(match[2]) if match[2] else None
+        yield ThreadTotals(number, None, count, least, most, mean), priority, int(match[3] or 0)
+
+
+def _of_json(text: str) -> ImportedHistogram:
     document = decode_json(text, OtherRtTestsResult)
     if not document.thread:
         raise UserError("it has no thread")

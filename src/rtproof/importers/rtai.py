@@ -12,12 +12,12 @@ testsuite/*/latency/display.c and testsuite/*/preempt/display.c.)
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import accumulate, pairwise
 
 import numpy as np
 
 from rtproof.core.errors import UserError
+from rtproof.importers._pasted import tool_lines
 from rtproof.importers._tool_output import (
     LARGEST_COUNT,
     LARGEST_NS,
@@ -25,7 +25,6 @@ from rtproof.importers._tool_output import (
     notes_that_apply,
     refuse_several,
     whole_number,
-    without_cut_line,
 )
 from rtproof.summary.imported_histogram import NEVER, ImportedHistogram, TimedLines
 
@@ -50,6 +49,8 @@ FEWEST_LINES = 2
 LATENCY = ("lat min", "lat avg", "lat max", "overruns")
 PREEMPT = ("lat min", "lat avg", "lat max", "jit fast", "jit slow")
 
+LINES = tool_lines(r"RTD\||\* latency:", [_LINE, _OLD_PREEMPT])
+
 
 def looks_like(text: str) -> bool:
     return bool(_TITLE.search(text) or _old_rows(text) or _columns(text))
@@ -58,13 +59,11 @@ def looks_like(text: str) -> bool:
 def read(text: str) -> ImportedHistogram:
     """The measurement in the text; UserError if its figures contradict each other or are missing."""
     refuse_several(_TITLE.findall(text))
-    text, cut_line = without_cut_line(text, "RTD|")
     rows = _rows(text)
     title = _TITLE.search(text)
     told = "preempt" if "jit fast" in rows[0] else "latency"
     kind = f"{title[1]} {title[2]}" if title else told
-    found = _preempt(kind, rows[-1]) if "jit fast" in rows[0] else _latency(text, kind, rows)
-    return replace(found, notes=(*found.notes, *cut_line))
+    return _preempt(kind, rows[-1]) if "jit fast" in rows[0] else _latency(text, kind, rows)
 
 
 def _rows(text: str) -> list[dict[str, int]]:

@@ -15,11 +15,11 @@ from rtproof.core.errors import UserError
 from rtproof.core.units import MOST_DIGITS
 from rtproof.importers._rt_tests import option_number, options_of
 from rtproof.importers._tool_output import (
+    STOPPED,
     ThreadTotals,
     imported_measurement,
     imported_thread,
     microseconds,
-    notes_that_apply,
     whole_number,
 )
 from rtproof.importers.cyclictest import BIN_NS, OMITTED
@@ -27,7 +27,6 @@ from rtproof.importers.cyclictest_json import LETTERS, LONG_NAMES
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
 
 TOOL = "rteval"
-BROKEN_OFF = "it stopped at the first value above {0} us, so its length depends on what it measured"
 STAGES_ADDED = (
     "it measured with timerlat: rteval adds up the values of interrupt, thread and user space, and drops those beyond "
     "its scale. Give the output of rtla itself"
@@ -78,7 +77,8 @@ def _measurement(cyclictest: ElementTree.Element, root: ElementTree.Element) -> 
         period_ns=period_us * 1_000 if period_us and len(parts) == 1 else None,
         shortest_period_ns=period_us * 1_000 if period_us else None,
         facts=tuple(_facts(root)),
-        notes=notes_that_apply({OMITTED: True, BROKEN_OFF.format(broken[:MOST_DIGITS]): bool(broken)}),
+        notes=(OMITTED,),
+        stop=STOPPED.format(f"the first value above {broken[:MOST_DIGITS]} us") if broken else "",
     )
 
 

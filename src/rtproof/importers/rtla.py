@@ -13,7 +13,7 @@ osnoise_hist.c, osnoise_top.c.)
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import gcd
 
@@ -21,9 +21,11 @@ import numpy as np
 
 from rtproof.core.errors import UserError
 from rtproof.core.units import UNITS_NS
+from rtproof.importers._pasted import tool_lines
 from rtproof.importers._tool_output import (
     BUSY_LOOP,
     LARGEST_COUNT,
+    STOPPED,
     UNCOUNTABLE,
     clock_ns,
     histogram_of,
@@ -34,10 +36,13 @@ from rtproof.importers._tool_output import (
     whole_number,
 )
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
+from rtproof.summary.summary_model import Doubt, Severity
 
 TOOL = "rtla"
 STAGES = {"Usr": "return to user space", "Thr": "wake-up of the thread", "IRQ": "interrupt of the timer"}
 """Of timerlat, from the last one on."""
+WHOLE = 100
+NOTHING = "no CPU counted a value: nothing was as long as what it counts"
 NO_BINS = "it has no histogram: minimum, mean and maximum of each CPU are all that is left"
 NO_SETTING = "it says neither its period nor its priority"
 TAKEN = "of the places where it measures, the last one is taken: {0}"
@@ -47,18 +52,27 @@ CUT_OFF = (
     "its last rows are missing (over, count, min, max): it was ended while it printed, or told to leave them away "
     "(--no-summary), so nothing tells how many values lie beyond its scale"
 )
-STOPPED = "it stopped at a latency that it was told to stop at, so its length depends on what it measured"
 
 _TITLE = re.compile(r"^# RTLA (timerlat|osnoise) histogram$", re.M)
 _UNIT = re.compile(r"^# Time unit is \w+ \((us|ns)\)$", re.M)
 _DURATION = re.compile(r"^(?:# Duration:|duration:)? *(\d{1,6}) (\d{2}):(\d{2}):(\d{2})\b", re.M)
-_INDEX = re.compile(r"^Index((?: +[A-Za-z]{3}-\d{1,5})+) *$", re.M)
+_INDEX = re.compile(r"^Index((?: +[A-Za-z]{3}-\d{1,5})*) *$", re.M)
 _ROW = re.compile(r"^(\d{1,12}|over:|count:|min:|avg:|max:)((?: +(?:-|-?\d+(?:\.\d+)?))+) *$", re.M)
 _TOP_TIMERLAT = re.compile(r"^CPU COUNT +\|(?: +cur +min +avg +max *\|?){2,3} *$", re.M)
 _TOP_OSNOISE = re.compile(r"^CPU Period +Runtime +Noise +% CPU Aval +Max Noise +Max Single\b", re.M)
-_TOP_ROW = re.compile(r"^ *(\d{1,5}) #(\d{1,18}) +(.*)$", re.M)
+_TOP_ROW = re.compile(r"^ *(\d{1,5}) #(\d{1,18}) +([^<\n]*)(?:<.*)?$", re.M)
 _TOP_UNIT = re.compile(r"Latency \((us|ns)\)")
 _STOPPED = re.compile(r"hit stop tracing|## CPU \d+ hit stop|^rtla \w+ hit stop", re.M)
+_ANALYSED = re.compile(r"^## CPU (\d{1,5}) hit stop tracing, analyzing it ##$", re.M)
+_ANALYSIS = re.compile(
+    r"^ *(\S[^:\n]{0,60}(?::\d{1,9})?):? +(-?\d{1,9}\.\d{1,3} us(?: \(\d{1,3}(?:\.\d\d)? ?%\))?) *$", re.M
+)
+OTHER = (
+    r"# .*|.*\|.*|(?:ALL|CPU|IRQ|Index|RTLA|Thr|Usr)\b.*|ALL:.*| *Timer Latency *| *Operating System Noise *| +\S.*|"
+    r"rtla \w+ hit stop.*|## CPU .*|-+ *|The system has exit.*|Saving trace.*|duration: .*|"
+    r"(?:over|count|min|avg|max): *"
+)
+LINES = tool_lines(r" *\d+ #\d|\d+ +[-\d]|(?:over|count|min|avg|max):", [_ROW, _TOP_ROW, _ANALYSIS], OTHER)
 
 
 def looks_like(text: str) -> bool:
@@ -79,6 +93,9 @@ def _histogram(text: str, mode: str) -> ImportedHistogram:
     if not unit or not head:
         raise UserError("its unit or the names of its columns are missing")
     columns = head[1].split()
+    if not columns:
+        kind = "CPU" if mode == "osnoise" else "Thr"
+        return _measurement(mode, kind, (), text, UNITS_NS[unit[1]])
     # Newer versions add a block of all CPUs, whose rows have the same names.
     rows = _rows(text[head.end() :].partition("\nALL:")[0], columns)
     kind = _last_kind(columns, rows["count:"])
@@ -162,15 +179,15 @@ def _ns(word: str, unit_ns: int) -> int | None:
 
 
 def _measurement(mode: str, kind: str, parts: Sequence[ImportedPart], text: str, unit_ns: int) -> ImportedHistogram:
-    # ``top`` prints a table each second, each with another time: none is taken.
-    duration = _DURATION.search(text) if _TITLE.search(text) else None
+    # ``top`` prints a table each second, each with the time since the start. The last one counts.
+    *_, duration = (None, *_DURATION.finditer(text))
     notes = {
         BUSY_LOOP: mode == "osnoise",
-        TAKEN.format(STAGES.get(kind)): mode == "timerlat",
+        TAKEN.format(STAGES.get(kind)): mode == "timerlat" and bool(parts),
+        NOTHING: not parts,
         NO_BINS: any(part.histogram is None for part in parts),
         NO_SETTING: True,
         HELD_UP: True,
-        STOPPED: _STOPPED.search(text) is not None,
     }
     return imported_measurement(
         TOOL,
@@ -180,7 +197,28 @@ def _measurement(mode: str, kind: str, parts: Sequence[ImportedPart], text: str,
         duration_ns=_duration_ns(duration) if duration else None,
         lossy=True,
         notes=notes_that_apply(notes),
+        stop=STOPPED.format("a latency that it was told to stop at") if _STOPPED.search(text) else "",
+        doubts=tuple(_told_cause(text)),
     )
+
+
+def _told_cause(text: str) -> Iterator[Doubt]:
+    """What rtla's own analysis of the latency at which it stopped says: the largest part first."""
+    head = _ANALYSED.search(text)
+    figures = _ANALYSIS.findall(text[head.end() :]) if head else []
+    if head and figures:
+        parts = sorted((each for each in figures if each[1].endswith(")")), key=_share, reverse=True)
+        threads = [each for each in figures if re.fullmatch(r"\S.*:\d+", each[0])]
+        causes = [f"{name} {words}" for name, words in (*parts[:1], *threads[:2])]
+        what = f"rtla's own analysis of CPU {head[1]} blames {', '.join(causes)}"
+        detail = ", ".join(f"{name} {words}" for name, words in figures)
+        yield Doubt("told-cause", Severity.WARNING, what, "look for its cause in the trace that rtla saved", detail)
+
+
+def _share(figure: tuple[str, str]) -> float:
+    """The share of a part of the analysis; that of the whole is none."""
+    percent = float(figure[1].partition("(")[2].rstrip(" %)"))
+    return 0 if percent == WHOLE else percent
 
 
 def _duration_ns(duration: re.Match[str]) -> int | None:

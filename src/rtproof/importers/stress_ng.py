@@ -9,10 +9,16 @@ stress-cyclic.c.)
 import re
 
 from rtproof.core.errors import UserError
+from rtproof.importers._pasted import tool_lines
 from rtproof.importers._tool_output import LARGEST_COUNT, LARGEST_NS, UNCOUNTABLE, microseconds, whole_number
 from rtproof.summary.imported_histogram import ImportedHistogram
 
 TOOL = "stress-ng cyclic"
+USUAL_SAMPLES = 10_000
+AT_CAP = (
+    "its figures are of the first {0:,} samples, which is as many as it keeps (--cyclic-samples): how many came later "
+    "is unknown"
+)
 FIRST_ONLY = "its figures are of the first {0:,} samples only, and the run had {1:,}"
 PERCENTILES = "beside minimum, mean and maximum it prints percentiles, which stand below as it printed them"
 
@@ -22,6 +28,10 @@ _MEAN = re.compile(_LINE + r"mean: (\d{1,15}(?:\.\d{1,9})?) ns, mode: (-?\d{1,15
 _ENDS = re.compile(_LINE + r"min: (-?\d{1,15}) ns, max: (-?\d{1,15}) ns, std\.dev\. ")
 _PERCENTILE = re.compile(_LINE + r"(\d{1,2}\.\d{1,4})%: +(-?\d{1,15}) ns")
 _NEEDED = re.compile(r"--cyclic-samples needed to be (\d{1,12}) to capture")
+
+LINES = tool_lines(
+    r".*cyclic: +(?:mean|min|\d+\.\d+%):", [rf".*{each.pattern}.*" for each in (_MEAN, _ENDS, _PERCENTILE)]
+)
 
 
 def looks_like(text: str) -> bool:
@@ -45,6 +55,7 @@ def read(text: str) -> ImportedHistogram:
         raise UserError(UNCOUNTABLE)
     if not -LARGEST_NS <= low <= middle <= high <= LARGEST_NS:
         raise UserError("its mean does not lie between its minimum and its maximum")
+    capped = whole == count == USUAL_SAMPLES
     return ImportedHistogram(
         TOOL,
         policy,
@@ -59,5 +70,8 @@ def read(text: str) -> ImportedHistogram:
             ("delay", f"{whole_number(delay):,} ns"),
             *((f"{share} %", f"{whole_number(value):,} ns") for share, value in _PERCENTILE.findall(text)),
         ),
-        notes=(PERCENTILES, *([FIRST_ONLY.format(count, whole)] if whole > count else [])),
+        notes=(
+            PERCENTILES,
+            *([FIRST_ONLY.format(count, whole)] if whole > count else [AT_CAP.format(count)] if capped else []),
+        ),
     )

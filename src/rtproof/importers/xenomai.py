@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import duration
 from rtproof.importers import ImportedHistogram
+from rtproof.importers._pasted import tool_lines
 from rtproof.importers._tool_output import (
     CLOCK_ERROR,
     CLOCK_STEP_NS,
@@ -29,7 +30,6 @@ from rtproof.importers._tool_output import (
     microseconds,
     refuse_several,
     whole_number,
-    without_cut_line,
 )
 from rtproof.summary.counts import NO_COUNTS, Counts
 from rtproof.summary.imported_histogram import NEVER, TimedLines
@@ -59,7 +59,7 @@ UNFINISHED = (
 )
 
 _CLOCK = r"(\d+):(\d{2}):(\d{2})"
-_NUMBER = r"\s*(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
+_NUMBER = r" *(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?) *"
 _PERIOD = re.compile(r"== Sampling period: (\d+) us")
 _MODE = re.compile(r"== Test mode: (.+)")
 _TITLE = re.compile(rf"^(?:RTT\||#)\s+{_CLOCK}\s+\((.+?), (\d+) us period, priority (\d+)", re.M)
@@ -70,8 +70,14 @@ _FRACTION = re.compile(r"^RT[DS]\|.*\.\d", re.M)
 _LATMUS = re.compile(r"^RTT\|.*, CPU\d+(?:-noisol)?\)\s*$", re.M)
 _BIN = re.compile(r"^HSD\|\s*avg\|\s*(\d+)\s*-\s*(\d+)\s*\|\s*(\d+)\s*$", re.M)
 _SIZE = re.compile(r"^HSS\|\s*avg\|\s*(\d+)\|", re.M)
-_OVERALL = re.compile(rf"^# {_NUMBER}\|{_NUMBER}\|{_NUMBER}\|\s*(\d+)\|\s*(\d+)\|\s*$", re.M)
+_OVERALL = re.compile(rf"^# {_NUMBER}\|{_NUMBER}\|{_NUMBER}\|\s*(\d+) *\|\s*(\d+) *\|\s*$", re.M)
 _POINT = re.compile(rf"^{_NUMBER}\s+(\d+)\s*$", re.M)
+
+LINES = tool_lines(
+    r"RT[DS] *\||HSD *\| *avg",
+    [_EACH, _END, _BIN, _SIZE, _OVERALL, _POINT],
+    r"RT[TH]\|.*|HS[DHS]\|.*|---.*|== .*|warming up.*|#.*",
+)
 
 
 def looks_like(text: str) -> bool:
@@ -84,10 +90,9 @@ def read(text: str, *, width_known: bool = False) -> ImportedHistogram:
 
     width_known: whoever started latency knows that its bins are 1 us wide.
     """
-    whole, cut_line = without_cut_line(text, "RTD|")
-    found = _with_points(text) if _is_points(text) else _with_lines(whole)
+    found = _with_points(text) if _is_points(text) else _with_lines(text)
     _check(found)
-    notes = tuple(note for note in (*found.notes, *cut_line) if note != WIDTH or not width_known)
+    notes = tuple(note for note in found.notes if note != WIDTH or not width_known)
     found = replace(found, shortest_period_ns=found.period_ns, notes=notes)
     if found.histogram is None:
         return found

@@ -125,7 +125,7 @@ def _held(imported: ImportedHistogram, asked: Requirement, period_ns: int) -> in
 
 def _by_duration(imported: ImportedHistogram, asked: Requirement, exceeding: int) -> str | None:
     longest = duration(asked.longest_ns)
-    if imported.max_ns is not None and imported.max_ns - asked.limit_ns > asked.longest_ns:
+    if imported.max_ns is not None and imported.exceeds(asked.limit_ns + asked.longest_ns):
         late = duration(imported.max_ns - asked.limit_ns)
         return f"one activation alone was late for {late}, and an episode may last {longest} at most"
     period_ns = imported.shortest_period_ns
@@ -396,7 +396,7 @@ def _exceeding(imported: ImportedHistogram, limit_ns: int, n: int) -> tuple[int,
     largest, smallest = imported.largest_ns, imported.min_ns
     if largest is not None and largest <= limit_ns:
         return 0, 0
-    seen = int(imported.max_ns is not None and imported.max_ns > limit_ns)
+    seen = int(imported.exceeds(limit_ns))
     if imported.histogram is None:
         return (n if smallest is not None and smallest > limit_ns else seen), n
     counts = with_overflow(imported)
@@ -468,9 +468,10 @@ def _judged_plain(imported: ImportedHistogram, requirement: Requirement, faults:
 
 
 def _by_maximum(imported: ImportedHistogram, requirement: Requirement) -> CountedExceedances:
-    """What the maximum alone shows of the number of exceedances."""
-    if imported.max_ns is not None and imported.max_ns > requirement.limit_ns:
-        return CountedExceedances(1, None)
+    """What the maximum, and that of each line, show of the number of exceedances."""
+    if imported.exceeds(requirement.limit_ns):
+        lines = len(timed_lines.late_stretches(imported.lines, requirement.limit_ns))
+        return CountedExceedances(max(lines, 1), None)
     largest = imported.largest_ns
     return CountedExceedances(0, 0 if largest is not None and largest <= requirement.limit_ns else None)
 
@@ -491,12 +492,17 @@ def _fact(imported: ImportedHistogram, requirement: Requirement | None) -> str:
         return f"{limit} was not exceeded by {whose}{told}"
     count = f"{'' if found.least == found.most else 'at least '}{found.least:,}"
     told = told if largest is not None and largest > requirement.limit_ns else ""
-    return f"{limit} was exceeded by {count}{f' of {n}' if n else ' sample'}{told}"
+    return f"{limit} was exceeded by {count}{f' of {n}' if n else ' sample' if found.least == 1 else ' samples'}{told}"
 
 
 def _largest_of_file(imported: ImportedHistogram, n: str) -> str:
     """Without a limit: the largest latency, the 99.9 %, and the number of samples."""
-    largest_ns = imported.max_ns
+    largest_ns, bins = imported.max_ns, imported.histogram
+    if imported.count == 0:
+        return "It has no value" + (f" in {duration(imported.duration_ns)}" if imported.duration_ns else "")
+    if largest_ns is None and bins is not None and bins.n.size:
+        highest = value(int(bins.lo[-1]))
+        return f"The largest latency in the histogram was {highest}, and larger ones are not counted; n = {n}"
     if largest_ns is None:
         return f"The file does not tell the largest latency{f'; n = {n}' if n else ''}"
     high_ns = quantiles(summary_of_histogram(imported), shares=(HIGH_SHARE,))[0].value
@@ -544,7 +550,7 @@ def _finding(
         return CountedFinding(State.NOT_ASKED, verdict_sentences.NO_LIMIT)
     if above is None:
         # Without their number, the printed maximum still shows that the limit was exceeded.
-        seen = imported.count is None and imported.max_ns is not None and imported.max_ns > requirement.limit_ns
+        seen = imported.count is None and imported.exceeds(requirement.limit_ns)
         found = judge_counts(imported, requirement, CountedExceedances(1, None), alpha) if seen else None
         return found if found and found.state is State.REFUTED else CountedFinding(State.UNDECIDED, NOTHING)
     return judge_counts(imported, requirement, _exceedances(imported, requirement, above), alpha)
@@ -557,7 +563,7 @@ def _exceedances(imported: ImportedHistogram, requirement: Requirement, found: C
     """
     if not imported.unsure:
         return CountedExceedances(found.least, found.most)
-    seen = imported.max_ns is not None and imported.max_ns > requirement.limit_ns
+    seen = imported.exceeds(requirement.limit_ns)
     return CountedExceedances(int(seen), 0 if imported.largest_ns is not None and not seen else None)
 
 
@@ -573,7 +579,8 @@ def _sentences(imported: ImportedHistogram, verdict: Verdict) -> verdict_sentenc
         lines += [("LIMIT", asked), ("", verdict_sentences.episode_sentence(requirement))]
     if requirement and above:
         sure = percent(requirement.confidence)
-        lines += [("ABOVE", exceeding_text(above, requirement.limit_ns)), ("", _share(above, sure))]
+        lines.append(("ABOVE", exceeding_text(above, requirement.limit_ns)))
+        lines += [] if imported.stop else [("", _share(above, sure))]
         measured_ns = imported.duration_ns
         if above.most == 0 and measured_ns:
             rarest = duration(1 / rate_upper(0, measured_ns, 1 - requirement.confidence))
@@ -615,12 +622,16 @@ def _largest(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
     if not n or most is None:
         return
     width = imported.resolution_ns or 1
-    resolution = f" (rounded down to {value(width)})" if width > 1 else ""
+    resolution = f" (rounded {_way(imported)} to {value(width)})" if width > 1 else ""
     first = f"{value(most)}{resolution}, the largest of {quantity(n, 'sample')}"
     if imported.faults:
         yield "MAX", f"{first}; the file contradicts itself, so that nothing follows from it"
         return
     yield "MAX", first
+    if imported.stop:
+        yield "", f"{imported.stop}: no bound follows from the number of its values"
+        yield "VALID FOR", _conditions(imported)
+        return
     yield (
         "",
         f"a second run of n samples exceeds it with a probability of at most 50 %, one of m samples with m / (n + m): "
@@ -630,6 +641,11 @@ def _largest(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
     yield "", f"> {value(imported.largest_ns or most)}: less than {bound:.3g} of the samples (95 %, n fixed beforehand)"
     yield "UNSEEN", f"anything rarer than one sample in {1 / bound:,.0f} may be missing from this run (95 %)"
     yield "VALID FOR", _conditions(imported)
+
+
+def _way(imported: ImportedHistogram) -> str:
+    """In which way its values were rounded."""
+    return "up" if imported.rounded_up else "down"
 
 
 def _conditions(imported: ImportedHistogram) -> str:
@@ -672,7 +688,8 @@ def _beyond_the_scale(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
     if imported.histogram is None:
         yield "quantiles and shares", "there is no histogram in it, only its ends"
     if imported.resolution_ns and imported.resolution_ns > 1:
-        yield "differences below its resolution", f"values are rounded down to {imported.resolution_ns:,} ns"
+        rounded = f"values are rounded {_way(imported)} to {imported.resolution_ns:,} ns"
+        yield "differences below its resolution", rounded
 
 
 def _conditions_untold(imported: ImportedHistogram) -> list[tuple[str, str]]:

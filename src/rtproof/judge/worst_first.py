@@ -14,7 +14,7 @@ FOREMOST_CODES = ("in-band", "core-unseen", "limits-differ")
 """They change the meaning of every figure."""
 LOSS_CODES = (
     *("truncated", "damage", "lost", "ended-early", "late-start", "totals", "stages-differ", "source-differs"),
-    *("samples-dropped", "events-dropped", "trace-lost", "trace-refused"),
+    *("samples-dropped", "lines-unread", "events-dropped", "trace-lost", "trace-refused"),
 )
 """Data are missing, and the figures do not show it."""
 FIGURE_CODES = (
@@ -33,6 +33,7 @@ CONDITION_CODES = (
     *("load-shorter", "not-loaded", "not-unloaded", "unequal-load", "unlike", "command", "link-load", "own-link"),
     *("rt-budget", "io-calls", "warm-up", "limit-after-data", "limit-stated", "gap-short", "zero-is-no-bound"),
     *("limit", "clock-stepped", "runs-differ", "nice", "timer-slack", "memory-unlocked", "dma-latency"),
+    *("ended-by-value", "smi", "told-cause"),
 )
 """This run was not as it was asked for, or something disturbed it."""
 TOOL_CODES = ("tool-unseen", "not-checked", "stated", "format")

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from rtproof.core.phrases import quantity
+from rtproof.core.printable import one_line
 from rtproof.record.chunks import is_record
 from rtproof.record.run_folder import RECORD_NAME
 
@@ -50,6 +52,10 @@ def _rt_tests(program: str) -> Callable[[bytes], bool]:
 
 def _hint(words: str) -> Callable[[Path, bytes], str]:
     return lambda _path, _head: words
+
+
+def _missing(words: str) -> Callable[[Path, bytes], str]:
+    return _hint(f"{words} is missing")
 
 
 def _run_of(path: Path, _head: bytes = b"") -> str:
@@ -101,21 +107,41 @@ FILE_KINDS = (
         _text(r'\A\s*\{\s*"command":[\s\S]*"(profile|article)":'),
         _run_of,
     ),
-    FileKind("the output of rt-tests' oslat", _text(r"^oslat V |^\s*Core:\s+\d+.*\n(.*\n)*\s*Minimum:.*\(us\)")),
+    FileKind(
+        "the output of rt-tests' oslat",
+        _text(r"^oslat V |^\s*Core:\s+\d+.*\n(.*\n)*\s*Minimum:.*\(us\)"),
+        _missing('its table, from "Core:" to "Max-Min:"'),
+    ),
     FileKind("the output of rt-tests' pi_stress", _rt_tests("pi_stress")),
     FileKind("the output of rt-tests' rt-migrate-test", _rt_tests("rt-migrate-test")),
     FileKind("the output of rt-tests' rt-migrate-test", _text(r"^\s*Task \d+ \(prio \d+\) \(pid \d+\)")),
     FileKind("the output of rt-tests' hackbench", _text(r"^Running in (process|threaded) mode with \d+ groups")),
-    FileKind("the output of hwlatdetect", _text(r"^hwlatdetect: |^Samples exceeding threshold:")),
+    FileKind(
+        "the output of hwlatdetect",
+        _text(r"^hwlatdetect: |^Samples exceeding threshold:"),
+        _missing('the line "hwlatdetect:  test duration ... seconds"'),
+    ),
     FileKind("the output of a program of rt-tests", _text(r'"rt_test_version:":')),
-    FileKind("the output of rtla timerlat", _text(r"RTLA timerlat|^\s+Timer Latency\s*$")),
-    FileKind("the output of rtla osnoise", _text(r"RTLA osnoise|^\s+Operating System Noise\s*$")),
+    FileKind(
+        "the output of rtla timerlat",
+        _text(r"RTLA timerlat|^\s+Timer Latency\s*$"),
+        _missing('the line "# RTLA timerlat histogram" or the head of a table, "CPU COUNT | cur min avg max"'),
+    ),
+    FileKind(
+        "the output of rtla osnoise",
+        _text(r"RTLA osnoise|^\s+Operating System Noise\s*$"),
+        _missing('the line "# RTLA osnoise histogram" or the head of a table, "CPU Period Runtime Noise"'),
+    ),
     FileKind(
         "the YAML of stress-ng",
         _text(r"^ +stress-ng-version:"),
         _hint("it tells the system and what was done, and none of cyclic's latencies; give the text that it printed"),
     ),
-    FileKind("the output of stress-ng", _text(r"^stress-ng: (info|debug|metrc|metric):")),
+    FileKind(
+        "the output of stress-ng",
+        _text(r"^stress-ng: (info|debug|metrc|metric):"),
+        _missing("the lines of its stressor cyclic, which alone measures latencies (--cyclic 1)"),
+    ),
     FileKind("the log of rt-app", _text(r"^#idx\s+perf\s+run\s+period")),
     FileKind(
         "the task set of rt-app",
@@ -125,7 +151,9 @@ FILE_KINDS = (
     FileKind("the output of EVL's latmus", _text(r"^# test started on: |^# context: ")),
     FileKind("the output of RTAI's latency test", _text(r"RTAI (Testsuite|latency calibration)")),
     FileKind(
-        "the output of cyclictest without figures", _text(r"^# /dev/cpu_dma_latency set to|^policy: \w+: loadavg")
+        "the output of cyclictest without figures",
+        _text(r"^# /dev/cpu_dma_latency set to|^policy: \w+: loadavg"),
+        _missing("a line of a thread (T: 0 ...) or a histogram, so it was ended before it measured"),
     ),
     FileKind("a histogram log (HdrHistogram)", _text(r"\A#\[Histogram log format"), _run_of),
     FileKind(
@@ -151,10 +179,40 @@ def file_kind_of(path: Path) -> tuple[FileKind, bytes] | None:
 
 
 def advice(path: Path) -> str:
-    """A sentence that names a file's kind and says what to give instead; "" if the kind is unknown."""
+    """A sentence that names a file's kind and says what to give instead, or what it looks like.
+
+    "" for a damaged record, and for a file that cannot be read.
+    """
     found = file_kind_of(path)
     if found is None:
-        return ""
+        return _likeness(path)
     kind, head = found
     instead = kind.instead(path, head)
     return f"{path} is {kind.name}{f': {instead}' if instead else ''}"
+
+
+SHOWN = 60
+"""So many characters of a file of an unknown kind are printed."""
+
+
+def _likeness(path: Path) -> str:
+    """What a file of an unknown kind looks like, and what is missing in it."""
+    try:
+        if is_record(path):
+            return ""
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    except OSError:
+        return ""
+    text = head.decode(errors="replace")
+    if b"\0" in head or text.count("\ufffd") * 10 > len(text):
+        return f"{path} is no text and begins with the bytes {head[:8].hex(' ')}: no known file begins so"
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    if not first:
+        return f"{path} holds blanks only"
+    lines = quantity(text.count("\n") + (not text.endswith("\n")), "line")
+    more = "at least " if len(head) == HEAD_BYTES else ""
+    return (
+        f"{path} is a text of {more}{lines}, the first of them {one_line(first, SHOWN)!r}: it has neither the heading "
+        "nor the figures of any tool that is known"
+    )

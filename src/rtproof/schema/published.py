@@ -845,7 +845,7 @@ IMPOSSIBLE_FIGURE = Shape("impossible figure", tuple[str, str]) | {
 IMPORTED = Shape("imported", ImportedHistogram) | {
     "tool": "whose it is",
     "title": "what it measured",
-    "resolution_ns": "the step to which values were rounded down",
+    "resolution_ns": "the step to which values were rounded: down, by oslat since 2.5 up",
     "beyond_scale_count": Key("samples in no bin; `null`: not told", "overflow"),
     "duration_ns": "how long it ran by its own account",
     "period_ns": Key("the shortest of its threads; `null`: not told", "shortest_period_ns"),

@@ -105,7 +105,7 @@ class ImportedHistogram:
     histogram: single samples of all threads.
     overflow: samples beyond the scale of the histogram. They are counted but are in no bin.
     scale_ns: each sample of the overflow was at least this.
-    resolution_ns: the step to which each value was rounded down, the minimum and the maximum too.
+    resolution_ns: the step to which each value was rounded down, the minimum and the maximum too; or up: rounded_up.
     left_out: at most this many activations ran and are in no count.
     unsure: whether a bin may hold values that were in truth smaller or early.
     lossy: whether activations may have run that the tool neither measured nor counted.
@@ -116,6 +116,8 @@ class ImportedHistogram:
     facts: key and value of what the tool says about the system and its own settings.
     notes: sentences on what the format cannot tell.
     faults: sentences on where the file contradicts itself.
+    doubts: further reasons not to believe its figures.
+    stop: a sentence if a value could end the measurement, so its length depends on the data; "" if none could.
     recorded: whether rtproof ran the tool itself, so that a record tells the conditions.
     intervals: what the tool said while it measured, in order of time.
     """
@@ -136,6 +138,7 @@ class ImportedHistogram:
     overflow: int | None = None
     scale_ns: int | None = None
     resolution_ns: int | None = None
+    rounded_up: bool = False
     parts: tuple[ImportedPart, ...] = ()
     started_s: int | None = None
     shortest_period_ns: int | None = None
@@ -147,6 +150,8 @@ class ImportedHistogram:
     facts: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
+    stop: str = ""
     recorded: bool = False
     intervals: tuple[ImportedInterval, ...] = ()
 
@@ -165,21 +170,36 @@ class ImportedHistogram:
 
     @property
     def troubles(self) -> tuple[Doubt, ...]:
-        """Doubts about what the tool itself counted against its run: overruns and mode switches."""
+        """Doubts about what the tool itself tells against its run."""
         overruns = f"the tool counted {quantity(self.overruns or 0, 'overrun')}"
         passed = "these periods passed before their activation, and no bin holds them"
         switches = f"the tool counted {self.mode_switches or 0:,} mode switches"
+        fixed = "let it run for a time that was fixed beforehand"
         left = "its thread left the co-kernel for Linux, so it measured neither of them alone"
         longer, call = "choose a longer period", "find the call of Linux"
         return (
             *([Doubt("overruns", Severity.WARNING, overruns, longer, passed)] if self.overruns else []),
             *([Doubt("mode-switches", Severity.WARNING, switches, call, left)] if self.mode_switches else []),
+            *([Doubt("ended-by-value", Severity.WARNING, self.stop, fixed)] if self.stop else []),
+            *self.doubts,
         )
+
+    @property
+    def at_least_ns(self) -> int | None:
+        """How long it measured at least: each activation took a period. None if a count or a period is unknown."""
+        whole = self.parts or (ImportedPart(0, count=self.count),)
+        lengths = [(part.count or 0) * (part.period_ns or self.shortest_period_ns or 0) for part in whole]
+        return max(lengths) or None
 
     @property
     def largest_ns(self) -> int | None:
         """The largest value that the printed maximum may stand for."""
-        return None if self.max_ns is None else self.max_ns + (self.resolution_ns or 1) - 1
+        return None if self.max_ns is None else self.max_ns + (0 if self.rounded_up else (self.resolution_ns or 1) - 1)
+
+    def exceeds(self, limit_ns: int) -> bool:
+        """Whether the printed maximum shows that a value was above the limit."""
+        least_ns = (self.max_ns or 0) - (self.resolution_ns or 1) + 1 if self.rounded_up else self.max_ns or 0
+        return self.max_ns is not None and least_ns > limit_ns
 
     @property
     def comparable(self) -> dict[str, str]:

@@ -186,6 +186,8 @@ def _told(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
     yield "period", duration(imported.period_ns) if imported.period_ns else ""
     yield "priority", "" if imported.priority is None else str(imported.priority)
     yield f"measured, {_whose_duration(imported)}", duration(imported.duration_ns) if imported.duration_ns else ""
+    bound_ns = None if imported.duration_ns else imported.at_least_ns
+    yield "measured, by samples and period", f"at least {duration(bound_ns)}" if bound_ns else ""
     due = (imported.duration_ns or 0) // (imported.shortest_period_ns or NEVER)
     yield "periods in this time, each thread", number_format.count_text(due) if due else ""
     yield "asked for", duration(imported.asked_duration_ns) if imported.asked_duration_ns else ""

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text as people keep and paste it: packed, in other encodings, indented, quoted in mails, behind times of a console.
+
+Each importer reads what is left of it. What was taken off stands in a note.
+"""
+
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rtproof.core.errors import UserError
+from rtproof.core.phrases import quantity
+from rtproof.summary.summary_model import Doubt, Severity
+
+LARGEST_BYTES = 64 * 1024 * 1024
+"""More than the longest histogram that any of these tools writes."""
+LEAD_BYTES = 4_096
+LONGEST_LINE = 100
+"""This much of a line that cannot be read is printed."""
+
+PACKED = "it was unpacked (gzip)"
+UTF_16 = "it was converted from UTF-16"
+PREFIXES = (
+    ("a mail's quotation marks (>)", re.compile(r"^ *(?:> ?)+", re.M), 0.0),
+    ("the times of a console", re.compile(r"^\[ *\d[\d .:,TZ+-]*\] ?", re.M), 0.5),
+    ("the times of a log", re.compile(r"^[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?: \S+ \S+\[\d+\]:)? ", re.M), 0.5),
+)
+"""What no tool prints before its lines: its name, its form, and in how many of the lines it must stand."""
+
+_JSON_BEGIN = re.compile(r"^\{\s*\"", re.M)
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_BLANKS = str.maketrans({"\t": " ", "\xa0": " "})
+_BLOCK = re.compile(r"(?:^.*\S.*\n?)+", re.M)
+_INDENTED = re.compile(r" +(?!Core:)(?:[#$A-Za-z]|\d{6} )")
+"""The first line of an indented block. oslat indents its own table."""
+
+
+@dataclass(frozen=True)
+class PlainText:
+    """The text of a tool, and a sentence for each thing that was done to get it."""
+
+    text: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_document(self) -> bool:
+        """Whether it is JSON or XML, which has no lines."""
+        return self.text.lstrip().startswith(("{", "<"))
+
+
+@dataclass(frozen=True)
+class ToolLines:
+    """The lines that a tool prints. figures: how a line of figures begins. read: the lines that its importer reads.
+
+    other: further lines of the tool; None if they are not known.
+    """
+
+    figures: re.Pattern[str]
+    read: re.Pattern[str]
+    other: re.Pattern[str] | None = None
+
+
+def tool_lines(figures: str, read: Sequence[str | re.Pattern[str]], other: str | None = None) -> ToolLines:
+    """The patterns of whole lines; "(?m)" and the ends of the line are added."""
+    bodies = [each if isinstance(each, str) else each.pattern for each in read]
+    lines = "|".join(f"(?:{body})" for body in bodies)
+    return ToolLines(
+        re.compile(f"^(?:{figures})", re.M),
+        re.compile(lines, re.M),
+        None if other is None else re.compile(f"(?:{other})$"),
+    )
+
+
+def plain_text(content: bytes) -> PlainText:
+    """The text in a file, without what mails, consoles and web pages put before its lines; UserError if too large."""
+    notes = []
+    if content.startswith(b"\x1f\x8b"):
+        content = _unpacked(content)
+        notes.append(PACKED)
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        text = content.decode("utf-16", errors="replace")
+        notes.append(UTF_16)
+    else:
+        # Editors and shells of other systems put a mark of the byte order at the beginning.
+        text = content.decode("utf-8-sig", errors="replace")
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = _CONTROL.sub("", text).translate(_BLANKS)
+    if PlainText(text).is_document:
+        return PlainText(text, tuple(notes))
+    lines = sum(1 for _ in re.finditer(r"\S.*", text))
+    for name, prefix, share in PREFIXES:
+        count = sum(1 for _ in prefix.finditer(text))
+        if count and count >= share * lines:
+            text = prefix.sub("", text)
+            notes.append(f"{name} were taken off {quantity(count, 'line')}")
+    text, count = _without_indent(text)
+    if count:
+        notes.append(f"the blanks before {quantity(count, 'line')} were taken off")
+    return PlainText(without_lead(text), tuple(notes))
+
+
+def _unpacked(content: bytes) -> bytes:
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+            found = file.read(LARGEST_BYTES + 1)
+    except (OSError, EOFError, zlib.error):
+        raise UserError("it was packed with gzip, and the packed file is damaged or was cut off") from None
+    if len(found) > LARGEST_BYTES:
+        raise UserError(f"unpacked, it is larger than {LARGEST_BYTES // 1024 // 1024} MiB, more than any such output")
+    return found
+
+
+def _without_indent(text: str) -> tuple[str, int]:
+    """The text without the blanks that all lines of a block have in common, and from how many lines they were taken."""
+    count = 0
+
+    def unindented(block: re.Match[str]) -> str:
+        nonlocal count
+        lines = block[0].splitlines(keepends=True)
+        common = min(len(line) - len(line.lstrip(" ")) for line in lines)
+        if not common or not _INDENTED.match(lines[0]):
+            return block[0]
+        count += len(lines)
+        return "".join(line[common:] for line in lines)
+
+    return (_BLOCK.sub(unindented, text), count) if "\n " in text or text.startswith(" ") else (text, 0)
+
+
+def without_lead(text: str) -> str:
+    """A JSON document without the lines before it, such as those of sudo; any other text unchanged."""
+    begin = _JSON_BEGIN.search(text[:LEAD_BYTES])
+    if begin and text.rstrip().endswith("}") and "{" not in text[: begin.start()]:
+        return text[begin.start() :]
+    return text
+
+
+def without_cut_line(text: str, lines: ToolLines) -> tuple[str, tuple[Doubt, ...]]:
+    """The text without a last line of figures that has no end, and a doubt if there was one.
+
+    A figure that was cut off is another figure: 106.589 becomes 106, or 1.
+    """
+    whole, newline, last = text.rpartition("\n")
+    if not whole.strip() or not lines.figures.match(last):
+        return text, ()
+    what = "the last line has no end, so the file may have been cut off in it: this line is left out"
+    return whole + newline, (Doubt("lines-unread", Severity.WARNING, what, "save the output again", _quoted([last])),)
+
+
+def unread_lines(text: str, lines: ToolLines, tool: str) -> tuple[tuple[str, ...], tuple[Doubt, ...]]:
+    """A note on lines that are none of the tool's, and a doubt on lines of figures that cannot be read."""
+    rest = [line for line in lines.read.sub("", text).splitlines() if line.strip()]
+    figures = [line for line in rest if lines.figures.match(line)]
+    others = [line for line in rest if not lines.figures.match(line)]
+    foreign = [line for line in others if lines.other and not lines.other.match(line)]
+    notes = (f"{quantity(len(foreign), 'line')} of it {tool} does not print: {_quoted(foreign)}",) if foreign else ()
+    if not figures:
+        return notes, ()
+    what = f"{quantity(len(figures), 'line')} of figures cannot be read: {_quoted(figures[:1])}"
+    return notes, (Doubt("lines-unread", Severity.WARNING, what, "save the output again", _quoted(figures)),)
+
+
+def _quoted(lines: Sequence[str]) -> str:
+    """The first lines, and how many more there are."""
+    shown = ", ".join(repr(" ".join(line.split())[:LONGEST_LINE]) for line in lines[:3])
+    return f"{shown} and {len(lines) - 3:,} more" if len(lines) > 3 else shown
