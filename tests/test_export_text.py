@@ -16,7 +16,7 @@ from export_cases import limited_record, small_analysis
 from stage_records import VIRTUAL, staged
 from trace_cases import FILES, TEXT, events_of_text, report_of_trace_cmd, trace_cmd, traced
 
-from rtproof import exporters
+from rtproof import exporters, importers
 from rtproof.cli.main import main
 from rtproof.core import plugins
 from rtproof.core.errors import UserError
@@ -347,3 +347,57 @@ def test_what_is_no_time_is_said_in_the_file_and_beside_it(
     content = path.read_bytes()
     for kind, words in WORDS.items():
         assert (words.encode() in content) == (words in sentence) == (kind in marked)
+
+
+FOREIGN = Path(__file__).parent / "golden_outputs" / "inputs" / "public"
+
+
+@pytest.mark.parametrize("name", ["cyclictest", "cyclictest-json"])
+def test_another_tools_histogram_is_the_same_when_read_again(name: str, tmp_path: Path) -> None:
+    source = FOREIGN / "cyclictest-h60-indented.txt"
+    assert main(["export", str(source), "--format", name, "-o", str(tmp_path / "out")]) == 0
+    first, again = importers.read(source), importers.read(tmp_path / "out")
+    assert (again.count, again.overflow, again.faults) == (first.count, 604, ())
+    assert (again.min_ns, again.max_ns) == (first.min_ns, first.max_ns)
+    assert first.histogram is not None
+    assert again.histogram is not None
+    assert first.histogram.n.tolist() == again.histogram.n.tolist()
+
+
+def test_values_beyond_another_tools_scale_are_in_no_bin(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, out = FOREIGN / "cyclictest-h60-indented.txt", tmp_path / "out"
+    assert main(["export", str(source), "--format", "bins", "-o", str(out)]) == 0
+    below, *inside, above = [line.split(",") for line in out.read_text().splitlines()[1:]]
+    assert (below[2], above, len(inside)) == ("0", ["60000", "", "604"], 30)
+    assert sum(int(row[2]) for row in inside) == 2_998_821
+    more = ["--format", "bins", "-o", str(tmp_path / "more"), "--option", "count=31"]
+    assert main(["export", str(source), *more]) == 2
+    assert "604 values beyond it lie: give count=30" in capsys.readouterr().err
+    assert main(["export", str(source), "--format", "hdr", "-o", str(tmp_path / "more")]) == 2
+    assert "nothing tells where 604 values" in capsys.readouterr().err
+
+
+def test_another_tools_histogram_in_openmetrics_and_hdr(tmp_path: Path) -> None:
+    assert (
+        main(["export", str(FOREIGN / "oslat-2.60-vm.txt"), "--format", "openmetrics", "-o", str(tmp_path / "o")]) == 0
+    )
+    assert 'le="1e-06"} 582681699' in (tmp_path / "o").read_text()
+    assert main(["export", str(FOREIGN / "cyclictest-utf16.txt"), "--format", "hdr", "-o", str(tmp_path / "h")]) == 0
+    assert (tmp_path / "h").read_text().count("Tag=thread") == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "words"),
+    [
+        ("csv", "cyclictest-h60-indented.txt", "the format csv needs more: give bins"),
+        ("bins", "cyclictest-lines-rt.txt", "there is nothing to export"),
+        ("bins", "cyclictest-osadl-histogram.txt", "does not tell which values lie beyond"),
+        ("bins", "cyclictest-contradiction.txt", "contradicts itself"),
+    ],
+)
+def test_what_a_format_cannot_hold_is_refused(
+    name: str, file: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["export", str(FOREIGN / file), "--format", name, "-o", str(tmp_path / "out")]) == 2
+    assert words in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -15,7 +15,7 @@ HEADINGS = {
     "How long, and when to stop": "--duration --samples --loops --warmup --until-decided --max-duration --keep-mib",
     "The limit": (
         "--limit --max --at-most --shows --confidence --gap --longest --bunches --fixed-beforehand --measured-for "
-        "--horizon --far --fail-on --explain-at-most --strict --bisect"
+        "--unit --horizon --far --fail-on --explain-at-most --strict --bisect"
     ),
     "Disturb": "--load",
     "Explain": "--explain --stacks --top --trace --trace-blocks --observer",

@@ -166,6 +166,11 @@ PERCENTILE_OPTION = click.option(
 )
 """Option of every command that shows numbers."""
 
+UNIT_OPTION = click.option(
+    "--unit",
+    type=click.Choice(["us", "ns"]),
+    help="State the unit of cyclictest's text (-N: ns).",
+)
 SECTION_OPTION = click.option(
     "--section",
     "sections",

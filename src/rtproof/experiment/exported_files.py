@@ -3,6 +3,7 @@
 
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from rtproof import exporters
@@ -108,3 +109,27 @@ def _write_published_file(file: PublishedFile, analysis: Analysis, path: Path) -
     if too_many_samples(analysis):
         return f"no {path.name}: it would have more than {MOST_LINES:,} lines; 'rtproof export' writes it"
     return export_file(file.format, path, analysis, file.options)
+
+
+def readable(run: Path, name: str) -> Analysis:
+    """What to export of a run, or of what another tool printed. UserError if the format needs more than that has."""
+    imported = stored_runs.read_histogram_file(run)
+    if imported is None:
+        return stored_runs.read_run(run).analysis
+    holding = [each for each in plugins.plugin_names(exporters) if _holds_counts(each)]
+    if name not in holding:
+        formats = ", ".join(holding)
+        raise UserError(f"{run} is a histogram of {imported.tool}, and the format {name} needs more: give {formats}")
+    if imported.histogram is None:
+        raise UserError(f"{run} has no histogram, only minimum, mean and maximum: there is nothing to export")
+    if imported.overflow is None or imported.unsure:
+        raise UserError(f"{run} does not tell which values lie beyond its scale, so it is not exported")
+    if imported.faults:
+        raise UserError(f"{run} contradicts itself, so it is not exported: {imported.faults[0]}")
+    analysis = stored_runs.judged_histogram(imported, ()).analysis
+    summaries = analysis.summaries or (analysis.pooled,)
+    return replace(analysis, summaries=summaries, every=summaries)
+
+
+def _holds_counts(name: str) -> bool:
+    return getattr(plugins.load_plugin(exporters, name), "HOLDS_COUNTS", False)

@@ -323,6 +323,7 @@ class StatedByUser:
     beforehand: bool = False
     duration_ns: int | None = None
     period_ns: int | None = None
+    unit: str | None = None
 
 
 def judge_runs(paths: Sequence[Path], later: tuple[Requirement, ...], stated: StatedByUser) -> list[CiRow]:
@@ -341,7 +342,7 @@ def judge_runs(paths: Sequence[Path], later: tuple[Requirement, ...], stated: St
 def _open_for_judging(
     later: tuple[Requirement, ...], stated: StatedByUser, run: Path, workers: int
 ) -> stored_runs.AnalysedRun:
-    given = stored_runs.read_histogram_file(run)
+    given = stored_runs.read_histogram_file(run, stated.unit)
     if given:
         told = given.with_stated(stated.duration_ns, stated.period_ns)
         return stored_runs.judged_histogram(told, later, stated=stated.beforehand)

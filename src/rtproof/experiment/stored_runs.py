@@ -26,6 +26,7 @@ from rtproof.experiment.foreign_traces import is_foreign, is_trace_file, open_tr
 from rtproof.experiment.run_request import why_gap_too_short
 from rtproof.explain.foreign_records import WantedThreads
 from rtproof.importers import _jitterdebugger_samples as timed_samples
+from rtproof.importers import cyclictest
 from rtproof.judge.analyse import Requirements, analyse, requirement_tuple
 from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.histogram_only import analyse_histogram
@@ -180,7 +181,7 @@ def open_run(run: Path) -> Run:
 def _why_no_run(path: Path, problem: NoRecordError) -> str:
     tool = importers.tool_of(path)
     if tool:
-        return f"{path} is the output of {tool}, a histogram: show, report, judge, compare and history read it"
+        return f"{path} is the output of {tool}, a histogram: show, report, judge, compare, history and export read it"
     return f"{file_kinds.advice(path) or problem}; what can be read: {importers.READABLE}{', '.join(importers.tools())}"
 
 
@@ -372,20 +373,21 @@ HISTOGRAM_SUFFIXES = (".txt", ".json", ".hist")
 """Of the files in a folder only these are looked into."""
 
 
-def read_histogram_file(path: Path) -> ImportedHistogram | None:
+def read_histogram_file(path: Path, unit: str | None = None) -> ImportedHistogram | None:
     """What another tool printed; None for a folder, a record, and a file of no tool that is known.
 
-    UserError for a file of such a tool that makes no sense.
+    unit: what the user states of cyclictest's text. UserError for a file of such a tool that makes no sense.
     """
     if path == importers.STANDARD_INPUT:
-        return importers.read(path)
+        return cyclictest.in_stated_unit(importers.read(path), unit)
     if is_timed_samples(path):
         return None
     place = path / timed_samples.RESULTS if is_results_folder(path) else path
     if not place.is_file():
         return None
     files.refuse_what_waits(place)
-    return None if is_record(place) else importers.recognised(place)
+    found = None if is_record(place) else importers.recognised(place)
+    return found and cyclictest.in_stated_unit(found, unit)
 
 
 def is_timed_samples(path: Path) -> bool:

@@ -16,5 +16,6 @@ An exporter module may have:
 * ``FREE: tuple[str, ...]``, the names of the options that accept any text;
 * ``EXTRA: str``, the extra of rtproof that brings a package which the format needs, and ``require()``, which raises a
   UserError where that package cannot be loaded;
-* ``BINARY = True`` if a terminal cannot show the file.
+* ``BINARY = True`` if a terminal cannot show the file;
+* ``HOLDS_COUNTS = True`` if it needs no more than the counts of each thread, as another tool's histogram has them.
 """

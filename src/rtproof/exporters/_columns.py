@@ -17,6 +17,7 @@ from rtproof.record.contents import Block, Record, Series
 from rtproof.summary import recorded_facts
 from rtproof.summary.counts import Counts
 from rtproof.summary.fields import series_by_field
+from rtproof.summary.imported_histogram import scale_end_ns
 from rtproof.summary.kernel_trace import has_trace
 from rtproof.summary.summary_model import Summary
 
@@ -62,6 +63,10 @@ def counts_of(summary: Summary, view: str) -> Counts:
 
 def summary_note(analysis: Analysis) -> str:
     """A note on the precision of numbers that come from the record's own bins; "" if they come from samples."""
+    if analysis.imported:
+        return (
+            f"; values are known to {units.format_duration(analysis.imported.resolution_ns or 1)}, as the tool printed"
+        )
     if all(summary.exact for summary in analysis.summaries):
         return ""
     return "; values are known to one part in 1024, because the run kept a summary instead of every sample"
@@ -78,6 +83,24 @@ def columns_of(analysis: Analysis) -> list[tuple[str, Summary]]:
     if len(analysis.every) == len(analysis.summaries):
         return [(f"thread{summary.series.thread}", summary) for summary in analysis.summaries]
     return [(f"thread{s.series.thread}.{plain(s.series.field)}", s) for s in analysis.every]
+
+
+def bins_within(analysis: Analysis, options: dict[str, str], name: str, default: int, scale: tuple[int, int]) -> int:
+    """The number of bins. scale: the start of the first one and the width of each, in ns.
+
+    Of another tool's file with values beyond its scale, the bins end with that scale: nothing tells where they lie.
+    """
+    count, (start_ns, width_ns), imported = whole_number(options, name, default), scale, analysis.imported
+    if imported is None or not imported.overflow:
+        return count
+    end_ns = scale_end_ns(imported)
+    most = max((end_ns - start_ns) // width_ns, 1)
+    if name in options and count > most:
+        raise UserError(
+            f"the histogram of {imported.tool} ends at {units.format_duration(end_ns)}, and nothing tells where the "
+            f"{imported.overflow:,} values beyond it lie: give {name}={most}"
+        )
+    return min(count, most)
 
 
 def has_fields(record: Record) -> bool:

@@ -11,6 +11,7 @@ from rtproof.core import units
 from rtproof.core.errors import UserError
 from rtproof.exporters._columns import (
     VIEW_HELP,
+    bins_within,
     columns_of,
     counts_of,
     mark_lines,
@@ -20,13 +21,13 @@ from rtproof.exporters._columns import (
     signed_duration,
     summary_note,
     view_option,
-    whole_number,
 )
 from rtproof.judge.analysis_model import Analysis
 from rtproof.summary.counts import FixedBins
 from rtproof.summary.summary_model import Summary
 
 SUFFIX = ".bins.csv"
+HOLDS_COUNTS = True
 OPTIONS = {
     "width": "width of a bin, a duration (default 2us)",
     "count": "number of bins (default 2500)",
@@ -42,8 +43,8 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     width_ns = units.parse_duration(options.get("width", "2us"))
     if width_ns == 0:
         raise UserError("the option width=0 makes no bins: give a duration longer than 0")
-    count = whole_number(options, "count", 2500)
     start_ns = signed_duration(options, "start", "0")
+    count = bins_within(analysis, options, "count", 2500, (start_ns, width_ns))
     if start_ns + width_ns * count > units.LONGEST_NS:
         raise UserError("the bins would reach beyond 292 years: give a smaller width or count")
     view = view_option(options)

@@ -17,6 +17,7 @@ from rtproof.record.contents import Record
 from rtproof.summary.summary_model import Moments, Summary
 
 SUFFIX = ".hist.txt"
+HOLDS_COUNTS = True
 OPTIONS = {"bins": "number of bins of 1 us, from 0 (default 400)"}
 US = 1_000
 
@@ -24,7 +25,7 @@ US = 1_000
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     """Write the observed view, which is the only one that cyclictest knows."""
     _columns.refuse_without_threads(analysis)
-    bins = _columns.whole_number(options, "bins", 400)
+    bins = _columns.bins_within(analysis, options, "bins", 400, (0, US))
     parts = [summary.observed_counts.fixed_bins(0, US, bins) for summary in analysis.summaries]
     rows = np.array([part.counts for part in parts])
     early = sum(part.below for part in parts)

@@ -24,6 +24,7 @@ from rtproof.summary import recorded_facts
 from rtproof.summary.summary_model import Summary
 
 SUFFIX = ".cyclictest.json"
+HOLDS_COUNTS = True
 OPTIONS = {
     "bins": "number of bins of 1 us, from 0 (default 400; cyclictest -h); 0: no histogram",
     "command": "the command line that the file names (default: cyclictest with the options of the run)",
@@ -35,7 +36,7 @@ US = UNITS_NS["us"]
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     """Write the observed view, which is the only one that cyclictest knows."""
     _columns.refuse_without_threads(analysis)
-    bins = 0 if options.get("bins") == "0" else _columns.whole_number(options, "bins", 400)
+    bins = 0 if options.get("bins") == "0" else _columns.bins_within(analysis, options, "bins", 400, (0, US))
     if any(summary.series.unit != "ns" for summary in analysis.summaries):
         raise UserError("its values are no times, and this format is for times")
     record, begin = analysis.record, analysis.record.begin

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from rtproof.core.errors import UserError
 from rtproof.exporters import _columns
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record import encoding
@@ -22,6 +23,7 @@ from rtproof.summary.counts import Counts
 from rtproof.summary.summary_model import Summary
 
 SUFFIX = ".hlog"
+HOLDS_COUNTS = True
 OPTIONS = {"digits": "decimal digits kept of each value, 1 to 5 (default 3)", "view": _columns.VIEW_HELP}
 
 COOKIE = 0x1C849303 | 0x10
@@ -34,6 +36,10 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     """Write one interval per thread, as long as the run. Values are in ns, but Interval_Max is in milliseconds."""
     digits = _columns.whole_number(options, "digits", 3, most=5)
     view = _columns.view_option(options)
+    if analysis.imported and analysis.imported.overflow:
+        raise UserError(
+            f"nothing tells where {analysis.imported.overflow:,} values beyond its scale lie, and this format needs it"
+        )
     columns = _columns.columns_of(analysis)
     start_s = analysis.record.begin.origin_realtime_ns / 1e9
     with _columns.new_file(path) as file:

@@ -17,6 +17,7 @@ from rtproof.judge.analysis_model import Analysis, State
 from rtproof.summary.summary_model import Summary
 
 SUFFIX = ".prom"
+HOLDS_COUNTS = True
 OPTIONS = {"name": "what the metrics' names begin with (default rtproof)", "view": _columns.VIEW_HELP}
 FREE = ("name",)
 SMALLEST_NS = 1_000

@@ -34,7 +34,7 @@ _JSON_BEGIN = re.compile(r"^\{\s*\"", re.M)
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _BLANKS = str.maketrans({"\t": " ", "\xa0": " "})
 _BLOCK = re.compile(r"(?:^.*\S.*\n?)+", re.M)
-_INDENTED = re.compile(r" +(?!Core:)(?:[#$A-Za-z]|\d{6} )")
+_INDENTED = re.compile(r" +(?!Core:)(?:[#$=A-Za-z]|\d{6} )")
 """The first line of an indented block. oslat indents its own table."""
 
 

@@ -42,12 +42,14 @@ START_NS = 1_000_000_000
 MICROSECONDS = (
     "it does not say in which unit it counted: microseconds are taken, its usual one (option -N: nanoseconds)"
 )
+HARDLY = "hardly microseconds"
+MEAN = "mean of the bins"
 OMITTED = "cycles that it skipped because it was late are neither counted nor charged with their lateness"
 CUT_OFF = "the lines behind its histogram (#) are missing, so nothing tells whether values lay beyond its scale"
 OUTLIERS = (
     "of the values beyond the scale it tells the numbers of some cycles, which are no times: skipped ones lie between"
 )
-BINS_MEAN = "{0}, of the lower ends of its bins{1}"
+BINS_MEAN = "{0}, of the lower ends of its bins{1}; those of the threads are cut to whole microseconds"
 MAX_ONLY = "it has no histogram (option -h): minimum, mean and maximum of each thread are all that is left"
 
 _ROW = re.compile(r"^[ \t]*(\d+)[ \t]+(\d+(?:[ \t]+\d+)*)[ \t]*$", re.M)
@@ -109,7 +111,7 @@ def read(text: str) -> ImportedHistogram:
         stop=STOPPED.format(f"a value above its threshold (option -b): {whole_number(stopped[1]):,} us")
         if stopped
         else "",
-        faults=(*found.faults, *_in_nanoseconds(lines), *_without_sign(lines), *_hardly_microseconds(found)),
+        faults=(*found.faults, *_longer_than_intervals(lines), *_without_sign(lines), *_hardly_microseconds(found)),
         lines=tuple(
             _timed(number, each) for number, each in sorted(printed.items()) if len(each) > 1 and _has_times(each)
         ),
@@ -194,10 +196,10 @@ def thread_ids(text: str) -> dict[int, int]:
     return {int(match[1]): int(match[2]) for match in _LIVE.finditer(text)}
 
 
-def _in_nanoseconds(lines: dict[int, Line]) -> list[str]:
+def _longer_than_intervals(lines: dict[int, Line]) -> list[str]:
     return [
-        f"all values of thread {number} are longer than its interval of {line.period_us:,} us, so they are hardly "
-        "microseconds (option -N: nanoseconds)"
+        f"all values of thread {number} are longer than its interval of {line.period_us:,} us, so they are {HARDLY} "
+        "(option -N: nanoseconds)"
         for number, line in sorted(lines.items())
         if line.count > 1 and line.least > line.period_us > 0
     ]
@@ -216,7 +218,7 @@ def _without_sign(lines: dict[int, Line]) -> list[str]:
 def _hardly_microseconds(found: ImportedHistogram) -> list[str]:
     return [
         f"all {part.count:,} values of thread {part.number} are {(part.min_ns or 0) // BIN_NS:,} us or longer, so "
-        "they are hardly microseconds (option -N: nanoseconds)"
+        f"they are {HARDLY} (option -N: nanoseconds)"
         for part in found.parts
         if (part.count or 0) >= MANY and SMALLEST_NS <= (part.min_ns or 0) <= LARGEST_NS
     ]
@@ -272,7 +274,7 @@ def _mean_of_bins(bins: Sequence[Counts], parts: Sequence[ImportedPart]) -> tupl
         return ()
     mean_us = sum(float(np.dot(counts.lo, counts.n)) for counts in bins) / values / BIN_NS
     beyond = "" if all(part.overflow == 0 for part in parts) else "; values beyond its scale are left out"
-    return (("mean of the bins", BINS_MEAN.format(f"{mean_us:,.2f} us", beyond)),)
+    return ((MEAN, BINS_MEAN.format(f"{mean_us:,.2f} us", beyond)),)
 
 
 def _against_line(part: ImportedPart, line: Line | None) -> Iterator[str]:
@@ -364,6 +366,57 @@ def _of_lines(lines: dict[int, Line]) -> ImportedHistogram:
         shortest_period_ns=min(part.period_ns or 0 for part in parts) or None,
         notes=notes,
     )
+
+
+UNIT_STATED, UNIT_UNUSED = "the user states the unit (--unit)", "--unit is not used"
+
+
+def in_stated_unit(found: ImportedHistogram, unit: str | None) -> ImportedHistogram:
+    """The measurement in the unit that the user states, if the text does not tell it."""
+    if unit is None or MICROSECONDS not in found.notes:
+        return replace(found, stated=(*found.stated, *([UNIT_UNUSED] if unit else [])))
+    known = replace(
+        found,
+        notes=tuple(note for note in found.notes if note != MICROSECONDS),
+        faults=tuple(fault for fault in found.faults if HARDLY not in fault),
+        stated=(*found.stated, UNIT_STATED),
+    )
+    return _in_nanoseconds(known) if unit == "ns" else known
+
+
+def _in_nanoseconds(found: ImportedHistogram) -> ImportedHistogram:
+    """The same with each figure a thousandth of what it was read as. Periods are printed in microseconds always."""
+
+    # Whether a cycle was skipped was judged by the wrong unit, so the lines have no time.
+    return replace(
+        found,
+        min_ns=_less(found.min_ns),
+        mean_ns=_less(found.mean_ns),
+        max_ns=_less(found.max_ns),
+        histogram=_less_of(found.histogram),
+        parts=tuple(
+            replace(
+                part,
+                min_ns=_less(part.min_ns),
+                mean_ns=_less(part.mean_ns),
+                max_ns=_less(part.max_ns),
+                histogram=_less_of(part.histogram),
+            )
+            for part in found.parts
+        ),
+        scale_ns=_less(found.scale_ns),
+        resolution_ns=1,
+        lines=(),
+        facts=tuple(fact for fact in found.facts if fact[0] != MEAN),
+    )
+
+
+def _less(value: int | None) -> int | None:
+    return None if value is None else value // BIN_NS
+
+
+def _less_of(counts: Counts | None) -> Counts | None:
+    return None if counts is None else Counts(counts.lo // BIN_NS, counts.lo // BIN_NS, counts.n)
 
 
 def _comments(text: str) -> list[str]:

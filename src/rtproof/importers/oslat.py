@@ -9,7 +9,8 @@ a value is rounded up to a unit: a microsecond, or a nanosecond if a bin is not 
 bin holds the rounded values from one width below its name: "002" holds 1, which is 0 to 1 us. The last bin also counts
 all that is longer. With -B every bin is moved up by the shortest time that the warm-up saw, and shorter values fall
 into the first bin. With -z empty bins have no row. The text has all times in microseconds; the JSON has minimum and
-maximum in units. (Format: rt-tests, src/oslat/oslat.c, insert_bucket and write_summary, of versions 2.4 and 2.5.)
+maximum in units. The mean is that of the names of the bins, so it is not read from bins that are wider than a unit.
+(Format: rt-tests, src/oslat/oslat.c, insert_bucket and write_summary, of versions 2.4 and 2.5.)
 """
 
 import re
@@ -233,7 +234,7 @@ def _part(number: int, cpu: _Cpu, scale: _Scale) -> ImportedPart:
         cpu.number,
         sum(whole.values()) + beyond,
         cpu.min_ns - more_ns,
-        cpu.mean_ns - scale.width_ns,
+        cpu.mean_ns - scale.width_ns if scale.width_ns == scale.unit_ns else None,
         cpu.max_ns - more_ns,
         beyond if scale.last_ns else None,
         _counts(whole, cpu.min_ns, scale) if scale.last_ns else None,

@@ -19,8 +19,6 @@ from rtproof.judge.verdict import deciding_verdict
 from rtproof.judge.worst_first import worst_first
 from rtproof.statistics import rate_upper, refuted_until_ns, share_lower, share_upper, tau_needed
 from rtproof.summary.imported_histogram import (
-    DURATION_STATED,
-    PERIOD_STATED,
     ImportedHistogram,
     record_of_histogram,
     scale_end_ns,
@@ -350,7 +348,7 @@ def _doubts(imported: ImportedHistogram, states: Sequence[State]) -> tuple[Doubt
 
 
 def _stated(word: str) -> Doubt:
-    if word in (DURATION_STATED, PERIOD_STATED):
+    if word.startswith("the user states"):
         return Doubt("stated", Severity.WARNING, word, "make sure of it", "the file does not tell it")
     return Doubt("stated", Severity.WARNING, word, "leave it out", "the file itself tells it")
 

@@ -43,11 +43,13 @@ FORMATS = ", ".join(plugins.plugin_names(exporters))
 def command(run: Path, name: str, output: Path | None, options: tuple[tuple[str, str], ...]) -> None:
     """Write a run's samples or histogram for other programs.
 
+    RUN may also be another tool's histogram, for the formats that hold one.
+
     \b
     rtproof export RUN --format parquet
     rtproof export RUN --format bins --option width=2us --option count=2500
     """
-    from rtproof.experiment import stored_runs
+    from rtproof.experiment import exported_files, stored_runs
 
     if name in plugins.plugin_names(formats) and name not in plugins.plugin_names(exporters):
         raise UserError(f"{name} is a format of reports: rtproof report {run} --format {name}")
@@ -58,10 +60,10 @@ def command(run: Path, name: str, output: Path | None, options: tuple[tuple[str,
     if output == files.STANDARD_OUTPUT:
         if getattr(exporter, "BINARY", False) and sys.stdout.isatty():
             raise UserError(f"the format {name} is binary and standard output is a terminal: give a file or a pipe")
-        _to_standard_output(partial(exporter.export, stored_runs.read_run(run).analysis), exporter.SUFFIX, checked)
+        _to_standard_output(partial(exporter.export, exported_files.readable(run, name)), exporter.SUFFIX, checked)
         return
     path = output or files.free_path(stored_runs.path_beside(run, exporter.SUFFIX))
-    click.echo(exporter.export(stored_runs.read_run(run).analysis, path, checked))
+    click.echo(exporter.export(exported_files.readable(run, name), path, checked))
 
 
 def _to_standard_output(export: Callable[[Path, dict[str, str]], str], suffix: str, options: dict[str, str]) -> None:

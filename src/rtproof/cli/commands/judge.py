@@ -8,7 +8,7 @@ import click
 
 from rtproof.cli import parameter_types
 from rtproof.cli.grouped_help import GroupedCommand
-from rtproof.cli.measurement_options import LIMIT_OPTIONS
+from rtproof.cli.measurement_options import LIMIT_OPTIONS, UNIT_OPTION
 from rtproof.cli.parameter_types import with_options
 from rtproof.core.files import STANDARD_OUTPUT, refuse_existing
 
@@ -36,6 +36,7 @@ PATH = click.Path(path_type=Path)
     type=parameter_types.LENGTH_NS,
     help="State the period of another tool.",
 )
+@UNIT_OPTION
 @click.option("--junit", type=PATH, metavar="FILE", help="New file in JUnit's format.")
 @click.option("--markdown", type=PATH, metavar="FILE", help="New file in Markdown; - prints it.")
 @click.option("--strict", is_flag=True, help="Make UNDECIDED a failure in JUnit's format.")
@@ -65,7 +66,7 @@ def command(ctx: click.Context, /, runs: tuple[Path, ...], beforehand: bool, str
     for path in (junit, markdown):
         if path and path != STANDARD_OUTPUT:
             refuse_existing(path)
-    stated = run_sets.StatedByUser(beforehand, values.pop("duration_ns"), values.pop("period_ns"))
+    stated = run_sets.StatedByUser(beforehand, values.pop("duration_ns"), values.pop("period_ns"), values.pop("unit"))
     rows = run_sets.judge_runs(runs, later, stated)
     if junit:
         stored_runs.write_new_file(junit, ci_verdicts.ci_junit(rows, strict=strict))

@@ -7,7 +7,13 @@ from typing import Any
 import click
 
 from rtproof.cli.grouped_help import GroupedCommand
-from rtproof.cli.measurement_options import HORIZON_OPTIONS, LIMIT_OPTIONS, PERCENTILE_OPTION, SECTION_OPTION
+from rtproof.cli.measurement_options import (
+    HORIZON_OPTIONS,
+    LIMIT_OPTIONS,
+    PERCENTILE_OPTION,
+    SECTION_OPTION,
+    UNIT_OPTION,
+)
 from rtproof.cli.parameter_types import with_options
 
 
@@ -15,6 +21,7 @@ from rtproof.cli.parameter_types import with_options
 @click.argument("run", type=click.Path(path_type=Path))
 @with_options(*LIMIT_OPTIONS, *HORIZON_OPTIONS, PERCENTILE_OPTION)
 @SECTION_OPTION
+@UNIT_OPTION
 @click.option("--all", "whole", is_flag=True, help="Print every section.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_context
@@ -31,8 +38,9 @@ def command(
     from rtproof.cli import option_values
     from rtproof.core.errors import UserError
     from rtproof.experiment import campaign_folder, printed_runs, printed_several, stored_runs
+    from rtproof.judge.analyse import requirement_tuple
 
-    whole, as_json = values.pop("whole"), values.pop("as_json")
+    whole, as_json, unit = values.pop("whole"), values.pop("as_json"), values.pop("unit")
     if bool(sections) + whole + as_json > 1:
         raise click.UsageError("give one of --section, --all and --json")
     later, horizon = option_values.take_requirements(values), option_values.take_horizon(values)
@@ -53,7 +61,10 @@ def command(
                 f"{run} holds several runs: of these options only --limit is for all of them, so give the folder of one"
             )
         ctx.exit(printed_several.print_series_screen(run, later))
-    result = stored_runs.read_run_or_histogram(run, later, percentiles, horizon=horizon)
+    if imported := stored_runs.read_histogram_file(run, unit):
+        result = stored_runs.judged_histogram(imported, requirement_tuple(later), percentiles)
+    else:
+        result = stored_runs.read_run(run, later, percentiles, horizon=horizon)
     if sections:
         printed_runs.print_sections(result, sections)
     elif whole or as_json:

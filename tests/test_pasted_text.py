@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A text that came through a mail, a console, a web page or another system has the same figures as the tool printed."""
+
+import contextlib
+import gzip
+import io
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from test_tool_outputs import names, output
+
+from rtproof import importers
+from rtproof.cli.main import main
+from rtproof.core.errors import UserError
+from rtproof.core.plugins import load_plugins
+from rtproof.importers import _pasted, rt_tests, stress_ng
+from rtproof.summary.imported_histogram import ImportedHistogram
+
+CYCLICTEST = (Path(__file__).parent / "data" / "cyclictest" / "histogram.txt").read_text()
+TEXTS = {name: output(name) for name in names() if not name.endswith((".json", ".xml"))} | {"histogram.txt": CYCLICTEST}
+
+
+def before_each(prefix: str) -> Callable[[str], bytes]:
+    return lambda text: "".join(prefix + line for line in text.splitlines(keepends=True)).encode()
+
+
+def with_times(text: str) -> bytes:
+    lines = enumerate(text.splitlines(keepends=True))
+    return "".join(f"[{at + 100:5}.{at:06}] {line}" for at, line in lines).encode()
+
+
+FORMS: dict[str, tuple[Callable[[str], bytes], str]] = {
+    "quoted": (before_each("> "), "quotation marks"),
+    "quoted twice": (before_each(">> "), "quotation marks"),
+    "with a console's times": (with_times, "times of a console"),
+    "with a log's times": (before_each("Nov 28 23:34:00 board test[123]: "), "times of a log"),
+    "with Windows' line ends": (lambda text: text.replace("\n", "\r\n").encode(), ""),
+    "in UTF-16": (lambda text: text.encode("utf-16"), "UTF-16"),
+    "in big-endian UTF-16": (lambda text: b"\xfe\xff" + text.encode("utf-16-be"), "UTF-16"),
+    "packed": (lambda text: gzip.compress(text.encode()), "gzip"),
+    "with a mark of the byte order": (lambda text: b"\xef\xbb\xbf" + text.encode(), ""),
+    "with blanks that do not break": (lambda text: text.replace(" ", "\xa0").encode(), ""),
+    "in colours": (before_each("\x1b[1;32m"), ""),
+}
+
+
+def read(tmp_path: Path, content: bytes) -> ImportedHistogram:
+    (tmp_path / "x").write_bytes(content)
+    return importers.read(tmp_path / "x")
+
+
+def figures(found: ImportedHistogram) -> tuple[object, ...]:
+    parts = [(part.cpu, part.count, part.min_ns, part.mean_ns, part.max_ns, part.overflow) for part in found.parts]
+    whole = (found.tool, found.count, found.min_ns, found.mean_ns, found.max_ns, found.duration_ns, found.faults)
+    return (*whole, parts, [each.most_ns.tolist() for each in found.lines])
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_what_stands_around_the_lines_changes_no_figure(name: str, tmp_path: Path) -> None:
+    plain = read(tmp_path, TEXTS[name].encode())
+    for form, (change, note) in FORMS.items():
+        found = read(tmp_path, change(TEXTS[name]))
+        assert figures(found) == figures(plain), form
+        assert found.doubts == plain.doubts, form
+        assert any(note in each for each in found.notes), form
+
+
+@pytest.mark.parametrize("blanks", ["    ", "\t"])
+@pytest.mark.parametrize("name", ["histogram.txt", "rtla-timerlat-top.txt", "xenomai-3.txt", "hwlatdetect.txt"])
+def test_indented_text_is_told(name: str, blanks: str, tmp_path: Path) -> None:
+    found = read(tmp_path, before_each(blanks)(TEXTS[name]))
+    assert figures(found) == figures(read(tmp_path, TEXTS[name].encode()))
+    assert any("the blanks before" in note for note in found.notes)
+
+
+def test_a_quotation_inside_a_mail_is_read(tmp_path: Path) -> None:
+    mail = f"Hi,\n\nthis is what I see:\n\n{before_each('> ')(CYCLICTEST).decode()}\nIs that good?\n"
+    found = read(tmp_path, mail.encode())
+    assert figures(found) == figures(read(tmp_path, CYCLICTEST.encode()))
+    assert any("3 lines of it cyclictest does not print: 'Hi,'" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_plain_text_has_no_strange_line(name: str, tmp_path: Path) -> None:
+    found = read(tmp_path, TEXTS[name].encode())
+    assert found.doubts == ()
+    assert not [note for note in found.notes if "does not print" in note or "taken off" in note]
+
+
+def lines_of(text: str) -> _pasted.ToolLines:
+    (found,) = (module for module in load_plugins(importers) if module.looks_like(text))
+    lines: _pasted.ToolLines = found.LINES
+    return lines
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_text_that_was_cut_within_a_number_is_told(name: str, tmp_path: Path) -> None:
+    """Behind each digit of the last line of figures. What is left is refused, or read without this line."""
+    text = _pasted.plain_text(TEXTS[name].encode()).text
+    figures = lines_of(text).figures
+    start = [match.start() for match in figures.finditer(text)][-1]
+    cuts = [at for at in range(start + 1, text.index("\n", start)) if text[at - 1 : at + 1].isdigit()]
+    told = 0
+    for at in cuts:
+        if not figures.match(text[start:at]):
+            continue
+        with contextlib.suppress(UserError):
+            found = read(tmp_path, text[:at].encode())
+            assert [doubt.code for doubt in found.doubts] == ["lines-unread"], text[start:at]
+        told += 1
+    assert told
+
+
+def test_a_number_of_a_table_is_not_read_without_its_last_digits(tmp_path: Path) -> None:
+    text = TEXTS["rtla-timerlat-top.txt"].rstrip("\n")
+    found = read(tmp_path, text[:-1].encode())
+    assert len(found.parts) == len(read(tmp_path, (text + "\n").encode()).parts) - 1
+    assert "this line is left out" in found.doubts[0].what
+
+
+def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for command, words in ((["show", "-"], "3,258"), (["judge", "-", "--limit", "10ms"], "HELD")):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(CYCLICTEST.encode())))
+        main(command)
+        assert words in capsys.readouterr().out
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"hello")))
+    assert main(["show", "-"]) == 2
+    assert "standard input is not the output of a tool" in capsys.readouterr().err
+
+
+def test_a_packed_file_that_is_damaged_or_huge_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = gzip.compress(CYCLICTEST.encode())
+    with pytest.raises(UserError, match="damaged or was cut off"):
+        read(tmp_path, packed[:-20])
+    monkeypatch.setattr(_pasted, "LARGEST_BYTES", 1_000)
+    with pytest.raises(UserError, match="unpacked, it is larger"):
+        read(tmp_path, packed)
+
+
+OSLAT = """oslat V 2.60
+
+        Core:\t 1 2
+Counter Freq:\t 2096 2096 (Mhz)
+    0.500 (us):\t 90 80
+    ...
+    1.500 (us):\t 5 0
+    4.000 (us):\t 0 1 (including overflows)
+     Minimum:\t 0.101 0.099 (us)
+     Average:\t 0.552 0.543 (us)
+     Maximum:\t 1.250 3.700 (us)
+     Max-Min:\t 1.149 3.601 (us)
+    Duration:\t 59.970 59.970 (sec)
+"""
+
+
+def test_oslats_bins_of_nanoseconds_and_left_out_rows(tmp_path: Path) -> None:
+    """Since 2.5 with -W 500 -z: a bin holds the nanoseconds, rounded up, from one width below its name."""
+    found = read(tmp_path, OSLAT.encode())
+    assert found.faults == ()
+    assert not found.unsure
+    assert found.rounded_up
+    assert (found.min_ns, found.max_ns, found.resolution_ns) == (99, 3_700, 1)
+    assert [(part.count, part.overflow) for part in found.parts] == [(95, 0), (81, 1)]
+    first = found.parts[0].histogram
+    assert first is not None
+    assert (first.lo.tolist(), first.hi.tolist()) == ([0, 1_000], [499, 1_499])
+
+
+def test_oslats_version_2_4_rounds_down() -> None:
+    found = importers.read_text(output("oslat.txt"), "oslat")
+    assert found
+    assert not found.rounded_up
+    assert (found.parts[0].min_ns, found.min_ns) == (0, 0)
+
+
+OTHERS = {
+    "T: 0 ( 1234) P:80 C:   1000 Min:      7 Act:   11 Avg:   12 Max:      44\n": ("signaltest", 1_000, 44_000, 80),
+    "T: 0 ( 1234) I:1000 C:   1000 Min:      7 Act:   11 Avg:   12 Max:      44\n": (
+        "cyclicdeadline",
+        1_000,
+        44_000,
+        None,
+    ),
+    "#0: ID1, P80, CPU2, I1000; #1: ID2, P80, CPU3, Cycles 500\n#1 -> #0, Min    1, Cur    4, Avg    3, Max   41\n": (
+        "ptsematest, svsematest or sigwaittest",
+        500,
+        41_000,
+        80,
+    ),
+}
+
+
+@pytest.mark.parametrize("text", OTHERS)
+def test_the_texts_of_other_programs_of_rt_tests(text: str) -> None:
+    found = rt_tests.read(text)
+    assert (found.title, found.count, found.max_ns, found.priority) == OTHERS[text]
+
+
+def test_stress_ng_at_its_cap_is_told() -> None:
+    text = output("stress-ng.txt").replace("7356 samples", "10000 samples")
+    assert any("how many came later is unknown" in note for note in stress_ng.read(text).notes)
+    assert not any("how many came later" in note for note in stress_ng.read(output("stress-ng.txt")).notes)
+
+
+def test_an_unknown_file_is_told_by_what_it_looks_like(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kinds = {
+        b"Dear reader,\nthis is no measurement.\n": "is a text of 2 lines, the first of them 'Dear reader,'",
+        b"\0\1\2\3": "is no text and begins with the bytes 00 01 02 03",
+        b"\n \n": "holds blanks only",
+        b"                 Timer Latency\n": 'the line "# RTLA timerlat histogram"',
+        b"policy: fifo: loadavg: 0.00 0.01 0.05 1/103 812\n": "it was ended before it measured",
+        b"stress-ng: info:  [1] dispatching hogs: 1 cpu\n": "its stressor cyclic",
+    }
+    for content, words in kinds.items():
+        (tmp_path / "x").write_bytes(content)
+        assert main(["show", str(tmp_path / "x")]) == 2
+        error = capsys.readouterr().err
+        assert words in error
+        assert "BEGIN" not in error
+
+
+def test_the_user_states_nanoseconds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """cyclictest -N prints nanoseconds, and its text does not tell it."""
+    line = "T: 0 ( 811) P:90 I:1000 C:   5000 Min:   7012 Act:  11000 Avg:  12003 Max:   44123\n"
+    (tmp_path / "x").write_text(line)
+    assert main(["show", str(tmp_path / "x")]) == 3
+    assert "hardly microseconds" in " ".join(capsys.readouterr().out.split())
+    assert main(["show", str(tmp_path / "x"), "--unit", "ns"]) == 0
+    told = capsys.readouterr().out
+    assert "44.123 us" in told
+    assert "the user states the unit (--unit)" in told
+    stated = ["--limit", "50us", "--unit", "ns", "--fixed-beforehand"]
+    assert main(["judge", str(tmp_path / "x"), *stated]) == 0
+    assert "44.123 us" in capsys.readouterr().out
+    (tmp_path / "y").write_text(output("oslat.txt"))
+    main(["show", str(tmp_path / "y"), "--unit", "ns"])
+    assert "--unit is not used" in capsys.readouterr().out
