@@ -209,6 +209,7 @@ def test_an_unknown_file_is_told_by_what_it_looks_like(tmp_path: Path, capsys: p
         b"Dear reader,\nthis is no measurement.\n": "is a text of 2 lines, the first of them 'Dear reader,'",
         b"\0\1\2\3": "is no text and begins with the bytes 00 01 02 03",
         b"\n \n": "holds blanks only",
+        b"   agent-812   [001] d..2.   120.000001: sched_switch: prev_comm=a\n": "or the trace.dat of the same events",
         b"                 Timer Latency\n": 'the line "# RTLA timerlat histogram"',
         b"policy: fifo: loadavg: 0.00 0.01 0.05 1/103 812\n": "it was ended before it measured",
         b"stress-ng: info:  [1] dispatching hogs: 1 cpu\n": "its stressor cyclic",

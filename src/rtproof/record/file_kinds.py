@@ -161,7 +161,9 @@ FILE_KINDS = (
     ),
     FileKind("a table of bins that rtproof export wrote", _text(r"\A(#.*\n)*from_ns,to_ns"), _run_of),
     FileKind(
-        "a trace of the kernel as text", _text(r"\A# tracer: "), _hint("trace-cmd and KernelShark read its trace.dat")
+        "a trace of the kernel as text, which rtproof does not read",
+        _text(r"\A# tracer: |\A *\S.{0,20}-\d+ +(\([ \d-]*\) +)?\[\d{3}\] +(\S+ +)?\d+\.\d{6,9}: \w+"),
+        lambda path, head: f"{_run_of(path, head)}, or the trace.dat of the same events",
     ),
     FileKind("JSON of an unknown form", _text(r"\A\s*[\{\[]\s*[\"\[\{]")),
 )
