@@ -30,6 +30,9 @@ PREFIXES = (
 )
 """What no tool prints before its lines: its name, its form, and in how many of the lines it must stand."""
 
+WRAPPED = re.compile(r"^( *T:.*:) *\n *(-?\d+) *$", re.M)
+"""A line of figures whose last number a mail put on the next line."""
+
 _JSON_BEGIN = re.compile(r"^\{\s*\"", re.M)
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _BLANKS = str.maketrans({"\t": " ", "\xa0": " "})
@@ -96,6 +99,9 @@ def plain_text(content: bytes) -> PlainText:
         if count and count >= share * lines:
             text = prefix.sub("", text)
             notes.append(f"{name} were taken off {quantity(count, 'line')}")
+    text, count = WRAPPED.subn(r"\1 \2", text)
+    if count:
+        notes.append(f"{quantity(count, 'line')} that a mail had wrapped were joined")
     text, count = _without_indent(text)
     if count:
         notes.append(f"the blanks before {quantity(count, 'line')} were taken off")

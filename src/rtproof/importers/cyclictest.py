@@ -52,10 +52,12 @@ OUTLIERS = (
 BINS_MEAN = "{0}, of the lower ends of its bins{1}; those of the threads are cut to whole microseconds"
 MAX_ONLY = "it has no histogram (option -h): minimum, mean and maximum of each thread are all that is left"
 
-_ROW = re.compile(r"^[ \t]*(\d+)[ \t]+(\d+(?:[ \t]+\d+)*)[ \t]*$", re.M)
+_REMARK = r"[ \t]*(?:[ \t](?:#|--|//).*)?"
+"""What people write behind a line that they explain."""
+_ROW = re.compile(rf"^[ \t]*(\d+)[ \t]+(\d+(?:[ \t]+\d+)*){_REMARK}$", re.M)
 _BARE = re.compile(r"\s*(?:0\d{5}(?: +\d{6,})+ *\n\s*){2,}")
 _TRAILER = re.compile(
-    r"^# (Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows|SMIs):((?:[ \t]+\d+)*)[ \t]*$", re.M
+    rf"^# (Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows|SMIs):((?:[ \t]+\d+)*){_REMARK}$", re.M
 )
 _LIVE = re.compile(
     r"T: *(\d+) \( *(\d+)\) P: *(\d+) I: *(\d+) C: *(\d+) Min: *(-?\d+) Act: *-?\d+ Avg: *(-?\d+) Max: *(-?\d+)"
@@ -101,7 +103,7 @@ def read(text: str) -> ImportedHistogram:
     rows = _rows(text)
     printed = printed_lines(text)
     lines = {number: each[-1] for number, each in printed.items()}
-    found = _of_rows(text, rows, lines) if rows.size else _of_lines(lines)
+    found = _of_rows(text, rows, lines) if rows.size else _of_lines(lines) if lines else _of_footer(text)
     policy, kernel, stopped = _POLICY.findall(text), _KERNEL.search(text), _BREAK.search(text)
     facts = (("policy", policy[-1][0]), ("load average", policy[-1][1].strip())) if policy else ()
     return replace(
@@ -335,12 +337,30 @@ def _too_short(trailer: dict[str, list[int]], threads: int) -> list[str]:
     ]
 
 
-def _of_lines(lines: dict[int, Line]) -> ImportedHistogram:
-    """The measurement from the lines that cyclictest prints while it runs; only the last line of each thread counts."""
-    if not lines:
+def _of_footer(text: str) -> ImportedHistogram:
+    """The measurement from the lines behind a histogram whose rows are not there."""
+    told = {match[1]: [whole_number(word) for word in match[2].split()] for match in _TRAILER.finditer(text)}
+    threads = min(len(told.get(name, ())) for name in FOOTER)
+    if not threads:
         raise UserError(
             "it has neither a histogram nor a line of figures (T: ...): the program ended before it measured"
         )
+    rows = zip(*(told[name][:threads] for name in FOOTER), strict=True)
+    parts = [
+        ImportedPart(number, None, None, least * BIN_NS, mean * BIN_NS, most * BIN_NS)
+        for number, (_, least, mean, most) in enumerate(rows)
+    ]
+    if "Total" in told:  # until version 2.6
+        counts = zip(parts, told["Total"], told["Histogram Overflows"], strict=False)
+        parts = [replace(part, count=total + beyond) for part, total, beyond in counts]
+    return imported_measurement(TOOL, "footer", parts, BIN_NS, notes=(MAX_ONLY, MICROSECONDS, OMITTED))
+
+
+FOOTER = ("Histogram Overflows", "Min Latencies", "Avg Latencies", "Max Latencies")
+
+
+def _of_lines(lines: dict[int, Line]) -> ImportedHistogram:
+    """The measurement from the lines that cyclictest prints while it runs; only the last line of each thread counts."""
     parts = [
         ImportedPart(
             number,

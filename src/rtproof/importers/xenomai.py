@@ -76,7 +76,7 @@ _POINT = re.compile(rf"^{_NUMBER}\s+(\d+)\s*$", re.M)
 LINES = tool_lines(
     r"RT[DS] *\||HSD *\| *avg",
     [_EACH, _END, _BIN, _SIZE, _OVERALL, _POINT],
-    r"RT[TH]\|.*|HS[DHS]\|.*|---.*|== .*|warming up.*|#.*",
+    r"RT[TH]\|.*|HS[DHS]\|.*|(?:\^C)?---.*|\^C *|== .*|warming up.*|#.*",
 )
 
 
