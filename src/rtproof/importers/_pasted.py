@@ -37,7 +37,7 @@ _JSON_BEGIN = re.compile(r"^\{\s*\"", re.M)
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _BLANKS = str.maketrans({"\t": " ", "\xa0": " "})
 _BLOCK = re.compile(r"(?:^.*\S.*\n?)+", re.M)
-_INDENTED = re.compile(r" +(?!Core:)(?:[#$=A-Za-z]|\d{6} )")
+_INDENTED = re.compile(r"^ +(?!Core:)(?:[#$=A-Za-z]|\d{6} )", re.M)
 """The first line of an indented block. oslat indents its own table."""
 
 
@@ -93,10 +93,9 @@ def plain_text(content: bytes) -> PlainText:
     text = _CONTROL.sub("", text).translate(_BLANKS)
     if PlainText(text).is_document:
         return PlainText(text, tuple(notes))
-    lines = sum(1 for _ in re.finditer(r"\S.*", text))
     for name, prefix, share in PREFIXES:
         count = sum(1 for _ in prefix.finditer(text))
-        if count and count >= share * lines:
+        if count and count >= share * sum(1 for _ in re.finditer(r"\S.*", text)):
             text = prefix.sub("", text)
             notes.append(f"{name} were taken off {quantity(count, 'line')}")
     text, count = WRAPPED.subn(r"\1 \2", text)
@@ -132,7 +131,7 @@ def _without_indent(text: str) -> tuple[str, int]:
         count += len(lines)
         return "".join(line[common:] for line in lines)
 
-    return (_BLOCK.sub(unindented, text), count) if "\n " in text or text.startswith(" ") else (text, 0)
+    return (_BLOCK.sub(unindented, text), count) if _INDENTED.search(text) else (text, 0)
 
 
 def without_lead(text: str) -> str:
