@@ -52,7 +52,7 @@ DOINGS = (
     Doing("cpu-max", Cause.THROTTLED, "cpu.max", 4, CPU_MAX, waited_ns=5_000_000, timed=False),
     Doing("deadline", Cause.THROTTLED, "its DEADLINE budget", waited_ns=5_000_000, timed=False),
     Doing("rt-runtime", Cause.THROTTLED, "sched_rt_runtime_us", 3, waited_ns=30_000_000, timed=False),
-    Doing("slack", Cause.TIMER_SLACK, waits=True),
+    Doing("slack", Cause.TIMER_SLACK),
     Doing("became-urgent", Cause.THREAD, "became_urgent"),
     Doing("mutex", Cause.BLOCKED, "partner", waits=True),
     Doing("pi-chain", Cause.BLOCKED, "partner"),
@@ -93,8 +93,8 @@ ONLY_HERE = (
 )
 """Kinds for a real machine: the guests have no disk, and other parts have the first two."""
 HITS = (*NESTED, Cause.PAGE_FAULT)
-HOGS = ("fifo-hog", "deadline-hog")
-"""The kinds whose ``took_ns`` is the CPU time of the thread that was the cause."""
+WITHOUT_THREADS = ("fifo-hog", "deadline-hog", "slack")
+"""The kinds whose ``took_ns`` is the cause's own time: a CPU time, or a sleep without the wait for a CPU."""
 OWN = (Cause.OWN_CODE, Cause.OWN_CODE_OR_KERNEL)
 MAY_BE_OWN = (Cause.OWN_CODE, Cause.PAGE_FAULT, Cause.SYSTEM_CALL, Cause.SIGNAL_HANDLER)
 """What a thread does itself."""
@@ -167,15 +167,14 @@ class Told:
         late, told_ns = self.budget.activation, self.budget.by_cause[self.budget.first]
         if self.waits:
             return told_ns + sum(part.length_ns for part in self._others if _in_a_wait(part)) - self.waited_ns
-        hog = self.truth.kind in HOGS
-        from_ns, to_ns = (late.due_ns, late.end_ns) if hog else (self.from_ns, self.to_ns)
-        begin_ns, end_ns = max(from_ns, late.due_ns), min(to_ns, late.end_ns)
+        by_itself = self.truth.kind in WITHOUT_THREADS
+        begin_ns, end_ns = max(self.from_ns, late.due_ns), min(self.to_ns, late.end_ns)
         within = (
             min(part.to_ns, end_ns) - max(part.from_ns, begin_ns)
             for part in self._others
-            if part.cause.cause is not Cause.THREAD or not hog
+            if part.cause.cause is not Cause.THREAD or not by_itself
         )
-        took_ns = self.took_ns if hog else end_ns - begin_ns
+        took_ns = self.took_ns if by_itself else end_ns - begin_ns
         return told_ns + sum(max(0, length_ns) for length_ns in within) - took_ns
 
     @property

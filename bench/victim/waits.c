@@ -558,8 +558,6 @@ static void be_late_by(clockid_t hog, void (*do_it)(void))
 
 	do_it();
 	shared->took_ns = time_ns(hog) - before;
-	shared->from_ns = begin_ns;
-	shared->to_ns = begin_ns + shared->took_ns;
 }
 
 static void ask_hog_and_compute(void)
