@@ -106,10 +106,10 @@ def stopped(*wakes: int) -> Cpu:
 
 def test_the_stopper_thread_is_named_with_who_woke_it() -> None:
     waker = sender().wakes(5_000, STOPPER)
-    words = f"thread migration/1/{STOPPER} (woken by other/{OTHER} on CPU 0) of the same or a higher priority"
+    words = f"thread migration/1/{STOPPER} (woken by other/{OTHER} on CPU 0) of priority 97, above 80"
     assert first(stopped(), waker) == words
-    assert first(stopped(), sender().wakes(7_000, STOPPER)).startswith(f"thread migration/1/{STOPPER} of the same")
-    assert first(stopped(), sender()).startswith(f"thread migration/1/{STOPPER} of the same")
+    assert first(stopped(), sender().wakes(7_000, STOPPER)).startswith(f"thread migration/1/{STOPPER} of priority 97")
+    assert first(stopped(), sender()).startswith(f"thread migration/1/{STOPPER} of priority 97")
 
 
 def test_the_advice_does_not_change_with_the_sender() -> None:

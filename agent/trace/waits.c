@@ -102,7 +102,7 @@ void waits_look(struct waits *waits, int64_t process)
 
 void waits_close(struct waits *waits)
 {
-	if (waits->hold >= 0)
+	if (*waits->place && waits->hold >= 0) /* without a place nothing was opened: the trace was refused before */
 		close(waits->hold);
 	waits->hold = -1;
 	bytes_free(&waits->maps);
