@@ -141,7 +141,7 @@ def test_undecided_says_how_much_longer_with_none_and_with_one_more_episode() ->
 
 @pytest.mark.parametrize(
     "early",
-    [{"ended_as_asked": False}, {"asked_duration_ns": 99 * HOUR}, {"ended_as_asked": False, "cut_off": True}],
+    [{"ended_as_asked": False}, {"asked_duration_ns": 99 * HOUR}],
 )
 def test_a_run_may_end_whenever_one_likes(early: dict[str, object]) -> None:
     """But the bound of the largest value is one for a fixed length, and says so."""
@@ -150,6 +150,12 @@ def test_a_run_may_end_whenever_one_likes(early: dict[str, object]) -> None:
     said = "this holds only if the length of the run was fixed beforehand"
     assert said in text_of(verdict)
     assert said not in text_of(judge_requirement(LIMIT, PROVEN))
+
+
+def test_a_record_that_was_cut_off_proves_nothing() -> None:
+    """What came behind the cut may have been above the limit."""
+    verdict = judge_requirement(LIMIT, replace(PROVEN, ended_as_asked=False, cut_off=True))
+    assert verdict.state is State.UNDECIDED
 
 
 def test_what_was_decided_first_stands() -> None:

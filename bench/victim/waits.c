@@ -428,7 +428,7 @@ static void wait_for_child(void)
 		compute_ms(3);
 		_exit(0);
 	}
-	must(waitpid(child, NULL, 0) == child);
+	wait_for(child);
 }
 
 static void prepare_exec(void)
@@ -449,7 +449,7 @@ static void wait_for_program(void)
 		execl("answerer", "answerer", "own", "answer", "3", turns, (char *)NULL);
 		_exit(1);
 	}
-	must(waitpid(child, NULL, 0) == child);
+	wait_for(child);
 }
 
 /* By a partner that is more urgent than the thread. */
@@ -651,7 +651,8 @@ static void prepare_fair(void)
 {
 	pthread_t crowd;
 
-	must(!sem_init(&hog_asked, 0, 0) && !pthread_create(&crowd, NULL, be_crowd, NULL));
+	must(!sem_init(&hog_asked, 0, 0));
+	must(!pthread_create(&crowd, NULL, be_crowd, NULL));
 	must(!pthread_getcpuclockid(crowd, &crowd_clock));
 	begin_thread(hold_nicely);
 }

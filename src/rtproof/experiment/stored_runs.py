@@ -171,7 +171,7 @@ def open_run(run: Path) -> Run:
     try:
         found = run_folder.open_run(run)
     except NoRecordError as problem:
-        raise UserError(_why_no_run(run / RECORD_NAME if run.is_dir() else run, problem)) from None
+        raise UserError(str(problem) if run.is_dir() else _why_no_run(run, problem)) from None
     if found.record.fact("collected") == ONLY_FACTS:
         judge = f"rtproof audit {shlex.quote(str(run))}"
         raise UserError(f"{run} holds the facts of a system and no measurement: {judge} judges it")
