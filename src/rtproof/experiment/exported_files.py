@@ -111,7 +111,7 @@ def _write_published_file(file: PublishedFile, analysis: Analysis, path: Path) -
     return export_file(file.format, path, analysis, file.options)
 
 
-def readable(run: Path, name: str) -> Analysis:
+def analysis_to_export(run: Path, name: str) -> Analysis:
     """What to export of a run, or of what another tool printed. UserError if the format needs more than that has."""
     imported = stored_runs.read_histogram_file(run)
     if imported is None:

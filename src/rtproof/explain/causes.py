@@ -2,7 +2,7 @@
 """The causes of lateness: their names in files and options, and how a sentence names each."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 
 
@@ -175,9 +175,6 @@ class NamedCause:
     function: str = ""
     ranks: Ranks | None = field(default=None, compare=False)
     asked_by: str = ""
-
-    def asked(self, by: str) -> "NamedCause":
-        return replace(self, asked_by=by)
 
     @property
     def who(self) -> str:

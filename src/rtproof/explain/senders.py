@@ -9,7 +9,7 @@ the wake-up that it is for has an event already.
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rtproof.explain.causes import NamedCause
 from rtproof.explain.cpu_contexts import STOPPERS, Change, Context, Layer, SentInterrupt, ServedCall, Stretch
@@ -64,7 +64,7 @@ class Senders:
     def named(self, cause: NamedCause, cpu: int, stretch: Stretch) -> NamedCause:
         """The cause with who asked for it."""
         asked_by = self.of_interrupt(cpu, stretch.top) if stretch.top else self.of_stopper(stretch)
-        return cause.asked(asked_by) if asked_by else cause
+        return replace(cause, asked_by=asked_by) if asked_by else cause
 
 
 NO_SENDERS = Senders()

@@ -60,10 +60,12 @@ def command(run: Path, name: str, output: Path | None, options: tuple[tuple[str,
     if output == files.STANDARD_OUTPUT:
         if getattr(exporter, "BINARY", False) and sys.stdout.isatty():
             raise UserError(f"the format {name} is binary and standard output is a terminal: give a file or a pipe")
-        _to_standard_output(partial(exporter.export, exported_files.readable(run, name)), exporter.SUFFIX, checked)
+        _to_standard_output(
+            partial(exporter.export, exported_files.analysis_to_export(run, name)), exporter.SUFFIX, checked
+        )
         return
     path = output or files.free_path(stored_runs.path_beside(run, exporter.SUFFIX))
-    click.echo(exporter.export(exported_files.readable(run, name), path, checked))
+    click.echo(exporter.export(exported_files.analysis_to_export(run, name), path, checked))
 
 
 def _to_standard_output(export: Callable[[Path, dict[str, str]], str], suffix: str, options: dict[str, str]) -> None:

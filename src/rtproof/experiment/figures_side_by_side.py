@@ -21,7 +21,7 @@ NO_TEST = (
 )
 
 
-def ends_document(sides: Sequence[tuple[str, Sequence[Path]]], *, as_json: bool) -> ResultDocument | None:
+def side_by_side_document(sides: Sequence[tuple[str, Sequence[Path]]], *, as_json: bool) -> ResultDocument | None:
     """The figures of the files of two sides; None unless all were printed by other tools, and one has no histogram.
 
     UserError for files of different tools, and for JSON, which ``rtproof show`` prints of each file.
