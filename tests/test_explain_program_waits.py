@@ -9,6 +9,7 @@ from test_elf_symbols import BASE, CODE_AT, FUNC, Elf
 
 from rtproof.explain.causes import Cause
 from rtproof.explain.explanation import Explanation, explain
+from rtproof.explain.program_waits import file_namer
 from rtproof.explain.trace_events import TraceEvent
 from rtproof.record.contents import Moment, Record, SystemFile
 from rtproof.report.blocks import Table, Text
@@ -118,3 +119,13 @@ def test_the_report_says_where(tmp_path: Path) -> None:
     table = budget_blocks(found, 8)[-1]
     assert isinstance(table, Table)
     assert [row[-1] for row in table.rows] == ["take < cycle < app+0x1300"]
+
+
+def test_a_file_is_named_by_its_device_and_inode(tmp_path: Path) -> None:
+    record = with_waits(
+        late_by_a_lock(), mapped(program(tmp_path), inode=7) + "7f02-7f03 r--s 0 08:11 7 /srv/a\x1bb c\n"
+    )
+    name = file_namer(record)
+    assert name("254:0", 7) == f"{tmp_path / 'app'} on 254:0"
+    assert name("8:17", 7) == "/srv/a\N{REPLACEMENT CHARACTER}b c on 8:17"
+    assert name("8:17", 8) == "with inode 8 on 8:17"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A thread that waits for another one is charged to whoever took the time of that one."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -123,6 +124,8 @@ def test_another_timer_and_a_device_are_named_and_the_disk_where_its_request_end
     ("doing", "behind"),
     [
         (Mode(FAULT), ", in a page fault"),
+        (Mode(FAULT, file="/srv/map.bin on 254:0"), ", in a page fault, file /srv/map.bin on 254:0"),
+        (Mode(KERNEL, "read", file="with inode 12 on 254:0"), ", in system call read, file with inode 12 on 254:0"),
         (Mode(KERNEL, "fsync"), ", in system call fsync"),
         (Mode(KERNEL), ""),
         (Mode(UNCLEAR, "the thread's own code, or a page fault"), ""),
@@ -136,14 +139,20 @@ def test_a_device_is_waited_for_in_what_the_thread_surely_did(doing: Mode, behin
     assert woken_by_interrupt(waking, None, doing) == NamedCause(Cause.INTERRUPT_WAIT, name)
 
 
-def test_a_page_fault_that_reads_from_a_disk_is_named_with_it() -> None:
+@pytest.mark.parametrize(
+    ("read", "behind"),
+    [([], ""), ([77], ", file with inode 77 on 0:1"), ([77, 0], ", file with inode 77 on 0:1")],
+)
+def test_a_page_fault_that_reads_from_a_disk_is_named_with_it(read: Sequence[int], behind: str) -> None:
+    """The second inode is that of the disk itself: where the file lies on it is read from there."""
     cpu = begun().timer(1_000).to_victim(7_000).add(8_000, "sys_enter", id=0).add(9_000, "sys_exit", id=0)
-    cpu.add(9_500, "page_fault_user").switch(10_000, 0, state=2).hard(
-        298_000, "irq_handler_entry", irq=9, name="virtio0"
-    )
+    cpu.add(9_500, "page_fault_user")
+    for at, inode in enumerate(read):
+        cpu.add(9_600 + at, "mm_filemap_add_to_page_cache", i_ino=inode, s_dev=1)
+    cpu.switch(10_000, 0, state=2).hard(298_000, "irq_handler_entry", irq=9, name="virtio0")
     cpu.hard(299_000, "block_rq_complete", dev=1).wakes(300_000, VICTIM, HARDIRQ)
     found = budget_of(320_000, cpu.hard(301_000, "irq_handler_exit", irq=9).to_victim(303_000))
-    assert found.first == NamedCause(Cause.INTERRUPT_WAIT, "disk 0:1, interrupt virtio0, in a page fault")
+    assert found.first == NamedCause(Cause.INTERRUPT_WAIT, f"disk 0:1, interrupt virtio0, in a page fault{behind}")
 
 
 def test_a_request_that_ended_before_is_not_the_one_that_was_waited_for() -> None:

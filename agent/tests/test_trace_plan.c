@@ -253,6 +253,7 @@ static void a_whole_trace_has_a_bound_and_calls_a_filter(void)
 	CHECK(trace_choose(trace, calls, why, sizeof(why)) == 0 && trace->n_events == 3 && !strcmp(trace->events[1], "raw_syscalls/sys_exit"));
 	CHECK(!strcmp(trace->events[2], "signal/signal_deliver") && strstr(trace->missing, "raw_syscalls:sys_enter"));
 	CHECK(!trace_is_of_calls(trace->events[0]) && trace_is_of_calls(trace->events[1]) && trace_is_of_calls(trace->events[2]));
+	CHECK(trace_is_of_calls("filemap/mm_filemap_add_to_page_cache"));
 	CHECK(trace_is_of_calls("kmem/rss_stat") && !trace_is_of_calls("kmem") && !trace_is_of_calls("signal/signal_generate"));
 	CHECK(trace_choose(trace, calls + sizeof("raw_syscalls:sys_exit"), why, sizeof(why)) == 0 && !*trace->calls_of);
 	CHECK(strstr(trace->missing, "raw_syscalls:sys_exit"));

@@ -53,11 +53,12 @@ static const char explaining[] = "sched:sched_switch+sched:sched_waking|sched:sc
 static const char *const of_sleeps[] = { "sys_enter_clock_nanosleep*", "sys_exit_clock_nanosleep*" };
 
 /*
- * What the threads themselves do. The last two come at the end of a page fault, where the kernel has no probes: the one until Linux
+ * What the threads themselves do. The third last tells which file is read from its disk. The last two come at the end of a page fault, where the kernel has no probes: the one until Linux
  * counted pages one by one, the other from then on. The first makes each lock of each process slower, so it is taken only there.
  */
 static const char calls_end[] = "raw_syscalls:sys_exit", faults_end[] = "mmap_lock:mmap_lock_released", counted[] = "kmem:rss_stat";
-static const char *const of_calls[] = { calls_end, "raw_syscalls:sys_enter", "signal:signal_deliver", faults_end, counted };
+static const char *const of_calls[] = { calls_end, "raw_syscalls:sys_enter", "signal:signal_deliver",
+					"filemap:mm_filemap_add_to_page_cache", faults_end, counted };
 
 enum { COUNTED_MAJOR = 6, COUNTED_MINOR = 2 };
 

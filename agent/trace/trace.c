@@ -445,7 +445,7 @@ static void *switch_by_time(void *argument)
 	while (block_ns && (!turns || trace->block <= turns) && wait_until(trace, trace->run->origin_ns + trace->block * block_ns))
 		begin_block(trace);
 	/* A program loads its libraries early, and may end at any time. */
-	for (int64_t look_ns = NS_PER_SECOND / 4; trace->waits.on && wait_until(trace, trace->run->origin_ns + look_ns); look_ns *= 2)
+	for (int64_t look_ns = NS_PER_SECOND / 4; trace->plan.process && wait_until(trace, trace->run->origin_ns + look_ns); look_ns *= 2)
 		waits_look(&trace->waits, trace->plan.process);
 	return NULL;
 }
@@ -700,15 +700,14 @@ static void keep_waits(struct trace *trace)
 {
 	char path[TRACEFS_PATH + 64], name[64];
 
-	if (!trace->waits.on)
-		return;
 	waits_look(&trace->waits, trace->plan.process);
-	for (int cpu = 0; cpu < trace->plan.cpus; cpu++) {
+	for (int cpu = 0; cpu < trace->plan.cpus && trace->waits.on; cpu++) {
 		snprintf(path, sizeof(path), "%s/per_cpu/cpu%d/trace_pipe_raw", trace->waits.place, cpu);
 		snprintf(name, sizeof(name), "waits/cpu%d", cpu);
 		keep(trace, path, name, 4 * trace->plan.buffer_kib * 1024, NULL);
 	}
-	keep_part(trace, "waits/maps", 0, (const char *)trace->waits.maps.data, trace->waits.maps.length);
+	if (trace->waits.maps.length)
+		keep_part(trace, "waits/maps", 0, (const char *)trace->waits.maps.data, trace->waits.maps.length);
 }
 
 /* The kernel's own text of the events, which is three times as long as its pages, is made from these by who reads them. */

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAPS_MOST = 60 * 1024 };
+enum { MAPS_MOST = 60 * 1024, FILE_MOST = 512 };
 
 /* A thread that was preempted has a bit above these. */
 #define SLEEPS "prev_state & 255 && (%s)"
@@ -75,12 +75,20 @@ static bool is_code(const char *line)
 	return rights && strnlen(rights, 4) == 4 && rights[3] == 'x' && strpbrk(line, "/[");
 }
 
+/* A file is read from its disk by a page fault in any part of it; its code is told of in any case. */
+static bool is_another_file(const char *line, const char *before)
+{
+	const char *file = strchr(line, '/');
+
+	return file && strncmp(file, before, FILE_MOST - 1) != 0;
+}
+
 void waits_look(struct waits *waits, int64_t process)
 {
 	struct bytes maps = { NULL, 0, 0, false };
-	char path[40], line[4400];
+	char path[40], line[4400], before[FILE_MOST] = "";
 
-	if (!waits->on || !process)
+	if (!process)
 		return;
 	snprintf(path, sizeof(path), "/proc/%lld/maps", (long long)process);
 	FILE *file = fopen(path, "re");
@@ -88,8 +96,10 @@ void waits_look(struct waits *waits, int64_t process)
 
 	put_bytes(&maps, line, head);
 	while (file && maps.length < MAPS_MOST && fgets(line, sizeof(line), file))
-		if (is_code(line))
+		if (is_code(line) || is_another_file(line, before)) {
 			put_bytes(&maps, line, strlen(line));
+			snprintf(before, sizeof(before), "%s", strchr(line, '/') ? strchr(line, '/') : "");
+		}
 	if (file)
 		fclose(file);
 	if (maps.length == head || maps.failed) {

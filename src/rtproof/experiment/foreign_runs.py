@@ -91,7 +91,7 @@ def _trace_words(asked: ForeignRequest, pid: int | None) -> str:
     words += [f"keep_mib={asked.keep_mib}"] if asked.keep_mib else []
     calls = _calls_of(asked, pid) if pid or asked.names else []
     words += ["stacks"] if asked.stacks else []
-    words += [f"process={process}"] if asked.stacks and (process := pid or _process_of(asked.names)) else []
+    words += [f"process={process}"] if (process := pid or _process_of(asked.names)) else []
     return ",".join(words + ([f"calls_of={'+'.join(calls)}"] if calls else []))
 
 

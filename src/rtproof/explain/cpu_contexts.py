@@ -253,8 +253,9 @@ class Meaning:
     names: of events whose both ends were traced, without ``_entry``. vectors: names of softirqs by number.
     sleeping: the bits of ``prev_state`` of a thread that wants to run no more. symbol: the name of an address.
     every_call: whether all system calls and page faults were traced, so that user mode can be told.
-    call: the name of a system call. urgent: kernel priorities of threads with a real-time policy, by a look beside the
-    trace. shown_by_timers: the interrupt of which only the end was traced: the first function of a timer is its begin.
+    call: the name of a system call. file: words for a file by its device and inode. urgent: kernel priorities of
+    threads with a real-time policy, by a look beside the trace. shown_by_timers: the interrupt of which only the end
+    was traced: the first function of a timer is its begin.
     """
 
     paired: frozenset[str]
@@ -263,6 +264,7 @@ class Meaning:
     symbol: Callable[[int], str]
     every_call: bool
     call: Callable[[int], str] = "number {}".format
+    file: Callable[[str, int], str] = "with inode {1} on {0}".format
     urgent: Mapping[int, int] = field(default_factory=dict)
     shown_by_timers: str = ""
 
@@ -345,6 +347,7 @@ class CpuWalk:
             "fault_end": lambda event: self._revise(self._modes.fault_ends(event.pid, event.time_ns)),
             "kernel_stack": self._stack,
             "block_rq_complete": self._request_ended,
+            "mm_filemap_add_to_page_cache": self._read_file,
             "sched_wakeup_new": self._new,
             "task_rename": self._rename,
         }
@@ -595,8 +598,11 @@ class CpuWalk:
 
     def _request_ended(self, event: TraceEvent) -> None:
         """An interrupt brings the end of a request to a disk. The kernel's number has the minor in its low 20 bits."""
-        number = _number(event.values, "dev")
-        self._ended_request = event.time_ns, f"{number >> MINOR_BITS}:{number & ((1 << MINOR_BITS) - 1)}"
+        self._ended_request = event.time_ns, _device(event.values, "dev")
+
+    def _read_file(self, event: TraceEvent) -> None:
+        if not event.flags & (HARDIRQ | SOFTIRQ):
+            self._modes.read(self._meaning.file(_device(event.values, "s_dev"), _number(event.values, "i_ino")))
 
     def _migrate(self, event: TraceEvent) -> None:
         tid = _number(event.values, "pid")
@@ -779,6 +785,11 @@ class CpuWalk:
 def _enters(name: str) -> bool:
     """Whether an event is the beginning of an interrupt."""
     return name in ("irq_handler_entry", "ipi_entry", "hrtimer_expire_entry") or name.startswith("irq_vectors/")
+
+
+def _device(values: Values, key: str) -> str:
+    number = _number(values, key)
+    return f"{number >> MINOR_BITS}:{number & ((1 << MINOR_BITS) - 1)}"
 
 
 def _number(values: Values, key: str) -> int:

@@ -8,7 +8,7 @@ this machine, in a file that is still the same.
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import groupby
@@ -29,7 +29,8 @@ MAPS = "waits/maps"
 EXEC = "sched/sched_process_exec"
 _HEAD = re.compile(r"process (\d{1,19}) (\d{1,19})\n")
 _MAP = re.compile(
-    r"(?m)^([0-9a-f]{1,16})-([0-9a-f]{1,16}) ..x. ([0-9a-f]{1,16}) [0-9a-f]+:[0-9a-f]+ (\d{1,19}) +([/\[].*)$"
+    r"(?m)^([0-9a-f]{1,16})-([0-9a-f]{1,16}) ..(.). ([0-9a-f]{1,16}) "
+    r"([0-9a-f]{1,8}):([0-9a-f]{1,8}) (\d{1,19}) +([/\[].*)$"
 )
 SLEEPS = (Cause.BLOCKED, Cause.SLEEP, Cause.INTERRUPT_WAIT)
 """Causes of a time in which the late thread, or a thread for which it waits, sleeps."""
@@ -66,7 +67,8 @@ class ProgramWaits:
         told = kernel_trace.trace_text(record, MAPS)
         self._maps = [
             _Mapped(int(first, 16), int(behind, 16), int(offset, 16), int(inode), path)
-            for first, behind, offset, inode, path in _MAP.findall(told)
+            for first, behind, executed, offset, _, _, inode, path in _MAP.findall(told)
+            if executed == "x"
         ]
         head = _HEAD.match(told)
         process, seen_ns = (int(head[1]), int(head[2]) - origin_ns) if head else (-1, 0)
@@ -114,6 +116,18 @@ class ProgramWaits:
             return one_line(mapped.path)
         offset = address - mapped.first + mapped.offset
         return _function(mapped.path, mapped.inode, offset) or f"{one_line(Path(mapped.path).name)}+{offset:#x}"
+
+
+def file_namer(record: Record) -> Callable[[str, int], str]:
+    """Names a file by its device, such as 254:1, and its inode: by its path where the program had it in its memory."""
+    found = _MAP.findall(kernel_trace.trace_text(record, MAPS))
+    paths = {(f"{int(major, 16)}:{int(minor, 16)}", int(inode)): path for *_, major, minor, inode, path in found}
+
+    def name(device: str, inode: int) -> str:
+        path = paths.get((device, inode))
+        return f"{one_line(path)} on {device}" if path else f"with inode {inode} on {device}"
+
+    return name
 
 
 def _waits(part: BudgetPart) -> bool:

@@ -30,11 +30,15 @@ ARCHITECTURES = {"aarch64": "generic", "riscv64": "generic", "loongarch64": "gen
 
 
 class Mode(NamedTuple):
-    """name: of the system call or the signal, or what else it may be. since_ns: when it began."""
+    """name: of the system call or the signal, or what else it may be. since_ns: when it began.
+
+    file: the first that it reads from a disk; "" if no event tells.
+    """
 
     kind: str = ""
     name: str = ""
     since_ns: int = 0
+    file: str = ""
 
     @property
     def words(self) -> str:
@@ -145,6 +149,13 @@ class ModeWalk:
             return self.in_fault(tid, time_ns)
         self.now = self._behind_fault.pop(tid)._replace(since_ns=time_ns)
         return Revision(0, lambda mode: Mode(FAULT))
+
+    def read(self, file: str) -> None:
+        """The thread reads a file from its disk: in a page fault, or in a system call."""
+        if self._fault is not None and not self._fault.file:
+            self._fault = self._fault._replace(file=file)
+        if self.now.kind in (FAULT, KERNEL) and not self.now.file:
+            self.now = self.now._replace(file=file)
 
     def hit_own_code(self, time_ns: int) -> None:
         """An interrupt finds the thread outside of the kernel."""

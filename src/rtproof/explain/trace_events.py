@@ -59,6 +59,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "user_stack": ("tgid", "caller"),
     "task_rename": ("pid", "oldcomm", "newcomm"),
     "block_rq_complete": ("dev",),
+    "mm_filemap_add_to_page_cache": ("i_ino", "s_dev"),
 }
 """The events that a budget can use, and their fields. Interrupt vectors and system calls come by their pattern."""
 MASKS = ("target_cpus",)

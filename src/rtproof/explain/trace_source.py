@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from rtproof.core.errors import UserError
 from rtproof.explain.cpu_contexts import Meaning
+from rtproof.explain.program_waits import file_namer
 from rtproof.explain.thread_modes import call_namer
 from rtproof.explain.trace_clock import ClockAnchors, clock_anchors
 from rtproof.explain.trace_events import LOST, EventDecoder, EventFormat, TraceEvent, event_formats
@@ -97,7 +98,7 @@ def trace_source(record: Record, origin_ns: int) -> TraceSource:
     kernel_trace.page_layout(record)
     meaning = _meaning(formats, _symbols(record))
     urgent = {thread.id: thread.kernel_priority for thread in every_real_time_thread(record)}
-    meaning = replace(meaning, call=call_namer(record.begin.machine), urgent=urgent)
+    meaning = replace(meaning, call=call_namer(record.begin.machine), file=file_namer(record), urgent=urgent)
     return TraceSource(record, formats, meaning, origin_ns)
 
 

@@ -67,5 +67,6 @@ def woken_by_interrupt(waking: Change | None, sleeper: Task | None, doing: Mode 
         return NamedCause(Cause.SLEEP, sleeper.name, sleeper.tid) if sleeper else NamedCause(Cause.SLEEP)
     disk = [f"disk {waking.disk}"] if waking.disk else []
     known = {FAULT: f"in {A_FAULT}", KERNEL: f"in {call_words(doing.name)}" if doing.name else ""}.get(doing.kind)
-    names = [*disk, f"{context.layer.value} {context.name}", *([known] if known else [])]
+    file = [f"file {doing.file}"] if known and doing.file else []
+    names = [*disk, f"{context.layer.value} {context.name}", *([known] if known else []), *file]
     return NamedCause(Cause.INTERRUPT_WAIT, ", ".join(names))
