@@ -37,19 +37,26 @@ __all__ = [
 ]
 
 
+CITED = {"throttling": ("throttled", "budget-stops", "clock-changed"), "own-link": ("link-load",)}
+"""Objections without a rule, because no published row has such facts, and the doubts about a measured run they cite."""
+
+
 def objections(claims: Sequence[ResultClaim]) -> tuple[Objection, ...]:
     """All objections to these rows. Rows of the same group are also compared with each other."""
-    return tuple(found for rule in plugins.load_plugins(rules) for found in _by(rule, claims))
+    by_rules = [found for rule in plugins.load_plugins(rules) for found in _by(rule, claims)]
+    return (*by_rules, *(found for code, doubts in CITED.items() for found in _cited(code, doubts, claims)))
 
 
 def _by(rule: ModuleType, claims: Sequence[ResultClaim]) -> Iterator[Objection]:
-    cited = [
-        Objection(rule.CODE, (claim.name,), doubt.what, doubt.detail, doubt.remedy, doubt.code)
-        for claim in claims
-        for doubt in claim.doubts
-        if doubt.code in rule.DOUBTS
-    ]
+    cited = list(_cited(rule.CODE, rule.DOUBTS, claims))
     yield from cited
     told = {name for objection in cited for name in objection.claims}
     others = [claim for claim in claims if claim.name not in told]
     yield from (replace(found, remedy=rule.REMEDY) for found in rule.judge(others))
+
+
+def _cited(code: str, doubts: Sequence[str], claims: Sequence[ResultClaim]) -> Iterator[Objection]:
+    for claim in claims:
+        for doubt in claim.doubts:
+            if doubt.code in doubts:
+                yield Objection(code, (claim.name,), doubt.what, doubt.detail, doubt.remedy, doubt.code)
