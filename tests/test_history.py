@@ -15,14 +15,12 @@ from rtproof.compare.change_points import (
     change_p_value,
     mean_changes,
     neighbour_correlation,
-    stretch_contrast,
     visible_step,
     weekday,
     weekly_pattern,
-    widened_error,
     without_weekly,
 )
-from rtproof.compare.history import FEWEST, analyse_history, condition_changes, fact_changes
+from rtproof.compare.history import FEWEST, MARGIN, analyse_history, condition_changes, fact_changes
 from rtproof.compare.run_metrics import RunFigures
 from rtproof.report.pages.comparison_page import ComparisonContext
 
@@ -43,12 +41,36 @@ def histories(phi: float, times: int = 40) -> Iterator[list[float]]:
     return (autoregressive(phi, 1_000 + seed) for seed in range(times))
 
 
-@pytest.mark.parametrize("phi", [0.6, 0.8])
-def test_correlated_runs_are_hardly_ever_a_change(phi: float) -> None:
-    before = sum(bool(mean_changes(one)) for one in histories(phi))
-    now = sum(bool(mean_changes(one, correlation=neighbour_correlation(one))) for one in histories(phi))
-    assert before >= 8, "else there is nothing to correct"
-    assert now <= before // 3
+def half_noise(seed: int, n: int) -> list[float]:
+    """Half of the variance is a slow wander of AR 0.9, and half is independent."""
+    noise = np.random.default_rng(10_000 + seed).standard_normal(n)
+    return [float(one) for one in (np.array(autoregressive(0.9, seed, n)) + noise) / math.sqrt(2)]
+
+
+@pytest.mark.parametrize("runs", [20, 50, 200])
+def test_runs_that_wander_are_hardly_ever_a_change(runs: int) -> None:
+    """Of AR 0.9 at most 5 %, and with half of it independent at most 10 %, and two standard errors (benchmark 12)."""
+    times = 60 if runs == 200 else 150
+    wander = np.mean([bool(mean_changes(autoregressive(0.9, seed, runs))) for seed in range(times)])
+    half = np.mean([bool(mean_changes(half_noise(seed, runs))) for seed in range(times)])
+    assert wander <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / times)
+    assert half <= 0.10 + 2 * math.sqrt(0.10 * 0.90 / times)
+
+
+@pytest.mark.parametrize("runs", [20, 50, 200])
+def test_half_as_late_again_is_found_in_runs_that_wander(runs: int) -> None:
+    """The runs of one system differ by a factor of 1.13, as the medians of 24 runs did (one standard deviation)."""
+    step, middle = math.log(1.5) / math.log(1.13), runs // 2
+    shifted = [np.array(half_noise(seed, runs)) + step * (np.arange(runs) >= middle) for seed in range(40)]
+    found = [any(abs(change.at - middle) <= 3 for change in mean_changes(one.tolist())) for one in shifted]
+    assert np.mean(found) >= 0.7
+
+
+def test_a_step_within_the_margin_is_no_change() -> None:
+    """Values without noise, so that any step is more than chance: x1.00 is no change, and x1.04 is none."""
+    for ratio, changes in ((1.000001, 0), (1.04, 0), (1.049, 0), (1.06, 1), (1.5, 1)):
+        series = [0.0] * 20 + [math.log(ratio)] * 20
+        assert len(mean_changes(series, margin=math.log1p(MARGIN))) == changes, ratio
 
 
 def test_the_correlation_is_known_roughly_also_across_a_step() -> None:
@@ -59,36 +81,11 @@ def test_the_correlation_is_known_roughly_also_across_a_step() -> None:
             assert abs(found - phi) < 0.2, (phi, step)
 
 
-def test_what_a_difference_of_two_means_varies_by() -> None:
-    """Against simulation, and the long form against the exact one."""
-    random = np.random.default_rng(4)
-    drawn = np.array([autoregressive(0.7, int(seed), 30) for seed in random.integers(0, 10**9, 4_000)])
-    apart = drawn[:, 12:].mean(axis=1) - drawn[:, :12].mean(axis=1)
-    inside = 11 * drawn[:, :12].var(axis=1, ddof=1) + 17 * drawn[:, 12:].var(axis=1, ddof=1)
-    found = stretch_contrast(12, 18, 0.7)
-    # The process of the test begins in its stationary distribution.
-    assert found.variance == pytest.approx(apart.var(), rel=0.1)
-    assert found.squares == pytest.approx(inside.mean(), rel=0.05)
-    assert found.freedom == pytest.approx(2 * inside.mean() ** 2 / inside.var(), rel=0.15)
-    exact, long = stretch_contrast(140, 160, 0.6), stretch_contrast(140, 161, 0.6)
-    assert long.variance == pytest.approx(exact.variance, rel=0.05)
-    assert long.squares == pytest.approx(exact.squares, rel=0.05)
-    assert long.freedom == pytest.approx(exact.freedom, rel=0.05)
-
-
-def test_independent_runs_are_weighed_as_before() -> None:
-    assert stretch_contrast(5, 7, 0.0).freedom == 10
-    assert widened_error(5, 7, 0.0) == pytest.approx(1)
-    assert visible_step(80) < visible_step(80, 0.5) < visible_step(80, 0.8)
-
-
 def test_a_large_step_of_correlated_runs_is_still_found() -> None:
     found = 0
     for one in histories(0.6):
         shifted = [value + 8 * (at >= 40) for at, value in enumerate(one)]
-        found += any(
-            abs(change.at - 40) <= 3 for change in mean_changes(shifted, correlation=neighbour_correlation(shifted))
-        )
+        found += any(abs(change.at - 40) <= 3 for change in mean_changes(shifted))
     assert found >= 28
 
 
@@ -146,7 +143,7 @@ def test_without_a_change_it_says_what_could_be_seen() -> None:
     assert sequence.judged
     (middle,) = (metric for metric in sequence.metrics if metric.key == "p50")
     assert middle.noise is not None
-    assert middle.visible == pytest.approx(math.exp(visible_step(30) * middle.noise))
+    assert middle.visible == pytest.approx(math.exp(middle.margin + visible_step(30) * middle.noise))
     assert 1.01 < (middle.run_factor or 0) < 1.1
 
 
@@ -346,7 +343,8 @@ def test_one_run_that_is_off_is_no_change_wherever_it_is() -> None:
 def test_sequences_without_noise_or_of_a_few_runs() -> None:
     assert mean_changes([1.0] * 40) == ()
     (found,) = mean_changes([1.0] * 20 + [2.0] * 20)
-    assert (found.at, found.p) == (20, 0.0)
+    assert found.at == 20
+    assert found.p < 1e-99
     assert mean_changes([]) == mean_changes([1.0]) == mean_changes([1.0, 2.0, 1.0, 2.0, 1.0]) == ()
 
 

@@ -5,9 +5,10 @@ The functions also estimate how much neighbouring runs resemble each other, and 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from statistics import NormalDist
 
 import numpy as np
@@ -17,10 +18,8 @@ from rtproof.statistics import beta_tails, student_quantile
 
 Floats = NDArray[np.float64]
 
-# The next functions estimate how much a run resembles the run before it, and correct the test of two stretches for it.
+# The next functions estimate how much a run resembles the run before it, and correct the pattern of a week for it.
 #
-# A machine that is warm stays warm. A run therefore tells less than an independent run would tell: the mean of ten
-# correlated runs may vary as much as the mean of three independent runs.
 # The estimate uses the differences of runs one and two places apart. In an autoregressive process of first order
 # (Box and Jenkins), their mean squares are proportional to 1 - phi and 1 - phi^2.
 # A step affects only a few of these differences. The estimate leaves out differences that are very large.
@@ -37,21 +36,6 @@ FAR, MAD = 6.0, 1.4826
 """A difference of neighbours of more than FAR robust deviations is a step. It does not count for the correlation."""
 RAISED = 0.2
 """The estimate is raised by RAISED times its square, because the method underestimates large correlations."""
-EXACT = 300
-"""Up to this number of values all moments are computed exactly; beyond it, by the formulas for long stretches."""
-
-
-@dataclass(frozen=True)
-class StretchContrast:
-    """The moments of the difference between the means of two neighbouring stretches, for values of variance 1.
-
-    variance: of the difference. squares: the expected sum of squares about the two means. freedom: the degrees of
-    freedom of that sum (Satterthwaite).
-    """
-
-    variance: float
-    squares: float
-    freedom: float
 
 
 def neighbour_correlation(values: Sequence[float]) -> float:
@@ -84,55 +68,28 @@ def _scores(n: int) -> Floats:
     return np.array([normal.inv_cdf((place + 0.5) / n) for place in range(n)])
 
 
-@lru_cache(maxsize=65_536)
-def stretch_contrast(left: int, right: int, phi: float) -> StretchContrast:
-    """Return the moments for ``left`` values followed by ``right`` values, whose neighbours correlate by ``phi``."""
-    n = left + right
-    if not phi:
-        return StretchContrast(1 / left + 1 / right, n - 2.0, n - 2.0)
-    if n > EXACT:
-        return _long(left, right, phi)
-    alike = phi ** np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
-    weights = np.concatenate([np.full(left, -1 / left), np.full(right, 1 / right)])
-    about = np.array(alike)
-    about[:left] -= alike[:left].mean(axis=0)
-    about[left:] -= alike[left:].mean(axis=0)
-    squares = float(np.trace(about))
-    return StretchContrast(float(weights @ alike @ weights), squares, squares**2 / float((about * about.T).sum()))
-
-
-def _long(left: int, right: int, phi: float) -> StretchContrast:
-    """Return the moments for long stretches.
-
-    The two means are taken as nearly independent. The squares and their freedom are those of an endless process.
-    """
-    n = left + right
-    lost = sum(_variance(size, phi) * size for size in (left, right))
-    squares = max(n - lost, 1.0)
-    freedom = max(n * (1 - phi * phi) / (1 + phi * phi) - 2, 1.0)
-    return StretchContrast(_variance(left, phi) + _variance(right, phi), squares, freedom)
-
-
-def _variance(size: int, phi: float) -> float:
-    """Return the variance of the mean of ``size`` values of variance 1."""
-    tail = 2 * phi * (1 - phi**size) / (size * (1 - phi) ** 2)
-    return max((1 + phi) / (1 - phi) - tail, 0.0) / size
-
-
-def widened_error(left: int, right: int, phi: float) -> float:
-    """Return about how many times larger the error of a difference of two means is than if runs were independent.
-
-    left, right: the number of runs on each side. phi: the correlation of neighbouring runs.
-    """
-    found = stretch_contrast(left, right, phi)
-    return math.sqrt(found.variance / (1 / left + 1 / right) * (left + right - 2) / found.squares)
+# The next functions find steps. A step is a change if the runs are less likely without it.
+#
+# A machine that is warm stays warm, so that the mean of many runs wanders by itself. Without a step, the model of a run
+# is a level, a slow wander (an autoregressive process, in which neighbours correlate by SLOW) and independent noise.
+# The share of the wander in the variance is not known: with the step and without it, the share with the largest
+# likelihood counts. A step then has to be a jump that neither the wander nor the noise explains.
+# Places come from windows: they are split where the energy distance is largest, as Hunter and Apache Otava do.
 
 
 WINDOW = 50
-P_VALUE = 1e-4
-WEAK = 10
-"""A window's p may be this many times larger than the final threshold; the whole sequence then decides."""
+ALARMS = 0.01
+"""A change needs p below ALARMS divided by the number of runs: more runs have more places for a change."""
+FEW = 40
+"""Fewer runs count as this number: few runs hardly show how they wander, which makes p too small."""
+WEAK = 1e-3
+"""The threshold of p in a window, by Student's t test; the whole sequence then decides."""
 SHORTEST = 3
+SLOW = 0.9
+SHARES: Floats = np.array([0.0, 0.1, 0.25, 0.5, 0.75, 1.0])
+"""Shares of the wander in the variance that are tried."""
+TINY = 1e-12
+"""The least sum of squares about the means, as a share of all squares: rounding leaves more."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +97,7 @@ class MeanChange:
     """One change of the mean.
 
     at: the place of the first value after the change. before, after: the means of the two neighbouring stretches,
-    which reach from ``since`` to ``until`` (exclusive). p: of a two-sided t test between these stretches.
+    which reach from ``since`` to ``until`` (exclusive). p: of the runs without the step.
     """
 
     at: int
@@ -153,25 +110,87 @@ class MeanChange:
 
 def mean_changes(
     values: Sequence[float],
-    p: float = P_VALUE,
+    p: float | None = None,
     window: int = WINDOW,
     shortest: int = SHORTEST,
-    correlation: float = 0.0,
+    margin: float = 0.0,
 ) -> tuple[MeanChange, ...]:
     """Return the changes of the mean in a sequence of finite values, in the order of the sequence.
 
-    p: the threshold of each change. window, shortest: the numbers of values in a window and in the shortest stretch.
-    correlation: of neighbouring values, as ``neighbour_correlation`` returns it.
+    p: the threshold of each change; by default that of ALARMS. window, shortest: the numbers of values in a window and
+    in the shortest stretch. margin: a step of at most this size is no change.
     """
     series = np.asarray(values, np.float64)
-    places = _weak(series, min(WEAK * p, 1.0), window, shortest)
-    while places:
-        found = _weighed(series, places, correlation)
-        weakest = max(found, key=lambda change: change.p)
-        if weakest.p < p:
+    threshold = ALARMS / max(series.size, FEW) if p is None else p
+    places = _weak(series, max(WEAK, threshold), window, shortest)
+    steps = _Whitened.of([series - series.mean(), *(np.arange(series.size) >= at for at in places)]) if places else None
+    kept = list(range(len(places)))
+    while steps and kept:
+        jumps, t_squared = steps.jumps([1 + each for each in kept], [0], margin)
+        freedom = series.size - len(kept) - 1
+        p_values = [beta_tails(freedom / (freedom + t2), freedom / 2, 0.5)[0] for t2 in t_squared[:, 0]]
+        found = tuple(_weighed(series, [places[each] for each in kept], jumps[:, 0], p_values, margin))
+        weakest = max(range(len(kept)), key=lambda each: found[each].p)
+        if found[weakest].p < threshold:
             return found
-        places.remove(weakest.at)
+        del kept[weakest]
     return ()
+
+
+@dataclass(frozen=True)
+class _Whitened:
+    """Columns of n runs, made independent for each of SHARES.
+
+    products: for each share, the sums of products of the columns; the last column is constant. scale: logarithm of the
+    determinant of the covariance. n: number of runs.
+    """
+
+    products: Floats
+    scale: Floats
+    n: int
+
+    @classmethod
+    def of(cls, columns: Sequence[NDArray[np.generic]]) -> "_Whitened":
+        """Return the columns and a constant, each run without what the runs before it predict (R. E. Kalman 1960)."""
+        rows = np.column_stack([*columns, np.ones(len(columns[0]))])
+        share = SHARES[:, None]
+        wander, known = np.zeros((SHARES.size, rows.shape[1])), share
+        fresh = np.empty((SHARES.size, *rows.shape))
+        scale = np.zeros(SHARES.size)
+        for at, row in enumerate(rows):
+            variance = known + 1 - share
+            new, gain = row - wander, known / variance
+            fresh[:, at] = new / np.sqrt(variance)
+            scale += np.log(variance[:, 0])
+            wander = SLOW * (wander + gain * new)
+            known = SLOW**2 * known * (1 - gain) + (1 - SLOW**2) * share
+        return cls(fresh.transpose(0, 2, 1) @ fresh, scale, len(rows))
+
+    def jumps(
+        self, steps: list[int], values: list[int], margin: float = 0.0, shift: float = 0.0
+    ) -> tuple[Floats, Floats]:
+        """Return the size of each step in each column of values, and the square of its t against ``margin``.
+
+        t is Student's if the share of the wander is known. steps, values: their columns. shift: is added to each step.
+        """
+        some = [*steps, -1]
+        right = self.products[:, some][:, :, values]
+        inverse = np.linalg.inv(self.products[:, some][:, :, some])
+        found = inverse @ right
+        whole = self.products[:, values, values][:, None]
+        squares = np.maximum(whole - (right * found).sum(axis=1, keepdims=True), TINY * whole)
+        with_it, sizes = self._likelihood(squares)[:, 0], found[:, :-1] + shift
+        likeliest = sizes[with_it.argmax(axis=0), :, range(len(values))].T
+        errors = np.diagonal(inverse, axis1=1, axis2=2)[:, :-1, None]
+        away = sizes - np.clip(likeliest, -margin, margin)
+        without = self._likelihood(squares + away**2 / errors).max(axis=0)
+        gained = np.maximum(2 / self.n * (with_it.max(axis=0) - without), 0.0)
+        return likeliest, (self.n - len(some)) * np.expm1(gained)
+
+    def _likelihood(self, squares: Floats) -> Floats:
+        """Return the logarithm of the largest likelihood with these sums of squares, for each share."""
+        likelihood: Floats = -(self.n * np.log(squares) + self.scale[:, None, None]) / 2
+        return likelihood
 
 
 def _weak(series: Floats, p: float, window: int, shortest: int) -> list[int]:
@@ -221,34 +240,29 @@ def _best_split(series: Floats, start: int, stop: int, shortest: int) -> tuple[f
     return float(energy.flat[place]), start + shortest + place // energy.shape[1]
 
 
-def _weighed(series: Floats, places: list[int], phi: float) -> tuple[MeanChange, ...]:
+def _weighed(
+    series: Floats, places: list[int], jumps: Floats, p_values: list[float], margin: float
+) -> Iterator[MeanChange]:
+    """Yield the changes. p is 1 where the means do not step the way of the jump, by more than ``margin``."""
     ends = [0, *places, series.size]
-    return tuple(_change(series, phi, *ends[number : number + 3]) for number in range(len(places)))
+    means = [float(series[start:stop].mean()) for start, stop in pairwise(ends)]
+    for k, p in enumerate(p_values):
+        lasts = (means[k + 1] - means[k]) * math.copysign(1, jumps[k]) > margin
+        yield MeanChange(ends[k + 1], ends[k], ends[k + 2], means[k], means[k + 1], p if lasts else 1.0)
 
 
-def _change(series: Floats, phi: float, since: int, at: int, until: int) -> MeanChange:
-    left, right = series[since:at], series[at:until]
-    return MeanChange(at, since, until, float(left.mean()), float(right.mean()), change_p_value(left, right, phi))
-
-
-def change_p_value(left: Floats, right: Floats, phi: float = 0.0) -> float:
+def change_p_value(left: Floats, right: Floats) -> float:
     """Return the p-value of Student's two-sided t test with pooled variance.
 
     The result is 1 where both stretches together have fewer than three values.
-    phi: the correlation of neighbouring values. Means of correlated values vary more than the
-    scatter of the values shows, and the values tell less than as many independent values.
     """
-    if left.size + right.size < 3:
-        return 1.0
-    expected = stretch_contrast(left.size, right.size, phi)
+    freedom = left.size + right.size - 2
     difference = float(left.mean() - right.mean())
-    if difference == 0:
+    if freedom < 1 or difference == 0:
         return 1.0
     squares = float(((left - left.mean()) ** 2).sum() + ((right - right.mean()) ** 2).sum())
-    if squares <= 0:
-        return 0.0
-    noise = expected.freedom * expected.variance * squares / expected.squares
-    return beta_tails(noise / (noise + difference**2), expected.freedom / 2, 0.5)[0]
+    noise = (1 / left.size + 1 / right.size) * squares
+    return beta_tails(noise / (noise + difference**2), freedom / 2, 0.5)[0] if squares > 0 else 0.0
 
 
 # The next functions find a pattern of the week. A pattern that comes back every week is not a change.
@@ -359,6 +373,8 @@ def _p(fresh: Floats, kinds: NDArray[np.int64]) -> float:
 
 FOUND = 0.9
 """The probability with which a visible step in the middle is found."""
+TRIED = 200
+LARGEST_STEP = 64.0
 
 
 @lru_cache(maxsize=256)
@@ -366,14 +382,26 @@ def visible_step(runs: int, phi: float = 0.0) -> float:
     """Return the step in the middle of this number of runs that is found 9 times of 10.
 
     The step is in standard deviations of one run. It has to pass the weak threshold in a window and the strict
-    threshold on the whole sequence. A step near an end has to be larger. phi: the correlation of neighbouring runs.
+    threshold on the whole sequence, here in TRIED histories. A step near an end has to be larger. phi: the correlation
+    of neighbouring runs.
     """
-    return max(_step(min(runs, WINDOW), WEAK * P_VALUE, 0.0), _step(runs, P_VALUE, phi))
+    generator = np.random.default_rng(runs)
+    share = min(phi / SLOW, 1.0)
+    wander = generator.standard_normal((runs, TRIED))
+    for at in range(1, runs):
+        wander[at] = SLOW * wander[at - 1] + math.sqrt(1 - SLOW**2) * wander[at]
+    noise = math.sqrt(share) * wander + math.sqrt(1 - share) * generator.standard_normal((runs, TRIED))
+    some = _Whitened.of([np.arange(runs) >= runs // 2, *noise.T])
+    surely = student_quantile(1 - ALARMS / max(runs, FEW) / 2, runs - 2) ** 2
+    low, high = _step_in_window(min(runs, WINDOW)), LARGEST_STEP
+    while high - low > 0.01:
+        middle = (low + high) / 2
+        found = float((some.jumps([0], list(range(1, 1 + TRIED)), shift=middle)[1] > surely).mean())
+        low, high = (low, middle) if found >= FOUND else (middle, high)
+    return low
 
 
-def _step(runs: int, p: float, phi: float) -> float:
-    """Return the step at which Student's t between the two halves passes the threshold with probability FOUND."""
-    half = runs // 2
-    freedom = max(math.floor(2 * stretch_contrast(half, runs - half, phi).freedom) / 2, 1.0)
-    each = math.sqrt(4 / runs) * widened_error(half, runs - half, phi)
-    return (student_quantile(1 - p / 2, freedom) + student_quantile(FOUND, freedom)) * each
+def _step_in_window(runs: int) -> float:
+    """Return the step at which Student's t between the two halves passes the weak threshold with probability FOUND."""
+    sure = student_quantile(1 - WEAK / 2, runs - 2) + student_quantile(FOUND, runs - 2)
+    return math.sqrt(4 / runs) * sure

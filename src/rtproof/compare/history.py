@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Sequence as Runs
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import median
 
 from rtproof.audit.setup_changes import SetupStep, setup_steps
 from rtproof.compare.change_points import (
@@ -34,6 +35,8 @@ FEWEST = 20
 """Fewer runs with a figure are not searched for changes: neither side would tell enough of the noise."""
 NEAR = 3
 """A change may be misplaced by this many runs: 95 % of steps of two deviations are found this near."""
+MARGIN = 0.05
+"""A step of at most 5 %, and a bin of the histogram more, is no change: the figures may not show a smaller one."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,7 @@ class MetricHistory:
     changes: as places among these. noise: standard deviation of the logarithms within the stretches between changes,
     None if not known. why: why no changes were looked for, "" if they were. correlation: of neighbouring runs, 0 where
     none is clear. weekly: the pattern of the week, None where none is sure. The pattern is taken out before changes are
-    looked for.
+    looked for. margin: the logarithm of the largest ratio that is no change.
     """
 
     key: str
@@ -105,6 +108,7 @@ class MetricHistory:
     why: str
     correlation: float = 0.0
     weekly: WeeklyPattern | None = None
+    margin: float = 0.0
 
     @property
     def run_factor(self) -> float | None:
@@ -114,7 +118,9 @@ class MetricHistory:
     @property
     def visible(self) -> float | None:
         """The step in the middle, as a ratio, that is found 9 times of 10 among this number of runs."""
-        return None if self.noise is None else math.exp(visible_step(len(self.places), self.correlation) * self.noise)
+        if self.noise is None:
+            return None
+        return math.exp(self.margin + visible_step(len(self.places), self.correlation) * self.noise)
 
 
 @dataclass(frozen=True)
@@ -323,9 +329,15 @@ def _metric(
     starts = [start for at in places if (start := runs[at].started_ns) is not None]
     pattern = weekly_pattern(known, starts) if len(starts) == len(known) else None
     cleaned = without_weekly(known, starts, pattern)
-    phi = neighbour_correlation(cleaned)
-    found = mean_changes(cleaned, correlation=phi)
-    return MetricHistory(key, label, unit, values, places, found, _noise(cleaned, found), "", phi, pattern)
+    phi, margin = neighbour_correlation(cleaned), _margin(readings)
+    found = mean_changes(cleaned, margin=margin)
+    return MetricHistory(key, label, unit, values, places, found, _noise(cleaned, found), "", phi, pattern, margin)
+
+
+def _margin(readings: Sequence[FigureReading]) -> float:
+    """Return the logarithm of the largest ratio that is no change: MARGIN and the usual width of a bin."""
+    widths = [one.ln_high - one.ln_low for one in readings if one.ln_low is not None and one.ln_high is not None]
+    return math.log1p(MARGIN) + (median(widths) if widths else 0.0)
 
 
 def _why(runs: tuple[RunFigures, ...], readings: list[FigureReading], known: int) -> str:

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from rtproof.compare import likeness
-from rtproof.compare.change_points import DAYS, P_VALUE, SHORTEST
+from rtproof.compare.change_points import ALARMS, DAYS, FEW, SHORTEST
 from rtproof.compare.comparison_model import sides_in_virtual_time
 from rtproof.compare.history import (
     FEWEST,
+    MARGIN,
     NEAR,
     SHARE,
     ChangePlace,
@@ -26,7 +27,7 @@ from rtproof.compare.history import (
     RunSequence,
 )
 from rtproof.compare.run_metrics import RunFigures
-from rtproof.core.phrases import instant, quantity, value
+from rtproof.core.phrases import instant, percent, quantity, value
 from rtproof.report.blocks import Block, Curve, Marker, Plot, Section, Table, Text
 from rtproof.report.number_format import number_text, unit_for
 from rtproof.report.pages import comparison_page
@@ -258,10 +259,11 @@ def _mark(some: Sequence[ConditionChange]) -> str:
 
 LAST = f"A change in the last {SHORTEST - 1} runs is not called one yet: it takes {SHORTEST} runs."
 METHOD = (
-    "A change: before the run that is named, the mean of a figure was another one, by more than chance. The change may "
-    f"have come up to {NEAR} runs earlier or later. False alarms: about 1 history of 100 for each figure, in 80 "
-    "independent runs without a change; up to 1 of 10 if neighbouring runs resemble each other. Test: Student's t of "
-    f"logarithms, p < {P_VALUE:g}."
+    "A change: from the run that is named on, the mean of a figure is another one, by a jump that neither chance nor a "
+    f"slow wander of the runs explains. The change may have come up to {NEAR} runs earlier or later. A step of at most "
+    f"{percent(MARGIN)} (plus the width of a bin of the histogram) is no change. False alarms: about 1 history of 100 "
+    "for each figure where runs are independent, up to 4 where they wander, up to 7 where they half wander. "
+    f"Test: likelihood ratio of logarithms, p < {ALARMS:g} / number of runs (at least {FEW})."
 )
 TOO_FEW = f"{FEWEST} runs are needed to see how much runs differ without a change."
 VIRTUAL = (
