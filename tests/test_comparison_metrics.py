@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
@@ -18,7 +19,16 @@ from rtproof.compare.effects import (
     pooled_counts,
     reference_levels,
 )
-from rtproof.compare.run_metrics import FigureReading, RunFigures, figures_of, figures_of_histogram, time_blocks
+from rtproof.compare.run_metrics import (
+    HOST_CLOCK,
+    NO_CLOCK,
+    FigureReading,
+    RunFigures,
+    figures_of,
+    figures_of_histogram,
+    started_by_host,
+    time_blocks,
+)
 from rtproof.judge.analyse import analyse
 from rtproof.record import histogram_bins
 from rtproof.record.contents import Record, Slice, View
@@ -207,3 +217,21 @@ def test_holm_makes_each_metric_pay_for_the_others() -> None:
     )
     assert seven[0].detectable is None
     assert overall_finding(()) is ComparisonFinding.NOT_JUDGED
+
+
+@pytest.mark.parametrize("year", [1970, 2056])
+def test_a_clock_that_nobody_set_tells_no_time_and_run_json_may(year: int) -> None:
+    """Each boot of a board without a clock begins in 1970, so its runs seem to take turns."""
+    given = record([block([1_000])])
+    set_ns = given.begin.origin_realtime_ns
+    unset_ns = round(datetime(year, 1, 1, 0, 1, tzinfo=UTC).timestamp()) * SECOND
+    kept = figures_of(analyse(given, None, 1))
+    lost = figures_of(analyse(replace(given, begin=replace(given.begin, origin_realtime_ns=unset_ns)), None, 1))
+    assert (kept.started_ns, kept.unclear) == (set_ns, ())
+    assert (lost.started_ns, lost.booted_ns, lost.unclear) == (None, None, (NO_CLOCK,))
+    told = started_by_host(lost, "2024-05-06T07:08:09+00:00")
+    assert told.started_ns == 1_714_979_289 * SECOND
+    assert told.unclear == (HOST_CLOCK,)
+    assert started_by_host(kept, "2024-05-06T07:08:09+00:00") == kept
+    for wrong in ("1970-01-01T00:00:10+00:00", "yesterday"):
+        assert started_by_host(lost, wrong) == lost

@@ -20,8 +20,10 @@ from rtproof.compare.change_points import (
     weekly_pattern,
     without_weekly,
 )
-from rtproof.compare.history import FEWEST, MARGIN, analyse_history, condition_changes, fact_changes
-from rtproof.compare.run_metrics import RunFigures
+from rtproof.compare.history import BY_NAME, FEWEST, MARGIN, analyse_history, condition_changes, fact_changes
+from rtproof.compare.run_metrics import NO_CLOCK, RunFigures
+from rtproof.report.blocks import Text
+from rtproof.report.pages import comparison_page
 from rtproof.report.pages.comparison_page import ComparisonContext
 
 STARTS = [(20_000 + day) * DAY for day in range(80)]
@@ -175,6 +177,16 @@ def test_runs_that_measured_nothing_or_twice_are_left_out_and_named() -> None:
     assert "same run as run 07" in why["run 07"]
     assert "when it was measured" in why["run 91"]
     assert "no value" in why["run 92"]
+
+
+def test_runs_whose_clock_was_not_set_are_left_out_and_told_in_one_sentence() -> None:
+    unset = [replace(run(90 + n), started_ns=None, unclear=(NO_CLOCK,)) for n in range(6)]
+    found = analyse_history([*stepped(), *unset])
+    assert found.runs == 40
+    (told,) = comparison_page.left_out_rows([("", one.run, one.why) for one in found.left_out], ())
+    assert isinstance(told, Text)
+    assert told.paragraphs == (f"Left out: run 90, run 91, run 92 and 3 more runs: {NO_CLOCK}{BY_NAME}",)
+    assert analyse_history([*stepped(), *unset], by_name=True).runs == 46
 
 
 def test_runs_that_measured_otherwise_are_a_sequence_of_their_own() -> None:

@@ -28,7 +28,7 @@ from rtproof.compare.likeness import (
     known_fact,
     ranked_facts,
 )
-from rtproof.compare.run_metrics import QUANTILES, FigureReading, RunFigures
+from rtproof.compare.run_metrics import NO_CLOCK, QUANTILES, FigureReading, RunFigures
 from rtproof.core.phrases import percent, quantity, value
 
 FEWEST = 20
@@ -248,7 +248,8 @@ def _of_key(key: str, runs: Sequence[RunFigures], since: int, at: int, until: in
 SHARE = "share"
 LEVELS = 2
 DETERMINISTIC = f"{WHY}; rtproof lab check judges each run"
-NO_START = "it does not say when it was measured (--order name sorts by the names)"
+NO_START = "it does not say when it was measured"
+BY_NAME = " (--order name sorts by the names)"
 
 
 def analyse_history(runs: Runs[RunFigures], *, by_name: bool = False) -> RunHistory:
@@ -276,7 +277,8 @@ def _usable(runs: Runs[RunFigures], by_name: bool, left_out: list[LeftOutOfHisto
     for run in runs:
         why = f"INVALID: {run.invalid[0]}" if run.invalid else ""
         why = why or ("it has no value" if not run.n else "")
-        why = why or ("" if by_name or run.started_ns is not None else NO_START)
+        if not (by_name or why) and run.started_ns is None:
+            why = (NO_CLOCK if NO_CLOCK in run.unclear else NO_START) + BY_NAME
         why = why or (f"it is the same run as {seen[run.run_id]}" if run.run_id in seen else "")
         if why:
             left_out.append(LeftOutOfHistory(run.name, why))

@@ -104,8 +104,6 @@ FEWEST_CHANGES = 5
 
 Fewer pairs cannot have so many: they are by turns from as many changes as pairs, and no side of them is called better.
 """
-CLOCK_SET_NS = 1_000_000_000_000_000_000
-"""2001-09-09. An earlier start comes from a clock that nobody set. Such a clock starts anew with each boot."""
 MOST_ROWS = 10
 NO_TIMES = "when it began is not known of {0}"
 SAME_TIME = "runs of both sides have the same start time"
@@ -114,7 +112,7 @@ SAME_TIME = "runs of both sides have the same start time"
 def run_turns(a: Sequence[RunFigures], b: Sequence[RunFigures], names: tuple[str, str] = SIDE_NAMES) -> RunTurns:
     """Return whether the runs were taken by turns in time; None if the order is not known. names: of the sides."""
     starts = [(run.started_ns, name) for name, side in zip(SIDE_NAMES, (a, b), strict=True) for run in side]
-    known = sorted((start, name) for start, name in starts if start is not None and start >= CLOCK_SET_NS)
+    known = sorted((start, name) for start, name in starts if start is not None)
     if len(known) < len(starts):
         return RunTurns(None, "", NO_TIMES.format(f"{len(starts) - len(known)} of {quantity(len(starts), 'run')}"))
     if any(early[0] == late[0] and early[1] != late[1] for early, late in pairwise(known)):

@@ -3,9 +3,11 @@
 
 import math
 import re
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from fractions import Fraction
 
 import numpy as np
@@ -265,6 +267,12 @@ def _counts(slices: list[Slice]) -> Counts:
 
 QUANTILES = (0.5, 0.99, 0.999)
 UNCOUNTED = "values beyond the scale of the histogram are not counted, so every figure may be too small"
+NO_CLOCK = "the clock was not set (it showed a time before 2001, or after now), so the start is not known"
+HOST_CLOCK = "the clock was not set, so the start is that in run.json, by the clock of the host"
+CLOCK_SET_NS = 1_000_000_000_000_000_000
+"""2001-09-09. An earlier start comes from a clock that nobody set. Such a clock starts anew with each boot."""
+AHEAD_NS = 86_400_000_000_000
+"""The clocks of two machines that somebody set differ by less."""
 VIEWS = {View.OBSERVED: "observed", View.CHARGED: "schedule"}
 
 
@@ -282,12 +290,12 @@ class FigureReading:
 class RunFigures:
     """One run. counts: values of all threads in one view. overflow: values beyond the scale, of unknown size.
 
-    seconds: None where the file has no order of time. started_ns, booted_ns: wall clock since 1970, None if not known;
-    booted_ns is the boot of the kernel, exact to a few seconds. invalid: why the run did not measure what was asked;
-    a run with such reasons is not compared. effective: the number of independent values that the run is worth, by the
-    correlation of neighbours. missed, lost: None where the file does not count them. unclear: sentences on what else
-    the file does not tell. setup: what the checks of an audit read in the record; {} if it has no facts for them.
-    limits_ns: those that the run is judged by.
+    seconds: None where the file has no order of time. started_ns, booted_ns: wall clock since 1970, None if not known
+    or not set; booted_ns is the boot of the kernel, exact to a few seconds. invalid: why the run did not measure what
+    was asked; a run with such reasons is not compared. effective: the number of independent values that the run is
+    worth, by the correlation of neighbours. missed, lost: None where the file does not count them. unclear: sentences
+    on what else the file does not tell. setup: what the checks of an audit read in the record; {} if it has no facts
+    for them. limits_ns: those that the run is judged by.
     """
 
     name: str
@@ -381,12 +389,12 @@ def figures_of(analysis: Analysis, name: str = "", view: View = View.OBSERVED, *
     """
     if analysis.imported:
         found = _figures_of_import(name, analysis.imported)
-        return _of_record(found, analysis) if analysis.imported.recorded else found
+        return _with_known_start(_of_record(found, analysis) if analysis.imported.recorded else found)
     record, pooled = analysis.record, analysis.pooled
     counts, ends = moments_and_counts_of_view(pooled, view)
     begin = record.begin
     realtime, monotonic = begin.origin_realtime_ns, begin.origin_monotonic_ns
-    return RunFigures(
+    found = RunFigures(
         name=name or record.path,
         facts={**facts_of(record), "view": VIEWS[view]},
         counts=counts,
@@ -405,6 +413,31 @@ def figures_of(analysis: Analysis, name: str = "", view: View = View.OBSERVED, *
         blocks=time_blocks(record, view) if blocks else NO_TIME_BLOCKS,
         setup=setup_of(record),
     )
+    return _with_known_start(found)
+
+
+def _with_known_start(found: RunFigures) -> RunFigures:
+    """Return the figures without the times of a clock that was not set."""
+    if found.started_ns is None or clock_was_set(found.started_ns):
+        return found
+    return replace(found, started_ns=None, booted_ns=None, unclear=(*found.unclear, NO_CLOCK))
+
+
+def clock_was_set(started_ns: int) -> bool:
+    """Return whether a run can have started at this time, by a clock that somebody set."""
+    return CLOCK_SET_NS <= started_ns <= time.time_ns() + AHEAD_NS
+
+
+def started_by_host(found: RunFigures, started: str) -> RunFigures:
+    """Return the figures with the start in ``run.json`` where the clock of the target was not set."""
+    try:
+        started_ns = round(datetime.fromisoformat(started).timestamp()) * 1_000_000_000
+    except (ValueError, OverflowError):
+        return found
+    if NO_CLOCK not in found.unclear or not clock_was_set(started_ns):
+        return found
+    unclear = tuple(HOST_CLOCK if sentence == NO_CLOCK else sentence for sentence in found.unclear)
+    return replace(found, started_ns=started_ns, unclear=unclear)
 
 
 def _of_record(found: RunFigures, analysis: Analysis) -> RunFigures:

@@ -17,7 +17,7 @@ from rtproof.compare.compare import compare_sides
 from rtproof.compare.comparison_model import Comparison
 from rtproof.compare.history import analyse_history
 from rtproof.compare.likeness import MUST_AGREE
-from rtproof.compare.run_metrics import RunFigures, figures_of
+from rtproof.compare.run_metrics import RunFigures, figures_of, started_by_host
 from rtproof.core import files, plugins
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity
@@ -234,7 +234,8 @@ class _TakeFigures:
 
     def __call__(self, run: Path, found: stored_runs.AnalysedRun) -> RunFigures:
         view = View.CHARGED if self.schedule else View.OBSERVED
-        return figures_of(found.analysis, str(run), view, blocks=self.blocks)
+        figures = figures_of(found.analysis, str(run), view, blocks=self.blocks)
+        return started_by_host(figures, found.info.started) if found.info else figures
 
 
 def facts_that_may_differ(keys: Sequence[str], whatever: bool) -> frozenset[str]:

@@ -64,11 +64,22 @@ def runs_section(found: Comparison, told: ComparisonContext, *, short: bool) -> 
     return Section("runs", "The runs", tuple(blocks))
 
 
+MOST_NAMED = 3
+
+
 def left_out_rows(some: Iterable[tuple[str, str, str]], complaints: Sequence[str]) -> list[Block]:
     """Return side, run and reason of the runs that no figure contains, and the sentences on unreadable runs."""
-    lines = [f"Left out{f' of {side}' if side else ''}: {run}: {why}" for side, run, why in some]
+    runs: dict[tuple[str, str], list[str]] = {}
+    for side, run, why in some:
+        runs.setdefault((side, why), []).append(run)
+    lines = [f"Left out{f' of {side}' if side else ''}: {_named(who)}: {why}" for (side, why), who in runs.items()]
     lines += [f"Not read: {sentence}" for sentence in complaints]
     return [Text(tuple(lines), "doubt")] if lines else []
+
+
+def _named(runs: list[str]) -> str:
+    more = len(runs) - MOST_NAMED
+    return ", ".join(runs) if more <= 1 else f"{', '.join(runs[:MOST_NAMED])} and {quantity(more, 'more run')}"
 
 
 def beside_a_core(some: Iterable[RunFigures]) -> list[Block]:

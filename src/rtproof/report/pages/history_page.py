@@ -262,7 +262,7 @@ METHOD = (
     "A change: from the run that is named on, the mean of a figure is another one, by a jump that neither chance nor a "
     f"slow wander of the runs explains. The change may have come up to {NEAR} runs earlier or later. A step of at most "
     f"{percent(MARGIN)} (plus the width of a bin of the histogram) is no change. False alarms: about 1 history of 100 "
-    "for each figure where runs are independent, up to 4 where they wander, up to 7 where they half wander. "
+    "for each figure where runs are independent, up to 4 where they wander, up to 8 where they half wander. "
     f"Test: likelihood ratio of logarithms, p < {ALARMS:g} / number of runs (at least {FEW})."
 )
 TOO_FEW = f"{FEWEST} runs are needed to see how much runs differ without a change."
