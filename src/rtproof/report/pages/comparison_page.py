@@ -90,15 +90,20 @@ def beside_a_core(some: Iterable[RunFigures]) -> list[Block]:
 
 
 def runs_table(sides: DrawnSides) -> Table:
-    """Return a row for each run, one side after the other."""
+    """Return a row for each run, one side after the other. Columns that would be 0 in each row are a sentence."""
     unit = curve_unit(sides)
     heads = number_format.unit_headings(unit, "50 %", "99 %", "99.9 %", "max", "1-s maxima")
     rows = tuple(_row(name if at == 0 else "", run, unit) for name, runs in sides for at, run in enumerate(runs))
     several = len(sides) > 1
-    header = (*(("side",) if several else ()), "run", "n", "length", *heads, "missed", "lost")
+    first = 0 if several else 1
+    header = ("side", "run", "n", "length", *heads, "missed", "lost")[first:]
     caption = "1-s maxima: geometric mean of the largest latency of each second"
-    rows = rows if several else tuple(row[1:] for row in rows)
-    return Table(caption, header, rows, tuple(range(len(header) - 8, len(header))))
+    rows = tuple(row[first:] for row in rows)
+    numeric = tuple(range(3 - first, len(header)))
+    if all(row[-2:] == ("0", "0") for row in rows):
+        header, rows, numeric = header[:-2], tuple(row[:-2] for row in rows), numeric[:-2]
+        caption += "; no activation was missed or lost"
+    return Table(caption, header, rows, numeric)
 
 
 def _row(side: str, run: RunFigures, unit: PrintedUnit) -> tuple[str, ...]:

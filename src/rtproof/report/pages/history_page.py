@@ -58,10 +58,11 @@ def place_blocks(sequence: RunSequence) -> Iterator[Block]:
 def _table(place: ChangePlace, sequence: RunSequence) -> Table:
     run = sequence.runs[place.at]
     caption = (
-        f"From {run.name} on ({start_text(run)}, run {place.at + 1} of {len(sequence.runs)}): means before and after"
+        f"From {run.name} on ({start_text(run)}, run {place.at + 1} of {len(sequence.runs)}): means and runs before "
+        "and after"
     )
-    header = ("figure", "from", "to", "ratio", "p", "runs before", "runs after")
-    return Table(caption, header, tuple(_row(found) for found in place.found), (1, 2, 3, 4, 5, 6))
+    header = ("figure", "from", "to", "ratio", "p", "runs")
+    return Table(caption, header, tuple(_row(found) for found in place.found), (1, 2, 3, 4, 5))
 
 
 def _row(found: FoundChange) -> tuple[str, ...]:
@@ -72,8 +73,7 @@ def _row(found: FoundChange) -> tuple[str, ...]:
         shown_places(found.after, found.unit),
         place_ratio(found.ratio),
         f"{found.p:.2g}",
-        str(found.at - since),
-        str(until - found.at),
+        f"{found.at - since} + {until - found.at}",
     )
 
 
