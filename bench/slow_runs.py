@@ -89,6 +89,14 @@ def _regimes(time_s: Floats, generator: np.random.Generator) -> State:
     return _state(time_s, 2_000.0 * second, scale=1.0 + second)
 
 
+def _unseen(time_s: Floats, generator: np.random.Generator) -> State:
+    """The same regimes, but the run has the first one only."""
+    whole = _regimes(time_s, generator)
+    run = time_s.size // (1 + AHEAD)
+    whole.offset_ns[:run], whole.scale[:run] = 0.0, 1.0
+    return whole
+
+
 def _warming(time_s: Floats, generator: np.random.Generator) -> State:
     """A steady rise by 6 us an hour, which goes on."""
     return _state(time_s, offset_ns=6_000 * time_s / HOUR_S)
@@ -101,6 +109,7 @@ KINDS: dict[str, Callable[[Floats, np.random.Generator], State]] = {
     "daily": _daily,
     "daily-tail": _daily_tail,
     "regimes": _regimes,
+    "unseen": _unseen,
     "warming": _warming,
 }
 

@@ -3,8 +3,8 @@
 
 For each process this measures in how many runs a forecast is given, and in how many of these it holds. It measures the
 same runs again without the test of slow changes. A forecast holds if its limit is not below the level that is exceeded
-once, on average, in the ten times as long time after the run. ``meeting`` and the turns of ``daily-tail`` leave no
-trace in most runs. Their forecasts are wrong, as docs/forecast.md says, and there is no goal for them.
+once, on average, in the ten times as long time after the run. ``meeting``, the turns of ``daily-tail`` and ``unseen``
+leave no trace in most runs. Their forecasts are wrong, as docs/forecast.md says, and there is no goal for them.
 """
 
 from functools import partial
@@ -22,7 +22,7 @@ SEED = 20_261_122
 HOUR_S = 3_600
 CASES = (
     *(("even", 1), ("even", 2), ("even", 8), ("beat", 8), ("meeting", 8), ("daily", 1), ("daily", 4)),
-    *(("daily-tail", 1), ("daily-tail", 4), ("regimes", 2), ("warming", 1)),
+    *(("daily-tail", 1), ("daily-tail", 4), ("regimes", 2), ("unseen", 1), ("unseen", 2), ("warming", 1)),
 )
 SHORT = (("even", 2), ("beat", 8), ("daily", 4), ("warming", 1))
 RUNS, SHORT_RUNS = 200, 10
