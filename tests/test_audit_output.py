@@ -135,9 +135,11 @@ def test_a_stored_file_is_judged_with_all_outputs(
 ) -> None:
     xml = tmp_path / "audit.xml"
     code = main(["audit", str(facts_file), "--json", "--junit", str(xml)])
-    found = json.loads(capsys.readouterr().out)
+    out, err = capsys.readouterr()
+    found = json.loads(out)
     assert found["exit_code"] == code
     assert found["collected"] is True
+    assert f"JUnit: {xml}\n" in err
     cases = ET.fromstring(xml.read_bytes()).findall("testsuite/testcase")
     assert [case.get("name") for case in cases] == [one["id"] for one in found["checks"]]
     assert main(["audit", str(facts_file), "--junit", str(xml)]) == 2
@@ -243,6 +245,13 @@ def awaited(look: Callable[[], str], most_s: float = 300) -> str:
         time.sleep(0.02)
     assert found, "it did not come"
     return found
+
+
+def test_the_end_says_where_the_facts_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "kept.rtrec"
+    main(["audit", "-o", str(path)])
+    assert capsys.readouterr().out.endswith(f"\nfacts: {path}\n")
+    assert path.stat().st_size
 
 
 @pytest.mark.parametrize("option", ["--junit", "-o"])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from rtproof.audit.boot_lists import read_cpu_word
 from rtproof.audit.boot_words import boot_words
-from rtproof.audit.facts import Facts, KernelVersion
+from rtproof.audit.facts import Facts, KernelVersion, State
 from rtproof.core.printable import clean
 from rtproof.summary import measured_kernel, system_facts
 
@@ -87,13 +87,20 @@ def kernel_isolated_cpus(facts: Facts) -> frozenset[int] | None:
 
 
 def _named_at_boot(facts: Facts) -> frozenset[int] | None:
-    """The CPUs of isolcpus= on kernels before 4.2, which have no file for them."""
-    if not facts.read(ISOLATED).absent:
+    """The CPUs of isolcpus= on kernels before 4.2, which have no file for them, and where that file was not given.
+
+    Of a file that was not given, the words can name CPUs, but no word does not mean that none is isolated.
+    """
+    state = facts.read(ISOLATED).state
+    if state is State.UNREADABLE:
         return None
-    words = facts.parameter("isolcpus")
-    if not words.here:
-        return frozenset() if words.absent else None
-    return read_cpu_word("isolcpus", words.word, facts.cpus("/sys/devices/system/cpu/possible"), facts.kernel).cpus
+    names = ("isolcpus", "nohz_full") if state is State.NOT_COLLECTED else ("isolcpus",)
+    words = [(name, word) for name in names if not (word := facts.parameter(name)).absent]
+    if not words:
+        return frozenset() if state is State.ABSENT else None
+    possible = facts.cpus("/sys/devices/system/cpu/possible")
+    known = [read_cpu_word(name, word.word, possible, facts.kernel).cpus for name, word in words if word.here]
+    return frozenset[int]().union(*(cpus for cpus in known if cpus)) if any(known) else None
 
 
 def divided_cpus(facts: Facts) -> tuple[frozenset[int], frozenset[int]]:
@@ -176,6 +183,8 @@ def _bare_metal(facts: Facts) -> Holds:
 def _machine(pattern: str, name: str) -> Callable[[Facts], Holds]:
     def judge(facts: Facts) -> Holds:
         machine = facts.record.begin.machine
+        if not machine:
+            return Holds(None, "The kind of the machine is not known.")
         return Holds(bool(re.fullmatch(pattern, machine)), f"The machine is {machine}, not {name}.")
 
     return judge

@@ -24,7 +24,7 @@ from rtproof.summary import measured_kernel
 class State(Enum):
     """HERE: the text is known. ABSENT: the system has no such file. UNREADABLE: it may have one, and nobody knows.
 
-    NOT_COLLECTED: the agent that wrote the record did not look for it.
+    NOT_COLLECTED: the agent that wrote the record did not look for it, or the user did not give it.
     """
 
     HERE = "here"
@@ -99,6 +99,12 @@ class AuditRequest:
     purpose: str = "default"
 
 
+GIVEN, GIVEN_NOTE = "given", "given.note"
+"""Facts of a record that no agent collected: the files that a user gave, and what a reader must know of them."""
+THREADS_MISSING = "given.threads_missing"
+"""Why threads of the system may be missing in the given files."""
+NOT_OF_ALL = -1
+"""In place of the number of an error: the given files are not there for every CPU that is online."""
 _WITNESSES = (
     ("/sys/kernel/debug/", "debugfs"),
     ("/sys/kernel/tracing/", "tracefs"),
@@ -109,6 +115,7 @@ _WITNESSES = (
     ("/proc/", "proc"),
 )
 """Below each folder, a file can be missed only if a file system of this kind is mounted there."""
+NOT_GIVEN = "it was not given"
 _DAMAGED = "the record is damaged, so that files may be missing"
 _ABSENT = (errno_names.ENOENT, errno_names.ENOTDIR, errno_names.ENXIO, errno_names.ENODEV)
 _MOUNT = re.compile(r"^\S+ (\S+) (\S+) ", re.MULTILINE)
@@ -128,6 +135,11 @@ class Facts:
         for file in self.record.files:
             found.setdefault((file.moment, file.path), file)
         return found
+
+    @cached_property
+    def given(self) -> str | None:
+        """What the user gave in place of what an agent collects, in words; None if an agent collected the facts."""
+        return self.record.fact(GIVEN)
 
     @cached_property
     def _may_lack_files(self) -> bool:
@@ -185,7 +197,8 @@ class Facts:
         for at, pattern, number in self._failed_patterns:
             if at is moment and fits(path, pattern):
                 return self._failed(path, number)
-        return Reading(path, State.NOT_COLLECTED, "", "the agent that wrote this record did not look for it")
+        why = "the agent that wrote this record did not look for it" if self.given is None else NOT_GIVEN
+        return Reading(path, State.NOT_COLLECTED, "", why)
 
     def _failed(self, path: str, number: int) -> Reading:
         if number not in _ABSENT:
@@ -256,6 +269,8 @@ class Facts:
     def why_no_config(self) -> str:
         """Why the configuration of the running kernel is not known; "" if it is."""
         if self._found_config is None:
+            if self.given is not None:
+                return NOT_GIVEN
             return "no configuration of this kernel was found; 'modprobe configs' may show one in /proc/config.gz"
         return measured_kernel.of_another_kernel(self._found_config, self.record.begin.kernel_release)
 
@@ -395,6 +410,8 @@ def split_word(word: str) -> tuple[str, str]:
 
 
 def _why(number: int) -> str:
+    if number == NOT_OF_ALL:
+        return "it was not given for every CPU"
     if number == errno_names.EREMOTE:
         return "it is mounted only when somebody uses it, and an audit mounts nothing"
     name = errno_names.errorcode.get(number, str(number))

@@ -8,7 +8,8 @@ from itertools import chain
 from rtproof.audit import check_file, conditions, fitted_advice, functions, readings
 from rtproof.audit.audit_model import Audit, CheckResult, Judgement, Outcome
 from rtproof.audit.check import Check, Form, Good
-from rtproof.audit.facts import Facts, KernelVersion, Reading, parse_cpu_list, parse_cpu_mask
+from rtproof.audit.facts import GIVEN_NOTE, Facts, KernelVersion, Reading, parse_cpu_list, parse_cpu_mask
+from rtproof.core.phrases import capitalised, quantity
 from rtproof.core.printable import clean
 from rtproof.summary import recorded_facts, system_facts
 
@@ -31,17 +32,22 @@ def audit(facts: Facts, checks: Sequence[Check] | None = None) -> Audit:
         kernel,
         begin.origin_realtime_ns,
         collected,
-        tuple(_notes(facts, collected)),
+        tuple(_notes(facts, results, collected=collected)),
     )
 
 
-def _notes(facts: Facts, collected: bool) -> Iterator[str]:
+def _notes(facts: Facts, results: Sequence[CheckResult], *, collected: bool) -> Iterator[str]:
     """What a reader must know of the record and the machine before the results."""
+    if facts.given is not None:
+        decided = sum(one.outcome not in (Outcome.UNKNOWN, Outcome.NOT_APPLICABLE) for one in results)
+        yield f"Given: {facts.given}. This answers {decided} of {quantity(len(results), 'check')}."
+        notes = (fact.value for fact in facts.record.facts if fact.key == GIVEN_NOTE)
+        yield from (f"{capitalised(note)}." for note in notes)
     if facts.record.damage:
         sentences = [one.sentence for one in facts.record.damage]
         said = next((sentence for sentence in sentences if "cut off" in sentence), sentences[0])
         yield f"The record is not whole, and a check of what is gone is unknown: {said}."
-    if not collected:
+    if not collected and facts.given is None:
         yield "This record has no facts for an audit: its agent is older than the audit, or another tool measured."
     if recorded_facts.virtual_time_clock(facts.record):
         yield "This is a guest of the lab in virtual time: what the audit says of its hardware is true of no machine."

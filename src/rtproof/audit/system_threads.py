@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from rtproof.audit.facts import Facts, Reading, parse_cpu_list
+from rtproof.audit.facts import THREADS_MISSING, Facts, Reading, parse_cpu_list
 from rtproof.core.units import whole_number
 
 PATH = "tasks"
@@ -84,6 +84,9 @@ def all_threads(facts: Facts) -> ThreadsRead:
 def _why_hidden(facts: Facts, read: ThreadsRead) -> str:
     if read.threads is None:
         return f"the processes are not known: {read.reading.reason or 'their list cannot be understood'}"
+    missing = facts.record.fact(THREADS_MISSING)
+    if missing:
+        return missing
     if _has_namespace_of_its_own(facts):
         return "this is a container, which sees only its own processes"
     if not any(thread.of_kernel for thread in read.threads):

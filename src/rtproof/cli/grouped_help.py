@@ -21,7 +21,8 @@ HEADINGS = {
     "Explain": "--explain --stacks --top --trace --trace-blocks --observer",
     "Where": (
         "--target --target-option --agent --detach --stream --generator --generator-option --generator-lines "
-        "--kernel --preempt --boot --setup --module --processors --measured-cpus --pace --soakers --qemu --jobs"
+        "--kernel --preempt --boot --setup --module --processors --measured-cpus --pace --soakers --qemu --jobs "
+        "--cmdline --kernel-config --sysctl --proc-dump"
     ),
     "Repeat and compare": "--profile --set --given --repeat --abba --shifts --runs",
     "Output": (

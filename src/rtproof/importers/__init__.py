@@ -18,7 +18,7 @@ from rtproof.importers import _pasted
 from rtproof.importers._pasted import LARGEST_BYTES, PlainText
 from rtproof.summary.imported_histogram import ImportedHistogram
 
-__all__ = ("LARGEST_BYTES", "ImportedHistogram", "read", "recognised")
+__all__ = ("LARGEST_BYTES", "ImportedHistogram", "plain_text_of", "read", "recognised")
 
 READABLE = "a run folder, a record (.rtrec), the folder of a profile, and the output of "
 """Begins the message that refuses a file. The names of the tools follow."""
@@ -36,7 +36,7 @@ def read(path: Path) -> ImportedHistogram:
 
 def recognised(path: Path) -> ImportedHistogram | None:
     """The measurement in a file of any known tool, None if no importer knows it; UserError if it cannot be read."""
-    plain = _plain(path)
+    plain = plain_text_of(path)
     readers = [module for module in plugins.load_plugins(_here()) if module.looks_like(plain.text)]
     if len(readers) > 1:
         names = " and of ".join(module.TOOL for module in readers)
@@ -81,7 +81,11 @@ def _read_with(module: ModuleType, plain: PlainText) -> ImportedHistogram:
     return replace(found, notes=(*found.notes, *plain.notes, *notes), doubts=(*found.doubts, *cut, *unread))
 
 
-def _plain(path: Path) -> PlainText:
+def plain_text_of(path: Path) -> PlainText:
+    """The text in a file, or in standard input for "-", without what mails and consoles add. UserError if unreadable.
+
+    The notes of the text say what was taken off.
+    """
     try:
         if path == STANDARD_INPUT:
             content = sys.stdin.buffer.read(LARGEST_BYTES + 1)

@@ -377,6 +377,7 @@ class Sources:
     """What is known of the kernel; None or empty if it is not known.
 
     version: as ``uname -v`` prints it.
+    command_line: None if it is not known.
     dynamic: the text of DEBUGFS. why_not_dynamic: why that text is missing.
     """
 
@@ -386,7 +387,7 @@ class Sources:
     dynamic: str | None = None
     dynamic_at_end: str | None = None
     why_not_dynamic: str = ""
-    command_line: str = ""
+    command_line: str | None = ""
     config: KernelConfig | None = None
     log: str = ""
     threads: tuple[TargetThread, ...] = ()
@@ -414,7 +415,7 @@ def sources_of(record: Record) -> Sources:
         recorded_facts.file_line(record, DEBUGFS),
         recorded_facts.file_line(record, DEBUGFS, Moment.END),
         recorded_facts.why_no_file(record, DEBUGFS),
-        recorded_facts.file_line(record, "/proc/cmdline") or "",
+        recorded_facts.file_line(record, "/proc/cmdline"),
         kernel_config(record),
         recorded_facts.file_text(record, LOG) or "",
         target_threads(record),
@@ -510,7 +511,7 @@ def disagreements(sources: Sources, built: PreemptionStatement) -> Iterator[str]
         yield f"{DEBUGFS} said {before} at the start of the run, and {after} at its end"
     if built.value == RT and _has_kernel_threads(sources) and not any(t.interrupt for t in sources.threads):
         yield "the kernel is PREEMPT_RT, and no interrupt has a thread of its own"
-    if re.search(r"(^|-)rt\d*$", sources.release) and named != RT:
+    if sources.version and re.search(r"(^|-)rt\d*$", sources.release) and named != RT:
         yield f"the release is called {sources.release}, and uname -v does not say PREEMPT_RT"
 
 
@@ -544,13 +545,14 @@ def _of_log(sources: Sources) -> tuple[str | None, str]:
 
 def _of_command_line(sources: Sources) -> tuple[str | None, str]:
     """The last ``preempt=`` of the kernel's command line. Words behind ``--`` belong to init."""
-    own = sources.command_line.partition(" -- ")[0].split()
+    own = (sources.command_line or "").partition(" -- ")[0].split()
     said = [word.removeprefix("preempt=") for word in own if word.startswith("preempt=")]
     return (_WORDS.get(said[-1]), f"command line: preempt={said[-1]}") if said else (None, "")
 
 
 def _of_config(sources: Sources) -> tuple[str | None, str]:
-    word = _static(sources.config) if sources.config else None
+    """The default. The command line may have another model, so the default counts only if that line is known."""
+    word = _static(sources.config) if sources.config and sources.command_line is not None else None
     return word, f"{sources.config.path}: the default is {word}" if sources.config else ""
 
 
@@ -559,7 +561,7 @@ def _threads_of_rt(sources: Sources) -> list[str]:
 
     It is empty with ``threadirqs`` on the command line, because another kernel then has some of these threads too.
     """
-    if "threadirqs" in sources.command_line.split():
+    if "threadirqs" in (sources.command_line or "").split():
         return []
     return sorted({t.name for t in sources.threads if t.of_kernel and _RT_THREADS.fullmatch(t.name)})
 
@@ -579,6 +581,8 @@ def _branch(release: str) -> str:
 
 def _silence(sources: Sources) -> tuple[str, ...]:
     """The evidence that uname names no model. It is evidence only if uname's text was not cut off."""
+    if not sources.version:
+        return ("uname -v is not known",)
     if len(sources.version) >= VERSION_MOST:
         return (f"uname -v may be cut off: {sources.version}",)
     return (f"uname -v has no PREEMPT, as those have that are built for {NONE} or {VOLUNTARY}: {sources.version}",)

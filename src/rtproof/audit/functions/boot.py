@@ -148,6 +148,12 @@ _CONTRADICTIONS: tuple[Callable[[_Line], Iterator[str]], ...] = (
 )  # fmt: skip
 
 
+def _named_cpus(facts: Facts) -> frozenset[int]:
+    """The CPUs up to the last one that the line names: at least these stand for 4-N where nobody knows N."""
+    text = " ".join(facts.parameter(name).text for name in _OF_CPUS)
+    return frozenset(range(max(map(int, re.findall(r"\d{1,5}", text)), default=0) + 1))
+
+
 def contradictions(facts: Facts, check: Check) -> Judgement:
     """Whether words of the line contradict each other or the machine."""
     line = facts.read(LINE)
@@ -155,7 +161,7 @@ def contradictions(facts: Facts, check: Check) -> Judgement:
         return unknown((line,))
     online, possible = facts.cpus(ONLINE), facts.cpus(POSSIBLE)
     words = {
-        name: read_cpu_word(name, reading.word, possible, facts.kernel)
+        name: read_cpu_word(name, reading.word, possible or _named_cpus(facts), facts.kernel)
         for name in _OF_CPUS
         if (reading := facts.parameter(name)).here
     }

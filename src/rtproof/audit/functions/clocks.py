@@ -61,12 +61,15 @@ def time_stamp_counter(facts: Facts, check: Check) -> Judgement:
     if current.word in _OF_HOST:
         sentence = f"The time comes from the host, as {clean(current.word)}."
         return readings.not_applicable(sentence, [current])
-    lines = [line for line in facts.read("kernel-log").text.splitlines() if re.search(r"(?i)\btsc\b.*unstable", line)]
+    log = facts.read("kernel-log")
+    lines = [line for line in log.text.splitlines() if re.search(r"(?i)\btsc\b.*unstable", line)]
     if lines:
         return _distrust(current, re.sub(r"^(<\d+>)?\[[ \d.]+\] *", "", lines[-1]).rstrip("."))
     if not current.here or not cpu.here:
         return readings.unknown([current, cpu])
     if current.word not in ("tsc", "tsc-early"):
+        if readings.hidden([log]):
+            return readings.unknown([log])
         sentence = f"The time does not come from the TSC, but from {clean(current.word)}."
         return readings.not_applicable(sentence, [current])
     return _promised(current, cpu)

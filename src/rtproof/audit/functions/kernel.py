@@ -438,15 +438,17 @@ def default_governor(facts: Facts, check: Check) -> Judgement:
     if asked.here:
         sentence = f"The command line chooses the governor {clean(asked.word)}."
         return good("", (asked,)) if asked.word == "performance" else finding(sentence, (asked,))
-    return _built_in_governor(facts, asked)
+    return _built_in_governor(facts, asked, folder)
 
 
-def _built_in_governor(facts: Facts, asked: Reading) -> Judgement:
+def _built_in_governor(facts: Facts, asked: Reading, folder: Reading) -> Judgement:
     fixed = facts.option("CPU_FREQ_DEFAULT_GOV_PERFORMANCE")
     if hidden((asked, fixed)):
         return unknown(hidden((asked, fixed)))
     if fixed.here:
         return good("", (fixed,))
+    if hidden((folder,)):
+        return unknown((folder,))
     return finding("The default governor changes the frequency.", (fixed, asked))
 
 

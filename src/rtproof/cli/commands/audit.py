@@ -15,12 +15,19 @@ MOST_PID = 1 << 22
 PATH = click.Path(path_type=Path)
 SEVERITIES = ("fatal", "high", "medium", "low", "info")
 FOR_COLLECTING = {
-    "target": "--target says where to collect facts, and FILE has them already: give one of the two",
-    "target_option": "--target-option is for a target, and FILE has the facts already: give one of the two",
-    "agent": "--agent collects facts, and FILE has them already: give one of the two",
-    "output": "-o keeps the facts that are collected, and FILE is such a file already: give one of the two",
+    "target": "--target says where to collect facts, and {file} has them already: give one of the two",
+    "target_option": "--target-option is for a target, and {file} has the facts already: give one of the two",
+    "agent": "--agent collects facts, and {file} has them already: give one of the two",
+    "output": "-o keeps the facts that are collected, and {file} has them already: give one of the two",
     "pid": "--pid is for facts that are collected: the application of a stored file is the one that the file tells of",
 }
+GIVEN = {
+    "cmdline": "--cmdline",
+    "kernel_config": "--kernel-config",
+    "sysctl": "--sysctl",
+    "proc_dump": "--proc-dump",
+}
+"""The options that hold facts, so that none are collected."""
 
 
 def _explain(ctx: click.Context, _parameter: click.Parameter, check_id: str | None) -> None:
@@ -69,6 +76,10 @@ def _list_checks(ctx: click.Context, _parameter: click.Parameter, wanted: bool) 
     "--target-option", type=parameter_types.KEY_VALUE, multiple=True, help="An option of --target; repeatable."
 )
 @click.option("--agent", type=PATH, metavar="FILE", help="Use this agent.")
+@click.option("--cmdline", metavar="FILE|TEXT", help="The kernel's command line, without an agent.")
+@click.option("--kernel-config", type=PATH, metavar="FILE", help="The kernel's configuration, also packed.")
+@click.option("--sysctl", type=PATH, metavar="FILE", help="The output of sysctl -a.")
+@click.option("--proc-dump", type=PATH, metavar="DIR", help="A copy of files of /proc and /sys at their paths.")
 @click.option("-o", "--output", type=PATH, metavar="FILE", help="New file for the facts.")
 @click.option("--runs", type=PATH, metavar="DIR", help="Say what these runs show of each advice.")
 @click.option(
@@ -100,26 +111,39 @@ def command(ctx: click.Context, /, file: Path | None, **values: Any) -> None:
 
     It also says who advises it, and how to change it.
     Without FILE, the facts of --target are collected and judged. FILE is a file of facts, a run folder or a record; it
-    may be of another machine. The exit code is 1 if there is a finding of at least the severity --fail-on, 4 if there
-    is none but such a check is unknown or has conflicting evidence, 2 for an error, and 0 otherwise.
+    may be of another machine.
+
+    Without an agent, give what you have: --cmdline, --kernel-config, --sysctl, --proc-dump. - is standard input. What
+    is not given is unknown.
+
+    The exit code is 1 if there is a finding of at least the severity --fail-on, 4 if there is none but such a check is
+    unknown or has conflicting evidence, 2 for an error, and 0 otherwise.
 
     \b
     rtproof audit
     rtproof audit --cpus 2-3 --for telecom
     rtproof audit --target ssh --target-option host=board -o board.rtrec
     rtproof audit board.rtrec --junit audit.xml --fail-on medium
+    rtproof audit --cmdline "isolcpus=2-3 quiet" --kernel-config config-6.12.gz --sysctl sysctl.txt
     """
     from rtproof.audit.check import Severity
-    from rtproof.experiment import audited_system
+    from rtproof.experiment import audited_system, given_files
     from rtproof.experiment.stored_runs import write_new_file
     from rtproof.report.pages import audit_json_junit
 
-    if file:
-        _refuse_what_is_for_collecting(ctx)
+    given = [GIVEN[name] for name in GIVEN if values[name] is not None]
+    if file and given:
+        raise click.UsageError(f"FILE has all facts of one system, and {given[0]} adds to no file: give one of the two")
+    if file or given:
+        _refuse_what_is_for_collecting(ctx, given[0] if given else "FILE")
     if values["junit"]:
         audited_system.refuse_output(values["junit"])
     if file:
         record = audited_system.read_facts(file)
+    elif given:
+        record = given_files.record_of(
+            given_files.GivenFiles(values["cmdline"], values["kernel_config"], values["sysctl"], values["proc_dump"])
+        )
     else:
         record = audited_system.collect(
             audited_system.CollectRequest(
@@ -136,11 +160,14 @@ def command(ctx: click.Context, /, file: Path | None, **values: Any) -> None:
     else:
         full = values["full"] or bool(values["runs"])
         audited_system.print_audit(result, fail_on, preset, full=full, verbose=values["verbose"])
+    for what, path in (("facts", values["output"]), ("JUnit", values["junit"])):
+        if path:
+            click.echo(f"{what}: {path}", err=values["as_json"])
     ctx.exit(result.exit_code(fail_on))
 
 
-def _refuse_what_is_for_collecting(ctx: click.Context) -> None:
-    """UsageError for an option that says what to collect, where the facts are stored already."""
+def _refuse_what_is_for_collecting(ctx: click.Context, file: str) -> None:
+    """UsageError for an option that says what to collect, where the facts are there already: in this file or option."""
     for name, why in FOR_COLLECTING.items():
         if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(why, ctx)
+            raise click.UsageError(why.format(file=file), ctx)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from rtproof.audit.audit_model import Audit, CheckResult, Outcome
 from rtproof.audit.check import Severity
+from rtproof.audit.facts import NOT_GIVEN
 from rtproof.core.phrases import capitalised, quantity
 from rtproof.core.printable import clean
 from rtproof.report.text_table import page_width
@@ -35,6 +36,7 @@ _HINTS = (
     ("securityfs is not mounted", "mount -t securityfs none /sys/kernel/security"),
     ("EACCES", "collect the facts as root"),
     ("EPERM", "collect the facts as root, and without kernel lockdown"),
+    (NOT_GIVEN, "give it with --cmdline, --kernel-config, --sysctl or --proc-dump"),
     ("did not look for it", "collect the facts again with this version of rtproof"),
     (
         "no configuration of this kernel",
@@ -71,7 +73,8 @@ def _full(result: Audit, verbose: bool) -> list[str]:
 
 
 def _head(result: Audit) -> Iterator[str]:
-    yield from _wrapped("Audit of ", f"{result.machine}, Linux {result.kernel}, purpose: {result.purpose}", LABEL, 2)
+    machine, kernel = result.machine or "a machine that is not known", result.kernel or "that is not known"
+    yield from _wrapped("Audit of ", f"{machine}, Linux {kernel}, purpose: {result.purpose}", LABEL, 2)
     for note in result.notes:
         yield from _wrapped("", note, 2)
 
