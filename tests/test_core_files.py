@@ -24,7 +24,7 @@ from rtproof.record.reading import open_regular
 
 
 def test_half_a_file_goes(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="full") as caught, files.new_path(tmp_path / "a") as path:
+    with pytest.raises(OSError, match="full") as caught, files.whole_file(tmp_path / "a") as path:
         write_half(path)
     assert caught.value.filename == str(tmp_path / "a")
     assert not (tmp_path / "a").exists()
@@ -50,7 +50,7 @@ def test_what_exists_is_refused_and_kept(tmp_path: Path, kind: str) -> None:
         path.mkdir()
     else:
         path.symlink_to("nowhere")
-    with pytest.raises(UserError, match="exists already"), files.new_path(path):
+    with pytest.raises(UserError, match="exists already"), files.whole_file(path, new=True):
         raise AssertionError("it must not come so far")
     assert path.is_symlink() or path.exists()
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open and write the user's files. Reading never waits. Writing never replaces a file and never leaves half a file.
+"""Open and write the user's files. Reading never waits. Writing never leaves half a file.
 
 A new file and its name are on the disk before the program says that the file exists. So a power cut does not lose it.
 """
 
 import errno
 import os
+import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -73,38 +74,33 @@ def removing_empty_folders(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def new_path(path: Path) -> Iterator[Path]:
-    """The path itself, which must be free (UserError). After the body, the new file is flushed to the disk.
+def whole_file(path: Path, *, new: bool = False) -> Iterator[Path]:
+    """Another name in the same folder, for the body to write to. Then the file is flushed and gets its own name.
 
-    If the body fails, the file is removed. An OSError without a file name gets the name of this path.
+    So a kill or a power cut leaves the old file or the new one. new: the name must be free (UserError). If the body
+    fails, what it wrote is removed. An OSError of it names the path that was asked for.
     """
-    refuse_existing(path)
+    if new:
+        refuse_existing(path)
+    part = path.with_name(f".rtproof-{os.getpid()}-{secrets.token_hex(4)}")
     try:
-        yield path
-        flush_file(path)
-    except BaseException as error:
-        path.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename is None:
-            error.filename = str(path)
-        raise
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file under another name and rename it. So the file is whole or absent, even after a power cut.
-
-    OSError if the file cannot be written.
-    """
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with part.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        yield part
+        _fsync(part)
+        if new:
+            refuse_existing(path)
         part.rename(path)
-    except BaseException:
+    except BaseException as error:
         part.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename in (None, str(part)):
+            error.filename, error.filename2 = str(path), None
         raise
     flush_folder(path.parent)
+
+
+def write_whole(path: Path, content: bytes, *, new: bool = False) -> None:
+    """Write a file as ``whole_file`` does. OSError if it cannot be written."""
+    with whole_file(path, new=new) as part:
+        part.write_bytes(content)
 
 
 def flush_file(path: Path) -> None:

@@ -85,8 +85,7 @@ def _keep(file: Path, keep: Path | None) -> None:
     if not keep:
         return
     try:
-        with files.new_path(keep):
-            keep.write_bytes(file.read_bytes())
+        files.write_whole(keep, file.read_bytes(), new=True)
     except OSError as problem:
         raise UserError(f"cannot write {keep}: {problem.strerror}") from None
 

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from rtproof import loads, profiles
-from rtproof.core import units
+from rtproof.core import files, units
 from rtproof.core.errors import TargetError, UserError
 from rtproof.core.plugins import options_once
 from rtproof.experiment import campaign_folder, guest_runner, profile_setup, run_request, stored_runs
@@ -266,7 +266,7 @@ def explain_largest(trials: Sequence[GuestTrial], folder: Path, *, as_json: bool
             failures.append(f"{result.cell.name}: {problem}")
     documents = [cell_explanation_page.explanation_dict(each) for each in found]
     content = json.dumps({"explanations": documents, "failures": failures}, indent=2)
-    (folder / EXPLANATIONS).write_text(f"{content}\n")
+    files.write_whole(folder / EXPLANATIONS, f"{content}\n".encode())
     section = Section("why", "Why", tuple(cell_explanation_page.why_blocks(found, failures)))
     with fitted_to_terminal():
         click.echo(render("text", "The largest latency of each kernel", [section]), nl=False, err=as_json)

@@ -20,6 +20,7 @@ from rtproof.agents.architectures import Architecture, architecture, host_archit
 from rtproof.agents.build import agent_prints, agent_version
 from rtproof.core import units
 from rtproof.core.errors import UserError
+from rtproof.core.files import write_whole
 from rtproof.core.phrases import unknown_name, value
 from rtproof.core.printable import clean
 from rtproof.experiment import local_runner, run_request
@@ -247,9 +248,9 @@ def _emulators_by_name(versions: Mapping[GuestSystem, str]) -> dict[str, str]:
 def publish_comparison(document: ResultDocument, ran: CellResults, folder: Path, as_json: bool) -> None:
     """Write the page, the table, the JSON and the run folders of the cells; print the result."""
     folder.mkdir(parents=True)
-    (folder / COMPARISON_PAGE).write_bytes(report.render("html", document.title, document.page))
-    (folder / "table.md").write_bytes(report.render("markdown", document.title, document.readme))
-    (folder / "result.json").write_bytes(document.encoded)
+    write_whole(folder / COMPARISON_PAGE, report.render("html", document.title, document.page))
+    write_whole(folder / "table.md", report.render("markdown", document.title, document.readme))
+    write_whole(folder / "result.json", document.encoded)
     for result in ran.results:
         if result.kept:
             shutil.copytree(result.kept.folder, folder / "cells" / result.cell.slug)

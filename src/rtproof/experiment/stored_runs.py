@@ -269,8 +269,7 @@ def form_of(given: str | None, output: Path | None, usual: str) -> str:
 
 def write_new_file(path: Path, content: bytes) -> None:
     """Write a file that must not exist yet."""
-    with files.new_path(path):
-        path.write_bytes(content)
+    files.write_whole(path, content, new=True)
 
 
 # Many runs at once: find the runs at the paths, read each in its own process, and return what the caller wants.

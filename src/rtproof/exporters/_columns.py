@@ -28,8 +28,8 @@ MOST_BINS = 10_000_000
 
 @contextmanager
 def new_file(path: Path) -> Iterator[IO[str]]:
-    """A new text file, made and removed on errors as by ``files.new_path``."""
-    with files.new_path(path), path.open("x", encoding="ascii", newline="\n") as file:
+    """A new text file, which is whole or absent (``files.whole_file``)."""
+    with files.whole_file(path, new=True) as part, part.open("x", encoding="ascii", newline="\n") as file:
         yield file
 
 

@@ -7,7 +7,6 @@ Where activations have several values, each value has its own row, and a column 
 import glob
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,20 +35,18 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     duckdb = require()
     _columns.require_samples(analysis.record, "parquet")
     try:
-        with files.new_path(path), _parts_folder(path) as folder, duckdb.connect() as connection:
+        with (
+            files.whole_file(path, new=True) as part,
+            tempfile.TemporaryDirectory(prefix=".rtproof-", dir=path.parent) as folder,
+            duckdb.connect() as connection,
+        ):
             connection.execute("SET threads = 1")
-            written = _write_parts(connection, analysis.record, folder)
-            _join_parts(connection, analysis.record, folder, path)
+            written = _write_parts(connection, analysis.record, Path(folder))
+            _join_parts(connection, analysis.record, Path(folder), part)
     except duckdb.Error as error:
         raise UserError(f"duckdb cannot write {path}: {str(error).splitlines()[0]}") from error
     notes = _columns.sample_note(analysis, written) + _columns.mark_note(analysis)
     return f"{path}: {notes}; facts about the run are not in it"
-
-
-@contextmanager
-def _parts_folder(path: Path) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix=".rtproof-", dir=path.parent) as folder:
-        yield Path(folder)
 
 
 def require() -> Any:

@@ -50,7 +50,7 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     pages = [kernel_trace.cpu_pages(record, cpu, layout) for cpu in kernel_trace.trace_cpus(record)]
     if any(len(content) % layout.page for content in pages):
         raise UserError("the record lost a part of its trace, so there is no trace.dat to be made of it")
-    with files.new_path(path), path.open("xb") as file:
+    with files.whole_file(path, new=True) as part, part.open("xb") as file:
         file.write(header(record, [len(content) for content in pages], layout))
         file.writelines(pages)
     events = sum(1 for content in pages for _ in page_events(content, layout))

@@ -22,7 +22,7 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     record = analysis.record
     _columns.require_trace(record)
     events = 0
-    with files.new_path(path), path.open("x", encoding="utf-8", errors="replace") as file:
+    with files.whole_file(path, new=True) as part, part.open("x", encoding="utf-8", errors="replace") as file:
         for line in kernel_trace.text_of_events(record):
             file.write(line + "\n")
             events += kernel_trace.parse_line(line) is not None

@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from rtproof.core.errors import TargetError, UserError
+from rtproof.core.files import write_whole
 from rtproof.vm.gpio_edges import edges_beside
 from rtproof.vm.guest import CONSOLE_LOG, Job, archive_files, started_guest, wait_until_over
 from rtproof.vm.initramfs import build_guest_agent
@@ -132,7 +133,7 @@ class QemuTarget:
         """Write the file that the last program left in /out. Without such a file, the console's log is removed too."""
         content = self._process.results.get(remote.removeprefix("/out/")) if self._process else None
         if content:
-            file.write_bytes(content)
+            write_whole(file, content)
         else:
             self._log.unlink(missing_ok=True)
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from rtproof.agents.build import cache_dir
+from rtproof.core import files
 from rtproof.core.errors import TargetError
 
 
@@ -71,14 +72,7 @@ def lock_held(path: Path) -> Iterator[None]:
 def write_cache_file(path: Path, content: bytes) -> None:
     """Write a file of the cache whole, so that no other process ever reads half a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        try:
-            file.write(content)
-            file.flush()
-            Path(file.name).replace(path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
+    files.write_whole(path, content)
 
 
 def _sweep(base: Path) -> None:

@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 from rtproof.agents.architectures import architecture
 from rtproof.core.errors import TargetError
-from rtproof.core.files import refuse_existing
+from rtproof.core.files import refuse_existing, write_whole
 from rtproof.vm.cache_folders import check_room, lab_cache, lock_held, scratch_folder
 from rtproof.vm.initramfs import read_file
 from rtproof.vm.machine import Machine
@@ -221,9 +221,8 @@ def unpack_results(archive: bytes, folder: Path) -> None:
     """
     for name, content in archive_files(archive).items():
         path = folder / name
-        refuse_existing(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        write_whole(path, content, new=True)
 
 
 def archive_files(archive: bytes) -> dict[str, bytes]:
