@@ -21,8 +21,6 @@ from rtproof.cli import commands
 from rtproof.cli.main import cli, main
 from rtproof.core import plugins
 from rtproof.core.errors import UserError
-from rtproof.doctor import checks
-from rtproof.doctor.findings import FEATURES
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.objections import ResultClaim, rules
@@ -30,7 +28,7 @@ from rtproof.judge.requirement import Requirement
 from rtproof.report import blocks, formats, sections
 from rtproof.report.section_list import SECTIONS, ReportSection
 
-KINDS = (commands, exporters, formats, targets, rules, checks)
+KINDS = (commands, exporters, formats, targets, rules)
 
 
 class Plugin(NamedTuple):
@@ -99,10 +97,6 @@ def test_a_command_refuses_what_it_does_not_know_in_one_line(
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert "--no-such-option" in err
-
-
-def test_each_feature_of_the_doctor_has_a_check() -> None:
-    assert {name for module in plugins.load_plugins(checks) for name in module.FEATURES} == set(FEATURES)
 
 
 @every(exporters)

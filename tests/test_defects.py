@@ -41,7 +41,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "compare": (("a", "--against", "b", "--no-report"), "rtproof.report.pages.comparison_page.comparison_sections"),
     "completion": (("bash",), "rtproof.cli.commands.completion.get_completion_class"),
     "cyclictest": (("-D", "1"), "rtproof.cli.option_values.agent_values"),
-    "doctor": (("reports",), "rtproof.doctor.doctor_text.examination_text"),
+    "doctor": (("reports",), "rtproof.doctor.examination.examine"),
     "explain": (("a",), "rtproof.experiment.explained_runs.explain_run"),
     "export": (("a", "--format", "csv"), "rtproof.judge.analyse.analyse"),
     "history": (("a", "b", "--no-report"), "rtproof.compare.history.analyse_history"),

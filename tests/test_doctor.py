@@ -12,10 +12,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from agent_process import eventually, lives
@@ -23,30 +22,41 @@ from agent_process import eventually, lives
 from rtproof.agents.build import built_agent
 from rtproof.cli.main import main
 from rtproof.core.errors import RtproofError
-from rtproof.doctor import apt_packages, examination, remedies
-from rtproof.doctor.checks import (
-    audit_files,
-    clock,
-    disk,
-    idle_states,
-    lab_emulators,
-    lab_processors,
-    memory_lock,
-    processors,
-    real_time,
-    tracing,
+from rtproof.doctor import examination, machine_checks, remedies
+from rtproof.doctor.examination import CHECKS, Check, look
+from rtproof.doctor.findings import (
+    FEATURES,
+    NOT_READY_CODE,
+    Examination,
+    Finding,
+    Readiness,
+    State,
+    feature_state,
+    limited,
+    missing,
+    ok,
 )
-from rtproof.doctor.findings import FEATURES, NOT_READY_CODE, Examination, Finding, Readiness, State, feature_state
-from rtproof.doctor.host import MOST_BYTES, Attempts, Host
+from rtproof.doctor.host import MOST_BYTES, Host
 from rtproof.judge.analysis_model import State as VerdictState
 from rtproof.vm.emulators import choose_emulator
 from rtproof.vm.machine import ARCHES, Arch
 
 ENOUGH_S = 300.0
 """So long may the checks take on a busy machine."""
-ALLOWED = Attempts(lambda: 0, lambda _: 0, lambda _: 0)
-REFUSED = Attempts(lambda: errno.EPERM, lambda _: errno.ENOMEM, lambda _: errno.EINVAL)
+Files = Mapping[str, str]
 DEBIAN = 'PRETTY_NAME="Debian"\nID=debian\n'
+NO_RIGHTS = {"/proc/self/status": "CapEff:\t0000000000000000\n"}
+PODMAN = {"/proc/self/status": "CapEff:\t00000000a80425fb\n", "/run/.containerenv": ""}
+SUDO = {"/etc/group": f"sudo:x:{os.getegid()}:\n"}
+SOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+TRACING = {
+    f"/sys/kernel/tracing/{name}": "nop\n"
+    for name in ("available_tracers", "trace_marker", *(f"events/{event}/id" for event in machine_checks.EVENTS))
+}
+QUOTA = {"/proc/self/cgroup": "0::/a\n", "/sys/fs/cgroup/a/cpu.max": "50000 100000\n"}
+HIDDEN = {"/proc/kallsyms": "0 T a\n", "/proc/sys/kernel/kptr_restrict": "2"}
+OF_CONTAINER = "--ulimit rtprio=99 --ulimit memlock=-1"
+LIMITS = "prlimit --pid $$ --rtprio=99 --memlock=unlimited"
 
 
 def write(root: Path, name: str, text: str = "") -> Path:
@@ -57,15 +67,13 @@ def write(root: Path, name: str, text: str = "") -> Path:
 
 
 def program(folder: Path, name: str, script: str) -> None:
-    path = write(folder, name, f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
+    write(folder, name, f"#!/bin/sh\n{script}\n").chmod(0o755)
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """An empty system of Debian."""
-    write(tmp_path / "root", "/etc/os-release", DEBIAN)
-    return tmp_path / "root"
+    return write(tmp_path / "root", "/etc/os-release", DEBIAN).parents[1]
 
 
 @pytest.fixture
@@ -77,114 +85,101 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def user(root: Path) -> Host:
-    """A host on which nothing is permitted to a plain user."""
-    write(root, "/proc/self/status", "CapEff:\t0000000000000000\n")
-    return Host(root, 1000, REFUSED)
+def refusing(error: Callable[..., int]) -> Callable[..., None]:
+    """A system call that the kernel refuses with these error numbers."""
+
+    def call(*arguments: object) -> None:
+        if number := error(*arguments):
+            raise OSError(number, os.strerror(number))
+
+    return call
 
 
-def superuser(root: Path) -> Host:
-    write(root, "/proc/self/status", "CapEff:\t000001ffffffffff\n")
-    return Host(root, 0, ALLOWED)
+def found_of(thing: str, host: Host) -> dict[str, Finding]:
+    """What the check of a thing finds, by the names of the things."""
+    (check,) = (each for each in CHECKS if each.name == thing)
+    return {each.name: each for each in look(check, host)}
 
 
-def only(found: Iterator[Finding]) -> Finding:
-    (finding,) = found
-    return finding
+CASES: dict[str, list[tuple[int, Files, State, str, str]]] = {
+    "real-time policy": [
+        (1000, NO_RIGHTS, State.MISSING, "RTPRIO is 0", f'su -c "{LIMITS}"'),
+        (1000, NO_RIGHTS | SUDO, State.MISSING, "RTPRIO is 0", f"sudo {LIMITS}"),
+        (0, PODMAN, State.MISSING, "lacks CAP_SYS_NICE", f"podman run --cap-add SYS_NICE {OF_CONTAINER} ..."),
+        (0, {}, State.MISSING, "seccomp", ""),
+    ],
+    "locked memory": [
+        (0, PODMAN, State.LIMITED, "(no memory)", "podman run --ulimit memlock=-1 ..."),
+        (1000, NO_RIGHTS, State.LIMITED, "16 MiB", f'su -c "{LIMITS}"'),
+    ],
+    "choice of CPUs": [
+        (0, {"/sys/devices/system/cpu/online": "0-5\n"}, State.LIMITED, "CPUs 1-2,4,", ""),
+        (0, {"/sys/devices/system/cpu/online": "1-2\n"}, State.MISSING, "CPUs 1-2,", ""),
+        (0, {"/sys/devices/system/cpu/online": "0,3\n"}, State.OK, "(0,3)", ""),
+    ],
+    "CPU time": [(0, QUOTA, State.LIMITED, "50 ms in each 100 ms", "")],
+    "clock": [
+        (0, {SOURCE: "tsc"}, State.OK, "is tsc", ""),
+        (0, {SOURCE: "hpet"}, State.LIMITED, "outside the CPU", "rtproof audit --explain clk.source"),
+        (0, {}, State.CANNOT_TELL, "cannot be read", ""),
+    ],
+    "idle states": [
+        (0, {}, State.LIMITED, "No such file", ""),
+        (0, {"/dev/cpu_dma_latency": "kept"}, State.OK, "can be opened", ""),
+    ],
+    "kernel trace": [
+        (0, {"/proc/filesystems": "nodev\tproc\n"}, State.MISSING, "CONFIG_TRACING", ""),
+        (0, {"/proc/filesystems": "nodev\ttracefs\n"}, State.MISSING, "kernel lockdown", ""),
+        (1000, NO_RIGHTS, State.MISSING, "needs root", "su -c 'rtproof run --explain'"),
+        (0, TRACING, State.OK, "/sys/kernel/tracing", ""),
+        (0, dict([*TRACING.items()][:-1]), State.LIMITED, machine_checks.EVENTS[-1], ""),
+    ],
+    "kernel symbols": [
+        (0, {"/proc/kallsyms": "ffffffff81000000 T a\n"}, State.OK, "addresses", ""),
+        (0, HIDDEN, State.LIMITED, "kptr_restrict", "sysctl kernel.kptr_restrict=0"),
+    ],
+    "settings": [(0, {}, State.OK, "each setting", "")],
+    "serial ports": [
+        (0, {}, State.OK, "No serial adapter", ""),
+        (54321, {"/etc/group": "uucp:x:65432:\n"}, State.LIMITED, "in no group", "su -c 'usermod -aG uucp 54321'"),
+        (0, {"/dev/ttyUSB0": "", "/dev/ttyS0": ""}, State.OK, "/dev/ttyUSB0.", ""),
+    ],
+    "ssh": [(0, {}, State.LIMITED, "ssh is not installed", "apt-get install openssh-client")],
+}
+"""By thing: the user, the files of the machine, and the finding."""
 
 
-# What is measured with.
-
-
-def test_a_user_without_a_limit_is_told_the_command_for_the_shell(
-    root: Path, programs: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("thing", "case"), [(thing, each) for thing, cases in CASES.items() for each in cases])
+def test_each_state_of_a_thing(
+    root: Path, programs: Path, monkeypatch: pytest.MonkeyPatch, thing: str, case: tuple[int, Files, State, str, str]
 ) -> None:
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (0, 0))
-    found = only(real_time.check(user(root)))
-    assert (found.state, found.needed) == (State.MISSING, True)
-    assert "RTPRIO is 0" in found.meaning
-    assert found.command == 'su -c "prlimit --pid $$ --rtprio=99 --memlock=unlimited"'
-    program(programs, "sudo", "exit 1")
-    write(root, "/etc/group", f"sudo:x:{os.getegid()}:\n")
-    assert only(real_time.check(user(root))).command == "sudo prlimit --pid $$ --rtprio=99 --memlock=unlimited"
-
-
-def test_a_container_is_told_its_options(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (0, 0))
-    write(root, "/proc/self/status", "CapEff:\t00000000a80425fb\n")
-    write(root, "/run/.containerenv")
-    host = Host(root, 0, REFUSED)
-    assert only(real_time.check(host)).command.startswith("podman run --cap-add SYS_NICE --ulimit rtprio=99")
-    assert only(memory_lock.check(host)).command == "podman run --ulimit memlock=-1 ..."
+    user, files, state, words, command = case
+    for name, text in files.items():
+        write(root, name, text)
+    if SUDO.items() <= files.items():
+        program(programs, "sudo", "exit 1")
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (0, 0) if files else (99, 99))
+    monkeypatch.setattr(os, "sched_setscheduler", refusing(lambda _, policy, __: errno.EPERM if policy else 0))
+    monkeypatch.setattr(os, "sched_setaffinity", refusing(lambda _, cpus: errno.EINVAL if cpus & {1, 2, 4} else 0))
+    monkeypatch.setattr(machine_checks, "_why_not_locked", lambda _: "no memory")
+    monkeypatch.setattr(machine_checks, "_mount_tracefs", lambda: False)
+    found = found_of(thing, Host(root, user))[thing]
+    assert (found.state, found.command) == (state, command)
+    assert words in found.meaning
+    assert {name: (root / name[1:]).read_text() for name in files} == dict(files)
 
 
 def test_a_machine_made_from_the_image_of_a_container_is_none(root: Path) -> None:
     write(root, "/.dockerenv")
-    host = Host(root, 0, REFUSED)
-    assert host.container == "docker"
-    (root / "proc/self/ns").mkdir(parents=True, exist_ok=True)
-    (root / "proc/self/ns/pid").symlink_to("pid:[4026531836]")
-    assert host.container == "docker"
-    (root / "proc/self/ns/cgroup").symlink_to("cgroup:[4026531835]")
-    assert host.container == ""
-
-
-def test_cpus_that_are_refused_limit_and_all_of_them_forbid(root: Path) -> None:
-    write(root, "/sys/devices/system/cpu/online", "0-5\n")
-    some = Host(root, 0, replace(ALLOWED, cpu=lambda cpu: errno.EINVAL if cpu in (1, 2, 4) else 0))
-    found = only(processors.check(some))
-    assert (found.state, "the CPUs 1-2,4," in found.meaning) == (State.LIMITED, True)
-    assert only(processors.check(Host(root, 0, REFUSED))).state is State.MISSING
-    assert only(processors.check(Host(root, 0, ALLOWED))).state is State.OK
-
-
-@pytest.mark.parametrize(
-    ("source", "state"),
-    [("tsc", State.OK), ("hpet", State.LIMITED), ("jiffies", State.LIMITED), ("", State.CANNOT_TELL)],
-)
-def test_the_clock_source(root: Path, source: str, state: State) -> None:
-    write(root, "/sys/devices/system/clocksource/clocksource0/current_clocksource", source)
-    assert only(clock.check(superuser(root))).state is state
-
-
-def test_the_device_of_idle_states(root: Path) -> None:
-    assert only(idle_states.check(superuser(root))).state is State.LIMITED
-    device = write(root, "/dev/cpu_dma_latency", "unchanged")
-    assert only(idle_states.check(superuser(root))).state is State.OK
-    assert device.read_text() == "unchanged"
-
-
-# Traces and settings.
-
-
-def test_a_kernel_without_tracefs(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tracing, "_mount", lambda: False)
-    write(root, "/proc/filesystems", "nodev\tproc\n")
-    assert "CONFIG_TRACING" in only(tracing.check(superuser(root))).meaning
-    write(root, "/proc/filesystems", "nodev\ttracefs\n")
-    assert "container or of kernel lockdown" in only(tracing.check(superuser(root))).meaning
-    found = only(tracing.check(user(root)))
-    assert "A trace needs root" in found.meaning
-    assert "rtproof" in found.command
-
-
-def test_tracefs_that_is_mounted_for_the_check_alone(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = "/sys/kernel/tracing"
-
-    def mount() -> bool:
-        for name in ("available_tracers", "trace_marker", *(f"events/{event}/id" for event in tracing.EVENTS)):
-            write(root, f"{place}/{name}", "nop\n")
-        return True
-
-    monkeypatch.setattr(tracing, "_mount", mount)
-    assert only(tracing.check(superuser(root))).state is State.OK
-    (root / place[1:] / "events" / tracing.EVENTS[0] / "id").unlink()
-    found = only(tracing.check(superuser(root)))
-    assert (found.state, tracing.EVENTS[0] in found.meaning) == (State.LIMITED, True)
+    spaces = root / "proc/self/ns"
+    spaces.mkdir(parents=True)
+    (spaces / "pid").symlink_to("pid:[4026531836]")
+    assert Host(root, 0).container == "docker"
+    (spaces / "cgroup").symlink_to("cgroup:[4026531835]")
+    assert Host(root, 0).container == ""
 
 
 def test_a_setting_that_cannot_be_read_is_counted(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert only(audit_files.check(superuser(root))).state is State.OK
     name = "/sys/kernel/mm/transparent_hugepage/enabled"
     write(root, name)
     real = Host.read
@@ -195,10 +190,31 @@ def test_a_setting_that_cannot_be_read_is_counted(root: Path, monkeypatch: pytes
         return real(self, path)
 
     monkeypatch.setattr(Host, "read", read)
-    found = only(audit_files.check(superuser(root)))
+    found = found_of("settings", Host(root, 0))["settings"]
     assert found.state is State.LIMITED
     assert name in found.meaning
     assert "Permission denied" in found.meaning
+
+
+def test_a_cache_that_cannot_be_written(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    before = sorted(tmp_path.rglob("*"))
+    assert found_of("cache folder", Host(root, 0))["cache folder"].state is State.OK
+    assert sorted(tmp_path.rglob("*")) == before
+    monkeypatch.setattr(machine_checks, "why_not_writable", lambda _: "Read-only file system")
+    found = found_of("cache folder", Host(root, 0))["cache folder"]
+    assert "(Read-only file system)" in found.meaning
+    assert found.command.startswith("export XDG_CACHE_HOME=")
+
+
+def test_modules_that_must_be_signed(root: Path, programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_checks, "_why_no_module", lambda: None)
+    write(root, "/sys/kernel/security/lockdown", "none [integrity] confidentiality\n")
+    found = found_of("module rtproof.ko", Host(root, 0))
+    assert "kernel lockdown is integrity" in found["signed modules"].meaning
+    assert found["dkms"].command == "apt-get install dkms"
+    assert found["module build tools"].command == "apt-get install gcc libc6-dev make"
+    assert found["module rtproof.ko"].command == ""
 
 
 # Programs.
@@ -206,8 +222,7 @@ def test_a_setting_that_cannot_be_read_is_counted(root: Path, monkeypatch: pytes
 
 def test_a_program_that_hangs_is_stopped(root: Path, programs: Path, tmp_path: Path) -> None:
     program(programs, "ssh", f"echo $$ > {tmp_path}/pid; while :; do :; done")
-    answer = Host(root).ask("ssh", "-V", patience_s=2)
-    assert answer.fault == "did not answer within 2 s"
+    assert Host(root).ask("ssh", "-V", patience_s=2).fault == "did not answer within 2 s"
     assert not written_lives(tmp_path / "pid")
 
 
@@ -222,7 +237,6 @@ def written_lives(pid: Path) -> bool:
     [
         ("echo; echo ' version  1 '; echo more", "version 1", ""),
         ("printf '\\033[31mred\\377\\n'", "\N{REPLACEMENT CHARACTER}[31mred\N{REPLACEMENT CHARACTER}", ""),
-        ("while :; do echo 0123456789; done", "0123456789", ""),
         ("exit 3", "", ""),
         ("echo no such library; exit 127", "no such library", "cannot be run: no such library"),
         ("kill -SEGV $$", "", "was ended by SIGSEGV"),
@@ -232,6 +246,11 @@ def test_what_a_program_prints(root: Path, programs: Path, script: str, line: st
     program(programs, "tool", script)
     answer = Host(root).ask("tool", "--version", patience_s=ENOUGH_S)
     assert (answer.line, answer.fault) == (line, fault)
+
+
+def test_a_program_that_prints_without_an_end_is_stopped(root: Path, programs: Path) -> None:
+    program(programs, "tool", "while :; do echo 0123456789; done")
+    assert Host(root).ask("tool", patience_s=2).fault == "did not answer within 2 s"
 
 
 def test_a_file_is_read_in_part_and_a_pipe_does_not_wait(root: Path) -> None:
@@ -258,7 +277,7 @@ def test_a_file_is_read_in_part_and_a_pipe_does_not_wait(root: Path) -> None:
 )
 def test_packages_of_each_system(root: Path, release: str, command: str) -> None:
     write(root, "/etc/os-release", release)
-    assert remedies.packages(superuser(root), "static-compiler") == command
+    assert remedies.packages(Host(root, 0), "static-compiler") == command
 
 
 @pytest.mark.parametrize(
@@ -282,76 +301,54 @@ def test_packages_of_each_system(root: Path, release: str, command: str) -> None
 def test_the_headers_of_the_kernel_that_runs(root: Path, system: str, release: str, command: str) -> None:
     """Headers of another kernel of the same system build a module that this kernel does not load."""
     write(root, "/etc/os-release", f"ID={system}\n")
-    assert remedies.headers_command(superuser(root), release) == command
+    assert remedies.headers_command(Host(root, 0), release) == command
 
 
 def test_a_package_that_apt_does_not_have_is_not_advised(root: Path, programs: Path) -> None:
     program(
         programs, "apt-cache", "echo 'base-files | 12 | mirror'; echo '  gcc | 14 | mirror'; echo 'make | 4 | mirror'"
     )
-    host = superuser(root)
-    known = finding(State.MISSING, command="su -c 'apt-get install gcc make'")
-    of_pip = finding(State.MISSING, command="python3 -m pip install rtla")
-    unknown = finding(State.MISSING, command="sudo apt-get install gcc linux-headers-6.1.0-Own_1")
-    found = apt_packages.checked([known, of_pip, unknown], host, ENOUGH_S)
+    host = Host(root, 0)
+    known = missing("", "su -c 'apt-get install gcc make'")
+    of_pip = missing("", "python3 -m pip install rtla")
+    unknown = missing("", "sudo apt-get install gcc linux-headers-6.1.0-Own_1")
+    found = remedies.checked_by_apt([known, of_pip, unknown], host, ENOUGH_S)
     assert found[:2] == [known, of_pip]
     assert (found[2].command, found[2].state) == ("", State.MISSING)
     assert found[2].meaning.endswith("apt has no package linux-headers-6.1.0-Own_1.")
     program(programs, "apt-cache", "exit 0")
-    (found_without_lists,) = apt_packages.checked([known], host, ENOUGH_S)
+    (found_without_lists,) = remedies.checked_by_apt([known], host, ENOUGH_S)
     assert found_without_lists.command == known.command
     assert "apt-get update" in found_without_lists.meaning
-
-
-# Boards, the module, the disk, the shell.
-
-
-def test_a_cache_that_cannot_be_written(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    host = superuser(root)
-    before = sorted(tmp_path.rglob("*"))
-    found = {each.name: each for each in disk.check(host)}
-    assert found["cache folder"].state is State.OK
-    assert sorted(tmp_path.rglob("*")) == before
-    monkeypatch.setattr(disk, "_why_not_writable", lambda _: "Read-only file system")
-    found = {each.name: each for each in disk.check(superuser(root))}
-    assert "(Read-only file system)" in found["cache folder"].meaning
-    assert found["cache folder"].command.startswith("export XDG_CACHE_HOME=")
 
 
 # One check does not affect the others.
 
 
-def module(name: str, check: object, features: tuple[str, ...] = ("measure",)) -> ModuleType:
-    made = ModuleType(f"rtproof.doctor.checks.{name}")
-    vars(made).update(FEATURES=features, check=check)
-    return made
-
-
-def good(_host: Host) -> Iterator[Finding]:
-    yield Finding("good", ("measure",), State.OK, "It is good.")
-
-
 def fails(_host: Host) -> Iterator[Finding]:
-    yield from good(_host)
+    yield ok("It is good.")
     raise ZeroDivisionError("planted")
 
 
-def hangs(_host: Host) -> Iterator[Finding]:
-    yield from good(_host)
+def hangs(_host: Host) -> Finding:
     time.sleep(600)
+    return ok("It is good.")
 
 
-def dies(_host: Host) -> Iterator[Finding]:
+def dies(_host: Host) -> Finding:
     os.kill(os.getpid(), signal.SIGKILL)
-    yield from ()
+    return ok("It is good.")
 
 
-def chatters(_host: Host) -> Iterator[Finding]:
+def chatters(_host: Host) -> Finding:
     print("noise" * 100_000)
     sys.stderr.write("noise")
     os.system("echo noise; echo noise >&2")
-    yield from good(_host)
+    return ok("It is good.")
+
+
+def silent(_host: Host) -> Iterator[Finding]:
+    yield from ()
 
 
 def children() -> set[int]:
@@ -368,27 +365,25 @@ def children() -> set[int]:
 def test_a_check_that_fails_hangs_or_dies_leaves_the_others_alone(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    made = [module(each.__name__, each) for each in (fails, hangs, dies, chatters, good)]
-    monkeypatch.setattr("rtproof.core.plugins.load_plugins", lambda _: made)
+    made = (fails, hangs, dies, chatters, silent)
+    monkeypatch.setattr(examination, "CHECKS", [Check(each.__name__, "measure", each) for each in made])
     monkeypatch.setattr(examination, "GRACE_S", ENOUGH_S)
-    receive = examination._receive
+    wait = examination._wait
 
-    def patient(running: list[examination.RunningCheck], _: float) -> None:
+    def patient(processes: dict[int, object], longest_s: float) -> None:
         """However busy the machine is, the one that hangs is the only one that is late."""
-        receive([*running[:1], *running[2:]], time.monotonic() + ENOUGH_S)
-        while not running[1].received:
-            receive(running[1:2], time.monotonic() + 1)
+        late = [*processes][1:2] if longest_s == 5 else []
+        wait([each for each in processes if each not in late], ENOUGH_S)
 
-    monkeypatch.setattr(examination, "_receive", patient)
+    monkeypatch.setattr(examination, "_wait", patient)
     before = children()
     found = examination.examine(["measure"], True, Host(), 5)
-    told = [each.meaning for each in found.findings if each.state is State.CANNOT_TELL]
-    assert told == [
-        "Nobody can tell, because the check failed (ZeroDivisionError: planted).",
-        "Nobody can tell, because the check did not end within 5 s.",
-        "Nobody can tell, because the process of the check ended without an answer.",
+    assert [(each.name, each.state, each.meaning) for each in found.findings] == [
+        ("fails", State.CANNOT_TELL, "The check failed (ZeroDivisionError: planted)."),
+        ("hangs", State.CANNOT_TELL, "The check did not end within 5 s."),
+        ("dies", State.CANNOT_TELL, "The check ended without an answer."),
+        ("chatters", State.OK, "It is good."),
     ]
-    assert sum(each.name == "good" for each in found.findings) == 4
     assert capfd.readouterr() == ("", "")
     assert children() <= before
 
@@ -397,45 +392,50 @@ def test_a_program_of_a_check_that_hangs_is_stopped_too(
     monkeypatch: pytest.MonkeyPatch, programs: Path, tmp_path: Path
 ) -> None:
     program(programs, "qemu-system-x86_64", f"echo $$ > {tmp_path}/pid; while :; do :; done")
-    made = [module("lab_emulators", lab_emulators.check, ("lab",))]
-    monkeypatch.setattr("rtproof.core.plugins.load_plugins", lambda _: made)
-    found = examination.examine(["lab"], True, Host(), 3)
-    assert "did not end within 3 s" in found.findings[0].meaning
+    monkeypatch.setattr(examination, "CHECKS", [each for each in CHECKS if each.name == "QEMU"])
+    (found,) = examination.examine(["lab"], True, Host(), 3).findings
+    assert (found.name, found.meaning) == ("QEMU", "The check did not end within 3 s.")
     assert eventually(lambda: not written_lives(tmp_path / "pid"))
 
 
 # The result.
 
 
-def finding(state: State, needed: bool = True, name: str = "x", command: str = "") -> Finding:
-    return Finding(name, ("measure",), state, "It means something.", command, needed)
+def of_measure(*findings: Finding) -> list[Finding]:
+    return [replace(each, name="x", features=("measure",)) for each in findings]
 
 
 @pytest.mark.parametrize(
     ("findings", "readiness"),
     [
         ((), Readiness.READY),
-        ((finding(State.OK),), Readiness.READY),
-        ((finding(State.OK), finding(State.LIMITED)), Readiness.LIMITED),
-        ((finding(State.CANNOT_TELL),), Readiness.LIMITED),
-        ((finding(State.MISSING, needed=False),), Readiness.LIMITED),
-        ((finding(State.LIMITED), finding(State.MISSING)), Readiness.NOT_READY),
+        ((ok(""),), Readiness.READY),
+        ((ok(""), limited("")), Readiness.LIMITED),
+        ((Finding(State.CANNOT_TELL, ""),), Readiness.LIMITED),
+        ((missing("", needed=False),), Readiness.LIMITED),
+        ((limited(""), missing("")), Readiness.NOT_READY),
     ],
 )
 def test_the_state_of_a_feature(findings: tuple[Finding, ...], readiness: Readiness) -> None:
-    assert feature_state("measure", findings).readiness is readiness
+    assert feature_state("measure", of_measure(*findings)).readiness is readiness
 
 
-def made_examination(*findings: Finding, asked: tuple[str, ...] = ("measure",)) -> Examination:
-    return Examination(findings, tuple(feature_state(name, findings) for name in FEATURES), asked)
+def exit_code(finding: Finding, asked: str = "measure") -> int:
+    findings = of_measure(finding)
+    return Examination(tuple(findings), tuple(feature_state(name, findings) for name in FEATURES), (asked,)).exit_code
 
 
 def test_the_exit_code_is_that_of_no_verdict() -> None:
-    assert NOT_READY_CODE not in {state.exit_code for state in VerdictState}
-    assert NOT_READY_CODE != 2
-    assert made_examination(finding(State.MISSING)).exit_code == NOT_READY_CODE
-    assert made_examination(finding(State.MISSING), asked=("lab",)).exit_code == 0
-    assert made_examination(finding(State.LIMITED)).exit_code == 0
+    assert NOT_READY_CODE not in {2, *(state.exit_code for state in VerdictState)}
+    assert exit_code(missing("")) == NOT_READY_CODE
+    assert exit_code(missing(""), "lab") == 0
+    assert exit_code(limited("")) == 0
+
+
+def test_each_feature_has_a_check_and_stands_in_the_guide() -> None:
+    assert {name for each in CHECKS for name in each.features.split()} == set(FEATURES)
+    guide = Path(__file__).parents[1].joinpath("docs/how-to/doctor.md").read_text()
+    assert [name for name in FEATURES if f"`{name}`" not in guide] == []
 
 
 # This machine, and what the program itself says of it.
@@ -449,7 +449,7 @@ def test_this_machine(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mo
     found = json.loads(capsys.readouterr().out)
     assert code == found["exit_code"]
     assert [each["feature"] for each in found["features"]] == list(FEATURES)
-    assert not [each["meaning"] for each in found["things"] if "Nobody can tell" in each["meaning"]]
+    assert not [each["meaning"] for each in found["things"] if each["state"] == State.CANNOT_TELL.value]
     assert not [each["name"] for each in found["things"] if each["command"] and each["state"] == State.OK.value]
     missing = {each["name"] for each in found["things"] if each["state"] == State.MISSING.value and each["needed"]}
     not_ready = [each["readiness"] == Readiness.NOT_READY.value for each in found["features"]]
@@ -473,8 +473,9 @@ def test_the_doctor_says_of_a_qemu_what_the_lab_says(
     script = f'case "$*" in *--version*) echo "QEMU emulator version {version}";; *) echo filter-buffer hubport;; esac'
     for arch in ARCHES.values() if version else ():
         program(programs, arch.qemu, script)
-    for check, share_time, state in ((lab_emulators.check, False, states[0]), (lab_processors.check, True, states[1])):
-        found = only(check(superuser(root)))
+    things = ("QEMU", "QEMU for several CPUs")
+    for thing, share_time, state in zip(things, (False, True), states, strict=True):
+        found = found_of(thing, Host(root, 0))[thing]
         assert found.state is state
         refused = [refusal for arch in ARCHES.values() if (refusal := refusal_of_lab(arch, share_time))]
         assert bool(refused) == (state is State.MISSING)
@@ -492,12 +493,11 @@ def refusal_of_lab(arch: Arch, share_time: bool) -> str:
 PLAIN_USER = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all")
 RIGHTS = {"root": (), "user": PLAIN_USER, "user with a limit": ("prlimit", "--rtprio=99", *PLAIN_USER)}
 ASKED = """
-from rtproof.doctor.checks import real_time, tracing
 from rtproof.doctor.findings import State
 from rtproof.doctor.host import Host
-for each in (real_time, tracing):
-    (found,) = each.check(Host())
-    print("refused" if found.state is State.MISSING else "usable")
+from rtproof.doctor.machine_checks import kernel_trace, real_time
+for check in (real_time, kernel_trace):
+    print("refused" if check(Host()).state is State.MISSING else "usable")
 """
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lab_table import put
 
-from rtproof.doctor.doctor_json import DOCTOR
+from rtproof.doctor.findings import DOCTOR
 from rtproof.report.pages.campaign_json import CAMPAIGN
 from rtproof.schema.encoder import Shape, keys_table, shapes_within
 from rtproof.schema.published import (

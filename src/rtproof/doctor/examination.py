@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the checks, each in a process of its own and all at once, until a common deadline.
+"""The table of checks. Each runs in a process of its own, all at once, until a common deadline.
 
-A check tries things on itself, such as a real-time policy, and nothing of that stays when its process has ended.
+So a check that hangs or dies does not affect the others, and nothing stays of what it tries on itself, such as a
+real-time policy.
 """
 
 import contextlib
@@ -10,19 +11,18 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from selectors import EVENT_READ, DefaultSelector
-from types import FrameType, ModuleType
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import NoReturn
 
 import msgspec
 
-from rtproof.core import plugins
 from rtproof.core.printable import one_line
-from rtproof.doctor import apt_packages, checks
+from rtproof.doctor import machine_checks as machine
+from rtproof.doctor import program_checks as program
 from rtproof.doctor.findings import FEATURES, Examination, Finding, State, feature_state
 from rtproof.doctor.host import Host
+from rtproof.doctor.remedies import checked_by_apt
 
 PATIENCE_S = 2.4
 """How long all checks together may take on a machine that has time for them."""
@@ -32,156 +32,153 @@ GRACE_S = 0.15
 """How long a check that takes too long may take to stop the programs that it has started."""
 SHARED = ("numpy", "rtproof.experiment.foreign_tools", "rtproof.audit.check_file")
 """What several checks import. It is imported once, before their processes begin."""
-MOST_BYTES = 1 << 20
+PIPE_BYTES = 1 << 16
+"""A pipe holds so much. A check that finds more does not end."""
 
 
-@dataclass
-class RunningCheck:
-    """A check in its process. pipe: where its findings arrive."""
+@dataclass(frozen=True)
+class Check:
+    """A row of the table. name: of the thing, where a finding has no other. features: words; what needs the thing."""
 
-    module: ModuleType
-    process: int
-    pipe: int
-    received: bytes = b""
-    ended: bool = False
+    name: str
+    features: str
+    look: Callable[[Host], Finding | Iterable[Finding]]
+
+
+CHECKS = (
+    Check("agent", "measure explain audit loads kernel-module peer-tools", program.agent),
+    Check("clock", "measure", machine.clock),
+    Check("current folder", "measure", machine.current_folder),
+    Check("idle states", "measure", machine.idle_states),
+    Check("locked memory", "measure", machine.locked_memory),
+    Check("numpy", "measure explain reports exports plots", program.numpy),
+    Check("choice of CPUs", "measure", machine.choice_of_cpus),
+    Check("CPU time", "measure", machine.cpu_time),
+    Check("real-time policy", "measure", machine.real_time),
+    Check("kernel symbols", "explain", machine.kernel_symbols),
+    Check("kernel trace", "explain", machine.kernel_trace),
+    Check("settings", "audit", machine.settings),
+    Check("temporary folder", "loads", machine.temporary_folder),
+    Check("loads", "loads", program.loads),
+    Check("agents for boards", "boards", program.board_agents),
+    Check("serial ports", "boards", machine.serial_ports),
+    Check("ssh", "boards", program.ssh),
+    Check("labgrid", "labgrid", program.labgrid),
+    Check("cache folder", "lab several-cpus", machine.cache_folder),
+    Check("lab's compiler", "lab several-cpus", program.lab_compiler),
+    Check("QEMU", "lab", program.qemu),
+    Check("kernels", "lab several-cpus", program.lab_kernels),
+    Check("QEMU for several CPUs", "several-cpus", program.qemu_for_several_cpus),
+    Check("module rtproof.ko", "kernel-module", machine.kernel_module),
+    Check("peer tools", "peer-tools", program.peer_tools),
+    Check("report's parts", "reports", program.report_files),
+    Check("matplotlib", "plots", program.matplotlib),
+    Check("pyarrow", "exports", program.pyarrow),
+    Check("export formats", "exports", program.export_formats),
+    Check("scanner", "fast-reading", program.scanner),
+    Check("completion", "completion", program.completion),
+)
+"""What is looked at, in the order of the features that need it."""
 
 
 def examine(asked: Sequence[str], only_asked: bool, host: Host, patience_s: float | None = None) -> Examination:
     """The findings of all checks, or of those that the asked features need, and the state of each such feature."""
-    begun, patience_s = time.monotonic(), patience_s or _patience_s()
+    begun = time.monotonic()
+    busy = min(MOST_BUSY, max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
+    patience_s = patience_s or PATIENCE_S * busy
     features = [name for name in FEATURES if name in asked or not only_asked]
-    modules = [each for each in plugins.load_plugins(checks) if set(each.FEATURES) & set(features)]
     for name in SHARED:
         with contextlib.suppress(Exception):
             importlib.import_module(name)
-    found = [finding for each in _run_all(modules, host, patience_s) for finding in _findings(each, patience_s)]
-    found = [each for each in found if set(each.features) & set(features)]
-    found = apt_packages.checked(found, host, max(patience_s - (time.monotonic() - begun), patience_s / 8))
-    order = {name: at for at, name in enumerate(FEATURES)}
-    found.sort(key=lambda finding: order[finding.features[0]])
-    states = tuple(feature_state(name, found) for name in features)
-    return Examination(tuple(found), states, tuple(asked))
+    found = _run_all([each for each in CHECKS if set(each.features.split()) & set(features)], host, patience_s)
+    found = checked_by_apt(found, host, max(patience_s - (time.monotonic() - begun), patience_s / 8))
+    return Examination(tuple(found), tuple(feature_state(name, found) for name in features), tuple(asked))
 
 
-def _patience_s() -> float:
-    """PATIENCE_S, and longer where other programs want the CPUs: then a slow check does not hang."""
-    return PATIENCE_S * min(MOST_BUSY, max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
-
-
-def _run_all(modules: Sequence[ModuleType], host: Host, patience_s: float) -> list[RunningCheck]:
-    deadline = time.monotonic() + patience_s
-    running: list[RunningCheck] = []
+def _run_all(checks: Sequence[Check], host: Host, patience_s: float) -> list[Finding]:
+    """What the checks find until the time is over. Then their processes end, with the programs they have started."""
+    running: dict[int, tuple[Check, int]] = {}
     try:
-        running += (_start(module, host) for module in modules)
-        _receive(running, deadline)
+        for check in checks:
+            process, pipe = _start(check, host)
+            running[process] = check, pipe
+        _wait(running, patience_s)
+        late = {process for process in running if not _has_ended(process)}
     finally:
-        _stop(running)
-    return running
+        # A process is waited for after its group was killed, because until then nothing else can have its number.
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            for process in running:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process, number)
+            # A process that waits for a device without an end cannot be killed, and nobody waits for it.
+            _wait(running, GRACE_S)
+        for process in running:
+            _has_ended(process, 0)
+    found: list[Finding] = []
+    for process, (check, pipe) in running.items():
+        with os.fdopen(pipe, "rb", buffering=0) as file:
+            received = file.read(PIPE_BYTES) or b""
+        why = f"did not end within {patience_s:g} s" if process in late else "ended without an answer"
+        try:
+            found += msgspec.json.decode(received, type=list[Finding])
+        except msgspec.DecodeError:
+            found += _no_answer(check, why)
+    return found
 
 
-def _start(module: ModuleType, host: Host) -> RunningCheck:
+def _start(check: Check, host: Host) -> tuple[int, int]:
+    """The process of a check, and the end of a pipe where its findings arrive."""
     ours, theirs = os.pipe()
     process = os.fork()
     if process == 0:
-        _work(module, host, theirs)
+        _work(check, host, theirs)
     os.close(theirs)
+    os.set_blocking(ours, False)
     with contextlib.suppress(OSError):
         os.setpgid(process, process)
-    return RunningCheck(module, process, ours)
+    return process, ours
 
 
-def _work(module: ModuleType, host: Host, pipe: int) -> NoReturn:
-    """Run a check in the new process, write its findings into the pipe as lines of JSON, and end the process."""
-    code = 1
+def _work(check: Check, host: Host, pipe: int) -> NoReturn:
+    """Run a check in the new process, write its findings into the pipe, and end the process."""
     with contextlib.suppress(BaseException):
         os.setpgid(0, 0)
-        signal.signal(signal.SIGTERM, _end)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
         nothing = os.open(os.devnull, os.O_RDWR)
         for each in (0, 1, 2):
             os.dup2(nothing, each)
         sys.stdout = sys.stderr = os.fdopen(nothing, "w")
-        for finding in _safely(module, host):
-            os.write(pipe, msgspec.json.encode(finding) + b"\n")
-        code = 0
-    os._exit(code)
+        os.write(pipe, msgspec.json.encode(look(check, host)))
+    os._exit(0)
 
 
-def _end(_signal: int, _frame: FrameType | None) -> NoReturn:
-    raise SystemExit(1)
-
-
-def _safely(module: ModuleType, host: Host) -> Iterator[Finding]:
+def look(check: Check, host: Host) -> list[Finding]:
+    """What a check finds, in this process."""
     try:
-        yield from module.check(host)
+        found = check.look(host)
+        return _named(check, [found] if isinstance(found, Finding) else found)
     except Exception as problem:
-        yield _no_answer(module, f"the check failed ({one_line(f'{type(problem).__name__}: {problem}', 200)})")
+        return _no_answer(check, f"failed ({one_line(f'{type(problem).__name__}: {problem}', 200)})")
 
 
-def _no_answer(module: ModuleType, why: str) -> Finding:
-    name = module.__name__.rpartition(".")[2].replace("_", " ")
-    return Finding(name, module.FEATURES, State.CANNOT_TELL, f"Nobody can tell, because {why}.")
+def _no_answer(check: Check, why: str) -> list[Finding]:
+    return _named(check, [Finding(State.CANNOT_TELL, f"The check {why}.")])
 
 
-def _receive(running: Sequence[RunningCheck], deadline: float) -> None:
-    """Read what the checks find, until all have ended or the time is over."""
-    with DefaultSelector() as selector:
-        for each in running:
-            selector.register(each.pipe, EVENT_READ, each)
-        while selector.get_map():
-            ready = selector.select(max(0, deadline - time.monotonic()))
-            if not ready:
-                return
-            for key, _ in ready:
-                _take(key.data, selector)
+def _named(check: Check, found: Iterable[Finding]) -> list[Finding]:
+    features = tuple(check.features.split())
+    return [replace(each, name=each.name or check.name, features=features) for each in found]
 
 
-def _take(check: RunningCheck, selector: DefaultSelector) -> None:
-    part = os.read(check.pipe, 1 << 16)
-    check.received += part
-    if not part or len(check.received) > MOST_BYTES:
-        check.ended = True
-        selector.unregister(check.pipe)
+def _wait(processes: Iterable[int], longest_s: float) -> None:
+    """Wait until all have ended or the time is over."""
+    deadline = time.monotonic() + longest_s
+    while time.monotonic() < deadline and not all(_has_ended(each) for each in processes):
+        time.sleep(0.004)
 
 
-def _stop(running: Sequence[RunningCheck]) -> None:
-    """End the processes of all checks, with the programs that they have started.
-
-    A process is waited for after its group was killed, because until then nothing else can have its number.
-    """
-    late = [each for each in running if not each.ended]
-    _signal(late, signal.SIGTERM)
-    deadline = time.monotonic() + GRACE_S
-    while time.monotonic() < deadline and not all(_has_ended(each, os.WNOWAIT) for each in late):
-        time.sleep(0.002)
-    _signal(running, signal.SIGKILL)
-    # A process that waits for a device without an end cannot be killed, and nobody waits for it.
-    deadline = time.monotonic() + GRACE_S
-    while time.monotonic() < deadline and sum(map(_has_ended, running)) < len(running):
-        time.sleep(0.002)
-    for each in running:
-        os.close(each.pipe)
-
-
-def _signal(running: Sequence[RunningCheck], number: int) -> None:
-    for each in running:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(each.process, number)
-
-
-def _has_ended(check: RunningCheck, more: int = 0) -> bool:
+def _has_ended(process: int, more: int = os.WNOWAIT) -> bool:
     try:
-        return os.waitid(os.P_PID, check.process, os.WEXITED | os.WNOHANG | more) is not None
+        return os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | more) is not None
     except ChildProcessError:
         return True
-
-
-def _findings(check: RunningCheck, patience_s: float) -> Iterator[Finding]:
-    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Finding)
-    lines = check.received.split(b"\n")
-    with contextlib.suppress(msgspec.DecodeError):
-        for line in lines[:-1]:
-            yield decoder.decode(line)
-    if not check.ended:
-        yield _no_answer(check.module, f"the check did not end within {patience_s:g} s")
-    elif len(lines) == 1:
-        yield _no_answer(check.module, "the process of the check ended without an answer")

@@ -1,9 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the doctor finds: the state of each thing that it looked at, and of each feature that needs those things."""
+"""What the doctor finds: the state of each thing, and of each feature that needs it; as text and as JSON."""
 
-from collections.abc import Iterable
+import json
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
+
+from rtproof.core.printable import clean
+from rtproof.schema.encoder import Key, Shape, document, encode
+
+FEATURES = (
+    *("measure", "explain", "audit", "loads", "boards", "labgrid", "lab", "several-cpus", "kernel-module"),
+    *("peer-tools", "reports", "plots", "exports", "fast-reading", "completion"),
+)
+"""In the order in which they are listed. docs/how-to/doctor.md says what each is for."""
+DEFAULT_FEATURE = "measure"
+"""The feature whose state is the exit code if the user names none."""
+NOT_READY_CODE = 5
+"""The exit code where an asked feature is not ready. No verdict has this number."""
 
 
 class State(Enum):
@@ -23,45 +41,26 @@ class Readiness(Enum):
     NOT_READY = "not ready"
 
 
-FEATURES = {
-    "measure": "measure this machine with real-time threads",
-    "explain": "say why an activation was late",
-    "audit": "read the settings of this machine",
-    "loads": "disturb this machine while it is measured",
-    "boards": "measure boards over ssh or a console",
-    "labgrid": "measure boards that labgrid shares",
-    "lab": "boot kernels in virtual time",
-    "several-cpus": "boot kernels with several processors in virtual time",
-    "kernel-module": "measure with the kernel module",
-    "peer-tools": "let another tool measure",
-    "reports": "write reports",
-    "plots": "draw plots as files",
-    "exports": "write other formats",
-    "fast-reading": "read large records quickly",
-    "completion": "complete words in the shell",
-}
-"""The features in the order in which they are listed, and what each is for."""
-DEFAULT_FEATURE = "measure"
-"""The feature whose state is the exit code if the user names none."""
-NOT_READY_CODE = 5
-"""The exit code where an asked feature is not ready. No verdict has this number."""
-
-
 @dataclass(frozen=True)
 class Finding:
     """One thing that was looked at.
 
-    name: of the thing. features: what needs it. meaning: one sentence on what the state means for the user. command:
-    what brings it; "" if nothing is to be done or no command can. needed: without it the feature cannot be used at all;
-    otherwise only a part of the feature is lost.
+    meaning: one sentence on what the state means for the user. command: what brings the thing; "" if nothing is to be
+    done or no command can. needed: without it the feature cannot be used at all; otherwise only a part of the feature
+    is lost. name, features: of the thing, and what needs it; the table of checks fills in what the check left empty.
     """
 
-    name: str
-    features: tuple[str, ...]
     state: State
     meaning: str
     command: str = ""
     needed: bool = True
+    name: str = ""
+    features: tuple[str, ...] = ()
+
+
+ok = partial(Finding, State.OK)
+limited = partial(Finding, State.LIMITED, needed=False)
+missing = partial(Finding, State.MISSING)
 
 
 @dataclass(frozen=True)
@@ -90,10 +89,72 @@ class Examination:
 
 def feature_state(feature: str, findings: Iterable[Finding]) -> FeatureState:
     """The state of a feature, from the findings of all features."""
-    own = [each for each in findings if feature in each.features]
-    worse = [each for each in own if each.state is not State.OK]
+    worse = [each for each in findings if feature in each.features and each.state is not State.OK]
     if any(each.needed and each.state is State.MISSING for each in worse):
         readiness = Readiness.NOT_READY
     else:
         readiness = Readiness.LIMITED if worse else Readiness.READY
     return FeatureState(feature, readiness, tuple(dict.fromkeys(each.name for each in worse)))
+
+
+WIDTH = 100
+INDENT = "    "
+
+
+def examination_text(found: Examination, verbose: bool) -> str:
+    """The features, and what is not ok with its command; with ``verbose`` everything that was looked at."""
+    worse = (State.MISSING, State.LIMITED, State.CANNOT_TELL)
+    wrong = [line for state in worse for line in _things(found, state)] or ["Nothing is missing."]
+    good = ["", *_things(found, State.OK)] if verbose else []
+    return "\n".join([*_features(found), "", *wrong, *good])
+
+
+def _features(found: Examination) -> Iterator[str]:
+    names = max(len(each.feature) for each in found.features)
+    states = max(len(each.value) for each in Readiness)
+    for each in found.features:
+        lacking = f"see {', '.join(each.lacking)}" if each.lacking else ""
+        line = f"{each.feature:{names}}  {each.readiness.value:{states}}  {lacking}"
+        yield from _wrapped(line, " " * (names + states + 4))
+
+
+def _things(found: Examination, state: State) -> Iterator[str]:
+    for each in found.findings:
+        if each.state is state:
+            yield from _wrapped(f"{state.value}: {each.name}: {each.meaning}", INDENT)
+            if each.command:
+                yield f"{INDENT}{clean(each.command)}"
+
+
+def _wrapped(line: str, others: str) -> list[str]:
+    columns = shutil.get_terminal_size((WIDTH, 24)).columns if sys.stdout and sys.stdout.isatty() else WIDTH
+    width = min(max(columns, 40), WIDTH)
+    return textwrap.wrap(clean(line), width, subsequent_indent=others, break_on_hyphens=False)
+
+
+FINDING = Shape("thing that was looked at", Finding) | {
+    "name": Key("of the thing"),
+    "features": Key("the features that need it"),
+    "state": Key("`ok`, `limited`, `missing` or `cannot tell`"),
+    "needed": Key("whether a feature cannot be used at all without it"),
+    "meaning": Key("one sentence on what the state means"),
+    "command": Key("what brings it, for this system and user; `null` if no command can", or_null=True),
+}
+FEATURE = Shape("feature", FeatureState) | {
+    "feature": Key("its name"),
+    "readiness": Key("`ready`, `limited` (a part of it is lost or unknown) or `not ready`"),
+    "lacking": Key("the names of the things that are not ok"),
+}
+DOCTOR = Shape("examination", Examination) | {
+    **document("rtproof.doctor", 1),
+    "asked": Key("the features that decide about the exit code"),
+    "exit_code": Key("of `rtproof doctor`: 0, or 5 if an asked feature is not ready"),
+    "features": Key("each feature that was looked at", each=FEATURE),
+    "things": Key("each thing that was looked at", "findings", each=FINDING),
+}
+"""The published keys of ``rtproof doctor --json``. docs/json-schema.md is made of them."""
+
+
+def doctor_json(found: Examination) -> str:
+    """Return an examination as JSON."""
+    return json.dumps(encode(found, DOCTOR), indent=2)

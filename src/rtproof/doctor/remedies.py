@@ -1,98 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands that bring what is missing: right for this system's package manager, and for this user."""
 
-import grp
 import importlib.metadata
 import importlib.util
-import os
+import platform
 import pwd
 import re
 import shlex
 import shutil
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-
-import msgspec
+from typing import Any
 
 from rtproof.core.toml import read_toml
-from rtproof.doctor.host import SUDOERS, Host
+from rtproof.doctor.findings import Finding
+from rtproof.doctor.host import Host
 
-INSTALL = {
-    "apt": "apt-get install",
-    "dnf": "dnf install",
-    "pacman": "pacman -S",
-    "apk": "apk add",
-    "zypper": "zypper install",
-}
-"""How each package manager installs packages."""
-FAMILIES = {
-    **dict.fromkeys(("debian", "ubuntu", "raspbian", "linuxmint"), "apt"),
-    **dict.fromkeys(("fedora", "rhel", "centos", "rocky", "almalinux"), "dnf"),
-    **dict.fromkeys(("arch", "manjaro", "archarm"), "pacman"),
-    **dict.fromkeys(("alpine", "postmarketos"), "apk"),
-    **dict.fromkeys(("suse", "opensuse", "sles", "opensuse-leap", "opensuse-tumbleweed"), "zypper"),
-}
-"""The package manager of each ``ID`` or ``ID_LIKE`` in /etc/os-release."""
-
-
-class PackageNames(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The names of one package, by package manager. "" if that manager has none."""
-
-    apt: str = ""
-    dnf: str = ""
-    pacman: str = ""
-    apk: str = ""
-    zypper: str = ""
+SUDOERS = frozenset({"sudo", "wheel", "admin"})
+"""The groups whose members may usually use sudo. Asking sudo itself would be logged."""
 
 
 @cache
-def known_packages() -> dict[str, PackageNames]:
-    """All packages that a check may name."""
-    return read_toml(Path(__file__).with_name("packages.toml"), dict[str, PackageNames])
+def _table() -> dict[str, dict[str, dict[str, Any]]]:
+    return read_toml(Path(__file__).with_name("packages.toml"), dict[str, dict[str, dict[str, Any]]])
 
 
 def package_manager(host: Host) -> str:
-    """The package manager of this system, by /etc/os-release (os-release(5)); "" if it is none of INSTALL."""
+    """The package manager of this system, by /etc/os-release (os-release(5)); "" if packages.toml has none for it."""
     text = host.text("/etc/os-release") or host.text("/usr/lib/os-release")
     words = dict(re.findall(r"^(ID|ID_LIKE)=[\"']?([^\"'\n]*)", text, re.MULTILINE))
     ids = f"{words.get('ID', '')} {words.get('ID_LIKE', '')}".split()
-    return next((FAMILIES[each] for each in ids if each in FAMILIES), "")
+    managers = _table()["managers"].items()
+    return next((name for each in ids for name, manager in managers if each in manager["systems"]), "")
+
+
+def _install(host: Host, names: str) -> str:
+    return as_root(host, f"{_table()['managers'][package_manager(host)]['install']} {names}")
 
 
 def as_root(host: Host, command: str) -> str:
     """A command of the shell for the superuser, as this user gives it."""
     if host.user == 0:
         return command
-    plain = not re.search(r"[|&;<>]", command)
-    if _may_use_sudo(host):
-        return f"sudo {command}" if plain else f"sudo sh -c {_quoted(command)}"
+    if shutil.which("sudo") and SUDOERS & host.own_groups:
+        return f"sudo sh -c {_quoted(command)}" if re.search(r"[|&;<>]", command) else f"sudo {command}"
     return f"su -c {_quoted(command)}"
 
 
 def _quoted(command: str) -> str:
     """The command as one word. What begins with a dollar is for the user's own shell, such as $$ and $(uname -r)."""
     return f'"{command}"' if "$" in command and '"' not in command else shlex.quote(command)
-
-
-def _may_use_sudo(host: Host) -> bool:
-    """Whether sudo is here and the user is in a group that usually may use it. Asking sudo would be logged."""
-    return shutil.which("sudo") is not None and bool(SUDOERS & set(group_names(host)))
-
-
-def group_names(host: Host) -> Iterator[str]:
-    """The names of this process's groups."""
-    known = {line.split(":")[2]: line.split(":")[0] for line in _group_lines(host)}
-    for number in {*os.getgroups(), os.getegid()}:
-        with suppress(KeyError):
-            yield known.get(str(number)) or grp.getgrgid(number).gr_name
-
-
-def _group_lines(host: Host) -> Iterator[str]:
-    return (line for line in host.text("/etc/group").splitlines() if line.count(":") == 3)
 
 
 def user_name(host: Host) -> str:
@@ -105,34 +67,15 @@ def user_name(host: Host) -> str:
 
 def packages(host: Host, *names: str) -> str:
     """The command that installs packages of the table; "" if this system's manager is unknown or lacks one of them."""
-    manager = package_manager(host)
-    found = [getattr(known_packages()[name], manager) if manager else "" for name in names]
-    if not all(found):
-        return ""
-    words = " ".join(dict.fromkeys(" ".join(found).split()))
-    return as_root(host, f"{INSTALL[manager]} {words}")
-
-
-HEADERS = {
-    "apt": ((r".+", "linux-headers-{0}"),),
-    "dnf": (
-        (r"([\d.]+-[\d.]+\.(?:el|fc|amzn)\w+\.\w+)\+rt", "kernel-rt-devel-{1}"),
-        (r".+\.rt\d.+\.el\w+\.\w+", "kernel-rt-devel-{0}"),
-        (r"[\d.]+-[\d.]+\.(?:el|fc|amzn)\w+\.\w+", "kernel-devel-{0}"),
-    ),
-    "pacman": ((r".+-arch\d+-\d+", "linux-headers"), (r".+-(lts|zen|hardened|rt|rt-lts)", "linux-{1}-headers")),
-    "apk": ((r".+-(lts|virt|edge|rpi|stable)", "linux-{1}-dev"),),
-    "zypper": ((r".+-(default|rt|azure|preempt|vanilla|kvmsmall|lpae)", "kernel-{1}-devel"),),
-}
-"""For each package manager: the releases of its kernels, and the package with the headers of such a kernel."""
+    found = [_table()["packages"][name].get(package_manager(host), "") for name in names]
+    return _install(host, " ".join(dict.fromkeys(" ".join(found).split()))) if names and all(found) else ""
 
 
 def headers_command(host: Host, release: str) -> str:
     """The command that installs the headers of a kernel; "" if its release is none of this system's kernels."""
-    manager = package_manager(host)
-    for pattern, name in HEADERS.get(manager, ()):
+    for pattern, name in _table()["managers"].get(package_manager(host), {"headers": {}})["headers"].items():
         if found := re.fullmatch(pattern, release):
-            return as_root(host, f"{INSTALL[manager]} {name.format(found[0], *found.groups())}")
+            return _install(host, name.format(found[0], *found.groups()))
     return ""
 
 
@@ -151,16 +94,19 @@ def python_package(host: Host, wanted: str, system_name: str = "") -> str:
 
     wanted: for pip. system_name: of the table, for the Python of a system that keeps pip out (PEP 668).
     """
-    word = shlex.quote(wanted)
-    python = shlex.quote(sys.executable or "python3")
+    word, python = shlex.quote(wanted), shlex.quote(sys.executable or "python3")
+    has_pip = importlib.util.find_spec("pip") is not None
     if re.search(r"/pipx/venvs/rtproof(/|$)", sys.prefix):
         return f"pipx inject rtproof {word}"
-    if re.search(r"/uv/tools/rtproof(/|$)", sys.prefix):
-        return f"uv pip install --python {python} {word}"
-    if sys.prefix != sys.base_prefix:
-        return f"{python} -m pip install {word}" if _has_pip() else f"uv pip install --python {python} {word}"
-    by_system = packages(host, system_name) if system_name and _keeps_pip_out() and not _came_by_pip() else ""
-    return by_system or _with_pip(host, f"{python} -m pip", word)
+    if sys.prefix != sys.base_prefix or re.search(r"/uv/tools/rtproof(/|$)", sys.prefix):
+        by_pip = has_pip and not re.search(r"/uv/tools/rtproof(/|$)", sys.prefix)
+        return f"{python} -m pip install {word}" if by_pip else f"uv pip install --python {python} {word}"
+    keeps_pip_out = Path(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED").exists()
+    if keeps_pip_out and system_name and not _came_by_pip() and (by_system := packages(host, system_name)):
+        return by_system
+    command = f"{python} -m pip install {'--user --break-system-packages ' if keeps_pip_out else ''}{word}"
+    first = "" if has_pip else packages(host, "pip")  # Debian has pip in a package of its own
+    return f"{first} && {command}" if first else command
 
 
 def _came_by_pip() -> bool:
@@ -170,21 +116,6 @@ def _came_by_pip() -> bool:
     except importlib.metadata.PackageNotFoundError:
         return False
     return installer.strip() in ("pip", "uv", "pipx")
-
-
-def _keeps_pip_out() -> bool:
-    return Path(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED").exists()
-
-
-def _with_pip(host: Host, pip: str, word: str) -> str:
-    """The command for the system's own Python. Debian has pip in a package of its own."""
-    first = "" if _has_pip() else packages(host, "pip")
-    command = f"{pip} install {'--user --break-system-packages ' if _keeps_pip_out() else ''}{word}"
-    return f"{first} && {command}" if first else command
-
-
-def _has_pip() -> bool:
-    return importlib.util.find_spec("pip") is not None
 
 
 def own_command(host: Host, words: str) -> str:
@@ -199,3 +130,37 @@ def container_options(host: Host, options: str) -> str:
     """The command that starts a container with more rights; "" if this is none that is known."""
     program = {"podman": "podman", "docker": "docker", "oci": "podman"}.get(host.container, "")
     return f"{program} run {options} ..." if program else ""
+
+
+ALWAYS_THERE = "base-files"
+"""A package of every Debian and Ubuntu. If apt knows not even this one, it has no lists yet."""
+
+
+def checked_by_apt(findings: Sequence[Finding], host: Host, patience_s: float) -> list[Finding]:
+    """The findings, without commands for packages that apt does not have: a command that fails at once helps nobody."""
+    wanted = sorted({name for each in findings for name in _apt_packages(each.command)})
+    if not wanted:
+        return list(findings)
+    answer = host.ask("apt-cache", "madison", ALWAYS_THERE, *wanted, patience_s=patience_s)
+    known = None if answer.fault else {line.partition("|")[0].strip() for line in answer.printed.splitlines()}
+    return [_of_known(each, known) for each in findings]
+
+
+def _apt_packages(command: str) -> list[str]:
+    found = re.search(r"apt-get install ([\w.+~ -]+)", command)
+    return found[1].split() if found else []
+
+
+def _of_known(finding: Finding, known: set[str] | None) -> Finding:
+    """The finding if apt knows all packages of its command, or else with the reason why it cannot bring them."""
+    names = _apt_packages(finding.command)
+    if known is None:
+        lacking = [name for name in names if platform.release() in name]
+        why = f"apt does not tell whether it has {' '.join(lacking)}."
+    elif names and ALWAYS_THERE not in known:
+        why = "apt has no lists of packages yet: apt-get update fetches them."
+        return replace(finding, meaning=f"{finding.meaning} {why}")
+    else:
+        lacking = [name for name in names if name not in known]
+        why = f"apt has no package {' and no package '.join(lacking)}."
+    return replace(finding, meaning=f"{finding.meaning} {why}", command="") if lacking else finding

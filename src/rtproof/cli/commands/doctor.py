@@ -3,11 +3,11 @@
 
 import click
 
-from rtproof.doctor.findings import DEFAULT_FEATURE, FEATURES
+from rtproof.doctor.findings import DEFAULT_FEATURE, FEATURES, doctor_json, examination_text
 
 
 @click.command("doctor")
-@click.argument("features", nargs=-1, metavar="[FEATURE]...", type=click.Choice(list(FEATURES)))
+@click.argument("features", nargs=-1, metavar="[FEATURE]...", type=click.Choice(FEATURES))
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Also print what is there.")
 @click.pass_context
@@ -23,8 +23,6 @@ def command(ctx: click.Context, features: tuple[str, ...], as_json: bool, verbos
     rtproof doctor lab plots
     rtproof doctor --json | jq '.features[] | select(.readiness != "ready")'
     """
-    from rtproof.doctor.doctor_json import doctor_json
-    from rtproof.doctor.doctor_text import examination_text
     from rtproof.doctor.examination import examine
     from rtproof.doctor.host import Host
 

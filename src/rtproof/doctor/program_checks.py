@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of programs and packages: what rtproof itself is made of, and what it lets others do."""
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import rtproof
+from rtproof.agents import build
+from rtproof.agents.architectures import ARCHITECTURES, Architecture, host_architecture
+from rtproof.boards.labgrid_coordinator import require_labgrid
+from rtproof.core import plugins
+from rtproof.core.errors import RtproofError, UserError
+from rtproof.core.printable import one_line
+from rtproof.doctor.findings import Finding, State, limited, missing, ok
+from rtproof.doctor.host import Host
+from rtproof.doctor.machine_checks import OTHER_CACHE, why_not_writable
+from rtproof.doctor.remedies import packages, python_package, requirement
+from rtproof.record.compiled_scanner import Scanner
+from rtproof.vm.emulators import FETCH, choose_emulator
+from rtproof.vm.machine import ARCHES, Arch
+
+Attempt = Callable[[], str]
+Command = Callable[[Host], str]
+
+
+def usable(
+    lost: str, command: Command, verdict: Callable[..., Finding] = missing
+) -> Callable[[Attempt], Callable[[Host], Finding]]:
+    """Make a check of an attempt, which returns the sentence that all is well, or raises why it is not.
+
+    lost: the sentence around that reason. command: brings what is lacking.
+    """
+
+    def check(attempt: Attempt) -> Callable[[Host], Finding]:
+        def look(host: Host) -> Finding:
+            try:
+                return ok(attempt())
+            except (UserError, OSError) as refusal:
+                return verdict(lost.format(getattr(refusal, "strerror", None) or refusal), command(host))
+
+        return look
+
+    return check
+
+
+def extra(name: str, system_name: str = "") -> Command:
+    """The command that brings an extra of rtproof."""
+    return lambda host: python_package(host, requirement(name), system_name)
+
+
+def version_of(module: str) -> str:
+    """UserError if the module cannot be loaded, for whatever reason."""
+    try:
+        return str(importlib.import_module(module).__version__)
+    except Exception as problem:
+        raise UserError(one_line(str(problem), 120)) from None
+
+
+@usable("numpy cannot be loaded, so rtproof reads no record: {}.", lambda host: python_package(host, "numpy>=1.26"))
+def numpy() -> str:
+    return f"Python {'.'.join(map(str, sys.version_info[:3]))} loads numpy {version_of('numpy')}."
+
+
+@usable(
+    "Python scripts get samples as numpy arrays, not as Arrow: {}.",
+    lambda host: python_package(host, "pyarrow", "pyarrow"),
+    limited,
+)
+def pyarrow() -> str:
+    return f"pyarrow {version_of('pyarrow')} can be loaded."
+
+
+@usable("No plot can be drawn as a file: {}.", extra("plot", "matplotlib"))
+def matplotlib() -> str:
+    from rtproof.report.formats.svg import require
+
+    require("svg")
+    return f"matplotlib {version_of('matplotlib')} draws plots as SVG and PNG."
+
+
+@usable("The target labgrid cannot be used: {}.", extra("labgrid"))
+def labgrid() -> str:
+    require_labgrid()
+    try:
+        return f"labgrid {version('labgrid')} is installed."
+    except PackageNotFoundError:
+        return "labgrid of an unknown version is installed."
+
+
+@usable("A report cannot be made ({}): install rtproof again.", lambda _: "")
+def report_files() -> str:
+    scripts = Path(rtproof.__file__).parent.glob("report/vendor/*/*.js")
+    if not any(file.read_bytes() for file in scripts):
+        raise UserError("its script is missing")
+    return "A report is one HTML file for any browser, without a network."
+
+
+@usable("Large records are read by Python, which takes longer: {}.", lambda host: packages(host, "compiler"))
+def scanner() -> str:
+    if library := build.built_scanner():
+        Scanner(library)
+        return "The compiled scanner can be loaded."
+    compiler = build.choose_compiler(host_architecture(), static=False).command[0]
+    return f"{compiler} builds the scanner at the first large record."
+
+
+@usable("The lab cannot build its agent: {}.", extra("cross"))
+def lab_compiler() -> str:
+    build.choose_compiler(host_architecture(), build.PINNED)
+    return f"zig {build.PINNED_ZIG} builds the agents of guests."
+
+
+def agent(host: Host) -> Finding:
+    """Run the agent that is there, or look for a compiler that links statically and for a place to keep the agent."""
+    command = OTHER_CACHE
+    try:
+        arch = host_architecture()
+        if not build.packaged_agent(arch.name).exists():
+            cache = build.cache_dir()
+            if why := why_not_writable(cache):
+                raise UserError(f"none can be kept in {cache} ({why})")
+        command = packages(host, "static-compiler")
+        if program := build.built_agent():
+            return ok(f"The agent {build.agent_version(program)} for {arch.name} runs.")
+        compiler = build.choose_compiler(arch).command[0]
+    except UserError as refusal:
+        return missing(f"There is no agent to measure with: {refusal}.", command)
+    return ok(f"No agent is built yet; {compiler} builds it at the first use, which takes some seconds.")
+
+
+def board_agents(host: Host) -> Finding:
+    """Look for a packaged agent of each architecture, then for a compiler."""
+
+    def why_not(arch: Architecture) -> str:
+        try:
+            if not build.packaged_agent(arch.name).exists():
+                build.choose_compiler(arch)
+        except UserError as refusal:
+            return str(refusal)
+        return ""
+
+    refused = [arch.name for arch in ARCHITECTURES if why_not(arch)]
+    here = [arch.name for arch in ARCHITECTURES if arch.name not in refused]
+    if not refused:
+        return ok(f"There is an agent, or a compiler for it, for {', '.join(here)}.")
+    verdict = limited if here else missing
+    return verdict(f"Nothing here can build the agent for {', '.join(refused)}.", extra("cross")(host))
+
+
+def ssh(host: Host) -> Finding:
+    """Most boards are reached by it."""
+    answer = host.ask("ssh", "-V")
+    if not answer.fault:
+        return ok(f"ssh is here ({answer.line}).")
+    meaning = f"ssh {answer.fault}, so boards can be reached by a console or another program only."
+    return limited(meaning, "" if answer.path else packages(host, "ssh"))
+
+
+QEMU_PACKAGES = {"qemu-system-x86": "qemu-x86", "qemu-system-arm": "qemu-arm"}
+"""The name in the table of packages, by the name of the package in Debian."""
+
+
+def _emulators(cpus_share_time: bool) -> tuple[dict[str, str], dict[Arch, str]]:
+    """The versions by architecture that the lab would choose, and the refusals."""
+    good: dict[str, str] = {}
+    refused: dict[Arch, str] = {}
+    for arch in ARCHES.values():
+        try:
+            emulator = choose_emulator(arch.qemu, arch.package, cpus_share_time)
+            good[arch.name] = ".".join(map(str, emulator.numbers or ()))
+        except RtproofError as refusal:
+            refused[arch] = str(refusal)
+    return good, refused
+
+
+def qemu(host: Host) -> Finding:
+    """Choose a QEMU for each architecture as the lab does."""
+    good, refused = _emulators(cpus_share_time=False)
+    listed = ", ".join(f"{arch} by {numbers}" for arch, numbers in good.items())
+    if not refused:
+        return ok(f"QEMU boots kernels for {listed}; KVM is not needed.")
+    command = packages(host, *(QEMU_PACKAGES[arch.package] for arch in refused))
+    first = next(iter(refused.values()))
+    if good:
+        return limited(f"The lab boots kernels for {listed} only: {first}.", command)
+    return missing(f"The lab boots no kernel: {first}.", command)
+
+
+def qemu_for_several_cpus(_host: Host) -> Finding:
+    """Choose a QEMU for several processors as the lab does, for each architecture."""
+    good, refused = _emulators(cpus_share_time=True)
+    if not refused:
+        return ok(f"QEMU shares virtual time between processors of {', '.join(good)}.")
+    first = next(iter(refused.values()))
+    if good:
+        return limited(f"Several processors can be had of {', '.join(good)} only: {first}.", FETCH)
+    return missing(f"Guests have one processor: {first}.", FETCH)
+
+
+def lab_kernels(host: Host) -> Iterator[Finding]:
+    """List the kernels in the cache without reading them, and look for the programs and the mirror that bring more."""
+    from rtproof.lab.debian_packages import check_tools, sources_for
+    from rtproof.lab.kernel_catalogue import SUITES, catalogue
+    from rtproof.vm.cache_folders import FILE_LIST, lab_cache
+
+    kept = ", ".join(each.name for each in catalogue() if (lab_cache() / "kernels" / each.name / FILE_LIST).is_file())
+    try:
+        check_tools()
+        sources_for(SUITES["6.12"], folder=host.path("/etc/apt"))
+    except UserError as refusal:
+        if kept:
+            yield limited(f"The lab has {kept} and can fetch no other: {refusal}.")
+        else:
+            meaning = f"The lab has no kernel and can fetch none, so you must give your own: {refusal}."
+            yield limited(meaning, "rtproof lab compare --kernel FILE")
+    else:
+        if kept:
+            yield ok(f"The lab has {kept} and can fetch more of Debian's.")
+        else:
+            meaning = "The lab has no kernel yet. The first use fetches it from Debian's mirror, or you fetch it now."
+            yield ok(meaning, "rtproof lab kernels fetch debian-6.12-rt")
+    # apt checks the signature of what it fetches, with one of three programs.
+    answers = [host.ask(program, "--version") for program in ("sqv", "gpgv", "gpgv-sq")]
+    if all(answer.fault for answer in answers) and host.ask("apt-get", "--version").path:
+        meaning = "apt cannot check signatures without gpgv or sqv, so the lab can fetch nothing."
+        yield limited(meaning, packages(host, "gpgv"), name="signatures")
+
+
+LOAD_PACKAGES = {"hackbench": "rt-tests", "iperf3": "iperf3", "ping": "ping", "stress-ng": "stress-ng"}
+"""The package of each program that a load of ours needs. Every system has the other programs."""
+
+
+def loads(host: Host) -> Finding:
+    """Ask the agent for its loads, and look for the programs of the others."""
+    from rtproof.experiment.load_list import agent_loads, load_rows, missing_programs
+
+    program = build.built_agent()
+    try:
+        rows = load_rows(list(agent_loads(program)) if program else [])
+    except UserError as refusal:
+        return Finding(State.CANNOT_TELL, f"The agent does not list its loads: {refusal}.")
+    programs = missing_programs()
+    lacking = [f"{row.name} ({row.missing})" for row in rows if row.missing and (program or row.name in programs)]
+    good = len(rows) - len(lacking)
+    if not lacking:
+        return ok(f"All {good} loads can run here.")
+    command = packages(host, *(LOAD_PACKAGES[each] for each in programs.values() if each in LOAD_PACKAGES))
+    return limited(f"{good} of {len(rows)} loads can run here; the others cannot: {'; '.join(lacking)}.", command)
+
+
+PEER_PACKAGES = {"cyclictest": "rt-tests", "rtla": "rtla"}
+"""Packages of tools. Xenomai's and EVL's come with their kernels, and nobody misses them elsewhere."""
+
+
+def peer_tools(host: Host) -> Iterator[Finding]:
+    """Ask each tool for its version. The feature needs one of them."""
+    from rtproof.experiment.foreign_tools import TOOLS
+
+    answers = {name: host.ask(name, "--version") for name in TOOLS}
+    good = [name for name, answer in answers.items() if not answer.fault]
+    for name in good:
+        yield ok(f"{TOOLS[name].help} is here ({answers[name].path}).", name=name)
+    for name, answer in answers.items():
+        if answer.fault and (answer.path or name in PEER_PACKAGES):
+            verdict = limited if good or name != "cyclictest" else missing
+            command = "" if answer.path else packages(host, PEER_PACKAGES[name])
+            yield verdict(f"{name} {answer.fault}: --probe exec:tool={name} cannot measure here.", command, name=name)
+
+
+def export_formats(host: Host) -> Iterator[Finding]:
+    """Ask each format that needs a package for it."""
+    from rtproof import exporters
+
+    modules = {name: plugins.load_plugin(exporters, name) for name in plugins.plugin_names(exporters)}
+    refused: dict[str, str] = {}
+    for name, module in modules.items():
+        try:
+            if hasattr(module, "EXTRA"):
+                module.require()
+        except UserError as refusal:
+            refused[name] = str(refusal)
+    if not refused:
+        yield ok(f"All {len(modules)} formats can be written.")
+    written = f"{len(modules) - len(refused)} of {len(modules)} formats can be written"
+    for name, sentence in refused.items():
+        command = extra(modules[name].EXTRA)(host)
+        yield limited(f"{written}, and {name} cannot: {sentence}.", command, name=f"format {name}")
+
+
+COMPLETIONS = {
+    "bash": (
+        ".local/share/bash-completion/completions/rtproof",
+        "/usr/share/bash-completion/completions/rtproof",
+        "/etc/bash_completion.d/rtproof",
+    ),
+    "zsh": (
+        ".zfunc/_rtproof",
+        "/usr/share/zsh/vendor-completions/_rtproof",
+        "/usr/share/zsh/site-functions/_rtproof",
+    ),
+    "fish": (".config/fish/completions/rtproof.fish", "/usr/share/fish/vendor_completions.d/rtproof.fish"),
+}
+"""Where ``rtproof completion`` says that the script of a shell goes: first the user's place, in the home folder."""
+
+
+def completion(host: Host) -> Finding:
+    """Look for the script of this user's shell."""
+    shell = Path(os.environ.get("SHELL", "")).name
+    if shell not in COMPLETIONS:
+        return missing(f"rtproof completes words in {', '.join(COMPLETIONS)}, and your shell is {shell or 'unknown'}.")
+    own, *others = COMPLETIONS[shell]
+    for name in (f"{os.environ.get('HOME', '/nonexistent')}/{own}", *others):
+        if host.path(name).is_file():
+            return ok(f"{shell} completes words of rtproof ({name}).")
+    command = f"mkdir -p ~/{Path(own).parent} && rtproof completion {shell} > ~/{own}"
+    return missing(f"{shell} does not complete words of rtproof: ~/{own} is not there.", command)
