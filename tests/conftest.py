@@ -50,6 +50,9 @@ if not os.access(next(place for place in (CACHE, *CACHE.parents) if place.exists
     CACHE = ROOT / "build" / "cache"
     os.environ["XDG_CACHE_HOME"] = str(CACHE)
 
+# No test makes or uses the user's key.
+os.environ["XDG_STATE_HOME"] = str(ROOT / "build" / "state")
+
 # A test with a cache of its own would otherwise have zig build the C library anew, which takes most of a minute.
 os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(CACHE / "zig"))
 

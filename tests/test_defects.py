@@ -36,7 +36,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "agent list": ((), "rtproof.agents.build.find_agent"),
     "agent path": ((), "rtproof.agents.build.find_agent"),
     "agent version": ((), "rtproof.agents.build.find_agent"),
-    "attach": (("a",), "rtproof.run.unfinished_run.read"),
+    "attach": (("a",), "rtproof.record.unfinished_run.read"),
     "audit": (("a",), "rtproof.audit.judgement.audit"),
     "compare": (("a", "--against", "b", "--no-report"), "rtproof.report.pages.comparison_page.comparison_sections"),
     "completion": (("bash",), "rtproof.cli.commands.completion.get_completion_class"),
@@ -66,7 +66,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "report": (("a",), "rtproof.judge.analyse.analyse"),
     "run": (("--agent", "agent-late", "--duration", "1s"), "rtproof.run.session.run_session"),
     "show": (("a",), "rtproof.judge.analyse.analyse"),
-    "stop": (("a",), "rtproof.run.unfinished_run.read"),
+    "stop": (("a",), "rtproof.record.unfinished_run.read"),
     "watch": ((), "rtproof.run.running_records.running_records"),
 }
 """Arguments that each command takes, and what it calls on its way, where the exception is planted."""

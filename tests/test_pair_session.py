@@ -11,10 +11,10 @@ import pytest
 from test_run_session import INFO, Seen
 
 from rtproof.core.errors import TargetError, UserError
-from rtproof.record import run_folder
+from rtproof.record import run_folder, unfinished_run
 from rtproof.record.contents import EndReason
 from rtproof.record.reading import open_record
-from rtproof.run import pair_session, session, unfinished_run
+from rtproof.run import pair_session, session
 from rtproof.run.live_view import LiveView
 from rtproof.run.pair_session import PairOutcome, Side, run_pair
 from rtproof.targets.local import LocalProcess, LocalTarget

@@ -202,7 +202,7 @@ def test_without_the_generators_record_nothing_is_judged(folder: Path, empty: bo
     (folder / "generator.rtrec").unlink()
     if empty:
         (folder / "generator.rtrec").touch()
-    with pytest.raises(UserError, match=r"of the board that gave the edges is not in .*: rtproof attach .* fetches it"):
+    with pytest.raises(UserError, match=r"of the board that gave the edges is not in .* alone has"):
         stored_runs.read_run(folder)
 
 

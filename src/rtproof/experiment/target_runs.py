@@ -7,7 +7,7 @@ Functions import what only a guest, a pair, a series or a profile needs. One run
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -38,8 +38,10 @@ from rtproof.experiment.run_request import (
     SeriesRequest,
     program_name,
 )
+from rtproof.record import unfinished_run
 from rtproof.record.run_folder import GENERATOR_NAME, RECORD_NAME, read_run_info
-from rtproof.run import session, unfinished_run
+from rtproof.record.unfinished_run import UnfinishedRun
+from rtproof.run import session
 from rtproof.run.live_view import LiveView, can_redraw
 from rtproof.run.session import AgentOutcome, RunPlan
 from rtproof.targets import LastingTarget, Target
@@ -184,15 +186,20 @@ def start_detached(asked: ExperimentRequest, wanted: Measurement) -> int:
     return 0
 
 
-def attach(folder: Path, *, stop: bool, report: bool) -> int:
+def attach(folder: Path, *, stop: bool, report: bool, trust: bool) -> int:
     """Take up a run that goes on on a board, until it ends, and print what was found; the exit code.
 
     Of a run on two boards the generator is followed to its end, and then the responder is asked to finish.
+    trust: whoever wrote the folder. UserError of a folder that is not the user's own, unless the user agrees.
     """
     from rtproof.experiment import measured_results, stored_runs
 
     left = [name for name in (GENERATOR_NAME, RECORD_NAME) if unfinished_run.is_there(folder, name)]
     paired = GENERATOR_NAME in left or (folder / GENERATOR_NAME).exists()
+    runs = {name: unfinished_run.read(folder, name) for name in left or [RECORD_NAME]}
+    foreign = [run for run in runs.values() if not unfinished_run.is_own(run)]
+    if foreign and not trust:
+        _ask_before(folder, foreign)
     info = read_run_info(folder)
     asked = ExperimentRequest(
         command=("rtproof", "attach", str(folder)),
@@ -201,22 +208,40 @@ def attach(folder: Path, *, stop: bool, report: bool) -> int:
         report=report,
     )
     outcomes = [
-        _take_up(asked, folder, name, stop=stop or (paired and name == RECORD_NAME)) for name in left or [RECORD_NAME]
+        _take_up(asked, folder, name, run, stop=stop or (paired and name == RECORD_NAME)) for name, run in runs.items()
     ]
     return measured_results.print_result(asked, folder, outcomes[0])
 
 
-def _take_up(asked: ExperimentRequest, folder: Path, record_name: str, *, stop: bool) -> AgentOutcome:
+def _ask_before(folder: Path, runs: Sequence[UnfinishedRun]) -> None:
+    """Ask on the terminal whether to run what these name. UserError if nobody is there to ask, or says no."""
+    why = f"nothing shows that you began the run in {folder} on this computer"
+    named = [clean(shlex.join(_words_to_run(run))) for run in runs]
+    if not (sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty()):
+        raise UserError(f"{why}, and its files make this computer run: {'; '.join(named)}; --trust allows that")
+    click.echo("\n".join([f"{why[0].upper()}{why[1:]}. Its files make this computer run:", *named]), err=True)
+    if not click.confirm("Allow that?", err=True):
+        raise UserError("nothing was run")
+
+
+def _words_to_run(run: UnfinishedRun) -> Iterator[str]:
+    """As they stand behind ``rtproof run``, and what the board is told to run."""
+    yield from ("--target", run.target)
+    for name, value in run.target_options.items():
+        yield from ("--target-option", f"{name}={value}")
+    yield from (f"{name}={value}" for name, value in run.where.items() if value)
+
+
+def _take_up(
+    asked: ExperimentRequest, folder: Path, record_name: str, unfinished: UnfinishedRun, *, stop: bool
+) -> AgentOutcome:
     """Follow one agent until its record is here."""
-    unfinished = unfinished_run.read(folder, record_name)
     asked = replace(asked, target=unfinished.target, target_options=tuple(unfinished.target_options.items()))
     with _open_when_reached(asked, unfinished.target_options) as target:
         if not isinstance(target, LastingTarget):
             raise UserError(f"a run on the target {unfinished.target} cannot be taken up")
-        view = LiveView(sys.stderr, clean(unfinished.goal), can_redraw(sys.stderr))
-        view.length_ns = unfinished.length_ns
         with _telling_the_way_back(folder):
-            return session.attach_session(target, folder, view, stop=stop, record_name=record_name)
+            return session.attach_session(target, unfinished, folder, stop=stop, record_name=record_name)
 
 
 def run_as_cyclictest(asked: ExperimentRequest, wanted: Measurement, output: CyclictestOutput) -> int:

@@ -137,6 +137,7 @@ def read_run_info(folder: Path) -> RunInfo | None:
 
 def open_run(path: str | os.PathLike[str]) -> Run:
     """Open a run folder or a single record. UserError if there is no record or ``run.json`` is wrong."""
+    from rtproof.record import unfinished_run
     from rtproof.record.reading import open_record  # whoever only makes a folder does not wait for it
 
     place = Path(path)
@@ -144,14 +145,15 @@ def open_run(path: str | os.PathLike[str]) -> Run:
         return Run(open_record(place), None)
     if not (place / RECORD_NAME).exists():
         without = "is a run without its record" if (place / INFO_NAME).exists() else "is not a run folder"
-        raise RecordError(f"{place} {without}: it has no {RECORD_NAME}")
+        raise RecordError(f"{place} {without}: it has no {RECORD_NAME}{unfinished_run.way_back(place)}")
     info = _read_info(place / INFO_NAME)
     giving = place / GENERATOR_NAME
     there = giving.exists() and giving.stat().st_size > 0
     if info and info.generator and not there:
         raise UserError(
-            f"the record of the board that gave the edges is not in {place}: rtproof attach {place} fetches it, if it "
-            f"is on that board; {place / RECORD_NAME} alone has the responder's part of the times"
+            f"the record of the board that gave the edges is not in {place}"
+            f"{unfinished_run.way_back(place, GENERATOR_NAME)}; "
+            f"{place / RECORD_NAME} alone has the responder's part of the times"
         )
     return Run(open_record(place / RECORD_NAME), info, open_record(giving) if there else None)
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from io import StringIO
 
 from rtproof.core.errors import RecordError, RtproofError, TargetError
-from rtproof.record import run_folder
+from rtproof.record import run_folder, unfinished_run
 from rtproof.record.reading import open_record
-from rtproof.run import session, unfinished_run
+from rtproof.run import session
 from rtproof.run.live_view import LiveView, Watcher
 from rtproof.run.session import LOG_NAMES, AgentListener, AgentOutcome, RunPlan, SignalForwarder, forwarding_signals
 from rtproof.targets import LastingProcess, Process, Target

@@ -8,6 +8,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,10 +19,10 @@ from types import FrameType
 
 from rtproof.core import files
 from rtproof.core.errors import LinkError, NoSuchRunError, RtproofError, TargetError, UserError
-from rtproof.record import run_folder
-from rtproof.run import unfinished_run
-from rtproof.run.live_view import LiveView, Progress, Watcher, parse_over, parse_progress
-from rtproof.run.unfinished_run import UnfinishedRun
+from rtproof.core.printable import clean
+from rtproof.record import run_folder, unfinished_run
+from rtproof.record.unfinished_run import UnfinishedRun
+from rtproof.run.live_view import LiveView, Progress, Watcher, can_redraw, parse_over, parse_progress
 from rtproof.targets import LastingProcess, LastingTarget, LentTarget, Process, Target
 
 VOICE = "rtproof-agent: "
@@ -312,18 +313,17 @@ def start_and_leave(target: LastingTarget, plan: RunPlan, goal: str, length_ns: 
 
 def attach_session(
     target: LastingTarget,
+    unfinished: UnfinishedRun,
     folder: Path,
-    view: LiveView,
     *,
     stop: bool = False,
     record_name: str = run_folder.RECORD_NAME,
 ) -> AgentOutcome:
-    """Take up a run that goes on on a board, until its record is in the folder. stop: ask the agent to finish.
-
-    UserError if the folder has no such run.
-    """
+    """Take up a run that goes on on a board, until its record is in the folder. stop: ask the agent to finish."""
     record = folder / record_name
-    process = target.take_up(unfinished_run.read(folder, record_name).where)
+    process = target.take_up(unfinished.where)
+    view = LiveView(sys.stderr, clean(unfinished.goal), can_redraw(sys.stderr))
+    view.length_ns = unfinished.length_ns
     streams = process.stream_into(record)
     if stop:
         process.interrupt()

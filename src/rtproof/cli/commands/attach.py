@@ -9,13 +9,16 @@ import click
 @click.command("attach")
 @click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
 @click.option("--report/--no-report", default=True, help="Write an HTML report (default).")
+@click.option("--trust", is_flag=True, help="Run what the folder names, whoever wrote it.")
 @click.pass_context
-def command(ctx: click.Context, /, run: Path, *, report: bool) -> None:
+def command(ctx: click.Context, /, run: Path, *, report: bool, trust: bool) -> None:
     """Follow a run on a board again, until it ends, and fetch it.
 
     RUN is the run's folder on this computer. The run was begun with 'rtproof run --detach', or the connection to the
     board broke, or this computer was switched off; the board has gone on measuring. The result is printed as 'rtproof
     run' prints it, and the exit code is that of the verdict. To go on from another computer, copy the folder there.
+
+    The folder names the programs that reach the board. If another user or computer began the run, you are asked first.
 
     \b
     rtproof run --target ssh --target-option host=board --duration 12h --detach
@@ -23,4 +26,4 @@ def command(ctx: click.Context, /, run: Path, *, report: bool) -> None:
     """
     from rtproof.experiment import target_runs
 
-    ctx.exit(target_runs.attach(run, stop=False, report=report))
+    ctx.exit(target_runs.attach(run, stop=False, report=report, trust=trust))
