@@ -80,6 +80,14 @@ def _refuse_strange_writes(event: str, given: tuple[Any, ...]) -> None:
         raise AssertionError(REFUSED[-1])
 
 
+def _refuse_the_cache_before_tests(event: str, given: tuple[Any, ...]) -> None:
+    """What tests there are must not depend on what the user's cache has, and pytest must find them without it."""
+    reads = event in ("open", "os.listdir", "os.scandir") and isinstance(given[0], str | os.PathLike)
+    if reads and "PYTEST_CURRENT_TEST" not in os.environ:
+        path = Path(given[0]).absolute()
+        assert not path.is_relative_to(CACHE / "rtproof"), f"{path} is read while pytest collects"
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown() -> Generator[None, object, object]:
     """A test that caught the refusal fails nevertheless."""
@@ -91,6 +99,7 @@ def pytest_runtest_teardown() -> Generator[None, object, object]:
 
 
 sys.addaudithook(_refuse_strange_writes)
+sys.addaudithook(_refuse_the_cache_before_tests)
 
 
 class Kind(IntEnum):

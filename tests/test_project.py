@@ -5,11 +5,12 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
-from conftest import LENGTHY, REPEATABLE
+from conftest import CACHE, LENGTHY, REPEATABLE
 from test_ci_verdicts import proven, refuted, undecided
 
 from rtproof.judge.analysis_model import State
@@ -338,3 +339,13 @@ def test_the_files_of_the_sets_are_there() -> None:
     assert [name for name in left_out if not (ROOT / "tests" / f"test_{name}.py").exists()] == []
     assert len(left_out) == len(set(left_out))
     assert set(REPEATABLE.split()) <= set(left_out)
+
+
+@pytest.mark.parametrize("read", [lambda place: place.read_bytes(), lambda place: list(place.iterdir())])
+def test_pytest_finds_tests_without_the_users_cache(
+    read: Callable[[Path], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While pytest collects, no test runs, and then whatever reads the cache is refused."""
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")
+    with pytest.raises(AssertionError, match="is read while pytest collects"):
+        read(CACHE / "rtproof" / "agents")

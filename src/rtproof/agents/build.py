@@ -10,7 +10,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ import rtproof
 from rtproof.agents.architectures import ARCHITECTURES, Architecture, architecture, host_architecture
 from rtproof.core.errors import UserError
 from rtproof.core.files import home_folder
+from rtproof.core.scratch import scratch_folder
 
 HOW_TO_GET_ONE = (
     "install a C compiler (Debian: apt-get install gcc libc6-dev), which builds the agent for this machine, "
@@ -121,8 +121,8 @@ def links_statically(command: tuple[str, ...]) -> bool:
     """Whether the compiler can make a static program. Many systems have a compiler without a static C library."""
     if not shutil.which(command[0]):
         return False
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder, "empty.c")
+    with scratch_folder() as folder:
+        source = folder / "empty.c"
         source.write_text("int main(void) { return 0; }\n")
         tried = subprocess.run(
             [*command, "-static", "-pthread", str(source), "-o", str(source.with_suffix(""))],
@@ -258,7 +258,7 @@ def _tree_digest(program: ProgramSources) -> str:
 
 def _compile(program: ProgramSources, compiler: Compiler, file: Path) -> None:
     """Compile into a temporary folder and move the finished program into place."""
-    with tempfile.TemporaryDirectory(dir=file.parent) as scratch:
+    with scratch_folder(cache_dir()) as scratch:
         run = functools.partial(
             subprocess.run,
             cwd=program.folder,
@@ -269,9 +269,9 @@ def _compile(program: ProgramSources, compiler: Compiler, file: Path) -> None:
         )
         tables = []
         for kind in program.tables:
-            tables.append(Path(scratch, f"{kind}_table.c"))
+            tables.append(scratch / f"{kind}_table.c")
             tables[-1].write_text(run(["sh", "table.sh", kind]).stdout)
-        built = Path(scratch, program.name)
+        built = scratch / program.name
         inputs = [*c_files_of(program.folder), *map(str, tables)]
         asked = [PRINT_MAP] if program.mapped else []
         result = run([*compiler.command, "@cflags", *inputs, "@ldflags", *asked, "-o", str(built)])

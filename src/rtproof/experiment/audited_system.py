@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Get the facts of a system for an audit, from a target or from a file that holds them; judge them, and print that."""
 
-import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from rtproof.core.errors import NoRecordError, TargetError, UserError
 from rtproof.core.phrases import quantity
 from rtproof.core.plugins import checked_options
 from rtproof.core.printable import clean
+from rtproof.core.scratch import scratch_folder
 from rtproof.core.units import format_cpus, parse_cpus, whole_number
 from rtproof.experiment import run_sets
 from rtproof.experiment.guest_runner import with_lab_kernel
@@ -58,8 +58,8 @@ def collect(asked: CollectRequest) -> Record:
     options = checked_options(f"the target {asked.target}", module.OPTIONS, asked.target_options)
     if asked.keep:
         refuse_output(asked.keep)
-    with ended_by_signals(), tempfile.TemporaryDirectory(prefix="rtproof-audit-") as folder:
-        file = Path(folder) / RECORD_NAME
+    with ended_by_signals(), scratch_folder() as folder:
+        file = folder / RECORD_NAME
         with module.open_target(with_lab_kernel(asked.target, options, NO_PROBE)) as target:
             _collect_on(target, asked, file)
         if not file.exists():

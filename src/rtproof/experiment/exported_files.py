@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files for other programs that a run leaves beside its record: the trace, samples, and what an article published."""
 
-import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from rtproof import exporters
 from rtproof.core import plugins
 from rtproof.core.errors import UserError
 from rtproof.core.plugins import checked_options
+from rtproof.core.scratch import scratch_folder
 from rtproof.experiment import stored_runs
 from rtproof.judge.analysis_model import Analysis
 from rtproof.profiles import Bins, Profile, PublishedFile
@@ -74,8 +74,8 @@ def write_export(name: str, path: Path, analysis: Analysis, options: Mapping[str
 
 def exported_text(name: str, analysis: Analysis, options: Mapping[str, str]) -> str:
     """What a format of text writes."""
-    with tempfile.TemporaryDirectory(prefix="rtproof-") as folder:
-        path = Path(folder) / "exported"
+    with scratch_folder() as folder:
+        path = folder / "exported"
         write_export(name, path, analysis, options)
         return path.read_text(encoding="ascii")
 

@@ -5,7 +5,6 @@ Where activations have several values, each value has its own row, and a column 
 """
 
 import glob
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 
 from rtproof.core import files
 from rtproof.core.errors import UserError
+from rtproof.core.scratch import scratch_folder
 from rtproof.exporters import _columns
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.activations import Activations
@@ -37,12 +37,12 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     try:
         with (
             files.whole_file(path, new=True) as part,
-            tempfile.TemporaryDirectory(prefix=".rtproof-", dir=path.parent) as folder,
+            scratch_folder(path.parent) as folder,
             duckdb.connect() as connection,
         ):
             connection.execute("SET threads = 1")
-            written = _write_parts(connection, analysis.record, Path(folder))
-            _join_parts(connection, analysis.record, Path(folder), part)
+            written = _write_parts(connection, analysis.record, folder)
+            _join_parts(connection, analysis.record, folder, part)
     except duckdb.Error as error:
         raise UserError(f"duckdb cannot write {path}: {str(error).splitlines()[0]}") from error
     notes = _columns.sample_note(analysis, written) + _columns.mark_note(analysis)

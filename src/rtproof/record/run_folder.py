@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import msgspec
 
-from rtproof.core import files
+from rtproof.core import files, scratch
 from rtproof.core.errors import RecordError, UserError
 
 if TYPE_CHECKING:
@@ -95,7 +95,11 @@ class Run:
 
 
 def create_run_folder(path: str | os.PathLike[str]) -> Path:
-    """Make a new run folder and return its path. UserError if the path exists, because no run replaces another."""
+    """Make a new run folder and return its path. UserError if the path exists, because no run replaces another.
+
+    Every run begins here, so what killed ones left in the folder for temporary files goes here too.
+    """
+    scratch.sweep()
     folder = Path(path)
     try:
         new = [each for each in (folder, *folder.parents) if not os.path.lexists(each)]

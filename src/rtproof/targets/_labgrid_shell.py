@@ -3,7 +3,6 @@
 
 import shlex
 import stat
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -18,6 +17,7 @@ from rtproof.boards.labgrid_coordinator import labgrid_fails, without_log
 from rtproof.boards.shell import Shell
 from rtproof.core.errors import LinkError, TargetError
 from rtproof.core.printable import one_line
+from rtproof.core.scratch import scratch_folder
 from rtproof.targets import serial
 from rtproof.targets.ssh import SshShell
 
@@ -53,17 +53,17 @@ def _driver(target: Any, kind: str) -> Any:
 @contextmanager
 def _by_ssh(target: Any, service: Any, options: dict[str, str], boot_s: float) -> Iterator[Shell]:
     driver = _driver(target, "SSHDriver")
-    with tempfile.TemporaryDirectory(prefix="rtproof-") as folder:
+    with scratch_folder() as folder:
         where = {
             "host": service.address.partition("%")[0],
             "port": str(service.port),
             "user": options.get("user") or (driver and driver.username) or service.username,
         }
         password = driver.password if driver and driver.password is not None else service.password
-        program = with_password(Path(folder), password) if password else ("ssh",)
+        program = with_password(folder, password) if password else ("ssh",)
         more = (*AS_LABGRID, *_key_words(target, driver, options), *_proxy_words(service))
         more = (*(("-o", "BatchMode=no", "-o", "NumberOfPasswordPrompts=1") if password else ()), *more)
-        shell = SshShell(where, Path(folder) / "s", program, more)
+        shell = SshShell(where, folder / "s", program, more)
         _connect(shell, boot_s)
         try:
             yield shell

@@ -6,7 +6,6 @@ The board needs a shell with cat, chmod and mv; neither sftp nor scp. The run go
 
 import shlex
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,6 +15,7 @@ from rtproof.boards.board_target import BoardTarget, board_options
 from rtproof.boards.shell import Answer, Channel, ProgramChannel, ask_through_channel
 from rtproof.core.errors import LinkError, UserError
 from rtproof.core.printable import clean
+from rtproof.core.scratch import scratch_folder
 
 OPTIONS: dict[str, str] = {
     "host": "name or address, as ssh takes it",
@@ -123,8 +123,8 @@ def open_target(options: dict[str, str]) -> Iterator[BoardTarget]:
     """The machine, once ssh has reached it."""
     if not options.get("host"):
         raise UserError("the target ssh needs a host: --target-option host=NAME")
-    with tempfile.TemporaryDirectory(prefix="rtproof-") as folder:
-        shell = SshShell(options, Path(folder) / "s")
+    with scratch_folder() as folder:
+        shell = SshShell(options, folder / "s")
         shell.first_connection()
         try:
             yield BoardTarget.with_options(shell, options)

@@ -9,15 +9,14 @@ import hashlib
 import json
 import shutil
 import stat
-import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rtproof.agents.build import cache_dir
-from rtproof.core import files
+from rtproof.core import files, scratch
 from rtproof.core.errors import TargetError
 
 
@@ -39,26 +38,17 @@ def check_room(folder: Path, mib: int, what: str) -> None:
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A folder for one guest, removed at the end of the context.
-
-    Folders that killed programs left behind are removed at the next use. TargetError if no folder can be made.
-    """
+    """As ``scratch.scratch_folder``, for one guest. TargetError if no folder can be made."""
     base = lab_cache() / "scratch"
-    try:
-        base.mkdir(parents=True, exist_ok=True)
-        check_room(base, SCRATCH_MIB, "a guest")
-        with lock_held(base / "lock"):
-            _sweep(base)
-            folder = Path(tempfile.mkdtemp(dir=base))
-            held = (folder / "lock").open("w")
-            fcntl.flock(held, fcntl.LOCK_EX)
-    except OSError as error:
-        raise TargetError(f"no temporary folder can be made in {base}: {error.strerror}") from error
-    try:
+    with ExitStack() as stack:
+        try:
+            base.mkdir(parents=True, exist_ok=True)
+            scratch.sweep(base)
+            check_room(base, SCRATCH_MIB, "a guest")
+            folder = stack.enter_context(scratch.scratch_folder(base))
+        except OSError as error:
+            raise TargetError(f"no temporary folder can be made in {base}: {error.strerror}") from error
         yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        held.close()
 
 
 @contextmanager
@@ -73,14 +63,6 @@ def write_cache_file(path: Path, content: bytes) -> None:
     """Write a file of the cache whole, so that no other process ever reads half a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     files.write_whole(path, content)
-
-
-def _sweep(base: Path) -> None:
-    """Remove the folders of dead programs. A program that still runs holds the lock in its folder."""
-    for lock in base.glob("*/lock"):
-        with suppress(OSError), lock.open("r") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(lock.parent, ignore_errors=True)
 
 
 FILE_LIST = "files.json"

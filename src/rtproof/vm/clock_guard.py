@@ -9,13 +9,13 @@ the main loop wait until the instructions are counted.
 import functools
 import os
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from rtproof.agents.build import ProgramSources, build_program, source_folder
 from rtproof.core.errors import UserError
 from rtproof.core.printable import one_line
+from rtproof.core.scratch import scratch_folder
 from rtproof.vm.emulators import program_state, run_to_end
 
 GUARD_NAME = "rtproof-qemu-guard.so"
@@ -77,8 +77,8 @@ def _tried_guard(qemu: str, _state: tuple[int, int]) -> ClockGuard:
         guard = ClockGuard(build_program(sources))
     except UserError as error:
         return ClockGuard(None, f"the guard cannot be built ({error})")
-    with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder, REPORT_FILE)
+    with scratch_folder() as folder:
+        report = folder / REPORT_FILE
         said = _started(*guard.words(report), qemu, "--version")
         if LOADED in report_lines(report):
             return guard

@@ -3,7 +3,6 @@
 
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -15,6 +14,7 @@ from rtproof.cli import parameter_types, shell_completion
 from rtproof.core import files, plugins
 from rtproof.core.errors import UserError
 from rtproof.core.plugins import checked_options
+from rtproof.core.scratch import scratch_folder
 from rtproof.report import formats
 
 FORMATS = ", ".join(plugins.plugin_names(exporters))
@@ -70,8 +70,8 @@ def command(run: Path, name: str, output: Path | None, options: tuple[tuple[str,
 
 def _to_standard_output(export: Callable[[Path, dict[str, str]], str], suffix: str, options: dict[str, str]) -> None:
     """By way of a file, which some formats need; the sentence goes to standard error."""
-    with tempfile.TemporaryDirectory(prefix="rtproof-") as folder:
-        path = Path(folder) / f"exported{suffix}"
+    with scratch_folder() as folder:
+        path = folder / f"exported{suffix}"
         sentence = export(path, options)
         with path.open("rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)
