@@ -24,8 +24,8 @@ from pathlib import Path
 import board_servers
 import click
 
+from rtproof.record import unfinished_run
 from rtproof.record.reading import open_record
-from rtproof.run import unfinished_run
 
 BOARDS_AT_ONCE = 4
 LENGTH_S = 12
