@@ -4,6 +4,7 @@
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -150,7 +151,8 @@ def test_to_check_a_signature_makes_no_key(state: Path) -> None:
 def test_a_terminal_is_asked_once(answer: str) -> None:
     edit(lambda content: content.pop("signature"))
     ours, theirs = pty.openpty()
-    words = [sys.executable, "-m", "rtproof", "attach", str(FOLDER)]
+    interruptible = ["env", "--default-signal=INT"]  # a background job of a shell ignores the signal
+    words = [*interruptible, sys.executable, "-m", "rtproof", "attach", str(FOLDER)]
     asked = subprocess.Popen(words, stdin=theirs, stderr=theirs, stdout=subprocess.DEVNULL, start_new_session=True)
     os.close(theirs)
     said = b""
@@ -159,7 +161,7 @@ def test_a_terminal_is_asked_once(answer: str) -> None:
             said += os.read(ours, 4096)
         os.write(ours, f"{answer}\n".encode() if answer.isalpha() else answer.encode())
         if answer == "\x03":  # the terminal controls no process of this session
-            asked.send_signal(2)
+            asked.send_signal(signal.SIGINT)
         code = asked.wait(60)
     finally:
         asked.kill()
