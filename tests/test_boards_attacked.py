@@ -15,8 +15,10 @@ from agent_process import lives
 from board_runs import wait_until
 
 from rtproof.agents.build import find_agent
-from rtproof.boards import upload
-from rtproof.boards.background_run import BackgroundRun, Following, Place
+from rtproof.boards import background_run, upload
+from rtproof.boards import shell as boards_shell
+from rtproof.boards.background_run import Assembly, BackgroundRun, Following, Place
+from rtproof.boards.frames import FrameType, LinkFrame
 from rtproof.boards.program_shell import open_program_shell
 from rtproof.cli.main import main
 from rtproof.core.errors import LinkError, TargetError, UserError
@@ -229,6 +231,28 @@ def test_an_endless_line_does_not_fill_the_memory(board: Path) -> None:
         following._take_log(b"x" * 16384)
     assert sum(len(line) for line in following._new_lines()) + len(following._rest) == 100 * 16384
     assert len(following._rest) <= 1 << 16
+
+
+@pytest.mark.parametrize(("most", "patience_s", "why"), [(1 << 20, 60, "without end"), (1 << 40, 0.3, "within 0.3 s")])
+def test_a_board_that_prints_without_end_is_not_waited_for(
+    most: int, patience_s: float, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(boards_shell, "MOST_ANSWER", most)
+    with pytest.raises(LinkError, match=why):
+        boards_shell.ask(open_program_shell(["sh", "-c"]), "while :; do echo flood; done", timeout_s=patience_s)
+
+
+def test_frames_behind_a_hole_are_kept_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background_run, "MOST_LATER", 3)
+    taken: list[bytes] = []
+    assembly = Assembly(FrameType.RECORD, taken.append)
+    for at in range(1, 10):
+        assembly.add(LinkFrame(FrameType.RECORD, at, b"%d" % at))
+    assembly.add(LinkFrame(FrameType.RECORD, 0, b"0"))
+    assert b"".join(taken) == b"0123"
+    for at in range(4, 10):
+        assembly.add(LinkFrame(FrameType.RECORD, at, b"%d" % at))
+    assert b"".join(taken) == b"0123456789"
 
 
 def test_what_a_board_or_a_file_says_cannot_reach_the_terminal() -> None:

@@ -26,6 +26,8 @@ BEAT_S = 5
 """How often either side says that it is there."""
 SILENT_S = 20
 """A board that says nothing for so long is not connected any more."""
+NOISY_S = 60
+"""A board that prints something else for so long is not connected any more, either."""
 ASK_AGAIN_S = 5
 SURE_S = 2
 """What was sent so long before something came over the same connection has arrived, too."""
@@ -39,6 +41,8 @@ AGENT_SAYS = "rtproof-agent: "
 """Before the agent's own sentences. What begins otherwise comes from the connection."""
 LONGEST_LINE = 1 << 16
 """Of the agent, in bytes. A longer one is cut, because what never ends must not fill the memory."""
+MOST_LATER = 4096
+"""Frames that are kept behind a hole: at most 64 MiB."""
 RUNNING = ("running", "sending")
 HERE, GONE = "run-is-here", "run-is-gone"
 
@@ -109,7 +113,10 @@ class RunStanding:
 
 @dataclass
 class Assembly:
-    """A file of the board that arrives in pieces, some twice or late. at: the bytes that have arrived in order."""
+    """A file of the board that arrives in pieces, some twice or late. at: the bytes that have arrived in order.
+
+    Behind a hole, only so many frames are kept: the others are asked for again.
+    """
 
     type: FrameType
     take: Callable[[bytes], None]
@@ -119,7 +126,8 @@ class Assembly:
 
     def add(self, frame: LinkFrame) -> None:
         """Take a frame, and what was waiting for it."""
-        if frame.offset + len(frame.content) > self.at:
+        kept = frame.offset <= self.at or len(self._later) < MOST_LATER
+        if kept and frame.offset + len(frame.content) > self.at:
             self._later[frame.offset] = frame.content
         while ready := [offset for offset in self._later if offset <= self.at]:
             for offset in ready:
@@ -291,7 +299,7 @@ class BackgroundRun:
     def _received(self, channel: Channel) -> Iterator[LinkFrame]:
         """The frames of this connection. LinkError when it breaks, TargetError if another host has the run."""
         reader = FrameReader()
-        heard = beat = time.monotonic()
+        heard = framed = beat = time.monotonic()
         spoke = False
         while True:
             piece = channel.receive(1.0)
@@ -301,9 +309,13 @@ class BackgroundRun:
             if piece:
                 heard, spoke = now, True
                 self._forget_signals(now)
-                yield from reader.feed(piece)
+                for frame in reader.feed(piece):
+                    framed = now
+                    yield frame
             if now - heard > SILENT_S:
                 raise LinkError(f"nothing came for {SILENT_S} s")
+            if now - framed > NOISY_S:
+                raise LinkError(f"nothing that can be read came for {NOISY_S} s")
             if now - beat > BEAT_S:
                 channel.send(b"alive\n")
                 beat = now

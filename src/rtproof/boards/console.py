@@ -11,6 +11,9 @@ from rtproof.core.errors import LinkError, UserError
 PACE = 512
 """Bytes that are sent before what came meanwhile is taken, because a board may wait until its echo is read."""
 
+MOST_SEEN = 16 << 20
+"""Bytes in which words are looked for. A console takes longer for them than any answer."""
+
 
 class Console:
     """A line to a console. open_line: opens it; UserError or LinkError if it cannot."""
@@ -47,7 +50,7 @@ class Console:
         """As ``send``, and keeps for later what comes meanwhile."""
         for at in range(0, len(content), PACE):
             self.send(content[at : at + PACE])
-            while piece := self._open().receive(0):
+            while len(self._waiting) <= MOST_SEEN and (piece := self._open().receive(0)):
                 self._waiting += piece
 
     def receive(self, timeout_s: float) -> bytes | None:
@@ -62,7 +65,7 @@ class Console:
         end = time.monotonic() + timeout_s
         while not seen_it(seen):
             left_s = end - time.monotonic()
-            if left_s <= 0:
+            if left_s <= 0 or len(seen) > MOST_SEEN:
                 return seen, False
             seen += self.receive(left_s) or b""
         return seen, True

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from rtproof.boards.console import Console
+from rtproof.boards.console import MOST_SEEN, Console
 from rtproof.boards.console_login import LOGIN, Credentials, log_in, plain
 from rtproof.boards.shell import Answer, Channel
 from rtproof.core.errors import LinkError, UserError
@@ -93,8 +93,8 @@ class ConsoleChannel:
         end = time.monotonic() + timeout_s
         while self._status is None:
             piece = self.receive(max(0.0, end - time.monotonic()))
-            if piece is None and time.monotonic() > end:
-                raise LinkError(f"no answer within {timeout_s:g} s")
+            if time.monotonic() > end or len(output) > MOST_SEEN:
+                raise LinkError(f"no answer within {timeout_s:g} s and {MOST_SEEN >> 20} MiB")
             output += piece or b""
         plain = (output or self._tail).replace(b"\r", b"")
         return Answer(self._status, plain[: plain.find(b"\n=over ")], b"")

@@ -18,6 +18,8 @@ from rtproof.core.printable import clean
 PIECE = 65536
 LONGEST_COMPLAINT = 65536
 LONGEST_STALL_S = 60
+MOST_ANSWER = 64 << 20
+"""More bytes than any answer has. A program that prints without end is not waited for."""
 BEGIN = b"=rtproof-begin"
 """Printed before what a command prints, because some shells greet everybody first."""
 LAST_WORDS_S = 1
@@ -151,9 +153,11 @@ class ProgramChannel:
         end = time.monotonic() + timeout_s
         output = bytearray()
         while (piece := self.receive(max(0.0, end - time.monotonic()))) != b"":
-            if piece is None:
+            if piece is None or time.monotonic() > end:
                 raise LinkError(f"no answer within {timeout_s:g} s")
             output += piece
+            if len(output) > MOST_ANSWER:
+                raise LinkError(f"it prints without end: more than {MOST_ANSWER >> 20} MiB")
         return self._ended(max(0.1, end - time.monotonic()), bytes(output))
 
     def _ended(self, timeout_s: float, output: bytes) -> Answer:
