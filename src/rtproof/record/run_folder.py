@@ -10,12 +10,12 @@ import msgspec
 
 from rtproof.core import files, scratch
 from rtproof.core.errors import RecordError, UserError
+from rtproof.record import unfinished_run
 
 if TYPE_CHECKING:
     from rtproof.record.contents import Record
 
-RECORD_NAME = "run.rtrec"
-GENERATOR_NAME = "generator.rtrec"
+RECORD_NAME, GENERATOR_NAME = unfinished_run.RECORD_NAME, unfinished_run.GENERATOR_NAME
 """The record of the board that gave the edges, in the folder of the run that answered them."""
 INFO_NAME = "run.json"
 SCHEMA_VERSION = 4
@@ -141,7 +141,6 @@ def read_run_info(folder: Path) -> RunInfo | None:
 
 def open_run(path: str | os.PathLike[str]) -> Run:
     """Open a run folder or a single record. UserError if there is no record or ``run.json`` is wrong."""
-    from rtproof.record import unfinished_run
     from rtproof.record.reading import open_record  # whoever only makes a folder does not wait for it
 
     place = Path(path)

@@ -12,10 +12,11 @@ import msgspec
 
 from rtproof.core import files, own_key
 from rtproof.core.errors import UserError
-from rtproof.record import run_folder
 
+RECORD_NAME, GENERATOR_NAME = "run.rtrec", "generator.rtrec"
+"""The records of a run folder: of the run, and of the second board that gave it its signals."""
 NAME = "unfinished.json"
-OF_RECORD = {run_folder.RECORD_NAME: NAME, run_folder.GENERATOR_NAME: "generator-unfinished.json"}
+OF_RECORD = {RECORD_NAME: NAME, GENERATOR_NAME: "generator-unfinished.json"}
 """The file for each record of the folder that is still on a board."""
 
 
@@ -38,7 +39,7 @@ class UnfinishedRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         return msgspec.json.encode(msgspec.structs.replace(self, signature=""))
 
 
-def write(folder: Path, run: UnfinishedRun, record: str = run_folder.RECORD_NAME) -> None:
+def write(folder: Path, run: UnfinishedRun, record: str = RECORD_NAME) -> None:
     """Write it whole. UserError if it cannot be written. record: what its record is called in the folder."""
     place = folder / OF_RECORD[record]
     signed = msgspec.structs.replace(run, signature=own_key.sign(run.content()))
@@ -48,7 +49,7 @@ def write(folder: Path, run: UnfinishedRun, record: str = run_folder.RECORD_NAME
         raise UserError(f"cannot write {place}: {problem.strerror}") from None
 
 
-def read(folder: Path, record: str = run_folder.RECORD_NAME) -> UnfinishedRun:
+def read(folder: Path, record: str = RECORD_NAME) -> UnfinishedRun:
     """UserError if the folder has no unfinished run, or what it has cannot be read."""
     place = folder / OF_RECORD[record]
     try:
@@ -66,7 +67,7 @@ def read(folder: Path, record: str = run_folder.RECORD_NAME) -> UnfinishedRun:
     return run
 
 
-def is_there(folder: Path, record: str = run_folder.RECORD_NAME) -> bool:
+def is_there(folder: Path, record: str = RECORD_NAME) -> bool:
     """Whether the folder has an unfinished run for this record."""
     return (folder / OF_RECORD[record]).exists()
 
@@ -76,7 +77,7 @@ def is_own(run: UnfinishedRun) -> bool:
     return own_key.has_signed(run.content(), run.signature)
 
 
-def way_back(folder: Path, record: str = run_folder.RECORD_NAME) -> str:
+def way_back(folder: Path, record: str = RECORD_NAME) -> str:
     """What fetches the record, after a colon; nothing of a run that this user did not begin here."""
     with suppress(UserError):
         if is_own(read(folder, record)):
@@ -84,7 +85,7 @@ def way_back(folder: Path, record: str = run_folder.RECORD_NAME) -> str:
     return ""
 
 
-def remove(folder: Path, record: str = run_folder.RECORD_NAME) -> None:
+def remove(folder: Path, record: str = RECORD_NAME) -> None:
     """The record has arrived."""
     (folder / OF_RECORD[record]).unlink(missing_ok=True)
     files.flush_folder(folder)
