@@ -188,7 +188,9 @@ def _settings(found: _Gathered, path: Path) -> None:
         found.put(key, "".join(f"{text}\n" for text in dict.fromkeys(texts)).encode())
     if unread:
         named = ", ".join(repr(line[:80]) for line in unread[:3]) + (f" and {len(unread) - 3} more" * (len(unread) > 3))
-        found.notes.append(f"{quantity(len(unread), 'line')} of {path} are no setting: {named}")
+        found.notes.append(
+            f"no setting: {quantity(len(unread), 'line')} of {'standard input' if str(path) == '-' else path}: {named}"
+        )
     found.given.append(f"{quantity(len(values), 'setting')} of sysctl")
 
 
@@ -221,7 +223,7 @@ def _copies(found: _Gathered, folder: Path, config: str) -> None:
         why = "tar makes them so of /proc; cp does not"
         found.notes.append(f"{quantity(copy.empty, 'file')} of {folder} are empty and not known: {why}")
     if copy.outside:
-        found.notes.append(f"{quantity(copy.outside, 'link')} of {folder} lead out of it and were not followed")
+        found.notes.append(f"not followed: {quantity(copy.outside, 'link')} of {folder} to files outside")
 
 
 def _rows() -> Iterator[tuple[str, bool]]:
