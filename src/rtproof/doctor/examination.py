@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
@@ -34,6 +34,8 @@ SHARED = ("numpy", "rtproof.experiment.foreign_tools", "rtproof.audit.check_file
 """What several checks import. It is imported once, before their processes begin."""
 PIPE_BYTES = 1 << 16
 """A pipe holds so much. A check that finds more does not end."""
+END = b"\n"
+"""It ends each finding in the pipe. Another one stands behind the last, if the check came to its end."""
 
 
 @dataclass(frozen=True)
@@ -118,11 +120,11 @@ def _run_all(checks: Sequence[Check], host: Host, patience_s: float) -> list[Fin
     for process, (check, pipe) in running.items():
         with os.fdopen(pipe, "rb", buffering=0) as file:
             received = file.read(PIPE_BYTES) or b""
-        why = f"did not end within {patience_s:g} s" if process in late else "ended without an answer"
-        try:
-            found += msgspec.json.decode(received, type=list[Finding])
-        except msgspec.DecodeError:
-            found += _no_answer(check, why)
+        *answers, after_the_last = received.split(END)
+        found += (msgspec.json.decode(answer, type=Finding) for answer in answers if answer)
+        if after_the_last or answers[-1:] != [b""]:
+            why = f"did not end within {patience_s:g} s" if process in late else "ended without an answer"
+            found.append(_no_answer(check, why))
     return found
 
 
@@ -148,26 +150,28 @@ def _work(check: Check, host: Host, pipe: int) -> NoReturn:
         for each in (0, 1, 2):
             os.dup2(nothing, each)
         sys.stdout = sys.stderr = os.fdopen(nothing, "w")
-        os.write(pipe, msgspec.json.encode(look(check, host)))
+        for finding in look(check, host):
+            os.write(pipe, msgspec.json.encode(finding) + END)
+        os.write(pipe, END)
     os._exit(0)
 
 
-def look(check: Check, host: Host) -> list[Finding]:
-    """What a check finds, in this process."""
+def look(check: Check, host: Host) -> Iterator[Finding]:
+    """What a check finds, in this process. What it has found before it fails stays."""
     try:
         found = check.look(host)
-        return _named(check, [found] if isinstance(found, Finding) else found)
+        for each in [found] if isinstance(found, Finding) else found:
+            yield _named(check, each)
     except Exception as problem:
-        return _no_answer(check, f"failed ({one_line(f'{type(problem).__name__}: {problem}', 200)})")
+        yield _no_answer(check, f"failed ({one_line(f'{type(problem).__name__}: {problem}', 200)})")
 
 
-def _no_answer(check: Check, why: str) -> list[Finding]:
-    return _named(check, [Finding(State.CANNOT_TELL, f"The check {why}.")])
+def _no_answer(check: Check, why: str) -> Finding:
+    return _named(check, Finding(State.CANNOT_TELL, f"The check {why}."))
 
 
-def _named(check: Check, found: Iterable[Finding]) -> list[Finding]:
-    features = tuple(check.features.split())
-    return [replace(each, name=each.name or check.name, features=features) for each in found]
+def _named(check: Check, found: Finding) -> Finding:
+    return replace(found, name=found.name or check.name, features=tuple(check.features.split()))
 
 
 def _wait(processes: Iterable[int], longest_s: float) -> None:
