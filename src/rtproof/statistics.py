@@ -88,11 +88,6 @@ def binomial_at_most(k: int, n: int, p: float) -> float:
     return beta_tails(p, k + 1, n - k)[1]
 
 
-def poisson_at_most(k: int, mean: float) -> float:
-    """P(X <= k) for X events."""
-    return gamma_tails(k + 1, mean)[1] if k >= 0 else 0.0
-
-
 def binomial_probability(k: int, n: int, p: float) -> float:
     """P(X = k) for X successes in n trials, 0 < p < 1."""
     if k in (0, n):

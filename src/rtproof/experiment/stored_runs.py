@@ -363,11 +363,6 @@ def _read_failure(problem: Exception) -> _ReadFailure:
     return _ReadFailure(defects.error_sentence(problem))
 
 
-def whole_run(_run: Path, result: AnalysedRun) -> AnalysedRun:
-    """The run as it was read, for those who need all of it."""
-    return result
-
-
 HISTOGRAM_SUFFIXES = (".txt", ".json", ".hist")
 """Of the files in a folder only these are looked into."""
 

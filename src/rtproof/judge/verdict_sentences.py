@@ -180,11 +180,6 @@ def decided_after_phrase(verdict: Verdict, requirement: Requirement) -> str:
     return duration(at_ns, up=True)
 
 
-def episodes_in_all(verdict: Verdict) -> str:
-    """The number of episodes in the whole run."""
-    return f"{quantity(len(verdict.episodes), 'episode')} in {duration(verdict.measured_ns)}"
-
-
 def proven_sentences(requirement: Requirement, evidence: Evidence, tested: LimitTest) -> tuple[str, ...]:
     """The reasons of a PROVEN limit: what was seen, and what it shows. The first decision stands.
 

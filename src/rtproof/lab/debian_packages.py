@@ -179,7 +179,6 @@ TOOLS = ("apt-get", "apt-cache", "apt-config", "dpkg", "dpkg-deb")
 
 # The settings by which this machine reaches the network. Its hooks and other settings are left out.
 _FROM_MACHINE = re.compile(r"(Acquire::(https?|ftp|Check-|ForceIPv|Retries)|Dir::Etc::netrc)[^ ]* ")
-_NOT_FROM_MACHINE = ("sourceparts", "main", "parts", "preferences", "preferencesparts")
 
 
 @dataclass(frozen=True)

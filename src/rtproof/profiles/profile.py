@@ -145,11 +145,6 @@ class CellPlan:
     ways: tuple[Way, ...] = (Way("only"),)
 
     @property
-    def article_row(self) -> str | None:
-        """The key of the first of the article's rows that the cell repeats, or None."""
-        return self.article_rows[0] if self.article_rows else None
-
-    @property
     def length_ns(self) -> int:
         """How long the cell measures, in ns."""
         return self.samples * self.period_ns if self.samples else self.duration_ns or 0

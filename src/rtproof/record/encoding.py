@@ -7,7 +7,6 @@ an array of ten elements as for one of a thousand.
 """
 
 import struct
-from collections import defaultdict
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -225,30 +224,6 @@ def decode_array_at(data: Bytes, head: ArrayLayout) -> Int64Array:
         values += head.base
     if head.exceptions:
         put_exceptions(data, head, values)
-    return values
-
-
-def decode_arrays(arrays: list[tuple[Bytes, ArrayLayout]]) -> Int64Array:
-    """The integers of many packed arrays, one array after the other.
-
-    Arrays of equal length and width are decoded together, because each call of numpy has a fixed cost.
-    """
-    ends = np.cumsum([head.n for _, head in arrays], dtype=np.int64)
-    values = np.empty(int(ends[-1]) if arrays else 0, dtype=np.int64)
-    alike: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for number, (_, head) in enumerate(arrays):
-        if head.n:
-            alike[head.n, head.width].append(number)
-    for (n, width), numbers in alike.items():
-        some = [arrays[number] for number in numbers]
-        planes = b"".join(data[head.planes : head.positions] for data, head in some)
-        rows = np.frombuffer(planes, dtype=np.uint8).reshape(len(some), -1)
-        bases = np.array([head.base for _, head in some], dtype=np.int64)[:, None]
-        places = ends[numbers][:, None] - n + np.arange(n)
-        values[places] = bases + join_planes(rows, n, width).astype(np.int64) if width else bases
-    for (data, head), end in zip(arrays, ends.tolist(), strict=True):
-        if head.exceptions:
-            put_exceptions(data, head, values[end - head.n : end])
     return values
 
 

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 SecondsArray = NDArray[np.float64]
-SizesArray = NDArray[np.int64]
 LEAD_S = 600.0
 """Clusters are drawn from this time before the run on, because they may reach into the run."""
 STORM_S = 60.0

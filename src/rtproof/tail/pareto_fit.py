@@ -295,10 +295,6 @@ class FitRegion:
         """The upper limit of that probability, which is the upper limit of the rate per unit above a fixed level."""
         return self._share * min(1.0, _peak(pareto_survival(self._excess(level), self.xi, self.high)))
 
-    def probability_lower(self, level: float) -> float:
-        """The lower limit of that probability."""
-        return self._share * max(0.0, -_peak(-pareto_survival(self._excess(level), self.xi, self.low)))
-
     @property
     def _share(self) -> float:
         return self.excesses / self.units

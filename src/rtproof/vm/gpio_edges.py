@@ -148,8 +148,6 @@ def _find_chip(guest: Guest) -> str:
 
 
 INPUT_LINE, OUTPUT_LINE = 0, 1
-GPIO_PROBE = f"gpio:chip=0,in={INPUT_LINE},out={OUTPUT_LINE}"
-"""The agent's probe that answers each edge of the input line on the output line."""
 PACE_S = 0.002
 """Time from an answer to the next edge, by this host's clock. A guest under load then gets some hundred per second."""
 ANSWER_TIMEOUT_S = 0.5
