@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Outputs as people published them: each is read as its right values say, which were computed apart from rtproof.
 
-The files lie in ``golden_outputs/inputs/public``. Where they come from stands in ``golden_outputs/sources``.
+The files lie in ``golden_outputs/inputs/public``. Where they come from stands in ``golden_outputs/sources``. Those of
+``data/public/pasted.toml`` name their source beside them.
 """
 
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rtproof import importers
 from rtproof.cli.main import main
-from rtproof.summary.imported_histogram import ImportedHistogram, with_overflow
+from rtproof.core.errors import UserError
+from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart, with_overflow
 
 PUBLIC = Path(__file__).parent / "golden_outputs" / "inputs" / "public"
 US = 1_000
@@ -265,3 +269,26 @@ RTS|      4.374|      6.187|     49.833|       0|     0|    00:00:02/00:00:02
     assert (found.min_ns, found.mean_ns, found.max_ns) == (4_374, 6_187, 49_833)
     assert found.duration_ns == 2_000_000_000
     assert not [note for note in found.notes if "does not print" in note]
+
+
+PASTED = tomllib.loads((Path(__file__).parent / "data" / "public" / "pasted.toml").read_text())["paste"]
+
+
+@pytest.mark.parametrize("paste", PASTED, ids=[paste["what"] for paste in PASTED])
+def test_what_people_pasted(paste: dict[str, Any], tmp_path: Path) -> None:
+    if refusal := paste.get("refused"):
+        try:
+            said = read_text(paste["text"], tmp_path).faults
+        except UserError as problem:
+            said = (str(problem),)
+        assert any(refusal in sentence for sentence in said)
+        return
+    found = read_text(paste["text"], tmp_path)
+    whole = ImportedPart(0, None, found.count, found.min_ns, found.mean_ns, found.max_ns)
+    assert found.tool == paste["tool"]
+    assert [
+        [each.number, each.count, *(ns and ns / US for ns in (each.min_ns, each.mean_ns, each.max_ns))]
+        for each in found.parts or [whole]
+    ] == [[None if value == "" else value for value in part] for part in paste["parts"]]
+    assert paste["note"] in " ".join(found.notes)
+    assert (found.faults, found.doubts) == ((), ())

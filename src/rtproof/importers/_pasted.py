@@ -6,6 +6,7 @@ Each importer reads what is left of it. What was taken off stands in a note.
 
 import gzip
 import io
+import quopri
 import re
 import zlib
 from collections.abc import Sequence
@@ -23,21 +24,29 @@ LONGEST_LINE = 100
 
 PACKED = "it was unpacked (gzip)"
 UTF_16 = "it was converted from UTF-16"
+QUOTED_PRINTABLE = "a mail's quoted-printable form was decoded"
 PREFIXES = (
     ("a mail's quotation marks (>)", re.compile(r"^ *(?:> ?)+", re.M), 0.0),
+    ("the signs of a patch (+)", re.compile(r"^\+", re.M), 0.5),
     ("the times of a console", re.compile(r"^\[ *\d[\d .:,TZ+-]*\] ?", re.M), 0.5),
     ("the times of a log", re.compile(r"^[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?: \S+ \S+\[\d+\]:)? ", re.M), 0.5),
 )
 """What no tool prints before its lines: its name, its form, and in how many of the lines it must stand."""
 
-WRAPPED = re.compile(r"^( *T:.*:) *\n *(-?\d+) *$", re.M)
-"""A line of figures whose last number a mail put on the next line."""
+WRAPPED = (
+    ("a mail had wrapped", re.compile(r"^( *T:.*:) *\n *(-?\d+) *$", re.M)),
+    ("a backslash continues", re.compile(r"^(.*\S) *\\\n *(\S.*)$", re.M)),
+)
+"""Lines whose end stands on the next line: whose doing it is, and both lines."""
 
 _JSON_BEGIN = re.compile(r"^\{\s*\"", re.M)
-_CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_SOFT_BREAK = re.compile(r"[^=\n]=$", re.M)
+"""The end of a line in a mail's quoted-printable form. No tool prints it."""
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\[\d{1,3}(?:;\d{1,3})+m")
+"""Colours and movements of a terminal. What shows a paste may have dropped the first character, ESC."""
 _BLANKS = str.maketrans({"\t": " ", "\xa0": " "})
 _BLOCK = re.compile(r"(?:^.*\S.*\n?)+", re.M)
-_INDENTED = re.compile(r"^ +(?!Core:)(?:[#$=A-Za-z]|\d{6} )", re.M)
+_INDENTED = re.compile(r"^ +(?!Core:)(?:[#$=A-Za-z[]|\d{6} |\d+ \d\d:\d\d:\d\d )", re.M)
 """The first line of an indented block. oslat indents its own table."""
 
 
@@ -93,14 +102,18 @@ def plain_text(content: bytes) -> PlainText:
     text = _CONTROL.sub("", text).translate(_BLANKS)
     if PlainText(text).is_document:
         return PlainText(text, tuple(notes))
+    if _SOFT_BREAK.search(text):
+        text = quopri.decodestring(text.encode()).decode("utf-8", errors="replace")
+        notes.append(QUOTED_PRINTABLE)
     for name, prefix, share in PREFIXES:
         count = sum(1 for _ in prefix.finditer(text))
         if count and count >= share * sum(1 for _ in re.finditer(r"\S.*", text)):
             text = prefix.sub("", text)
             notes.append(f"{name} were taken off {quantity(count, 'line')}")
-    text, count = WRAPPED.subn(r"\1 \2", text)
-    if count:
-        notes.append(f"{quantity(count, 'line')} that a mail had wrapped were joined")
+    for cause, lines in WRAPPED:
+        text, count = lines.subn(r"\1 \2", text)
+        if count:
+            notes.append(f"{quantity(count, 'line')} that {cause} were joined")
     text, count = _without_indent(text)
     if count:
         notes.append(f"the blanks before {quantity(count, 'line')} were taken off")

@@ -34,8 +34,8 @@ from rtproof.summary.summary_model import Doubt, Severity
 
 TOOL = "cyclictest"
 BIN_NS = 1_000
-MANY, SMALLEST_NS = 100, 1_000_000
-"""Of so many values of any machine, the smallest is below a millisecond."""
+MANY, SMALLEST_NS = 100, 500_000
+"""Of so many values of any machine, the smallest is below half a millisecond."""
 START_NS = 1_000_000_000
 """Its threads start one after the other, within a second."""
 
@@ -60,7 +60,8 @@ _TRAILER = re.compile(
     rf"^# (Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows|SMIs):((?:[ \t]+\d+)*){_REMARK}$", re.M
 )
 _LIVE = re.compile(
-    r"T: *(\d+) \( *(\d+)\) P: *(\d+) I: *(\d+) C: *(\d+) Min: *(-?\d+) Act: *-?\d+ Avg: *(-?\d+) Max: *(-?\d+)"
+    r"T: *(\d+) \( *(\d+)\) +P: *(\d+) +I: *(\d+) +C: *(\d+)"
+    r" +Min: *(-?\d+) +Act: *-?\d+ +Avg: *(-?\d+) +Max: *(-?\d+)"
 )
 _SMIS = re.compile(rf"{_LIVE.pattern} SMI: *(\d+)")
 _BREAK = re.compile(r"^# Break value: (\d{1,18})$", re.M)
@@ -348,15 +349,15 @@ def _of_footer(text: str) -> ImportedHistogram:
     rows = zip(*(told[name][:threads] for name in FOOTER), strict=True)
     parts = [
         ImportedPart(number, None, None, least * BIN_NS, mean * BIN_NS, most * BIN_NS)
-        for number, (_, least, mean, most) in enumerate(rows)
+        for number, (least, mean, most) in enumerate(rows)
     ]
-    if "Total" in told:  # until version 2.6
+    if {"Total", "Histogram Overflows"} <= set(told):  # until version 2.6
         counts = zip(parts, told["Total"], told["Histogram Overflows"], strict=False)
         parts = [replace(part, count=total + beyond) for part, total, beyond in counts]
     return imported_measurement(TOOL, "footer", parts, BIN_NS, notes=(MAX_ONLY, MICROSECONDS, OMITTED))
 
 
-FOOTER = ("Histogram Overflows", "Min Latencies", "Avg Latencies", "Max Latencies")
+FOOTER = ("Min Latencies", "Avg Latencies", "Max Latencies")
 
 
 def _of_lines(lines: dict[int, Line]) -> ImportedHistogram:

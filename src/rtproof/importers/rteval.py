@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file ``summary.xml`` of rteval, as far as it measured with cyclictest.
+"""The file ``summary.xml`` of rteval, and the report that it prints, as far as it measured with cyclictest.
 
 It has figures and histogram of each CPU, and of the system, which holds all CPUs once more. If a value lay beyond the
-scale, rteval leaves all of them away. Of timerlat, rteval adds up the values of interrupt, thread and user space, and
-drops those beyond the scale, so nothing of that is read. (Format: rteval, rteval/modules/measurement/cyclictest.py and
-timerlat.py, MakeReport.)
+scale, rteval leaves all of them away. The report has the figures without the histogram. Of timerlat, rteval adds up the
+values of interrupt, thread and user space, and drops those beyond the scale, so nothing of that is read. (Format:
+rteval, rteval/modules/measurement/cyclictest.py and timerlat.py, MakeReport; the report: a public one of version 3.3.)
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree
 
 from rtproof.core.errors import UserError
+from rtproof.core.phrases import quantity
 from rtproof.core.units import MOST_DIGITS
 from rtproof.importers._rt_tests import option_number, options_of
 from rtproof.importers._tool_output import (
@@ -20,6 +21,7 @@ from rtproof.importers._tool_output import (
     imported_measurement,
     imported_thread,
     microseconds,
+    refuse_several,
     whole_number,
 )
 from rtproof.importers.cyclictest import BIN_NS, OMITTED
@@ -34,15 +36,25 @@ STAGES_ADDED = (
 ALL_LEFT_OUT = "it has no figures: a value lay beyond its scale, so rteval left all of them away"
 
 _HEAD = re.compile(r"^\s*(?:<\?xml[^>]{0,200}\?>\s*)?<rteval\b")
+_REPORT = re.compile(r"^ *rteval \(v([\w.]{1,40})\) report *$", re.M)
+_COMMAND = re.compile(r"^ *Command: +(cyclictest .{0,1000})$", re.M)
+_CORE = re.compile(
+    r"^ *CPU core (\d{1,6}) .*\n *Statistics: *\n *Samples: +(\d+) *\n *Mean: +(\S+?)us *\n"
+    r"(?: *(?:Median|Mode|Range): .*\n)* *Min: +(\d+)us *\n *Max: +(\d+)us *$",
+    re.M,
+)
+_KERNEL = re.compile(r"^ *Kernel: +(\S{1,200})", re.M)
 _CPU = re.compile(r"\d{1,6}")
 
 
 def looks_like(text: str) -> bool:
-    return bool(_HEAD.match(text[:1_024]))
+    return bool(_HEAD.match(text[:1_024]) or _REPORT.search(text))
 
 
 def read(text: str) -> ImportedHistogram:
-    """The measurement of cyclictest in the document; UserError if it has none or contradicts its form."""
+    """The measurement of cyclictest in the document or report; UserError if it has none or contradicts its form."""
+    if not _HEAD.match(text[:1_024]):
+        return _of_report(text)
     if "<!" in text.replace("<!--", ""):
         raise UserError("it has a type definition, which rteval never writes")
     try:
@@ -54,18 +66,37 @@ def read(text: str) -> ImportedHistogram:
         raise UserError(STAGES_ADDED if root.find(".//timerlat") is not None else "it has no measurement of cyclictest")
     if len(found) > 1:
         raise UserError(f"it has {len(found):,} measurements of cyclictest")
-    return _measurement(found[0], root)
+    command = found[0].get("command_line", "")
+    scale_us = option_number(options_of(command, LETTERS, LONG_NAMES).get("h", "").strip())
+    parts = [_part(core, scale_us) for core in found[0].findall("core")]
+    threshold = found[0].find("./abort_report/breaktrace")
+    broken = threshold.get("latency_threshold", "?") if threshold is not None else ""
+    return _measurement(command, parts, tuple(_facts(root)), broken)
 
 
-def _measurement(cyclictest: ElementTree.Element, root: ElementTree.Element) -> ImportedHistogram:
-    command = cyclictest.get("command_line", "")
-    options = options_of(command, LETTERS, LONG_NAMES)
-    scale_us = option_number(options.get("h", "").strip())
-    parts = [_part(core, scale_us) for core in cyclictest.findall("core")]
+def _of_report(text: str) -> ImportedHistogram:
+    """The measurement in the report that rteval prints."""
+    versions, commands = _REPORT.findall(text), _COMMAND.findall(text)
+    refuse_several(versions)
+    if len(commands) != 1:
+        raise UserError(f"its report has {quantity(len(commands), 'measurement')} of cyclictest")
+    parts = []
+    for core, samples, mean, low, high in _CORE.findall(text):
+        cpu = int(core)
+        told = ThreadTotals(cpu, cpu, whole_number(samples), whole_number(low), whole_number(high), microseconds(mean))
+        parts.append(imported_thread(told, {}, BIN_NS, None))
+    release = [("release", name) for name in _KERNEL.findall(text)[:1]]
+    return _measurement(commands[0], parts, (*release, ("rteval", versions[0])), "")
+
+
+def _measurement(
+    command: str, parts: Sequence[ImportedPart], facts: tuple[tuple[str, str], ...], broken: str
+) -> ImportedHistogram:
+    """broken: the threshold in us at which the measurement stopped, empty if it did not."""
     if not parts:
         raise UserError(ALL_LEFT_OUT)
-    threshold = cyclictest.find("./abort_report/breaktrace")
-    broken = threshold.get("latency_threshold", "?") if threshold is not None else ""
+    options = options_of(command, LETTERS, LONG_NAMES)
+    scale_us = option_number(options.get("h", "").strip())
     period_us = option_number(options.get("i", "1000"))
     return imported_measurement(
         TOOL,
@@ -76,7 +107,7 @@ def _measurement(cyclictest: ElementTree.Element, root: ElementTree.Element) -> 
         priority=option_number(options.get("p")),
         period_ns=period_us * 1_000 if period_us and len(parts) == 1 else None,
         shortest_period_ns=period_us * 1_000 if period_us else None,
-        facts=tuple(_facts(root)),
+        facts=facts,
         notes=(OMITTED,),
         stop=STOPPED.format(f"the first value above {broken[:MOST_DIGITS]} us") if broken else "",
     )

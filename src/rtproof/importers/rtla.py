@@ -60,6 +60,7 @@ _INDEX = re.compile(r"^Index((?: +[A-Za-z]{3}-\d{1,5})*) *$", re.M)
 _ROW = re.compile(r"^(\d{1,12}|over:|count:|min:|avg:|max:)((?: +(?:-|-?\d+(?:\.\d+)?))+) *$", re.M)
 _TOP_TIMERLAT = re.compile(r"^CPU COUNT +\|(?: +cur +min +avg +max *\|?){2,3} *$", re.M)
 _TOP_OSNOISE = re.compile(r"^CPU Period +Runtime +Noise +% CPU Aval +Max Noise +Max Single\b", re.M)
+_TOP = re.compile(r"^CPU (?:COUNT +\||Period +Runtime )", re.M)
 _TOP_ROW = re.compile(r"^ *(\d{1,5}) #(\d{1,18}) +([^<\n]*)(?:<.*)?$", re.M)
 _TOP_UNIT = re.compile(r"Latency \((us|ns)\)")
 _STOPPED = re.compile(r"hit stop tracing|## CPU \d+ hit stop|^rtla \w+ hit stop", re.M)
@@ -76,7 +77,7 @@ LINES = tool_lines(r" *\d+ #\d|\d+ +[-\d]|(?:over|count|min|avg|max):", [_ROW, _
 
 
 def looks_like(text: str) -> bool:
-    return bool(_TITLE.search(text) or _TOP_TIMERLAT.search(text) or _TOP_OSNOISE.search(text))
+    return bool(_TITLE.search(text) or _TOP.search(text))
 
 
 def read(text: str) -> ImportedHistogram:
@@ -85,7 +86,11 @@ def read(text: str) -> ImportedHistogram:
     refuse_several(_TITLE.findall(text))
     if title:
         return _histogram(text, title[1])
-    return _timerlat_top(text) if _TOP_TIMERLAT.search(text) else _osnoise_top(text)
+    if _TOP_TIMERLAT.search(text):
+        return _timerlat_top(text)
+    if _TOP_OSNOISE.search(text):
+        return _osnoise_top(text)
+    raise UserError("the head of its table is not whole: its lines were cut off or wrapped, and numbers with them")
 
 
 def _histogram(text: str, mode: str) -> ImportedHistogram:
