@@ -71,11 +71,15 @@ def test_timers_matter_only_if_cpus_are_isolated() -> None:
     files = {"/proc/sys/kernel/timer_migration": "1", "/sys/devices/system/cpu/online": "0-3"}
     nothing = {"/sys/devices/system/cpu/isolated": "\n"}
     full = {"/sys/devices/system/cpu/nohz_full": "2-3\n"}
-    outcomes = [
-        judged("sched.timer_migration", made_facts(files | full, request=AuditRequest(cpus=frozenset(cpus)))).outcome
+    found = [
+        judged("sched.timer_migration", made_facts(files | full, request=AuditRequest(cpus=frozenset(cpus))))
         for cpus in ({3}, {1, 3})
     ]
-    assert outcomes == [Outcome.GOOD, Outcome.FINDING]
+    assert [(one.outcome, one.severity) for one in found] == [
+        (Outcome.FINDING, Severity.INFO),
+        (Outcome.FINDING, Severity.LOW),
+    ]
+    assert "Opinions on that differ" in found[0].sentence
     assert judged("sched.timer_migration", made_facts(files | nothing)).outcome is Outcome.NOT_APPLICABLE
 
 
@@ -107,6 +111,17 @@ def test_only_programs_with_the_priority_99_are_a_finding() -> None:
     assert _good(judged("sched.prio99", made_facts(own)))
     for content in (REFUSED, HEAD, "PID\n", HEAD + "12 not a line\n"):
         assert judged("sched.prio99", made_facts({"tasks": content})).outcome is Outcome.UNKNOWN
+
+
+def test_services_that_come_before_the_application_are_named_with_what_lowers_them() -> None:
+    """Asked in https://github.com/ros-realtime/ros-realtime-rpi4-image/issues/30."""
+    multipathd = "700 701 1 RR 99 - 1 0-3 0x00400000 multipathd\n"
+    system = {"tasks": f"{HEAD}{KERNEL_THREAD}{multipathd}800 800 1 FF 70 - 1 0-3 0x00400000 chronyd\n"}
+    found = judged("sched.prio99", made_facts(system))
+    assert (found.named, "LimitRTPRIO=0 in its unit" in found.sentence) == (("701",), True)
+    app = {"process/threads": f"{HEAD.replace('FLAGS', 'FLAGS SLACK')}500 500 1 FF 70 - 1 0-3 0x00400000 0 app\n"}
+    both = judged("sched.prio99", made_facts(system | app, request=AuditRequest(pid=500)))
+    assert (both.named, "sched_priority in chrony.conf" in both.sentence) == (("701", "800"), True)
 
 
 def test_interrupt_threads_are_compared_with_the_application() -> None:

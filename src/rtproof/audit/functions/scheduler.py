@@ -5,11 +5,11 @@ import re
 
 from rtproof.audit import readings
 from rtproof.audit.answers import cpu_words, first_names, good_of_all, no_threads, only
-from rtproof.audit.audit_model import Judgement
+from rtproof.audit.audit_model import Judgement, Outcome
 from rtproof.audit.check import Check, Severity
 from rtproof.audit.conditions import isolated_cpus
 from rtproof.audit.facts import Facts, KernelVersion, Reading
-from rtproof.audit.readings import finding, good, not_applicable, not_understood, unknown
+from rtproof.audit.readings import finding, good, judgement, not_applicable, not_understood, unknown
 from rtproof.audit.system_threads import AuditedThread, all_threads, application_threads, measuring_processes
 from rtproof.summary import measured_kernel
 
@@ -19,6 +19,21 @@ CAP_IPC_LOCK, CAP_SYS_NICE = 14, 23
 HIGHEST_PRIORITY, INTERRUPT_PRIORITY = 99, 50
 MUCH_MEMORY = 256 << 20
 _BUDGETS = "rt-group"
+SERVICES = {
+    "chronyd": "sets the clock: sched_priority in chrony.conf, or its option -P",
+    "corosync": "holds a cluster together: sched_rr: no in the section system of corosync.conf",
+    "jackd": "moves sound: its option -P",
+    "multipathd": "watches disks with several paths: disable it where there are none, else LimitRTPRIO=0 in its unit",
+    "ntpd": "sets the clock: leave its option -N away",
+    "phc2sys": "sets a clock: CPUSchedulingPriority= in its unit",
+    "pipewire": "moves sound: rt.prio of its module rt",
+    "ptp4l": "sets a clock: CPUSchedulingPriority= in its unit",
+    "rtkit-daemon": "gives priorities to programs: its option --our-realtime-priority",
+    "sanlock": "holds locks on shared disks: high_priority = 0 in sanlock.conf",
+    "sbd": "ends a node of a cluster that fails: its option -R",
+    "watchdog": "keeps the watchdog quiet: priority in watchdog.conf",
+}
+"""What the services with a high priority are for, and what lowers their priority."""
 _OF_THE_KERNEL = re.compile(
     r"(irq/\d+-|irq/\d+-s-|ktimers/|ktimersoftd/|ksoftirqd/|rcuc/|rcuop?/|rcuob/|rcub/|rcuog/).*"
 )
@@ -156,7 +171,7 @@ def _unseen_fair_server(facts: Facts, check: Check, runtimes: tuple[Reading, ...
 
 
 def timers(facts: Facts, check: Check) -> Judgement:
-    """Whether isolated CPUs may serve timers of others."""
+    """Whether isolated CPUs may serve timers of others, or have their own served."""
     setting = facts.read("/proc/sys/kernel/timer_migration")
     if not setting.here:
         return readings.missing(check, [setting])
@@ -164,9 +179,12 @@ def timers(facts: Facts, check: Check) -> Judgement:
         return not_understood(setting)
     if setting.word == "0":
         return good("Timers stay on their CPUs.", (setting,))
-    full, path = isolated_cpus(facts) or frozenset(), "/sys/devices/system/cpu/nohz_full"
-    if facts.read(path).here and full <= (facts.cpus(path) or frozenset()):
-        return good("Timers are moved, but never to CPUs of nohz_full.", (setting, facts.read(path)))
+    isolated, path = isolated_cpus(facts) or frozenset(), "/sys/devices/system/cpu/nohz_full"
+    if facts.read(path).here and isolated <= (facts.cpus(path) or frozenset()):
+        text = (
+            "Timers are never moved to CPUs of nohz_full, and those set there are moved away. Opinions on that differ."
+        )
+        return judgement(Outcome.FINDING, text, (setting, facts.read(path)), Severity.INFO)
     return finding("Timers of idle CPUs may be moved to busy ones, also to isolated ones.", (setting,))
 
 
@@ -236,18 +254,20 @@ def memory_lock(facts: Facts, check: Check) -> Judgement:
 
 
 def highest_priority(facts: Facts, check: Check) -> Judgement:
-    """Threads of programs that have the priority of the kernel's own migration threads."""
+    """Threads of programs that are not below the application, or else those of the priority 99."""
     found = all_threads(facts)
     if found.threads is None:
         return no_threads(check, found)
-    own = measuring_processes(facts)
-    high = [
-        one for one in found.threads if one.priority >= HIGHEST_PRIORITY and not one.of_kernel and one.pid not in own
-    ]
+    application = [one for one in application_threads(facts).seen if one.priority]
+    lowest = min((one.priority for one in application), default=HIGHEST_PRIORITY)
+    own = {*measuring_processes(facts), *(one.pid for one in application)}
+    high = [one for one in found.threads if one.priority >= lowest and not one.of_kernel and one.pid not in own]
     shown = only(found.reading, ", ".join(one.label for one in high) or f"{len(found.threads)} threads, none of them")
+    where = f"the application's lowest priority, {lowest}, or more" if application else f"the priority {lowest}"
     if not high:
-        return good_of_all(found, "Only threads of the kernel have the priority 99.", shown)
-    text = f"These threads have the priority 99: {first_names(one.label for one in high)}."
+        return good_of_all(found, f"No other program has {where}.", shown)
+    services = [f"{name} {SERVICES[name]}." for name in sorted({one.name for one in high} & set(SERVICES))]
+    text = " ".join((f"These threads have {where}: {first_names(one.label for one in high)}.", *services))
     return finding(text, (shown,), None, [one.tid for one in high])
 
 
