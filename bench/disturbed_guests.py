@@ -50,10 +50,10 @@ NEVER_LATE: dict[str, frozenset[str]] = {
 
 
 BUILT_MODELS = (("PREEMPT_RT", "rt"), ("PREEMPT", "full"), ("PREEMPT_VOLUNTARY", "voluntary"), ("PREEMPT_NONE", "none"))
-NEEDS_CPUS = "constructed: a guest in virtual time has one CPU"
-NEEDS_X86 = "not possible: this architecture has no NMI that its events show"
-NEEDS_CPUIDLE = "constructed: Debian's kernel for armhf has no cpuidle"
-NEEDS_POLICY = "not possible: before Linux 5.14 a module may not make a deadline task"
+NEEDS_CPUS = "a guest in virtual time has one CPU"
+NEEDS_X86 = "this architecture has no NMI that its events show"
+NEEDS_CPUIDLE = "Debian's kernel for armhf has no cpuidle"
+NEEDS_POLICY = "before Linux 5.14 a module may not make a deadline task"
 EVERYWHERE = (("migration", NEEDS_CPUS),)
 
 
@@ -82,11 +82,6 @@ class System:
     def kinds(self) -> tuple[str, ...]:
         """The kinds that the module and the victim make here."""
         return tuple(kind for kind in KINDS if kind not in dict(self.not_made))
-
-    @property
-    def constructed(self) -> tuple[str, ...]:
-        """The kinds that constructed streams of events have to show."""
-        return tuple(kind for kind, why in self.not_made if why.startswith("constructed"))
 
     @property
     def never_late(self) -> frozenset[str]:

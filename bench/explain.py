@@ -25,15 +25,11 @@ from typing import Any
 
 import explain_applications
 import explain_applications_here
-import explain_cpu_max
 import explain_foreign
 import explain_hour
-import explain_loads
-import explain_machine_gone
 import explain_matrix
 import explain_novel
 import explain_observer
-import explain_rtla
 import explain_senders
 import explain_truth
 from explain_parts import ROOT, Figure, Items, Part
@@ -46,14 +42,10 @@ PARTS: Mapping[str, Part] = {
     "matrix": explain_matrix.PART,
     "applications": explain_applications.PART,
     "applications-here": explain_applications_here.PART,
-    "cpu-max": explain_cpu_max.PART,
     "truth": explain_truth.PART,
-    "machine_gone": explain_machine_gone.PART,
     "hour": explain_hour.PART,
     "observer": explain_observer.PART,
     "foreign": explain_foreign.PART,
-    "rtla": explain_rtla.PART,
-    "loads": explain_loads.PART,
     "novel": explain_novel.PART,
     "further": explain_novel.FURTHER_PART,
     "senders": explain_senders.PART,

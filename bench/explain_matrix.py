@@ -7,12 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import disturbed_guests
-from constructed_streams import constructed_answers
 from disturbances import Answer, confusion, quantile_of
-from disturbed_guests import Disturbed, System
+from disturbed_guests import Disturbed
 from explain_parts import Bound, Details, Figure, Items, Part
-
-from rtproof.explain import budget
 
 LEAST_OF_A_KIND = 15
 RIGHT_PERCENT, RIGHT_OF_KIND_PERCENT, ERROR_US, UNEXPLAINED_PERCENT = 99.0, 95.0, 5.0, 1.0
@@ -31,17 +28,9 @@ def figures(found: Disturbed) -> dict[str, float]:
         "error_p95_us": quantile_of(errors_ns, 0.95) / 1000,
         "error_max_us": max(errors_ns) / 1000,
         "unexplained_percent": 100 * found.unexplained,
-        "constructed_right_percent": min(_right_percent(some) for some in constructed(found.system).values()),
         "late_alone": len(found.alone),
         "named_without_cause": sum(each.truth.kind in found.system.never_late for each in found.met),
     }
-
-
-def constructed(system: System) -> dict[str, list[Answer]]:
-    """The answers to streams of the kinds that a guest cannot make."""
-    preempts = system.model in ("full", "rt")
-    rules = budget.System(preempts=preempts, real_time=system.model == "rt")
-    return {kind: constructed_answers(kind, rules) for kind in system.constructed}
 
 
 def _right_percent(answers: Sequence[Answer]) -> float:
@@ -71,16 +60,15 @@ def described(found: Disturbed) -> dict[str, Any]:
 
 def described_kinds(found: Disturbed) -> dict[str, dict[str, Any]]:
     """What the file says of each kind. how: guest, or why it is otherwise."""
-    streams, why = constructed(found.system), dict(found.system.not_made)
-    table = confusion([*found.met, *(each for some in streams.values() for each in some)])
+    why, table = dict(found.system.not_made), confusion(found.met)
     kinds: dict[str, dict[str, Any]] = {}
     for kind, causes in table.items():
-        some = streams.get(kind) or found.of_kind(kind)
+        some = found.of_kind(kind)
         errors_ns = [abs(each.error_ns) for each in some if each.right]
         kinds[kind] = {
             "how": why.get(kind, "guest"),
-            "makes_late": kind in (*found.kinds, *streams),
-            "disturbances": len(some) if kind in streams else sum(each.kind == kind for each in found.truth),
+            "makes_late": kind in found.kinds,
+            "disturbances": sum(each.kind == kind for each in found.truth),
             "late": len(some),
             "right_percent": _right_percent(some) if some else None,
             "error_us": {
@@ -139,7 +127,6 @@ def part_figures(items: Items) -> list[Figure]:
 def _figures_of(name: str, one: Details) -> list[Figure]:
     late, right = one["late"], round(one["late"] * one["right_percent"] / 100)
     made = [kind for kind in one["kinds"].values() if kind["how"] == "guest"]
-    built = [kind for kind in one["kinds"].values() if kind["how"].startswith("constructed")]
     worst = min((kind for kind in made if kind["makes_late"]), key=lambda kind: kind["right_percent"] or 0)
     preempted = sum(kind["disturbances"] for kind in made if not kind["makes_late"])
     rows: tuple[tuple[str, str, str, int, Bound | None], ...] = (
@@ -151,10 +138,6 @@ def _figures_of(name: str, one: Details) -> list[Figure]:
         ("error_p95_us", "the same, 95 %", "us", right, Bound(most=ERROR_US)),
         ("error_max_us", "the same, largest", "us", right, None),
         ("unexplained_percent", "late time that is unexplained", "%", late, Bound(most=UNEXPLAINED_PERCENT)),
-        (
-            "constructed_right_percent", "kinds as constructed streams, right", "%",
-            sum(kind["late"] for kind in built), Bound(RIGHT_OF_KIND_PERCENT),
-        ),
         ("late_alone", "late although nothing disturbed", "", late + one["late_alone"], None),
         ("named_without_cause", "named though this kernel preempts it", "", preempted, Bound(0, 0)),
     )  # fmt: skip

@@ -11,7 +11,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-import checks
 import interleaved_rounds
 import loads
 import longrun
@@ -29,13 +28,6 @@ GOALS = (
     Goal("median_ratio_to_cyclictest", "median latency, ratio to cyclictest", "0.95 to 1.05", (0.95, 1.05)),
     Goal("p99_ratio_to_cyclictest", "99th percentile, ratio to cyclictest"),
     Goal("cpu_ratio_to_cyclictest", "CPU time per activation, ratio to cyclictest", "at most 1.05", (0, 1.05)),
-    Goal(
-        "median_ratio_to_no_checks",
-        "median latency, ratio to an agent that notes no conditions",
-        "0.95 to 1.05",
-        (0.95, 1.05),
-    ),
-    Goal("cpu_ratio_to_no_checks", "CPU time of the thread, the same ratio", "at most 1.05", (0, 1.05)),
     Goal("live_view_cpu_percent", "CPU of the live view on a terminal, % of one CPU", "at most 1", (0, 1)),
     Goal("live_view_runs", "runs in which that was measured"),
     Goal("bytes_per_sample_ns", "bytes per sample, nanoseconds", "at most 2.1", (0, 2.1)),
@@ -145,7 +137,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         results = latency_and_cost(agent, scratch) | record_sizes(agent, scratch)
-        results |= checks.cost(agent, scratch) | view_cost.cpu_share(agent, scratch)
+        results |= view_cost.cpu_share(agent, scratch)
         results |= agent_sizes(scratch) | loads.comms(agent, scratch) | long_run()
     (BUILD / "bench.json").write_text(json.dumps(results, indent=2) + "\n")
     fine = show(GOALS, results)

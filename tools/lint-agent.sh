@@ -99,7 +99,7 @@ lint qemu_guard gcc_analyzer cppcheck_all clang_tidy
 
 cd "$root/bench" || exit 2
 flags="-std=gnu11 -O2 -Wall -Wextra -I../agent"
-sources="faults.c ingest.c sharp_delays.c victim/victim.c"
+sources="faults.c sharp_delays.c victim/victim.c"
 config=--config-file=$root/agent/tests/.clang-tidy
 less=-clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling # the C library does not have what it asks for
 cppcheck_flags=-D__x86_64__
