@@ -1,148 +1,179 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``make bench``: what measuring costs and whether the numbers agree with the peers'; writes build/bench.json.
+"""Measure the parts of a group, print their figures beside what is asked, and keep them in build/bench-GROUP.json.
 
-Every number is measured now. A ratio is the median over rounds in which each program ran in turn on the same machine.
+    python bench/run.py GROUP [--parts NAME,NAME...] [ITEM...]
+
+A part is a module ``GROUP_NAME.py`` (see part.py). Without --parts all parts are measured but the long ones. Items
+choose some of a part, such as the system 6.1-rt. The file is written after each item, so an interrupted run keeps what
+it has. Items that are not measured now keep what an earlier run wrote, with its date and commit. Exit codes: 1 when a
+bound is missed or an item has no numbers, 130 when the run was interrupted.
 """
 
+import argparse
+import importlib
 import json
-import math
-import statistics
+import os
+import platform
+import subprocess
 import sys
-import tempfile
+import time
+import traceback
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-import interleaved_rounds
-import loads
-import longrun
-import peers
-import sizes
-import view_cost
-from goals import Goal, show
+from part import BUILD, ROOT, Details, Part
 
-from rtproof.agents.build import build_agent
-from rtproof.core.errors import UserError
+from rtproof.core.errors import RtproofError, UserError
+from rtproof.core.files import write_whole
 
-BUILD = Path(__file__).parent.parent / "build"
-ROUNDS, SECONDS = 7, 5
-GOALS = (
-    Goal("median_ratio_to_cyclictest", "median latency, ratio to cyclictest", "0.95 to 1.05", (0.95, 1.05)),
-    Goal("p99_ratio_to_cyclictest", "99th percentile, ratio to cyclictest"),
-    Goal("cpu_ratio_to_cyclictest", "CPU time per activation, ratio to cyclictest", "at most 1.05", (0, 1.05)),
-    Goal("live_view_cpu_percent", "CPU of the live view on a terminal, % of one CPU", "at most 1", (0, 1)),
-    Goal("live_view_runs", "runs in which that was measured"),
-    Goal("bytes_per_sample_ns", "bytes per sample, nanoseconds", "at most 2.1", (0, 2.1)),
-    Goal("bytes_per_sample_us", "bytes per sample, microseconds", "at most 1.1", (0, 1.1)),
-    Goal("jitterdebugger_bytes_per_sample", "the same of jitterdebugger"),
-    Goal("bytes_over_entropy", "bytes per sample over the entropy of these samples", "at most 1.2", (0, 1.2)),
-    Goal("pcodec_bytes_over_entropy", "the same of pcodec, values alone"),
-    Goal("summary_seconds", "summary of 196,190,335 samples, s", "at most 4", (0, 4)),
-    Goal("summary_cpu_s", "its CPU time, s", "at most 4", (0, 4)),
-    Goal("numpy_cpu_s", "the same with numpy alone, s"),
-    Goal("duckdb_cpu_s", "CPU time of duckdb for less, s"),
-    Goal("polars_cpu_s", "CPU time of polars for less, s"),
-    Goal("summary_peak_bytes", "its memory, all processes", "at most 1 GiB", (0, 2**30)),
-    Goal("summary_ratio_to_duckdb", "its time, ratio to duckdb", "below 1", (0, 1)),
-    Goal("summary_ratio_to_polars", "its time, ratio to polars", "below 1", (0, 1)),
-    Goal("comms_mb_per_s", "load comms between two namespaces, MB/s each way", "at least 100", (100, math.inf)),
-    Goal("agent_bytes", "agent for x86_64 with musl, stripped", "at most 230,000", (0, 230_000)),
-    Goal("agent_rss_bytes", "its largest resident set, 4 threads", "at most 8 MiB", (0, 8 * 2**20)),
-)
+GROUPS = ("cost", "lab", "explain", "audit")
+Work = tuple[str, Part, Sequence[str]]
+"""The name of a part, the part, and the items that are to be measured."""
 
 
-def latency_and_cost(agent: Path, scratch: Path) -> dict[str, float]:
-    """The interleaved rounds; prints each."""
-    print(f"{ROUNDS} rounds of {SECONDS} s, period {peers.PERIOD_US} us, one thread a CPU, priority {peers.PRIORITY}")
-    print("round | median [ns] of agent, cyclictest, jitterdebugger | 99 % [ns] | CPU [s per 1e6] of agent, cyclictest")
-    rounds = []
-    for number in range(ROUNDS):
-        one = interleaved_rounds.one_round(agent, scratch, SECONDS)
-        rounds.append(one)
-        runs = [one.agent, one.cyclictest, one.jitterdebugger]
-        medians, p99s = ([getattr(run, field) if run else "-" for run in runs] for field in ("median_ns", "p99_ns"))
-        cpu = f"{one.agent_cpu_s_per_million:6.2f} {one.cyclictest_cpu_s_per_million:6.2f}"
-        print(
-            f"{number + 1:5} | {' '.join(f'{x:>8}' for x in medians)} | {' '.join(f'{x:>8}' for x in p99s)} | {cpu}",
-            flush=True,
-        )
-    found = {
-        f"{name}_ratio_to_cyclictest": interleaved_rounds.median(rounds, f"{name}_ratio")
-        for name in ("median", "p99", "cpu")
-    }
-    if rounds[0].jitterdebugger_bytes is not None:
-        found["jitterdebugger_bytes_per_sample"] = interleaved_rounds.median(rounds, "jitterdebugger_bytes")
-    return found
+def parts_of(group: str) -> dict[str, Part]:
+    """The parts of a group by their names."""
+    modules = sorted(path.stem for path in Path(__file__).parent.glob(f"{group}_*.py"))
+    return {name.removeprefix(f"{group}_").replace("_", "-"): importlib.import_module(name).PART for name in modules}
 
 
-def record_sizes(agent: Path, scratch: Path) -> dict[str, float]:
-    """Of one run of a minute's worth of samples."""
-    _, record = interleaved_rounds.measure(agent, scratch, 4 * SECONDS)
-    return {
-        "bytes_per_sample_ns": sizes.bytes_per_sample(record),
-        "bytes_per_sample_us": sizes.in_microseconds(record, scratch),
-        **sizes.ratios_to_entropy(record),
-    }
-
-
-def long_run() -> dict[str, float]:
-    """The programs in turn, three times, on files that are kept for the next time."""
-    record = BUILD / "bench-long.rtrec"
-    longrun.generate(record, longrun.SAMPLES)
-    longrun.to_parquet(record, record.with_suffix(".parquet"))
-    turns = []
-    for _ in range(3):
-        turn = {name: longrun.timed(name, record.with_suffix(file)) for name, file in longrun.PROGRAMS.items()}
-        told = [
-            f"{name} {one.seconds:.2f} s, {one.cpu_s:.2f} CPU s, {one.peak_bytes / 2**20:.0f} MiB"
-            for name, one in turn.items()
-        ]
-        print(f"summary of {longrun.SAMPLES:,} samples: {'; '.join(told)}", flush=True)
-        longrun.refuse_different_answers(turn)
-        turns.append(turn)
-    print("the compiled scanner and numpy gave the same summary, number by number")
-    ours = [turn[longrun.COMPILED] for turn in turns]
-    return {
-        "summary_seconds": statistics.median(one.seconds for one in ours),
-        "summary_cpu_s": statistics.median(one.cpu_s for one in ours),
-        "summary_peak_bytes": max(one.peak_bytes for one in ours),
-        **{
-            f"{name}_cpu_s": statistics.median(turn[name].cpu_s for turn in turns)
-            for name in (longrun.NUMPY, longrun.DUCKDB, longrun.POLARS)
-        },
-        **{
-            f"summary_ratio_to_{name}": statistics.median(
-                turn[longrun.COMPILED].seconds / turn[name].seconds for turn in turns
-            )
-            for name in (longrun.DUCKDB, longrun.POLARS)
-        },
-    }
-
-
-def agent_sizes(scratch: Path) -> dict[str, float]:
-    """Of the build that boards get: musl, static, stripped."""
+def main(arguments: list[str]) -> int:
+    """Exit code: as in the text of this file."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("group", choices=GROUPS)
+    parser.add_argument("--parts", default="", help="parts of the group, such as matrix,foreign of explain")
+    parser.add_argument("items", nargs="*", help="of these parts, or of all if --parts is not given")
+    asked = parser.parse_args(arguments)
+    parts = parts_of(asked.group)
     try:
-        agent = build_agent("x86_64", "zig")
+        works = chosen_work(parts, asked.parts.split(",") if asked.parts else [], asked.items)
     except UserError as error:
-        print(f"the size of the agent is not measured: {error}")
-        return {}
-    return {"agent_bytes": agent.stat().st_size, "agent_rss_bytes": sizes.resident_bytes(agent, scratch)}
-
-
-def main() -> int:
-    """Exit code 1 when a goal is missed."""
-    BUILD.mkdir(exist_ok=True)
-    if "cyclictest" not in peers.installed():
-        print("cyclictest is not installed, and this compares with it", file=sys.stderr)
+        print(error, file=sys.stderr)
         return 2
-    agent = build_agent()
-    with tempfile.TemporaryDirectory() as name:
-        scratch = Path(name)
-        results = latency_and_cost(agent, scratch) | record_sizes(agent, scratch)
-        results |= view_cost.cpu_share(agent, scratch)
-        results |= agent_sizes(scratch) | loads.comms(agent, scratch) | long_run()
-    (BUILD / "bench.json").write_text(json.dumps(results, indent=2) + "\n")
-    fine = show(GOALS, results)
-    return 0 if fine else 1
+    place = BUILD / f"bench-{asked.group}.json"
+    kept = read_kept(place)
+    try:
+        fine = [measure_part(place, kept, *work) for work in works]
+    except KeyboardInterrupt:
+        print(f"interrupted; what was measured until then is in {place}", file=sys.stderr)
+        return 130
+    for name, part in parts.items():
+        if part.long and not asked.parts and not asked.items:
+            print(f"\n{name}: left out: {part.long}; --parts {name} measures it")
+    print(f"\n{place}")
+    return 0 if all(fine) else 1
+
+
+def chosen_work(parts: dict[str, Part], names: Sequence[str], items: Sequence[str]) -> list[Work]:
+    """The parts, with the items to measure. UserError for a name of a part or an item that there is not."""
+    unknown = [name for name in names if name not in parts]
+    if unknown:
+        raise UserError(f"there is no part {unknown[0]!r}; there are: {', '.join(parts)}")
+    wanted = names or [name for name, part in parts.items() if items or not part.long]
+    works = [(name, parts[name], parts[name].items()) for name in dict.fromkeys(wanted)]
+    known = [item for _, _, own in works for item in own]
+    strange = [item for item in items if item not in known]
+    if strange:
+        raise UserError(f"there is no {strange[0]!r} in {', '.join(wanted)}; there are: {', '.join(known)}")
+    chosen = [(name, part, [item for item in own if item in items or not items]) for name, part, own in works]
+    return [work for work in chosen if work[2]]
+
+
+def read_kept(place: Path) -> dict[str, dict[str, Any]]:
+    """What an earlier run wrote. A file that is no such file is left out, and this is said."""
+    try:
+        found = json.loads(place.read_text(encoding="utf-8"))
+        return {name: one for name, one in found.items() if "items" in one}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        print(f"{place} cannot be read, and is written anew: {error}", file=sys.stderr)
+        return {}
+
+
+def measure_part(place: Path, kept: dict[str, dict[str, Any]], name: str, part: Part, items: Sequence[str]) -> bool:
+    """Measure the items of a part, and write after each. Returns whether all have numbers and all bounds hold."""
+    print(f"\n{name}: {part.goal}", flush=True)
+    one = kept.setdefault(name, {"items": {}})
+    one["goal"] = part.goal
+    for item in items:
+        print(f"  {item} ...", flush=True)
+        one["items"][item] = measured_item(part, item)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(place, (json.dumps(kept, indent=2) + "\n").encode())
+    details = {item: told["details"] for item, told in one["items"].items() if "details" in told}
+    fine = print_figures(part, {item: found for item, found in details.items() if item in items})
+    try:
+        if part.together and len(details) > 1:
+            fine &= print_figures(part, {"together": part.together(details)})
+        if part.rows:
+            rows = [row for item, found in details.items() for row in part.rows(item, found)]
+            print("", part.head, "|---" * (part.head.count("|") - 1) + "|", *rows, sep="\n", flush=True)
+    except (KeyError, TypeError, ValueError) as error:
+        print(f"  the items in {place} are of different versions: {_reason(error)}", file=sys.stderr)
+        fine = False
+    return fine and all(item in details for item in items)
+
+
+def print_figures(part: Part, details: dict[str, Details]) -> bool:
+    """Print the figures of some items; False if a bound does not hold."""
+    fine = True
+    for item, found in details.items():
+        for figure in part.figures_of(found):
+            print(figure.line(item, found), flush=True)
+            fine &= figure.holds(found)
+    return fine
+
+
+def measured_item(part: Part, item: str) -> dict[str, Any]:
+    """The numbers of an item, or why there are none, and under what conditions it was measured."""
+    conditions = {"date": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", "commit": commit(), "machine": machine()}
+    begin_s = time.monotonic()
+    try:
+        found: dict[str, Any] = {"details": part.measure(item)}
+    except (Exception, SystemExit) as error:  # whatever it is, it must not take the hours of the other parts with it
+        found = {"not_measured": _reason(error)}
+        print(f"  {item}: not measured: {found['not_measured']}", file=sys.stderr, flush=True)
+    spent = {"seconds": round(time.monotonic() - begin_s, 1), "load_average_at_the_end": os.getloadavg()}
+    return {**conditions, **spent, **found}
+
+
+def _reason(error: BaseException) -> str:
+    """In one line. A fault of the program leaves its traceback on the screen."""
+    if isinstance(error, RtproofError):
+        return str(error)
+    if not isinstance(error, OSError | ImportError | subprocess.SubprocessError | SystemExit):
+        traceback.print_exception(error)
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def commit() -> str:
+    """Of the project; -dirty behind it where files differ from the commit."""
+    words = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    try:
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def machine() -> dict[str, Any]:
+    """What of this machine has a bearing on the figures."""
+    told: dict[str, str] = {}
+    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+        key, _, value = line.partition(":")
+        told.setdefault(key.strip(), value.strip())
+    return {
+        "kernel": f"{platform.release()} {platform.version()}",
+        "architecture": platform.machine(),
+        "processor": told.get("model name", "unknown"),
+        "cpus": len(os.sched_getaffinity(0)),
+        "virtual": "hypervisor" in told.get("flags", "").split(),
+        "load_average": os.getloadavg(),
+        "python": platform.python_version(),
+    }
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -8,7 +8,7 @@ above all the readings of counters each second (TICK), is additional.
 import tempfile
 from pathlib import Path
 
-import longrun
+import cost_summary
 
 from acceptance import Benchmark, Result
 
@@ -23,7 +23,7 @@ SHORT = (6_000_000, 9_000_000)
 def long_record() -> Path:
     """The summary of a simulated run of 54.5 h at 1 kHz, made once."""
     PLACE.parent.mkdir(exist_ok=True)
-    longrun.generate(PLACE, longrun.SAMPLES, samples=False, limits_ns=LIMITS_NS)
+    cost_summary.generate(PLACE, cost_summary.SAMPLES, samples=False, limits_ns=LIMITS_NS)
     return PLACE
 
 
@@ -35,9 +35,9 @@ def summary_bytes(short: bool) -> Result:
         sizes = []
         for n in SHORT:
             path = Path(name) / str(n)
-            longrun.generate(path, n, samples=False, limits_ns=LIMITS_NS)
+            cost_summary.generate(path, n, samples=False, limits_ns=LIMITS_NS)
             sizes.append(path.stat().st_size)
-    grown = (sizes[1] - sizes[0]) / (SHORT[1] - SHORT[0]) * longrun.SAMPLES
+    grown = (sizes[1] - sizes[0]) / (SHORT[1] - SHORT[0]) * cost_summary.SAMPLES
     goal = f"at most {1.4 * MOST_BYTES:,.0f} bytes for 196,190,335 activations, if all came as in the third hour"
     return Result(round(grown), goal, grown <= 1.4 * MOST_BYTES)
 

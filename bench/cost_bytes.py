@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure bytes: of a sample in the record, of the agent's file, of its memory."""
+"""Bytes: of a sample in the record, of the agent's file, of its memory."""
 
 import math
 import subprocess
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from pcodec import ChunkConfig, standalone
+from cost_latency import of_agent
+from part import Bound, Figure, Part
 
+from rtproof.agents.build import build_agent
 from rtproof.record.contents import Begin, Series
 from rtproof.record.reading import open_record
 from rtproof.record.writing import RecordWriter, write_series_samples
 from tools import proportional_bytes
 
+SECONDS = 20
 HEADER = 20
 FACT, FILE = 2, 3
 
@@ -45,6 +50,8 @@ def ratios_to_entropy(record: Path) -> dict[str, float]:
     of the values during the run, can come below 1. The record also keeps due times, seconds and levels; pcodec keeps
     the values only.
     """
+    from pcodec import ChunkConfig, standalone
+
     source, bits, packed, n = open_record(record), 0.0, 0, 0
     for one in source.series:
         values = np.concatenate([block.values for block in source.blocks(one.id)])
@@ -54,13 +61,10 @@ def ratios_to_entropy(record: Path) -> dict[str, float]:
         packed += len(standalone.simple_compress(values, ChunkConfig()))
         n += values.size
     entropy_bytes = bits / 8 / n
-    print(
-        f"{n:,} samples: entropy {entropy_bytes:.3f} B, record {bytes_per_sample(record):.3f} B, "
-        f"pcodec {packed / n:.3f} B per sample"
-    )
     return {
-        "bytes_over_entropy": bytes_per_sample(record) / entropy_bytes,
-        "pcodec_bytes_over_entropy": packed / n / entropy_bytes,
+        "samples": n,
+        "over_entropy": bytes_per_sample(record) / entropy_bytes,
+        "pcodec_over_entropy": packed / n / entropy_bytes,
     }
 
 
@@ -106,3 +110,30 @@ def _high_water(pid: int) -> int:
     if program != "rtproof-agent":
         return 0
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
+
+
+def measure(item: str) -> dict[str, Any]:
+    """A record of SECONDS, or the agent as boards get it: musl, static, stripped."""
+    with tempfile.TemporaryDirectory() as place:
+        scratch = Path(place)
+        if item == "agent":
+            agent = build_agent("x86_64", "zig")
+            return {"file": agent.stat().st_size, "resident": resident_bytes(agent, scratch)}
+        _, record = of_agent(build_agent(), scratch, SECONDS)
+        nanoseconds, microseconds = bytes_per_sample(record), in_microseconds(record, scratch)
+        return {"nanoseconds": nanoseconds, "microseconds": microseconds, **ratios_to_entropy(record)}
+
+
+PART = Part(
+    goal="a sample takes 2.1 bytes, the agent 230,000, and its memory 8 MiB",
+    items=lambda: ("record", "agent"),
+    measure=measure,
+    figures=(
+        Figure("nanoseconds", "bytes per sample, nanoseconds", "", Bound(most=2.1), "samples"),
+        Figure("microseconds", "bytes per sample, microseconds", "", Bound(most=1.1), "samples"),
+        Figure("over_entropy", "bytes per sample over the entropy of these samples", "", Bound(most=1.2), "samples"),
+        Figure("pcodec_over_entropy", "the same of pcodec, values alone", of="samples"),
+        Figure("file", "agent for x86_64 with musl, stripped", "B", Bound(most=230_000)),
+        Figure("resident", "its largest resident set, 4 threads", "B", Bound(most=8 * 2**20)),
+    ),
+)
