@@ -118,7 +118,7 @@ profile-table:
 bench-explain:
 	@sh tools/apt.sh $(LAB_PACKAGES) $(CROSS_PACKAGES) gcc libc6-dev rt-tests rt-app
 	@sh tools/venv.sh dev
-	.venv/bin/python bench/explain.py --parts '$(PARTS)' $(SYSTEMS) $(ITEMS)
+	.venv/bin/python bench/run.py explain $(if $(PARTS),--parts $(PARTS)) $(SYSTEMS) $(ITEMS)
 
 bench-stats:
 	@sh tools/apt.sh gcc libc6-dev make

@@ -5,7 +5,7 @@ A program, the victim, makes a thread of its own late by page faults, by locks a
 with one preemption model. The guest's time is virtual: an instruction is a nanosecond.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +36,7 @@ from rtproof.vm.machine import Machine, emulator_version
 
 LIMIT_NS = 20_000
 SAMPLES = 3500
+PATIENCE_S = 3600
 MODULE = "rtproof_disturb"
 VICTIM_ACTIVATIONS = 180
 PERIOD_MS_OF_VICTIM = 4
@@ -100,7 +101,7 @@ class System:
 ON_ARM64 = (*EVERYWHERE, ("nmi", NEEDS_X86))
 ON_ARMHF = (*ON_ARM64, ("idle-exit", NEEDS_CPUIDLE))
 ON_5_10 = (*EVERYWHERE, ("deadline-task", NEEDS_POLICY))
-SYSTEMS = (
+ALL = (
     System("debian-6.1", "none", chosen=True),
     System("debian-6.1", "full", chosen=True),
     System("debian-6.1-rt", "rt"),
@@ -114,6 +115,7 @@ SYSTEMS = (
     System("debian-5.10", "voluntary", also_right=NOT_COUNTED | NO_FAULT_ENDS, not_made=ON_5_10),
     System("debian-5.10-rt@5.10.223-1", "rt", also_right=NO_FAULT_ENDS, not_made=ON_5_10),
 )
+SYSTEMS = {system.name: system for system in ALL}
 
 
 @dataclass(frozen=True)
@@ -214,37 +216,28 @@ def _read_victim(folder: Path) -> tuple[tuple[TimeBudget, ...], list[Disturbance
     return explain_activations(record, late), truth
 
 
+def run_in_guest(system: System, text: str, files: Mapping[str, Path], folder: Path, cpus: int = 1) -> None:
+    """Run commands beside the agent and these files; the folder gets /out. UserError or TargetError if that fails."""
+    machine = Machine(kernel_catalogue.fetch_kernel(system.kernel), cpus=cpus)
+    agent = ("/agent", build_agent(system.architecture))
+    outcome = run_job(machine, Job(text, (agent, *files.items())), folder, PATIENCE_S)
+    if outcome.exit_code:
+        raise UserError(f"the guest of {system.name} failed: {outcome.said.strip()[-300:]}")
+
+
 def victim(architecture: str) -> Path:
     """The program that makes itself late. UserError if nothing here can build it."""
     return build_program(ProgramSources("victim", "the victim", Path(__file__).parent / "victim"), architecture)
 
 
-def machine_of(system: System) -> Machine:
-    return Machine(kernel_catalogue.fetch_kernel(system.kernel))
-
-
 def measure(system: System, folder: Path, samples: int = 2 * SAMPLES) -> Disturbed:
     """Disturb the timer probe in a guest. UserError or TargetError if the guest or its job fails."""
-    files = (
-        ("/agent", build_agent(system.architecture)),
-        ("/victim", victim(system.architecture)),
-        (f"/{MODULE}.ko", kernel_catalogue.module_for_kernel(system.kernel, MODULE)),
-    )
-    outcome = run_job(machine_of(system), Job(script(system, samples), files), folder)
-    if outcome.exit_code:
-        raise UserError(f"the guest of {system.name} failed: {outcome.said.strip()[-300:]}")
+    module = kernel_catalogue.module_for_kernel(system.kernel, MODULE)
+    files = {"/victim": victim(system.architecture), f"/{MODULE}.ko": module}
+    run_in_guest(system, script(system, samples), files, folder)
     return read_disturbed(system, folder)
 
 
 def emulator(system: System) -> str:
     """What QEMU says of its version."""
-    return emulator_version(machine_of(system))
-
-
-def chosen_systems(names: Sequence[str]) -> tuple[System, ...]:
-    """The systems of these names; all without a name. UserError if one is unknown."""
-    by_name = {system.name: system for system in SYSTEMS}
-    unknown = [name for name in names if name not in by_name]
-    if unknown:
-        raise UserError(f"there is no system {unknown[0]!r}; there are: {', '.join(by_name)}")
-    return tuple(by_name[name] for name in names) or SYSTEMS
+    return emulator_version(Machine(kernel_catalogue.fetch_kernel(system.kernel)))

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import copy
@@ -21,16 +21,16 @@ from typing import Any
 
 import disturbed_guests
 import own_doings
-from explain_applications import described
-from explain_parts import Bound, Details, Figure, Items, Part, percent
+from explain_applications import described, sums
 from own_doings import LEAST_NS, MAY_BE_OWN, OF_PROBE, Doing, Told
+from part import Bound, Details, Figure, Part
 
 from rtproof.agents.architectures import host_architecture
 from rtproof.agents.build import find_agent
 from rtproof.core.errors import UserError
 from rtproof.explain.causes import Cause
 
-LEAST_SHARE, RIGHT_PERCENT, FEWEST_KINDS = 0.6, 95.0, 12
+LEAST_SHARE = 0.6
 LOADS = ("sched", "mmap", "net")
 ITEMS = tuple(f"{load}-{cpus}" for load in LOADS for cpus in (1, 2))
 CPU = 1
@@ -54,7 +54,7 @@ def doings_on(cpus: int) -> list[Doing]:
 
 
 @contextmanager
-def limited_group(quota_us: int = QUOTA_US, period_us: int = PERIOD_US) -> Iterator[Path]:
+def limited_group() -> Iterator[Path]:
     """A control group with a limit and much weight, of either version; it is removed again."""
     first = Path("/sys/fs/cgroup/cpu")
     folder = (first if first.is_dir() else first.parent) / f"{GROUP}.{os.getpid()}"
@@ -62,12 +62,12 @@ def limited_group(quota_us: int = QUOTA_US, period_us: int = PERIOD_US) -> Itera
     try:
         if first.is_dir():
             (folder / "cpu.shares").write_text("65536")
-            (folder / "cpu.cfs_period_us").write_text(str(period_us))
-            (folder / "cpu.cfs_quota_us").write_text(str(quota_us))
+            (folder / "cpu.cfs_period_us").write_text(str(PERIOD_US))
+            (folder / "cpu.cfs_quota_us").write_text(str(QUOTA_US))
         else:
             (folder.parent / "cgroup.subtree_control").write_text("+cpu")
             (folder / "cpu.weight").write_text("6400")
-            (folder / "cpu.max").write_text(f"{quota_us} {period_us}")
+            (folder / "cpu.max").write_text(f"{QUOTA_US} {PERIOD_US}")
         yield folder
     finally:
         folder.rmdir()
@@ -142,49 +142,31 @@ def measure(item: str) -> dict[str, Any]:
                 kinds[doing.kind] = {"not_measured": str(error)}
             (folder / doing.kind).unlink(missing_ok=True)
             print(f"    {doing.kind:14} {kinds[doing.kind]}", flush=True)
-    return {"load": load, "cpus": int(cpus), "kinds": kinds}
+    return {**sums(kinds), "kinds": kinds}
 
 
-def _sums(one: Details) -> tuple[int, int, int, int]:
-    """How many kinds have an event that counts, and how many events count, are right, and are left open."""
-    kinds = [kind for kind in one["kinds"].values() if kind.get("late")]
-    late, right, left_open = (sum(kind[key] for kind in kinds) for key in ("late", "right", "open"))
-    return len(kinds), late, right, left_open
-
-
-def part_figures(items: Items) -> list[Figure]:
-    """The numbers of each load, with what is asked of them."""
-    found = []
-    for name, one in items.items():
-        kinds, late, right, _ = _sums(one)
-        found.append(Figure(name, "kinds of applications", kinds, "", late, Bound(FEWEST_KINDS)))
-        found.append(Figure(name, "first cause right", percent(right, late), "%", late, Bound(RIGHT_PERCENT)))
-    return found
-
-
-TABLE_HEAD = """\
-| load | CPUs | kinds | events | not counted | counted | right | open | wrong |
-|---|---:|---:|---:|---|---:|---:|---:|---:|"""
-
-
-def table_row(one: Details) -> str:
+def row(name: str, one: Details) -> list[str]:
     """The load's row of the table in docs/explain.md."""
-    kinds, late, right, left_open = _sums(one)
-    measured: Sequence[Details] = [kind for kind in one["kinds"].values() if "made" in kind]
+    measured = [kind for kind in one["kinds"].values() if "made" in kind]
     reasons: Counter[str] = Counter()
     for kind in measured:
         reasons.update(kind["not_counted"])
     why = ", ".join(f"{number} {reason}" for reason, number in sorted(reasons.items())) or "0"
     made = sum(kind["made"] for kind in measured)
-    cells = (one["load"], one["cpus"], kinds, f"{made:,}", why, f"{late:,}", f"{right:,}", left_open)
-    return f"| {' | '.join(map(str, cells))} | {late - right - left_open} |"
+    counts = " | ".join(f"{one[key]:,}" for key in ("late", "right", "open", "wrong"))
+    load, _, cpus = name.partition("-")
+    return [f"| {load} | {cpus} | {one['kinds_of_applications']} | {made:,} | {why} | {counts} |"]
 
 
 PART = Part(
-    asked="1: the first cause of what applications do to themselves, on this machine under load",
+    goal="of what 12 kinds of applications do to themselves here, under load, the first cause is right in 95 %",
     items=lambda: ITEMS,
     measure=measure,
-    figures=part_figures,
-    lines=lambda items: ["", TABLE_HEAD, *map(table_row, items.values())],
+    figures=(
+        Figure("kinds_of_applications", "kinds of applications", bound=Bound(12), of="late"),
+        Figure("right_percent", "first cause right", "%", Bound(95), "late"),
+    ),
+    head="| load | CPUs | kinds | events | not counted | counted | right | open | wrong |",
+    rows=row,
     long="it needs this machine as root, and disturbs it for half an hour",
 )

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from explain_parts import ROOT, Bound, Details, Figure, Items, Part, percent
 from numpy.typing import NDArray
+from part import ROOT, Bound, Details, Figure, Part, percent
 
 from rtproof.agents.build import find_agent
 from rtproof.core.errors import UserError
@@ -45,7 +45,6 @@ MOST_SHIFT = 50
 """How many activations of a program may have no figure at its beginning, or the other way round."""
 LONG_NS = 10_000
 """A part of a difference above this is looked up in the trace."""
-ASKED = Bound(most=20)
 CYCLICTEST_LINE = re.compile(r"(?m)^\s*0:\s*\d+:\s*(\d+)\s*$")
 RT_APP_THREAD = "rtapp"
 Array = NDArray[np.int64]
@@ -191,31 +190,33 @@ def traced_activations(record: Record) -> Traced:
 
 
 def compare(own: Own, trace: Traced, record: Record, thread: str) -> dict[str, Any]:
-    """How both differ, the same activations side by side. Figures without a partner are counted."""
-    at, there = by_time(own, trace) if own.read_ns is not None else by_order(own, trace)
+    """How both differ, the same activations side by side, in us. Figures without a partner are counted."""
+    timed = own.read_ns is not None
+    at, there = by_time(own, trace) if timed else by_order(own, trace)
     latency_ns = trace.end_ns - trace.due_ns
     told: dict[str, Any] = {
-        "paired_by": "order" if own.read_ns is None else "time",
         "printed": int(own.late_ns.size),
         "in_trace": int(latency_ns.size),
         "paired": int(at.size),
-        "own_ns": _shares(own.late_ns),
-        "own_without_partner_ns": _shares(np.delete(own.late_ns, at)),
-        "own_minus_trace_ns": _shares(own.late_ns[at] - latency_ns[there]),
+        "partner_percent": percent(at.size, own.late_ns.size),
+        **_shares("own_alone", np.delete(own.late_ns, at)),
+        **_shares("apart" if timed else "like", own.late_ns[at] - latency_ns[there]),
     }
     if own.read_ns is None:
         return told
     begin_ns, read_ns = (own.read_ns - own.late_ns)[at], own.read_ns[at]
     events = events_by_thread(record)
     tid = next(int(fact.value) for fact in record.facts if fact.key == "tid")
-    waker = _waker(events, tid)
+    begins_apart = int(np.count_nonzero(np.abs(trace.due_ns[there] - begin_ns) > LONG_NS))
     return {
         **told,
-        "due_behind_own_begin_ns": _shares(trace.due_ns[there] - begin_ns),
-        "begins_apart": int(np.count_nonzero(np.abs(trace.due_ns[there] - begin_ns) > LONG_NS)),
-        "met_before_waking": met_in(events[waker], begin_ns, trace.due_ns[there]),
-        "reading_behind_end_ns": _shares(read_ns - trace.end_ns[there]),
-        "met_before_reading": met_in(events[tid], trace.end_ns[there], read_ns),
+        **_shares("begins", trace.due_ns[there] - begin_ns),
+        **_shares("like", read_ns - trace.end_ns[there]),
+        "begins_apart_percent": percent(begins_apart, at.size),
+        "met": {
+            "before the waking": met_in(events[_waker(events, tid)], begin_ns, trace.due_ns[there]),
+            "before the reading": met_in(events[tid], trace.end_ns[there], read_ns),
+        },
     }
 
 
@@ -253,12 +254,12 @@ def by_order(own: Own, trace: Traced, period_ns: int = 1_000 * PERIOD_US) -> tup
     return at, there
 
 
-def _shares(values: Array) -> dict[str, float]:
+def _shares(name: str, values: Array) -> dict[str, float]:
+    """In us: the median, the 99 % of the absolute values, and the largest."""
     if not values.size:
         return {}
-    shares = {f"p{at}": float(np.percentile(values, at)) for at in (1, 50, 99)}
-    absolute = float(np.percentile(np.abs(values), 99))
-    return {**shares, "p99_absolute": absolute, "least": int(values.min()), "most": int(values.max())}
+    found = {"p50": np.median(values), "p99": np.percentile(np.abs(values), 99), "most": values.max()}
+    return {f"{name}_{key}_us": float(value) / 1000 for key, value in found.items()}
 
 
 def events_by_thread(record: Record) -> dict[int, list[TraceEvent]]:
@@ -297,54 +298,29 @@ def _met(names: Iterable[str]) -> str:
     return "a page fault" if any("page_fault" in name for name in found) else "no event of the trace"
 
 
-def figures(items: Items) -> list[Figure]:
-    """The numbers of each program, with what is asked of those that compare like with like."""
-    return [figure for name, one in items.items() for figure in _figures_of(name, one)]
-
-
-def _figures_of(name: str, one: Details) -> list[Figure]:
-    pairs, partners = one["paired"], percent(one["paired"], one["printed"])
-    timed = one["paired_by"] == "time"
-    # Each row: words, which difference, which of its numbers, what is asked.
-    rows: list[tuple[str, str, str, Bound | None]] = [
-        ("own latency minus the trace's, median", "own_minus_trace_ns", "p50", None),
-        ("own latency minus the trace's, |99 %|", "own_minus_trace_ns", "p99_absolute", None if timed else ASKED),
-        ("own latency minus the trace's, most", "own_minus_trace_ns", "most", None),
-    ]
-    if timed:
-        rows += [
-            ("the same from the trace's begin on, median", "reading_behind_end_ns", "p50", None),
-            ("the same from the trace's begin on, |99 %|", "reading_behind_end_ns", "p99_absolute", ASKED),
-            ("the same from the trace's begin on, most", "reading_behind_end_ns", "most", None),
-            ("from the program's begin to the trace's, |99 %|", "due_behind_own_begin_ns", "p99_absolute", None),
-        ]
-    found = [
-        Figure(name, f"figures with a partner (by {one['paired_by']})", partners, "%", one["printed"]),
-        *(
-            Figure(name, words, one[key][which] / 1000 if one[key] else None, "us", pairs, bound)
-            for words, key, which, bound in rows
-        ),
-    ]
-    if timed:
-        far = percent(one["begins_apart"], pairs)
-        found.append(Figure(name, f"the two begins are more than {LONG_NS // 1000} us apart", far, "%", pairs))
-    return found
-
-
-def lines(items: Items) -> list[str]:
-    """What programs and their senders met where a part of the difference is long."""
+def rows(name: str, one: Details) -> list[str]:
+    """What a program and its sender met where a part of the difference is long."""
     return [
-        f"{name}: {words} in {count} of {one['paired']} more than {LONG_NS // 1000} us: {met}"
-        for name, one in items.items()
-        for words, key in (("before the waking", "met_before_waking"), ("before the reading", "met_before_reading"))
-        for met, count in one.get(key, {}).items()
+        f"| {name} | {where} | {met} | {count} of {one['paired']} |"
+        for where, causes in one.get("met", {}).items()
+        for met, count in causes.items()
     ]
 
 
 PART = Part(
-    asked="5: the latency of other programs from the trace against their own output, loaded machine",
+    goal="of what other programs print and the trace tells of the same activations, 99 % are at most 20 us apart",
     items=lambda: list(PROGRAMS),
     measure=measure,
-    figures=figures,
-    lines=lines,
+    figures=(
+        Figure("partner_percent", "figures with a partner", "%", of="printed"),
+        Figure("like_p50_us", "own latency minus the trace's, like with like, median", "us", of="paired"),
+        Figure("like_p99_us", "own latency minus the trace's, like with like, |99 %|", "us", Bound(most=20), "paired"),
+        Figure("like_most_us", "own latency minus the trace's, like with like, most", "us", of="paired"),
+        Figure("apart_p50_us", "the same as both print it, median", "us", of="paired"),
+        Figure("apart_p99_us", "the same as both print it, |99 %|", "us", of="paired"),
+        Figure("begins_p99_us", "from the program's begin to the trace's, |99 %|", "us", of="paired"),
+        Figure("begins_apart_percent", f"the two begins are more than {LONG_NS // 1000} us apart", "%", of="paired"),
+    ),
+    head=f"| program | more than {LONG_NS // 1000} us | met | how often |",
+    rows=rows,
 )

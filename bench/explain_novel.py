@@ -8,32 +8,24 @@ says when. The first ten are in novel.c, the further ten in further.c.
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from disturbances import Disturbance, read_victim
-from disturbed_guests import LIMIT_NS, System, emulator, machine_of
-from explain_parts import ROOT, Details, Figure, Items, Part, percent
+from disturbed_guests import LIMIT_NS, SYSTEMS, System, choice_of_model, emulator, run_in_guest
+from part import ROOT, Details, Figure, Part, percent
 
-from rtproof.agents.build import ProgramSources, build_agent, build_program
-from rtproof.core.errors import RtproofError, UserError
+from rtproof.agents.build import ProgramSources, build_program
+from rtproof.core.errors import RtproofError
 from rtproof.explain.budget import LateActivation, TimeBudget
 from rtproof.explain.causes import Cause, NamedCause
 from rtproof.explain.explanation import explain_activations
 from rtproof.record.reading import open_record
-from rtproof.vm.guest import Job, run_job
 
 EVENTS = 30
-SYSTEMS = {
-    "6.1-full": System("debian-6.1", "full", chosen=True),
-    "6.1-rt": System("debian-6.1-rt", "rt"),
-    "6.1-full-2-cpus": System("debian-6.1", "full", chosen=True),
-}
-CPUS = {"6.1-full-2-cpus": 2}
-"""On the second CPU are the programs of these kinds, all but the real-time thread."""
 ON_SECOND_CPU = ("stopped", "logger-pipe", "mmap-lock", "requeue", "cpu-max")
-FURTHER_SYSTEMS = ("6.1-full", "6.1-rt")
+"""On it are the programs of these kinds, all but the real-time thread."""
 FURTHER_ON_TWO_CPUS = ("membarrier", "pi-chain", "frozen", "moved")
 SAMPLES = {"cpu-max": 5600, "membarrier": 5600}
 """Of the timer probe beside the program, one each millisecond; a program of this kind takes longer than the others."""
@@ -58,22 +50,13 @@ class Expected:
 
 
 EXPECTED = {
-    "fifo-peer": Expected(
-        "novel_peer, a thread of the same priority, had the CPU",
-        {Cause.THREAD: ("novel_peer",)},
-    ),
+    "fifo-peer": Expected("novel_peer, a thread of the same priority, had the CPU", {Cause.THREAD: ("novel_peer",)}),
     "stopped": Expected(
         "it was stopped by SIGSTOP of novel_stopper, until novel_stopper sent SIGCONT",
         {Cause.BLOCKED: ("novel_stopper", "SIGSTOP", "SIGCONT"), Cause.SLEEP: ("novel_stopper",)},
     ),
-    "poll-rounding": Expected(
-        "it slept in poll() until its own timer, beyond the due time",
-        {Cause.SLEEP: ANY},
-    ),
-    "fork-cow": Expected(
-        "page faults that copy pages after its own fork()",
-        {Cause.PAGE_FAULT: ANY},
-    ),
+    "poll-rounding": Expected("it slept in poll() until its own timer, beyond the due time", {Cause.SLEEP: ANY}),
+    "fork-cow": Expected("page faults that copy pages after its own fork()", {Cause.PAGE_FAULT: ANY}),
     "logger-pipe": Expected(
         "blocked by the lock that novel_logger held, which waited for novel_reader to read, which slept",
         {Cause.BLOCKED: ("novel_logger", "novel_reader"), Cause.SLEEP: ("novel_reader",)},
@@ -155,6 +138,13 @@ FURTHER = {
 """Of the further ten, likewise."""
 
 ALL_EXPECTED = EXPECTED | FURTHER
+OF_FURTHER = {kind: 2 if kind in FURTHER_ON_TWO_CPUS else 1 for kind in FURTHER}
+ITEMS: Mapping[str, tuple[System, Mapping[str, int]]] = {
+    **{name: (SYSTEMS[name], dict.fromkeys(EXPECTED, 1)) for name in ("6.1-full", "6.1-rt")},
+    "6.1-full-2-cpus": (SYSTEMS["6.1-full"], dict.fromkeys(ON_SECOND_CPU, 2)),
+    **{f"further-{name}": (SYSTEMS[name], OF_FURTHER) for name in ("6.1-full", "6.1-rt")},
+}
+"""Each with its system, and with the kinds and their numbers of CPUs."""
 
 
 @dataclass(frozen=True)
@@ -213,11 +203,9 @@ def described(events: Sequence[Event]) -> dict[str, Any]:
 
 def script(system: System, kind: str) -> str:
     """The guest's job: leaves the record /out/record and what the program says in /out/novel."""
-    choice = f"echo {system.model} > /sys/kernel/debug/sched/preempt || exit\n" if system.chosen else ""
     return f"""\
 mount -t tracefs none /sys/kernel/tracing 2> /dev/null
-mount -t debugfs none /sys/kernel/debug 2> /dev/null
-{choice}/agent run --warmup 100ms --samples {SAMPLES.get(kind, USUAL_SAMPLES)} \\
+{choice_of_model(system)}/agent run --warmup 100ms --samples {SAMPLES.get(kind, USUAL_SAMPLES)} \\
     --trace explain,calls_of=novel,buffer_kib=8192 -o /out/record & measures=$!
 while ! [ -s /out/record ]; do usleep 20000; done
 usleep 200000
@@ -226,80 +214,46 @@ wait $measures
 """
 
 
-def measure_kind(system: System, kind: str, folder: Path, cpus: int = 1) -> dict[str, Any]:
-    """One kind in a guest of its own. UserError or TargetError if the guest or its job fails."""
+def measure_kind(system: System, kind: str, cpus: int) -> dict[str, Any]:
+    """One kind in a guest of its own, or why it cannot be measured."""
     program = ProgramSources("novel", "the disturbers", ROOT / "bench" / "novel")
-    files = (("/agent", build_agent(system.architecture)), ("/novel", build_program(program, system.architecture)))
-    outcome = run_job(replace(machine_of(system), cpus=cpus), Job(script(system, kind), files), folder)
-    if outcome.exit_code:
-        raise UserError(f"the guest of {system.name} failed: {outcome.said.strip()[-300:]}")
-    return described(read_events(folder))
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "out"
+        try:
+            files = {"/novel": build_program(program, system.architecture)}
+            run_in_guest(system, script(system, kind), files, folder, cpus)
+            return described(read_events(folder))
+        except (RtproofError, OSError, ValueError) as error:
+            return {"not_measured": str(error)}
 
 
-def measure(name: str, kinds: Mapping[str, int]) -> dict[str, Any]:
-    """These kinds on one system, each with its number of CPUs. A kind that cannot be measured says why."""
-    system, measured = SYSTEMS[name], dict[str, Any]()
-    with tempfile.TemporaryDirectory() as folder:
-        for kind, cpus in kinds.items():
-            try:
-                measured[kind] = measure_kind(system, kind, Path(folder) / kind, cpus)
-            except (RtproofError, OSError, ValueError) as error:
-                measured[kind] = {"not_measured": str(error)}
-            print(f"    {kind}: {measured[kind]}", flush=True)
-    return {"kernel": system.kernel, "preemption": system.model, "qemu": emulator(system), "kinds": measured}
+def measure(name: str) -> dict[str, Any]:
+    """The ten of a set on one system, or those of them that use its second CPU."""
+    system, kinds = ITEMS[name]
+    measured: dict[str, Any] = {}
+    for kind, cpus in kinds.items():
+        measured[kind] = measure_kind(system, kind, cpus)
+        print(f"    {kind}: {measured[kind]}", flush=True)
+    planted, right = (sum(kind.get(key, 0) for kind in measured.values()) for key in ("planted", "right"))
+    return {"qemu": emulator(system), "planted": planted, "right_percent": percent(right, planted), "kinds": measured}
 
-
-def measure_first(name: str) -> dict[str, Any]:
-    """The first ten on one system, or those of them that use its second CPU."""
-    cpus = CPUS.get(name, 1)
-    return measure(name, dict.fromkeys(EXPECTED if cpus == 1 else ON_SECOND_CPU, cpus))
-
-
-def measure_further(name: str) -> dict[str, Any]:
-    """The further ten on one system."""
-    return measure(name, {kind: 2 if kind in FURTHER_ON_TWO_CPUS else 1 for kind in FURTHER})
-
-
-TABLE_HEAD = """\
-| system | kind | events | late by it | first right | among | wrong | unexplained |
-|---|---|---:|---:|---:|---:|---:|---:|"""
 
 COLUMNS = ("events", "planted", "right", "among", "wrong", "unexplained")
 
 
-def table_rows(name: str, one: Details) -> list[str]:
-    """The system's rows of the table in docs/explain.md."""
-    rows = []
-    for kind, of in one["kinds"].items():
-        told = [str(of[key]) for key in COLUMNS] if "events" in of else [of["not_measured"]]
-        rows.append(f"| {name} | {kind} | {' | '.join(told)} |")
-    return rows
-
-
-def part_figures(items: Items) -> list[Figure]:
-    """Of each system: how often the first cause was right."""
-    figures = []
-    for name, one in items.items():
-        kinds = [of for of in one["kinds"].values() if "events" in of]
-        planted, right = sum(of["planted"] for of in kinds), sum(of["right"] for of in kinds)
-        figures.append(Figure(name, "first cause right", percent(right, planted), "%", planted))
-    return figures
-
-
-def table(items: Items) -> list[str]:
-    return ["", TABLE_HEAD, *(row for name, one in items.items() for row in table_rows(name, one))]
+def rows(name: str, one: Details) -> list[str]:
+    """A row for each kind of the tables in docs/explain.md."""
+    return [
+        f"| {name} | {kind} | {of.get('not_measured') or ' | '.join(str(of[key]) for key in COLUMNS)} |"
+        for kind, of in one["kinds"].items()
+    ]
 
 
 PART = Part(
-    asked="1: the first cause of disturbers that were written without knowledge of the rules",
-    items=lambda: list(SYSTEMS),
-    measure=measure_first,
-    figures=part_figures,
-    lines=table,
-)
-FURTHER_PART = replace(
-    PART,
-    asked="1: the first cause of further disturbers, whose author did not know the rules of the explanation either",
-    items=lambda: FURTHER_SYSTEMS,
-    measure=measure_further,
+    goal="of disturbers that were written without knowledge of the rules the first cause is right in 90 %",
+    items=lambda: list(ITEMS),
+    measure=measure,
+    figures=(Figure("right_percent", "first cause right", "%", of="planted"),),
+    head="| item | kind | events | late by it | first right | among | wrong | unexplained |",
+    rows=rows,
 )

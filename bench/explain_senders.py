@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from explain_parts import Bound, Details, Figure, Items, Part, percent
+from part import Bound, Details, Figure, Part, percent
 
 from rtproof.core.errors import RtproofError, TargetError
 from rtproof.experiment import guest_runner
@@ -59,15 +59,19 @@ def planted_cells(system: str, plant: str) -> list[GuestCell]:
 
 def measure(name: str) -> dict[str, Any]:
     """All plants on one system, each in SHIFTS cells. A cell that cannot be explained says why."""
-    plants: dict[str, list[dict[str, Any]]] = {}
-    for plant in PLANTS:
-        plants[plant] = []
+    plants: dict[str, list[dict[str, Any]]] = {plant: [] for plant in PLANTS}
+    for plant, told in plants.items():
         for result in guest_runner.run_guest_cells(planted_cells(name, plant), 1, ("make", "bench-explain")).results:
             if result.kept is None:
                 raise TargetError(f"{result.cell.name}: {result.failure}")
-            plants[plant].append(described(result.cell, result.kept.folder, plant))
-            print(f"    {plant}: {plants[plant][-1]}", flush=True)
-    return {"kernel": SYSTEMS[name][0], "plants": plants}
+            told.append(described(result.cell, result.kept.folder, plant))
+            print(f"    {plant}: {told[-1]}", flush=True)
+    return {**{plant: named_percent(told) for plant, told in plants.items()}, "plants": plants}
+
+
+def named_percent(cells: Sequence[Details]) -> float | None:
+    told = [cell for cell in cells if "sentence" in cell]
+    return percent(sum(cell["named"] for cell in told), len(told))
 
 
 def described(cell: GuestCell, folder: Path, plant: str) -> dict[str, Any]:
@@ -93,47 +97,25 @@ def is_named(found: CellExplanation, plant: str) -> bool:
     return any(f"caused by CPU 0: {begin}" in sentence for begin in wanted)
 
 
-TABLE_HEAD = """\
-| system | plant on CPU 0 | cells | named | of before | now |
-|---|---|---:|---:|---|---|"""
-
-
-def table_rows(name: str, one: Details) -> list[str]:
-    """A row for each plant, with what is said of its first cell."""
-    rows = []
+def rows(name: str, one: Details) -> list[str]:
+    """A row for each plant of the table in docs/lab.md, with what is said of its first cell."""
+    found = []
     for plant, cells in one["plants"].items():
         told = [cell for cell in cells if "sentence" in cell]
         first = told[0] if told else {"before": "-", "sentence": cells[0]["not_explained"]}
         named = sum(cell["named"] for cell in told)
-        rows.append(f"| {name} | {plant} | {len(told)} | {named} | {first['before']} | {first['sentence']} |")
-    return rows
-
-
-def part_figures(items: Items) -> list[Figure]:
-    """Of each system and plant, how often the sender was named; of its twin, how often one was."""
-    return [
-        Figure(
-            name,
-            f"{plant}: sender named",
-            percent(sum(cell["named"] for cell in told), len(told)),
-            "%",
-            len(told),
-            bound,
-        )
-        for name, one in items.items()
-        for plant, cells in one["plants"].items()
-        for told, bound in [(_told(cells), Bound(0, 0) if plant == "twin" else Bound(100, 100))]
-    ]
-
-
-def _told(cells: Sequence[Details]) -> list[Details]:
-    return [cell for cell in cells if "sentence" in cell]
+        found.append(f"| {name} | {plant} | {len(told)} | {named} | {first['before']} | {first['sentence']} |")
+    return found
 
 
 PART = Part(
-    asked="6: a plant on the other CPU is named by lab explain",
+    goal="lab explain names the sender on the other CPU in each cell, and none where nothing was planted",
     items=lambda: list(SYSTEMS),
     measure=measure,
-    figures=part_figures,
-    lines=lambda items: ["", TABLE_HEAD, *(row for name, one in items.items() for row in table_rows(name, one))],
+    figures=[
+        Figure(plant, f"{plant}: sender named", "%", Bound(0, 0) if plant == "twin" else Bound(100, 100))
+        for plant in PLANTS
+    ],
+    head="| system | plant on CPU 0 | cells | named | of before | now |",
+    rows=rows,
 )

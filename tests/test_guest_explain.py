@@ -10,13 +10,13 @@ import lab_kernels
 import probe_guest
 import pytest
 from disturbances import OF_VICTIM, confusion, in_order, quantile_of
-from disturbed_guests import MODULE, SYSTEMS, Disturbed, System
+from disturbed_guests import ALL, MODULE, Disturbed, System
 
 from rtproof.explain.causes import Cause
 from rtproof.explain.explanation import explain
 from rtproof.record.reading import open_record
 
-TESTED = SYSTEMS[:3]
+TESTED = ALL[:3]
 """``make bench-explain`` has the others."""
 
 
@@ -73,7 +73,7 @@ def test_hardly_any_time_is_unexplained(disturbed: Disturbed) -> None:
 def test_a_tick_shows_the_function_where_the_kernel_has_no_preemption_point(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    system = SYSTEMS[0]
+    system = ALL[0]
     begin, _, _ = disturbed_guests.script(system).partition(f"cat /proc/{MODULE}")
     script = begin.replace("--trace explain,", "--trace explain,stacks,").replace(
         "period_ms=7", "period_ms=5 only=kernel-code"
