@@ -103,12 +103,13 @@ bench:
 	@sh tools/venv.sh dev
 	@sh tools/venv.sh bench
 	.venv/bin/python bench/run.py cost
-	.venv/bin/python bench/lab.py
+	.venv/bin/python bench/run.py lab
 
+bench-lab: LAB_PARTS = processors,shares
 bench-lab:
 	@sh tools/apt.sh gcc libc6-dev $(LAB_PACKAGES)
 	@sh tools/venv.sh dev
-	.venv/bin/python bench/lab.py $(or $(PARTS),processors shares)
+	.venv/bin/python bench/run.py lab --parts $(or $(PARTS),$(LAB_PARTS))
 
 profile-table:
 	@sh tools/apt.sh $(LAB_PACKAGES)

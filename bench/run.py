@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("group", choices=GROUPS)
     parser.add_argument("--parts", default="", help="parts of the group, such as matrix,foreign of explain")
     parser.add_argument("items", nargs="*", help="of these parts, or of all if --parts is not given")
-    asked = parser.parse_args(arguments)
+    asked = parser.parse_intermixed_args(arguments)
     parts = parts_of(asked.group)
     try:
         works = chosen_work(parts, asked.parts.split(",") if asked.parts else [], asked.items)
@@ -108,7 +108,7 @@ def measure_part(place: Path, kept: dict[str, dict[str, Any]], name: str, part: 
     try:
         if part.together and len(details) > 1:
             fine &= print_figures(part, {"together": part.together(details)})
-        if part.rows:
+        if part.rows and details:
             rows = [row for item, found in details.items() for row in part.rows(item, found)]
             print("", part.head, "|---" * (part.head.count("|") - 1) + "|", *rows, sep="\n", flush=True)
     except (KeyError, TypeError, ValueError) as error:

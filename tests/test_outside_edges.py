@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers to edges, by the agent and by the chip that gives the edges: both of the same edge, in virtual time."""
 
+import lab_edges
 import lab_kernels
 import numpy as np
-import outside_edges
 import pytest
-from outside_edges import EDGES, LOADS, PERIOD_US, Answers
+from lab_edges import EDGES, LOADS, PERIOD_US, Answers
 
 
-@pytest.fixture(scope="module", params=outside_edges.KERNELS)
+@pytest.fixture(scope="module", params=lab_edges.KERNELS)
 def measured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answers]:
     lab_kernels.kernel(request.param)
     lab_kernels.module(request.param)
-    return outside_edges.measure(request.param, tmp_path_factory.mktemp("guest") / "out")
+    return lab_edges.measured(request.param, tmp_path_factory.mktemp("guest") / "out")
 
 
 def test_the_figure_from_outside_contains_the_way_into_the_handler_and_the_line(measured: dict[str, Answers]) -> None:

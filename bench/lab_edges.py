@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the answers to edges twice in a guest: by the agent that answers, and by the chip that gives the edges.
-
-    python bench/outside_edges.py [KERNEL...]
+"""Answers to edges, timed twice in a guest: by the agent that answers, and by the chip that gives the edges.
 
 The chip is that of ``rtproof.ko``. Its timer gives an edge every 3.1 ms and notes when. It notes again when the
 answer reaches its output line. Thus its figure has the way from the edge into the interrupt handler and ends at the
@@ -9,13 +7,13 @@ line, as that of a second board. The agent's figure begins in the interrupt hand
 Both are of the same edge and of the same clock, which is virtual time: an instruction is a nanosecond.
 """
 
-import sys
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from part import Details, Figure, Part
 
 from rtproof.agents.build import build_agent
 from rtproof.core.errors import UserError
@@ -78,7 +76,7 @@ def _dues(block: Block) -> Int64Array:
     return block.first_due_ns + np.arange(len(block.values), dtype=np.int64) * PERIOD_US * 1000
 
 
-def measure(kernel: str, folder: Path) -> dict[str, Answers]:
+def measured(kernel: str, folder: Path) -> dict[str, Answers]:
     """The answers under each load, from one boot of a kernel of the catalogue. Leaves the records in the folder."""
     machine = Machine(kernel_catalogue.fetch_kernel(kernel))
     agent = build_agent(kernel_catalogue.catalogue_entry(kernel).machine.name)
@@ -89,33 +87,30 @@ def measure(kernel: str, folder: Path) -> dict[str, Answers]:
     return {load: read_answers(folder, load) for load in LOADS}
 
 
-HEADER = "| kernel | load | n | agent, median and max | chip, median and max | chip longer by, min | median | max |"
+def measure(kernel: str) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        found = measured(kernel, Path(folder) / "out")
+    return {"n": EDGES, **{f"longer_{load}_ns": float(np.median(one.difference)) for load, one in found.items()},
+            "loads": {load: [each.tolist() for each in (one.output, one.outside, one.difference)]
+                      for load, one in found.items()}}  # fmt: skip
 
 
-def row(kernel: str, load: str, answers: Answers) -> str:
-    """A row of the table, in nanoseconds."""
-    ours, outside, apart = answers.output, answers.outside, answers.difference
-    cells = (
-        f"{np.median(ours):,.0f} {ours.max():,}",
-        f"{np.median(outside):,.0f} {outside.max():,}",
-        f"{apart.min():,}",
-        f"{np.median(apart):,.0f}",
-        f"{apart.max():,}",
-    )
-    return f"| {kernel} | {load} | {len(ours):,} | " + " | ".join(cells) + " |"
+def rows(kernel: str, one: Details) -> list[str]:
+    """A row for each load, in nanoseconds."""
+    lines = []
+    for load, (ours, outside, apart) in one["loads"].items():
+        both = " | ".join(f"{np.median(each):,.0f} {max(each):,}" for each in (ours, outside))
+        lines.append(
+            f"| {kernel} | {load} | {len(ours)} | {both} | {min(apart):,} | {np.median(apart):,.0f} | {max(apart):,} |"
+        )
+    return lines
 
 
-def main(kernels: Sequence[str]) -> None:
-    print(HEADER, "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |", sep="\n")
-    for kernel in kernels:
-        with tempfile.TemporaryDirectory() as folder:
-            for load, answers in measure(kernel, Path(folder) / "out").items():
-                print(row(kernel, load, answers), flush=True)
-    print("\nAll in ns of virtual time: each instruction is 1 ns.")
-
-
-if __name__ == "__main__":
-    try:
-        main(sys.argv[1:] or KERNELS)
-    except UserError as error:
-        sys.exit(f"outside_edges.py: {error}")
+PART = Part(
+    goal="how much longer an answer takes as seen from outside than the agent says, in ns of virtual time",
+    items=lambda: KERNELS,
+    measure=measure,
+    figures=[Figure(f"longer_{load}_ns", f"{load}: chip longer by, median", "ns", of="n") for load in LOADS],
+    head="| kernel | load | n | agent, median and max | chip, median and max | chip longer by, min | median | max |",
+    rows=rows,
+)

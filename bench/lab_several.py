@@ -1,29 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """What there is to see with several processors: questions, with their cells of the lab and the expected order.
 
-``python bench/several_processors.py [QUESTION...]`` runs the questions one after the other, with one guest at a time,
-and writes build/bench-several-processors.json. A question that ran before keeps its figures in that file. Virtual time
-is the same anywhere, but other kernels, compilers and emulators give other figures. So an order is expected, with a
-generous ratio, and no figure.
+Virtual time is the same anywhere, but other kernels, compilers and emulators give other figures. So an order is
+expected, with a generous ratio, and no figure.
 """
 
-import argparse
 import json
 import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from part import Bound, Details, Figure, Part, percent
+
+from rtproof.core.errors import TargetError
 from rtproof.judge.analyse import analyse
 from rtproof.record import run_folder
 
-OUTPUT = Path(__file__).parent.parent / "build" / "bench-several-processors.json"
-RT, PLAIN, NEWER_RT, NEWER = "debian-6.1-rt", "debian-6.1", "debian-6.12-rt", "debian-6.12"
+RT, PLAIN, NEWER_RT = "debian-6.1-rt", "debian-6.1", "debian-6.12-rt"
 ISOLATED = "isolcpus=domain,managed_irq,1 irqaffinity=0 rcu_nocbs=1"
-WHOLE_TICK = f"{ISOLATED} nohz_full=1"
 FOURTH_ISOLATED = "isolcpus=domain,managed_irq,3 irqaffinity=0 rcu_nocbs=3"
 AGENT = "/lab/rtproof-agent"
 AUDITED = f"{AGENT} facts -o /out/facts.rtrec"
@@ -72,15 +71,6 @@ class CpuFigures:
 
 
 @dataclass(frozen=True)
-class CellFigures:
-    """What a cell showed. cpus: by number. doubts: their codes. folder: with its files while the question runs."""
-
-    cpus: dict[int, CpuFigures]
-    doubts: tuple[str, ...]
-    folder: Path
-
-
-@dataclass(frozen=True)
 class Order:
     """Expected: the largest latency of ``above`` is at least ``ratio`` times that of ``below``, both (cell, CPU).
 
@@ -91,8 +81,8 @@ class Order:
     below: tuple[str, int]
     ratio: float
 
-    def holds(self, cells: dict[str, CellFigures]) -> bool:
-        above, below = (cells[name].cpus[cpu].max_ns for name, cpu in (self.above, self.below))
+    def holds(self, cells: dict[str, dict[int, CpuFigures]]) -> bool:
+        above, below = (cells[name][cpu].max_ns for name, cpu in (self.above, self.below))
         return above >= self.ratio * below and (self.ratio >= 1 or below >= self.ratio * above)
 
     def __str__(self) -> str:
@@ -106,7 +96,6 @@ class Order:
 class Question:
     """Cells with names, and the orders expected of them. audited: names of cells whose facts are audited, for CPU 1."""
 
-    asks: str
     cells: dict[str, Cell]
     orders: tuple[Order, ...] = ()
     audited: tuple[str, ...] = ()
@@ -121,6 +110,7 @@ def find(thread: str) -> str:
 
 
 QUESTIONS: dict[str, Callable[[], Question]] = {}
+BOTH = {"none": Cell(PLAIN, preempt="none"), "rt": Cell(RT)}
 
 
 def question(function: Callable[[], Question]) -> Callable[[], Question]:
@@ -133,12 +123,11 @@ def question(function: Callable[[], Question]) -> Callable[[], Question]:
 def isolation() -> Question:
     """The load on CPU 0, measured on CPU 1: does an isolated CPU see the load of another one?"""
     cells = {}
-    for kernel, cell in (("none", Cell(PLAIN, preempt="none")), ("rt", Cell(RT))):
+    for kernel, cell in BOTH.items():
         for where, boot in (("isolated", ISOLATED), ("not isolated", "")):
             cells[f"{kernel}, {where}, idle"] = replace(cell, boot=boot)
             cells[f"{kernel}, {where}, mmap"] = replace(cell, boot=boot, load="mmap@0" if boot else "mmap", shifts=4)
     return Question(
-        "Does an isolated CPU see the load of another one?",
         cells,
         (
             Order(("none, not isolated, mmap", 1), ("none, isolated, mmap", 1), 10),
@@ -155,7 +144,6 @@ def kernel_thread() -> Question:
     at = f"{find('rcuop/0')}; taskset -p %d $it"
     base = Cell(PLAIN, "files", ISOLATED, "none")
     return Question(
-        "A kernel thread that calls back for RCU runs on the isolated CPU",
         {
             "planted": replace(base, setup=(at % 2, AUDITED)),
             "twin": replace(base, setup=(at % 1, AUDITED)),
@@ -177,11 +165,10 @@ def work_queue() -> Question:
     mounts = "for i in 1 2; do while :; do mount -t unknown none /tmp; usleep 200; done >/dev/null 2>&1 & done"
     at = "echo %d > /sys/devices/virtual/workqueue/cpumask"
     cells = {}
-    for kernel, cell in (("none", Cell(PLAIN, preempt="none")), ("rt", Cell(RT))):
+    for kernel, cell in BOTH.items():
         for name, mask in (("planted", 2), ("twin", 1)):
             cells[f"{kernel}, {name}"] = replace(cell, boot=ISOLATED, setup=(at % mask, mounts, AUDITED))
     return Question(
-        "Unbound work of the kernel runs on the isolated CPU",
         cells,
         (Order(("none, planted", 1), ("none, twin", 1), 2),),
         audited=("none, planted", "none, twin"),
@@ -216,7 +203,6 @@ def interrupt() -> Question:
         for name, mask in (("planted", 2), ("twin", 1))
     }
     return Question(
-        "An interrupt is served by the isolated CPU",
         cells,
         (
             Order(("none, planted", 1), ("none, twin", 1), 3),
@@ -234,11 +220,10 @@ def migration() -> Question:
     stays = moves.replace("taskset -p 1", "taskset -p 2")
     cells = {
         f"{kernel}, {name}": replace(cell, load="mmap@0", boot=ISOLATED, setup=setup)
-        for kernel, cell in (("none", Cell(PLAIN, preempt="none")), ("rt", Cell(RT)))
+        for kernel, cell in BOTH.items()
         for name, setup in (("planted", (moves,)), ("twin", (stays,)))
     }
     return Question(
-        "The measured thread moves to a loaded CPU and back",
         cells,
         (Order(("none, planted", 1), ("none, twin", 1), 5),),
     )
@@ -262,7 +247,6 @@ def throttling() -> Question:
     short = ("echo 95000 > /proc/sys/kernel/sched_rt_runtime_us", "echo 100000 > /proc/sys/kernel/sched_rt_period_us")
     both = Cell(RT, boot=ISOLATED, measured="0-1")
     return Question(
-        "Real-time throttling stops the measured thread of one CPU",
         {
             "planted": replace(both, setup=(*short, hog(1))),
             "twin, hog on CPU 0": replace(both, setup=(*short, hog(0))),
@@ -286,7 +270,6 @@ def fair_server() -> Question:
     none = "echo 0 > /sys/kernel/debug/sched/fair_server/cpu%d/runtime"
     both = Cell(NEWER_RT, boot=ISOLATED, measured="0-1", duration="1500ms")
     return Question(
-        "The server for ordinary threads of 6.12 stops the measured thread of one CPU",
         {
             "planted": replace(both, setup=(mount, hog(1))),
             "twin, no server on CPU 1": replace(both, setup=(mount, none % 1, hog(1))),
@@ -305,12 +288,11 @@ def wake_up() -> Question:
     """A thread of CPU 0 wakes the measured one of CPU 1, which takes an interrupt from one to the other."""
     cells = {
         f"{kernel}, {load}, {sender}": replace(cell, load=load, more=("--probe", f"ipc:sender={sender}"))
-        for kernel, cell in (("none", Cell(PLAIN, preempt="none")), ("rt", Cell(RT)))
+        for kernel, cell in BOTH.items()
         for load in ("idle", "mmap")
         for sender in ("same", "other")
     }
     return Question(
-        "How long does a wake-up from another CPU take?",
         cells,
         (
             Order(("none, mmap, other", 1), ("rt, mmap, other", 1), 5),
@@ -327,10 +309,10 @@ def boot_arguments() -> Question:
         "rcu_nocbs": "rcu_nocbs=1",
         "isolcpus": "isolcpus=domain,managed_irq,1",
         "all three": ISOLATED,
-        "all, nohz_full": WHOLE_TICK,
+        "all, nohz_full": f"{ISOLATED} nohz_full=1",
     }
     cells = {name: Cell(PLAIN, "mmap", boot, "none") for name, boot in boots.items()}
-    return Question("What does each argument of the boot give?", cells, (Order(("none", 1), ("all three", 1), 10),))
+    return Question(cells, (Order(("none", 1), ("all three", 1), 10),))
 
 
 @question
@@ -338,7 +320,6 @@ def four() -> Question:
     """Four CPUs, the last isolated, with the load on the others."""
     base = Cell(RT, "mmap", FOURTH_ISOLATED, measured="3", cpus=4)
     return Question(
-        "Does it hold with four CPUs?",
         {
             "rt, idle": replace(base, load="idle"),
             "rt, mmap": base,
@@ -354,13 +335,8 @@ def four() -> Question:
     )
 
 
-def measure(cell: Cell, output: Path) -> CellFigures:
-    """Run the cell, or take it from the cache. RuntimeError with the command's last words if it fails."""
-    command = ["-m", *cell.command(), "--jobs", "1", "--output", str(output)]
-    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False)
-    folders = sorted(output.glob("cells/*"))
-    if not folders or done.returncode not in (0, 3):
-        raise RuntimeError(f"{shlex.join(cell.command())}: {(done.stdout + done.stderr).strip()[-600:]}")
+def figures_of(folders: list[Path]) -> tuple[dict[int, CpuFigures], list[str]]:
+    """The latencies of each CPU over the shifts of a cell, and the codes of its doubts."""
     found = [analyse(run_folder.open_run(folder).record, None, 1) for folder in folders]
     cpus = {}
     for at, first in enumerate(found[0].summaries):
@@ -368,14 +344,23 @@ def measure(cell: Cell, output: Path) -> CellFigures:
         maxima = tuple(max(one.observed.max, one.stalled_ns) for one in each)
         least, missed = min(one.observed.min for one in each), sum(one.never_ran for one in each)
         cpus[first.series.cpu] = CpuFigures(least, first.observed.mean or 0.0, max(maxima), missed, maxima)
-    return CellFigures(cpus, tuple(dict.fromkeys(doubt.code for one in found for doubt in one.doubts)), folders[0])
+    return cpus, list(dict.fromkeys(doubt.code for one in found for doubt in one.doubts))
+
+
+def run_cell(cell: Cell, output: Path) -> list[Path]:
+    """Run the cell, or take it from the cache. TargetError with the command's last words if it fails."""
+    command = [sys.executable, "-m", *cell.command(), "--jobs", "1", "--output", str(output)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    folders = sorted(output.glob("cells/*"))
+    if not folders or done.returncode not in (0, 3):
+        raise TargetError(f"{shlex.join(cell.command())}: {(done.stdout + done.stderr).strip()[-600:]}")
+    return folders
 
 
 def audit(folder: Path) -> list[str]:
     """The findings about isolation that the audit of a cell's facts has, a sentence each."""
     words = [sys.executable, "-m", "rtproof", "audit", str(folder / "facts.rtrec"), "--cpus", "1", "--json"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    checks = json.loads(done.stdout)["checks"]
+    checks = json.loads(subprocess.run(words, capture_output=True, text=True, check=False).stdout)["checks"]
     return [
         f"{check['id']}: {check['sentence']}"
         for check in checks
@@ -383,58 +368,47 @@ def audit(folder: Path) -> list[str]:
     ]
 
 
-@dataclass
-class Answer:
-    """The figures of a question's cells, the orders with whether they hold, and what audits found."""
-
-    asks: str
-    cells: dict[str, dict[str, object]] = field(default_factory=dict)
-    orders: list[tuple[str, bool]] = field(default_factory=list)
-    audits: dict[str, list[str]] = field(default_factory=dict)
-
-
-def answer(asked: Question) -> Answer:
-    """Run all cells of a question, printing the line of each, and judge its orders."""
-    found: dict[str, CellFigures] = {}
-    told = Answer(asked.asks)
-    print(f"\n{asked.asks}", flush=True)
+def measure(name: str) -> dict[str, Any]:
+    """Run all cells of a question, printing the lines of each, and judge its orders."""
+    asked = QUESTIONS[name]()
+    found: dict[str, dict[int, CpuFigures]] = {}
+    cells: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as scratch:
-        for number, (name, cell) in enumerate(asked.cells.items()):
-            found[name] = figures = measure(cell, Path(scratch) / str(number))
-            print_cell(name, figures)
-            cpus = {str(cpu): asdict(one) for cpu, one in figures.cpus.items()}
-            told.cells[name] = {"command": shlex.join(cell.command()), "cpus": cpus, "doubts": figures.doubts}
-            if name in asked.audited:
-                told.audits[name] = audit(figures.folder)
-                print(*(f"    audit: {sentence}" for sentence in told.audits[name]), sep="\n", flush=True)
-    told.orders = [(str(order), order.holds(found)) for order in asked.orders]
-    print(*(f"  {'holds' if holds else 'FAILS'}: {words}" for words, holds in told.orders), sep="\n", flush=True)
-    return told
+        for number, (cell_name, cell) in enumerate(asked.cells.items()):
+            folders = run_cell(cell, Path(scratch) / str(number))
+            found[cell_name], doubts = figures_of(folders)
+            audits = audit(folders[0]) if cell_name in asked.audited else []
+            cpus = {str(cpu): asdict(one) for cpu, one in found[cell_name].items()}
+            cells[cell_name] = {"command": shlex.join(cell.command()), "cpus": cpus, "doubts": doubts, "audit": audits}
+            print(*cell_lines(cell_name, found[cell_name], doubts), *audits, sep="\n    ", flush=True)
+    orders = [(str(order), order.holds(found)) for order in asked.orders]
+    print(*(f"    {'holds' if holds else 'FAILS'}: {words}" for words, holds in orders), sep="\n", flush=True)
+    holding = percent(sum(holds for _, holds in orders), len(orders))
+    return {"orders": len(orders), "hold_percent": holding, "judged": orders, "cells": cells}
 
 
-def print_cell(name: str, figures: CellFigures) -> None:
+def cell_lines(name: str, cpus: dict[int, CpuFigures], doubts: list[str]) -> list[str]:
     """A line for each CPU: min / mean / max in microseconds, with several shifts each maximum, what was missed."""
-    for cpu, one in figures.cpus.items():
+    lines = []
+    for cpu, one in cpus.items():
         words = " / ".join(f"{ns / 1e3:,.1f}" for ns in (one.min_ns, one.mean_ns, one.max_ns))
         each = ", ".join(f"{ns / 1e3:,.1f}" for ns in one.max_of_each_ns)
         shifts = f" (of each shift {each})" if len(one.max_of_each_ns) > 1 else ""
         missed = f", {one.missed_count} missed" if one.missed_count else ""
-        print(f"  {name:32} CPU {cpu}  {words}{shifts}{missed}  {' '.join(figures.doubts)}", flush=True)
+        lines.append(f"    {name:32} CPU {cpu}  {words}{shifts}{missed}  {' '.join(doubts)}")
+    return lines
 
 
-def main(words: Sequence[str]) -> int:
-    """Run the questions of these names, all without a name; 1 if an order does not hold."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("questions", nargs="*", metavar="QUESTION", help="the questions to run (default: all)")
-    names = parser.parse_args(words).questions or list(QUESTIONS)
-    kept = json.loads(OUTPUT.read_text()) if OUTPUT.exists() else {}
-    for name in names:
-        told = answer(QUESTIONS[name]())
-        kept[name] = asdict(told)
-        OUTPUT.parent.mkdir(exist_ok=True)
-        OUTPUT.write_text(json.dumps(kept, indent=2) + "\n")
-    return 0 if all(holds for name in names for _, holds in kept[name]["orders"]) else 1
+def rows(name: str, one: Details) -> list[str]:
+    return [f"| {name} | {words} | {'holds' if holds else 'FAILS'} |" for words, holds in one["judged"]]
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+PART = Part(
+    goal="each expected order of the cells holds",
+    items=lambda: list(QUESTIONS),
+    measure=measure,
+    figures=(Figure("hold_percent", "expected orders that hold", "%", Bound(100), "orders"),),
+    head="| question | order | |",
+    rows=rows,
+    long="it takes more than an hour",
+)
