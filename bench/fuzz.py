@@ -57,7 +57,7 @@ def main(arguments: list[str]) -> int:
         parser.error(f"there is no target {', '.join(sorted(unknown))}")
     seed = 1 if asked.quick else time.time_ns() % 1_000_000 if asked.seed is None else asked.seed
     if asked.repeat:
-        if not any(asked.repeat.name.startswith(f"{each.name}-") for each in TARGETS) or not asked.repeat.is_file():
+        if not worker.target_of(asked.repeat) or not asked.repeat.is_file():
             parser.error(f"{asked.repeat} is no input of a finding: its name begins with that of a target")
         return repeat(asked.repeat, asked.keep)
     if asked.worker:
@@ -69,7 +69,7 @@ def main(arguments: list[str]) -> int:
     of_weight = 60 * asked.minutes * min(jobs, len(chosen)) / sum(each.weight for each in chosen)
     lengths = {each.name: QUICK_S if asked.quick else of_weight * each.weight for each in chosen}
     print(f"seed {seed}, {jobs} processes at a time; findings go to {asked.findings}", flush=True)
-    print(f"{'target':14} {'inputs':>9} {'read':>9} {'refused':>9} {'kinds':>6} {'findings':>8} {'s':>6}", flush=True)
+    print(f"{'target':23} {'inputs':>9} {'read':>9} {'refused':>9} {'kinds':>6} {'findings':>8} {'s':>6}", flush=True)
     with ThreadPoolExecutor(jobs) as pool:
         longest_first = sorted(chosen, key=lambda each: -each.weight)
         found = sum(pool.map(lambda each: fuzz(each, lengths[each.name], seed, asked.findings), longest_first))
@@ -96,7 +96,7 @@ def fuzz(target: Target, seconds: float, seed: int, findings: Path) -> int:
     took_s = time.monotonic() - begun
     row = (sum(counts.values()), counts["result"], counts["refused"])
     print(
-        f"{target.name:14} {row[0]:9} {row[1]:9} {row[2]:9} {kinds:6} {len(found):8} {took_s:6.0f}",
+        f"{target.name:23} {row[0]:9} {row[1]:9} {row[2]:9} {kinds:6} {len(found):8} {took_s:6.0f}",
         *(f"    {kind}\n        {path}" for kind, path in found.items()),
         sep="\n",
         flush=True,
@@ -158,8 +158,8 @@ def repeat(path: Path, keep: str | None) -> int:
         except FindingError as finding:
             print(f"{finding.kind}\n{finding.text}")
             return 1
-    if keep:
-        target = next(each for each in TARGETS if path.name.startswith(f"{each.name}-"))
+    target = worker.target_of(path)
+    if keep and target:
         with zipfile.ZipFile(CORPUS, "a", zipfile.ZIP_DEFLATED) as corpus:
             corpus.writestr(f"{target.name}/{keep}", path.read_bytes())
     return 0

@@ -16,18 +16,8 @@ NUMBERS = (
     *(errno.ENOTDIR, errno.EINVAL, errno.ENOMEM, errno.EPROTO, 0, 999),
 )
 GARBAGE = (
-    *(b"", b"\n", b"\0", b"\0" * 4096, b"-1\n", b"99999999999999999999\n", b"0x\n", b"always madvise never\n"),
-    *(
-        b"[always] madvise never\n",
-        b"\xff\xfe\n",
-        b"0-\n",
-        b"0-3,8-\n",
-        b"nan\n",
-        b"y\n",
-        b"n/a\n",
-        b"\x1b[2J",
-        b"0\n1\n",
-    ),
+    *(b"", b"\n", b"\0", b"\0" * 4096, b"-1\n", b"99999999999999999999\n", b"0x\n", b"0-\n", b"0-3,8-\n", b"nan\n"),
+    *(b"always madvise never\n", b"[always] madvise never\n", b"\xff\xfe\n", b"y\n", b"n/a\n", b"\x1b[2J", b"0\n1\n"),
     *(
         b"yes",
         b"no: 1 Operation not permitted\n",

@@ -26,7 +26,7 @@ from fuzzing import audit_promises
 from fuzzing.facts_mutations import mutated_facts
 from fuzzing.mutations import mutated
 from fuzzing.record_mutations import ODD_INTEGERS, mutated_record, mutated_trace
-from rtproof import articles, exporters, loads, profiles
+from rtproof import articles, exporters, importers, loads, profiles
 from rtproof.articles import article_file
 from rtproof.compare.compare import compare_sides
 from rtproof.compare.history import FEWEST, analyse_history
@@ -61,6 +61,7 @@ CORPUS = DATA / "fuzz.zip"
 CAMPAIGN = DATA / "written_by_537db1b" / "campaign"
 GOOD_CELL = CAMPAIGN / "cells" / "good"
 Found = TypeVar("Found")
+LARGEST_OF_READER = 60_000
 LIMIT = Requirement(100_000, 60_000_000_000)
 
 
@@ -75,7 +76,7 @@ class Target:
     seeds: Callable[[], list[bytes]]
     damage: Callable[[bytes, bytes, int], bytes]
     read: Callable[[bytes, Path], bytes]
-    weight: int = 1
+    weight: float = 1
 
     def corpus(self) -> list[bytes]:
         """The seeds and the kept inputs, in an order that never changes."""
@@ -232,6 +233,35 @@ def _read_histogram(content: bytes, folder: Path) -> bytes:
     return found.as_json() + found.report(("html", "markdown", "text", "json")[zlib.crc32(content) % 4])
 
 
+def _reader(name: str) -> Target:
+    """The reader of one tool alone, so that rare tools get as many inputs as common ones."""
+    module = plugins.load_plugin(importers, name)
+
+    def seeds() -> list[bytes]:
+        return [content for content in tool_outputs() if module.looks_like(content.decode(errors="replace"))]
+
+    def read(content: bytes, _: Path) -> bytes:
+        text = content.decode(errors="replace")
+        return repr(module.read(text)).encode(errors="backslashreplace") if module.looks_like(text) else b"another tool"
+
+    return Target(f"read-{name}", seeds, _edited, read, 0.25)
+
+
+def _edited(content: bytes, other: bytes, seed: int) -> bytes:
+    """Damage of a text, sometimes after what an editor, a shell or a terminal makes of it. Long ones are mostly cut."""
+    dice = random.Random(seed)
+    if dice.random() < 0.9:
+        content = content[: dice.randrange(2_000, LARGEST_OF_READER)]
+    way = dice.random()
+    if way < 0.03:
+        content = content.replace(b"\n", b"\r\n")
+    elif way < 0.08:
+        content = dice.choice((b"\xef\xbb\xbf", b"[sudo] password for me:\n")) + content
+    elif way < 0.11:
+        content += other
+    return mutated(content, seed)
+
+
 def _toml_seeds(package: Path) -> Callable[[], list[bytes]]:
     return lambda: [path.read_bytes() for path in sorted(package.glob("*.toml"))]
 
@@ -262,43 +292,29 @@ def _read_run_info(content: bytes, folder: Path) -> bytes:
     return found.as_json() + found.report("text")
 
 
-def _damaged_campaign(content: bytes, other: bytes, seed: int) -> bytes:
-    """The file damaged in any way, or the campaign inside it with its digest put right."""
+def _damaged_json(content: bytes, other: bytes, seed: int) -> bytes:
+    """The file damaged in any way, or with odd values in some places. The digest of a campaign is put right then."""
     dice = random.Random(seed)
     if dice.random() < 0.2:
         return mutated(content, seed)
     try:
         told = json.loads(content)
-        inner = told["campaign"]
+        campaign = isinstance(told, dict) and "sha256" in told
+        inner = told["campaign"] if campaign else told
         for _ in range(dice.choice((1, 1, 2, 4))):
             inner = _odd_value(inner, dice)
         packed = json.dumps(inner, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
-        told["sha256"] = hashlib.sha256(packed).hexdigest()
-        return json.dumps(told | {"campaign": json.loads(packed)}, ensure_ascii=False).encode()
+        if not campaign:
+            return packed
+        signed = {"sha256": hashlib.sha256(packed).hexdigest(), "campaign": json.loads(packed)}
+        return json.dumps(told | signed, ensure_ascii=False).encode()
     except (ValueError, TypeError, KeyError, RecursionError):
         return mutated(content, seed)
 
 
 ODD_VALUES: tuple[object, ...] = (
-    None,
-    True,
-    "",
-    "..",
-    "../..",
-    "/",
-    "\x1b[2J",
-    "a" * 5_000,
-    "nobody",
-    -1,
-    0,
-    0.5,
-    1e300,
-    [],
-    {},
-    [[]],
-    2**63,
-    -(2**63),
-    "\x00",
+    *(None, True, "", "..", "../..", "/", "\x1b[2J", "a" * 5_000, "nobody", "\x00"),
+    *(-1, 0, 0.5, 1e300, 2**63, -(2**63), [], {}, [[]]),
 )
 
 
@@ -359,20 +375,6 @@ def _read_compared(content: bytes, folder: Path) -> bytes:
     said.append(history_page.encode_history(history, told))
     said.append(render("text", "history", history_page.history_sections(history, told)))
     return b"\n".join(said)
-
-
-def _damaged_result(content: bytes, other: bytes, seed: int) -> bytes:
-    """The JSON damaged in any way, or with odd values in some places."""
-    dice = random.Random(seed)
-    try:
-        told = json.loads(content)
-        if dice.random() < 0.2 or not isinstance(told, dict):
-            return mutated(content, seed)
-        for _ in range(dice.choice((1, 1, 2, 4))):
-            told |= {key: _odd_value(told[key], dice) for key in [dice.choice(sorted(told))]}
-        return json.dumps(told, ensure_ascii=False).encode(errors="replace")
-    except (ValueError, RecursionError):
-        return mutated(content, seed)
 
 
 def _read_lab_result(content: bytes, folder: Path) -> bytes:
@@ -506,10 +508,11 @@ TARGETS = (
     Target("article", _toml_seeds(Path(articles.__file__).parent), _plain, _read_article),
     Target("load", _toml_seeds(Path(loads.__file__).parent), _plain, _read_load),
     Target("run-json", lambda: [(GOOD_CELL / run_folder.INFO_NAME).read_bytes()], _plain, _read_run_info),
-    Target("campaign-json", lambda: [(CAMPAIGN / "campaign.json").read_bytes()], _damaged_campaign, _read_campaign),
+    Target("campaign-json", lambda: [(CAMPAIGN / "campaign.json").read_bytes()], _damaged_json, _read_campaign),
     Target("result-json", lambda: [(CAMPAIGN / "result.json").read_bytes()], _plain, _read_result),
-    Target("lab-result", lambda: list(kept_inputs("lab-results").values()), _damaged_result, _read_lab_result),
+    Target("lab-result", lambda: list(kept_inputs("lab-results").values()), _damaged_json, _read_lab_result),
     Target("audit", _facts, mutated_facts, _read_facts, 2),
     Target("packed", _packed_seeds, _damaged_words, _read_packed),
     Target("agent-lines", _agent_lines, _plain, _read_lines),
+    *map(_reader, plugins.plugin_names(importers)),
 )

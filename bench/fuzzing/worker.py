@@ -197,12 +197,18 @@ def _tell(work: Path, told: Counter[str], kinds: set[str], found: dict[str, str]
     files.write_whole(work / TOLD, json.dumps({"counts": told, "kinds": len(kinds), "findings": found}).encode())
 
 
+def target_of(path: Path) -> Target | None:
+    """The target of a finding, by the name of its file."""
+    return next((each for each in TARGETS if each.name == path.name.rpartition("-")[0]), None)
+
+
 def repeat(path: Path, work: Path) -> str:
     """Read the input of a finding again, twice; the kind of its answer.
 
     The name of the file begins with that of the target. Raises FindingError.
     """
-    target = next(each for each in TARGETS if path.name.startswith(f"{each.name}-"))
+    target = target_of(path)
+    assert target
     with _reading_folder(work) as folder:
         bound_process()
         return check(target, path.read_bytes(), folder, twice=True)
