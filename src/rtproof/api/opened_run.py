@@ -27,7 +27,7 @@ from rtproof.api.arguments import (
 )
 from rtproof.api.error_kinds import one_kind_of_error
 from rtproof.api.late_causes import Explanation
-from rtproof.api.results import Doubt, Objection, Summary, Verdict
+from rtproof.api.results import Summary, Verdict
 from rtproof.api.samples import Samples, View
 from rtproof.api.tables import html_table
 from rtproof.compare.run_metrics import facts_of
@@ -35,13 +35,16 @@ from rtproof.core.errors import RtproofError
 from rtproof.core.phrases import quantity
 from rtproof.experiment import campaign_folder, explained_runs, foreign_tools, stored_runs
 from rtproof.experiment.foreign_traces import is_trace_file
+from rtproof.judge.objections import Objection
 from rtproof.judge.requirement import Requirement
+from rtproof.judge.worst_first import objections_to
 from rtproof.record.contents import Record
 from rtproof.record.run_folder import Run as OpenedRun
 from rtproof.record.run_folder import RunInfo
 from rtproof.schema.published import analysis_dict, coincidences_dict, explanation_dict
 from rtproof.summary.fields import judged_series
 from rtproof.summary.imported_histogram import ImportedHistogram
+from rtproof.summary.summary_model import Doubt
 
 Kind: TypeAlias = Literal["run", "record", "samples", "trace", "histogram"]
 
@@ -145,11 +148,11 @@ class Run:
     @property
     def doubts(self) -> tuple[Doubt, ...]:
         """Reasons not to believe the numbers. Those that make the run INVALID come first."""
-        return published_values.doubts_of(self._json)
+        return self._analysed.analysis.doubts
 
     def objections(self) -> tuple[Objection, ...]:
         """What the run's own figures say against it."""
-        return published_values.objections_of(self._json)
+        return tuple(objections_to(self._analysed.analysis))
 
     def samples(self, thread: int | None = None, view: View = "observed") -> Samples:
         """The single latencies, of one thread or of all.

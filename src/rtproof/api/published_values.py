@@ -6,17 +6,14 @@ from typing import Any
 from rtproof.api.late_causes import Budget, BudgetPart, Cause, Coincidence, Explanation
 from rtproof.api.results import (
     Distribution,
-    Doubt,
-    Episode,
     Figures,
-    Objection,
     Quantile,
     Sentences,
     Summary,
     Verdict,
 )
 from rtproof.core.errors import RtproofError
-from rtproof.judge.analysis_model import State
+from rtproof.judge.analysis_model import Episode, State
 
 Json = dict[str, Any]
 
@@ -24,16 +21,6 @@ Json = dict[str, Any]
 def sentences_of(told: list[Json]) -> Sentences:
     """Label and text of each line."""
     return tuple((one["label"], one["text"]) for one in told)
-
-
-def doubts_of(analysis: Json) -> tuple[Doubt, ...]:
-    """The doubts, the worst first."""
-    return tuple(Doubt(**one) for one in analysis["doubts"])
-
-
-def objections_of(analysis: Json) -> tuple[Objection, ...]:
-    """The objections."""
-    return tuple(Objection(**one) for one in analysis["objections"])
 
 
 def summary_of(analysis: Json) -> Summary:
@@ -117,7 +104,8 @@ def verdict_of(told: Json) -> Verdict:
 
 
 def _episode(told: Json) -> Episode:
-    return Episode(told["begin_ns"], told["end_ns"], told["worst_ns"], tuple(told["threads"]))
+    first, last = told["first_s"], told["last_s"]
+    return Episode(first, last, told["worst_ns"], tuple(told["threads"]), told["begin_ns"], told["end_ns"])
 
 
 def explanation_of(told: Json, text: str) -> Explanation:

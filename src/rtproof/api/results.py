@@ -7,13 +7,12 @@ and their names end with ``_ns``. None means that the run does not tell the figu
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 from rtproof.api.tables import html_lines, html_table, number_text, time_text
 from rtproof.core.errors import RtproofError
-from rtproof.judge.analysis_model import State
+from rtproof.judge.analysis_model import Episode, State
 
-__all__ = ["Distribution", "Doubt", "Episode", "Figures", "Objection", "Quantile", "State", "Summary", "Verdict"]
+__all__ = ["Distribution", "Figures", "Quantile", "Summary", "Verdict"]
 
 Sentences = tuple[tuple[str, str], ...]
 """Lines to print: label and text. An empty label continues the line before."""
@@ -23,44 +22,6 @@ def printed_sentences(sentences: Sentences) -> Iterator[str]:
     """The lines of text, each with its label."""
     width = max((len(label) for label, _ in sentences), default=0)
     return (f"{label:<{width}} {text}" for label, text in sentences)
-
-
-@dataclass(frozen=True)
-class Doubt:
-    """A reason not to believe the numbers of a run.
-
-    Attributes:
-        code: Its name in docs/json-schema.md.
-        severity: "invalid": the run did not measure what was asked. "warning": read the numbers with this in mind.
-        what: What is wrong, with its number.
-        remedy: What to do about it.
-        detail: The figures and names that ``what`` leaves out; "" if it leaves out none.
-    """
-
-    code: str
-    severity: Literal["invalid", "warning"]
-    what: str
-    remedy: str
-    detail: str
-
-
-@dataclass(frozen=True)
-class Objection:
-    """What the run's own figures say against it.
-
-    Attributes:
-        code: Its name in docs/json-schema.md.
-        what: What is wrong, with its number.
-        remedy: What to do about it.
-        detail: The figures and names that ``what`` leaves out; "" if it leaves out none.
-        doubt: The code of the doubt that says the same; None if there is none.
-    """
-
-    code: str
-    what: str
-    remedy: str
-    detail: str
-    doubt: str | None
 
 
 @dataclass(frozen=True)
@@ -213,23 +174,6 @@ def _figures_row(one: Figures) -> tuple[str, ...]:
     name = "all" if one.thread is None else str(one.thread)
     times = (one.min_ns, one.median_ns, one.p99_ns, one.p99_9_ns, one.max_ns)
     return (name, number_text(one.n), number_text(one.missed), *map(time_text, times))
-
-
-@dataclass(frozen=True)
-class Episode:
-    """One disturbance: late times of all threads that are no further apart than the gap.
-
-    Attributes:
-        begin_ns: The first late time, from the origin of the record.
-        end_ns: The last late time.
-        worst_ns: The largest latency.
-        threads: The threads that were late.
-    """
-
-    begin_ns: int
-    end_ns: int
-    worst_ns: int
-    threads: tuple[int, ...]
 
 
 @dataclass(frozen=True, repr=False)

@@ -72,10 +72,17 @@ OUTCOMES = {
 
 @dataclass(frozen=True)
 class Episode:
-    """Late times of all threads that are no further apart than the gap. All times are times of the record.
+    """One disturbance: late times of all threads that are no further apart than the gap.
 
-    begin_ns, end_ns: two times between which all its late times surely lie, exact if single activations are known.
-    first_second, last_second: the seconds of these two times. worst_ns: the largest latency.
+    All its late times surely lie between ``begin_ns`` and ``end_ns``, which are exact if single activations are known.
+
+    Attributes:
+        first_second: The second of ``begin_ns``.
+        last_second: The second of ``end_ns``.
+        worst_ns: The largest latency.
+        threads: The threads that were late.
+        begin_ns: The first late time, from the origin of the record.
+        end_ns: The last late time.
     """
 
     first_second: int

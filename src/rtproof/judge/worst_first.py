@@ -65,9 +65,14 @@ def worst_first(found: Iterable[Doubt]) -> tuple[Doubt, ...]:
     return tuple(sorted(found, key=lambda doubt: (doubt.severity is not Severity.INVALID, _RANK.get(doubt.code, 0))))
 
 
+def objections_to(analysis: Analysis) -> list[Objection]:
+    """The objections to a run by itself, or to what another tool printed."""
+    return list(objections([claim_of(analysis, "this run")]))
+
+
 def unsaid_objections(analysis: Analysis) -> tuple[Objection, ...]:
-    """The objections to a run by itself, or to what another tool printed, that none of its doubts states already."""
-    return tuple(each for each in objections([claim_of(analysis, "this run")]) if each.doubt is None)
+    """The objections to it that none of its doubts states already."""
+    return tuple(each for each in objections_to(analysis) if each.doubt is None)
 
 
 def doubts_worst_first(analysis: Analysis) -> tuple[Doubt, ...]:

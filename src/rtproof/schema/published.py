@@ -59,9 +59,10 @@ from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Analysis, Episode, Verdict, several_stages, shares_of
 from rtproof.judge.episodes import LevelClusters, level_clusters
 from rtproof.judge.histogram_only import impossible_figures
-from rtproof.judge.objections import Objection, claim_of, objections
+from rtproof.judge.objections import Objection
 from rtproof.judge.planning import DecisionChance, LengthPlan, NeededLength
 from rtproof.judge.requirement import NO_LONGEST, Requirement
+from rtproof.judge.worst_first import objections_to
 from rtproof.record.contents import Record, Series, View
 from rtproof.schema.encoder import ITSELF, Json, Key, Scope, Shape, document, encode
 from rtproof.statistics import MIXING
@@ -714,10 +715,6 @@ OBJECTION = Shape("objection", Objection) | {
 }
 
 
-def _objections(analysis: Analysis) -> Sequence[Objection]:
-    return list(objections([claim_of(analysis, "this run")]))
-
-
 def _trace(analysis: Analysis) -> TraceSummary | None:
     return trace_summary(analysis.record) if has_trace(analysis.record) else None
 
@@ -786,7 +783,7 @@ ANALYSIS = Shape("analysis", Analysis, unit="pooled.series.unit") | {
         "is of this run, what every run on this machine has",
         each=DOUBT,
     ),
-    "objections": Key("what the run's own figures say against it", _objections, each=OBJECTION),
+    "objections": Key("what the run's own figures say against it", objections_to, each=OBJECTION),
     "threads": Key("a summary of each measuring thread, of the field that is judged", "summaries", each=THREAD),
     "pooled": Key("a summary of all threads together, of the field that is judged", shape=SUMMARY),
     "stages": Key(

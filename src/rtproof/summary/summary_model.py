@@ -3,7 +3,7 @@
 
 import math
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 
 from rtproof.record.contents import Seconds, Series, Top
 from rtproof.summary.counts import Counts
@@ -161,7 +161,7 @@ class Switch:
     unpaired: int
 
 
-class Severity(Enum):
+class Severity(StrEnum):
     """INVALID: the run did not measure what was asked. WARNING: read the numbers with this in mind."""
 
     INVALID = "invalid"
@@ -170,10 +170,14 @@ class Severity(Enum):
 
 @dataclass(frozen=True)
 class Doubt:
-    """One reason not to believe a number.
+    """A reason not to believe the numbers of a run.
 
-    what: the fact with its number, short. remedy: what to do about it, as an imperative; "" if nothing can be done.
-    detail: the figures and names that ``what`` leaves out; "" if it leaves out none.
+    Attributes:
+        code: Its name in docs/json-schema.md.
+        severity: "invalid": the run did not measure what was asked. "warning": read the numbers with this in mind.
+        what: The fact with its number, short.
+        remedy: What to do about it, as an imperative; "" if nothing can be done.
+        detail: The figures and names that ``what`` leaves out; "" if it leaves out none.
     """
 
     code: str

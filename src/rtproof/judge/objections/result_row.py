@@ -181,9 +181,15 @@ class ResultClaim:
 
 @dataclass(frozen=True)
 class Objection:
-    """A reason not to believe one or more rows.
+    """What the figures of one or more results say against them.
 
-    what, remedy, detail: as of ``Doubt``. doubt: the code of a doubt about a run that says the same, if any.
+    Attributes:
+        code: Its name in docs/json-schema.md.
+        claims: The names of the results that it speaks of.
+        what: The fact with its number, short.
+        detail: The figures and names that ``what`` leaves out; "" if it leaves out none.
+        remedy: What to do about it, as an imperative; "" if nothing can be done.
+        doubt: The code of a doubt about the run that says the same; None if there is none.
     """
 
     code: str
