@@ -192,8 +192,10 @@ def test_nothing_is_decided(requirement: Requirement, state: State) -> None:
 def test_nothing_is_left_of_the_test_but_the_order_statistic() -> None:
     before = analysed(PROVEN).verdict
     after = chosen_after_the_data(analysed(PROVEN)).verdict
-    assert (after.rate_high, after.rate_low, after.log_e_proven, after.needed_ns, after.alpha) == (None,) * 5
-    assert after.rate_high_fixed == before.rate_high_fixed is not None
+    assert (after.rate_high_per_s, after.rate_low_per_s, after.log_e_proven, after.needed_ns, after.alpha) == (
+        None,
+    ) * 5
+    assert after.rate_high_fixed_per_s == before.rate_high_fixed_per_s is not None
     said = " ".join(text for _, text in after.sentences)
     assert "PROVEN" not in said
     assert "any stopping time" not in said

@@ -333,7 +333,7 @@ def test_the_verdict_on_times_to_the_second_says_what_keeps_it_from_a_proof() ->
         "Fix a gap of 1 s or more before a new run, or record every sample",
     )
     assert "NEEDED" not in {label for label, _ in found.sentences}
-    assert (found.more_ns, found.rate_high) == (None, None)
+    assert (found.more_ns, found.rate_high_per_s) == (None, None)
     wide = verdict_of(made, replace(asked, at_most_ns=20 * SECOND_NS, gap_ns=0, longest_ns=0))
     assert wide.requirement is not None
     assert (wide.state, wide.requirement.gap_ns) == (State.PROVEN, SECOND_NS)

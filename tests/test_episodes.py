@@ -230,7 +230,7 @@ def test_a_record_that_was_cut_off_proves_nothing() -> None:
     whole = recorded((), HOUR)
     assert verdict_of(whole, Requirement(LIMIT, MINUTE)).state is State.PROVEN
     cut = verdict_of(replace(whole, end=None), Requirement(LIMIT, MINUTE))
-    assert (cut.state, cut.rate_high) == (State.UNDECIDED, None)
+    assert (cut.state, cut.rate_high_per_s) == (State.UNDECIDED, None)
     assert "The record was cut off, so its last values are missing" in cut.reasons
 
 

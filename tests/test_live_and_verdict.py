@@ -96,7 +96,7 @@ def agrees(line: str, verdict: Verdict) -> bool:
         return f": EXCEEDED {how_often(verdict.exceedances_schedule or 0)}; the largest is " in line
     decided = next((word for word in ("PROVEN", "REFUTED") if re.search(f": {word}(,| at | \\()", line)), "")
     if re.search(r": [^;]*s without an exceedance$", line):
-        return verdict.measured_ns < 2 * SECOND  # A second is known when each thread has reported twice.
+        return (verdict.measured_ns or 0) < 2 * SECOND  # A second is known when each thread has reported twice.
     count = re.search(r"(at least |to )?([\d,]+) episode", line)
     assert count, line
     told = int(count[2].replace(",", ""))

@@ -41,14 +41,14 @@ def test_one_late_activation_decides_whether_it_ran_or_not(values: list[int], ga
     assert found.state is (State.EXCEEDED if exceeded else State.HELD)
     assert (found.exceeded_count, found.largest_ns) == (exceeded, max(late))
     assert (found.episodes, found.exceeded, found.state.exit_code) == ((), exceeded > 0, int(exceeded > 0))
-    assert (found.shown_rate is None) is (exceeded > 0)
+    assert (found.shown_rate_per_s is None) is (exceeded > 0)
 
 
 @given(st.integers(2, 200), st.floats(0.5, 0.999))
 def test_held_shows_the_rate_at_which_so_long_a_run_without_one_is_rare(length: int, confidence: float) -> None:
     found = analyse(record([block([10] * length)]), Requirement(LIMIT, confidence=confidence), 1).verdict
-    assert found.shown_rate is not None
-    expected = found.shown_rate * found.measured_ns / SECOND
+    assert found.shown_rate_per_s is not None
+    expected = found.shown_rate_per_s * (found.measured_ns or 0) / SECOND
     assert math.exp(-expected) == pytest.approx(1 - confidence)
     assert found.needed_ns == held_after_ns(Requirement(LIMIT, confidence=confidence))
 
@@ -106,7 +106,7 @@ def test_what_is_missing_may_have_been_late() -> None:
 def test_a_record_that_was_cut_off_holds_nothing() -> None:
     """What was late in its last seconds may be in the part that was not written."""
     found = analyse(record([block([10] * 3001)], end=None), PLAIN, 1).verdict
-    assert (found.state, found.outcome, found.shown_rate) == (State.UNDECIDED, Outcome.SKIPPED, None)
+    assert (found.state, found.outcome, found.shown_rate_per_s) == (State.UNDECIDED, Outcome.SKIPPED, None)
     assert found.reasons == (
         "The record was cut off, so its last values are missing; until then, 100 us was not exceeded in 3.0 s; the "
         "largest of 3,001 activations was 0.01 us",
@@ -122,7 +122,7 @@ def test_after_a_lost_value_nothing_holds_but_an_exceedance_does() -> None:
         return analyse(record(blocks, end=replace(ended, time_ns=4007 * MS, totals=totals)), PLAIN, 1).verdict
 
     found = judged(10)
-    assert (found.state, found.outcome, found.shown_rate) == (State.UNDECIDED, Outcome.SKIPPED, None)
+    assert (found.state, found.outcome, found.shown_rate_per_s) == (State.UNDECIDED, Outcome.SKIPPED, None)
     assert found.reasons == (
         "3 values were lost, and any of them may have been above 100 us; the largest of 4,004 activations was 0.01 us",
     )
@@ -142,7 +142,7 @@ def test_invalid_prevails_and_then_says_whether_the_limit_was_exceeded() -> None
 
 def test_virtual_time_has_no_rate() -> None:
     found = analyse(record([block([10] * 3001)], facts=(VIRTUAL,)), PLAIN, 1).verdict
-    assert (found.state, found.deterministic, found.shown_rate, found.alpha) == (State.HELD, True, None, None)
+    assert (found.state, found.deterministic, found.shown_rate_per_s, found.alpha) == (State.HELD, True, None, None)
     assert found.reasons[0].startswith("100 us was not exceeded in 3.0 s of virtual time")
 
 

@@ -77,8 +77,8 @@ def test_the_bets_decide(n: int, hours: int, state: State) -> None:
 
 def test_proven_says_how_often_and_how_sure() -> None:
     verdict = judge_requirement(LIMIT, PROVEN)
-    assert (verdict.state.exit_code, verdict.more_ns, verdict.rate_low) == (0, 0, 0)
-    assert verdict.rate_high == pytest.approx(3.4819 / (90 * 3600), rel=1e-4)
+    assert (verdict.state.exit_code, verdict.more_ns, verdict.rate_low_per_s) == (0, 0, 0)
+    assert verdict.rate_high_per_s == pytest.approx(3.4819 / (90 * 3600), rel=1e-4)
     assert verdict.decided_at_ns == statistics.needed_ns(0, 24 * HOUR, 0.05)
 
 
@@ -124,7 +124,7 @@ def test_the_figures_of_the_test() -> None:
     assert verdict.alpha == pytest.approx(0.05)
     assert verdict.log_e_proven == pytest.approx(statistics.log_e_proven(0, 2))
     assert verdict.log_e_refuted == pytest.approx(statistics.log_e_refuted(0, 2))
-    assert verdict.rate_high_fixed == pytest.approx(2.9957 / (48 * 3600), rel=1e-4)
+    assert verdict.rate_high_fixed_per_s == pytest.approx(2.9957 / (48 * 3600), rel=1e-4)
     assert verdict.chance == pytest.approx((48 / 83.56) ** 0.5, rel=1e-3)
     assert (verdict.chance or 0) < (verdict.chance_with_one_more or 0) < 1
 
@@ -171,11 +171,16 @@ def test_what_was_decided_first_stands() -> None:
 
 def test_a_limit_that_is_exceeded_all_the_time_is_refuted() -> None:
     verdict = judge_requirement(LIMIT, with_late(replace(CLEAN, measured_ns=9000 * HOUR), (400, 9000 * 3600)))
-    assert (verdict.state, verdict.rate_high is not None) == (State.REFUTED, True)
+    assert (verdict.state, verdict.rate_high_per_s is not None) == (State.REFUTED, True)
     assert "(1 episode of 8,999 h 53 min, not over)" in verdict.reasons[0]
     whole = judge_requirement(LIMIT, with_late(replace(CLEAN, measured_ns=9 * HOUR), (0, 9 * 3600)))
     assert (whole.state, whole.kind) == (State.REFUTED, "rate")
-    assert (whole.rate_high, whole.rate_high_fixed, whole.chance, whole.chance_with_one_more) == (None, None, 0, 0)
+    assert (whole.rate_high_per_s, whole.rate_high_fixed_per_s, whole.chance, whole.chance_with_one_more) == (
+        None,
+        None,
+        0,
+        0,
+    )
 
 
 def test_several_limits_share_the_probability_of_error() -> None:
@@ -207,7 +212,7 @@ def test_an_invalid_run_has_no_other_verdict() -> None:
 
 def test_without_a_limit_nothing_is_judged() -> None:
     verdict = judge_requirement(None, replace(CLEAN, exceedances_observed=None, exceedances_schedule=None))
-    assert (verdict.state, verdict.state.exit_code, verdict.rate_high, verdict.more_ns) == (
+    assert (verdict.state, verdict.state.exit_code, verdict.rate_high_per_s, verdict.more_ns) == (
         State.NOT_ASKED,
         0,
         None,
@@ -219,7 +224,7 @@ def test_lost_values_leave_no_upper_limit_and_no_way_to_a_proof() -> None:
     """Any of them may have been an episode, and the largest of all."""
     for n, at_most in ((0, 240 * HOUR), (1, 24 * HOUR), (1, 9999 * HOUR)):
         verdict = judge_requirement(replace(LIMIT, at_most_ns=at_most), with_late(replace(CLEAN, lost=7), *early(n)))
-        assert (verdict.rate_high, verdict.rate_high_fixed, verdict.more_ns, verdict.chance) == (None,) * 4
+        assert (verdict.rate_high_per_s, verdict.rate_high_fixed_per_s, verdict.more_ns, verdict.chance) == (None,) * 4
         text = text_of(verdict)
         assert "less often" not in text.replace("anything", "")
         assert "PROVEN in" not in text

@@ -88,7 +88,7 @@ def _told(samples: bool, seed: int) -> Told:
         told = analyse(open_record(place), ASKED, workers=1)
     return Told(
         told.pooled.obtained,
-        told.verdict.measured_ns,
+        told.verdict.measured_ns or 0,
         told.verdict.episodes,
         told.pooled.observed.max,
         told.forecast.limit_ns if told.forecast else None,

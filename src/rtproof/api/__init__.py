@@ -9,10 +9,10 @@ from rtproof.api.comparison import Change, Comparison, Difference, Effect, Histo
 from rtproof.api.late_causes import Budget, BudgetPart, Cause, Coincidence, Explanation
 from rtproof.api.measuring import RunInterrupted, run
 from rtproof.api.opened_run import Run, Thread, open  # noqa: A004 - as the builtin open
-from rtproof.api.results import Distribution, Figures, Quantile, Summary, Verdict
+from rtproof.api.results import Distribution, Figures, Quantile, Summary
 from rtproof.api.samples import SampleChunk, Samples
 from rtproof.core.errors import RtproofError
-from rtproof.judge.analysis_model import Episode, State
+from rtproof.judge.analysis_model import Episode, State, Verdict
 from rtproof.judge.objections import Objection
 from rtproof.summary.summary_model import Doubt
 

@@ -13,8 +13,8 @@ from rtproof.api.arguments import path_of
 from rtproof.api.error_kinds import one_kind_of_error
 from rtproof.api.opened_run import Run
 from rtproof.api.opened_run import open as open_one
-from rtproof.api.tables import html_table
 from rtproof.core.errors import RtproofError
+from rtproof.core.notebook import html_table
 from rtproof.core.phrases import quantity
 from rtproof.experiment import campaign_folder, run_sets, stored_runs
 

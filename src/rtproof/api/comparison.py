@@ -13,13 +13,12 @@ from rtproof.api.arguments import each_of, path_of
 from rtproof.api.error_kinds import one_kind_of_error
 from rtproof.api.opened_run import Run
 from rtproof.api.published_values import sentences_of
-from rtproof.api.results import Sentences, printed_sentences
 from rtproof.api.samples import View
-from rtproof.api.tables import html_lines, html_table
 from rtproof.compare.compare import compare_sides
 from rtproof.compare.comparison_model import ComparisonFinding
 from rtproof.compare.history import analyse_history
 from rtproof.core.errors import RtproofError, UserError
+from rtproof.core.notebook import Sentences, html_lines, html_table, printed_sentences
 from rtproof.core.phrases import quantity
 from rtproof.experiment import run_sets
 from rtproof.schema.published import comparison_dict, history_dict

@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass, field
 
-from rtproof.api.tables import html_table, number_text, time_text
+from rtproof.core.notebook import html_table, number_text, time_text
 
 __all__ = ["Budget", "BudgetPart", "Cause", "Coincidence", "Explanation"]
 

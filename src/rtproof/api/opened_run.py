@@ -27,14 +27,15 @@ from rtproof.api.arguments import (
 )
 from rtproof.api.error_kinds import one_kind_of_error
 from rtproof.api.late_causes import Explanation
-from rtproof.api.results import Summary, Verdict
+from rtproof.api.results import Summary
 from rtproof.api.samples import Samples, View
-from rtproof.api.tables import html_table
 from rtproof.compare.run_metrics import facts_of
 from rtproof.core.errors import RtproofError
+from rtproof.core.notebook import html_table
 from rtproof.core.phrases import quantity
 from rtproof.experiment import campaign_folder, explained_runs, foreign_tools, stored_runs
 from rtproof.experiment.foreign_traces import is_trace_file
+from rtproof.judge.analysis_model import Analysis, Verdict
 from rtproof.judge.objections import Objection
 from rtproof.judge.requirement import Requirement
 from rtproof.judge.worst_first import objections_to
@@ -189,7 +190,7 @@ class Run:
             shares: Further quantiles besides the usual ones, such as ``[0.9995]``.
         """
         wanted = tuple(share_of(one) for one in each_of(shares))
-        return published_values.summary_of(self._judged_json((), wanted, fixed=False) if wanted else self._json)
+        return published_values.summary_of(analysis_dict(self._judged((), wanted)) if wanted else self._json)
 
     def verdict(  # noqa: PLR0913 - one for each part of a claim
         self,
@@ -249,9 +250,8 @@ class Run:
         asked = requirements_of(limit, at_most, longest, gap, confidence, bunches, shows)
         if flag_of("fixed_beforehand", fixed_beforehand) and not asked:
             raise RtproofError("fixed_beforehand speaks of a limit, and none is given")
-        found = self._judged_json(asked, (), fixed=bool(fixed_beforehand)) if asked else self._json
-        several = found["verdicts"] if len(found["verdicts"]) > 1 else []
-        return tuple(map(published_values.verdict_of, (found["verdict"], *several)))
+        found = self._judged(asked, (), fixed=bool(fixed_beforehand)) if asked else self._analysed.analysis
+        return (found.verdict, *(found.verdicts if len(found.verdicts) > 1 else ()))
 
     def causes(self, limit: Duration | None = None, top: int = 32) -> Explanation:
         """Why activations were late: every nanosecond from the due time to the end, by cause.
@@ -318,8 +318,8 @@ class Run:
     def _json(self) -> dict[str, Any]:
         return analysis_dict(self._analysed.analysis)
 
-    def _judged_json(self, asked: tuple[Requirement, ...], shares: tuple[float, ...], *, fixed: bool) -> dict[str, Any]:
-        """The same as ``_json`` with other limits or further quantiles."""
+    def _judged(self, asked: tuple[Requirement, ...], shares: tuple[float, ...], *, fixed: bool = False) -> Analysis:
+        """The same as ``_analysed`` with other limits or further quantiles."""
         with one_kind_of_error():
             if fixed and self._imported:
                 found = stored_runs.judged_histogram(self._imported, asked, shares, stated=True)
@@ -327,7 +327,7 @@ class Run:
                 found = stored_runs.read_run_with_stated_limits(self.path, asked, _workers())
             else:
                 found = stored_runs.read_run_or_histogram(self.path, asked or None, shares, _workers())
-        return analysis_dict(found.analysis)
+        return found.analysis
 
     def __repr__(self) -> str:
         """What it is, and where."""
@@ -337,7 +337,7 @@ class Run:
     def _repr_html_(self) -> str:
         rows = [("path", str(self.path)), ("kind", self.tool or self.kind)]
         rows += [("started", f"{self.started:%Y-%m-%d %H:%M:%S} UTC")] if self.started else []
-        rows += [("verdict", self._json["verdict"]["state"]), ("doubts", str(len(self.doubts)))]
+        rows += [("verdict", self._analysed.analysis.verdict.state.value), ("doubts", str(len(self.doubts)))]
         rows += [
             (name, self.facts[name]) for name in ("kernel release", "load", "policy", "period") if name in self.facts
         ]

@@ -8,12 +8,10 @@ from rtproof.api.results import (
     Distribution,
     Figures,
     Quantile,
-    Sentences,
     Summary,
-    Verdict,
 )
 from rtproof.core.errors import RtproofError
-from rtproof.judge.analysis_model import Episode, State
+from rtproof.core.notebook import Sentences
 
 Json = dict[str, Any]
 
@@ -69,43 +67,6 @@ def _distribution(told: Json) -> Distribution:
             for one in told["quantiles"]
         ),
     )
-
-
-def verdict_of(told: Json) -> Verdict:
-    """The verdict on one limit."""
-    asked = told["requirement"] or {}
-    episodes = told["episodes"]
-    return Verdict(
-        state=State(told["state"]),
-        limit_ns=asked.get("limit_ns"),
-        at_most_ns=asked.get("at_most_ns"),
-        longest_ns=asked.get("longest_ns"),
-        gap_ns=asked.get("gap_ns"),
-        confidence=asked.get("confidence_ratio"),
-        exceeded_count=told["exceeded_count"],
-        largest_ns=told["largest_ns"],
-        shown_rate_per_s=told["shown_rate_per_s"],
-        sentences=sentences_of(told["sentences"]),
-        reasons=tuple(told["reasons"]),
-        episodes=None if episodes is None else tuple(map(_episode, episodes)),
-        exceedances_observed=told["exceedances_observed_count"],
-        exceedances_schedule=told["exceedances_schedule_count"],
-        measured_ns=told["measured_ns"],
-        decided_at_ns=told["decided_at_ns"],
-        needed_ns=told["needed_ns"],
-        more_ns=told["more_ns"],
-        more_with_one_more_ns=told["more_with_one_more_ns"],
-        chance=told["chance_ratio"],
-        rate_low_per_s=told["rate_low_per_s"],
-        rate_high_per_s=told["rate_high_per_s"],
-        chosen_after=told["chosen_after"],
-        deterministic=told["deterministic"],
-    )
-
-
-def _episode(told: Json) -> Episode:
-    first, last = told["first_s"], told["last_s"]
-    return Episode(first, last, told["worst_ns"], tuple(told["threads"]), told["begin_ns"], told["end_ns"])
 
 
 def explanation_of(told: Json, text: str) -> Explanation:

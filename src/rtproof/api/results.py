@@ -5,23 +5,12 @@ Each class holds a part of the published JSON (docs/json-schema.md) under names 
 and their names end with ``_ns``. None means that the run does not tell the figure.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rtproof.api.tables import html_lines, html_table, number_text, time_text
 from rtproof.core.errors import RtproofError
-from rtproof.judge.analysis_model import Episode, State
+from rtproof.core.notebook import html_table, number_text, time_text
 
-__all__ = ["Distribution", "Figures", "Quantile", "Summary", "Verdict"]
-
-Sentences = tuple[tuple[str, str], ...]
-"""Lines to print: label and text. An empty label continues the line before."""
-
-
-def printed_sentences(sentences: Sentences) -> Iterator[str]:
-    """The lines of text, each with its label."""
-    width = max((len(label) for label, _ in sentences), default=0)
-    return (f"{label:<{width}} {text}" for label, text in sentences)
+__all__ = ["Distribution", "Figures", "Quantile", "Summary"]
 
 
 @dataclass(frozen=True)
@@ -174,85 +163,3 @@ def _figures_row(one: Figures) -> tuple[str, ...]:
     name = "all" if one.thread is None else str(one.thread)
     times = (one.min_ns, one.median_ns, one.p99_ns, one.p99_9_ns, one.max_ns)
     return (name, number_text(one.n), number_text(one.missed), *map(time_text, times))
-
-
-@dataclass(frozen=True, repr=False)
-class Verdict:
-    """Whether a run shows that a limit holds.
-
-    A verdict is neither true nor false: compare its ``state``, as in ``verdict.state is rtproof.State.HELD``.
-
-    Attributes:
-        state: HELD, EXCEEDED, PROVEN, REFUTED, UNDECIDED, INVALID or NOT_ASKED.
-        limit_ns: The latency above which an activation is late; None if no limit was asked.
-        at_most_ns: Episodes above the limit may come once per this time; None, as the next two: never.
-        longest_ns: No episode may last longer; None if nothing was fixed.
-        gap_ns: Late times no further apart than this are one episode.
-        confidence: Of all verdicts of the run together; of a limit without ``at_most_ns``, of this one.
-        exceeded_count: Due activations that were later than the limit, at least; None if that is unknown.
-        largest_ns: The largest latency.
-        shown_rate_per_s: Of HELD: the limit is exceeded no more often than this.
-        sentences: Label and text of each line to print. An empty label continues the line before.
-        reasons: Why the state is what it is.
-        episodes: The episodes in order of time; None for a histogram, which has no order of time.
-        exceedances_observed: Activations that ran and were later than the limit.
-        exceedances_schedule: The same of all that were due.
-        measured_ns: How long was measured; None if another tool does not tell it.
-        decided_at_ns: The measured time at which the state was reached; None: undecided.
-        needed_ns: The measured time in all until PROVEN, if no further episode comes.
-        more_ns: How much of that time is missing.
-        more_with_one_more_ns: The same if one more episode comes.
-        chance: The chance to be PROVEN by then, at a rate that fits the episodes so far.
-        rate_low_per_s: The lower bound of the rate of episodes.
-        rate_high_per_s: The upper bound of the rate of episodes.
-        chosen_after: Whether the limit was chosen when the data were there, so that nothing was tested.
-        deterministic: Whether the run was in virtual time, so that no figure has a probability.
-    """
-
-    state: State
-    limit_ns: int | None
-    at_most_ns: int | None
-    longest_ns: int | None
-    gap_ns: int | None
-    confidence: float | None
-    exceeded_count: int | None
-    largest_ns: int | None
-    shown_rate_per_s: float | None
-    sentences: Sentences
-    reasons: tuple[str, ...]
-    episodes: tuple[Episode, ...] | None
-    exceedances_observed: int | None
-    exceedances_schedule: int | None
-    measured_ns: int | None
-    decided_at_ns: int | None
-    needed_ns: int | None
-    more_ns: int | None
-    more_with_one_more_ns: int | None
-    chance: float | None
-    rate_low_per_s: float | None
-    rate_high_per_s: float | None
-    chosen_after: bool
-    deterministic: bool
-
-    @property
-    def exit_code(self) -> int:
-        """The exit code of a command with this verdict: 0 PROVEN or NOT ASKED, 1 REFUTED, 3 INVALID, 4 UNDECIDED."""
-        return self.state.exit_code
-
-    def __str__(self) -> str:
-        """The lines that the command line prints."""
-        return "\n".join(printed_sentences(self.sentences))
-
-    def __repr__(self) -> str:
-        """The state and the limit."""
-        limit = "no limit" if self.limit_ns is None else f"limit {time_text(self.limit_ns)}"
-        return f"<Verdict {self.state.value}, {limit}>"
-
-    def __bool__(self) -> bool:
-        """Refuse, because ``if verdict:`` would be true whatever the verdict is."""
-        raise RtproofError(
-            f"a verdict is neither true nor false: compare its state with State.HELD; this one is {self.state.value}"
-        )
-
-    def _repr_html_(self) -> str:
-        return html_lines(self.state.value, printed_sentences(self.sentences))

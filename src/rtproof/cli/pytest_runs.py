@@ -126,7 +126,7 @@ class RunResult:
 
     @property
     def measured_s(self) -> float:
-        return self.analysis.verdict.measured_ns / 1e9
+        return (self.analysis.verdict.measured_ns or 0) / 1e9
 
     @property
     def more_s(self) -> float | None:

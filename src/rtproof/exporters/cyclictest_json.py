@@ -45,7 +45,7 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
         "cmdline:": options.get("command") or _command(analysis, bins),
         "rt_test_version:": f"rtproof {__version__}",
         "start_time": _time(begin.origin_realtime_ns),
-        "end_time": _time(begin.origin_realtime_ns + analysis.verdict.measured_ns),
+        "end_time": _time(begin.origin_realtime_ns + (analysis.verdict.measured_ns or 0)),
         "return_code": analysis.verdict.state.exit_code,
         "sysinfo": _system(record),
         "num_threads": len(analysis.summaries),

@@ -89,7 +89,7 @@ def _counts(name: str, analysis: Analysis) -> Iterator[str]:
                 yield f"{name}_{metric}{{{_labels(summary)}}} {figure(summary)}"
     yield f"# HELP {name}_measured_seconds How long it was measured."
     yield f"# TYPE {name}_measured_seconds gauge"
-    yield f"{name}_measured_seconds {analysis.verdict.measured_ns / 1e9!r}"
+    yield f"{name}_measured_seconds {(analysis.verdict.measured_ns or 0) / 1e9!r}"
     yield f"# HELP {name}_doubts How many doubts about the figures there are."
     yield f"# TYPE {name}_doubts gauge"
     yield f"{name}_doubts {len(analysis.doubts)}"

@@ -4,6 +4,8 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from rtproof.core.errors import RtproofError
+from rtproof.core.notebook import Sentences, html_lines, printed_sentences, time_text
 from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Record
 from rtproof.summary.edge_pairs import EdgePairs
@@ -112,41 +114,62 @@ class CountAbove:
     share_high: float | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdict:
-    """The state of one limit and the figures behind it.
+    """Whether a run shows that a limit holds, and the figures behind it.
 
-    A figure that needs a requirement is None if there is none, or if nothing was measured.
+    A verdict is neither true nor false: compare its ``state``, as in ``verdict.state is rtproof.State.HELD``. A figure
+    that needs a requirement is None if there is none, or if nothing was measured. A plain limit, which may never be
+    exceeded, has no episodes and no figures of the test.
 
-    * sentences: label and text of each line, VERDICT first. An empty label continues the label before.
-    * alpha: the limit's probability of error; with several limits, its share.
-    * tau: measured time in units of at_most_ns. live_ns: quiet time, the only time that counts for a proof.
-    * log_e_proven, log_e_refuted: natural logarithms of E+ and E- at the end (``rtproof.judge.claim``).
-    * rate_low, rate_high: bounds of the rate per second over the whole run. Each holds at alpha, at any stopping time.
-    * rate_high_fixed: the upper bound for a length fixed beforehand. Both upper bounds are None without quiet time.
-    * kind: the rule that REFUTED. decided_at_ns, decided_with: measured time and episodes when the state was reached.
-    * proven_at_ns, proven_with: the same for a proof, even if a later refutation prevailed.
-    * bunches_bound: PROVEN would hold for bunches of up to this many episodes on average.
-    * bunched: the bunch test at the end; None with too few episodes. withheld: only this test prevents PROVEN.
-    * longest_seen_ns: how long the longest episode surely lasted. late_seconds: the number of seconds with a late time.
-    * needed_ns, needed_with_one_more_ns: all measured time until PROVEN, with no further episode and with one more.
-    * more_ns, more_with_one_more_ns: how much of these times is still missing; 0 if nothing is.
-    * chance, chance_with_one_more: the chance of PROVEN by then, at the rate that the episodes so far make likely.
-    * refuted_at_latest_ns: when an episode that still goes on will be REFUTED by its length.
-    * chosen_after: the limit was chosen after the data were seen.
-    * untimed: of a file without time order, so all times, rates and episodes are unknown. above: what the file counts.
-    * largest_ns: the largest latency; of a thread that never ran again, how late it was at least.
-    * shown_rate: of HELD: at 1 - alpha, the limit is exceeded no more often than this, per second.
-
-    A plain limit has no episodes, and no figures of the test.
+    Attributes:
+        state: HELD, EXCEEDED, PROVEN, REFUTED, UNDECIDED, INVALID or NOT_ASKED.
+        requirement: What was asked; None: nothing.
+        reasons: Why the state is what it is.
+        sentences: Label and text of each line to print, VERDICT first. An empty label continues the line before.
+        episodes: The episodes in order of time; () for a histogram, which has no order of time: it is ``untimed``.
+        measured_ns: How long was measured; None if another tool does not tell it.
+        exceedances_observed: Activations that ran and were later than the limit.
+        exceedances_schedule: The same of all that were due.
+        alpha: The probability of error of this limit's test; with several limits, its share.
+        tau: The measured time in units of ``at_most_ns``.
+        live_ns: The quiet time, the only time that counts for a proof.
+        log_e_proven: The natural logarithm of E+ at the end (docs/verdict.md).
+        log_e_refuted: The natural logarithm of E- at the end.
+        rate_low_per_s: The lower bound of the rate of episodes, at ``alpha``, whenever one stops.
+        rate_high_per_s: The upper bound; None without quiet time.
+        rate_high_fixed_per_s: The upper bound for a length fixed beforehand; None without quiet time.
+        decided_at_ns: The measured time at which the state was reached; None: undecided.
+        decided_with: The episodes by then.
+        kind: The rule that REFUTED: "rate", or "duration" of one episode.
+        proven_at_ns: The measured time of a proof, even if a later refutation prevailed.
+        proven_with: The episodes by then.
+        bunches_bound: PROVEN would hold for bunches of up to this many episodes on average.
+        bunched: Whether the episodes look bunched at the end; None with too few of them.
+        withheld: Whether that alone prevents PROVEN.
+        longest_seen_ns: How long the longest episode surely lasted.
+        late_seconds: The number of seconds with a late time.
+        refuted_at_latest_ns: When an episode that still goes on will be REFUTED by its length.
+        needed_ns: The measured time in all until PROVEN, if no further episode comes.
+        more_ns: How much of that time is missing.
+        needed_with_one_more_ns: The same as ``needed_ns`` if one more episode comes.
+        more_with_one_more_ns: The same as ``more_ns`` if one more episode comes.
+        chance: The chance to be PROVEN by then, at a rate that fits the episodes so far.
+        chance_with_one_more: The same if one more episode comes.
+        chosen_after: Whether the limit was chosen when the data were there, so that nothing was tested.
+        deterministic: Whether the run was in virtual time, so that no figure has a probability.
+        untimed: Whether the file has no order of time, so that times, rates and episodes are unknown.
+        above: What such a file counts above the limit.
+        largest_ns: The largest latency; of a thread that never ran again, how late it was at least.
+        shown_rate_per_s: Of HELD: at 1 - ``alpha``, the limit is exceeded no more often than this.
     """
 
     state: State
     requirement: Requirement | None
     reasons: tuple[str, ...]
-    sentences: tuple[tuple[str, str], ...]
+    sentences: Sentences
     episodes: tuple[Episode, ...]
-    measured_ns: int
+    measured_ns: int | None
     exceedances_observed: int | None
     exceedances_schedule: int | None
     alpha: float | None = None
@@ -154,9 +177,9 @@ class Verdict:
     live_ns: int | None = None
     log_e_proven: float | None = None
     log_e_refuted: float | None = None
-    rate_low: float | None = None
-    rate_high: float | None = None
-    rate_high_fixed: float | None = None
+    rate_low_per_s: float | None = None
+    rate_high_per_s: float | None = None
+    rate_high_fixed_per_s: float | None = None
     decided_at_ns: int | None = None
     decided_with: int | None = None
     kind: str | None = None
@@ -176,11 +199,40 @@ class Verdict:
     chance_with_one_more: float | None = None
     chosen_after: bool = False
     deterministic: bool = False
-    """Whether the run was in virtual time. Then the verdict says what was seen, and has no confidence."""
     untimed: bool = False
     above: CountAbove | None = None
     largest_ns: int | None = None
-    shown_rate: float | None = None
+    shown_rate_per_s: float | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of a command: 0 HELD, PROVEN, NOT ASKED, 1 EXCEEDED, REFUTED, 3 INVALID, 4 UNDECIDED."""
+        return self.state.exit_code
+
+    @property
+    def limit_ns(self) -> int | None:
+        """The latency above which an activation is late; None if no limit was asked."""
+        return self.requirement.limit_ns if self.requirement else None
+
+    @property
+    def at_most_ns(self) -> int | None:
+        """Episodes above the limit may come once per this time; None, as the next two: never."""
+        return self.requirement.at_most_ns or None if self.requirement else None
+
+    @property
+    def longest_ns(self) -> int | None:
+        """No episode may last longer; None if nothing was fixed."""
+        return self.requirement.fixed_longest_ns if self.requirement else None
+
+    @property
+    def gap_ns(self) -> int | None:
+        """Late times no further apart than this are one episode."""
+        return self.requirement.gap_ns if self.requirement and not self.plain else None
+
+    @property
+    def confidence(self) -> float | None:
+        """Of all verdicts of the run together; of a plain limit, of this one."""
+        return self.requirement.confidence if self.requirement else None
 
     @property
     def plain(self) -> bool:
@@ -204,6 +256,24 @@ class Verdict:
         """What the verdict is for a machine. UNDECIDED fails where the limit was exceeded: it is never skipped then."""
         undecided = self.state is State.UNDECIDED
         return Outcome.FAILED if undecided and self.exceeded else OUTCOMES[self.state]
+
+    def __str__(self) -> str:
+        """The lines that the command line prints."""
+        return "\n".join(printed_sentences(self.sentences))
+
+    def __repr__(self) -> str:
+        """The state and the limit."""
+        limit = "no limit" if self.limit_ns is None else f"limit {time_text(self.limit_ns)}"
+        return f"<Verdict {self.state.value}, {limit}>"
+
+    def __bool__(self) -> bool:
+        """Refuse, because ``if verdict:`` would be true whatever the verdict is."""
+        raise RtproofError(
+            f"a verdict is neither true nor false: compare its state with State.HELD; this one is {self.state.value}"
+        )
+
+    def _repr_html_(self) -> str:
+        return html_lines(self.state.value, printed_sentences(self.sentences))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from rtproof.core.notebook import Sentences
 from rtproof.core.phrases import duration, limit_value, percent, quantity, value
 from rtproof.judge import plain_limit, planning, timed_lines, verdict_sentences
 from rtproof.judge.analysis_model import DECIDED, Analysis, CountAbove, State, Verdict
@@ -419,7 +420,7 @@ def _judged(
         reasons=reasons,
         sentences=(),
         episodes=(),
-        measured_ns=imported.duration_ns or 0,
+        measured_ns=imported.duration_ns or None,
         exceedances_observed=above.least if above and above.least == above.most else None,
         exceedances_schedule=None,
         alpha=alpha,
@@ -452,14 +453,14 @@ def _judged_plain(imported: ImportedHistogram, requirement: Requirement, faults:
         reasons=reasons,
         sentences=tuple(lines),
         episodes=(),
-        measured_ns=imported.duration_ns or 0,
+        measured_ns=imported.duration_ns or None,
         exceedances_observed=found.least if found.least == found.most else None,
         exceedances_schedule=None,
         alpha=1 - requirement.confidence,
         untimed=True,
         above=above,
         largest_ns=imported.max_ns,
-        shown_rate=SECOND_NS / planning.shown_by_ns(requirement, measured_ns) if measured_ns else None,
+        shown_rate_per_s=SECOND_NS / planning.shown_by_ns(requirement, measured_ns) if measured_ns else None,
         needed_ns=needed,
         more_ns=max(needed - measured_ns, 0) if needed and measured_ns else None,
     )
@@ -568,7 +569,7 @@ def _exceedances(imported: ImportedHistogram, requirement: Requirement, found: C
 NOTHING = "the file does not say how many samples were taken"
 
 
-def _sentences(imported: ImportedHistogram, verdict: Verdict) -> verdict_sentences.Sentences:
+def _sentences(imported: ImportedHistogram, verdict: Verdict) -> Sentences:
     """Label and text of each line, as of a run's verdict."""
     requirement, above = verdict.requirement, verdict.above
     lines = verdict_sentences.verdict_lines(verdict.state, verdict.reasons)

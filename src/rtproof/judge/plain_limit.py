@@ -15,6 +15,7 @@ stood until the end, or the run was no longer than the limit.
 
 from dataclasses import replace
 
+from rtproof.core.notebook import Sentences
 from rtproof.core.phrases import duration, limit_value, quantity, sure, value
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import State, Verdict
@@ -66,7 +67,7 @@ def judge_plain_limit(requirement: Requirement, evidence: Evidence) -> Verdict:
     needed = held_after_ns(requirement)
     return replace(
         verdict,
-        shown_rate=SECOND_NS / shown_by_ns(requirement, evidence.measured_ns),
+        shown_rate_per_s=SECOND_NS / shown_by_ns(requirement, evidence.measured_ns),
         needed_ns=needed,
         more_ns=max(needed - evidence.measured_ns, 0),
     )
@@ -105,9 +106,7 @@ def _missing(requirement: Requirement, evidence: Evidence) -> tuple[str, ...]:
     return next((sentences for holds, sentences in table if holds), ())
 
 
-def _sentences(
-    state: State, reasons: tuple[str, ...], requirement: Requirement, evidence: Evidence
-) -> verdict_sentences.Sentences:
+def _sentences(state: State, reasons: tuple[str, ...], requirement: Requirement, evidence: Evidence) -> Sentences:
     """Label and text of each line. An empty label continues the label before."""
     lines = verdict_sentences.verdict_lines(state, reasons)
     lines.append(("LIMIT", verdict_sentences.requested_limit_sentence(requirement)))
@@ -129,5 +128,5 @@ def without_rate(verdict: Verdict) -> Verdict:
     limit = [line for line in verdict.sentences if line[0] == "LIMIT"]
     first = verdict_sentences.verdict_lines(verdict.state, reasons)
     sentences = (*first, *limit, *lines)
-    figured = replace(verdict, alpha=None, shown_rate=None, needed_ns=None, more_ns=None)
+    figured = replace(verdict, alpha=None, shown_rate_per_s=None, needed_ns=None, more_ns=None)
     return replace(figured, reasons=reasons, sentences=sentences, deterministic=True)

@@ -46,6 +46,11 @@ class Requirement:
         return self.at_most_ns == NEVER
 
     @property
+    def fixed_longest_ns(self) -> int | None:
+        """How long an episode may last; None if nothing was fixed, as for a plain limit."""
+        return None if self.plain or self.longest_ns == NO_LONGEST else self.longest_ns
+
+    @property
     def goal_ns(self) -> int:
         """T of "once per T": what HELD shall show of a plain limit, else what is asked."""
         return self.shows_ns if self.plain else self.at_most_ns

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from rtproof.core.notebook import Sentences
 from rtproof.core.phrases import duration, limit_value, percent, quantity
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import DECIDED, Analysis, Episode, State, Verdict
@@ -91,7 +92,7 @@ def _surely_ns(episode: Episode) -> int:
     return max(episode.last_second - episode.first_second - 1, 0) * SECOND_NS
 
 
-def _without_other_runs(lines: verdict_sentences.Sentences) -> verdict_sentences.Sentences:
+def _without_other_runs(lines: Sentences) -> Sentences:
     kept, current = [], ""
     for label, text in lines:
         current = label or current
@@ -105,7 +106,16 @@ STATE_ORDER = (
 )
 """The order in which states decide. Of several verdicts, the one whose state comes first decides."""
 BOUND_KEYS = (
-    *("tau", "log_e_proven", "log_e_refuted", "rate_low", "rate_high", "rate_high_fixed", "bunches_bound", "bunched"),
+    *(
+        "tau",
+        "log_e_proven",
+        "log_e_refuted",
+        "rate_low_per_s",
+        "rate_high_per_s",
+        "rate_high_fixed_per_s",
+        "bunches_bound",
+        "bunched",
+    ),
     *("decided_at_ns", "decided_with", "kind", "proven_at_ns", "proven_with", "refuted_at_latest_ns", "needed_ns"),
     *("more_ns", "needed_with_one_more_ns", "more_with_one_more_ns", "chance", "chance_with_one_more"),
 )
@@ -169,9 +179,9 @@ def _with_figures(verdict: Verdict, found: LimitTest, evidence: Evidence) -> Ver
         live_ns=found.live_ns,
         log_e_proven=found.log_e_proven,
         log_e_refuted=found.log_e_refuted,
-        rate_low=found.low * SECOND_NS,
-        rate_high=_known(found.high),
-        rate_high_fixed=_known(found.high_fixed),
+        rate_low_per_s=found.low * SECOND_NS,
+        rate_high_per_s=_known(found.high),
+        rate_high_fixed_per_s=_known(found.high_fixed),
         decided_at_ns=decision.at_ns,
         decided_with=None if decision.at_ns is None else decision.episodes,
         kind=decision.kind.value if decision.kind else None,
@@ -279,9 +289,9 @@ def _stated(verdict: Verdict) -> Verdict:
 def chosen_after_the_data(analysis: Analysis, fixed: Sequence[Requirement] = ()) -> Analysis:
     """The analysis without a decision on requirements that were not fixed before the run.
 
-    fixed: the requirements that were. Of the others' tests only rate_high_fixed stays. Their state becomes UNDECIDED,
-    unless the run is INVALID. A verdict in virtual time stays, because it tests nothing: it states what was seen,
-    whenever the limit was chosen.
+    fixed: the requirements that were. Of the others' tests only rate_high_fixed_per_s stays. Their state becomes
+    UNDECIDED, unless the run is INVALID. A verdict in virtual time stays, because it tests nothing: it states what was
+    seen, whenever the limit was chosen.
     """
     if all(verdict.deterministic for verdict in analysis.verdicts) or not _chosen_now(analysis, fixed):
         return analysis
@@ -324,19 +334,19 @@ def _without_test(verdict: Verdict) -> Verdict:
         measured_ns=verdict.measured_ns,
         exceedances_observed=verdict.exceedances_observed,
         exceedances_schedule=verdict.exceedances_schedule,
-        rate_high_fixed=verdict.rate_high_fixed,
+        rate_high_fixed_per_s=verdict.rate_high_fixed_per_s,
         chosen_after=True,
         untimed=verdict.untimed,
         above=verdict.above,
     )
 
 
-def _sentences_without_test(state: State, reasons: tuple[str, ...], verdict: Verdict) -> verdict_sentences.Sentences:
+def _sentences_without_test(state: State, reasons: tuple[str, ...], verdict: Verdict) -> Sentences:
     lines = verdict_sentences.verdict_lines(state, reasons)
     if verdict.requirement:
         lines.append(("LIMIT", f"{verdict_sentences.limit_sentence(verdict.requirement)}; {AFTER_THE_DATA_LABEL}"))
-    if verdict.requirement and verdict.rate_high_fixed:
-        lines.append(("RANK", _rank_sentence(verdict.requirement, verdict, verdict.rate_high_fixed)))
+    if verdict.requirement and verdict.rate_high_fixed_per_s:
+        lines.append(("RANK", _rank_sentence(verdict.requirement, verdict, verdict.rate_high_fixed_per_s)))
     above = verdict_sentences.texts_under_labels(verdict.sentences, "ABOVE")
     lines += [("" if number else "ABOVE", text) for number, text in enumerate(above)]
     return (*lines, *verdict_sentences.sentences_of_run(verdict.sentences))
@@ -345,7 +355,7 @@ def _sentences_without_test(state: State, reasons: tuple[str, ...], verdict: Ver
 def _rank_sentence(requirement: Requirement, verdict: Verdict, rate_high: float) -> str:
     n = len(verdict.episodes)
     nth = verdict_sentences.ordinal(n + 1)
-    seen = f"{quantity(n, 'episode')} above {limit_value(requirement.limit_ns)} in {duration(verdict.measured_ns)}"
+    seen = f"{quantity(n, 'episode')} above {limit_value(requirement.limit_ns)} in {duration(verdict.measured_ns or 0)}"
     bound = f"less often than once per {duration(SECOND_NS / rate_high)} ({percent(requirement.confidence)}, {FIXED})"
     return f"{seen}; if the question were about the {nth} largest episode of the run and not about a limit: {bound}"
 

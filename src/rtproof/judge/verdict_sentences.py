@@ -7,6 +7,7 @@ No run can show the longest latency of a system. So no sentence names one, and n
 import math
 
 from rtproof import statistics
+from rtproof.core.notebook import Sentences
 from rtproof.core.phrases import capitalised, chance, duration, error, limit_value, percent, quantity, sure, value
 from rtproof.core.units import format_duration
 from rtproof.judge import planning
@@ -18,7 +19,6 @@ from rtproof.judge.seen import episodes_phrase, seen
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.recorded_facts import NO_MACHINE, VIRTUAL_TIME_SENTENCE
 
-Sentences = tuple[tuple[str, str], ...]
 FIXED = "fixed-time"
 FOR_EACH_LENGTH = "each bound holds by itself at this confidence, both together do not"
 CUT_OFF = "The record was cut off, so its last values are missing"
@@ -717,7 +717,7 @@ def decision_time_phrase(verdict: Verdict) -> str:
     because a decision must not seem to come after the end.
     """
     at = decided_after_phrase(verdict, verdict.requirement or USUAL)
-    return "at its end" if at == duration(verdict.measured_ns, up=True) else f"after {at}"
+    return "at its end" if at == duration(verdict.measured_ns or 0, up=True) else f"after {at}"
 
 
 def repeat_answer(asked: Requirement) -> str:

@@ -61,7 +61,7 @@ from rtproof.judge.episodes import LevelClusters, level_clusters
 from rtproof.judge.histogram_only import impossible_figures
 from rtproof.judge.objections import Objection
 from rtproof.judge.planning import DecisionChance, LengthPlan, NeededLength
-from rtproof.judge.requirement import NO_LONGEST, Requirement
+from rtproof.judge.requirement import Requirement
 from rtproof.judge.worst_first import objections_to
 from rtproof.record.contents import Record, Series, View
 from rtproof.schema.encoder import ITSELF, Json, Key, Scope, Shape, document, encode
@@ -503,10 +503,6 @@ RECORD = Shape("record", Record) | {
 # The verdict.
 
 
-def _at_most(requirement: Requirement) -> int | None:
-    return None if requirement.plain else requirement.at_most_ns
-
-
 def _gap(requirement: Requirement) -> int | None:
     return None if requirement.plain else requirement.gap_ns
 
@@ -515,20 +511,18 @@ def _bunches(requirement: Requirement) -> float | None:
     return None if requirement.plain else requirement.bunches
 
 
-def _longest(requirement: Requirement) -> int | None:
-    return None if requirement.plain or requirement.longest_ns == NO_LONGEST else requirement.longest_ns
-
-
 LIMIT = Shape("limit", Requirement) | {
     "limit_ns": "the limit",
     "at_most_ns": Key(
         "episodes come at most once per this time; `null`, as `gap_ns`, `longest_ns` and `bunches_count`: the limit is "
         "never to be exceeded",
-        _at_most,
+        or_null=True,
     ),
     "confidence_ratio": "1 minus the probability of error of all limits together; of a plain limit, by itself",
     "gap_ns": Key("exceedances no further apart are one episode", _gap),
-    "longest_ns": Key("no episode lasts longer; `null`, too: none was fixed, before schema 3 of `run.json`", _longest),
+    "longest_ns": Key(
+        "no episode lasts longer; `null`, too: none was fixed, before schema 3 of `run.json`", "fixed_longest_ns"
+    ),
     "bunches_count": Key("episodes that a bunch may bring on average", _bunches),
     "shows_ns": "of a plain limit: a run is long enough if it rules out more than one exceedance per this time",
 }
@@ -543,10 +537,6 @@ EPISODE = Shape("episode", Episode) | {
 }
 
 
-def _exit_code(verdict: Verdict) -> int:
-    return verdict.state.exit_code
-
-
 def _episodes_count(verdict: Verdict) -> int:
     return len(verdict.episodes)
 
@@ -557,9 +547,7 @@ def _mixing(verdict: Verdict) -> float | None:
 
 VERDICT = Shape("verdict", Verdict) | {
     "state": "the answer",
-    "exit_code": Key(
-        "of the command: 0 HELD, PROVEN or NOT ASKED, 1 EXCEEDED or REFUTED, 3 INVALID, 4 UNDECIDED", _exit_code
-    ),
+    "exit_code": Key("of the command: 0 HELD, PROVEN or NOT ASKED, 1 EXCEEDED or REFUTED, 3 INVALID, 4 UNDECIDED"),
     "requirement": Key("what was asked; `null`: nothing", shape=REQUIREMENT),
     "reasons": "sentences",
     "sentences": Key("in the order to print", each=SENTENCE),
@@ -606,7 +594,7 @@ VERDICT = Shape("verdict", Verdict) | {
     "chance_with_one_more_ratio": "the same if one more episode comes",
     "exceeded_count": "due activations that were later than the limit, at least; `null`: unknown, or no limit",
     "largest_ns": "the largest latency, of a thread that never ran again at least; `null`: none is known",
-    "shown_rate_per_s": Key("of HELD: at `1 - alpha_ratio`, the limit is exceeded no more often", "shown_rate"),
+    "shown_rate_per_s": "of HELD: at `1 - alpha_ratio`, the limit is exceeded no more often",
     "exceedances_observed_count": "activations that ran and were later than the limit",
     "exceedances_schedule_count": "the same of all that were due, the missed ones charged with their lateness",
     "episodes": Key("in order of time", each=EPISODE),
@@ -884,8 +872,7 @@ def _without_time(whole: Json, analysis: Analysis, imported: ImportedHistogram) 
 def _untimed_verdict(told: Json, verdict: Verdict) -> Json:
     if not verdict.untimed:
         return told
-    known = {"measured_ns": verdict.measured_ns or None, "episodes_count": None, "episodes": None}
-    return told | known | encode(verdict, COUNTED_ABOVE)
+    return told | {"episodes_count": None, "episodes": None} | encode(verdict, COUNTED_ABOVE)
 
 
 def _untold(series: Json) -> Json:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small tables for notebooks: escaped HTML without a style sheet, a script or a link."""
+"""How a notebook shows a result: lines, and small tables of escaped HTML without a style sheet, script or link."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from rtproof.core.phrases import value
@@ -9,6 +9,16 @@ from rtproof.core.printable import clean
 
 MOST_ROWS = 40
 """A notebook shows this many rows; the objects hold all of them."""
+
+
+Sentences = tuple[tuple[str, str], ...]
+"""Lines to print: label and text. An empty label continues the line before."""
+
+
+def printed_sentences(sentences: Sentences) -> Iterator[str]:
+    """The lines of text, each with its label."""
+    width = max((len(label) for label, _ in sentences), default=0)
+    return (f"{label:<{width}} {text}" for label, text in sentences)
 
 
 def time_text(ns: float | None) -> str:
