@@ -180,12 +180,12 @@ def test_causes_are_those_of_the_command(capsys: pytest.CaptureFixture[str]) -> 
     assert json.loads(found.to_json()) == told
     assert found.traced
     assert (found.late, found.explained) == (told["late_count"], told["explained_count"])
-    assert [(one.cause, one.share) for one in found.causes] == [
+    assert [(one.cause.cause.value, one.share) for one in found.causes] == [
         (one["cause"], one["share_ratio"]) for one in told["causes"]
     ]
     for budget in found.budgets:
-        assert sum(part.length_ns for part in budget.parts) == budget.latency_ns
-    assert html.escape(found.causes[0].words) in found._repr_html_()
+        assert sum(part.length_ns for part in budget.parts) == budget.activation.latency_ns
+    assert html.escape(found.causes[0].words()) in found._repr_html_()
 
 
 # Samples.

@@ -47,7 +47,7 @@ GROUPS = {
     "A run": ("Run", "Thread", "Samples", "SampleChunk"),
     "Its numbers": ("Summary", "Figures", "Distribution", "Quantile", "Doubt", "Objection"),
     "Its verdict": ("Verdict", "State", "Episode"),
-    "Its causes": ("Explanation", "Cause", "Budget", "BudgetPart", "Coincidence"),
+    "Its causes": ("Explanation", "Cause", "NamedCause", "Budget", "LateActivation", "BudgetPart", "Coincidence"),
     "Several runs": ("Archive", "ArchivedRun", "Campaign", "Comparison", "Effect", "Difference", "History", "Change"),
     "Errors": ("RtproofError", "RunInterrupted"),
 }
@@ -64,7 +64,8 @@ def definitions(module: str) -> dict[str, ast.ClassDef | ast.FunctionDef]:
 
 def definition(name: str) -> ast.ClassDef | ast.FunctionDef:
     """Where the source defines a public name."""
-    return definitions(getattr(rtproof, name).__module__)[name]
+    found = getattr(rtproof, name)
+    return definitions(found.__module__)[found.__name__]
 
 
 def is_public(name: str) -> bool:

@@ -6,12 +6,17 @@
 
 from rtproof.api.archive import Archive, ArchivedRun, Campaign, open_archive
 from rtproof.api.comparison import Change, Comparison, Difference, Effect, History, compare, history
-from rtproof.api.late_causes import Budget, BudgetPart, Cause, Coincidence, Explanation
+from rtproof.api.late_causes import Explanation
 from rtproof.api.measuring import RunInterrupted, run
 from rtproof.api.opened_run import Run, Thread, open  # noqa: A004 - as the builtin open
 from rtproof.api.results import Distribution, Figures, Quantile, Summary
 from rtproof.api.samples import SampleChunk, Samples
 from rtproof.core.errors import RtproofError
+from rtproof.explain.budget import BudgetPart, LateActivation
+from rtproof.explain.budget import TimeBudget as Budget
+from rtproof.explain.causes import NamedCause
+from rtproof.explain.coincidence import MovedCount as Coincidence
+from rtproof.explain.explanation import CauseRow as Cause
 from rtproof.judge.analysis_model import Episode, State, Verdict
 from rtproof.judge.objections import Objection
 from rtproof.summary.summary_model import Doubt
@@ -34,6 +39,8 @@ __all__ = [
     "Explanation",
     "Figures",
     "History",
+    "LateActivation",
+    "NamedCause",
     "Objection",
     "Quantile",
     "RtproofError",

@@ -270,10 +270,16 @@ class Run:
         with one_kind_of_error():
             found = explained_runs.explain_run(self.path, limit_ns, top, {})
         if isinstance(found, explained_runs.CoincidingRun):
-            plain = coincidences_dict(found.found, found.record)
-            return published_values.coincidence_of(plain, json.dumps(plain, indent=2))
-        plain = explanation_dict(found.explanation, found.record)
-        return published_values.explanation_of(plain, json.dumps(plain, indent=2))
+            said, record = found.found, found.record
+            text = json.dumps(coincidences_dict(said, record), indent=2)
+            why = said.too_few or record.fact("trace_refused")
+            return Explanation(False, said.limit_ns, said.late, 0, 0, (), (), said.moved, why, text)
+        told = found.explanation
+        text = json.dumps(explanation_dict(told, found.record), indent=2)
+        explained = len(told.budgets)
+        return Explanation(
+            True, told.limit_ns, told.late, explained, told.outside, told.rows, told.budgets, (), None, text
+        )
 
     def report(
         self,

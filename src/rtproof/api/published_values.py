@@ -3,7 +3,6 @@
 
 from typing import Any
 
-from rtproof.api.late_causes import Budget, BudgetPart, Cause, Coincidence, Explanation
 from rtproof.api.results import (
     Distribution,
     Figures,
@@ -66,77 +65,4 @@ def _distribution(told: Json) -> Distribution:
             )
             for one in told["quantiles"]
         ),
-    )
-
-
-def explanation_of(told: Json, text: str) -> Explanation:
-    """What a trace explains. text: the same as JSON."""
-    return Explanation(
-        traced=True,
-        limit_ns=told["limit_ns"],
-        late=told["late_count"],
-        explained=told["explained_count"],
-        outside=told["outside_count"],
-        causes=tuple(map(_cause, told["causes"])),
-        budgets=tuple(map(_budget, told["budgets"])),
-        coincidences=(),
-        why_none=None,
-        _json=text,
-    )
-
-
-def _cause(told: Json) -> Cause:
-    return Cause(
-        cause=told["cause"],
-        name=told["name"],
-        words=told["words"],
-        share=told["share_ratio"],
-        total_ns=told["total_ns"],
-        late=told["late_count"],
-        first_in=told["first_in_count"],
-        advice=told["advice"]["sentence"] if told["advice"] else None,
-        waits_for=tuple(told["waits_for"]),
-    )
-
-
-def _budget(told: Json) -> Budget:
-    return Budget(
-        thread=told["thread"],
-        index=told["index"],
-        due_ns=told["due_ns"],
-        latency_ns=told["latency_ns"],
-        whole=told["whole"],
-        parts=tuple(
-            BudgetPart(
-                one["from_ns"],
-                one["to_ns"],
-                one["phase"],
-                one["cpu"],
-                one["cause"],
-                one["name"],
-                one["words"],
-                tuple(one["stack"]),
-                tuple(one["waits_for"]),
-            )
-            for one in told["parts"]
-        ),
-    )
-
-
-def coincidence_of(told: Json, text: str) -> Explanation:
-    """What coincides with late activations of a run without a trace. text: the same as JSON."""
-    return Explanation(
-        traced=False,
-        limit_ns=told["limit_ns"],
-        late=told["late_count"],
-        explained=0,
-        outside=0,
-        causes=(),
-        budgets=(),
-        coincidences=tuple(
-            Coincidence(one["name"], one["words"], one["late"], one["ordinary"], one["chance_ratio"])
-            for one in told["coincides"]
-        ),
-        why_none=told["too_few"] or told["trace_refused"],
-        _json=text,
     )

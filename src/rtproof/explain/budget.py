@@ -76,9 +76,16 @@ class Phase(Enum):
 
 @dataclass(frozen=True)
 class LateActivation:
-    """One activation of a thread. Times in ns, by the clock of the timelines.
+    """One activation of a measuring thread.
 
-    marked: it lies between two marks, so the thread had the CPU when it began.
+    Attributes:
+        series: The number of its series in the record.
+        thread: The measuring thread.
+        tid: The number of the thread on the target.
+        index: The number of the activation.
+        due_ns: When it was due, from the origin of the record.
+        latency_ns: How late it was.
+        marked: Whether it lies between two marks, so that the thread had the CPU when it began.
     """
 
     series: int
@@ -91,16 +98,25 @@ class LateActivation:
 
     @property
     def end_ns(self) -> int:
+        """When it ended, from the origin of the record."""
         return self.due_ns + self.latency_ns
 
 
 @dataclass(frozen=True)
 class BudgetPart:
-    """A part of an activation's time. cpu: -1 if it is not known.
+    """A part of the time of one late activation, and who took it.
 
-    stack: the functions of the kernel in which an interrupt found who was charged, innermost first; () if not known.
-    waits_for: the threads that kept each other waiting, the one for which the late thread waited first. The cause kept
-    the last one. waits_in: the functions of its program in which the late thread slept, innermost first; () if unknown.
+    Attributes:
+        from_ns: When it begins, from the origin of the record.
+        to_ns: When it ends.
+        phase: A: until the thread was woken. B: until it ran. C: until the end.
+        cause: Who took it.
+        cpu: Where; -1 if that is not known.
+        stack: The functions of the kernel in which an interrupt found who was charged, innermost first; () if not
+            known.
+        waits_for: The threads that kept each other waiting, the one for which the late thread waited first. The cause
+            kept the last one.
+        waits_in: The functions of its program in which the late thread slept, innermost first; () if not known.
     """
 
     from_ns: int
@@ -114,6 +130,7 @@ class BudgetPart:
 
     @property
     def length_ns(self) -> int:
+        """How long it is."""
         return self.to_ns - self.from_ns
 
     def words(self, blind: Collection[Blind] = ()) -> str:
@@ -129,9 +146,13 @@ class BudgetPart:
 
 @dataclass(frozen=True)
 class TimeBudget:
-    """The parts of an activation, in order.
+    """Where the time of one late activation went.
 
-    woken_ns, ran_ns: when the thread was woken and when it got the CPU; None if the trace does not tell.
+    Attributes:
+        activation: The activation. The parts add up to its latency.
+        parts: In order of time, without gaps.
+        woken_ns: When the thread was woken; None if the trace does not tell.
+        ran_ns: When it got the CPU; None if the trace does not tell.
     """
 
     activation: LateActivation

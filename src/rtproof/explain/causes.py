@@ -164,9 +164,13 @@ class Ranks:
 class NamedCause:
     """A cause and who it was, such as preemption off in dd/812.
 
-    name: "" where the cause needs none. tid: of a thread; None for what is no thread, and for all threads of a name.
-    function: of the kernel, where a stack shows it; else "". ranks: of a thread that had the CPU; None if not known.
-    asked_by: by whom the interrupt was sent or the stopper thread woken, in words, where an event proves it; else "".
+    Attributes:
+        cause: What it is; ``cause.value`` is its name, as ``rtproof explain --explain-at-most`` takes it.
+        name: The thread, the interrupt, the softirq or the function; "" where the cause needs none.
+        tid: The number of the thread; None for what is no thread, and for all threads of a name.
+        function: The function of the kernel, where a stack shows it; else "".
+        ranks: The priorities of a thread that had the CPU and of the late one; None if not known.
+        asked_by: Who sent the interrupt or woke the stopper thread, where an event proves it; else "".
     """
 
     cause: Cause
@@ -178,6 +182,7 @@ class NamedCause:
 
     @property
     def who(self) -> str:
+        """The name with the number of the thread."""
         return self.name if self.tid is None else f"{self.name or 'a thread'}/{self.tid}"
 
     @property
@@ -189,6 +194,7 @@ class NamedCause:
 
     @property
     def order(self) -> tuple[str, str, int, str, str]:
+        """What sorts causes that took equally long."""
         return self.cause.value, self.name, self.tid or 0, self.function, self.asked_by
 
     def words(self, blind: Collection[Blind] = ()) -> str:

@@ -46,10 +46,15 @@ BoolArray = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class MovedCount:
-    """One count that was looked at. late, ordinary: its median change per second in late and in ordinary seconds.
+    """What the kernel counted more of in the seconds with late activations. It coincides, and is no cause.
 
-    words: what it is. For a gauge late and ordinary are its median value. chance: of 1, that any of all counts would
-    move so by chance.
+    Attributes:
+        name: Of the count, as in the record.
+        words: What it is.
+        unit: Of ``late`` and ``ordinary``.
+        late: The median of its change per second in late seconds; of a gauge, of its value.
+        ordinary: The same in the other seconds.
+        chance: The chance that any of all counts would move so without a reason, from 0 to 1.
     """
 
     name: str

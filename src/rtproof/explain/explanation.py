@@ -14,6 +14,7 @@ import numpy as np
 
 from rtproof.core.errors import UserError
 from rtproof.core.units import whole_number
+from rtproof.explain.advice import Advice, advice_on
 from rtproof.explain.budget import LOOK_BACK_NS, LateActivation, System, TimeBudget, budget, watched_threads
 from rtproof.explain.causes import Blind, Cause, NamedCause, Ranks, words_with_chain
 from rtproof.explain.cpu_contexts import (
@@ -56,14 +57,21 @@ MOST_LATE = 20_000
 
 @dataclass(frozen=True)
 class CauseRow:
-    """One cause over all late activations.
+    """What took time of late activations, over all of them.
 
-    share: of their time. late, first_in: in how many it has a part, and in how many it is the largest.
-    median_ns, largest_ns: of its part in the activations that have one. typical_ns: median of the same kind of cause
-    over ordinary activations. threads: how many threads it was; with one, the cause has its number.
-    path: the functions of the kernel in which interrupts found it mostly; None without stacks.
-    open_in: in how many it is one of several causes that are too close to tell which took the most.
-    waits_for: the threads that it kept for most of its time, as in ``BudgetPart``; () if it mostly kept the late one.
+    Attributes:
+        cause: What took it, and who.
+        threads: How many threads it was; with one, the cause has its number.
+        share: Its part of the time of all late activations, from 0 to 1.
+        total_ns: The time that it took of all late activations.
+        late: In how many late activations it has a part.
+        first_in: In how many it took the most.
+        median_ns: The median of its part in the activations that have one.
+        largest_ns: The largest of these parts.
+        typical_ns: The median of the same kind of cause over ordinary activations.
+        path: The functions of the kernel in which interrupts found it mostly; None without stacks.
+        open_in: In how many it is one of several causes that are too close to tell which took the most.
+        waits_for: The threads that it kept for most of its time, as in ``BudgetPart``; () if it kept the late one.
     """
 
     cause: NamedCause
@@ -82,6 +90,11 @@ class CauseRow:
     def words(self, blind: Collection[Blind] = ()) -> str:
         """The cause in words, with the threads that it kept."""
         return words_with_chain(self.cause, self.waits_for, blind)
+
+    @property
+    def advice(self) -> Advice | None:
+        """What helps, with ``short``, ``sentence`` and ``source``; None where nothing is known."""
+        return advice_on(self.cause, of_chain=bool(self.waits_for))
 
 
 @dataclass(frozen=True)

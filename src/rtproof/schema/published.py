@@ -41,7 +41,7 @@ from rtproof.compare.history import (
     RunSequence,
 )
 from rtproof.compare.run_metrics import QUANTILES, RunFigures
-from rtproof.explain.advice import Advice, advice_on
+from rtproof.explain.advice import Advice
 from rtproof.explain.budget import BudgetPart, TimeBudget
 from rtproof.explain.causes import NamedCause
 from rtproof.explain.coincidence import (
@@ -1258,10 +1258,6 @@ def _cause_words(cause: NamedCause) -> str:
     return cause.words()
 
 
-def _advice(row: CauseRow) -> Advice | None:
-    return advice_on(row.cause, of_chain=bool(row.waits_for))
-
-
 def _words(of: BudgetPart | CauseRow) -> str:
     return of.words()
 
@@ -1371,7 +1367,7 @@ CAUSE_ROW = Shape("cause of a run", CauseRow) | {
     "largest_ns": "over those that have it",
     "typical_ns": "the median of the same kind of cause over ordinary activations",
     "path": Key("where interrupts found it, or `null` without stacks", shape=STACK_PATH),
-    "advice": Key("what helps, or `null`", _advice, shape=ADVICE),
+    "advice": Key("what helps, or `null`", shape=ADVICE),
 }
 BUDGET_PART = Shape("part of a budget", BudgetPart) | {
     "from_ns": "when it begins, from the origin of the record",

@@ -10,7 +10,6 @@ from operator import attrgetter
 
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import capitalised, limit_value, quantity, value
-from rtproof.explain.advice import advice_on
 from rtproof.explain.budget import BudgetPart, Phase, TimeBudget
 from rtproof.explain.causes import Blind, Cause, NamedCause
 from rtproof.explain.coincidence import Coincidences, coincidences
@@ -358,7 +357,7 @@ def _waited_in(found: Explanation) -> Iterator[str]:
 def _advice(found: Explanation) -> tuple[str, ...]:
     """A line for each of the largest causes that a rule is for, each rule once."""
     rows = [row for row in found.rows if row.share >= LEAST_FOR_ADVICE]
-    advice = (advice_on(row.cause, of_chain=bool(row.waits_for)) for row in rows)
+    advice = (row.advice for row in rows)
     rules = dict.fromkeys(rule for rule in advice if rule)
     return tuple(f"{capitalised(rule.short)}. {rule.sentence} Source: {rule.source}." for rule in rules)[:MOST_ADVICE]
 
