@@ -14,7 +14,7 @@ import pytest
 from rtproof import importers
 from rtproof.core.errors import UserError
 from rtproof.importers import latmus, rtla, xenomai
-from rtproof.summary.imported_histogram import ImportedHistogram
+from rtproof.summary.imported_histogram import ImportedHistogram, summary_of_histogram
 
 ARCHIVE = Path(__file__).parent / "data" / "tool_outputs.zip"
 
@@ -58,7 +58,7 @@ FIGURES = {
     "rtla-timerlat-top.txt": ("rtla", 12_034, 3_000, 62_000, None),
     "rtla-osnoise-hist.txt": ("rtla", 103_500, 0, 1_290_000, 1),
     "rtla-osnoise-top.txt": ("rtla", None, None, 15_020_000, None),
-    "latmus.txt": ("EVL latmus", 60_000, 205, 21_106, None),
+    "latmus.txt": ("EVL latmus", 60_000, 205, 21_106, 10),
     "cyclictest-v.txt": ("cyclictest -v", 348, 25_000, 12_123_000, 0),
     "rteval.xml": ("rteval", 6_000, 8_000, 1_476_000, 0),
     "hwlatdetect.txt": ("hwlatdetect", None, None, 173_000, None),
@@ -138,8 +138,9 @@ def test_bins_with_values_before_their_time_become_one() -> None:
     early = output("latmus.txt").replace("min latency: 0.205", "min latency: -1.205")
     found = latmus.read(early)
     assert found.histogram is not None
-    assert found.histogram.lo.tolist() == [-1_205, 5_000, 9_000]
-    assert found.histogram.n.tolist() == [49_990, 10_000, 10]
+    assert found.histogram.lo.tolist() == [-1_205, 5_000]
+    assert found.histogram.n.tolist() == [49_990, 10_000]
+    assert (found.scale_ns, found.overflow) == (9_000, 10)
     assert not found.unsure
 
 
@@ -178,6 +179,28 @@ def test_bins_of_an_assumed_width_do_not_show_what_exceeded_a_limit() -> None:
     found = xenomai.read(told.replace("-0.573", " 1.000"))
     assert found.histogram is not None
     assert found.unsure
+
+
+@pytest.mark.parametrize(
+    ("last", "least", "largest", "overflow"),
+    [
+        ("28 - 29", " 1.000", "28.999", 0),
+        ("28 - 29", " 1.000", "29.001", 100),
+        ("28 - 29", "-28.50", "12.000", 0),
+        ("28 - 29", "-28.50", "30.000", 0),
+        ("28 - 29", "-1.500", "30.000", 100),
+    ],
+    ids=["on it", "above it", "early", "early and above it", "early, but not so far"],
+)
+def test_xenomais_scale_ends_with_its_last_bin_only_if_the_maximum_lies_above(
+    last: str, least: str, largest: str, overflow: int
+) -> None:
+    bins = f"0 -  1 |      900\nHSD|    avg|  {last} |      100"
+    told = GRAVITY.replace("0 -  1 |     1000", bins).replace("-0.573", least).replace("-0.550", " 3.000")
+    found = xenomai.read(told.replace("-0.524", largest))
+    assert (found.overflow, found.count) == (overflow, 1_000)
+    assert summary_of_histogram(found).observed_counts.total == 1_000
+    assert xenomai.read(told.replace("-0.524", largest).replace("     1000|", "     1001|")).overflow is None
 
 
 def test_the_first_xenomai_printed_nanoseconds() -> None:

@@ -105,17 +105,22 @@ def with_true_bins(found: ImportedHistogram, bins: Counts) -> ImportedHistogram:
     """The measurement with bins that hold the values which were counted in them.
 
     latency counts a value below 0 as one of the same size above it. Without the minimum nobody knows which of the bins
-    have such values.
+    have such values. The bins hold all values. If the maximum lies above the last bin, that bin is the end of the scale
+    and holds the overflow, unless it may also hold values below 0.
     """
     low_ns, high_ns = found.min_ns, found.max_ns
     if low_ns is None or high_ns is None or not bins.n.size:
         return replace(found, unsure=bool(bins.n.size))
-    largest_ns = max(-low_ns, high_ns)
-    if int(bins.lo[-1]) <= largest_ns:
-        true = _unfolded(_open_ended(bins, largest_ns), low_ns, high_ns)
-        if _can_have_mean(true, found.mean_ns):
-            return replace(found, histogram=true)
-    return replace(found, histogram=None, notes=(*found.notes, NOT_BELIEVED))
+    last_ns, largest_ns = int(bins.lo[-1]), max(-low_ns, high_ns)
+    true = _unfolded(_open_ended(bins, largest_ns), low_ns, high_ns)
+    if last_ns > largest_ns or not _can_have_mean(true, found.mean_ns):
+        return replace(found, histogram=None, notes=(*found.notes, NOT_BELIEVED))
+    if found.count != bins.total:
+        return replace(found, histogram=true)
+    if -low_ns < last_ns and int(bins.hi[-1]) < high_ns:
+        on_scale = Counts(true.lo[:-1], true.hi[:-1], true.n[:-1])
+        return replace(found, histogram=on_scale, overflow=int(true.n[-1]), scale_ns=last_ns)
+    return replace(found, histogram=true, overflow=0)
 
 
 def _can_have_mean(bins: Counts, mean_ns: int | None) -> bool:

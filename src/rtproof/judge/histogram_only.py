@@ -680,7 +680,7 @@ def impossible_figures(imported: ImportedHistogram) -> Iterator[tuple[str, str]]
 def _beyond_the_scale(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
     if imported.overflow:
         yield "quantiles beyond the scale", f"{_saturated(imported)}; of these only the largest is known"
-    if imported.overflow is None:
+    if imported.overflow is None and imported.histogram is not None:
         yield "how much lies beyond the scale", "the file does not count it, so a quantile may be too small"
     if with_overflow(imported).total and imported.overflow != 0:
         yield "a picture of the histogram and of its tail", "it would seem to end where the scale ends"

@@ -180,7 +180,8 @@ def _counts_over_time(found: Sequence[ImportedInterval]) -> Table:
 
 def _told(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
     yield "samples", number_format.count_text(imported.count)
-    yield "beyond the scale", number_format.count_text(imported.overflow)
+    binned = imported.histogram is not None
+    yield "beyond the scale", number_format.count_text(imported.overflow) if binned else ""
     ends = (("smallest", imported.min_ns), ("mean", imported.mean_ns), ("largest", imported.max_ns))
     yield from ((name, "" if ns is None else number_format.US(ns)) for name, ns in ends)
     yield "period", duration(imported.period_ns) if imported.period_ns else ""
