@@ -14,6 +14,7 @@ import vm_cases
 from lab_desk import assert_refused, desk
 
 from rtproof.cli.main import main
+from rtproof.core.bounded import DOCUMENT_BYTES
 from rtproof.lab import kernel_catalogue, verify_inputs
 from rtproof.vm.machine import Machine, MachineInputs, emulator_version
 
@@ -170,10 +171,13 @@ def test_a_result_that_lacks_what_to_compare_is_damaged_and_not_the_same(
 def test_what_is_no_file_is_refused_before_it_is_read(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     os.mkfifo("pipe")
     with Path("huge.json").open("wb") as file:
-        file.truncate(verify_inputs.MOST_BYTES + 1)
+        file.truncate(DOCUMENT_BYTES + 1)
     Path("folder/result.json").mkdir(parents=True)
-    for name in ("pipe", "huge.json", "/dev/zero", "folder"):
+    for name, sentence in (
+        ("pipe", "cannot read pipe: it is a pipe or a device and not a file"),
+        ("huge.json", "huge.json is larger than 16 MiB, more than any file of this kind"),
+        ("/dev/zero", "cannot read /dev/zero: it is a pipe or a device and not a file"),
+        ("folder", "folder/result.json cannot be read: Is a directory"),
+    ):
         assert main(["lab", "verify", name]) == 2
-        said = capsys.readouterr().err
-        assert said.startswith(f"rtproof: {name}")
-        assert said.endswith(" is no result of rtproof lab compare: it is no file of at most 256 MiB\n")
+        assert capsys.readouterr().err == f"rtproof: {sentence}\n"

@@ -8,11 +8,12 @@ from typing import TypeVar
 
 import msgspec
 
-from rtproof.core import files
+from rtproof.core.bounded import TOML_BYTES, TOO_DEEP, read_bounded
 from rtproof.core.errors import UserError
 
 Kind = TypeVar("Kind")
-LARGEST_BYTES = 1 << 20
+TOO_LONG = re.compile(r"Exceeds the limit \(\d+ digits\).*")
+"""What Python says of a number that it does not convert."""
 
 
 def read_toml(path: Path, kind: type[Kind]) -> Kind:
@@ -21,22 +22,19 @@ def read_toml(path: Path, kind: type[Kind]) -> Kind:
     UserError if the file cannot be read, is too large, is no TOML or does not fit the class.
     """
     try:
-        files.refuse_what_waits(path)
-        with path.open("rb") as file:
-            content = file.read(LARGEST_BYTES + 1)
+        return parse_toml(read_bounded(path, TOML_BYTES), kind, str(path))
     except OSError as problem:
         raise UserError(f"cannot read {path}: {problem.strerror}") from None
-    if len(content) > LARGEST_BYTES:
-        raise UserError(f"{path} is larger than {LARGEST_BYTES >> 20} MiB, more than any file of this kind")
-    return parse_toml(content, kind, str(path))
 
 
 def parse_toml(content: bytes, kind: type[Kind], name: str) -> Kind:
     """Convert the bytes of a TOML file to an object of the class. ``name`` names the file in a UserError."""
     try:
         data = tomllib.loads(content.decode())
-    except (ValueError, RecursionError) as problem:
-        raise UserError(f"{name} is not TOML: {problem}") from None
+    except RecursionError:
+        raise UserError(f"{name} is not TOML that can be read: {TOO_DEEP}") from None
+    except ValueError as problem:
+        raise UserError(f"{name} is not TOML: {TOO_LONG.sub('a number has too many digits', str(problem))}") from None
     return convert_toml(data, kind, name)
 
 

@@ -19,6 +19,7 @@ import msgspec
 from rtproof import __version__, report
 from rtproof.articles import Article
 from rtproof.core import files
+from rtproof.core.bounded import decode_json, read_bounded
 from rtproof.core.errors import RtproofError, UserError
 from rtproof.core.printable import clean
 from rtproof.experiment import run_sets, stored_runs
@@ -157,21 +158,21 @@ def read_campaign_file(folder: Path) -> StoredCampaign:
     UserError with one sentence if the file is missing, changed, from a newer rtproof or of something else.
     """
     place = folder / CAMPAIGN_FILE
+    wrong = f"{place} is not what a campaign leaves"
     try:
-        files.refuse_what_waits(place)
-        file = msgspec.json.decode(place.read_bytes(), type=_CampaignFile)
+        file = decode_json(read_bounded(place), _CampaignFile, wrong)
         if file.schema == CAMPAIGN_FOLDER_SCHEMA and file.version > CAMPAIGN_FOLDER_VERSION:
             known = f"newer than {CAMPAIGN_FOLDER_VERSION}, the last known here: use a newer rtproof"
             raise UserError(f"{place} has version {file.version}, {known}")
         content = msgspec.json.format(bytes(file.campaign), indent=-1)
         if file.schema != CAMPAIGN_FOLDER_SCHEMA or hashlib.sha256(content).hexdigest() != file.sha256:
             raise UserError(f"{place} has changed since the run, so what was asked of its cells is unknown")
-        found = msgspec.json.decode(content, type=StoredCampaign)
+        found = decode_json(content, StoredCampaign, wrong)
         cells = tuple(map(_with_options, found.profile.cells))
     except OSError as problem:
         raise UserError(f"cannot read {place}: {problem.strerror}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-        raise UserError(f"{place} is not what a campaign leaves: {problem}") from None
+    except msgspec.ValidationError as problem:
+        raise UserError(f"{wrong}: {problem}") from None
     return replace(found, profile=replace(found.profile, cells=cells))
 
 
@@ -434,12 +435,8 @@ def _is_campaign(path: Path) -> bool:
 def read_matrix_runs(folder: Path) -> list[matrix_page.MatrixRun]:
     """The runs in one ``result.json``, or in the folder that holds it. UserError with the file's name."""
     path = folder / RESULT_FILE if folder.is_dir() else folder
-    files.refuse_what_waits(path)
+    document: Any = decode_json(read_bounded(path), object, f"{path} is no JSON")
     try:
-        told = json.loads(path.read_bytes())
-    except (ValueError, RecursionError):
-        raise UserError(f"{path} is no JSON") from None
-    try:
-        return matrix_page.read_matrix_run(told)
+        return matrix_page.read_matrix_run(document)
     except UserError as problem:
         raise UserError(f"{path} {problem}") from None

@@ -5,6 +5,7 @@ An importer module has ``TOOL: str``, the name of the tool, ``looks_like(text: s
 ``read(text: str) -> ImportedHistogram``. Its docstring says what the format holds and what it loses. ``read`` raises a
 UserError for a text of that tool that makes no sense: one sentence without the file's name. A module that reads lines
 has ``LINES: ToolLines``, by which a line that was cut off, or that cannot be read, is told. ``_pasted`` makes the text.
+A module that reads a text of ``MOST_BYTES`` within 1 GiB of memory says so.
 """
 
 import sys
@@ -12,7 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
-from rtproof.core import files, plugins
+from rtproof.core import plugins
+from rtproof.core.bounded import read_bounded
 from rtproof.core.errors import UserError
 from rtproof.importers import _pasted
 from rtproof.importers._pasted import LARGEST_BYTES, PlainText
@@ -20,6 +22,8 @@ from rtproof.summary.imported_histogram import ImportedHistogram
 
 __all__ = ("LARGEST_BYTES", "ImportedHistogram", "plain_text_of", "read", "recognised")
 
+MOST_BYTES = LARGEST_BYTES // 2
+"""Of a text that is read by a module that does not say so itself: its words take up to thirty times as much."""
 READABLE = "a run folder, a record (.rtrec), the folder of a profile, and the output of "
 """Begins the message that refuses a file. The names of the tools follow."""
 STANDARD_INPUT = Path("-")
@@ -74,6 +78,9 @@ def tool_of(path: Path) -> str | None:
 
 
 def _read_with(module: ModuleType, plain: PlainText) -> ImportedHistogram:
+    most_bytes: int = getattr(module, "MOST_BYTES", MOST_BYTES)
+    if len(plain.text) > most_bytes:
+        raise UserError(f"it is larger than {most_bytes // 1024 // 1024} MiB, more than any such output")
     lines: _pasted.ToolLines | None = None if plain.is_document else getattr(module, "LINES", None)
     text, cut = _pasted.without_cut_line(plain.text, lines) if lines else (plain.text, ())
     found: ImportedHistogram = module.read(text)
@@ -87,16 +94,10 @@ def plain_text_of(path: Path) -> PlainText:
     The notes of the text say what was taken off.
     """
     try:
-        if path == STANDARD_INPUT:
-            content = sys.stdin.buffer.read(LARGEST_BYTES + 1)
-        else:
-            files.refuse_what_waits(path)
-            with path.open("rb") as file:
-                content = file.read(LARGEST_BYTES + 1)
+        source, name = (sys.stdin.buffer, "standard input") if path == STANDARD_INPUT else (path, None)
+        content = read_bounded(source, LARGEST_BYTES, name)
     except OSError as problem:
         raise UserError(f"cannot read {path}: {problem.strerror}") from None
-    if len(content) > LARGEST_BYTES:
-        raise UserError(f"{path} is larger than {LARGEST_BYTES // 1024 // 1024} MiB, more than any such output")
     try:
         return _pasted.plain_text(content)
     except UserError as problem:

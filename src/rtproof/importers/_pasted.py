@@ -12,12 +12,16 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rtproof.core.bounded import read_bounded
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity
 from rtproof.summary.summary_model import Doubt, Severity
 
 LARGEST_BYTES = 64 * 1024 * 1024
 """More than the longest histogram that any of these tools writes."""
+MOST_LINES = 4_000_000
+WIDE_BYTES = 4 * 1024 * 1024
+"""In a longer text, a character beyond Latin-1 becomes a question mark: else all its characters take four bytes."""
 LEAD_BYTES = 4_096
 LONGEST_LINE = 100
 """This much of a line that cannot be read is printed."""
@@ -98,6 +102,10 @@ def plain_text(content: bytes) -> PlainText:
     else:
         # Editors and shells of other systems put a mark of the byte order at the beginning.
         text = content.decode("utf-8-sig", errors="replace")
+    if len(content) > WIDE_BYTES:
+        text = text.encode("latin-1", errors="replace").decode("latin-1")
+    if max(text.count("\n"), text.count("\r")) > MOST_LINES:
+        raise UserError(f"it has more than {MOST_LINES:,} lines")
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = _CONTROL.sub("", text).translate(_BLANKS)
     if PlainText(text).is_document:
@@ -123,12 +131,9 @@ def plain_text(content: bytes) -> PlainText:
 def _unpacked(content: bytes) -> bytes:
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
-            found = file.read(LARGEST_BYTES + 1)
+            return read_bounded(file, LARGEST_BYTES, "unpacked, it")
     except (OSError, EOFError, zlib.error):
         raise UserError("it was packed with gzip, and the packed file is damaged or was cut off") from None
-    if len(found) > LARGEST_BYTES:
-        raise UserError(f"unpacked, it is larger than {LARGEST_BYTES // 1024 // 1024} MiB, more than any such output")
-    return found
 
 
 def _without_indent(text: str) -> tuple[str, int]:

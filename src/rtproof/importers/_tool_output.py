@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from rtproof.core import bounded
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import duration, quantity
 from rtproof.core.units import MOST_DIGITS, UNITS_NS
@@ -103,10 +103,7 @@ def histogram_of(values: NDArray[np.int64], counts: NDArray[np.int64], width_ns:
 
 def decode_json(text: str, kind: type[Kind]) -> Kind:
     """The JSON document as ``kind``; UserError if it has another form."""
-    try:
-        return msgspec.json.decode(text, type=kind)
-    except msgspec.DecodeError as problem:
-        raise UserError(f"it is not of its form: {problem}") from None
+    return bounded.decode_json(text, kind, "it is not of its form")
 
 
 @dataclass(frozen=True)

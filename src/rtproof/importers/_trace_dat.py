@@ -6,23 +6,28 @@ name. A file that was cut short yields what is whole in it, and sentences that s
 """
 
 import hashlib
+import io
 import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
+from rtproof.core.bounded import MOST_BYTES, Room
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import one_line
 from rtproof.summary.imported_trace import ImportedTrace
 
 MAGIC = b"\x17\x08\x44tracing"
-LARGEST_BYTES = 1 << 30
-"""Of a file, and of what it holds once it is uncompressed."""
 MOST_CPUS = 4096
-CHUNK_HEAD = 8
-"""Bytes before a compressed chunk: its two sizes."""
+PIECE_BYTES = 1 << 20
+TOO_LARGE = (
+    f"{{0}} is damaged, or too large: its events and formats take more than {MOST_BYTES >> 20} MiB. Cut a shorter "
+    "trace from it with trace-cmd split"
+)
+OVERLAPPING = "the trace is damaged, or too large for rtproof: the events of its CPUs are more than the file"
 COMPRESSED = 1
 VERSIONS = (b"6", b"7")
 OPTIONS, STATISTICS, BUFFER, CLOCK, UNAME, HEADER, OWN_FORMATS, FORMATS, SYMBOLS, PRINTS, NAMES = (
@@ -39,36 +44,60 @@ class _CutShortError(Exception):
     """The file ends where something must follow. The message says what."""
 
 
+class _Source:
+    """The bytes of a file, or of a piece of it that was unpacked. room: for all that is kept of the file."""
+
+    def __init__(self, content: bytes | BinaryIO, room: Room) -> None:
+        self.room = room
+        self._file = io.BytesIO(content) if isinstance(content, bytes) else content
+        self.size = self._file.seek(0, io.SEEK_END)
+
+    def piece(self, at: int, size: int) -> bytes:
+        """So many bytes from an offset on, or fewer at the end."""
+        if at >= self.size:
+            return b""
+        self._file.seek(at)
+        return self._file.read(min(size, self.size - at))
+
+
 @dataclass
 class _Cursor:
     """Reads numbers, texts and pieces one after the other."""
 
-    content: memoryview
+    source: _Source
     order: str
     at: int = 0
     what: str = "the header"
 
-    def take(self, size: int) -> memoryview:
-        if size < 0 or self.at < 0 or self.at + size > len(self.content):
+    def take(self, size: int) -> bytes:
+        if self.at + size > self.source.size:
             raise _CutShortError(self.what)
+        self.source.room.take(size)
         self.at += size
-        return self.content[self.at - size : self.at]
+        return self.source.piece(self.at - size, size)
+
+    def taken(self, size: int) -> "_Cursor":
+        """A cursor of its own for the next piece."""
+        return self.of(self.take(size))
+
+    def of(self, content: bytes) -> "_Cursor":
+        return _Cursor(_Source(content, self.source.room), self.order, what=self.what)
 
     def number(self, size: int) -> int:
         return int.from_bytes(self.take(size), "big" if self.order == ">" else "little")
 
     def sized(self, size: int) -> bytes:
-        return bytes(self.take(self.number(size)))
+        return self.take(self.number(size))
 
     def text(self, most: int = 256) -> str:
         """A text up to its zero. What is longer is damaged."""
-        end = bytes(self.content[self.at : self.at + most]).find(b"\0")
-        if self.at < 0 or end < 0:
+        end = self.source.piece(self.at, most).find(b"\0")
+        if end < 0:
             raise _CutShortError(self.what)
-        return bytes(self.take(end + 1))[:-1].decode(errors="replace")
+        return self.take(end + 1)[:-1].decode(errors="replace")
 
     def elsewhere(self, at: int) -> "_Cursor":
-        return _Cursor(self.content, self.order, at, self.what)
+        return _Cursor(self.source, self.order, at, self.what)
 
 
 @dataclass
@@ -108,19 +137,15 @@ def looks_like(path: Path) -> bool:
 def read(path: Path) -> ImportedTrace:
     """The trace in a file. UserError if it cannot be read, or if nothing of it is of use."""
     try:
-        if path.stat().st_size > LARGEST_BYTES:
-            raise UserError(
-                f"{path} has more than {LARGEST_BYTES >> 20} MiB: cut a shorter trace from it with trace-cmd split"
-            )
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            return parse(file, str(path))
     except OSError as problem:
         raise UserError(f"cannot read {path}: {problem.strerror}") from None
-    return parse(content, str(path))
 
 
-def parse(content: bytes, name: str) -> ImportedTrace:
+def parse(content: bytes | BinaryIO, name: str) -> ImportedTrace:
     """The trace in the bytes of a file; name: for messages. UserError as for ``read``."""
-    cursor = _Cursor(memoryview(content), "<")
+    cursor = _Cursor(_Source(content, Room(MOST_BYTES, TOO_LARGE.format(name))), "<")
     found = _Found()
     try:
         version = _head(cursor, name)
@@ -129,13 +154,21 @@ def parse(content: bytes, name: str) -> ImportedTrace:
         found.missing.append(f"{name} is cut short or damaged: it ends within {cut}")
     _take_pages(cursor, found, name)
     _check(found, name)
-    identity = hashlib.sha256(content).digest()[:16]
+    identity = _digest(cursor.source)
     return ImportedTrace("trace-cmd", found.files, cursor.order == ">", identity, tuple(found.missing), found.system)
+
+
+def _digest(source: _Source) -> bytes:
+    """16 bytes that are the same for the same file."""
+    found = hashlib.sha256()
+    for at in range(0, source.size, PIECE_BYTES):
+        found.update(source.piece(at, PIECE_BYTES))
+    return found.digest()[:16]
 
 
 def _head(cursor: _Cursor, name: str) -> bytes:
     """Read the part that all versions have, and return the version. UserError for a version that is not known."""
-    if bytes(cursor.content[: len(MAGIC)]) != MAGIC:
+    if cursor.source.piece(0, len(MAGIC)) != MAGIC:
         raise UserError(f"{name} is no trace.dat of trace-cmd")
     cursor.take(len(MAGIC))
     version = cursor.text(16).encode()
@@ -187,7 +220,7 @@ def _read_version_6(cursor: _Cursor, found: _Found, name: str) -> None:
 def _options_of_version_6(cursor: _Cursor, found: _Found, cpus: int) -> None:
     cursor.what = "the options"
     while number := cursor.number(2):
-        option = _Cursor(cursor.take(cursor.number(4)), cursor.order, what=cursor.what)
+        option = cursor.taken(cursor.number(4))
         if number == BUFFER:
             there = cursor.elsewhere(option.number(8))
             buffer = _Buffer(option.text())
@@ -209,7 +242,7 @@ def _places(cursor: _Cursor, buffer: _Buffer, cpus: int) -> None:
     _refuse_many(cpus)
     for cpu in range(cpus):
         buffer.cpus.append((cpu, cursor.number(8), cursor.number(8)))
-    if cursor.at + 8 < len(cursor.content):
+    if cursor.at + 8 < cursor.source.size:
         buffer.clock = _chosen_clock(cursor.sized(8))
 
 
@@ -236,7 +269,7 @@ def _options_of_version_7(options: _Cursor, whole: _Cursor, found: _Found) -> in
     options.what = "the options"
     while True:
         number = options.number(2)
-        option = _Cursor(options.take(options.number(4)), options.order, what=options.what)
+        option = options.taken(options.number(4))
         if number == OPTIONS:
             return option.number(8)
         try:
@@ -278,28 +311,26 @@ def _section(whole: _Cursor, at: int, number: int) -> _Cursor:
     if found != number:
         raise _CutShortError(head.what)
     if not flags & COMPRESSED:
-        return _Cursor(head.take(size), whole.order, what=head.what)
-    packed, unpacked = head.number(4), head.number(4)
-    return _Cursor(memoryview(_unpacked(head.take(packed), unpacked, head.what)), whole.order, what=head.what)
+        return head.taken(size)
+    return head.of(_unpacked(head))
 
 
-def _unpacked(packed: memoryview, size: int, what: str) -> bytes:
-    """The bytes of a piece that zlib packed, of a size that the file states."""
-    if size > LARGEST_BYTES:
-        raise _CutShortError(what)
-    if not size:
-        return b""  # zlib takes 0 for no bound
+def _unpacked(place: _Cursor) -> bytes:
+    """The bytes of a piece that zlib packed. The file states both sizes before it."""
+    packed, size = place.number(4), place.number(4)
+    place.source.room.take(size)
+    content = place.take(packed)
     try:
-        return zlib.decompressobj().decompress(packed, size)
+        return zlib.decompressobj().decompress(content, size) if size else b""  # zlib takes 0 for no bound
     except zlib.error:
-        raise _CutShortError(what) from None
+        raise _CutShortError(place.what) from None
 
 
 # What both versions have.
 
 
 def _common_option(number: int, option: _Cursor, found: _Found) -> None:
-    content = bytes(option.content).partition(b"\0")[0]
+    content = option.take(option.source.size).partition(b"\0")[0]
     if number == STATISTICS and (cpu := _CPU.match(content)):
         found.files[f"cpu{int(cpu[1])}/stats"] = content[cpu.end() :]
     elif number == CLOCK:
@@ -376,44 +407,30 @@ def _take_pages(cursor: _Cursor, found: _Found, name: str) -> None:
         named = ", ".join(one_line(each.name) or "the one at the top" for each in others)
         found.missing.append(f"{name} has {quantity(len(others), 'other buffer')}, which are not used: {named}")
     found.clock = buffer.clock or found.clock
-    room = _Room(len(cursor.content), LARGEST_BYTES)
+    once = Room(cursor.source.size, OVERLAPPING)
     for cpu, at, size in buffer.cpus:
-        pages = b"".join(_pages(cursor, buffer, at, size, room))
+        taken = io.BytesIO()
+        taken.writelines(_pages(cursor, buffer, at, size, once))
+        pages = taken.getvalue()
         found.files.setdefault(f"cpu{cpu}/stats", b"")
         found.files[f"cpu{cpu}/raw"] = pages
         if len(pages) < size and not buffer.compressed:
             found.missing.append(f"{name} has only {len(pages):,} of {size:,} bytes of the events of CPU {cpu}")
 
 
-@dataclass
-class _Room:
-    """What the pages of all CPUs may take: bytes of the file, and bytes in memory. Places that overlap take more."""
-
-    packed: int
-    unpacked: int
-
-    def take(self, packed: int, unpacked: int) -> None:
-        self.packed -= packed
-        self.unpacked -= unpacked
-        if self.packed < 0 or self.unpacked < 0:
-            raise UserError(
-                "the trace is damaged, or too large for rtproof: the events of its CPUs are more than the file"
-            )
-
-
-def _pages(cursor: _Cursor, buffer: _Buffer, at: int, size: int, room: _Room) -> Iterator[bytes]:
-    """The pages of a CPU, as far as they are there."""
-    if not buffer.compressed:
-        pages = bytes(cursor.content[max(at, 0) : max(at, 0) + size])
-        room.take(len(pages), len(pages))
-        yield pages
-        return
+def _pages(cursor: _Cursor, buffer: _Buffer, at: int, size: int, once: Room) -> Iterator[bytes]:
+    """The pages of a CPU, as far as they are there. once: each byte of the file belongs to one CPU."""
     place = cursor.elsewhere(at)
+    if not buffer.compressed:
+        there = max(min(size, cursor.source.size - at), 0)
+        once.take(there)
+        yield from (place.take(min(PIECE_BYTES, there - done)) for done in range(0, there, PIECE_BYTES))
+        return
     place.what = "the events"
     try:
         for _ in range(place.number(4) if size else 0):
-            packed, unpacked = place.number(4), place.number(4)
-            room.take(CHUNK_HEAD + packed, unpacked)
-            yield _unpacked(place.take(packed), unpacked, place.what)
+            begin = place.at
+            yield _unpacked(place)
+            once.take(place.at - begin)
     except _CutShortError:
         return

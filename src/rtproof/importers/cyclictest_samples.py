@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from rtproof.core.errors import UserError
 from rtproof.importers import cyclictest
-from rtproof.importers._pasted import tool_lines
+from rtproof.importers._pasted import LARGEST_BYTES, tool_lines
 from rtproof.importers._tool_output import histogram_of, imported_measurement, notes_that_apply, whole_number
 from rtproof.importers.cyclictest import BIN_NS, MICROSECONDS, OMITTED, SAMPLE, Line, last_lines
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
 
 TOOL = "cyclictest -v"
-MOST_ROWS = 4_000_000
+MOST_BYTES = LARGEST_BYTES
 MOST_THREADS = 65_536
 NOT_PRINTED = (
     "{0:,} of its {1:,} cycles were not printed: its buffer was full, or it printed of several values only the largest "
@@ -55,11 +55,9 @@ def read(text: str) -> ImportedHistogram:
 
 def _table(text: str) -> NDArray[np.int64]:
     """A row for each value: thread, cycle, value in microseconds."""
-    rows = [tuple(map(whole_number, row.groups())) for row in SAMPLE.finditer(text)]
-    if len(rows) > MOST_ROWS:
-        raise UserError(f"it has more than {MOST_ROWS:,} values")
+    numbers = (whole_number(word) for row in SAMPLE.finditer(text) for word in row.groups())
     try:
-        return np.array(rows, np.int64).reshape(-1, 3)
+        return np.fromiter(numbers, np.int64).reshape(-1, 3)
     except OverflowError:
         raise UserError("a value is larger than any clock can show: an early wake-up that lost its sign") from None
 

@@ -35,6 +35,8 @@ STAGES_ADDED = (
 )
 ALL_LEFT_OUT = "it has no figures: a value lay beyond its scale, so rteval left all of them away"
 
+MOST_ELEMENTS = 1_000_000
+
 _HEAD = re.compile(r"^\s*(?:<\?xml[^>]{0,200}\?>\s*)?<rteval\b")
 _REPORT = re.compile(r"^ *rteval \(v([\w.]{1,40})\) report *$", re.M)
 _COMMAND = re.compile(r"^ *Command: +(cyclictest .{0,1000})$", re.M)
@@ -57,6 +59,8 @@ def read(text: str) -> ImportedHistogram:
         return _of_report(text)
     if "<!" in text.replace("<!--", ""):
         raise UserError("it has a type definition, which rteval never writes")
+    if text.count("<") > MOST_ELEMENTS or text.count("=") > 3 * MOST_ELEMENTS:
+        raise UserError(f"it has more than {MOST_ELEMENTS:,} elements")
     try:
         root = ElementTree.fromstring(text)  # noqa: S314 -- without a type definition nothing in it can expand
     except ElementTree.ParseError as problem:

@@ -20,6 +20,7 @@ import msgspec
 
 from rtproof import loads
 from rtproof.core import units
+from rtproof.core.bounded import decode_json, read_bounded
 from rtproof.core.errors import RtproofError, TargetError, UserError
 from rtproof.lab.stored_folders import bound_cache, enrol_user, mark_used
 from rtproof.record import run_folder
@@ -396,9 +397,9 @@ class CellStore:
         if not mark_used(folder):
             return None
         try:
-            manifest = msgspec.json.decode((folder / CELL_MANIFEST).read_bytes(), type=_CellManifest)
+            manifest = decode_json(read_bounded(folder / CELL_MANIFEST), _CellManifest, CELL_MANIFEST)
             whole = manifest.files == _file_digests(folder)
-        except (OSError, msgspec.DecodeError):
+        except (OSError, UserError):
             return None
         return StoredCell(folder, manifest.cost, fresh=False) if whole and not manifest.cost.none_agree else None
 

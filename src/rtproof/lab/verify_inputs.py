@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_IFDIR, S_IFMT, S_IFREG
+from typing import Any
 
 import msgspec
 
+from rtproof.core.bounded import decode_json, read_bounded
 from rtproof.core.errors import RtproofError, UserError
 from rtproof.core.phrases import quantity
 from rtproof.lab import kernel_catalogue
@@ -24,8 +26,6 @@ LAB_SCHEMA_VERSION = 1
 NOT_TOLD = "not in the result"
 ABSENT = "not here"
 NO_SOAKER = "none"
-MOST_BYTES = 256 << 20
-"""A result has some KiB for each cell. A device or a pipe may have no end."""
 SHOWN_DIGITS = 16
 """So many characters of a digest tell two files apart."""
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -110,17 +110,9 @@ def read_comparison(path: Path) -> StoredComparison:
     """The result of ``rtproof lab compare``: its result.json, or the folder with it. UserError for any other file."""
     file = path / "result.json" if path.is_dir() else path
     try:
-        status = file.stat()
-        if S_IFMT(status.st_mode) != S_IFREG or status.st_size > MOST_BYTES:
-            raise UserError(
-                f"{file} is no result of rtproof lab compare: it is no file of at most {MOST_BYTES >> 20} MiB"
-            )
-        data = file.read_bytes()
-        kind = msgspec.json.decode(data)
+        kind: Any = decode_json(read_bounded(file), object, f"{file} is no JSON")
     except OSError as error:
         raise UserError(f"{file} cannot be read: {error.strerror}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UserError(f"{file} is no JSON: {error}") from error
     told = kind.get("schema") if isinstance(kind, dict) else None
     if told != LAB_SCHEMA:
         raise UserError(f"{file} is no result of rtproof lab compare: its schema is {told!r} and not {LAB_SCHEMA!r}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import msgspec
 
 from rtproof.core import files, scratch
+from rtproof.core.bounded import decode_json, read_bounded
 from rtproof.core.errors import RecordError, UserError
 from rtproof.record import unfinished_run
 
@@ -163,7 +164,7 @@ def open_run(path: str | os.PathLike[str]) -> Run:
 
 def _read_info(place: Path) -> RunInfo | None:
     try:
-        content = place.read_bytes()
+        content = read_bounded(place)
     except FileNotFoundError:
         return None
     except OSError as problem:
@@ -179,7 +180,4 @@ def _read_info(place: Path) -> RunInfo | None:
 
 
 def _decode_info(place: Path, content: bytes, kind: type[Kind]) -> Kind:
-    try:
-        return msgspec.json.decode(content, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-        raise UserError(f"{place} is not a file that a run writes: {problem}") from None
+    return decode_json(content, kind, f"{place} is not a file that a run writes")

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from rtproof.core import files, own_key
+from rtproof.core.bounded import decode_json, read_bounded
 from rtproof.core.errors import UserError
 
 RECORD_NAME, GENERATOR_NAME = "run.rtrec", "generator.rtrec"
@@ -53,14 +54,11 @@ def read(folder: Path, record: str = RECORD_NAME) -> UnfinishedRun:
     """UserError if the folder has no unfinished run, or what it has cannot be read."""
     place = folder / OF_RECORD[record]
     try:
-        files.refuse_what_waits(place)
-        run = msgspec.json.decode(place.read_bytes(), type=UnfinishedRun)
+        run = decode_json(read_bounded(place), UnfinishedRun, f"{place} is not a file that a run writes")
     except (FileNotFoundError, NotADirectoryError):
         raise UserError(f"{folder} is no run that goes on on a board: it has no {NAME}") from None
     except OSError as problem:
         raise UserError(f"cannot read {place}: {problem.strerror}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-        raise UserError(f"{place} is not a file that a run writes: {problem}") from None
     words = (*run.target_options.values(), *run.where.values())
     if any("\0" in word for word in words):
         raise UserError(f"{place} is not a file that a run writes: it has a NUL in a word")
