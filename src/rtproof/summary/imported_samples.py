@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rtproof.record.contents import (
     WHOLE_RUN,
@@ -14,7 +15,6 @@ from rtproof.record.contents import (
     End,
     EndReason,
     Event,
-    Int64Array,
     Moment,
     Record,
     Series,
@@ -27,26 +27,42 @@ IMPORTED_EVENT = "imported"
 """The kind of an event that is a sentence on what the other tool does not tell."""
 
 
+Stretch = tuple[int, NDArray[np.integer]]
+"""The number of an activation, and the latencies in ns of this one and those that follow, in 32 or 64 bits."""
+
+
 @dataclass(frozen=True)
 class ImportedThread:
-    """The activations of one thread, as arrays of equal length.
+    """The activations of one thread.
 
-    cpu: the CPU on which it ran, None if the tool does not say. index: the number of each activation, increasing. A
-    number that is missing ran, and its latency was lost. value_ns: the latencies. lost_at_ends: how many more ran
-    before the first or behind the last.
+    cpu: the CPU on which it ran, None if the tool does not say. stretches: with increasing numbers. A number that is
+    missing ran, and its latency was lost. lost_at_ends: how many more ran before the first or behind the last.
     """
 
     number: int
     cpu: int | None
     first_due_ns: int
-    index: Int64Array
-    value_ns: Int64Array
+    stretches: tuple[Stretch, ...]
     lost_at_ends: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many latencies there are."""
+        return sum(values_ns.size for _, values_ns in self.stretches)
+
+    @property
+    def first_index(self) -> int:
+        return self.stretches[0][0]
+
+    @property
+    def last_index(self) -> int:
+        index, values_ns = self.stretches[-1]
+        return index + values_ns.size - 1
 
     @property
     def ran(self) -> int:
         """How many activations ran."""
-        return int(self.index[-1] - self.index[0] + 1) + self.lost_at_ends
+        return self.last_index - self.first_index + 1 + self.lost_at_ends
 
 
 @dataclass(frozen=True)
@@ -79,16 +95,29 @@ class BlocksInMemory:
         return (self.blocks[ref.offset] for ref in refs)
 
 
+@dataclass(frozen=True)
+class _StretchesInMemory:
+    """The same, of latencies in 32 bits. stretches: first due time and latencies of each block."""
+
+    stretches: tuple[tuple[int, NDArray[np.integer]], ...]
+
+    def __call__(self, refs: tuple[ChunkRef, ...]) -> Iterator[Block]:
+        none = np.zeros(0, np.int64)
+        for ref in refs:
+            due_ns, values_ns = self.stretches[ref.offset]
+            yield Block(ref.series, ref.first_index, due_ns, values_ns.astype(np.int64), none, none)
+
+
 def record_of_samples(samples: ImportedSamples, path: str, size: int) -> Record:
     """The same as a record. path, size: of the file that the samples come from. Its origin is the first due time."""
-    origin_ns = min(thread.first_due_ns + int(thread.index[0]) * samples.period_ns for thread in samples.threads)
+    origin_ns = min(thread.first_due_ns + thread.first_index * samples.period_ns for thread in samples.threads)
     series = tuple(_series(samples, thread, origin_ns) for thread in samples.threads)
-    blocks = tuple(block for one, thread in zip(series, samples.threads, strict=True) for block in _blocks(one, thread))
-    totals = tuple(
-        SeriesTotals(thread.number, thread.index.size, 0, thread.ran - thread.index.size) for thread in samples.threads
-    )
+    blocks = [(one, *block) for one, thread in zip(series, samples.threads, strict=True) for block in _blocks(thread)]
+    totals = tuple(SeriesTotals(each.number, each.count, 0, each.ran - each.count) for each in samples.threads)
     end_ns = max(
-        one.first_due_ns + int(thread.index[-1]) * samples.period_ns + max(int(thread.value_ns[-1]), samples.period_ns)
+        one.first_due_ns
+        + thread.last_index * samples.period_ns
+        + max(int(thread.stretches[-1][1][-1]), samples.period_ns)
         for one, thread in zip(series, samples.threads, strict=True)
     )
     return Record(
@@ -106,9 +135,11 @@ def record_of_samples(samples: ImportedSamples, path: str, size: int) -> Record:
         end=End(end_ns, EndReason.AS_ASKED, "", totals),
         damage=(),
         chunk_refs=tuple(
-            ChunkRef(at, 0, block.series, block.first_index, block.values.size) for at, block in enumerate(blocks)
+            ChunkRef(at, 0, one.id, index, values_ns.size) for at, (one, index, values_ns) in enumerate(blocks)
         ),
-        read_blocks=BlocksInMemory(blocks),
+        read_blocks=_StretchesInMemory(
+            tuple((one.first_due_ns + index * one.period_ns, values_ns) for one, index, values_ns in blocks)
+        ),
     )
 
 
@@ -128,12 +159,8 @@ def _series(samples: ImportedSamples, thread: ImportedThread, origin_ns: int) ->
     )
 
 
-def _blocks(series: Series, thread: ImportedThread) -> Iterator[Block]:
+def _blocks(thread: ImportedThread) -> Iterator[Stretch]:
     """The blocks of a thread. A new one begins behind each gap, so that what lies in the gap counts as lost."""
-    none = np.zeros(0, np.int64)
-    gaps = np.flatnonzero(np.diff(thread.index) != 1) + 1
-    starts = np.unique(np.concatenate((gaps, np.arange(0, thread.index.size, BLOCK_SAMPLES))))
-    for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), thread.index.size], strict=True):
-        first = int(thread.index[start])
-        due_ns = series.first_due_ns + first * series.period_ns
-        yield Block(series.id, first, due_ns, thread.value_ns[start:stop], none, none)
+    for first, values_ns in thread.stretches:
+        for at in range(0, values_ns.size, BLOCK_SAMPLES):
+            yield first + at, values_ns[at : at + BLOCK_SAMPLES]
