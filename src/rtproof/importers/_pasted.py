@@ -92,22 +92,7 @@ def tool_lines(figures: str, read: Sequence[str | re.Pattern[str]], other: str |
 
 def plain_text(content: bytes) -> PlainText:
     """The text in a file, without what mails, consoles and web pages put before its lines; UserError if too large."""
-    notes = []
-    if content.startswith(b"\x1f\x8b"):
-        content = _unpacked(content)
-        notes.append(PACKED)
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        text = content.decode("utf-16", errors="replace")
-        notes.append(UTF_16)
-    else:
-        # Editors and shells of other systems put a mark of the byte order at the beginning.
-        text = content.decode("utf-8-sig", errors="replace")
-    if len(content) > WIDE_BYTES:
-        text = text.encode("latin-1", errors="replace").decode("latin-1")
-    if max(text.count("\n"), text.count("\r")) > MOST_LINES:
-        raise UserError(f"it has more than {MOST_LINES:,} lines")
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    text = _CONTROL.sub("", text).translate(_BLANKS)
+    text, notes = _decoded(content)
     if PlainText(text).is_document:
         return PlainText(text, tuple(notes))
     if _SOFT_BREAK.search(text):
@@ -126,6 +111,26 @@ def plain_text(content: bytes) -> PlainText:
     if count:
         notes.append(f"the blanks before {quantity(count, 'line')} were taken off")
     return PlainText(without_lead(text), tuple(notes))
+
+
+def _decoded(content: bytes) -> tuple[str, list[str]]:
+    """The characters without those for a terminal, and what was done to the bytes; UserError if too large."""
+    notes = []
+    if content.startswith(b"\x1f\x8b"):
+        content = _unpacked(content)
+        notes.append(PACKED)
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        text = content.decode("utf-16", errors="replace")
+        notes.append(UTF_16)
+    else:
+        # Editors and shells of other systems put a mark of the byte order at the beginning.
+        text = content.decode("utf-8-sig", errors="replace")
+    if len(content) > WIDE_BYTES:
+        text = text.encode("latin-1", errors="replace").decode("latin-1")
+    if max(text.count("\n"), text.count("\r")) > MOST_LINES:
+        raise UserError(f"it has more than {MOST_LINES:,} lines")
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _CONTROL.sub("", text).translate(_BLANKS), notes
 
 
 def _unpacked(content: bytes) -> bytes:
