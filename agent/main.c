@@ -5,12 +5,15 @@
 #include "background_command.h"
 #include "facts_command.h"
 #include "load_command.h"
+#include "loads/common/group.h"
 #include "loads/common/program.h"
 #include "options.h"
 #include "record/record.h"
 #include "run/run.h"
 #include "system/clock.h"
+#include "system/folder.h"
 #include "system/undo.h"
+#include "trace/tracefs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,6 +76,21 @@ static int say(const char *why)
 	return EXIT_REFUSED;
 }
 
+static void reach_tracefs(void)
+{
+	const char *root;
+
+	(void)tracefs_reach(&root);
+}
+
+/* What killed agents left. */
+static void sweep(void)
+{
+	undo_sweep(reach_tracefs);
+	folder_sweep_files();
+	group_sweep();
+}
+
 static int run(int argc, char **argv)
 {
 	static struct config config;
@@ -110,6 +128,8 @@ int main(int argc, char **argv)
 
 	sys_init();
 	clock_init();
+	if (!strcmp(command, "run") || !strcmp(command, "load") || !strcmp(command, "facts"))
+		sweep();
 	if (!strcmp(command, "run"))
 		return run(argc - 1, argv + 1);
 	if (!strcmp(command, "load"))

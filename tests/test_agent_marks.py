@@ -96,13 +96,13 @@ def test_nothing_stays_of_an_agent_that_is_killed(app: Path, tmp_path: Path) -> 
         with running("-o", tmp_path / f"record-{with_keeper}", *FOREIGN, *marks) as one:
             one.await_ns(SECOND // 10)
             pid = one.process.pid
-            assert in_tracefs("cat uprobe_events").count(f"rtproof_{pid}/") == 2
+            assert in_tracefs("cat uprobe_events").count(f"rtproof_{pid}_") == 2
             keepers = [each for each in one.processes() if each != pid]
             assert len(keepers) == 1
             for each in (*(keepers if with_keeper else ()), pid):
                 os.kill(each, signal.SIGKILL)
             one.process.wait(timeout=PATIENCE_S)
             if with_keeper:
-                assert in_tracefs("cat uprobe_events").count(f"rtproof_{pid}/") == 2
+                assert in_tracefs("cat uprobe_events").count(f"rtproof_{pid}_") == 2
                 agent_process.run("run", "-o", tmp_path / "next", "--trace", "on", "--samples", "1", *SHORT)
             assert eventually(lambda: left_behind() == [])

@@ -70,7 +70,7 @@ def in_tracefs(command: str) -> str:
 def left_behind() -> list[str]:
     """Instances and uprobes whose agent is gone."""
     there = " ".join(instances()) + in_tracefs("cat uprobe_events 2>/dev/null || true")
-    agents = {match[0]: match[1] for match in re.finditer(r"rtproof[-_](\d+)[-/]\w+", there)}
+    agents = {match[0]: match[1] for match in re.finditer(r"rtproof[-_](\d+)_\d+[-/]\w+", there)}
     return [name for name, pid in agents.items() if not Path("/proc", pid).exists()]
 
 
@@ -129,7 +129,7 @@ def test_nothing_stays_behind_an_agent_that_is_killed(trace: str, tmp_path: Path
     """What a fixture looks after for every test too; here with an agent that had no chance to clear up."""
     with running("-o", tmp_path / "record", "--trace", trace, "--duration", "600s", *SHORT) as one:
         one.await_ns(SECOND // 2)
-        assert f"rtproof-{one.process.pid}-trace" in instances()
+        assert any(re.fullmatch(rf"rtproof-{one.process.pid}_\d+-trace", name) for name in instances())
         os.kill(one.process.pid, signal.SIGKILL)
         one.process.wait(timeout=agent_process.PATIENCE_S)
         assert eventually(lambda: left_behind() == [])

@@ -32,14 +32,14 @@ run loaded --trace recorder,stacks,top=30,ordinary=0 --load dd --limit 50us
 run short --trace recorder,top=20,ordinary=10,record_kib=16 --limit 1us --samples 1000
 run turns --trace recorder,top=0,ordinary=200 --trace-blocks 100ms --samples 1000
 /agent run -o /out/killed --trace recorder,stacks --duration 1h & agent=$!
-until grep -q 1 $T/instances/rtproof-$agent-trace/tracing_on 2> /dev/null; do usleep 10000; done
+until grep -q 1 $T/instances/rtproof-${{agent}}_*-trace/tracing_on 2> /dev/null; do usleep 10000; done
 kill -9 $agent
 wait
 for i in $(seq 200); do [ -z "$(ls $T/instances)" ] && break; usleep 10000; done
 cp /agent /other
 MARK="--probe foreign --trace explain,whole,keep_mib=16,calls_of=other"
 /agent run -o /out/probed $MARK --begin uprobe:/other:0x1000 --end uretprobe:/other:0x1000 --duration 1h & agent=$!
-until grep -q 1 $T/instances/rtproof-$agent-trace/tracing_on 2> /dev/null; do usleep 10000; done
+until grep -q 1 $T/instances/rtproof-${{agent}}_*-trace/tracing_on 2> /dev/null; do usleep 10000; done
 cat $T/*probe_events > /out/probes
 kill -9 $agent
 wait

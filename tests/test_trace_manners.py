@@ -53,7 +53,7 @@ settings > /out/after
 cat $T/trace > /out/own-trace
 
 /agent run --trace recorder,explain,stacks,calls_of=agent --duration 1h -o /out/killed & agent=$!
-until grep -q late_ns $T/instances/rtproof-$agent-trace/events/synthetic/rtproof_$agent/trigger; do usleep 10000; done
+until grep -q late_ns $T/instances/rtproof-${agent}_*-trace/events/synthetic/rtproof_*/trigger; do usleep 10000; done
 keeper=$(ps | sed -n 's/^ *\\([0-9]*\\) .*rtproof-agent undo$/\\1/p')
 kill -9 $keeper $agent
 wait
@@ -63,7 +63,7 @@ run next --trace on
 (ls $T/instances; cat $T/synthetic_events $T/kprobe_events) > /out/cleared
 
 /agent run --trace recorder,explain,stacks --duration 1h -o /out/orphan 2> /out/orphan.said & agent=$!
-until grep -q late_ns $T/instances/rtproof-$agent-trace/events/synthetic/rtproof_$agent/trigger; do usleep 10000; done
+until grep -q late_ns $T/instances/rtproof-${agent}_*-trace/events/synthetic/rtproof_*/trigger; do usleep 10000; done
 kill -9 $(ps | sed -n 's/^ *\\([0-9]*\\) .*rtproof-agent undo$/\\1/p') && echo killed > /out/ended
 date -s 2031-01-01 > /dev/null
 kill -INT $agent
@@ -120,7 +120,7 @@ def test_what_nobody_is_left_to_put_back_the_next_trace_removes(guest: Guest) ->
     left = guest.text("left").split()
     ours = {name[:8] for name in left if name not in ("mine", "s64", "late_ns")}
     assert ours == {"rtproof-", "rtproof_"}, "instances, and an event"
-    assert re.fullmatch(r"r100:rtproof_\d+/fault_end handle_mm_fault\n", guest.text("left.probes"))
+    assert re.fullmatch(r"r100:rtproof_\d+_\d+/fault_end handle_mm_fault\n", guest.text("left.probes"))
     assert guest.text("cleared").split() == ["mine"]
     assert guest.text("ended").split() == ["killed", "mine"], "by another keeper"
     assert "late-timers" in kernel_trace.trace_information(guest.record("orphan"))["stacks"]

@@ -17,12 +17,6 @@ bool background_path(char path[BACKGROUND_PATH], const char *folder, const char 
 	return snprintf(path, BACKGROUND_PATH, "%s/%s", folder, name) < BACKGROUND_PATH;
 }
 
-void background_boot_id(char id[BOOT_ID_ROOM])
-{
-	if (text_read_line("/proc/sys/kernel/random/boot_id", id, BOOT_ID_ROOM) || !id[0])
-		snprintf(id, BOOT_ID_ROOM, "none");
-}
-
 int background_flush(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -95,7 +89,7 @@ void background_standing(const char *folder, const struct background *background
 	bool lives = processes_live(background->waiter, background->waiter_started) ||
 		     processes_live(background->agent, background->agent_started);
 
-	background_boot_id(boot);
+	boot_id(boot);
 	if (background_path(path, folder, "exit") && text_read_line(path, words, room) == 0)
 		return;
 	if (strcmp(boot, background->boot) != 0)

@@ -14,12 +14,14 @@
 #ifndef RTPROOF_BACKGROUND_FOLDER_H
 #define RTPROOF_BACKGROUND_FOLDER_H
 
+#include "system/processes.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { BOOT_ID_ROOM = 40, BACKGROUND_PATH = 512 };
+enum { BACKGROUND_PATH = 512 };
 
 struct background {
 	pid_t waiter, agent;
@@ -29,9 +31,6 @@ struct background {
 
 /* FOLDER/NAME. False: it is too long. */
 bool background_path(char path[BACKGROUND_PATH], const char *folder, const char *name);
-
-/* This boot's id (proc_sys_kernel(5), random/boot_id); "none" on a kernel without one. */
-void background_boot_id(char id[BOOT_ID_ROOM]);
 
 /* Replaces a file of the folder as a whole, on the medium too. 0 or -errno. */
 int background_write(const char *folder, const char *name, const char *text);

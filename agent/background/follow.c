@@ -68,7 +68,7 @@ static int send_standing(struct following *following, const char *words)
 {
 	char boot[BOOT_ID_ROOM], text[256];
 
-	background_boot_id(boot);
+	boot_id(boot);
 	int length = snprintf(text, sizeof(text), "%s; boot %s; now %s; log %lld; record %lld", words, following->background.boot,
 			      boot, (long long)file_size(following->folder, "log"),
 			      (long long)file_size(following->folder, "run.rtrec"));

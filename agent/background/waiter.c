@@ -69,7 +69,7 @@ static int write_state(const char *folder, pid_t agent)
 		err = processes_look(agent, &other);
 	if (err)
 		return err;
-	background_boot_id(boot);
+	boot_id(boot);
 	snprintf(state, sizeof(state), "%d %lld %d %lld %s\n", (int)self.pid, (long long)self.started, (int)agent,
 		 (long long)other.started, boot);
 	return background_write(folder, "state", state);

@@ -3,6 +3,7 @@
 
 #include "system/folder.h"
 
+#include "system/control_group.h"
 #include "system/processes.h"
 #include "system/text.h"
 
@@ -193,6 +194,7 @@ static int clean(int line, const struct folder_kind *kind, const void *what)
 
 	if (err)
 		return -err;
+	control_group_leave(0);
 	if (write(line, path, sizeof(path)) == sizeof(path))
 		await_end_of_line(line);
 	kind->remove(path);

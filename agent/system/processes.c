@@ -58,6 +58,12 @@ bool processes_live(pid_t pid, int64_t started)
 	return kill(pid, 0) == 0 || errno != ESRCH;
 }
 
+void boot_id(char id[BOOT_ID_ROOM])
+{
+	if (text_read_line("/proc/sys/kernel/random/boot_id", id, BOOT_ID_ROOM) || !id[0])
+		snprintf(id, BOOT_ID_ROOM, "none");
+}
+
 /* Of the root's own, but not the root; who went to a session of its own is found by its parents, later. */
 static bool is_near(const struct process *one, pid_t root)
 {

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+enum { BOOT_ID_ROOM = 40 };
+
 struct process {
 	pid_t pid, parent, session;
 	int64_t cpu_ticks; /* its own, and of its children that it has waited for */
@@ -32,6 +34,9 @@ int processes_below(pid_t root, int64_t most, struct processes *found);
  * of /proc. A negative errno if it can't.
  */
 int64_t processes_cpu_ms(pid_t root, bool root_too);
+
+/* This boot's id (proc_sys_kernel(5), random/boot_id); "none" on a kernel without one. */
+void boot_id(char id[BOOT_ID_ROOM]);
 
 /* SIGKILL to each. How many there were, or a negative errno. */
 int processes_kill(pid_t root);

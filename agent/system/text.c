@@ -44,6 +44,16 @@ int text_read_line(const char *path, char *buffer, size_t room)
 	return 0;
 }
 
+bool text_has_word(const char *text, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
+		if ((at == text || strchr(" \n", at[-1])) && strchr(" \n", at[length]))
+			return true;
+	return false;
+}
+
 static int write_value(const char *path, int flags, const char *value)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC | flags), err = 0;

@@ -3,6 +3,7 @@
 #ifndef RTPROOF_TEXT_H
 #define RTPROOF_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,6 +12,9 @@ int text_read_file(const char *path, char *buffer, size_t room);
 
 /* First line of a file without its newline, as a string. 0 or -errno. */
 int text_read_line(const char *path, char *buffer, size_t room);
+
+/* Whether a text has the word, between spaces and line ends. */
+bool text_has_word(const char *text, const char *word);
 
 /* Writes a value into a file that is there. 0 or -errno. */
 int text_write_file(const char *path, const char *value);

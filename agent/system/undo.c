@@ -3,32 +3,85 @@
 
 #include "system/undo.h"
 
+#include "system/control_group.h"
+#include "system/processes.h"
 #include "system/text.h"
 
+#include <dirent.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/ipc.h>
 #include <sys/sem.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 /*
- * A change is a line: a path, a tab and the value from before; no tab for a folder that was made. In place of the path, which
- * begins with a slash: the kind of a kernel object that was made, and behind the tab what it is called.
+ * A change is a line: a path, a tab, the value from before and, where the file can tell, a tab and the value that was written; no tab
+ * for a folder that was made. In place of the path, which begins with a slash: the kind of a kernel object that was made, and behind
+ * the tab what it is called.
  */
 static const char queue[] = "queue", semaphores[] = "semaphores";
 
-enum { CHANGE_MOST = 512, JOURNAL_MOST = 256 * 1024, TRIES = 100 };
+enum { CHANGE_MOST = 512, JOURNAL_MOST = 256 * 1024, TRIES = 100, PLACES = 4, PATH = 256, NAME = 96, BOOT = 8, NAMES_TRIED = 100 };
 
 #define PAUSE_NS 20000000
 
 extern char **environ;
 
-static int spawn(pid_t *keeper, int journal)
+/* Where a journal may be; the first place that can be written gets it. NULL: there is no such place. */
+static const char *place_of(int i)
+{
+	const char *const places[PLACES] = { "/run", getenv("XDG_RUNTIME_DIR"), "/dev/shm", "/tmp" };
+
+	return places[i];
+}
+
+/* Its own process id, when it started, the boot, and a number. */
+static void put_name(char name[NAME], int number)
+{
+	struct process self = { .pid = getpid() };
+	char boot[BOOT_ID_ROOM];
+
+	processes_self(&self);
+	boot_id(boot);
+	snprintf(name, NAME, "rtproof-undo-%d-%lld-%.*s-%d", (int)self.pid, (long long)self.started, BOOT, boot, number);
+}
+
+/* Locked until the agent and its keeper have ended. */
+static int open_new(const char *path)
+{
+	int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	struct stat status;
+
+	if (fd < 0)
+		return -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &status) == 0 && status.st_nlink == 1)
+		return fd;
+	close(fd); /* an agent that sweeps was faster */
+	return -EEXIST;
+}
+
+static int open_journal(char path[PATH])
+{
+	char name[NAME];
+	int fd = -ENOENT;
+
+	for (int i = 0; i < PLACES && fd < 0; i++) {
+		fd = place_of(i) ? -EEXIST : fd;
+		for (int n = 0; n < NAMES_TRIED && fd == -EEXIST; n++) {
+			put_name(name, n);
+			fd = snprintf(path, PATH, "%s/%s", place_of(i), name) < PATH ? open_new(path) : -ENAMETOOLONG;
+		}
+	}
+	return fd;
+}
+
+/* line: of which the process reads the end; negative: there is none to wait for. */
+static int spawn(pid_t *keeper, int journal, int line)
 {
 	char *const arguments[] = { (char[]){ "rtproof-agent" }, (char[]){ "undo" }, NULL };
 	posix_spawn_file_actions_t actions;
@@ -36,44 +89,58 @@ static int spawn(pid_t *keeper, int journal)
 
 	if (err)
 		return err;
-	posix_spawn_file_actions_adddup2(&actions, journal, STDIN_FILENO);
-	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	if (line < 0)
+		posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	else
+		posix_spawn_file_actions_adddup2(&actions, line, STDIN_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, journal, STDOUT_FILENO);
 	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
 	err = -posix_spawn(keeper, "/proc/self/exe", &actions, NULL, arguments, environ);
 	posix_spawn_file_actions_destroy(&actions);
+	if (!err)
+		control_group_leave(*keeper);
 	return err;
 }
 
 int undo_open(struct undo *undo)
 {
+	char path[PATH];
 	int ends[2];
 
 	undo->keeper = 0;
-	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
-	(void)fcntl(ends[1], F_SETPIPE_SZ, JOURNAL_MOST); /* else it has the usual size, and says so when it is full */
-	int err = spawn(&undo->keeper, ends[0]);
-
-	undo->journal = ends[0];
 	undo->line = ends[1];
-	if (err) {
-		close(ends[0]);
-		close(ends[1]);
-		undo->keeper = 0;
+	undo->journal = open_journal(path);
+	int err = undo->journal < 0 ? undo->journal : spawn(&undo->keeper, undo->journal, ends[0]);
+
+	close(ends[0]);
+	if (!err)
+		return 0;
+	close(ends[1]);
+	if (undo->journal >= 0) {
+		unlink(path);
+		close(undo->journal);
 	}
+	undo->keeper = 0;
 	return err;
 }
 
-static int announce(const struct undo *undo, const char *path, const char *separator, const char *before)
+/* written: NULL if the file can't tell it. A part of a line would be a change of its own. */
+static int announce(const struct undo *undo, const char *path, const char *before, const char *written)
 {
 	char change[CHANGE_MOST];
-	int length = snprintf(change, sizeof(change), "%s%s%s\n", path, separator, before);
+	int length = snprintf(change, sizeof(change), "%s%s%s%s%s\n", path, before ? "\t" : "", before ? before : "", written ? "\t" : "",
+			      written ? written : "");
+	off_t end = lseek(undo->journal, 0, SEEK_END);
 
 	if (length >= CHANGE_MOST)
 		return -ENAMETOOLONG;
-	if (write(undo->line, change, (size_t)length) == length)
+	if (end < 0 || end + length > JOURNAL_MOST)
+		return -ENOBUFS;
+	if (write(undo->journal, change, (size_t)length) == length)
 		return 0;
-	return errno == EAGAIN ? -ENOBUFS : -EIO;
+	return ftruncate(undo->journal, end) < 0 ? -EIO : -ENOSPC;
 }
 
 const char *undo_error(int err)
@@ -81,45 +148,57 @@ const char *undo_error(int err)
 	return err == -ENOBUFS ? "there are more changes than can be noted so that they are put back" : strerror(-err);
 }
 
+/* The first line, or of several values the one in brackets. 0 or -errno. */
+static int read_value(const char *path, char value[CHANGE_MOST])
+{
+	int err = text_read_line(path, value, CHANGE_MOST);
+	char *chosen = err ? NULL : strchr(value, '['), *end = chosen ? strchr(chosen, ']') : NULL;
+
+	if (end) {
+		*end = '\0';
+		memmove(value, chosen + 1, (size_t)(end - chosen));
+	}
+	return err;
+}
+
+/* Some files show another value than was written: a size is rounded, a filter has its blanks in other places. */
 int undo_replace(struct undo *undo, const char *path, const char *value, const char *before)
 {
-	int err = announce(undo, path, "\t", before);
+	char shown[CHANGE_MOST];
+	int err = announce(undo, path, before, value);
 
-	return err ? err : text_write_file(path, value);
+	if (!err)
+		err = text_write_file(path, value);
+	if (!err && *value && !read_value(path, shown) && !text_has_word(shown, value))
+		err = announce(undo, path, before, shown);
+	return err;
 }
 
 int undo_by(struct undo *undo, const char *path, const char *value, const char *taker)
 {
 	int err = text_write_file(path, value);
 
-	return err ? err : announce(undo, taker, "\t", value);
+	return err ? err : announce(undo, taker, value, NULL);
 }
 
 int undo_append(struct undo *undo, const char *path, const char *value, const char *taker)
 {
-	int err = announce(undo, path, "\t", taker);
+	int err = announce(undo, path, taker, NULL);
 
 	return err ? err : text_append_file(path, value);
 }
 
 int undo_write(struct undo *undo, const char *path, const char *value)
 {
-	char line[CHANGE_MOST];
-	int err = text_read_line(path, line, sizeof(line));
+	char present[CHANGE_MOST];
+	int err = read_value(path, present);
 
-	if (err)
-		return err;
-	char *chosen = strchr(line, '['), *end = chosen ? strchr(chosen, ']') : NULL;
-
-	if (end)
-		*end = '\0';
-	chosen = end ? chosen + 1 : line;
-	return strcmp(chosen, value) ? undo_replace(undo, path, value, chosen) : 0;
+	return err || !strcmp(present, value) ? err : undo_replace(undo, path, value, present);
 }
 
 int undo_mkdir(struct undo *undo, const char *path)
 {
-	int err = announce(undo, path, "", "");
+	int err = announce(undo, path, NULL, NULL);
 
 	if (err)
 		return err;
@@ -128,15 +207,16 @@ int undo_mkdir(struct undo *undo, const char *path)
 
 int undo_queue(struct undo *undo, const char *name)
 {
-	return announce(undo, queue, "\t", name);
+	return announce(undo, queue, name, NULL);
 }
 
-int undo_semaphores(struct undo *undo, int key)
+int undo_semaphores(struct undo *undo, int key, int id)
 {
-	char text[16];
+	char name[16], made[16];
 
-	snprintf(text, sizeof(text), "%d", key);
-	return announce(undo, semaphores, "\t", text);
+	snprintf(name, sizeof(name), "%d", key);
+	snprintf(made, sizeof(made), "%d", id);
+	return announce(undo, semaphores, name, id < 0 ? NULL : made);
 }
 
 /* One that somebody stopped goes on. False if it was killed. */
@@ -159,20 +239,39 @@ void undo_close(struct undo *undo)
 	if (!undo->keeper)
 		return;
 	close(undo->line);
-	if (!wait_for(undo->keeper) && !spawn(&undo->keeper, undo->journal))
+	if (!wait_for(undo->keeper) && !spawn(&undo->keeper, undo->journal, -1))
 		wait_for(undo->keeper);
 	close(undo->journal);
 	undo->keeper = 0;
 }
 
-static int remove_semaphores(int key)
-{
-	int id = semget(key, 0, 0);
+/* Who puts back. Heir: the agent has ended just now. Otherwise long ago, and others may have changed the same since. */
+enum who { HEIR, LATECOMER };
 
+/* made: the id, which is not used again soon; NULL if the agent ended before it had one, or before it used the semaphores. */
+static int remove_semaphores(int key, const char *made, enum who who)
+{
+	int id = made ? atoi(made) : semget(key, 0, 0);
+
+	if (id >= 0 && !made && who == LATECOMER && semctl(id, 0, GETPID) > 0)
+		return 0;
 	return id < 0 || semctl(id, 0, IPC_RMID) < 0 ? -errno : 0;
 }
 
-static int put_back_once(const char *path, const char *before)
+/* What cannot be read is taken to be as it was written. */
+static bool is_as_written(const char *path, const char *before, const char *written)
+{
+	char present[CHANGE_MOST];
+
+	if (!*written || read_value(path, present) || text_has_word(present, written))
+		return true;
+	if (!text_has_word(present, before))
+		fprintf(stderr, "rtproof-agent: %s stays '%s': a killed run changed it from '%s' to '%s', and somebody else has changed it since\n",
+			path, present, before, written);
+	return false;
+}
+
+static int put_back_once(const char *path, const char *before, const char *written, enum who who)
 {
 	if (!before)
 		return rmdir(path) < 0 ? -errno : 0;
@@ -180,40 +279,33 @@ static int put_back_once(const char *path, const char *before)
 		return sys_result(syscall(SYS_mq_unlink, before));
 	if (*before == '!' || !strncmp(before, "-:", 2)) /* one of several values of the file: the others stay */
 		return text_append_file(path, before);
-	return strcmp(path, semaphores) ? text_write_file(path, before) : remove_semaphores(atoi(before));
+	if (!strcmp(path, semaphores))
+		return remove_semaphores(atoi(before), written, who);
+	return who == LATECOMER && written && !is_as_written(path, before, written) ? 0 : text_write_file(path, before);
 }
 
 /* An agent that was killed may be about to let go of what is to be put back. */
-static int put_back(const char *path, const char *before)
+static int put_back(char *change, enum who who)
 {
+	char *rest = change, *path = strsep(&rest, "\t"), *before = strsep(&rest, "\t");
 	int err = -EBUSY;
 
 	for (int i = 0; i < TRIES && err == -EBUSY; i++) {
 		if (i)
 			sys_sleep(CLOCK_MONOTONIC, 0, PAUSE_NS);
-		err = put_back_once(path, before);
+		err = put_back_once(path, before, rest, who);
 	}
 	return err == -ENOENT ? 0 : err;
 }
 
-/* Not before the agent has ended or says that it is done: if this process is killed until then, another one can read the pipe. */
-static size_t read_journal(char *journal, size_t room)
+/* Its whole lines: an agent that was killed while it wrote a line has not made that change. */
+static size_t read_journal(int fd, char *journal)
 {
-	struct pollfd agent = { .fd = STDIN_FILENO };
-	size_t length = 0;
-	ssize_t n = 1;
+	ssize_t length = pread(fd, journal, JOURNAL_MOST, 0);
 
-	while (poll(&agent, 1, -1) < 0 && errno == EINTR)
-		;
-
-	while (length < room && n) {
-		n = read(STDIN_FILENO, journal + length, room - length);
-		if (n > 0)
-			length += (size_t)n;
-		else if (n < 0 && errno != EINTR)
-			break;
-	}
-	return length;
+	while (length > 0 && journal[length - 1] != '\n')
+		length--;
+	return length > 0 ? (size_t)length : 0;
 }
 
 /* The last line of the journal, cut off; NULL when there is none left. */
@@ -227,27 +319,101 @@ static char *last_change(char *journal, size_t *length)
 	return journal + *length;
 }
 
+/* The file goes with what it tells of. What is still in use stays in it, for the next agent. */
+static int put_all_back(int fd, const char *path, enum who who)
+{
+	char *journal = malloc(JOURNAL_MOST);
+	size_t length = journal ? read_journal(fd, journal) : 0;
+	int result = journal ? 0 : -EBUSY;
+
+	for (char *change = last_change(journal, &length); change; change = last_change(journal, &length)) {
+		int err = put_back(change, who);
+
+		if (err && result != -EBUSY)
+			result = err;
+	}
+	free(journal);
+	if (result != -EBUSY)
+		unlink(path);
+	return result;
+}
+
 int undo_main(void)
 {
-	static char few[16 * 1024];
-	char *journal = malloc(JOURNAL_MOST);
+	char path[PATH] = "", nothing;
 	sigset_t all;
-	int err = 0;
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	setsid();
-	size_t length = read_journal(journal ? journal : few, journal ? JOURNAL_MOST : sizeof(few));
+	while (read(STDIN_FILENO, &nothing, 1) < 0 && errno == EINTR)
+		;
+	if (readlink("/proc/self/fd/1", path, sizeof(path) - 1) < 0)
+		return EXIT_FAILURE;
+	return put_all_back(STDOUT_FILENO, path, HEIR) ? EXIT_FAILURE : EXIT_SUCCESS;
+}
 
-	journal = journal ? journal : few;
+static bool is_journal(int fd)
+{
+	struct stat status;
 
-	for (char *change = last_change(journal, &length); change; change = last_change(journal, &length)) {
-		char *before = strchr(change, '\t');
+	return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && !(status.st_mode & 077) && status.st_uid == geteuid() &&
+	       status.st_nlink == 1;
+}
 
-		if (before)
-			*before++ = '\0';
-		if (put_back(change, before) < 0)
-			err = EXIT_FAILURE;
+/* Waits for a keeper that is at work. */
+static bool lock_of_dead(int fd, pid_t owner, int64_t started)
+{
+	for (int i = 0; i < TRIES && !processes_live(owner, started); i++) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+			return true;
+		sys_sleep(CLOCK_MONOTONIC, 0, PAUSE_NS);
 	}
-	return err;
+	return false;
+}
+
+/* In a process apart, because it may mount something. Settings of an earlier boot went with it. */
+static void put_back_for_dead(int fd, const char *path, bool this_boot, void (*reach)(void))
+{
+	pid_t pid = this_boot ? fork() : 0;
+
+	if (!this_boot)
+		unlink(path);
+	else if (pid == 0) {
+		reach();
+		_exit(put_all_back(fd, path, LATECOMER) != 0);
+	}
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+static void sweep_one(int place, const char *folder, const char *name, void (*reach)(void))
+{
+	char path[PATH], boot[BOOT + 1], present[BOOT_ID_ROOM];
+	long long started;
+	int owner;
+
+	if (sscanf(name, "rtproof-undo-%d-%lld-%8[^-]-", &owner, &started, boot) != 3 || owner <= 0 ||
+	    snprintf(path, sizeof(path), "%s/%s", folder, name) >= PATH)
+		return;
+	int fd = openat(place, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	boot_id(present);
+	if (fd >= 0 && is_journal(fd) && lock_of_dead(fd, owner, started) && is_journal(fd))
+		put_back_for_dead(fd, path, !strncmp(boot, present, BOOT), reach);
+	if (fd >= 0)
+		close(fd);
+}
+
+void undo_sweep(void (*reach)(void))
+{
+	for (int i = 0; i < PLACES; i++) {
+		DIR *folder = place_of(i) ? opendir(place_of(i)) : NULL;
+		struct dirent *entry;
+
+		while (folder && (entry = readdir(folder)))
+			sweep_one(dirfd(folder), place_of(i), entry->d_name, reach);
+		if (folder)
+			closedir(folder);
+	}
 }

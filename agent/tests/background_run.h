@@ -127,7 +127,7 @@ static inline void invent_run(const char *folder, pid_t waiter, pid_t agent, int
 {
 	char state[160], now[BOOT_ID_ROOM];
 
-	background_boot_id(now);
+	boot_id(now);
 	snprintf(state, sizeof(state), "%d 1 %d %lld %s\n", (int)waiter, (int)agent, (long long)agent_started, boot[0] ? boot : now);
 	CHECK(mkdir(folder, 0700) == 0);
 	CHECK(background_write(folder, "state", state) == 0);

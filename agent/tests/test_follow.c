@@ -366,7 +366,7 @@ static void a_run_of_another_boot_says_both_boots(void)
 
 	invent_run(folder, 2, 3, 1, before);
 	write_in_run(folder, "run.rtrec", "part", 4);
-	background_boot_id(now);
+	boot_id(now);
 	snprintf(words, sizeof(words), "other-boot; boot %s; now %s; log -1; record 4", before, now);
 	begin(&first, folder, "one", 0, false);
 	expect_standing(&first, words);

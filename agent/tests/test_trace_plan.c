@@ -2,6 +2,7 @@
 #include "system/sys.h"
 
 #include "trace/plan.h"
+#include "trace/tracefs.h"
 
 #include "system/folder.h"
 
@@ -269,12 +270,12 @@ static void a_whole_trace_has_a_bound_and_calls_a_filter(void)
 static void probes_of_page_faults_replace_what_tells_less(void)
 {
 	char names[256], folder[96];
-	int length = snprintf(names, sizeof(names), "rtproof_%d:fault_end%craw_syscalls:sys_exit%ckmem:rss_stat%cmmap_lock:mmap_lock_released%c",
-			      (int)getpid(), 0, 0, 0, 0);
+	int length = snprintf(names, sizeof(names), "rtproof_%s:fault_end%craw_syscalls:sys_exit%ckmem:rss_stat%cmmap_lock:mmap_lock_released%c",
+			      tracefs_owner(), 0, 0, 0, 0);
 
 	CHECK(length < (int)sizeof(names));
 	names[length] = '\0';
-	snprintf(folder, sizeof(folder), "rtproof_%d/fault_end", (int)getpid());
+	snprintf(folder, sizeof(folder), "rtproof_%s/fault_end", tracefs_owner());
 	probes_faults = true;
 	CHECK(has("whole,calls_of=7", false, names, folder) == 1 && trace_is_of_calls(folder));
 	CHECK(has("whole,calls_of=7", false, names, "kmem/rss_stat") == 0);

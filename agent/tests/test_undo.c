@@ -2,6 +2,7 @@
 /* Changes of files, put back by a process apart: this program, started again. */
 #include "system/sys.h"
 
+#include "system/processes.h"
 #include "system/text.h"
 #include "system/undo.h"
 
@@ -180,13 +181,93 @@ static void a_keeper_that_was_killed_or_stopped_does_no_harm(void)
 	CHECK(holds("1000") && !is_there(made));
 }
 
+/* In the place of an agent that is killed with its keeper, so that only the file tells. What it has locked is free once it returns. */
+static void leave_behind(void (*make_changes)(struct undo *undo))
+{
+	int ends[2], status;
+	char nothing;
+
+	CHECK(pipe(ends) == 0);
+	pid_t agent = fork();
+
+	CHECK(agent >= 0);
+	if (agent == 0) {
+		struct undo undo;
+
+		CHECK(undo_open(&undo) == 0);
+		make_changes(&undo);
+		kill(undo.keeper, SIGKILL);
+		raise(SIGKILL);
+	}
+	CHECK(waitpid(agent, &status, 0) == agent && WIFSIGNALED(status));
+	CHECK(close(ends[1]) == 0 && read(ends[0], &nothing, 1) == 0 && close(ends[0]) == 0);
+}
+
+static void reach_nothing(void)
+{
+}
+
+static void change_twice(struct undo *undo)
+{
+	put("1000\n");
+	CHECK(undo_write(undo, scratch_path, "250") == 0 && undo_write(undo, scratch_path, "125") == 0);
+	CHECK(undo_mkdir(undo, made) == 0);
+}
+
+static void the_next_agent_restores_only_what_nobody_has_changed_since(void)
+{
+	leave_behind(change_twice);
+	CHECK(holds("125") && is_there(made));
+	undo_sweep(reach_nothing);
+	CHECK(holds("1000") && !is_there(made));
+	leave_behind(change_twice);
+	put("somebody's");
+	undo_sweep(reach_nothing);
+	CHECK(holds("somebody's") && !is_there(made));
+	put("125");
+	undo_sweep(reach_nothing); /* once is enough */
+	CHECK(holds("125"));
+}
+
+static void the_next_agent_leaves_a_living_one_alone(void)
+{
+	struct undo undo;
+
+	CHECK(undo_open(&undo) == 0);
+	change_twice(&undo);
+	undo_sweep(reach_nothing);
+	CHECK(holds("125") && is_there(made));
+	undo_close(&undo);
+	CHECK(holds("1000") && !is_there(made));
+}
+
+/* Anybody may put a file in /tmp. The owner's number is no process: Linux gives none so high. */
+static void only_a_file_of_its_own_is_believed(void)
+{
+	static const mode_t modes[] = { 0600, 0620, 0602, 0644 };
+	char path[96], boot[BOOT_ID_ROOM];
+
+	boot_id(boot);
+	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
+		snprintf(path, sizeof(path), "/tmp/rtproof-undo-4194304-%d-%.8s-0", (int)getpid(), boot);
+		FILE *file = fopen(path, "w");
+
+		CHECK(file && fprintf(file, "%s\told\tnew\n%s\ttorn\tnew", scratch_path, scratch_path) > 0 && fclose(file) == 0);
+		CHECK(chmod(path, modes[i]) == 0);
+		put("new");
+		undo_sweep(reach_nothing);
+		CHECK(holds(i ? "new" : "old") && is_there(path) == (i > 0));
+		unlink(path);
+	}
+}
+
 static void kernel_objects_are_removed(void)
 {
 	const int key = getpid() | 0x51000000;
 	struct undo undo;
 
 	CHECK(undo_open(&undo) == 0);
-	CHECK(undo_semaphores(&undo, key) == 0);
+	CHECK(undo_semaphores(&undo, key, -1) == 0);
 	if (semget(key, 1, IPC_CREAT | IPC_EXCL | 0600) < 0)
 		CHECK(errno == ENOSYS);
 	CHECK(undo_queue(&undo, "rtproof-test") == 0);
@@ -226,6 +307,9 @@ int main(int argc, char **argv)
 	the_value_in_brackets_is_the_present_one();
 	a_killed_agent_is_cleaned_up_behind();
 	a_keeper_that_was_killed_or_stopped_does_no_harm();
+	the_next_agent_restores_only_what_nobody_has_changed_since();
+	the_next_agent_leaves_a_living_one_alone();
+	only_a_file_of_its_own_is_believed();
 	kernel_objects_are_removed();
 	what_cannot_be_changed_says_why();
 	return EXIT_SUCCESS;

@@ -38,7 +38,7 @@ bool faults_define(struct undo *undo, const char *root)
 
 void faults_pattern(char pattern[FAULTS_PATTERN])
 {
-	snprintf(pattern, FAULTS_PATTERN, TRACEFS_EVENTS "%d:%s*", (int)getpid(), KIND + 1);
+	snprintf(pattern, FAULTS_PATTERN, TRACEFS_EVENTS "%s:%s*", tracefs_owner(), KIND + 1);
 }
 
 bool faults_have(const char *folder)

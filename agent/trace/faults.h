@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-enum { FAULTS_PATTERN = 40 };
+enum { FAULTS_PATTERN = 64 };
 
 /*
  * Defines them, which are there but once: so before an instance is made. False where the kernel takes no kprobes: then there is

@@ -39,7 +39,7 @@ void marks_event(const char *const marks[MARKS], int which, char event[MARK_EVEN
 
 	*event = '\0';
 	if (place_of(marks[which]))
-		snprintf(event, MARK_EVENT, TRACEFS_EVENTS "%d:%s", (int)getpid(), names[which]);
+		snprintf(event, MARK_EVENT, TRACEFS_EVENTS "%s:%s", tracefs_owner(), names[which]);
 	else if (slash)
 		snprintf(event, MARK_EVENT, "%.*s:%.*s", (int)(slash - told), told, (int)strcspn(slash + 1, ":"), slash + 1);
 }

@@ -52,9 +52,9 @@ static int set_for_sections(struct undo *undo, const char *instance)
  */
 static int set_for_late_timers(struct undo *undo, const char *root, const char *instance, int64_t late_ns)
 {
-	char name[40], event[80], late[200], limit[64], file[100];
+	char name[64], event[96], late[200], limit[64], file[100];
 
-	snprintf(name, sizeof(name), TRACEFS_EVENTS "%d", (int)getpid());
+	snprintf(name, sizeof(name), TRACEFS_EVENTS "%s", tracefs_owner());
 	snprintf(event, sizeof(event), "%s s64 late_ns", name);
 	snprintf(late, sizeof(late), "hist:keys=hrtimer:late=now-$due:onmatch(timer.hrtimer_start).%s($late)", name);
 	snprintf(limit, sizeof(limit), "stacktrace if late_ns > %lld", (long long)late_ns);

@@ -85,7 +85,7 @@ static int take_the_top(struct trace *trace)
 {
 	char text[TRACEFS_TEXT];
 
-	if (tracefs_read(trace->root, "current_tracer", text) || !has_word(text, "nop") ||
+	if (tracefs_read(trace->root, "current_tracer", text) || !text_has_word(text, "nop") ||
 	    tracefs_read(trace->root, "set_event", text) || *text)
 		return -EBUSY;
 	snprintf(trace->place, sizeof(trace->place), "%s", trace->root);

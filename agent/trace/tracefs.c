@@ -3,6 +3,7 @@
 
 #include "trace/tracefs.h"
 
+#include "system/processes.h"
 #include "system/text.h"
 
 #include <dirent.h>
@@ -19,9 +20,21 @@ static char own[TRACEFS_PATH];
 
 enum { NAMES_TRIED = 100 };
 
+const char *tracefs_owner(void)
+{
+	static char owner[32];
+	struct process self = { .pid = getpid() };
+
+	if (!*owner) {
+		processes_self(&self);
+		snprintf(owner, sizeof(owner), "%d_%lld", (int)self.pid, (long long)self.started);
+	}
+	return owner;
+}
+
 void tracefs_name_instance(const char *root, char path[TRACEFS_PATH])
 {
-	int length = snprintf(path, TRACEFS_PATH, "%s/instances/" TRACEFS_OURS "%d-trace", root, getpid());
+	int length = snprintf(path, TRACEFS_PATH, "%s/instances/" TRACEFS_OURS "%s-trace", root, tracefs_owner());
 
 	for (int i = 2; i < NAMES_TRIED && !access(path, F_OK); i++)
 		snprintf(path + length, (size_t)(TRACEFS_PATH - length), "-%d", i);
@@ -35,16 +48,6 @@ void tracefs_take(const char *path)
 const char *tracefs_own(void)
 {
 	return own;
-}
-
-bool has_word(const char *text, const char *word)
-{
-	size_t length = strlen(word);
-
-	for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
-		if ((at == text || strchr(" \n", at[-1])) && strchr(" \n", at[length]))
-			return true;
-	return false;
 }
 
 int tracefs_read(const char *folder, const char *file, char text[TRACEFS_TEXT])
@@ -96,15 +99,17 @@ int tracefs_reach(const char **root)
 }
 
 /*
- * Whether the agent that made it is gone. This one has made none yet. In a container, where process ids are others, it may be wrong:
- * but an instance that somebody has open can't be removed. number: of its process, and more behind it. What has none there is
- * somebody else's.
+ * Whether the agent that made it is gone. In a container, where process ids are others, it may be wrong: but an instance that
+ * somebody has open can't be removed. owner: see tracefs_owner(), and more behind it. Older agents wrote no start, and processes
+ * have none of 0. What has no number there is somebody else's.
  */
-static bool is_gone(const char *number)
+static bool is_gone(const char *owner)
 {
-	pid_t agent = atoi(number);
+	long long started = 0;
+	int agent = 0;
 
-	return agent > 0 && (agent == getpid() || (kill(agent, 0) < 0 && errno == ESRCH));
+	return sscanf(owner, "%d_%lld", &agent, &started) > 0 && agent > 0 &&
+	       (started || agent == getpid() ? !processes_live(agent, started) : kill(agent, 0) < 0 && errno == ESRCH);
 }
 
 /* Histograms with variables hold their instance. The one that uses another's variable goes first. */
@@ -152,7 +157,7 @@ static void remove_events(const char *root)
 static bool remove_one_probe(const char *path)
 {
 	static const char ours[] = ":" TRACEFS_EVENTS;
-	char line[512], taker[80];
+	char line[512], taker[96];
 	bool removed = false, begins = true;
 	FILE *file = fopen(path, "re");
 
@@ -182,9 +187,9 @@ static void remove_probes(const char *root, const char *file)
 
 int tracefs_define(struct undo *undo, const char *file, const char *kind, const char *place, const char *name)
 {
-	char value[4200], taker[64];
+	char value[4200], taker[96];
 
-	snprintf(taker, sizeof(taker), "-:" TRACEFS_EVENTS "%d/%s", (int)getpid(), name);
+	snprintf(taker, sizeof(taker), "-:" TRACEFS_EVENTS "%s/%s", tracefs_owner(), name);
 	snprintf(value, sizeof(value), "%s%s %.*s", kind, taker + 1, (int)strcspn(place, " "), place);
 	return undo_append(undo, file, value, taker);
 }

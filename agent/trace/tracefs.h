@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tracefs: where it is, its files as text, and the agent's own instances and probes, whose names contain the agent's process id. */
+/* tracefs: where it is, its files as text, and the agent's own instances and probes, whose names contain the agent's process id and start. */
 #ifndef RTPROOF_TRACEFS_H
 #define RTPROOF_TRACEFS_H
 
@@ -21,6 +21,9 @@ int tracefs_find(const char **root);
  */
 int tracefs_reach(const char **root);
 
+/* PID_START: no two processes of a boot have the same, in one PID namespace. */
+const char *tracefs_owner(void);
+
 /* A free name for the instance of this process: in another container an agent may have the same process id. */
 void tracefs_name_instance(const char *root, char path[TRACEFS_PATH]);
 
@@ -29,9 +32,6 @@ void tracefs_take(const char *path);
 
 /* The instance that this process has; "" without one. */
 const char *tracefs_own(void);
-
-/* Whether a text has the word, between spaces and line ends. */
-bool has_word(const char *text, const char *word);
 
 /* The content of a file as a string, as far as it fits. 0 or -errno. */
 int tracefs_read(const char *folder, const char *file, char text[TRACEFS_TEXT]);

@@ -4,6 +4,7 @@
 #include "loads/common/group.h"
 
 #include "system/clock.h"
+#include "system/control_group.h"
 #include "system/text.h"
 
 #include <stdio.h>
@@ -12,9 +13,6 @@
 #include <sys/wait.h>
 
 enum { TEXT = 4096, REMOVAL_TRIES = 10000, PAUSE_NS = 1000000 };
-
-/* Where every system has them. */
-static const char root[] = "/sys/fs/cgroup";
 
 static const char *name_of(char *name, const char *group, const char *file)
 {
@@ -48,20 +46,15 @@ static bool hands_on(const char *group)
 /* A group with processes in it can't hand on controllers, but one above it may. */
 static int find_place(char *path)
 {
-	char groups[TEXT];
-	int n = text_read_file("/proc/self/cgroup", groups, TEXT - 1);
+	size_t root_length;
+	int err = control_group_find(path, &root_length);
 
-	groups[n > 0 ? n : 0] = '\0';
-	char *own = strstr(groups, "0::/"), *slash;
-
-	if (!own)
-		return -ENOENT;
-	own[strcspn(own, "\n")] = '\0';
-	if (snprintf(path, FOLDER_PATH, "%s%s", root, own + 3) >= FOLDER_PATH - 64)
-		return -ENAMETOOLONG;
+	if (err || strlen(path) >= FOLDER_PATH - 64)
+		return err ? err : -ENAMETOOLONG;
 	while (!hands_on(path)) {
-		slash = strrchr(path, '/');
-		if (slash < path + sizeof(root) - 1)
+		char *slash = strrchr(path, '/');
+
+		if (slash < path + root_length)
 			return -ENOENT;
 		*slash = '\0';
 	}

@@ -168,8 +168,6 @@ static int settle(struct running_load *running, int count, char *why, size_t roo
 
 int loads_start(struct running_load *running, int count, char *why, size_t room)
 {
-	folder_sweep_files();
-	group_sweep();
 	for (int i = 0; i < count; i++) {
 		int err = load_start(&running[i], why, room);
 

@@ -147,11 +147,11 @@ static int open_sysv(struct exchange *exchange)
 	if (!err && semget(key, 0, 0) >= 0)
 		err = -EEXIST; /* somebody else's: not to be removed */
 	if (!err)
-		err = undo_semaphores(&exchange->undo, key);
+		err = undo_semaphores(&exchange->undo, key, -1);
 	if (err)
 		return err;
 	exchange->ids[0] = semget(key, 1, IPC_CREAT | IPC_EXCL | 0600);
-	return exchange->ids[0] < 0 ? -errno : 0;
+	return exchange->ids[0] < 0 ? -errno : undo_semaphores(&exchange->undo, key, exchange->ids[0]);
 }
 
 static int change_sysv(const struct exchange *exchange, short by)

@@ -18,7 +18,7 @@ static struct {
 	pthread_mutex_t mutex;
 	struct cpus users; /* CPUs that somebody measures with it */
 	const char *root;
-	char place[64]; /* the instance, or the root */
+	char place[96]; /* the instance, or the root */
 	struct undo undo;
 } tracer = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 
@@ -36,7 +36,7 @@ const char *tracer_unsupported(enum tracer_task task)
 		snprintf(text, sizeof(text), "tracefs can't be reached: %s", strerror(-err));
 		return text;
 	}
-	if (!has_word(tracers, "timerlat"))
+	if (!text_has_word(tracers, "timerlat"))
 		return "this kernel has no timerlat tracer (CONFIG_TIMERLAT_TRACER)";
 	tracer_user_path(0, path);
 	if (task == TRACER_USER && access(path, F_OK) < 0)
@@ -79,7 +79,7 @@ static int set_workload(enum tracer_task task)
 
 	if (err == -ENOENT)
 		return 0;
-	if (err || has_word(options, wanted))
+	if (err || text_has_word(options, wanted))
 		return err;
 	snprintf(path, sizeof(path), "%s/osnoise/options", tracer.root);
 	return undo_replace(&tracer.undo, path, wanted, wanted == on ? off : on);
@@ -89,7 +89,7 @@ static bool is_tracing(const char *folder)
 {
 	char text[TRACEFS_TEXT];
 
-	return tracefs_read(folder, "current_tracer", text) == 0 && (has_word(text, "timerlat") || has_word(text, "osnoise"));
+	return tracefs_read(folder, "current_tracer", text) == 0 && (text_has_word(text, "timerlat") || text_has_word(text, "osnoise"));
 }
 
 static int configure(enum tracer_task task, const struct cpus *cpus, int64_t period_ns, const char **failed_at)
@@ -127,17 +127,17 @@ static int switch_on_in(const char *place)
 /* Kernels before 5.16 trace at the top only. There another tracer may be at work. */
 static int switch_on(const char **failed_at)
 {
-	char place[64], text[TRACEFS_TEXT];
+	char place[96], text[TRACEFS_TEXT];
 
 	*failed_at = "switch the timerlat tracer on";
-	snprintf(place, sizeof(place), "%s/instances/" TRACEFS_OURS "%d", tracer.root, getpid());
+	snprintf(place, sizeof(place), "%s/instances/" TRACEFS_OURS "%s", tracer.root, tracefs_owner());
 	int err = undo_mkdir(&tracer.undo, place);
 
 	if (!err)
 		err = switch_on_in(place);
 	if (err != -EINVAL)
 		return err;
-	if (tracefs_read(tracer.root, "current_tracer", text) || !has_word(text, "nop"))
+	if (tracefs_read(tracer.root, "current_tracer", text) || !text_has_word(text, "nop"))
 		return -EBUSY;
 	return switch_on_in(tracer.root);
 }

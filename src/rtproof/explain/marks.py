@@ -15,7 +15,7 @@ from rtproof.record.contents import Record
 
 PRINT = "ftrace/print"
 """The event of what a program writes into ``trace_marker``."""
-OWN_EVENT = re.compile(r"rtproof_[0-9]+/(begin|end)")
+OWN_EVENT = re.compile(r"rtproof_[0-9_]+/(begin|end)")
 """The events of the agent's uprobes."""
 """The event that tells who began a thread."""
 WRITTEN, REACHED, LEFT, EVENT = "marker", "uprobe", "uretprobe", "event"
