@@ -14,6 +14,7 @@ from run_folders import latencies, write_record, write_run
 from test_cli_run import started
 
 from rtproof.cli.main import main
+from rtproof.compare.likeness import drawn_order
 from rtproof.core.errors import UserError
 from rtproof.experiment import local_runner
 from rtproof.experiment.local_runner import Cell, CellEnd, LocalRunner
@@ -41,10 +42,12 @@ def folders() -> list[str]:
 
 
 def test_sides_take_turns_so_that_a_drift_meets_both_alike() -> None:
-    assert run("--abba", "--load good", "--load late", "--repeat", "5", "--note", "why", *LENGTH) == 0
-    assert folders() == ["01-A", "02-B", "03-B", "04-A", "05-A", "06-B", "07-B", "08-A", "09-A", "10-B"]
+    sides = ("--abba", "--load good", "--load late", "--repeat", "5", "--order-seed", "7")
+    assert run(*sides, "--note", "why", *LENGTH) == 0
+    assert folders() == [f"{at:02}-{side}" for at, side in enumerate(drawn_order(5, 7), 1)]
     info = run_folder.open_run("a/runs/02-B").info
     assert info is not None
+    assert info.turn == run_folder.TurnInfo(order_seed=7, number=2)
     assert info.note == "why; B: --load late"
     assert run_folder.open_run("a/runs/01-A").record.slices[0].max == 10_000
     assert run_folder.open_run("a/runs/10-B").record.slices[0].max == 700_000
@@ -55,6 +58,7 @@ def test_own_options_win_and_loads_add_up() -> None:
         run(
             *("--abba", "--priority 7 --load x", "", "--repeat", "1", "--priority", "9", "--cpus", "0", "--load", "y"),
             *LENGTH,
+            *("--order-seed", "0"),
             behaviour="tells_its_arguments",
         )
         == 0
@@ -76,6 +80,7 @@ def test_own_options_win_and_loads_add_up() -> None:
         (["--abba", 'a "b', ""], "No closing quotation"),
         (["--abba", "", "--samples 5"], "B of --abba, '--samples 5': --duration and --samples exclude each other"),
         (["--abba", "--period 3", ""], "A of --abba, '--period 3': Invalid value for '--period'"),
+        (["--repeat", "2", "--order-seed", "1"], "--order-seed is for --abba"),
         (["--repeat", "2", "--observer"], "leave --observer out"),
         (["--repeat", "2", "--profile", "akamina"], "leave --profile out"),
         (["--repeat", "0"], "0 is not in the range"),
@@ -92,7 +97,7 @@ def test_refusals_name_the_side_and_leave_nothing(
 
 
 def test_what_the_agent_refuses_ends_the_series_and_keeps_what_was_measured(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--abba", "--load good", "--load refuses", "--repeat", "5", *LENGTH) == 2
+    assert run("--abba", "--load good", "--load refuses", "--repeat", "5", "--order-seed", "7", *LENGTH) == 2
     out, err = capsys.readouterr()
     assert folders() == ["01-A"]
     assert "run 02-B: there is no CPU 99 on this machine; what was measured before is kept" in err
@@ -114,18 +119,21 @@ BY_TURNS = ("--abba", "", "", "--target", "simulated", "--target-option", "episo
 
 
 def test_three_turns_are_by_turns_from_the_first_line_to_the_last(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", *BY_TURNS, "--repeat", "3", "--duration", "10s", "--output", "a"]) == 0
+    asked = ("--repeat", "3", "--order-seed", "1", "--duration", "10s", "--output", "a")
+    assert main(["run", *BY_TURNS, *asked]) == 0
     out, err = capsys.readouterr()
-    assert "6 runs by turns, A B B A A B" in err
+    assert "6 runs by turns, A B B A A B (drawn from --order-seed 1)" in err
     assert "Not judged" in out
     assert "by turns" not in out, "that is no news at the end"
     assert "nothing else changed" not in out
 
 
 def test_a_series_by_turns_is_interleaved_and_judged(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", *BY_TURNS, "--repeat", "5", "--duration", "1min", "--output", "a", "--json"]) == 0
+    asked = ("--repeat", "5", "--order-seed", "7", "--duration", "1min", "--output", "a", "--json")
+    assert main(["run", *BY_TURNS, *asked]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["turns"] == {"interleaved": True, "order": "ABBAABBAAB", "why_not": None}
+    order = {"interleaved": True, "order": drawn_order(5, 7), "order_seed": 7, "why_not": None}
+    assert found["turns"] == {**order, "rhythm": None, "unseen_rhythm": None}
     assert found["finding"] in ("no difference shown", "A is better", "B is better")
 
 
@@ -317,13 +325,14 @@ def test_the_tables_of_a_series_are_those_of_compare(capsys: pytest.CaptureFixtu
 
 def test_compare_finds_the_sides_of_a_folder_and_their_options(capsys: pytest.CaptureFixture[str]) -> None:
     """They differ in a fact that has to agree otherwise, and that is what the folder is for."""
-    asked = ["run", "--abba", "--load good", "--load late", "--repeat", "2", *LENGTH]
+    asked = ["run", "--abba", "--load good", "--load late", "--repeat", "2", "--order-seed", "0", *LENGTH]
     assert run(*asked[1:]) == 0
     capsys.readouterr()
     code, out = shown(capsys, "compare", "a", "--no-report")
     assert code == 0
-    assert out.startswith("rtproof: good against late, 2 runs against 2 - ")
-    assert "good: --load good, 2 runs. late: --load late, 2 runs." in out
+    assert out.startswith("rtproof: good against late, 1 run against 1 - ")
+    assert "good: --load good, 1 run. late: --load late, 1 run." in out
+    assert "2 runs left out: the values are those of another run." in " ".join(out.split())
     _, out = shown(capsys, "compare", "a", "--no-report", "--names", "new,old")
     assert out.startswith("rtproof: new against old, ")
     assert shown(capsys, "compare", "a/runs") == (2, "")

@@ -10,6 +10,7 @@ from rtproof.cli import parameter_types, shell_completion
 from rtproof.cli.parameter_types import Command, with_options
 
 MOST_REPEATS = 999
+MOST_SEED = 2**32 - 1
 USUAL_TIMES = 5
 """The fewest runs a side with which a difference can be shown."""
 
@@ -26,6 +27,12 @@ REPEAT_OPTIONS = (
         metavar="'A' 'B'",
         callback=parameter_types.two_sides,
         help="Compare two sets of options, taken in turn.",
+    ),
+    click.option(
+        "--order-seed",
+        type=click.IntRange(0, MOST_SEED),
+        metavar="N",
+        help="Draw the turns of --abba from N.",
     ),
 )
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtproof.agents import PERIOD_DEFAULT
-from rtproof.cli.experiment_options import USUAL_TIMES
+from rtproof.cli.experiment_options import MOST_SEED, USUAL_TIMES
 from rtproof.cli.measurement_options import AGENT_OPTIONS
 from rtproof.cli.parameter_types import with_options
 from rtproof.core import units
@@ -370,14 +370,17 @@ def refuse_for_several(asked: ExperimentRequest, *, profile: bool, series: bool)
 
 def take_repeat_options(values: dict[str, Any], requirements: tuple[Requirement, ...]) -> SeriesRequest | None:
     """Take the options of several runs out of a command's values; None if one run is asked."""
-    times, pair = values.pop("repeat"), values.pop("abba")
+    times, pair, seed = values.pop("repeat"), values.pop("abba"), values.pop("order_seed")
+    if seed is not None and pair is None:
+        raise click.UsageError("--order-seed is for --abba, whose order it draws")
     if times is None and pair is None:
         return None
     sides = [(name, words, _side_values(name, words, values)) for name, words in zip("AB", pair or (), strict=False)]
     for _, _, of_side in sides or [("", "", values)]:
         refuse_short_gaps(requirements, of_side)
     measured = tuple(SeriesSide(name, words, run_request.measurement(each)) for name, words, each in sides)
-    return SeriesRequest(times or USUAL_TIMES, measured or (SeriesSide("", "", run_request.measurement(values)),))
+    sides_measured = measured or (SeriesSide("", "", run_request.measurement(values)),)
+    return SeriesRequest(times or USUAL_TIMES, sides_measured, secrets.randbelow(MOST_SEED) if seed is None else seed)
 
 
 @click.command(add_help_option=False)

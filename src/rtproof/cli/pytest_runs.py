@@ -39,7 +39,7 @@ BOUND = {
 }
 """Options that a test may not give, because they are of the board and not of the test; and where they belong."""
 FOR_THE_SHELL = (
-    *("json", "verbose", "quiet", "detach", "profile", "set", "given", "repeat", "abba"),
+    *("json", "verbose", "quiet", "detach", "profile", "set", "given", "repeat", "abba", "order_seed"),
     *("generator", "generator_option", "generator_lines"),
 )
 """Options about what is printed, or that measure more than one run on one board."""

@@ -143,6 +143,8 @@ def _undecided(found: Comparison) -> str:
         return "some figures are better with the advice and some worse"
     if found.finding is ComparisonFinding.NOT_INTERLEAVED:
         return "they were not taken by turns, so a slow change of the machine may be the reason"
+    if found.finding is ComparisonFinding.OPEN:
+        return "the runs have a rhythm, which may be the reason"
     if found.finding is ComparisonFinding.UNKNOWN_ORDER:
         return "it is not known in which order they were taken"
     fewest = min(len(found.a.runs), len(found.b.runs))

@@ -16,12 +16,14 @@ from rtproof.compare.comparison_model import (
     QuantileShift,
     SideOrder,
     deterministic_comparison,
+    sides_in_virtual_time,
 )
 from rtproof.compare.comparison_sentences import comparison_sentences
 from rtproof.compare.distributions import quantile_shift, side_order
 from rtproof.compare.effects import (
     compared_metrics,
     effects_in_turns,
+    lacks_scatter,
     metric_effects,
     overall_finding,
     pooled_counts,
@@ -35,6 +37,7 @@ from rtproof.compare.likeness import (
     run_turns,
 )
 from rtproof.compare.run_metrics import RunFigures
+from rtproof.compare.run_rhythm import with_rhythm
 from rtproof.core.errors import UserError
 
 
@@ -80,21 +83,25 @@ def compare_sides(
     the share of values above each is a metric, in place of the usual levels.
     Raises UserError, with one sentence, where the two sides may not be compared.
     """
-    sides = (_able(a, names[0]), _able(b, names[1]))
     _no_run_twice((*a, *b))
+    able_a, out_of_a = _sorted_out(a, names[0])
+    able_b, out_of_b = _sorted_out(b, names[1])
+    sides = able_a, able_b
     refused = comparison_refusal(*sides, names, although)
     if refused:
         raise UserError(refused)
     reference, no_level = reference_levels(*sides, levels)
     asked, impossible = compared_metrics(*sides, reference)
-    taken = run_turns(*sides, names)
     setups = [run.setup for run in sides[0]], [run.setup for run in sides[1]]
-    found = effects_in_turns(metric_effects(asked), taken.interleaved) if asked else ()
+    found = metric_effects(asked) if asked else ()
+    taken = with_rhythm(run_turns(*sides, names), sides, asked, found)
+    withheld = ComparisonFinding.NOT_JUDGED if lacks_scatter(found) else taken.withheld
+    found = effects_in_turns(found, withheld)
     made = Comparison(
         a=_side(names[0], sides[0]),
         b=_side(names[1], sides[1]),
         unit=sides[0][0].unit,
-        finding=overall_finding(found, taken.interleaved),
+        finding=overall_finding(found, withheld),
         sentences=(),
         effects=found,
         impossible=(*impossible, *no_level),
@@ -102,7 +109,7 @@ def compare_sides(
         shift=quantile_shift(*sides),
         order=side_order(*sides),
         differences=fact_differences(*sides, although),
-        left_out=(*_left_out(a, names[0]), *_left_out(b, names[1])),
+        left_out=(*out_of_a, *out_of_b),
         turns=taken,
         setup=setup_changes(*setups),
         setup_unknown=lacking_sentence(*setups, names),
@@ -111,23 +118,32 @@ def compare_sides(
     return replace(made, sentences=comparison_sentences(made))
 
 
-def _able(runs: Sequence[RunFigures], name: str) -> tuple[RunFigures, ...]:
-    """Return the runs that measured what was asked; UserError if no run did."""
+def _sorted_out(runs: Sequence[RunFigures], name: str) -> tuple[tuple[RunFigures, ...], list[LeftOutRun]]:
+    """Return the runs that measured what was asked, without copies, and the others; UserError if no run did."""
     if not runs:
         raise UserError(f"there is no run of {name}: a comparison needs one on each side")
-    able = tuple(run for run in runs if not run.invalid and run.n)
+    seen: dict[tuple[object, ...], RunFigures] = {}
+    able, left_out = [], []
+    for run in runs:
+        if run.invalid or not run.n:
+            left_out.append(LeftOutRun(name, run.name, "; ".join(run.invalid) or "nothing was measured"))
+        elif (first := seen.setdefault(_values(run), run)) is run or sides_in_virtual_time([run]):
+            able.append(run)
+        else:
+            left_out.append(LeftOutRun(name, run.name, COPY.format(first.name), is_copy=True))
     if not able:
-        why = runs[0].invalid[0] if runs[0].invalid else "nothing was measured"
-        raise UserError(f"no run of {name} can be compared; of {runs[0].name} it says: {why}")
-    return able
+        raise UserError(f"no run of {name} can be compared; of {left_out[0].run} it says: {left_out[0].why}")
+    return tuple(able), left_out
 
 
-def _left_out(runs: Sequence[RunFigures], name: str) -> list[LeftOutRun]:
-    return [
-        LeftOutRun(name, run.name, "; ".join(run.invalid) or "nothing was measured")
-        for run in runs
-        if run.invalid or not run.n
-    ]
+COPY = "it has the same values as {0}, so it is no further run"
+
+
+def _values(run: RunFigures) -> tuple[object, ...]:
+    """Return what two independent runs never have alike: all counts, and the largest value of each second."""
+    of_seconds = run.seconds.max.tobytes() if run.seconds else b""
+    counts = run.counts
+    return run.overflow, run.largest, of_seconds, counts.lo.tobytes(), counts.hi.tobytes(), counts.n.tobytes()
 
 
 def _no_run_twice(runs: Sequence[RunFigures]) -> None:

@@ -52,7 +52,8 @@ class ComparisonFinding(Enum):
 
     NOT_JUDGED: there are too few runs. MIXED: A is better in some metrics and B in others.
     NOT_INTERLEAVED: there are enough runs, but the sides were not measured by turns. UNKNOWN_ORDER: the order of the
-    runs is not known. In both cases no side is called better: a change with time would look like a difference.
+    runs is not known. OPEN: some runs are slower in a rhythm, in an order that was not drawn by chance. In these cases
+    no side is called better: a change with time would look like a difference.
     """
 
     A_BETTER = "A is better"
@@ -62,6 +63,7 @@ class ComparisonFinding(Enum):
     NOT_JUDGED = "not judged"
     NOT_INTERLEAVED = "not interleaved"
     UNKNOWN_ORDER = "not known to be interleaved"
+    OPEN = "open"
 
 
 def named_finding(finding: ComparisonFinding, names: tuple[str, str]) -> str:
@@ -72,6 +74,7 @@ def named_finding(finding: ComparisonFinding, names: tuple[str, str]) -> str:
         ComparisonFinding.MIXED: "each is faster in some figures",
         ComparisonFinding.NOT_INTERLEAVED: "not judged: not by turns",
         ComparisonFinding.UNKNOWN_ORDER: "not judged: order not known",
+        ComparisonFinding.OPEN: "open: the runs have a rhythm",
     }
     return words.get(finding, finding.value)
 
@@ -92,20 +95,33 @@ class RunTurns:
     """Whether the sides were measured by turns; None if that is not known.
 
     order: the letters A and B in order of time, "" if not known. why: a clause that says what is missing, or "".
+    order_seed: what drew the order; None if chance did not draw it. rhythm: a clause on runs that are slower in a
+    rhythm, or "". unseen: a clause on a rhythm that these runs would not show and that would look the same, or "".
     """
 
     interleaved: bool | None
     order: str
     why: str
+    order_seed: int | None = None
+    rhythm: str = ""
+    unseen: str = ""
+
+    @property
+    def withheld(self) -> ComparisonFinding | None:
+        """The finding in place of a better side; None if the order of the runs allows to call a side better."""
+        if self.interleaved is not True:
+            return ComparisonFinding.UNKNOWN_ORDER if self.interleaved is None else ComparisonFinding.NOT_INTERLEAVED
+        return ComparisonFinding.OPEN if self.rhythm and self.order_seed is None else None
 
 
 @dataclass(frozen=True)
 class LeftOutRun:
-    """A run that did not measure what was asked. No figure contains it."""
+    """A run that did not measure what was asked, or a copy of another one. No figure contains it."""
 
     side: str
     run: str
     why: str
+    is_copy: bool = False
 
 
 @dataclass(frozen=True)

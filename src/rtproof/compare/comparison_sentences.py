@@ -11,13 +11,15 @@ from rtproof.compare.comparison_model import (
     ComparisonSide,
     DifferenceWeight,
     FactDifference,
+    LeftOutRun,
     MetricEffect,
     SideCrossing,
     deterministic_comparison,
 )
 from rtproof.compare.distributions import BY_RUNS
-from rtproof.compare.effects import ABOVE, ALPHA, MIN_RUNS, SHARE, SIZES
+from rtproof.compare.effects import ABOVE, ALPHA, BETTER, MIN_RUNS, SHARE, SIZES
 from rtproof.compare.likeness import measuring_conditions
+from rtproof.compare.run_rhythm import DRAW
 from rtproof.core.phrases import percent, quantity, value, value_unit
 from rtproof.summary.recorded_facts import SIMULATED_PROBE
 
@@ -25,6 +27,7 @@ ComparisonLine = tuple[str, str]
 MOST_FACTS = 5
 ONE_EACH = f"each side has one run, and two runs of one system differ, too; measure each side {MIN_RUNS} times"
 EQUAL = "more than chance, but a factor up to {0} counts as equal"
+STILL = "the runs of each side do not differ at all, so they do not show how much runs differ"
 IF_ALIKE = "if nothing else changed from run to run"
 NOT_THE_MAXIMUM = (
     "the largest latencies are not compared: one event decides each, and longer runs have larger ones; judge them by a "
@@ -36,8 +39,9 @@ def comparison_sentences(said: Comparison) -> tuple[ComparisonLine, ...]:
     """Return label and text of each line; a line with an empty label continues the line before."""
     a, b = said.a, said.b
     runs = f"{quantity(len(a.runs), 'run')} of {a.name} against {quantity(len(b.runs), 'run')} of {b.name}"
+    drawn = "" if said.turns.order_seed is None else f", in an order drawn from seed {said.turns.order_seed}"
     lines = [
-        ("COMPARED", f"{runs}; ratios are {a.name} to {b.name}: below 1, {a.name} is faster"),
+        ("COMPARED", f"{runs}{drawn}; ratios are {a.name} to {b.name}: below 1, {a.name} is faster"),
         *_carried("VERDICT", _verdict(said)),
         *_carried("SIMULATED", _simulated(said)),
         *_carried("SEEN", _seen(said)),
@@ -45,7 +49,7 @@ def comparison_sentences(said: Comparison) -> tuple[ComparisonLine, ...]:
         *_carried("NOT COMPARED", [f"{one.label}: {one.why}" for one in said.impossible]),
         *_carried("DIFFER", _differ(said)),
         *_carried("VARIES", [*_varies(a), *_varies(b)]),
-        *_carried("LEFT OUT", [f"{one.run} of {one.side}, which is INVALID: {one.why}" for one in said.left_out]),
+        *_carried("LEFT OUT", map(_left_out, said.left_out)),
         *_carried("CONDITIONS", measuring_conditions(((a.name, a.runs), (b.name, b.runs)))),
         ("MAX", NOT_THE_MAXIMUM),
     ]
@@ -101,6 +105,10 @@ def _simulated(said: Comparison) -> Iterator[str]:
         yield f"no machine: {quantity(played, 'run')} of a simulated process"
 
 
+def _left_out(one: LeftOutRun) -> str:
+    return f"{one.run} of {one.side}{'' if one.is_copy else ', which is INVALID'}: {one.why}"
+
+
 def _verdict(said: Comparison, limit_ns: int | None = None) -> Iterator[str]:
     if said.effects and deterministic_comparison(said):
         yield f"not judged: {WHY}"
@@ -109,27 +117,43 @@ def _verdict(said: Comparison, limit_ns: int | None = None) -> Iterator[str]:
 
 
 def _judged(said: Comparison, limit_ns: int | None) -> Iterator[str]:
-    n, m = len(said.a.runs), len(said.b.runs)
-    runs = f"{quantity(n, 'run')} of {said.a.name} and {m} of {said.b.name}"
-    names = {ComparisonFinding.A_BETTER: said.a.name, ComparisonFinding.B_BETTER: said.b.name}
-    if not said.effects:
-        yield "not judged: no figure is known of all of these runs"
-    elif n == m == 1:
-        yield f"not judged: {ONE_EACH}"
-    elif said.finding is ComparisonFinding.NOT_JUDGED:
-        yield f"not judged: {runs} are too few; {MIN_RUNS} of each are needed"
-    elif said.finding in (ComparisonFinding.NOT_INTERLEAVED, ComparisonFinding.UNKNOWN_ORDER):
-        yield from _unturned(said, limit_ns)
+    runs = f"{quantity(len(said.a.runs), 'run')} of {said.a.name} and {len(said.b.runs)} of {said.b.name}"
+    if said.finding is ComparisonFinding.NOT_JUDGED:
+        yield f"not judged: {_why_not_judged(said, runs)}"
+    elif said.finding is said.turns.withheld:
+        yield from _withheld(said, limit_ns)
     elif said.finding is ComparisonFinding.NO_DIFFERENCE:
         yield f"no difference shown with {runs}"
         yield f"smallest difference that would be noticed: {_least(said.effects)}"
     elif said.finding is ComparisonFinding.MIXED:
         yield f"neither is faster in everything ({runs})"
     else:
-        yield f"{_sizes(_deciding(said), limit_ns)}: {names[said.finding]} is faster"
-    for effect in sorted(said.effects, key=lambda effect: effect.finding not in names):
-        if effect.finding in names:
-            mixed = f", {names[effect.finding]} is faster" if said.finding is ComparisonFinding.MIXED else ""
+        yield f"{_sizes(_deciding(said), limit_ns)}: {_faster(said, said.finding)}"
+    if said.finding is not ComparisonFinding.OPEN:
+        yield from filter(None, (said.turns.rhythm, said.turns.unseen))
+    yield from _told_apart(said, limit_ns)
+    if copies := sum(one.is_copy for one in said.left_out):
+        yield f"{quantity(copies, 'run')} left out: the values are those of another run"
+
+
+def _why_not_judged(said: Comparison, runs: str) -> str:
+    fewest, most = sorted((len(said.a.runs), len(said.b.runs)))
+    if not said.effects:
+        return "no figure is known of all of these runs"
+    if most == 1:
+        return ONE_EACH
+    return STILL if fewest >= MIN_RUNS else f"{runs} are too few; {MIN_RUNS} of each are needed"
+
+
+def _faster(said: Comparison, finding: ComparisonFinding) -> str:
+    return f"{(said.a if finding is ComparisonFinding.A_BETTER else said.b).name} is faster"
+
+
+def _told_apart(said: Comparison, limit_ns: int | None) -> Iterator[str]:
+    """Yield the metrics in which a side is called faster, then those in which the sides differ by too little."""
+    for effect in sorted(said.effects, key=lambda effect: effect.finding not in BETTER):
+        if effect.finding in BETTER:
+            mixed = f", {_faster(said, effect.finding)}" if said.finding is ComparisonFinding.MIXED else ""
             yield f"{effect.label}: {_effect(effect, limit_ns)}{mixed}"
         elif effect.p_holm is not None and effect.p_holm < ALPHA and _without_one(effect):
             yield f"{effect.label}: {_effect(effect, limit_ns)}, {EQUAL.format(ratio_text(effect.margin))}"
@@ -153,13 +177,17 @@ def _both(effect: MetricEffect, limit_ns: int | None) -> str:
     return " against ".join(figure_text(number, effect.unit, limit_ns) for number in (effect.a, effect.b))
 
 
-def _unturned(said: Comparison, limit_ns: int | None) -> Iterator[str]:
-    """Yield the sentences for runs that were not taken by turns: no side is called faster, the figures stay."""
-    yield f"not judged: {said.turns.why}"
-    yield (
-        "a slow change of the machine would look like a difference of the sides: take turns (rtproof run --abba A B "
-        "--repeat 5)"
-    )
+def _withheld(said: Comparison, limit_ns: int | None) -> Iterator[str]:
+    """Yield the sentences for runs whose order allows to call no side faster; the figures stay."""
+    if said.finding is ComparisonFinding.OPEN:
+        yield f"open: {said.turns.rhythm}"
+        yield f"such a rhythm would look like a difference of the sides, because their order was not drawn: {DRAW}"
+    else:
+        yield f"not judged: {said.turns.why}"
+        yield (
+            "a slow change of the machine would look like a difference of the sides: take turns (rtproof run --abba A "
+            "B --repeat 5)"
+        )
     apart = [effect for effect in said.effects if effect.finding is said.finding]
     for effect in apart:
         yield f"{effect.label}: {_effect(effect, limit_ns)}, {IF_ALIKE}"

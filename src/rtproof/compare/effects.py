@@ -247,7 +247,9 @@ SIZES = (1.5, 2.0)
 WELCH = "Welch's t test of logarithms"
 PERMUTATION = f"{WELCH}; p: a permutation test over all ways to split the runs into two sides"
 NONE = "none, as one side has one run"
-UNTURNED = {False: ComparisonFinding.NOT_INTERLEAVED, None: ComparisonFinding.UNKNOWN_ORDER}
+BETTER = (ComparisonFinding.A_BETTER, ComparisonFinding.B_BETTER)
+NO_SCATTER = 1 + 1e-9
+"""Independent runs differ in some metric by a larger factor."""
 
 
 def metric_effects(metrics: Sequence[ComparedMetric]) -> tuple[MetricEffect, ...]:
@@ -259,21 +261,23 @@ def metric_effects(metrics: Sequence[ComparedMetric]) -> tuple[MetricEffect, ...
     return tuple(_judged(replace(one, p_holm=p)) for one, p in zip(found, adjusted, strict=True))
 
 
-def effects_in_turns(found: Sequence[MetricEffect], interleaved: bool | None) -> tuple[MetricEffect, ...]:
-    """Return the effects; none is called better where the runs were not taken by turns (None: not known)."""
-    if interleaved is True:
-        return tuple(found)
-    better = (ComparisonFinding.A_BETTER, ComparisonFinding.B_BETTER)
-    return tuple(replace(one, finding=UNTURNED[interleaved]) if one.finding in better else one for one in found)
+def effects_in_turns(found: Sequence[MetricEffect], withheld: ComparisonFinding | None) -> tuple[MetricEffect, ...]:
+    """Return the effects. withheld: the finding in place of a better side; None: a side may be called better."""
+    return tuple(replace(one, finding=withheld) if withheld and one.finding in BETTER else one for one in found)
 
 
-def overall_finding(found: Sequence[MetricEffect], interleaved: bool | None = True) -> ComparisonFinding:
-    """Return the finding of all metrics. interleaved: whether the runs were taken by turns (None: not known)."""
+def lacks_scatter(found: Sequence[MetricEffect]) -> bool:
+    """Return whether the runs of each side are alike in every metric, which independent runs never are."""
+    return bool(found) and all(one.run_factor is not None and one.run_factor < NO_SCATTER for one in found)
+
+
+def overall_finding(found: Sequence[MetricEffect], withheld: ComparisonFinding | None = None) -> ComparisonFinding:
+    """Return the finding of all metrics. withheld: the finding in place of a better side, or None."""
     findings = {effect.finding for effect in found} - {ComparisonFinding.NO_DIFFERENCE}
     if not found or ComparisonFinding.NOT_JUDGED in findings:
         return ComparisonFinding.NOT_JUDGED
-    if interleaved is not True:
-        return UNTURNED[interleaved]
+    if withheld:
+        return withheld
     if len(findings) > 1:
         return ComparisonFinding.MIXED
     return next(iter(findings), ComparisonFinding.NO_DIFFERENCE)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decide whether two sides may be compared: which facts differ, which forbid it, and in which order the runs came."""
 
+import random
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -99,6 +100,10 @@ MOST_AHEAD = 2
 """One side may be ahead of the other by this many runs, each counted as its share of the smaller side ..."""
 MOST_IMBALANCE = 0.2
 """... or by this share of the runs, whichever is more."""
+MOST_AHEAD_DRAWN = 3
+"""The same, where chance drew the order, so that a run may be lost. The side may then also change twice less."""
+LONGEST_PART = 4
+"""``A B B A`` repeats. A disturbance with the same period would meet one side alone."""
 FEWEST_CHANGES = 5
 """Five pairs have five changes of side. With four changes, a single rise and fall in time can fit the sides.
 
@@ -112,22 +117,39 @@ SAME_TIME = "runs of both sides have the same start time"
 def run_turns(a: Sequence[RunFigures], b: Sequence[RunFigures], names: tuple[str, str] = SIDE_NAMES) -> RunTurns:
     """Return whether the runs were taken by turns in time; None if the order is not known. names: of the sides."""
     starts = [(run.started_ns, name) for name, side in zip(SIDE_NAMES, (a, b), strict=True) for run in side]
+    seeds = {run.order_seed for run in (*a, *b)}
+    seed = next(iter(seeds)) if len(seeds) == 1 else None
     known = sorted((start, name) for start, name in starts if start is not None)
     if len(known) < len(starts):
         return RunTurns(None, "", NO_TIMES.format(f"{len(starts) - len(known)} of {quantity(len(starts), 'run')}"))
     if any(early[0] == late[0] and early[1] != late[1] for early, late in pairwise(known)):
         return RunTurns(None, "", SAME_TIME)
     order = "".join(name for _, name in known)
-    even = is_interleaved(order)
-    return RunTurns(even, order, "" if even else shown_turns(order, names))
+    even = is_interleaved(order, MOST_AHEAD if seed is None else MOST_AHEAD_DRAWN)
+    return RunTurns(even, order, "" if even else shown_turns(order, names), seed)
 
 
-def is_interleaved(order: str) -> bool:
+def is_interleaved(order: str, most_ahead: int = MOST_AHEAD) -> bool:
     """Return whether runs in this order were taken by turns. order: such as "ABBA", with both letters in it."""
     fewest = min(order.count("A"), order.count("B"))
-    most = max(MOST_AHEAD / fewest, MOST_IMBALANCE) + 1e-9
-    least = max(fewest - 1, min(fewest, FEWEST_CHANGES), 2)
+    most = max(most_ahead / fewest, MOST_IMBALANCE) + 1e-9
+    least = max(fewest - 1, min(fewest, FEWEST_CHANGES), 2) - 2 * (most_ahead - MOST_AHEAD)
     return turn_imbalance(order) <= most and turn_changes(order) >= least
+
+
+def drawn_order(times: int, seed: int) -> str:
+    """Return ``times`` A and as many B, drawn from all orders by turns that do not repeat a part."""
+    chance, sides = random.Random(seed), list("AB" * times)  # noqa: S311 - no secret
+    chance.shuffle(sides)
+    while times > 1 and (repeated_part("".join(sides)) or not is_interleaved("".join(sides))):
+        chance.shuffle(sides)
+    return "".join(sides)
+
+
+def repeated_part(order: str) -> str:
+    """Return the part of at most LONGEST_PART letters that the order repeats at least once; "" if there is none."""
+    lengths = range(1, min(LONGEST_PART, len(order) // 2) + 1)
+    return next((order[:length] for length in lengths if order[length:] == order[:-length]), "")
 
 
 def turn_imbalance(order: str) -> float:

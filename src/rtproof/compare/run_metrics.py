@@ -295,7 +295,8 @@ class RunFigures:
     was asked; a run with such reasons is not compared. effective: the number of independent values that the run is
     worth, by the correlation of neighbours. missed, lost: None where the file does not count them. unclear: sentences
     on what else the file does not tell. setup: what the checks of an audit read in the record; {} if it has no facts
-    for them. limits_ns: those that the run is judged by.
+    for them. limits_ns: those that the run is judged by. order_seed: what drew the order of the series that the run
+    belongs to; None if chance did not draw one.
     """
 
     name: str
@@ -317,6 +318,7 @@ class RunFigures:
     blocks: TimeBlocks = field(default=NO_TIME_BLOCKS, repr=False)
     setup: Setup = field(default_factory=dict, repr=False)
     limits_ns: tuple[int, ...] = ()
+    order_seed: int | None = None
 
     @property
     def core(self) -> str | None:

@@ -29,7 +29,7 @@ from rtproof.core.printable import clean
 from rtproof.experiment.run_request import ExperimentRequest, limit_arguments
 from rtproof.judge.requirement import Requirement
 from rtproof.profiles import OtherTool, Profile
-from rtproof.record.run_folder import RequirementInfo, RunInfo
+from rtproof.record.run_folder import RequirementInfo, RunInfo, TurnInfo
 from rtproof.run import session
 from rtproof.run.live_view import LiveView, can_redraw
 from rtproof.run.session import AgentOutcome, RunPlan
@@ -46,7 +46,7 @@ class Cell:
     """One cell to measure: a run into ``folder``.
 
     name: for people. ways: the name of each way to measure it and the agent's arguments; the first that works is taken.
-    announcement: told before it begins; goal: what the live view counts towards; note: kept in the run folder.
+    announcement: told before it begins; goal: what the live view counts towards; note, turn: kept in the run folder.
     """
 
     name: str
@@ -55,6 +55,7 @@ class Cell:
     announcement: str = ""
     goal: str = ""
     note: str = ""
+    turn: TurnInfo | None = None
 
 
 @dataclass(frozen=True)
@@ -92,9 +93,9 @@ class LocalRunner:
             stopped = stopped or ended.interrupted
             yield ended
 
-    def plan(self, folder: Path, arguments: Sequence[str], note: str) -> RunPlan:
+    def plan(self, folder: Path, arguments: Sequence[str], note: str, turn: TurnInfo | None = None) -> RunPlan:
         """The plan of a run that begins now: its folder stores the time."""
-        info = describe_run(replace(self.asked, note=note), self.target.machine(), self.agent)
+        info = describe_run(replace(self.asked, note=note), self.target.machine(), self.agent, turn)
         words = (*arguments, *limit_arguments(self.asked.requirements))
         options = dict(self.asked.target_options)
         if isinstance(self.target, LentTarget):
@@ -109,7 +110,7 @@ class LocalRunner:
         refused: list[str] = []
         try:
             for at, (name, arguments) in enumerate(cell.ways):
-                plan = self.plan(cell.folder, arguments, cell.note)
+                plan = self.plan(cell.folder, arguments, cell.note, cell.turn)
                 try:
                     return _cell_end(cell, at, tuple(refused), session.run_session(self.target, plan, view))
                 except UserError as problem:
@@ -168,7 +169,7 @@ def _no_way_sentence(cell: Cell, refused: Sequence[str]) -> str:
     return f"none of its ways can be had here ({reasons})"
 
 
-def describe_run(asked: ExperimentRequest, machine: str, agent: Path) -> RunInfo:
+def describe_run(asked: ExperimentRequest, machine: str, agent: Path, turn: TurnInfo | None = None) -> RunInfo:
     """The contents of ``run.json``. machine: what ``uname -m`` says on the target; agent: program file on this host."""
     return RunInfo(
         command=list(asked.command),
@@ -182,6 +183,7 @@ def describe_run(asked: ExperimentRequest, machine: str, agent: Path) -> RunInfo
         requirements=[_requirement_info(each) for each in asked.requirements],
         until_decided=asked.until_decided,
         note=asked.note,
+        turn=turn,
     )
 
 

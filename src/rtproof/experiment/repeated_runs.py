@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a series: the same measurement several times, or two by turns, A B B A A B B A, and compare the runs.
+"""Run a series: the same measurement several times, or two by turns, and compare the runs.
 
 One run does not tell how much runs differ. Taking turns makes a slow change of the machine affect both sides equally.
+Chance draws the order of the turns, so that no rhythm of the machine meets one side alone.
 """
 
 import shlex
@@ -12,6 +13,7 @@ from pathlib import Path
 import click
 
 from rtproof.compare.effects import MIN_RUNS
+from rtproof.compare.likeness import drawn_order
 from rtproof.core import files
 from rtproof.core.errors import TargetError, UserError
 from rtproof.core.printable import clean
@@ -25,6 +27,7 @@ from rtproof.experiment.run_request import (
     program_name,
 )
 from rtproof.experiment.run_sets import RUNS_FOLDER, SERIES_PAGE, PageRequest, ResultDocument
+from rtproof.record.run_folder import TurnInfo
 from rtproof.report.pages import comparison_page
 from rtproof.report.pages.run_summary import LABEL, fitting_cautions
 from rtproof.run.live_view import clock_text
@@ -48,11 +51,10 @@ def measure_series(runner: LocalRunner, asked: SeriesRequest, folder: Path) -> M
     Ctrl-C lets the one that measures finish and skips the rest. So does a run that cannot be had, because the next one
     would fail alike. UserError or TargetError, and no folder left, if nothing was measured at all.
     """
-    order = asked.order()
     click.echo(_announcement(asked), err=True)
     with files.removing_empty_folders(folder / RUNS_FOLDER):
         (folder / RUNS_FOLDER).mkdir(parents=True)
-        ended = list(_until_one_fails(runner.run(_series_cells(order, folder, runner.asked.note))))
+        ended = list(_until_one_fails(runner.run(_series_cells(asked, folder, runner.asked.note))))
         last = ended[-1]
         if all(each.outcome is None for each in ended):
             raise UserError(_failure_with_name(last))
@@ -72,7 +74,15 @@ def _until_one_fails(runs: Iterator[CellEnd]) -> Iterator[CellEnd]:
             return
 
 
-def _series_cells(order: Sequence[SeriesSide], folder: Path, note: str) -> list[Cell]:
+def _series_order(asked: SeriesRequest) -> tuple[SeriesSide, ...]:
+    """The side of each run."""
+    if len(asked.sides) == 1:
+        return asked.sides * asked.times
+    return tuple(asked.sides[letter == "B"] for letter in drawn_order(asked.times, asked.order_seed))
+
+
+def _series_cells(asked: SeriesRequest, folder: Path, note: str) -> list[Cell]:
+    order = _series_order(asked)
     names, total = _run_names(order), len(order)
     return [
         Cell(
@@ -83,6 +93,7 @@ def _series_cells(order: Sequence[SeriesSide], folder: Path, note: str) -> list[
             f"{clock_text(_whole_ns(order[number - 1 :]))} to go in all",
             f"{side.measurement.length}, run {number} of {total}",
             _run_note(note, side),
+            TurnInfo(order_seed=asked.order_seed, number=number) if side.name else None,
         )
         for number, (name, side) in enumerate(zip(names, order, strict=True), 1)
     ]
@@ -105,12 +116,15 @@ def _whole_ns(sides: Iterable[SeriesSide]) -> int:
 
 def _announcement(asked: SeriesRequest) -> str:
     """What will be done and how long it takes, before it begins."""
-    order = asked.order()
+    order = _series_order(asked)
     whole = clock_text(_whole_ns(order))
     if len(asked.sides) == 1:
         return f"{len(order)} run{'s' * (len(order) > 1)}, {whole} in all with warm-ups, without the time to start each"
     turns = " ".join(side.name for side in order[:8]) + (" ..." if len(order) > 8 else "")
-    told = f"{len(order)} runs by turns, {turns}, {whole} in all with warm-ups, without the time to start each"
+    drawn = f"drawn from --order-seed {asked.order_seed}"
+    told = (
+        f"{len(order)} runs by turns, {turns} ({drawn}), {whole} in all with warm-ups, without the time to start each"
+    )
     few = f"; --repeat {MIN_RUNS} or more can show a difference" if len(order) < 2 * MIN_RUNS else ""
     return f"{told}{few}"
 

@@ -291,10 +291,11 @@ class SeriesSide:
 
 @dataclass(frozen=True)
 class SeriesRequest:
-    """How often to measure each side."""
+    """How often to measure each side. order_seed: draws the order of two sides."""
 
     times: int
     sides: tuple[SeriesSide, ...]
+    order_seed: int = 0
 
     @property
     def kind(self) -> str:
@@ -305,10 +306,3 @@ class SeriesRequest:
     def probe(self) -> str:
         """What is measured, as far as that decides how the target is opened."""
         return next((side.measurement.probe for side in self.sides if side.measurement.probe), "")
-
-    def order(self) -> tuple[SeriesSide, ...]:
-        """The side of each run: A B B A A B B A ..., so that a slow change of the machine affects both equally."""
-        if len(self.sides) == 1:
-            return self.sides * self.times
-        a, b = self.sides
-        return ((a, b, b, a) * self.times)[: 2 * self.times]

@@ -235,7 +235,10 @@ class _TakeFigures:
     def __call__(self, run: Path, found: stored_runs.AnalysedRun) -> RunFigures:
         view = View.CHARGED if self.schedule else View.OBSERVED
         figures = figures_of(found.analysis, str(run), view, blocks=self.blocks)
-        return started_by_host(figures, found.info.started) if found.info else figures
+        if not found.info:
+            return figures
+        seed = found.info.turn.order_seed if found.info.turn else None
+        return replace(started_by_host(figures, found.info.started), order_seed=seed)
 
 
 def facts_that_may_differ(keys: Sequence[str], whatever: bool) -> frozenset[str]:

@@ -49,13 +49,20 @@ class RequirementInfo(msgspec.Struct, frozen=True, kw_only=True):
     shows_ns: Length = 3_600_000_000_000
 
 
+class TurnInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """The place of a run in a series of two sides. ``order_seed``: drew the order. ``number``: of the run, from 1."""
+
+    order_seed: int
+    number: int
+
+
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The content of ``run.json``.
 
     ``started``: ISO 8601 with the offset from UTC. ``command``: as typed. ``note``: free text of the user.
     ``requirements``: those fixed before the run, in the order given; schema 1 had a single ``requirement``.
     ``until_decided``: whether the run should end as soon as all requirements were decided. ``generator``: target of the
-    board that gave the edges, of a run on two boards; "" of any other.
+    board that gave the edges, of a run on two boards; "" of any other. ``turn``: None but for a run of ``--abba``.
     """
 
     command: list[str]
@@ -70,6 +77,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     until_decided: bool = False
     note: str = ""
     generator: str = ""
+    turn: TurnInfo | None = None
     schema_version: int = SCHEMA_VERSION
 
 

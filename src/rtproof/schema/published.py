@@ -104,7 +104,7 @@ from rtproof.tail.stationarity import Stationarity
 from rtproof.tail.thresholds import ThresholdFit, TopTest
 
 ANALYSIS_SCHEMA, ANALYSIS_VERSION = "rtproof.analysis", 5
-COMPARISON_SCHEMA, COMPARISON_VERSION = "rtproof.comparison", 2
+COMPARISON_SCHEMA, COMPARISON_VERSION = "rtproof.comparison", 3
 RUNS_SCHEMA = "rtproof.runs"
 HISTORY_SCHEMA, HISTORY_VERSION = "rtproof.history", 1
 PLAN_SCHEMA, PLAN_VERSION = "rtproof.plan", 3
@@ -1010,7 +1010,10 @@ SIDE = Shape("side", Side) | {
 TURNS = Shape("turns", RunTurns) | {
     "interleaved": "whether the sides were measured by turns; `null`: not known",
     "order": Key("the sides in order of time, such as `ABBA`", or_null=True),
+    "order_seed": "what `--abba` drew the order from; `null`: chance did not draw it",
     "why_not": Key("a sentence", "why", or_null=True),
+    "rhythm": Key("a sentence on runs that are slower in a rhythm", or_null=True),
+    "unseen_rhythm": Key("a sentence on a rhythm that these runs cannot show", "unseen", or_null=True),
 }
 
 
@@ -1109,7 +1112,9 @@ def _sides(found: ComparisonDocument) -> list[Side]:
 
 COMPARISON = Shape("comparison", ComparisonDocument, unit="0.unit") | {
     **document(COMPARISON_SCHEMA, COMPARISON_VERSION),
-    "finding": Key("the last two are new in version 2: enough runs, but nothing is called better", "0.finding"),
+    "finding": Key(
+        "the last three: enough runs, but nothing is called better (`open` is new in version 3)", "0.finding"
+    ),
     "turns": Key("how the sides were measured", "0.turns", shape=TURNS),
     "sentences": Key("in the order to print", "0.sentences", each=SENTENCE),
     "sides": Key("of A, then of B", _sides, each=SIDE),
@@ -1125,7 +1130,7 @@ COMPARISON = Shape("comparison", ComparisonDocument, unit="0.unit") | {
     ),
     "setup": Key("checks of the audit that differ, the most severe first", "0.setup", each=SETUP_CHANGE),
     "setup_unknown": Key("why the checks cannot be compared", "0.setup_unknown", or_null=True),
-    "left_out": Key("runs that are INVALID or empty", "0.left_out", each=LEFT_OUT),
+    "left_out": Key("runs that are INVALID or empty, and copies", "0.left_out", each=LEFT_OUT),
     "command": Key("as typed", "2", or_null=True),
     "not_read": Key("sentences on files that could not be read", "3"),
 }

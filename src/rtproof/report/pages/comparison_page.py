@@ -139,6 +139,7 @@ KINDS = {
     ComparisonFinding.NOT_JUDGED: "doubt",
     ComparisonFinding.NOT_INTERLEAVED: "doubt",
     ComparisonFinding.UNKNOWN_ORDER: "doubt",
+    ComparisonFinding.OPEN: "doubt",
 }
 ASKED = {
     "SIMULATED": "Simulated",
@@ -311,7 +312,7 @@ def comparison_in_short(found: Comparison, what: Sequence[str], limit_ns: int | 
     headline, *rest = (outcome_sentence(each, names) for each in verdict_sentences(found, limit_ns))
     named = zip(names, what, strict=True)
     sides = " ".join(f"{name}: {words}." for name, words in named if name not in words.split())
-    count = len(found.left_out)
+    count = sum(not one.is_copy for one in found.left_out)
     left_out = f"{quantity(count, 'INVALID run')} {'is' if count == 1 else 'are'} not compared." if count else ""
     return [headline, *filter(None, (left_out, sides)), *rest]
 

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Look for a disturbance that comes every few runs, and could meet the runs of one side alone.
+
+A job of each hour meets every fourth run of 15 minutes. If the order repeats A B B A, these runs may all be of one
+side, which then looks slower. Within that side, the runs that the job meets differ from the others.
+
+For each position of a period, the runs of the slower side there are compared with its other runs, by a t test of the
+logarithms. Positions at which the slower side has no larger share of its runs than the other side cannot make it
+slower, and are not tested. Bonferroni's correction for all positions and metrics keeps the error of all tests together
+below LEVEL. A sign test or a rank test of five runs could never speak at that level.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtproof.compare.comparison_model import ComparisonFinding, MetricEffect, RunTurns
+from rtproof.compare.effects import BETTER, ComparedMetric
+from rtproof.compare.likeness import repeated_part
+from rtproof.compare.run_metrics import RunFigures
+from rtproof.statistics import student_quantile, student_two_sided
+
+Places = NDArray[np.int64]
+PERIODS = (2, 3, 4)
+LEVEL = 0.05
+FEWEST = 2
+"""A disturbance that meets fewer runs has no rhythm."""
+POWER = 0.8
+"""With a smaller probability to see a rhythm that makes the whole difference, the runs are too few to see it."""
+DRAW = "measure again: rtproof run --abba draws the order"
+
+
+@dataclass(frozen=True)
+class _Position:
+    """The runs of the slower side at one position of a period, against its other runs, in one metric.
+
+    first: the first of these runs in the series, from 1. step: by how much they are slower, as a logarithm.
+    error: the standard error of the step; infinite if all its runs are there. freedom: its degrees of freedom.
+    faked: the step that would make the whole difference of the sides.
+    """
+
+    period: int
+    first: int
+    label: str
+    step: float
+    error: float
+    freedom: int
+    faked: float
+
+    @property
+    def place(self) -> tuple[int, int]:
+        return self.period, self.first
+
+    @property
+    def p(self) -> float:
+        """One-sided: whether these runs are slower."""
+        if self.step <= 0 or math.isinf(self.error):
+            return 1.0
+        return student_two_sided(self.step / self.error if self.error else math.inf, self.freedom) / 2
+
+    def is_unseen(self, tests: int) -> bool:
+        """Whether a step that makes the whole difference would be seen with less than POWER."""
+        needed = student_quantile(1 - LEVEL / tests, self.freedom) + student_quantile(POWER, self.freedom)
+        return self.faked < needed * self.error
+
+
+def with_rhythm(
+    turns: RunTurns,
+    sides: tuple[Sequence[RunFigures], Sequence[RunFigures]],
+    metrics: Sequence[ComparedMetric],
+    effects: Sequence[MetricEffect],
+) -> RunTurns:
+    """Return the turns with what a rhythm of the runs means for the sides that the effects call better."""
+    told_apart = [pair for pair in zip(metrics, effects, strict=True) if pair[1].finding in BETTER]
+    if not turns.interleaved or not told_apart:
+        return turns
+    ranks = np.argsort(np.argsort([run.started_ns or 0 for side in sides for run in side]))
+    places = ranks[: len(sides[0])], ranks[len(sides[0]) :]
+    found = [each for metric, effect in told_apart for each in _positions(metric, effect, places)]
+    if not found:
+        return turns
+    least = min(found, key=lambda each: each.p)
+    if least.p * len(found) <= LEVEL:
+        return replace(turns, rhythm=_rhythm_clause(least))
+    part = repeated_part(turns.order)
+    seen = {each.place for each in found if not each.is_unseen(len(found))}
+    unseen = {each.place for each in found} - seen
+    if turns.order_seed is None and part and unseen:
+        return replace(turns, unseen=_unseen_clause(part, min(unseen)[0]))
+    return turns
+
+
+def _positions(metric: ComparedMetric, effect: MetricEffect, places: Sequence[Places]) -> Iterator[_Position]:
+    slower = 1 if effect.finding is ComparisonFinding.A_BETTER else 0
+    logs = np.array(metric.values[slower])
+    logs -= logs.mean()
+    for period in PERIODS:
+        for first in range(period):
+            there, others = (places[side] % period == first for side in (slower, 1 - slower))
+            share, other = float(there.mean()), float(others.mean())
+            if share <= other or there.sum() < FEWEST:
+                continue
+            apart = there - share
+            spread, freedom = float(apart @ apart), logs.size - 2
+            step = float(apart @ logs) / spread if spread else 0.0
+            rest = max(float(logs @ logs) - step * step * spread, 0.0)
+            error = math.sqrt(rest / freedom / spread) if spread else math.inf
+            faked = abs(math.log(effect.ratio)) / (share - other)
+            yield _Position(period, first + 1, effect.label, step, error, freedom, faked)
+
+
+def _rhythm_clause(found: _Position) -> str:
+    return (
+        f"{_every(found.period)}, from run {found.first} on, is slower than the other runs of its side, by a factor of "
+        f"{math.exp(found.step):.3g} ({found.label})"
+    )
+
+
+def _unseen_clause(part: str, period: int) -> str:
+    return (
+        f"the order {' '.join(part)} repeats, and these runs cannot tell a disturbance of {_every(period)} from a "
+        f"difference of the sides: {DRAW}"
+    )
+
+
+def _every(period: int) -> str:
+    return {2: "every 2nd run", 3: "every 3rd run"}.get(period, f"every {period}th run")
