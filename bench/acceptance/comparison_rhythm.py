@@ -5,14 +5,13 @@ Checked to fail: without ``with_rhythm``, ABBA has a winner in more than half of
 """
 
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import compress, product
 from math import log
 
 import numpy as np
 from numpy.typing import NDArray
 
 from acceptance import Benchmark, Result, Value
-from rtproof.compare.comparison_model import RunTurns
 from rtproof.compare.effects import BETTER, ComparedMetric, effects_in_turns, metric_effects
 from rtproof.compare.likeness import drawn_order, run_turns
 from rtproof.compare.run_metrics import FigureReading, RunFigures
@@ -88,11 +87,10 @@ def _winner(logs: Floats, of_b: NDArray[np.bool_], seed: int | None) -> tuple[bo
     if float((abs(a.mean(axis=1) - b.mean(axis=1)) / error).max()) < SURELY_NO_WINNER:
         return False, False, False
     metrics = [_metric(f"metric {at}", *rows) for at, rows in enumerate(zip(a.tolist(), b.tolist(), strict=True))]
-    sides = tuple(
-        [replace(RUN, started_ns=int(at), order_seed=seed) for at in np.flatnonzero(of_b == side)] for side in (0, 1)
-    )
+    runs = [replace(RUN, started_ns=at, order_seed=seed) for at in range(of_b.size)]
+    sides = (list(compress(runs, ~of_b)), list(compress(runs, of_b)))
     effects = metric_effects(metrics)
-    turns: RunTurns = with_rhythm(run_turns(*sides), (sides[0], sides[1]), metrics, effects)
+    turns = with_rhythm(run_turns(*sides), sides, metrics, effects)
     before = any(effect.finding in BETTER for effect in effects)
     after = any(effect.finding in BETTER for effect in effects_in_turns(effects, turns.withheld))
     return before, after, after and not turns.unseen

@@ -100,8 +100,8 @@ MOST_AHEAD = 2
 """One side may be ahead of the other by this many runs, each counted as its share of the smaller side ..."""
 MOST_IMBALANCE = 0.2
 """... or by this share of the runs, whichever is more."""
-MOST_AHEAD_DRAWN = 3
-"""The same, where chance drew the order, so that a run may be lost. The side may then also change twice less."""
+MOST_LOST = 1
+"""An order that chance drew is by turns as drawn. It stays so if a run is lost, which shifts the shares of its side."""
 LONGEST_PART = 4
 """``A B B A`` repeats. A disturbance with the same period would meet one side alone."""
 FEWEST_CHANGES = 5
@@ -125,15 +125,18 @@ def run_turns(a: Sequence[RunFigures], b: Sequence[RunFigures], names: tuple[str
     if any(early[0] == late[0] and early[1] != late[1] for early, late in pairwise(known)):
         return RunTurns(None, "", SAME_TIME)
     order = "".join(name for _, name in known)
-    even = is_interleaved(order, MOST_AHEAD if seed is None else MOST_AHEAD_DRAWN)
+    even = is_interleaved(order, 0 if seed is None else MOST_LOST)
     return RunTurns(even, order, "" if even else shown_turns(order, names), seed)
 
 
-def is_interleaved(order: str, most_ahead: int = MOST_AHEAD) -> bool:
-    """Return whether runs in this order were taken by turns. order: such as "ABBA", with both letters in it."""
+def is_interleaved(order: str, lost: int = 0) -> bool:
+    """Return whether runs in this order were taken by turns, if so many more were lost.
+
+    order: such as "ABBA", with both letters in it.
+    """
     fewest = min(order.count("A"), order.count("B"))
-    most = max(most_ahead / fewest, MOST_IMBALANCE) + 1e-9
-    least = max(fewest - 1, min(fewest, FEWEST_CHANGES), 2) - 2 * (most_ahead - MOST_AHEAD)
+    most = max(MOST_AHEAD / fewest, MOST_IMBALANCE) + lost / fewest + 1e-9
+    least = max(fewest - 1, min(fewest, FEWEST_CHANGES), 2) - 2 * lost
     return turn_imbalance(order) <= most and turn_changes(order) >= least
 
 
