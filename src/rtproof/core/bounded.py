@@ -53,13 +53,14 @@ def decode_json(content: bytes | str, kind: type[Kind], wrong: str) -> Kind:
 
 @dataclass
 class Room:
-    """So many bytes may still be taken. sentence: what UserError says of more."""
+    """So many bytes may still be taken. sentence: what the error says of more."""
 
     left: int
     sentence: str
+    error: type[UserError] = UserError
 
     def take(self, size: int) -> None:
         """UserError if the bytes do not fit. Call it before they are taken."""
         self.left -= size
         if self.left < 0:
-            raise UserError(self.sentence)
+            raise self.error(self.sentence)

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rtproof.core.bounded import MOST_BYTES, Room
 from rtproof.core.errors import NoRecordError, RecordError
 from rtproof.record import compiled_scanner, decoding, encoding
 from rtproof.record.activations import AboveCounts, ExceedingLists, largest
@@ -288,33 +289,60 @@ def open_record(path: str | os.PathLike[str]) -> Record:
     begin = _begin(name, size, found)
     kept = _keep_in_order(found, damage)
     if not kept or not isinstance(kept[-1].item, End):
-        damage.append(Damage(size, 0, f"the record was cut off: there is no END after its {len(kept)} chunks"))
+        _add_damage(damage, Damage(size, 0, f"the record was cut off: there is no END after its {len(kept)} chunks"))
     return _assemble(name, size, begin, kept, damage)
 
 
-FILES_MOST, FILES_FACTOR = 64 << 20, 16
-"""All files of a record together may have so many bytes, and so many times the record's size.
-
-A run of 20 s with the flight recorder had 3.4 times its size. DEFLATE could make a thousand times of it.
-"""
+CHUNK_BYTES = 400
+"""Of memory for each chunk. A day of 64 CPUs at a period of 1 ms has 1.4 million chunks."""
+ROW_BYTES = 60
+"""For each row of a SECONDS or TOP chunk."""
+CONDITIONS_ROW_BYTES = 120
+BYTES_PER_BYTE: dict[int, int] = {ChunkType.ABOVE: 20, ChunkType.EXCEEDED: 20, ChunkType.SNAPSHOT: 6}
+"""Bytes of memory for each byte of the payload of other chunks that are kept decoded, by their types."""
+MOST_DAMAGE = 100_000
 WORTH_BYTES = 4 << 20
 """From so many bytes on, the compiled scanner walks over a record in less time than it takes to load the library."""
 
 
 def _scan(name: str, window: FileWindow, damage: list[Damage]) -> list[ScannedChunk]:
     library = compiled_scanner.scanner() if window.size >= WORTH_BYTES else None
-    found, held = [], 0
+    found = []
+    room = Room(
+        MOST_BYTES,
+        f"{name} is damaged or too large: what it holds beside the samples takes more than {MOST_BYTES >> 20} MiB",
+        RecordError,
+    )
     for part in walk_chunks(window, partial(_frames_of_library, library) if library else None):
         if isinstance(part, Hole):
-            damage.append(_hole(part, window.size))
+            _add_damage(damage, _hole(part, window.size))
         else:
             chunk = _read_chunk(name, part, damage)
-            if type(chunk.item) is SystemFile:
-                held += len(chunk.item.content)
-                if held > FILES_MOST + FILES_FACTOR * window.size:
-                    raise RecordError(f"{name} has files that take more than {held >> 20:,} MiB when they are unpacked")
+            room.take(_memory_bytes(part, chunk.item))
             found.append(chunk)
     return found
+
+
+def _memory_bytes(frame: Frame, item: Item | None) -> int:
+    """About what a chunk takes until the record is read."""
+    if type(item) is SamplesHead or item is None:
+        return CHUNK_BYTES
+    if isinstance(item, SystemFile):
+        return CHUNK_BYTES + len(item.content)
+    if isinstance(item, Conditions):
+        return CHUNK_BYTES + CONDITIONS_ROW_BYTES * item.time_ns.size
+    if isinstance(item, SeriesSeconds | SeriesTop):
+        head = decoding.SECONDS_HEAD if isinstance(item, SeriesSeconds) else decoding.TOP_HEAD
+        rows = int.from_bytes(item.payload[head.itemsize : head.itemsize + 4], "little")
+        return CHUNK_BYTES + ROW_BYTES * min(rows, encoding.MOST_ELEMENTS)
+    return CHUNK_BYTES + BYTES_PER_BYTE.get(frame.type, 1) * len(frame.payload)
+
+
+def _add_damage(damage: list[Damage], one: Damage) -> None:
+    """RecordError if there is too much of it to be told."""
+    if len(damage) >= MOST_DAMAGE:
+        raise RecordError(f"the record is damaged in more than {MOST_DAMAGE:,} places: nothing can be proven by it")
+    damage.append(one)
 
 
 def _frames_of_library(library: Scanner, window: FileWindow, at: int) -> Iterator[Frame]:
@@ -353,7 +381,7 @@ def _read_chunk(name: str, frame: Frame, damage: list[Damage]) -> ScannedChunk:
     try:
         item = decode_payload(kind, payload)
     except MalformedError as problem:
-        damage.append(_not_used(kind, offset, length, problem))
+        _add_damage(damage, _not_used(kind, offset, length, problem))
     if isinstance(item, NewerFormat):
         theirs, ours = f"{item.major}.{item.minor}", f"{MAJOR}.{MINOR}"
         raise RecordError(f"{name} has format {theirs}, and this version reads up to {ours}: use a newer rtproof")
@@ -380,10 +408,10 @@ def _keep_in_order(found: list[ScannedChunk], damage: list[Damage]) -> list[Scan
     for place in sorted(set(range(len(found))).difference(places)) if len(places) < len(found) else ():
         chunk = found[place]
         sentence = f"chunk {chunk.sequence} at offset {chunk.offset} is out of order and was not used"
-        damage.append(Damage(chunk.offset, CHUNK_HEADER.size + chunk.length, sentence))
+        _add_damage(damage, Damage(chunk.offset, CHUNK_HEADER.size + chunk.length, sentence))
     for place, first, last in missing_sequences([chunk.sequence for chunk in kept]):
         gone = f"chunk {first} is" if first == last else f"chunks {first} to {last} are"
-        damage.append(Damage(kept[place].offset, 0, f"{gone} gone before offset {kept[place].offset}", lost=True))
+        _add_damage(damage, Damage(kept[place].offset, 0, f"{gone} gone before offset {kept[place].offset}", lost=True))
     return kept
 
 
@@ -438,7 +466,7 @@ def _is_valid_alone(chunk: ScannedChunk, item: SmallItem, damage: list[Damage]) 
     try:
         decode_payload(kind, memoryview(item.payload))
     except MalformedError as problem:
-        damage.append(_not_used(kind, chunk.offset, chunk.length, problem))
+        _add_damage(damage, _not_used(kind, chunk.offset, chunk.length, problem))
         return False
     return True
 
@@ -462,7 +490,7 @@ def _series(kept: list[ScannedChunk], begin: Begin, damage: list[Damage]) -> dic
         else:
             series[one.id] = one
             continue
-        damage.append(Damage(chunk.offset, CHUNK_HEADER.size + chunk.length, sentence, lost=True))
+        _add_damage(damage, Damage(chunk.offset, CHUNK_HEADER.size + chunk.length, sentence, lost=True))
     return series if begin.minor else {number: _flagged(one) for number, one in series.items()}
 
 
@@ -482,7 +510,7 @@ def _sample_refs(kept: list[ScannedChunk], series: dict[int, Series], damage: li
             continue
         if head.first_index < following[head.series] or not _on_grid(head, series[head.series]):
             sentence = f"the samples at offset {chunk.offset} contradict what comes before them and were not used"
-            damage.append(Damage(chunk.offset, CHUNK_HEADER.size + chunk.length, sentence, lost=True))
+            _add_damage(damage, Damage(chunk.offset, CHUNK_HEADER.size + chunk.length, sentence, lost=True))
             continue
         following[head.series] = head.next_index
         refs.append(
@@ -508,4 +536,6 @@ def _tell_unknown(kept: list[ScannedChunk], series: dict[int, Series], damage: l
         if number is not None and number not in told:
             told.add(number)
             sentence = f"series {number} is described nowhere and was not used (first at offset {chunk.offset})"
-            damage.append(Damage(chunk.offset, CHUNK_HEADER.size + chunk.length, sentence, lost=True, series=number))
+            _add_damage(
+                damage, Damage(chunk.offset, CHUNK_HEADER.size + chunk.length, sentence, lost=True, series=number)
+            )
