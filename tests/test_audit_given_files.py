@@ -5,8 +5,10 @@ import gzip
 import io
 import os
 import sys
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from audit_systems import stored_names, stored_record
@@ -227,6 +229,25 @@ def test_threads_of_a_copy(tmp_path: Path) -> None:
     copied(tmp_path, thread(500, "multipathd", rt=99))
     found = next(one for one in audited(GivenFiles(proc_dump=tmp_path)).results if one.check.id == "sched.prio99")
     assert (found.outcome, "multipathd/500" in found.sentence) == (Outcome.FINDING, True)
+
+
+ASKED = tomllib.loads((Path(__file__).parent / "data" / "public" / "asked.toml").read_text())["asked"]
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=[asked["source"].removeprefix("https://github.com/") for asked in ASKED])
+def test_what_people_posted_when_they_asked(asked: dict[str, Any], tmp_path: Path) -> None:
+    files = {name: tmp_path / name for name in ("kernel_config", "sysctl") if name in asked}
+    for name, path in files.items():
+        path.write_text(asked[name])
+    for number, (name, rt) in enumerate(asked.get("threads", ()), 400):
+        copied(tmp_path / "copy", thread(number, name, rt=rt, flags=0x208040 if "/" in name else 0x400000))
+    dump = tmp_path / "copy" if "threads" in asked else None
+    results = {
+        one.check.id: one for one in audited(GivenFiles(asked.get("command_line"), proc_dump=dump, **files)).results
+    }
+    for check_id, expected, words in asked["says"]:
+        assert (results[check_id].outcome, words in results[check_id].sentence) == (Outcome(expected), True)
+    assert {one.check.id for one in results.values() if one.outcome is Outcome.CONFLICTING} == set()
 
 
 BAD = {

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 from rtproof.audit.boot_lists import read_cpu_word
 from rtproof.audit.boot_words import boot_words
-from rtproof.audit.facts import Facts, KernelVersion, State
+from rtproof.audit.facts import Facts, KernelVersion, Reading, State
 from rtproof.core.printable import clean
 from rtproof.summary import measured_kernel, system_facts
 
 ISOLATED, PARTITIONED = "/sys/devices/system/cpu/isolated", "/sys/fs/cgroup/cpuset.cpus.isolated"
 """The CPUs of isolcpus=, and those of the isolated partitions of control groups."""
-ONLINE = "/sys/devices/system/cpu/online"
+ONLINE, NOHZ_FULL = "/sys/devices/system/cpu/online", "/sys/devices/system/cpu/nohz_full"
 LOCKED_DOWN = re.compile(r"Lockdown:|Kernel is locked down")
 """What the log has of a kernel in which even root can't write every file."""
 MANY_CPUS = 8
@@ -56,6 +56,8 @@ def co_kernel(facts: Facts) -> str:
 
 def _several_cpus(facts: Facts) -> Holds:
     online = facts.cpus(ONLINE)
+    if not online and any(kernel_isolated_cpus(facts) or ()):
+        return Holds(True, "A CPU other than 0 is isolated.")
     if not online:
         return Holds(None, "The number of CPUs is not known: /sys/devices/system/cpu/online was not read.")
     return Holds(len(online) > 1, "There is only one CPU.")
@@ -81,9 +83,20 @@ def isolated_cpus(facts: Facts) -> frozenset[int] | None:
 def kernel_isolated_cpus(facts: Facts) -> frozenset[int] | None:
     """The CPUs that the kernel isolates in any way: isolcpus, nohz_full, or a partition. None if they are not known."""
     isolated = facts.cpus(ISOLATED) if facts.read(ISOLATED).here else _named_at_boot(facts)
-    lists = [isolated, facts.cpus("/sys/devices/system/cpu/nohz_full"), facts.cpus(PARTITIONED)]
+    lists = [isolated, facts.cpus(NOHZ_FULL), facts.cpus(PARTITIONED)]
     union = frozenset[int]().union(*(cpus for cpus in lists if cpus is not None))
     return union if union or isolated is not None else None
+
+
+def nohz_full_cpus(facts: Facts) -> tuple[Reading, frozenset[int] | None]:
+    """What tells the CPUs that run without a tick, and these CPUs. None if they are not known.
+
+    Of a file that was not given, the word of the command line tells them.
+    """
+    file, asked = facts.read(NOHZ_FULL), facts.parameter("nohz_full")
+    if file.state is not State.NOT_COLLECTED or not asked.here:
+        return file, facts.cpus(NOHZ_FULL)
+    return asked, read_cpu_word("nohz_full", asked.word, None, facts.kernel).cpus
 
 
 def _named_at_boot(facts: Facts) -> frozenset[int] | None:

@@ -107,6 +107,14 @@ def _overlaps(line: _Line) -> Iterator[str]:
             yield f"{name} sends {what} to isolated CPUs: {_listed(both)}"
 
 
+def _not_built(line: _Line) -> Iterator[str]:
+    """Words for isolation that the kernel ignores, because it is built without what they need."""
+    for name in ("isolcpus", "nohz_full", "rcu_nocbs"):
+        option = boot_words.boot_words().built_with[name]
+        if name in line.words and line.facts.option(option).absent:
+            yield f"the kernel ignores {name}, because {option} is not set"
+
+
 def _everything(line: _Line) -> Iterator[str]:
     for name in ("isolcpus", "nohz_full"):
         if line.online and line.cpus(name) >= line.online:
@@ -144,7 +152,7 @@ def _length(line: _Line) -> Iterator[str]:
 
 
 _CONTRADICTIONS: tuple[Callable[[_Line], Iterator[str]], ...] = (
-    _lists, _overlaps, _everything, _ticks, _flags, _idle, _length,
+    _lists, _overlaps, _not_built, _everything, _ticks, _flags, _idle, _length,
 )  # fmt: skip
 
 
@@ -316,10 +324,10 @@ _LOADERS: tuple[tuple[str, Callable[[Facts, Reading], list[_Told]]], ...] = (
 
 def full_dynticks(facts: Facts, check: Check) -> Judgement:
     """Whether CPUs run without a tick, and whether enough are left with one."""
-    file, asked = facts.read("/sys/devices/system/cpu/nohz_full"), facts.parameter("nohz_full")
+    asked = facts.parameter("nohz_full")
+    file, now = conditions.nohz_full_cpus(facts)
     if hidden((file, asked)):
         return unknown(hidden((file, asked)))
-    now = facts.cpus(file.path)
     if file.here and now is None:
         return not_understood(file)
     if asked.here and not now:

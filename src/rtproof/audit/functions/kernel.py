@@ -57,8 +57,11 @@ def preemption_built(facts: Facts, _: Check) -> Judgement:
     if core:
         sentence = f"{core} runs real-time threads beside Linux. The model of Linux counts for all other threads."
         return Judgement(Outcome.NOT_APPLICABLE, sentence, read)
-    if built.value:
-        return Judgement(Outcome.FINDING, f"The kernel is built as {built.value}, not as PREEMPT_RT.", read)
+    option = facts.option("PREEMPT_RT")
+    if built.value or option.absent:
+        instead = f"as {built.value}, not as" if built.value else "without"
+        read = read if built.value else read_values((option,))
+        return Judgement(Outcome.FINDING, f"The kernel is built {instead} PREEMPT_RT.", read)
     version = facts.record.begin.kernel_version
     if version and len(version) < measured_kernel.VERSION_MOST:
         value = ReadValue("uname -v", clean(version))
@@ -159,9 +162,10 @@ def real_time_groups(facts: Facts, check: Check) -> Judgement:
         shows = group.here and group.word
         sentence = "The control group has a budget for real-time threads, so the kernel has RT_GROUP_SCHED."
         return finding(sentence, (group,)) if shows else unknown((built,))
-    if hidden((asked,)) or (asked.absent and hidden((off,))):
+    ignored = not _knows_group_parameter(facts)
+    if not (ignored and facts.kernel) and (hidden((asked,)) or (asked.absent and hidden((off,)))):
         return unknown(hidden((asked, off)))
-    if asked.here and not _knows_group_parameter(facts):
+    if asked.here and ignored:
         return finding("RT_GROUP_SCHED is on, and this kernel does not know rt_group_sched.", (built, asked))
     if asked.word.lower() in ("0", "off", "n", "no", "false") if asked.here else off.here:
         return good("It is built in, and turned off at boot.", (built, asked, off))

@@ -7,7 +7,7 @@ from rtproof.audit import readings
 from rtproof.audit.answers import cpu_words, first_names, good_of_all, no_threads, only
 from rtproof.audit.audit_model import Judgement, Outcome
 from rtproof.audit.check import Check, Severity
-from rtproof.audit.conditions import isolated_cpus
+from rtproof.audit.conditions import isolated_cpus, nohz_full_cpus
 from rtproof.audit.facts import Facts, KernelVersion, Reading
 from rtproof.audit.readings import finding, good, judgement, not_applicable, not_understood, unknown
 from rtproof.audit.system_threads import AuditedThread, all_threads, application_threads, measuring_processes
@@ -179,12 +179,12 @@ def timers(facts: Facts, check: Check) -> Judgement:
         return not_understood(setting)
     if setting.word == "0":
         return good("Timers stay on their CPUs.", (setting,))
-    isolated, path = isolated_cpus(facts) or frozenset(), "/sys/devices/system/cpu/nohz_full"
-    if facts.read(path).here and isolated <= (facts.cpus(path) or frozenset()):
+    file, full = nohz_full_cpus(facts)
+    if full and (isolated_cpus(facts) or frozenset()) <= full:
         text = (
             "Timers are never moved to CPUs of nohz_full, and those set there are moved away. Opinions on that differ."
         )
-        return judgement(Outcome.FINDING, text, (setting, facts.read(path)), Severity.INFO)
+        return judgement(Outcome.FINDING, text, (setting, file), Severity.INFO)
     return finding("Timers of idle CPUs may be moved to busy ones, also to isolated ones.", (setting,))
 
 
