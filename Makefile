@@ -11,7 +11,7 @@
 # make bench-explain  whether the causes of lateness are right; PARTS=matrix,foreign SYSTEMS=6.1-rt choose some
 # make bench-stats  whether the statements hold as often as they say, by simulation
 # make bench-boards  cut links and kill hosts at random (CASES=100, SEED=1), and look for what is missing
-# make bench-audit  whether the audit finds planted misconfigurations and nothing else; REAL=--real plants them in guests, too
+# make bench-audit  whether the audit finds planted misconfigurations and nothing else; PARTS=finds,guests-find plants them in guests, too
 # make docs    the documentation as HTML in build/docs/html, without a network; looks for links that lead nowhere
 # make docs-links  ask the web for every address that the documentation links to
 # make man     the man pages in build/docs/man
@@ -134,7 +134,7 @@ bench-boards:
 bench-audit:
 	@sh tools/apt.sh gcc libc6-dev $(LAB_PACKAGES)
 	@sh tools/venv.sh dev
-	PYTHONPATH=tests .venv/bin/python bench/audit.py $(REAL)
+	.venv/bin/python bench/run.py audit $(if $(PARTS),--parts $(PARTS))
 
 fuzz:
 	@sh tools/venv.sh dev

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from lab_cells import SYSTEMS
 from part import Bound, Details, Figure, Part
 
 from rtproof.agents.build import build_agent
@@ -21,6 +20,7 @@ from rtproof.record import reading
 from rtproof.vm.guest import Job, run_job
 from rtproof.vm.machine import Machine
 
+SYSTEMS = {"debian-6.1-rt": (), "debian-6.1": ("preempt=none",)}
 PERIOD_US, SAMPLES, PRIORITY = 1000, 60_000, 98
 PEERS = ("cyclictest", "jitterdebugger")
 RANKS = ("min", "p1", "median")
