@@ -155,10 +155,16 @@ def _markdown(docstring: str, types: Mapping[str, str]) -> Iterator[str]:
             yield part.replace("*", "\\*") + "\n"
 
 
-def _items(rest: str, types: Mapping[str, str]) -> Iterator[str]:
-    """A line of a list for each item; further lines of an item stand further in."""
+def section_items(rest: str) -> Iterator[tuple[str, str]]:
+    """Name and words of each item of a section; further lines of an item stand further in."""
     for item in re.split(r"\n {4}(?! )", "\n" + rest)[1:]:
         name, _, words = " ".join(item.split()).partition(": ")
+        yield name, words
+
+
+def _items(rest: str, types: Mapping[str, str]) -> Iterator[str]:
+    """A line of a list for each item."""
+    for name, words in section_items(rest):
         kind = f" ({types[name]})" if name in types else ""
         yield from wrap(f"* `{name}{kind}`: {words}", WIDTH, subsequent_indent="  ", break_long_words=False)
 

@@ -1,16 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: json_schema.py    writes the tables of keys in docs/json-schema.md, from src/rtproof/schema/published.py
 
-The text around the tables is written by hand.
+What a key means is told by its table, or else by the docstring of its model. The text around the tables is written by
+hand.
 """
 
+import inspect
+import re
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
+from api_reference import section_items
 from lab_table import put
 
 from rtproof.doctor.findings import DOCTOR
 from rtproof.report.pages.campaign_json import CAMPAIGN
-from rtproof.schema.encoder import Shape, keys_table, shapes_within
+from rtproof.schema.encoder import ITSELF, Key, Shape, as_key, source_of
 from rtproof.schema.published import (
     ANALYSIS,
     AUDIT,
@@ -50,6 +60,109 @@ def tables(document: Shape) -> str:
 def marks(document: Shape) -> tuple[str, str]:
     """Return the lines between which the tables of a document stand."""
     return f"<!-- tools/json_schema.py writes from here: {document.title} -->\n", f"<!-- to here: {document.title} -->"
+
+
+WORDS = {int: "integer", float: "number", str: "text", bool: "true or false", type(None): "null"}
+
+
+def keys_table(shape: Shape) -> str:
+    """Return the keys of a shape as a Markdown table: key, type and meaning."""
+    found = _rows(shape)
+    names = {source_of(model, name, key): name for model, name, key in found if key.fixed is None and not key.scoped}
+    rows = [
+        f"| `{name}` | {_type_words(model, name, key)} | {_meaning(model, name, key, names)} |"
+        for model, name, key in found
+    ]
+    return "\n".join(["| key | type | meaning |", "|---|---|---|", *rows]) + "\n"
+
+
+def shapes_within(shape: Shape) -> list[Shape]:
+    """Return a shape and all that it holds, each once, in the order in which a reader meets them."""
+    found = {shape.title: shape}
+    for _, _, key in _rows(shape):
+        for inner in (key.shape, key.each):
+            if inner:
+                found |= {each.title: each for each in shapes_within(inner) if each.title not in found}
+    return list(found.values())
+
+
+def _rows(shape: Shape) -> list[tuple[Any, str, Key]]:
+    found: list[tuple[Any, str, Key]] = []
+    for name, said in shape.keys.items():
+        key = as_key(said)
+        found += _rows(key.shape) if name.startswith("*") and key.shape else [(shape.model, name, key)]
+    return found
+
+
+def _meaning(model: Any, name: str, key: Key, names: Mapping[Any, str]) -> str:
+    """The key's own text, or that of the attribute with the names of keys. KeyError if the docstring has none."""
+    if key.meaning:
+        return key.meaning
+    text = attribute_meanings(model)[str(source_of(model, name, key))]
+    return re.sub(r"`(\w+)`", lambda found: f"`{names.get(found[1], found[1])}`", text)
+
+
+@cache
+def attribute_meanings(model: type) -> Mapping[str, str]:
+    """What the docstrings of a model and of its properties say of each attribute, as the page writes it."""
+    found = {
+        name: inspect.getdoc(each) or ""
+        for name, each in vars(model).items()
+        if isinstance(each, property | cached_property)
+    }
+    sections = (inspect.getdoc(model) or "").partition("\n\nAttributes:\n")
+    found |= dict(section_items(sections[2].partition("\n\n")[0]))
+    return {name: _for_the_page(text) for name, text in found.items() if text}
+
+
+def _for_the_page(text: str) -> str:
+    words = " ".join(text.split()).removesuffix(".").replace("``", "`").replace("None", "`null`")
+    return words[0].lower() + words[1:] if words[1:2].islower() or words[1:2] == " " else words
+
+
+def _type_words(model: Any, name: str, key: Key) -> str:
+    hint = _hint(model, name, key)
+    if key.each:
+        return f"{'object by name' if typing.get_origin(hint) is Mapping else 'list'}: {key.each.title}"
+    words = [key.shape.title] if key.shape else [word for each in _choices(hint) if (word := _word(each)) != "null"]
+    null = key.interval or key.or_null or type(None) in _choices(hint)
+    return ", ".join(dict.fromkeys([*words, *(["null"] if null else [])]))
+
+
+def _choices(hint: Any) -> tuple[Any, ...]:
+    return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+
+
+def _word(hint: Any) -> str:
+    if hint in WORDS:
+        return WORDS[hint]
+    origin = typing.get_origin(hint)
+    if origin in (tuple, list, Sequence):
+        return f"list of {_word(typing.get_args(hint)[0])}"
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return " or ".join(f"`{each.value}`" for each in hint)
+    return "object" if origin in (dict, Mapping) else "null"
+
+
+def _hint(model: Any, name: str, key: Key) -> Any:
+    if key.fixed is not None:
+        return type(key.fixed)
+    source: Any = key.scoped or (source_of(model, name, key))
+    if not isinstance(source, str):
+        return typing.get_type_hints(source)["return"]
+    nullable = False
+    for part in source.split(".") if source != ITSELF else ():
+        nullable |= type(None) in _choices(model)
+        model = _member(next(each for each in _choices(model) if each is not type(None)), part)
+    return model | None if nullable else model
+
+
+def _member(model: Any, part: str) -> Any:
+    if part.isdigit():
+        return typing.get_args(model)[int(part)]
+    found = getattr(model, part, None)
+    getter = found.fget if isinstance(found, property) else getattr(found, "func", None)
+    return typing.get_type_hints(getter)["return"] if getter else typing.get_type_hints(model)[part]
 
 
 def write(page: Path = PAGE) -> None:

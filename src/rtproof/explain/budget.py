@@ -112,11 +112,12 @@ class BudgetPart:
         phase: A: until the thread was woken. B: until it ran. C: until the end.
         cause: Who took it.
         cpu: Where; -1 if that is not known.
-        stack: The functions of the kernel in which an interrupt found who was charged, innermost first; () if not
+        stack: The functions of the kernel in which an interrupt found who was charged, innermost first; empty
+            if not known.
+        waits_for: The threads that it kept, each of which kept the one before waiting; the late thread waited for the
+            first one; empty if it kept the late thread itself.
+        waits_in: The functions of its program in which the late thread slept, innermost first; empty if not
             known.
-        waits_for: The threads that kept each other waiting, the one for which the late thread waited first. The cause
-            kept the last one.
-        waits_in: The functions of its program in which the late thread slept, innermost first; () if not known.
     """
 
     from_ns: int

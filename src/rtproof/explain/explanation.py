@@ -71,7 +71,8 @@ class CauseRow:
         typical_ns: The median of the same kind of cause over ordinary activations.
         path: The functions of the kernel in which interrupts found it mostly; None without stacks.
         open_in: In how many it is one of several causes that are too close to tell which took the most.
-        waits_for: The threads that it kept for most of its time, as in ``BudgetPart``; () if it kept the late one.
+        waits_for: For most of its time, the threads that it kept, each of which kept the one before waiting; the late
+            thread waited for the first one; empty if it kept the late thread itself.
     """
 
     cause: NamedCause

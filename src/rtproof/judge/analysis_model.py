@@ -79,12 +79,12 @@ class Episode:
     All its late times surely lie between ``begin_ns`` and ``end_ns``, which are exact if single activations are known.
 
     Attributes:
-        first_second: The second of ``begin_ns``.
-        last_second: The second of ``end_ns``.
+        first_second: The second of the first late time.
+        last_second: The second of the last late time.
         worst_ns: The largest latency.
         threads: The threads that were late.
-        begin_ns: The first late time, from the origin of the record.
-        end_ns: The last late time.
+        begin_ns: The first late time, from the origin of the record; exact where single activations are known.
+        end_ns: The last late time, likewise.
     """
 
     first_second: int
@@ -123,44 +123,52 @@ class Verdict:
     exceeded, has no episodes and no figures of the test.
 
     Attributes:
-        state: HELD, EXCEEDED, PROVEN, REFUTED, UNDECIDED, INVALID or NOT_ASKED.
+        state: The answer.
         requirement: What was asked; None: nothing.
         reasons: Why the state is what it is.
         sentences: Label and text of each line to print, VERDICT first. An empty label continues the line before.
         episodes: The episodes in order of time; () for a histogram, which has no order of time: it is ``untimed``.
-        measured_ns: How long was measured; None if another tool does not tell it.
+        measured_ns: How long was measured, all threads at once; None if another tool does not tell it.
         exceedances_observed: Activations that ran and were later than the limit.
-        exceedances_schedule: The same of all that were due.
-        alpha: The probability of error of this limit's test; with several limits, its share.
-        tau: The measured time in units of ``at_most_ns``.
-        live_ns: The quiet time, the only time that counts for a proof.
-        log_e_proven: The natural logarithm of E+ at the end (docs/verdict.md).
+        exceedances_schedule: The same of all that were due, the missed ones charged with their lateness.
+        alpha: The probability of error of this limit's test: 1 minus the confidence, of m limits the m-th part
+            (Bonferroni).
+        tau: ``measured_ns`` divided by ``at_most_ns``.
+        live_ns: The quiet time: all time measured but that from the first late time of an episode to the gap behind its
+            last. It alone counts for E+ and the upper bounds of the rate.
+        log_e_proven: The natural logarithm of E+ at the end (docs/verdict.md); a threshold is ln(1 / ``alpha``).
         log_e_refuted: The natural logarithm of E- at the end.
-        rate_low_per_s: The lower bound of the rate of episodes, at ``alpha``, whenever one stops.
-        rate_high_per_s: The upper bound; None without quiet time.
-        rate_high_fixed_per_s: The upper bound for a length fixed beforehand; None without quiet time.
+        rate_low_per_s: The lower bound of the rate of episodes, at ``alpha``, of all of the run, valid whenever one
+            looks or stops.
+        rate_high_per_s: The upper bound of the same rate; None if values were lost or no time was quiet.
+        rate_high_fixed_per_s: The upper bound that holds only for a length fixed beforehand.
         decided_at_ns: The measured time at which the state was reached; None: undecided.
         decided_with: The episodes by then.
         kind: The rule that REFUTED: "rate", or "duration" of one episode.
-        proven_at_ns: The measured time of a proof, even if a later refutation prevailed.
+        proven_at_ns: The measured time of a proof, also where a later refutation prevailed over it.
         proven_with: The episodes by then.
-        bunches_bound: PROVEN would hold for bunches of up to this many episodes on average.
-        bunched: Whether the episodes look bunched at the end; None with too few of them.
-        withheld: Whether that alone prevents PROVEN.
+        bunches_bound: PROVEN holds if episodes come in bunches of up to so many on average; below 1: all of the run
+            would not be PROVEN.
+        bunched: Whether the episodes look bunched at the end; None: fewer than three.
+        withheld: Whether that alone keeps the run from being PROVEN.
         longest_seen_ns: How long the longest episode surely lasted.
-        late_seconds: The number of seconds with a late time.
-        refuted_at_latest_ns: When an episode that still goes on will be REFUTED by its length.
-        needed_ns: The measured time in all until PROVEN, if no further episode comes.
+        late_seconds: The seconds in which something was late.
+        refuted_at_latest_ns: The measured time at which an episode that is not over will be REFUTED by its length;
+            None: none is open.
+        needed_ns: The measured time in all until PROVEN if no further episode comes; None, as the next five, if values
+            were lost or a proof is ``withheld``.
         more_ns: How much of that time is missing.
         needed_with_one_more_ns: The same as ``needed_ns`` if one more episode comes.
         more_with_one_more_ns: The same as ``more_ns`` if one more episode comes.
-        chance: The chance to be PROVEN by then, at a rate that fits the episodes so far.
+        chance: The chance to be PROVEN by ``needed_ns``, at a rate that fits the episodes so far: a forecast, no bound.
         chance_with_one_more: The same if one more episode comes.
         chosen_after: Whether the limit was chosen when the data were there, so that nothing was tested.
-        deterministic: Whether the run was in virtual time, so that no figure has a probability.
+        deterministic: Whether the run was in virtual time, so that it tells what was seen, and no figure has a
+            probability.
         untimed: Whether the file has no order of time, so that times, rates and episodes are unknown.
         above: What such a file counts above the limit.
-        largest_ns: The largest latency; of a thread that never ran again, how late it was at least.
+        largest_ns: The largest latency; of a thread that never ran again, how late it was at least; None: none is
+            known.
         shown_rate_per_s: Of HELD: at 1 - ``alpha``, the limit is exceeded no more often than this.
     """
 
@@ -241,7 +249,7 @@ class Verdict:
 
     @property
     def exceeded_count(self) -> int | None:
-        """How many due activations were later than the limit, at least; None if that is unknown."""
+        """Due activations that were later than the limit, at least; None: unknown, or no limit."""
         if self.above is not None:
             return self.above.least
         return self.exceedances_observed if self.exceedances_schedule is None else self.exceedances_schedule

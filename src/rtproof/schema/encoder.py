@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write models as plain data for JSON, by tables of published keys, and describe such a table in Markdown.
+"""Write models as plain data for JSON, by tables of published keys.
 
 A ``Shape`` is the table of one object in JSON. Its keys end with their unit. ``UNIT`` at the end of a key stands for
 the unit of the values. The value of a key is the attribute of the same name, with or without the unit, unless the key
-says where else it comes from.
+says where else it comes from. Its meaning is what the model's docstring says of the attribute, unless the key has one.
 """
 
 import math
-import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -41,7 +40,7 @@ class Scope:
 class Key:
     """A published key.
 
-    meaning: one line of Markdown for the page.
+    meaning: one line of Markdown for the page; "": what the model's docstring says of the attribute.
     source: an attribute, a path of attributes and numbers of items ("fit.xi", "0.k"), or a function of the model.
         Behind a None a path gives None.
     scoped: a function of the model and of its scope, in place of a source.
@@ -76,6 +75,16 @@ class Shape:
     def __or__(self, keys: Mapping[str, str | Key]) -> "Shape":
         """Return the shape with these keys behind its own."""
         return replace(self, keys={**self.keys, **keys})
+
+
+def keys(names: str, **special: Key) -> Mapping[str, Key]:
+    """Return keys that need no meaning of their own, in this order.
+
+    names: words with spaces between them; ``name=source`` names another attribute. special: the other keys by name.
+    """
+    found = dict.fromkeys(names.split())
+    pairs = (name.partition("=") for name in found)
+    return {name: special.get(name) or Key(source=source) for name, _, source in pairs}
 
 
 def document(schema: str, version: int) -> Mapping[str, Key]:
@@ -164,78 +173,3 @@ def _value_of(model: Any, source: str | Callable[[Any], object]) -> Any:
                 return None
             model = model[int(part)] if part.isdigit() else getattr(model, part)
     return model
-
-
-# The next functions describe a table of keys for the page.
-
-
-WORDS = {int: "integer", float: "number", str: "text", bool: "true or false", type(None): "null"}
-
-
-def keys_table(shape: Shape) -> str:
-    """Return the keys of a shape as a Markdown table: key, type and meaning."""
-    rows = [f"| `{name}` | {_type_words(model, name, key)} | {key.meaning} |" for model, name, key in _rows(shape)]
-    return "\n".join(["| key | type | meaning |", "|---|---|---|", *rows]) + "\n"
-
-
-def shapes_within(shape: Shape) -> list[Shape]:
-    """Return a shape and all that it holds, each once, in the order in which a reader meets them."""
-    found = {shape.title: shape}
-    for _, _, key in _rows(shape):
-        for inner in (key.shape, key.each):
-            if inner:
-                found |= {each.title: each for each in shapes_within(inner) if each.title not in found}
-    return list(found.values())
-
-
-def _rows(shape: Shape) -> list[tuple[Any, str, Key]]:
-    found: list[tuple[Any, str, Key]] = []
-    for name, said in shape.keys.items():
-        key = as_key(said)
-        found += _rows(key.shape) if name.startswith("*") and key.shape else [(shape.model, name, key)]
-    return found
-
-
-def _type_words(model: Any, name: str, key: Key) -> str:
-    hint = _hint(model, name, key)
-    if key.each:
-        return f"{'object by name' if typing.get_origin(hint) is Mapping else 'list'}: {key.each.title}"
-    words = [key.shape.title] if key.shape else [word for each in _choices(hint) if (word := _word(each)) != "null"]
-    null = key.interval or key.or_null or type(None) in _choices(hint)
-    return ", ".join(dict.fromkeys([*words, *(["null"] if null else [])]))
-
-
-def _choices(hint: Any) -> tuple[Any, ...]:
-    return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
-
-
-def _word(hint: Any) -> str:
-    if hint in WORDS:
-        return WORDS[hint]
-    origin = typing.get_origin(hint)
-    if origin in (tuple, list, Sequence):
-        return f"list of {_word(typing.get_args(hint)[0])}"
-    if isinstance(hint, type) and issubclass(hint, Enum):
-        return " or ".join(f"`{each.value}`" for each in hint)
-    return "object" if origin in (dict, Mapping) else "null"
-
-
-def _hint(model: Any, name: str, key: Key) -> Any:
-    if key.fixed is not None:
-        return type(key.fixed)
-    source: Any = key.scoped or (source_of(model, name, key))
-    if not isinstance(source, str):
-        return typing.get_type_hints(source)["return"]
-    nullable = False
-    for part in source.split(".") if source != ITSELF else ():
-        nullable |= type(None) in _choices(model)
-        model = _member(next(each for each in _choices(model) if each is not type(None)), part)
-    return model | None if nullable else model
-
-
-def _member(model: Any, part: str) -> Any:
-    if part.isdigit():
-        return typing.get_args(model)[int(part)]
-    found = getattr(model, part, None)
-    getter = found.fget if isinstance(found, property) else getattr(found, "func", None)
-    return typing.get_type_hints(getter)["return"] if getter else typing.get_type_hints(model)[part]

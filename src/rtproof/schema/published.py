@@ -64,7 +64,7 @@ from rtproof.judge.planning import DecisionChance, LengthPlan, NeededLength
 from rtproof.judge.requirement import Requirement
 from rtproof.judge.worst_first import objections_to
 from rtproof.record.contents import Record, Series, View
-from rtproof.schema.encoder import ITSELF, Json, Key, Scope, Shape, document, encode
+from rtproof.schema.encoder import ITSELF, Json, Key, Scope, Shape, document, encode, keys
 from rtproof.statistics import MIXING
 from rtproof.summary import moments
 from rtproof.summary.edge_pairs import EdgePairs, EdgeTimes, edge_times
@@ -527,14 +527,7 @@ LIMIT = Shape("limit", Requirement) | {
     "shows_ns": "of a plain limit: a run is long enough if it rules out more than one exceedance per this time",
 }
 REQUIREMENT = replace(LIMIT, title="requirement")
-EPISODE = Shape("episode", Episode) | {
-    "begin_ns": "first late time, exact where single activations are known",
-    "end_ns": "last late time, exact where single activations are known",
-    "first_s": Key("second of the first late time", "first_second"),
-    "last_s": Key("second of the last late time", "last_second"),
-    "worst_ns": "the largest latency",
-    "threads": "the threads that were late",
-}
+EPISODE = Shape("episode", Episode) | keys("begin_ns end_ns first_s=first_second last_s=last_second worst_ns threads")
 
 
 def _episodes_count(verdict: Verdict) -> int:
@@ -545,60 +538,23 @@ def _mixing(verdict: Verdict) -> float | None:
     return None if verdict.tau is None else MIXING
 
 
-VERDICT = Shape("verdict", Verdict) | {
-    "state": "the answer",
-    "exit_code": Key("of the command: 0 HELD, PROVEN or NOT ASKED, 1 EXCEEDED or REFUTED, 3 INVALID, 4 UNDECIDED"),
-    "requirement": Key("what was asked; `null`: nothing", shape=REQUIREMENT),
-    "reasons": "sentences",
-    "sentences": Key("in the order to print", each=SENTENCE),
-    "measured_ns": "time that was measured, all threads at once",
-    "chosen_after": "true: the limit was chosen when the data were there, so nothing was tested",
-    "deterministic": "true: the run was made in virtual time, so the verdict tells what was seen, and no key has a "
-    "probability ([verdict.md](verdict.md))",
-    "episodes_count": Key("N", _episodes_count),
-    "alpha_ratio": "probability of error of this limit's test: 1 minus the confidence, of m limits the m-th part "
-    "(Bonferroni)",
-    "mixing_ratio": Key("a = 0.3, the exponent of both mixtures of bets", _mixing),
-    "tau": "`measured_ns` divided by `at_most_ns`",
-    "live_ns": "quiet time: all time measured but that from the first late time of an episode to the gap behind its "
-    "last; it alone counts for E+ and the upper limits of the rate",
-    "log_e_proven": "natural logarithm of E+ at the end; a threshold is ln(1 / alpha)",
-    "log_e_refuted": "natural logarithm of E- at the end",
-    "rate_low_per_s": "lower limit of the rate of episodes, at `alpha_ratio`, of all of the run, valid whenever one "
-    "looks or stops",
-    "rate_high_per_s": "upper limit of the same rate; `null`: none, because values were lost or no time was quiet",
-    "rate_high_fixed_per_s": "upper limit that holds only for a length fixed beforehand",
-    "decided_at_ns": "measured time at which the state was reached; `null`: undecided",
-    "decided_with_count": "the episodes by then",
-    "kind": "of REFUTED: `rate`, or `duration` (one episode lasted longer than `longest_ns`)",
-    "proven_at_ns": "measured time of a proof, also where a later refutation prevailed over it",
-    "proven_with_count": "the episodes by then",
-    "assumption": Key(
+VERDICT = Shape("verdict", Verdict) | keys(
+    "state exit_code requirement reasons sentences measured_ns chosen_after deterministic episodes_count alpha_ratio "
+    "mixing_ratio tau live_ns log_e_proven log_e_refuted rate_low_per_s rate_high_per_s rate_high_fixed_per_s "
+    "decided_at_ns decided_with_count kind proven_at_ns proven_with_count assumption bunches_bound_ratio bunched "
+    "withheld longest_seen_ns late_seconds_count refuted_at_latest_ns needed_ns more_ns needed_with_one_more_ns "
+    "more_with_one_more_ns chance_ratio chance_with_one_more_ratio exceeded_count largest_ns shown_rate_per_s "
+    "exceedances_observed_count exceedances_schedule_count episodes",
+    requirement=Key(shape=REQUIREMENT),
+    sentences=Key(each=SENTENCE),
+    episodes_count=Key("N", _episodes_count),
+    mixing_ratio=Key("a = 0.3, the exponent of both mixtures of bets", _mixing),
+    assumption=Key(
         "the sentence that PROVEN and REFUTED by rate rest on; `null` of what was seen",
         verdict_sentences.assumption_of_verdict,
     ),
-    "bunches_bound_ratio": "PROVEN holds if episodes come in bunches of up to so many on average; below 1: all of "
-    "the run would not be PROVEN",
-    "bunched": "whether the episodes look bunched at the end; `null`: fewer than three",
-    "withheld": "whether that alone keeps the run from being PROVEN",
-    "longest_seen_ns": "how long the longest episode surely lasted",
-    "late_seconds_count": "seconds in which something was late",
-    "refuted_at_latest_ns": "measured time at which an episode that is not over will be REFUTED by its length; "
-    "`null`: none is open",
-    "needed_ns": "measured time in all to be PROVEN if there is no further episode; `null`, as the next five, if "
-    "values were lost or a proof is `withheld`",
-    "more_ns": "how much of it is missing",
-    "needed_with_one_more_ns": "the same if one more episode comes",
-    "more_with_one_more_ns": "how much of that is missing",
-    "chance_ratio": "that it is PROVEN by `needed_ns`, at a rate that fits the episodes so far: a forecast, no bound",
-    "chance_with_one_more_ratio": "the same if one more episode comes",
-    "exceeded_count": "due activations that were later than the limit, at least; `null`: unknown, or no limit",
-    "largest_ns": "the largest latency, of a thread that never ran again at least; `null`: none is known",
-    "shown_rate_per_s": "of HELD: at `1 - alpha_ratio`, the limit is exceeded no more often",
-    "exceedances_observed_count": "activations that ran and were later than the limit",
-    "exceedances_schedule_count": "the same of all that were due, the missed ones charged with their lateness",
-    "episodes": Key("in order of time", each=EPISODE),
-}
+    episodes=Key("in order of time", each=EPISODE),
+)
 
 
 # The forecast.
@@ -687,20 +643,8 @@ FORECAST = Shape("forecast", Forecast) | {
 # The whole analysis.
 
 
-DOUBT = Shape("doubt", Doubt) | {
-    "code": "see the table of doubts",
-    "severity": "whether it makes the run INVALID",
-    "what": "the fact with its number",
-    "remedy": "what to do about it",
-    "detail": "the figures and names that `what` leaves out; empty if it leaves out none",
-}
-OBJECTION = Shape("objection", Objection) | {
-    "code": "see the table of objections",
-    "what": "the fact with its number",
-    "remedy": "what to do about it",
-    "detail": "the figures and names that `what` leaves out; empty if it leaves out none",
-    "doubt": "the code of the doubt that says the same, or `null`",
-}
+DOUBT = Shape("doubt", Doubt) | keys("code severity what remedy detail")
+OBJECTION = Shape("objection", Objection) | keys("code what remedy detail doubt")
 
 
 def _trace(analysis: Analysis) -> TraceSummary | None:
@@ -1354,37 +1298,20 @@ ADVICE = Shape("advice", Advice) | {
     "sentence": "what helps",
     "source": "who says so",
 }
-WAITS_FOR = (
-    "the threads that it kept, each of which kept the one before waiting; the late thread waited for the first one; "
-    "empty if it kept the late thread itself"
+CAUSE_ROW = Shape("cause of a run", CauseRow) | keys(
+    "*cause words waits_for threads_count share_ratio total_ns late_count first_in_count open_in_count median_ns "
+    "largest_ns typical_ns path advice",
+    **{"*cause": Key(source="cause", shape=CAUSE)},
+    words=Key("the cause in words, with the threads that it kept", _words),
+    path=Key(shape=STACK_PATH),
+    advice=Key(shape=ADVICE),
 )
-CAUSE_ROW = Shape("cause of a run", CauseRow) | {
-    "*": Key(source="cause", shape=CAUSE),
-    "words": Key("the cause in words, with the threads that it kept", _words),
-    "waits_for": f"for most of its time, {WAITS_FOR}",
-    "threads_count": "how many threads it was",
-    "share_ratio": "of the time of all late activations",
-    "total_ns": "the time of all late activations that it took",
-    "late_count": "how many late activations have it",
-    "first_in_count": "in how many it took the most",
-    "open_in_count": "in how many it is one of several that are too close to each other to tell which took the most",
-    "median_ns": "over those that have it",
-    "largest_ns": "over those that have it",
-    "typical_ns": "the median of the same kind of cause over ordinary activations",
-    "path": Key("where interrupts found it, or `null` without stacks", shape=STACK_PATH),
-    "advice": Key("what helps, or `null`", shape=ADVICE),
-}
-BUDGET_PART = Shape("part of a budget", BudgetPart) | {
-    "from_ns": "when it begins, from the origin of the record",
-    "to_ns": "when it ends",
-    "phase": Key("A: until the thread was woken; B: until it ran; C: until the end", _phase),
-    "cpu": "where; -1: not known",
-    "*": Key(source="cause", shape=CAUSE),
-    "words": Key("the cause in words, with the threads that it kept", _words),
-    "waits_for": WAITS_FOR,
-    "stack": "functions of the kernel in which an interrupt found who was charged, innermost first; empty if not known",
-    "waits_in": "functions of its program in which the late thread slept, innermost first; empty if not known",
-}
+BUDGET_PART = Shape("part of a budget", BudgetPart) | keys(
+    "from_ns to_ns phase cpu *cause words waits_for stack waits_in",
+    phase=Key("A: until the thread was woken; B: until it ran; C: until the end", _phase),
+    **{"*cause": Key(source="cause", shape=CAUSE)},
+    words=Key("the cause in words, with the threads that it kept", _words),
+)
 COUNTED_GAP = Shape("gap of an activation and its counts", CountedGap) | {
     "cpu": "where the gap is",
     "length_ns": "of the longest part in which the machine may have been gone",
@@ -1444,14 +1371,7 @@ EXPLANATION = Shape("explanation", ExplanationDocument) | {
 }
 
 
-MOVED_COUNT = Shape("count that coincides", MovedCount) | {
-    "name": "as in the record; with `.low` left out",
-    "words": "what it is",
-    "unit": "of the two values",
-    "late": "median in late seconds: change per second, or the value of a gauge",
-    "ordinary": "median in the other seconds",
-    "chance_ratio": "that any of all counts would move so by chance",
-}
+MOVED_COUNT = Shape("count that coincides", MovedCount) | keys("name words unit late ordinary chance_ratio")
 WAITED = Shape("waiting for a CPU", WaitedForCpu) | {
     "thread": "the measuring thread",
     "late_ns": "the latencies of its late activations together",

@@ -173,11 +173,11 @@ class Doubt:
     """A reason not to believe the numbers of a run.
 
     Attributes:
-        code: Its name in docs/json-schema.md.
+        code: Its name; docs/json-schema.md has a table of them.
         severity: "invalid": the run did not measure what was asked. "warning": read the numbers with this in mind.
         what: The fact with its number, short.
-        remedy: What to do about it, as an imperative; "" if nothing can be done.
-        detail: The figures and names that ``what`` leaves out; "" if it leaves out none.
+        remedy: What to do about it, as an imperative; empty if nothing can be done.
+        detail: The figures and names that ``what`` leaves out; empty if it leaves out none.
     """
 
     code: str

@@ -184,11 +184,11 @@ class Objection:
     """What the figures of one or more results say against them.
 
     Attributes:
-        code: Its name in docs/json-schema.md.
+        code: Its name; docs/json-schema.md has a table of them.
         claims: The names of the results that it speaks of.
         what: The fact with its number, short.
-        detail: The figures and names that ``what`` leaves out; "" if it leaves out none.
-        remedy: What to do about it, as an imperative; "" if nothing can be done.
+        detail: The figures and names that ``what`` leaves out; empty if it leaves out none.
+        remedy: What to do about it, as an imperative; empty if nothing can be done.
         doubt: The code of a doubt about the run that says the same; None if there is none.
     """
 
