@@ -5,12 +5,14 @@
 """
 
 from rtproof.api.archive import Archive, ArchivedRun, Campaign, open_archive
-from rtproof.api.comparison import Change, Comparison, Difference, Effect, History, compare, history
+from rtproof.api.comparison import Change, Comparison, History, compare, history
 from rtproof.api.late_causes import Explanation
 from rtproof.api.measuring import RunInterrupted, run
 from rtproof.api.opened_run import Run, Thread, open  # noqa: A004 - as the builtin open
 from rtproof.api.results import Distribution, Figures, Quantile, Summary
 from rtproof.api.samples import SampleChunk, Samples
+from rtproof.compare.comparison_model import FactDifference as Difference
+from rtproof.compare.comparison_model import MetricEffect as Effect
 from rtproof.core.errors import RtproofError
 from rtproof.explain.budget import BudgetPart, LateActivation
 from rtproof.explain.budget import TimeBudget as Budget

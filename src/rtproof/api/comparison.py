@@ -12,10 +12,11 @@ from rtproof.api.archive import Archive, Campaign
 from rtproof.api.arguments import each_of, path_of
 from rtproof.api.error_kinds import one_kind_of_error
 from rtproof.api.opened_run import Run
-from rtproof.api.published_values import sentences_of
 from rtproof.api.samples import View
 from rtproof.compare.compare import compare_sides
 from rtproof.compare.comparison_model import ComparisonFinding
+from rtproof.compare.comparison_model import FactDifference as Difference
+from rtproof.compare.comparison_model import MetricEffect as Effect
 from rtproof.compare.history import analyse_history
 from rtproof.core.errors import RtproofError, UserError
 from rtproof.core.notebook import Sentences, html_lines, html_table, printed_sentences
@@ -25,55 +26,6 @@ from rtproof.schema.published import comparison_dict, history_dict
 
 Runs: TypeAlias = "str | PathLike[str] | Run | Archive | Campaign | Sequence[str | PathLike[str] | Run]"
 """Runs that count as one thing: a path, a run, an archive, a campaign, or a list of paths or runs."""
-
-
-@dataclass(frozen=True)
-class Effect:
-    """How the two sides differ in one metric. A ratio is always A over B: below 1, A has the smaller figure.
-
-    Attributes:
-        metric: Its key.
-        label: Its name.
-        unit: Of ``a`` and ``b``: "ns", or "ratio" for a share.
-        a: The geometric mean over the runs of A; None if no run has the figure.
-        b: The same of B.
-        ratio: A over B.
-        low: The lower end of its 95 % interval; None, with ``high``, without an interval. 0: open to that side.
-        high: The upper end; None alone: open to that side.
-        p: The p-value that the sides do not differ, corrected for the number of metrics; None below five runs a side.
-        finding: What it shows, in words.
-    """
-
-    metric: str
-    label: str
-    unit: str
-    a: float | None
-    b: float | None
-    ratio: float | None
-    low: float | None
-    high: float | None
-    p: float | None
-    finding: str
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A fact in which the two sides differ.
-
-    Attributes:
-        name: The fact.
-        a: What it says of A.
-        b: What it says of B.
-        weight: "forbids" or "unlike": the sides are not compared unless the user names the fact. "told": a possible
-            reason of what is found.
-        why: Why it matters; None where nothing is known.
-    """
-
-    name: str
-    a: str
-    b: str
-    weight: Literal["forbids", "unlike", "told"]
-    why: str | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -132,8 +84,6 @@ class Comparison:
 
 
 def _ratio_text(one: Effect) -> str:
-    if one.ratio is None:
-        return "-"
     if one.low is None:
         return f"{one.ratio:.3g}"
     return f"{one.ratio:.3g} ({one.low:.3g} to {'∞' if one.high is None else f'{one.high:.3g}'})"
@@ -173,45 +123,23 @@ def compare(
             found = compare_sides(sides[0].runs, sides[1].runs, names=called, although=may_differ)
         except UserError as problem:
             return Comparison(called, str(problem), "refused", None, (), (), (), (), "")
-    return _comparison(called, comparison_dict(found, not_read=failed))
-
-
-_BETTER: dict[str, Literal["A", "B"]] = {
-    ComparisonFinding.A_BETTER.value: "A",
-    ComparisonFinding.B_BETTER.value: "B",
-}
-
-
-def _comparison(names: tuple[str, str], told: dict[str, Any]) -> Comparison:
     return Comparison(
-        names=names,
+        names=called,
         refusal=None,
-        finding=told["finding"],
-        better=_BETTER.get(told["finding"]),
-        sentences=sentences_of(told["sentences"]),
-        effects=tuple(map(_effect, told["metrics"])),
-        differences=tuple(
-            Difference(one["key"], one["a"], one["b"], one["weight"], one["why"]) for one in told["differences"]
-        ),
-        left_out=tuple((one["run"], one["why"]) for one in told["left_out"]),
-        _json=json.dumps(told, indent=2),
+        finding=found.finding,
+        better=_BETTER.get(found.finding),
+        sentences=found.sentences,
+        effects=found.effects,
+        differences=found.differences,
+        left_out=tuple((one.run, one.why) for one in found.left_out),
+        _json=json.dumps(comparison_dict(found, not_read=failed), indent=2),
     )
 
 
-def _effect(told: dict[str, Any]) -> Effect:
-    unit = next(key.removeprefix("a_runs_") for key in told if key.startswith("a_runs_"))
-    return Effect(
-        metric=told["metric"],
-        label=told["label"],
-        unit=unit,
-        a=told[f"a_{unit}"],
-        b=told[f"b_{unit}"],
-        ratio=told["a_to_b_ratio"],
-        low=told["low_ratio"],
-        high=told["high_ratio"],
-        p=told["p_holm_ratio"],
-        finding=told["finding"],
-    )
+_BETTER: dict[ComparisonFinding, Literal["A", "B"]] = {
+    ComparisonFinding.A_BETTER: "A",
+    ComparisonFinding.B_BETTER: "B",
+}
 
 
 @dataclass(frozen=True)

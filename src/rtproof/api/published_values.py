@@ -10,14 +10,8 @@ from rtproof.api.results import (
     Summary,
 )
 from rtproof.core.errors import RtproofError
-from rtproof.core.notebook import Sentences
 
 Json = dict[str, Any]
-
-
-def sentences_of(told: list[Json]) -> Sentences:
-    """Label and text of each line."""
-    return tuple((one["label"], one["text"]) for one in told)
 
 
 def summary_of(analysis: Json) -> Summary:

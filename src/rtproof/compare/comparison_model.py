@@ -3,14 +3,14 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 
 from rtproof.audit.setup_changes import SetupChange
 from rtproof.compare.run_metrics import RunFigures
 from rtproof.summary.counts import Counts
 
 
-class DifferenceWeight(Enum):
+class DifferenceWeight(StrEnum):
     """What a difference means for the comparison.
 
     FORBIDS: the sides are not compared. UNLIKE: the sides are compared only if the user names the difference.
@@ -24,9 +24,17 @@ class DifferenceWeight(Enum):
 
 @dataclass(frozen=True)
 class FactDifference:
-    """A fact in which the two sides differ. a, b: the texts of each side; several where the runs of a side differ.
+    """A fact in which the two sides differ.
 
-    why, source: reason and source of the fact's rank, "" where nothing is known. said: the user named the difference.
+    Attributes:
+        key: The fact.
+        a: What it says of A; several texts where the runs of A differ.
+        b: What it says of B, likewise.
+        weight: "forbids" or "unlike": the sides are not compared unless the user names the fact. "told": a possible
+            reason of what is found.
+        why: Why it matters; empty where nothing is known.
+        source: Who says so; empty where nothing is known.
+        said: Whether the user named it.
     """
 
     key: str
@@ -47,7 +55,7 @@ class FactVariation:
     weight: DifferenceWeight
 
 
-class ComparisonFinding(Enum):
+class ComparisonFinding(StrEnum):
     """The finding of one metric, or of all metrics together.
 
     NOT_JUDGED: there are too few runs. MIXED: A is better in some metrics and B in others.
@@ -128,15 +136,30 @@ class LeftOutRun:
 class MetricEffect:
     """The ratio of the two sides in one metric, and how sure it is.
 
-    a, b: geometric means over the runs, in ``unit`` (a share for unit "share").
-    ratio, low, high: A over B with its 95 % interval, computed by ``method``. low and high are None without an
-    interval. Where a side has no value above a level, the interval is open: low is 0, or high is None.
-    p: of the hypothesis that the sides do not differ. p_holm: p adjusted for all metrics of the table (Holm 1979).
-    Both are None below MIN_RUNS runs a side. margin: a ratio closer to 1 than this, on either side, counts as 1.
-    run_factor: the factor by which runs of one side differ, exp of the standard deviation of their logarithms; None
-    where each side has one run. detectable: the ratio that would have been found with 80 % probability.
-    runs_for: for each ratio, the runs a side that find it with 80 % probability; None where none do, or not known.
-    a_runs, b_runs: the figures of each run.
+    A ratio is always A over B: below 1, A has the smaller figure.
+
+    Attributes:
+        metric: Its key.
+        label: Its name.
+        unit: The unit of ``a`` and ``b``, such as "ns"; "share" for a share.
+        a: The geometric mean over the runs of A.
+        b: The same of B.
+        ratio: The ratio of A over B.
+        low: The lower end of the interval of the ratio at 95 %; None, as ``high``: no interval; 0: open to that side,
+            as a side has no value at all above a level.
+        high: The upper end; None alone: open to that side.
+        p: The p-value that the sides do not differ; None below five runs a side.
+        p_holm: The same, corrected for the number of metrics (Holm 1979).
+        method: The method of the interval and the test.
+        margin: A ratio closer to 1 than this is no difference.
+        run_factor: What runs of one side differ by: exp of the standard deviation of their logarithms; None where each
+            side has one run.
+        detectable: The ratio that would have been found with 80 % probability; None: nothing is, or unknown.
+        runs_for: For each ratio, the runs a side that find it with 80 % probability; None where none do, or unknown.
+        finding: What it shows, in words.
+        a_runs: The figure of each run of A.
+        b_runs: The same of B.
+        notes: Sentences.
     """
 
     metric: str

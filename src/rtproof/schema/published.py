@@ -969,27 +969,11 @@ RUNS_FOR = Shape("runs for an effect", tuple[float, int | None]) | {
     "ratio": Key("an effect of this size", "0"),
     "runs_count": Key("is found with so many runs a side", "1"),
 }
-METRIC = Shape("metric", MetricEffect, unit=_metric_unit) | {
-    "metric": "its key",
-    "label": "its name",
-    "a_UNIT": "geometric mean over the runs of A; `_ratio` for shares",
-    "b_UNIT": "the same of B",
-    "a_runs_UNIT": "of each run of A",
-    "b_runs_UNIT": "of each run of B",
-    "a_to_b_ratio": Key("A over B", "ratio"),
-    "low_ratio": "lower end of the interval of the ratio at 95 %; `null` as `high_ratio` is: no interval; 0: open to "
-    "that side, as a side has no value at all above a level",
-    "high_ratio": "upper end; `null` alone: open to that side",
-    "p_ratio": "p-value; `null` below five runs a side",
-    "p_holm_ratio": "the same, corrected for the number of metrics",
-    "method": "of the interval and the test",
-    "margin_ratio": "closer to 1 is no difference",
-    "run_factor_ratio": "what runs of one side differ by",
-    "detectable_ratio": "found with 80 % probability; `null`: nothing is, or unknown",
-    "runs_for": Key("how many runs an effect takes", each=RUNS_FOR),
-    "finding": "of this metric",
-    "notes": "sentences",
-}
+METRIC = Shape("metric", MetricEffect, unit=_metric_unit) | keys(
+    "metric label a_UNIT b_UNIT a_runs_UNIT b_runs_UNIT a_to_b_ratio=ratio low_ratio high_ratio p_ratio p_holm_ratio "
+    "method margin_ratio run_factor_ratio detectable_ratio runs_for finding notes",
+    runs_for=Key(each=RUNS_FOR),
+)
 IMPOSSIBLE = Shape("impossible metric", ImpossibleComparison) | {
     "metric": "its key",
     "label": "its name",
@@ -1024,15 +1008,9 @@ ORDER = Shape("order", SideOrder) | {
     "crossings": Key("where the curves cross", each=CROSSING),
     "method": "of the comparison",
 }
-DIFFERENCE = Shape("difference", FactDifference) | {
-    "key": "the fact",
-    "a": "what it says of A",
-    "b": "what it says of B",
-    "weight": "what it means for the comparison",
-    "why": Key("why it matters", or_null=True),
-    "source": Key("who says so", or_null=True),
-    "said": "the user named it",
-}
+DIFFERENCE = Shape("difference", FactDifference) | keys(
+    "key a b weight why source said", why=Key(or_null=True), source=Key(or_null=True)
+)
 SETTING_CHANGE = Shape("setting", SettingChange) | {
     "path": "the file, the kernel's option or the parameter",
     "a": "what it is on side A, or before",
