@@ -174,6 +174,7 @@ section = "s"
 board = "b"
 kernel = "k"
 """
+LIMIT = '[[statement]]\nkey = "s"\nrows = ["a"]\nfield = "latency"\nsays = "below"\nlimit = "9 us"\n'
 NUMBERS = 'numbers = [{ name = "latency", count = 5, min = "1 us", mean = "2 us", max = "3 us" }]\n'
 
 
@@ -269,6 +270,10 @@ def test_fields_of_the_same_activations_have_their_number_in_common(tmp_path: Pa
         ("priority = 100\n", "priority: it lies between 0 and 99"),
         (NUMBERS + ROW.partition('A"\n')[2], "key: another row has the same one"),
         ('[[statement]]\nkey = "s"\nrows = ["a", "b"]\nfield = "f"\nsays = "same"\n', "rows: there is no row 'b'"),
+        (NUMBERS + LIMIT.replace('limit = "9 us"\n', ""), "limit: 'below' has one"),
+        (NUMBERS + LIMIT.replace('"below"', '"same"'), "rows: 'same' is said of 2"),
+        (NUMBERS + LIMIT.replace('"9 us"', '">9 us"'), "limit: it has to be more than 0, and exact"),
+        (NUMBERS + LIMIT.replace('["a"]', "[]"), "rows: 'below' is said of some"),
     ],
 )
 def test_nonsense_is_refused_with_file_row_and_key(tmp_path: Path, wrong: str, sentence: str) -> None:

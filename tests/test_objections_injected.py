@@ -186,7 +186,9 @@ DEFECTS_ACCEPTANCE: dict[str, list[tuple[str, tuple[str, ...]]]] = {
         ("samples-missing", ("vybrid-voluntary",)),
         ("unequal-load", ("vybrid-voluntary", "vybrid-preempt", "vybrid-rt")),
     ],
-    "akamina": [],
+    "akamina": [
+        ("zero-is-no-bound", (f"{row}-{load}",)) for row in ("rtai", "lxrt") for load in ("unloaded", "loaded")
+    ],
 }
 
 

@@ -3,17 +3,19 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import campaign_cases
 import pytest
 import report_cases
 
 from rtproof import articles, profiles, report
+from rtproof.articles import article_file
 from rtproof.core.errors import UserError
 from rtproof.judge.analysis_model import Analysis
 from rtproof.profiles import Profile
 from rtproof.report.blocks import Link, Plot, Section, Table
-from rtproof.report.pages import campaign_outcomes, campaign_page
+from rtproof.report.pages import campaign_outcomes, campaign_page, campaign_table
 from rtproof.report.pages.campaign_outcomes import CampaignExtras, CellOutcome
 
 S = 1_000_000_000
@@ -165,3 +167,112 @@ def test_columns_sections_and_rows_of_every_profile_are_there(name: str) -> None
     assert campaign_page.campaign_sections(profile, told, article)
     for cell in profile.cells:
         assert [key for key in cell.article_rows if article.row(key) is None] == []
+
+
+# Article 5's tables and curves with figures entered. These figures are made up: those of the article are lost.
+
+
+ENTERED = {
+    ("rtai-unloaded", "interrupt"): "bin_counts = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1480000, 15000, 4990, 5, 4, 0, 1]",
+    ("rtai-unloaded", "preemption"): 'max = "41 us", percentiles = [["99.999 %", "17 us"]]',
+    ("rtai-loaded", "interrupt"): 'max = "50 us", percentiles = [["99.999 %", "40 us"]]',
+    (
+        "rtai-loaded",
+        "preemption",
+    ): 'max = "72 us", curve = [["10 us", "80 %"], ["20 us", "97.5 %"], ["40 us", "99.2 %"]]',
+    ("linux-26-loaded", "preemption"): 'curve = [["20 us", "80 %"], ["70 us", "98.7 %"]]',
+    ("linux-24-loaded", "preemption"): 'max = "900 us"',
+    ("lxrt-loaded", "preemption"): 'max = "612 us"',
+}
+NOT_BELOW = """[[statement]]
+key = "no"
+rows = ["linux-24-loaded"]
+field = "preemption"
+says = "not below"
+limit = "500 us"
+
+"""
+
+
+def with_entered(tmp_path: Path) -> articles.Article:
+    first, *blocks = (article_file.FOLDER / "akamina.toml").read_text().split("[[row]]")
+    told = dict(enumerate(blocks))
+    for (key, name), more in ENTERED.items():
+        at = next(at for at, block in told.items() if f'key = "{key}"' in block)
+        told[at] = told[at].replace(f'name = "{name}",', f'name = "{name}", {more},')
+        told[at] = told[at].replace(", bins = 2000", "") if "bin_counts" in more else told[at]
+    path = tmp_path / "entered.toml"
+    path.write_text("[[row]]".join([first + NOT_BELOW, *told.values()]))
+    return articles.read(path)
+
+
+@pytest.fixture
+def beside_entered(tmp_path: Path) -> dict[str, Section]:
+    profile, told = campaign_cases.shortened("akamina"), campaign_cases.akamina()
+    return {each.name: each for each in campaign_page.campaign_sections(profile, told, with_entered(tmp_path))}
+
+
+def test_an_article_s_maxima_and_thresholds_stand_in_tables_4_and_6(beside_entered: dict[str, Section]) -> None:
+    interrupt, preemption = (
+        [row[0:4] for row in table.rows if "article" in row[0]] for table in tables(beside_entered["thresholds"])
+    )
+    assert interrupt == [
+        ("article: RTAI, unloaded", "1,500,000", "", "6.5"),
+        ("article: RTAI, loaded", "1,500,000", "50", "40"),
+    ]
+    assert preemption == [
+        ("article: RTAI, unloaded", "1,500,000", "41", "17"),
+        ("article: Linux 2.4, loaded", "1,500,000", "900", ""),
+        ("article: RTAI, loaded", "1,500,000", "72", ""),
+        ("article: LXRT, loaded", "1,500,000", "612", ""),
+    ]
+    assert "are lost" not in texts(beside_entered["thresholds"])
+    result = rows(tables(beside_entered["result"])[0])
+    assert [
+        (row["max [us]"], row["99.999 % [us]"]) for row in result if row["measured on"] == "article: RTAI, unloaded"
+    ] == [("41", "17")]
+    assert campaign_table.NO_ARTICLE_FIGURES not in texts(beside_entered["result"])
+    assert campaign_table.NO_ARTICLE_FIGURES in texts(drawn("akamina")["result"])
+    assert "are lost" in texts(drawn("akamina")["thresholds"])
+    switch = [
+        row for row in rows(tables(beside_entered["switch"])[0]) if row["measured on"] == "article: RTAI, unloaded"
+    ]
+    assert [row["context switch [us]"] for row in switch] == ["2.5 to 5"]
+
+
+def test_an_article_s_curves_stand_in_the_plot_and_in_its_zooms(beside_entered: dict[str, Section]) -> None:
+    plots = {plot.title: plot for plot in report_cases.plots(list(beside_entered["curves"].blocks))}
+    whole = {curve.name: curve for curve in plots["Cumulative percentage: preemption latency"].curves}
+    assert whole["article: RTAI, loaded"].x == (10, 20, 40, 72)
+    assert whole["article: RTAI, loaded"].y == pytest.approx((80, 97.5, 99.2, 100))
+    assert whole["article: Linux 2.6, loaded"].y == pytest.approx((80, 98.7))
+    top = {curve.name: curve for curve in plots["Cumulative percentage, the top 3 %: preemption latency"].curves}
+    assert top["article: RTAI, loaded"].x == (20, 40, 72)
+    assert top["article: Linux 2.6, loaded"].x == (70,)
+    interrupt = {curve.name: curve for curve in plots["Cumulative percentage: interrupt latency"].curves}
+    assert interrupt["article: RTAI, unloaded"].x[-1] == pytest.approx(8.5, abs=0.001)
+
+
+def test_a_conclusion_is_checked_by_its_figures_and_judged_for_one_s_own_runs(
+    beside_entered: dict[str, Section],
+) -> None:
+    found = rows(tables(beside_entered["conclusions"])[0])
+    told = {
+        (row["of"], row["not below"], row["one every"], row["what this shows"]) for row in found if "RTAI" in row["of"]
+    }
+    no_maximum = "the article gives no maximum to check it with"
+    assert told == {
+        ("article: RTAI, unloaded", "0", "1 h 23 min", ""),
+        ("article: RTAI, loaded", "0", "1 h 23 min", ""),
+    }
+    assert next(row["what this shows"] for row in found if row["of"] == "article: LXRT, unloaded") == no_maximum
+    assert "maximum is 612 us" in next(row["what this shows"] for row in found if row["of"] == "article: LXRT, loaded")
+    here = [row["what this shows"] for row in found if not row["of"].startswith("article")]
+    assert here == [
+        *["it held here; virtual time shows no rate"] * 2,
+        "it was not seen here; virtual time shows no rate",
+    ]
+    objected = {
+        row for table in tables(beside_entered["objections"]) for row, why in table.rows if "contradict" in str(why)
+    }
+    assert objected == {"LXRT, loaded"}

@@ -5,7 +5,26 @@
 Tables that compare a run with an article read the ``figures`` of a row.
 """
 
-from rtproof.articles.article import Article, ArticleFigure, ArticleRow, ArticleStatement, claims
+from rtproof.articles.article import (
+    BELOW,
+    Article,
+    ArticleFigure,
+    ArticleNumbers,
+    ArticleRow,
+    ArticleStatement,
+    claims,
+)
 from rtproof.articles.article_file import load, names, read
 
-__all__ = ["Article", "ArticleFigure", "ArticleRow", "ArticleStatement", "claims", "load", "names", "read"]
+__all__ = [
+    "BELOW",
+    "Article",
+    "ArticleFigure",
+    "ArticleNumbers",
+    "ArticleRow",
+    "ArticleStatement",
+    "claims",
+    "load",
+    "names",
+    "read",
+]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An article's published numbers as frozen data, and its rows as claims to object to. Times are in nanoseconds."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rtproof.judge.objections.result_row import (
@@ -15,6 +15,8 @@ from rtproof.judge.objections.result_row import (
 )
 
 LATENCY, LENGTH, TOP, LOOP = "latency", "length", "top", "loop"
+SAME, BETTER_ABOVE, BELOW, NOT_BELOW = "same", "better above", "below", "not below"
+"""What a conclusion can say."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,11 @@ class ArticleNumbers:
     def value(self, name: str) -> float | None:
         figure = self.figures.get(name)
         return figure.value if figure else None
+
+    @property
+    def named_figures(self) -> dict[str, ArticleFigure]:
+        """The figures with the percentiles, which are named as printed ("p99.9")."""
+        return {**self.figures, **{f"p{share.text.rstrip(' %')}": at for share, at in self.percentiles}}
 
 
 @dataclass(frozen=True)
@@ -91,17 +98,19 @@ class ArticleRow:
 
 @dataclass(frozen=True)
 class ArticleStatement:
-    """A conclusion that an article draws from two rows about the values of ``field``.
+    """A conclusion that an article draws from rows about the values of ``field``.
 
-    says: "same", or "better above": the first row is better for values above ``above``, which are ``top_share`` of all.
+    says: of two rows "same", or "better above": the first row is better for values above ``above``, which are
+    ``top_share`` of all. Of any rows "below" or "not below": whether all values of each stay below ``limit``.
     """
 
     key: str
-    rows: tuple[str, str]
+    rows: tuple[str, ...]
     field: str
     says: str
     above: ArticleFigure | None = None
     top_share: ArticleFigure | None = None
+    limit: ArticleFigure | None = None
 
 
 @dataclass(frozen=True)
@@ -138,8 +147,8 @@ def row_figures(several: tuple[ArticleNumbers, ...]) -> dict[str, ArticleFigure]
     same activations get one common number of values.
     """
     if len(several) == 1:
-        return dict(several[0].figures)
-    named = {f"{each.name}.{key}": figure for each in several for key, figure in each.figures.items()}
+        return several[0].named_figures
+    named = {f"{each.name}.{key}": figure for each in several for key, figure in each.named_figures.items()}
     threads = len({each.kind for each in several}) == 1 and all(each.name.startswith("thread ") for each in several)
     return named | dict(_together(several) if threads else _in_common(several))
 
@@ -175,13 +184,16 @@ IDLE = ("none", "idle", "unloaded")
 
 def claims(article: Article) -> tuple[ResultClaim, ...]:
     """One claim per row, in order, by the row's key."""
-    return tuple(_claim(row) for row in article.rows)
+    return tuple(_claim(row, article.statements) for row in article.rows)
 
 
-def _claim(row: ArticleRow) -> ResultClaim:
+def _claim(row: ArticleRow, statements: tuple[ArticleStatement, ...]) -> ResultClaim:
+    own = [each for each in statements if row.key in each.rows and each.limit]
     return ResultClaim(
         name=row.key,
-        figures=tuple(_figures(numbers) for numbers in row.numbers),
+        figures=tuple(
+            _figures(numbers, [each for each in own if each.field == numbers.name]) for numbers in row.numbers
+        ),
         group=row.group,
         span=_span(row),
         loadavg=row.loadavg,
@@ -199,9 +211,12 @@ def _claim(row: ArticleRow) -> ResultClaim:
     )
 
 
-def _figures(numbers: ArticleNumbers) -> Figures:
+def _figures(numbers: ArticleNumbers, statements: Sequence[ArticleStatement]) -> Figures:
+    below, beyond = (
+        [each.limit.value for each in statements if each.limit and each.says == says] for says in (BELOW, NOT_BELOW)
+    )
     largest = numbers.figures.get("max")
-    below, above = (_whole(numbers.value(key)) for key in ("below", "above"))
+    short, long = (_whole(numbers.value(key)) for key in ("below", "above"))
     return Figures(
         numbers.name,
         numbers.kind,
@@ -215,13 +230,15 @@ def _figures(numbers: ArticleNumbers) -> Figures:
         at_least=largest is not None and largest.at_least,
         low_ns=numbers.value("low"),
         high_ns=numbers.value("high"),
-        below=below,
-        above=above,
-        out_of_band=None if below is None or above is None else below + above,
+        below=short,
+        above=long,
+        out_of_band=None if short is None or long is None else short + long,
         percentiles=tuple(ShareAtMost(share.value, at.value, 0.0, at.step) for share, at in numbers.percentiles),
         curve=tuple(ShareAtMost(share.value, at.value, share.step, 0.0) for share, at in numbers.curve),
         bins=_bins(numbers),
         steps={key: numbers.figures[key].step for key in VALUES if key in numbers.figures},
+        said_below_ns=min(below, default=None),
+        said_beyond_ns=max(beyond, default=None),
     )
 
 

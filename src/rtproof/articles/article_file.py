@@ -15,9 +15,13 @@ from pathlib import Path
 import msgspec
 
 from rtproof.articles.article import (
+    BELOW,
+    BETTER_ABOVE,
     LATENCY,
     LENGTH,
     LOOP,
+    NOT_BELOW,
+    SAME,
     TOP,
     Article,
     ArticleFigure,
@@ -99,14 +103,15 @@ class ArticleRowFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class ArticleStatementFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """A conclusion that the article draws from two rows, with the fields of ``ArticleStatement``."""
+    """A conclusion that the article draws from rows, with the fields of ``ArticleStatement``."""
 
     key: str
-    rows: tuple[str, str]
+    rows: tuple[str, ...]
     field: str
     says: str
     above: str | None = None
     top_share: str | None = None
+    limit: str | None = None
 
 
 class ArticleFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -187,7 +192,8 @@ def _step_ns(number: str, unit: str) -> int:
 FOLDER = Path(__file__).parent
 SUFFIX = ".toml"
 KINDS = (LATENCY, LENGTH, TOP, LOOP)
-SAYS = ("same", "better above")
+SAYS = {SAME: 2, BETTER_ABOVE: 2, BELOW: None, NOT_BELOW: None}
+"""What a conclusion can say, and of how many rows; None: of any number."""
 ORDER = (
     ("min", "actual"),
     ("min", "mean"),
@@ -368,14 +374,22 @@ def _check_length(key: str, length_ns: float, numbers: ArticleNumbers) -> None:
 
 def _statement(file: ArticleStatementFile, rows: dict[str, ArticleRow]) -> ArticleStatement:
     _require(file.says in SAYS, f"says: {file.says!r} is none of {', '.join(SAYS)}")
+    number = SAYS[file.says]
+    _require(len(file.rows) == (number or max(len(file.rows), 1)), f"rows: {file.says!r} is said of {number or 'some'}")
+    _require(
+        file.limit is None if number else file.limit is not None,
+        f"limit: {file.says!r} has {'none' if number else 'one'}",
+    )
     for key in file.rows:
         _require(key in rows, f"rows: there is no row {key!r}")
     for key in file.rows:
         _require(file.field in {each.name for each in rows[key].numbers}, f"field: row {key!r} has no {file.field!r}")
     above, top = _optional("above", file.above, printed_time), _optional("top_share", file.top_share, printed_share)
+    limit = _optional("limit", file.limit, printed_time)
+    _require(limit is None or (limit.value > 0 and not limit.at_least), "limit: it has to be more than 0, and exact")
     for key in file.rows if above else ():
         _check_above(above.value if above else 0, next(each for each in rows[key].numbers if each.name == file.field))
-    return ArticleStatement(file.key, file.rows, file.field, file.says, above, top)
+    return ArticleStatement(file.key, file.rows, file.field, file.says, above, top, limit)
 
 
 def _check_above(above: float, numbers: ArticleNumbers) -> None:

@@ -32,11 +32,24 @@ FAR = 10
 
 @dataclass(frozen=True)
 class NamedCounts:
-    """Values with the name of their curve. role: the role of the curve, as in ``blocks.Curve``."""
+    """Values with the name of their curve. role: the role of the curve, as in ``blocks.Curve``.
+
+    beyond: how many more values are larger than these, by an unknown amount.
+    """
 
     name: str
     counts: Counts
     role: str = "part"
+    beyond: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.counts.total + self.beyond
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """Of all values, the share that is at most the upper end of each bin."""
+        return np.cumsum(self.counts.n) / self.total
 
 
 def cumulative_plots(
@@ -52,7 +65,7 @@ def cumulative_plots(
     from the top. what: label of the x axis, without unit.
     """
     parts = (1.0, *sorted(zooms, reverse=True))
-    found = (_plot([each for each in named if _has(each.counts, part)], part, unit, what, markers) for part in parts)
+    found = (_plot([each for each in named if _has(each, part)], part, unit, what, markers) for part in parts)
     return [plot for plot in found if plot is not None]
 
 
@@ -61,13 +74,14 @@ def left_out_of_plot(named: Sequence[NamedCounts], zooms: Sequence[float] = ZOOM
     told = [
         f"the top {percent(zoom)} of {', '.join(short)}"
         for zoom in sorted(zooms, reverse=True)
-        if (short := [f"{each.name} (n = {each.counts.total:,})" for each in named if not _has(each.counts, zoom)])
+        if (short := [f"{each.name} (n = {each.total:,})" for each in named if not _has(each, zoom)])
     ]
     return f"Fewer than {FEWEST} values are in {'; in '.join(told)}: not drawn." if told else ""
 
 
-def _has(counts: Counts, part: float) -> bool:
-    return counts.total > 0 and (part == 1 or counts.total * part >= FEWEST)
+def _has(each: NamedCounts, part: float) -> bool:
+    """Whether enough of the values in this part are known."""
+    return each.counts.total > 0 and (part == 1 or each.total * part - each.beyond >= FEWEST)
 
 
 def _plot(
@@ -92,7 +106,7 @@ def _plot(
 
 
 def _curve(each: NamedCounts, part: float, unit: PrintedUnit) -> Curve:
-    shares = np.cumsum(each.counts.n) / each.counts.total
+    shares = each.shares
     at = _chosen(each.counts.hi, shares, part)
     return Curve(
         each.name,
@@ -116,13 +130,13 @@ def _chosen(values: Int64Array, shares: NDArray[np.float64], part: float) -> Int
 def _says(named: Sequence[NamedCounts], part: float, unit: PrintedUnit) -> Iterator[str]:
     """For each curve a sentence: at which value it enters the part that is shown, and where it ends."""
     for each in named:
-        shares = np.cumsum(each.counts.n) / each.counts.total
-        enters = each.counts.hi[int(np.searchsorted(shares, 0.5 if part == 1 else 1 - part))]
+        enters = each.counts.hi[
+            min(int(np.searchsorted(each.shares, 0.5 if part == 1 else 1 - part)), each.counts.n.size - 1)
+        ]
         share = "half" if part == 1 else percent(round(1 - part, 6))
-        yield (
-            f"{each.name}: {share} of {quantity(each.counts.total, 'value')} are at most {unit(int(enters))}, "
-            f"all at most {unit(int(each.counts.hi[-1]))}."
-        )
+        last = unit(int(each.counts.hi[-1]))
+        end = f"{quantity(each.beyond, 'value')} above {last}" if each.beyond else f"all at most {last}"
+        yield f"{each.name}: {share} of {quantity(each.total, 'value')} are at most {unit(int(enters))}, {end}."
 
 
 # The next functions make article 5's summary of a latency: the maximum, and the threshold that 99.999 % do not exceed.

@@ -80,7 +80,8 @@ class Figures:
     names min, mean, max and deviation, where it is another. low_ns, high_ns: the band in which values
     should lie. below, above, out_of_band: how many values lie outside of it. in_bins: the sum over the histogram.
     lattice_ns: the common step of all values. at_least: the largest value was cut off, so max_ns is a lower bound.
-    percentiles, curve: shares of the values. bins: the histogram.
+    percentiles, curve: shares of the values. bins: the histogram. said_below_ns: all values stay below it, as the
+    author concludes; said_beyond_ns: not all do.
     """
 
     name: str
@@ -104,6 +105,8 @@ class Figures:
     curve: tuple[ShareAtMost, ...] = ()
     bins: ResultBins | None = None
     steps: Mapping[str, float] = field(default_factory=dict)
+    said_below_ns: float | None = None
+    said_beyond_ns: float | None = None
 
     def step(self, name: str) -> float:
         """The possible error in ns of the minimum, mean, maximum or deviation."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from rtproof.articles import Article, ArticleFigure, ArticleRow, ArticleStatement
+from rtproof.articles import Article, ArticleFigure, ArticleNumbers, ArticleRow, ArticleStatement
 from rtproof.compare.tail_crossing import (
     TailCrossing,
     TailDistance,
@@ -25,7 +25,20 @@ from rtproof.report.cumulative_curves import NamedCounts
 from rtproof.report.number_format import US, report_streams
 from rtproof.report.pages import campaign_table
 from rtproof.report.pages.campaign_outcomes import CellOutcome, outcomes_by_name
-from rtproof.report.pages.campaign_table import article_rows, as_published, loop_summary, outcomes_by_cell
+from rtproof.report.pages.campaign_table import (
+    ARTICLE_PREFIX,
+    article_rows,
+    as_published,
+    loop_summary,
+    outcomes_by_cell,
+)
+from rtproof.report.pages.published_figures import (
+    numbers_of,
+    published_bin,
+    published_curves,
+    published_numbers,
+    published_threshold,
+)
 from rtproof.report.sections.distribution import left_of_log_axis, log_histogram_plot
 from rtproof.report.sections.timeline import NamedSummary, maxima_plot
 from rtproof.report.stage_tables import ENDS, HEADINGS, LoopPoints, stage_ends, stage_numbers
@@ -143,7 +156,7 @@ def _two_digits(share: float) -> float:
 
 def _published_pairs(name: str, article: Article | None) -> Iterator[tuple[str, ...]]:
     for each in article.statements if article else ():
-        if article and name.startswith(each.field):
+        if article and name.startswith(each.field) and not each.limit:
             first, second = (row.label if (row := article.row(key)) else key for key in each.rows)
             yield (f"article: {first}", f"article: {second}", "", *_statement_cells(first, each))
 
@@ -158,19 +171,33 @@ def _statement_cells(first: str, each: ArticleStatement) -> tuple[str, str]:
 def threshold_tables(profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> list[Block]:
     """Return one table for each kind of latency that the profile has bins for, by the threshold of its article."""
     share = article.threshold.value if article and article.threshold else cumulative_curves.SHARE
-    tables = [table for each in profile.bins for table in _threshold_table(each, outcomes, share)]
+    tables = [table for each in profile.bins for table in _threshold_table(each, outcomes, article, share)]
     periods = {cell.period_ns for cell in profile.cells}
     says = cumulative_curves.threshold_definition(share, periods.pop() if len(periods) == 1 else None)
-    note = (article.threshold_note,) if article and article.threshold_note else ()
+    beside = any(row[0].startswith(ARTICLE_PREFIX) for table in tables for row in table.rows)
+    note = (article.threshold_note,) if article and article.threshold_note and not beside else ()
     return [*tables, Text((says, *note))] if tables else []
 
 
-def _threshold_table(bins: Bins, outcomes: Sequence[CellOutcome], share: float) -> Iterator[Block]:
+def _threshold_table(
+    bins: Bins, outcomes: Sequence[CellOutcome], article: Article | None, share: float
+) -> Iterator[Table]:
     found = [(name, each.stage(bins.stage)) for name, each in outcomes_by_name(outcomes)]
     known = [(name, summary) for name, summary in found if summary is not None]
     caption = f"{bins.name.capitalize()}; the article's bins were {bins.count:,} of {duration(bins.width_ns)}"
-    if known:
-        yield cumulative_curves.threshold_table(caption, known, share)
+    cells = [cell for cell, _ in outcomes_by_cell(outcomes)]
+    beside = (_published_threshold(*each, share) for each in published_numbers(bins, cells, article))
+    told = tuple(row for row in beside if any(row[2:]))
+    if known or told:
+        table = cumulative_curves.threshold_table(caption, known, share)
+        yield replace(table, rows=(*table.rows, *told))
+
+
+def _published_threshold(row: ArticleRow, numbers: ArticleNumbers, share: float) -> tuple[str, ...]:
+    count, most = (as_published(numbers.figures.get(key), US) for key in ("count", "max"))
+    threshold, period_ns = as_published(published_threshold(numbers, share), US), numbers.value("period")
+    often = duration(period_ns / (1 - share)) if period_ns and threshold else ""
+    return (f"{ARTICLE_PREFIX}{row.label}", count, most, threshold, often)
 
 
 def context_switch_table(profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> list[Block]:
@@ -187,7 +214,7 @@ def context_switch_table(profile: Profile, outcomes: Sequence[CellOutcome], arti
         row
         for cell in cells
         for each in article_rows(cell, article)
-        for row in _published_context_switch(cell.label, each)
+        for row in _published_context_switch(cell.label, each, profile.bins)
     ]
     header = (
         *("cell", "measured on", "n", "interrupt, fullest bin [us]", "share in it"),
@@ -211,8 +238,14 @@ class ContextSwitchTime:
 
     interrupt: DominantBin
     task: DominantBin
-    least: int
-    most: int
+
+    @property
+    def least(self) -> int:
+        return max(self.task.start - self.interrupt.end, 0)
+
+    @property
+    def most(self) -> int:
+        return self.task.end - self.interrupt.start
 
     @property
     def n(self) -> int:
@@ -233,28 +266,42 @@ def context_switch_time(outcome: CellOutcome, bins: Sequence[Bins]) -> ContextSw
     late = dominant_bin(stages[1].observed_counts, bins[1].width_ns)
     if early is None or late is None:
         return None
-    return ContextSwitchTime(early, late, max(late.start - early.end, 0), late.end - early.start)
+    return ContextSwitchTime(early, late)
 
 
 def _context_switch_row(outcome: CellOutcome, found: ContextSwitchTime) -> tuple[str, ...]:
-    between = f"{_us_text(found.least)} to {_us_text(found.most)}"
     bins = (*_bin_text(found.interrupt), *_bin_text(found.task))
-    return (outcome.cell.label, outcome.system, number_format.count_text(found.n), *bins, between)
+    return (outcome.cell.label, outcome.system, number_format.count_text(found.n), *bins, _between_text(found))
+
+
+def _between_text(found: ContextSwitchTime) -> str:
+    return f"{_us_text(found.least)} to {_us_text(found.most)}"
 
 
 def _bin_text(found: DominantBin) -> tuple[str, str]:
-    return f"{_us_text(found.start)} to {_us_text(found.end)}", percent(round(found.n / found.total, 4))
+    return f"{_us_text(found.start)} to {_us_text(found.end)}", percent(round(found.n / max(found.total, 1), 4))
 
 
 def _us_text(ns: int) -> str:
     return f"{ns / US.ns:g}"
 
 
-def _published_context_switch(cell: str, row: ArticleRow) -> Iterator[tuple[str, ...]]:
-    start, end, share = (row.figures.get(f"preemption.bin_{part}") for part in ("from", "to", "share"))
-    if start and end and share:
-        edges = f"{as_published(start, US)} to {as_published(end, US)}"
-        yield (cell, f"article: {row.label}", "", "", "", edges, f"over {share.text}", "")
+def _published_context_switch(cell: str, row: ArticleRow, bins: Sequence[Bins]) -> Iterator[tuple[str, ...]]:
+    several = [numbers_of(row, each.name) for each in bins]
+    found = [published_bin(each) if each else None for each in several]
+    texts = [_published_bin_text(*each) for each in zip(several, found, strict=True)]
+    if any(found):
+        early, late = found
+        between = _between_text(ContextSwitchTime(early, late)) if early and late else ""
+        yield (cell, f"{ARTICLE_PREFIX}{row.label}", "", *texts[0], *texts[1], between)
+
+
+def _published_bin_text(numbers: ArticleNumbers | None, found: DominantBin | None) -> tuple[str, str]:
+    if numbers is None or found is None:
+        return "", ""
+    edges, share = _bin_text(found)
+    printed = numbers.figures.get("bin_share")
+    return edges, f"over {printed.text}" if printed else share
 
 
 MOST_CURVES = 8
@@ -304,26 +351,36 @@ def _over_time(
     return maxima_plot(timed, markers, US, left_out)
 
 
-def curves_section(profile: Profile, outcomes: Sequence[CellOutcome]) -> Section:
-    """Return the curves of each latency that the profile has bins for, else of the latency that the rows show."""
+def curves_section(profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None = None) -> Section:
+    """Return the curves of each latency that the profile has bins for, else of the latency that the rows show.
+
+    The article's curves stand beside them, as far as its figures have them.
+    """
     parts = profile.bins or (Bins("latency", "", 0, 0, profile.zooms),)
-    drawn = [block for each in parts if each.zooms for block in _curve_blocks(profile, each, outcomes)]
+    drawn = [block for each in parts if each.zooms for block in _curve_blocks(profile, each, outcomes, article)]
     return Section("curves", "Cumulative percentages", tuple(drawn))
 
 
-def _curve_blocks(profile: Profile, bins: Bins, outcomes: Sequence[CellOutcome]) -> Iterator[Block]:
-    measured = [each for each in outcomes if (stage := each.stage(bins.stage)) and stage.observed.count]
-    if len(measured) <= MOST_CURVES:
-        yield from _curve_plots(profile, bins, _named_curves(bins, outcomes_by_name(measured)), bins.name)
+def _curve_blocks(
+    profile: Profile, bins: Bins, outcomes: Sequence[CellOutcome], article: Article | None
+) -> Iterator[Block]:
+    cells = outcomes_by_cell(outcomes)
+    curves = _named_curves(bins, outcomes_by_name(outcomes), [cell for cell, _ in cells], article)
+    if len(curves) <= MOST_CURVES:
+        yield from _curve_plots(profile, bins, curves, bins.name)
         return
-    for cell, group in outcomes_by_cell(measured):
-        curves = _named_curves(bins, [(each.system, each) for each in group])
+    for cell, group in cells:
+        curves = _named_curves(bins, [(each.system, each) for each in group], [cell], article)
         yield from _curve_plots(profile, bins, curves, f"{bins.name}, {cell.label}")
 
 
-def _named_curves(bins: Bins, outcomes: Sequence[tuple[str, CellOutcome]]) -> list[NamedCounts]:
+def _named_curves(
+    bins: Bins, outcomes: Sequence[tuple[str, CellOutcome]], cells: Sequence[CellPlan], article: Article | None
+) -> list[NamedCounts]:
+    """The curves that were measured, and behind them those of the article's rows that these cells repeat."""
     found = [(name, each.stage(bins.stage)) for name, each in outcomes]
-    return [NamedCounts(name, stage.observed_counts) for name, stage in found if stage]
+    measured = [NamedCounts(name, stage.observed_counts) for name, stage in found if stage and stage.observed.count]
+    return [*measured, *published_curves(bins, cells, article)]
 
 
 def _curve_plots(profile: Profile, bins: Bins, curves: list[NamedCounts], title: str) -> Iterator[Block]:

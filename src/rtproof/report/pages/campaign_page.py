@@ -19,6 +19,7 @@ from rtproof.report import number_format
 from rtproof.report.blocks import Block, Section, Table, Text
 from rtproof.report.number_format import US
 from rtproof.report.pages import campaign_conditions, campaign_curves, campaign_outcomes, campaign_table
+from rtproof.report.pages.campaign_conclusions import conclusions_section
 from rtproof.report.pages.campaign_outcomes import (
     NO_EXTRAS,
     CampaignExtras,
@@ -29,6 +30,7 @@ from rtproof.report.pages.campaign_outcomes import (
 )
 from rtproof.report.pages.campaign_table import largest_latency_text, out_of_band_bound, stalled_text
 from rtproof.report.pages.comparison_figures import in_own_colours
+from rtproof.report.pages.published_figures import with_shown_figures
 from rtproof.report.sections.verdict import KINDS
 from rtproof.summary.loops import BAND_LEVEL, most_cycles_out_of_band
 from rtproof.summary.recorded_facts import online_processors
@@ -283,7 +285,7 @@ def campaign_sections(
     short: bool = False,
 ) -> list[Section]:
     """Return all sections. outcomes: every cell on every system, in the profile's order. short: for a terminal."""
-    outcomes = outcomes_marked_in_band(outcomes)
+    outcomes, article = outcomes_marked_in_band(outcomes), with_shown_figures(profile, article)
     table = campaign_table.result_section(profile, outcomes, article, more.given, short=short)
     losses = (
         *campaign_conditions.in_band_block(outcomes),
@@ -296,6 +298,7 @@ def campaign_sections(
         Section(table.name, table.title, (*before, *table.blocks)),
         *campaign_conditions.cell_fault_blocks(outcomes),
         objections_section(profile, outcomes, article),
+        conclusions_section(profile, outcomes, article),
         *([] if short else _curves_and_more(profile, outcomes, article)),
         campaign_conditions.conditions_section(profile, outcomes, article, more.command, short=short),
     ]
@@ -307,7 +310,7 @@ def _curves_and_more(profile: Profile, outcomes: Sequence[CellOutcome], article:
     """Return the sections that a terminal has no room for."""
     drawn = [
         campaign_curves.overview_section(profile, outcomes),
-        campaign_curves.curves_section(profile, outcomes),
+        campaign_curves.curves_section(profile, outcomes, article),
         campaign_curves.tails_section(profile, outcomes, article),
     ]
     return [

@@ -174,7 +174,7 @@ METRICS: Mapping[str, CampaignMetric] = {
     "missed": CampaignMetric(
         "missed", _summary_metric(lambda s: number_format.count_text(s.never_ran)), _no_published_value
     ),
-    "p99.999": CampaignMetric("99.999 % [us]", _summary_metric(_rarity_metric), _no_published_value),
+    "p99.999": CampaignMetric("99.999 % [us]", _summary_metric(_rarity_metric), _published_metric("p99.999", US)),
     "verdict": CampaignMetric("verdict", _verdict_metric, _no_published_value),
     "loadavg": CampaignMetric(
         "load average", _load_average, lambda row: f"{row.loadavg[0]:.2f}" if row.loadavg else ""

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All values of a row stay below a limit, or not all do, as the author concludes, and the row's figures contradict."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rtproof.core.phrases import percent, value
+from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim, of_parts
+
+ORDER = 72
+CODE = "conclusion"
+REMEDY = "draw the conclusion that the figures allow"
+DOUBTS: tuple[str, ...] = ()
+
+
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+    for claim in claims:
+        found = ((each, says) for each in claim.figures if (says := contradiction(each)))
+        yield from of_parts(CODE, claim, found, "its figures contradict what is concluded from it")
+
+
+def contradiction(each: Figures) -> str:
+    """How the figures contradict the conclusion about a limit; "" if they do not, or if there is none."""
+    reached, name = max(_reached(each), default=(0.0, ""))
+    if each.said_below_ns is not None and name and reached >= each.said_below_ns:
+        return f"all values are said to stay below {_shown(each.said_below_ns)}, and {name}"
+    most = _most(each)
+    if each.said_beyond_ns is not None and most is not None and most < each.said_beyond_ns:
+        return f"not all values are said to stay below {_shown(each.said_beyond_ns)}, and all are below {_shown(most)}"
+    return ""
+
+
+def _reached(each: Figures) -> Iterator[tuple[float, str]]:
+    """Values that the largest one surely reaches, with the figure that says so."""
+    if each.max_ns is not None:
+        step = 0 if each.at_least else each.step("max")
+        yield each.max_ns - step, f"its maximum is {'more than ' * each.at_least}{_shown(each.max_ns)}"
+    for point in (*each.percentiles, *each.curve):
+        if point.share + point.share_step < 1:
+            told = f"{percent(1 - point.share)} of them are above {_shown(point.value_ns)}"
+            yield point.value_ns - point.value_step_ns, told
+    bins = each.bins
+    if bins is None or bins.width_ns is None:
+        return
+    if bins.overflow and bins.end_ns is not None:
+        yield bins.end_ns, f"{bins.overflow:,} lie beyond its bins, which end at {_shown(bins.end_ns)}"
+    for place in [at for at, count in enumerate(bins.counts) if count][-1:]:
+        start = bins.start_ns + place * bins.width_ns
+        yield start, f"its last filled bin begins at {_shown(start)}"
+
+
+def _most(each: Figures) -> float | None:
+    """What the largest value surely does not exceed."""
+    if each.max_ns is not None and not each.at_least:
+        return each.max_ns + each.step("max")
+    bins = each.bins
+    if bins is None or bins.width_ns is None or bins.overflow or not any(bins.counts):
+        return None
+    return bins.start_ns + bins.width_ns * (1 + max(at for at, count in enumerate(bins.counts) if count))
+
+
+def _shown(ns: float) -> str:
+    return value(round(ns))

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The figures of an article in the form that a profile's tables and curves need."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import chain
+
+import numpy as np
+
+from rtproof.articles import Article, ArticleFigure, ArticleNumbers, ArticleRow
+from rtproof.profiles import Bins, CellPlan, Profile
+from rtproof.report.cumulative_curves import NamedCounts
+from rtproof.report.pages.campaign_table import ARTICLE_PREFIX, article_rows
+from rtproof.summary.counts import NO_COUNTS, Counts, DominantBin, dominant_bin, merge_counts
+
+
+def with_shown_figures(profile: Profile, article: Article | None) -> Article | None:
+    """The article, whose rows also have the figures of the latency that the profile's rows show under plain names."""
+    shown = next((each for each in profile.bins if not each.stage), None)
+    if article is None or shown is None:
+        return article
+    found = [(row, numbers_of(row, shown.name)) for row in article.rows]
+    rows = (replace(row, figures={**row.figures, **own.named_figures}) if own else row for row, own in found)
+    return replace(article, rows=tuple(rows))
+
+
+def numbers_of(row: ArticleRow, name: str) -> ArticleNumbers | None:
+    """The numbers of the latency that a profile calls so: "preemption" for "preemption latency"; None without one."""
+    return next((each for each in row.numbers if name.startswith(each.name)), None)
+
+
+def published_numbers(
+    bins: Bins, cells: Iterable[CellPlan], article: Article | None
+) -> list[tuple[ArticleRow, ArticleNumbers]]:
+    """The rows that the cells repeat, each once, with their numbers of the latency that these bins are of."""
+    rows = {row.key: row for row in chain.from_iterable(article_rows(cell, article) for cell in cells)}
+    return [(row, own) for row in rows.values() if (own := numbers_of(row, bins.name))]
+
+
+def published_counts(numbers: ArticleNumbers) -> tuple[Counts, int]:
+    """The values in the article's bins, or between the points of its curve, its percentiles and its ends.
+
+    The second number is that of values of which only a lower bound is known. Without a number of values, or with
+    fewer than two points, nothing is known.
+    """
+    most = numbers.figures.get("max")
+    last_ns = None if most is None or most.at_least else round(most.value)
+    return (_of_bins if numbers.bin_counts else _of_points)(numbers, last_ns)
+
+
+def _of_bins(numbers: ArticleNumbers, last_ns: int | None) -> tuple[Counts, int]:
+    start, width = (numbers.value(key) or 0 for key in ("bin_start", "bin_width"))
+    counts = np.array(numbers.bin_counts, np.int64)
+    low = (start + width * np.arange(counts.size)).astype(np.int64)
+    found = Counts(*(each[counts > 0] for each in (low, (low + round(width) - 1), counts)))
+    beyond, end_ns = round(numbers.value("overflow") or 0), round(start + width * counts.size)
+    if not beyond or last_ns is None or last_ns < end_ns:
+        return found, beyond
+    return merge_counts([found, Counts(*(np.array([each], np.int64) for each in (end_ns, last_ns, beyond)))]), 0
+
+
+def _of_points(numbers: ArticleNumbers, last_ns: int | None) -> tuple[Counts, int]:
+    total = round(numbers.value("count") or 0)
+    points = {round(at.value): share.value for share, at in sorted((*numbers.percentiles, *numbers.curve), key=_share)}
+    points |= {last_ns: 1.0} if last_ns is not None else {}
+    at = np.array(sorted(points), np.int64)
+    if not total or at.size < FEWEST_POINTS:
+        return NO_COUNTS, 0
+    ranks = np.maximum.accumulate(np.rint([points[each] * total for each in at.tolist()]).astype(np.int64))
+    n = np.diff(ranks, prepend=0)
+    first = min(round(numbers.value("min") or 0), int(at[0]))
+    low = np.concatenate(([first], at[:-1] + 1))
+    return Counts(low[n > 0], at[n > 0], n[n > 0]), total - int(ranks[-1])
+
+
+FEWEST_POINTS = 2
+
+
+def _share(point: tuple[ArticleFigure, ArticleFigure]) -> float:
+    return point[0].value
+
+
+def published_curves(bins: Bins, cells: Iterable[CellPlan], article: Article | None) -> list[NamedCounts]:
+    """The article's curves of this latency, of the rows that the cells repeat."""
+    found = [
+        NamedCounts(f"{ARTICLE_PREFIX}{row.label}", counts, "other", beyond)
+        for row, own in published_numbers(bins, cells, article)
+        for counts, beyond in [published_counts(own)]
+    ]
+    return [each for each in found if each.counts.n.size]
+
+
+def published_threshold(numbers: ArticleNumbers, share: float) -> ArticleFigure | None:
+    """The percentile of this share that the article printed, or that its bins show; None if it tells none."""
+    told = [at for own, at in numbers.percentiles if own.value == share]
+    counts, beyond = published_counts(numbers) if numbers.bin_counts else (NO_COUNTS, 0)
+    rank = int(np.ceil(share * (counts.total + beyond) - RANK_ROUNDING))
+    if told or not 0 < rank <= counts.total:
+        return told[0] if told else None
+    return ArticleFigure("", counts.value_at_rank(rank)[1] + 1, "ns", round(numbers.value("bin_width") or 1))
+
+
+RANK_ROUNDING = 1e-6
+"""A share such as 0.99999 is no exact number of the computer, so the rank that it gives may be a little too high."""
+
+
+def published_bin(numbers: ArticleNumbers) -> DominantBin | None:
+    """The fullest bin, as printed or as the bins show; None if the article tells neither."""
+    start, end, share, count = (numbers.value(key) for key in ("bin_from", "bin_to", "bin_share", "count"))
+    if start is not None and end is not None and share is not None:
+        return DominantBin(round(start), round(end), round(share * (count or 0)), round(count or 0))
+    width = numbers.value("bin_width")
+    return dominant_bin(published_counts(numbers)[0], round(width)) if numbers.bin_counts and width else None
