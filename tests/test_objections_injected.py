@@ -181,7 +181,7 @@ DEFECTS_ACCEPTANCE: dict[str, list[tuple[str, tuple[str, ...]]]] = {
         ("command", ("timer-g45-rt-setitimer",)),
     ],
     "ten-ms": [("zero-is-no-bound", ("fifo-stress",))],
-    "simple-rt-app": [],
+    "simple-rt-app": [("sums", ("rt",))],
     "toradex": [
         ("samples-missing", ("vybrid-voluntary",)),
         ("unequal-load", ("vybrid-voluntary", "vybrid-preempt", "vybrid-rt")),

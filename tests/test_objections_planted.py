@@ -295,6 +295,12 @@ def run(**changes: Any) -> Table:
     return row(latency(), **{**RUN, **changes})
 
 
+def _few(**top: Any) -> list[Table]:
+    """Thirty loops, of which one is 344 us short. The tops vary by 339 us."""
+    work, loop, last = ({**each, "count": 30} for each in LOOPS)
+    return [work, {**loop, "min": "3.656 ms"}, {**last, **top}]
+
+
 PLANTED: tuple[tuple[str, str, tuple[Table, ...]], ...] = (
     ("distribution", "the fullest bin is above the maximum", (full(100, 102, "60 %"),)),
     ("distribution", "the fullest bin is below the minimum", (full(0, 2, "60 %"),)),
@@ -355,6 +361,8 @@ PLANTED: tuple[tuple[str, str, tuple[Table, ...]], ...] = (
         "the shortest work is longer than the shortest loop",
         (app(0, min="3.90 ms", mean="3.95 ms", max="4.01 ms"),),
     ),
+    ("sums", "a loop sticks out farther than the tops vary", (app(1, max="4.345 ms"),)),
+    ("sums", "a short loop does, of a few whose tops are all counted", (row(_few(count=31)),)),
     ("sums", "too few out of band for the mean", (row({**CYCLES, "mean": "23.4 ms"}),)),
     ("sums", "too many late for the mean", (row({**CYCLES, "above": 4_000, "mean": "18.9 ms"}),)),
     (
@@ -418,6 +426,7 @@ def test_the_rows_before_anything_was_planted_are_sound() -> None:
     sound = [
         row(latency()),
         row(LOOPS, duration="4 s"),
+        row(_few()),
         row(CYCLES, duration="181 s"),
         run(),
         *pair(),

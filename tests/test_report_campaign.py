@@ -89,6 +89,15 @@ def test_a_link_can_lead_nowhere_else() -> None:
     assert 'href=".///bad.example/%22%3E%3Cscript%3E"' in html
 
 
+def test_the_terminal_has_article_3_s_table_with_the_deviation() -> None:
+    told = rows(tables(drawn("simple-rt-app", short=True)["app"])[0])
+    assert [row["article: RT kernel"] for row in told if row["[us]"] == "standard deviation"] == [
+        "193.8",
+        "75.5",
+        "41.9",
+    ]
+
+
 @pytest.mark.parametrize(("systems", "curves"), [(4, 8), (6, 6), (10, 8)])
 def test_a_plot_holds_no_more_curves_than_can_be_told_apart(systems: int, curves: int) -> None:
     """With more than 8 each cell has plots of its own; of those a plot holds 8 again, and the page says so."""

@@ -299,11 +299,21 @@ def campaign_sections(
         *campaign_conditions.cell_fault_blocks(outcomes),
         objections_section(profile, outcomes, article),
         conclusions_section(profile, outcomes, article),
-        *([] if short else _curves_and_more(profile, outcomes, article)),
+        *(_terminal_tables(profile, outcomes, article) if short else _curves_and_more(profile, outcomes, article)),
         campaign_conditions.conditions_section(profile, outcomes, article, more.command, short=short),
     ]
     names = (*campaign_outcomes.cell_names(outcomes), *(each.system for each in outcomes))
     return [replace(part, blocks=tuple(in_own_colours(part.blocks, names))) for part in parts if part.blocks]
+
+
+TERMINAL_EXTRAS = ("app",)
+"""Extra sections whose tables a terminal shows too: the columns of the result are not the article's own table."""
+
+
+def _terminal_tables(profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> list[Section]:
+    wanted = replace(profile, extras=tuple(name for name in profile.extras if name in TERMINAL_EXTRAS))
+    found = campaign_curves.extra_sections(wanted, outcomes, article)
+    return [replace(each, blocks=tuple(block for block in each.blocks if isinstance(block, Table))) for each in found]
 
 
 def _curves_and_more(profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> list[Section]:

@@ -23,6 +23,8 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
         yield from of_parts(CODE, claim, alone)
         together = (*_fields(claim.figures), *_loops(claim.figures))
         yield from (Objection(CODE, (claim.name,), contradictions(1), says) for says in together)
+        if not together:
+            yield from (Objection(CODE, (claim.name,), UNCOUNTED, says) for says in _uncounted_tops(claim.figures))
 
 
 def _of_one(each: Figures) -> Iterator[str]:
@@ -148,6 +150,36 @@ def _loops(several: Sequence[Figures]) -> Iterator[str]:
             yield (
                 f"the {which} loop of {_shown(end)} differs from the period of {value(period)} by more than any top of "
                 f"a loop was late ({_shown(reach)})"
+            )
+
+
+UNCOUNTED = "a loop is off by more than its tops vary"
+FEWEST_LOOPS = 500
+"""Of so many tops in any order, one that was not counted lies outside of all others with a probability below 1 %."""
+
+
+def _uncounted_tops(several: Sequence[Figures]) -> Iterator[str]:
+    """Loops that no two of the counted tops can be the ends of.
+
+    A loop from one counted top to the next differs from the period by no more than the tops vary. With fewer tops than
+    ends of loops, the first or the last loop may have an end that was not counted.
+    """
+    loops, tops = ([each for each in several if each.kind is kind] for kind in (RowKind.LOOP, RowKind.TOP))
+    if len(loops) != 1 or len(tops) != 1:
+        return
+    loop, top, period, count = loops[0], tops[0], loops[0].period_ns, loops[0].count or 0
+    all_counted = 0 < count < (top.count or 0)
+    if not period or top.max_ns is None or top.min_ns is None or top.at_least:
+        return
+    spread = top.max_ns - top.min_ns
+    ends = ((loop.max_ns, "longest", "max"), (loop.min_ns, "shortest", "min"))
+    for end, which, name in ends if all_counted or count >= FEWEST_LOOPS else ():
+        step = loop.step(name) + top.step("min") + top.step("max")
+        if end is not None and abs(end - period) > spread + step:
+            way_out = "" if all_counted else ": it began or ended at a top that was not counted, or a figure is wrong"
+            yield (
+                f"the {which} loop of {_shown(end)} differs from the period of {value(period)} by "
+                f"{_shown(abs(end - period))}, and the tops vary by {_shown(spread)}{way_out}"
             )
 
 
