@@ -2,10 +2,12 @@
 """Every figure of every article, edited into nonsense: one sentence with file, row and key, or an objection."""
 
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -150,6 +152,35 @@ def test_the_fields_of_a_row_are_held_against_each_other(tmp_path: Path, name: s
                 text = place.with_value(f'"{place.value.split()[0]} {unit}"')
                 if not refused_or_objected(tmp_path, place, text):
                     assert (place.row, place.field, place.key, unit) in PLAUSIBLE, (place, unit)
+
+
+EDITS = tomllib.loads((Path(__file__).parent / "data" / "article_edits.toml").read_text())
+
+
+def edited(folder: Path, case: dict[str, Any]) -> list[Objection]:
+    """What is objected to in the edited row, beyond the usual."""
+    _, *blocks = (article_file.FOLDER / f"{case['article']}.toml").read_text().split("[[row]]")
+    at = next(at for at, block in enumerate(blocks) if f'key = "{case["row"]}"' in block)
+    for before, after in case["edits"]:
+        assert before in blocks[at], before
+        blocks[at] = blocks[at].replace(before, after)
+    text = HEAD + "".join(f"[[row]]{block}" for block in blocks)
+    known = usual(case["article"])
+    return [each for each in objections(articles.claims(read(folder, text))) if each not in known]
+
+
+@pytest.mark.parametrize("case", EDITS["defect"], ids=lambda case: case["name"])
+def test_a_defect_in_an_article_s_table_is_found(case: dict[str, Any], tmp_path: Path) -> None:
+    if case["code"] == "refused":
+        with pytest.raises(UserError, match=f"row '{case['row']}'"):
+            edited(tmp_path, case)
+        return
+    assert case["code"] in {each.code for each in edited(tmp_path, case) if case["row"] in each.claims}
+
+
+@pytest.mark.parametrize("case", EDITS["sound"], ids=lambda case: case["name"])
+def test_a_sound_variation_of_an_article_s_table_is_left_alone(case: dict[str, Any], tmp_path: Path) -> None:
+    assert edited(tmp_path, case) == []
 
 
 PLAUSIBLE = {

@@ -14,7 +14,6 @@ from rtproof.judge.objections.result_row import (
     exact_span,
 )
 
-LATENCY, LENGTH, TOP, LOOP = "latency", "length", "top", "loop"
 SAME, BETTER_ABOVE, BELOW, NOT_BELOW = "same", "better above", "below", "not below"
 """What a conclusion can say."""
 

@@ -17,12 +17,8 @@ import msgspec
 from rtproof.articles.article import (
     BELOW,
     BETTER_ABOVE,
-    LATENCY,
-    LENGTH,
-    LOOP,
     NOT_BELOW,
     SAME,
-    TOP,
     Article,
     ArticleFigure,
     ArticleNumbers,
@@ -191,7 +187,7 @@ def _step_ns(number: str, unit: str) -> int:
 
 FOLDER = Path(__file__).parent
 SUFFIX = ".toml"
-KINDS = (LATENCY, LENGTH, TOP, LOOP)
+KINDS = tuple(kind.value for kind in RowKind)
 SAYS = {SAME: 2, BETTER_ABOVE: 2, BELOW: None, NOT_BELOW: None}
 """What a conclusion can say, and of how many rows; None: of any number."""
 ORDER = (
@@ -280,7 +276,7 @@ def _numbers(file: ArticleNumbersFile) -> ArticleNumbers:
     with _where(f"numbers {file.name!r}"):
         _require(file.kind in KINDS, f"kind: {file.kind!r} is none of {', '.join(KINDS)}")
         figures = dict(_figures(file))
-        _check_figures(file.kind, figures)
+        _check_figures(RowKind(file.kind), figures)
         percentiles = tuple(_pair("percentiles", share, at) for share, at in file.percentiles)
         curve = tuple(_pair("curve", share, at) for at, share in file.curve)
         _require(len(file.bin_counts) <= MOST_BINS, f"bin_counts: more than {MOST_BINS:,} are none")
@@ -314,7 +310,7 @@ def _figures(file: ArticleNumbersFile) -> Iterator[tuple[str, ArticleFigure]]:
             yield key, figure
 
 
-def _check_figures(kind: str, figures: dict[str, ArticleFigure]) -> None:
+def _check_figures(kind: RowKind, figures: dict[str, ArticleFigure]) -> None:
     """UserError for figures that no measurement can have, such as a minimum above the maximum."""
     for low, high in ORDER:
         if low in figures and high in figures:
@@ -325,8 +321,12 @@ def _check_figures(kind: str, figures: dict[str, ArticleFigure]) -> None:
     value = {key: figure.value for key, figure in figures.items()}
     for key in ("period", "low", "high", "max", "bin_width", "bins", "bin_to"):
         _require(value.get(key, 1) > 0, f"{key}: it has to be more than 0")
-    for key in ("deviation", "bin_from", *(("min",) if kind in (LENGTH, LOOP) else ())):
+    for key in ("deviation", "bin_from", *(("min",) if kind in (RowKind.LENGTH, RowKind.LOOP) else ())):
         _require(value.get(key, 0) >= 0, f"{key}: it is negative")
+    if kind is RowKind.RESPONSE and "max" in figures and not figures["max"].at_least:
+        _require(
+            value["max"] <= value.get("period", value["max"]), "max: the next event came before, so write it as a >"
+        )
     _require(value.get("bins", 0) <= MOST_BINS, f"bins: more than {MOST_BINS:,} are none")
     _check_counts(value)
     if {"bin_width", "bin_from", "bin_to"} <= value.keys():

@@ -23,13 +23,15 @@ class RowKind(Enum):
     """What the values of a row are.
 
     LATENCY: how late something ran after its due time. LENGTH: how long cycles or work lasted. TOP, LOOP: how late a
-    loop began, and how long it lasted (article 3).
+    loop began, and how long it lasted (article 3). RESPONSE: how long after an event the answer came. None longer than
+    the period can be seen, because the next event comes first.
     """
 
     LATENCY = "latency"
     LENGTH = "length"
     TOP = "top"
     LOOP = "loop"
+    RESPONSE = "response"
 
 
 @dataclass(frozen=True)

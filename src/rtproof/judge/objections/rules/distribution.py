@@ -195,10 +195,12 @@ def _fullest_and_others(each: Figures, bins: ResultBins, told: str, share: float
     outside = [end for end in (each.min_ns, each.max_ns) if end is not None and (end < low - step or end > high + step)]
     if each.count and outside and share * each.count > each.count - len(outside) + 0.5:
         yield f"{told}, and {_shown(outside[0])} lies outside of it"
-    if each.min_ns is not None and each.max_ns is not None and bins.share_step and not bins.overflow:
+    most, between = bins.number, "there are"
+    if each.min_ns is not None and each.max_ns is not None:
         most = math.floor((each.max_ns + step) / (high - low)) - math.floor((each.min_ns - step) / (high - low)) + 1
-        if (bins.full_share + bins.share_step) * most < 1 - 1e-9:
-            yield f"{told}, less than the average of the {most:,} bins between its minimum and its maximum"
+        between = "lie between its minimum and its maximum"
+    if most and bins.share_step and not bins.overflow and (bins.full_share + bins.share_step) * most < 1 - 1e-9:
+        yield f"{told}, less than the average of the {most:,} bins that {between}"
 
 
 def _scale(each: Figures, bins: ResultBins) -> Iterator[str]:

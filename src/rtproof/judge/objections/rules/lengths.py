@@ -42,11 +42,12 @@ def _against_run(claim: ResultClaim) -> Iterator[tuple[Figures, str]]:
             yield each, f"the longest of {_shown(each.max_ns)} does not fit into {duration(claim.span.longest_ns)}"
         else:
             covers = each.kind is RowKind.LOOP or each.period_ns
-            together = each.count * (each.mean_ns + step) if each.mean_ns is not None else None
-            if covers and not claim.measured and together is not None and together < LEFT_OUT * shortest:
-                lasts = duration(round(each.count * (each.mean_ns or 0)))
-                of = duration(claim.span.told_ns)
-                yield each, f"{number} of {_shown(each.mean_ns or 0)} on average last {lasts} together, of {of}"
+            most = None if each.at_least else each.max_ns
+            end, word = (most, "at most") if each.mean_ns is None else (each.mean_ns, "on average")
+            short = end is not None and each.count * (end + step) < LEFT_OUT * shortest
+            if covers and short and end is not None and not claim.measured:
+                lasts, of = duration(round(each.count * end)), duration(claim.span.told_ns)
+                yield each, f"{number} of {_shown(end)} {word} last {lasts} together, of {of}"
 
 
 def _against_loop(claim: ResultClaim) -> Iterator[tuple[Figures, str]]:

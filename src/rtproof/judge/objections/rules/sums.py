@@ -4,7 +4,7 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from rtproof.core.phrases import value
+from rtproof.core.phrases import percent, value
 from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim, RowKind, contradictions, of_parts
 
 ORDER = 60
@@ -21,7 +21,7 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
     for claim in claims:
         alone = ((each, says) for each in claim.figures for says in (*_of_one(each), *_of_cycles(each)))
         yield from of_parts(CODE, claim, alone)
-        together = (*_fields(claim.figures), *_loops(claim.figures))
+        together = (*_fields(claim.figures), *_loops(claim.figures), *_parts(claim.figures))
         yield from (Objection(CODE, (claim.name,), contradictions(1), says) for says in together)
         if not together:
             yield from (Objection(CODE, (claim.name,), UNCOUNTED, says) for says in _uncounted_tops(claim.figures))
@@ -161,19 +161,21 @@ FEWEST_LOOPS = 500
 def _uncounted_tops(several: Sequence[Figures]) -> Iterator[str]:
     """Loops that no two of the counted tops can be the ends of.
 
-    A loop from one counted top to the next differs from the period by no more than the tops vary. With fewer tops than
-    ends of loops, the first or the last loop may have an end that was not counted.
+    A loop from one counted top to the next differs from the period by no more than the tops vary, and a difference of
+    two tops has at most twice their deviation. With fewer tops than ends of loops, the first or the last loop may have
+    an end that was not counted.
     """
     loops, tops = ([each for each in several if each.kind is kind] for kind in (RowKind.LOOP, RowKind.TOP))
     if len(loops) != 1 or len(tops) != 1:
         return
     loop, top, period, count = loops[0], tops[0], loops[0].period_ns, loops[0].count or 0
-    all_counted = 0 < count < (top.count or 0)
+    all_counted = 1 < count < (top.count or 0)
     if not period or top.max_ns is None or top.min_ns is None or top.at_least:
         return
+    if not all_counted and count < FEWEST_LOOPS:
+        return
     spread = top.max_ns - top.min_ns
-    ends = ((loop.max_ns, "longest", "max"), (loop.min_ns, "shortest", "min"))
-    for end, which, name in ends if all_counted or count >= FEWEST_LOOPS else ():
+    for end, which, name in ((loop.max_ns, "longest", "max"), (loop.min_ns, "shortest", "min")):
         step = loop.step(name) + top.step("min") + top.step("max")
         if end is not None and abs(end - period) > spread + step:
             way_out = "" if all_counted else ": it began or ended at a top that was not counted, or a figure is wrong"
@@ -181,6 +183,48 @@ def _uncounted_tops(several: Sequence[Figures]) -> Iterator[str]:
                 f"the {which} loop of {_shown(end)} differs from the period of {value(period)} by "
                 f"{_shown(abs(end - period))}, and the tops vary by {_shown(spread)}{way_out}"
             )
+    yield from _deviation_of_loops(loop, top, count)
+
+
+def _deviation_of_loops(loop: Figures, top: Figures, count: int) -> Iterator[str]:
+    """A deviation that loops cannot have, because each is a period and the difference of two tops."""
+    if loop.deviation_ns is None or top.deviation_ns is None or top.max_ns is None:
+        return
+    uncounted = (top.max_ns - min(top.min_ns or 0, 0)) ** 2 / (count - 1)
+    of_tops = 2 * (top.deviation_ns + max(top.step("deviation"), ROUNDING_NS))
+    most = math.sqrt(of_tops**2 * (count + 1) / (count - 1) + uncounted)
+    if loop.deviation_ns > most + max(loop.step("deviation"), ROUNDING_NS):
+        yield (
+            f"a standard deviation of {_shown(loop.deviation_ns)} is too large for loops between tops that have one of "
+            f"{_shown(top.deviation_ns)}: it is {_shown(most)} at most"
+        )
+
+
+PARTS = (("interrupt", "preemption"),)
+"""Names of fields of the same activations. The first is a part of the second in each of them."""
+
+
+def _parts(several: Sequence[Figures]) -> Iterator[str]:
+    """Ends, means and percentiles of a part that are larger than those of the whole."""
+    fields = {each.name: each for each in several}
+    for part, whole in ((fields[a], fields[b]) for a, b in PARTS if a in fields and b in fields):
+        pairs = [
+            ("minimum", part.min_ns, whole.min_ns, part.step("min") + whole.step("min")),
+            ("mean", part.mean_ns, whole.mean_ns, part.step("mean") + whole.step("mean")),
+            ("maximum", part.max_ns, None if whole.at_least else whole.max_ns, part.step("max") + whole.step("max")),
+        ]
+        pairs += [
+            (percent(own.share), own.value_ns, other.value_ns, own.value_step_ns + other.value_step_ns)
+            for own in part.percentiles
+            for other in whole.percentiles
+            if own.share == other.share
+        ]
+        for which, of_part, of_whole, step in pairs:
+            if of_part is not None and of_whole is not None and of_part > of_whole + step + ROUNDING_NS:
+                yield (
+                    f"the {which} of its {part.name} is {_shown(of_part)}, longer than {_shown(of_whole)} of its "
+                    f"{whole.name}, which it is a part of"
+                )
 
 
 def _shown(ns: float) -> str:
