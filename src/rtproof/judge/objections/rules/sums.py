@@ -5,7 +5,15 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from rtproof.core.phrases import percent, value
-from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim, RowKind, contradictions, of_parts
+from rtproof.judge.objections.result_row import (
+    Figures,
+    Objection,
+    ResultBins,
+    ResultClaim,
+    RowKind,
+    contradictions,
+    of_parts,
+)
 
 ORDER = 60
 CODE = "sums"
@@ -208,7 +216,7 @@ def _parts(several: Sequence[Figures]) -> Iterator[str]:
     """Ends, means and percentiles of a part that are larger than those of the whole."""
     fields = {each.name: each for each in several}
     for part, whole in ((fields[a], fields[b]) for a, b in PARTS if a in fields and b in fields):
-        pairs = [
+        pairs: list[tuple[str, float | None, float | None, float]] = [
             ("minimum", part.min_ns, whole.min_ns, part.step("min") + whole.step("min")),
             ("mean", part.mean_ns, whole.mean_ns, part.step("mean") + whole.step("mean")),
             ("maximum", part.max_ns, None if whole.at_least else whole.max_ns, part.step("max") + whole.step("max")),
@@ -219,6 +227,9 @@ def _parts(several: Sequence[Figures]) -> Iterator[str]:
             for other in whole.percentiles
             if own.share == other.share
         ]
+        first, second = part.bins or ResultBins(), whole.bins or ResultBins()
+        if (first.full_share or 0) + (second.full_share or 0) > 1:  # so some activation is in both
+            pairs.append(("fullest bin", first.full_from_ns, second.full_to_ns, 0.0))
         for which, of_part, of_whole, step in pairs:
             if of_part is not None and of_whole is not None and of_part > of_whole + step + ROUNDING_NS:
                 yield (
