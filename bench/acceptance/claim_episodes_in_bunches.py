@@ -6,9 +6,8 @@ from functools import partial
 from multiprocessing import Pool
 
 import numpy as np
-from claim_judges import in_ns, product
+from claim_judges import Claim, exact, in_ns, product
 from claim_processes import Process, Span, geometric, rate_for, runs
-from claim_rules import Claim, exact, reference
 
 from acceptance import Benchmark, Result, Value
 from acceptance.claim_errors import CALIBRATED, HOUR_S, TIMES, named, slack
@@ -74,7 +73,7 @@ def _withheld(count: int) -> tuple[int, int]:
     rate = rate_for(process, claim.gap_s, Span(CALIBRATED * HOUR_S, HOUR_S), (0, 7))
     proofs = withheld = 0
     for late in runs(process, rate, span, count, (7, 0)):
-        untested = reference(exact(late), span.length_s, Claim.usual(HOUR_S, tested=False))
+        untested = product(exact(late), span.length_s, Claim.usual(HOUR_S, tested=False))
         if untested.state == "PROVEN" and untested.episodes is not None and untested.episodes >= 3:
             told = product(exact(late), span.length_s, claim)
             proofs += 1

@@ -10,17 +10,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from plain_records import MS, write_run
 from tail_truths import Lognormal, Normal, Truth, repeated, with_mode
 
 from acceptance import Benchmark, Result, Value
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import State
 from rtproof.judge.requirement import Requirement
+from rtproof.record.contents import Begin, End, EndReason, Series
 from rtproof.record.reading import open_record
+from rtproof.record.writing import RecordWriter, SeriesWriter
 from rtproof.tail.thresholds import tail_limit
 
 AHEAD = 10
+MS = 1_000_000
+SERIES = Series(0, 0, 0, True, True, MS, 0, "timer", "clock_nanosleep", "latency", "ns")
 BODY = Lognormal(0.3, 30e3)
 """A share of 1e-8 exceeds 161 us."""
 MODES: dict[str, Truth] = {"at 300 us": Normal(300e3, 10e3), "around 300 us": Lognormal(0.2, 300e3)}
@@ -45,7 +48,12 @@ def _said(mode: Truth, activations: int, seed: int) -> list[float]:
     values[rare] = mode(generator.random(int(rare.sum())))
     with TemporaryDirectory() as folder:
         place = Path(folder) / "run.rtrec"
-        write_run(place, values.astype(np.int64), limit_ns=LIMIT_NS, samples=True)
+        with RecordWriter(place) as writer:
+            writer.begin(Begin(1, 0, bytes(16), 0, 0, "bench", "x86_64", "6.12.0-rt", "#1 SMP PREEMPT_RT"))
+            writer.series(SERIES)
+            feed = SeriesWriter(writer, SERIES, limits_ns=(LIMIT_NS,))
+            feed.add(values.astype(np.int64))
+            writer.end(End(values.size * MS, EndReason.AS_ASKED, "as asked", (feed.finish(),)))
         verdict = analyse(open_record(place), ASKED, workers=1).verdict
     unseen = any(label == "UNSEEN" for label, _ in verdict.sentences)
     return [float(verdict.state is State.PROVEN), float(unseen), float(verdict.state is State.UNDECIDED)]

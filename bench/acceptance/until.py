@@ -16,7 +16,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from claim_rules import bunched
+from numpy.typing import NDArray
 
 from acceptance import Benchmark, Result, Value
 from rtproof.cli.main import main
@@ -26,6 +26,9 @@ from rtproof.simulation.simulated_thread import SECOND_NS, SimulatedProcess
 
 LIMIT_NS, AT_MOST_S, GAP_S, LONGEST_S, ALPHA = 100_000, 600, 30, 150, 0.05
 MIXING = 0.3
+LN_EPISODES = np.log([3, 4, 5, 6, 8, 10, 15, 20, 30, 60, 100, 400])
+MOST_SQUARES = (2.72, 2.85, 2.88, 2.92, 2.96, 2.91, 2.87, 2.83, 2.71, 2.53, 2.42, 2.21)
+MOST_LOGS = (1.361, 1.278, 1.233, 1.198, 1.129, 1.070, 0.985, 0.932, 0.875, 0.790, 0.735, 0.656)
 LOG_BETS = np.linspace(0.0, 100.0, 16_001)
 """ln of how many times faster or slower than claimed episodes are bet to come; Simpson's rule over them."""
 WEIGHTS = np.full(LOG_BETS.size, 2.0)
@@ -76,6 +79,17 @@ def episodes_ns(process: SimulatedProcess, length_s: int) -> list[tuple[int, int
         at = first + LONGEST_S * SECOND_NS
         found.append((first, max(before, last), max(begin, at) if too_long is None and last > at else too_long))
     return found
+
+
+def bunched(starts: NDArray[np.float64], now: float) -> bool:
+    """Whether 3 or more starts, in quiet time, are too unequal or too close. now: all quiet time."""
+    n = starts.size
+    if n < 3:
+        return False
+    shares = np.maximum(np.diff(np.r_[0.0, starts, now]) / now, 1e-9)
+    squares, logs = (n + 1) * float(np.sum(shares**2)), -float(np.mean(np.log((n + 1) * shares)))
+    at = math.log(n)
+    return bool(squares > np.interp(at, LN_EPISODES, MOST_SQUARES) or logs > np.interp(at, LN_EPISODES, MOST_LOGS))
 
 
 def expected(process: SimulatedProcess, length_s: int) -> tuple[str, int | None, int]:
