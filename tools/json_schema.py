@@ -99,6 +99,7 @@ def _meaning(model: Any, name: str, key: Key, names: Mapping[Any, str]) -> str:
     if key.meaning:
         return key.meaning
     text = attribute_meanings(model)[str(source_of(model, name, key))]
+    text = text.replace("empty", "`null`") if key.or_null else text
     return re.sub(r"`(\w+)`", lambda found: f"`{names.get(found[1], found[1])}`", text)
 
 

@@ -21,6 +21,7 @@ from rtproof.explain.coincidence import MovedCount as Coincidence
 from rtproof.explain.explanation import CauseRow as Cause
 from rtproof.judge.analysis_model import Episode, State, Verdict
 from rtproof.judge.objections import Objection
+from rtproof.judge.requirement import Requirement
 from rtproof.summary.summary_model import Doubt
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "NamedCause",
     "Objection",
     "Quantile",
+    "Requirement",
     "RtproofError",
     "Run",
     "RunInterrupted",

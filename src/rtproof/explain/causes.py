@@ -166,11 +166,11 @@ class NamedCause:
 
     Attributes:
         cause: What it is; ``cause.value`` is its name, as ``rtproof explain --explain-at-most`` takes it.
-        name: The thread, the interrupt, the softirq or the function; "" where the cause needs none.
+        name: The thread, the interrupt, the softirq or the function; empty where the cause needs none.
         tid: The number of the thread; None for what is no thread, and for all threads of a name.
-        function: The function of the kernel, where a stack shows it; else "".
+        function: The function of the kernel, where a stack shows it; else empty.
         ranks: The priorities of a thread that had the CPU and of the late one; None if not known.
-        asked_by: Who sent the interrupt or woke the stopper thread, where an event proves it; else "".
+        asked_by: Who sent the interrupt or woke the stopper thread, where an event proves it; else empty.
     """
 
     cause: Cause

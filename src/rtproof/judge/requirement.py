@@ -13,14 +13,17 @@ HOUR_NS = 3_600_000_000_000
 class Requirement:
     """A limit, and how often it may be exceeded.
 
-    A plain limit (at_most_ns is NEVER) is never exceeded. shows_ns: HELD is long enough if it rules out more
-    than one exceedance per shows_ns.
+    A plain limit is never to be exceeded. Any other claim is: episodes above the limit come at most once per
+    ``at_most_ns``, and none lasts longer than ``longest_ns``.
 
-    Else the claim is: episodes above limit_ns come at most once per at_most_ns, and none lasts longer than longest_ns.
-    Late times that are no further apart than gap_ns are one episode. A gap_ns or longest_ns of 0 becomes the usual
-    value for at_most_ns. bunches: how many episodes a bunch may bring on average.
-
-    confidence: 1 minus the share of runs in which a verdict may be wrong.
+    Attributes:
+        limit_ns: The latency above which an activation is late.
+        at_most_ns: Episodes come at most once per this time; 0: the limit is plain.
+        confidence: 1 minus the probability of error of all limits together; of a plain limit, by itself.
+        gap_ns: Late times that are no further apart are one episode; 0 becomes the usual value for ``at_most_ns``.
+        longest_ns: No episode lasts longer; 0 becomes the usual value. ``fixed_longest_ns`` tells if none was fixed.
+        bunches: Episodes that a bunch may bring on average.
+        shows_ns: Of a plain limit: a run is long enough if it rules out more than one exceedance per this time.
     """
 
     limit_ns: int

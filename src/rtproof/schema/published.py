@@ -140,27 +140,15 @@ MOMENTS = Shape("moments", Moments) | {
     "max_UNIT": Key("the largest value", _largest),
     "deviation_UNIT": "the standard deviation, with n - 1",
 }
-QUANTILE = Shape("quantile", Quantile) | {
-    "share_ratio": Key("the share of values that are not larger", "p"),
-    "values_count": Key("n", "n"),
-    "value_UNIT": "nearest rank; `null` if fewer than one of n values is expected above it",
-    "low_UNIT": Key(
-        "lower end of the order-statistic interval at `confidence_ratio`; `null` if it lies below all n values, "
-        "or if `dependence` is `unclear`",
-        interval=True,
-    ),
-    "high_UNIT": Key("upper end of the same interval; `null` if above all n values or `unclear`", interval=True),
-    "confidence_ratio": Key("of the interval", interval=True),
-    "effective_count": Key(
-        "how many independent values the n are worth for this quantile; `null`: not known", interval=True
-    ),
-    "dependence": Key(
-        "what the interval rests on: `estimated` (on `effective_count`); `unclear` (the run does not tell it: no "
-        "interval); `assumed none` (the order of the values is not known: all n taken as independent)",
-        interval=True,
-    ),
-    "resolution_UNIT": "width of the bin that the value lies in, 0 if exact",
-}
+QUANTILE = Shape("quantile", Quantile) | keys(
+    "share_ratio=p values_count=n value_UNIT low_UNIT high_UNIT confidence_ratio effective_count dependence "
+    "resolution_UNIT",
+    low_UNIT=Key(interval=True),
+    high_UNIT=Key(interval=True),
+    confidence_ratio=Key(interval=True),
+    effective_count=Key(interval=True),
+    dependence=Key(interval=True),
+)
 VIEW = Shape("view", tuple[Moments, tuple[Quantile, ...]]) | {
     "*moments": Key("", "0", shape=MOMENTS),
     "quantiles": Key("one for each share, ascending", "1", each=QUANTILE),
@@ -329,28 +317,17 @@ STALL = Shape("stall", Stall) | {
     "duration_ns": "how long it did",
     "over": "false: it stood still until the end",
 }
-CYCLES = Shape("cycles", Cycles) | {
-    "loops_count": "threads that ran a loop",
-    "period_ns": "the period",
-    "band_ratio": Key("how far the band goes to both sides of the period; `null` if farther to one side", _band_ratio),
-    "low_ns": "a shorter cycle is short",
-    "high_ns": "a longer cycle is long",
-    "ignored_count": "cycles at the start, not counted",
-    "counted_count": "cycles that count",
-    "short_count": "those below the band",
-    "long_count": "those above the band",
-    "min_ns": "the shortest cycle",
-    "max_ns": "the longest cycle",
-    "catch_up_pairs_count": "a long one directly followed by a short one",
-    "correlation_ratio": "of neighbours",
-    "most_out_of_band_ratio": Key(
-        "the largest share out of the band that the counted cycles leave possible, if cycles do not depend on each "
-        "other",
+CYCLES = Shape("cycles", Cycles) | keys(
+    "loops_count period_ns band_ratio low_ns high_ns ignored_count counted_count short_count long_count min_ns max_ns "
+    "catch_up_pairs_count correlation_ratio most_out_of_band_ratio confidence_ratio stalls",
+    band_ratio=Key("how far the band goes to both sides of the period; `null` if farther to one side", _band_ratio),
+    most_out_of_band_ratio=Key(
+        "the largest share out of the band that the counted cycles leave possible, if no cycle depends on another",
         most_cycles_out_of_band,
     ),
-    "confidence_ratio": Key("of `most_out_of_band_ratio`; `null` in virtual time", _band_level),
-    "stalls": Key("loops that stood still", each=STALL),
-}
+    confidence_ratio=Key("of `most_out_of_band_ratio`; `null` in virtual time", _band_level),
+    stalls=Key(each=STALL),
+)
 LOOPS = Shape("loops", ApplicationLoops) | {
     "work": Key("how long the work took", shape=MOMENTS),
     "loop": Key("from the top of a loop to the next one's", shape=MOMENTS),
@@ -397,19 +374,11 @@ EVENT = Shape("kind of event", tuple[str, int]) | {
     "event": Key("the event's name", "0"),
     "events_count": Key("how many are left", "1"),
 }
-TRACE = Shape("trace", TraceSummary) | {
-    "clock": "the trace's, as tracefs calls it; `mono` is the record's own",
-    "kinds": Key("the most frequent first", _kinds, each=EVENT),
-    "missing": "events (names, or beginnings with a star) that were to be traced and that the kernel does not have",
-    "recorded_count": Key("events left in the buffers", "entries"),
-    "overwritten_count": Key("events overwritten by later ones", "overrun"),
-    "dropped_count": "events never written",
-    "on_ns": "when recording began",
-    "off_ns": "when recording ended",
-    "oldest_ns": "the oldest event that is left",
-    "newest_ns": "the newest event",
-    "whole_from_ns": "from here on nothing was overwritten on any CPU; `null`: nowhere anything was",
-}
+TRACE = Shape("trace", TraceSummary) | keys(
+    "clock kinds missing recorded_count=entries overwritten_count=overrun dropped_count on_ns off_ns oldest_ns "
+    "newest_ns whole_from_ns",
+    kinds=Key("the most frequent first", _kinds, each=EVENT),
+)
 EFFECT = Shape("effect", TracingEffect) | {
     "statistic": "`mean`, `median`, `99 %` or `maximum` of a block",
     "without_UNIT": "mean over the blocks that were not traced",
@@ -511,21 +480,19 @@ def _bunches(requirement: Requirement) -> float | None:
     return None if requirement.plain else requirement.bunches
 
 
-LIMIT = Shape("limit", Requirement) | {
-    "limit_ns": "the limit",
-    "at_most_ns": Key(
+LIMIT = Shape("limit", Requirement) | keys(
+    "limit_ns at_most_ns confidence_ratio gap_ns longest_ns bunches_count shows_ns",
+    at_most_ns=Key(
         "episodes come at most once per this time; `null`, as `gap_ns`, `longest_ns` and `bunches_count`: the limit is "
         "never to be exceeded",
         or_null=True,
     ),
-    "confidence_ratio": "1 minus the probability of error of all limits together; of a plain limit, by itself",
-    "gap_ns": Key("exceedances no further apart are one episode", _gap),
-    "longest_ns": Key(
+    gap_ns=Key("exceedances no further apart are one episode", _gap),
+    longest_ns=Key(
         "no episode lasts longer; `null`, too: none was fixed, before schema 3 of `run.json`", "fixed_longest_ns"
     ),
-    "bunches_count": Key("episodes that a bunch may bring on average", _bunches),
-    "shows_ns": "of a plain limit: a run is long enough if it rules out more than one exceedance per this time",
-}
+    bunches_count=Key("episodes that a bunch may bring on average", _bunches),
+)
 REQUIREMENT = replace(LIMIT, title="requirement")
 EPISODE = Shape("episode", Episode) | keys("begin_ns end_ns first_s=first_second last_s=last_second worst_ns threads")
 
@@ -1256,16 +1223,14 @@ WINDOWS = Shape("windows of the trace", TraceWindows) | {
     "missing_switch_count": Key("in which the kernel wrote no event of a switch between threads", "missing"),
     "missing_switches": Key("for each CPU that has any", _torn_cpus, each=TORN_CPU),
 }
-CAUSE = Shape("cause", NamedCause) | {
-    "cause": "what it is, as `--explain-at-most` names it",
-    "name": Key("of the thread, the interrupt, the softirq or the function; or `null`", or_null=True),
-    "tid": "the number of the thread; `null` where it is no thread, or several of the name",
-    "function": Key("of the kernel, where a stack shows it; or `null`", or_null=True),
-    "asked_by": Key(
-        "who sent the interrupt or woke the stopper thread, where an event proves it; or `null`", or_null=True
-    ),
-    "words": Key("the cause in words", _cause_words),
-}
+CAUSE = Shape("cause", NamedCause) | keys(
+    "cause name tid function asked_by words",
+    cause=Key("what it is, as `--explain-at-most` names it"),
+    name=Key(or_null=True),
+    function=Key(or_null=True),
+    asked_by=Key(or_null=True),
+    words=Key("the cause in words", _cause_words),
+)
 STACK_PATH = Shape("what stacks have in common", CommonPath) | {
     "functions": "functions of the kernel, the outermost first, in which more than half of the time was spent",
     "share_ratio": "of the time of the parts that have a stack",

@@ -372,14 +372,19 @@ RECORDS_CLOCK = "mono"
 class TraceSummary:
     """The numbers of a trace. Times count from the origin of the record. They are None if the clocks differ.
 
-    missing: patterns of events that the kernel does not have.
-    entries: events left in the buffers, or on the pages that a flight recorder kept.
-    overrun: events overwritten by later ones. dropped: events never written.
-    on_ns, off_ns: when recording began and ended.
-    oldest_ns, newest_ns: the times of the first and the last event that are left.
-    whole_from_ns: from here on, no CPU's buffer lacks an overwritten event.
-    enough_kib: the size of a CPU's buffer that would have held all events of the busiest CPU, about. None if nothing
-        was overwritten.
+    Attributes:
+        clock: The trace's, as tracefs calls it; ``mono`` is the record's own.
+        missing: Events (names, or beginnings with a star) that were to be traced and that the kernel does not have.
+        entries: Events left in the buffers, or on the pages that a flight recorder kept.
+        overrun: Events overwritten by later ones.
+        dropped: Events never written.
+        on_ns: When recording began.
+        off_ns: When recording ended.
+        oldest_ns: The oldest event that is left.
+        newest_ns: The newest event.
+        whole_from_ns: From here on nothing was overwritten on any CPU; None: nowhere anything was.
+        enough_kib: The size of a CPU's buffer that would have held all events of the busiest CPU, about. None if
+            nothing was overwritten.
     """
 
     clock: str

@@ -67,11 +67,18 @@ class Dependence(Enum):
 class Quantile:
     """The value that a share p of all activations does not exceed, by nearest rank.
 
-    value, low, high: None ("unknown") if n is too small for them. [low, high] is the order-statistic interval at
-        ``confidence``.
-    resolution: the width of the bin that holds the value, 0 if it is exact.
-    effective: how many independent values the n are worth for this quantile.
-    dependence: what the interval rests on.
+    Attributes:
+        p: The share of values that are not larger.
+        n: The number of values.
+        value: By nearest rank; None if fewer than one of n values is expected above it.
+        low: The lower end of the order-statistic interval at ``confidence``; None if it lies below all n values, or if
+            ``dependence`` is unclear.
+        high: The upper end of the same interval; None if above all n values, or unclear.
+        confidence: Of the interval.
+        resolution: The width of the bin that the value lies in, 0 if exact.
+        effective: How many independent values the n are worth for this quantile; None: not known.
+        dependence: What the interval rests on: ``estimated`` (on ``effective``); ``unclear`` (the run does not tell it:
+            no interval); ``assumed none`` (the order of the values is not known: all n taken as independent).
     """
 
     p: float
@@ -211,13 +218,22 @@ class Stall:
 class Cycles:
     """The cycles of all threads after the ignored ones. Lengths are in nanoseconds, None if no cycle was counted.
 
-    short, long: cycles below low_ns, and cycles above high_ns.
-    catch_up_pairs: how often a short cycle directly follows a long one.
-    correlation: of neighbouring cycles. It is near -0.5 if each late activation makes the next cycle shorter. None if
-        the cycles are too few or all the same.
-    stalls: of all cycles, the ignored ones too.
-    loops: the threads that ran a loop.
-    deterministic: whether the run was in virtual time. A count there says nothing about other cycles.
+    Attributes:
+        period_ns: The period.
+        low_ns: A shorter cycle is short.
+        high_ns: A longer cycle is long.
+        ignored: Cycles at the start, which are not counted.
+        counted: Cycles that count.
+        short: Those below the band, shorter than ``low_ns``.
+        long: Those above the band, longer than ``high_ns``.
+        min_ns: The shortest cycle.
+        max_ns: The longest cycle.
+        catch_up_pairs: How often a short cycle directly follows a long one.
+        correlation: Of neighbours: near -0.5 if each late activation makes the next cycle shorter; None if the cycles
+            are too few or all the same.
+        stalls: Loops that stood still, in the ignored cycles too.
+        loops: The threads that ran a loop.
+        deterministic: Whether the run was in virtual time. A count there says nothing about other cycles.
     """
 
     period_ns: int
