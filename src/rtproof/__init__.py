@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: F405 - tests/test_api.py reads each name
 """How late does a Linux system react, why, and is that good enough.
 
 The names of ``__all__`` are the Python API (docs/python). Everything else in this package is private and may change.
@@ -11,44 +12,7 @@ __version__ = "0.1.0"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from rtproof.api import (
-        Archive,
-        ArchivedRun,
-        Budget,
-        BudgetPart,
-        Campaign,
-        Cause,
-        Change,
-        Coincidence,
-        Comparison,
-        Difference,
-        Distribution,
-        Doubt,
-        Effect,
-        Episode,
-        Explanation,
-        Figures,
-        History,
-        LateActivation,
-        NamedCause,
-        Objection,
-        Quantile,
-        Requirement,
-        RtproofError,
-        Run,
-        RunInterrupted,
-        SampleChunk,
-        Samples,
-        State,
-        Summary,
-        Thread,
-        Verdict,
-        compare,
-        history,
-        open,  # noqa: A004 - as the builtin open
-        open_archive,
-        run,
-    )
+    from rtproof.api import *  # noqa: F403 - the names of its __all__
 
 __all__ = [
     "Archive",
