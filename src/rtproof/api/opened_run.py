@@ -13,7 +13,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
-from rtproof.api import published_values
 from rtproof.api.arguments import (
     Duration,
     Limits,
@@ -27,7 +26,7 @@ from rtproof.api.arguments import (
 )
 from rtproof.api.error_kinds import one_kind_of_error
 from rtproof.api.late_causes import Explanation
-from rtproof.api.results import Summary
+from rtproof.api.results import Summary, summary_of
 from rtproof.api.samples import Samples, View
 from rtproof.compare.run_metrics import facts_of
 from rtproof.core.errors import RtproofError
@@ -190,7 +189,7 @@ class Run:
             shares: Further quantiles besides the usual ones, such as ``[0.9995]``.
         """
         wanted = tuple(share_of(one) for one in each_of(shares))
-        return published_values.summary_of(analysis_dict(self._judged((), wanted)) if wanted else self._json)
+        return summary_of(analysis_dict(self._judged((), wanted)) if wanted else self._json)
 
     def verdict(  # noqa: PLR0913 - one for each part of a claim
         self,

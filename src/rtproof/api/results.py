@@ -6,6 +6,9 @@ and their names end with ``_ns``. None means that the run does not tell the figu
 """
 
 from dataclasses import dataclass
+from typing import Any
+
+import msgspec
 
 from rtproof.core.errors import RtproofError
 from rtproof.core.notebook import html_table, number_text, time_text
@@ -163,3 +166,37 @@ def _figures_row(one: Figures) -> tuple[str, ...]:
     name = "all" if one.thread is None else str(one.thread)
     times = (one.min_ns, one.median_ns, one.p99_ns, one.p99_9_ns, one.max_ns)
     return (name, number_text(one.n), number_text(one.missed), *map(time_text, times))
+
+
+_NAMES = {
+    "share_ratio": "share",
+    "values_count": "n",
+    "confidence_ratio": "confidence",
+    "obtained_count": "n",
+    "expected_count": "due",
+    "missed_count": "missed",
+    "lost_count": "lost",
+}
+"""The published keys whose attribute here has another name."""
+
+
+def summary_of(analysis: dict[str, Any]) -> Summary:
+    """The numbers of all threads, of the published JSON. RtproofError if the values are no times."""
+    if "min_ns" not in analysis["pooled"]["observed"]:
+        raise RtproofError("the values of this run are no times, so only to_json() has them")
+    found = [_renamed(_flat(one)) for one in (analysis["pooled"], *analysis["threads"])]
+    pooled, *threads = msgspec.convert(found, list[Figures])
+    return Summary(pooled, tuple(threads))
+
+
+def _flat(figures: dict[str, Any]) -> dict[str, Any]:
+    """The published figures, with what stands in the objects ``spread`` and ``series`` beside the others."""
+    unknown = dict.fromkeys(("thread", "cpu", "offset_ns", "jitter_ns", "peak_to_peak_ns"))
+    found: dict[str, Any] = unknown | figures | (figures["spread"] or {}) | figures.get("series", {})
+    return found
+
+
+def _renamed(found: Any) -> Any:
+    if isinstance(found, dict):
+        return {_NAMES.get(key, key): _renamed(each) for key, each in found.items()}
+    return [_renamed(each) for each in found] if isinstance(found, list) else found
