@@ -53,7 +53,7 @@ def test_a_rhythm_that_meets_one_side_alone_leaves_an_undrawn_order_open() -> No
         said
     )
     assert said.turns.rhythm.endswith(" 2.99 (50 %)")
-    assert "measure again: rtproof run --abba draws the order" in texts(said)
+    assert "measure again (rtproof run --abba draws the order)" in texts(said)
 
 
 def test_a_rhythm_is_a_doubt_if_chance_drew_the_order() -> None:

@@ -28,9 +28,11 @@ PERIODS = (2, 3, 4)
 LEVEL = 0.05
 FEWEST = 2
 """A disturbance that meets fewer runs has no rhythm."""
+ROUNDING = 1e-9
+"""Runs that are alike differ by less, as logarithms."""
 POWER = 0.8
 """With a smaller probability to see a rhythm that makes the whole difference, the runs are too few to see it."""
-DRAW = "measure again: rtproof run --abba draws the order"
+DRAW = "measure again (rtproof run --abba draws the order)"
 
 
 @dataclass(frozen=True)
@@ -55,11 +57,9 @@ class _Position:
         return self.period, self.first
 
     @property
-    def p(self) -> float:
-        """One-sided: whether these runs are slower."""
-        if self.step <= 0 or math.isinf(self.error):
-            return 1.0
-        return student_two_sided(self.step / self.error if self.error else math.inf, self.freedom) / 2
+    def t(self) -> float:
+        """Student's t of the step; the slower these runs are, the larger."""
+        return self.step / max(self.error, ROUNDING)
 
     def is_unseen(self, tests: int) -> bool:
         """Whether a step that makes the whole difference would be seen with less than POWER."""
@@ -82,9 +82,9 @@ def with_rhythm(
     found = [each for metric, effect in told_apart for each in _positions(metric, effect, places)]
     if not found:
         return turns
-    least = min(found, key=lambda each: each.p)
-    if least.p * len(found) <= LEVEL:
-        return replace(turns, rhythm=_rhythm_clause(least))
+    slowest = max(found, key=lambda each: each.t)
+    if slowest.t > 0 and student_two_sided(slowest.t, slowest.freedom) / 2 * len(found) <= LEVEL:
+        return replace(turns, rhythm=_rhythm_clause(slowest))
     part = repeated_part(turns.order)
     seen = {each.place for each in found if not each.is_unseen(len(found))}
     unseen = {each.place for each in found} - seen
