@@ -104,7 +104,7 @@ from rtproof.tail.stationarity import Stationarity
 from rtproof.tail.thresholds import ThresholdFit, TopTest
 
 ANALYSIS_SCHEMA, ANALYSIS_VERSION = "rtproof.analysis", 5
-COMPARISON_SCHEMA, COMPARISON_VERSION = "rtproof.comparison", 3
+COMPARISON_SCHEMA, COMPARISON_VERSION = "rtproof.comparison", 2
 RUNS_SCHEMA = "rtproof.runs"
 HISTORY_SCHEMA, HISTORY_VERSION = "rtproof.history", 1
 PLAN_SCHEMA, PLAN_VERSION = "rtproof.plan", 3
@@ -1002,7 +1002,7 @@ def _sides(found: ComparisonDocument) -> list[Side]:
 COMPARISON = Shape("comparison", ComparisonDocument, unit="0.unit") | {
     **document(COMPARISON_SCHEMA, COMPARISON_VERSION),
     "finding": Key(
-        "the last three: enough runs, but nothing is called better (`open` is new in version 3)", "0.finding"
+        "the last three: enough runs, but nothing is called better", "0.finding"
     ),
     "turns": Key("how the sides were measured", "0.turns", shape=TURNS),
     "sentences": Key("in the order to print", "0.sentences", each=SENTENCE),
