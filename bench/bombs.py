@@ -161,7 +161,7 @@ def of_traces() -> Iterator[Bomb]:
     trace = partial(Bomb, file="trace.dat", command="explain FILE --thread a")
     yield trace("trace.dat: six sections", pieces=trace_dat(range(16, 22), 1_000))
     yield trace("trace.dat: a chunk", pieces=trace_dat([20], 1_000, 1))
-    yield trace("trace.dat: CPUs of one chunk", pieces=trace_dat([16], 200, 99))
+    yield trace("trace.dat: CPUs of one chunk", pieces=trace_dat([16], 60, 99))
     yield trace("trace.dat: a hole of 1 GiB", pieces=[*trace_dat([16], 1), 1_000 * MIB])
     yield trace("trace.dat: a hole of 9 GiB", pieces=[*trace_dat([16], 1), 9 << 30])
 
@@ -187,23 +187,23 @@ def of_records() -> Iterator[Bomb]:
     for name, kind, mib, payload in (
         ("packed files", ChunkType.FILE, 99, file + pack("<H10sI", 10, b"/a.deflate", len(deflated)) + deflated),
         ("plain files", ChunkType.FILE, 1_600, file + pack("<HHI", 2, 0x612F, 9 * MIB) + bytes(9 * MIB)),
-        ("empty files", ChunkType.FILE, 200, file + bytes(6)),
-        ("facts", ChunkType.FACT, 200, pack("<qHB", 0, 0, 0) + bytes(4)),
-        ("events", ChunkType.EVENT, 200, pack("<qH", 0, 0) + bytes(4)),
-        ("readings", ChunkType.TICK, 200, pack("<qH", 0, 0)),
-        ("unknown chunks", 4_711, 200, b""),
-        ("wrong chunks", ChunkType.FACT, 200, b""),
+        ("empty files", ChunkType.FILE, 60, file + bytes(6)),
+        ("facts", ChunkType.FACT, 60, pack("<qHB", 0, 0, 0) + bytes(4)),
+        ("events", ChunkType.EVENT, 60, pack("<qH", 0, 0) + bytes(4)),
+        ("readings", ChunkType.TICK, 60, pack("<qH", 0, 0)),
+        ("unknown chunks", 4_711, 60, b""),
+        ("wrong chunks", ChunkType.FACT, 60, b""),
         ("seconds", ChunkType.SECONDS, 40, pack("<HHI", 0, 0, 0) + 3 * full),
         ("largest values", ChunkType.TOP, 40, pack("<HH", 0, 65_535) + 3 * full),
         ("snapshots", ChunkType.SNAPSHOT, 400, snapshot),
         ("conditions", ChunkType.CONDITIONS, 300, pack("<HHI", 0, 0, 1 << 20) + bytes(9 << 20)),
         ("above levels", ChunkType.ABOVE, 300, pack("<HHII", 0, 0, 0, 1 << 22) + b"\1\1\0" * (1 << 22)),
-        ("series", ChunkType.SERIES, 200, pack("<HHiBqq", 7, 7, 0, 3, 9, 0) + bytes(8)),
-        ("summaries", ChunkType.SUMMARY, 200, bytes(struct.calcsize("<HBBqqQQqqqQQQQQQI"))),
+        ("series", ChunkType.SERIES, 60, pack("<HHiBqq", 7, 7, 0, 3, 9, 0) + bytes(8)),
+        ("summaries", ChunkType.SUMMARY, 60, bytes(struct.calcsize("<HBBqqQQqqqQQQQQQI"))),
     ):  # fmt: skip
         command = "audit FILE" if "files" in name else "show FILE"
         yield Bomb(f"record: {name}", "a.rtrec", record(kind, partial(lambda each, _: each, payload), mib), command)
-    for name, mib, array, step in (("blocks of zeros", 100, full, 65_536), ("blocks of one", 200, one, 1)):
+    for name, mib, array, step in (("blocks of zeros", 100, full, 65_536), ("blocks of one", 60, one, 1)):
         samples = partial(lambda array, step, n: pack("<HHQq", 0, 0, (n - 2) * step, (n - 2) * step * 10**6) + array
                           + 2 * none, array, step)  # fmt: skip
         yield Bomb(f"record: {name}", "a.rtrec", record(ChunkType.SAMPLES, samples, mib))
@@ -256,7 +256,7 @@ def read(bomb: Bomb, folder: Path, most_bytes: int) -> tuple[int, float, int, st
     assert popen.stdin
     with suppress(BrokenPipeError), popen.stdin:
         for piece in bomb.pieces if bomb.file == "-" else ():
-            popen.stdin.write(piece)
+            popen.stdin.write(bytes(piece))
     _, status, used = os.wait4(popen.pid, 0)
     popen.returncode = os.waitstatus_to_exitcode(status)
     last = said.read_bytes()[-400:].decode(errors="replace").strip().splitlines() or [""]

@@ -19,6 +19,7 @@ from rtproof.agents import build
 from rtproof.agents.architectures import Architecture, architecture, host_architecture
 from rtproof.agents.build import agent_prints, agent_version
 from rtproof.core import units
+from rtproof.core.bounded import read_bounded
 from rtproof.core.errors import UserError
 from rtproof.core.files import write_whole
 from rtproof.core.phrases import unknown_name, value
@@ -41,7 +42,7 @@ from rtproof.report.pages import kernel_comparison_page
 from rtproof.report.pages.kernel_comparison_page import Provenance
 from rtproof.report.text_table import fitted_to_terminal
 from rtproof.vm.initramfs import build_guest_agent, toolchain_name
-from rtproof.vm.kernel_files import Kernel, architecture_of, has_module
+from rtproof.vm.kernel_files import IMAGE_BYTES, Kernel, architecture_of, has_module
 from rtproof.vm.machine import check_turns, emulator_version
 
 COMPARISON_PAGE = "page.html"
@@ -79,7 +80,7 @@ def check_agents(kernels: Sequence[str]) -> None:
 
 def _arch_of_image(image: Path) -> str:
     try:
-        return architecture_of(image.read_bytes())
+        return architecture_of(read_bounded(image, IMAGE_BYTES))
     except OSError:
         return ""
 

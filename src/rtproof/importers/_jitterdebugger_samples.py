@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.core import files
-from rtproof.core.bounded import MIB, MOST_BYTES, Room
+from rtproof.core.bounded import MIB, MOST_BYTES, Room, read_bounded
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity, value
 from rtproof.core.units import UNITS_NS
@@ -475,13 +475,11 @@ def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
     for name, path in KEPT_FILES.items():
         place = folder / name
         if place.is_file() and 0 < place.stat().st_size <= LARGEST_FILE:
-            yield path, place.read_bytes()
+            yield path, read_bounded(place, LARGEST_FILE)
 
 
 def _text(place: Path) -> str:
     try:
-        if not place.is_file() or place.stat().st_size > LARGEST_FILE * 64:
-            return ""
-        return place.read_text("utf-8-sig", errors="replace")
+        return read_bounded(place).decode("utf-8-sig", errors="replace")
     except OSError:
         return ""

@@ -16,6 +16,7 @@ from rtproof.boards.console import Console
 from rtproof.boards.console_line import ConsoleLine, ProgramLine, SocketLine, TtyLine
 from rtproof.boards.console_login import PASSWORD_VARIABLE, Credentials
 from rtproof.boards.console_shell import ConsoleShell
+from rtproof.core.bounded import read_bounded
 from rtproof.core.ending_signals import ended_by_signals
 from rtproof.core.errors import UserError
 
@@ -70,6 +71,7 @@ def password_of(options: dict[str, str]) -> str:
     if "password-file" not in options:
         return os.environ.get(PASSWORD_VARIABLE, "")
     try:
-        return Path(options["password-file"]).read_text(encoding="utf-8").rstrip("\n")
+        with Path(options["password-file"]).open("rb") as file:  # it may be a pipe
+            return read_bounded(file, name=options["password-file"]).decode().rstrip("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"the password cannot be read from {options['password-file']}: {error}") from None

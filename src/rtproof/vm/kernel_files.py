@@ -19,18 +19,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from rtproof.core.bounded import read_bounded
 from rtproof.core.errors import UserError
 
 
 class _Decompressor(Protocol):
-    def decompress(self, data: bytes) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
 
+
+IMAGE_BYTES, UNPACKED_BYTES = 512 << 20, 256 << 20
+"""Of a file with a kernel, and of what a stream in it holds. No kernel that boots comes near."""
 
 _DECOMPRESSORS: tuple[tuple[bytes, Callable[[], _Decompressor]], ...] = (
-    (b"\xfd7zXZ\x00", lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)),
+    (b"\xfd7zXZ\x00", lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, UNPACKED_BYTES)),
     (b"\x1f\x8b\x08", lambda: zlib.decompressobj(wbits=31)),
     (b"BZh", bz2.BZ2Decompressor),
-    (b"\x5d\x00\x00", lambda: lzma.LZMADecompressor(lzma.FORMAT_ALONE)),
+    (b"\x5d\x00\x00", lambda: lzma.LZMADecompressor(lzma.FORMAT_ALONE, UNPACKED_BYTES)),
 )
 
 
@@ -42,7 +46,7 @@ def unpack_stream(data: bytes) -> bytes | None:
     for magic, decompressor in _DECOMPRESSORS:
         if data.startswith(magic):
             try:
-                return decompressor().decompress(data)
+                return decompressor().decompress(data, UNPACKED_BYTES)
             except (lzma.LZMAError, zlib.error, OSError, EOFError):
                 return None
     return None
@@ -87,7 +91,7 @@ def open_kernel(image: Path, modules: Path | None = None) -> Kernel:
     UserError if the file is no such image, or if the folder of modules is missing or belongs to another release.
     """
     try:
-        data = image.read_bytes()
+        data = read_bounded(image, IMAGE_BYTES)
     except OSError as error:
         raise UserError(f"the kernel {image} cannot be read: {error.strerror}") from error
     arch = architecture_of(data)
@@ -175,7 +179,7 @@ class Module:
 def read_module(path: Path) -> Module:
     """Read a module from a file. UserError if the file cannot be read or is no kernel module."""
     try:
-        data = path.read_bytes()
+        data = read_bounded(path, IMAGE_BYTES)
     except OSError as error:
         raise UserError(f"the module {path} cannot be read: {error.strerror}") from error
     content = data if data.startswith(b"\x7fELF") else unpack_stream(data)

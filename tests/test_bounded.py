@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What comes from outside is read within a bound, and one that is too large, too deep or too long is one sentence.
+
+``bench/bombs.py`` has more of them, and measures the memory. Here are those that are small and quick.
+"""
+
+import gzip
+import re
+import resource
+import shutil
+import struct
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rtproof.cli.main import main
+from rtproof.record.chunks import ChunkType, frame_bytes
+
+ROOT = Path(__file__).parent.parent
+GOOD_CELL = ROOT / "tests" / "data" / "written_by_537db1b" / "campaign" / "cells" / "good"
+MIB = 1 << 20
+DEEP, DIGITS = b"[" * 100_000, b"9" * 6_000
+
+DIRECT = re.compile(r"\.read_(?:text|bytes)\(|json\.loads?\(|tomllib\.load|msgspec\.json\.decode\(")
+OWN, KERNEL, LAB, PROCESS = "its own files", "/proc and /sys", "what the lab builds or boots", "its own processes"
+EXCEPTIONS = {
+    "agents/build.py": OWN,
+    "audit/boot_words.py": OWN,
+    "audit/check_file.py": OWN,
+    "audit/kernel_bugs.py": OWN,
+    "boards/labgrid_keeper.py": PROCESS,
+    "boards/upload.py": "the agent",
+    "cli/commands/agent.py": "the agent",
+    "cli/main.py": OWN,
+    "core/bounded.py": "here it is",
+    "core/scratch.py": KERNEL,
+    "core/toml.py": "bytes that were read within a bound",
+    "doctor/examination.py": PROCESS,
+    "doctor/machine_checks.py": KERNEL,
+    "doctor/program_checks.py": OWN,
+    "doctor/remedies.py": OWN,
+    "experiment/audited_system.py": "the facts that were just collected",
+    "experiment/exported_files.py": "what it just wrote",
+    "experiment/foreign_runs.py": KERNEL,
+    "experiment/foreign_tools.py": "importers.read_text, of what was collected within a bound",
+    "experiment/given_files.py": OWN,
+    "experiment/guest_runner.py": "the agent",
+    "experiment/local_runner.py": "the agent",
+    "experiment/mark_options.py": KERNEL,
+    "experiment/program_keeper.py": KERNEL,
+    "explain/advice.py": OWN,
+    "explain/thread_modes.py": OWN,
+    "lab/cell_explanation.py": LAB,
+    "lab/debian_packages.py": LAB,
+    "lab/guest_cell.py": LAB,
+    "lab/kernel_catalogue.py": LAB,
+    "lab/kernel_comparison.py": LAB,
+    "lab/systems.py": LAB,
+    "lab/verify_inputs.py": LAB,
+    "report/formats/html.py": OWN,
+    "run/running_records.py": KERNEL,
+    "run/session.py": PROCESS,
+    "vm/cache_folders.py": LAB,
+    "vm/clock_guard.py": LAB,
+    "vm/guest.py": LAB,
+    "vm/initramfs.py": LAB,
+    "vm/kernel_files.py": LAB,
+    "vm/machine.py": LAB,
+    "vm/qemu_process.py": PROCESS,
+}
+"""Files of src/rtproof that read without ``core.bounded``, and what they read."""
+
+
+def test_whoever_reads_from_outside_reads_within_a_bound() -> None:
+    source = ROOT / "src" / "rtproof"
+    found = {
+        str(file.relative_to(source))
+        for file in source.rglob("*.py")
+        if DIRECT.search(file.read_text(encoding="utf-8"))
+    }
+    assert found == set(EXCEPTIONS)
+
+
+def placed(path: Path, content: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def test_documents_that_are_deep_long_or_large_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(GOOD_CELL, "run")
+    shutil.copytree(GOOD_CELL.parent.parent, "campaign")
+    for file, command in (
+        ("run/run.json", "show run"),
+        ("run/unfinished.json", "attach run"),
+        ("campaign/campaign.json", "report campaign"),
+        ("result.json", "matrix result.json"),
+        ("lab.json", "lab verify lab.json"),
+        ("profile.toml", "run --profile profile.toml"),
+        ("load.toml", "run --load load.toml"),
+    ):
+        start = b"x=" if file.endswith("toml") else b'{"x":'
+        for content, words in (
+            (start + DEEP, "nested too deeply"),
+            (start + DIGITS, ""),
+            (b" " * 16 * MIB + b"{}", "more than any file of this kind"),
+        ):
+            placed(Path(file), content)
+            assert main(command.split()) == 2
+            said = capsys.readouterr().err
+            assert file in said
+            assert words in said
+            assert "defect" not in said
+            assert "set_int_max_str_digits" not in said
+
+
+def head_of_trace(*sections: bytes) -> bytes:
+    """A trace.dat of version 7 whose options name these sections, by their numbers from 16 on."""
+    whole = b"\x17\x08\x44tracing7\0\0\x08" + struct.pack("<I", 4096) + b"zlib\x001.0\0"
+    options, body, at = b"", b"", 4_096
+    for number, section in enumerate(sections, 16):
+        options += struct.pack("<HIQ", number, 8, at + len(body))
+        body += struct.pack("<HHIQ", number, 1, 0, len(section)) + section
+    options += struct.pack("<HIQ", 0, 8, 0)
+    whole += struct.pack("<Q", len(whole) + 8) + struct.pack("<HHIQ", 0, 0, 0, len(options)) + options
+    return whole.ljust(at, b"\0") + body
+
+
+def many_zeros(mib: int) -> bytes:
+    """Zeros that zlib packed, with the sizes before them."""
+    packed = zlib.compress(bytes(mib * MIB), 1)
+    return struct.pack("<II", len(packed), mib * MIB) + packed
+
+
+def seconds_of_width_0() -> bytes:
+    """A record of 6 MiB with 4 billion rows of seconds."""
+    array = struct.pack("<IqBBH", 65_536, 9, 0, 4, 0)
+    payload = struct.pack("<HHI", 0, 0, 0) + 3 * array
+    begin = struct.pack("<HH16sqqHHHH", 1, 7, bytes(16), *[0] * 6)
+    chunks = b"".join(frame_bytes(ChunkType.SECONDS, number, payload) for number in range(1, 65_536))
+    return frame_bytes(ChunkType.BEGIN, 0, begin) + chunks
+
+
+BOMBS: dict[str, tuple[Callable[[], bytes], str, str]] = {
+    "packed.txt.gz": (lambda: gzip.compress(bytes(256 * MIB), 1), "show {0}", "unpacked, it is larger than 64 MiB"),
+    "lines.txt": (lambda: b"# Histogram\n" + b"x\n" * 4_000_001, "show {0}", "more than 4,000,000 lines"),
+    "deep.xml": (lambda: b"<rteval>" + b"<a>" * 1_000_001, "show {0}", "more than 1,000,000 elements"),
+    "trace.dat": (
+        lambda: head_of_trace(*[many_zeros(220)] * 4),
+        "explain {0} --thread a",
+        "its events and formats take more than 640 MiB",
+    ),
+    "seconds.rtrec": (seconds_of_width_0, "show {0}", "takes more than 640 MiB"),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_small_file_that_would_take_much_is_refused_before_it_does(name: str, tmp_path: Path) -> None:
+    make, command, words = BOMBS[name]
+    place = placed(tmp_path / name, make())
+    ended = subprocess.run(
+        [sys.executable, "-m", "rtproof", *command.format(place).split()],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30)),
+    )
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert words in ended.stderr
