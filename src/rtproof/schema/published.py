@@ -1001,9 +1001,7 @@ def _sides(found: ComparisonDocument) -> list[Side]:
 
 COMPARISON = Shape("comparison", ComparisonDocument, unit="0.unit") | {
     **document(COMPARISON_SCHEMA, COMPARISON_VERSION),
-    "finding": Key(
-        "the last three: enough runs, but nothing is called better", "0.finding"
-    ),
+    "finding": Key("the last three: enough runs, but nothing is called better", "0.finding"),
     "turns": Key("how the sides were measured", "0.turns", shape=TURNS),
     "sentences": Key("in the order to print", "0.sentences", each=SENTENCE),
     "sides": Key("of A, then of B", _sides, each=SIDE),
