@@ -9,6 +9,7 @@ from audit_cases import MISSING, REFUSED, judged, made_facts
 from rtproof.audit.audit_model import Outcome
 from rtproof.audit.check import Severity
 from rtproof.audit.facts import AuditRequest
+from rtproof.audit.fitted_advice import fitted
 
 STOCK, REAL_TIME = ("6.12.0", "#1 SMP PREEMPT_DYNAMIC"), ("6.12.0", "#1 SMP PREEMPT_RT")
 PRINTK, CONSOLES = "/proc/sys/kernel/printk", "/proc/consoles"
@@ -82,6 +83,19 @@ def test_messages_are_counted_between_two_moments(
 )
 def test_tracing_is_a_tracer_or_an_event_in_any_instance(files: dict[str, str | int], outcome: Outcome) -> None:
     assert judged("trace.active", made_facts(files)).outcome is outcome
+
+
+@pytest.mark.parametrize("root", [TRACING, OLD_TRACING])
+def test_the_change_names_the_instances_that_trace(root: str) -> None:
+    """Also where tracefs is below debugfs only."""
+    files: dict[str, str | int] = {f"{root}/current_tracer": "nop\n", f"{root}/set_event": ""}
+    left, mine = f"{root}/instances/rtproof-7_9-trace", f"{root}/instances/mine"
+    for instances, expected in (
+        ([left], f"echo > {left}/set_event"),
+        ([left, mine], f"for folder in {mine} {left}; do "),
+    ):
+        traced = made_facts({**files, **{f"{each}/set_event": "sched:sched_switch\n" for each in instances}})
+        assert expected in fitted(traced, judged("trace.active", traced)).check.change.now
 
 
 @pytest.mark.parametrize(

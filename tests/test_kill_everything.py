@@ -28,7 +28,7 @@ TRACED = ("--trace", "recorder,explain,stacks", "--load", "cpu:workers=1", "--lo
 VICTIMS = (
     (*TRACED, "--probe", "ipc", "--method", "sysv"),
     (*TRACED, "--probe", "ipc", "--method", "mq"),
-    ("--trace", "on", "--program", "sleep 600"),
+    ("--trace", "on", "--program", "sleeper sleep 600"),
 )
 NEXT = (
     ("load", "cpu:workers=1", "--duration", "10ms"),
@@ -65,9 +65,14 @@ class Group:
     def start(self, *words: str | Path, **environment: str) -> subprocess.Popen[bytes]:
         """A process that is in it from its first instant."""
         join = f'echo $$ > {self.path}/cgroup.procs && exec "$@"'
-        return subprocess.Popen(
-            ["sh", "-c", join, "sh", *words], env={**os.environ, **environment}, stderr=subprocess.DEVNULL
-        )
+        command = ["sh", "-c", join, "sh", *words]
+        started = subprocess.Popen(command, env={**os.environ, **environment}, stderr=subprocess.DEVNULL)
+        assert eventually(lambda: str(started.pid) in self.processes() or started.poll() is not None)
+        return started
+
+    def processes(self) -> list[str]:
+        """Their numbers, those of zombies too."""
+        return (self.path / "cgroup.procs").read_text().split()
 
     def kill(self) -> None:
         """All that is in it, and wait until it is gone."""
@@ -117,7 +122,7 @@ def test_the_next_agent_removes_what_a_kill_of_everything_left(
         words = (agent(), "run", "-o", record, "--warmup", "20ms", "--duration", "600s", *chance.choice(VICTIMS))
         victim = group.start(*words, **{TOKEN: token})
         milestone = chance.choice(MILESTONES)
-        assert eventually(lambda: milestone(token, record))  # noqa: B023 - called here
+        assert eventually(lambda: milestone(token, record) or victim.poll() is not None)  # noqa: B023 - called here
         time.sleep(chance.uniform(0, WITHIN_S))
         assert victim.poll() is None
         group.kill()

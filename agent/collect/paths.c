@@ -205,6 +205,8 @@ const struct audit_path audit_paths[] = {
 	{ "/sys/kernel/debug/tracing/current_tracer", FILE_CONTENT },
 	{ "/sys/kernel/debug/tracing/set_event", FILE_CONTENT },
 	{ "/sys/kernel/debug/tracing/events/enable", FILE_CONTENT },
+	{ "/sys/kernel/debug/tracing/instances/*/current_tracer", FILE_CONTENT },
+	{ "/sys/kernel/debug/tracing/instances/*/set_event", FILE_CONTENT },
 	{ "/proc/sys/kernel/perf_event_max_sample_rate", FILE_CONTENT },
 	{ "/proc/sys/kernel/watchdog", FILE_CONTENT },
 	{ "/proc/sys/kernel/watchdog_cpumask", FILE_CONTENT },

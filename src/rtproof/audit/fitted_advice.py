@@ -12,7 +12,7 @@ from rtproof.audit.check import Change, Check
 from rtproof.audit.facts import Facts, Reading, fits, split_word
 from rtproof.core.units import format_cpus
 
-_OF_NAMED = ("irq", "tid", "pid", "cpu", "state", "device", "driver", "node", "timer", "group", "clock")
+_OF_NAMED = ("irq", "tid", "pid", "cpu", "state", "device", "driver", "node", "timer", "group", "clock", "folder")
 """Slots for each of the things that a finding names."""
 ANY_MACHINE = {name: name.upper() for name in ("cpus", "others", "mask", *_OF_NAMED)}
 """What stands in a page on all machines. cpus: to be isolated. others: the rest, as a list; mask: as a mask."""

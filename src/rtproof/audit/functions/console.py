@@ -121,7 +121,9 @@ def tracing(facts: Facts, check: Check) -> Judgement:
     on = [reading for reading in (*needed, *others) if reading.here and _traces(reading)]
     if on:
         value = read_value(on[0])
-        return Judgement(Outcome.FINDING, f"The kernel traces: {value.path} is {value.value}.", read_values(on))
+        folders = tuple(dict.fromkeys(re.sub("(/events)?/[a-z_]+$", "", reading.path) for reading in on))
+        sentence = f"The kernel traces: {value.path} is {value.value}."
+        return Judgement(Outcome.FINDING, sentence, read_values(on), named=folders)
     unread = [reading for reading in needed if not reading.here]
     if unread:
         return missing(check, unread)
