@@ -174,11 +174,5 @@ def confusion(found: Sequence[Answer]) -> dict[str, Counter[str]]:
     return table
 
 
-def quantile_of(values: Sequence[int], share: float) -> int:
-    """The nearest rank."""
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
-
-
 def in_order(truth: Sequence[Disturbance]) -> bool:
     return all(before.end_ns <= after.begin_ns for before, after in pairwise(truth))

@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import disturbed_guests
-from disturbances import Answer, confusion, quantile_of
+from disturbances import Answer, confusion
 from disturbed_guests import SYSTEMS, Disturbed
-from part import Bound, Details, Figure, Part
+from part import Bound, Details, Figure, Part, quantile
 
 LEAST_OF_A_KIND = 15
 RIGHT_PERCENT, RIGHT_OF_KIND_PERCENT, ERROR_US, UNEXPLAINED_PERCENT = 99.0, 95.0, 5.0, 1.0
 
 
-def figures(found: Disturbed) -> dict[str, float]:
+def figures(found: Disturbed) -> dict[str, Any]:
     """The numbers of a system that goals judge."""
     kinds = [found.of_kind(kind) for kind in found.kinds]
-    errors_ns = [abs(each.error_ns) for each in found.met if each.right] or [0]
+    errors_us = [abs(each.error_ns) / 1000 for each in found.met if each.right]
     return {
         "disturbances": len(found.truth),
         "late": len(found.met),
@@ -26,9 +26,9 @@ def figures(found: Disturbed) -> dict[str, float]:
         "right": sum(each.right for each in found.met),
         "right_percent": _right_percent(found.met),
         "right_of_worst_kind_percent": min(map(_right_percent, kinds)),
-        "error_median_us": quantile_of(errors_ns, 0.5) / 1000,
-        "error_p95_us": quantile_of(errors_ns, 0.95) / 1000,
-        "error_max_us": max(errors_ns) / 1000,
+        "error_median_us": quantile(errors_us, 0.5),
+        "error_p95_us": quantile(errors_us, 0.95),
+        "error_max_us": max(errors_us, default=None),
         "unexplained_percent": 100 * found.unexplained,
         "late_alone": len(found.alone),
         "named_without_cause": sum(each.truth.kind in found.system.never_late for each in found.met),
@@ -58,9 +58,9 @@ def kind_lines(found: Disturbed) -> list[str]:
     lines, why = [], dict(found.system.not_made)
     for kind, causes in confusion(found.met).items():
         late = found.of_kind(kind)
-        errors_ns = [abs(each.error_ns) for each in late if each.right]
+        error_us = quantile((abs(each.error_ns) / 1000 for each in late if each.right), 0.95)
         said = ", ".join(f"{cause} {count}" for cause, count in causes.most_common()) or why.get(kind, "nobody late")
-        error = f", error {quantile_of(errors_ns, 0.95) / 1000:.1f} us (95 %)" if errors_ns else ""
+        error = f", error {error_us:.1f} us (95 %)" if error_us is not None else ""
         lines.append(f"{kind:17} {len(late):4}  {said}{error}")
     return lines
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rtproof.agents.build import find_agent
-from rtproof.core.errors import RecordError, UserError
+from rtproof.core.errors import RecordError
 from rtproof.record.reading import open_record
 
 ROOT = Path(__file__).parent.parent
@@ -128,23 +128,14 @@ def run_faulty(scratch: Path, command: Sequence[str | Path], fault: Fault, prefi
 
 # What a run could leave behind on the machine, apart from processes, which the tool itself watches.
 
+TRACING = "/sys/kernel/tracing"
 SETTINGS = (
-    "/proc/sys/kernel/sched_rt_runtime_us",
-    "/proc/sys/kernel/sched_rt_period_us",
-    "/sys/kernel/tracing/tracing_on",
-    "/sys/kernel/tracing/current_tracer",
-    "/sys/kernel/tracing/set_event",
-    "/sys/kernel/tracing/kprobe_events",
-    "/sys/kernel/tracing/uprobe_events",
-    "/proc/irq/default_smp_affinity",
-    "/proc/modules",
+    *(f"/proc/sys/kernel/sched_rt_{name}_us" for name in ("runtime", "period")),
+    *(f"{TRACING}/{name}" for name in ("tracing_on", "current_tracer", "set_event", "kprobe_events", "uprobe_events")),
+    *("/proc/irq/default_smp_affinity", "/proc/modules"),
 )
-SETTINGS_OF_EACH = (
-    ("/proc/irq", "*/smp_affinity"),
-    ("/sys/devices/system/cpu", "cpu[0-9]*/cpufreq/scaling_governor"),
-    ("/sys/devices/system/cpu", "cpu[0-9]*/online"),
-)
-"""A folder, and the pattern of files in it."""
+PATTERNS = ("proc/irq/*/smp_affinity", "sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor",
+            "sys/devices/system/cpu/cpu[0-9]*/online")  # fmt: skip
 NAMES = ("/dev/mqueue", "/dev/shm", "/run/netns", "/sys/kernel/tracing/instances", "/sys/class/net")  # noqa: S108 - only listed
 TABLES = ("/proc/sysvipc/sem", "/proc/sysvipc/shm", "/proc/sysvipc/msg", "/proc/mounts")
 
@@ -152,8 +143,7 @@ TABLES = ("/proc/sysvipc/sem", "/proc/sysvipc/shm", "/proc/sysvipc/msg", "/proc/
 def machine_state() -> dict[str, str]:
     """What could be left over, by where it is."""
     found = {}
-    each = (str(path) for folder, pattern in SETTINGS_OF_EACH for path in Path(folder).glob(pattern))
-    for name in (*SETTINGS, *each):
+    for name in (*SETTINGS, *(str(path) for pattern in PATTERNS for path in Path("/").glob(pattern))):
         try:
             found[name] = Path(name).read_text()
         except OSError:
@@ -255,6 +245,9 @@ HEAD = (
 )
 
 
+Check = Callable[[Path, Faulty], list[str]]
+
+
 @dataclass(frozen=True)
 class Subject:
     """A program under test. command: made anew for each run in a fresh folder; check: what is wrong with what it left.
@@ -264,7 +257,7 @@ class Subject:
 
     name: str
     command: Callable[[Path], Sequence[str | Path]]
-    check: Callable[[Path, Faulty], list[str]]
+    check: Check
     allowed: tuple[int, ...] = (0, 2)
     own_paths: bool = False
 
@@ -359,26 +352,14 @@ HOST_FAULTS = {
 }
 
 
-def host_program(*words: str | Path) -> tuple[str | Path, ...]:
-    """The command line of the rtproof of this checkout."""
-    return (sys.executable, "-m", "rtproof", *words)
-
-
-def a_record(scratch: Path) -> Path:
-    """A short sound record. UserError if the agent does not make it."""
-    record = scratch / "sound.rtrec"
-    if not record.exists():
-        done = subprocess.run(
-            [find_agent(), *PLAIN, "-o", record], capture_output=True, text=True, check=False, timeout=PATIENCE_S
-        )
-        if done.returncode:
-            raise UserError(done.stderr.strip())
-    return record
+HOST = (sys.executable, "-m", "rtproof")
+"""The command of the rtproof of this checkout."""
 
 
 def host_subjects(scratch: Path) -> list[Subject]:
     """The commands of rtproof that write: pages, exports, and a run folder."""
-    record = a_record(scratch)
+    record = scratch / "sound.rtrec"
+    subprocess.run([find_agent(), *PLAIN, "-o", record], capture_output=True, check=True, timeout=PATIENCE_S)
 
     def whole_or_absent(place: Path, end: Faulty) -> list[str]:
         """After an error, nothing of what was asked is there; after success, one file of it is."""
@@ -394,28 +375,13 @@ def host_subjects(scratch: Path) -> list[Subject]:
             found += record_promises(one, end)
         return found
 
+    def subject(name: str, output: str, check: Check, allowed: tuple[int, ...], *words: str | Path) -> Subject:
+        command = (*HOST, name, *words, "--output")
+        return Subject(name, lambda place: (*command, place / output), check, allowed, own_paths=True)
+
+    run = ("--duration", "100ms", "--warmup", "0ms", "--policy", "other")
     return [
-        Subject(
-            "report",
-            lambda place: host_program("report", record, "--format", "html", "--output", place / "page.html"),
-            whole_or_absent,
-            (0, 2),
-            own_paths=True,
-        ),
-        Subject(
-            "export",
-            lambda place: host_program("export", record, "--format", "csv", "--output", place / "samples.csv"),
-            whole_or_absent,
-            (0, 2),
-            own_paths=True,
-        ),
-        Subject(
-            "run",
-            lambda place: host_program(
-                "run", "--duration", "100ms", "--warmup", "0ms", "--policy", "other", "--output", place / "run"
-            ),
-            run_folder_kept,
-            (0, 2, 3),
-            own_paths=True,
-        ),
+        subject("report", "page.html", whole_or_absent, (0, 2), record, "--format", "html"),
+        subject("export", "samples.csv", whole_or_absent, (0, 2), record, "--format", "csv"),
+        subject("run", "run", run_folder_kept, (0, 2, 3), *run),
     ]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rtproof.tail.pareto_fit import Excesses, anderson_darling_statistic, coarsened_excesses, fit_tail
 
-PLACE = Path(__file__).parent.parent / "src" / "rtproof" / "analysis" / "tail" / "table.py"
+PLACE = Path(__file__).parent.parent / "src" / "rtproof" / "tail" / "fit_test_table.py"
 SHAPES = (-0.4, -0.2, 0.0, 0.2, 0.4, 0.6, 0.8)
 WIDTHS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
 PROBABILITIES = (0.99, 0.9, 0.75, 0.5, 0.3, 0.2, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02, 0.01, 0.005, 0.002)
@@ -24,16 +24,16 @@ FINEST = 1e-4
 """What stands for a width of 0, in sigma."""
 SEED = 5
 HEAD = '''# SPDX-License-Identifier: Apache-2.0
-"""Quantiles of A^2 of fitted excesses, by shape and width of the bins in sigma; written by bench/tail_table.py.
+"""Quantiles of A^2 of fitted excesses, by shape and by the width of the bins in sigma. bench/tail_table.py writes them.
 
-{k} excesses, {repetitions:,} repetitions for each cell. A^2 is QUANTILES[shape][width][i] or more in a share
-PROBABILITIES[i].
+Each cell comes from {n} repetitions with {k} excesses. The probability of A^2 >= TABLE_QUANTILES[shape][width][i] is
+TABLE_PROBABILITIES[i].
 """
 
-SHAPES = {shapes}
-WIDTHS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
-PROBABILITIES = {probabilities}
-QUANTILES = (
+TABLE_SHAPES = {shapes}
+TABLE_WIDTHS = {widths}
+TABLE_PROBABILITIES = {probabilities}
+TABLE_QUANTILES = (
 '''
 
 
@@ -58,7 +58,7 @@ def main() -> None:
     nodes = list(product(SHAPES, WIDTHS))
     with ProcessPoolExecutor(4) as pool:
         found = dict(zip(nodes, pool.map(cell, *zip(*nodes, strict=True), [REPETITIONS] * len(nodes)), strict=True))
-    head = HEAD.format(k=EXCESSES, repetitions=REPETITIONS, shapes=SHAPES, widths=WIDTHS, probabilities=PROBABILITIES)
+    head = HEAD.format(k=EXCESSES, n=f"{REPETITIONS:,}", shapes=SHAPES, widths=WIDTHS, probabilities=PROBABILITIES)
     rows = ("".join(f"        {_row(found[xi, width])}\n" for width in WIDTHS) for xi in SHAPES)
     PLACE.write_text(head + "".join(f"    (\n{block}    ),\n" for block in rows) + ")\n")
 

@@ -10,13 +10,13 @@ from crash_states import read_log, replay, versions
 from faults import logged_run
 from faulty_runs import (
     AGENT_RUN,
+    HOST,
     PLAIN,
     Fault,
     Faulty,
     NoFaultsHereError,
     agent_subject,
     broken_promises,
-    host_program,
     let_fail,
     one_run,
     run_faulty,
@@ -75,7 +75,7 @@ def test_a_page_that_cannot_be_written_leaves_no_part(tmp_path: Path) -> None:
     run_faulty(tmp_path, (agent(), *PLAIN, "-o", record), Fault("write"))
     page = tmp_path / "page" / "page.md"
     page.parent.mkdir()
-    command = host_program("report", record, "--format", "markdown", "--output", page)
+    command = (*HOST, "report", record, "--format", "markdown", "--output", page)
     end = run_faulty(tmp_path, command, Fault("write", 1, errno.ENOSPC), str(page.parent))
     assert end.given
     assert broken_promises(end, (0, 2)) == []

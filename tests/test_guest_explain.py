@@ -9,8 +9,9 @@ import explain_matrix as bench
 import lab_kernels
 import probe_guest
 import pytest
-from disturbances import OF_VICTIM, confusion, in_order, quantile_of
+from disturbances import OF_VICTIM, confusion, in_order
 from disturbed_guests import ALL, MODULE, Disturbed, System
+from part import quantile
 
 from rtproof.explain.causes import Cause
 from rtproof.explain.explanation import explain
@@ -58,7 +59,7 @@ def test_who_it_was_is_named_too(disturbed: Disturbed) -> None:
 def test_the_lengths_are_those_of_the_truth(disturbed: Disturbed) -> None:
     """One instruction takes a nanosecond here, so the length does not depend on this machine."""
     errors = [abs(each.error_ns) for each in disturbed.met if each.right]
-    assert quantile_of(errors, 0.95) <= 5_000
+    assert (quantile(errors, 0.95) or 0) <= 5_000
     assert max(errors) <= 10_000
 
 

@@ -161,14 +161,6 @@ def _other_moment(file: StoredFile, lent: list[StoredFile], dice: Dice) -> list[
 
 
 WAYS: tuple[Way, ...] = (
-    *[_drop] * 3,
-    *[_refuse] * 3,
-    *[_text] * 3,
-    *[_garbage] * 2,
-    *[_swap] * 2,
-    _truncate,
-    _cut_flag,
-    _twice,
-    _rename,
-    _other_moment,
+    *(*[_drop] * 3, *[_refuse] * 3, *[_text] * 3, *[_garbage] * 2, *[_swap] * 2),
+    *(_truncate, _cut_flag, _twice, _rename, _other_moment),
 )

@@ -58,13 +58,7 @@ def _middle_gone(content: bytes, dice: random.Random) -> bytes:
 
 
 WAYS: tuple[Callable[[bytes, random.Random], bytes], ...] = (
-    *[_some_number] * 4,
-    _some_word,
-    _cut,
-    _line_gone,
-    _line_twice,
-    _bytes_changed,
-    _middle_gone,
+    *(*[_some_number] * 4, _some_word, _cut, _line_gone, _line_twice, _bytes_changed, _middle_gone),
 )
 
 

@@ -14,32 +14,13 @@ from rtproof.record.encoding import MalformedError, decode_array, encode_array
 Chunk = tuple[int, bytes]
 """The type and the payload of a chunk."""
 Dice = random.Random
+BITS = (0, 7, 8, 15, 16, 31, 32, 40, 53, 62, 63)
 ODD_INTEGERS = (
-    *(
-        sign * (1 << bits) + more
-        for bits in (0, 7, 8, 15, 16, 31, 32, 40, 53, 62, 63)
-        for sign in (1, -1)
-        for more in (-1, 0, 1)
-    ),
+    *(sign * (1 << bits) + more for bits in BITS for sign in (1, -1) for more in (-1, 0, 1)),
     *(0, 2, 3, 1_000, 1_000_000_000, 10**15, 10**18),
 )
-FIELDS = {
-    ChunkType.BEGIN: chunks.BEGIN_FIELDS,
-    ChunkType.FACT: chunks.FACT_FIELDS,
-    ChunkType.FILE: chunks.FILE_FIELDS,
-    ChunkType.SERIES: chunks.SERIES_FIELDS,
-    ChunkType.SAMPLES: chunks.SAMPLES_FIELDS,
-    ChunkType.SUMMARY: chunks.SUMMARY_FIELDS,
-    ChunkType.SECONDS: chunks.SECONDS_FIELDS,
-    ChunkType.TOP: chunks.TOP_FIELDS,
-    ChunkType.COUNTER: chunks.COUNTER_FIELDS,
-    ChunkType.TICK: chunks.TICK_FIELDS,
-    ChunkType.EVENT: chunks.EVENT_FIELDS,
-    ChunkType.END: chunks.END_FIELDS,
-    ChunkType.LEVEL: chunks.LEVEL_FIELDS,
-    ChunkType.ABOVE: chunks.ABOVE_FIELDS,
-    ChunkType.EXCEEDED: chunks.EXCEEDED_FIELDS,
-    ChunkType.CONDITIONS: chunks.CONDITIONS_FIELDS,
+FIELDS: dict[ChunkType, struct.Struct] = {
+    kind: layout for kind in ChunkType if (layout := getattr(chunks, f"{kind.name}_FIELDS", None))
 }
 """The fixed fields at the beginning of each payload."""
 TEXTS = (ChunkType.FACT, ChunkType.FILE, ChunkType.EVENT, ChunkType.COUNTER)
@@ -234,16 +215,6 @@ def _some_place(parts: list[Chunk], dice: Dice) -> int:
 
 
 WAYS: tuple[Callable[[list[Chunk], list[Chunk], Dice], None], ...] = (
-    *[_odd_field] * 5,
-    *[_odd_payload] * 3,
-    *[_odd_array] * 2,
-    *[_odd_text] * 3,
-    _cut_payload,
-    _longer_payload,
-    _lend,
-    _drop,
-    _drop_kind,
-    _repeat,
-    _move,
-    _other_kind,
+    *(*[_odd_field] * 5, *[_odd_payload] * 3, *[_odd_array] * 2, *[_odd_text] * 3),
+    *(_cut_payload, _longer_payload, _lend, _drop, _drop_kind, _repeat, _move, _other_kind),
 )

@@ -24,7 +24,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -249,14 +248,6 @@ static void prepare_deadline(void)
 }
 
 
-static void prepare_limited(void)
-{
-	const char *nice = getenv("NICE");
-
-	if (nice && setpriority(PRIO_PROCESS, 0, atoi(nice)))
-		abort();
-}
-
 static void prepare_slack(void)
 {
 	prctl(PR_SET_TIMERSLACK, SLACK_NS);
@@ -269,7 +260,7 @@ void prepare_nothing(void)
 static const struct kind kinds[] = {
 	{ "one-page", prepare_nothing, touch_one },	{ "pages", prepare_nothing, touch_many },
 	{ "call", prepare_nothing, call },		{ "signal", prepare_signal, be_signalled },
-	{ "compute", prepare_nothing, compute_2 },	{ "cpu-max", prepare_limited, compute_limited },
+	{ "compute", prepare_nothing, compute_2 },	{ "cpu-max", prepare_nothing, compute_limited },
 	{ "deadline", prepare_deadline, compute_short },
 	{ "rt-runtime", prepare_nothing, compute_for_ever, .fifo = 10 },
 	{ "slack", prepare_slack, sleep_with_slack },	{ "became-urgent", prepare_nothing, become_urgent },
