@@ -101,7 +101,6 @@ lint:
 bench:
 	@sh tools/apt.sh gcc libc6-dev make rt-tests jitterdebugger $(LAB_PACKAGES)
 	@sh tools/venv.sh dev
-	@sh tools/venv.sh bench
 	.venv/bin/python bench/run.py cost
 	.venv/bin/python bench/run.py lab
 

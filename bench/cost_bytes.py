@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bytes: of a sample in the record, of the agent's file, of its memory."""
 
-import math
 import subprocess
 import tempfile
 import time
@@ -40,32 +39,6 @@ def bytes_per_sample(record: Path) -> float:
     sizes = chunk_bytes(record)
     n = sum(ref.count for ref in open_record(record).chunk_refs)
     return (sum(sizes.values()) - sizes[FACT] - sizes[FILE]) / n
-
-
-def ratios_to_entropy(record: Path) -> dict[str, float]:
-    """Bytes per sample of the record and of pcodec, each as a ratio to the entropy of the same samples.
-
-    The entropy is that of the values of each thread, whatever their order: -sum p log2 p over the values that occur,
-    with the correction of Miller (1955) for the finite number of samples. A coder that also uses the order, or a change
-    of the values during the run, can come below 1. The record also keeps due times, seconds and levels; pcodec keeps
-    the values only.
-    """
-    from pcodec import ChunkConfig, standalone
-
-    source, bits, packed, n = open_record(record), 0.0, 0, 0
-    for one in source.series:
-        values = np.concatenate([block.values for block in source.blocks(one.id)])
-        counts = np.unique(values, return_counts=True)[1]
-        shares = counts / values.size
-        bits += values.size * -float((shares * np.log2(shares)).sum()) + (counts.size - 1) / (2 * math.log(2))
-        packed += len(standalone.simple_compress(values, ChunkConfig()))
-        n += values.size
-    entropy_bytes = bits / 8 / n
-    return {
-        "samples": n,
-        "over_entropy": bytes_per_sample(record) / entropy_bytes,
-        "pcodec_over_entropy": packed / n / entropy_bytes,
-    }
 
 
 def in_microseconds(record: Path, scratch: Path) -> float:
@@ -120,8 +93,7 @@ def measure(item: str) -> dict[str, Any]:
             agent = build_agent("x86_64", "zig")
             return {"file": agent.stat().st_size, "resident": resident_bytes(agent, scratch)}
         _, record = of_agent(build_agent(), scratch, SECONDS)
-        nanoseconds, microseconds = bytes_per_sample(record), in_microseconds(record, scratch)
-        return {"nanoseconds": nanoseconds, "microseconds": microseconds, **ratios_to_entropy(record)}
+        return {"nanoseconds": bytes_per_sample(record), "microseconds": in_microseconds(record, scratch)}
 
 
 PART = Part(
@@ -129,10 +101,8 @@ PART = Part(
     items=lambda: ("record", "agent"),
     measure=measure,
     figures=(
-        Figure("nanoseconds", "bytes per sample, nanoseconds", "", Bound(most=2.1), "samples"),
-        Figure("microseconds", "bytes per sample, microseconds", "", Bound(most=1.1), "samples"),
-        Figure("over_entropy", "bytes per sample over the entropy of these samples", "", Bound(most=1.2), "samples"),
-        Figure("pcodec_over_entropy", "the same of pcodec, values alone", of="samples"),
+        Figure("nanoseconds", "bytes per sample, nanoseconds", "", Bound(most=2.1)),
+        Figure("microseconds", "bytes per sample, microseconds", "", Bound(most=1.1)),
         Figure("file", "agent for x86_64 with musl, stripped", "B", Bound(most=230_000)),
         Figure("resident", "its largest resident set, 4 threads", "B", Bound(most=8 * 2**20)),
     ),

@@ -14,4 +14,3 @@ lock() {
 lock run --group build
 lock cross --group build --extra cross
 lock dev --group dev --extra cross --extra labgrid --extra plot --extra parquet
-lock bench --group bench --constraints requirements/dev.txt
