@@ -37,10 +37,11 @@ HEAD = """\
 their docstrings.
 
 Times are whole nanoseconds, and their names end with `_ns`. An argument that is a time takes text with a unit, such as
-`"500us"`, or a whole number of nanoseconds. `None` means that a run does not tell a figure. Results are frozen
-dataclasses: they can be compared with `==`, and they can be pickled. A `Run`, `Archive`, `Samples` or `SampleChunk` can
-be pickled, too, but equals only itself. Every error of yours, of a file or of the system is an `RtproofError`, whose
-text is one sentence. `from rtproof import *` hides Python's own `open`: write `import rtproof`.
+`"500us"`, or a whole number of nanoseconds. `None` means that a run does not tell a figure, an empty text
+that there is nothing to tell. Results are frozen dataclasses: they can be compared with `==`, and they can be pickled.
+A `Run`, `Archive`, `Samples` or `SampleChunk` can be pickled, too, but equals only itself. Every error of yours, of a
+file or of the system is an `RtproofError`, whose text is one sentence. `from rtproof import *` hides Python's own
+`open`: write `import rtproof`.
 """
 GROUPS = {
     "Open, measure, compare": ("open", "open_archive", "run", "compare", "history"),

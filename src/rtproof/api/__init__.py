@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python API: a thin layer of typed objects over what the command line does.
+"""The Python API: runs and archives over what the command line does, and the models of their results.
 
 ``import rtproof`` offers its names, and those alone are public. docs/python describes them.
 """
