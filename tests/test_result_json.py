@@ -25,7 +25,7 @@ from rtproof.report.blocks import Table
 from rtproof.report.pages import campaign_page
 from rtproof.report.pages.campaign_json import encode_campaign
 from rtproof.report.pages.campaign_outcomes import CampaignExtras, CellOutcome
-from rtproof.schema import published
+from rtproof.schema import encoder, published
 from rtproof.schema.encoder import Scope, Shape, encode, plain
 from rtproof.schema.published import ANALYSIS_SCHEMA, ANALYSIS_VERSION, analysis_dict
 from rtproof.summary.summary_model import Dependence, Quantile
@@ -84,6 +84,11 @@ def test_a_value_without_a_table_is_refused() -> None:
         plain(SERIES)
     with pytest.raises(AttributeError, match="Series has no high_ns or high"):
         encode(SERIES, Shape("series", Series) | {"high_ns": "nothing"})
+
+
+def test_no_key_is_left_out_of_a_list_in_silence() -> None:
+    with pytest.raises(ValueError, match="not among the names: other"):
+        encoder.keys("one two=three", other=encoder.Key("never published"))
 
 
 def test_what_is_not_finite_is_null() -> None:

@@ -81,10 +81,12 @@ def keys(names: str, **special: Key) -> Mapping[str, Key]:
     """Return keys that need no meaning of their own, in this order.
 
     names: words with spaces between them; ``name=source`` names another attribute. special: the other keys by name.
+    ValueError if one of these is not among the names.
     """
-    found = dict.fromkeys(names.split())
-    pairs = (name.partition("=") for name in found)
-    return {name: special.get(name) or Key(source=source) for name, _, source in pairs}
+    sources = {name: source for name, _, source in (word.partition("=") for word in names.split())}
+    if unknown := special.keys() - sources.keys():
+        raise ValueError(f"not among the names: {', '.join(sorted(unknown))}")
+    return {name: special.get(name) or Key(source=source) for name, source in sources.items()}
 
 
 def document(schema: str, version: int) -> Mapping[str, Key]:
