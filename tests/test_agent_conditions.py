@@ -2,6 +2,7 @@
 """Conditions that somebody changes for a part of a run and changes back: the agent notes it, and the run is INVALID."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -114,6 +115,36 @@ def test_a_policy_for_50_wake_ups_again(tmp_path: Path, policy: int, priority: i
     record = whole(path)
     assert record.fact("policy", Moment.END, 0) == "fifo"
     assert f"thread 0 had {seen} at " in invalid(record)[code].whole
+
+
+@needs_fifo
+@pytest.mark.skipif(not Path("/proc/self/sched").exists(), reason="the kernel has no SCHED_DEBUG")
+def test_an_ordinary_policy_between_two_looks(tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    with running("-o", path, *ASKED, "--duration", "600s") as one:
+        one.await_ns(SECOND)
+        thread = measuring_thread_changes(one.process.pid)
+        os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
+        await_wakes(one.process.pid, thread, 3)
+        os.sched_setscheduler(thread, os.SCHED_FIFO, os.sched_param(80))
+        finish(one)
+    assert "thread 0 became other" in invalid(whole(path))["policy-changed"].whole
+
+
+@needs_fifo
+@needs_root
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is missing")
+def test_strace_between_two_looks(tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    with running("-o", path, *ASKED, "--duration", "600s") as one:
+        one.await_ns(SECOND)
+        thread = measuring_thread_changes(one.process.pid)
+        with subprocess.Popen(["strace", "-o", "/dev/null", "-p", str(thread)], stderr=subprocess.DEVNULL) as tracer:
+            await_wakes(one.process.pid, thread, 600)
+            tracer.send_signal(signal.SIGINT)
+        await_wakes(one.process.pid, thread, 1000)
+        finish(one)
+    assert "traced" in invalid(whole(path))
 
 
 @needs_fifo

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
+enum { FEW_STOPS = 50, STOPS_SHARE = 50 }; /* a contended lock or a page of a file is waited for now and then, too */
+
 /* "PID NAME" of who traces, whose name may be gone by now. */
 static void fact_of_tracer(struct run *run, int thread, enum moment moment, int64_t tracer)
 {
@@ -22,6 +24,31 @@ static void fact_of_tracer(struct run *run, int thread, enum moment moment, int6
 	if (text_read_line(path, name, sizeof(name)) < 0)
 		name[0] = '\0';
 	run_fact(run, thread, moment, "tracer", "%lld %s", (long long)tracer, name);
+}
+
+/* Between two looks it had an ordinary policy for a while: the fair scheduler did something with it. */
+static void note_other_and_back(struct run *run, const struct worker *worker, int policy, int64_t fair_ns)
+{
+	bool real_time = policy == POLICY_FIFO || policy == POLICY_RR || policy == POLICY_DEADLINE;
+	bool told = worker->seen && fair_ns != -1 && worker->seen_fair_ns != -1;
+
+	if (told && real_time && policy == worker->seen_policy && fair_ns != worker->seen_fair_ns)
+		record_event(&run->record, run_time_ns(run), worker->number, "policy_changed", "other and back");
+}
+
+/* A thread sleeps once in each period. One that slept much more often was stopped, as a tracer does at each system call. */
+static void note_stops(struct run *run, struct worker *worker, int task)
+{
+	int64_t sleeps = thread_told(task, "status", "voluntary_ctxt_switches"), now_ns = run_time_ns(run);
+	int64_t periods = (now_ns - worker->seen_at_ns) / worker->period_ns + 1, more = sleeps - worker->seen_sleeps - periods;
+	char text[64];
+
+	if (worker->seen && worker->method->on_grid && !worker->method->no_timer && more > FEW_STOPS + periods / STOPS_SHARE) {
+		snprintf(text, sizeof(text), "%lld in %lld periods", (long long)more, (long long)periods);
+		record_event(&run->record, now_ns, worker->number, "stops", text);
+	}
+	worker->seen_sleeps = sleeps;
+	worker->seen_at_ns = now_ns;
 }
 
 /* What the thread can't ask cheaply itself. */
@@ -54,6 +81,11 @@ void facts_check_thread(struct run *run, struct worker *worker)
 		return;
 	look_from_outside(run, worker);
 	policy &= ~POLICY_RESET_ON_FORK;
+	int64_t fair_ns = thread_fair_ns(task);
+
+	note_other_and_back(run, worker, policy, fair_ns);
+	worker->seen_fair_ns = fair_ns;
+	note_stops(run, worker, task);
 	if (worker->seen && policy == worker->seen_policy && priority == worker->seen_priority)
 		return;
 	if (policy != (int)worker->policy || priority != worker->priority)
@@ -126,6 +158,7 @@ void facts_of_worker(struct run *run, const struct worker *worker)
 {
 	facts_of_thread(run, worker->number, MOMENT_START, &worker->start);
 	facts_of_thread(run, worker->number, MOMENT_END, &worker->end);
+	note_other_and_back(run, worker, worker->end.policy, worker->end.fair_ns);
 	facts_of_conditions(run, worker->number, &worker->conditions);
 	facts_of_loop(run, worker->number, &worker->before, &worker->end);
 	run_fact_number(run, worker->number, MOMENT_START, "tid", worker_task(worker));

@@ -96,6 +96,7 @@ static void read_state(const struct worker *worker, struct evidence *evidence)
 	evidence->timer_slack_ns = worker->method->no_timer ? -1 : prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
 	evidence->migrations = thread_told(worker->tid, "sched", "se.nr_migrations"); /* with CONFIG_SCHED_DEBUG */
 	evidence->tracer = thread_told(worker->tid, "status", "TracerPid");
+	evidence->fair_ns = thread_fair_ns(task);
 	cpus_get_affinity(task, &evidence->affinity);
 }
 

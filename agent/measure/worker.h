@@ -18,6 +18,7 @@ struct evidence {
 	int64_t timer_slack_ns, minor_faults, major_faults, voluntary_switches, involuntary_switches, cpu_time_ns;
 	int64_t migrations, io_calls; /* -1: the kernel does not tell */
 	int64_t tracer; /* process that traces the thread; 0: none; -1: the kernel does not tell */
+	int64_t fair_ns; /* thread_fair_ns() */
 	struct cpus affinity;
 };
 
@@ -58,7 +59,7 @@ struct worker {
 	/* The writer's: what it last saw from outside. */
 	bool seen;
 	int seen_policy, seen_priority, seen_nice;
-	int64_t seen_tracer;
+	int64_t seen_tracer, seen_fair_ns, seen_sleeps, seen_at_ns;
 	struct conditions_log log;
 
 	/* Results: valid when done. */

@@ -164,16 +164,32 @@ int policy_set_deadline(int64_t period_ns)
 #endif
 }
 
-int64_t thread_told(int tid, const char *file, const char *key)
+/* Where the number of thread_told() begins in the content. NULL: the kernel does not tell. */
+static char *find_told(int tid, const char *file, const char *key, char *content, size_t size)
 {
-	char content[4096], path[64];
+	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/%s", tid, file);
-	int length = text_read_file(path, content, sizeof(content) - 1);
+	int length = text_read_file(path, content, size - 1);
 
 	content[length < 0 ? 0 : length] = '\0';
 	char *line = strstr(content, key);
 	char *value = line ? strchr(line, ':') : NULL;
 
-	return value ? strtoll(value + 1, NULL, 10) : -1;
+	return value ? value + 1 : NULL;
+}
+
+int64_t thread_told(int tid, const char *file, const char *key)
+{
+	char content[4096], *value = find_told(tid, file, key, content, sizeof(content));
+
+	return value ? strtoll(value, NULL, 10) : -1;
+}
+
+int64_t thread_fair_ns(int tid)
+{
+	char content[4096], *end = NULL, *value = find_told(tid, "sched", "se.vruntime", content, sizeof(content));
+	int64_t ms = value ? strtoll(value, &end, 10) : -1;
+
+	return value && *end == '.' ? ms * 1000000 + strtoll(end + 1, NULL, 10) : -1;
 }

@@ -100,6 +100,12 @@ int policy_set_deadline(int64_t period_ns);
 int64_t thread_told(int tid, const char *file, const char *key);
 
 /*
+ * What the fair scheduler keeps of a thread of this process: it changes while the thread runs there, and stays as it was while the
+ * thread has a real-time policy. -1: the kernel does not tell (without CONFIG_SCHED_DEBUG).
+ */
+int64_t thread_fair_ns(int tid);
+
+/*
  * The signals that ask the agent to end, and the signal of its children, as a file to read from:
  * SIGINT, SIGTERM, SIGHUP and SIGCHLD of every thread; SIGALRM, SIGPIPE and SIGXFSZ disturb nobody any more. Or -errno with the reason as a
  * sentence in why.

@@ -138,8 +138,14 @@ def traced(case: CheckedRun) -> Iterator[Doubt]:
     }
     if who:
         names = [f"thread {thread} by process {name}" for thread, name in sorted(who)]
-        what = f"a debugger was attached to {quantity(len(names), 'thread')}"
+        what = f"a debugger was attached to {quantity(len({thread for thread, _ in who}), 'thread')}"
         yield Doubt("traced", INVALID, what, "measure without strace or gdb", sentence_list(names))
+        return
+    stops = [f"thread {event.thread}: {event.text} until {duration(event.time_ns)}" for event in case.events("stops")]
+    if stops:
+        what = "threads were stopped as by a tracer"
+        detail = f"they slept more often than once in a period, within a second: {sentence_list(stops)}"
+        yield Doubt("traced", INVALID, what, "measure without strace or gdb", detail)
 
 
 def stopped(case: CheckedRun) -> Iterator[Doubt]:
