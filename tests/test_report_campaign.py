@@ -258,6 +258,10 @@ def test_an_article_s_curves_stand_in_the_plot_and_in_its_zooms(beside_entered: 
     top = {curve.name: curve for curve in plots["Cumulative percentage, the top 3 %: preemption latency"].curves}
     assert top["article: RTAI, loaded"].x == (20, 40, 72)
     assert top["article: Linux 2.6, loaded"].x == (70,)
+    groups = [curve.group for curve in whole.values()]
+    assert None not in groups
+    assert len(set(groups)) == len(groups), "each curve has a colour of its own"
+    assert "article: RTAI, unloaded" not in whole, "a maximum and one percentile are no curve"
     interrupt = {curve.name: curve for curve in plots["Cumulative percentage: interrupt latency"].curves}
     assert interrupt["article: RTAI, unloaded"].x[-1] == pytest.approx(8.5, abs=0.001)
 

@@ -16,7 +16,7 @@ from rtproof.judge.verdict import worst_state
 from rtproof.profiles import CellPlan, Profile
 from rtproof.profiles.profile import LOAD
 from rtproof.report import number_format
-from rtproof.report.blocks import Block, Section, Table, Text
+from rtproof.report.blocks import Block, Plot, Section, Table, Text
 from rtproof.report.number_format import US
 from rtproof.report.pages import campaign_conditions, campaign_curves, campaign_outcomes, campaign_table
 from rtproof.report.pages.campaign_conclusions import conclusions_section
@@ -302,7 +302,10 @@ def campaign_sections(
         *(_terminal_tables(profile, outcomes, article) if short else _curves_and_more(profile, outcomes, article)),
         campaign_conditions.conditions_section(profile, outcomes, article, more.command, short=short),
     ]
-    names = (*campaign_outcomes.cell_names(outcomes), *(each.system for each in outcomes))
+    plots = [block for part in parts for block in part.blocks if isinstance(block, Plot)]
+    drawn = dict.fromkeys(curve.name for plot in plots for curve in plot.curves)
+    published = [name for name in drawn if name.startswith(campaign_table.ARTICLE_PREFIX)]
+    names = (*campaign_outcomes.cell_names(outcomes), *(each.system for each in outcomes), *published)
     return [replace(part, blocks=tuple(in_own_colours(part.blocks, names))) for part in parts if part.blocks]
 
 

@@ -41,7 +41,7 @@ def published_counts(numbers: ArticleNumbers) -> tuple[Counts, int]:
     """The values in the article's bins, or between the points of its curve, its percentiles and its ends.
 
     The second number is that of values of which only a lower bound is known. Without a number of values, or with
-    fewer than two points, nothing is known.
+    fewer than two points besides the maximum, there is no curve to draw.
     """
     most = numbers.figures.get("max")
     last_ns = None if most is None or most.at_least else round(most.value)
@@ -62,10 +62,10 @@ def _of_bins(numbers: ArticleNumbers, last_ns: int | None) -> tuple[Counts, int]
 def _of_points(numbers: ArticleNumbers, last_ns: int | None) -> tuple[Counts, int]:
     total = round(numbers.value("count") or 0)
     points = {round(at.value): share.value for share, at in sorted((*numbers.percentiles, *numbers.curve), key=_share)}
+    if not total or len(points) < FEWEST_POINTS:
+        return NO_COUNTS, 0
     points |= {last_ns: 1.0} if last_ns is not None else {}
     at = np.array(sorted(points), np.int64)
-    if not total or at.size < FEWEST_POINTS:
-        return NO_COUNTS, 0
     ranks = np.maximum.accumulate(np.rint([points[each] * total for each in at.tolist()]).astype(np.int64))
     n = np.diff(ranks, prepend=0)
     first = min(round(numbers.value("min") or 0), int(at[0]))
@@ -83,7 +83,7 @@ def _share(point: tuple[ArticleFigure, ArticleFigure]) -> float:
 def published_curves(bins: Bins, cells: Iterable[CellPlan], article: Article | None) -> list[NamedCounts]:
     """The article's curves of this latency, of the rows that the cells repeat."""
     found = [
-        NamedCounts(f"{ARTICLE_PREFIX}{row.label}", counts, "other", beyond)
+        NamedCounts(f"{ARTICLE_PREFIX}{row.label}", counts, beyond=beyond)
         for row, own in published_numbers(bins, cells, article)
         for counts, beyond in [published_counts(own)]
     ]
