@@ -41,9 +41,11 @@ static void note_stops(struct run *run, struct worker *worker, int task)
 {
 	int64_t sleeps = thread_told(task, "status", "voluntary_ctxt_switches"), now_ns = run_time_ns(run);
 	int64_t periods = (now_ns - worker->seen_at_ns) / worker->period_ns + 1, more = sleeps - worker->seen_sleeps - periods;
+	const struct method *method = worker->method;
+	bool once = method->on_grid && !method->no_timer && !method->loop; /* the work of a loop may wait for files and devices */
 	char text[64];
 
-	if (worker->seen && worker->method->on_grid && !worker->method->no_timer && more > FEW_STOPS + periods / STOPS_SHARE) {
+	if (worker->seen && once && more > FEW_STOPS + periods / STOPS_SHARE) {
 		snprintf(text, sizeof(text), "%lld in %lld periods", (long long)more, (long long)periods);
 		record_event(&run->record, now_ns, worker->number, "stops", text);
 	}
