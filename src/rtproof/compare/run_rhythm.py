@@ -24,9 +24,9 @@ from rtproof.compare.run_metrics import RunFigures
 from rtproof.statistics import student_quantile, student_two_sided
 
 Places = NDArray[np.int64]
-PERIODS = (2, 3, 4)
+PERIODS = (2, 3, 4, 8)
 LEVEL = 0.05
-FEWEST = 2
+FEWEST = 3
 """A disturbance that meets fewer runs has no rhythm."""
 ROUNDING = 1e-9
 """Runs that are alike differ by less, as logarithms."""
