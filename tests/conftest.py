@@ -119,8 +119,8 @@ LENGTHY = {
     "a browser": "docs_site report_browser",
     "runs that measure": (
         "agent_app agent_conditions agent_ends agent_methods api_measured audit_targets cli_campaign cli_real cli_run "
-        "cli_until docs_examples edge_pairs exec_probe faults foreign_runs loads_measured loads_of_agent loads_singly "
-        "outside_edges pair_session probe_ipc probe_latmon several_runs watched_run"
+        "cli_until docs_examples edge_pairs exec_probe faults foreign_runs kill_everything loads_measured "
+        "loads_of_agent loads_singly outside_edges pair_session probe_ipc probe_latmon several_runs watched_run"
     ),
     "Debian's mirror": "lab_kernels lab_packages",
     "simulations and thousands of damaged records": (
@@ -134,8 +134,8 @@ LENGTHY = {
 """Files that only ``make test-all`` runs, by what takes their time; names without ``test_`` and ``.py``."""
 REPEATABLE = (
     "campaign_files claim_attacked cli_run comparison_tests core_files docs_site export_tools fuzz golden "
-    "guest_explain guest_explain_own guest_recorder guest_waits lab_explain lab_kernels lab_matrix native_scan "
-    "objections_injected packaging record_damaged record_packed report_browser"
+    "guest_explain guest_explain_own guest_recorder guest_waits kill_everything lab_explain lab_kernels lab_matrix "
+    "native_scan objections_injected packaging record_damaged record_packed report_browser"
 )
 """Of these, the files that CI runs, too: no clock of the machine decides what they assert."""
 MARKED = re.compile(r"@pytest\.mark\.slow\b|\bmark\.(real|serial)\b")

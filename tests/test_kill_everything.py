@@ -7,6 +7,7 @@ is out of memory.
 
 import os
 import random
+import signal
 import subprocess
 import time
 import uuid
@@ -21,7 +22,7 @@ from agent_process import PATIENCE_S, TOKEN, agent, eventually, marked, needs_ro
 from test_agent_trace import SHORT, in_tracefs, skip_without_trace
 
 pytestmark = [pytest.mark.serial, needs_root]
-KILLS = int(os.environ.get("RTPROOF_KILLS") or (200 if os.environ.get("RTPROOF_TEST_SET") == "all" else 8))
+KILLS = int(os.environ.get("RTPROOF_KILLS") or (100 if os.environ.get("RTPROOF_TEST_SET") == "all" else 4))
 WITHIN_S = 0.1
 """So long at most after a milestone, which is drawn too: before, while and after the agent changes what it needs to."""
 TRACED = ("--trace", "recorder,explain,stacks", "--load", "cpu:workers=1", "--load", "files:workers=1")
@@ -107,16 +108,17 @@ def state() -> list[str]:
     return in_tracefs(f"{{ {STATE}; }} 2> /dev/null || true").splitlines()
 
 
+@pytest.mark.parametrize("spared", [True, False])
 def test_the_next_agent_removes_what_a_kill_of_everything_left(
-    group: Group, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spared: bool, group: Group, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the keepers may leave the group, they restore everything at once."""
+    """Keepers that may leave the group are spared, and restore everything at once."""
     skip_without_trace(tmp_path / "try")
     chance = random.Random(36)
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
     before = state()
-    mended = 0
+    left_for_next: list[set[str]] = []
     for kill in range(KILLS):
         token, record, beyond = uuid.uuid4().hex, tmp_path / f"record-{kill}", tmp_path / f"next-{kill}"
         words = (agent(), "run", "-o", record, "--warmup", "20ms", "--duration", "600s", *chance.choice(VICTIMS))
@@ -125,13 +127,19 @@ def test_the_next_agent_removes_what_a_kill_of_everything_left(
         assert eventually(lambda: milestone(token, record) or victim.poll() is not None)  # noqa: B023 - called here
         time.sleep(chance.uniform(0, WITHIN_S))
         assert victim.poll() is None
+        for pid in () if spared else marked(token):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
         group.kill()
+        for pid in () if spared else marked(token):
+            os.kill(pid, signal.SIGKILL)
         victim.wait(timeout=PATIENCE_S)
         assert eventually(lambda: not marked(token)), "a keeper ends when it is done"  # noqa: B023
         left = state()
-        mended += left == before
+        left_for_next += [set(left) - set(before)] if left != before else []
         words = chance.choice(NEXT)
         done = agent_process.run(*words, *([beyond] if words[-1] == "-o" else []))
         assert (done.returncode, state()) == (0, before), (kill, left, done)
-    print(f"{KILLS} kills of everything: {mended} mended at once, 0 left after the next run")
-    assert mended == KILLS or not group.may_be_left()
+    print(f"{KILLS} kills of everything; the next agent had to remove: {left_for_next}")
+    if spared and group.may_be_left():
+        assert len(left_for_next) <= max(1, KILLS // 20), "one may be killed before it leaves"
