@@ -252,7 +252,7 @@ static void only_a_file_of_its_own_is_believed(void)
 		snprintf(path, sizeof(path), "/tmp/rtproof-undo-4194304-%d-%.8s-0", (int)getpid(), boot);
 		FILE *file = fopen(path, "w");
 
-		CHECK(file && fprintf(file, "%s\told\tnew\n%s\ttorn\tnew", scratch_path, scratch_path) > 0 && fclose(file) == 0);
+		CHECK(file && fprintf(file, "%s\told\tnew\n%s\ttorn\tnewx", scratch_path, scratch_path) > 0 && fclose(file) == 0);
 		CHECK(chmod(path, modes[i]) == 0);
 		put("new");
 		undo_sweep(reach_nothing);

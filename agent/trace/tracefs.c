@@ -112,79 +112,6 @@ static bool is_gone(const char *owner)
 	       (started || agent == getpid() ? !processes_live(agent, started) : kill(agent, 0) < 0 && errno == ESRCH);
 }
 
-/* Histograms with variables hold their instance. The one that uses another's variable goes first. */
-static void remove_histograms(const char *instance)
-{
-	static const char *const files[] = { "events/timer/hrtimer_expire_entry/trigger", "events/timer/hrtimer_start/trigger" };
-	char text[TRACEFS_TEXT], path[TRACEFS_PATH + 400], back[512], *rest = NULL;
-
-	for (int i = 0; i < 2 && !tracefs_read(instance, files[i], text); i++) {
-		char *state = strstr(text, " ["); /* such as [active] */
-
-		if (state)
-			*state = '\0';
-		snprintf(path, sizeof(path), "%s/%s", instance, files[i]);
-		snprintf(back, sizeof(back), "!%.500s", strtok_r(text, "\n", &rest) ? text : "");
-		(void)text_append_file(path, back);
-	}
-}
-
-static void remove_instance(const char *instance)
-{
-	if (!rmdir(instance) || errno != EBUSY)
-		return;
-	remove_histograms(instance);
-	rmdir(instance);
-}
-
-/* Our synthetic events, of which everybody has the list. */
-static void remove_events(const char *root)
-{
-	char text[TRACEFS_TEXT], path[TRACEFS_PATH + 300], back[64], *rest = NULL;
-
-	if (tracefs_read(root, "synthetic_events", text))
-		return;
-	snprintf(path, sizeof(path), "%s/synthetic_events", root);
-	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-		if (strncmp(line, TRACEFS_EVENTS, strlen(TRACEFS_EVENTS)) != 0 || !is_gone(line + strlen(TRACEFS_EVENTS)))
-			continue;
-		snprintf(back, sizeof(back), "!%.*s", (int)strcspn(line, " \t"), line);
-		(void)text_append_file(path, back);
-	}
-}
-
-/* Others may have probes of any number there. The kernel counts its lines as they are read, so one that goes hides another. */
-static bool remove_one_probe(const char *path)
-{
-	static const char ours[] = ":" TRACEFS_EVENTS;
-	char line[512], taker[96];
-	bool removed = false, begins = true;
-	FILE *file = fopen(path, "re");
-
-	while (file && !removed && fgets(line, sizeof(line), file)) {
-		const char *at = begins ? strchr(line, ':') : NULL;
-
-		begins = strchr(line, '\n');
-		if (!at || strncmp(at, ours, strlen(ours)) != 0 || !is_gone(at + strlen(ours)))
-			continue;
-		snprintf(taker, sizeof(taker), "-%.*s", (int)strcspn(at, " "), at);
-		removed = !text_append_file(path, taker);
-	}
-	if (file)
-		fclose(file);
-	return removed;
-}
-
-/* Those of agents that are gone, whose keeper was killed as well. */
-static void remove_probes(const char *root, const char *file)
-{
-	char path[TRACEFS_PATH + 32];
-
-	snprintf(path, sizeof(path), "%s/%s", root, file);
-	while (remove_one_probe(path))
-		;
-}
-
 int tracefs_define(struct undo *undo, const char *file, const char *kind, const char *place, const char *name)
 {
 	char value[4200], taker[96];
@@ -208,14 +135,11 @@ bool tracefs_in_use(const char *root, bool (*is_used)(const char *folder))
 
 		snprintf(path, sizeof(path), "%s/instances/%s", root, entry->d_name);
 		if (ours && is_gone(entry->d_name + strlen(TRACEFS_OURS)))
-			remove_instance(path);
+			rmdir(path);
 		else if (entry->d_name[0] != '.' && is_used && is_used(path))
 			used = true;
 	}
 	if (folder)
 		closedir(folder);
-	remove_probes(root, "uprobe_events"); /* those that an instance uses can't go */
-	remove_probes(root, "kprobe_events");
-	remove_events(root);
 	return used;
 }

@@ -43,8 +43,8 @@ int tracefs_read(const char *folder, const char *file, char text[TRACEFS_TEXT]);
 int tracefs_define(struct undo *undo, const char *file, const char *kind, const char *place, const char *name);
 
 /*
- * Removes our instances, synthetic events and probes whose agent is gone. Whether any other one, or the top, is in use, which
- * `is_used` tells; it may be NULL.
+ * Removes our instances whose agent is gone, for which no journal was left (system/undo.h). Whether any other one, or the top, is in
+ * use, which `is_used` tells; it may be NULL.
  */
 bool tracefs_in_use(const char *root, bool (*is_used)(const char *folder));
 
