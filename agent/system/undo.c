@@ -26,7 +26,7 @@
  */
 static const char queue[] = "queue", semaphores[] = "semaphores";
 
-enum { CHANGE_MOST = 512, JOURNAL_MOST = 256 * 1024, TRIES = 100, PLACES = 4, PATH = 256, NAME = 96, BOOT = 8, NAMES_TRIED = 100 };
+enum { CHANGE_MOST = 2048, JOURNAL_MOST = 256 * 1024, TRIES = 100, PLACES = 4, PATH = 256, NAME = 96, BOOT = 8, NAMES_TRIED = 100 };
 
 #define PAUSE_NS 20000000
 
@@ -170,7 +170,7 @@ int undo_replace(struct undo *undo, const char *path, const char *value, const c
 	if (!err)
 		err = text_write_file(path, value);
 	if (!err && *value && !read_value(path, shown) && !text_has_word(shown, value))
-		err = announce(undo, path, before, shown);
+		(void)announce(undo, path, before, shown);
 	return err;
 }
 
