@@ -35,7 +35,6 @@ KINDS = {
     "inversion": (Cause.THREAD,),
     "own-sleep": (Cause.SLEEP,),
     "partner-sleep": (Cause.SLEEP,),
-    "migration": (Cause.MIGRATION,),
 }
 """The causes that are right for each kind of disturbance."""
 OF_VICTIM = ("page-fault", "lock-held", "inversion", "own-sleep", "partner-sleep")
@@ -68,7 +67,6 @@ NAMES = {
     "inversion": ("rtproof_hog",),
     "own-sleep": ("",),
     "partner-sleep": ("rtproof_partner",),
-    "migration": ("pulled by its new CPU",),
 }
 """The names that are right; of the others it is that of the module's task. "" where no name is known."""
 

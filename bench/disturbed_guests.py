@@ -51,11 +51,9 @@ NEVER_LATE: dict[str, frozenset[str]] = {
 
 
 BUILT_MODELS = (("PREEMPT_RT", "rt"), ("PREEMPT", "full"), ("PREEMPT_VOLUNTARY", "voluntary"), ("PREEMPT_NONE", "none"))
-NEEDS_CPUS = "a guest in virtual time has one CPU"
 NEEDS_X86 = "this architecture has no NMI that its events show"
 NEEDS_CPUIDLE = "Debian's kernel for armhf has no cpuidle"
 NEEDS_POLICY = "before Linux 5.14 a module may not make a deadline task"
-EVERYWHERE = (("migration", NEEDS_CPUS),)
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ class System:
     model: str
     chosen: bool = False
     also_right: AlsoRight = frozenset()
-    not_made: tuple[tuple[str, str], ...] = EVERYWHERE
+    not_made: tuple[tuple[str, str], ...] = ()
 
     @property
     def name(self) -> str:
@@ -98,9 +96,9 @@ class System:
         return kernel_catalogue.catalogue_entry(self.kernel).machine.name
 
 
-ON_ARM64 = (*EVERYWHERE, ("nmi", NEEDS_X86))
+ON_ARM64 = (("nmi", NEEDS_X86),)
 ON_ARMHF = (*ON_ARM64, ("idle-exit", NEEDS_CPUIDLE))
-ON_5_10 = (*EVERYWHERE, ("deadline-task", NEEDS_POLICY))
+ON_5_10 = (("deadline-task", NEEDS_POLICY),)
 ALL = (
     System("debian-6.1", "none", chosen=True),
     System("debian-6.1", "full", chosen=True),
