@@ -8,7 +8,7 @@ its figures are paired in their order, by the number of their due time. No pair 
 Both need not begin alike. Behind a pipe the trace begins with the waking, and the program with a reading of the sender
 before write(). A program that missed a due time counts from the one after it, and the trace from the one for which the
 timer woke the thread. So like is compared with like from the trace's begin on: the program's reading against the end in
-the trace. How far the begins are apart is told, and what the sender or the thread met in the long parts.
+the trace. How far the begins are apart is told.
 """
 
 import json
@@ -16,8 +16,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -26,13 +25,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from part import ROOT, Bound, Details, Figure, Part, percent
+from part import ROOT, Bound, Figure, Part, percent
 
 from rtproof.agents.build import find_agent
 from rtproof.core.errors import UserError
 from rtproof.experiment.stored_runs import open_run
-from rtproof.explain.trace_events import TraceEvent
-from rtproof.explain.trace_source import trace_source
 from rtproof.record.contents import Record
 
 APP = ROOT / "tests" / "foreign_app.c"
@@ -43,8 +40,6 @@ SECONDS = 2
 PATIENCE_S = 60
 MOST_SHIFT = 50
 """How many activations of a program may have no figure at its beginning, or the other way round."""
-LONG_NS = 10_000
-"""A part of a difference above this is looked up in the trace."""
 CYCLICTEST_LINE = re.compile(r"(?m)^\s*0:\s*\d+:\s*(\d+)\s*$")
 RT_APP_THREAD = "rtapp"
 Array = NDArray[np.int64]
@@ -151,7 +146,7 @@ def measure(name: str) -> dict[str, Any]:
             own = program.run(folder)
         record = open_run(folder / "run.rtrec").record
         definitions = [event.text for event in record.events if event.kind == "definition"]
-        return {"definitions": definitions, **compare(own, traced_activations(record), record, program.thread)}
+        return {"definitions": definitions, **compare(own, traced_activations(record))}
 
 
 @contextmanager
@@ -189,7 +184,7 @@ def traced_activations(record: Record) -> Traced:
     return Traced(np.concatenate(due), np.concatenate(end))
 
 
-def compare(own: Own, trace: Traced, record: Record, thread: str) -> dict[str, Any]:
+def compare(own: Own, trace: Traced) -> dict[str, Any]:
     """How both differ, the same activations side by side, in us. Figures without a partner are counted."""
     timed = own.read_ns is not None
     at, there = by_time(own, trace) if timed else by_order(own, trace)
@@ -205,19 +200,8 @@ def compare(own: Own, trace: Traced, record: Record, thread: str) -> dict[str, A
     if own.read_ns is None:
         return told
     begin_ns, read_ns = (own.read_ns - own.late_ns)[at], own.read_ns[at]
-    events = events_by_thread(record)
-    tid = next(int(fact.value) for fact in record.facts if fact.key == "tid")
-    begins_apart = int(np.count_nonzero(np.abs(trace.due_ns[there] - begin_ns) > LONG_NS))
-    return {
-        **told,
-        **_shares("begins", trace.due_ns[there] - begin_ns),
-        **_shares("like", read_ns - trace.end_ns[there]),
-        "begins_apart_percent": percent(begins_apart, at.size),
-        "met": {
-            "before the waking": met_in(events[_waker(events, tid)], begin_ns, trace.due_ns[there]),
-            "before the reading": met_in(events[tid], trace.end_ns[there], read_ns),
-        },
-    }
+    begins, like = _shares("begins", trace.due_ns[there] - begin_ns), _shares("like", read_ns - trace.end_ns[there])
+    return {**told, **begins, **like}
 
 
 def by_time(own: Own, trace: Traced) -> tuple[Array, Array]:
@@ -262,51 +246,6 @@ def _shares(name: str, values: Array) -> dict[str, float]:
     return {f"{name}_{key}_us": float(value) / 1000 for key, value in found.items()}
 
 
-def events_by_thread(record: Record) -> dict[int, list[TraceEvent]]:
-    """The events of the trace by the thread that ran, or was interrupted, in the order of time."""
-    source = trace_source(record, 0)
-    found: dict[int, list[TraceEvent]] = defaultdict(list)
-    for cpu in source.cpus:
-        for event in source.events(cpu):
-            found[event.pid].append(event)
-    for events in found.values():
-        events.sort(key=lambda event: event.time_ns)
-    return found
-
-
-def _waker(events: dict[int, list[TraceEvent]], tid: int) -> int:
-    """The thread that was running at most wakings of a thread."""
-    wakings = (event for some in events.values() for event in some if event.name == "sched_waking")
-    return Counter(event.pid for event in wakings if event.values.get("pid") == tid).most_common(1)[0][0]
-
-
-def met_in(events: Sequence[TraceEvent], from_ns: Array, to_ns: Array) -> dict[str, int]:
-    """What a thread met in each span of more than ``LONG_NS``: how many spans, by the first that applies."""
-    times_ns = np.array([event.time_ns for event in events], np.int64)
-    long = np.flatnonzero(to_ns - from_ns > LONG_NS)
-    first, last = np.searchsorted(times_ns, from_ns[long]), np.searchsorted(times_ns, to_ns[long])
-    spans = (events[begin:end] for begin, end in zip(first.tolist(), last.tolist(), strict=True))
-    return dict(Counter(_met(event.name for event in span) for span in spans).most_common())
-
-
-def _met(names: Iterable[str]) -> str:
-    found = set(names)
-    if "sched_switch" in found:
-        return "another thread got its CPU"
-    if any("irq" in name or "nmi" in name for name in found):
-        return "an interrupt"
-    return "a page fault" if any("page_fault" in name for name in found) else "no event of the trace"
-
-
-def rows(name: str, one: Details) -> list[str]:
-    """What a program and its sender met where a part of the difference is long."""
-    return [
-        f"| {name} | {where} | {met} | {count} of {one['paired']} |"
-        for where, causes in one.get("met", {}).items()
-        for met, count in causes.items()
-    ]
-
-
 PART = Part(
     goal="of what other programs print and the trace tells of the same activations, 99 % are at most 20 us apart",
     items=lambda: list(PROGRAMS),
@@ -319,8 +258,5 @@ PART = Part(
         Figure("apart_p50_us", "the same as both print it, median", "us", of="paired"),
         Figure("apart_p99_us", "the same as both print it, |99 %|", "us", of="paired"),
         Figure("begins_p99_us", "from the program's begin to the trace's, |99 %|", "us", of="paired"),
-        Figure("begins_apart_percent", f"the two begins are more than {LONG_NS // 1000} us apart", "%", of="paired"),
     ),
-    head=f"| program | more than {LONG_NS // 1000} us | met | how often |",
-    rows=rows,
 )
