@@ -42,7 +42,11 @@ HISTOGRAM = b"# Histogram\n"
 LIVE = "T:{} ( 999) P:80 I:1000 C:{{0:7}} Min:      1 Act:    2 Avg:    2 Max:       9\n"
 JSON = b'{"file_version":1,"cmdline:":"cyclictest -h 9","rt_test_version:":"2.5","return_code":0,"thread":{'
 CELL = '"{{0}}":{{{{"histogram":{{{{"1":1}}}},"{}":1,"min":1,"max":1,"avg":1.0,"cpu":0}}}},'
-XML = b'<rteval version="3"><cyclictest command_line="cyclictest -h 9"><core id="0"><histogram>'
+CPU0 = b'"0":{"cycles":1,"min":1,"max":1,"avg":1.0,"cpu":0}'
+XML = b'<rteval version="3"><cyclictest command_line="cyclictest -h 9"><core id="0"><statistics>'
+XML += b"<samples>9</samples><minimum>1</minimum><maximum>9</maximum><mean>1</mean></statistics><histogram>"
+XML_END = b"</histogram></core></cyclictest></rteval>"
+JITTER = b'{"version":3,"cpu":{"0":{"count":9,"histogram":{'
 
 
 class Bomb(NamedTuple):
@@ -104,9 +108,9 @@ def of_texts() -> Iterator[Bomb]:
     yield text("a hole of 8 GiB", pieces=[HISTOGRAM, 8 << 30])
     yield text("compared", pieces=histogram(), command="compare FILE FILE --against FILE")
     yield text("JSON: deep unknown", pieces=[b'{"x":', b'{"a":' * DEEP, b"1", b"}" * DEEP, b"," + JSON[1:] + b"}}"])
-    yield text("JSON: threads", pieces=rows(CELL.format("cycles"), head=JSON, tail=b'"x":1}}'))
-    yield text("JSON: bins", pieces=rows('"{0}":1,', head=b'{"cpu":{"0":{"count":9,"histogram":{', tail=b'"0":1}}}}'))
-    yield text("XML: buckets", pieces=rows('<bucket index="{0}" value="1"/>', head=XML))
+    yield text("JSON: threads", pieces=rows(CELL.format("cycles"), head=JSON, tail=CPU0 + b"}}"))
+    yield text("JSON: bins", pieces=rows('"{0}":1,', head=JITTER, tail=b'"0":1},"min":1,"max":9,"avg":1.0}}}'))
+    yield text("XML: buckets", pieces=rows('<bucket index="{0}" value="1"/>', 29, XML, XML_END))
     yield text("XML: deep", pieces=same(b"<a>", head=b"<rteval>"))
     yield text("XML: attributes", pieces=rows(' a{0}=""', head=b"<rteval", tail=b"/>"))
     yield Bomb("endless rows", "-", histogram(1e9), "show -")
@@ -156,7 +160,7 @@ def of_traces() -> Iterator[Bomb]:
     yield trace("trace.dat: a hole of 9 GiB", pieces=[*trace_dat([16], 1), 9 << 30])
 
 
-def record(kind: int, payload: Callable[[int], bytes], mib: int) -> Iterator[bytes]:
+def record(kind: int, payload: Callable[[int], bytes], mib: float) -> Iterator[bytes]:
     """A record whose chunks have such payloads, by their numbers."""
     series = struct.pack("<HHiBqq", 0, 0, 0, 3, 1_000_000, 0) + b"\5\0timer\1\0x\7\0latency\2\0ns"
     yield frame_bytes(ChunkType.BEGIN, 0, struct.pack("<HH16sqqHHHH", 1, 7, bytes(16), *[0] * 6))
@@ -173,7 +177,7 @@ def of_records() -> Iterator[Bomb]:
     pack, file = struct.pack, struct.pack("<qBBH", *[0] * 4)
     deflated = b"".join(packed([bytes(120_000) + os.urandom(8_000)], -15))
     full, none, one = (pack("<IqBBH", n, 9, 0, 4, 0) for n in (65_536, 0, 1))
-    snapshot = pack("<HBBQqqqqHHBBI", 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 1, 0, 1 << 20) + bytes(8 << 20)
+    snapshot = pack("<HBBQqqqqHHBBH", 0, 1, 0, 1, 0, 0, 0, 1, 1, 0, 1, 0, 65_535) + os.urandom(8 * 65_535)
     for name, kind, mib, payload in (
         ("packed files", ChunkType.FILE, 99, file + pack("<H10sI", 10, b"/a.deflate", len(deflated)) + deflated),
         ("plain files", ChunkType.FILE, 1_600, file + pack("<HHI", 2, 0x612F, 9 * MIB) + bytes(9 * MIB)),
@@ -181,11 +185,11 @@ def of_records() -> Iterator[Bomb]:
         ("events", ChunkType.EVENT, 60, pack("<qH", 0, 0) + bytes(4)),
         ("readings", ChunkType.TICK, 60, pack("<qH", 0, 0)),
         ("wrong chunks", ChunkType.FACT, 60, b""),
-        ("seconds", ChunkType.SECONDS, 40, pack("<HHI", 0, 0, 0) + 3 * full),
-        ("largest values", ChunkType.TOP, 40, pack("<HH", 0, 65_535) + 3 * full),
-        ("snapshots", ChunkType.SNAPSHOT, 400, snapshot),
-        ("conditions", ChunkType.CONDITIONS, 300, pack("<HHI", 0, 0, 1 << 20) + bytes(9 << 20)),
-        ("above levels", ChunkType.ABOVE, 300, pack("<HHII", 0, 0, 0, 1 << 22) + b"\1\1\0" * (1 << 22)),
+        ("seconds", ChunkType.SECONDS, 0.012, pack("<HHI", 0, 0, 0) + 3 * full),
+        ("largest values", ChunkType.TOP, 0.012, pack("<HH", 0, 65_535) + 3 * full),
+        ("snapshots", ChunkType.SNAPSHOT, 100, snapshot),
+        ("conditions", ChunkType.CONDITIONS, 44, pack("<HHI", 0, 0, 1 << 20) + bytes(9 << 20)),
+        ("above levels", ChunkType.ABOVE, 12, pack("<HHII", 0, 0, 0, 1 << 22) + b"\1\1\0" * (1 << 22)),
         ("series", ChunkType.SERIES, 60, pack("<HHiBqq", 7, 7, 0, 3, 9, 0) + bytes(8)),
         ("summaries", ChunkType.SUMMARY, 60, bytes(struct.calcsize("<HBBqqQQqqqQQQQQQI"))),
     ):  # fmt: skip

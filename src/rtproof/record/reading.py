@@ -298,7 +298,7 @@ CHUNK_BYTES = 400
 ROW_BYTES = 60
 """For each row of a SECONDS or TOP chunk."""
 CONDITIONS_ROW_BYTES = 120
-BYTES_PER_BYTE: dict[int, int] = {ChunkType.ABOVE: 20, ChunkType.EXCEEDED: 20, ChunkType.SNAPSHOT: 6}
+BYTES_PER_BYTE: dict[int, int] = {ChunkType.ABOVE: 32, ChunkType.EXCEEDED: 32, ChunkType.SNAPSHOT: 6}
 """Bytes of memory for each byte of the payload of other chunks that are kept decoded, by their types."""
 MOST_DAMAGE = 100_000
 WORTH_BYTES = 4 << 20
