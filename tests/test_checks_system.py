@@ -83,7 +83,7 @@ def test_a_line_of_the_kernel(line: str, code: str | None) -> None:
 def test_events_of_the_agent() -> None:
     assert set(event("clock_stepped")) == {"clock-stepped"}
     assert event("policy_changed", "other", 0)["policy-changed"].severity is INVALID
-    assert "thread 0: 574 in 508 periods" in event("stops", "574 in 508 periods", 0)["traced"].whole
+    assert "thread 0: 574 in 508 activations" in event("stops", "574 in 508 activations", 0)["traced"].whole
     used = Event(5, 0, "budget", "used 900 ms of CPU time in 1000 ms; its real-time policy was taken away")
     found = said_of(clean(events=(used,), end=end(BLOCKS, EndReason.GUARD)))
     assert (set(found), found["guard"].severity) == ({"guard"}, INVALID)

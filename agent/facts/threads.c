@@ -36,17 +36,27 @@ static void note_other_and_back(struct run *run, const struct worker *worker, in
 		record_event(&run->record, run_time_ns(run), worker->number, "policy_changed", "other and back");
 }
 
-/* A thread sleeps once in each period. One that slept much more often was stopped, as a tracer does at each system call. */
+/* Activations since the last look; those that were due where the thread does not count them, as in the warm-up. */
+static int64_t activations_since(const struct worker *worker, int64_t now_ns)
+{
+	uint32_t before = worker->log.before.noted;
+
+	if (worker->conditions.every && before)
+		return word_load(&worker->conditions.now.noted) - before;
+	return (now_ns - worker->seen_at_ns) / worker->period_ns + 1;
+}
+
+/* A thread sleeps once for each activation. One that slept much more often was stopped, as a tracer does at each system call. */
 static void note_stops(struct run *run, struct worker *worker, int task)
 {
 	int64_t sleeps = thread_told(task, "status", "voluntary_ctxt_switches"), now_ns = run_time_ns(run);
-	int64_t periods = (now_ns - worker->seen_at_ns) / worker->period_ns + 1, more = sleeps - worker->seen_sleeps - periods;
+	int64_t due = activations_since(worker, now_ns), more = sleeps - worker->seen_sleeps - due;
 	const struct method *method = worker->method;
 	bool once = method->on_grid && !method->no_timer && !method->loop; /* the work of a loop may wait for files and devices */
 	char text[64];
 
-	if (worker->seen && once && more > FEW_STOPS + periods / STOPS_SHARE) {
-		snprintf(text, sizeof(text), "%lld in %lld periods", (long long)more, (long long)periods);
+	if (worker->seen && once && more > FEW_STOPS + due / STOPS_SHARE) {
+		snprintf(text, sizeof(text), "%lld in %lld activations", (long long)more, (long long)due);
 		record_event(&run->record, now_ns, worker->number, "stops", text);
 	}
 	worker->seen_sleeps = sleeps;

@@ -144,7 +144,7 @@ def traced(case: CheckedRun) -> Iterator[Doubt]:
     stops = [f"thread {event.thread}: {event.text} until {duration(event.time_ns)}" for event in case.events("stops")]
     if stops:
         what = "threads were stopped as by a tracer"
-        detail = f"they slept more often than once in a period, within a second: {sentence_list(stops)}"
+        detail = f"they slept more often than once for an activation, within a second: {sentence_list(stops)}"
         yield Doubt("traced", INVALID, what, "measure without strace or gdb", detail)
 
 
