@@ -210,6 +210,18 @@ def test_one_chunk_out_of_place_costs_no_other(
         assert missing <= 2 * largest_block
 
 
+def test_two_records_in_one_file_prove_nothing(broken: Path) -> None:
+    """The chunks of one were passed over as there twice, and the other was HELD."""
+    golden = Path(__file__).parent / "data" / "golden"
+    first, second = ((golden / name).read_bytes() for name in ("x86_64-1.3.rtrec", "x86_64.rtrec"))
+    limit = Requirement(1_000_000)
+    for content in (first + second, second + first):
+        broken.write_bytes(content)
+        assert analyse(open_record(broken), (limit,)).verdict.state.value == "INVALID"
+    broken.write_bytes(second + second)
+    assert analyse(open_record(broken), (limit,)).verdict.state.value == "HELD"
+
+
 @given(st.data())
 @settings(max_examples=400, deadline=None)
 def test_wrong_payloads_behind_valid_checksums(

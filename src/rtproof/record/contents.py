@@ -339,8 +339,9 @@ class End:
 class Damage:
     """A part of the file that is no valid chunk, or chunks that are missing, in one sentence.
 
-    ``lost``: whether content of the record is missing. Bytes that are no chunk, and a chunk that is there twice, are
-    damage only. ``series``: the series whose chunks were not used because no chunk describes the series.
+    ``lost``: whether content of the record is missing. Bytes that are no chunk, and a chunk that is there twice
+    with the same content, are damage only. ``series``: the series whose chunks were not used because no chunk describes
+    it.
     """
 
     offset: int

@@ -286,8 +286,8 @@ def open_record(path: str | os.PathLike[str]) -> Record:
     with open_regular(name) as file:
         size = os.fstat(file.fileno()).st_size
         found = _scan(name, FileWindow(file.fileno(), size), damage)
-    begin = _begin(name, size, found)
-    kept = _keep_in_order(found, damage)
+        begin = _begin(name, size, found)
+        kept = _keep_in_order(found, damage, file.fileno())
     if not kept or not isinstance(kept[-1].item, End):
         _add_damage(damage, Damage(size, 0, f"the record was cut off: there is no END after its {len(kept)} chunks"))
     return _assemble(name, size, begin, kept, damage)
@@ -402,17 +402,26 @@ def _begin(name: str, size: int, found: list[ScannedChunk]) -> Begin:
     raise NoRecordError(f"{name} is not a record: it has no valid BEGIN chunk")
 
 
-def _keep_in_order(found: list[ScannedChunk], damage: list[Damage]) -> list[ScannedChunk]:
+def _keep_in_order(found: list[ScannedChunk], damage: list[Damage], descriptor: int) -> list[ScannedChunk]:
     places = places_in_order([chunk.sequence for chunk in found])
     kept = [found[place] for place in places]
-    for place in sorted(set(range(len(found))).difference(places)) if len(places) < len(found) else ():
+    unused = sorted(set(range(len(found))).difference(places)) if len(places) < len(found) else ()
+    of_number = {chunk.sequence: chunk for chunk in kept} if unused else {}
+    for place in unused:
         chunk = found[place]
-        sentence = f"chunk {chunk.sequence} at offset {chunk.offset} is out of order and was not used"
-        _add_damage(damage, Damage(chunk.offset, CHUNK_HEADER.size + chunk.length, sentence))
+        used = of_number.get(chunk.sequence, chunk)
+        other = _bytes_of(used, descriptor) != _bytes_of(chunk, descriptor)
+        told = "is there a second time, with other content," if other else "is out of order"
+        sentence = f"chunk {chunk.sequence} at offset {chunk.offset} {told} and was not used"
+        _add_damage(damage, Damage(chunk.offset, CHUNK_HEADER.size + chunk.length, sentence, lost=other))
     for place, first, last in missing_sequences([chunk.sequence for chunk in kept]):
         gone = f"chunk {first} is" if first == last else f"chunks {first} to {last} are"
         _add_damage(damage, Damage(kept[place].offset, 0, f"{gone} gone before offset {kept[place].offset}", lost=True))
     return kept
+
+
+def _bytes_of(chunk: ScannedChunk, descriptor: int) -> bytes:
+    return os.pread(descriptor, CHUNK_HEADER.size + chunk.length, chunk.offset)
 
 
 def _assemble(name: str, size: int, begin: Begin, kept: list[ScannedChunk], damage: list[Damage]) -> Record:
