@@ -120,6 +120,32 @@ def test_a_number_of_a_table_is_not_read_without_its_last_digits(tmp_path: Path)
     assert "this line is left out" in found.doubts[0].what
 
 
+LINE = "T: {} ( 201{}) P:80 I:200 C:  50000 Min:      6 Act:   18 Avg:    7 Max:     {}\n"
+
+
+@pytest.mark.parametrize(
+    ("last", "state", "said"),
+    [
+        ("T: 1 ( 2011) P:80 I:200 C:  50000 Min:      6 Act:   18 Avg:    7 Max:     999", "UNDECIDED", "has no end"),
+        (LINE.format(1, 1, "9O6"), "UNDECIDED", "cannot be read"),
+        (LINE.format(1, 1, "9,060"), "UNDECIDED", "cannot be read"),
+        (LINE.format(1, 1, "999").replace("Max: ", "**Max: "), "UNDECIDED", "cannot be read"),
+        (LINE.format(1, 1, "99"), "INVALID", "before the last digit"),
+        (LINE.format(1, 1, "199"), "HELD", "largest"),
+    ],
+)
+def test_nothing_is_held_over_a_figure_that_was_not_read(
+    last: str, state: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Thread 1 was left out, or 9 and 99 were read of 906 and 999, and 420 us was HELD."""
+    file = tmp_path / "lines.txt"
+    file.write_text(LINE.format(0, 0, "306") + last)
+    main(["judge", str(file), "--limit", "420us"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert state in told
+    assert said in told
+
+
 def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     for command, words in ((["show", "-"], "3,258"), (["judge", "-", "--limit", "10ms"], "HELD")):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(CYCLICTEST.encode())))

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.core.errors import UserError
+from rtproof.core.phrases import quantity
 from rtproof.importers._pasted import tool_lines
 from rtproof.importers._tool_output import (
     LARGEST_NS,
@@ -62,7 +63,10 @@ _TRAILER = re.compile(
 _LIVE = re.compile(
     r"T: *(\d+) \( *(\d+)\) +P: *(\d+) +I: *(\d+) +C: *(\d+)"
     r" +Min: *(-?\d+) +Act: *-?\d+ +Avg: *(-?\d+) +Max: *(-?\d+)"
+    r"(?!\w|[.,' \u202f]\d)"
 )
+_CUT_WITHIN = re.compile(r"^ *T:.*Min:[ \d-]{7,} Act:.*Max:  [ \d-]{1,5}$", re.M)
+"""A line that ends within its maximum: cyclictest pads the minimum to seven characters, and the maximum to eight."""
 _SMIS = re.compile(rf"{_LIVE.pattern} SMI: *(\d+)")
 _BREAK = re.compile(r"^# Break value: (\d{1,18})$", re.M)
 _KERNEL = re.compile(r"^# Kernel: *(\S.{0,200})$", re.M)
@@ -114,7 +118,13 @@ def read(text: str) -> ImportedHistogram:
         stop=STOPPED.format(f"a value above its threshold (option -b): {whole_number(stopped[1]):,} us")
         if stopped
         else "",
-        faults=(*found.faults, *_longer_than_intervals(lines), *_without_sign(lines), *_hardly_microseconds(found)),
+        faults=(
+            *found.faults,
+            *_cut_within(text),
+            *_longer_than_intervals(lines),
+            *_without_sign(lines),
+            *_hardly_microseconds(found),
+        ),
         lines=tuple(
             _timed(number, each) for number, each in sorted(printed.items()) if len(each) > 1 and _has_times(each)
         ),
@@ -129,6 +139,12 @@ def _interrupts_of_firmware(text: str) -> Iterator[Doubt]:
     if count:
         what = f"its CPUs had {count:,} SMIs (interrupts of the firmware), a likely cause of its largest values"
         yield Doubt("smi", Severity.WARNING, what, "look for their source with hwlatdetect")
+
+
+def _cut_within(text: str) -> Iterator[str]:
+    count = sum(1 for _ in _CUT_WITHIN.finditer(text))
+    if count:
+        yield f"{quantity(count, 'line')} of figures end before the last digit of the maximum, so columns were cut off"
 
 
 def last_lines(text: str) -> dict[int, Line]:

@@ -20,6 +20,7 @@ from rtproof.judge.verdict import deciding_verdict
 from rtproof.judge.worst_first import worst_first
 from rtproof.statistics import rate_upper, refuted_until_ns, share_lower, share_upper, tau_needed
 from rtproof.summary.imported_histogram import (
+    LINES_UNREAD,
     ImportedHistogram,
     record_of_histogram,
     scale_end_ns,
@@ -222,7 +223,7 @@ def live_at_least_ns(imported: ImportedHistogram, asked: Requirement, most: int)
 
 def missing_figures_sentence(imported: ImportedHistogram) -> str | None:
     """Why the file does not show that every due activation ran, for any limit; None if it does show this."""
-    return _unknown(imported) or _uncounted(imported, _slack_ns(imported))
+    return _unread(imported) or _unknown(imported) or _uncounted(imported, _slack_ns(imported))
 
 
 def _lack(imported: ImportedHistogram, asked: Requirement, *, exceeding: bool = False) -> str | None:
@@ -232,7 +233,7 @@ def _lack(imported: ImportedHistogram, asked: Requirement, *, exceeding: bool = 
     """
     if exceeding:
         return _unknown(imported, skipped=True)
-    return _unknown(imported) or _uncounted(imported, min(_slack_ns(imported), asked.longest_ns))
+    return _unread(imported) or _unknown(imported) or _uncounted(imported, min(_slack_ns(imported), asked.longest_ns))
 
 
 def _slack_ns(imported: ImportedHistogram) -> int:
@@ -253,6 +254,11 @@ def _unknown(imported: ImportedHistogram, *, skipped: bool = False) -> str | Non
     if imported.overruns is None and not skipped and (largest_ns is None or largest_ns >= period_ns):
         return "its largest value is as long as the period, and behind it the tool may have skipped activations"
     return None
+
+
+def _unread(imported: ImportedHistogram) -> str | None:
+    """Why a figure of the file may be missing; None if each was read."""
+    return next((doubt.what for doubt in imported.doubts if doubt.code == LINES_UNREAD), None)
 
 
 def _uncounted(imported: ImportedHistogram, slack_ns: int) -> str | None:
@@ -528,7 +534,9 @@ NO_LENGTH_OF_FILE = "The file does not show that each due activation was measure
 
 
 def _loss(imported: ImportedHistogram) -> str | None:
-    """Why activations are surely missing from the file; None if none are known to be."""
+    """Why activations are surely missing from the file, or figures; None if none are known to be."""
+    if unread := _unread(imported):
+        return unread
     if imported.overruns:
         return f"the tool counted {quantity(imported.overruns, 'overrun')}, which are activations without a sample"
     if imported.duration_ns is None or not imported.shortest_period_ns or not _counts(imported):

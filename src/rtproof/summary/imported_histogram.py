@@ -20,6 +20,8 @@ DURATION_STATED = "the user states the duration (--measured-for)"
 PERIOD_STATED = "the user states the period of all threads (--period)"
 DURATION_UNUSED = "--measured-for is not used"
 PERIOD_UNUSED = "--period is not used"
+LINES_UNREAD = "lines-unread"
+"""The doubt on lines of figures that could not be read. What they told may be the largest value."""
 
 
 @dataclass(frozen=True)
