@@ -222,7 +222,8 @@ def _rounds_up(cpus: Sequence[_Cpu], last_ns: int, version: str) -> bool:
         highest = max((name for name, count in each.bins.items() if count), default=last_ns)
         if highest < last_ns:
             return highest > each.max_ns
-    return bool(version) and float(version[:8]) >= ROUNDS_UP_SINCE
+    number = re.match(r"\d{1,3}\.\d{1,3}", version, re.ASCII)
+    return number is not None and float(number[0]) >= ROUNDS_UP_SINCE
 
 
 def _part(number: int, cpu: _Cpu, scale: _Scale) -> ImportedPart:
