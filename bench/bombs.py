@@ -212,7 +212,7 @@ def of_documents() -> Iterator[Bomb]:
                           ("p.toml", "run --profile FILE"), ("l.toml", "run --load FILE")):  # fmt: skip
         start, end = (b"x=", b"\n") if file.endswith("toml") else (b'{"x":', b"}")
         for shape, pieces in (("deep", [b"[" * DEEP, b"]" * DEEP]), ("digits", [DIGITS]), ("3 GiB", [3 << 30]),
-                              ("values", [b"[", *same(b"[[]],"), b"0]"])):  # fmt: skip
+                              ("values", [b"[", *same(b"[[]],", 15), b"0]"])):  # fmt: skip
             yield Bomb(f"{file}: {shape}", file, [start, *pieces, end], command)
 
 
