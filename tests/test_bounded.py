@@ -5,6 +5,7 @@
 """
 
 import gzip
+import os
 import re
 import resource
 import shutil
@@ -18,7 +19,9 @@ from pathlib import Path
 import pytest
 
 from rtproof.cli.main import main
-from rtproof.record.chunks import ChunkType, frame_bytes
+from rtproof.core.errors import RecordError
+from rtproof.record import reading
+from rtproof.record.chunks import ChunkType, FileWindow, Frame, frame_bytes, walk_chunks
 
 ROOT = Path(__file__).parent.parent
 GOOD_CELL = ROOT / "tests" / "data" / "written_by_537db1b" / "campaign" / "cells" / "good"
@@ -174,3 +177,21 @@ def test_a_small_file_that_would_take_much_is_refused_before_it_does(name: str, 
     )
     assert (ended.returncode, ended.stdout) == (2, "")
     assert words in ended.stderr
+
+
+def test_what_an_agent_writes_each_second_may_take_memory_in_proportion(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a day of 64 CPUs could not be read."""
+    with (ROOT / "tests" / "data" / "golden" / "x86_64-1.3.rtrec").open("rb") as file:
+        window = FileWindow(file.fileno(), os.fstat(file.fileno()).st_size)
+        frames = [(part.type, bytes(part.payload)) for part in walk_chunks(window) if isinstance(part, Frame)]
+    rows = [each for each in frames if each[0] in (ChunkType.SECONDS, ChunkType.CONDITIONS)]
+    written = [*frames[:-1], *rows * 1_000, frames[-1]]
+    long = tmp_path / "long.rtrec"
+    long.write_bytes(b"".join(frame_bytes(kind, at, payload) for at, (kind, payload) in enumerate(written)))
+    monkeypatch.setattr(reading, "MOST_BYTES", 100_000)
+    assert reading.open_record(long).end
+    monkeypatch.setattr(reading, "ROWS_FACTOR", 2)
+    with pytest.raises(RecordError, match="damaged or too large"):
+        reading.open_record(long)

@@ -29,7 +29,7 @@ enum {
 	WINDOWS_LIMIT = 512,
 	RECORD_DEFAULT_KIB = 3584,
 	KEEP_DEFAULT_MIB = 256,
-	KEEP_LIMIT_MIB = 16 * 1024,
+	KEEP_LIMIT_MIB = 512, /* the host opens no record whose files take more than 640 MiB */
 	TURNS_LIMIT = 4000,
 	PROCESS_LIMIT = 1 << 22,
 };

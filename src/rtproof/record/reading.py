@@ -293,6 +293,11 @@ def open_record(path: str | os.PathLike[str]) -> Record:
     return _assemble(name, size, begin, kept, damage)
 
 
+ROWS_FACTOR = 12
+"""What a run counts each second may take so many times the record's size: at most 11 in what an agent writes.
+
+Otherwise a day of 64 CPUs could not be read.
+"""
 CHUNK_BYTES = 400
 """Of memory for each chunk. A day of 64 CPUs at a period of 1 ms has 1.4 million chunks."""
 ROW_BYTES = 60
@@ -308,16 +313,16 @@ WORTH_BYTES = 4 << 20
 def _scan(name: str, window: FileWindow, damage: list[Damage]) -> list[ScannedChunk]:
     library = compiled_scanner.scanner() if window.size >= WORTH_BYTES else None
     found = []
-    room = Room(
-        MOST_BYTES,
-        f"{name} is damaged or too large: what it holds beside the samples takes more than {MOST_BYTES >> 20} MiB",
-        RecordError,
-    )
+    sentence = f"{name} is damaged or too large: what it holds beside the samples takes more than {{}} MiB"
+    rows_bytes = max(MOST_BYTES, ROWS_FACTOR * window.size)
+    content = Room(MOST_BYTES, sentence.format(MOST_BYTES >> 20), RecordError)
+    rows = Room(rows_bytes, sentence.format(rows_bytes >> 20), RecordError)
     for part in walk_chunks(window, partial(_frames_of_library, library) if library else None):
         if isinstance(part, Hole):
             _add_damage(damage, _hole(part, window.size))
         else:
             chunk = _read_chunk(name, part, damage)
+            room = content if isinstance(chunk.item, SystemFile | Snapshot) else rows
             room.take(_memory_bytes(part, chunk.item))
             found.append(chunk)
     return found
