@@ -84,6 +84,16 @@ def test_a_load_that_is_slow_for_a_part_of_the_run() -> None:
     assert fading((53, 1_000), (47, 40))["load-faded"].severity is WARNING, "for less than a half of the time"
 
 
+def test_a_load_that_works_in_bursts() -> None:
+    """Each of 40 stretches of an hour had bursts, so a load that was still for five sixths of it had no word."""
+    found = fading(*[(10, 1_000), (50, 1)] * 60)["load-faded"]
+    assert (found.severity, found.what) == (
+        WARNING,
+        "load sched idled between bursts for 83 %",
+    )
+    assert "load-faded" not in fading(*[(10, 1_000), (10, 150)] * 60)
+
+
 @pytest.mark.parametrize(
     "parts",
     [

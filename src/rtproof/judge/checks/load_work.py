@@ -117,6 +117,7 @@ def faded(case: CheckedRun) -> Iterator[Doubt]:
         slow_ns, nearly_still_ns = ((end_ns - begin_ns)[share < most].sum() for most in (FADED, NEARLY_STILL))
         span_ns = _span_ns(counter)
         if slow_ns < max(FADED_SHARE * span_ns, IDLE_WINDOW_NS):
+            yield from _in_bursts(case, counter)
             continue
         first, last = _longest_run(share < FADED)
         slow = np.median(rate[first : last + 1])
@@ -131,7 +132,24 @@ def faded(case: CheckedRun) -> Iterator[Doubt]:
         yield Doubt("load-faded", severity, what, _REMEDY, detail)
 
 
-def _stretches(counter: Counter, rest_ns: int) -> tuple[Int64Array, Int64Array, NDArray[np.float64]] | None:
+def _in_bursts(case: CheckedRun, counter: Counter) -> Iterator[Doubt]:
+    """A load that works for some seconds again and again: each long stretch has a burst, so none is slow."""
+    stretches = _stretches(counter, _rest_ns(case, counter), int(counter.time_ns.size))
+    if stretches is None:
+        return
+    begin_ns, end_ns, rate = stretches
+    still = rate < NEARLY_STILL * rate.max()
+    share = float((end_ns - begin_ns)[still].sum() / _span_ns(counter))
+    if share >= NEARLY_STILL_SHARE:
+        what = f"{_short(counter)} idled between bursts for {percent(round(share, 2))}"
+        best = f"{rate.max():,.0f} {counter.unit} a second"
+        detail = _detail(counter, f"for so much of the time it was below a tenth of its best rate, {best}")
+        yield Doubt("load-faded", WARNING, what, _REMEDY, detail)
+
+
+def _stretches(
+    counter: Counter, rest_ns: int, most: int = MOST_STRETCHES
+) -> tuple[Int64Array, Int64Array, NDArray[np.float64]] | None:
     """Beginning, end and rate of a load's work in equal stretches; None if the run is too short to show a rate.
 
     A stretch is so long that slow units of work and rests do not decide its rate.
@@ -139,7 +157,7 @@ def _stretches(counter: Counter, rest_ns: int) -> tuple[Int64Array, Int64Array, 
     work, span_ns = _work(counter), _span_ns(counter)
     if not work or not span_ns:
         return None
-    long_ns = max(span_ns // MOST_STRETCHES, LATE_NS, 4 * rest_ns, UNITS_OF_STRETCH * span_ns // work)
+    long_ns = max(span_ns // most, LATE_NS, 4 * rest_ns, UNITS_OF_STRETCH * span_ns // work)
     edges = np.arange(counter.time_ns[0], counter.time_ns[-1] + 1, long_ns)
     at = np.unique(np.searchsorted(counter.time_ns, edges))
     if at.size <= FEWEST_STRETCHES:
