@@ -146,6 +146,18 @@ def test_nothing_is_held_over_a_figure_that_was_not_read(
     assert said in told
 
 
+def test_packed_outputs_and_logs_of_a_folder_are_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """judge looked at .txt alone: the folder was HELD."""
+    packed = gzip.compress(LINE.format(0, 0, "999").encode())
+    files = {"ok.txt": LINE.format(0, 0, "306").encode(), "late.txt.gz": packed}
+    for name, content in (*files.items(), ("late.log", gzip.decompress(packed))):
+        (tmp_path / name).write_bytes(content)
+    assert main(["judge", str(tmp_path), "--limit", "420us"]) == 1
+    told = capsys.readouterr().out
+    assert "3 runs" in told
+    assert told.count("  EXCEEDED: ") == 2
+
+
 def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     for command, words in ((["show", "-"], "3,258"), (["judge", "-", "--limit", "10ms"], "HELD")):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(CYCLICTEST.encode())))

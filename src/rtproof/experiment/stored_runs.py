@@ -363,8 +363,8 @@ def _read_failure(problem: Exception) -> _ReadFailure:
     return _ReadFailure(defects.error_sentence(problem))
 
 
-HISTOGRAM_SUFFIXES = (".txt", ".json", ".hist")
-"""Of the files in a folder only these are looked into."""
+HISTOGRAM_SUFFIXES = (".txt", ".json", ".hist", ".log")
+"""Of the files in a folder only these are looked into, and those that gzip packed (.txt.gz)."""
 
 
 def read_histogram_file(path: Path, unit: str | None = None) -> ImportedHistogram | None:
@@ -401,7 +401,8 @@ def is_histogram_file(path: Path) -> bool:
 
     So whoever reads it says what is wrong with it; a file that was left out would be dropped in silence.
     """
-    if path.suffix not in HISTOGRAM_SUFFIXES or not path.is_file():
+    name = path.with_suffix("") if path.suffix == ".gz" else path
+    if name.suffix not in HISTOGRAM_SUFFIXES or not path.is_file():
         return False
     try:
         return importers.tool_of(path) is not None
