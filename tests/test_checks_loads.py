@@ -16,10 +16,11 @@ from report_cases import system_file
 from test_loads_of_agent import counter
 
 from rtproof.agents import build
-from rtproof.judge.analyse import analyse
+from rtproof.judge.analyse import analyse, doubts_about_run
 from rtproof.judge.checks import load_work
 from rtproof.record.contents import WHOLE_RUN, Counter, Event, Fact, Moment, Record, SystemFile
 from rtproof.record.reading import open_record
+from rtproof.summary.series import summarise
 from rtproof.summary.summary_model import Doubt, Severity
 from rtproof.summary.target_threads import real_time_threads, target_threads
 
@@ -82,6 +83,19 @@ def test_a_load_that_is_slow_for_a_part_of_the_run() -> None:
     assert set(fading((10, 300), (90, 900))) == {"load-faded"}, "it may be slow at the beginning, too"
     assert set(fading((53, 1_000), (47, 40))) == {"load-faded"}
     assert fading((53, 1_000), (47, 40))["load-faded"].severity is WARNING, "for less than a half of the time"
+
+
+def test_the_load_that_faded_most_is_told_first() -> None:
+    """show names one of a kind: it named a load at 46 % and hid one at 10 %."""
+    times = array(*(i * SECOND for i in range(61)))
+    rates = {"load.a": [1_000] * 40 + [460] * 20, "load.b": [1_000] * 32 + [104] * 28}
+    counters = tuple(
+        Counter(number, True, name, "units", times, np.cumsum([0, *each]))
+        for number, (name, each) in enumerate(rates.items())
+    )
+    made = clean(facts=facts({("loads", ASKED): "a,b"}), counters=counters)
+    found = [each for each in doubts_about_run(made, summarise(made), None) if each.code == "load-faded"]
+    assert [each.what.split()[1] for each in found] == ["b", "a"]
 
 
 def test_a_load_that_works_in_bursts() -> None:

@@ -107,8 +107,11 @@ def paused(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def faded(case: CheckedRun) -> Iterator[Doubt]:
-    """A load that once worked much faster. Most of the run then shows the system under a lesser load."""
-    for counter in _loads(case):
+    """A load that once worked much faster. Most of the run then shows the system under a lesser load.
+
+    The load that worked least of its best comes first: a screen shows one doubt of a kind.
+    """
+    for counter in sorted(_loads(case), key=_share_of_best):
         stretches = _stretches(counter, _rest_ns(case, counter))
         if stretches is None:
             continue
@@ -130,6 +133,12 @@ def faded(case: CheckedRun) -> Iterator[Doubt]:
         )
         severity = INVALID if nearly_still_ns >= NEARLY_STILL_SHARE * span_ns else WARNING
         yield Doubt("load-faded", severity, what, _REMEDY, detail)
+
+
+def _share_of_best(counter: Counter) -> float:
+    """Its mean rate as a share of its best one."""
+    stretches = _stretches(counter, 0)
+    return 1.0 if stretches is None else float(stretches[2].mean() / stretches[2].max())
 
 
 def _in_bursts(case: CheckedRun, counter: Counter) -> Iterator[Doubt]:
