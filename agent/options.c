@@ -163,6 +163,7 @@ static const struct row rows[] = {
 	{ "program", "NAME[:K=V,..][@CPUS] COMMAND", "(one argument) a program as a load; see list", OWN, .parse = parse_program, .of_load = true },
 	{ "allow-unprivileged", NULL, "measure without the real-time policy if it is refused", YES, PLACE(allow_unprivileged) },
 	{ "limit", "TIME", "latency to stay below; larger ones are kept; may be given again", OWN, .parse = parse_limit },
+	{ "claims", "TEXT", "what a host judges the run by, for the record", TEXT, PLACE(claims) },
 	{ "stream", "BYTES", "the record is in RAM and fetched meanwhile: what waits may take this much", NUMBER, PLACE(stream_bytes),
 	  .least = STREAM_LEAST, .most = INT64_MAX / 4 },
 	{ "progress", "TIME", "a line for each thread on standard error, this often", DURATION, PLACE(progress_ns), .least = TENTH_NS },

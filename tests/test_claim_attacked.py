@@ -270,6 +270,24 @@ def test_the_record_decides_which_limits_the_run_was_given(
     assert [each.what for each in analysis.doubts] == [EDITED] * doubted
 
 
+@pytest.mark.parametrize(
+    "edit", [{}, {"at_most_ns": 5 * SECOND_NS}, {"confidence": 0.5}, {"limit_ns": MS}, {"at_most_ns": 1, "gap_ns": 1}]
+)
+def test_the_record_decides_what_was_asked_of_each_limit(edit: dict[str, Any], tmp_path: Path) -> None:
+    """A rate that was written into run.json turned EXCEEDED into PROVEN."""
+    asked = RequirementInfo(limit_ns=500_000, confidence=0.95)
+    values = latencies(1, 5_000)
+    values[::500] = 600_000
+    facts = {"limits_ns": "500000", "claims": run_folder.claims_text([asked])}
+    info = msgspec.structs.replace(INFO, requirements=[msgspec.structs.replace(asked, **edit)])
+    run = write_run(tmp_path / "run", values, info=info, facts=facts)
+    analysis = read_run(run, workers=1).analysis
+    assert [each.state.value for each in analysis.verdicts] == ["EXCEEDED"]
+    assert [each.what for each in analysis.doubts] == [EDITED] * bool(edit)
+    (run / "run.json").unlink()
+    assert [each.requirement for each in read_run(run, workers=1).analysis.verdicts] == [Requirement(500_000)]
+
+
 def test_what_has_its_due_times_from_outside_is_not_refused_without_a_period() -> None:
     from click import UsageError
 

@@ -150,6 +150,8 @@ static void facts_asked(struct run *run, const struct granted *granted)
 	fact(run, MOMENT_ASKED, "allow_unprivileged", config->allow_unprivileged ? "yes" : "no");
 	if (*config->refused)
 		fact(run, MOMENT_START, "policy_refused", config->refused);
+	if (config->claims)
+		fact(run, MOMENT_ASKED, "claims", config->claims);
 	if (config->until_decided)
 		fact(run, MOMENT_ASKED, "until_decided", "yes");
 	cpus_format(&config->cpus, text, sizeof(text));

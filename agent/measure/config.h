@@ -33,6 +33,7 @@ struct config {
 	int64_t dma_latency_us; /* -1: leave /dev/cpu_dma_latency alone */
 	bool lock_memory, keep_samples, allow_unprivileged, stop_on_eof;
 	bool until_decided; /* by who watches; for the record only */
+	const char *claims; /* what the host judges the run by, as it says so; for the record only; NULL: nothing */
 	int64_t checkpoint_ns, progress_ns;
 	int64_t stream_bytes; /* of RAM for what a host has not fetched yet; 0: it fetches the record after the run */
 	int64_t limits_ns[ABOVE_LIMITS]; /* what the reaction is to stay below, in the order given */

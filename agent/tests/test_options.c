@@ -61,7 +61,7 @@ static void what_is_not_said_has_a_default(void)
 	CHECK(config.warmup_ns == NS_PER_SECOND && config.checkpoint_ns == 10 * NS_PER_SECOND && !config.progress_ns);
 	CHECK(config.threads == cpus_count(&allowed) && !memcmp(&config.cpus, &allowed, sizeof(allowed)));
 	CHECK(config.policy == POLICY_FIFO && config.priority == 80 && config.phase_ns == -1 && config.dma_latency_us == 0);
-	CHECK(config.lock_memory && config.keep_samples && !config.allow_unprivileged && !config.stop_on_eof && !config.until_decided);
+	CHECK(config.lock_memory && config.keep_samples && !config.allow_unprivileged && !config.stop_on_eof && !config.until_decided && !config.claims);
 	CHECK(config.n_loads == 0 && config_count(&config, 0) == 1000);
 	CHECK(!strcmp(config.arguments, "run -o x --duration 1s"));
 }

@@ -29,7 +29,7 @@ from rtproof.core.printable import clean
 from rtproof.experiment.run_request import ExperimentRequest, limit_arguments
 from rtproof.judge.requirement import Requirement
 from rtproof.profiles import OtherTool, Profile
-from rtproof.record.run_folder import RequirementInfo, RunInfo, TurnInfo
+from rtproof.record.run_folder import RequirementInfo, RunInfo, TurnInfo, claims_text
 from rtproof.run import session
 from rtproof.run.live_view import LiveView, can_redraw
 from rtproof.run.session import AgentOutcome, RunPlan
@@ -96,7 +96,8 @@ class LocalRunner:
     def plan(self, folder: Path, arguments: Sequence[str], note: str, turn: TurnInfo | None = None) -> RunPlan:
         """The plan of a run that begins now: its folder stores the time."""
         info = describe_run(replace(self.asked, note=note), self.target.machine(), self.agent, turn)
-        words = (*arguments, *limit_arguments(self.asked.requirements))
+        claims = ("--claims", claims_text(info.requirements)) if info.requirements else ()
+        words = (*arguments, *limit_arguments(self.asked.requirements), *claims)
         options = dict(self.asked.target_options)
         if isinstance(self.target, LentTarget):
             options = self.target.options_to_find_it(options)

@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 from rtproof import importers
 from rtproof.core import defects, files, plugins
 from rtproof.core.errors import NoRecordError, UserError
-from rtproof.core.phrases import limit_value, unknown_name
+from rtproof.core.phrases import duration, percent, unknown_name
 from rtproof.core.printable import one_line
 from rtproof.core.processes import each_by_itself
 from rtproof.experiment import foreign_tools
@@ -33,6 +33,7 @@ from rtproof.judge.histogram_only import analyse_histogram
 from rtproof.judge.paired import analyse_pair
 from rtproof.judge.requirement import NO_LONGEST, Requirement, rated
 from rtproof.judge.verdict import chosen_after_the_data, ended_when_decided, stated_by_the_user
+from rtproof.judge.verdict_sentences import limit_sentence
 from rtproof.judge.worst_first import worst_first
 from rtproof.record import file_kinds, run_folder
 from rtproof.record.chunks import is_record
@@ -192,7 +193,12 @@ def _with_early_end(analysis: Analysis, info: RunInfo | None) -> Analysis:
 
 
 def _limits_fixed_before(run: Run) -> tuple[Requirement, ...]:
-    """What run.json says of the limits that the agent was given. What it does not name is never to be exceeded."""
+    """What was asked before the run. The record decides; in an older one, what run.json says of the record's limits.
+
+    What nobody names is never to be exceeded.
+    """
+    if (kept := run_folder.claims_of_record(run.record)) is not None:
+        return tuple(map(_requirement, kept))
     given = requested_limits_ns(run.record)
     told = requirements_of(run.info) if run.info else ()
     if run.info and not _contradicted(run):
@@ -202,23 +208,32 @@ def _limits_fixed_before(run: Run) -> tuple[Requirement, ...]:
 
 
 def _contradicted(run: Run) -> bool:
-    """Whether run.json names other limits than the record. Records of format 1.0 and of two boards name none."""
+    """Whether run.json asks for something else than the record. Records of format 1.0 and of two boards name no limits.
+
+    Records of older agents name the limits only.
+    """
     if run.info is None or run.generator or run.record.fact("limits_ns") is None:
         return False
+    if (kept := run_folder.claims_of_record(run.record)) is not None:
+        return kept != run.info.requirements
     return {each.limit_ns for each in run.info.requirements} != set(requested_limits_ns(run.record))
 
 
 def _with_contradiction(analysis: Analysis, run: Run) -> Analysis:
     if run.info is None or not _contradicted(run):
         return analysis
-    of_file = sorted({each.limit_ns for each in run.info.requirements})
     told, given = (
-        ", ".join(map(limit_value, limits)) or "none" for limits in (of_file, requested_limits_ns(run.record))
+        "; ".join(map(_claim, asked)) or "none" for asked in (requirements_of(run.info), _limits_fixed_before(run))
     )
     what, remedy = f"{INFO_NAME} names other limits than the record", "find who changed it"
     detail = f"{INFO_NAME}: {told}; the record, which decides: {given}"
     doubt = Doubt("limits-differ", Severity.WARNING, what, remedy, detail)
     return replace(analysis, doubts=worst_first((*analysis.doubts, doubt)))
+
+
+def _claim(each: Requirement) -> str:
+    more = f"confidence {percent(each.confidence)}" if each.plain else f"gap {duration(each.gap_ns)}"
+    return f"{limit_sentence(each)}, {more}"
 
 
 def _refuse_short_gaps(record: Record, asked: tuple[Requirement, ...]) -> None:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from rtproof.core.bounded import read_bounded
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity
-from rtproof.summary.imported_histogram import LINES_UNREAD
 from rtproof.summary.summary_model import Doubt, Severity
 
 LARGEST_BYTES = 64 * 1024 * 1024
@@ -175,7 +174,7 @@ def without_cut_line(text: str, lines: ToolLines) -> tuple[str, tuple[Doubt, ...
     if not whole.strip() or not lines.figures.match(last):
         return text, ()
     what = "the last line has no end, so the file may have been cut off in it: this line is left out"
-    return whole + newline, (Doubt(LINES_UNREAD, Severity.WARNING, what, "save the output again", _quoted([last])),)
+    return whole + newline, (Doubt("lines-unread", Severity.WARNING, what, "save the output again", _quoted([last])),)
 
 
 def unread_lines(text: str, lines: ToolLines, tool: str) -> tuple[tuple[str, ...], tuple[Doubt, ...]]:
@@ -188,7 +187,7 @@ def unread_lines(text: str, lines: ToolLines, tool: str) -> tuple[tuple[str, ...
     if not figures:
         return notes, ()
     what = f"{quantity(len(figures), 'line')} of figures cannot be read: {_quoted(figures[:1])}"
-    return notes, (Doubt(LINES_UNREAD, Severity.WARNING, what, "save the output again", _quoted(figures)),)
+    return notes, (Doubt("lines-unread", Severity.WARNING, what, "save the output again", _quoted(figures)),)
 
 
 def _quoted(lines: Sequence[str]) -> str:

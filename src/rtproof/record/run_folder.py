@@ -2,6 +2,7 @@
 """The run folder. It holds the agent's record, and ``run.json``: what the host knew when the run started."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -47,6 +48,23 @@ class RequirementInfo(msgspec.Struct, frozen=True, kw_only=True):
     longest_ns: Length | None = None
     bunches: Bunches = 1.0
     shows_ns: Length = 3_600_000_000_000
+
+
+class _Claim(RequirementInfo, frozen=True, kw_only=True, omit_defaults=True):
+    """The same in few words."""
+
+
+def claims_text(requirements: Sequence[RequirementInfo]) -> str:
+    """The requirements as the text that the agent keeps of them in the record."""
+    return msgspec.json.encode([_Claim(**msgspec.structs.asdict(each)) for each in requirements]).decode()
+
+
+def claims_of_record(record: "Record") -> list[RequirementInfo] | None:
+    """The requirements that the agent kept; None if it was given none, or if they cannot be read."""
+    try:
+        return msgspec.json.decode(record.fact("claims") or "null", type=list[RequirementInfo] | None)
+    except (msgspec.DecodeError, RecursionError):
+        return None
 
 
 class TurnInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -149,6 +149,7 @@ def facts_of(asked: SimulationRequest, process: SimulatedProcess, words: Sequenc
         "threads": len(asked.cpus),
         "limits_ns": ",".join(map(str, asked.limits_ns)),
         "record": "samples" if asked.keep_samples else "summary",
+        **({"claims": asked.claims} if asked.claims else {}),
         **({"until_decided": "yes"} if asked.until_decided else {}),
     }
 

@@ -72,6 +72,7 @@ class SimulationRequest:
     tells_progress: bool = False
     stops_with_input: bool = False
     until_decided: bool = False
+    claims: str = ""
 
 
 def parse_process(options: Mapping[str, str]) -> SimulatedProcess:
@@ -192,6 +193,7 @@ _OPTIONS_WITH_VALUE: dict[str, Callable[[SimulationRequest, str], SimulationRequ
     "--samples": lambda asked, value: replace(asked, samples=_whole("samples", value, 2**62)),
     "--period": lambda asked, value: replace(asked, period_ns=units.parse_length(value)),
     "--limit": lambda asked, value: replace(asked, limits_ns=(*asked.limits_ns, units.parse_length(value))),
+    "--claims": lambda asked, value: replace(asked, claims=value),
     "--record": lambda asked, value: replace(asked, keep_samples=value == "samples"),
     "--progress": lambda asked, value: replace(asked, tells_progress=units.parse_length(value) > 0),
 }
