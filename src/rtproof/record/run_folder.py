@@ -61,9 +61,10 @@ def claims_text(requirements: Sequence[RequirementInfo]) -> str:
 
 def claims_of_record(record: "Record") -> list[RequirementInfo] | None:
     """The requirements that the agent kept; None if it was given none, or if they cannot be read."""
+    text = record.fact("claims")
     try:
-        return msgspec.json.decode(record.fact("claims") or "null", type=list[RequirementInfo] | None)
-    except (msgspec.DecodeError, RecursionError):
+        return decode_json(text, list[RequirementInfo], "no claims") if text else None
+    except UserError:
         return None
 
 
