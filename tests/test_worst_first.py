@@ -13,6 +13,7 @@ from rtproof.judge import worst_first
 from rtproof.judge.analyse import analyse
 from rtproof.judge.objections import CITED, rules
 from rtproof.record.contents import Moment
+from rtproof.report.sections.verdict import doubts_in_short
 from rtproof.summary.summary_model import Doubt, Severity
 
 
@@ -65,6 +66,7 @@ def test_one_of_a_kind_is_the_worst_and_all_are_counted() -> None:
     other = Doubt("drift", Severity.INVALID, "slow", "")
     found = replace(analyse(clean(), workers=1), doubts=worst_first.worst_first([lost, more, other, bad]))
     assert worst_first.kinds_worst_first(found) == ((bad, 3), (other, 1))
+    assert doubts_in_short(found) == ["99 lost, and 2 more like it", "slow"]
 
 
 def test_every_doubt_that_the_corpus_prints_fits_into_a_line_of_the_first_screen() -> None:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sections on what a run shows and what it cannot: verdict, doubts, objections, a co-kernel, virtual time."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from rtproof.core.phrases import capitalised, duration, limit_value, quantity, value
 from rtproof.judge import verdict_sentences
@@ -162,13 +163,17 @@ def _row(verdict: Verdict) -> tuple[str, ...]:
 
 def doubts_in_short(analysis: Analysis) -> list[str]:
     """One line for each kind of doubt and objection, worst first: the fact, and what to do."""
-    return briefs_worst_first(doubt for doubt, _ in kinds_worst_first(analysis))
+    return briefs_worst_first(_counted_kinds(analysis))
+
+
+def _counted_kinds(analysis: Analysis) -> Iterator[Doubt]:
+    for doubt, count in kinds_worst_first(analysis):
+        yield replace(doubt, what=f"{doubt.what}, and {count - 1} more like it") if count > 1 else doubt
 
 
 def doubt_answers(analysis: Analysis) -> Text | None:
     """A block with the first of these lines; None if there are none. What makes a run invalid stands elsewhere."""
-    kinds = kinds_worst_first(analysis)
-    lines = briefs_worst_first(doubt for doubt, _ in kinds if doubt.severity is not Severity.INVALID)
+    lines = briefs_worst_first(each for each in _counted_kinds(analysis) if each.severity is not Severity.INVALID)
     usual = [lines.pop()] if lines and lines[-1].startswith(EVERY_RUN) else []
     shown = lines[:SHOWN_DOUBTS] if len(lines) > SHOWN_DOUBTS + 1 else lines
     more = (f"and {quantity(len(lines) - len(shown), 'more caution')}, below",) if len(shown) < len(lines) else ()
