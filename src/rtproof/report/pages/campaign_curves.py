@@ -315,8 +315,8 @@ def overview_section(profile: Profile, outcomes: Sequence[CellOutcome]) -> Secti
     """
     known = [(name, each.shown) for name, each in outcomes_by_name(outcomes)]
     filled = [NamedSummary(name, shown) for name, shown in known if shown and shown.observed.count]
-    most = sorted(filled, key=lambda each: -each.summary.observed.max)[:MOST_CURVES]
-    drawn = [each for each in filled if each in most]
+    latest_first = sorted(range(len(filled)), key=lambda at: -filled[at].summary.observed.max)
+    drawn = [filled[at] for at in sorted(latest_first[:MOST_CURVES])]
     left_out = (
         f"Of {len(filled)} cells the {MOST_CURVES} with the largest latencies are drawn."
         if len(drawn) < len(filled)
