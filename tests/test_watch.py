@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whatever the watch decides while a run goes on, the record says afterwards, perhaps some seconds earlier."""
 
+import itertools
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +12,11 @@ from simulated_records import written
 
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import State
+from rtproof.judge.claim import LateStretches, episode_course
+from rtproof.judge.evidence import figures_of_limit
 from rtproof.judge.requirement import Requirement
 from rtproof.judge.verdict import ended_when_decided
-from rtproof.judge.watch import Watch, progress_line, still_needed_ns
+from rtproof.judge.watch import Watch, _until_refuted, progress_line, still_needed_ns
 from rtproof.record.activations import TOLD_APART_NS
 from rtproof.record.contents import EndReason, Record
 from rtproof.simulation import simulated_thread
@@ -401,3 +404,11 @@ def test_an_undecided_one_was_not_and_other_ends_stay_what_they_are() -> None:
     state, doubts = codes(SECOND, EndReason.NO_SPACE)
     assert state is State.PROVEN
     assert "ended-early" in doubts
+
+
+@pytest.mark.parametrize("measured_ns", [SECOND_NS, 7 * SECOND_NS, 5_000 * SECOND_NS])
+def test_the_further_episodes_that_refute_are_the_fewest(measured_ns: int) -> None:
+    asked = Requirement(100_000, SECOND_NS)
+    one = figures_of_limit(asked, episode_course(LateStretches.exact([], []), measured_ns, asked.gap_ns), 1)
+    fewest = next(n for n in itertools.count(1) if refuted_until_ns(n, SECOND_NS, one.alpha) > measured_ns)
+    assert _until_refuted(one).startswith(f"{fewest:,} more episode")

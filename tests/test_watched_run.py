@@ -227,7 +227,7 @@ def test_a_finished_run_is_told_at_once(tmp_path: Path, capsys: pytest.CaptureFi
     [
         (lambda place: place.mkdir(), "is not a run folder: it has no run.rtrec"),
         (lambda place: place.write_bytes(b""), "is empty"),
-        (lambda place: place.write_bytes(b"no record" * 9), "is not a record"),
+        (lambda place: place.write_bytes(b"no record" * 9), "has neither the heading nor the figures of any tool"),
         (lambda place: None, "is no run folder, no record and no target"),
     ],
 )

@@ -375,8 +375,18 @@ of 6.80).
 """
 
 
+FARTHEST = 1e6
+"""Counts and times T beyond it are divided alike: so much evidence is enough, and more would take hours to compute."""
+
+
+def _within_reach(episodes: int, tau: float) -> tuple[int, float]:
+    share = max(episodes, tau) / FARTHEST
+    return (int(episodes / share), tau / share) if share > 1 else (episodes, tau)
+
+
 def log_e_proven(episodes: int, tau: float) -> float:
     """ln E+ for tau = r0 T >= 0. The relative error of E+ is at most 1e-9 for counts and tau up to 1e6."""
+    episodes, tau = _within_reach(episodes, tau)
     shape = episodes + MIXING
     if tau <= episodes + 1:
         return math.log(MIXING * gamma_series(shape, max(tau, 0.0)))
@@ -387,6 +397,7 @@ def log_e_refuted(episodes: int, tau: float) -> float:
     """ln E- for tau = r0 T >= 0, with the errors of ``log_e_proven``. It is infinite if an episode came at tau = 0."""
     if tau <= 0:
         return math.inf if episodes else 0.0
+    episodes, tau = _within_reach(episodes, tau)
     shape = episodes - MIXING
     if tau >= max(shape + 1, 1):
         return math.log(MIXING / gamma_fraction(shape, tau))

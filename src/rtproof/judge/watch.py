@@ -20,6 +20,7 @@ A thread that does not run reports no value, only the due time for which it wait
 The record shows the same with an event. The time of the other threads goes on.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -320,11 +321,16 @@ def way_line(one: LimitTest, *, lost: bool = False) -> str:
 
 def _until_refuted(one: LimitTest) -> str:
     """How many further episodes would refute, and until when they would. The time is the run's."""
-    seen = one.episodes_refuting
-    at_most_ns, count = one.requirement.at_most_ns, seen + 1
-    while (until_ns := refuted_until_ns(count, at_most_ns, one.alpha)) <= one.measured_ns:
-        count += 1
-    return f"{quantity(count - seen, 'more episode')} before {duration(until_ns)}"
+    seen, more = one.episodes_refuting, 1
+
+    def until_ns(more: int) -> int:
+        return refuted_until_ns(seen + more, one.requirement.at_most_ns, one.alpha)
+
+    while until_ns(more) <= one.measured_ns:
+        more *= 2
+    fewer = range(more // 2 + 1, more)
+    more = bisect_right(fewer, one.measured_ns, key=until_ns) + more // 2 + 1
+    return f"{quantity(more, 'more episode')} before {duration(until_ns(more))}"
 
 
 def _unprovable(one: LimitTest, lost: bool) -> str:
