@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
+import bombs
 import pytest
 
 from rtproof.cli.main import main
@@ -195,3 +196,17 @@ def test_what_an_agent_writes_each_second_may_take_memory_in_proportion(
     monkeypatch.setattr(reading, "ROWS_FACTOR", 2)
     with pytest.raises(RecordError, match="damaged or too large"):
         reading.open_record(long)
+
+
+def test_a_small_file_with_samples_of_months_is_refused(tmp_path: Path) -> None:
+    """A block of 65,536 equal samples has 88 bytes, and each of its seconds takes memory."""
+
+    def zeros(number: int) -> bytes:
+        first = (number - 2) * 65_536
+        full, none = (struct.pack("<IqBBH", n, 9, 0, 4, 0) for n in (65_536, 0))
+        return struct.pack("<HHQq", 0, 0, first, first * 1_000_000) + full + 2 * none
+
+    small = tmp_path / "months.rtrec"
+    small.write_bytes(b"".join(bombs.record(ChunkType.SAMPLES, zeros, 8)))
+    with pytest.raises(RecordError, match="damaged or too large"):
+        reading.open_record(small)

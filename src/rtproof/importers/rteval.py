@@ -59,7 +59,7 @@ def read(text: str) -> ImportedHistogram:
         return _of_report(text)
     if "<!" in text.replace("<!--", ""):
         raise UserError("it has a type definition, which rteval never writes")
-    if text.count("<") > MOST_ELEMENTS or text.count("=") > 3 * MOST_ELEMENTS:
+    if text.count("<") > MOST_ELEMENTS or text.count("=") > 2 * MOST_ELEMENTS:
         raise UserError(f"it has more than {MOST_ELEMENTS:,} elements")
     try:
         root = ElementTree.fromstring(text)  # noqa: S314 -- without a type definition nothing in it can expand

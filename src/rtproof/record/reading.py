@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from rtproof.core.bounded import MOST_BYTES, Room
 from rtproof.core.errors import NoRecordError, RecordError
 from rtproof.record import compiled_scanner, decoding, encoding
-from rtproof.record.activations import AboveCounts, ExceedingLists, largest
+from rtproof.record.activations import SECOND_NS, AboveCounts, ExceedingLists, largest
 from rtproof.record.chunks import (
     CHUNK_HEADER,
     MAJOR,
@@ -303,6 +303,8 @@ CHUNK_BYTES = 400
 ROW_BYTES = 60
 """For each row of a SECONDS or TOP chunk."""
 CONDITIONS_ROW_BYTES = 120
+SAMPLED_SECOND_BYTES = 120
+"""For each second of a thread's samples. A block of 65,536 equal samples has 88 bytes."""
 BYTES_PER_BYTE: dict[int, int] = {ChunkType.ABOVE: 32, ChunkType.EXCEEDED: 32, ChunkType.SNAPSHOT: 6}
 """Bytes of memory for each byte of the payload of other chunks that are kept decoded, by their types."""
 MOST_DAMAGE = 100_000
@@ -313,10 +315,7 @@ WORTH_BYTES = 4 << 20
 def _scan(name: str, window: FileWindow, damage: list[Damage]) -> list[ScannedChunk]:
     library = compiled_scanner.scanner() if window.size >= WORTH_BYTES else None
     found = []
-    sentence = f"{name} is damaged or too large: what it holds beside the samples takes more than {{}} MiB"
-    rows_bytes = max(MOST_BYTES, ROWS_FACTOR * window.size)
-    content = Room(MOST_BYTES, sentence.format(MOST_BYTES >> 20), RecordError)
-    rows = Room(rows_bytes, sentence.format(rows_bytes >> 20), RecordError)
+    content, rows = _room(name, MOST_BYTES), _room_of_rows(name, window.size)
     for part in walk_chunks(window, partial(_frames_of_library, library) if library else None):
         if isinstance(part, Hole):
             _add_damage(damage, _hole(part, window.size))
@@ -326,6 +325,16 @@ def _scan(name: str, window: FileWindow, damage: list[Damage]) -> list[ScannedCh
             room.take(_memory_bytes(part, chunk.item))
             found.append(chunk)
     return found
+
+
+def _room(name: str, most_bytes: int) -> Room:
+    what = f"what it holds beside the samples takes more than {most_bytes >> 20} MiB"
+    return Room(most_bytes, f"{name} is damaged or too large: {what}", RecordError)
+
+
+def _room_of_rows(name: str, size: int) -> Room:
+    """For what is known of each second, of a record of this size in bytes."""
+    return _room(name, max(MOST_BYTES, ROWS_FACTOR * size))
 
 
 def _memory_bytes(frame: Frame, item: Item | None) -> int:
@@ -438,6 +447,8 @@ def _assemble(name: str, size: int, begin: Begin, kept: list[ScannedChunk], dama
         items[type(chunk.item)].append(chunk.item)
     series = _series(kept, begin, damage)
     refs = _sample_refs(kept, series, damage)
+    sampled_ns = sum(each.count * series[each.series].period_ns for each in refs)
+    _room_of_rows(name, size).take(SAMPLED_SECOND_BYTES * sampled_ns // SECOND_NS)
     _tell_unknown(kept, series, damage)
 
     def of_known(kind: type[Kind]) -> list[Kind]:
