@@ -146,4 +146,5 @@ def test_the_next_agent_removes_what_a_kill_of_everything_left(
         assert (done.returncode, state()) == (0, before), (kill, left, done)
     print(f"{KILLS} kills of everything; the next agent had to remove: {left_for_next}")
     if spared and group.may_be_left():
-        assert len(left_for_next) <= max(1, KILLS // 20), "one may be killed before it leaves"
+        left = [each for some in left_for_next for each in some if not re.search("rtproof-(undo|load)-", each)]
+        assert left == [], "the kernel's settings change only when the keeper is out of the group"
