@@ -146,7 +146,7 @@ static void the_value_in_brackets_is_the_present_one(void)
 }
 
 /* The process apart is an orphan then, so its end is seen by what it holds: the end of a pipe. */
-static void a_killed_agent_is_cleaned_up_behind(void)
+static void kill_an_agent(void (*make_changes)(struct undo *undo), bool with_keeper)
 {
 	int ends[2], status;
 	char nothing;
@@ -158,15 +158,22 @@ static void a_killed_agent_is_cleaned_up_behind(void)
 	if (agent == 0) {
 		struct undo undo;
 
-		change_all(&undo);
+		make_changes(&undo);
+		if (with_keeper)
+			kill(undo.keeper, SIGKILL);
 		raise(SIGKILL);
 	}
 	CHECK(waitpid(agent, &status, 0) == agent && WIFSIGNALED(status));
 	CHECK(close(ends[1]) == 0 && read(ends[0], &nothing, 1) == 0 && close(ends[0]) == 0);
+}
+
+static void a_killed_agent_is_cleaned_up_behind(void)
+{
+	kill_an_agent(change_all, false);
 	CHECK(holds("1000") && !is_there(made));
 }
 
-/* The changes stay in the pipe, so another process can put them back. */
+/* The changes stay in the file, so another process can put them back. */
 static void a_keeper_that_was_killed_or_stopped_does_no_harm(void)
 {
 	struct undo undo;
@@ -181,34 +188,13 @@ static void a_keeper_that_was_killed_or_stopped_does_no_harm(void)
 	CHECK(holds("1000") && !is_there(made));
 }
 
-/* In the place of an agent that is killed with its keeper, so that only the file tells. What it has locked is free once it returns. */
-static void leave_behind(void (*make_changes)(struct undo *undo))
-{
-	int ends[2], status;
-	char nothing;
-
-	CHECK(pipe(ends) == 0);
-	pid_t agent = fork();
-
-	CHECK(agent >= 0);
-	if (agent == 0) {
-		struct undo undo;
-
-		CHECK(undo_open(&undo) == 0);
-		make_changes(&undo);
-		kill(undo.keeper, SIGKILL);
-		raise(SIGKILL);
-	}
-	CHECK(waitpid(agent, &status, 0) == agent && WIFSIGNALED(status));
-	CHECK(close(ends[1]) == 0 && read(ends[0], &nothing, 1) == 0 && close(ends[0]) == 0);
-}
-
 static void reach_nothing(void)
 {
 }
 
 static void change_twice(struct undo *undo)
 {
+	CHECK(undo_open(undo) == 0);
 	put("1000\n");
 	CHECK(undo_write(undo, scratch_path, "250") == 0 && undo_write(undo, scratch_path, "125") == 0);
 	CHECK(undo_mkdir(undo, made) == 0);
@@ -216,11 +202,11 @@ static void change_twice(struct undo *undo)
 
 static void the_next_agent_restores_only_what_nobody_has_changed_since(void)
 {
-	leave_behind(change_twice);
+	kill_an_agent(change_twice, true);
 	CHECK(holds("125") && is_there(made));
 	undo_sweep(reach_nothing);
 	CHECK(holds("1000") && !is_there(made));
-	leave_behind(change_twice);
+	kill_an_agent(change_twice, true);
 	put("somebody's");
 	undo_sweep(reach_nothing);
 	CHECK(holds("somebody's") && !is_there(made));
@@ -233,7 +219,6 @@ static void the_next_agent_leaves_a_living_one_alone(void)
 {
 	struct undo undo;
 
-	CHECK(undo_open(&undo) == 0);
 	change_twice(&undo);
 	undo_sweep(reach_nothing);
 	CHECK(holds("125") && is_there(made));

@@ -12,7 +12,8 @@ from rtproof.cli.grouped_help import GroupedCommand
 from rtproof.core.errors import UserError
 
 MOST_PID = 1 << 22
-MOST_KEEP_MIB = 16 * 1024
+MOST_KEEP_MIB = 512
+"""As much as the agent keeps: a record with more could not be opened."""
 
 
 @click.command("explain", cls=GroupedCommand)
