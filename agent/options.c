@@ -143,6 +143,8 @@ static const struct row rows[] = {
 	{ "period", "TIME", "between due times (1ms)", DURATION, PLACE(period_ns), .least = PERIOD_LEAST_NS },
 	{ "period-step", "TIME", "added to the period of each further thread (0s)", DURATION, PLACE(period_step_ns) },
 	{ "warmup", "TIME", "run this long first and throw it away (1s)", DURATION, PLACE(warmup_ns) },
+	{ "align", "TIME", "first due time: this long behind a full second of CLOCK_MONOTONIC", DURATION, PLACE(align_ns) },
+	{ "break", "TIME", "end with the first latency above this", DURATION, PLACE(break_ns) },
 	{ "probe", "NAME[:K=V,..]", "what to measure (timer)", OWN, .parse = parse_probe },
 	{ "method", "NAME", "how; see list", TEXT, PLACE(method_asked) },
 	{ "cpus", "LIST", "which CPUs, such as 0-3,5 (all that are allowed)", OWN, .parse = parse_cpus },

@@ -193,7 +193,7 @@ void config_set_presets(struct config *config)
 	config->period_ns = NS_PER_SECOND / 1000;
 	config->warmup_ns = NS_PER_SECOND;
 	config->policy = POLICY_FIFO;
-	config->phase_ns = -1;
+	config->phase_ns = config->align_ns = -1;
 	config->lock_memory = config->keep_samples = true;
 	config->checkpoint_ns = 10 * NS_PER_SECOND;
 }

@@ -30,6 +30,8 @@ struct config {
 	int priority, asked_priority;
 	char refused[576]; /* why the kernel refused the policy asked for; empty: it did not */
 	int64_t phase_ns;       /* between the due times of neighbours; -1: spread evenly over a period */
+	int64_t align_ns;       /* of the first due time behind a full second; -1: at any time */
+	int64_t break_ns;       /* the run ends with the first latency above it; 0: with none */
 	int64_t dma_latency_us; /* -1: leave /dev/cpu_dma_latency alone */
 	bool lock_memory, keep_samples, allow_unprivileged, stop_on_eof;
 	bool until_decided; /* by who watches; for the record only */

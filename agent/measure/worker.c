@@ -242,6 +242,12 @@ bool worker_stalled(const struct worker *worker)
 	return worker->left_ns && worker->left_ns - worker->next_due_ns >= patience_ns;
 }
 
+static void break_off(struct worker *worker, int64_t latency_ns)
+{
+	worker->ended = true;
+	snprintf(worker->why, sizeof(worker->why), "a latency of %lld ns is above --break", (long long)latency_ns);
+}
+
 /*
  * The measured loop. Nothing in here but the probe's wait and clock, the push into the ring, and behind both what the thread
  * notes about itself: no allocation, no lock, and no other system call but at the random activations of conditions_note().
@@ -264,6 +270,8 @@ static int measure(struct worker *worker, struct activation *late, int64_t origi
 		if (worker->method->external && activation.due_ns < origin_ns)
 			continue; /* it came in the warm-up and is answered now */
 		index = book(worker, &activation, index, origin_ns, &dues);
+		if (worker->break_ns && activation.values[worker->fields - 1] > worker->break_ns)
+			break_off(worker, activation.values[worker->fields - 1]);
 		conditions_note(&worker->conditions);
 		due_ns = due_after(worker, &activation);
 		ran_ns = activation.due_ns + activation.values[worker->fields - 1];

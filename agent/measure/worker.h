@@ -35,6 +35,7 @@ struct worker {
 	uint64_t count;      /* due times to measure */
 	const struct cpus *cpus; /* of all measuring threads */
 	int64_t duration_ns; /* off the grid only: when to end; INT64_MAX: by count */
+	int64_t break_ns;    /* a latency above it is the last; 0: none is */
 	struct gate *gate;
 	pthread_t thread;
 
@@ -64,7 +65,7 @@ struct worker {
 
 	/* Results: valid when done. */
 	int error;
-	bool ended; /* set by the probe's take(): this activation was the last, and why says the reason */
+	bool ended; /* this activation was the last, and why says the reason: the probe's take(), or break_ns */
 	const char *failed_at;
 	char why[192]; /* the probe's sentence in place of what the error number says; may be empty */
 	uint32_t warmup_activations;

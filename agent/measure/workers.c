@@ -67,6 +67,7 @@ static int prepare_worker(struct run *run, int number)
 	worker->count = config_count(config, number);
 	worker->cpus = &config->cpus;
 	worker->duration_ns = config->duration_ns && !config->method->on_grid ? config->duration_ns : INT64_MAX;
+	worker->break_ns = config->break_ns;
 	worker->gate = &run->gate;
 	for (int i = 0; i < config->fields; i++)
 		capture_open(run_captures(run, number) + i, (uint16_t)(number * config->fields + i),
@@ -105,7 +106,13 @@ int workers_start(struct run *run, char *why, size_t room)
 
 void workers_release(struct run *run)
 {
-	run->origin_ns = clock_now_ns() + SETTLE_NS + run->config->warmup_ns;
+	int64_t least_ns = clock_now_ns() + SETTLE_NS + run->config->warmup_ns, align_ns = run->config->align_ns;
+
+	run->origin_ns = least_ns;
+	if (align_ns >= 0) {
+		align_ns %= NS_PER_SECOND;
+		run->origin_ns = (least_ns - align_ns + NS_PER_SECOND - 1) / NS_PER_SECOND * NS_PER_SECOND + align_ns;
+	}
 	gate_open(&run->gate, run->origin_ns);
 }
 

@@ -107,6 +107,15 @@ static void each_thread_may_have_a_period_of_its_own(void)
 	refuse("--period-step 1", "--period-step " UNITS "0 us, such as 1ms; not '1'");
 }
 
+static void a_run_may_begin_at_a_second_and_end_with_a_latency(void)
+{
+	accept(ENOUGH);
+	CHECK(config.align_ns == -1 && config.break_ns == 0);
+	accept(ENOUGH "--align 250us --break 90us");
+	CHECK(config.align_ns == 250000 && config.break_ns == 90000);
+	refuse("--break 90", "--break " UNITS "0 us, such as 1ms; not '90'");
+}
+
 static void a_limit_given_twice_is_one(void)
 {
 	accept(ENOUGH);
@@ -222,6 +231,7 @@ int main(void)
 	what_is_not_said_has_a_default();
 	what_is_said_holds();
 	each_thread_may_have_a_period_of_its_own();
+	a_run_may_begin_at_a_second_and_end_with_a_latency();
 	a_limit_given_twice_is_one();
 	options_must_be_known_and_have_their_values();
 	values_must_make_sense();

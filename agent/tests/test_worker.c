@@ -26,7 +26,7 @@ struct step {
 static const struct step *steps;
 static int taken, opened, closed;
 static int harvest; /* steps that are there although the thread shall stop */
-static int64_t opened_for_ns;
+static int64_t opened_for_ns, break_ns;
 static struct ring_entry entries[MOST];
 static int n_entries;
 static struct worker worker;
@@ -91,7 +91,7 @@ static void run(const struct method *method, const struct step *list, uint64_t c
 	memset(&worker, 0, sizeof(worker));
 	worker = (struct worker){ .cpu = -1, .policy = POLICY_OTHER, .probe = &probe, .method = method, .period_ns = PERIOD_NS,
 				  .fields = (uint32_t)method_fields(method), .phase_ns = PHASE_NS, .warmup_ns = 2 * PERIOD_NS + 1, .count = count,
-				  .duration_ns = duration_ns, .gate = &gate };
+				  .duration_ns = duration_ns, .break_ns = break_ns, .gate = &gate };
 	CHECK(ring_open(&worker.ring, capacity) == 0);
 	steps = list;
 	taken = opened = closed = n_entries = 0;
@@ -126,6 +126,17 @@ static void the_warm_up_is_thrown_away(void)
 	CHECK(taken == 4 && n_entries == 2);
 	expect(0, RING_SAMPLE, 30, 0);
 	expect(1, RING_SAMPLE, 40, 0);
+}
+
+static void the_first_latency_above_the_break_is_the_last(void)
+{
+	const struct step list[] = { STEP(-2, 900, 0), STEP(-1, 10, 0), STEP(0, 60, 0), STEP(1, 61, 0), STEP(2, 10, 0) };
+
+	break_ns = 60;
+	run(&on_grid, list, 9, INT64_MAX, 16);
+	break_ns = 0;
+	CHECK(worker.error == 0 && worker.ended && worker.left_ns == 0 && taken == 4 && n_entries == 2);
+	CHECK(!strcmp(worker.why, "a latency of 61 ns is above --break"));
 }
 
 /* The answer to the last due time of the warm-up is also that to the first measured ones, which passed meanwhile. */
@@ -374,6 +385,7 @@ int main(void)
 	sys_init();
 	CHECK(sigaction(WORKER_STOP_SIGNAL, &wake, NULL) == 0);
 	the_warm_up_is_thrown_away();
+	the_first_latency_above_the_break_is_the_last();
 	a_late_warm_up_hides_nothing();
 	a_warm_up_that_is_later_than_all_due_times_is_the_only_sample();
 	due_times_behind_the_last_are_not_missed();

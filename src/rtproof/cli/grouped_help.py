@@ -10,9 +10,12 @@ HEADINGS = {
     "What to measure": (
         "--probe --method --period --period-step --interval --distance --cpus --affinity --threads --smp --policy "
         "--priority --phase --dma-latency --latency --laptop --no-lock-memory --mlockall --allow-unprivileged "
-        "--nanosleep --pid --thread --begin --end --for"
+        "--nanosleep --pid --thread --begin --end --for --aligned --secaligned --clock --default-system --mainaffinity "
+        "--priospread --relative --resolution --system --posix_timers"
     ),
-    "How long, and when to stop": "--duration --samples --loops --warmup --until-decided --max-duration --keep-mib",
+    "How long, and when to stop": (
+        "--duration --samples --loops --warmup --until-decided --max-duration --keep-mib --breaktrace"
+    ),
     "The limit": (
         "--limit --max --at-most --shows --confidence --gap --longest --bunches --fixed-beforehand --measured-for "
         "--unit --horizon --far --fail-on --explain-at-most --strict --bisect"
@@ -27,7 +30,8 @@ HEADINGS = {
     "Repeat and compare": "--profile --set --given --repeat --abba --order-seed --shifts --runs",
     "Output": (
         "--output --json --junit --markdown --verbose --quiet --report --format --section --percentile --histogram "
-        "--all --nsecs --record --checkpoint --note --list --help"
+        "--all --nsecs --record --checkpoint --note --list --help --histofall --histfile --fifo "
+        "--refresh_on_max --oscope --spike --spike-nodes --smi --tracemark --unbuffered --dbg_cyclictest"
     ),
 }
 HEADING_OF = {name: heading for heading, names in HEADINGS.items() for name in names.split()}

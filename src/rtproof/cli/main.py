@@ -104,6 +104,8 @@ def _command_docstring(package: ModuleType, name: str) -> str:
 
 
 ERROR_CODE = defects.DEFECT_CODE
+ERROR_CODE_OF = {"cyclictest": 1}
+"""A command that stands for another program has that program's exit code for an error."""
 INTERRUPTED_CODE = 130
 COMPLETION_VARIABLE = "_RTPROOF_COMPLETE"
 MOST_ERROR_CHARACTERS = 1_000
@@ -187,8 +189,9 @@ def _answer_system_error(error: OSError) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code of the process."""
+    arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        return _run_click(sys.argv[1:] if arguments is None else arguments)
+        return _run_click(arguments)
     except HelpForNoArguments as error:
         error.show()
     except click.ClickException as error:
@@ -204,4 +207,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _answer_exit(error)
     except Exception as error:
         _print_error(defects.error_sentence(error))
-    return ERROR_CODE
+    return ERROR_CODE_OF.get(next(iter(arguments), ""), ERROR_CODE)

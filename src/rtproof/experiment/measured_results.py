@@ -11,11 +11,9 @@ from pathlib import Path
 import click
 
 from rtproof.core.errors import TargetError
-from rtproof.core.phrases import quantity
 from rtproof.experiment import exported_files, local_runner, printed_runs, run_request, stored_runs
-from rtproof.experiment.run_request import TABLES, VERDICT_ONLY, CyclictestOutput, ExperimentRequest, program_name
+from rtproof.experiment.run_request import TABLES, VERDICT_ONLY, ExperimentRequest, program_name
 from rtproof.judge.analysis_model import Analysis
-from rtproof.judge.verdict_sentences import claim_answer
 from rtproof.report.pages.run_summary import verdict_line
 from rtproof.run.session import AgentOutcome
 from rtproof.summary.kernel_trace import has_recorder
@@ -48,26 +46,6 @@ def judge(asked: ExperimentRequest, folder: Path, outcome: AgentOutcome) -> Meas
     for sentence in trace_sentences(asked, folder, result.analysis):
         click.echo(sentence, err=True)
     return MeasuredRun(folder, page, result.analysis, outcome.interrupted, local_runner.agent_failure(outcome))
-
-
-def print_as_cyclictest(asked: ExperimentRequest, folder: Path, outcome: AgentOutcome, output: CyclictestOutput) -> int:
-    """Print and write what cyclictest does; the exit code."""
-    report = stored_runs.report_path(folder, HTML) if asked.report else None
-    result = stored_runs.read_run(folder)
-    name, options = ("cyclictest-lines", {"unit": "ns" if output.nsecs else "us"})
-    if output.bins_us:
-        name, options = "cyclictest", {"bins": str(output.bins_us)}
-    click.echo(exported_files.exported_text(name, result.analysis, options), nl=False)
-    missed, verdict = quantity(result.analysis.pooled.never_ran, "missed cycle"), result.analysis.verdict
-    click.echo(f"rtproof: {missed}; {verdict.state.value}: {claim_answer(verdict)}", err=True)
-    click.echo(f"rtproof: all of it: rtproof show {shlex.quote(str(folder))} --all", err=True)
-    if output.json_file:
-        options = {"bins": str(output.bins_us or 0), "command": output.command}
-        exported_files.write_export("cyclictest-json", output.json_file, result.analysis, options)
-    if report:
-        stored_runs.write_new_file(report, result.report(HTML))
-    report_agent_failure(outcome, result.analysis)
-    return result.exit_code
 
 
 def print_result(asked: ExperimentRequest, folder: Path, outcome: AgentOutcome) -> int:

@@ -93,21 +93,6 @@ class Measurement:
         return self.length_ns + self.warmup_ns
 
 
-@dataclass(frozen=True)
-class CyclictestOutput:
-    """What ``rtproof cyclictest`` prints and writes.
-
-    bins_us: the end of the histogram; None: the lines of each thread. json_file: a new file for the result. nsecs: the
-    lines are in nanoseconds. quiet: nothing is printed while it measures. command: for the result, as typed.
-    """
-
-    bins_us: int | None
-    json_file: Path | None
-    nsecs: bool
-    quiet: bool
-    command: str
-
-
 TOOL_PROBE = "exec"
 TOLD_AT_THE_END = {
     TOOL_PROBE: "another tool measures; its figures come at the end",
@@ -141,6 +126,11 @@ def measurement(values: Mapping[str, Any]) -> Measurement:
         length_ns=length_ns,
         warmup_ns=0 if is_tool(values["probe"]) else units.parse_duration(values["warmup"] or WARMUP_DEFAULT),
     )
+
+
+def with_words(wanted: Measurement, words: Sequence[str]) -> Measurement:
+    """The same with further words for the agent."""
+    return replace(wanted, arguments=(*wanted.arguments, *words))
 
 
 OF_RATE = {"gap_ns": "--gap", "longest_ns": "--longest", "bunches": "--bunches"}

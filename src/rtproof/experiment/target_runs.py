@@ -30,7 +30,6 @@ from rtproof.experiment import local_runner, run_request
 from rtproof.experiment.local_runner import LocalRunner
 from rtproof.experiment.run_request import (
     QEMU_TARGET,
-    CyclictestOutput,
     ExperimentRequest,
     GeneratorRequest,
     Measurement,
@@ -47,6 +46,7 @@ from rtproof.run.session import AgentOutcome, RunPlan
 from rtproof.targets import LastingTarget, Target
 
 if TYPE_CHECKING:
+    from rtproof.experiment.cyclictest_output import CyclictestOutput
     from rtproof.experiment.measured_results import MeasuredRun
     from rtproof.judge.watch import Watch
     from rtproof.run.pair_session import PairOutcome
@@ -244,16 +244,11 @@ def _take_up(
             return session.attach_session(target, unfinished, folder, stop=stop, record_name=record_name)
 
 
-def run_as_cyclictest(asked: ExperimentRequest, wanted: Measurement, output: CyclictestOutput) -> int:
+def run_as_cyclictest(asked: ExperimentRequest, wanted: Measurement, output: "CyclictestOutput") -> int:
     """Measure once, and print and write what cyclictest does; the exit code."""
-    if output.json_file:
-        files.refuse_existing(output.json_file)
-        if not output.json_file.absolute().parent.is_dir():
-            raise UserError(f"cannot write {output.json_file}: its folder does not exist")
+    output.refuse_existing_files()
     folder, outcome = _measure_once(asked, wanted, None, quiet=output.quiet)
-    from rtproof.experiment import measured_results
-
-    return measured_results.print_as_cyclictest(asked, folder, outcome, output)
+    return output.print_run(asked, folder, outcome)
 
 
 def run_profile(asked: ExperimentRequest, wanted: ProfileRequest) -> int:

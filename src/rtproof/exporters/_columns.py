@@ -11,6 +11,7 @@ import numpy as np
 
 from rtproof.core import files, units
 from rtproof.core.errors import UserError
+from rtproof.explain import machine_counts
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.activations import Activations, number_activations
 from rtproof.record.contents import Block, Record, Series
@@ -31,6 +32,32 @@ def new_file(path: Path) -> Iterator[IO[str]]:
     """A new text file, which is whole or absent (``files.whole_file``)."""
     with files.whole_file(path, new=True) as part, part.open("x", encoding="ascii", newline="\n") as file:
         yield file
+
+
+TIME_UNITS_NS = {"us": 1_000, "ns": 1}
+TIME_UNIT_HELP = "us (default) or ns, as with cyclictest -N"
+
+
+def time_unit_ns(options: dict[str, str]) -> int:
+    """The value of an option ``unit`` in ns; UserError for another unit."""
+    unit = options.get("unit", "us")
+    if unit not in TIME_UNITS_NS:
+        raise UserError(f"the option unit={unit} is none of: {', '.join(TIME_UNITS_NS)}")
+    return TIME_UNITS_NS[unit]
+
+
+SMI_HELP = "1: how many SMIs each thread's CPU had, as with cyclictest --smi"
+
+
+def smis_of(analysis: Analysis, options: dict[str, str]) -> list[int]:
+    """The SMIs of each thread's CPU in the run, if the option ``smi`` asks for them; UserError without a counter."""
+    if options.get("smi", "0") == "0":
+        return []
+    rises = machine_counts.read_counts(analysis.record).smis
+    cpus = [summary.series.cpu for summary in analysis.summaries]
+    if lacking := [cpu for cpu in cpus if cpu not in rises]:
+        raise UserError(f"nothing counted the SMIs of CPU {lacking[0]}")
+    return [rises[cpu].whole_rise for cpu in cpus]
 
 
 def whole_number(options: dict[str, str], key: str, default: int, most: int = MOST_BINS) -> int:

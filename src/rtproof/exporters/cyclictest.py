@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The histogram text that cyclictest of rt-tests prints with -h, for scripts that read it.
 
-Latencies are whole microseconds, rounded towards zero as cyclictest does. Latencies beyond the scale are counted as
-overflows, with the number of each one's activation. Where activations have several values, the file holds the field
-that a limit judges: the whole reaction.
+Latencies are whole microseconds or nanoseconds, rounded towards zero as cyclictest does. Latencies beyond the
+scale are counted as overflows, with the number of each one's activation. Where activations have several values, the
+file holds the field that a limit judges: the whole reaction.
 """
 
 from collections.abc import Iterator
@@ -18,37 +18,58 @@ from rtproof.summary.summary_model import Moments, Summary
 
 SUFFIX = ".hist.txt"
 HOLDS_COUNTS = True
-OPTIONS = {"bins": "number of bins of 1 us, from 0 (default 400)"}
-US = 1_000
+OPTIONS = {
+    "bins": "number of bins of one unit, from 0 (default 400)",
+    "unit": _columns.TIME_UNIT_HELP,
+    "total": "1: a column for all threads together, as with cyclictest -H",
+    "smi": _columns.SMI_HELP,
+}
 
 
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     """Write the observed view, which is the only one that cyclictest knows."""
     _columns.refuse_without_threads(analysis)
-    bins = _columns.bins_within(analysis, options, "bins", 400, (0, US))
-    parts = [summary.observed_counts.fixed_bins(0, US, bins) for summary in analysis.summaries]
+    unit_ns = _columns.time_unit_ns(options)
+    bins = _columns.bins_within(analysis, options, "bins", 400, (0, unit_ns))
+    parts = [summary.observed_counts.fixed_bins(0, unit_ns, bins) for summary in analysis.summaries]
     rows = np.array([part.counts for part in parts])
     early = sum(part.below for part in parts)
     rows[:, 0] += [part.below for part in parts]
     overflows = [part.above for part in parts]
+    total = options.get("total", "0") != "0" and len(parts) > 1
+    table = np.vstack([rows, rows.sum(0)]) if total else rows
     with _columns.new_file(path) as file:
         file.write("# Histogram\n")
         file.writelines(
-            f"{us:06} " + "\t".join(f"{n:06}" for n in row) + "\n" for us, row in enumerate(rows.T.tolist())
+            f"{bin_:06} " + "\t".join(f"{n:06}" for n in row) + "\n" for bin_, row in enumerate(table.T.tolist())
         )
-        file.writelines(_footer([int(row.sum()) for row in rows], [s.observed for s in analysis.summaries], overflows))
+        moments = [summary.observed for summary in analysis.summaries]
+        file.writelines(_footer(rows.sum(1).tolist(), moments, overflows, unit_ns, total))
         for number, summary in enumerate(analysis.summaries):
-            file.write(_overflow_line(analysis.record, number, summary, bins, overflows[number]))
+            file.write(_overflow_line(analysis.record, number, summary, (bins, unit_ns), overflows[number]))
+        if smis := _columns.smis_of(analysis, options):
+            file.write(_numbers("SMIs", smis))
         file.write(_columns.mark_lines(analysis.record) + "\n")
-    return f"{path}: {bins} bins of 1 us{_losses(analysis, sum(overflows), early)}"
+    return f"{path}: {bins} bins of 1 {options.get('unit', 'us')}{_losses(analysis, sum(overflows), early)}"
 
 
-def _footer(totals: list[int], moments: list[Moments], overflows: list[int]) -> Iterator[str]:
-    yield _numbers("Total", totals, 9)
-    yield _numbers("Min Latencies", [_us(part.min) for part in moments])
-    yield _numbers("Avg Latencies", [_us(part.sum // part.count) if part.count else 0 for part in moments])
-    yield _numbers("Max Latencies", [_us(part.max) for part in moments])
-    yield _numbers("Histogram Overflows", overflows)
+def _footer(
+    totals: list[int], moments: list[Moments], overflows: list[int], unit_ns: int, total: bool
+) -> Iterator[str]:
+    """total: with the figures of all threads together, where cyclictest has them."""
+    lows, means, highs = (
+        [max(value, 0) // unit_ns for value in values]
+        for values in (
+            [part.min for part in moments],
+            [part.sum // part.count if part.count else 0 for part in moments],
+            [part.max for part in moments],
+        )
+    )
+    yield _numbers("Total", totals + [sum(totals)] * total, 9)
+    yield _numbers("Min Latencies", lows)
+    yield _numbers("Avg Latencies", means)
+    yield _numbers("Max Latencies", highs + [max(highs)] * total)
+    yield _numbers("Histogram Overflows", overflows + [sum(overflows)] * total)
     yield "# Histogram Overflow at cycle number:\n"
 
 
@@ -56,18 +77,17 @@ def _numbers(name: str, numbers: list[int], width: int = 5) -> str:
     return f"# {name}:" + "".join(f" {number:0{width}}" for number in numbers) + "\n"
 
 
-def _us(value_ns: int) -> int:
-    return max(value_ns, 0) // US
-
-
-def _overflow_line(record: Record, number: int, summary: Summary, bins: int, overflows: int) -> str:
+def _overflow_line(record: Record, number: int, summary: Summary, scale: tuple[int, int], overflows: int) -> str:
     """The line on the overflows of a thread. Like cyclictest, it names at most as many cycles as there are bins.
+
+    scale: the number of bins and the width of each, in ns.
 
     The line says how many overflows it does not name.
     """
     cycles: list[int] = []
+    bins, width_ns = scale
     if overflows and summary.series.has_samples:
-        cycles = _cycles_above(record, summary.series.id, bins * US, min(bins, overflows))
+        cycles = _cycles_above(record, summary.series.id, bins * width_ns, min(bins, overflows))
     others = f" # {overflows - len(cycles):05} others" if len(cycles) < overflows else ""
     return f"# Thread {number}:" + "".join(f" {cycle:05}" for cycle in cycles) + others + "\n"
 

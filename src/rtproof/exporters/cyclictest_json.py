@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The file of ``cyclictest --json`` (rt-tests 2.x), for scripts that read it.
 
-Latencies are whole microseconds, rounded towards zero as cyclictest does. Values beyond the scale are in no bin and are
-counted among the cycles, as cyclictest does. ``return_code`` is the exit code of the verdict, which is 0 for PROVEN and
-without a limit. (Format: rt-tests, src/lib/rt-utils.c, rt_write_json, and src/cyclictest/cyclictest.c, write_stats.)
+Latencies are whole microseconds or nanoseconds, rounded towards zero as cyclictest does. Values beyond the scale are in
+no bin and are counted among the cycles, as cyclictest does. ``return_code`` is the exit code of the verdict, which is 0
+for PROVEN and without a limit. (Format: rt-tests, src/lib/rt-utils.c, rt_write_json, and src/cyclictest/cyclictest.c,
+write_stats.)
 """
 
 import json
@@ -20,13 +21,15 @@ from rtproof.core.units import UNITS_NS
 from rtproof.exporters import _columns
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Record
+from rtproof.record.run_folder import read_run_info
 from rtproof.summary import recorded_facts
 from rtproof.summary.summary_model import Summary
 
 SUFFIX = ".cyclictest.json"
 HOLDS_COUNTS = True
 OPTIONS = {
-    "bins": "number of bins of 1 us, from 0 (default 400; cyclictest -h); 0: no histogram",
+    "bins": "number of bins of one unit, from 0 (default 400; cyclictest -h); 0: no histogram",
+    "unit": _columns.TIME_UNIT_HELP,
     "command": "the command line that the file names (default: cyclictest with the options of the run)",
 }
 FREE = ("command",)
@@ -36,7 +39,8 @@ US = UNITS_NS["us"]
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     """Write the observed view, which is the only one that cyclictest knows."""
     _columns.refuse_without_threads(analysis)
-    bins = 0 if options.get("bins") == "0" else _columns.bins_within(analysis, options, "bins", 400, (0, US))
+    unit_ns = _columns.time_unit_ns(options)
+    bins = 0 if options.get("bins") == "0" else _columns.bins_within(analysis, options, "bins", 400, (0, unit_ns))
     if any(summary.series.unit != "ns" for summary in analysis.summaries):
         raise UserError("its values are no times, and this format is for times")
     record, begin = analysis.record, analysis.record.begin
@@ -49,15 +53,16 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
         "return_code": analysis.verdict.state.exit_code,
         "sysinfo": _system(record),
         "num_threads": len(analysis.summaries),
-        "resolution_in_ns": 0,
-        "thread": {str(number): _thread(summary, bins) for number, summary in enumerate(analysis.summaries)},
+        "resolution_in_ns": int(unit_ns == 1),
+        "thread": {str(number): _thread(summary, bins, unit_ns) for number, summary in enumerate(analysis.summaries)},
         **_columns.marks(record),
     }
     with _columns.new_file(path) as file:
         file.write(json.dumps(document, indent=2) + "\n")
     missed = analysis.pooled.never_ran
     note = f"; {missed} missed activations are not in it, because the format has no place for them" if missed else ""
-    return f"{path}: {bins} bins of 1 us{note}{_columns.summary_note(analysis)}{_columns.mark_note(analysis)}"
+    note += _columns.summary_note(analysis) + _columns.mark_note(analysis)
+    return f"{path}: {bins} bins of 1 {options.get('unit', 'us')}{note}"
 
 
 def _command(analysis: Analysis, bins: int) -> str:
@@ -77,7 +82,7 @@ def _system(record: Record) -> dict[str, Any]:
     real_time = recorded_facts.file_line(record, "/sys/kernel/realtime") == "1"
     return {
         "sysname": "Linux",
-        "nodename": "",
+        "nodename": _node_name(record),
         "release": begin.kernel_release,
         "version": begin.kernel_version,
         "machine": begin.machine,
@@ -85,21 +90,27 @@ def _system(record: Record) -> dict[str, Any]:
     }
 
 
-def _thread(summary: Summary, bins: int) -> dict[str, Any]:
+def _node_name(record: Record) -> str:
+    """The machine's name in the run's folder; "" for a record alone."""
+    info = read_run_info(Path(record.path).parent)
+    return info.host if info else ""
+
+
+def _thread(summary: Summary, bins: int, unit_ns: int) -> dict[str, Any]:
     seen = summary.observed
     return {
-        "histogram": _histogram(summary, bins) if bins else {},
+        "histogram": _histogram(summary, bins, unit_ns) if bins else {},
         "cycles": seen.count,
-        "min": max(seen.min, 0) // US,
-        "max": max(seen.max, 0) // US,
-        "avg": round((seen.mean or 0) / US, 2),
+        "min": max(seen.min, 0) // unit_ns,
+        "max": max(seen.max, 0) // unit_ns,
+        "avg": round((seen.mean or 0) / unit_ns, 2),
         "cpu": summary.series.cpu,
         "node": -1,  # as cyclictest without NUMA
     }
 
 
-def _histogram(summary: Summary, bins: int) -> dict[str, int]:
-    found = summary.observed_counts.fixed_bins(0, US, bins)
+def _histogram(summary: Summary, bins: int, unit_ns: int) -> dict[str, int]:
+    found = summary.observed_counts.fixed_bins(0, unit_ns, bins)
     counts = found.counts.copy()
     counts[0] += found.below
-    return {str(us): int(counts[us]) for us in np.flatnonzero(counts).tolist()}
+    return {str(bin_): int(counts[bin_]) for bin_ in np.flatnonzero(counts).tolist()}

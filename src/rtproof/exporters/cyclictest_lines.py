@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lines that cyclictest prints at its end, one for each thread, for scripts that read them.
+"""The lines that cyclictest prints, one for each thread or with -v one for each value, for scripts that read them.
 
 Figures are whole microseconds, or nanoseconds as with its option -N; "Act" is the last value. (Format: rt-tests,
 src/cyclictest/cyclictest.c, print_stat.)
@@ -8,7 +8,8 @@ src/cyclictest/cyclictest.c, print_stat.)
 from collections.abc import Iterator
 from pathlib import Path
 
-from rtproof.core.errors import UserError
+import numpy as np
+
 from rtproof.exporters import _columns
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Moment, Record
@@ -16,24 +17,39 @@ from rtproof.summary.recorded_facts import fact_number
 from rtproof.summary.summary_model import Summary
 
 SUFFIX = ".cyclictest.txt"
-OPTIONS = {"unit": "us (default) or ns, as with cyclictest -N"}
-UNITS_NS = {"us": 1_000, "ns": 1}
+OPTIONS = {
+    "unit": _columns.TIME_UNIT_HELP,
+    "values": "of each so many values print the largest, as with cyclictest -v -o; 0 (default): no value",
+    "smi": _columns.SMI_HELP,
+}
 
 
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     """Write the observed view, which is the only one that cyclictest knows."""
     _columns.refuse_without_threads(analysis)
     _columns.require_samples(analysis.record, "the last value of each thread")
-    unit = options.get("unit", "us")
-    if unit not in UNITS_NS:
-        raise UserError(f"the option unit={unit} is none of: {', '.join(UNITS_NS)}")
+    unit_ns, smis = _columns.time_unit_ns(options), _columns.smis_of(analysis, options)
+    reduced_by = 0 if options.get("values", "0") == "0" else _columns.whole_number(options, "values", 1)
+    lines = _values(analysis, unit_ns, reduced_by) if reduced_by else _lines(analysis, unit_ns, smis)
     with _columns.new_file(path) as file:
         file.write(_columns.mark_lines(analysis.record))
-        file.writelines(f"{line}\n" for line in _lines(analysis, UNITS_NS[unit]))
+        file.writelines(f"{line}\n" for line in lines)
     return f"{path}: {len(analysis.summaries)} threads{_columns.mark_note(analysis)}"
 
 
-def _lines(analysis: Analysis, unit_ns: int) -> Iterator[str]:
+def _values(analysis: Analysis, unit_ns: int, reduced_by: int) -> Iterator[str]:
+    """Thread, number of the cycle and value, of each ``reduced_by`` values the first of the largest."""
+    for number, summary in enumerate(analysis.summaries):
+        blocks = [block.values for block in analysis.record.blocks(summary.series.id)]
+        values = np.concatenate([*blocks, np.zeros(0, np.int64)])
+        groups = np.maximum(values[: values.size // reduced_by * reduced_by], 0).reshape(-1, reduced_by) // unit_ns
+        cycles = groups.argmax(1) + np.arange(len(groups)) * reduced_by
+        for cycle, value in zip(cycles.tolist(), groups.max(1).tolist(), strict=True):
+            yield f"{number:8}:{cycle:8}:{value:8}"
+
+
+def _lines(analysis: Analysis, unit_ns: int, smis: list[int]) -> Iterator[str]:
+    width = 5 if unit_ns > 1 else 8
     for number, summary in enumerate(analysis.summaries):
         thread, seen = summary.series.thread, summary.observed
         last_ns = _last_value(analysis.record, summary)
@@ -42,7 +58,8 @@ def _lines(analysis: Analysis, unit_ns: int) -> Iterator[str]:
         tid, priority = (_told(analysis.record, key, thread) for key in ("tid", "priority"))
         yield (
             f"T:{number:2} ({tid:5}) P:{priority:2} I:{summary.series.period_ns // 1_000} C:{seen.count:7} "
-            f"Min:{low:7} Act:{last:5} Avg:{mean:5} Max:{high:8}"
+            f"Min:{low:7} Act:{last:{width}} Avg:{mean:{width}} Max:{high:8}"
+            + (f" SMI:{smis[number]:8}" if smis else "")
         )
 
 

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rtproof cyclictest``: the options and the output of cyclictest, for scripts that exist, around our own probe."""
 
+import os
 import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,42 +14,138 @@ from rtproof.cli import parameter_types
 from rtproof.cli.grouped_help import GroupedCommand
 from rtproof.cli.measurement_options import LIMIT_OPTIONS
 from rtproof.cli.parameter_types import with_options
+from rtproof.core import units
+from rtproof.core.errors import UserError
 
 ALL = "all"
 """The value of an option that may have one and has none."""
 ENDLESS = "30d"
 DISTANCE_US = 500
 """cyclictest's: so much longer is the interval of each thread than that of the one before."""
+SHORTEST_US = 10
+"""The agent's shortest period."""
+LENGTH_US, COUNT = click.IntRange(0, 10**9), click.IntRange(0, 2**62)
+NEW_FILE = click.Path(path_type=Path)
+REAL_TIME = ("fifo", "rr")
+
+
+@dataclass(frozen=True)
+class Row:
+    """An option of cyclictest 2.6 and what the front makes of it. What has neither ``idle`` nor ``refused`` is done.
+
+    names: as cyclictest has them. value: of its help; "" for a flag, in brackets if it may be left out. kind: click's
+    type of the value. idle: why it
+    changes nothing here. refused: why it is refused; ``takes`` is the only value that is not.
+    """
+
+    names: str
+    value: str
+    help: str
+    kind: Any = None
+    idle: str = ""
+    refused: str = ""
+    takes: object = None
+
+    @property
+    def key(self) -> str:
+        """The name of its value: that of the first long option, or of the only one."""
+        names = self.names.split()
+        return next((name for name in names if name.startswith("--")), names[0]).lstrip("-").replace("-", "_")
+
+    def option(self) -> Callable[[Any], Any]:
+        """The option for click."""
+        if not self.value:
+            return click.option(*self.names.split(), self.key, is_flag=True, help=self.help)
+        given: dict[str, Any] = {"is_flag": False, "flag_value": ALL} if self.value.startswith("[") else {}
+        return click.option(*self.names.split(), self.key, type=self.kind, metavar=self.value, help=self.help, **given)
+
+
+ROWS = (
+    Row("-a --affinity", "[CPUS]", "Measure on these CPUs; !CPUS: on all others."),
+    Row("-A --aligned", "[US]", "Wake each thread US after the one before."),
+    Row("-b --breaktrace", "US", "End with the first latency above US.", LENGTH_US),
+    Row(
+        "-c --clock",
+        "CLOCK",
+        "0, CLOCK_MONOTONIC, is the only one.",
+        click.INT,
+        refused="a step of another clock would count as latency; leave -c out",
+        takes=0,
+    ),
+    Row("--default-system", "", "Leave /dev/cpu_dma_latency alone."),
+    Row("-d --distance", "US", f"Distance of thread intervals (default {DISTANCE_US}).", LENGTH_US),
+    Row("-D --duration", "TIME", "How long to measure, such as 60, 5m, 2h or 1d."),
+    Row(
+        "-F --fifo",
+        "FILE",
+        "Refused: 'rtproof watch' shows a run.",
+        refused="'rtproof watch' shows a run from another terminal",
+    ),
+    Row("-h --histogram", "US", "Print a histogram up to US.", click.IntRange(1, 10**6)),
+    Row("-H --histofall", "US", "The same with the sum of all threads.", click.IntRange(1, 10**6)),
+    Row("--histfile", "FILE", "New file for the histogram.", NEW_FILE),
+    Row("-i --interval", "US", "Interval of the first thread (default 1000).", click.IntRange(SHORTEST_US, 10**9)),
+    Row("--json", "FILE", "New file for the result; -: standard output.", NEW_FILE),
+    Row("--laptop", "", "Leave /dev/cpu_dma_latency alone."),
+    Row("--latency", "US", "Value for /dev/cpu_dma_latency (default 0).", click.IntRange(0, 2**31 - 1)),
+    Row("-l --loops", "N", "Number of cycles of the first thread.", COUNT),
+    Row(
+        "--mainaffinity",
+        "CPUS",
+        "Changes nothing here.",
+        idle="threads that do not measure leave the measured CPUs by themselves",
+    ),
+    Row("-m --mlockall", "", "Memory is always locked."),
+    Row("-M --refresh_on_max", "", "Changes nothing here.", idle="the screen is drawn twice a second at most"),
+    Row("-n --nanosleep", "", "Sleep with clock_nanosleep, the default."),
+    Row("-N --nsecs", "", "Nanoseconds in place of microseconds."),
+    Row("-o --oscope", "N", "Of each N values print the largest.", click.IntRange(1, 10**9)),
+    Row("-p --priority --prio", "PRIO", "Without it: SCHED_OTHER.", click.IntRange(0, 99)),
+    Row(
+        "--policy",
+        "NAME",
+        "Scheduling policy (default: fifo with -p, else other).",
+        click.Choice(["other", "normal", "batch", "idle", *REAL_TIME], case_sensitive=False),
+    ),
+    Row(
+        "--priospread",
+        "",
+        "Refused: all threads have one priority.",
+        refused="all threads have one priority, so that none of them waits for another",
+    ),
+    Row("-q --quiet", "", "Nothing while it measures."),
+    Row("-r --relative", "", "Sleep for an interval, not until a time."),
+    Row(
+        "-R --resolution",
+        "",
+        "Changes nothing here.",
+        idle="each run measures the clock; 'rtproof show --all' tells it",
+    ),
+    Row("--secaligned", "[US]", "Begin US after a full second, with all threads."),
+    Row("-s --system", "", "Sleep with nanosleep."),
+    Row("-S --smp", "", "The same as -a -t."),
+    Row("--spike", "US", "Print each latency above US with its time.", LENGTH_US),
+    Row("--spike-nodes", "N", "Print at most N of them (default 1024).", click.IntRange(1, 10**9)),
+    Row("--smi", "", "Print how often the firmware took each CPU."),
+    Row("-t --threads", "[N]", "Threads: N, or one on each CPU."),
+    Row(
+        "--tracemark",
+        "",
+        "Refused: 'rtproof run --explain' keeps the trace.",
+        refused="the measuring thread writes no mark; 'rtproof run --explain' keeps the trace of late activations",
+    ),
+    Row("-u --unbuffered", "", "Changes nothing here.", idle="the result is printed when the run has ended"),
+    Row("-v --verbose", "", "Print every value when the run has ended."),
+    Row("--dbg_cyclictest", "", "Changes nothing here.", idle="it is about the inside of cyclictest"),
+    Row("-x --posix_timers", "", "Wait for the signal of a POSIX timer."),
+)
 
 
 @click.command("cyclictest", cls=GroupedCommand, context_settings={"help_option_names": ["--help"]})
-@click.option("-a", "--affinity", is_flag=False, flag_value=ALL, metavar="[CPUS]", help="Measure on these CPUs.")
-@click.option(
-    "-d", "--distance", type=click.IntRange(0, 10**9), metavar="US", help="Distance of thread intervals (default 500)."
-)
-@click.option("-D", "--duration", metavar="TIME", help="How long to measure, such as 60, 5m, 2h or 1d.")
-@click.option("-h", "--histogram", type=click.IntRange(1, 10**6), metavar="US", help="Print a histogram up to US.")
-@click.option("-i", "--interval", type=click.IntRange(1, 10**9), default=1_000, metavar="US", help="Default 1000.")
-@click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="FILE", help="New file for the result.")
-@click.option("--latency", type=click.IntRange(0, 2**31 - 1), metavar="US", help="Value for /dev/cpu_dma_latency.")
-@click.option("--laptop", "--default-system", "untuned", is_flag=True, help="Leave /dev/cpu_dma_latency alone.")
-@click.option("-l", "--loops", type=click.IntRange(1, 2**62), metavar="N", help="Number of cycles of the first thread.")
-@click.option("-N", "--nsecs", is_flag=True, help="Print nanoseconds.")
-@click.option("-p", "--priority", "--prio", type=click.IntRange(0, 99), metavar="PRIO", help="Without it: SCHED_OTHER.")
-@click.option(
-    "--policy",
-    type=click.Choice(["fifo", "rr", "other", "normal"], case_sensitive=False),
-    help="Scheduling policy (default: fifo with -p, else other).",
-)
-@click.option("-q", "--quiet", is_flag=True, help="Nothing while it measures.")
-@click.option("-S", "--smp", is_flag=True, help="The same as -a -t.")
-@click.option("-t", "--threads", is_flag=False, flag_value=ALL, metavar="[N]", help="Threads: N, or one on each CPU.")
-@click.option("-m", "--mlockall", is_flag=True, help="Memory is always locked.")
-@click.option("-M", "-n", "-u", "--nanosleep", "unused", is_flag=True, help="Accepted; nothing depends on them.")
-@with_options(*LIMIT_OPTIONS)
+@with_options(*(row.option() for row in ROWS), *LIMIT_OPTIONS)
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=NEW_FILE,
     metavar="DIR",
     callback=parameter_types.new_folder,
     help="New folder for the run.",
@@ -57,9 +156,10 @@ def command(ctx: click.Context, /, **values: Any) -> None:
 
     The options are cyclictest's. It prints the lines of each thread (T: ...), or with -h the histogram, and leaves a
     run folder with a page, as 'rtproof run' does. Other than cyclictest, it counts missed cycles and says how many
-    there were, keeps each thread on its CPU, gives all threads one priority, and does not overwrite files.
+    there were, prints its result when the run has ended, and does not overwrite files.
 
-    Without -D and -l it measures until Ctrl-C, 30 days at most. The exit code is that of the verdict on --limit.
+    Without -D and -l it measures until Ctrl-C, 30 days at most. Exit codes: 0, and 1 for an error, as of cyclictest;
+    with --limit that of the verdict.
 
     \b
     rtproof cyclictest -m -S -p 80 -i 1000 -D 10m -q --json result.json
@@ -68,54 +168,188 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     from rtproof.experiment import run_request, target_runs
 
     requirements = option_values.take_requirements(values)
-    if values["nsecs"] and values["histogram"]:
-        raise click.UsageError("-N and -h exclude each other: the bins are microseconds")
+    _refuse(values)
+    for sentence in _remarks(values):
+        click.echo(f"rtproof: {sentence}", err=True)
     measured = option_values.agent_values(_words(values))
     option_values.refuse_short_gaps(requirements, measured)
     asked = run_request.ExperimentRequest(
         ctx.obj or ("rtproof", "cyclictest"), "local", requirements, output=values["output"]
     )
-    wanted = run_request.CyclictestOutput(
-        values["histogram"], values["json_file"], values["nsecs"], values["quiet"], _command_line(asked.command)
-    )
-    ctx.exit(target_runs.run_as_cyclictest(asked, run_request.measurement(measured), wanted))
+    output = _output(values, _command_line(asked.command))
+    measurement = run_request.with_words(run_request.measurement(measured), _more_words(values))
+    ctx.exit(target_runs.run_as_cyclictest(asked, measurement, output))
+
+
+def _refuse(values: dict[str, Any]) -> None:
+    """UsageError for what is not done here, and for what cyclictest refuses."""
+    for row in ROWS:
+        if row.refused and values[row.key] not in (None, False, row.takes):
+            raise click.UsageError(f"{_typed(row)} is refused: {row.refused}")
+    if (values["oscope"] or 1) > 1 and not values["verbose"]:
+        raise click.UsageError("-o reduces what -v prints: give -v, too")
+    if values["aligned"] is not None and values["secaligned"] is not None:
+        raise click.UsageError("-A and --secaligned exclude each other")
+    if values["histfile"] and not _bins(values):
+        raise click.UsageError("--histfile needs -h or -H")
+    if values["smi"] and not _has_smi_counter():
+        raise click.UsageError("--smi is refused: this CPU has no counter of SMIs that can be read")
+
+
+def _typed(row: Row) -> str:
+    return row.names.split()[0]
+
+
+def _has_smi_counter(folder: Path = Path("/dev/cpu"), cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+    """Whether the agent can read the counter: of Intel's CPUs, through the kernel's module msr."""
+    try:
+        return "GenuineIntel" in cpuinfo.read_text()[:1024] and os.access(next(folder.glob("*/msr"), "-"), os.R_OK)
+    except OSError:
+        return False
+
+
+def _remarks(values: dict[str, Any]) -> Iterator[str]:
+    """What is told of options that change nothing, or that another one replaces."""
+    for row in ROWS:
+        if row.idle and values[row.key]:
+            yield f"{_typed(row)} changes nothing: {row.idle}"
+    for replaced, given, why in REPLACED:
+        if values[replaced] not in (None, False) and values[given]:
+            yield f"--{replaced.replace('_', '-')} changes nothing: {why}"
+    if values["policy"] in ("batch", "idle") and not values["priority"]:
+        yield f"--policy {values['policy']} measures SCHED_OTHER, as cyclictest does"
+    if values["policy"] not in (None, *REAL_TIME) and values["priority"]:
+        yield "the policy is fifo, because -p gives a priority"
+    if values["policy"] in REAL_TIME and not values["priority"]:
+        yield f"the priority is {_priority(values)}, as cyclictest chooses it"
+    if values["spike_nodes"] and not values["spike"]:
+        yield "--spike-nodes changes nothing without --spike"
+
+
+REPLACED = (
+    ("threads", "smp", "-S gives one thread on each CPU"),
+    ("affinity", "smp", "-S takes all CPUs"),
+    ("posix_timers", "system", "-s sleeps with nanosleep"),
+    ("relative", "system", "nanosleep takes no time of day"),
+    ("relative", "posix_timers", "a POSIX timer goes on by itself"),
+    ("distance", "histogram", "with a histogram all threads have one interval"),
+    ("distance", "histofall", "with a histogram all threads have one interval"),
+)
+"""An option, the one given beside it that replaces it, and why."""
 
 
 def _words(values: dict[str, Any]) -> list[str]:
     """The options of our own agent that ask for the same."""
-    words = ["--period", f"{values['interval']}us"]
-    if values["loops"] and values["duration"]:
-        raise click.UsageError("-D and -l exclude each other here")
-    words += ["--samples", str(values["loops"])] if values["loops"] else ["--duration", _length(values["duration"])]
-    words += _places(values)
-    policy = {"normal": "other", None: "fifo" if values["priority"] else "other"}.get(
-        values["policy"], values["policy"]
-    )
+    words = ["--period", f"{values['interval'] or 1_000}us", *_length(values), *_places(values)]
+    policy = values["policy"] if values["policy"] in REAL_TIME else "fifo" if values["priority"] else "other"
     words += ["--policy", policy]
-    words += ["--priority", str(values["priority"])] if values["priority"] and policy != "other" else []
-    words += ["--dma-latency", "off" if values["untuned"] else str(values["latency"] or 0)]
-    return words
+    words += ["--priority", str(_priority(values))] if policy in REAL_TIME else []
+    if method := next((name for key, name in METHODS.items() if values[key]), ""):
+        words += ["--method", method]
+    if values["aligned"] is not None:
+        words += ["--phase", _behind(values["aligned"])]
+    elif values["secaligned"] is not None:
+        words += ["--phase", "0s"]
+    untuned = values["laptop"] or values["default_system"]
+    return [*words, "--dma-latency", "off" if untuned else str(values["latency"] or 0)]
+
+
+METHODS = {"system": "nanosleep", "posix_timers": "posix_timer", "relative": "clock_nanosleep_relative"}
+"""The agent's methods by cyclictest's options; the first that is given counts."""
+
+
+def _more_words(values: dict[str, Any]) -> list[str]:
+    """Words for the agent that no command of ours but this one has."""
+    words = ["--align", _behind(values["secaligned"])] if values["secaligned"] is not None else []
+    return [*words, "--break", f"{values['breaktrace']}{_unit(values)}"] if values["breaktrace"] else words
+
+
+def _unit(values: dict[str, Any]) -> str:
+    return "ns" if values["nsecs"] else "us"
+
+
+def _behind(text: str) -> str:
+    """A number of microseconds as a duration; 0 for an option without its value. UsageError for another text."""
+    if text == ALL:
+        return "0s"
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise click.UsageError(f"-A and --secaligned take a number of microseconds, not {text!r}")
+    return f"{int(text)}us"
+
+
+def _priority(values: dict[str, Any]) -> int:
+    """That which is given, or the one that cyclictest chooses: one more than it has threads."""
+    threads = values["threads"] or "1"
+    count = len(os.sched_getaffinity(0)) if values["smp"] or threads == ALL else int(threads)
+    return values["priority"] or min(count + 1, 99)
 
 
 def _places(values: dict[str, Any]) -> list[str]:
     """How many threads, on which CPUs, and how far apart their intervals are."""
     on_each = values["smp"] or values["threads"] == ALL
     words = [] if on_each else ["--threads", values["threads"] or "1"]
-    if values["affinity"] not in (None, ALL):
-        words += ["--cpus", values["affinity"]]
-    usual = 0 if values["histogram"] else DISTANCE_US
-    distance = usual if values["distance"] is None else values["distance"]
-    return [*words, "--period-step", f"{distance}us"] if distance and words != ["--threads", "1"] else words
+    if values["affinity"] not in (None, ALL) and not values["smp"]:
+        words += ["--cpus", _cpus(values["affinity"])]
+    distance = DISTANCE_US if values["distance"] is None else values["distance"]
+    several = distance and not _bins(values) and words[:2] != ["--threads", "1"]
+    return [*words, "--period-step", f"{distance}us"] if several else words
 
 
-def _length(text: str | None) -> str:
+def _cpus(text: str) -> str:
+    """CPUs as given, or after a ``!`` all others that may be used."""
+    if not text.startswith("!"):
+        return text
+    try:
+        others = os.sched_getaffinity(0) - set(units.parse_cpus(text[1:]))
+    except UserError as problem:
+        raise click.UsageError(str(problem)) from None
+    if not others:
+        raise click.UsageError(f"-a {text} leaves no CPU")
+    return units.format_cpus(tuple(sorted(others)))
+
+
+def _length(values: dict[str, Any]) -> list[str]:
+    """How long it measures: cycles of the first thread or a time; of both, what ends first."""
+    duration, loops = _duration(values["duration"]), values["loops"]
+    interval_ns = (values["interval"] or 1_000) * 1_000
+    try:
+        shorter = loops and loops * interval_ns <= units.parse_length(duration)
+    except UserError as problem:
+        raise click.UsageError(str(problem)) from None
+    return ["--samples", str(loops)] if shorter else ["--duration", duration]
+
+
+def _duration(text: str | None) -> str:
     """The length in our own words: cyclictest takes a number without a unit for seconds."""
-    if text is None:
+    if text is None or text == "0":
         return ENDLESS
     length = text.lower()
     if length.endswith("m"):
         return f"{length}in"
     return f"{length}s" if length.isdecimal() else length
+
+
+def _bins(values: dict[str, Any]) -> int:
+    return values["histofall"] or values["histogram"] or 0
+
+
+def _output(values: dict[str, Any], typed: str) -> Any:
+    from rtproof.experiment.cyclictest_output import CyclictestOutput
+
+    return CyclictestOutput(
+        command=typed,
+        bins=_bins(values),
+        total=values["histofall"] is not None,
+        histfile=values["histfile"],
+        json_file=values["json"],
+        unit=_unit(values),
+        quiet=values["quiet"],
+        values=(values["oscope"] or 1) if values["verbose"] else 0,
+        broken=bool(values["breaktrace"]),
+        spike=values["spike"] or 0,
+        most_spikes=values["spike_nodes"] or 1_024,
+        smi=values["smi"],
+    )
 
 
 def _command_line(typed: tuple[str, ...]) -> str:
