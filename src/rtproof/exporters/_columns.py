@@ -46,12 +46,20 @@ def time_unit_ns(options: dict[str, str]) -> int:
     return TIME_UNITS_NS[unit]
 
 
+def yes(options: dict[str, str], key: str) -> bool:
+    """Whether an option is 1 and not 0, as it is without it; UserError for another value."""
+    value = options.get(key, "0")
+    if value not in ("0", "1"):
+        raise UserError(f"the option {key}={value} is neither 0 nor 1")
+    return value == "1"
+
+
 SMI_HELP = "1: how many SMIs each thread's CPU had, as with cyclictest --smi"
 
 
 def smis_of(analysis: Analysis, options: dict[str, str]) -> list[int]:
     """The SMIs of each thread's CPU in the run, if the option ``smi`` asks for them; UserError without a counter."""
-    if options.get("smi", "0") == "0":
+    if not yes(options, "smi"):
         return []
     rises = machine_counts.read_counts(analysis.record).smis
     cpus = [summary.series.cpu for summary in analysis.summaries]

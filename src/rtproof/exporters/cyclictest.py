@@ -36,7 +36,8 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     early = sum(part.below for part in parts)
     rows[:, 0] += [part.below for part in parts]
     overflows = [part.above for part in parts]
-    total = options.get("total", "0") != "0" and len(parts) > 1
+    smis = _columns.smis_of(analysis, options)
+    total = _columns.yes(options, "total") and len(parts) > 1
     table = np.vstack([rows, rows.sum(0)]) if total else rows
     with _columns.new_file(path) as file:
         file.write("# Histogram\n")
@@ -47,7 +48,7 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
         file.writelines(_footer(rows.sum(1).tolist(), moments, overflows, unit_ns, total))
         for number, summary in enumerate(analysis.summaries):
             file.write(_overflow_line(analysis.record, number, summary, (bins, unit_ns), overflows[number]))
-        if smis := _columns.smis_of(analysis, options):
+        if smis:
             file.write(_numbers("SMIs", smis))
         file.write(_columns.mark_lines(analysis.record) + "\n")
     return f"{path}: {bins} bins of 1 {options.get('unit', 'us')}{_losses(analysis, sum(overflows), early)}"
