@@ -18,7 +18,7 @@ from stage_records import staged
 
 from rtproof import exporters, targets
 from rtproof.cli import commands
-from rtproof.cli.main import cli, main
+from rtproof.cli.main import ERROR_CODE_OF, cli, main
 from rtproof.core import plugins
 from rtproof.core.errors import UserError
 from rtproof.judge.analyse import analyse
