@@ -43,8 +43,8 @@ def _spread(each: Figures) -> str:
     if width < period or not MIDDLE[0] <= (mean - least) / width <= MIDDLE[1]:
         return ""
     return (
-        f"at a period of {value(period)} the lateness is spread evenly over {value(round(width))} (mean "
-        f"{value(round(mean))}), as of a timer that ticks no finer than that"
+        f"at a period of {value(period)} the lateness ranges over {value(round(width))} with its mean "
+        f"({value(round(mean))}) near the middle, as of a timer that ticks no finer than that"
     )
 
 

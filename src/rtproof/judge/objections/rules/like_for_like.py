@@ -6,10 +6,11 @@ maximum of a longer run has seen rarer events. What a row does not tell is no re
 is none either: the row names it. Runs of a campaign share one plan, so this rule leaves measured rows alone.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from rtproof.core.phrases import duration, value
+from rtproof.core.phrases import duration, percent, value
 from rtproof.judge.objections.result_row import Objection, ResultClaim
 from rtproof.judge.objections.rules.command import known_method, known_policy
 
@@ -19,6 +20,7 @@ REMEDY = "compare like with like"
 DOUBTS: tuple[str, ...] = ()
 LONGER = 1.5
 """A run that is longer by this factor or more has seen clearly rarer events."""
+CONFIDENCE = 0.95
 CONDITIONS = ("load", "policy", "priority", "method", "period", "length")
 
 
@@ -64,7 +66,9 @@ def _lengths(claims: Sequence[ResultClaim]) -> Iterator[Objection]:
     ]
     if told and max(span.shortest_ns for _, span in told) >= LONGER * min(span.longest_ns for _, span in told):
         lengths = [duration(span.told_ns) for _, span in told]
-        yield _objection([claim for claim, _ in told], "length", lengths, "; the maximum of a longer run is larger")
+        bound = duration(min(span.told_ns for _, span in told) / -math.log(1 - CONFIDENCE), up=True)
+        lacks = f"the shortest may lack what comes less often than once per {bound} ({percent(CONFIDENCE)})"
+        yield _objection([claim for claim, _ in told], "length", lengths, f"; {lacks}: compare equal times")
 
 
 def _objection(claims: Sequence[ResultClaim], name: str, texts: Sequence[str], tail: str = "") -> Objection:
