@@ -15,7 +15,7 @@ from rtproof.core.errors import UserError
 from rtproof.judge.analysis_model import Analysis
 from rtproof.profiles import Profile
 from rtproof.report.blocks import Link, Plot, Section, Table
-from rtproof.report.pages import campaign_outcomes, campaign_page, campaign_table
+from rtproof.report.pages import campaign_curves, campaign_outcomes, campaign_page, campaign_table
 from rtproof.report.pages.campaign_outcomes import CampaignExtras, CellOutcome
 
 S = 1_000_000_000
@@ -71,6 +71,20 @@ def test_rows_are_as_wide_as_their_headers(name: str) -> None:
     for section in drawn(name).values():
         for table in tables(section):
             assert {len(row) for row in table.rows} <= {len(table.header)}
+
+
+def test_every_thread_has_cyclictest_s_columns_with_the_last_latency() -> None:
+    profile = replace(campaign_cases.shortened("bootlin-timer"), extras=("threads",))
+    (table,) = tables(drawn("bootlin-timer", profile, short=True)["threads"])
+    assert table.header[-5:] == ("n", "min [us]", "Act [us]", "avg [us]", "max [us]")
+    outcomes = [each for each in campaign_cases.bootlin() if each.analysis]
+    summaries = [(each.analysis, summary) for each in outcomes if each.analysis for summary in each.analysis.summaries]
+    last = [[*analysis.record.blocks(summary.series.id)][-1].values[-1] for analysis, summary in summaries]
+    measured = [row for row in rows(table) if not str(row["measured on"]).startswith("article")]
+    assert [row["Act [us]"] for row in measured] == [f"{value / 1_000:,.3f}" for value in last]
+    row = articles.load("toradex").row("imx6-rt")
+    assert row
+    assert [each[-3] for each in campaign_curves._published_threads("", row)] == ["24", "27", "21", "30"]
 
 
 def test_the_article_s_figures_stand_beside_with_their_digits() -> None:

@@ -14,7 +14,6 @@ from rtproof.exporters import _columns
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Moment, Record
 from rtproof.summary.recorded_facts import fact_number
-from rtproof.summary.summary_model import Summary
 
 SUFFIX = ".cyclictest.txt"
 OPTIONS = {
@@ -52,7 +51,7 @@ def _lines(analysis: Analysis, unit_ns: int, smis: list[int]) -> Iterator[str]:
     width = 5 if unit_ns > 1 else 8
     for number, summary in enumerate(analysis.summaries):
         thread, seen = summary.series.thread, summary.observed
-        last_ns = _last_value(analysis.record, summary)
+        last_ns = analysis.record.last_value(summary.series.id) or 0
         mean_ns = 0 if seen.mean is None else seen.mean
         low, last, mean, high = (int(each / unit_ns) for each in (seen.min, last_ns, mean_ns, seen.max))
         tid, priority = (_told(analysis.record, key, thread) for key in ("tid", "priority"))
@@ -66,10 +65,3 @@ def _lines(analysis: Analysis, unit_ns: int, smis: list[int]) -> Iterator[str]:
 def _told(record: Record, key: str, thread: int) -> int:
     """A number that the agent told of a thread; 0 if it did not, as for the priority of a thread without one."""
     return fact_number(record, key, Moment.START, thread) or 0
-
-
-def _last_value(record: Record, summary: Summary) -> int:
-    last = 0
-    for block in record.blocks(summary.series.id):
-        last = int(block.values[-1])
-    return last

@@ -393,6 +393,11 @@ class Record:
         """The blocks of samples of one series, in the order of the file."""
         return self.read_blocks(tuple(ref for ref in self.chunk_refs if ref.series == series))
 
+    def last_value(self, series: int) -> int | None:
+        """The last sample of one series; None if the record holds none."""
+        chunks = tuple(ref for ref in self.chunk_refs if ref.series == series)[-1:]
+        return next((int(block.values[-1]) for block in self.read_blocks(chunks) if block.values.size), None)
+
     def exceeded(self, series: int, limit: int) -> Level | None:
         """The level of a limit that the agent was given, with the activations above it; None for any other limit."""
         return next((one for one in self.levels.get(series, ()) if one.value == limit and not one.learned), None)

@@ -561,7 +561,10 @@ def _stage_rows(outcome: CellOutcome) -> Iterator[tuple[str, ...]]:
 
 
 def thread_table(_profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> list[Block]:
-    """Return a line for each thread, as cyclictest prints them. The article's threads have periods of their own."""
+    """Return a line for each thread, as cyclictest prints them; Act is the last latency.
+
+    The article's threads have periods of their own.
+    """
     rows = [row for each in outcomes for row in _thread_rows(each)]
     if not rows:
         return []
@@ -569,23 +572,26 @@ def thread_table(_profile: Profile, outcomes: Sequence[CellOutcome], article: Ar
     rows += [
         row for cell in cells for each in article_rows(cell, article) for row in _published_threads(cell.label, each)
     ]
-    header = ("cell", "measured on", "thread", "CPU", "period [us]", *ENDS)
+    header = ("cell", "measured on", "thread", "CPU", "period [us]", *ENDS[:2], "Act [us]", *ENDS[2:])
     return [Table("Every thread", header, tuple(rows), tuple(range(3, len(header))), folded=True)]
 
 
 def _thread_rows(outcome: CellOutcome) -> Iterator[tuple[str, ...]]:
-    for stream in report_streams(outcome.analysis) if outcome.analysis else ():
-        if not stream.pooled:
-            period = f"{stream.summary.series.period_ns / US.ns:g}"
-            yield (
-                *(outcome.cell.label, outcome.system, stream.name, stream.cpu, period),
-                *stage_ends(stream.summary.observed),
-            )
+    analysis = outcome.analysis
+    for stream in report_streams(analysis) if analysis else ():
+        if analysis and not stream.pooled:
+            series = stream.summary.series
+            count, least, mean, most = stage_ends(stream.summary.observed)
+            last = US.show(analysis.record.last_value(series.id))
+            where = (outcome.cell.label, outcome.system, stream.name, stream.cpu, f"{series.period_ns / US.ns:g}")
+            yield (*where, count, least, last, mean, most)
 
 
 def _published_threads(cell: str, row: ArticleRow) -> Iterator[tuple[str, ...]]:
     for each in row.numbers:
-        told = [as_published(each.figures.get(name), US) for name in ("period", "count", "min", "mean", "max")]
+        told = [
+            as_published(each.figures.get(name), US) for name in ("period", "count", "min", "actual", "mean", "max")
+        ]
         yield (cell, f"article: {row.label}", each.name, "", *told)
 
 

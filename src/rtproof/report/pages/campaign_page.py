@@ -309,7 +309,7 @@ def campaign_sections(
     return [replace(part, blocks=tuple(in_own_colours(part.blocks, names))) for part in parts if part.blocks]
 
 
-TERMINAL_EXTRAS = ("app",)
+TERMINAL_EXTRAS = ("app", "threads")
 """Extra sections whose tables a terminal shows too: the columns of the result are not the article's own table."""
 
 
