@@ -15,13 +15,14 @@ import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import bombs
 import pytest
 
 from rtproof.cli.main import main
 from rtproof.core.errors import RecordError
-from rtproof.record import reading
+from rtproof.record import chunks, reading
 from rtproof.record.chunks import ChunkType, FileWindow, Frame, frame_bytes, walk_chunks
 
 ROOT = Path(__file__).parent.parent
@@ -148,8 +149,8 @@ def seconds_of_width_0() -> bytes:
     array = struct.pack("<IqBBH", 65_536, 9, 0, 4, 0)
     payload = struct.pack("<HHI", 0, 0, 0) + 3 * array
     begin = struct.pack("<HH16sqqHHHH", 1, 7, bytes(16), *[0] * 6)
-    chunks = b"".join(frame_bytes(ChunkType.SECONDS, number, payload) for number in range(1, 65_536))
-    return frame_bytes(ChunkType.BEGIN, 0, begin) + chunks
+    several = b"".join(frame_bytes(ChunkType.SECONDS, number, payload) for number in range(1, 65_536))
+    return frame_bytes(ChunkType.BEGIN, 0, begin) + several
 
 
 BOMBS: dict[str, tuple[Callable[[], bytes], str, str]] = {
@@ -210,3 +211,21 @@ def test_a_small_file_with_samples_of_months_is_refused(tmp_path: Path) -> None:
     small.write_bytes(b"".join(bombs.record(ChunkType.SAMPLES, zeros, 8)))
     with pytest.raises(RecordError, match="damaged or too large"):
         reading.open_record(small)
+
+
+@pytest.mark.parametrize(
+    "piece", [chunks.CHUNK_MAGIC, chunks.CHUNK_HEADER.pack(chunks.CHUNK_MAGIC, 1 << 20, 2, 0, 1, 0)]
+)
+def test_a_search_for_chunks_costs_in_proportion_to_the_file(
+    piece: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """60 MiB took minutes: each magic cost a copy of a quarter MiB, and each head a checksum of all that it claims."""
+    size = 4 << 20
+    looked_at, checked = Mock(wraps=chunks.frame_at), Mock(wraps=chunks.checksum)
+    monkeypatch.setattr(chunks, "frame_at", looked_at)
+    monkeypatch.setattr(chunks, "checksum", checked)
+    small = tmp_path / "magic.rtrec"
+    small.write_bytes(next(iter(bombs.record(0, bytes, 1))) + piece * (size // len(piece)))
+    assert reading.open_record(small).damage[0].length == size // len(piece) * len(piece)
+    assert looked_at.call_count < 100
+    assert checked.call_count * (1 << 20) < 24 * size

@@ -7,6 +7,7 @@ order of docs/record-format.md.
 
 import gc
 import os
+import re
 import struct
 import zlib
 from bisect import bisect_left
@@ -23,6 +24,11 @@ CHUNK_HEADER = struct.Struct("<4sIHHII")
 CHECKED_BYTES = 16
 """The checksum covers this many bytes of the header, and the whole payload."""
 MOST_PAYLOAD = 16 << 20
+_PLAUSIBLE_HEAD = re.compile(re.escape(CHUNK_MAGIC) + rb"(?=...\x00|\x00\x00\x00\x01)", re.DOTALL)
+_PLAUSIBLE_BYTES = 8
+"""The magic and a length of at most ``MOST_PAYLOAD``."""
+MOST_CHECKED = 16
+"""So many times the size of the file are checked for chunks within damage: a file made to do harm is nothing else."""
 WINDOW_BYTES = 1 << 20
 """The window fits the second-level cache, so that checksums read bytes that are still in the cache."""
 
@@ -102,6 +108,7 @@ class FileWindow:
         self._descriptor = descriptor
         self._start = 0
         self._filled = 0
+        self.checked_in_vain = 0
 
     def place(self, at: int, length: int) -> int:
         """The place in ``bytes`` of the given length at an offset of the file; -1 if the file ends too early.
@@ -154,6 +161,7 @@ def frame_at(window: FileWindow, at: int) -> Frame | None:
     start = here + CHUNK_HEADER.size
     payload = window.bytes[start : start + length]
     if checksum(window.bytes[here : here + CHECKED_BYTES], payload) != check:
+        window.checked_in_vain += length
         return None
     return Frame(at, kind, sequence, payload)
 
@@ -222,19 +230,21 @@ def _frames_in(window: FileWindow, at: int) -> Iterator[Frame]:
 
 
 def _next_frame(window: FileWindow, at: int) -> int:
-    """Offset of the next valid chunk from an offset on, or the size of the file."""
+    """Offset of the next valid chunk from an offset on, or the size of the file.
+
+    It is also the size of the file once the search has computed ``MOST_CHECKED`` of it in wrong checksums.
+    """
     while at < window.size:
-        view = window.view(at, WINDOW_BYTES // 4)
+        view = bytes(window.view(at, WINDOW_BYTES // 4))
         if not view:
             break
-        found = bytes(view).find(CHUNK_MAGIC)
-        if found < 0:
-            # The magic may lie across the end of the view, so the last three bytes are searched again.
-            at += max(len(view) - len(CHUNK_MAGIC) + 1, 1)
-        elif frame_at(window, at + found):
-            return at + found
-        else:
-            at += found + 1
+        for found in _PLAUSIBLE_HEAD.finditer(view):
+            if frame_at(window, at + found.start()):
+                return at + found.start()
+            if window.checked_in_vain > MOST_CHECKED * (window.size + WINDOW_BYTES):
+                return window.size
+        # A head may lie across the end of the view, so its last bytes are searched again.
+        at += max(len(view) - _PLAUSIBLE_BYTES + 1, 1)
     return window.size
 
 
