@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stage_records import staged
 
+from rtproof.cli.main import main
 from rtproof.exporters import _columns, csv, cyclictest, hdr, parquet
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
@@ -159,6 +160,28 @@ def test_the_command_prints_nothing_but_its_sentence(tmp_path: Path) -> None:
     export = [sys.executable, "-m", "rtproof", "export", str(run), "--format", "parquet"]
     done = subprocess.run([*export, "-o", str(tmp_path / "a.parquet")], capture_output=True, check=True, timeout=300)
     assert done.stderr == b""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "IO Error: Async write failed for range [offset=9, size=7]: "
+        '{"exception_type":"IO","exception_message":"Could not write file \\"/x/000000\\": No space left on device"}',
+        'IO Error: Could not write all bytes to file "/x/000000": wanted=9 wrote=7',
+    ],
+)
+def test_a_full_disk_is_told_as_of_every_other_format(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object) -> int:
+        raise duckdb.IOException(text)
+
+    monkeypatch.setattr(parquet, "_write_parts", full)
+    run = Path(__file__).parent / "golden_outputs" / "inputs" / "refuted"
+    file = tmp_path / "a.parquet"
+    assert main(["export", str(run), "--format", "parquet", "-o", str(file)]) == 2
+    assert capsys.readouterr().err == f"rtproof: no space left on the disk while writing {file}\n"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_every_sample_is_a_row(tmp_path: Path) -> None:

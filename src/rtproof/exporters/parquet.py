@@ -4,7 +4,9 @@
 Where activations have several values, each value has its own row, and a column names its field.
 """
 
+import errno
 import glob
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -44,9 +46,18 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
             written = _write_parts(connection, analysis.record, folder)
             _join_parts(connection, analysis.record, folder, part)
     except duckdb.Error as error:
-        raise UserError(f"duckdb cannot write {path}: {str(error).splitlines()[0]}") from error
+        raise _error_of(error, path) from error
     notes = _columns.sample_note(analysis, written) + _columns.mark_note(analysis)
     return f"{path}: {notes}; facts about the run are not in it"
+
+
+def _error_of(error: Exception, path: Path) -> Exception:
+    """That of the system, if duckdb quotes one: its own text quotes files that the user has not named."""
+    text = str(error).replace("Could not write all bytes", os.strerror(errno.ENOSPC))
+    number = next((each for each in errno.errorcode if os.strerror(each) in text), None)
+    if number:
+        return OSError(number, os.strerror(number), str(path))
+    return UserError(f"duckdb cannot write {path}: {text.splitlines()[0]}")
 
 
 def require() -> Any:
