@@ -80,9 +80,24 @@ def test_a_load_that_is_slow_for_a_part_of_the_run() -> None:
     found = fading((30, 1_000), (10, 300), (60, 900))["load-faded"]
     assert (found.severity, found.what) == (WARNING, "load sched fell to 30 % of its best rate")
     assert "300 messages a second from 30.0 s to 40.0 s" in found.detail
-    assert set(fading((10, 300), (90, 900))) == {"load-faded"}, "it may be slow at the beginning, too"
     assert set(fading((53, 1_000), (47, 40))) == {"load-faded"}
     assert fading((53, 1_000), (47, 40))["load-faded"].severity is WARNING, "for less than a half of the time"
+
+
+@pytest.mark.parametrize(
+    ("parts", "what", "when"),
+    [
+        ([(10, 300), (90, 900)], "began at 33.3 % of its best rate", "from the beginning to 10.0 s"),
+        ([(1, 1), (40, 0), (59, 900)], "began at 0 % of its best rate", "from the beginning to 40.0 s"),
+        ([(40, 0), (60, 900)], "began at 0 % of its best rate", "from the beginning to 40.0 s"),
+        ([(2, 0), (10, 900), (40, 100)], "fell to 11.1 % of its best rate", "from 12.0 s to 52.0 s"),
+    ],
+)
+def test_a_load_that_began_slowly(parts: list[tuple[int, int]], what: str, when: str) -> None:
+    """It was told as one that fell to 0 %."""
+    found = fading(*parts)["load-faded"]
+    assert found.what == f"load sched {what}"
+    assert f" {when}, " in found.detail
 
 
 def test_the_load_that_faded_most_is_told_first() -> None:

@@ -124,15 +124,17 @@ def faded(case: CheckedRun) -> Iterator[Doubt]:
             continue
         first, last = _longest_run(share < FADED)
         slow = np.median(rate[first : last + 1])
-        what = f"{_short(counter)} fell to {percent(round(float(slow / rate.max()), 3))} of its best rate"
+        of_best = f"{percent(round(float(slow / rate.max()), 3))} of its best rate"
+        how, remedy = ("fell to", _REMEDY) if first else ("began at", "lengthen the warm-up")
+        begin = duration(int(begin_ns[first])) if first else "the beginning"
         detail = _detail(
             counter,
-            f"{slow:,.0f} {counter.unit} a second from {duration(int(begin_ns[first]))} to "
+            f"{slow:,.0f} {counter.unit} a second from {begin} to "
             f"{duration(int(end_ns[last]))}, {rate.max():,.0f} at its best; below a half for "
             f"{percent(round(float(slow_ns / span_ns), 2))} of the time",
         )
         severity = INVALID if nearly_still_ns >= NEARLY_STILL_SHARE * span_ns else WARNING
-        yield Doubt("load-faded", severity, what, _REMEDY, detail)
+        yield Doubt("load-faded", severity, f"{_short(counter)} {how} {of_best}", remedy, detail)
 
 
 def _share_of_best(counter: Counter) -> float:
