@@ -6,11 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from comparison_cases import DAY_NS, FIRST_DAY, VALUES, latencies, run_of, side
+from numpy.typing import NDArray
 
 from rtproof.compare.compare import compare_sides
 from rtproof.compare.comparison_model import Comparison, ComparisonFinding
 from rtproof.compare.likeness import drawn_order, is_interleaved, repeated_part
 from rtproof.compare.run_metrics import RunFigures, figures_of_histogram
+from rtproof.record.contents import Seconds
 from rtproof.summary.counts import counts_of_values
 
 
@@ -90,6 +92,35 @@ def test_copies_of_a_run_are_one_run() -> None:
     assert (len(said.a.runs), len(said.b.runs), len(said.left_out)) == (1, 5, 4)
     assert "4 runs left out: the values are those of another run" in texts(said)
     assert "run 1.4 of A: it has the same values as run 1.0, so it is no further run" in texts(said)
+
+
+def test_a_copy_on_the_other_side_is_told() -> None:
+    a, b = side(1, 5), side(2, 5, factor=3)
+    said = compare_sides(a, [*b, replace(copied([a[2], b[0]])[1], name="b copy")])
+    assert [(one.side, one.run, one.why) for one in said.left_out] == [
+        ("B", "b copy", "it has the same values as run 1.2, so it is no further run")
+    ]
+
+
+def seconds_of(values: NDArray[np.int64]) -> Seconds:
+    each = np.full_like(values, 1_000)
+    return Seconds(np.arange(values.size), each, np.zeros_like(each), values)
+
+
+@pytest.mark.parametrize("spread", [10_000, 60, 3, 1])
+def test_a_run_that_is_nearly_another_one_is_told(spread: int) -> None:
+    """spread: how many values the largest of a second can have. With few, independent runs may be alike."""
+    rng = np.random.default_rng(spread)
+    runs = [replace(each, seconds=seconds_of(rng.integers(9_000, 9_000 + spread, 600))) for each in side(1, 5)]
+    told = runs[0].seconds
+    assert told
+    few, trimmed = told.max.copy(), told.max[100:400]
+    few[::100] += 7
+    near = [replace(each, seconds=seconds_of(like)) for each, like in zip(side(3, 2), (few, trimmed), strict=True)]
+    for given, copies in (([*runs, *near], near), ([*near, runs[0]], [near[1], runs[0]])):
+        left_out = compare_sides(given, side(2, 5, factor=3)).left_out
+        assert [one.run for one in left_out] == [run.name for run in copies if spread > 1]
+        assert all("of its stretches of 8 s have the largest values of run " in one.why for one in left_out)
 
 
 def test_runs_in_virtual_time_are_alike_by_design() -> None:
