@@ -4,11 +4,14 @@
 import contextlib
 import gzip
 import io
+import re
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from run_folders import latencies, write_run
 from test_tool_outputs import names, output
 
 from rtproof import importers
@@ -38,6 +41,8 @@ FORMS: dict[str, tuple[Callable[[str], bytes], str]] = {
     "with a log's times": (before_each("Nov 28 23:34:00 board test[123]: "), "times of a log"),
     "with Windows' line ends": (lambda text: text.replace("\n", "\r\n").encode(), ""),
     "in UTF-16": (lambda text: text.encode("utf-16"), "UTF-16"),
+    "in UTF-16 without a mark": (lambda text: text.encode("utf-16-le"), "UTF-16"),
+    "in big-endian UTF-16 without a mark": (lambda text: text.encode("utf-16-be"), "UTF-16"),
     "in big-endian UTF-16": (lambda text: b"\xfe\xff" + text.encode("utf-16-be"), "UTF-16"),
     "packed": (lambda text: gzip.compress(text.encode()), "gzip"),
     "with a mark of the byte order": (lambda text: b"\xef\xbb\xbf" + text.encode(), ""),
@@ -156,6 +161,57 @@ def test_packed_outputs_and_logs_of_a_folder_are_judged(tmp_path: Path, capsys: 
     told = capsys.readouterr().out
     assert "3 runs" in told
     assert told.count("  EXCEEDED: ") == 2
+
+
+@pytest.mark.parametrize("prefix", ["node7| ", "board-3: ", "cpu0 ", "# ", "[x] 5 "])
+@pytest.mark.parametrize("name", TEXTS.keys() - {"stress-ng.txt"})  # its own lines have a prefix
+def test_rows_behind_an_unknown_prefix_are_counted_and_named(name: str, prefix: str, tmp_path: Path) -> None:
+    """They were left out without a word."""
+    lines = lines_of(_pasted.plain_text(TEXTS[name].encode()).text)
+    figures = [line for line in TEXTS[name].splitlines(keepends=True) if lines.figures.match(line)]
+    with contextlib.suppress(UserError):
+        (doubt,) = read(tmp_path, (TEXTS[name] + 3 * (prefix + figures[-1].lstrip())).encode()).doubts
+        assert doubt.code == "lines-unread"
+        assert doubt.what.startswith(f"3 lines of figures cannot be read: '{prefix}")
+
+
+def by_diff(arguments: str) -> Callable[[str, Path], str]:
+    def text(one: str, place: Path) -> str:
+        (place / "a").write_text(one)
+        (place / "b").write_text(re.sub(r"(?m)\d(\D*)$", r"77\1", one))
+        words = ["diff", *arguments.split(), "a", "b"]
+        return subprocess.run(words, cwd=place, capture_output=True, text=True, check=False).stdout
+
+    return text
+
+
+@pytest.mark.parametrize("form", ["-u", "-c", "", "-U 0", "-u100"])
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_diff_of_two_outputs_is_refused(name: str, form: str, tmp_path: Path) -> None:
+    """show read "59 us; n = 7" of the lines of both."""
+    told = by_diff(form)(TEXTS[name], tmp_path)
+    with pytest.raises(UserError, match="x cannot be read: it is a diff, which has lines of two outputs"):
+        read(tmp_path, told.encode())
+    if form == "-u":
+        with pytest.raises(UserError, match="it is a diff"):
+            read(tmp_path, re.sub(r"(?m)^(---|\+\+\+|@@).*\n", "", told).encode())
+
+
+def test_a_damaged_packed_file_of_a_folder_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It was passed over in silence."""
+    packed = gzip.compress(CYCLICTEST.encode())
+    for name, content in {"ok.txt": CYCLICTEST.encode(), "late.txt.gz": packed[:-20], "c.log.gz": packed[:300]}.items():
+        (tmp_path / name).write_bytes(content)
+    write_run(tmp_path / "run", latencies(1, 5_000))
+    for command in (
+        ["show"],
+        ["judge", "--limit", "10ms"],
+        ["history"],
+        ["compare", str(tmp_path / "run"), "--against"],
+    ):
+        assert main([*command, str(tmp_path)]) == 2
+        told = " ".join("".join(capsys.readouterr()).split())
+        assert re.search(r"c.log.gz cannot be read: it was packed with gzip, and the packed file is damaged", told)
 
 
 def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

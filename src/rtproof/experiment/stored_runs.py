@@ -421,7 +421,7 @@ def is_histogram_file(path: Path) -> bool:
         return False
     try:
         return importers.tool_of(path) is not None
-    except OSError:
+    except (OSError, UserError):
         return True
 
 

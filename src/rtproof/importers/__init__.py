@@ -67,13 +67,12 @@ def tools() -> list[str]:
 
 
 def tool_of(path: Path) -> str | None:
-    """The name of the tool whose output a file looks like, None if no importer knows it; OSError if open fails."""
+    """The name of the tool whose output a file looks like, None if no importer knows it.
+
+    OSError if open fails; UserError for what cannot be unpacked and for a diff.
+    """
     with path.open("rb") as file:
-        content = file.read(LARGEST_BYTES)
-    try:
-        text = _pasted.plain_text(content).text
-    except UserError:
-        return None
+        text = _plain_text(file.read(LARGEST_BYTES), path).text
     return next((module.TOOL for module in plugins.load_plugins(_here()) if module.looks_like(text)), None)
 
 
@@ -98,6 +97,10 @@ def plain_text_of(path: Path) -> PlainText:
         content = read_bounded(source, LARGEST_BYTES, name)
     except OSError as problem:
         raise UserError(f"cannot read {path}: {problem.strerror}") from None
+    return _plain_text(content, path)
+
+
+def _plain_text(content: bytes, path: Path) -> PlainText:
     try:
         return _pasted.plain_text(content)
     except UserError as problem:

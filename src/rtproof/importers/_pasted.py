@@ -11,6 +11,8 @@ import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress, islice
+from operator import not_
 
 from rtproof.core.bounded import read_bounded
 from rtproof.core.errors import UserError
@@ -28,6 +30,9 @@ LONGEST_LINE = 100
 
 PACKED = "it was unpacked (gzip)"
 UTF_16 = "it was converted from UTF-16"
+_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_MOSTLY = 0.7
+"""Of a text in UTF-16 without a mark of the byte order, this share of every second byte is zero."""
 QUOTED_PRINTABLE = "a mail's quoted-printable form was decoded"
 PREFIXES = (
     ("a mail's quotation marks (>)", re.compile(r"^ *(?:> ?)+", re.M), 0.0),
@@ -43,6 +48,14 @@ WRAPPED = (
 )
 """Lines whose end stands on the next line: whose doing it is, and both lines."""
 
+_DIFF = re.compile(
+    r"^[> ]*@@ -(?!0,0 )[\d,]+ \+[\d,]+ @@|^[\d,]+[acd][\d,]+\n[<>] |^\*{3} \d+(?:,\d+)? \*{4}$"
+    r"|^-(?!-).*\n\+(?!\+)",
+    re.M,
+)
+"""Of diff in its three forms, and lines that are taken out and put in again."""
+_PREFIX_END = re.compile(r"\s+|[|:>\])#]")
+MOST_PREFIX_WORDS = 12
 _JSON_BEGIN = re.compile(r"^\{\s*\"", re.M)
 _SOFT_BREAK = re.compile(r"[^=\n]=$", re.M)
 """The end of a line in a mail's quoted-printable form. No tool prints it."""
@@ -95,6 +108,8 @@ def plain_text(content: bytes) -> PlainText:
     text, notes = _decoded(content)
     if PlainText(text).is_document:
         return PlainText(text, tuple(notes))
+    if _DIFF.search(text):
+        raise UserError("it is a diff, which has lines of two outputs: give each output in a file of its own")
     if _SOFT_BREAK.search(text):
         text = quopri.decodestring(text.encode()).decode("utf-8", errors="replace")
         notes.append(QUOTED_PRINTABLE)
@@ -119,8 +134,9 @@ def _decoded(content: bytes) -> tuple[str, list[str]]:
     if content.startswith(b"\x1f\x8b"):
         content = _unpacked(content)
         notes.append(PACKED)
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        text = content.decode("utf-16", errors="replace")
+    wide = _wide_encoding(content)
+    if wide:
+        text = content.decode(wide, errors="replace")
         notes.append(UTF_16)
     else:
         # Editors and shells of other systems put a mark of the byte order at the beginning.
@@ -131,6 +147,17 @@ def _decoded(content: bytes) -> tuple[str, list[str]]:
         raise UserError(f"it has more than {MOST_LINES:,} lines")
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return _CONTROL.sub("", text).translate(_BLANKS), notes
+
+
+def _wide_encoding(content: bytes) -> str:
+    """The name of the encoding of a text in UTF-16, with or without a mark of the byte order; "" of any other."""
+    if content.startswith(_UTF_16_MARKS):
+        return "utf-16"
+    high, low = content[0:LEAD_BYTES:2], content[1:LEAD_BYTES:2]
+    for name, zeros, others in (("utf-16-le", low, high), ("utf-16-be", high, low)):
+        if not others.count(0) and zeros.count(0) > _MOSTLY * len(zeros):
+            return name
+    return ""
 
 
 def _unpacked(content: bytes) -> bytes:
@@ -180,14 +207,24 @@ def without_cut_line(text: str, lines: ToolLines) -> tuple[str, tuple[Doubt, ...
 def unread_lines(text: str, lines: ToolLines, tool: str) -> tuple[tuple[str, ...], tuple[Doubt, ...]]:
     """A note on lines that are none of the tool's, and a doubt on lines of figures that cannot be read."""
     rest = [line for line in lines.read.sub("", text).splitlines() if line.strip()]
-    figures = [line for line in rest if lines.figures.match(line)]
-    others = [line for line in rest if not lines.figures.match(line)]
+    of_figures = [bool(lines.figures.match(line) or _row_behind_prefix(line, lines)) for line in rest]
+    figures, others = list(compress(rest, of_figures)), list(compress(rest, map(not_, of_figures)))
     foreign = [line for line in others if lines.other and not lines.other.match(line)]
     notes = (f"{quantity(len(foreign), 'line')} of it {tool} does not print: {_quoted(foreign)}",) if foreign else ()
     if not figures:
         return notes, ()
     what = f"{quantity(len(figures), 'line')} of figures cannot be read: {_quoted(figures[:1])}"
     return notes, (Doubt("lines-unread", Severity.WARNING, what, "save the output again", _quoted(figures)),)
+
+
+def _row_behind_prefix(line: str, lines: ToolLines) -> bool:
+    """Whether a line is one that the importer reads, behind words that are none of the tool's."""
+    comment = line.startswith("#")
+    if not comment and lines.other and lines.other.match(line):
+        return False
+    most = 2 if comment else MOST_PREFIX_WORDS  # a comment of a tool may end in figures
+    ends = [each.end() for each in islice(_PREFIX_END.finditer(line, 0, LONGEST_LINE), most)]
+    return any(lines.figures.match(line[end:]) and lines.read.match(line[end:]) for end in ends)
 
 
 def _quoted(lines: Sequence[str]) -> str:
