@@ -10,12 +10,14 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from analysis_records import BEGIN, MS, SERIES, fact
 
 import rtproof
+from rtproof.core import units
 from rtproof.record.contents import End, EndReason
 from rtproof.record.writing import RecordWriter, write_series_samples
 
@@ -47,6 +49,10 @@ class Job:
     def output(self) -> str:
         return self.arguments[self.arguments.index("-o") + 1]
 
+    def given(self, option: str) -> list[str]:
+        """The values of an option, in order."""
+        return [value for name, value in pairwise(self.arguments) if name == option]
+
     @property
     def waits(self) -> Path:
         """A file that says that an agent from the same folder can be interrupted."""
@@ -60,6 +66,8 @@ class Job:
                 ("args", " ".join(self.arguments[1:])),
                 ("duration_ns", str(1000 * MS)),
                 ("period_ns", str(MS)),
+                ("limits_ns", ",".join(str(units.parse_length(each)) for each in self.given("--limit"))),
+                *(("claims", each) for each in self.given("--claims")),
             ):
                 writer.fact(fact(key, value))
             writer.series(SERIES)

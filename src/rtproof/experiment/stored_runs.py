@@ -123,7 +123,7 @@ def read_run(
     _refuse_short_gaps(found.record, requirement_tuple(later))
     limits = len(rated(fixed))
     analysis = replace(_analyse(found, asked, workers, horizon, limits=limits), shares=percentiles)
-    analysis = _with_early_end(_with_contradiction(analysis, found), found.info)
+    analysis = _with_early_end(_with_doubt_about_limits(analysis, found), found.info)
     return AnalysedRun(analysis if set(asked) <= set(fixed) else chosen_after_the_data(analysis, fixed), found.info)
 
 
@@ -137,7 +137,7 @@ def read_run_with_stated_limits(run: Path, stated: tuple[Requirement, ...], work
     _refuse_short_gaps(found.record, stated)
     told = {each.limit_ns for each in stated} if found.info is None else set()
     limits = len(rated({*stated, *(each for each in fixed if each.limit_ns not in told)}))
-    analysis = _with_contradiction(_analyse(found, stated, workers, limits=limits), found)
+    analysis = _with_doubt_about_limits(_analyse(found, stated, workers, limits=limits), found)
     analysis = _with_early_end(analysis, found.info)
     return AnalysedRun(analysis if set(stated) <= set(fixed) else stated_by_the_user(analysis, fixed), found.info)
 
@@ -197,37 +197,52 @@ def _limits_fixed_before(run: Run) -> tuple[Requirement, ...]:
 
     What nobody names is never to be exceeded.
     """
-    if (kept := run_folder.claims_of_record(run.record)) is not None:
+    if (kept := run_folder.claims_of_record(_asked_record(run))) is not None:
         return tuple(map(_requirement, kept))
-    given = requested_limits_ns(run.record)
     told = requirements_of(run.info) if run.info else ()
     if run.info and not _contradicted(run):
         return told
+    given = requested_limits_ns(_asked_record(run))
     unnamed = [limit_ns for limit_ns in given if limit_ns not in {each.limit_ns for each in told}]
     return (*(each for each in told if each.limit_ns in given), *map(Requirement, unnamed))
 
 
+def _asked_record(run: Run) -> Record:
+    """The record whose agent was given the limits. Of a run on two boards they are those of the generator's times."""
+    return run.generator or run.record
+
+
 def _contradicted(run: Run) -> bool:
-    """Whether run.json asks for something else than the record. Records of format 1.0 and of two boards name no limits.
-
-    Records of older agents name the limits only.
-    """
-    if run.info is None or run.generator or run.record.fact("limits_ns") is None:
+    """Whether run.json asks for something else than the record. Those of older agents name the limits only, or none."""
+    record = _asked_record(run)
+    if run.info is None or record.fact("limits_ns") is None:
         return False
-    if (kept := run_folder.claims_of_record(run.record)) is not None:
+    if (kept := run_folder.claims_of_record(record)) is not None:
         return kept != run.info.requirements
-    return {each.limit_ns for each in run.info.requirements} != set(requested_limits_ns(run.record))
+    return {each.limit_ns for each in run.info.requirements} != set(requested_limits_ns(record))
 
 
-def _with_contradiction(analysis: Analysis, run: Run) -> Analysis:
-    if run.info is None or not _contradicted(run):
+def _with_doubt_about_limits(analysis: Analysis, run: Run) -> Analysis:
+    """What speaks against the limits of run.json: the record, or that the record of an older agent cannot tell."""
+    if run.info is None:
         return analysis
+    record = _asked_record(run)
     told, given = (
         "; ".join(map(_claim, asked)) or "none" for asked in (requirements_of(run.info), _limits_fixed_before(run))
     )
-    what, remedy = f"{INFO_NAME} names other limits than the record", "find who changed it"
-    detail = f"{INFO_NAME}: {told}; the record, which decides: {given}"
-    doubt = Doubt("limits-differ", Severity.WARNING, what, remedy, detail)
+    if _contradicted(run):
+        what, remedy = f"{INFO_NAME} names other limits than the record", "find who changed it"
+        detail = f"{INFO_NAME}: {told}; the record, which decides: {given}"
+        doubt = Doubt("limits-differ", Severity.WARNING, what, remedy, detail)
+    elif record.fact("limits_ns") == "" or run_folder.claims_of_record(record) is not None:
+        return analysis
+    else:
+        lacks = "the limits" if record.fact("limits_ns") is None else "the rates of the limits"
+        what = f"the record of this version does not hold {lacks}: {INFO_NAME} alone says what was asked"
+        detail = f"{INFO_NAME}: {told}; its command: {shlex.join(run.info.command)}"
+        doubt = Doubt(
+            "limits-unrecorded", Severity.WARNING, what, "measure again if they may have been changed", detail
+        )
     return replace(analysis, doubts=worst_first((*analysis.doubts, doubt)))
 
 

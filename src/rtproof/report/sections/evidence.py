@@ -21,7 +21,7 @@ INSIDE = (
 )
 MOMENTS = (Moment.START, Moment.DURING, Moment.END)
 WORDS = {("phase_ns", "-1"): "even: spread over a period", ("samples", "0"): "no limit"}
-NOT_HERE = ("args",)
+NOT_HERE = ("args", "claims")
 MEASURED_TIMES = ("cpu_time_ns", "clock_read_ns", "timer_slack_ns", "link_cpu_ns")
 """Times that are rounded. All other times are settings, so the report shows them exactly as they were given."""
 
