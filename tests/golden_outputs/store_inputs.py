@@ -9,7 +9,7 @@ from pathlib import Path
 
 import fake_agent
 import run_folders
-from analysis_records import SECOND
+from analysis_records import SECOND, fact
 
 from rtproof.cli.main import main
 from rtproof.record import run_folder
@@ -81,7 +81,11 @@ def store_run(folder: Path, made: Record, *wanted: RequirementInfo, note: str = 
     info: RunInfo = run_folders.INFO
     fields = {name: getattr(info, name) for name in info.__struct_fields__}
     run_folder.write_run_info(folder, RunInfo(**{**fields, "requirements": list(wanted), "note": note}))
-    store(folder / run_folder.RECORD_NAME, made, tuple(each.limit_ns for each in wanted))
+    limits = tuple(each.limit_ns for each in wanted)
+    if made.fact("limits_ns") is None:
+        claims = [fact("claims", run_folder.claims_text(wanted))] if wanted else []
+        made = replace(made, facts=(*made.facts, fact("limits_ns", ",".join(map(str, dict.fromkeys(limits)))), *claims))
+    store(folder / run_folder.RECORD_NAME, made, limits)
 
 
 def without_pages(folder: Path) -> None:
