@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Twice ten disturbers whose authors did not know the rules of the explanation, each in guests in virtual time.
+"""Three times ten disturbers whose authors did not know the rules of the explanation, each in guests in virtual time.
 
 Which first causes are right was decided before the first run. The program in novel/ makes a real-time thread late, and
-says when. The first ten are in novel.c, the further ten in further.c.
+says when. The first ten are in novel.c, the further ten in further.c, the last ten
+in third.c.
 """
 
 import tempfile
@@ -27,7 +28,8 @@ EVENTS = 30
 ON_SECOND_CPU = ("stopped", "logger-pipe", "mmap-lock", "requeue", "cpu-max")
 """On it are the programs of these kinds, all but the real-time thread."""
 FURTHER_ON_TWO_CPUS = ("membarrier", "pi-chain", "frozen", "moved")
-SAMPLES = {"cpu-max": 5600, "membarrier": 5600}
+THIRD_ON_TWO_CPUS = ("shootdown", "perf-all")
+SAMPLES = {"cpu-max": 5600, "membarrier": 5600, "memory-high": 5600}
 """Of the timer probe beside the program, one each millisecond; a program of this kind takes longer than the others."""
 USUAL_SAMPLES = 2300
 
@@ -137,12 +139,75 @@ FURTHER = {
 }
 """Of the further ten, likewise."""
 
-ALL_EXPECTED = EXPECTED | FURTHER
+THIRD = {
+    "robust": Expected(
+        "blocked by the lock that novel_owner held until it died",
+        {Cause.BLOCKED: ("novel_owner",)},
+    ),
+    "record-lock": Expected(
+        "novel_busy had the CPU, so that novel_holder could not release the file's lock",
+        {Cause.THREAD: ("novel_busy",)},
+    ),
+    "shootdown": Expected(
+        "its munmap() waited for the other CPU to flush its TLB, where novel_profiler had interrupts off",
+        {
+            Cause.SYSTEM_CALL: ("munmap",),
+            Cause.OWN_CODE_OR_KERNEL: ("munmap", "TLB"),
+            Cause.INTERRUPT_WAIT: ("TLB", "novel_profiler"),
+            **dict.fromkeys(INTERRUPTS_OFF, ("novel_profiler",)),
+        },
+    ),
+    "io-uring": Expected(
+        "it waited for the write that the kernel's thread iou-wrk of its own ring did", {Cause.BLOCKED: ("iou-wrk",)}
+    ),
+    "herd": Expected(
+        "interrupts off while novel_waker woke the waiters; on PREEMPT_RT its read waits for the lock of the eventfd",
+        {**dict.fromkeys(INTERRUPTS_OFF, ("novel_waker",)), Cause.BLOCKED: ("novel_waker",)},
+    ),
+    "monitor": Expected(
+        "its mmap() waited for novel_monitor, which held the lock of the address space to read smaps_rollup",
+        {Cause.BLOCKED: ("novel_monitor",)},
+    ),
+    "signal-queue": Expected(
+        "its handler of the queued signals",
+        {Cause.SIGNAL_HANDLER: ANY, Cause.OWN_CODE_OR_KERNEL: ("signal", "handler", "SIG")},
+    ),
+    "nice": Expected("novel_cruncher, an ordinary thread like it, had the CPU", {Cause.THREAD: ("novel_cruncher",)}),
+    "memory-high": Expected(
+        "throttled by its group's memory.high, at the page fault that went above it",
+        {
+            Cause.THROTTLED: ("memory",),
+            Cause.SLEEP: ("memory", "mem_cgroup", "page fault"),
+            Cause.BLOCKED: ("memory", "mem_cgroup", "page fault"),
+            Cause.INTERRUPT_WAIT: ("memory", "mem_cgroup"),
+            Cause.PAGE_FAULT: ANY,
+        },
+    ),
+    "perf-all": Expected(
+        "the interrupt by which novel_profiler of the other CPU switched off the counters of this one",
+        {
+            Cause.HARDIRQ: (
+                "call_function",
+                "call function",
+                "function call",
+                "IPI",
+                "remote_function",
+                "novel_profiler",
+            ),
+            **dict.fromkeys(INTERRUPTS_OFF, ("call_function", "IPI", "novel_profiler")),
+        },
+    ),
+}
+"""Of the last ten, likewise."""
+
+ALL_EXPECTED = EXPECTED | FURTHER | THIRD
 OF_FURTHER = {kind: 2 if kind in FURTHER_ON_TWO_CPUS else 1 for kind in FURTHER}
+OF_THIRD = {kind: 2 if kind in THIRD_ON_TWO_CPUS else 1 for kind in THIRD}
 ITEMS: Mapping[str, tuple[System, Mapping[str, int]]] = {
     **{name: (SYSTEMS[name], dict.fromkeys(EXPECTED, 1)) for name in ("6.1-full", "6.1-rt")},
     "6.1-full-2-cpus": (SYSTEMS["6.1-full"], dict.fromkeys(ON_SECOND_CPU, 2)),
     **{f"further-{name}": (SYSTEMS[name], OF_FURTHER) for name in ("6.1-full", "6.1-rt")},
+    **{f"third-{name}": (SYSTEMS[name], OF_THIRD) for name in ("6.1-full", "6.1-rt")},
 }
 """Each with its system, and with the kinds and their numbers of CPUs."""
 

@@ -99,38 +99,38 @@ static void witness(long n)
 
 /* perf-counters: three groups of counters, and one of them counts */
 
-static int leaders[3];
+static int counted[3];
 
-static int new_counter(int group)
+static int new_counter(int group, int thread, int cpu)
 {
 	struct perf_event_attr what = { .type = PERF_TYPE_SOFTWARE, .size = sizeof(what), .config = PERF_COUNT_SW_PAGE_FAULTS };
 
 	what.disabled = group < 0;
-	int counter = (int)syscall(SYS_perf_event_open, &what, 0, -1, group, 0);
+	int counter = (int)syscall(SYS_perf_event_open, &what, thread, cpu, group, 0);
 
 	must(counter >= 0, "perf_event_open");
 	return counter;
 }
 
-static void start_counters(void)
+void start_counters(int leaders[3], int thread, int cpu)
 {
 	static const int number_of_counters[] = { 300, 600, 900 };
 	struct rlimit files = { 8192, 8192 };
 
 	must(!setrlimit(RLIMIT_NOFILE, &files), "RLIMIT_NOFILE");
 	for (int which = 0; which < 3; which++) {
-		leaders[which] = new_counter(-1);
+		leaders[which] = new_counter(-1, thread, cpu);
 		for (int i = 1; i < number_of_counters[which]; i++)
-			new_counter(leaders[which]);
+			new_counter(leaders[which], thread, cpu);
 	}
 }
 
 static void be_counted(long n)
 {
 	if (!n)
-		start_counters();
-	must(!ioctl(leaders[(n + 2) % 3], PERF_EVENT_IOC_DISABLE, 0), "PERF_EVENT_IOC_DISABLE");
-	must(!ioctl(leaders[n % 3], PERF_EVENT_IOC_ENABLE, 0), "PERF_EVENT_IOC_ENABLE");
+		start_counters(counted, 0, -1);
+	must(!ioctl(counted[(n + 2) % 3], PERF_EVENT_IOC_DISABLE, 0), "PERF_EVENT_IOC_DISABLE");
+	must(!ioctl(counted[n % 3], PERF_EVENT_IOC_ENABLE, 0), "PERF_EVENT_IOC_ENABLE");
 	sleep_until(due_of(n) - 1500000);
 	all[n].culprit = syscall(SYS_gettid);
 	begin_when_interrupted(n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the disturbers share: novel.c with the first ten kinds and main(), further.c with ten more. */
+/* What the disturbers share: novel.c with the first ten kinds and main(), further.c and third.c with ten more each. */
 #ifndef NOVEL_H
 #define NOVEL_H
 
@@ -51,6 +51,10 @@ struct kind {
 void prepare_nothing(void);
 void only_wait(long n);
 
-extern const struct kind further_kinds[]; /* the last one has no name */
+/* Three groups of software counters, of which none counts. leaders: their descriptors. thread: 0 for this one, -1 for all
+   of that cpu; cpu: -1 for any. */
+void start_counters(int leaders[3], int thread, int cpu);
+
+extern const struct kind further_kinds[], third_kinds[]; /* the last one of each has no name */
 
 #endif
