@@ -28,7 +28,7 @@ from rtproof.experiment.explained_runs import exceeded
 from rtproof.explain.advice import advice_on
 from rtproof.explain.budget import System, TimeBudget
 from rtproof.explain.causes import MAY_BE, Cause, NamedCause
-from rtproof.explain.cpu_contexts import IDLE_LEAVES
+from rtproof.explain.cpu_contexts import IDLE_LEAVES, Meaning
 from rtproof.explain.explanation import explain
 from rtproof.explain.thread_modes import call_namer, signal_name
 from rtproof.explain.throttling import NO_LIMITS, Limits, recorded_limits
@@ -47,9 +47,11 @@ def running(*, calls: bool = True) -> Cpu:
     return cpu.add(-9_000, "sys_enter", id=WRITE).add(-8_000, "sys_exit", id=WRITE) if calls else cpu
 
 
-def of_marks(length_ns: int, *cpus: Cpu, system: System = PLAIN) -> list[tuple[str, str, int]]:
+def of_marks(
+    length_ns: int, *cpus: Cpu, system: System = PLAIN, meaning: Meaning = NUMBERS
+) -> list[tuple[str, str, int]]:
     """Cause, name and length of the parts between two marks."""
-    found = budget_of(length_ns, *cpus, system=system, meaning=NUMBERS, marked=True)
+    found = budget_of(length_ns, *cpus, system=system, meaning=meaning, marked=True)
     return [(cause, name, length) for _, cause, name, length in shown(found)]
 
 
@@ -157,6 +159,34 @@ def test_a_page_fault_ends_behind_the_sleep_or_the_preemption_in_it(state: int, 
     parts = of_marks(MS, cpu.add(MS + 10, "sys_enter", id=WRITE))
     assert parts[1][::2] == (before, 30_000)
     assert parts[-2:] == [("page-fault", "", 10_000), ("own-code", "", 80_000)]
+
+
+@pytest.mark.parametrize("preempted", [False, True])
+@pytest.mark.parametrize(
+    ("begin", "end", "last"),
+    [("fault_begin", "fault_end", "a page fault"), ("sys_enter", "sys_exit", "system call write")],
+)
+def test_a_thread_that_the_kernel_lets_sleep_at_the_end_of_a_call_or_a_fault_is_throttled(
+    begin: str, end: str, last: str, preempted: bool
+) -> None:
+    """As above memory.high. One that is stopped there is not; without events of page faults it may sleep in one."""
+
+    def last_run_and_sleep(state: int, meaning: Meaning = NUMBERS) -> list[tuple[str, str, int]]:
+        cpu = running().add(100_000, begin, id=WRITE).add(150_000, end, id=WRITE)
+        if preempted:
+            cpu.switch(200_000, OTHER, URGENT).to_victim(250_000)
+        cpu.switch(350_000, HOG, state=state).add(890_000, "softirq_entry", SOFTIRQ, vec=1).waking(900_000, SOFTIRQ)
+        cpu.add(901_000, "softirq_exit", SOFTIRQ, vec=1).to_victim(910_000)
+        return of_marks(MS, cpu, meaning=meaning)[-5:-3]
+
+    ran_ns, at_end = 100_000 if preempted else 200_000, f"the kernel at the end of {last}"
+    assert last_run_and_sleep(2) == [
+        (UNCLEAR, f"the thread's own code, or {at_end}", ran_ns),
+        ("throttled", f"memory.high of its control group, or another limit of {at_end}", 550_000),
+    ]
+    not_told = [("own-code", "", ran_ns), ("interrupt-wait", "softirq TIMER", 550_000)]
+    assert last_run_and_sleep(4) == not_told
+    assert last_run_and_sleep(2, replace(NUMBERS, faults=False)) == not_told
 
 
 def test_a_page_that_a_system_call_reads_for_itself_is_of_the_call() -> None:

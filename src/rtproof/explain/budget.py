@@ -20,7 +20,7 @@ from rtproof.explain.causes import FAIR_FROM, Blind, Cause, NamedCause, Ranks, m
 from rtproof.explain.cpu_contexts import Change, Context, CpuTimeline, Layer, Slack, Stretch, Task
 from rtproof.explain.senders import NO_SENDERS, Senders
 from rtproof.explain.stacks import let_interrupts_in, unlocks
-from rtproof.explain.thread_modes import FAULT, HANDLER, KERNEL, UNCLEAR, UNKNOWN, USER, Mode
+from rtproof.explain.thread_modes import AT_END, FAULT, HANDLER, KERNEL, UNCLEAR, UNKNOWN, USER, Mode
 from rtproof.explain.throttling import NO_LIMITS, IdleRun, Limits, idle_runs, withheld_until
 from rtproof.explain.timer_slack import LEAST_NS
 from rtproof.explain.trace_events import BH_OFF, SOFTIRQ
@@ -62,6 +62,7 @@ IN_MODE = {
     FAULT: Cause.PAGE_FAULT,
     KERNEL: Cause.SYSTEM_CALL,
     HANDLER: Cause.SIGNAL_HANDLER,
+    AT_END: Cause.OWN_CODE_OR_KERNEL,
     UNCLEAR: Cause.OWN_CODE_OR_KERNEL,
 }
 
@@ -721,7 +722,7 @@ class _Rules:
         cause = IN_MODE.get(mode.kind, Cause.OWN_CODE if marked else Cause.RETURN)
         if cause is Cause.OWN_CODE and not self._system.sees_calls:
             return NamedCause(Cause.OWN_CODE_OR_KERNEL, mode.or_else("a system call").name)
-        named = mode.kind in (KERNEL, HANDLER, UNCLEAR)
+        named = mode.kind in (KERNEL, HANDLER, AT_END, UNCLEAR)
         return NamedCause(cause, mode.name if named else "")
 
     def _by(self, cause: Cause, task: Task) -> NamedCause:

@@ -36,6 +36,8 @@ Values = Mapping[str, Value]
 
 LEAST_URGENT = 139
 """The kernel's priority of the nicest thread."""
+UNINTERRUPTIBLE = 2
+"""The state of ``sched_switch`` of a thread that sleeps until the kernel lets it go on."""
 MINOR_BITS = 20
 WAKINGS = ("sched_waking", "sched_wakeup")
 BEHIND_NS = 10_000
@@ -255,7 +257,7 @@ class Meaning:
     every_call: whether all system calls and page faults were traced, so that user mode can be told.
     call: the name of a system call. file: words for a file by its device and inode. urgent: kernel priorities of
     threads with a real-time policy, by a look beside the trace. shown_by_timers: the interrupt of which only the end
-    was traced: the first function of a timer is its begin.
+    was traced: the first function of a timer is its begin. faults: whether page faults have events.
     """
 
     paired: frozenset[str]
@@ -267,6 +269,7 @@ class Meaning:
     file: Callable[[str, int], str] = "with inode {1} on {0}".format
     urgent: Mapping[int, int] = field(default_factory=dict)
     shown_by_timers: str = ""
+    faults: bool = True
 
 
 def joined(windows: Iterable[Window]) -> list[Window]:
@@ -312,7 +315,7 @@ class CpuWalk:
         self._ended_request = (0, "")
         self._soft_of: dict[int, list[Context]] = {}
         self._task: Task | None = None
-        self._modes = ModeWalk()
+        self._modes = ModeWalk(sees_faults=meaning.faults)
         self._forget()
         self._handlers: dict[str, Callable[[TraceEvent], None]] = {
             "sched_switch": self._switch,
@@ -499,8 +502,9 @@ class CpuWalk:
         if event.pid:  # idle has a depth of 1 on kernels that do not count, too
             self.deepest = max(self.deepest, event.depth & DEPTH_MASK)
         before, after = _number(values, "prev_pid"), _number(values, "next_pid")
-        ready = not _number(values, "prev_state") & self._meaning.sleeping
-        self._revise(self._modes.leaves_cpu(before, ready=ready))
+        state = _number(values, "prev_state")
+        ready = not state & self._meaning.sleeping
+        self._revise(self._modes.leaves_cpu(before, ready=ready, uninterruptible=state == UNINTERRUPTIBLE))
         mode = self._modes.now
         self._learn(before, event, "prev")
         self._settle(before)

@@ -11,8 +11,10 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
-KERNEL, USER, FAULT, HANDLER, UNCLEAR = "kernel", "user", "fault", "handler", "unclear"
-"""A system call, the thread's own code, a page fault, the handler of a signal, or one of several."""
+KERNEL, USER, FAULT, HANDLER, AT_END, UNCLEAR = "kernel", "user", "fault", "handler", "end", "unclear"
+"""A system call, own code, a page fault, the handler of a signal, the kernel behind the last event of a call or of a
+fault, or one of several.
+"""
 OWN_CODE, A_FAULT = "the thread's own code", "a page fault"
 IN_FAULT = ("mmap_lock_released", "rss_stat")
 """Events within a page fault, close to its end: which of them a kernel has depends on its version."""
@@ -72,9 +74,11 @@ class ModeWalk:
     Some return what is now known of the time before.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, sees_faults: bool) -> None:
+        self._sees_faults = sees_faults
         self._complete: set[int] = set()  # threads whose system calls have both events
         self._behind_fault: dict[int, Mode] = {}  # what threads go on with that left the CPU in a page fault
+        self._preempted: dict[int, str] = {}  # the call or the fault that ended last, of threads that were preempted
         self.lose()
 
     def lose(self) -> None:
@@ -83,6 +87,7 @@ class ModeWalk:
         self._own = Mode(USER)
         self._fault: Mode | None = None
         self._exact = False  # a probe told where the newest page fault ended
+        self._left = ""  # the call or the fault that ended last
         self._resumed = UNKNOWN
 
     def enter(self, tid: int, time_ns: int, call: str) -> None:
@@ -94,7 +99,7 @@ class ModeWalk:
 
     def leave(self, time_ns: int, call: str) -> Revision | None:
         """A system call ends. Without an event of its beginning it may have begun at any time since the last event."""
-        before, self._fault = self.now, None
+        before, self._fault, self._left = self.now, None, call_words(call)
         self.now = self._own._replace(since_ns=time_ns)
         if call in RELEASES:
             self.now = self.now.or_else(f"a file's release behind {call_words(call)}", time_ns)
@@ -127,13 +132,26 @@ class ModeWalk:
         fault = self._fault
         if fault is None or tid not in self._complete:
             return None
-        self.now = self._resumed._replace(since_ns=time_ns)
+        self.now, self._left = self._resumed._replace(since_ns=time_ns), A_FAULT
         return Revision(fault.since_ns, lambda mode: fault)
 
-    def leaves_cpu(self, tid: int, *, ready: bool) -> Revision | None:
-        """The thread sleeps, or another one takes its place. A sleep outside of system calls is in a page fault."""
+    def leaves_cpu(self, tid: int, *, ready: bool, uninterruptible: bool = False) -> Revision | None:
+        """The thread sleeps, or another one takes its place. A sleep outside of system calls is in a page fault.
+
+        Without a fault, an uninterruptible one is behind the last event of the fault or the call before, unless page
+        faults have no events.
+        """
         fault = self._fault
         self._behind_fault.pop(tid, None)
+        left = self._preempted.pop(tid, "")
+        if self.now.kind:
+            left = self._left if self.now.kind in (USER, HANDLER) else ""
+        if ready:
+            self._preempted[tid] = left
+        elif uninterruptible and left and self._sees_faults:
+            since_ns, end = self.now.since_ns, f"the kernel at the end of {left}"
+            self.now = Mode(AT_END, end, since_ns)
+            return Revision(since_ns, lambda mode: mode.or_else(end))
         if fault is None or self.now.kind != UNCLEAR or tid not in self._complete:
             return None
         self._behind_fault[tid] = self._resumed
@@ -147,7 +165,7 @@ class ModeWalk:
         self._exact = True
         if self._fault is not None or self.now.kind or tid not in self._behind_fault:
             return self.in_fault(tid, time_ns)
-        self.now = self._behind_fault.pop(tid)._replace(since_ns=time_ns)
+        self.now, self._left = self._behind_fault.pop(tid)._replace(since_ns=time_ns), A_FAULT
         return Revision(0, lambda mode: Mode(FAULT))
 
     def read(self, file: str) -> None:
@@ -160,12 +178,12 @@ class ModeWalk:
     def hit_own_code(self, time_ns: int) -> None:
         """An interrupt finds the thread outside of the kernel."""
         if self.now.kind not in (USER, HANDLER):
-            self.now, self._fault = self._own._replace(since_ns=time_ns), None
+            self.now, self._fault, self._left = self._own._replace(since_ns=time_ns), None, ""
 
     def signal(self, tid: int, time_ns: int, number: int) -> None:
         """A handler of a signal begins. Only a system call ends it, so it is unclear where these have no events."""
         self._own = Mode(HANDLER, signal_name(number), time_ns)
-        self.now, self._fault = self._own, None
+        self.now, self._fault, self._left = self._own, None, ""
         if tid not in self._complete:
             self.now = Mode(USER, "", time_ns).or_else(self._own.words)
 

@@ -144,7 +144,8 @@ def _meaning(formats: Mapping[int, EventFormat], symbol: Callable[[int], str]) -
     every_call = {"sys_enter", "sys_exit", "page_fault_user"} <= names
     half = f"irq_vectors/{LOCAL_TIMER}_exit" in names and f"irq_vectors/{LOCAL_TIMER}" not in paired
     found = Meaning(frozenset(paired), softirqs, sleeping or SLEEPING_DEFAULT, symbol, every_call)
-    return replace(found, shown_by_timers=LOCAL_TIMER if half else "")
+    faults = not names.isdisjoint(("page_fault_user", "fault_begin"))
+    return replace(found, shown_by_timers=LOCAL_TIMER if half else "", faults=faults)
 
 
 def _symbols(record: Record) -> Callable[[int], str]:

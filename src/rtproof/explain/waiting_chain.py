@@ -6,12 +6,16 @@ from dataclasses import dataclass
 
 from rtproof.explain.causes import Cause, NamedCause
 from rtproof.explain.cpu_contexts import Change, Layer, Task
-from rtproof.explain.thread_modes import A_FAULT, FAULT, KERNEL, UNKNOWN, Mode, call_words
+from rtproof.explain.thread_modes import A_FAULT, AT_END, FAULT, KERNEL, UNKNOWN, Mode, call_words
 
 LONGEST_CHAIN = 8
 """So many threads are followed, each of which kept the one before waiting."""
 SLEEPS_WITH = "hrtimer_wakeup"
 """The function of a timer that wakes the thread that set it: of nanosleep, and of the time limits of other calls."""
+KERNELS_TIMERS = "TIMER"
+"""The softirq of the timers with which the kernel's own code sleeps (``schedule_timeout``)."""
+GROUPS_MEMORY = "memory.high of its control group, or another limit of {}"
+"""Above memory.high, the kernel lets a thread sleep before it returns to its program."""
 Partners = Mapping[int, Sequence[Change]]
 """What happened to each thread, in order of time."""
 NO_PARTNERS: Partners = {}
@@ -63,6 +67,8 @@ def woken_by_interrupt(waking: Change | None, sleeper: Task | None, doing: Mode 
         return NamedCause(Cause.BLOCKED)
     if context is None:
         return NamedCause(Cause.INTERRUPT_WAIT, "an interrupt")
+    if doing.kind == AT_END and context.name in (KERNELS_TIMERS, SLEEPS_WITH):
+        return NamedCause(Cause.THROTTLED, GROUPS_MEMORY.format(doing.name))
     if context.layer is Layer.TIMER and context.name == SLEEPS_WITH:
         return NamedCause(Cause.SLEEP, sleeper.name, sleeper.tid) if sleeper else NamedCause(Cause.SLEEP)
     disk = [f"disk {waking.disk}"] if waking.disk else []
