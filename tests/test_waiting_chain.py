@@ -21,6 +21,7 @@ from explain_cases import (
     walked,
 )
 
+from rtproof.explain.advice import advice_on
 from rtproof.explain.budget import BudgetPart, Phase, System, TimeBudget, budget
 from rtproof.explain.causes import Cause, NamedCause, Ranks, words_with_chain
 from rtproof.explain.cpu_contexts import Change, Context, Layer, Task
@@ -118,6 +119,15 @@ def test_another_timer_and_a_device_are_named_and_the_disk_where_its_request_end
         found = budget_of(320_000, ended(cpu, 310_000))
         assert found.first == NamedCause(Cause.INTERRUPT_WAIT, name)
         assert found.parts[-5].waits_for == (f"hog/{HOG}",)
+
+
+def test_a_thread_of_rcu_that_the_tick_wakes_shows_a_grace_period() -> None:
+    tick = Change(9, "waking", 0, 0, True, None, HOG_PRIORITY, context=Context(Layer.TIMER, "tick_sched_timer", 0, 5))
+    found = woken_by_interrupt(tick, Task(19, "rcuc/0", 98))
+    assert found == NamedCause(Cause.INTERRUPT_WAIT, "a grace period of RCU, timer tick_sched_timer")
+    advice = advice_on(found)
+    assert advice is not None
+    assert advice.short == "make the call outside of the cycle"
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ LONGEST_CHAIN = 8
 """So many threads are followed, each of which kept the one before waiting."""
 SLEEPS_WITH = "hrtimer_wakeup"
 """The function of a timer that wakes the thread that set it: of nanosleep, and of the time limits of other calls."""
+OF_RCU = ("rcu_", "rcuc/", "rcub/", "rcuo")
+"""The beginnings of the names of the kernel's threads for RCU. Timers only let them look how far the CPUs are."""
 KERNELS_TIMERS = "TIMER"
 """The softirq of the timers with which the kernel's own code sleeps (``schedule_timeout``)."""
 GROUPS_MEMORY = "memory.high of its control group, or another limit of {}"
@@ -71,8 +73,9 @@ def woken_by_interrupt(waking: Change | None, sleeper: Task | None, doing: Mode 
         return NamedCause(Cause.THROTTLED, GROUPS_MEMORY.format(doing.name))
     if context.layer is Layer.TIMER and context.name == SLEEPS_WITH:
         return NamedCause(Cause.SLEEP, sleeper.name, sleeper.tid) if sleeper else NamedCause(Cause.SLEEP)
+    rcu = ["a grace period of RCU"] if sleeper and sleeper.name.startswith(OF_RCU) else []
     disk = [f"disk {waking.disk}"] if waking.disk else []
     known = {FAULT: f"in {A_FAULT}", KERNEL: f"in {call_words(doing.name)}" if doing.name else ""}.get(doing.kind)
     file = [f"file {doing.file}"] if known and doing.file else []
-    names = [*disk, f"{context.layer.value} {context.name}", *([known] if known else []), *file]
+    names = [*rcu, *disk, f"{context.layer.value} {context.name}", *([known] if known else []), *file]
     return NamedCause(Cause.INTERRUPT_WAIT, ", ".join(names))
