@@ -54,7 +54,7 @@ static int new_file(void)
 	return file;
 }
 
-/* Sleeps, and is busy for the last moment, so that it is surely at its place. */
+/* Sleeps, and is busy for the last moment, so that it has the CPU then. */
 static void be_ready_at(int64_t ns)
 {
 	sleep_until(ns - 60000);
@@ -392,7 +392,7 @@ static void wait_as_ordinary(long n)
 	be_fifo(PRIORITY);
 }
 
-/* memory-high: whoever is above it must sleep before it returns from the kernel, which then is all the thread needs */
+/* memory-high: who is above it must sleep before it returns from the kernel. After one such sleep the thread has enough. */
 
 #define HIGH 8192
 #define BELOW 200
