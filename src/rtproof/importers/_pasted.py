@@ -219,10 +219,7 @@ def unread_lines(text: str, lines: ToolLines, tool: str) -> tuple[tuple[str, ...
 
 def _row_behind_prefix(line: str, lines: ToolLines) -> bool:
     """Whether a line is one that the importer reads, behind words that are none of the tool's."""
-    comment = line.startswith("#")
-    if not comment and lines.other and lines.other.match(line):
-        return False
-    most = 2 if comment else MOST_PREFIX_WORDS  # a comment of a tool may end in figures
+    most = 2 if line.startswith("#") else MOST_PREFIX_WORDS  # a comment of a tool may end in figures
     ends = [each.end() for each in islice(_PREFIX_END.finditer(line, 0, LONGEST_LINE), most)]
     return any(lines.figures.match(line[end:]) and lines.read.match(line[end:]) for end in ends)
 

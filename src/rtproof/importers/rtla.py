@@ -73,7 +73,7 @@ OTHER = (
     r"rtla \w+ hit stop.*|## CPU .*|-+ *|The system has exit.*|Saving trace.*|duration: .*|"
     r"(?:over|count|min|avg|max): *"
 )
-LINES = tool_lines(r" *\d+ #\d|\d+ +[-\d]|(?:over|count|min|avg|max):", [_ROW, _TOP_ROW, _ANALYSIS], OTHER)
+LINES = tool_lines(r" *\d+ #\d|\d+ +[-\d]|(?:over|count|min|avg|max):", [_ROW, _TOP_ROW, _ANALYSIS, r"^ALL\b.*"], OTHER)
 
 
 def looks_like(text: str) -> bool:
