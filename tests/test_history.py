@@ -15,6 +15,7 @@ from rtproof.compare.change_points import (
     change_p_value,
     mean_changes,
     neighbour_correlation,
+    slow_drift,
     visible_step,
     weekday,
     weekly_pattern,
@@ -25,6 +26,7 @@ from rtproof.compare.run_metrics import NO_CLOCK, RunFigures
 from rtproof.report.blocks import Text
 from rtproof.report.pages import comparison_page
 from rtproof.report.pages.comparison_page import ComparisonContext
+from rtproof.report.pages.history_page import history_title
 
 STARTS = [(20_000 + day) * DAY for day in range(80)]
 WEEKEND = np.array([weekday(start) >= 5 for start in STARTS], float)
@@ -66,6 +68,58 @@ def test_half_as_late_again_is_found_in_runs_that_wander(runs: int) -> None:
     shifted = [np.array(half_noise(seed, runs)) + step * (np.arange(runs) >= middle) for seed in range(40)]
     found = [any(abs(change.at - middle) <= 3 for change in mean_changes(one.tolist())) for one in shifted]
     assert np.mean(found) >= 0.7
+
+
+@pytest.mark.parametrize("runs", [20, 50, 200])
+def test_runs_that_wander_hardly_ever_drift(runs: int) -> None:
+    """Of 400 histories of each kind at most 0.013."""
+    times = 60 if runs == 200 else 150
+    for wander in (autoregressive, lambda _, seed, n: half_noise(seed, n)):
+        drifts = np.mean([slow_drift(wander(0.9, seed, runs)) is not None for seed in range(times)])
+        assert drifts <= 0.02 + 2 * math.sqrt(0.02 * 0.98 / times)
+
+
+def test_a_slow_drift_is_told() -> None:
+    """Each run x1.02 of the one before: after 60 runs x3.2, and no change was noticed."""
+    found = analyse_history([run(n, factor=1.02**n) for n in range(60)])
+    (sequence,) = found.sequences
+    assert sequence.places == ()
+    assert sequence.metrics[0].drift_ratio == pytest.approx(1.02**59, rel=0.15)
+    assert "0 changes of latency, a slow drift" in history_title(found)
+    assert not any(metric.drift for metric in analyse_history([run(n) for n in range(60)]).sequences[0].metrics)
+    assert analyse_history(stepped()).sequences[0].metrics[0].drift is None
+
+
+def test_copies_of_a_run_are_one_run() -> None:
+    """Forty of them had no change, and the next one of 5 % was to be noticed."""
+    first = run(0)
+    copies = [replace(first, name=f"copy {n}", run_id=f"{n + 99:032x}", started_ns=n * DAY) for n in range(40)]
+    found = analyse_history([first, *copies])
+    assert found.runs == 1
+    assert {one.why for one in found.left_out} == {"it has the same values as run 00, so it is no further run"}
+
+
+HOUR = DAY // 24
+
+
+@pytest.mark.parametrize(
+    ("boot_h", "start_h", "said"),
+    [
+        ([0] * 4, [1, 2, 3, 4], ""),
+        ([0, 0, 5, 5], [1, 4, 6, 7], ""),
+        ([0, 0, 1, 1], [2, 3, 4, 5], "run 01 began after the boot of run 02, and yet it is of an earlier boot"),
+        ([10, 10, 4, 4], [11, 12, 7, 11.5], "run 03 began after the boot of run 00, and yet"),
+        ([0] * 4, [1, 2, 2, 2], "2 runs began at the same time as another one"),
+    ],
+)
+def test_a_clock_that_jumped_is_told(boot_h: list[int], start_h: list[float], said: str) -> None:
+    runs = [
+        replace(run(n), booted_ns=DAY + boot * HOUR, started_ns=DAY + int(start * HOUR))
+        for n, (boot, start) in enumerate(zip(boot_h, start_h, strict=True))
+    ]
+    found = analyse_history(runs)
+    assert [said in one for one in found.order] == [True] * bool(said), found.order
+    assert not analyse_history(runs, by_name=True).order
 
 
 def test_a_step_within_the_margin_is_no_change() -> None:

@@ -137,6 +137,22 @@ def mean_changes(
     return ()
 
 
+DRIFT = 1e-3
+"""The threshold of p of a slow drift."""
+
+
+def slow_drift(values: Sequence[float], margin: float = 0.0) -> float | None:
+    """Return the last value minus the first by a straight line, which neither chance nor a slow wander explains.
+
+    None where no drift is sure, or where it is within ``margin``.
+    """
+    series = np.asarray(values, np.float64)
+    sizes, t_squared = _Whitened.of([series - series.mean(), np.linspace(0, 1, series.size)]).jumps([1], [0], margin)
+    freedom, size = series.size - 2, float(sizes[0, 0])
+    sure = beta_tails(freedom / (freedom + float(t_squared[0, 0])), freedom / 2, 0.5)[0] < DRIFT
+    return size if sure and abs(size) > margin else None
+
+
 @dataclass(frozen=True)
 class _Whitened:
     """Columns of n runs, made independent for each of SHARES.

@@ -16,9 +16,9 @@ from rtproof.compare.comparison_model import (
     QuantileShift,
     SideOrder,
     deterministic_comparison,
-    sides_in_virtual_time,
 )
 from rtproof.compare.comparison_sentences import comparison_sentences
+from rtproof.compare.copies import SeenRuns
 from rtproof.compare.distributions import quantile_shift, side_order
 from rtproof.compare.effects import (
     compared_metrics,
@@ -39,7 +39,6 @@ from rtproof.compare.likeness import (
 from rtproof.compare.run_metrics import RunFigures
 from rtproof.compare.run_rhythm import with_rhythm
 from rtproof.core.errors import UserError
-from rtproof.core.phrases import percent
 
 
 def without_chance(said: Comparison) -> Comparison:
@@ -85,7 +84,7 @@ def compare_sides(
     Raises UserError, with one sentence, where the two sides may not be compared.
     """
     _no_run_twice((*a, *b))
-    seen = _SeenRuns()
+    seen = SeenRuns()
     able_a, out_of_a = _sorted_out(a, names[0], seen)
     able_b, out_of_b = _sorted_out(b, names[1], seen)
     sides = able_a, able_b
@@ -121,7 +120,7 @@ def compare_sides(
 
 
 def _sorted_out(
-    runs: Sequence[RunFigures], name: str, seen: "_SeenRuns"
+    runs: Sequence[RunFigures], name: str, seen: SeenRuns
 ) -> tuple[tuple[RunFigures, ...], list[LeftOutRun]]:
     """Return the runs that measured what was asked, without copies, and the others; UserError if no run did."""
     if not runs:
@@ -130,59 +129,13 @@ def _sorted_out(
     for run in runs:
         if run.invalid or not run.n:
             left_out.append(LeftOutRun(name, run.name, "; ".join(run.invalid) or "nothing was measured"))
-        elif sides_in_virtual_time([run]) or not (copy := seen.copied_by(run)):
+        elif not (copy := seen.copied_by(run)):
             able.append(run)
         else:
             left_out.append(LeftOutRun(name, run.name, copy, is_copy=True))
     if not able:
         raise UserError(f"no run of {name} can be compared; of {left_out[0].run} it says: {left_out[0].why}")
     return tuple(able), left_out
-
-
-COPY = "it has the same values as {0}, so it is no further run"
-NEAR_COPY = "{1} of its stretches of 8 s have the largest values of {0}, second for second, so it is no further run"
-STRETCH_S, FEWEST_STRETCHES, DISTINCT, ALIKE = 8, 20, 0.9, 0.5
-"""Two runs are near copies if this share of the stretches of so many seconds is alike. So many of a run must differ."""
-
-
-class _SeenRuns:
-    """What two independent runs never have alike, of the runs so far on either side."""
-
-    def __init__(self) -> None:
-        self._whole: dict[tuple[object, ...], str] = {}
-        self._stretches: dict[bytes, str] = {}
-        self._sizes: Counter[str] = Counter()
-
-    def copied_by(self, run: RunFigures) -> str:
-        """Say which of them a run copies, wholly or but for a few values; "" if none, and it is one of them now."""
-        same = self._whole.setdefault(_values(run), run.name)
-        if same != run.name:
-            return COPY.format(same)
-        stretches = _stretches(run)
-        for name, n in Counter(self._stretches[each] for each in stretches & self._stretches.keys()).most_common(1):
-            share = n / min(len(stretches), self._sizes[name])
-            if share >= ALIKE:
-                return NEAR_COPY.format(name, percent(round(share, 2)))
-        for each in stretches:
-            self._sizes[self._stretches.setdefault(each, run.name)] += 1
-        return ""
-
-
-def _values(run: RunFigures) -> tuple[object, ...]:
-    """Return all counts, and the largest value of each second."""
-    of_seconds = run.seconds.max.tobytes() if run.seconds else b""
-    counts = run.counts
-    return run.overflow, run.largest, of_seconds, counts.lo.tobytes(), counts.hi.tobytes(), counts.n.tobytes()
-
-
-def _stretches(run: RunFigures) -> set[bytes]:
-    """Return the largest values of the seconds of each stretch; none if they are too much alike to tell two runs."""
-    if run.seconds is None:
-        return set()
-    largest = run.seconds.max
-    every = [largest[at : at + STRETCH_S].tobytes() for at in range(largest.size - STRETCH_S + 1)]
-    distinct = set(every)
-    return distinct if len(distinct) >= max(FEWEST_STRETCHES, DISTINCT * len(every)) else set()
 
 
 def _no_run_twice(runs: Sequence[RunFigures]) -> None:

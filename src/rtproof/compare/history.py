@@ -14,16 +14,19 @@ from rtproof.compare.change_points import (
     WeeklyPattern,
     mean_changes,
     neighbour_correlation,
+    slow_drift,
     visible_step,
     weekly_pattern,
     without_weekly,
 )
 from rtproof.compare.comparison_model import WHY, sides_in_virtual_time
+from rtproof.compare.copies import SeenRuns
 from rtproof.compare.effects import reference_levels
 from rtproof.compare.likeness import (
     MUST_AGREE,
     NOT_KNOWN,
     OTHER_QUANTITY,
+    SAME_BOOT_NS,
     difference_sentences,
     known_fact,
     ranked_facts,
@@ -95,7 +98,8 @@ class MetricHistory:
     changes: as places among these. noise: standard deviation of the logarithms within the stretches between changes,
     None if not known. why: why no changes were looked for, "" if they were. correlation: of neighbouring runs, 0 where
     none is clear. weekly: the pattern of the week, None where none is sure. The pattern is taken out before changes are
-    looked for. margin: the logarithm of the largest ratio that is no change.
+    looked for. margin: the logarithm of the largest ratio that is no change. drift: the logarithm of the last run
+    against the first by a straight line; None where a change was found, or no drift is sure.
     """
 
     key: str
@@ -109,6 +113,12 @@ class MetricHistory:
     correlation: float = 0.0
     weekly: WeeklyPattern | None = None
     margin: float = 0.0
+    drift: float | None = None
+
+    @property
+    def drift_ratio(self) -> float | None:
+        """The last run against the first by the drift; None without one."""
+        return None if self.drift is None else math.exp(self.drift)
 
     @property
     def run_factor(self) -> float | None:
@@ -162,7 +172,7 @@ class RunHistory:
     """Everything said about the runs of a folder.
 
     every: the runs of all sequences in order. conditions: what changed in the conditions between two of them.
-    by_name: the runs are in order of name, not of start.
+    by_name: the runs are in order of name, not of start. order: sentences on why the order of the starts may be wrong.
     """
 
     sequences: tuple[RunSequence, ...]
@@ -170,6 +180,7 @@ class RunHistory:
     every: tuple[RunFigures, ...] = ()
     conditions: tuple[ConditionChange, ...] = ()
     by_name: bool = False
+    order: tuple[str, ...] = ()
 
     @property
     def runs(self) -> int:
@@ -249,6 +260,10 @@ SHARE = "share"
 LEVELS = 2
 DETERMINISTIC = f"{WHY}; rtproof lab check judges each run"
 NO_START = "it does not say when it was measured"
+OVERLAP = (
+    "{1} began after the boot of {0}, and yet it is of an earlier boot: the clock was set, the system slept, or these "
+    "are several systems (--order name sorts by the names)."
+)
 BY_NAME = " (--order name sorts by the names)"
 
 
@@ -269,17 +284,33 @@ def analyse_history(runs: Runs[RunFigures], *, by_name: bool = False) -> RunHist
         )
     names = _names(list(alike))
     sequences = tuple(_sequence(name, tuple(some)) for name, some in zip(names, alike.values(), strict=True))
-    return RunHistory(sequences, tuple(left_out), tuple(kept), condition_changes(kept), by_name)
+    order = () if by_name else tuple(said for some in alike.values() for said in _doubts_about_order(some))
+    return RunHistory(sequences, tuple(left_out), tuple(kept), condition_changes(kept), by_name, order)
+
+
+def _doubts_about_order(runs: list[RunFigures]) -> Iterator[str]:
+    """Yield sentences on runs that began at one time, and on two boots of which each began before the other ended."""
+    again = sum(later.started_ns == run.started_ns for run, later in pairwise(runs))
+    if again:
+        yield f"{quantity(again, 'run')} began at the same time as another one: these are in the order of their names."
+    booted = sorted((run.booted_ns, run.started_ns, run.name) for run in runs if run.booted_ns and run.started_ns)
+    last = booted[:1]
+    for boot, start, name in booted[1:]:
+        if last[0][0] + SAME_BOOT_NS < boot < last[0][1] - SAME_BOOT_NS:
+            yield OVERLAP.format(name, last[0][2])
+            return
+        last = max(last, [(boot, start, name)], key=lambda one: one[0][1])
 
 
 def _usable(runs: Runs[RunFigures], by_name: bool, left_out: list[LeftOutOfHistory]) -> Iterator[RunFigures]:
     seen: dict[str, str] = {}
+    known = SeenRuns()
     for run in runs:
         why = f"INVALID: {run.invalid[0]}" if run.invalid else ""
         why = why or ("it has no value" if not run.n else "")
         if not (by_name or why) and run.started_ns is None:
             why = (NO_CLOCK if NO_CLOCK in run.unclear else NO_START) + BY_NAME
-        why = why or (f"it is the same run as {seen[run.run_id]}" if run.run_id in seen else "")
+        why = why or (f"it is the same run as {seen[run.run_id]}" if run.run_id in seen else "") or known.copied_by(run)
         if why:
             left_out.append(LeftOutOfHistory(run.name, why))
             continue
@@ -333,7 +364,10 @@ def _metric(
     cleaned = without_weekly(known, starts, pattern)
     phi, margin = neighbour_correlation(cleaned), _margin(readings)
     found = mean_changes(cleaned, margin=margin)
-    return MetricHistory(key, label, unit, values, places, found, _noise(cleaned, found), "", phi, pattern, margin)
+    drift = None if found else slow_drift(cleaned, margin)
+    return MetricHistory(
+        key, label, unit, values, places, found, _noise(cleaned, found), "", phi, pattern, margin, drift
+    )
 
 
 def _margin(readings: Sequence[FigureReading]) -> float:

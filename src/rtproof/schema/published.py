@@ -1077,6 +1077,7 @@ METRIC_HISTORY = Shape("metric of a history", MetricHistory) | {
     "why_not": Key("why no changes were looked for, or `null`", "why", or_null=True),
     "correlation_ratio": "of neighbouring runs; 0: none is clear",
     "weekly": Key("the pattern of the week; `null`: none is sure", shape=WEEKLY),
+    "drift_ratio": "the last run against the first by a slow drift; `null`: a change was found, or no drift is sure",
 }
 FOUND_CHANGE = Shape("change of a metric", FoundChange) | {
     "metric": "its key",
@@ -1129,6 +1130,7 @@ HISTORY = Shape("history", HistoryDocument) | {
     "fewest_runs": Key("no change is looked for in fewer", fixed=FEWEST),
     "sequences": Key("runs that measured alike", "0.sequences", each=SEQUENCE),
     "conditions": Key("what changed between runs of all sequences, in order", "0.conditions", each=CONDITION_CHANGE),
+    "order": Key("sentences on why the order of the runs may be wrong", "0.order"),
     "left_out": Key("runs that no figure contains", "0.left_out", each=LEFT_OUT_OF_HISTORY),
     "not_read": Key("sentences on files that could not be read", "2"),
 }

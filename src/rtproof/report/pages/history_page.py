@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from rtproof.compare import likeness
-from rtproof.compare.change_points import ALARMS, DAYS, FEW, SHORTEST
+from rtproof.compare.change_points import ALARMS, DAYS, DRIFT, FEW, SHORTEST
 from rtproof.compare.comparison_model import sides_in_virtual_time
 from rtproof.compare.history import (
     FEWEST,
@@ -273,6 +273,7 @@ VIRTUAL = (
 WEEKLY = (
     "A pattern that comes back each week is no change. It was taken out before changes were looked for (days in UTC)."
 )
+DRIFTS = f"By a straight line that neither chance nor a slow wander of the runs explains (p < {DRIFT:g})."
 CORRELATED = "Neighbouring runs resemble each other, so only larger changes are noticed"
 VISIBLE = (
     "Smallest change that would be noticed: of lasting changes of this size in the middle of the runs, 9 of 10 are "
@@ -287,6 +288,8 @@ def history_outcome_section(found: RunHistory, axis: RunAxis) -> Section:
     if not blocks:
         blocks = [Text(("No run is left that can be shown.",), "doubt", "Nothing to tell")]
     blocks[1:1] = condition_blocks(found, axis)
+    if found.order:
+        blocks.append(Text(found.order, "doubt", "The order of the runs may be wrong"))
     beside = comparison_page.beside_a_core(run for sequence in found.sequences for run in sequence.runs)
     return Section("outcome", "Outcome", (*beside, *blocks))
 
@@ -302,7 +305,14 @@ def _outcome(sequence: RunSequence, axis: RunAxis) -> Iterator[Block]:
     if sequence.places:
         lines = tuple(_place(place, sequence, axis) for place in sequence.places)
         yield Text((*lines, _smallest(sequence)), "bad", f"{runs}: {quantity(len(lines), 'change')} of latency")
-    else:
+    drifts = tuple(
+        f"{one.label}: {place_ratio(one.drift_ratio)} from the first run to the last."
+        for one in sequence.metrics
+        if one.drift_ratio
+    )
+    if drifts:
+        yield Text((*drifts, DRIFTS), "bad", f"{runs}: a slow drift of {quantity(len(drifts), 'figure')}")
+    elif not sequence.places:
         yield Text((_smallest(sequence),), "normal", f"{runs}: no change of latency noticed")
     patterns = tuple(_weekly(metric) for metric in sequence.metrics if metric.weekly)
     if patterns:
@@ -513,6 +523,8 @@ def history_title(found: RunHistory) -> str:
     outcome_words = f"{quantity(changes, 'change')} of latency" if judged else without
     conditions = len({one.at for one in found.conditions})
     more = f", conditions changed at {quantity(conditions, 'run')}" if conditions else ""
+    drifts = any(metric.drift for sequence in found.sequences for metric in sequence.metrics)
+    more = (", a slow drift" if drifts else "") + more
     return f"rtproof: history of {quantity(found.runs, 'run')} - {outcome_words}{more}"
 
 
