@@ -107,8 +107,14 @@ HOUR = DAY // 24
     [
         ([0] * 4, [1, 2, 3, 4], ""),
         ([0, 0, 5, 5], [1, 4, 6, 7], ""),
-        ([0, 0, 1, 1], [2, 3, 4, 5], "run 01 began after the boot of run 02, and yet it is of an earlier boot"),
-        ([10, 10, 4, 4], [11, 12, 7, 11.5], "run 03 began after the boot of run 00, and yet"),
+        ([0, 0, 1, 1], [2, 3, 4, 5], ""),
+        ([10, 10, 4, 4], [11, 12, 7, 11.5], "run 01 began after run 03 by the clock"),
+        (
+            [0, 0, 0, -2],
+            [9, 10, 11, 9.5],
+            "run 01 began after run 03 by the clock, and before it by the time since boot",
+        ),
+        ([0, -90, 0, -90], [1, 2, 3, 4], "run 02 began after run 01 by the clock"),
         ([0] * 4, [1, 2, 2, 2], "2 runs began at the same time as another one"),
     ],
 )

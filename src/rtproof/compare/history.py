@@ -260,9 +260,9 @@ SHARE = "share"
 LEVELS = 2
 DETERMINISTIC = f"{WHY}; rtproof lab check judges each run"
 NO_START = "it does not say when it was measured"
-OVERLAP = (
-    "{1} began after the boot of {0}, and yet it is of an earlier boot: the clock was set, the system slept, or these "
-    "are several systems (--order name sorts by the names)."
+SET_BACK = (
+    "{1} began after {0} by the clock, and before it by the time since boot: the clock was set back, or these are runs "
+    "of several systems (--order name sorts by the names)."
 )
 BY_NAME = " (--order name sorts by the names)"
 
@@ -288,18 +288,22 @@ def analyse_history(runs: Runs[RunFigures], *, by_name: bool = False) -> RunHist
     return RunHistory(sequences, tuple(left_out), tuple(kept), condition_changes(kept), by_name, order)
 
 
-def _doubts_about_order(runs: list[RunFigures]) -> Iterator[str]:
-    """Yield sentences on runs that began at one time, and on two boots of which each began before the other ended."""
+def _doubts_about_order(runs: Sequence[RunFigures]) -> Iterator[str]:
+    """Yield sentences on runs that began at one time, and on a start that contradicts the times since boot."""
     again = sum(later.started_ns == run.started_ns for run, later in pairwise(runs))
     if again:
-        yield f"{quantity(again, 'run')} began at the same time as another one: these are in the order of their names."
-    booted = sorted((run.booted_ns, run.started_ns, run.name) for run in runs if run.booted_ns and run.started_ns)
-    last = booted[:1]
-    for boot, start, name in booted[1:]:
-        if last[0][0] + SAME_BOOT_NS < boot < last[0][1] - SAME_BOOT_NS:
-            yield OVERLAP.format(name, last[0][2])
-            return
-        last = max(last, [(boot, start, name)], key=lambda one: one[0][1])
+        yield f"{quantity(again, 'run')} began at the same time as another one, so the names decide the order."
+    wrong = next((pair for pair in pairwise(runs) if _is_before(*pair)), None)
+    if wrong:
+        yield SET_BACK.format(*(run.name for run in wrong))
+
+
+def _is_before(run: RunFigures, later: RunFigures) -> bool:
+    """Return whether the later start is of a system that had booted at the earlier one, and had been up for less."""
+    times = run.booted_ns, run.started_ns, later.booted_ns, later.started_ns
+    booted, started, later_booted, later_started = (each or 0 for each in times)
+    shorter = later_started - later_booted < started - booted - SAME_BOOT_NS
+    return all(times) and later_booted < started - SAME_BOOT_NS and shorter
 
 
 def _usable(runs: Runs[RunFigures], by_name: bool, left_out: list[LeftOutOfHistory]) -> Iterator[RunFigures]:
