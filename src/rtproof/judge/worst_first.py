@@ -31,18 +31,9 @@ CONDITION_CODES = (
     *("load-died", "load-unproven", "load-idle", "load-faded", "load-late", "load-paused", "load-part-idle"),
     *("load-slight", "load-lessened", "load-strayed", "load-few-cycles", "load-unsteady", "load-endless"),
     *("load-shorter", "not-loaded", "not-unloaded", "unequal-load", "unlike", "command", "link-load", "own-link"),
-    *(
-        "rt-budget",
-        "io-calls",
-        "warm-up",
-        "limit-after-data",
-        "limit-stated",
-        "limits-unrecorded",
-        "gap-short",
-        "zero-is-no-bound",
-    ),
+    *("rt-budget", "io-calls", "warm-up", "limit-after-data", "limit-stated", "gap-short", "zero-is-no-bound"),
     *("limit", "clock-stepped", "runs-differ", "nice", "timer-slack", "memory-unlocked", "dma-latency"),
-    *("ended-by-value", "smi", "told-cause"),
+    *("ended-by-value", "smi", "told-cause", "limits-unrecorded"),
 )
 """This run was not as it was asked for, or something disturbed it."""
 TOOL_CODES = ("tool-unseen", "not-checked", "stated", "format")
