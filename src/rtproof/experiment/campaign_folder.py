@@ -215,12 +215,17 @@ class CampaignDocument:
         """In the documented schema."""
         return encode_campaign(self.profile, self.outcomes, self.article, self.more)
 
-    def drawn(self, form: str, *, short: bool = False) -> bytes:
-        """In a format of reports, or as JSON in the documented schema. short: for a terminal."""
+    def drawn(self, form: str, *, short: bool = False, only: Sequence[str] = ()) -> bytes:
+        """In a format of reports, or as JSON in the documented schema. short: for a terminal. only: these sections.
+
+        UserError for a section that the page does not have, or of JSON.
+        """
         if form == FORMAT_OF_FILE[RESULT_FILE]:
+            if only:
+                raise UserError("the JSON of a profile has no sections: give another --format")
             return self.encoded
         sections = self._sections(short=True) if short else self._whole
-        return report.render(form, self.title, sections)
+        return report.render(form, self.title, stored_runs.chosen_sections(sections, only))
 
     @property
     def title(self) -> str:
@@ -374,14 +379,20 @@ def _read_unchanged_run(
     return stored_runs.read_run(run, percentiles=shares).analysis
 
 
-def write_missing_pages(found: CampaignDocument, folder: Path, form: str, output: Path | None) -> None:
+def write_missing_pages(
+    found: CampaignDocument, folder: Path, form: str, output: Path | None, only: Sequence[str] = ()
+) -> None:
     """Write the page, the table and the JSON where they are missing; with an output, or another form, this one alone.
+
+    only: these sections, which need an output: the folder keeps whole pages.
 
     Links to the reports of cells are left out of a file elsewhere. UserError if nothing is missing.
     """
     if output is not None:
-        _write_elsewhere(found, folder, form, output)
+        _write_elsewhere(found, folder, form, output, only)
         return
+    if only:
+        raise UserError("a campaign's folder keeps whole pages: say with --output where the sections go")
     forms = {name: each for name, each in FORMAT_OF_FILE.items() if form in (each, HTML_FORMAT)}
     lack = {name: each for name, each in forms.items() if not (folder / name).exists()}
     if not forms:
@@ -394,13 +405,13 @@ def write_missing_pages(found: CampaignDocument, folder: Path, form: str, output
         click.echo(folder / name)
 
 
-def _write_elsewhere(found: CampaignDocument, folder: Path, form: str, output: Path) -> None:
+def _write_elsewhere(found: CampaignDocument, folder: Path, form: str, output: Path, only: Sequence[str]) -> None:
     if output == files.STANDARD_OUTPUT:
-        click.echo(found.drawn(form), nl=False)
+        click.echo(found.drawn(form, only=only), nl=False)
         return
     if output.parent.resolve() != folder.resolve():
         found = replace(found, outcomes=[replace(each, link="") for each in found.outcomes])
-    stored_runs.write_new_file(output, found.drawn(form))
+    stored_runs.write_new_file(output, found.drawn(form, only=only))
     click.echo(output)
 
 

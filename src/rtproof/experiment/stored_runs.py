@@ -52,6 +52,15 @@ ONLY_FACTS = "facts"
 """The fact ``collected`` of what ``rtproof-agent facts`` wrote. A run has no such fact."""
 
 
+def chosen_sections(sections: list[Section], only: Sequence[str]) -> list[Section]:
+    """The sections of these names, or all if none is named. UserError for one that the report does not have."""
+    names = [section.name for section in sections]
+    for name in only:
+        if name not in names:
+            raise UserError(unknown_name("section", name, names, " in this report"))
+    return [each for each in sections if each.name in only or not only]
+
+
 @dataclass(frozen=True)
 class AnalysedRun:
     """A run that was read and analysed. info: what the host wrote down before it; None for a bare record."""
@@ -79,12 +88,7 @@ class AnalysedRun:
 
         UserError for a section that there is not, or that this run does not have.
         """
-        sections = self.sections(short=short)
-        names = [section.name for section in sections]
-        for name in only:
-            if name not in names:
-                raise UserError(unknown_name("section", name, names, " in the report of this run"))
-        return render(form, title(self.analysis), [each for each in sections if each.name in only or not only])
+        return render(form, title(self.analysis), chosen_sections(self.sections(short=short), only))
 
     def _host_facts(self) -> dict[str, object]:
         if self.info is None:

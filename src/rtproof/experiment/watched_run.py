@@ -105,6 +105,8 @@ def _follow(run: Path, sleep: Callable[[float], None]) -> bool:
     view = LiveView(sys.stderr, _goal(follower), can_redraw(sys.stderr), more=more)
     view.length_ns = follower.asked_number("duration_ns")
     pid = running_records.writer_of(record)
+    for line in () if follower.threads() else _age_of_values(follower):
+        view.say(line)
     while follower.end is None and not _is_gone(follower, pid):
         view.show(follower.threads(), follower.maxima())
         sleep(LOOK_S)

@@ -339,10 +339,10 @@ class LiveView:
     def show(self, threads: dict[int, Progress], maxima: Mapping[int, PartMaxima], *, last: bool = False) -> None:
         """Take the numbers of all threads at once, with their maxima over time, in place of progress lines.
 
-        Draws if the last drawing is an interval ago, or if these are the last numbers.
+        Draws if these are the first or the last numbers, or if the last drawing is an interval ago.
         """
         self.threads, self._known_maxima = threads, maxima
-        if last or self._now() - self._drawn_at >= self._interval_s:
+        if last or not self._before or self._now() - self._drawn_at >= self._interval_s:
             self.draw(last=last)
 
     def feed(self, progress: Progress) -> None:
@@ -378,11 +378,11 @@ class LiveView:
         elif self._on_terminal:
             if self.threads != self._before:
                 self._rates = thread_rates(self._before, self.threads)
-            self._before = dict(self.threads)
             lines = self._table(more)
         else:
             further = [f"  {line}" for line in more if not line.startswith(" ")]
             lines = [progress_sentence(self.threads, self.goal), *further]
+        self._before = dict(self.threads)
         self._write(self._erase() + "".join(line + "\n" for line in lines))
         self._drawn_rows = len(lines)
         self._drawn_at = self._now()

@@ -49,7 +49,8 @@ def command(
     rtproof report RUN --output figure.svg --section histogram
 
     RUN is a run folder, a record that was copied from a target, or a histogram of another tool. RUN may also be the
-    folder that 'rtproof run --profile' left: then a missing page, table or JSON is written again.
+    folder that 'rtproof run --profile' left: then a missing page, table or JSON is written again, or with
+    --section and --output a part of the page.
     """
     from rtproof.cli import option_values
     from rtproof.experiment import campaign_folder, stored_runs
@@ -57,8 +58,10 @@ def command(
     form = stored_runs.form_of(name, output, "html")
     later, horizon = option_values.take_requirements(values), option_values.take_horizon(values)
     if campaign_folder.is_campaign(run):
-        campaign_folder.refuse_options_of_one_run(later=later, horizon=horizon, section=sections)
-        campaign_folder.write_missing_pages(campaign_folder.read_campaign(run, percentiles), run, form, output)
+        campaign_folder.refuse_options_of_one_run(later=later, horizon=horizon)
+        campaign_folder.write_missing_pages(
+            campaign_folder.read_campaign(run, percentiles), run, form, output, sections
+        )
         return
     path = output or stored_runs.report_path(run, form)
     drawn = stored_runs.read_run_or_histogram(run, later, percentiles, horizon=horizon).report(form, only=sections)

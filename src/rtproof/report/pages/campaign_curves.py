@@ -76,6 +76,11 @@ class CurvePair:
     better: TailCrossing | None
     apart: TailDistance | None
 
+    @property
+    def virtual(self) -> bool:
+        """Whether a run was in virtual time, which has no chance."""
+        return self.first.outcome.virtual or self.second.outcome.virtual
+
 
 def curve_pairs(profile: Profile, outcomes: Sequence[CellOutcome]) -> list[tuple[str, list[CurvePair]]]:
     """Return each kind of latency that the profile draws curves of, with at most MOST_PAIRS pairs of curves."""
@@ -122,7 +127,7 @@ def _pair_row(pair: CurvePair) -> tuple[str, ...]:
         second,
         worth,
         _better_text(first, second, pair.better),
-        _likeness_text(pair.apart) if pair.apart else "",
+        _distance_text(pair.apart, virtual=pair.virtual) if pair.apart else "",
     )
 
 
@@ -140,9 +145,12 @@ def _better_text(first: str, second: str, found: TailCrossing | None) -> str:
     return f"{better}, above {value(found.above)}, the top {top}, up to {value(found.until)}"
 
 
-def _likeness_text(found: TailDistance) -> str:
+def _distance_text(found: TailDistance, *, virtual: bool) -> str:
+    """Return the largest distance, and what chance allows; nothing is chance in virtual time."""
     seen, most = percent(_two_digits(found.seen)), percent(_two_digits(found.most))
     where = f"{seen} at {value(found.at)}"
+    if virtual:
+        return where
     if found.likeness is TailLikeness.SAME:
         return f"{where}; the same, surely nowhere above {most}"
     if found.likeness is TailLikeness.DIFFERENT:

@@ -24,6 +24,7 @@ from rtproof.report.pages.campaign_table import ARTICLE_PREFIX, NOT_MEASURED, as
 from rtproof.summary.recorded_facts import SIMULATED_PROBE
 
 ABOUT = "The largest latency of each run. A longer run has more chances of a late activation."
+LONGEST_LOOP = "longest loop"
 PUBLISHED = "What was published was measured on other machines."
 
 
@@ -42,22 +43,18 @@ class MatrixRun:
 
 
 def read_matrix_run(told: object) -> list[MatrixRun]:
-    """Return the runs of one result. Raises UserError, without the file's name, if it is not a result."""
+    """Return the runs of one result, of loops with the longest loop.
+
+    Raises UserError, without the file's name, if it is not a result.
+    """
     if not isinstance(told, dict) or told.get("schema") != CAMPAIGN_SCHEMA:
         raise UserError("is no result of a profile (result.json)")
     if told.get("version") != CAMPAIGN_SCHEMA_VERSION:
         raise UserError(f"is of version {told.get('version')}, which is not {CAMPAIGN_SCHEMA_VERSION}")
     try:
-        _refuse_other_lengths(told)
         return [run for cell in told["cells"] for run in _of_cell(told["profile"]["name"], cell)]
     except (KeyError, IndexError, TypeError, AttributeError) as problem:
         raise UserError(f"is no whole result of a profile: {problem!r}") from None
-
-
-def _refuse_other_lengths(told: Mapping[str, Any]) -> None:
-    analyses = [result["analysis"] for cell in told["cells"] for result in cell["results"] if result["analysis"]]
-    if any(each["cycles"] or each["app"] for each in analyses):
-        raise UserError("tells of the lengths of cycles, not of latencies")
 
 
 def matrix_sections(
@@ -208,10 +205,13 @@ def _table(runs: Sequence[MatrixRun]) -> Table:
 
 
 def _of_cell(profile: str, cell: Mapping[str, Any]) -> Iterator[MatrixRun]:
+    measured = [result["analysis"] for result in cell["results"] if result["analysis"]]
+    loops = any(each["cycles"] or each["app"] for each in measured)
+    label = f"{cell['label']}, {LONGEST_LOOP}" if loops else cell["label"]
     for result in cell["results"]:
-        yield _here(profile, cell["label"], result)
+        yield _here(profile, label, result)
     for row in cell["article"]:
-        yield _published(profile, cell["label"], row)
+        yield _published(profile, label, row, loops=loops)
 
 
 def _here(profile: str, cell: str, result: Mapping[str, Any]) -> MatrixRun:
@@ -235,10 +235,12 @@ def _here(profile: str, cell: str, result: Mapping[str, Any]) -> MatrixRun:
 
 
 def _largest(seen: Mapping[str, Any], analysis: Mapping[str, Any]) -> str:
-    """Return the largest latency. An edge without an answer before the next edge was later than a period.
+    """Return the largest latency, of loops the longest loop. An edge without an answer was later than a period.
 
     By how much it was later is not known.
     """
+    if analysis["app"] or analysis["cycles"]:
+        return US.show((analysis["app"]["loop"] if analysis["app"] else analysis["cycles"])["max_ns"])
     period, found = analysis["threads"][0]["series"], seen["observed"]["max_ns"]
     external, period_ns = period["external"], period["period_ns"]
     if external and seen["missed_count"] and (found is None or found < period_ns):
@@ -246,8 +248,9 @@ def _largest(seen: Mapping[str, Any], analysis: Mapping[str, Any]) -> str:
     return US.show(found)
 
 
-def _published(profile: str, cell: str, row: Mapping[str, Any]) -> MatrixRun:
+def _published(profile: str, cell: str, row: Mapping[str, Any], *, loops: bool) -> MatrixRun:
     most, count = (row["figures"].get(name) for name in ("max", "count"))
+    most = row["figures"].get("loop.max", most) if loops else most
     figure = (
         ArticleFigure(most["printed"], most["value"], most["unit"], most["step"], most["at_least"]) if most else None
     )
