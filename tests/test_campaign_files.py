@@ -138,6 +138,21 @@ def test_only_what_is_missing_is_written(capsys: pytest.CaptureFixture[str]) -> 
     assert "a has its report.html, table.md, result.json already" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("copied")
+def test_a_report_takes_sections_of_the_page(capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert main(["report", "a", "--format", "markdown", "--section", "conditions", "--output", "-"]) == 0
+    headings = [line for line in capsys.readouterr().out.splitlines() if line.startswith("## ")]
+    assert len(headings) == 1
+    for more, sentence in (
+        (["--section", "moon", "-o", "-"], "there is no section 'moon'; there are: result,"),
+        (["--section", "conditions"], "say with --output where the sections go"),
+        (["--section", "conditions", "--format", "json", "-o", "-"], "the JSON of a profile has no sections"),
+    ):
+        assert main(["report", "a", *more]) == 2
+        assert sentence in capsys.readouterr().err
+
+
 def flip(place: Path) -> None:
     """One bit of the last byte."""
     content = bytearray(place.read_bytes())

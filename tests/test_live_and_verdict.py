@@ -6,6 +6,7 @@ Runs are drawn at random and simulated in this process, so no clock of the machi
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from rtproof.judge.watch import Watch
 from rtproof.record.activations import TOLD_APART_NS
 from rtproof.record.contents import EndReason
 from rtproof.record.reading import open_record
-from rtproof.run.live_view import LiveView
+from rtproof.run.live_view import LiveView, Progress
 from rtproof.run.running_records import RecordFollower
 from rtproof.run.session import AgentListener
 from rtproof.simulation import simulated_agent
@@ -191,3 +192,14 @@ def test_a_proof_stands_if_the_episodes_come_in_bunches_later(
     doubt = "The episodes look bunched: PROVEN may be wrong in more than 5 % of runs."
     assert (doubt in short_answer(verdict)) is bool(verdict.bunched)
     assert verdict.bunched or seed != 5
+
+
+def test_without_a_terminal_the_first_numbers_are_a_line_at_once_and_the_next_after_an_interval() -> None:
+    drawn, seconds = StringIO(), iter((0.0, 0.1, 4.9, 5.2, 5.2))
+    view = LiveView(drawn, "1 h", False, now=lambda: next(seconds))
+    row = Progress(1_000_000_000, 0, 0, 1_000, 0, 0, 5_000, 4_000, 5_000, 9_000)
+    lines = []
+    for n in range(3):
+        view.show({0: replace(row, obtained=1_000 + n)}, {})
+        lines.append(drawn.getvalue().count("\n"))
+    assert lines == [1, 1, 2]

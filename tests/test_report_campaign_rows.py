@@ -222,6 +222,14 @@ def test_where_two_curves_cross_is_told() -> None:
     assert "different" in apart
 
 
+def test_in_virtual_time_a_distance_says_nothing_of_chance() -> None:
+    profile, outcomes = campaign_cases.shortened("akamina"), campaign_cases.akamina()
+    section = campaign_curves.tails_section(profile, outcomes, None)
+    distances = [row[4] for block in section.blocks if isinstance(block, Table) for row in block.rows]
+    assert distances
+    assert [each for each in distances if " at " not in each or ";" in each] == []
+
+
 def test_alike_curves_are_called_the_same_where_n_carries_it() -> None:
     ((_, _, _, better, apart), *_) = told(outcome(0, "a", usual(1)), outcome(1, "a", usual(2)))
     assert better == "neither, as far as chance does not decide"

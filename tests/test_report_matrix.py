@@ -82,6 +82,24 @@ def test_an_answer_beyond_the_next_edge_that_was_seen_is_no_bound() -> None:
     assert matrix.rows[0][2].startswith("40,000.000")
 
 
+def test_loops_stand_beside_latencies_with_their_longest() -> None:
+    matrix, _ = tables(
+        gpio_together(),
+        result("ten-ms", campaign_cases.ten_ms()),
+        result("simple-rt-app", campaign_cases.simple_rt_app()),
+    )
+    longest = [name for name in matrix.header if name.endswith(", longest loop")]
+    assert len(longest) == 2
+    own = {column: cell for row in matrix.rows[:2] for column, cell in zip(matrix.header, row, strict=True) if cell}
+    cycles = report_cases.loop().cycles
+    assert cycles
+    assert own[longest[0]] == f"{cycles.max_ns / 1_000:,.3f} (INVALID)"
+    assert own[longest[1]] == "6,000.000 (INVALID)"
+    row = articles.load("simple-rt-app").row("rt")
+    assert row
+    assert row.figures["loop.max"].text.split()[0] in str(matrix.rows).replace(",", "")
+
+
 @pytest.mark.parametrize(
     ("told", "words"),
     [
