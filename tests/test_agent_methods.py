@@ -56,6 +56,17 @@ def test_each_thread_may_have_a_period_of_its_own(tmp_path: Path, length: tuple[
     assert (analysis.pooled.expected, analysis.pooled.series.period_ns) == (770, round(4 / (77 / 30) * 1_000_000))
 
 
+def test_a_run_begins_at_its_part_of_a_second_and_ends_with_the_first_latency_above_the_break(tmp_path: Path) -> None:
+    record = measured(
+        tmp_path / "record", *agent_process.policy(), "--samples", "500", "--threads", "1", "--warmup", "10ms",
+        "--align", "250ms", "--break", "1ns",
+    )  # fmt: skip
+    assert record.begin.origin_monotonic_ns % 1_000_000_000 == 250_000_000
+    assert obtained(record) == [1]
+    (event,) = (event for event in record.events if event.kind == "limit")
+    assert event.text.endswith(" ns is above --break")
+
+
 @pytest.mark.serial  # its writer must get a CPU for each checkpoint
 @pytest.mark.parametrize("method", OFF_GRID)
 def test_methods_off_the_grid_count_from_each_wake_up(tmp_path: Path, method: str) -> None:

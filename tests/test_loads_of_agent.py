@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from agent_process import PATIENCE_S, TOKEN, agent, eventually, marked, needs_root, run, running, whole
+from agent_process import PATIENCE_S, TOKEN, agent, eventually, marked, measured, needs_root, run, running, whole
 
 from rtproof import loads
 from rtproof.agents.build import find_agent, source_dir
@@ -141,6 +141,19 @@ def test_nothing_remains_when_the_host_program_is_killed(tmp_path: Path) -> None
         assert host.poll() is None
         host.kill()
         assert eventually(lambda: not marked(token))
+
+
+@pytest.mark.usefixtures("_nothing_is_left_behind")
+def test_a_load_with_a_rate_does_no_more_in_a_second(tmp_path: Path) -> None:
+    """On a busy machine it does less, and makes nothing up later."""
+    record = measured(
+        tmp_path / "record", "--policy", "other", "--duration", "2s", "--warmup", "0s",
+        "--load", "mmap:workers=2,mib=1,rate=20",
+    )  # fmt: skip
+    work = counter(record, "load.mmap")
+    seconds = (work.time_ns - work.time_ns[0]) / 1e9
+    assert work.value[-1] > 0
+    assert (work.value - work.value[0] <= 2 * (20 * seconds + 10)).all()
 
 
 @pytest.mark.usefixtures("_nothing_is_left_behind")
