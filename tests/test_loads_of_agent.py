@@ -150,7 +150,7 @@ def test_a_load_with_a_rate_does_no_more_in_a_second(tmp_path: Path) -> None:
         tmp_path / "record", "--policy", "other", "--duration", "2s", "--warmup", "0s",
         "--load", "mmap:workers=2,mib=1,rate=20",
     )  # fmt: skip
-    work = counter(record, "load.mmap")
+    work = counter(record, "mmap")
     seconds = (work.time_ns - work.time_ns[0]) / 1e9
     assert work.value[-1] > 0
     assert (work.value - work.value[0] <= 2 * (20 * seconds + 10)).all()
