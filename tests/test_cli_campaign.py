@@ -84,6 +84,12 @@ def test_json_is_all_that_goes_to_standard_output(capsys: pytest.CaptureFixture[
     assert failed["results"][0]["analysis"] is None
 
 
+def test_the_observer_traces_each_cell_by_turns_as_long_as_its_length_allows() -> None:
+    assert run(profile("tells_its_arguments"), "--observer", "--samples", "40000", "--trace", "seed=5") == 0
+    said = (Path("a") / "cells" / "tells-its-arguments" / "agent.log").read_text()
+    assert "--trace seed=5 --trace-blocks 500ms" in said
+
+
 def test_a_cell_that_fails_is_a_row_and_the_others_go_on(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(profile("refuses", "good", "dies", "writes_nonsense"), "--duration", "1s") == 2
     assert "rtproof: refuses: there is no CPU 99 on this machine" in capsys.readouterr().err

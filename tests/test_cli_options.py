@@ -150,6 +150,10 @@ def test_too_far_is_refused_unless_it_is_asked_for(forecast: Forecast) -> None:
 NOTHING = {"trace": None, "trace_blocks": None, "duration": None, "samples": None, "period": None}
 
 
+def observed(given: dict[str, object]) -> dict[str, str]:
+    return option_values.with_trace_options({**NOTHING, **given}, None, True, of_profile=False, virtual=False)
+
+
 @pytest.mark.parametrize(
     ("given", "blocks"),
     [
@@ -163,15 +167,15 @@ NOTHING = {"trace": None, "trace_blocks": None, "duration": None, "samples": Non
 def test_the_observer_traces_by_turns_in_as_many_blocks_as_the_length_allows(
     given: dict[str, object], blocks: str
 ) -> None:
-    found = option_values.with_observer({**NOTHING, **given}, of_profile=False)
+    found = observed(given)
     assert found["trace_blocks"] == blocks
 
 
 def test_chance_orders_the_turns_anew_in_each_run_unless_a_seed_is_given() -> None:
-    drawn = {option_values.with_observer(NOTHING, of_profile=False)["trace"] for _ in range(20)}
+    drawn = {observed({})["trace"] for _ in range(20)}
     assert len(drawn) == 20
     assert all(0 <= int(trace.removeprefix("seed=")) < 1 << 32 for trace in drawn)
-    assert option_values.with_observer({**NOTHING, "trace": "seed=5"}, of_profile=False)["trace"] == "seed=5"
+    assert observed({"trace": "seed=5"})["trace"] == "seed=5"
 
 
 @pytest.mark.parametrize(

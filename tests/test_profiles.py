@@ -102,6 +102,15 @@ def test_parameters_have_to_be_given_and_reach_the_probe() -> None:
     assert "--probe gpio:chip=0,in=3,out=2,edge=both" in " ".join(agent_arguments(given.cells[0]))
 
 
+def test_a_parameter_that_the_user_gave_is_taken_in_every_way() -> None:
+    own = profiles.load("simple-rt-app")
+    named = with_parameters(with_settings(own, {"sensor": "/dev/zero"}))
+    sensors = [["sensor=" in word for word in agent_arguments(own.cells[0], way)] for way in own.cells[0].ways]
+    assert [any(each) for each in sensors] == [False, False, True, True]
+    assert [way.name for way in named.cells[0].ways] == ["stress-ng", "without stress-ng"]
+    assert all("sensor=/dev/zero" in " ".join(agent_arguments(named.cells[0], way)) for way in named.cells[0].ways)
+
+
 def test_a_cell_is_labelled_by_the_load_that_ran() -> None:
     own = profiles.load("akamina")
     other = with_loads(own, ("mmap",))
@@ -110,7 +119,7 @@ def test_a_cell_is_labelled_by_the_load_that_ran() -> None:
     assert [cell.label for cell in other.cells] == ["unloaded", "loaded (comms), here with mmap"]
     assert [cell.label for cell in chosen.cells] == ["loaded (comms), here with no load"]
     (app,) = profiles.load("simple-rt-app").cells
-    ran = [cell_as_run(app, way).label for way in (None, *app.ways)]
+    ran = [cell_as_run(app, way).label for way in (None, *app.ways[:2])]
     assert ran == ["5 ms loop", "5 ms loop", "5 ms loop, here with cpu:workers=1"]
     bound = replace(app, options={**app.options, "load": ("stress-ng:workers=2@0,3",)})
     assert cell_as_run(bound, app.ways[-1]).label == "5 ms loop, here with cpu:workers=1@0,3"

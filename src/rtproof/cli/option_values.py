@@ -46,12 +46,6 @@ UNTIL_DECIDED_EXCLUDES = {
 }
 """Options that do not go with ``--until-decided``, and why."""
 
-OBSERVER_BLOCKS = 80
-"""Blocks that ``--observer`` aims at: enough for an interval, each long enough to hold many activations."""
-
-SHORTEST_BLOCK_NS = 100_000_000
-LONGEST_BLOCK_NS = 2_000_000_000
-
 TURNS = 40
 """Blocks by turns at the beginning of each explained run: ten sets of four, where the interval needs eight.
 
@@ -67,10 +61,8 @@ SHORTEST_PART = 2
 TURNS_OPTION = "turns="
 VIRTUAL_TARGET = "qemu"
 """There the same command must give the same record, so chance draws no order."""
-SEED_OPTION = "seed="
 EXPLAIN_WORDS = ("strict", "stacks")
 EXPLAIN_KEYS = ("threshold=", "top=", "ordinary=", "record_kib=")
-"""What ``--trace`` calls the number from which the agent makes the order of the turns."""
 
 SIDE_OPTIONS_HINT = "what may stand there are options of the measurement, such as --policy; all others hold for both"
 
@@ -191,21 +183,6 @@ def until_announcement(requirements: Sequence[Requirement], longest: str) -> str
     )
 
 
-def with_observer(values: dict[str, Any], of_profile: bool) -> dict[str, Any]:
-    """The options of a run in which tracing is on and off by turns, in an order that chance draws here.
-
-    A load that has turns of its own, and begins with the run, would meet the same order in the same way each time.
-    """
-    if of_profile:
-        raise click.UsageError("--observer is for one run and not for a --profile: say --probe and its options")
-    block_ns = max(SHORTEST_BLOCK_NS, min(LONGEST_BLOCK_NS, run_request.measured_length_ns(values) // OBSERVER_BLOCKS))
-    given = [option for option in (values["trace"] or "on").split(",") if option != "on"]
-    if not any(option.startswith(SEED_OPTION) for option in given):
-        given.append(f"{SEED_OPTION}{secrets.randbelow(1 << 32)}")
-    whole_ms = units.format_duration(block_ns // 1_000_000 * 1_000_000)
-    return {**values, "trace": ",".join(given), "trace_blocks": values["trace_blocks"] or whole_ms}
-
-
 def with_trace_options(
     values: dict[str, Any], explain: str | None, observer: bool | None, *, of_profile: bool, virtual: bool
 ) -> dict[str, Any]:
@@ -213,7 +190,8 @@ def with_trace_options(
     if explain is not None:
         values = with_explain(values, explain, of_profile)
     if observer:
-        return with_observer(values, of_profile)
+        length_ns = run_request.measured_length_ns(values)
+        return {**values, **run_request.observer_options(values["trace"], values["trace_blocks"], length_ns)}
     return with_turns(values, virtual) if explain is not None and observer is None else values
 
 
@@ -224,11 +202,10 @@ def with_turns(values: dict[str, Any], virtual: bool) -> dict[str, Any]:
     virtual: the target has virtual time.
     """
     length_ns = run_request.measured_length_ns(values)
-    turn_ns = max(SHORTEST_BLOCK_NS, min(LONGEST_TURN_NS, length_ns // TURNS_PART // TURNS))
+    turn_ns = max(run_request.SHORTEST_BLOCK_NS, min(LONGEST_TURN_NS, length_ns // TURNS_PART // TURNS))
     if values["trace_blocks"] or turn_ns * TURNS > length_ns // SHORTEST_PART:
         return values
-    fixed = virtual or SEED_OPTION in values["trace"]
-    seed = () if fixed else (f"{SEED_OPTION}{secrets.randbelow(1 << 32)}",)
+    seed = () if virtual or run_request.SEED_OPTION in values["trace"] else (run_request.drawn_seed(),)
     words = ",".join((values["trace"], f"{TURNS_OPTION}{TURNS}", *seed))
     return {**values, "trace": words, "trace_blocks": units.format_duration(turn_ns // 1_000_000 * 1_000_000)}
 
@@ -340,7 +317,7 @@ def take_run_request(values: dict[str, Any], typed: tuple[str, ...]) -> RunReque
     asked = take_host_options(values, typed, requirements, until_decided=watch is not None)
     detach, stream = values.pop("detach"), values.pop("stream")
     observer, explain = values.pop("observer"), values.pop("explain")
-    profile = take_profile_options(values)
+    profile = take_profile_options(values, observer=bool(observer))
     series = take_repeat_options(values, requirements)
     if series:
         refuse_with_repeat({"--profile": bool(profile), "--observer": bool(observer), "--explain": explain is not None})
@@ -409,7 +386,7 @@ def agent_values(words: Sequence[str]) -> dict[str, Any]:
     return values
 
 
-def take_profile_options(values: dict[str, Any]) -> ProfileRequest | None:
+def take_profile_options(values: dict[str, Any], *, observer: bool) -> ProfileRequest | None:
     """Take the options of profiles out of a command's values; None if there is no profile."""
     name, settings, given = (values.pop(key) for key in ("profile", "settings", "given"))
     if name is None and (settings or given):
@@ -417,6 +394,5 @@ def take_profile_options(values: dict[str, Any]) -> ProfileRequest | None:
     if name is None:
         return None
     run_request.refuse_two_lengths(values)
-    return ProfileRequest(
-        name, settings, given, {key: value for key, value in values.items() if value not in (None, False, ())}
-    )
+    options = {key: value for key, value in values.items() if value not in (None, False, ())}
+    return ProfileRequest(name, settings, given, options, observer)

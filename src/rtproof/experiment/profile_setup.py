@@ -4,7 +4,7 @@
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rtproof import articles, loads, profiles, report
@@ -14,9 +14,9 @@ from rtproof.core.errors import UserError
 from rtproof.core.phrases import duration
 from rtproof.core.plugins import options_once
 from rtproof.experiment import exported_files
-from rtproof.experiment.run_request import ProfileRequest, why_gap_too_short, why_not_judgeable
+from rtproof.experiment.run_request import ProfileRequest, observer_options, why_gap_too_short, why_not_judgeable
 from rtproof.judge.requirement import Requirement
-from rtproof.profiles import CellPlan, Parameter, Profile, ProfileLimit, Way, agent_arguments, run_options
+from rtproof.profiles import CellPlan, OptionChange, Parameter, Profile, ProfileLimit, Way, agent_arguments, run_options
 from rtproof.profiles.profile import LOAD, with_claims, with_loads, with_options, with_parameters, with_settings
 from rtproof.report.blocks import Section, Table, Text
 from rtproof.report.pages import campaign_page
@@ -97,7 +97,20 @@ def requested_profile(asked: ProfileRequest, in_guest: bool = False) -> Profile:
         raise UserError(f"the profile {found.name} has no place for results of other tools: leave --given out")
     if in_guest and "load" not in asked.options:
         chosen = with_loads(chosen, found.guest.load)
-    return with_options(with_parameters(chosen), asked.options)
+    wanted = with_options(with_parameters(chosen), asked.options)
+    return _with_observer(wanted) if asked.observer else wanted
+
+
+def _with_observer(profile: Profile) -> Profile:
+    """The profile with tracing on and off by turns in each cell."""
+
+    def traced(cell: CellPlan) -> CellPlan:
+        own = cell.options
+        turns = observer_options(own.get("trace"), own.get("trace_blocks"), cell.length_ns)
+        return replace(cell, options={**own, **turns})
+
+    change = OptionChange("observer", (), "on")
+    return replace(profile, cells=tuple(map(traced, profile.cells)), changes=(*profile.changes, change))
 
 
 def published_article(profile: Profile) -> Article:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the user asks for: one run, a series of runs, or a profile; and the agent's arguments that follow from it."""
 
+import secrets
 import shlex
 import shutil
 import sys
@@ -210,6 +211,32 @@ def measured_length_ns(values: Mapping[str, Any]) -> int:
     return units.parse_duration(values["duration"] or DURATION_DEFAULT)
 
 
+OBSERVER_BLOCKS = 80
+"""Blocks that ``--observer`` aims at: enough for an interval, each long enough to hold many activations."""
+SHORTEST_BLOCK_NS = 100_000_000
+LONGEST_BLOCK_NS = 2_000_000_000
+SEED_OPTION = "seed="
+"""The option of ``--trace`` with the number from which the agent makes the order of the turns."""
+
+
+def drawn_seed() -> str:
+    """The option with a number that chance draws."""
+    return f"{SEED_OPTION}{secrets.randbelow(1 << 32)}"
+
+
+def observer_options(trace: str | None, blocks: str | None, length_ns: int) -> dict[str, str]:
+    """The options ``trace`` and ``trace_blocks`` of a run of this length with tracing on and off by turns.
+
+    trace, blocks: what the user gave. Chance draws the order here. A load that has turns of its own, and begins with
+    the run, would meet a fixed order in the same way each time.
+    """
+    given = [option for option in (trace or "on").split(",") if option != "on"]
+    seed = [] if any(option.startswith(SEED_OPTION) for option in given) else [drawn_seed()]
+    block_ns = max(SHORTEST_BLOCK_NS, min(LONGEST_BLOCK_NS, length_ns // OBSERVER_BLOCKS))
+    whole_ms = units.format_duration(block_ns // 1_000_000 * 1_000_000)
+    return {"trace": ",".join((*given, *seed)), "trace_blocks": blocks or whole_ms}
+
+
 def why_not_judgeable(asked: Requirement) -> str | None:
     """Why such a claim can't be judged in a useful time, or never be broken; None if it can."""
     if asked.plain:
@@ -255,12 +282,16 @@ def why_gap_too_short(asked: tuple[Requirement, ...], period_ns: int) -> str | N
 
 @dataclass(frozen=True)
 class ProfileRequest:
-    """What the user wants of a profile. options: those of the agent that stand on the command line."""
+    """What the user wants of a profile. options: those of the agent that stand on the command line.
+
+    observer: whether each cell measures what tracing adds.
+    """
 
     profile: str
     settings: tuple[tuple[str, str], ...]
     given: tuple[Path, ...]
     options: Mapping[str, Any]
+    observer: bool = False
 
 
 def new_folder(wanted: Path | None, kind: str) -> Path:

@@ -336,11 +336,14 @@ def with_parameters(profile: Profile) -> Profile:
     own = {parameter.name: parameter.default for parameter in profile.parameters if parameter.default}
     if not own:
         return profile
-    cells = tuple(
-        replace(cell, options={**cell.options, PROBE_OPTIONS: {**cell.options.get(PROBE_OPTIONS, {}), **own}})
-        for cell in profile.cells
-    )
-    return replace(profile, cells=cells)
+    return replace(profile, cells=tuple(_with_own_values(cell, own) for cell in profile.cells))
+
+
+def _with_own_values(cell: CellPlan, own: Mapping[str, str]) -> CellPlan:
+    """The cell with these options of its probe, without the ways that would set one of them to something else."""
+    ways = tuple(way for way in cell.ways if own.keys().isdisjoint(way.options.get(PROBE_OPTIONS, {})))
+    options = {**cell.options, PROBE_OPTIONS: {**cell.options.get(PROBE_OPTIONS, {}), **own}}
+    return replace(cell, options=options, ways=ways or cell.ways)
 
 
 def where_else_to_run(profile: Profile) -> str:

@@ -10,6 +10,7 @@ from rtproof.profiles import CellPlan, OptionChange, Profile, Way, agent_argumen
 from rtproof.report.blocks import Block, Section, Table, Text
 from rtproof.report.pages.campaign_outcomes import CellOutcome, outcomes_by_name, some_of
 from rtproof.report.pages.campaign_table import ARTICLE_PREFIX, article_rows, measured_length, outcomes_by_cell
+from rtproof.report.sections import tracing
 from rtproof.summary.loops import IGNORE
 from rtproof.summary.recorded_facts import online_processors, turns_of_processors
 
@@ -54,6 +55,15 @@ def cell_fault_blocks(outcomes: Sequence[CellOutcome]) -> list[Section]:
     lost = tuple(f"{name}: {what}" for name, each in cells for what in each.losses)
     blocks = [Text(words, kind) for words, kind in ((failed, "bad"), (invalid, "doubt"), (lost, "doubt")) if words]
     return [Section("faults", "Cells that failed, are INVALID or not whole", tuple(blocks))] if blocks else []
+
+
+def observer_section(outcomes: Sequence[CellOutcome]) -> Section:
+    """Return what tracing adds in each cell that measured it."""
+    found = [
+        (name, tracing.observer_section(each.analysis)) for name, each in outcomes_by_name(outcomes) if each.analysis
+    ]
+    told = [block for name, blocks in found if blocks for block in (Text((), headline=name), *blocks)]
+    return Section("observer", "Observer effect: what tracing itself changes", tuple(told))
 
 
 def conditions_section(

@@ -300,6 +300,7 @@ def campaign_sections(
         objections_section(profile, outcomes, article),
         conclusions_section(profile, outcomes, article),
         *(_terminal_tables(profile, outcomes, article) if short else _curves_and_more(profile, outcomes, article)),
+        campaign_conditions.observer_section(outcomes),
         campaign_conditions.conditions_section(profile, outcomes, article, more.command, short=short),
     ]
     plots = [block for part in parts for block in part.blocks if isinstance(block, Plot)]
