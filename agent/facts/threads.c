@@ -52,7 +52,7 @@ static void note_stops(struct run *run, struct worker *worker, int task)
 	int64_t sleeps = thread_told(task, "status", "voluntary_ctxt_switches"), now_ns = run_time_ns(run);
 	int64_t due = activations_since(worker, now_ns), more = sleeps - worker->seen_sleeps - due;
 	const struct method *method = worker->method;
-	bool once = method->on_grid && !method->no_timer && !method->loop; /* the work of a loop may wait for files and devices */
+	bool once = method->on_grid && !method->no_timer && !method->works;
 	char text[64];
 
 	if (worker->seen && once && more > FEW_STOPS + due / STOPS_SHARE) {

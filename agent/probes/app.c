@@ -25,7 +25,7 @@ static const char *const fields[] = { "top", "start", "end", NULL };
 static const struct method absolute = {
 	.name = "absolute",
 	.help = "clock_nanosleep() until due times one period apart; none is ever skipped",
-	.on_grid = true, .no_deadline = true, .fields = fields,
+	.on_grid = true, .no_deadline = true, .works = true, .fields = fields,
 };
 static const struct method shift = {
 	.name = "shift",

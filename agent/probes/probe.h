@@ -26,6 +26,7 @@ struct method {
 	bool exact;       /* external, and its due times have to be told to the nanosecond, however often that is */
 	bool keeps_period; /* external, but at the period that was asked for: the end of so many samples is known */
 	bool loop;        /* told by the lengths of its cycles, from one run of the loop to the next */
+	bool works;       /* its thread works in each period, and may sleep in that */
 	bool single;      /* can serve one thread of a process only */
 	bool in_us;       /* counts in microseconds, so the period must be a whole number of them */
 	bool no_deadline; /* what it measures can't have the policy deadline */
