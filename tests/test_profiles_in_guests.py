@@ -73,14 +73,18 @@ def test_akamina_communication_delays_the_plain_kernel_only(tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_simple_rt_app_reads_its_sensor_and_is_late_on_the_plain_kernel_only(tmp_path: Path) -> None:
-    found = told(tmp_path / "out", "simple-rt-app", "--samples", "300")
+    found = told(tmp_path / "out", "simple-rt-app", "--samples", "300", "--trace")
     rt, plain = stage_ns(found, RT), stage_ns(found, PLAIN)
     assert plain["top"] > 5 * rt["top"]
-    (changed,) = found["profile"]["changes"]
-    assert (changed["option"], changed["now"]) == ("load", "cpu:workers=1 mmap")
+    changed = {each["option"]: each["now"] for each in found["profile"]["changes"]}
+    assert changed == {"trace": "on", "load": "cpu:workers=1 mmap"}
     for place in (tmp_path / "out" / "cells").glob("*/"):
         start, end = (values(run_folder.open_run(place).record)[field] for field in ("start", "end"))
         assert (end - start > TRANSFER_NS).all()
+    for each in found["cells"][0]["results"]:
+        names = ("ts_file.csv", "trace.txt", "trace.dat")
+        assert all(path.endswith(name) for path, name in zip(each["files"], names, strict=True))
+        assert all((tmp_path / "out" / path).stat().st_size > 1000 for path in each["files"])
 
 
 @pytest.mark.slow

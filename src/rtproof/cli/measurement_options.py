@@ -9,6 +9,14 @@ import click
 from rtproof.agents import DURATION_DEFAULT
 from rtproof.cli import parameter_types, shell_completion
 
+TRACE_OPTION = click.option(
+    "--trace",
+    is_flag=False,
+    flag_value="on",
+    metavar="[k=v,...]",
+    help="Keep the kernel's events.",
+)
+
 AGENT_OPTIONS = (
     click.option(
         "--probe",
@@ -74,13 +82,7 @@ AGENT_OPTIONS = (
         shell_complete=shell_completion.complete_loads,
         help="Disturb by this load (see 'rtproof loads'); repeatable.",
     ),
-    click.option(
-        "--trace",
-        is_flag=False,
-        flag_value="on",
-        metavar="[k=v,...]",
-        help="Keep the kernel's events.",
-    ),
+    TRACE_OPTION,
     click.option(
         "--trace-blocks",
         type=parameter_types.LENGTH,

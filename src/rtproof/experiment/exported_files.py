@@ -87,6 +87,19 @@ def check_published_files(profile: Profile) -> None:
         checked_options(f"the format {each.format}", known, tuple(each.options.items()))
 
 
+def keep_files(profile: Profile, outcome: CellOutcome, run: Path) -> tuple[CellOutcome, list[str]]:
+    """The outcome of a measured cell with the files that its article kept, and a sentence on each file.
+
+    run: the cell's run folder, beside which they lie. A trace lies in it.
+    """
+    if outcome.analysis is None:
+        return outcome, []
+    said = write_published_files(profile, outcome, run)
+    sentences = [*export_trace_files(run, outcome.analysis), *said.values()]
+    left = [path for path in (*said, *(run / name for name in TRACE_FILES.values())) if path.exists()]
+    return replace(outcome, kept=tuple(str(path.relative_to(run.parent.parent)) for path in left)), sentences
+
+
 def write_published_files(profile: Profile, outcome: CellOutcome, run: Path) -> dict[Path, str]:
     """Write them beside the run folder of a cell that was measured: of each path what was written, or why not."""
     if outcome.analysis is None:

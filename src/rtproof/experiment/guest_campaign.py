@@ -18,7 +18,7 @@ from rtproof import loads, profiles
 from rtproof.core import files, units
 from rtproof.core.errors import TargetError, UserError
 from rtproof.core.plugins import options_once
-from rtproof.experiment import campaign_folder, guest_runner, profile_setup, run_request, stored_runs
+from rtproof.experiment import campaign_folder, exported_files, guest_runner, profile_setup, run_request, stored_runs
 from rtproof.experiment.campaign_folder import CELLS_FOLDER, StoredCellEnd
 from rtproof.judge.analyse import analyse
 from rtproof.judge.requirement import Requirement
@@ -204,7 +204,7 @@ def profile_for_guests(
     run_request.refuse_two_lengths(options)
     own = profiles.load(name)
     found = guest_runner.for_guests(own, options_once(f"the profile {own.name}", settings))
-    given = {name: options[name] for name in ("samples", "duration", "load") if options[name]}
+    given = {name: options[name] for name in ("samples", "duration", "load", "trace") if options[name]}
     if not options["load"]:
         found = with_loads(found, found.guest.load)
     if not options["samples"]:
@@ -239,8 +239,11 @@ def run_guest_campaign(profile: Profile, parts: Sequence[CampaignPart], asked: G
     agents = guest_runner.agents_by_architecture([system for part in parts for system in part.systems])
     bench = GuestBench(rounds.run, agents, loads.resolve, asked.measured_cpus)
     trials = [trial for part in parts for trial in run_trials(part.profile, part.systems, bench)]
-    trials = [_with_run_in(folder / CELLS_FOLDER, trial) for trial in trials]
-    outcomes = trial_outcomes(profile, trials)
+    trials = [_with_run_in(folder, trial) for trial in trials]
+    outcomes = [
+        _with_files(profile, outcome, _run_of(folder, trial))
+        for trial, outcome in zip(trials, trial_outcomes(profile, trials), strict=True)
+    ]
     ended = tuple(_keep_end(folder, trial, outcome) for trial, outcome in zip(trials, outcomes, strict=True))
     typed, making = shlex.join(asked.typed), _making_tables(rounds, trials)
     stored = campaign_folder.StoredCampaign(typed, profile, article, "", (), ended, making=making)
@@ -295,20 +298,32 @@ def _making_tables(rounds: _GuestRounds, trials: list[GuestTrial]) -> tuple[Tabl
     return kernel_comparison_page.making_of_rounds(guest_runner.provenance(cells, rounds.typed), read, cost)
 
 
+def _run_of(folder: Path, trial: GuestTrial) -> Path:
+    return folder / CELLS_FOLDER / campaign_folder.cell_name(trial.plan.key, trial.system.name)
+
+
 def _with_run_in(folder: Path, trial: GuestTrial) -> GuestTrial:
     """The trial with a copy of its run, since the cache may be cleared."""
     if trial.result is None or trial.result.kept is None:
         return trial
-    place = folder / campaign_folder.cell_name(trial.plan.key, trial.system.name)
+    place = _run_of(folder, trial)
     shutil.copytree(trial.result.kept.folder, place)
     return replace(trial, result=replace(trial.result, kept=replace(trial.result.kept, folder=place)))
 
 
+def _with_files(profile: Profile, outcome: CellOutcome, run: Path) -> CellOutcome:
+    """The outcome with the files that the article kept. Those that cannot be written are printed."""
+    kept, sentences = exported_files.keep_files(profile, outcome, run)
+    for sentence in sentences:
+        if sentence.startswith(exported_files.NOT_WRITTEN):
+            guest_runner.print_progress(sentence)
+    return kept
+
+
 def _keep_end(folder: Path, trial: GuestTrial, outcome: CellOutcome) -> StoredCellEnd:
     """Write the cell's report beside its run, with the verdict that the page shows; how the cell ended."""
-    key, system = trial.plan.key, trial.system.name
-    place = folder / CELLS_FOLDER / campaign_folder.cell_name(key, system)
+    place = _run_of(folder, trial)
     if outcome.analysis:
         found = stored_runs.AnalysedRun(outcome.analysis, run_folder.open_run(place).info)
         stored_runs.write_new_file(folder / outcome.link, found.report("html"))
-    return campaign_folder.stored_cell_end(outcome, place, system)
+    return campaign_folder.stored_cell_end(outcome, place, trial.system.name)

@@ -133,9 +133,10 @@ def _read_outcome(
         *(system, cell_as_run(plan, way), result.analysis, way, passed, ended.failure),
         _write_cell_report(runner, result, run_folder),
     )
-    for sentence in exported_files.export_trace_files(run_folder, result.analysis):
+    kept, sentences = exported_files.keep_files(profile, found, run_folder)
+    for sentence in sentences:
         click.echo(clean(sentence), err=True)
-    return replace(found, kept=_keep_published_files(profile, found, run_folder))
+    return kept
 
 
 def _write_cell_report(runner: LocalRunner, result: stored_runs.AnalysedRun, run_folder: Path) -> str:
@@ -149,14 +150,6 @@ def _write_cell_report(runner: LocalRunner, result: stored_runs.AnalysedRun, run
         click.echo(clean(f"rtproof: no {place}: {getattr(problem, 'strerror', problem)}"), err=True)
         return ""
     return f"{CELLS_FOLDER}/{place.name}"
-
-
-def _keep_published_files(profile: Profile, found: CellOutcome, run_folder: Path) -> tuple[str, ...]:
-    """Paths, from the page, of the files that the article kept."""
-    said = exported_files.write_published_files(profile, found, run_folder)
-    for sentence in said.values():
-        click.echo(clean(sentence), err=True)
-    return tuple(f"{CELLS_FOLDER}/{path.name}" for path in said if path.exists())
 
 
 def _results_of_programs(runner: LocalRunner, profile: Profile, folder: Path) -> tuple[list[OtherToolResult], bool]:

@@ -9,6 +9,7 @@ import click
 from rtproof.cli import lab_options, parameter_types, shell_completion
 from rtproof.cli.grouped_help import GroupedCommand
 from rtproof.cli.lab_options import JOBS_OPTION, LAB_OUTPUT_OPTIONS, PROCESSOR_OPTIONS
+from rtproof.cli.measurement_options import TRACE_OPTION
 from rtproof.cli.parameter_types import with_options
 
 KERNELS = ("debian-6.1-rt", "debian-6.1")
@@ -58,6 +59,7 @@ DURATION = "5s"
         shell_complete=shell_completion.complete_loads,
         help="Disturb by this load, in every measurement; repeatable.",
     ),
+    TRACE_OPTION,
     click.option(
         "--module",
         type=lab_options.PATH,
