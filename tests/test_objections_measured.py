@@ -93,6 +93,12 @@ def test_the_cycles_of_a_loop_are_figures_too() -> None:
     assert (cycles.kind, cycles.count, cycles.out_of_band) == (RowKind.LENGTH, 27, 18)
 
 
+def test_the_cycles_of_several_loops_fit_into_the_run_that_they_share() -> None:
+    two = [replace(LOOP, id=at, thread=at) for at in range(2)]
+    made = record([block([0] * 30, series=each) for each in two], two)
+    assert "lengths" not in {found.code for found in objections([claim_of(analyse(made, workers=1), "a")])}
+
+
 def test_cycles_in_virtual_time_bound_nothing_and_lack_no_bound() -> None:
     """Where the clock shows time, none out of the band draws the rule of three."""
     quiet = record([block([0] * 30, series=LOOP)], [LOOP])

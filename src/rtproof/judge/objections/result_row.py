@@ -82,8 +82,8 @@ class Figures:
     names min, mean, max and deviation, where it is another. low_ns, high_ns: the band in which values
     should lie. below, above, out_of_band: how many values lie outside of it. in_bins: the sum over the histogram.
     lattice_ns: the common step of all values. at_least: the largest value was cut off, so max_ns is a lower bound.
-    percentiles, curve: shares of the values. bins: the histogram. said_below_ns: all values stay below it, as the
-    author concludes; said_beyond_ns: not all do.
+    loops: so many loops ran at the same time. percentiles, curve: shares of the values. bins: the histogram.
+    said_below_ns: all values stay below it, as the author concludes; said_beyond_ns: not all do.
     """
 
     name: str
@@ -103,6 +103,7 @@ class Figures:
     out_of_band: int | None = None
     in_bins: int | None = None
     lattice_ns: int | None = None
+    loops: int = 1
     percentiles: tuple[ShareAtMost, ...] = ()
     curve: tuple[ShareAtMost, ...] = ()
     bins: ResultBins | None = None
@@ -355,6 +356,7 @@ def _cycles(analysis: Analysis) -> Iterator[Figures]:
             count=found.counted,
             min_ns=found.min_ns,
             max_ns=found.max_ns,
+            loops=found.loops,
             # In virtual time the same run has the same count again. So the count needs no bound for other runs.
             out_of_band=None if found.deterministic else found.out_of_band,
         )

@@ -36,7 +36,7 @@ def _against_run(claim: ResultClaim) -> Iterator[tuple[Figures, str]]:
         number = f"{each.count:,} lengths"
         typical, word = (each.min_ns, "or more") if each.mean_ns is None else (each.mean_ns, "on average")
         whole = each.count * (typical - step) if typical is not None else 0
-        if typical is not None and whole > longest + (each.max_ns or 0) + step:
+        if typical is not None and whole > each.loops * (longest + (each.max_ns or 0) + step):
             yield each, f"{number} of {_shown(typical)} {word} do not fit into {duration(claim.span.longest_ns)}"
         elif each.max_ns is not None and each.max_ns - each.step("max") > longest:
             yield each, f"the longest of {_shown(each.max_ns)} does not fit into {duration(claim.span.longest_ns)}"
