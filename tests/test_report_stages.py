@@ -100,6 +100,10 @@ def test_the_table_of_article_2() -> None:
     assert table.rows == (("11,018", "1", "1", "23.000", "-3.000", "1"),)
     assert "2 of 11,018 cycles were out of the band. That leaves a share of up to 0.00057 possible" in words(blocks)
     assert "1 long cycle had a short one directly behind" in words(blocks)
+    (plot,) = plots(blocks)
+    assert ([marker.at for marker in plot.markers], plot.foremost) == ([8.0, 12.0], True)
+    assert plot.y_ends is not None
+    assert (plot.y_ends[0] < -3, plot.y_ends[1] > 23) == (True, True)
 
 
 STAGES = "Lateness of each stage"

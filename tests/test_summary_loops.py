@@ -23,6 +23,7 @@ from rtproof.summary.loops import (
     ApplicationLoops,
     CycleTerms,
     Wakes,
+    cycle_points,
     cycle_sentences,
     loop_cycles,
     loops_of_all_threads,
@@ -66,6 +67,14 @@ def test_none_out_of_band_is_no_proof_that_there_are_none() -> None:
     found = loop_cycles(wakes([PERIOD] * 12_019))
     assert most_cycles_out_of_band(found) == pytest.approx(2.72e-4, rel=0.01)
     assert "a share of up to 0.00027 possible, which is one every 36.7 s" in cycle_sentences(found)
+
+
+def test_the_cycles_that_are_drawn_are_those_that_count() -> None:
+    ran = block([100 * MS, 0, *[5_000, 7_000, 4 * MS, 1_000] * 600], {2: 1}, series=LOOP)
+    found, (points,) = loop_cycles(record([ran], [LOOP])), cycle_points(record([ran], [LOOP])).values()
+    assert (points.low.min(), points.high.max()) == (found.min_ns, found.max_ns)
+    assert found.ignored <= points.at[0] + points.width
+    assert points.at.size <= 1_000
 
 
 def test_of_a_record_a_cycle_reaches_from_one_run_to_the_next() -> None:

@@ -2,19 +2,19 @@
 """What the sections on stages and loops share: rows of numbers in one unit, and the plots of loops."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from rtproof.core.phrases import value
+from rtproof.core.phrases import duration, value
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Int64Array, Record
 from rtproof.report import number_format
-from rtproof.report.blocks import Curve, Plot
-from rtproof.report.number_format import US, PrintedUnit
+from rtproof.report.blocks import Curve, Marker, Plot
+from rtproof.report.number_format import MS, US, PrintedUnit
 from rtproof.summary import loops
 from rtproof.summary.counts import Counts
 from rtproof.summary.loops import MOST_POINTS, DrawnPoints, Envelope, Loops
 from rtproof.summary.quantiles import quantile
-from rtproof.summary.summary_model import Moments
+from rtproof.summary.summary_model import Cycles, Moments
 
 SHARES = (0.99, 0.99999)
 
@@ -98,28 +98,45 @@ def loop_plots(named: Sequence[tuple[str, LoopPoints]], of: str = "", more: str 
     of: what is added to each title. more: a sentence to add to each ``says``.
     """
     parted = [[(name, each) for name, points in named if (each := points[at])] for at in range(len(LOOP_TIMES))]
-    return [_loop_plot(time, curves, of, more) for time, curves in zip(LOOP_TIMES, parted, strict=True) if curves]
+    return [
+        replace(_lengths_plot(f"{time.title}{of}", time.says, curves, more), y_label=f"{time.axis} [{US.name}]")
+        for time, curves in zip(LOOP_TIMES, parted, strict=True)
+        if curves
+    ]
 
 
-def _loop_plot(time: LoopTime, named: Sequence[tuple[str, DrawnPoints]], of: str, more: str) -> Plot:
+def _lengths_plot(
+    title: str, says: str, named: Sequence[tuple[str, DrawnPoints]], more: str, unit: PrintedUnit = US
+) -> Plot:
     """The curves that vary most are drawn first, so that the others lie over them."""
     some = sorted(named, key=lambda each: int(each[1].low.min()) - int(each[1].high.max()))
     width = max(each.width for _, each in some)
     least, most = min(int(each.low.min()) for _, each in some), max(int(each.high.max()) for _, each in some)
-    what = time.says if width == 1 else f"{time.says} Drawn are the shortest and the longest of each {width:,} loops."
+    what = says if width == 1 else f"{says} Drawn are the shortest and the longest of each {width:,} loops."
     ends = [f"{name}: {value(int(each.low.min()))} to {value(int(each.high.max()))}." for name, each in named]
-    says = " ".join(filter(None, (what, *ends, more)))
-    curves = tuple(curve for name, each in some for curve in _curves(name, each))
-    return Plot(f"{time.title}{of}", says, "loop", f"{time.axis} [{US.name}]", curves, y_ends=_ends(least, most))
+    told = " ".join(filter(None, (what, *ends, more)))
+    curves = tuple(curve for name, each in some for curve in _curves(name, each, unit))
+    return Plot(title, told, "loop", f"length [{unit.name}]", curves, y_ends=_ends(least, most, unit))
 
 
-def _ends(least: int, most: int) -> tuple[float, float]:
+def cycle_plot(named: Sequence[tuple[str, DrawnPoints]], found: Cycles) -> Plot:
+    """The lengths of cycles with the band. named: names of curves, with their points; found: has the band."""
+    band = f"The band is {duration(found.low_ns)} to {duration(found.high_ns)}."
+    plot = _lengths_plot("Cycle length", "The time from one run of the loop to the next.", named, band, MS)
+    bounds = ("shortest", found.low_ns), ("longest", found.high_ns)
+    markers = tuple(Marker(f"{end} in the band", "y", MS.scale(ns)) for end, ns in bounds)
+    assert plot.y_ends
+    ends = min(plot.y_ends[0], 0.95 * markers[0].at), max(plot.y_ends[1], 1.05 * markers[1].at)
+    return replace(plot, x_label="cycle", markers=markers, y_ends=ends, foremost=True)
+
+
+def _ends(least: int, most: int, unit: PrintedUnit) -> tuple[float, float]:
     """The range of the y axis. Loops differ little compared with their length, so the axis does not begin at 0."""
     room = max((most - least) / 20, 1)
-    return US.scale(least - room), US.scale(most + room)
+    return unit.scale(least - room), unit.scale(most + room)
 
 
-def _curves(name: str, each: DrawnPoints) -> Iterator[Curve]:
+def _curves(name: str, each: DrawnPoints, unit: PrintedUnit) -> Iterator[Curve]:
     x = tuple(map(float, each.at))
     for ending, ys in (("", each.high),) if each.width == 1 else ((" longest", each.high), (" shortest", each.low)):
-        yield Curve(f"{name}{ending}", x, tuple(US.scale(y) for y in ys.tolist()))
+        yield Curve(f"{name}{ending}", x, tuple(unit.scale(y) for y in ys.tolist()))

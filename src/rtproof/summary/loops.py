@@ -153,13 +153,19 @@ def _of_wakes(wakes: Wakes, terms: CycleTerms) -> _Part:
 def _of_series(record: Record, series: Series, terms: CycleTerms) -> _Part:
     most = sum(ref.count for ref in record.chunk_refs if ref.series == series.id) - 1
     meter = _Meter(series.period_ns, series.thread, _ignored(most, terms), terms)
+    for wakes, follows in _wakes(record, series):
+        meter.add(wakes, follows=follows)
+    part = meter.result()
+    return replace(part, stalls=(*part.stalls, *_at_the_end(record, series, meter.last_wake_ns)))
+
+
+def _wakes(record: Record, series: Series) -> Iterator[tuple[Int64Array, bool]]:
+    """Pieces of the times at which a loop ran, and whether nothing is missing before each."""
     for stretch in sample_stretches(record.blocks(series.id)):
         due_ns = per_second.place_of_activation(
             series, stretch.block, np.arange(stretch.block.values.size), stretch.told
         )[1]
-        meter.add(due_ns + stretch.block.values, follows=stretch.tail is not None)
-    part = meter.result()
-    return replace(part, stalls=(*part.stalls, *_at_the_end(record, series, meter.last_wake_ns)))
+        yield due_ns + stretch.block.values, stretch.tail is not None
 
 
 def _ignored(cycles_in_all: int, terms: CycleTerms) -> int:
@@ -498,3 +504,26 @@ class Envelope:
     def result(self) -> DrawnPoints:
         some = np.flatnonzero(self._low <= self._high)
         return DrawnPoints(self._width, some * self._width, self._low[some], self._high[some])
+
+
+def cycle_points(record: Record) -> dict[int, DrawnPoints]:
+    """The lengths to draw of the cycles that count, by thread, in ns over the number of the cycle.
+
+    A thread without a sample is left out.
+    """
+    terms = requested_cycle_terms(record)
+    found = {series.thread: _points_of_cycles(record, series, terms) for series in judged_series(record)}
+    return {thread: points for thread, points in found.items() if points.at.size}
+
+
+def _points_of_cycles(record: Record, series: Series, terms: CycleTerms) -> DrawnPoints:
+    most = sum(ref.count for ref in record.chunk_refs if ref.series == series.id)
+    envelope, ignored = Envelope(most), _ignored(most - 1, terms)
+    at, last = 0, _NONE
+    for wakes, follows in _wakes(record, series):
+        some = np.concatenate((last if follows else _NONE, wakes))
+        lengths = some[1:] - some[:-1]
+        number = np.arange(at, at + lengths.size)
+        envelope.add(number[number >= ignored], lengths[number >= ignored])
+        at, last = at + lengths.size, wakes[-1:]
+    return envelope.result()

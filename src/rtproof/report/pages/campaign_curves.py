@@ -45,7 +45,7 @@ from rtproof.report.stage_tables import ENDS, HEADINGS, LoopPoints, stage_ends, 
 from rtproof.statistics import share_upper
 from rtproof.summary import loops
 from rtproof.summary.counts import DominantBin, dominant_bin, merge_counts
-from rtproof.summary.loops import BAND_LEVEL, most_cycles_out_of_band
+from rtproof.summary.loops import BAND_LEVEL, DrawnPoints, most_cycles_out_of_band
 from rtproof.summary.summary_model import Cycles, Summary
 
 TAILS_EXPLAINED = (
@@ -511,13 +511,21 @@ CYCLES_EXPLAINED = (
 def cycle_table(_profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> list[Block]:
     """Return a row for each cell on each system, with the article's rows below."""
     found = [row for cell, group in outcomes_by_cell(outcomes) for row in _cycle_rows(cell, group, article)]
-    if not any(each.analysis and each.analysis.cycles for each in outcomes):
+    measured = [each.analysis.cycles for each in outcomes if each.analysis and each.analysis.cycles]
+    if not measured:
         return []
-    bands = dict.fromkeys(
-        _band_text(each.analysis.cycles) for each in outcomes if each.analysis and each.analysis.cycles
-    )
+    bands = dict.fromkeys(map(_band_text, measured))
     caption = f"Cycles out of the band of {' or '.join(bands)}"
-    return [Table(caption, CYCLE_HEADER, tuple(found), tuple(range(2, len(CYCLE_HEADER)))), Text((CYCLES_EXPLAINED,))]
+    table = Table(caption, CYCLE_HEADER, tuple(found), tuple(range(2, len(CYCLE_HEADER))))
+    points = [(name, each) for name, outcome in outcomes_by_name(outcomes) for each in _drawn_cycles(outcome)]
+    plot = [stage_tables.cycle_plot(points, measured[0])] if points and len(bands) == 1 else []
+    return [*plot, table, Text((CYCLES_EXPLAINED,))]
+
+
+def _drawn_cycles(outcome: CellOutcome) -> list[DrawnPoints]:
+    """The cycles of the first thread; none of a cell without them."""
+    analysis = outcome.analysis
+    return list(loops.cycle_points(analysis.record).values())[:1] if analysis and analysis.cycles else []
 
 
 def _band_text(found: Cycles) -> str:

@@ -160,7 +160,9 @@ def cycles_section(analysis: Analysis) -> list[Block]:
     proxy = analysis.record.fact("proxy_of")
     if proxy:
         blocks.append(Text((f"A proxy of {proxy}.",)))
-    return [*blocks, _cycles_table(found), Text((cycle_sentences(found), signature(found)))]
+    points = list(loops.cycle_points(analysis.record).items())[:THREADS]
+    drawn = [stage_tables.cycle_plot([(f"thread {thread}", each) for thread, each in points], found)] if points else []
+    return [*blocks, _cycles_table(found), Text((cycle_sentences(found), signature(found))), *drawn]
 
 
 def _stalled(stall: Stall) -> Text:
