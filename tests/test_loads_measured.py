@@ -130,3 +130,28 @@ def test_a_host_that_vanishes_is_noticed(tmp_path: Path, hosts: tuple[Host, Host
         rf"load {name} died: .*{OTHER}.* does not answer .*any more: (Connection|Operation) timed out", record.end.text
     )
     assert "load-died" in {doubt.code for doubt in analyse(record).doubts if doubt.severity is Severity.INVALID}
+
+
+@pytest.mark.serial
+@needs_root
+def test_a_flood_from_outside_and_its_rate_stand_behind_the_verdict(tmp_path: Path, hosts: tuple[Host, Host]) -> None:
+    target, other = hosts
+    words = ("run", "-o", tmp_path / "r", *CALM, "2s", "--load", f"pingflood:from={OTHER}")
+    with other.starts("load", f"pingflood:to={TARGET}") as flood:
+        with target.starts(*words) as one:
+            assert (one.communicate(timeout=PATIENCE_S)[1], one.returncode) == ("", 0)
+        flood.terminate()
+    found = analyse(whole(tmp_path / "r"))
+    assert {doubt.code for doubt in found.doubts if doubt.code.startswith("load")} == set()
+    (valid,) = (text for label, text in found.verdict.sentences if label == "VALID FOR")
+    assert re.search(rf"load \(pingflood; pingflood from {OTHER} at [1-9][0-9,]* requests/s\)", valid)
+
+
+@needs_root
+def test_a_flood_that_does_not_come_is_told_before_anything_is_measured(
+    tmp_path: Path, hosts: tuple[Host, Host]
+) -> None:
+    words = ("run", "-o", tmp_path / "r", *CALM, "2s", "--load", f"pingflood:from={OTHER}")
+    with hosts[0].starts(*words) as one:
+        assert "no echo request arrives: start 'rtproof-agent load pingflood:to=" in one.communicate()[1]
+    assert (one.returncode, list(tmp_path.iterdir())) == (2, [])

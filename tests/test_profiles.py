@@ -111,6 +111,14 @@ def test_a_parameter_that_the_user_gave_is_taken_in_every_way() -> None:
     assert all("sensor=/dev/zero" in " ".join(agent_arguments(named.cells[0], way)) for way in named.cells[0].ways)
 
 
+def test_a_parameter_of_a_load_reaches_the_cells_that_have_it() -> None:
+    own = profiles.load("ten-ms")
+    named = with_parameters(with_settings(own, {"flood": "10.0.0.2"}))
+    flooded = {cell.key: "pingflood:from=10.0.0.2" in cell.loads for cell in named.cells}
+    assert flooded == {cell.key: "flood" in cell.key for cell in own.cells}
+    assert with_parameters(own).cells == own.cells
+
+
 def test_a_cell_is_labelled_by_the_load_that_ran() -> None:
     own = profiles.load("akamina")
     other = with_loads(own, ("mmap",))

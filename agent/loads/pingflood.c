@@ -2,22 +2,25 @@
 /*
  * `ping -f`: echo requests as fast as they are answered, or 100 a second when they are not. Alone, they cross a cable from
  * one network namespace to another, whose kernel, the same one, answers in its softirq; no packet leaves this machine. With
- * `to`, they flood the system under test from another host.
+ * `to`, they flood the system under test from another host. There, `from` stands for that flood: it sends nothing, and counts
+ * the requests that arrive.
  */
 #include "system/sys.h"
 
 #include "loads/common/network.h"
 #include "loads/load.h"
-#include "loads/common/network.h"
+#include "system/clock.h"
+#include "system/text.h"
 
 #include <arpa/inet.h>
 #include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
-enum { WORKERS, TO, BYTES, BY_CABLE };
+enum { WORKERS, TO, BYTES, FROM, BY_CABLE };
 enum { BYTES_MOST = 1400, IP_HEADER_MOST = 60, WINDOW = 8, PATIENCE_MS = 10, TRIAL_MS = 3000, SILENCES = 1500 / PATIENCE_MS };
 enum { ECHO_REPLY = 0, ECHO_REQUEST = 8, FILTER_LEVEL = 255, FILTER = 1 };
 
@@ -25,6 +28,7 @@ static const struct load_option options[] = {
 	{ "workers", "processes (default: 1)", 1, 256, 1 },
 	{ "to", "IPv4 address of the host to flood (default: this machine, by a network of its own)", 1, 15, LOAD_TEXT },
 	{ "bytes", "of data in a packet (default: 56, that of ping)", 0, BYTES_MOST, 56 },
+	{ "from", "IPv4 address of the host that floods this machine; what arrives here is counted", 1, 15, LOAD_TEXT },
 	{ NULL, NULL, 0, 0, 0 },
 };
 
@@ -130,10 +134,86 @@ static const char *try_host(const struct load_order *order, uint32_t host)
 	return why;
 }
 
+enum { SNMP_MOST = 8192, LOOK_NS = 100 * 1000 * 1000 };
+/* The host may begin late and pause. Silence for longer ends the load, and the record says when. */
+#define SILENT_NS (10 * NS_PER_SECOND)
+
+/* The word of a text's line at this place, 0 being the first; NULL if the line has fewer. */
+static const char *word_at(const char *line, int place)
+{
+	const char *end = line + strcspn(line, "\n");
+
+	for (; place && line < end; place--)
+		line += strcspn(line, " \n") + 1;
+	return place || line >= end ? NULL : line;
+}
+
+/* How many echo requests this network has had, modulo 2^32: InEchos of the two lines "Icmp:". 0 or -errno. */
+static int requests_so_far(uint32_t *count)
+{
+	char text[SNMP_MOST];
+	int n = text_read_file("/proc/net/snmp", text, sizeof(text) - 1);
+
+	if (n < 0)
+		return n;
+	text[n] = '\0';
+	const char *names = strstr(text, "Icmp: "), *name, *values = names ? strstr(names + 1, "Icmp: ") : NULL;
+
+	for (int place = 1; values && (name = word_at(names, place)); place++) {
+		const char *value = word_at(values, place);
+
+		if (!strncmp(name, "InEchos ", 8) && value) {
+			*count = (uint32_t)strtoull(value, NULL, 10);
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+/* Waits until requests have come since the count, and counts them in: how many, 0 if none came in time, or -errno. */
+static int64_t hear_some(uint32_t *count, int64_t patience_ns)
+{
+	int64_t until_ns = clock_now_ns() + patience_ns;
+	uint32_t before = *count;
+	int err = 0;
+
+	while (!err && *count == before && clock_now_ns() < until_ns) {
+		sys_sleep(CLOCK_MONOTONIC, 0, LOOK_NS);
+		err = requests_so_far(count);
+	}
+	return err ? err : (int64_t)(uint32_t)(*count - before);
+}
+
+static int count_requests(struct load_slot *slot)
+{
+	uint32_t count;
+	int64_t heard = requests_so_far(&count);
+
+	while (heard >= 0 && (heard = hear_some(&count, SILENT_NS)) > 0)
+		slot->work += (uint32_t)heard;
+	return heard < 0 ? (int)heard : -ETIMEDOUT;
+}
+
+static const char *hear(const struct load_order *order)
+{
+	static char why[LOAD_WHY];
+	uint32_t host, count;
+
+	if (order->texts[TO] || inet_parse(order->texts[FROM], &host))
+		return "from takes the IPv4 address of one host, and goes without to";
+	if (!requests_so_far(&count) && hear_some(&count, TRIAL_MS * (NS_PER_SECOND / 1000)) > 0)
+		return NULL;
+	snprintf(why, sizeof(why), "no echo request arrives: start 'rtproof-agent load pingflood:to=THIS-MACHINE' on %s first",
+		 order->texts[FROM]);
+	return why;
+}
+
 static const char *unsupported(const struct load_order *order)
 {
 	uint32_t host = INET_HERE;
 
+	if (order->texts[FROM])
+		return hear(order);
 	if (order->texts[TO] && inet_parse(order->texts[TO], &host))
 		return "to takes the IPv4 address of one host, such as 192.168.1.2";
 	return order->texts[TO] || netns_trial() ? try_host(order, host) : NULL;
@@ -141,8 +221,11 @@ static const char *unsupported(const struct load_order *order)
 
 static int prepare(struct load_order *order)
 {
-	if (!order->texts[TO])
-		order->values[BY_CABLE] = netns_choose(order);
+	static char from[32];
+
+	snprintf(from, sizeof(from), "from %s", order->texts[FROM] ? order->texts[FROM] : "");
+	order->note = order->texts[FROM] ? from : order->note;
+	order->values[BY_CABLE] = order->texts[TO] || order->texts[FROM] ? 0 : netns_choose(order);
 	return 0;
 }
 
@@ -186,6 +269,11 @@ static int run(struct load_order *order)
 	uint32_t host = INET_HERE;
 	int err = 0;
 
+	if (order->texts[FROM]) {
+		err = count_requests(&order->slots[0]);
+		snprintf(order->why, LOAD_WHY, "%s floods this machine no longer: %s", order->texts[FROM], strerror(-err));
+		return err;
+	}
 	if (order->values[BY_CABLE] > 0) {
 		host = NETNS_FAR;
 		err = netns_cable(SOCK_DGRAM);
@@ -202,10 +290,16 @@ static int run(struct load_order *order)
 	return err < 0 ? err : load_wait_for_children();
 }
 
+static const char *unit_of(const struct load_order *order)
+{
+	return order->texts[FROM] ? "requests" : "replies";
+}
+
 const struct load load_pingflood = {
 	.name = "pingflood",
 	.help = "ICMP echo requests as fast as they are answered, between two network namespaces or to another host",
 	.unit = "replies",
+	.unit_of = unit_of,
 	.options = options,
 	.unsupported = unsupported,
 	.prepare = prepare,

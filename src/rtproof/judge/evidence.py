@@ -21,7 +21,13 @@ from rtproof.statistics import mean_upper
 from rtproof.summary.edge_pairs import GENERATED
 from rtproof.summary.measured_kernel import core_beside
 from rtproof.summary.quantiles import quantile
-from rtproof.summary.recorded_facts import is_simulated, requested_duration_ns, stalled_since_ns, virtual_time_clock
+from rtproof.summary.recorded_facts import (
+    is_simulated,
+    loads_with_rates,
+    requested_duration_ns,
+    stalled_since_ns,
+    virtual_time_clock,
+)
 from rtproof.summary.summary_model import Doubt, Summary
 
 HIGH_SHARE = 0.999
@@ -129,7 +135,7 @@ def gather_evidence(
         exceedances_observed=observed,
         exceedances_schedule=schedule,
         kernel=record.begin.kernel_release,
-        loads=record.fact("loads") or "",
+        loads=loads_with_rates(record),
         lost=pooled.lost,
         virtual_time=virtual_time_clock(record),
         core=core_beside(record),

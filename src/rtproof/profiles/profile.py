@@ -74,11 +74,15 @@ class PublishedFile:
 
 @dataclass(frozen=True)
 class Parameter:
-    """An option of the probe that depends on the user's hardware. default: None if the user must give a value."""
+    """An option of the probe that depends on the user's hardware. default: None if the user must give a value.
+
+    load: the load and its option that take the value in place of the probe, as "pingflood:from"; "" for the probe's.
+    """
 
     name: str
     help: str
     default: str | None = None
+    load: str = ""
 
 
 @dataclass(frozen=True)
@@ -333,10 +337,21 @@ def with_parameters(profile: Profile) -> Profile:
         raise UserError(
             f"the profile {profile.name} can't know {_missing_parameters(missing)}{where_else_to_run(profile)}"
         )
-    own = {parameter.name: parameter.default for parameter in profile.parameters if parameter.default}
+    given = [parameter for parameter in profile.parameters if parameter.default]
+    for parameter in given:
+        if parameter.load:
+            profile = replace(profile, cells=tuple(_with_load_option(cell, parameter) for cell in profile.cells))
+    own = {parameter.name: parameter.default for parameter in given if parameter.default and not parameter.load}
     if not own:
         return profile
     return replace(profile, cells=tuple(_with_own_values(cell, own) for cell in profile.cells))
+
+
+def _with_load_option(cell: CellPlan, parameter: Parameter) -> CellPlan:
+    """The cell with the value in its load, which its label names. A cell without that load stays as it is."""
+    load, _, option = parameter.load.partition(":")
+    loads = tuple(f"{each}:{option}={parameter.default}" if each == load else each for each in cell.loads)
+    return replace(cell, label=_label(cell, loads), options={**cell.options, LOAD: loads}) if cell.loads else cell
 
 
 def _with_own_values(cell: CellPlan, own: Mapping[str, str]) -> CellPlan:

@@ -127,11 +127,12 @@ class ClaimFile(_StrictProfilePart, frozen=True):
 
 
 class ProfileParameterFile(_StrictProfilePart, frozen=True):
-    """An option of the probe that the user sets, with the fields of ``Parameter``."""
+    """An option of the probe or of a load that the user sets, with the fields of ``Parameter``."""
 
     name: str
     help: str
     default: str | None = None
+    load: Annotated[str, msgspec.Meta(pattern="^(|[a-z0-9-]+:[a-z_]+)$")] = ""
 
 
 class ProgramFile(_StrictProfilePart, frozen=True):
@@ -218,7 +219,7 @@ def _profile(path: Path, file: ProfileFile) -> Profile:
         columns=tuple(file.columns),
         extras=tuple(file.extras),
         zooms=tuple(file.zooms),
-        parameters=tuple(Parameter(each.name, each.help, each.default) for each in file.parameter),
+        parameters=tuple(Parameter(**msgspec.structs.asdict(each)) for each in file.parameter),
         given=file.given,
         programs=tuple(_program(at, each) for at, each in enumerate(file.program)),
         guest=GuestReplacement(**msgspec.structs.asdict(file.guest)),

@@ -61,6 +61,24 @@ def requested_limits_ns(record: Record) -> tuple[int, ...]:
     return tuple(dict.fromkeys(limit for limit in found if limit and limit <= LONGEST_NS))
 
 
+REQUESTS = "requests"
+"""The unit of a load that another host makes: what arrives here is counted."""
+
+
+def loads_with_rates(record: Record) -> str:
+    """The names of the loads, and behind them how much arrived each second of those that another host made."""
+    told = [record.fact("loads") or ""]
+    for counter in record.counters:
+        length_ns = (
+            int(counter.time_ns[-1] - counter.time_ns[0]) if counter.unit == REQUESTS and counter.time_ns.size else 0
+        )
+        if length_ns:
+            rate = int(counter.value[-1] - counter.value[0]) / (length_ns / 1e9)
+            note = record.fact(f"{counter.name}.note", Moment.START) or "from outside"
+            told.append(f"{counter.name.removeprefix('load.')} {note} at {rate:,.0f} {REQUESTS}/s")
+    return "; ".join(filter(None, told))
+
+
 def ends_when_decided(record: Record) -> bool:
     """Whether the run was to end as soon as its limits were decided."""
     return record.fact("until_decided") == "yes"

@@ -13,7 +13,7 @@ from rtproof.core.phrases import duration, percent, quantity
 from rtproof.judge.checks.case import INVALID, WARNING, Check, CheckedRun, sentence_list
 from rtproof.record.contents import WHOLE_RUN, Counter, EndReason, Fact, Int64Array, Moment
 from rtproof.summary.per_second import SECOND_NS
-from rtproof.summary.recorded_facts import virtual_time_clock
+from rtproof.summary.recorded_facts import REQUESTS, virtual_time_clock
 from rtproof.summary.summary_model import Doubt
 
 IDLE_WINDOW_NS = 2 * SECOND_NS
@@ -49,8 +49,8 @@ WHOLE_CYCLES = ("jobs", "processes")
 """Units of work that are cycles themselves."""
 SURE_NS = 10 * SECOND_NS
 """A part of a load that does nothing for this long is idle, and not just busy with a slow unit of work."""
-BY_DEVICES = ("interrupts",)
-"""Units of work that a device does. Such a load disturbs the system without using much CPU time."""
+BY_DEVICES = ("interrupts", REQUESTS)
+"""Units of work that a device or another host does. Such a load disturbs the system without using much CPU time."""
 _LOAD_ASKED = r"[^\s,](?:[^\s,]|,(?=\d))*"
 """A load in the list of those asked for. A comma before a digit belongs to its CPUs (mmap@0,2)."""
 _REMEDY = "see what blocks the load"
