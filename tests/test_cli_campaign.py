@@ -74,6 +74,15 @@ def test_every_cell_is_a_run_folder_and_the_page_leads_to_it(capsys: pytest.Capt
     assert run_folder.open_run("a/cells/good").info is not None
 
 
+def test_a_profile_may_leave_the_probe_to_the_agent() -> None:
+    file = profile("good")
+    file.write_text(
+        file.read_text().replace('[[parameter]]\nname = "colour"\nhelp = "of the board"\ndefault = "green"', "")
+    )
+    assert "colour" not in file.read_text()
+    assert run(file, "--duration", "1s") == 0
+
+
 def test_json_is_all_that_goes_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(profile("good", "refuses"), "--json", "--duration", "1s") == 2
     found = json.loads(capsys.readouterr().out)

@@ -93,7 +93,7 @@ def _nothing_measured(profile: Profile, outcomes: Sequence[CellOutcome], instead
 
 def _option_values(options: Mapping[str, Any]) -> dict[str, Any]:
     """The values of all options, as if the user had typed these."""
-    return {"duration": None, "samples": None, "load": (), **options}
+    return {"duration": None, "samples": None, "probe": None, "load": (), **options}
 
 
 def _profile_cells(profile: Profile, folder: Path, note: str) -> list[Cell]:
