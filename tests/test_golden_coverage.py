@@ -38,7 +38,7 @@ NOT_COVERED = {
         "tool-unseen": "only a run of the probe exec has it, which will be cut",
         "trace-lost": "needs a trace that lost events",
     },
-    "objection": {"conclusion": "needs a profile whose article concludes what its figures contradict"},
+    "objection": {},
     "cause": {},
     "audit check": {},
 }

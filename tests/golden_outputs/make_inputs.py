@@ -180,6 +180,7 @@ MAKERS: tuple[Callable[[Path], None], ...] = (
     make_planted_inputs.busy_guest,
     make_planted_inputs.planted_ends,
     make_planted_inputs.planted_article,
+    make_planted_inputs.article_that_concludes,
     traced_records,
     make_planted_inputs.causes,
     make_planted_inputs.waiting_chain,

@@ -218,6 +218,11 @@ def planted_article(place: Path) -> None:
     run_profile(place, "campaign-with-objections", "planted_profile.toml")
 
 
+def article_that_concludes(place: Path) -> None:
+    """A profile beside an article whose figures bear its conclusions out or contradict them."""
+    run_profile(place, "campaign-with-conclusions", "conclusions_profile.toml")
+
+
 def coincidence(place: Path) -> None:
     """Ten activations a second, one of 5 ms in each late second; an interrupt of the same CPU moves there too.
 

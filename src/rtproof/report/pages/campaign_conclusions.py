@@ -2,6 +2,7 @@
 """What an article concludes of a limit, held against its own figures and against the runs that repeat its rows."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from rtproof import articles
 from rtproof.articles import BELOW, Article, ArticleStatement
@@ -25,54 +26,103 @@ ONE_EVERY = (
 )
 
 
+@dataclass(frozen=True)
+class CheckedRow:
+    """A row that a conclusion is about, or a run that repeats one. None: it is not known.
+
+    of: label of the article's row, or name of the run. least, most: how many of ``count`` values were not below the
+    limit. max_text: the maximum in us as the article printed it. every_ns: if none was, values may come this often.
+    shows: what this says of the conclusion, in words.
+    """
+
+    of: str
+    published: bool
+    count: int | None = None
+    least: int | None = None
+    most: int | None = None
+    max_ns: float | None = None
+    max_text: str = ""
+    every_ns: int | None = None
+    shows: str = ""
+
+
+@dataclass(frozen=True)
+class CheckedConclusion:
+    """A conclusion on a limit, with the article's rows first and the runs that repeat them behind."""
+
+    statement: ArticleStatement
+    rows: tuple[CheckedRow, ...]
+
+
 def conclusions_section(profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> Section:
     """Return a row for each row of the article that a conclusion is about, and for each run that repeats one."""
-    told = [each for each in article.statements if each.limit] if article else []
-    rows = [row for each in told if article for row in _statement_rows(profile, outcomes, article, each)]
+    rows = [row for each in checked_conclusions(profile, outcomes, article) for row in _shown_rows(each)]
     caption = "The article's conclusions by its own figures, and by the runs that repeat its rows"
     table = Table(caption, HEADER, tuple(rows), (2, 3, 4, 5))
     return Section("conclusions", "What the article concludes", (table, Text((ONE_EVERY,))) if rows else ())
 
 
-def _statement_rows(
+def _shown_rows(found: CheckedConclusion) -> Iterator[tuple[str, ...]]:
+    each = found.statement
+    text = f"{each.field} {each.says} {each.limit.text if each.limit else ''}"
+    for at, row in enumerate(found.rows):
+        name = f"{ARTICLE_PREFIX}{row.of}" if row.published else row.of
+        count = "" if row.count is None else number_format.count_text(row.count)
+        often = "" if row.every_ns is None else duration(row.every_ns)
+        yield ("" if at else text, name, count, _amount(row), row.max_text, often, row.shows)
+
+
+def _amount(row: CheckedRow) -> str:
+    if row.least is None or row.most is None:
+        return ""
+    return f"{row.least:,}" if row.least == row.most else f"{row.least:,} to {row.most:,}"
+
+
+def checked_conclusions(
+    profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None
+) -> list[CheckedConclusion]:
+    """Return the conclusions on limits that are about rows which were repeated."""
+    told = [each for each in article.statements if each.limit] if article else []
+    found = [CheckedConclusion(each, _rows(profile, outcomes, article, each)) for each in told if article]
+    return [each for each in found if each.rows]
+
+
+def _rows(
     profile: Profile, outcomes: Sequence[CellOutcome], article: Article, each: ArticleStatement
-) -> Iterator[tuple[str, ...]]:
+) -> tuple[CheckedRow, ...]:
     repeating = [one for one in outcomes_by_name(outcomes) if set(one[1].cell.article_rows) & set(each.rows)]
     stage = next((bins.stage for bins in profile.bins if bins.name.startswith(each.field)), "")
-    here = [(name, *_measured(outcome, stage, each)) for name, outcome in repeating]
-    text = f"{each.field} {each.says} {each.limit.text if each.limit else ''}"
-    for at, row in enumerate((*_published(article, each), *here) if here else ()):
-        yield ("" if at else text, *row)
+    here = [_measured(name, outcome, stage, each) for name, outcome in repeating]
+    return (*_published(article, each), *here) if here else ()
 
 
-def _published(article: Article, each: ArticleStatement) -> Iterator[tuple[str, ...]]:
+def _published(article: Article, each: ArticleStatement) -> Iterator[CheckedRow]:
     claimed = {claim.name: {own.name: own for own in claim.figures} for claim in articles.claims(article)}
     for row in filter(None, map(article.row, each.rows)):
         figures = claimed[row.key][each.field]
         told = next(own for own in row.numbers if own.name == each.field).figures
         against = contradiction(figures)
-        none = each.says == BELOW and not against and bool(figures.count)
-        often = _one_every(figures.count or 0, figures.period_ns) if none else ""
+        none = 0 if each.says == BELOW and not against and figures.count else None
+        every_ns = None if none is None else _one_every(figures.count or 0, figures.period_ns)
         shown = against or ("" if "max" in told else "the article gives no maximum to check it with")
-        count, most = (as_published(told.get(name), US) for name in ("count", "max"))
-        yield (f"{ARTICLE_PREFIX}{row.label}", count, "0" if none else "", most, often, shown)
+        most = as_published(told.get("max"), US)
+        yield CheckedRow(row.label, True, figures.count, none, none, figures.max_ns, most, every_ns, shown)
 
 
-def _one_every(count: int, period_ns: float | None) -> str:
-    return duration(period_ns / share_upper(0, count, CONFIDENCE)) if count and period_ns else ""
+def _one_every(count: int, period_ns: float | None) -> int | None:
+    return round(period_ns / share_upper(0, count, CONFIDENCE)) if count and period_ns else None
 
 
-def _measured(outcome: CellOutcome, stage: str, each: ArticleStatement) -> tuple[str, ...]:
-    """n, how many were not below the limit, the maximum, how often such may come, and what this shows."""
+def _measured(name: str, outcome: CellOutcome, stage: str, each: ArticleStatement) -> CheckedRow:
     summary = outcome.stage(stage)
     if summary is None or each.limit is None or not summary.schedule_counts.total:
-        return "", "", "", "", "not measured"
-    n = summary.schedule_counts.total
+        return CheckedRow(name, False, shows="not measured")
+    n, most_ns = summary.schedule_counts.total, summary.observed.max
     least, most = summary.schedule_counts.exceedances(round(each.limit.value) - 1)
-    often = "" if most or outcome.virtual else _one_every(n, summary.series.period_ns / max(len(summary.threads), 1))
-    amount = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    period_ns = summary.series.period_ns / max(len(summary.threads), 1)
+    every_ns = None if most or outcome.virtual else _one_every(n, period_ns)
     shown = _shown(outcome, least, most + summary.lost, each.says == BELOW)
-    return number_format.count_text(n), amount, US.show(summary.observed.max), often, shown
+    return CheckedRow(name, False, n, least, most, most_ns, US.show(most_ns), every_ns, shown)
 
 
 def _shown(outcome: CellOutcome, least: int, most: int, below: bool) -> str:

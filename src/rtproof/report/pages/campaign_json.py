@@ -11,6 +11,7 @@ from rtproof.judge.requirement import Requirement
 from rtproof.profiles import Bins, CellPlan, Profile, Way, agent_arguments
 from rtproof.profiles.profile import OptionChange
 from rtproof.report.pages import campaign_curves, campaign_outcomes, campaign_page
+from rtproof.report.pages.campaign_conclusions import CheckedConclusion, CheckedRow, checked_conclusions
 from rtproof.report.pages.campaign_outcomes import CampaignExtras, CellOutcome, OtherToolResult, campaign_exit_code
 from rtproof.report.pages.campaign_table import article_rows, measured_length, outcomes_by_cell
 from rtproof.schema.encoder import ITSELF, Json, Key, Shape, document, encode
@@ -182,6 +183,23 @@ CAMPAIGN_OBJECTIONS = Shape("objections of a campaign", tuple[Sequence[Objection
     "here": Key("to what was measured", "0", each=CAMPAIGN_OBJECTION),
     "article": Key("to what was published", "1", each=CAMPAIGN_OBJECTION),
 }
+CHECKED_ROW = Shape("row or run of a conclusion", CheckedRow) | {
+    "of": "the label of the article's row, or the name of a run",
+    "published": "it is a row of the article",
+    "values_count": Key("n", "count"),
+    "least_count": Key("at least so many values were not below the limit", "least"),
+    "most_count": Key("at most so many", "most"),
+    "max_ns": "the largest value",
+    "every_ns": "if none was, such values may still come this often (95 %)",
+    "shows": Key("what this says of the conclusion, or `null`", or_null=True),
+}
+CONCLUSION = Shape("conclusion", CheckedConclusion) | {
+    "key": Key("of the conclusion", "statement.key"),
+    "field": Key("whose values it is about", "statement.field"),
+    "says": Key("`below`: all values are; `not below`: not all are", "statement.says"),
+    "limit_ns": Key("below what", "statement.limit.value"),
+    "rows": Key("the article's, then the runs that repeat them", each=CHECKED_ROW),
+}
 GIVEN = Shape("result of another tool", OtherToolResult) | {
     "label": "what it measured",
     "tool": "whose it is",
@@ -210,6 +228,10 @@ def _objections(campaign: Campaign) -> tuple[Sequence[Objection], Sequence[Objec
     return campaign_page.campaign_objections(*campaign[:3])
 
 
+def _conclusions(campaign: Campaign) -> list[CheckedConclusion]:
+    return checked_conclusions(*campaign[:3])
+
+
 CAMPAIGN = Shape("campaign", Campaign) | {
     **document(CAMPAIGN_SCHEMA, CAMPAIGN_SCHEMA_VERSION),
     "command": Key("as typed, or `null`", "3.command", or_null=True),
@@ -218,6 +240,7 @@ CAMPAIGN = Shape("campaign", Campaign) | {
     "cells": Key("in order", _cells, each=CELL),
     "pairs": Key("curves two by two, where the profile draws them", _pairs, each=PAIR),
     "objections": Key("what speaks against the rows", _objections, shape=CAMPAIGN_OBJECTIONS),
+    "conclusions": Key("what the article concludes on limits, checked", _conclusions, each=CONCLUSION),
     "given": Key("results of other tools", "3.given", each=GIVEN),
 }
 
