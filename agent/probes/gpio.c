@@ -7,6 +7,8 @@
  * the handler was only the generator sees. A generator on the responder's own CPU would spare it every load: where that program
  * runs, the scheduler has just been free. So loads are seen with edges from outside only.
  *
+ * `watch` answers nothing: it times the pulses that a loop elsewhere gives in each of its runs, by a clock that is not the loop's.
+ *
  * `latmon` and `latmus` are generator and responder with the protocol of these programs, so that a board with one of them can be
  * the other side.
  */
@@ -15,6 +17,7 @@
 #include "system/clock.h"
 #include "probes/gpio/latmon.h"
 #include "probes/gpio/lines.h"
+#include "probes/gpio/pulses.h"
 #include "probes/probe.h"
 #include "probes/common/stimulus.h"
 #include "system/text.h"
@@ -40,7 +43,7 @@ enum { CALL_MS = 50, WIRE_TRIES = 3, CONTACT_TRIES = 100 };
 /* What a method does, and its fields: with sysfs, which does not tell when an edge was, there are fewer. */
 struct role {
 	struct method method;
-	bool gives_edges, own_wire;
+	bool gives_edges, own_wire, watches;
 	bool by_protocol; /* of latmon: edges of one kind, answers that fall */
 	const struct role *by_sysfs;
 	const struct role *by_pattern; /* pattern=yes: every due time to the nanosecond, so that two records can be paired */
@@ -50,6 +53,7 @@ struct response {
 	const struct role *role;
 	struct gpio gpio;
 	struct stimulus stimulus;
+	struct pulses pulses;  /* watch */
 	bool both, level;      /* respond: of the line that is driven */
 	bool cut_off;          /* the last edge had no answer when the run ended, before an answer was too late */
 	uint64_t edges, lost;  /* respond: seen; those that the kernel lost */
@@ -114,6 +118,16 @@ static const struct role wire = {
 	.gives_edges = true, .own_wire = true, .by_sysfs = &wire_by_sysfs,
 };
 
+static const char *const watch_fields[] = { "length", "period", NULL };
+static const struct role watch = {
+	.method = { .name = "watch",
+		    .help = "time the pulses of a loop elsewhere, such as \"work active\", on `in`: how long each is, and from its start to the "
+			    "next; --period is the loop's; edge=falling: they are low; no `out`",
+		    .external = true, .from_outside = true, .exact = true, .loop = true, .single = true, .no_timer = true,
+		    .fields = watch_fields, .unsupported = unsupported },
+	.watches = true,
+};
+
 static const struct role latmon_role = {
 	.method = { .name = "latmon",
 		    .help = "generate for a client that speaks latmon's protocol, such as latmus of EVL: listens at listen=, gives edges while "
@@ -136,8 +150,8 @@ static const struct role latmus = {
 	.by_protocol = true, .by_sysfs = &latmus_by_sysfs,
 };
 
-static const struct method *const methods[] = { &respond.method, &generate.method, &wire.method, &latmon_role.method, &latmus.method,
-						NULL };
+static const struct method *const methods[] = { &respond.method, &generate.method, &wire.method, &watch.method,
+						&latmon_role.method, &latmus.method, NULL };
 
 static const struct probe_option options[] = {
 	{ "chip", "the lines' chip: its number, label or /dev/gpiochipN; with back=sysfs none" },
@@ -173,8 +187,8 @@ static int read_edge(const struct role *role, const char *text)
 	static const char *const edges[] = { "", "rising", "falling", "both" };
 
 	if (!text)
-		return role->by_protocol ? GPIO_FALLING : GPIO_BOTH;
-	return index_of(text, edges, role->by_protocol ? 3 : 4);
+		return role->by_protocol ? GPIO_FALLING : role->watches ? GPIO_RISING : GPIO_BOTH;
+	return index_of(text, edges, role->by_protocol || role->watches ? 3 : 4);
 }
 
 /* The method is the first member of its role. */
@@ -183,28 +197,38 @@ static const struct role *role_of(const struct method *method)
 	return (const struct role *)(const void *)method;
 }
 
+/* For the method that drives no line. Which of the options makes no sense, or NULL. */
+static const char *read_watched(const char *const *values)
+{
+	if (values[OUT] || !values[IN])
+		return "method watch of probe gpio takes one line, as in gpio:chip=0,in=3";
+	return values[CHIP] ? NULL : "method watch of probe gpio needs the times of edges, which sysfs does not tell: say chip=";
+}
+
 /* Which of the options makes no sense, or NULL. */
 static const char *read_order(const struct role *role, const char *const *values, struct gpio_order *order)
 {
-	int64_t in, out;
+	int64_t in, out = -1;
 	int edge = read_edge(role, values[EDGE]), back = read_back(values[BACK]);
 
-	if (!values[IN] || !values[OUT])
+	if (role->watches && read_watched(values))
+		return read_watched(values);
+	if (!role->watches && (!values[IN] || !values[OUT]))
 		return "probe gpio needs its two lines, as in gpio:chip=0,in=3,out=2";
-	if (text_number(values[IN], 0, LINE_MOST, &in) || text_number(values[OUT], 0, LINE_MOST, &out))
+	if (text_number(values[IN], 0, LINE_MOST, &in) || (values[OUT] && text_number(values[OUT], 0, LINE_MOST, &out)))
 		return "lines of probe gpio are whole numbers, as in in=3,out=2";
 	if (in == out)
 		return "in= and out= of probe gpio must be two lines";
 	if (edge <= 0)
-		return role->by_protocol ? "edge= of methods latmon and latmus is rising or falling" :
-					   "edge= of probe gpio is both, rising or falling";
+		return role->by_protocol || role->watches ? "edge= of methods watch, latmon and latmus is rising or falling" :
+							    "edge= of probe gpio is both, rising or falling";
 	if (back < 0)
 		return "back= of probe gpio is auto, v2, v1 or sysfs";
 	if (back == GPIO_SYSFS && values[CHIP])
 		return "with back=sysfs lines are numbers of the whole system: leave chip= out";
 	if (back != GPIO_SYSFS && !values[CHIP] && gpio_has_chips())
 		return "say which chip= the lines are of (see /dev/gpiochip*), or back=sysfs if they are numbers of the whole system";
-	*order = (struct gpio_order){ .chip = values[CHIP], .in = (uint32_t)in, .out = (uint32_t)out,
+	*order = (struct gpio_order){ .chip = values[CHIP], .in = (uint32_t)in, .out = (uint32_t)out, .no_out = role->watches,
 				      .edges = (enum gpio_edges)edge, .interface = (enum gpio_interface)back };
 	return NULL;
 }
@@ -342,6 +366,8 @@ static void arrange(const struct response *response, struct gpio_order *order)
 	order->echo = response->both && !gives_edges;
 	if (by_protocol && gives_edges)
 		order->edges = GPIO_FALLING;
+	else if (response->role->watches)
+		order->edges = GPIO_BOTH; /* a pulse has two ends */
 	else if (gives_edges && !response->role->own_wire)
 		order->edges = GPIO_BOTH; /* the answer to an edge of one kind is a change */
 }
@@ -365,6 +391,7 @@ static int gpio_probe_open(struct worker *worker, const struct method *method, i
 	response->from_ns = first_due_ns + worker->warmup_ns / period_ns * period_ns;
 	response->stimulus = (struct stimulus){ .due_ns = first_due_ns, .period_ns = period_ns, .both = response->both,
 						.level = order.edges != GPIO_FALLING };
+	response->pulses = (struct pulses){ .period_ns = period_ns, .level = order.edges != GPIO_FALLING };
 	order.period_ns = period_ns;
 	if (response->role == &generate_by_pattern)
 		response->seed = response->random = (uint64_t)clock_now_ns() | 1;
@@ -398,6 +425,20 @@ static int take_edge(struct response *response, struct activation *activation)
 	response->edges++;
 	response->lost += edge.lost;
 	return err;
+}
+
+/* Until a pulse is whole; or -EINTR, also when no edge has come for a moment. The kernel stamps edges, so nobody is in a hurry. */
+static int take_pulse(struct response *response, struct activation *activation)
+{
+	struct gpio_edge edge;
+	int err;
+
+	do {
+		err = gpio_wait(&response->gpio, CALL_MS, &edge);
+		response->edges += !err;
+		response->lost += err ? 0 : edge.lost;
+	} while (!err && !pulses_take(&response->pulses, &edge, activation));
+	return err == -ETIMEDOUT ? -EINTR : err;
 }
 
 static void tell_latmon(const struct response *response, const struct activation *activation, bool answered)
@@ -519,6 +560,8 @@ static int gpio_take(struct worker *worker, struct activation *activation)
 
 	if (err)
 		return err;
+	if (response->role->watches)
+		return take_pulse(response, activation);
 	return response->role->gives_edges ? take_answer(worker, activation) : take_edge(response, activation);
 }
 
@@ -543,11 +586,12 @@ static void leave_account(struct worker *worker)
 	snprintf(file->path, sizeof(file->path), "gpio/thread%d", worker->number);
 	file->length = (size_t)snprintf(file->content, ACCOUNT_MOST,
 		"interface %s\nchip %s\nlabel %s\nin %u\nout %u\nedges %llu\nlost %llu\ngiven %llu\nanswered %llu\n"
-		"unanswered %llu\ncut_off %d\nstrays %llu\nseed %llu\n",
+		"unanswered %llu\ncut_off %d\nstrays %llu\nseed %llu\npulses %llu\nmissing %llu\n",
 		gpio_interface_name(gpio->interface), gpio->chip.name, gpio->chip.label, gpio->order.in, gpio->order.out,
 		(unsigned long long)response->edges, (unsigned long long)response->lost, (unsigned long long)stimulus->given,
 		(unsigned long long)stimulus->answered, (unsigned long long)stimulus->unanswered, response->cut_off,
-		(unsigned long long)stimulus->strays, (unsigned long long)response->seed);
+		(unsigned long long)stimulus->strays, (unsigned long long)response->seed, (unsigned long long)response->pulses.seen,
+		(unsigned long long)response->pulses.missing);
 	worker->n_files++;
 }
 

@@ -3,6 +3,7 @@
 #include "system/sys.h"
 
 #include "probes/gpio/lines.h"
+#include "probes/gpio/pulses.h"
 #include "probes/common/stimulus.h"
 
 #include "check.h"
@@ -244,8 +245,68 @@ static void without_times_there_are_fewer_fields(void)
 	}
 }
 
+static struct pulses pulses;
+
+static bool edge_at(int64_t edge_ns, bool level, uint32_t lost)
+{
+	return pulses_take(&pulses, &(struct gpio_edge){ .edge_ns = edge_ns, .level = level, .lost = lost }, &activation);
+}
+
+/* A whole pulse that is so long; answers whether the one before is whole with it. */
+static bool pulse(int64_t start_ns, int64_t length_ns)
+{
+	bool whole = edge_at(start_ns, pulses.level, 0);
+
+	CHECK(!edge_at(start_ns + length_ns, !pulses.level, 0));
+	return whole;
+}
+
+static void expect_pulse(int64_t start_ns, int64_t length_ns, int64_t period_ns, uint32_t lost, uint32_t missed)
+{
+	CHECK(activation.due_ns == start_ns && activation.lost == lost && activation.missed == missed);
+	CHECK(activation.values[PULSE_LENGTH] == length_ns && activation.values[PULSE_PERIOD] == period_ns);
+}
+
+static void a_pulse_is_whole_when_the_next_begins(void)
+{
+	for (int level = 0; level < 2; level++) {
+		pulses = (struct pulses){ .period_ns = PERIOD_NS, .level = level };
+		CHECK(!edge_at(FIRST_NS - 100, !level, 0)); /* the end of one that began before */
+		CHECK(!pulse(FIRST_NS, 200));
+		CHECK(pulse(FIRST_NS + PERIOD_NS + 7, 300));
+		expect_pulse(FIRST_NS, 200, PERIOD_NS + 7, 0, 0);
+		CHECK(pulse(FIRST_NS + 2 * PERIOD_NS, 300));
+		expect_pulse(FIRST_NS + PERIOD_NS + 7, 300, PERIOD_NS - 7, 0, 0);
+		CHECK(pulses.seen == 3 && pulses.missing == 0);
+	}
+}
+
+static void periods_without_a_pulse_are_missing(void)
+{
+	pulses = (struct pulses){ .period_ns = PERIOD_NS, .level = true };
+	pulse(FIRST_NS, 200);
+	CHECK(pulse(FIRST_NS + PERIOD_NS * 3 / 2 - 1, 200)); /* late, and none is missing */
+	expect_pulse(FIRST_NS, 200, PERIOD_NS * 3 / 2 - 1, 0, 0);
+	CHECK(pulse(FIRST_NS + 4 * PERIOD_NS, 200));
+	CHECK(activation.missed == 2 && pulses.missing == 2);
+}
+
+static void pulses_that_the_kernel_lost_are_not_missing(void)
+{
+	pulses = (struct pulses){ .period_ns = PERIOD_NS, .level = true };
+	pulse(FIRST_NS, 200);
+	CHECK(!edge_at(FIRST_NS + 5 * PERIOD_NS, true, 8));
+	CHECK(!edge_at(FIRST_NS + 5 * PERIOD_NS + 250, false, 0));
+	CHECK(pulse(FIRST_NS + 6 * PERIOD_NS, 200));
+	expect_pulse(FIRST_NS + 5 * PERIOD_NS, 250, PERIOD_NS, 5, 0);
+	CHECK(pulses.missing == 0);
+}
+
 int main(void)
 {
+	a_pulse_is_whole_when_the_next_begins();
+	periods_without_a_pulse_are_missing();
+	pulses_that_the_kernel_lost_are_not_missing();
 	answers_in_order_are_one_for_each_due_time();
 	a_late_answer_is_that_to_the_oldest();
 	edges_that_answer_nothing_are_strays();

@@ -172,7 +172,7 @@ static int cdev_look(struct gpio *gpio, char *why, size_t room)
 		err = choose_interface(gpio, why, room);
 	if (!err && !gpio->order.no_in)
 		err = look_at_line(gpio, gpio->order.in, &ignored, why, room);
-	return err ? err : look_at_line(gpio, gpio->order.out, &gpio->was_out, why, room);
+	return err || gpio->order.no_out ? err : look_at_line(gpio, gpio->order.out, &gpio->was_out, why, room);
 }
 
 static int request_v1(const struct gpio *gpio, uint32_t line, enum use use, bool level)
@@ -248,7 +248,7 @@ static int cdev_open(struct gpio *gpio, char *why, size_t room)
 
 	if (!err && !gpio->order.no_in)
 		err = open_in(gpio, why, room);
-	if (err)
+	if (err || gpio->order.no_out)
 		return err;
 	if (gpio->was_out) {
 		int fd = request(gpio, gpio->order.out, AS_IT_IS, false);

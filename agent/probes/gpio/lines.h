@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two GPIO lines: edges come in by one, and the agent drives the other. There may also be only a driven line. Two back ends
+ * Two GPIO lines: edges come in by one, and the agent drives the other. There may also be only one of the two. Two back ends
  * exist: the character device in versions 2 and 1, and the files of /sys/class/gpio of older kernels. gpio_close() releases
  * the lines and leaves them as they were.
  */
@@ -36,6 +36,7 @@ struct gpio_order {
 	bool level; /* of the line that is driven, at first */
 	bool echo;  /* at first it has the level of the other one */
 	bool no_in; /* there is no other one */
+	bool no_out; /* there is none that is driven; not with sysfs */
 	int64_t period_ns; /* about so far are edges apart */
 };
 
