@@ -143,7 +143,7 @@ def printed_duration(text: str) -> ArticleFigure:
     parts = _PART.findall(bare) if _PARTS.fullmatch(bare) else []
     if not parts:
         raise UserError(f"{text!r} is not a time: write a number and its unit ({units.UNIT_NAMES}), such as 177 us")
-    value = sign * sum(units.parse_duration(number + unit) for number, unit in parts)
+    value = sign * sum(_whole_ns(number, unit) for number, unit in parts)
     sizes = [units.parse_duration(f"1{unit}") for _, unit in parts]
     if sizes != sorted(set(sizes), reverse=True):
         raise UserError(f"{text!r} is not a time: its units have to become smaller, as in 9 h 47 min")
@@ -179,10 +179,16 @@ def printed_count(value: int) -> ArticleFigure:
     return ArticleFigure(f"{value:,}", value, "count", 1)
 
 
+def _whole_ns(number: str, unit: str) -> int:
+    """The time in ns. A mean may have been printed with more digits than that, which the text keeps."""
+    exact = Decimal(number) * units.parse_duration(f"1{unit}")
+    return units.parse_duration(f"{exact.to_integral_value():f}ns")
+
+
 def _step_ns(number: str, unit: str) -> int:
     digits = Decimal(number).as_tuple().exponent
     step = Decimal(units.parse_duration(f"1{unit}")).scaleb(int(digits))
-    return int(step)
+    return max(int(step), 1)
 
 
 FOLDER = Path(__file__).parent
