@@ -96,7 +96,9 @@ def trace_source(record: Record, origin_ns: int) -> TraceSource:
     """The events of a record's trace. UserError if there are none, or if they cannot be read or charged."""
     formats = _formats(record)
     kernel_trace.page_layout(record)
-    meaning = _meaning(formats, _symbols(record))
+    # What names a function by its address: the kernel's table, as far as the record has it.
+    functions = Functions(kernel_trace.trace_text(record, "kallsyms"))
+    meaning = _meaning(formats, lambda address: functions.name(address) or f"{address:#x}")
     urgent = {thread.id: thread.kernel_priority for thread in every_real_time_thread(record)}
     meaning = replace(meaning, call=call_namer(record.begin.machine), file=file_namer(record), urgent=urgent)
     return TraceSource(record, formats, meaning, origin_ns)
@@ -146,9 +148,3 @@ def _meaning(formats: Mapping[int, EventFormat], symbol: Callable[[int], str]) -
     found = Meaning(frozenset(paired), softirqs, sleeping or SLEEPING_DEFAULT, symbol, every_call)
     faults = not names.isdisjoint(("page_fault_user", "fault_begin"))
     return replace(found, shown_by_timers=LOCAL_TIMER if half else "", faults=faults)
-
-
-def _symbols(record: Record) -> Callable[[int], str]:
-    """What names a function by its address: the kernel's table, as far as the record has it."""
-    functions = Functions(kernel_trace.trace_text(record, "kallsyms"))
-    return lambda address: functions.name(address) or f"{address:#x}"

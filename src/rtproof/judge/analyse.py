@@ -21,7 +21,7 @@ from rtproof.summary.fields import judged_series, series_by_field, stage_switche
 from rtproof.summary.loops import loop_cycles
 from rtproof.summary.recorded_facts import virtual_time_clock
 from rtproof.summary.series import pooled, summarise
-from rtproof.summary.summary_model import Cycles, Doubt, Summary, Switch
+from rtproof.summary.summary_model import Doubt, Summary, Switch
 from rtproof.tail import forecast_sentences
 from rtproof.tail.forecast import forecast, open_length_forecast
 from rtproof.tail.forecast_model import NOWHERE, Forecast, ForecastHorizon
@@ -93,7 +93,7 @@ def analyse(
         every=every,
         stages=tuple(pooled(summaries_of_field(every, field)) for field in fields),
         switches=between,
-        cycles=_cycles_of_loop(record),
+        cycles=loop_cycles(record) if any(series.loop for series in judged_series(record)) else None,
         forecast=judged.forecast,
         verdicts=judged.verdicts,
     )
@@ -150,7 +150,3 @@ def requirement_tuple(requirement: Requirements) -> tuple[Requirement, ...]:
     if requirement is None:
         return ()
     return (requirement,) if isinstance(requirement, Requirement) else tuple(requirement)
-
-
-def _cycles_of_loop(record: Record) -> Cycles | None:
-    return loop_cycles(record) if any(series.loop for series in judged_series(record)) else None

@@ -221,11 +221,6 @@ def live_at_least_ns(imported: ImportedHistogram, asked: Requirement, most: int)
     return max(whole_ns - MARGIN_NS - most * asked.gap_ns - lateness, 0)
 
 
-def missing_figures_sentence(imported: ImportedHistogram) -> str | None:
-    """Why the file does not show that every due activation ran, for any limit; None if it does show this."""
-    return _unread(imported) or _unknown(imported) or _uncounted(imported, _slack_ns(imported))
-
-
 def _lack(imported: ImportedHistogram, asked: Requirement, *, exceeding: bool = False) -> str | None:
     """Why the file does not show that every due activation ran, for one limit; None if it does.
 
@@ -669,7 +664,8 @@ def impossible_figures(imported: ImportedHistogram) -> Iterator[tuple[str, str]]
         yield "the number of episodes", f"{NO_VALUES}: there may be more"
     else:
         yield "episodes and their rate", f"{NO_ORDER}, so exceedances cannot be put together to episodes or apart"
-    lack = missing_figures_sentence(imported)
+    # Why the file does not show that every due activation ran, for any limit; None if it does show this.
+    lack = _unread(imported) or _unknown(imported) or _uncounted(imported, _slack_ns(imported))
     if lack:
         yield "PROVEN", lack
     else:

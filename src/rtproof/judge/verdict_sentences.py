@@ -174,12 +174,6 @@ def shares_error(verdict: Verdict, requirement: Requirement) -> bool:
     return own_alpha(verdict, requirement) < 0.999 * (1 - requirement.confidence)
 
 
-def decided_after_phrase(verdict: Verdict, requirement: Requirement) -> str:
-    """The time after which a verdict was reached, worded alike in every output."""
-    at_ns = told_at_ns(requirement, verdict.decided_at_ns, own_alpha(verdict, requirement))
-    return duration(at_ns, up=True)
-
-
 def proven_sentences(requirement: Requirement, evidence: Evidence, tested: LimitTest) -> tuple[str, ...]:
     """The reasons of a PROVEN limit: what was seen, and what it shows. The first decision stands.
 
@@ -716,7 +710,10 @@ def decision_time_phrase(verdict: Verdict) -> str:
     The length of a run is rounded down and the time of a decision up. If both are equal, the words are "at its end",
     because a decision must not seem to come after the end.
     """
-    at = decided_after_phrase(verdict, verdict.requirement or USUAL)
+    # The time after which a verdict was reached, worded alike in every output.
+    requirement = verdict.requirement or USUAL
+    at_ns = told_at_ns(requirement, verdict.decided_at_ns, own_alpha(verdict, requirement))
+    at = duration(at_ns, up=True)
     return "at its end" if at == duration(verdict.measured_ns or 0, up=True) else f"after {at}"
 
 

@@ -141,7 +141,8 @@ def _waited_for(given: Given, seen: Seen, at_ns: Float64Array) -> tuple[Int64Arr
     followed = _followed(given, at_ns)
     theirs = np.flatnonzero(followed & (least < given.period_ns / NEAR) & (other - least > sure_ns))
     mine = near[np.argmin(outside, axis=0), np.arange(at_ns.size)][theirs]
-    once = _met_once(mine) & ~_may_be_given_up(given, mine)
+    # Which edges of the generator had no answer, like the one before: what came then may be that one's level, late.
+    once = _met_once(mine) & ~np.asarray(~given.answered[mine] & ~given.answered[np.maximum(mine - 1, 0)] & (mine > 0))
     mine, theirs = mine[once], theirs[once]
     return _with_enclosed(given, seen, at_ns, mine.astype(np.int64), theirs.astype(np.int64))
 
@@ -161,11 +162,6 @@ def _followed(given: Given, at_ns: Float64Array) -> NDArray[np.bool_]:
     behind = counted[end] - counted[index], there[end] - there[index]
     followed: NDArray[np.bool_] = np.logical_and(*(n + 1 >= FOLLOWED_SHARE * of for n, of in (before, behind)))
     return followed
-
-
-def _may_be_given_up(given: Given, mine: Int64Array) -> NDArray[np.bool_]:
-    """Which edges of the generator had no answer, like the one before: what came then may be that one's level, late."""
-    return np.asarray(~given.answered[mine] & ~given.answered[np.maximum(mine - 1, 0)] & (mine > 0))
 
 
 def _met_once(mine: Int64Array) -> NDArray[np.bool_]:
@@ -229,7 +225,8 @@ def edges_of_records(responder: Record, generator: Record) -> EdgePairs:
     for record, method in ((generator, GENERATED), (responder, ANSWERED)):
         if not record.series or record.series[0].method != method or not record.series[0].has_samples:
             return _unpaired(NOTHING, NOTHING, f"{record.path} has no edges of the method {method}")
-    return pair_edges(given_edges(generator), seen_edges(responder))
+    seen, values = _columns(responder)
+    return pair_edges(given_edges(generator), Seen(seen, values[-1]))
 
 
 def given_edges(record: Record) -> Given:
@@ -244,12 +241,6 @@ def given_edges(record: Record) -> Given:
 
 PATIENCE_NS = 5_000_000_000
 """So long a generator waits for an answer (agent/probes/gpio.c)."""
-
-
-def seen_edges(record: Record) -> Seen:
-    """The edges of a responder's record."""
-    seen, values = _columns(record)
-    return Seen(seen, values[-1])
 
 
 def _account(record: Record) -> dict[str, int]:

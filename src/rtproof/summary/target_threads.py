@@ -171,7 +171,8 @@ def every_real_time_thread(record: Record) -> tuple[RtThread, ...]:
             key = thread.id, thread.name
             before = first.setdefault(key, thread.ran_ns if file.moment is Moment.START else 0)
             ran = None if thread.ran_ns is None or before is None else max(thread.ran_ns - before, 0)
-            found[key] = replace(_more_urgent(found.get(key), thread), ran_ns=ran)
+            known = found.get(key)
+            found[key] = replace(known if known and known.urgency > thread.urgency else thread, ran_ns=ran)
             if file.moment is Moment.END:
                 last.add(key)
     return tuple(each if key in last else replace(each, ran_ns=None) for key, each in found.items())
@@ -180,10 +181,6 @@ def every_real_time_thread(record: Record) -> tuple[RtThread, ...]:
 def _as_real_time(one: TargetThread) -> RtThread:
     """A thread of the list of all threads, which does not tell how long it ran nor where it may run."""
     return RtThread(one.id, one.policy, one.priority, one.cpu, None, None, one.name, one.of_kernel, one.process)
-
-
-def _more_urgent(known: RtThread | None, thread: RtThread) -> RtThread:
-    return known if known and known.urgency > thread.urgency else thread
 
 
 def read_real_time_threads(text: str) -> list[RtThread]:

@@ -380,7 +380,8 @@ def outliers_section(analysis: Analysis) -> list[Block]:
         (str(rank), unit.show(each.value_ns), *_where_and_when(each, origin_ns), groups.get(each, ""))
         for rank, each in enumerate(found, 1)
     )
-    tables = [_table(_caption(analysis), rows[:SHOWN], unit, folded=False)]
+    ran = quantity(analysis.pooled.observed.count, "activation")
+    tables = [_table(f"The largest of {ran} that ran; due at: since measuring began", rows[:SHOWN], unit, folded=False)]
     if rows[SHOWN:]:
         tables.append(_table("Those that follow", rows[SHOWN:], unit, folded=True))
     return [*tables, Text((_outlier_sentence(analysis, groups),))] if len(found) > 1 else [*tables]
@@ -433,11 +434,6 @@ def _letters(at: int) -> str:
     """The letters of a group by its number: A to Z, then AA, AB, ..."""
     more, last = divmod(at, len(LETTERS))
     return (_letters(more - 1) if more else "") + LETTERS[last]
-
-
-def _caption(analysis: Analysis) -> str:
-    ran = quantity(analysis.pooled.observed.count, "activation")
-    return f"The largest of {ran} that ran; due at: since measuring began"
 
 
 def _outlier_sentence(analysis: Analysis, groups: dict[Outlier, str]) -> str:
