@@ -158,7 +158,14 @@ def is_good(facts: Facts, form: Form, good: Good, reading: Reading) -> bool | No
         if not chosen:
             return None
         word = chosen[1]
-    return _word_is_good(good, word)
+    if good.known and word not in (*good.known, *good.one_of, *good.none_of):
+        return None
+    return (
+        (not good.one_of or word in good.one_of)
+        and word not in good.none_of
+        and not (good.lacks and re.search(good.lacks, word))
+        and (not good.has or bool(re.search(good.has, word)))
+    )
 
 
 def _number_is_good(good: Good, number: int) -> bool:
@@ -167,15 +174,4 @@ def _number_is_good(good: Good, number: int) -> bool:
         and (good.at_most is None or number <= good.at_most)
         and (not good.one_of or str(number) in good.one_of)
         and str(number) not in good.none_of
-    )
-
-
-def _word_is_good(good: Good, word: str) -> bool | None:
-    if good.known and word not in (*good.known, *good.one_of, *good.none_of):
-        return None
-    return (
-        (not good.one_of or word in good.one_of)
-        and word not in good.none_of
-        and not (good.lacks and re.search(good.lacks, word))
-        and (not good.has or bool(re.search(good.has, word)))
     )

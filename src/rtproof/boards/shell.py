@@ -88,12 +88,8 @@ def ask_through_channel(shell: Shell, command: str, given: bytes, timeout_s: flo
         answer = channel.finish(timeout_s)
     finally:
         channel.close()
-    return Answer(answer.status, _without_greeting(answer.output), answer.complaint)
-
-
-def _without_greeting(output: bytes) -> bytes:
-    _, begin, own = output.partition(BEGIN)
-    return own.partition(b"\n")[2] if begin else output
+    _, begin, own = answer.output.partition(BEGIN)
+    return Answer(answer.status, own.partition(b"\n")[2] if begin else answer.output, answer.complaint)
 
 
 class ProgramChannel:

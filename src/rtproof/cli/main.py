@@ -137,12 +137,7 @@ def _usage_sentence(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
     if context is None:
         return message
-    names = ", ".join(_names_to_give(error, context))
-    return f"{message}{'; there are: ' * bool(names)}{names} (see '{context.command_path} --help')"
-
-
-def _names_to_give(error: click.ClickException, context: click.Context) -> list[str]:
-    """The names that an option takes, if the user gave it without one or left it out; a shell would offer them."""
+    # The names that an option takes, if the user gave it without one or left it out; a shell would offer them.
     if isinstance(error, click.MissingParameter):
         lacking = [error.param] if error.param else []
     elif isinstance(error, click.BadOptionUsage):
@@ -150,7 +145,8 @@ def _names_to_give(error: click.ClickException, context: click.Context) -> list[
     else:
         lacking = []
     offered = [item for each in lacking for item in each.shell_complete(context, "")]
-    return list(dict.fromkeys(item.value for item in offered if item.type == "plain"))
+    names = ", ".join(dict.fromkeys(item.value for item in offered if item.type == "plain"))
+    return f"{message}{'; there are: ' * bool(names)}{names} (see '{context.command_path} --help')"
 
 
 def _abandon_output() -> int:
@@ -182,11 +178,6 @@ def _answer_exit(ending: SystemExit) -> int:
     return _abandon_output()
 
 
-def _answer_system_error(error: OSError) -> int:
-    _print_error(defects.error_sentence(error))
-    return ERROR_CODE if error.filename else _abandon_output()
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code of the process."""
     arguments = sys.argv[1:] if arguments is None else arguments
@@ -202,7 +193,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return _abandon_output()
     except OSError as error:
-        return _answer_system_error(error)
+        _print_error(defects.error_sentence(error))
+        return ERROR_CODE if error.filename else _abandon_output()
     except SystemExit as error:
         return _answer_exit(error)
     except Exception as error:

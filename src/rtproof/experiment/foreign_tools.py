@@ -166,7 +166,11 @@ def with_tool_command(values: Mapping[str, Any]) -> dict[str, Any]:
     UserError for a tool that there is not, and for what a tool cannot be asked for.
     """
     options = _options(str(values["probe"]))
-    tool = _tool(options)
+    if "tool" not in options:
+        raise UserError(f"--probe exec needs a tool, such as exec:tool=cyclictest; there are: {', '.join(TOOLS)}")
+    if options["tool"] not in TOOLS:
+        raise UserError(unknown_name("tool", options["tool"], TOOLS))
+    tool = TOOLS[options["tool"]]
     for name, option in DOES_NOT_TAKE.items():
         if values.get(name):
             raise UserError(f"{option} does not go with --probe exec: another tool does not take it")
@@ -202,20 +206,17 @@ def _more(text: str) -> list[str]:
         raise UserError("the option 'more' of --probe exec has a quote that is not closed") from None
 
 
-def _tool(options: Mapping[str, str]) -> ForeignTool:
-    if "tool" not in options:
-        raise UserError(f"--probe exec needs a tool, such as exec:tool=cyclictest; there are: {', '.join(TOOLS)}")
-    if options["tool"] not in TOOLS:
-        raise UserError(unknown_name("tool", options["tool"], TOOLS))
-    return TOOLS[options["tool"]]
-
-
 def _order(values: Mapping[str, Any], options: Mapping[str, str], tool: ForeignTool) -> ToolOrder:
     policy, cpus, mode = values.get("policy") or "fifo", values.get("cpus") or "", options.get("mode", "")
     if policy == "deadline":
         raise UserError("--policy deadline does not go with --probe exec; give fifo, rr or other")
     if tool.one_thread:
-        _refuse_several(options["tool"], values, policy)
+        # UserError if a tool with one thread shall have several threads or CPUs, or another policy.
+        name = options["tool"]
+        if (values.get("threads") or 0) > 1 or len(units.parse_cpus(values.get("cpus") or "0")) > 1:
+            raise UserError(f"{name} measures with one thread on one CPU: give --cpus with one CPU, or leave it out")
+        if policy != "fifo":
+            raise UserError(f"{name} measures with policy fifo only")
     if mode and mode not in tool.modes:
         raise UserError(unknown_name(f"mode of {options['tool']}", mode, tool.modes))
     return ToolOrder(
@@ -234,14 +235,6 @@ def _order(values: Mapping[str, Any], options: Mapping[str, str], tool: ForeignT
 def _idle(values: Mapping[str, Any]) -> str:
     given = values.get("dma_latency")
     return "" if given is None else str(given)
-
-
-def _refuse_several(name: str, values: Mapping[str, Any], policy: str) -> None:
-    """UserError if a tool with one thread shall have several threads or CPUs, or another policy."""
-    if (values.get("threads") or 0) > 1 or len(units.parse_cpus(values.get("cpus") or "0")) > 1:
-        raise UserError(f"{name} measures with one thread on one CPU: give --cpus with one CPU, or leave it out")
-    if policy != "fifo":
-        raise UserError(f"{name} measures with policy fifo only")
 
 
 def _seconds(values: Mapping[str, Any]) -> int:
@@ -297,7 +290,10 @@ def _imported(record: Record, output: ToolOutput) -> ImportedHistogram:
 
 def _with_threads(found: ImportedHistogram, record: Record, output: ToolOutput) -> ImportedHistogram:
     """The measurement with the CPUs of its threads, and with what the tool told while it measured."""
-    cpus = _cpus_of_threads(record, output)
+    # The CPU of each of cyclictest's threads that may run on one CPU only, by the thread's number.
+    seen = {each.id: each.cpus for each in threads_of_tool(record, output) if each.cpus and len(each.cpus) == 1}
+    numbers = cyclictest.thread_ids(output.text) if output.tool == "cyclictest" else {}
+    cpus = {number: next(iter(seen[tid] or ())) for number, tid in numbers.items() if tid in seen}
     return replace(
         found,
         parts=tuple(_with_cpu(part, cpus) for part in found.parts or _only_thread(record, found)),
@@ -320,13 +316,6 @@ def _with_request(found: ImportedHistogram, record: Record, output: ToolOutput) 
         period_ns=found.period_ns or period_ns,
         facts=(("command", shlex.join(output.command)), ("bin width", "1 us"), *found.facts),
     )
-
-
-def _cpus_of_threads(record: Record, output: ToolOutput) -> dict[int, int]:
-    """The CPU of each of cyclictest's threads that may run on one CPU only, by the thread's number."""
-    seen = {each.id: each.cpus for each in threads_of_tool(record, output) if each.cpus and len(each.cpus) == 1}
-    numbers = cyclictest.thread_ids(output.text) if output.tool == "cyclictest" else {}
-    return {number: next(iter(seen[tid] or ())) for number, tid in numbers.items() if tid in seen}
 
 
 def _only_thread(record: Record, found: ImportedHistogram) -> tuple[ImportedPart, ...]:

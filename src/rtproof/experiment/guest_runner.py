@@ -35,7 +35,7 @@ from rtproof.lab.kernel_catalogue import OUR_MODULE
 from rtproof.lab.kernel_comparison import VIRTUAL_TIME, KernelComparison, SystemUnderLoad
 from rtproof.lab.systems import GuestProcessors, NamedKernel, needs_own_module
 from rtproof.loads import load_name
-from rtproof.profiles import CellPlan, Profile, Way, run_options
+from rtproof.profiles import Profile, run_options
 from rtproof.profiles.profile import with_settings
 from rtproof.record.run_folder import RunInfo
 from rtproof.report.pages import kernel_comparison_page
@@ -371,7 +371,7 @@ def for_guests(profile: Profile, given: Mapping[str, str]) -> Profile:
 
 def profile_needs_our_module(profile: Profile) -> bool:
     """Whether a probe of the profile needs our module, or the stand-in for the article's hardware does."""
-    ways = [_probe_of_way(plan, way) for plan in profile.cells for way in plan.ways]
+    ways = [str(run_options(plan, way).get("probe", "timer")) for plan in profile.cells for way in plan.ways]
     return OUR_MODULE in profile.guest.modules or any(map(needs_own_module, ways))
 
 
@@ -383,10 +383,6 @@ def with_modules_of_profile(kernels: Sequence[NamedKernel], profile: Profile) ->
 def guest_modules(kernel: Kernel, profile: Profile) -> list[str]:
     """The modules that the profile wants in a guest and that come with the kernel."""
     return [name for name in (VETH_MODULE, *profile.guest.modules) if name != OUR_MODULE and has_module(kernel, name)]
-
-
-def _probe_of_way(plan: CellPlan, way: Way) -> str:
-    return str(run_options(plan, way).get("probe", "timer"))
 
 
 def profile_kernels(names: Sequence[str], modules: tuple[Path, ...], profile: Profile) -> list[NamedKernel]:

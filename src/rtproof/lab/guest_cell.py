@@ -301,7 +301,8 @@ def _run_until_two_agree(cell: GuestCell, folder: Path, first: CellCost) -> Cell
             digest = file_sha256(again / run_folder.RECORD_NAME)
             if digest in seen:
                 if digest != seen[0]:
-                    _replace_files(again, folder)
+                    shutil.rmtree(folder)
+                    again.rename(folder)
                 return _all_runs(costs, differing=len(seen) - seen.count(digest))
             seen.append(digest)
     return _all_runs(costs, differing=len(costs) - 1)
@@ -323,11 +324,6 @@ def _removed_unless_it_failed(folder: Path) -> Iterator[None]:
 def _all_runs(costs: list[CellCost], differing: int) -> CellCost:
     unguarded = max(c.unguarded for c in costs)
     return CellCost(sum(c.host_s for c in costs), sum(c.virtual_s for c in costs), len(costs), differing, unguarded)
-
-
-def _replace_files(source: Path, folder: Path) -> None:
-    shutil.rmtree(folder)
-    source.rename(folder)
 
 
 def longest_host_s(cell: GuestCell) -> float:

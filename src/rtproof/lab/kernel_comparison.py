@@ -87,7 +87,7 @@ def read_cell(folder: Path) -> CellReading:
 
 def reading_of_analysis(analysis: Analysis, preemption: str = "") -> CellReading:
     """The numbers of an analysis that a comparison needs."""
-    summary, begin = _judged_stage(analysis), analysis.record.begin
+    summary, begin = analysis.pooled, analysis.record.begin
     return CellReading(
         **vars(_latencies(summary)),
         probe=" ".join(filter(None, (summary.series.probe, summary.series.method))),
@@ -159,11 +159,6 @@ def _on_processors(reading: CellReading, wanted: frozenset[Processor]) -> CellRe
     if whole is None or not whole.count:
         return None
     return replace(reading, cpus=cpus, **vars(whole))
-
-
-def _judged_stage(analysis: Analysis) -> Summary:
-    """The stage that a limit judges."""
-    return analysis.pooled
 
 
 def _preemption_model(file: Path) -> str:

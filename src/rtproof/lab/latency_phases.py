@@ -66,7 +66,7 @@ def divide_latency(
     phases = tuple(_phase(part, spans, due_ns) for part in _parts(spans, switched, due_ns, cpu))
     if switched is None:
         return phases, None, ()
-    return phases, _marked_ns(spans, switched, due_ns, cpu), _callers(switched.came)
+    return phases, _marked_ns(spans, switched, due_ns, cpu), switched.came.call.stack()[:-1] if switched.came else ()
 
 
 def phase_bounds(
@@ -271,10 +271,6 @@ def _ends_before_wake_up(before: Sequence[FunctionSpan], woken: FunctionSpan | N
         return
     yield BEFORE_INTERRUPT, interrupt.start_ns, woken.cpu
     yield IN_INTERRUPT, woken.start_ns, woken.cpu
-
-
-def _callers(came: FunctionSpan | None) -> tuple[str, ...]:
-    return came.call.stack()[:-1] if came else ()
 
 
 def _phase(part: _Part, spans: Sequence[FunctionSpan], due_ns: int) -> ExecutedPhase:

@@ -75,7 +75,9 @@ def open_target(options: dict[str, str]) -> Iterator[BoardTarget]:
             wish = _with_place_of(environment, options, wish)
         held = None
         if wish.name:
-            coordinator = stack.enter_context(closing(Coordinator(_address(options, environment))))
+            usual = os.environ.get("LG_COORDINATOR", DEFAULT_COORDINATOR)
+            stored = environment.config.get_option("coordinator_address", usual) if environment else usual
+            coordinator = stack.enter_context(closing(Coordinator(options.get("coordinator", stored))))
             held = stack.enter_context(holding(coordinator, wish))
             _use_session(coordinator)
         with labgrid_fails("the board"):
@@ -155,12 +157,6 @@ def _with_place_of(environment: Any, options: dict[str, str], wish: Wish) -> Wis
     if len(names) > 1:
         raise UserError(f"the target {role} has several places ({', '.join(names)}): rtproof measures on one")
     return replace(wish, name=names[0] if names else "")
-
-
-def _address(options: dict[str, str], environment: Any) -> str:
-    usual = os.environ.get("LG_COORDINATOR", DEFAULT_COORDINATOR)
-    stored = environment.config.get_option("coordinator_address", usual) if environment else usual
-    return options.get("coordinator", stored)
 
 
 def _found(options: dict[str, str], held: Held | None) -> dict[str, str]:
