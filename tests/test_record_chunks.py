@@ -26,6 +26,7 @@ from rtproof.record.chunks import (
 )
 from rtproof.record.contents import (
     Begin,
+    Counter,
     End,
     EndReason,
     Event,
@@ -39,11 +40,9 @@ from rtproof.record.contents import (
     View,
 )
 from rtproof.record.decoding import (
-    CounterName,
     SamplesHead,
     SeriesLevel,
-    SeriesSeconds,
-    SeriesTop,
+    SeriesPayload,
     Tick,
     decode_payload,
 )
@@ -85,7 +84,11 @@ HAND_MADE = [
         SAMPLES + encoding.encode_array([4, 5, 6]) + encoding.encode_array([0, 2]) + encoding.encode_array([1, 10]),
         SamplesHead(3, 100, -5, 3, 114),
     ),
-    (ChunkType.COUNTER, struct.pack("<HBB", 8, 1, 0) + text("t") + text("C"), CounterName(8, False, "t", "C")),
+    (
+        ChunkType.COUNTER,
+        struct.pack("<HBB", 8, 1, 0) + text("t") + text("C"),
+        Counter(8, False, "t", "C", decoding.EMPTY, decoding.EMPTY),
+    ),
     (ChunkType.TICK, struct.pack("<qHHq", 9, 1, 8, -40), Tick(9, struct.pack("<Hq", 8, -40))),
     (ChunkType.EVENT, struct.pack("<qH", 9, 0xFFFF) + text("k") + text("t"), Event(9, 0xFFFF, "k", "t")),
     (
@@ -274,14 +277,14 @@ def test_counts_above_levels_add_up(pieces: list[list[tuple[int, int, int, int]]
 ROWS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(-5, 5)), max_size=6)
 
 
-def part(series: int, first: int, rows: list[tuple[int, int, int]]) -> SeriesSeconds:
+def part(series: int, first: int, rows: list[tuple[int, int, int]]) -> SeriesPayload:
     columns = [encoding.encode_array([row[column] for row in rows]) for column in range(3)]
-    return SeriesSeconds(series, struct.pack("<HHI", series, 0, first) + b"".join(columns))
+    return SeriesPayload(ChunkType.SECONDS, series, struct.pack("<HHI", series, 0, first) + b"".join(columns))
 
 
-def top_part(series: int, some: Top) -> SeriesTop:
+def top_part(series: int, some: Top) -> SeriesPayload:
     columns = [encoding.encode_array(column) for column in (some.index, some.due_ns, some.value)]
-    return SeriesTop(series, struct.pack("<HH", series, some.k) + b"".join(columns))
+    return SeriesPayload(ChunkType.TOP, series, struct.pack("<HH", series, some.k) + b"".join(columns))
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 8), ROWS), max_size=5))

@@ -128,7 +128,7 @@ def test_random_bytes_decode_or_are_refused(rest: bytes, n: int, width: int) -> 
 ARRAYS_MANY = st.lists(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-50, 50), max_size=30), max_size=12)
 
 
-def layouts(stored: list[bytes]) -> tuple[encoding.ByteArray, encoding.ArrayLayouts]:
+def layouts(stored: list[bytes]) -> tuple[encoding.ByteArray, encoding.ArrayLayout[Int64Array]]:
     data = np.frombuffer(b"".join(stored), np.uint8)
     sizes = np.array([len(one) for one in stored], np.int64)
     return data, encoding.array_layouts(data, np.cumsum(sizes) - sizes, np.cumsum(sizes))

@@ -21,6 +21,7 @@ from rtproof.record.contents import (
     Begin,
     Condition,
     Conditions,
+    Counter,
     Deviation,
     End,
     EndReason,
@@ -28,12 +29,14 @@ from rtproof.record.contents import (
     Fact,
     Int64Array,
     Moment,
+    Seconds,
     Series,
     SeriesTotals,
     Snapshot,
     SnapshotPages,
     SnapshotReason,
     SystemFile,
+    Top,
     View,
 )
 from rtproof.record.encoding import CONTINUED, ByteArray, Cursor, MalformedError, leb128_check, leb128_decode, unzigzags
@@ -50,27 +53,10 @@ class SamplesHead(NamedTuple):
     next_index: int
 
 
-class SeriesSeconds(NamedTuple):
-    """A whole SECONDS payload, still as bytes: ``decode_seconds`` decodes all payloads of a series together.
+class SeriesPayload(NamedTuple):
+    """A whole SECONDS, TOP, ABOVE or EXCEEDED payload, still as bytes: all those of a series are decoded together."""
 
-    The next three classes hold the payloads of TOP, ABOVE and EXCEEDED chunks in the same way.
-    """
-
-    series: int
-    payload: bytes
-
-
-class SeriesTop(NamedTuple):
-    series: int
-    payload: bytes
-
-
-class SeriesAbove(NamedTuple):
-    series: int
-    payload: bytes
-
-
-class SeriesExceeding(NamedTuple):
+    kind: int
     series: int
     payload: bytes
 
@@ -85,13 +71,6 @@ class SeriesLevel(NamedTuple):
     since_ns: int
     share: int
     taught: int
-
-
-class CounterName(NamedTuple):
-    id: int
-    grows: bool
-    name: str
-    unit: str
 
 
 class Tick(NamedTuple):
@@ -109,8 +88,8 @@ class NewerFormat(NamedTuple):
 
 
 Item = (
-    Begin | NewerFormat | Fact | SystemFile | Series | SamplesHead | StoredSlice | SeriesSeconds | SeriesTop
-    | SeriesLevel | SeriesAbove | SeriesExceeding | CounterName | Tick | Event | End | Conditions | Snapshot
+    Begin | NewerFormat | Fact | SystemFile | Series | SamplesHead | StoredSlice | SeriesPayload | SeriesLevel
+    | Counter | Tick | Event | End | Conditions | Snapshot
 )  # fmt: skip
 
 
@@ -126,24 +105,6 @@ LARGEST_INDEX = 1 << 62
 LARGEST_COUNT = 1 << 42
 """Larger than the activations of any second, and small enough that a sum over any run fits into 64 bits."""
 EMPTY = np.zeros(0, dtype=np.int64)
-
-
-class TopCandidates(NamedTuple):
-    """Candidates for the largest values. ``number``: index of the activation. ``k``: the smallest k of all chunks."""
-
-    k: int
-    number: Int64Array
-    due_ns: Int64Array
-    value: Int64Array
-
-
-class SecondsRows(NamedTuple):
-    """The seconds of many chunks, as arrays of equal length. The same second may occur twice."""
-
-    second: Int64Array
-    obtained: Int64Array
-    missed: Int64Array
-    max: Int64Array
 
 
 class _JoinedPayloads(NamedTuple):
@@ -167,29 +128,28 @@ def _join_payloads(payloads: Sequence[bytes], head: np.dtype[np.void]) -> _Joine
     return _JoinedPayloads(data, encoding.fields_at(data, ends - sizes, head), ends - sizes + head.itemsize, ends)
 
 
-def decode_seconds(payloads: Sequence[bytes]) -> SecondsRows:
-    """Decode the SECONDS payloads of one series. MalformedError if any is wrong."""
+def decode_seconds(payloads: Sequence[bytes]) -> Seconds:
+    """The SECONDS payloads of one series. The same second may occur twice. MalformedError if any is wrong."""
     joined = _join_payloads(payloads, SECONDS_HEAD)
     columns = _packed_columns(joined)
     n = columns[0].n
     obtained, missed, most = (encoding.decode_array_batch(joined.data, column) for column in columns)
     if n.sum() and min(obtained.min(), missed.min()) < 0:
         raise MalformedError("its seconds have negative counts")
-    return SecondsRows(_counting_from(joined.head["first"].astype(np.int64), n), obtained, missed, most)
+    return Seconds(_counting_from(joined.head["first"].astype(np.int64), n), obtained, missed, most)
 
 
-def decode_top(payloads: Sequence[bytes]) -> TopCandidates:
-    """Decode the TOP payloads of one series. MalformedError if any is wrong."""
+def decode_top(payloads: Sequence[bytes]) -> Top:
+    """The TOP payloads of one series: candidates, and the smallest k of all chunks. MalformedError if any is wrong."""
     joined = _join_payloads(payloads, TOP_HEAD)
     if not joined.head["k"].all():
         raise MalformedError("its list of the largest values has room for none")
     columns = _packed_columns(joined)
-    return TopCandidates(
-        int(joined.head["k"].min()), *(encoding.decode_array_batch(joined.data, column) for column in columns)
-    )
+    index, due_ns, value = (encoding.decode_array_batch(joined.data, column) for column in columns)
+    return Top(int(joined.head["k"].min()), index, due_ns, value)
 
 
-def _packed_columns(joined: _JoinedPayloads) -> list[encoding.ArrayLayouts]:
+def _packed_columns(joined: _JoinedPayloads) -> list[encoding.ArrayLayout[Int64Array]]:
     """The layouts of the three packed arrays that follow each head. MalformedError unless their lengths are equal."""
     columns, at = [], joined.at
     for _ in range(3):
@@ -441,31 +401,17 @@ def _summary(cursor: Cursor) -> StoredSlice:
     )
 
 
-def _seconds(cursor: Cursor) -> SeriesSeconds:
-    decode_seconds([bytes(cursor.data)])
-    return SeriesSeconds(*_whole(cursor))
+def _payload(kind: ChunkType, decode: Callable[[Sequence[bytes]], object]) -> Callable[[Cursor], SeriesPayload]:
+    """What keeps the whole payload of a chunk of this type, once ``decode`` has not refused it."""
 
+    def keep(cursor: Cursor) -> SeriesPayload:
+        payload = bytes(cursor.data)
+        decode([payload])
+        (series,) = cursor.take(chunks.SHORT_COUNT)
+        cursor.at = len(payload)
+        return SeriesPayload(kind, series, payload)
 
-def _top(cursor: Cursor) -> SeriesTop:
-    decode_top([bytes(cursor.data)])
-    return SeriesTop(*_whole(cursor))
-
-
-def _above(cursor: Cursor) -> SeriesAbove:
-    decode_above([bytes(cursor.data)])
-    return SeriesAbove(*_whole(cursor))
-
-
-def _exceeded(cursor: Cursor) -> SeriesExceeding:
-    decode_exceeding([bytes(cursor.data)])
-    return SeriesExceeding(*_whole(cursor))
-
-
-def _whole(cursor: Cursor) -> tuple[int, bytes]:
-    """The series id at the start of a payload, and the whole payload."""
-    (series,) = cursor.take(chunks.SHORT_COUNT)
-    cursor.at = len(cursor.data)
-    return series, bytes(cursor.data)
+    return keep
 
 
 def _level(cursor: Cursor) -> SeriesLevel:
@@ -513,11 +459,11 @@ def _snapshot_pages(cursor: Cursor) -> SnapshotPages:
     return SnapshotPages(cpu, whole == 1, tuple(stamps.tolist()))
 
 
-def _counter(cursor: Cursor) -> CounterName:
+def _counter(cursor: Cursor) -> Counter:
     number, kind, _ = cursor.take(chunks.COUNTER_FIELDS)
     if kind > 1:
         raise MalformedError(f"{kind} is no kind of counter")
-    return CounterName(number, kind == 0, cursor.text(), cursor.text())
+    return Counter(number, kind == 0, cursor.text(), cursor.text(), EMPTY, EMPTY)
 
 
 def _tick(cursor: Cursor) -> Tick:
@@ -548,15 +494,15 @@ DECODERS: dict[int, Callable[[Cursor], Item]] = {
     ChunkType.SERIES: _series,
     ChunkType.SAMPLES: _samples,
     ChunkType.SUMMARY: _summary,
-    ChunkType.SECONDS: _seconds,
-    ChunkType.TOP: _top,
+    ChunkType.SECONDS: _payload(ChunkType.SECONDS, decode_seconds),
+    ChunkType.TOP: _payload(ChunkType.TOP, decode_top),
     ChunkType.COUNTER: _counter,
     ChunkType.TICK: _tick,
     ChunkType.EVENT: _event,
     ChunkType.END: _end,
     ChunkType.LEVEL: _level,
-    ChunkType.ABOVE: _above,
-    ChunkType.EXCEEDED: _exceeded,
+    ChunkType.ABOVE: _payload(ChunkType.ABOVE, decode_above),
+    ChunkType.EXCEEDED: _payload(ChunkType.EXCEEDED, decode_exceeding),
     ChunkType.CONDITIONS: _conditions,
     ChunkType.SNAPSHOT: _snapshot,
 }

@@ -8,7 +8,7 @@ an array of ten elements as for one of a thousand.
 
 import struct
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -170,20 +170,24 @@ A few low outliers cost less as exceptions than as one more bit in every element
 """
 
 
-class ArrayLayout(NamedTuple):
+Numbers = TypeVar("Numbers", int, Int64Array)
+
+
+class ArrayLayout(NamedTuple, Generic[Numbers]):
     """The head of a packed array and the offsets of its parts. All lengths are already checked.
 
     ``planes``, ``positions``, ``end``: offsets of the planes, of the exceptions' positions, and of the array's end.
+    Of many packed arrays, each field is an array with one element for each of them.
     """
 
-    n: int
-    base: int
-    width: int
-    value_size: int
-    exceptions: int
-    planes: int
-    positions: int
-    end: int
+    n: Numbers
+    base: Numbers
+    width: Numbers
+    value_size: Numbers
+    exceptions: Numbers
+    planes: Numbers
+    positions: Numbers
+    end: Numbers
 
 
 @lru_cache(maxsize=256)
@@ -192,7 +196,7 @@ def plane_bytes(n: int, width: int) -> int:
     return sum((n * p + 7) // 8 for p in PLANE_WIDTHS[width])
 
 
-def array_layout(data: Bytes, at: int = 0) -> ArrayLayout:
+def array_layout(data: Bytes, at: int = 0) -> ArrayLayout[int]:
     """Read and check the head of the packed array at an offset. MalformedError if it is impossible."""
     if at + ARRAY_HEAD.size > len(data):
         raise MalformedError(f"it ends within the head of the packed array at {at}")
@@ -213,7 +217,7 @@ def decode_array(data: Bytes, at: int = 0) -> tuple[Int64Array, int]:
     return decode_array_at(data, head), head.end
 
 
-def decode_array_at(data: Bytes, head: ArrayLayout) -> Int64Array:
+def decode_array_at(data: Bytes, head: ArrayLayout[int]) -> Int64Array:
     """The integers of a packed array whose head is already read."""
     if not head.width:
         values = np.empty(head.n, dtype=np.int64)
@@ -259,7 +263,7 @@ def _spread(plane: NDArray[np.uint8], n: int, p: int) -> Unsigned:
     return spread.reshape(*plane.shape[:-1], -1)[..., :n]
 
 
-def check_exceptions(data: Bytes, head: ArrayLayout) -> NDArray[np.uint16]:
+def check_exceptions(data: Bytes, head: ArrayLayout[int]) -> NDArray[np.uint16]:
     """Positions of the exceptions; MalformedError unless they increase and lie inside the array."""
     positions = np.frombuffer(data, dtype="<u2", count=head.exceptions, offset=head.positions)
     if head.exceptions and (positions[-1] >= head.n or (positions[1:] <= positions[:-1]).any()):
@@ -267,7 +271,7 @@ def check_exceptions(data: Bytes, head: ArrayLayout) -> NDArray[np.uint16]:
     return positions
 
 
-def put_exceptions(data: Bytes, head: ArrayLayout, values: Int64Array) -> None:
+def put_exceptions(data: Bytes, head: ArrayLayout[int], values: Int64Array) -> None:
     """Set the exceptions in a decoded array: the values that its planes do not hold."""
     positions = check_exceptions(data, head)
     at = head.positions + 2 * head.exceptions
@@ -345,26 +349,13 @@ ByteArray = NDArray[np.uint8]
 ARRAY_HEAD_TYPE = np.dtype([("n", "<u4"), ("base", "<i8"), ("width", "u1"), ("size", "u1"), ("exceptions", "<u2")])
 
 
-class ArrayLayouts(NamedTuple):
-    """The fields of ``ArrayLayout`` for many packed arrays: each is an array with one element for each packed array."""
-
-    n: Int64Array
-    base: Int64Array
-    width: Int64Array
-    value_size: Int64Array
-    exceptions: Int64Array
-    planes: Int64Array
-    positions: Int64Array
-    end: Int64Array
-
-
 def fields_at(data: ByteArray, at: Int64Array, what: np.dtype[np.void]) -> NDArray[np.void]:
     """The fields of type ``what`` at each offset, as an array of records. The offsets must lie inside the data."""
     rows = data[at[:, None] + np.arange(what.itemsize)]
     return np.ascontiguousarray(rows).view(what)[:, 0]
 
 
-def array_layouts(data: ByteArray, at: Int64Array, ends: Int64Array) -> ArrayLayouts:
+def array_layouts(data: ByteArray, at: Int64Array, ends: Int64Array) -> ArrayLayout[Int64Array]:
     """Read the heads of the packed arrays at the offsets. ``ends``: the end of each array's chunk.
 
     MalformedError if a head is impossible or an array does not fit into its chunk.
@@ -381,18 +372,18 @@ def array_layouts(data: ByteArray, at: Int64Array, ends: Int64Array) -> ArrayLay
     end = positions + exceptions * (2 + size)
     if (end > ends).any():
         raise MalformedError("a packed array ends too early")
-    found = ArrayLayouts(n, base, width, size, exceptions, planes, positions, end)
+    found = ArrayLayout(n, base, width, size, exceptions, planes, positions, end)
     for odd in np.flatnonzero(exceptions).tolist():
         check_exceptions(data.data, layout_of_one(found, odd))
     return found
 
 
-def layout_of_one(many: ArrayLayouts, number: int) -> ArrayLayout:
+def layout_of_one(many: ArrayLayout[Int64Array], number: int) -> ArrayLayout[int]:
     """The layout of the packed array with this number."""
     return ArrayLayout(*(int(column[number]) for column in many))
 
 
-def decode_array_batch(data: ByteArray, heads: ArrayLayouts) -> Int64Array:
+def decode_array_batch(data: ByteArray, heads: ArrayLayout[Int64Array]) -> Int64Array:
     """The integers of all packed arrays, one array after the other."""
     ends = np.cumsum(heads.n)
     values = np.repeat(heads.base, heads.n)

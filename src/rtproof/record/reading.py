@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rtproof.core.bounded import MOST_BYTES, Room
 from rtproof.core.errors import NoRecordError, RecordError
@@ -54,7 +53,6 @@ from rtproof.record.contents import (
     End,
     Event,
     Fact,
-    Int64Array,
     Level,
     Record,
     Seconds,
@@ -66,15 +64,11 @@ from rtproof.record.contents import (
 from rtproof.record.decoding import (
     LARGEST_TIME_NS,
     LIMIT_64,
-    CounterName,
     Item,
     NewerFormat,
     SamplesHead,
-    SeriesAbove,
-    SeriesExceeding,
     SeriesLevel,
-    SeriesSeconds,
-    SeriesTop,
+    SeriesPayload,
     Tick,
     decode_gaps,
     decode_payload,
@@ -89,11 +83,10 @@ SMALLEST = np.iinfo(np.int64).min
 TICK_DTYPE = np.dtype([("id", "<u2"), ("value", "<i8")])
 
 
-Small = TypeVar("Small", SeriesSeconds, SeriesTop, SeriesAbove, SeriesExceeding)
 Whole = TypeVar("Whole")
 
 
-def _decode_by_series(parts: Iterable[Small], decode: Callable[[list[bytes]], Whole]) -> dict[int, Whole]:
+def _decode_by_series(parts: Iterable[SeriesPayload], decode: Callable[[list[bytes]], Whole]) -> dict[int, Whole]:
     """For each series, the joint content of all its payloads."""
     payloads: dict[int, list[bytes]] = defaultdict(list)
     for part in parts:
@@ -101,7 +94,7 @@ def _decode_by_series(parts: Iterable[Small], decode: Callable[[list[bytes]], Wh
     return {series: decode(some) for series, some in payloads.items()}
 
 
-def merge_seconds(parts: Iterable[SeriesSeconds]) -> dict[int, Seconds]:
+def merge_seconds(parts: Iterable[SeriesPayload]) -> dict[int, Seconds]:
     """Merge the SECONDS of each series, sorted by second.
 
     If a second occurs twice, its counts add up, and the larger of its two maxima stays. MalformedError if any payload
@@ -110,8 +103,8 @@ def merge_seconds(parts: Iterable[SeriesSeconds]) -> dict[int, Seconds]:
     return {series: _add_seconds(some) for series, some in _decode_by_series(parts, decoding.decode_seconds).items()}
 
 
-def _add_seconds(parts: decoding.SecondsRows) -> Seconds:
-    second, obtained, missed, most = parts
+def _add_seconds(parts: Seconds) -> Seconds:
+    second, obtained, missed, most = parts.second, parts.obtained, parts.missed, parts.max
     if second.size and (np.diff(second) <= 0).any():
         order = np.argsort(second, kind="stable")
         second = second[order]
@@ -122,18 +115,19 @@ def _add_seconds(parts: decoding.SecondsRows) -> Seconds:
     return Seconds(second, obtained, missed, np.where(obtained > 0, most, 0))
 
 
-def merge_top(parts: Iterable[SeriesTop]) -> dict[int, Top]:
+def merge_top(parts: Iterable[SeriesPayload]) -> dict[int, Top]:
     """Merge the TOP of each series: the K largest values, largest first; of equal values, the earlier comes first."""
     # If chunks state different K, only as many values as the smallest K are certainly the largest of all.
-    return {series: largest(*some) for series, some in _decode_by_series(parts, decoding.decode_top).items()}
+    found = _decode_by_series(parts, decoding.decode_top)
+    return {series: largest(some.k, some.index, some.due_ns, some.value) for series, some in found.items()}
 
 
-def merge_above(parts: Iterable[SeriesAbove]) -> dict[int, AboveCounts]:
+def merge_above(parts: Iterable[SeriesPayload]) -> dict[int, AboveCounts]:
     """Merge the ABOVE of each series: how many activations of each second were above each level."""
     return _decode_by_series(parts, decoding.decode_above)
 
 
-def merge_exceeding(parts: Iterable[SeriesExceeding]) -> dict[int, ExceedingLists]:
+def merge_exceeding(parts: Iterable[SeriesPayload]) -> dict[int, ExceedingLists]:
     """Merge the EXCEEDED of each series: the lists of exceedances."""
     return _decode_by_series(parts, decoding.decode_exceeding)
 
@@ -191,16 +185,13 @@ def _join_conditions(thread: int, parts: list[Conditions]) -> Conditions:
     return Conditions(thread=thread, deviations=deviations, **columns)
 
 
-def merge_counters(names: list[CounterName], ticks: list[Tick]) -> tuple[Counter, ...]:
+def merge_counters(named: list[Counter], ticks: list[Tick]) -> tuple[Counter, ...]:
     """Every counter with its readings. Readings of a counter that no chunk names are left out."""
     entries = np.frombuffer(b"".join(tick.entries for tick in ticks), dtype=TICK_DTYPE)
     sizes = np.array([len(tick.entries) // TICK_ENTRY_FIELDS.size for tick in ticks], dtype=np.int64)
     times = np.repeat(np.array([tick.time_ns for tick in ticks], dtype=np.int64), sizes)
-    return tuple(_counter(name, entries["id"] == name.id, times, entries["value"]) for name in names)
-
-
-def _counter(name: CounterName, mine: NDArray[np.bool_], times: Int64Array, values: Int64Array) -> Counter:
-    return Counter(name.id, name.grows, name.name, name.unit, times[mine], values[mine].astype(np.int64))
+    mine = [(one, entries["id"] == one.id) for one in named]
+    return tuple(replace(one, time_ns=times[at], value=entries["value"][at].astype(np.int64)) for one, at in mine)
 
 
 @dataclass(frozen=True)
@@ -249,17 +240,10 @@ def open_regular(path: str) -> FileIO:
         raise RecordError(f"cannot read {path}: {problem.strerror}") from None
 
 
-SmallItem = SeriesSeconds | SeriesTop | SeriesAbove | SeriesExceeding
-Kind = TypeVar("Kind", SeriesSeconds, SeriesTop, SeriesAbove, SeriesExceeding, SeriesLevel, StoredSlice, Snapshot)
-SmallKind = TypeVar("SmallKind", SeriesSeconds, SeriesTop, SeriesAbove, SeriesExceeding)
+Kind = TypeVar("Kind", SeriesPayload, SeriesLevel, StoredSlice, Snapshot)
 Merged = TypeVar("Merged")
 
-SMALL_TYPES: dict[int, type[SmallItem]] = {
-    ChunkType.SECONDS: SeriesSeconds,
-    ChunkType.TOP: SeriesTop,
-    ChunkType.ABOVE: SeriesAbove,
-    ChunkType.EXCEEDED: SeriesExceeding,
-}
+SMALL_TYPES = (ChunkType.SECONDS, ChunkType.TOP, ChunkType.ABOVE, ChunkType.EXCEEDED)
 """A record has many chunks of these types. They are decoded together once all are found."""
 TICK_TYPE = int(ChunkType.TICK)
 """Every second has a TICK. To save time, it is read without a ``Cursor`` and without the named constructors."""
@@ -345,8 +329,8 @@ def _memory_bytes(frame: Frame, item: Item | None) -> int:
         return CHUNK_BYTES + len(item.content)
     if isinstance(item, Conditions):
         return CHUNK_BYTES + CONDITIONS_ROW_BYTES * item.time_ns.size
-    if isinstance(item, SeriesSeconds | SeriesTop):
-        head = decoding.SECONDS_HEAD if isinstance(item, SeriesSeconds) else decoding.TOP_HEAD
+    if isinstance(item, SeriesPayload) and frame.type in (ChunkType.SECONDS, ChunkType.TOP):
+        head = decoding.SECONDS_HEAD if frame.type == ChunkType.SECONDS else decoding.TOP_HEAD
         rows = int.from_bytes(item.payload[head.itemsize : head.itemsize + 4], "little")
         return CHUNK_BYTES + ROW_BYTES * min(rows, encoding.MOST_ELEMENTS)
     return CHUNK_BYTES + BYTES_PER_BYTE.get(frame.type, 1) * len(frame.payload)
@@ -389,9 +373,9 @@ def _read_chunk(name: str, frame: Frame, damage: list[Damage]) -> ScannedChunk:
         if whole and -LARGEST_TIME_NS < time_ns < LARGEST_TIME_NS:
             return _new(ScannedChunk, (offset, length, sequence, _new(Tick, (time_ns, raw[TICK_FIELDS.size :]))))
     item: Item | None = None
-    small = SMALL_TYPES.get(kind)
-    if small and length >= SHORT_COUNT.size:
-        return ScannedChunk(offset, length, sequence, small(payload[0] | payload[1] << 8, bytes(payload)))
+    if kind in SMALL_TYPES and length >= SHORT_COUNT.size:
+        small = SeriesPayload(kind, payload[0] | payload[1] << 8, bytes(payload))
+        return ScannedChunk(offset, length, sequence, small)
     try:
         item = decode_payload(kind, payload)
     except MalformedError as problem:
@@ -454,11 +438,13 @@ def _assemble(name: str, size: int, begin: Begin, kept: list[ScannedChunk], dama
     def of_known(kind: type[Kind]) -> list[Kind]:
         return [item for item in items[kind] if item.series in series]
 
-    def together(merge: Callable[[list[SmallKind]], Merged], kind: type[SmallKind]) -> Merged:
+    def together(merge: Callable[[list[SeriesPayload]], Merged], kind: ChunkType) -> Merged:
+        some = [one for one in of_known(SeriesPayload) if one.kind == kind]
         try:
-            return merge(of_known(kind))
+            return merge(some)
         except MalformedError:
-            right = [one.item for one in kept if isinstance(one.item, kind) and _is_valid_alone(one, one.item, damage)]
+            small = [(one, one.item) for one in kept if isinstance(one.item, SeriesPayload) and one.item.kind == kind]
+            right = [item for chunk, item in small if _is_valid_alone(chunk, item, damage)]
             return merge([item for item in right if item.series in series])
 
     return Record(
@@ -469,9 +455,9 @@ def _assemble(name: str, size: int, begin: Begin, kept: list[ScannedChunk], dama
         files=tuple(items[SystemFile]),
         series=tuple(series.values()),
         slices=tuple(of_known(StoredSlice)),
-        seconds=together(merge_seconds, SeriesSeconds),
-        top=together(merge_top, SeriesTop),
-        counters=merge_counters(items[CounterName], ticks),
+        seconds=together(merge_seconds, ChunkType.SECONDS),
+        top=together(merge_top, ChunkType.TOP),
+        counters=merge_counters(items[Counter], ticks),
         events=tuple(items[Event]),
         end=last if isinstance(last, End) else None,
         damage=tuple(sorted(damage, key=lambda one: one.offset)),
@@ -480,18 +466,19 @@ def _assemble(name: str, size: int, begin: Begin, kept: list[ScannedChunk], dama
         conditions=merge_conditions(items[Conditions]),
         snapshots=tuple(of_known(Snapshot)),
         levels=merge_levels(
-            of_known(SeriesLevel), together(merge_above, SeriesAbove), together(merge_exceeding, SeriesExceeding)
+            of_known(SeriesLevel),
+            together(merge_above, ChunkType.ABOVE),
+            together(merge_exceeding, ChunkType.EXCEEDED),
         ),
     )
 
 
-def _is_valid_alone(chunk: ScannedChunk, item: SmallItem, damage: list[Damage]) -> bool:
+def _is_valid_alone(chunk: ScannedChunk, item: SeriesPayload, damage: list[Damage]) -> bool:
     """Whether a small chunk can be decoded on its own. If not, a ``Damage`` is added."""
-    kind = next(kind for kind, small in SMALL_TYPES.items() if isinstance(item, small))
     try:
-        decode_payload(kind, memoryview(item.payload))
+        decode_payload(item.kind, memoryview(item.payload))
     except MalformedError as problem:
-        _add_damage(damage, _not_used(kind, chunk.offset, chunk.length, problem))
+        _add_damage(damage, _not_used(item.kind, chunk.offset, chunk.length, problem))
         return False
     return True
 
