@@ -11,11 +11,11 @@ from analysis_records import SERIES, block, fact, record
 from trace_cases import HEADER_PAGE, head, page
 
 from rtproof.explain.budget import LateActivation, System, TimeBudget, budget
-from rtproof.explain.cpu_contexts import Change, CpuTimeline, CpuWalk, Meaning, Window
+from rtproof.explain.cpu_contexts import Change, CpuTimeline, CpuWalk, Meaning
 from rtproof.explain.senders import Senders, find_senders
 from rtproof.explain.thread_names import thread_names
 from rtproof.explain.timer_slack import with_slack
-from rtproof.explain.trace_events import HARDIRQ, IRQS_OFF, LOST, SOFTIRQ, VALUES, TraceEvent, Value
+from rtproof.explain.trace_events import HARDIRQ, IRQS_OFF, LOST, SOFTIRQ, VALUES, TraceEvent, Value, Window
 from rtproof.record.contents import Moment, Record, SystemFile
 from rtproof.summary.trace_pages import PageLayout
 

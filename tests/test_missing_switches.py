@@ -11,11 +11,11 @@ from explain_cases import DUE_NS, HOG, MEANING, NAMES, OTHER, VICTIM, Cpu, begun
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtproof.explain.cpu_contexts import CpuWalk, Window
+from rtproof.explain.cpu_contexts import CpuWalk
 from rtproof.explain.explanation import explain
 from rtproof.explain.incomplete_windows import TraceWindows, count_windows, meets
 from rtproof.explain.missing_switches import SWITCH, missing_switches
-from rtproof.explain.trace_events import IRQS_OFF, LOST, TraceEvent
+from rtproof.explain.trace_events import IRQS_OFF, LOST, TraceEvent, Window
 from rtproof.explain.trace_source import with_holes
 from rtproof.record.contents import WHOLE_RUN, Event
 from rtproof.summary.tracing_effect import untraced_times

@@ -224,19 +224,18 @@ def test_a_missing_path_and_an_empty_folder_are_named(tmp_path: Path) -> None:
 
 
 def test_runs_are_read_as_one_by_one_and_in_order(runs: list[Path]) -> None:
-    read = read_runs(runs, largest)
-    assert read.wanted == tuple(largest(run, read_run(run)) for run in runs)
-    assert read.paths == tuple(runs)
-    assert not read.failed
+    found, failed = read_runs(runs, largest)
+    assert list(found.items()) == [(run, largest(run, read_run(run))) for run in runs]
+    assert not failed
 
 
 def test_a_run_that_cannot_be_read_costs_the_others_nothing(tmp_path: Path, runs: list[Path]) -> None:
     torn = tmp_path / "torn"
     torn.mkdir()
     (torn / "run.rtrec").write_bytes(b"no record at all")
-    read = read_runs([runs[0], torn, runs[1]], largest)
-    assert [name for name, _ in read.wanted] == ["b", "a"]
-    assert [path for path, _ in read.failed] == [torn]
+    found, failed = read_runs([runs[0], torn, runs[1]], largest)
+    assert [name for name, _ in found.values()] == ["b", "a"]
+    assert [*failed] == [torn]
 
 
 def shown(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:

@@ -254,7 +254,7 @@ def test_a_known_example() -> None:
     averages = sorted((a + b) / 2 for i, a in enumerate(differences) for b in differences[i:])
     found = paired_difference(differences, CONFIDENCE)
     assert found is not None
-    assert found.estimate == pytest.approx(0.46, abs=0.005)
+    assert found.difference == pytest.approx(0.46, abs=0.005)
     assert (found.low, found.high) == (averages[5], averages[-6])
 
 

@@ -5,6 +5,7 @@ import re
 from enum import Enum
 from functools import cache
 from importlib import resources
+from typing import Literal
 
 import msgspec
 
@@ -61,10 +62,6 @@ class Bug(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return BugState.CLOSED if version.patch >= fix else BugState.OPEN
 
 
-class _BugFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    bug: tuple[Bug, ...]
-
-
 def _numbers(text: str) -> tuple[int, ...]:
     return tuple(map(int, text.split(".")))
 
@@ -90,4 +87,4 @@ def exact_version(release: str, version: str) -> ExactVersion | None:
 def known_bugs() -> tuple[Bug, ...]:
     """All bugs of the list."""
     text = resources.files("rtproof.audit").joinpath("kernel_bugs.toml").read_bytes()
-    return parse_toml(text, _BugFile, "kernel_bugs.toml").bug
+    return parse_toml(text, dict[Literal["bug"], tuple[Bug, ...]], "kernel_bugs.toml")["bug"]

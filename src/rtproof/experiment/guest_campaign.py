@@ -8,7 +8,7 @@ import json
 import shlex
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -181,19 +181,6 @@ class CampaignPart:
     systems: tuple[GuestSystem, ...]
 
 
-@dataclass
-class _GuestRounds:
-    """Runs cells and keeps the results of each round: a refused cell runs again, in its next way."""
-
-    jobs: int | None
-    typed: tuple[str, ...]
-    ran: list[CellResults] = field(default_factory=list)
-
-    def run(self, cells: list[GuestCell]) -> CellResults:
-        self.ran.append(guest_runner.run_guest_cells(cells, self.jobs, self.typed))
-        return self.ran[-1]
-
-
 def profile_for_guests(
     name: str, settings: tuple[tuple[str, str], ...], options: Mapping[str, Any], duration: str
 ) -> Profile:
@@ -235,9 +222,14 @@ def run_guest_campaign(profile: Profile, parts: Sequence[CampaignPart], asked: G
     """Measure every part, leave the page, print the result; the exit code. profile: with the cells of all parts."""
     article = profile_setup.published_article(profile)
     folder = run_request.new_folder(asked.output, asked.kind)
-    rounds = _GuestRounds(asked.jobs, asked.typed)
+    rounds: list[CellResults] = []
+
+    def run(cells: list[GuestCell]) -> CellResults:
+        rounds.append(guest_runner.run_guest_cells(cells, asked.jobs, asked.typed))
+        return rounds[-1]
+
     agents = guest_runner.agents_by_architecture([system for part in parts for system in part.systems])
-    bench = GuestBench(rounds.run, agents, loads.resolve, asked.measured_cpus)
+    bench = GuestBench(run, agents, loads.resolve, asked.measured_cpus)
     trials = [trial for part in parts for trial in run_trials(part.profile, part.systems, bench)]
     trials = [_with_run_in(folder, trial) for trial in trials]
     outcomes = [
@@ -245,7 +237,7 @@ def run_guest_campaign(profile: Profile, parts: Sequence[CampaignPart], asked: G
         for trial, outcome in zip(trials, trial_outcomes(profile, trials), strict=True)
     ]
     ended = tuple(_keep_end(folder, trial, outcome) for trial, outcome in zip(trials, outcomes, strict=True))
-    typed, making = shlex.join(asked.typed), _making_tables(rounds, trials)
+    typed, making = shlex.join(asked.typed), _making_tables(rounds, trials, asked.typed)
     stored = campaign_folder.StoredCampaign(typed, profile, article, "", (), ended, making=making)
     campaign_folder.store_campaign(folder, stored)
     more = campaign_outcomes.CampaignExtras(command=typed)
@@ -288,14 +280,14 @@ def _largest_of_systems(trials: Sequence[GuestTrial]) -> list[CellResult]:
     return list(largest.values())
 
 
-def _making_tables(rounds: _GuestRounds, trials: list[GuestTrial]) -> tuple[Table, ...]:
-    cells = [result.cell for ran in rounds.ran for result in ran.results]
+def _making_tables(rounds: list[CellResults], trials: list[GuestTrial], typed: tuple[str, ...]) -> tuple[Table, ...]:
+    """How guests measured it. rounds: a refused cell runs again, in its next way, with all of its round."""
+    results = tuple(result for ran in rounds for result in ran.results)
+    whole = CellResults(results, sum(ran.host_s for ran in rounds))
     read = [(trial.system, trial.result.reading if trial.result else None) for trial in trials]
-    whole = CellResults(
-        tuple(result for ran in rounds.ran for result in ran.results), sum(ran.host_s for ran in rounds.ran)
-    )
     cost = kernel_comparison_page.cost_rows(whole.fresh, len(whole.kept) - whole.fresh, whole.host_s, whole.cost)
-    return kernel_comparison_page.making_of_rounds(guest_runner.provenance(cells, rounds.typed), read, cost)
+    making = guest_runner.provenance([result.cell for result in results], typed)
+    return kernel_comparison_page.making_of_rounds(making, read, cost)
 
 
 def _run_of(folder: Path, trial: GuestTrial) -> Path:

@@ -83,9 +83,8 @@ def _read_series(folder: Path, later: tuple[Requirement, ...]) -> tuple[list[Pat
     """The runs of a folder and their rows, one for each; what cannot be read has a row that says why."""
     runs = stored_runs.find_runs([folder], stored_runs.is_histogram_file)
     read = partial(stored_runs.read_run_or_histogram, later=later)
-    found = stored_runs.read_runs(runs, _series_row, read)
-    names, failed = distinct_names(runs), dict(found.failed)
-    read_rows = dict(zip(found.paths, found.wanted, strict=True))
+    read_rows, failed = stored_runs.read_runs(runs, _series_row, read)
+    names = distinct_names(runs)
     rows = [
         replace(read_rows[run], name=name)
         if run in read_rows

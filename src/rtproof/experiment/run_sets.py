@@ -162,8 +162,8 @@ def read_sides(sides: Sequence[tuple[str, str, Sequence[Path]]], *, schedule: bo
     _refuse_shared_runs([(name, runs) for name, _, runs in found])
     every = [run for _, _, runs in found for run in runs]
     read = partial(stored_runs.read_run_or_histogram, horizon=NOWHERE)
-    answers = stored_runs.read_runs(every, _TakeFigures(len(every) == len(found), schedule), read)
-    figures, failed = dict(zip(answers.paths, answers.wanted, strict=True)), dict(answers.failed)
+    take = partial(_take_figures, len(every) == len(found), View.CHARGED if schedule else View.OBSERVED)
+    figures, failed = stored_runs.read_runs(every, take, read)
     told = [
         ComparedSide(
             name, what, tuple(figures[run] for run in runs if run in figures), _failure_sentences(runs, failed)
@@ -221,20 +221,13 @@ def _refuse_shared_runs(sides: Sequence[tuple[str, Sequence[Path]]]) -> None:
                 raise UserError(f"{run} stands on both sides, {other} and {name}: a run is no witness against itself")
 
 
-@dataclass(frozen=True)
-class _TakeFigures:
+def _take_figures(blocks: bool, view: View, run: Path, found: stored_runs.AnalysedRun) -> RunFigures:
     """The figures of a run. blocks: with its parts in time, which one run against one other needs."""
-
-    blocks: bool
-    schedule: bool
-
-    def __call__(self, run: Path, found: stored_runs.AnalysedRun) -> RunFigures:
-        view = View.CHARGED if self.schedule else View.OBSERVED
-        figures = figures_of(found.analysis, str(run), view, blocks=self.blocks)
-        if not found.info:
-            return figures
-        seed = found.info.turn.order_seed if found.info.turn else None
-        return replace(started_by_host(figures, found.info.started), order_seed=seed)
+    figures = figures_of(found.analysis, str(run), view, blocks=blocks)
+    if not found.info:
+        return figures
+    seed = found.info.turn.order_seed if found.info.turn else None
+    return replace(started_by_host(figures, found.info.started), order_seed=seed)
 
 
 def facts_that_may_differ(keys: Sequence[str], whatever: bool) -> frozenset[str]:
@@ -329,10 +322,8 @@ class StatedByUser:
 def judge_runs(paths: Sequence[Path], later: tuple[Requirement, ...], stated: StatedByUser) -> list[CiRow]:
     """A row for each run at the paths, in order. UserError for a path without one, and if no run has a limit."""
     runs = stored_runs.find_runs(paths, stored_runs.is_histogram_file)
-    found = stored_runs.read_runs(runs, _verdict_row, partial(_open_for_judging, later, stated))
-    told = dict(zip(found.paths, found.wanted, strict=True)) | {
-        run: ci_verdicts.unread_row(str(run), sentence) for run, sentence in found.failed
-    }
+    told, failed = stored_runs.read_runs(runs, _verdict_row, partial(_open_for_judging, later, stated))
+    told |= {run: ci_verdicts.unread_row(str(run), sentence) for run, sentence in failed.items()}
     ordered = [told[run] for run in runs]
     if all(row.state is State.NOT_ASKED for row in ordered):
         raise UserError(NO_LIMIT)

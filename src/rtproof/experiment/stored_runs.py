@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from rtproof import importers
 from rtproof.core import defects, files, plugins
@@ -315,15 +315,6 @@ Extract = TypeVar("Extract")
 
 
 @dataclass(frozen=True)
-class ReadRuns(Generic[Extract]):
-    """What was wanted of each run that could be read, in their order. failed: the others, each with a sentence."""
-
-    paths: tuple[Path, ...]
-    wanted: tuple[Extract, ...]
-    failed: tuple[tuple[Path, str], ...] = ()
-
-
-@dataclass(frozen=True)
 class _ReadFailure:
     sentence: str
 
@@ -375,8 +366,10 @@ def _runs_inside(folder: Path, also: Callable[[Path], bool]) -> Iterable[Path]:
 
 def read_runs(
     runs: Sequence[Path], wanted: Callable[[Path, Any], Extract], read: Callable[..., Any] = read_run
-) -> ReadRuns[Extract]:
-    """What is wanted of each run, which has to be small and has to survive pickling; see ``find_runs``.
+) -> tuple[dict[Path, Extract], dict[Path, str]]:
+    """What is wanted of each run that could be read, and for each other run the sentence that says why it could not.
+
+    What is wanted has to be small and has to survive pickling; see ``find_runs``.
 
     read: takes the path, and ``workers``, and gives what ``wanted`` takes; by default a Result.
     ``partial(read_run, later=...)`` judges by requirements given now.
@@ -384,9 +377,9 @@ def read_runs(
     cpus = len(os.sched_getaffinity(0))
     work = partial(_read_and_extract, wanted, partial(read, workers=max(1, cpus // max(len(runs), 1))))
     answers = each_by_itself(work, runs, cpus, _read_failure)
-    told = [(run, each) for run, each in zip(runs, answers, strict=True) if not isinstance(each, _ReadFailure)]
-    failed = tuple((run, e.of(run)) for run, e in zip(runs, answers, strict=True) if isinstance(e, _ReadFailure))
-    return ReadRuns(tuple(run for run, _ in told), tuple(each for _, each in told), failed)
+    told = dict(zip(runs, answers, strict=True))
+    failed = {run: each.of(run) for run, each in told.items() if isinstance(each, _ReadFailure)}
+    return {run: each for run, each in told.items() if not isinstance(each, _ReadFailure)}, failed
 
 
 def _read_and_extract(wanted: Callable[[Path, Any], Any], read: Callable[[Path], Any], run: Path) -> Any:

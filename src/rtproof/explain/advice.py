@@ -7,6 +7,7 @@ A file has a list ``advice``. Of one cause, the first advice whose ``name`` fits
 import re
 from functools import cache
 from importlib import resources
+from typing import Literal
 
 import msgspec
 
@@ -32,13 +33,9 @@ class Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     of_chain: bool = False
 
 
-class AdviceFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    advice: tuple[Advice, ...]
-
-
 def parse_advice(content: bytes, name: str) -> tuple[Advice, ...]:
     """The rules of a file. UserError for a cause or a pattern that there is not."""
-    found = parse_toml(content, AdviceFile, name).advice
+    found = parse_toml(content, dict[Literal["advice"], tuple[Advice, ...]], name)["advice"]
     known = {cause.value for cause in Cause}
     for rule in found:
         unknown = [cause for cause in rule.causes if cause not in known]

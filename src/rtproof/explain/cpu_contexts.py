@@ -15,7 +15,7 @@ from enum import Enum
 from itertools import pairwise
 from typing import NamedTuple
 
-from rtproof.explain.missing_switches import MissingSwitch, SwitchCheck
+from rtproof.explain.missing_switches import SwitchCheck
 from rtproof.explain.name_sightings import NameSightings
 from rtproof.explain.stacks import HitStack, hit_functions
 from rtproof.explain.thread_modes import DEFAULT_ACTIONS, IN_FAULT, UNKNOWN, Mode, ModeWalk, Revision
@@ -30,6 +30,7 @@ from rtproof.explain.trace_events import (
     VECTOR,
     TraceEvent,
     Value,
+    Window,
 )
 
 Values = Mapping[str, Value]
@@ -195,13 +196,6 @@ class Expiry(NamedTuple):
     entered_ns: int
 
 
-class Window(NamedTuple):
-    """A part of the time of which stretches are kept."""
-
-    from_ns: int
-    to_ns: int
-
-
 @dataclass(frozen=True)
 class CpuTimeline:
     """The stretches of one CPU within the windows, in order.
@@ -215,7 +209,7 @@ class CpuTimeline:
     times: Sequence[int]
     lost: tuple[Window, ...]
     stacks: tuple[HitStack, ...] = ()
-    missing: tuple[MissingSwitch, ...] = ()
+    missing: tuple[Window, ...] = ()
 
     @property
     def from_ns(self) -> int | None:
@@ -296,7 +290,7 @@ class CpuWalk:
         self._stretches: list[Stretch] = []
         self._lost: list[Window] = []
         self._stacks: list[HitStack] = []
-        self._missing: list[MissingSwitch] = []
+        self._missing: list[Window] = []
         self._switches = SwitchCheck()
         self.changes: dict[int, list[Change]] = {tid: [] for tid in watched}
         self.partners: dict[int, list[Change]] = defaultdict(list)
@@ -398,7 +392,7 @@ class CpuWalk:
             self._cpu, tuple(self._stretches), self._times, tuple(self._lost), tuple(self._stacks), tuple(self._missing)
         )
 
-    def _lose_sight(self, missing: MissingSwitch | None, shown_by: TraceEvent | None = None) -> None:
+    def _lose_sight(self, missing: Window | None, shown_by: TraceEvent | None = None) -> None:
         """Know nothing of a time in which a switch has no event. shown_by: the event of the thread that runs behind it.
 
         Its stretches are the last ones.

@@ -24,7 +24,6 @@ from rtproof.explain.cpu_contexts import (
     SentInterrupt,
     ServedCall,
     TimerStart,
-    Window,
     joined,
 )
 from rtproof.explain.incomplete_windows import TraceWindows, trace_windows
@@ -37,7 +36,7 @@ from rtproof.explain.thread_activations import BY_MARKS
 from rtproof.explain.thread_names import ThreadNames, thread_names
 from rtproof.explain.throttling import recorded_limits
 from rtproof.explain.timer_slack import with_slack
-from rtproof.explain.trace_events import VECTOR
+from rtproof.explain.trace_events import VECTOR, Window
 from rtproof.explain.trace_source import TraceSource, trace_source
 from rtproof.record.activations import NO_ACTIVATIONS, Activations, join_activations, number_activations
 from rtproof.record.contents import Int64Array, Moment, Record, Series, Snapshot, SnapshotReason

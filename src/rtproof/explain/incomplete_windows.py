@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rtproof.explain.cpu_contexts import CpuTimeline, Window
+from rtproof.explain.cpu_contexts import CpuTimeline
+from rtproof.explain.trace_events import Window
 from rtproof.record.contents import Record
 from rtproof.summary.kernel_trace import has_recorder
 from rtproof.summary.tracing_effect import untraced_times

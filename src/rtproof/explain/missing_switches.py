@@ -6,22 +6,16 @@ up to the next switch must name. Seen on a kernel that writes no event of a swit
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
-from rtproof.explain.trace_events import HARDIRQ, IRQS_OFF, LOST, TraceEvent
+from rtproof.explain.trace_events import HARDIRQ, IRQS_OFF, LOST, TraceEvent, Window
 
 SWITCH = "sched_switch"
 
 
-class MissingSwitch(NamedTuple):
-    """The time of a CPU, in ns, in which a switch without an event lies. There may be several."""
-
-    from_ns: int
-    to_ns: int
-
-
 class SwitchCheck:
     """Looks at the events of one CPU in order, and keeps which thread has the CPU.
+
+    A window is the time of the CPU in which a switch without an event lies. There may be several.
 
     between: whether the last event came between the event of a switch and the switch itself, when the thread before
     still has the CPU. No hard interrupt can come there, because interrupts are off.
@@ -34,7 +28,7 @@ class SwitchCheck:
         self._sure_ns = 0
         self._doubt_ns: int | None = None
 
-    def see(self, event: TraceEvent) -> MissingSwitch | None:
+    def see(self, event: TraceEvent) -> Window | None:
         """The time in which a switch without an event lies, if this event shows that there is one."""
         self.between = False
         if event.name == LOST:
@@ -46,13 +40,13 @@ class SwitchCheck:
             self._switch(event)
         return missing
 
-    def end(self) -> MissingSwitch | None:
+    def end(self) -> Window | None:
         """The same at the end of the events, or where some were lost, if nothing shows that a switch was done."""
-        missing = None if self._doubt_ns is None else MissingSwitch(self._sure_ns, self._doubt_ns)
+        missing = None if self._doubt_ns is None else Window(self._sure_ns, self._doubt_ns)
         self._doubt_ns = None
         return missing
 
-    def _who(self, event: TraceEvent) -> MissingSwitch | None:
+    def _who(self, event: TraceEvent) -> Window | None:
         """Whom the event names, against who should have the CPU."""
         missing = None
         if event.pid < 0:
@@ -61,7 +55,7 @@ class SwitchCheck:
             self.between, self._doubt_ns = True, event.time_ns
             return None
         if self._task is not None and event.pid != self._task:
-            missing = MissingSwitch(self._sure_ns, event.time_ns)
+            missing = Window(self._sure_ns, event.time_ns)
         self._sure(event.pid, None, event.time_ns)
         return missing
 
@@ -78,7 +72,7 @@ class SwitchCheck:
             self._sure(after, event.pid, event.time_ns)
 
 
-def missing_switches(events: Iterable[TraceEvent]) -> list[MissingSwitch]:
+def missing_switches(events: Iterable[TraceEvent]) -> list[Window]:
     """The times of a CPU in each of which a switch without an event lies, in order. events: of the CPU, in order."""
     check = SwitchCheck()
     found = [check.see(event) for event in events]

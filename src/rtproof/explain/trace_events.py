@@ -78,6 +78,13 @@ Value = int | str | tuple[int, ...]
 """The value of a field: a number, a text, or the addresses of a stack."""
 
 
+class Window(NamedTuple):
+    """A part of the time."""
+
+    from_ns: int
+    to_ns: int
+
+
 class TraceEvent(NamedTuple):
     """One event. A tuple, because there are hundreds of thousands of them.
 

@@ -83,19 +83,19 @@ def analyse(
     together = pooled(summaries)
     between = stage_switches(record, fields)
     found = doubts_about_run(record, every, requirement_tuple(requirement), between)
-    judged = _judge(_Measured(record, summaries, together, found), requirement, horizon, limits)
+    verdicts, predicted = _judge(_Measured(record, summaries, together, found), requirement, horizon, limits)
     return Analysis(
         record,
         summaries,
         together,
         found,
-        deciding_verdict(judged.verdicts),
+        deciding_verdict(verdicts),
         every=every,
         stages=tuple(pooled(summaries_of_field(every, field)) for field in fields),
         switches=between,
         cycles=loop_cycles(record) if any(series.loop for series in judged_series(record)) else None,
-        forecast=judged.forecast,
-        verdicts=judged.verdicts,
+        forecast=predicted,
+        verdicts=verdicts,
     )
 
 
@@ -109,15 +109,9 @@ class _Measured:
     doubts: tuple[Doubt, ...]
 
 
-@dataclass(frozen=True)
-class _Judged:
-    """What follows from it."""
-
-    verdicts: tuple[Verdict, ...]
-    forecast: Forecast | None
-
-
-def _judge(measured: _Measured, requirement: Requirements, horizon: ForecastHorizon | None, limits: int) -> _Judged:
+def _judge(
+    measured: _Measured, requirement: Requirements, horizon: ForecastHorizon | None, limits: int
+) -> tuple[tuple[Verdict, ...], Forecast | None]:
     asked = requirement_tuple(requirement) or (None,)
     record, together, found = measured.record, measured.pooled, measured.doubts
     predicted = None if horizon == NOWHERE or virtual_time_clock(record) else forecast(record, together, found, horizon)
@@ -127,7 +121,7 @@ def _judge(measured: _Measured, requirement: Requirements, horizon: ForecastHori
     told = forecast_sentences.forecast_lines(predicted) if predicted and predicted.worth_telling else ()
     sharing = limits or max(len(rated(requirement_tuple(requirement))), 1)
     verdicts = (judge_requirement(each, replace(one, forecast=told), sharing) for each, one in gathered)
-    return _Judged(tuple(verdicts), predicted)
+    return tuple(verdicts), predicted
 
 
 def with_more_doubts(
@@ -140,9 +134,9 @@ def with_more_doubts(
     """The analysis, judged again with doubts about what the verdict rests on besides the record."""
     found = worst_first(dict.fromkeys((*analysis.doubts, *more)))
     measured = _Measured(analysis.record, analysis.summaries, analysis.pooled, found)
-    judged = _judge(measured, requirement, horizon, limits)
-    verdict = deciding_verdict(judged.verdicts)
-    return replace(analysis, doubts=found, verdict=verdict, verdicts=judged.verdicts, forecast=judged.forecast)
+    verdicts, predicted = _judge(measured, requirement, horizon, limits)
+    verdict = deciding_verdict(verdicts)
+    return replace(analysis, doubts=found, verdict=verdict, verdicts=verdicts, forecast=predicted)
 
 
 def requirement_tuple(requirement: Requirements) -> tuple[Requirement, ...]:

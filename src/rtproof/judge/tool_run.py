@@ -25,7 +25,7 @@ from rtproof.record.contents import EndReason, Record
 from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.summary.recorded_facts import requested_duration_ns, signed_number, virtual_time_clock
 from rtproof.summary.summary_model import Doubt
-from rtproof.summary.target_threads import REAL_TIME_PATH, RtThread, read_real_time_threads, real_time_threads
+from rtproof.summary.target_threads import REAL_TIME_PATH, TargetThread, read_real_time_threads, real_time_threads
 from rtproof.summary.tool_output import ToolOutput, threads_of_tool
 
 EARLY_NS = 1_000_000_000
@@ -130,10 +130,10 @@ class _Schedule:
 
     policy: str
     priority: int | None
-    threads: tuple[RtThread, ...]
+    threads: tuple[TargetThread, ...]
 
     @property
-    def fitting(self) -> list[RtThread]:
+    def fitting(self) -> list[TargetThread]:
         return [t for t in self.threads if POLICIES[t.policy] == self.policy and t.priority == self.priority]
 
     @property
@@ -211,7 +211,7 @@ def rivals(run: ToolRun) -> Iterator[Doubt]:
     yield from rival_threads_and_budgets.rival_doubt(list(filter(_delays, early)))
 
 
-def _delays(thread: RtThread) -> bool:
+def _delays(thread: TargetThread) -> bool:
     """Whether a thread ran that not every system has."""
     return not thread.everywhere and rival_threads_and_budgets.thread_ran(thread)
 
@@ -224,11 +224,11 @@ def unseen(run: ToolRun) -> Iterator[Doubt]:
 TOOL_CHECKS = (ended_badly, longer_than_it_ran, other_policy, late_policy, other_cpus, rivals, unseen)
 
 
-def _named_all(threads: Sequence[RtThread]) -> str:
+def _named_all(threads: Sequence[TargetThread]) -> str:
     return sentence_list(map(_named, threads))
 
 
-def _named(thread: RtThread) -> str:
+def _named(thread: TargetThread) -> str:
     priority = "" if thread.priority is None else f" {thread.priority}"
     allowed = "" if thread.cpus is None else f", allowed on {format_cpus(tuple(sorted(thread.cpus)))}"
     return f"{thread.name} (TID {thread.id}, {POLICIES[thread.policy]}{priority}{allowed})"

@@ -34,13 +34,14 @@ FAR = 10
 class NamedCounts:
     """Values with the name of their curve. role: the role of the curve, as in ``blocks.Curve``.
 
-    beyond: how many more values are larger than these, by an unknown amount.
+    beyond: how many more values are larger than these, by an unknown amount. group: as in ``blocks.Curve``.
     """
 
     name: str
     counts: Counts
     role: str = "part"
     beyond: int = 0
+    group: int | None = None
 
     @property
     def total(self) -> int:

@@ -26,8 +26,11 @@ class TargetThread:
     """A thread of the target.
 
     policy: TS, FF, RR, B, ISO, IDL or DLN.
+    priority: None without a real-time policy, and for DLN.
     cpu: the CPU on which it ran last.
     of_kernel: whether it is a thread of the kernel, which has no program.
+    cpus: the CPUs on which it may run. ran_ns: its CPU time between the first look, before the warm-up, and the last,
+    after the run. Only the list of real-time threads tells these two, but not the nice value; None if unknown.
     """
 
     process: int
@@ -38,6 +41,8 @@ class TargetThread:
     cpu: int
     name: str
     of_kernel: bool
+    cpus: frozenset[int] | None = None
+    ran_ns: int | None = None
 
     @property
     def real_time(self) -> bool:
@@ -47,6 +52,26 @@ class TargetThread:
     def interrupt(self) -> bool:
         """Whether the thread handles the interrupt of a device."""
         return self.of_kernel and bool(_INTERRUPT.fullmatch(self.name))
+
+    @property
+    def urgency(self) -> int:
+        """The order in which threads run: the thread with the larger number runs first."""
+        return 1_000 if self.policy == "DLN" else self.priority or 0
+
+    @property
+    def kernel_priority(self) -> int:
+        """As the scheduler's events have it, where less is more urgent."""
+        return -1 if self.policy == "DLN" else 99 - (self.priority or 0)
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether every system has this thread, so that it is a part of what is measured."""
+        return self.of_kernel and bool(_EVERYWHERE.fullmatch(self.name))
+
+    def may_run_on(self, measured: frozenset[int]) -> bool:
+        """Whether the thread may run on one of the measured CPUs. In ``measured``, -1 stands for any CPU."""
+        cpus = frozenset({self.cpu}) if self.cpus is None else self.cpus
+        return -1 in measured or bool(cpus & measured)
 
 
 def target_threads(record: Record) -> tuple[TargetThread, ...]:
@@ -102,54 +127,9 @@ _EVERYWHERE = re.compile(
     r"(migration|stopper|watchdog|posixcputmr|posix_cpu_timer|rcu\w*|ktimers|ktimersoftd|irq_work|sirq-[\w-]+)(/.*)?|sugov:.*"
 )
 """Kernel threads that every system of their kind has. They are part of what is measured."""
-_INTERRUPT_THREAD = re.compile(r"irq/\d+-.*|IRQ-\d+|irq/\d+")
 
 
-@dataclass(frozen=True)
-class RtThread:
-    """A thread with a real-time policy.
-
-    policy: FF, RR or DLN. priority: None for DLN.
-    cpus: the CPUs on which it may run, None if they are not known.
-    ran_ns: its CPU time between the first look, before the warm-up, and the last, after the run. None if unknown.
-    """
-
-    id: int
-    policy: str
-    priority: int | None
-    cpu: int
-    cpus: frozenset[int] | None
-    ran_ns: int | None
-    name: str
-    of_kernel: bool
-    process: int = 0
-
-    @property
-    def urgency(self) -> int:
-        """The order in which threads run: the thread with the larger number runs first."""
-        return 1_000 if self.policy == "DLN" else self.priority or 0
-
-    @property
-    def kernel_priority(self) -> int:
-        """As the scheduler's events have it, where less is more urgent."""
-        return -1 if self.policy == "DLN" else 99 - (self.priority or 0)
-
-    @property
-    def everywhere(self) -> bool:
-        """Whether every system has this thread, so that it is a part of what is measured."""
-        return self.of_kernel and bool(_EVERYWHERE.fullmatch(self.name))
-
-    @property
-    def interrupt(self) -> bool:
-        return self.of_kernel and bool(_INTERRUPT_THREAD.fullmatch(self.name))
-
-    def may_run_on(self, measured: frozenset[int]) -> bool:
-        """Whether the thread may run on one of the measured CPUs. In ``measured``, -1 stands for any CPU."""
-        cpus = frozenset({self.cpu}) if self.cpus is None else self.cpus
-        return -1 in measured or bool(cpus & measured)
-
-
-def real_time_threads(record: Record) -> tuple[RtThread, ...]:
+def real_time_threads(record: Record) -> tuple[TargetThread, ...]:
     """The real-time threads except rtproof's own, each once, as last seen.
 
     A record without their list gives the real-time threads among all threads at the start.
@@ -158,13 +138,13 @@ def real_time_threads(record: Record) -> tuple[RtThread, ...]:
     return tuple(thread for thread in every_real_time_thread(record) if thread.id not in own)
 
 
-def every_real_time_thread(record: Record) -> tuple[RtThread, ...]:
+def every_real_time_thread(record: Record) -> tuple[TargetThread, ...]:
     """The same with rtproof's own threads, as far as they are in the lists."""
     files = [file for file in record.files if file.path == REAL_TIME_PATH and not file.errno]
     if not files:
-        return tuple(_as_real_time(one) for one in target_threads(record) if one.real_time)
+        return tuple(one for one in target_threads(record) if one.real_time)
     first: dict[tuple[int, str], int | None] = {}
-    found: dict[tuple[int, str], RtThread] = {}
+    found: dict[tuple[int, str], TargetThread] = {}
     last: set[tuple[int, str]] = set()
     for file in files:
         for thread in read_real_time_threads(file.content.decode(errors="replace")):
@@ -178,30 +158,17 @@ def every_real_time_thread(record: Record) -> tuple[RtThread, ...]:
     return tuple(each if key in last else replace(each, ran_ns=None) for key, each in found.items())
 
 
-def _as_real_time(one: TargetThread) -> RtThread:
-    """A thread of the list of all threads, which does not tell how long it ran nor where it may run."""
-    return RtThread(one.id, one.policy, one.priority, one.cpu, None, None, one.name, one.of_kernel, one.process)
-
-
-def read_real_time_threads(text: str) -> list[RtThread]:
+def read_real_time_threads(text: str) -> list[TargetThread]:
     """The threads in a list. Lines that are no thread are skipped."""
     return [_real_time_thread(match) for match in map(_REAL_TIME_LINE.fullmatch, text.splitlines()) if match]
 
 
-def _real_time_thread(match: re.Match[str]) -> RtThread:
+def _real_time_thread(match: re.Match[str]) -> TargetThread:
     process, thread, policy, priority, cpu, ran, allowed, name = match.groups()
     of_kernel = name.startswith("[") and name.endswith("]")
-    return RtThread(
-        int(thread),
-        policy,
-        None if priority == "-" else int(priority),
-        int(cpu),
-        _cpus(allowed),
-        None if ran == "-" else int(ran),
-        name[1:-1] if of_kernel else name,
-        of_kernel,
-        int(process),
-    )
+    bare = name[1:-1] if of_kernel else name
+    known = int(process), int(thread), policy, _number(priority), None, int(cpu), bare, of_kernel
+    return TargetThread(*known, _cpus(allowed), _number(ran))
 
 
 def _cpus(text: str) -> frozenset[int] | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from rtproof.record.contents import Record
 from rtproof.summary.recorded_facts import probe_options
-from rtproof.summary.target_threads import RtThread, every_real_time_thread
+from rtproof.summary.target_threads import TargetThread, every_real_time_thread
 
 PROBE = "exec"
 OUTPUT_PATH = "exec/output"
@@ -112,7 +112,7 @@ def _whole_lines(pieces: list[_OutputPiece]) -> Iterator[ToolLine]:
     yield from (ToolLine(last_ns, stream == "e", text) for stream, text in open_text.items() if text)
 
 
-def threads_of_tool(record: Record, output: ToolOutput) -> tuple[RtThread, ...]:
+def threads_of_tool(record: Record, output: ToolOutput) -> tuple[TargetThread, ...]:
     """The real-time threads that the tool had, as last seen; the kernel's own for the tracer timerlat too."""
     return tuple(
         thread

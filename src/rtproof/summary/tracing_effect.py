@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from rtproof.core.units import whole_number
 from rtproof.record.activations import number_activations
 from rtproof.record.contents import WHOLE_RUN, Int64Array, Record, Series
+from rtproof.statistics import Interval
 from rtproof.summary.fields import series_by_field
 from rtproof.summary.kernel_trace import has_recorder
 from rtproof.summary.target_threads import FOREIGN
@@ -33,16 +34,7 @@ MOST_EXACT_PAIRS = 200
 """Up to this many pairs, the distribution of the rank sum is computed exactly. Beyond, it is practically normal."""
 
 
-@dataclass(frozen=True)
-class PairedDifference:
-    """An estimate and its two-sided interval, in the unit of the differences."""
-
-    estimate: float
-    low: float
-    high: float
-
-
-def paired_difference(differences: Sequence[float], confidence: float) -> PairedDifference | None:
+def paired_difference(differences: Sequence[float], confidence: float) -> Interval | None:
     """The shift that independent differences of pairs show; None if they are too few for an interval."""
     rank = _lowest_rank(len(differences), confidence)
     if rank < 1:
@@ -50,7 +42,7 @@ def paired_difference(differences: Sequence[float], confidence: float) -> Paired
     values = np.asarray(differences, float)
     rows, columns = np.triu_indices(values.size)
     averages = np.sort((values[rows] + values[columns]) / 2)
-    return PairedDifference(float(np.median(averages)), float(averages[rank - 1]), float(averages[-rank]))
+    return Interval(float(np.median(averages)), float(averages[rank - 1]), float(averages[-rank]))
 
 
 def _lowest_rank(pairs: int, confidence: float) -> int:
@@ -300,4 +292,4 @@ def _effect(name: str, values: dict[int, Int64Array], sets: list[Balanced]) -> T
     found = paired_difference([x - y for x, y in zip(on, off, strict=True)], each) if len(sets) >= LEAST_SETS else None
     if found is None:
         return None
-    return TracingEffect(name, float(np.mean(off)), float(np.mean(on)), found.estimate, found.low, found.high)
+    return TracingEffect(name, float(np.mean(off)), float(np.mean(on)), found.difference, found.low, found.high)

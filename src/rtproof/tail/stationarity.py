@@ -59,12 +59,6 @@ class SlowChange:
     highest_ns: int
 
 
-@dataclass(frozen=True)
-class _Scores:
-    share: float
-    of_second: Floats
-
-
 def slow_change(second: Int64Array, largest_ns: Int64Array, slot_s: int) -> SlowChange | None:
     """The slow change of the largest latencies of the seconds; None if the run is too short, or all values are alike.
 
@@ -79,9 +73,9 @@ def slow_change(second: Int64Array, largest_ns: Int64Array, slot_s: int) -> Slow
     if np.count_nonzero(whole) < FEWEST_MINUTE_BLOCKS:
         return None
     found = [
-        (p, scores.share)
-        for scores in _all_scores(largest_ns)
-        for p in slow_p((np.bincount(place, scores.of_second) / seconds)[whole])
+        (p, share)
+        for share, of_second in _all_scores(largest_ns)
+        for p in slow_p((np.bincount(place, of_second) / seconds)[whole])
     ]
     p, share = min(found)
     return SlowChange(min(1.0, p * len(found)), share, *_ends(largest_ns, share))
@@ -107,14 +101,14 @@ def _f_above(ratio: float, above: int, below: int) -> float:
     return beta_tails(below / (below + above * ratio), below / 2, above / 2)[0]
 
 
-def _all_scores(largest_ns: Int64Array) -> Iterator[_Scores]:
-    """Yield the four scores of each second. Equal values share the middle one of their ranks."""
+def _all_scores(largest_ns: Int64Array) -> Iterator[tuple[float, Floats]]:
+    """Yield the four scores of each second, each with its share. Equal values share the middle one of their ranks."""
     place, count = np.unique(largest_ns, return_inverse=True, return_counts=True)[1:]
     below = ((np.cumsum(count) - count / 2) / largest_ns.size)[place]
-    yield _Scores(0.5, below)
-    yield _Scores(0.1, -np.log1p(-below))
+    yield 0.5, below
+    yield 0.1, -np.log1p(-below)
     for share in (0.1, 0.02):
-        yield _Scores(share, (below > 1 - share).astype(np.float64))
+        yield share, (below > 1 - share).astype(np.float64)
 
 
 def _ends(largest_ns: Int64Array, share: float) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from rtproof.summary import measured_kernel
 FAIR_SERVER_SINCE = KernelVersion(6, 12)
 SHARE_OFF_SINCE = KernelVersion(5, 10)
 CAP_IPC_LOCK, CAP_SYS_NICE = 14, 23
-HIGHEST_PRIORITY, INTERRUPT_PRIORITY = 99, 50
+HIGHEST_PRIORITY = 99
 MUCH_MEMORY = 256 << 20
 _BUDGETS = "rt-group"
 SERVICES = {

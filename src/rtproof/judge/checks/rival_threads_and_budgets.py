@@ -19,7 +19,7 @@ from rtproof.summary.summary_model import Doubt, Severity, Summary
 from rtproof.summary.target_threads import (
     FOREIGN,
     REAL_TIME_PATH,
-    RtThread,
+    TargetThread,
     every_real_time_thread,
     real_time_threads,
     target_threads,
@@ -194,7 +194,7 @@ def rivals(case: CheckedRun) -> Iterator[Doubt]:
     yield from rival_doubt(found)
 
 
-def rival_doubt(found: list[RtThread]) -> Iterator[Doubt]:
+def rival_doubt(found: list[TargetThread]) -> Iterator[Doubt]:
     """A doubt that names these threads; none without any."""
     if found:
         found = sorted(found, key=lambda thread: (-(thread.ran_ns or 0), -thread.urgency, thread.id))
@@ -236,20 +236,20 @@ def _urgency(case: CheckedRun, thread: int) -> int | None:
     return 1_000 if policy == "deadline" else signed_number(priority) or 1
 
 
-def thread_ran(thread: RtThread) -> bool:
+def thread_ran(thread: TargetThread) -> bool:
     """Whether a thread ran. If the CPU time of a kernel thread is unknown, only interrupt handlers count."""
     if thread.ran_ns is None:
         return thread.interrupt or not thread.of_kernel
     return thread.ran_ns > 0
 
 
-def _scheduled(thread: RtThread) -> str:
+def _scheduled(thread: TargetThread) -> str:
     """Such as "fifo 90"."""
     policy = {"FF": "fifo", "RR": "rr", "DLN": "deadline"}[thread.policy]
     return policy if thread.priority is None else f"{policy} {thread.priority}"
 
 
-def _named(thread: RtThread) -> str:
+def _named(thread: TargetThread) -> str:
     allowed = "" if thread.cpus is None else f", allowed on {format_cpus(tuple(sorted(thread.cpus)))}"
     ran = "" if thread.ran_ns is None else f", ran for {duration(thread.ran_ns)}"
     return f"{thread.name} (TID {thread.id}, {_scheduled(thread)}, last on CPU {thread.cpu}{allowed}{ran})"

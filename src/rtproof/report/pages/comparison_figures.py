@@ -2,7 +2,7 @@
 """The figures of a comparison: both tails in one plot, the shift of each quantile, and the table of metrics."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 
 import numpy as np
@@ -20,6 +20,7 @@ from rtproof.core.phrases import capitalised, percent, quantity, value
 from rtproof.record.contents import Int64Array
 from rtproof.report import number_format, plot_data
 from rtproof.report.blocks import Block, Curve, Marker, Plot, Section, Table, Text
+from rtproof.report.cumulative_curves import NamedCounts
 from rtproof.report.number_format import PrintedUnit, unit_for
 from rtproof.summary.counts import Counts, merge_counts
 
@@ -46,17 +47,6 @@ MOST = 24
 NOTHING = "No curve: there are not two different latencies above zero."
 
 DrawnSides = Sequence[tuple[str, Sequence[RunFigures]]]
-
-
-@dataclass(frozen=True)
-class TailLine:
-    """One curve before it is drawn. beyond: the number of values above every value of the counts."""
-
-    name: str
-    counts: Counts
-    beyond: int = 0
-    group: int | None = None
-    role: str = "part"
 
 
 def pooled_tail(runs: Sequence[RunFigures]) -> Counts:
@@ -87,7 +77,8 @@ def single_side_curves(runs: Sequence[RunFigures]) -> Section:
 def curve_blocks(sides: DrawnSides, unit: PrintedUnit, markers: tuple[Marker, ...] = ()) -> list[Block]:
     """Return the plot, or a sentence where there is nothing to draw. sides: names and runs. markers: e.g. crossings."""
     whole = [
-        TailLine(name, pooled_tail(runs), beyond_plot(runs), group, "whole") for group, (name, runs) in enumerate(sides)
+        NamedCounts(name, pooled_tail(runs), "whole", beyond_plot(runs), group)
+        for group, (name, runs) in enumerate(sides)
     ]
     filled = [line for line in whole if line.counts.total]
     grid = plot_data.survival_grid([line.counts for line in filled]) if filled else np.empty(0, np.int64)
@@ -99,7 +90,7 @@ def curve_blocks(sides: DrawnSides, unit: PrintedUnit, markers: tuple[Marker, ..
     return [replace(plot, markers=markers, foremost=True)]
 
 
-def tail_plot(title: str, says: str, lines: Sequence[TailLine], grid: Int64Array, unit: PrintedUnit) -> Plot:
+def tail_plot(title: str, says: str, lines: Sequence[NamedCounts], grid: Int64Array, unit: PrintedUnit) -> Plot:
     """Return the plot of the share above each latency. lines: with values. grid: latencies in ns, increasing."""
     return Plot(
         title,
@@ -118,14 +109,14 @@ def beyond_plot(runs: Sequence[RunFigures]) -> int:
     return sum(run.overflow for run in runs)
 
 
-def _single(runs: Sequence[RunFigures], group: int) -> Iterator[TailLine]:
+def _single(runs: Sequence[RunFigures], group: int) -> Iterator[NamedCounts]:
     if len(runs) > 1:
         for run in runs[:MOST]:
             if run.counts.total:
-                yield TailLine(run.name, run.counts, run.overflow, group)
+                yield NamedCounts(run.name, run.counts, "part", run.overflow, group)
 
 
-def _curve(line: TailLine, grid: Int64Array, unit: PrintedUnit) -> Curve:
+def _curve(line: NamedCounts, grid: Int64Array, unit: PrintedUnit) -> Curve:
     """Return the curve. Values beyond the scale count as larger than every value on it."""
     values, shares = plot_data.survival_points(line.counts, grid)
     total = line.counts.total
@@ -133,7 +124,7 @@ def _curve(line: TailLine, grid: Int64Array, unit: PrintedUnit) -> Curve:
     return Curve(line.name, tuple(map(unit.scale, values.tolist())), tuple(ys.tolist()), line.role, line.group)
 
 
-def _says(line: TailLine, runs: Sequence[RunFigures]) -> str:
+def _says(line: NamedCounts, runs: Sequence[RunFigures]) -> str:
     counts = line.counts
     if not counts.total:
         return f"{line.name}: no values."

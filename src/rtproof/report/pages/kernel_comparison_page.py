@@ -35,9 +35,10 @@ from rtproof.lab.kernel_comparison import (
 from rtproof.lab.verify_inputs import LAB_SCHEMA, LAB_SCHEMA_VERSION
 from rtproof.report import number_format, plot_data
 from rtproof.report.blocks import Block, Plot, Section, Table, Text
+from rtproof.report.cumulative_curves import NamedCounts
 from rtproof.report.number_format import PrintedUnit
 from rtproof.report.pages.cell_explanation_page import explanation_dict, why_blocks
-from rtproof.report.pages.comparison_figures import TailLine, in_own_colours, on_one_scale, tail_plot
+from rtproof.report.pages.comparison_figures import in_own_colours, on_one_scale, tail_plot
 from rtproof.summary.counts import Counts, merge_counts
 
 LAB_US = PrintedUnit("us", 1_000, 1)
@@ -412,7 +413,7 @@ def _tail_plot(load: GuestLoad, row: list[SystemUnderLoad], compared: str) -> li
         return []
     left_out = f" Only the first {MOST_TAIL_CURVES} systems are drawn." if len(row) > MOST_TAIL_CURVES else ""
     title = f"Share of due times later than a latency: {load.name}{f', {compared}' if compared else ''}"
-    lines = [TailLine(spot.system.name, counts) for spot, counts in drawn]
+    lines = [NamedCounts(spot.system.name, counts) for spot, counts in drawn]
     return [tail_plot(title, f"{_tail_caption(drawn)}{left_out}", lines, grid, LAB_US)]
 
 
