@@ -376,7 +376,7 @@ def read_runs(
     """
     cpus = len(os.sched_getaffinity(0))
     work = partial(_read_and_extract, wanted, partial(read, workers=max(1, cpus // max(len(runs), 1))))
-    answers = each_by_itself(work, runs, cpus, _read_failure)
+    answers = each_by_itself(work, runs, cpus, lambda problem: _ReadFailure(defects.error_sentence(problem)))
     told = dict(zip(runs, answers, strict=True))
     failed = {run: each.of(run) for run, each in told.items() if isinstance(each, _ReadFailure)}
     return {run: each for run, each in told.items() if not isinstance(each, _ReadFailure)}, failed
@@ -384,10 +384,6 @@ def read_runs(
 
 def _read_and_extract(wanted: Callable[[Path, Any], Any], read: Callable[[Path], Any], run: Path) -> Any:
     return wanted(run, read(run))
-
-
-def _read_failure(problem: Exception) -> _ReadFailure:
-    return _ReadFailure(defects.error_sentence(problem))
 
 
 HISTOGRAM_SUFFIXES = (".txt", ".json", ".hist", ".log")

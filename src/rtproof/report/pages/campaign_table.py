@@ -145,10 +145,6 @@ def stalled_text(cycles: Cycles) -> str:
     return f"STALLED {duration(stalled_ns)}" if stalled_ns else "no"
 
 
-def _stall_metric(row: ArticleRow) -> str:
-    return "stopped" if row.stopped else "no"
-
-
 def _verdict_metric(outcome: CellOutcome) -> str:
     return outcome.analysis.verdict.state.word if outcome.analysis else ""
 
@@ -198,7 +194,7 @@ METRICS: Mapping[str, CampaignMetric] = {
     "catch-up": CampaignMetric(
         "catch-up pairs", _cycle_metric(lambda c: number_format.count_text(c.catch_up_pairs)), _no_published_value
     ),
-    "stalled": CampaignMetric("stalled", _cycle_metric(stalled_text), _stall_metric),
+    "stalled": CampaignMetric("stalled", _cycle_metric(stalled_text), lambda row: "stopped" if row.stopped else "no"),
     **{
         f"{part}-{name}": _loop_metric(part, name)
         for part in ("work", "loop", "top")
