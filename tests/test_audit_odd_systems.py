@@ -190,4 +190,4 @@ def test_a_row_with_a_name_of_many_digits_is_no_interrupt() -> None:
     table = "           CPU0\n  1:   5   IO-APIC   1-edge   i8042\n" + "9" * 5000 + ":   5   IO-APIC   2-edge   eth0\n"
     read = read_table(Reading("/proc/interrupts", State.HERE, table))
     assert read is not None
-    assert read.actions == {1: ("i8042",)}
+    assert read[1] == {1: ("i8042",)}

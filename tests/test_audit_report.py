@@ -38,9 +38,9 @@ def test_each_cause_has_its_findings_and_how_many_activations_it_made_late(monke
     checks = (*CHECKS[1:], made_check("memory.thp", THP, "never", explains=(kind.value,)))
     monkeypatch.setattr(check_file, "all_checks", lambda: checks)
     found = explain(record, 100_000)
-    (beside,) = [one for one in causes_with_findings(found, record) if one.cause.cause is kind]
-    assert [one.check.id for one in beside.findings] == ["memory.thp"]
-    assert (beside.late, beside.first_in) == (1, 1)
+    ((row, findings),) = [one for one in causes_with_findings(found, record) if one[0].cause.cause is kind]
+    assert [one.check.id for one in findings] == ["memory.thp"]
+    assert (row.late, row.first_in) == (1, 1)
     (table,) = tables(causes_blocks(found, record)).values()
     assert [row[1:] for row in table.rows if "memory.thp" in row[3]] == [("1", "1", "memory.thp (high)")]
     section = sections_of(analyse(record, Requirement(100_000), 1))["audit"]

@@ -16,13 +16,12 @@ from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Block, End, EndReason, Event, Record, SeriesTotals
-from rtproof.summary import per_second
+from rtproof.summary import loops, per_second
 from rtproof.summary.fields import series_by_field, stage_switches
 from rtproof.summary.loops import (
     LOOP_FIELDS,
     ApplicationLoops,
     CycleTerms,
-    Wakes,
     cycle_points,
     cycle_sentences,
     loop_cycles,
@@ -37,34 +36,38 @@ PERIOD = 10 * MS
 LOOP = replace(SERIES, probe="kernel", method="loop", field="task", period_ns=PERIOD, loop=True)
 
 
-def wakes(lengths: list[int], period_ns: int = PERIOD) -> Wakes:
-    return Wakes(period_ns, np.cumsum([0, *lengths], dtype=np.int64))
+def cycles_of(lengths: list[int], terms: CycleTerms | None = None) -> Cycles:
+    """The cycles of one loop with these lengths."""
+    wanted = terms or CycleTerms()
+    meter = loops._Meter(PERIOD, 0, loops._ignored(len(lengths), wanted), wanted)
+    meter.add(np.cumsum([0, *lengths], dtype=np.int64), follows=False)
+    return loops._cycles(PERIOD, wanted, [meter.result()])
 
 
 def test_cycles_are_counted_against_the_band_of_article_2() -> None:
-    found = loop_cycles(wakes([10 * MS, 8 * MS, 8 * MS - 1, 12 * MS, 12 * MS + 1]), CycleTerms(0))
+    found = cycles_of([10 * MS, 8 * MS, 8 * MS - 1, 12 * MS, 12 * MS + 1], CycleTerms(0))
     assert (found.counted, found.short, found.long, found.out_of_band) == (5, 1, 1, 2)
     assert (found.min_ns, found.max_ns) == (8 * MS - 1, 12 * MS + 1)
 
 
 def test_the_first_thousand_are_ignored_and_of_a_short_run_a_tenth() -> None:
-    long = loop_cycles(wakes([PERIOD * 3] * 1_000 + [PERIOD] * 11_019))
+    long = cycles_of([PERIOD * 3] * 1_000 + [PERIOD] * 11_019)
     assert (long.ignored, long.counted, long.out_of_band) == (1_000, 11_019, 0)
-    short = loop_cycles(wakes([PERIOD * 3] * 20 + [PERIOD] * 180))
+    short = cycles_of([PERIOD * 3] * 20 + [PERIOD] * 180)
     assert (short.ignored, short.counted, short.long) == (20, 180, 0)
-    assert loop_cycles(wakes([PERIOD] * 200), CycleTerms(5)).ignored == 5
+    assert cycles_of([PERIOD] * 200, CycleTerms(5)).ignored == 5
 
 
 def test_a_long_cycle_directly_before_a_short_one_is_a_catch_up_pair() -> None:
-    found = loop_cycles(wakes([PERIOD, 19 * MS, MS, PERIOD, 19 * MS, PERIOD, MS]), CycleTerms(0))
+    found = cycles_of([PERIOD, 19 * MS, MS, PERIOD, 19 * MS, PERIOD, MS], CycleTerms(0))
     assert found.catch_up_pairs == 1
-    again = loop_cycles(wakes([19 * MS, MS] * 50), CycleTerms(0))
+    again = cycles_of([19 * MS, MS] * 50, CycleTerms(0))
     assert (again.catch_up_pairs, again.short, again.long) == (50, 50, 50)
     assert again.correlation == pytest.approx(-1, abs=0.03)
 
 
 def test_none_out_of_band_is_no_proof_that_there_are_none() -> None:
-    found = loop_cycles(wakes([PERIOD] * 12_019))
+    found = cycles_of([PERIOD] * 12_019)
     assert most_cycles_out_of_band(found) == pytest.approx(2.72e-4, rel=0.01)
     assert "a share of up to 0.00027 possible, which is one every 36.7 s" in cycle_sentences(found)
 

@@ -131,24 +131,20 @@ def _actions(facts: Facts) -> dict[int, tuple[str, ...]] | None:
         named = {number: tuple(filter(None, reading.word.split(","))) for number, reading in files.items()}
         return {number: names for number, names in named.items() if names}
     table = read_table(facts.read(TABLE))
-    return None if table is None else table.actions
+    return None if table is None else table[1]
 
 
-@dataclass(frozen=True)
-class CountTable:
-    """/proc/interrupts or /proc/softirqs. counts: by the row's name and CPU. actions: of rows with a number."""
-
-    counts: dict[str, dict[int, int]]
-    actions: dict[int, tuple[str, ...]]
+Counts = dict[str, dict[int, int]]
+"""Of a table, by the row's name and CPU."""
 
 
-def read_table(reading: Reading) -> CountTable | None:
-    """The table in a reading; None if it is not HERE, or is no table."""
+def read_table(reading: Reading) -> tuple[Counts, dict[int, tuple[str, ...]]] | None:
+    """The counts of /proc/interrupts or /proc/softirqs, and the handlers of numbered rows; None if it is none."""
     lines = reading.text.splitlines() if reading.here else []
     cpus = re.findall(r"CPU(\d{1,5})", lines[0]) if lines else []
     if not cpus:
         return None
-    counts: dict[str, dict[int, int]] = {}
+    counts: Counts = {}
     actions: dict[int, tuple[str, ...]] = {}
     for line in lines[1:]:
         name, colon, rest = line.strip().partition(":")
@@ -162,10 +158,10 @@ def read_table(reading: Reading) -> CountTable | None:
             names = re.split(r"\s{2,}", words[-1].strip())[-1]
             if not _NO_ACTION.fullmatch(names):
                 actions[number] = tuple(names.split(", "))
-    return CountTable(counts, actions)
+    return counts, actions
 
 
-def counted(facts: Facts, path: str) -> dict[str, dict[int, int]] | Reading:
+def counted(facts: Facts, path: str) -> Counts | Reading:
     """How much each row of a table grew on each CPU between the two looks; or the reading that is missing."""
     tables = []
     for moment in (Moment.START, Moment.END):
@@ -173,7 +169,7 @@ def counted(facts: Facts, path: str) -> dict[str, dict[int, int]] | Reading:
         table = read_table(reading)
         if table is None:
             return reading
-        tables.append(table.counts)
+        tables.append(table[0])
     start, end = tables
     return {
         name: {cpu: number - start.get(name, {}).get(cpu, 0) for cpu, number in row.items()}

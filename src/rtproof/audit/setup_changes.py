@@ -39,8 +39,8 @@ Setup = Mapping[str, CheckSetup]
 """What one record says of every check, by the id of the check."""
 
 
-def setup_of(record: Record, checks: Sequence[Check] | None = None) -> Setup:
-    """Return what a record says of all checks, or of these; {} for a record without the facts of an audit.
+def setup_of(record: Record) -> Setup:
+    """Return what a record says of all checks; {} for a record without the facts of an audit.
 
     A check is left out if the agent looked for nothing that it reads: another agent may have.
     """
@@ -48,7 +48,7 @@ def setup_of(record: Record, checks: Sequence[Check] | None = None) -> Setup:
         return {}
     facts = Facts(record)
     found = {}
-    for check in check_file.all_checks() if checks is None else checks:
+    for check in check_file.all_checks():
         read = [(source, reading) for source in check.read for reading in readings.read_source(facts, source)]
         if read and all(reading.state is State.NOT_COLLECTED for _, reading in read):
             continue

@@ -115,16 +115,16 @@ class BoardTarget:
             raise TargetError(f"{self._shell.name}: {shlex.join(self._before)} runs nothing there: {answer.words()}")
 
     def _try(self, program: Path) -> Answer:
-        arrived = upload.bring(self._shell, program, self._folder, _say)
-        return ask(self._shell, shlex.join((*self._before, arrived.path, "version")))
+        place = upload.bring(self._shell, program, self._folder, _say)
+        return ask(self._shell, shlex.join((*self._before, place, "version")))
 
     def push(self, program: Path) -> str:
         self._program = program
-        return upload.bring(self._patient, program, self._folder, _say).path
+        return upload.bring(self._patient, program, self._folder, _say)
 
     def _bring_again(self) -> str:
         """The agent's path on a board that has lost it."""
-        return upload.bring(self._shell, self._program or self.own_agent(), self._folder, _say).path
+        return upload.bring(self._shell, self._program or self.own_agent(), self._folder, _say)
 
     def place(self, file: Path) -> str:
         started = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bring a program to a board whose shell has ``cat``, ``chmod`` and ``mv``, and find out whether it arrived whole.
 
-A board may lack mktemp, base64, stat and every checksum. Then the length alone is compared, and ``Arrived`` says so.
+A board may lack mktemp, base64, stat and every checksum. Then the length alone is compared.
 """
 
 import hashlib
@@ -9,7 +9,6 @@ import re
 import secrets
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from rtproof.boards import text_upload
@@ -38,14 +37,6 @@ Of several mounts the one with the longest path holds, and of those the last.
 OWN_FOLDER = re.compile(r"^/.*/rtproof-\d+$", re.MULTILINE)
 """A name with a line end in it fits only in part, and is not taken."""
 _SIXTEEN = set("0123456789abcdef")
-
-
-@dataclass(frozen=True)
-class Arrived:
-    """A program on the board. checked: by which tool it was compared, such as ``sha256sum``."""
-
-    path: str
-    checked: str
 
 
 def own_folder(shell: Shell, asked: str, *, in_ram: bool = False) -> str:
@@ -80,18 +71,18 @@ def _folder_script(places: Sequence[str], *, in_ram: bool) -> str:
     )
 
 
-def bring(shell: Shell, program: Path, folder: str, say: Callable[[str], None]) -> Arrived:
-    """The program on the board, from an earlier upload if that is whole. TargetError if it does not arrive whole.
+def bring(shell: Shell, program: Path, folder: str, say: Callable[[str], None]) -> str:
+    """The path of the program on the board, from an earlier upload if that is whole.
 
-    say: takes a sentence about how far a slow upload is.
+    TargetError if it does not arrive whole. say: takes a sentence about how far a slow upload is.
     """
     content = program.read_bytes()
     place = f"{folder}/agents/{hashlib.sha256(content).hexdigest()[:16]}/{program.name}"
     quoted = shlex.quote(place)
     check = CHECK % ((quoted,) * 4)
     there = ask(shell, f"[ -x {quoted} ] && {check}")
-    if there.status == 0 and (tool := _fits(there, content)):
-        return Arrived(place, tool)
+    if there.status == 0 and _fits(there, content):
+        return place
     arriving = f"{place}.new-{secrets.token_hex(4)}"  # Two runs may bring the same program at once.
     new = shlex.quote(arriving)
     ready = f"chmod 700 {new} && mv -f {new} {quoted} && {check} || {{ rm -f {new}; exit 1; }}"
@@ -103,23 +94,22 @@ def bring(shell: Shell, program: Path, folder: str, say: Callable[[str], None]) 
     else:
         text_upload.send_as_text(shell, content, arriving, say)
         answer = ask(shell, ready)
-    tool = _fits(answer, content) if answer.status == 0 else ""
-    if not tool:
+    if answer.status or not _fits(answer, content):
         why = answer.words() if answer.status else "what arrived is not what was sent"
         raise TargetError(f"{shell.name}: the agent cannot be kept in {folder}: {why}")
-    return Arrived(place, tool)
+    return place
 
 
-def _fits(answer: Answer, content: bytes) -> str:
-    """The tool whose word for the file is right; "" if it is wrong."""
+def _fits(answer: Answer, content: bytes) -> bool:
+    """Whether the word of sha256sum, md5sum, cksum or wc for the file is right."""
     words = answer.output.decode(errors="replace").split()
     first = words[0] if words else ""
-    for tool, length, digest in (("sha256sum", 64, hashlib.sha256), ("md5sum", 32, _md5)):
+    for length, digest in ((64, hashlib.sha256), (32, _md5)):
         if len(first) == length and set(first) <= _SIXTEEN:
-            return tool if first == digest(content).hexdigest() else ""
+            return first == digest(content).hexdigest()
     if len(words) >= 3:
-        return "cksum" if words[:2] == [str(posix_checksum(content)), str(len(content))] else ""
-    return "wc" if first == str(len(content)) else ""
+        return words[:2] == [str(posix_checksum(content)), str(len(content))]
+    return first == str(len(content))
 
 
 def _md5(content: bytes) -> "hashlib._Hash":

@@ -43,15 +43,6 @@ MOST_NAME = 4096
 
 
 @dataclass(frozen=True)
-class Segment:
-    """A part of the file that is loaded and may run. Sizes in bytes."""
-
-    address: int
-    offset: int
-    size: int
-
-
-@dataclass(frozen=True)
 class Symbol:
     """A symbol with code. size: in bytes, 0 if the file does not tell. other: ``st_other``. kind: its type."""
 
@@ -105,7 +96,7 @@ def function_offset(path: Path, name: str, plus: int = 0) -> int:
 def checked_offset(path: Path, offset: int) -> int:
     """The same offset in the file. UserError if there is no code."""
     with ElfFile(path) as file:
-        if not any(one.offset <= offset < one.offset + one.size for one in file.segments):
+        if not any(begin <= offset < begin + size for _, begin, size in file.segments):
             raise UserError(f"{path} has no code at {offset:#x}")
         return offset
 
@@ -165,8 +156,9 @@ class ElfFile:
         segments = self._table(segments_at, segment_size, segment_count, self._layout.segment)
         order = self._layout.segment_order
         loaded = ([row[place] for place in order] for row in segments)
+        # Of each part of the file that is loaded and may run, in bytes.
         self.segments = tuple(
-            Segment(address, offset, size)
+            (address, offset, size)
             for kind, flags, offset, address, size in loaded
             if kind == LOADED and flags & MAY_RUN
         )
@@ -227,13 +219,13 @@ class ElfFile:
             raise UserError(f"{self._path} is damaged: a part of it lies outside of the file") from None
 
     def _names_at(self, offset: int) -> Iterator[str]:
-        segment = next((one for one in self.segments if one.offset <= offset < one.offset + one.size), None)
+        segment = next((one for one in self.segments if one[1] <= offset < one[1] + one[2]), None)
         for symbols, names in self._symbol_tables() if segment else ():
             code = _of_code(symbols)
             begins = code["value"].astype(np.uint64)
             if self._machine == ARM:
                 begins &= ~np.uint64(1)  # it says whether the code is Thumb
-            address = np.uint64(offset - segment.offset + segment.address) if segment else np.uint64(0)
+            address = np.uint64(offset - segment[1] + segment[0]) if segment else np.uint64(0)
             for at in np.flatnonzero((begins <= address) & (address - begins < code["size"])):
                 begin = int(code["name"][at])
                 yield names[begin : names.index(b"\0", begin)].decode(errors="replace")
@@ -264,9 +256,9 @@ class ElfFile:
 
     def offset_of(self, address: int, name: str) -> int:
         """The place in the file of what is loaded at an address. UserError if no code is."""
-        for segment in self.segments:
-            if segment.address <= address < segment.address + segment.size:
-                return address - segment.address + segment.offset
+        for begin, offset, size in self.segments:
+            if begin <= address < begin + size:
+                return address - begin + offset
         raise UserError(f"{one_line(name)} of {self._path} is no function: no code is at its address {address:#x}")
 
 

@@ -57,7 +57,8 @@ def value(ns: int, like_ns: int | None = None) -> str:
     digits = 3
     while like_ns is not None and digits < _DIGITS[name] and _side(ns, like_ns, unit, digits) != _sign(ns - like_ns):
         digits += 3
-    return _scaled(ns, unit, name, digits, strip=True)
+    shown = f"{ns / unit:,.{digits}f}".rstrip("0").rstrip(".")
+    return f"{shown} {name}"
 
 
 def limit_value(ns: int) -> str:
@@ -169,8 +170,3 @@ def when(origin_realtime_ns: int, offset_ns: int) -> str:
     if not origin_realtime_ns:
         return f"{offset_ns / 1e9:,.3f} s after measuring began"
     return f"{instant(origin_realtime_ns, offset_ns)} UTC"
-
-
-def _scaled(ns: float, unit_ns: int, unit: str, digits: int, *, strip: bool = False) -> str:
-    text = f"{ns / unit_ns:,.{digits}f}"
-    return f"{text.rstrip('0').rstrip('.') if strip else text} {unit}"

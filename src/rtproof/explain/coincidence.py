@@ -209,7 +209,7 @@ def _columns(
 
 
 def _moving(column: Column) -> Iterable[Column]:
-    """Of a count that never moves nobody can say anything."""
+    """Skip counts that never change."""
     return (column,) if column.values.size and np.ptp(column.values) else ()
 
 
@@ -321,29 +321,21 @@ def chances_of(columns: Sequence[FloatArray], late: Sequence[BoolArray], shuffle
     shuffles = max(FEWEST_SHUFFLES, min(shuffles, MOST_CELLS // seconds))
     groups = _groups(columns, late)
     observed = np.full(len(columns), -np.inf)
-    for group in groups:
-        observed[group.members] = group.scores[:, group.late].sum(1)
+    for flag, members, scores in groups:
+        observed[members] = scores[:, flag].sum(1)
     random = np.random.default_rng(0)
     largest = np.full(shuffles, -np.inf)
     batch = max(1, BATCH_CELLS // seconds)
     for begin in range(0, shuffles, batch):
         part = largest[begin : begin + batch]
         order = np.argsort(random.random((part.size, seconds)), axis=1)
-        for group in groups:
-            np.maximum(part, (group.late[order].astype(float) @ group.scores.T).max(1), out=part)
+        for flag, _, scores in groups:
+            np.maximum(part, (flag[order].astype(float) @ scores.T).max(1), out=part)
     return [float((1 + (largest >= each - ROUNDING).sum()) / (1 + shuffles)) for each in observed]
 
 
-@dataclass(frozen=True)
-class ColumnGroup:
-    """Columns with the same late seconds. scores: their ranks, over the spread of the sum of the late ones."""
-
-    late: BoolArray
-    members: Int64Array
-    scores: FloatArray
-
-
-def _groups(columns: Sequence[FloatArray], late: Sequence[BoolArray]) -> list[ColumnGroup]:
+def _groups(columns: Sequence[FloatArray], late: Sequence[BoolArray]) -> list[tuple[BoolArray, Int64Array, FloatArray]]:
+    """The late seconds that columns share, these columns, and their ranks over the spread of the late ones' sum."""
     flags, number = np.unique(np.array(late), axis=0, return_inverse=True)
     found = []
     for at, flag in enumerate(flags):
@@ -354,7 +346,7 @@ def _groups(columns: Sequence[FloatArray], late: Sequence[BoolArray]) -> list[Co
         scores = np.array([_ranks(columns[member]) for member in members.tolist()])
         spread = np.sqrt((scores**2).sum(1) * count * (seconds - count) / (seconds * (seconds - 1)))
         still = np.where(spread > 0, spread, 1.0)  # the ranks of what never moves are 0, and stay so
-        found.append(ColumnGroup(flag, members, scores / still[:, None]))
+        found.append((flag, members, scores / still[:, None]))
     return found
 
 

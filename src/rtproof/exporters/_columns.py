@@ -76,9 +76,8 @@ def whole_number(options: dict[str, str], key: str, default: int, most: int = MO
     return int(text)
 
 
-def signed_duration(options: dict[str, str], key: str, default: str) -> int:
-    """The value in nanoseconds of an option that is a duration, which may be negative; UserError for other texts."""
-    text = options.get(key, default)
+def signed_duration(text: str) -> int:
+    """The nanoseconds of a duration, which may be negative; UserError for other texts."""
     duration_ns = units.parse_duration("0ns" if text == "0" else text.removeprefix("-"))
     return -duration_ns if text.startswith("-") else duration_ns
 

@@ -43,7 +43,7 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     width_ns = units.parse_duration(options.get("width", "2us"))
     if width_ns == 0:
         raise UserError("the option width=0 makes no bins: give a duration longer than 0")
-    start_ns = signed_duration(options, "start", "0")
+    start_ns = signed_duration(options.get("start", "0"))
     count = bins_within(analysis, options, "count", 2500, (start_ns, width_ns))
     if start_ns + width_ns * count > units.LONGEST_NS:
         raise UserError("the bins would reach beyond 292 years: give a smaller width or count")

@@ -278,9 +278,9 @@ def chance_exceeded(past: float, coming: float) -> float:
     return coming / (past + coming)
 
 
-def predicted_until(past: float, chance: float = PREDICTION) -> float:
-    """The further time in which the maximum so far is exceeded with at most this chance: T / 19 for 5 %."""
-    return past * chance / (1 - chance)
+def predicted_until(past: float) -> float:
+    """The further time in which the maximum so far is exceeded with a chance of at most 5 %: T / 19."""
+    return past * PREDICTION / (1 - PREDICTION)
 
 
 def rarest_ns(duration_ns: int, confidence: float = USUAL_CONFIDENCE, *, anytime: bool = False) -> float:

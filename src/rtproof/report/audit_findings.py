@@ -3,7 +3,6 @@
 
 import re
 import shlex
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePath
 
@@ -14,7 +13,7 @@ from rtproof.audit.facts import Facts
 from rtproof.core.phrases import quantity
 from rtproof.core.printable import clean
 from rtproof.explain.causes import MAY_BE, NamedCause
-from rtproof.explain.explanation import Explanation
+from rtproof.explain.explanation import CauseRow, Explanation
 from rtproof.record.contents import Record
 from rtproof.record.run_folder import RECORD_NAME
 from rtproof.report.text_table import WIDTH
@@ -79,25 +78,12 @@ def findings_of(record: Record, least: Severity) -> tuple[CheckResult, ...]:
     )
 
 
-@dataclass(frozen=True)
-class ExplainedCause:
-    """A cause of late activations, and the findings that would explain it.
-
-    late: how many late activations have a part of it. first_in: in how many it took the most.
-    """
-
-    cause: NamedCause
-    late: int
-    first_in: int
-    findings: tuple[CheckResult, ...]
-
-
-def causes_with_findings(found: Explanation, record: Record) -> tuple[ExplainedCause, ...]:
-    """The causes that some finding of the run's audit would explain, in the order of the explanation."""
+def causes_with_findings(found: Explanation, record: Record) -> list[tuple[CauseRow, tuple[CheckResult, ...]]]:
+    """The causes that some finding of the run's audit would explain, in the order of the explanation, with these."""
     every = findings_of(record, Severity.INFO)
     rows = [row for row in found.rows if row.first_in or row.share >= LEAST_SHARE]
     told = ((row, tuple(one for one in every if _explains(one.check, row.cause))) for row in rows)
-    return tuple(ExplainedCause(row.cause, row.late, row.first_in, findings) for row, findings in told if findings)
+    return [(row, findings) for row, findings in told if findings]
 
 
 def _explains(check: Check, cause: NamedCause) -> bool:

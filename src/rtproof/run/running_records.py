@@ -301,9 +301,9 @@ class RecordFollower:
         """The limits that the agent was given."""
         return [int(word) for word in self.asked("limits_ns").split(",") if word.isascii() and word.isdigit()]
 
-    def quiet_s(self, now: float | None = None) -> float:
-        """For how many seconds nothing was written. now: the time of day in seconds, by default the present one."""
-        return (time.time() if now is None else now) - self.path.stat().st_mtime
+    def quiet_s(self) -> float:
+        """For how many seconds nothing was written."""
+        return time.time() - self.path.stat().st_mtime
 
     def _take(self, frame: Frame) -> None:
         if frame.type in (ChunkType.SAMPLES, ChunkType.SECONDS):

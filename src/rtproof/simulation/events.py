@@ -2,8 +2,8 @@
 """Draw when simulated events happen, and how late each event makes an activation.
 
 Events come singly, in bursts, in storms, or at a drifting rate. A cluster is a single event, a burst or a storm. Rates
-are single events per second, over the whole run. ``cluster_rate`` converts such a rate to clusters per second, and
-``event_rate`` converts back. Episodes are slightly rarer than clusters, because neighbours may join.
+are single events per second, over the whole run. ``event_rate`` converts clusters per second to such a rate. Episodes
+are slightly rarer than clusters, because neighbours may join.
 
 The excess of an event over the threshold follows a generalised Pareto distribution (Pickands 1975). So the rate above
 any level beyond the threshold is known exactly.
@@ -60,15 +60,10 @@ class Events:
     stretch: SecondsArray
 
 
-def cluster_rate(kind: str, rate_per_s: float) -> float:
-    """How many clusters begin per second if events come at ``rate_per_s``. A single event counts as a cluster here."""
-    found = EVENT_KINDS[kind]
-    return rate_per_s * (1 - found.clustered + found.clustered / found.size)
-
-
 def event_rate(kind: str, clusters_per_s: float) -> float:
     """How many events come per second if ``clusters_per_s`` clusters begin per second."""
-    return clusters_per_s / cluster_rate(kind, 1.0)
+    found = EVENT_KINDS[kind]
+    return clusters_per_s / (1 - found.clustered + found.clustered / found.size)
 
 
 def event_times(kind: str, rate_per_s: float, duration_s: float, generator: np.random.Generator) -> SecondsArray:

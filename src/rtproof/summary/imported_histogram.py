@@ -270,15 +270,10 @@ def summaries_of_threads(imported: ImportedHistogram) -> tuple[Summary, ...]:
 def _of_thread(imported: ImportedHistogram, part: ImportedPart) -> ImportedHistogram:
     return replace(
         imported,
-        count=part.count,
-        min_ns=part.min_ns,
-        mean_ns=part.mean_ns,
-        max_ns=part.max_ns,
-        histogram=part.histogram,
-        overflow=part.overflow,
         scale_ns=scale_end_ns(imported),
         parts=(part,),
         shortest_period_ns=part.period_ns,
+        **{name: getattr(part, name) for name in ("count", "min_ns", "mean_ns", "max_ns", "histogram", "overflow")},
     )
 
 

@@ -36,15 +36,6 @@ _NONE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
-class Wakes:
-    """The times at which one loop ran, in order."""
-
-    period_ns: int
-    times_ns: Int64Array
-    thread: int = 0
-
-
-@dataclass(frozen=True)
 class CycleTerms:
     """How many cycles at the start are not counted, and which other cycles are short or long.
 
@@ -74,18 +65,15 @@ class _Part:
     stalls: tuple[Stall, ...] = ()
 
 
-def loop_cycles(source: Record | Wakes, terms: CycleTerms | None = None) -> Cycles:
-    """The cycles of every thread of a record, or of one loop. In a record without samples, none is counted.
+def loop_cycles(record: Record, terms: CycleTerms | None = None) -> Cycles:
+    """The cycles of every thread of a record. In a record without samples, none is counted.
 
     terms: by default those of the record.
     """
-    if isinstance(source, Wakes):
-        wanted = terms or CycleTerms()
-        return _cycles(source.period_ns, wanted, [_of_wakes(source, wanted)])
-    series, wanted = judged_series(source), terms or requested_cycle_terms(source)
-    parts = [_of_series(source, each, wanted) for each in series]
+    series, wanted = judged_series(record), terms or requested_cycle_terms(record)
+    parts = [_of_series(record, each, wanted) for each in series]
     found = _cycles(series[0].period_ns if series else 0, wanted, parts)
-    return replace(found, deterministic=bool(virtual_time_clock(source)))
+    return replace(found, deterministic=bool(virtual_time_clock(record)))
 
 
 def requested_cycle_terms(record: Record) -> CycleTerms:
@@ -142,12 +130,6 @@ def _cycles(period_ns: int, terms: CycleTerms, parts: list[_Part]) -> Cycles:
         stalls=tuple(stalls),
         loops=len(parts),
     )
-
-
-def _of_wakes(wakes: Wakes, terms: CycleTerms) -> _Part:
-    meter = _Meter(wakes.period_ns, wakes.thread, _ignored(wakes.times_ns.size - 1, terms), terms)
-    meter.add(wakes.times_ns, follows=False)
-    return meter.result()
 
 
 def _of_series(record: Record, series: Series, terms: CycleTerms) -> _Part:

@@ -73,42 +73,38 @@ def tool_output(record: Record) -> ToolOutput | None:
     found = ToolOutput(options.get("tool", ""), tuple(words), ())
     pieces = list(_pieces(b"".join(parts).decode(errors="replace"), record.begin.origin_monotonic_ns))
     found = replace(found, lines=tuple(_whole_lines(pieces)))
-    for piece in pieces:
-        number = int(piece.text) if re.fullmatch(r"-?\d{1,9}", piece.text) else None
-        if piece.letter == "p":
-            found = replace(found, process=number, began_ns=piece.time_ns)
-        elif piece.letter == "x":
-            found = replace(found, exit_code=number, ended_ns=piece.time_ns)
+    for time_ns, letter, text in pieces:
+        number = int(text) if re.fullmatch(r"-?\d{1,9}", text) else None
+        if letter == "p":
+            found = replace(found, process=number, began_ns=time_ns)
+        elif letter == "x":
+            found = replace(found, exit_code=number, ended_ns=time_ns)
     return found
 
 
-@dataclass(frozen=True)
-class _OutputPiece:
-    """A line of the file. letter: a stream (o, e), in capitals if its line goes on; p: the process; x: its end."""
-
-    time_ns: int
-    letter: str
-    text: str
+Piece = tuple[int, str, str]
+"""Time in ns, letter and text of a line of the file. The letter is a stream (o, e), in capitals if its line goes on; p:
+the process; x: its end."""
 
 
-def _pieces(text: str, origin_ns: int) -> Iterator[_OutputPiece]:
+def _pieces(text: str, origin_ns: int) -> Iterator[Piece]:
     """Lines that are no such line are skipped: a damaged record may lack a part of one."""
     for line in text.split("\n"):
         if match := _LINE.fullmatch(line):
-            yield _OutputPiece(int(match[1]) * 1_000_000 - origin_ns, match[2], match[3].rstrip("\r"))
+            yield int(match[1]) * 1_000_000 - origin_ns, match[2], match[3].rstrip("\r")
 
 
-def _whole_lines(pieces: list[_OutputPiece]) -> Iterator[ToolLine]:
+def _whole_lines(pieces: list[Piece]) -> Iterator[ToolLine]:
     open_text = {"o": "", "e": ""}
-    for piece in pieces:
-        stream = piece.letter.lower()
+    for time_ns, letter, text in pieces:
+        stream = letter.lower()
         if stream not in open_text:
             continue
-        open_text[stream] += piece.text
-        if piece.letter == stream:
-            yield ToolLine(piece.time_ns, stream == "e", open_text[stream])
+        open_text[stream] += text
+        if letter == stream:
+            yield ToolLine(time_ns, stream == "e", open_text[stream])
             open_text[stream] = ""
-    last_ns = pieces[-1].time_ns if pieces else 0
+    last_ns = pieces[-1][0] if pieces else 0
     yield from (ToolLine(last_ns, stream == "e", text) for stream, text in open_text.items() if text)
 
 

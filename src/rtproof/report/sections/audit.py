@@ -101,8 +101,8 @@ def _causes(analysis: Analysis) -> list[Block]:
 def causes_blocks(found: Explanation, record: Record) -> list[Block]:
     """A row for each cause of late activations that some finding would explain; nothing if there is none."""
     rows = tuple(
-        (one.cause.words(found.blind), f"{one.late:,}", f"{one.first_in:,}", named_findings(one.findings))
-        for one in causes_with_findings(found, record)[:MOST_CAUSES]
+        (row.cause.words(found.blind), f"{row.late:,}", f"{row.first_in:,}", named_findings(findings))
+        for row, findings in causes_with_findings(found, record)[:MOST_CAUSES]
     )
     caption = f"Findings that would explain why {quantity(len(found.budgets), 'activation')} came late"
     header = ("cause", "activations", "main cause of", "findings of the audit")
