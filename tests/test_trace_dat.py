@@ -23,10 +23,11 @@ from trace_dat_cases import (
 )
 
 from rtproof.core.errors import UserError
-from rtproof.experiment.explained_runs import ExplainedRun, explain_run
+from rtproof.experiment.explained_runs import explain_run
 from rtproof.experiment.foreign_traces import open_trace
 from rtproof.experiment.stored_runs import read_run
 from rtproof.explain.causes import Cause
+from rtproof.explain.explanation import Explanation
 from rtproof.explain.foreign_records import ALL_REAL_TIME, DEFINITION_EVENT, WantedThreads
 from rtproof.explain.thread_activations import LONGEST_NS, Ending, Start, Waking, WatchedThread, activations_of
 from rtproof.record.contents import Record
@@ -69,8 +70,8 @@ def test_the_budget_of_a_trace_names_the_cause(tmp_path: Path) -> None:
     path = tmp_path / "trace.dat"
     path.write_bytes(version_7(traced(sleeping(LATES_NS))))
     run = explain_run(path, 100_000, 8, {}, ALL_REAL_TIME)
-    assert isinstance(run, ExplainedRun)
-    found = run.explanation
+    found = run.found
+    assert isinstance(found, Explanation)
     (late,) = found.budgets
     assert late.activation.latency_ns == 300_000 + RETURNED_NS
     assert late.first.cause is Cause.IRQ_OFF_OR_GONE

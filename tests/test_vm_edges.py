@@ -17,7 +17,7 @@ from rtproof.agents.build import build_agent
 from rtproof.core.errors import TargetError, UserError
 from rtproof.record.reading import open_record
 from rtproof.vm import guest as jobs
-from rtproof.vm.gpio_edges import GpioLines, LevelChange, gpio_lines
+from rtproof.vm.gpio_edges import GpioLines, gpio_lines
 from rtproof.vm.guest import CONSOLE_LOG, Job, started_guest, wait_until_over
 from rtproof.vm.machine import Machine
 from rtproof.vm.mailbox import MAILBOX_BYTES, GuestState, Mailbox
@@ -71,9 +71,9 @@ def test_inputs_are_driven_and_outputs_are_seen(interface: Interface) -> None:
     lines.drive(6, True)
     assert interface.asked == ["irq_intercept_out /chip", "set_irq_in /chip unnamed-gpio-in 6 1"]
     assert [lines.change(PATIENCE_S) for _ in range(3)] == [
-        LevelChange(3, True),
-        LevelChange(3, False),
-        LevelChange(1, True),
+        (3, True),
+        (3, False),
+        (1, True),
     ]
     assert lines.change(0) is None
 
@@ -120,7 +120,7 @@ def test_the_agent_answers_edges_on_an_ordinary_chip(tmp_path: Path) -> None:
                 lines.drive(IN, level := given % 2 == 1)
                 while change := lines.change(2):  # on a busy machine an answer may come behind the next edge
                     answered += 1
-                    if change == LevelChange(OUT, level):
+                    if change == (OUT, level):
                         break
         wait_until_over(guest, PATIENCE_S)
         jobs.unpack_results(guest.mailbox.letters.results.getvalue(), tmp_path)

@@ -213,9 +213,9 @@ def _read_trace_file(content: bytes, folder: Path) -> bytes:
     found = stored_runs.read_run(path, LIMIT, workers=1)
     check_counts(found.analysis)
     explained = explained_runs.explain_run(path, None, 8, {})
-    assert isinstance(explained, explained_runs.ExplainedRun), "a trace was taken for a run without one"
-    check_budgets(explained.explanation)
-    said = repr(explained.explanation.rows)
+    assert isinstance(explained.found, Explanation), "a trace was taken for a run without one"
+    check_budgets(explained.found)
+    said = repr(explained.found.rows)
     return found.as_json() + found.report("text") + said.encode(errors="backslashreplace")
 
 

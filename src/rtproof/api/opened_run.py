@@ -34,6 +34,7 @@ from rtproof.core.notebook import html_table
 from rtproof.core.phrases import quantity
 from rtproof.experiment import campaign_folder, explained_runs, foreign_tools, stored_runs
 from rtproof.experiment.foreign_traces import is_trace_file
+from rtproof.explain.coincidence import Coincidences
 from rtproof.judge.analysis_model import Analysis, Verdict
 from rtproof.judge.objections import Objection
 from rtproof.judge.requirement import Requirement
@@ -268,12 +269,11 @@ class Run:
         top = whole_number("top", top, 1, 10_000)
         with one_kind_of_error():
             found = explained_runs.explain_run(self.path, limit_ns, top, {})
-        if isinstance(found, explained_runs.CoincidingRun):
-            said, record = found.found, found.record
-            text = json.dumps(coincidences_dict(said, record), indent=2)
-            why = said.too_few or record.fact("trace_refused")
-            return Explanation(False, said.limit_ns, said.late, 0, 0, (), (), said.moved, why, text)
-        told = found.explanation
+        told = found.found
+        if isinstance(told, Coincidences):
+            text = json.dumps(coincidences_dict(told, found.record), indent=2)
+            why = told.too_few or found.record.fact("trace_refused")
+            return Explanation(False, told.limit_ns, told.late, 0, 0, (), (), told.moved, why, text)
         text = json.dumps(explanation_dict(told, found.record), indent=2)
         explained = len(told.budgets)
         return Explanation(

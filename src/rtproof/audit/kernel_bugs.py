@@ -18,16 +18,8 @@ MAY_BE_FIXED = (
 )
 
 
-class ExactVersion(msgspec.Struct, frozen=True):
-    """A version of the sources. patch: its third number, None where a distribution counts in its own way."""
-
-    major: int
-    minor: int
-    patch: int | None
-
-    @property
-    def branch(self) -> tuple[int, int]:
-        return self.major, self.minor
+Version = tuple[int, int, int | None]
+"""Of the sources. The third number is None where a distribution counts in its own way."""
 
 
 class BugState(Enum):
@@ -50,23 +42,23 @@ class Bug(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: str
     stable: tuple[str, ...] = ()
 
-    def state_in(self, version: ExactVersion) -> BugState:
+    def state_in(self, version: Version) -> BugState:
         """Whether a version has it."""
-        if not _numbers(self.introduced)[:2] <= version.branch < _numbers(self.fixed)[:2]:
+        if not _numbers(self.introduced)[:2] <= version[:2] < _numbers(self.fixed)[:2]:
             return BugState.CLOSED
-        fix = next((found[2] for text in self.stable if (found := _numbers(text))[:2] == version.branch), None)
-        if version.patch == 0:
+        fix = next((found[2] for text in self.stable if (found := _numbers(text))[:2] == version[:2]), None)
+        if version[2] == 0:
             return BugState.OPEN
-        if version.patch is None or fix is None:
+        if version[2] is None or fix is None:
             return BugState.UNKNOWN
-        return BugState.CLOSED if version.patch >= fix else BugState.OPEN
+        return BugState.CLOSED if version[2] >= fix else BugState.OPEN
 
 
 def _numbers(text: str) -> tuple[int, ...]:
     return tuple(map(int, text.split(".")))
 
 
-def exact_version(release: str, version: str) -> ExactVersion | None:
+def exact_version(release: str, version: str) -> Version | None:
     """The version of the sources; None if the release does not begin with numbers.
 
     Debian names the version of the sources in ``uname -v``. Where a number of the distribution follows the third
@@ -78,9 +70,9 @@ def exact_version(release: str, version: str) -> ExactVersion | None:
     major, minor = int(found[1]), int(found[2])
     of_debian = re.search(rf"Debian {major}\.{minor}\.(\d{{1,4}})", version)
     if of_debian:
-        return ExactVersion(major, minor, int(of_debian[1]))
+        return major, minor, int(of_debian[1])
     counted_otherwise = found[4] is not None and found[4].startswith("-") and found[4][1:].isdigit()
-    return ExactVersion(major, minor, None if counted_otherwise else int(found[3] or 0))
+    return major, minor, None if counted_otherwise else int(found[3] or 0)
 
 
 @cache

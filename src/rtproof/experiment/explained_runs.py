@@ -32,24 +32,18 @@ from rtproof.summary.kernel_trace import has_trace
 
 @dataclass(frozen=True)
 class ExplainedRun:
-    """An explanation. exceeded: sentences on causes that came more often than they may."""
+    """An explanation, or of a run without a trace what coincides with late activations.
+
+    exceeded: sentences on causes that came more often than they may.
+    """
 
     record: Record
-    explanation: Explanation
-    exceeded: tuple[str, ...]
+    found: Explanation | Coincidences
+    exceeded: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
         return 1 if self.exceeded else 0
-
-
-@dataclass(frozen=True)
-class CoincidingRun:
-    """What coincides with late activations of a run without a trace."""
-
-    record: Record
-    found: Coincidences
-    exit_code: int = 0
 
 
 def parse_at_most(words: Sequence[str]) -> dict[Cause, int]:
@@ -73,7 +67,7 @@ def parse_at_most(words: Sequence[str]) -> dict[Cause, int]:
 
 def explain_run(
     path: Path, limit_ns: int | None, top: int, at_most: Mapping[Cause, int], wanted: WantedThreads = ALL_REAL_TIME
-) -> ExplainedRun | CoincidingRun:
+) -> ExplainedRun:
     """Explain the run at a path, or say what coincides where it has no trace. wanted: of a trace.dat.
 
     UserError if causes are limited and there is no trace, or if late activations that are not in it may exceed a limit.
@@ -81,7 +75,7 @@ def explain_run(
     record = _opened(path, wanted)
     untraced = not has_trace(record) and not is_trace_file(path)
     if untraced and record.end is not None and not at_most:
-        return CoincidingRun(record, coincidences(record, limit_ns, top))
+        return ExplainedRun(record, coincidences(record, limit_ns, top))
     found = explain(record, limit_ns, top)
     more = tuple(exceeded(found, at_most))
     unknown = found.outside + found.left_out
@@ -128,15 +122,15 @@ def exceeded(found: Explanation, at_most: Mapping[Cause, int]) -> list[str]:
     return sentences
 
 
-def print_explanation(result: ExplainedRun | CoincidingRun, as_json: bool, *, verbose: bool = False) -> None:
+def print_explanation(result: ExplainedRun, as_json: bool, *, verbose: bool = False) -> None:
     """Print an explanation. verbose: with the budgets of the latest activations."""
-    if isinstance(result, CoincidingRun):
+    if isinstance(result.found, Coincidences):
         plain = coincidences_dict(result.found, result.record)
         blocks = coincidence_blocks(result.found, trace_refused(result.record))
         title, name = "rtproof: what coincides with lateness", "Coincidence"
     else:
-        plain = explanation_dict(result.explanation, result.record, result.exceeded)
-        blocks = _explanation_blocks(result, verbose)
+        plain = explanation_dict(result.found, result.record, result.exceeded)
+        blocks = _explanation_blocks(result.found, result, verbose)
         title, name = "rtproof: why it was late", "Causes"
     if as_json:
         click.echo(json.dumps(plain, indent=2))
@@ -145,11 +139,11 @@ def print_explanation(result: ExplainedRun | CoincidingRun, as_json: bool, *, ve
         click.echo(render("text", title, [Section("explained", name, tuple(blocks))]), nl=False)
 
 
-def _explanation_blocks(result: ExplainedRun, verbose: bool) -> list[Block]:
-    blocks = explained_blocks(result.explanation, result.record)
-    blocks += causes_blocks(result.explanation, result.record)
+def _explanation_blocks(found: Explanation, result: ExplainedRun, verbose: bool) -> list[Block]:
+    blocks = explained_blocks(found, result.record)
+    blocks += causes_blocks(found, result.record)
     if verbose:
-        blocks += budget_blocks(result.explanation, SHOWN_BUDGETS)
+        blocks += budget_blocks(found, SHOWN_BUDGETS)
     if result.exceeded:
         blocks.append(Text(tuple(f"{sentence}." for sentence in result.exceeded), "bad"))
     return blocks

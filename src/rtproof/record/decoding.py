@@ -80,15 +80,12 @@ class Tick(NamedTuple):
     entries: bytes
 
 
-class NewerFormat(NamedTuple):
+class NewerFormatError(MalformedError):
     """A BEGIN chunk of a later major version, which this reader does not know."""
-
-    major: int
-    minor: int
 
 
 Item = (
-    Begin | NewerFormat | Fact | SystemFile | Series | SamplesHead | StoredSlice | SeriesPayload | SeriesLevel
+    Begin | Fact | SystemFile | Series | SamplesHead | StoredSlice | SeriesPayload | SeriesLevel
     | Counter | Tick | Event | End | Conditions | Snapshot
 )  # fmt: skip
 
@@ -261,8 +258,7 @@ def decode_payload(kind: int, payload: memoryview) -> Item | None:
         return None
     cursor = Cursor(payload)
     item = function(cursor)
-    if not isinstance(item, NewerFormat):
-        cursor.finish()
+    cursor.finish()
     return item
 
 
@@ -285,10 +281,10 @@ def _equal_length(what: str, *arrays: Int64Array) -> None:
         raise MalformedError(f"the arrays of {what} differ in length")
 
 
-def _begin(cursor: Cursor) -> Begin | NewerFormat:
+def _begin(cursor: Cursor) -> Begin:
     major, minor, run_id, realtime, monotonic = cursor.take(chunks.BEGIN_FIELDS)
     if major > chunks.MAJOR:
-        return NewerFormat(major, minor)
+        raise NewerFormatError(f"{major}.{minor}")
     if major < chunks.MAJOR:
         raise MalformedError(f"there is no major version {major}")
     texts = [cursor.text() for _ in range(4)]

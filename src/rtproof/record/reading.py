@@ -65,7 +65,7 @@ from rtproof.record.decoding import (
     LARGEST_TIME_NS,
     LIMIT_64,
     Item,
-    NewerFormat,
+    NewerFormatError,
     SamplesHead,
     SeriesLevel,
     SeriesPayload,
@@ -378,11 +378,11 @@ def _read_chunk(name: str, frame: Frame, damage: list[Damage]) -> ScannedChunk:
         return ScannedChunk(offset, length, sequence, small)
     try:
         item = decode_payload(kind, payload)
+    except NewerFormatError as newer:
+        reads = f"this version reads up to {MAJOR}.{MINOR}: use a newer rtproof"
+        raise RecordError(f"{name} has format {newer}, and {reads}") from None
     except MalformedError as problem:
         _add_damage(damage, _not_used(kind, offset, length, problem))
-    if isinstance(item, NewerFormat):
-        theirs, ours = f"{item.major}.{item.minor}", f"{MAJOR}.{MINOR}"
-        raise RecordError(f"{name} has format {theirs}, and this version reads up to {ours}: use a newer rtproof")
     return ScannedChunk(offset, length, sequence, item)
 
 

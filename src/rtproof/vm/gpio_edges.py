@@ -18,7 +18,6 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import count
 from threading import Thread
 from typing import Any
@@ -32,12 +31,8 @@ _QTEST_NAME = "edges"
 _REPLY_TIMEOUT_S = 60
 
 
-@dataclass(frozen=True)
-class LevelChange:
-    """One output of the guest changed its level."""
-
-    line: int
-    level: bool
+LevelChange = tuple[int, bool]
+"""One output of the guest changed: its line and its level."""
 
 
 class GpioLines:
@@ -70,7 +65,7 @@ class GpioLines:
         self.drive(line, level)
         end = time.monotonic() + timeout_s
         while change := self.change(end - time.monotonic()):
-            if change == LevelChange(output, level):
+            if change == (output, level):
                 return True
         return False
 
@@ -89,7 +84,7 @@ class GpioLines:
     def _note(self, word: str) -> None:
         if word.startswith("IRQ "):
             _, what, line = word.split()
-            self._changes.append(LevelChange(int(line), what == "raise"))
+            self._changes.append((int(line), what == "raise"))
 
     def _line(self, timeout_s: float) -> str | None:
         """The next line from QEMU; None if no line arrives within the time."""
