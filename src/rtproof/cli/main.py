@@ -157,7 +157,6 @@ def _abandon_output() -> int:
 
 
 def _run_click(arguments: Sequence[str]) -> int:
-    """Run click and write out what it printed."""
     with defects.raising_thread_errors():
         result = cli.main(args=arguments, prog_name="rtproof", standalone_mode=False, obj=("rtproof", *arguments))
         if sys.stdout is not None:

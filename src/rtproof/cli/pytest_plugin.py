@@ -149,7 +149,6 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def _tell(report: pytest.TestReport, results: list["RunResult"]) -> None:
-    """What the runs of a failed test showed."""
     if others := [each for each in results if not (each.held or each.proven)]:
         _set_message(report, others[-1].sentence, only_if_empty=True)
     if results:

@@ -277,7 +277,6 @@ def _words_of(name: str, value: object, option: click.Option) -> list[str]:
 
 
 def _new_folder(output: Path, test: str) -> Path:
-    """A folder named by the time and the test."""
     name = re.sub(r"[^\w=-]+", "-", test.replace(".py::", "-"), flags=re.ASCII)[-MOST_OF_NAME:].strip("-")
     return files.free_path(output / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{name}")
 

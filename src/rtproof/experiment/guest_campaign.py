@@ -268,7 +268,6 @@ def explain_largest(trials: Sequence[GuestTrial], folder: Path, *, as_json: bool
 
 
 def _largest_of_systems(trials: Sequence[GuestTrial]) -> list[CellResult]:
-    """Of each system the cell with the largest latency."""
     largest: dict[GuestSystem, CellResult] = {}
     for trial in trials:
         result = trial.result

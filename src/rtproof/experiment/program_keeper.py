@@ -115,7 +115,6 @@ def _become(words: list[str], gate: int, failure: int, keeper: int, ignored: lis
 
 
 def _children() -> Iterator[int]:
-    """The processes whose parent is this one."""
     own = str(os.getpid())
     for place in Path("/proc").iterdir():
         if place.name.isdecimal():

@@ -75,7 +75,6 @@ def _until_one_fails(runs: Iterator[CellEnd]) -> Iterator[CellEnd]:
 
 
 def _series_order(asked: SeriesRequest) -> tuple[SeriesSide, ...]:
-    """The side of each run."""
     if len(asked.sides) == 1:
         return asked.sides * asked.times
     return tuple(asked.sides[letter == "B"] for letter in drawn_order(asked.times, asked.order_seed))

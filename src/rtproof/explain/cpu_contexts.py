@@ -448,7 +448,6 @@ class CpuWalk:
         self._since_ns = event.time_ns
 
     def _close(self, event: TraceEvent) -> None:
-        """End the stretch at an event."""
         of_task = self._tells_irqs and not self._hard and not event.flags & (HARDIRQ | NMI) and not _enters(event.name)
         self._keep(event.time_ns, bool(event.flags & IRQS_OFF) if of_task else None)
         self._since_ns = event.time_ns
@@ -608,7 +607,6 @@ class CpuWalk:
         self._note(tid, Change(event.time_ns, "migrate", where, where, True, None, 0, why))
 
     def _why_moved(self, event: TraceEvent, tid: int) -> str:
-        """Why a thread is moved, by who does it."""
         before = self._before
         if before and before.name in WAKINGS and before.values.get("pid") == tid:
             return "chosen at its waking"

@@ -253,7 +253,6 @@ def _below_largest(values: Int64Array, top: int) -> int:
 
 
 def _activations(record: Record, series: Series) -> Activations:
-    """The samples of a series."""
     parts = []
     for block in record.blocks(series.id):
         missed = np.zeros(block.values.size, np.int64)
@@ -446,7 +445,6 @@ def _system(source: TraceSource, deepest: int, ever_stolen: bool) -> System:
 
 
 def _blind(source: TraceSource) -> tuple[Blind, ...]:
-    """What the trace has no events for."""
     names = source.names
     least_vectors = LEAST_VECTORS if source.record.begin.agent_version else OCCURRING_VECTORS
     classes = {
@@ -504,7 +502,6 @@ def _the_only(ranks: set[Ranks | None]) -> Ranks | None:
 
 
 def _paths(budgets: Sequence[TimeBudget]) -> dict[NamedCause, CommonPath]:
-    """What the stacks of each cause have in common, of all threads of a name."""
     stacks: dict[NamedCause, list[tuple[tuple[str, ...], int]]] = defaultdict(list)
     for part in (part for each in budgets for part in each.parts if part.stack):
         stacks[replace(part.cause, tid=None)].append((part.stack, part.length_ns))

@@ -146,7 +146,6 @@ def _lost(places: int) -> Notes:
 
 
 def _by_wakings(source: TraceSource, wanted: WantedThreads) -> tuple[list[ThreadActivations], Notes]:
-    """The activations that begin with what woke a thread."""
     source.marks = {known.path: FORK_VALUES for known in source.formats.values() if known.path == FORK}
     walk = ThreadWalk(source.meaning.sleeping)
     walk.walk(_merged(source), by_wakeup="sched_waking" not in source.names)
@@ -154,7 +153,6 @@ def _by_wakings(source: TraceSource, wanted: WantedThreads) -> tuple[list[Thread
 
 
 def _between_marks(source: TraceSource, marks: Marks, wanted: WantedThreads) -> tuple[list[ThreadActivations], Notes]:
-    """The activations between two marks of a thread."""
     source.marks = mark_events(marks, (known.path for known in source.formats.values()))
     walk = MarkWalk(marks, source.marks)
     walk.walk(_merged(source))
@@ -220,7 +218,6 @@ def _merged(source: TraceSource) -> Iterator[TraceEvent]:
 
 
 def _measured(walk: ThreadWalk, source: TraceSource, wanted: WantedThreads) -> list[ThreadActivations]:
-    """The activations of the threads that are wanted, in the order of their numbers."""
     if wanted.process is not None:
         wanted = WantedThreads(tids=_threads_of(wanted.process, walk, source.record))
     wanted = wanted.numbered(walk.threads)

@@ -244,7 +244,6 @@ class ThreadWalk:
         return bool(thread.returns) and last.ran_ns is not None and last.returned_ns is None
 
     def _cause(self, event: TraceEvent) -> Waking:
-        """A waking with what caused it."""
         timer = self._expiring.get(_context(event))
         if timer is not None:
             started = self._timers.get(timer)

@@ -101,8 +101,6 @@ def analyse(
 
 @dataclass(frozen=True)
 class _Measured:
-    """What a verdict rests on."""
-
     record: Record
     summaries: tuple[Summary, ...]
     pooled: Summary

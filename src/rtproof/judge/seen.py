@@ -66,7 +66,6 @@ def largest_latency(requirement: Requirement, evidence: Evidence) -> str:
 
 
 def _place(evidence: Evidence) -> str:
-    """When and where the largest latency was."""
     assert evidence.worst
     after_ns = max(evidence.worst.due_ns - evidence.first_due_ns, 0)
     at = f"at {duration(after_ns)}" if after_ns else "at the start"

@@ -248,7 +248,6 @@ def _sending(spans: Sequence[FunctionSpan], request: _Request) -> Iterator[Funct
 
 
 def _sender(span: FunctionSpan, kind: RequestKind) -> RequestSender:
-    """The sender, up to the function that sends."""
     stack = span.call.stack()
     sends = [place for place, name in enumerate(stack) if kind.sent_by.fullmatch(name.partition(".")[0])]
     return RequestSender(span.cpu, stack[: sends[-1] + 1])

@@ -216,7 +216,6 @@ def _both(one: list[str], other: list[str]) -> tuple[tuple[list[str], list[str]]
 
 
 def _options(arguments: Sequence[str]) -> list[str]:
-    """Each option with its value."""
     found: list[str] = []
     for word in arguments:
         if word.startswith("-") or not found:

@@ -67,7 +67,6 @@ def _dependent(summary: Summary, view: View, found: Quantile) -> Quantile:
 
 
 def _interval(counts: Counts, low: int | None, high: int | None, ends: Moments | None) -> tuple[int | None, int | None]:
-    """The ends of an interval, from their ranks."""
     return (
         None if low is None else counts.value_at_rank(low)[0],
         None if high is None else _clip(counts.value_at_rank(high)[1], ends),

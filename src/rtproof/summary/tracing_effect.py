@@ -250,7 +250,6 @@ def _turns(record: Record, block_ns: int) -> dict[int, Turn]:
 def _effects(
     record: Record, group: tuple[Series, ...], sets: list[Balanced], lengths_ns: tuple[int, int]
 ) -> tuple[list[Balanced], FieldEffects]:
-    """The sets that have values of this field, and the effects that they show."""
     last = max(block for one in sets for block in one.blocks)
     values = _values(record, group, last + 1, *lengths_ns)
     there = [one for one in sets if all(block in values for block in one.blocks)]

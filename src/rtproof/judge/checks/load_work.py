@@ -141,7 +141,6 @@ def faded(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def _share_of_best(counter: Counter) -> float:
-    """Its mean rate as a share of its best one."""
     stretches = _stretches(counter, 0)
     return 1.0 if stretches is None else float(stretches[2].mean() / stretches[2].max())
 

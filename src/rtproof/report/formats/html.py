@@ -213,7 +213,6 @@ def _footer() -> HtmlMarkup:
 
 
 def _section(section: Section, first: FirstScreen, level: str = "h2") -> HtmlMarkup:
-    """A section with its title."""
     heading = f"{section.name}-title"
     blocks = {identity: block for identity, block in _identified(section) if not first.has(identity)}
     if first.claim in blocks and first.plots:

@@ -152,7 +152,6 @@ def _way_sentences(outcomes: Sequence[CellOutcome]) -> Iterator[str]:
 
 
 def _length_sentences(cells: Sequence[CellPlan]) -> list[str]:
-    """Return one sentence for all cells that now have the same length."""
     told: dict[tuple[str, str], list[str]] = {}
     for cell in cells:
         if cell.length_ns != cell.article_ns:

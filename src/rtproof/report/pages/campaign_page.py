@@ -317,7 +317,6 @@ def _terminal_tables(profile: Profile, outcomes: Sequence[CellOutcome], article:
 
 
 def _curves_and_more(profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> list[Section]:
-    """Return the sections that a terminal has no room for."""
     drawn = [
         campaign_curves.overview_section(profile, outcomes),
         campaign_curves.curves_section(profile, outcomes, article),

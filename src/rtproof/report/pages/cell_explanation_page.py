@@ -75,7 +75,6 @@ MOST_SENDERS = 5
 
 
 def _request_words(request: OutsideRequest) -> str:
-    """The requests and who sent them."""
     senders = ", or ".join(map(sender_words, request.senders)) or "an unknown CPU"
     return f"{request.words}, caused by {senders}"
 

@@ -107,7 +107,6 @@ def _claim(verdict: Verdict, mark: str, *, first: bool) -> CiClaim:
 
 
 def _seen(verdict: Verdict, requirement: Requirement) -> str:
-    """Return what was counted."""
     if verdict.untimed:
         return exceeding_text(verdict.above, requirement.limit_ns) if verdict.above else ""
     count, span = verdict.exceeded_count, f" in {duration(verdict.measured_ns)}" if verdict.measured_ns else ""

@@ -309,7 +309,6 @@ def _loads_by_systems(
     heat: bool = False,
     folded: bool = False,
 ) -> Table:
-    """A table with a row for each load and a column for each system."""
     lines = [comparison.row(load) for load in comparison.loads]
     rows = tuple(
         (load.name, *(show(spot) if spot.usable else NO_FIGURE_WORDS[bool(spot.failures)] for spot in line))

@@ -153,7 +153,6 @@ def _details(found: Explanation, record: Record) -> Iterator[Block]:
 
 
 def _largest_causes(found: Explanation) -> Table:
-    """The largest causes, for the first screen."""
     rows = [row for row in found.rows if row.share >= LEAST_ON_SCREEN or row is found.rows[0]][:FIRST_ROWS]
     cells = [(_name(row, found), _percent(row.share), number_format.count_text(row.first_in)) for row in rows]
     rest = found.rows[len(rows) :]
@@ -428,7 +427,6 @@ STACKS: Mapping[str, Callable[[BudgetPart], tuple[str, ...]]] = {
 
 
 def _stack_rows(of: TimeBudget, stack_of: Callable[[BudgetPart], tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    """The stacks of the longest parts that have one."""
     longest = sorted(filter(stack_of, of.parts), key=lambda part: -part.length_ns)[:STACKS_SHOWN]
     for part in longest:
         stack = stack_of(part)

@@ -39,7 +39,6 @@ def starts_without_end(line: str) -> bool:
 
 
 def _bodies(tokens: Sequence[str]) -> Iterable[Sequence[str]]:
-    """The bodies of endless loops."""
     for at in range(len(tokens)):
         head = next((each for each in FOREVER if list(tokens[at : at + len(each)]) == each), None)
         behind = (
