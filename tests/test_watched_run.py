@@ -114,7 +114,7 @@ def test_a_run_of_the_real_agent_until_it_ends(tmp_path: Path, capsys: pytest.Ca
     looks: list[float] = []
     with running(*arguments(record, "--duration", "10min", "--limit", "1h")) as one:
         one.await_ns(0)
-        assert [each.pid for each in running_records.running_records() if each.path == record] == [one.process.pid]
+        assert running_records.running_records()[record] == one.process.pid
 
         def end(seconds: float) -> None:
             if not looks:
@@ -242,8 +242,8 @@ def test_what_is_no_run(
 
 
 def test_a_target_is_the_one_run_on_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = [running_records.RunningRecord(finished(tmp_path / name) / run_folder.RECORD_NAME, 1) for name in "ab"]
-    monkeypatch.setattr(running_records, "running_records", lambda: runs[:1])
+    runs = {finished(tmp_path / name) / run_folder.RECORD_NAME: 1 for name in "ab"}
+    monkeypatch.setattr(running_records, "running_records", lambda: dict([*runs.items()][:1]))
     assert watched_run._run_on_target("local") == tmp_path / "a"
     monkeypatch.setattr(running_records, "running_records", lambda: runs)
     for name, sentence in (("local", "has 2 runs"), ("qemu", "no run on the"), ("locl", "mean 'local'")):
@@ -281,4 +281,4 @@ def test_an_agent_is_known_by_its_command_line(
     (tmp_path / "7").mkdir()
     (tmp_path / "7" / "cmdline").write_text("\0".join([*words, ""]))
     monkeypatch.setattr(running_records, "PROCESSES", tmp_path)
-    assert [str(one.path) for one in running_records.running_records()] == ([output] if output else [])
+    assert [*map(str, running_records.running_records())] == ([output] if output else [])

@@ -21,7 +21,7 @@ from rtproof.record import run_folder
 from rtproof.record.activations import SECOND_NS
 from rtproof.run import running_records
 from rtproof.run.live_view import LiveView, can_redraw, clock_text
-from rtproof.run.running_records import QUIET_S, RecordFollower, RunningRecord
+from rtproof.run.running_records import QUIET_S, RecordFollower
 
 LOOK_S = 1.0
 """Time between two looks at the record."""
@@ -32,8 +32,8 @@ LATE_NS = 1_500_000_000
 def list_running() -> int:
     """Print the runs that go on on this machine, one a line; the exit code."""
     found = running_records.running_records()
-    for one in found:
-        click.echo(clean(f"{_run_of(one.path)}  (process {one.pid})"))
+    for record, pid in found.items():
+        click.echo(clean(f"{_run_of(record)}  (process {pid})"))
     if not found:
         click.echo("no run on this machine", err=True)
     return 0
@@ -75,7 +75,7 @@ def _run_on_target(name: str) -> Path:
     known = plugins.plugin_names(targets)
     if name not in known:
         raise UserError(f"{name} is no run folder, no record and no target{names_instead(name, known)}")
-    runs = [_run_of(one.path) for one in running_records.running_records() if _target_of(one) == name]
+    runs = [_run_of(record) for record in running_records.running_records() if _target_of(record) == name]
     if len(runs) > 1:
         raise UserError(f"the target {name} has {len(runs)} runs: name one of {', '.join(map(str, runs))}")
     if not runs:
@@ -86,9 +86,9 @@ def _run_on_target(name: str) -> Path:
     return runs[0]
 
 
-def _target_of(one: RunningRecord) -> str:
+def _target_of(record: Path) -> str:
     """The name of the target that ``rtproof run`` was given; an agent that was started by hand is on this machine."""
-    info = run_folder.read_run_info(_run_of(one.path)) if one.path.name == run_folder.RECORD_NAME else None
+    info = run_folder.read_run_info(_run_of(record)) if record.name == run_folder.RECORD_NAME else None
     return info.target if info else "local"
 
 

@@ -38,16 +38,8 @@ OUTPUT_OPTIONS = ("-o", "--output")
 PROCESSES = Path("/proc")
 
 
-@dataclass(frozen=True)
-class RunningRecord:
-    """A record that is being written. pid: of the agent, on this machine."""
-
-    path: Path
-    pid: int
-
-
-def running_records() -> list[RunningRecord]:
-    """The records that agents on this machine are writing, sorted by path.
+def running_records() -> dict[Path, int]:
+    """The records that agents on this machine are writing, sorted by path, each with the number of its agent's process.
 
     An agent is known by its command line: ``run``, and then the option for the record. Processes that the agent has
     forked have the same command line; the one with the smallest number stands for all.
@@ -57,13 +49,12 @@ def running_records() -> list[RunningRecord]:
         path = _output_of(pid)
         if path is not None and path.name:
             found.setdefault(path, pid)
-    return [RunningRecord(path, pid) for path, pid in sorted(found.items())]
+    return dict(sorted(found.items()))
 
 
 def writer_of(record: Path) -> int | None:
     """The number of the process that writes this record; None if no agent on this machine does."""
-    place = record.resolve()
-    return next((one.pid for one in running_records() if one.path == place), None)
+    return running_records().get(record.resolve())
 
 
 def writes(pid: int, record: Path) -> bool:
