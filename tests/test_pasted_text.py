@@ -164,7 +164,7 @@ def test_packed_outputs_and_logs_of_a_folder_are_judged(tmp_path: Path, capsys: 
 
 
 @pytest.mark.parametrize("prefix", ["node7| ", "board-3: ", "cpu0 ", "# ", "[x] 5 "])
-@pytest.mark.parametrize("name", TEXTS.keys() - {"stress-ng.txt"})  # its own lines have a prefix
+@pytest.mark.parametrize("name", sorted(TEXTS.keys() - {"stress-ng.txt"}))  # its own lines have a prefix
 def test_rows_behind_an_unknown_prefix_are_counted_and_named(name: str, prefix: str, tmp_path: Path) -> None:
     """They were left out without a word."""
     lines = lines_of(_pasted.plain_text(TEXTS[name].encode()).text)
