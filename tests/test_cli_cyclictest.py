@@ -129,8 +129,7 @@ def shape(printed: str) -> list[str]:
     of_machine = r'("(?:cmdline:|rt_test_version:|start_time|end_time|nodename|release|version|machine)"): "[^"]+"'
     lines = [FREE.sub("N", re.sub(of_machine, r"\1: TEXT", line)) for line in text.splitlines()]
     lines = [re.sub(r"(?<=[(:]) +", "", re.sub(r"\s+", " ", line)).strip() for line in lines]
-    ended = (re.sub(r"^(# Thread N:).*|(N)( N)+$", r"\1\2", line) for line in lines if line)
-    return list(dict.fromkeys(ended))
+    return list(dict.fromkeys(re.sub(r"^(# Thread N:).*", r"\1", line) for line in lines if line))
 
 
 @pytest.fixture(scope="module")
