@@ -44,7 +44,7 @@ from rtproof.report.blocks import Section
 from rtproof.summary.fields import judged_series
 from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.summary.imported_samples import record_of_samples
-from rtproof.summary.recorded_facts import ends_when_decided, requested_limits_ns
+from rtproof.summary.recorded_facts import ends_when_decided, requested_limits_ns, virtual_time_clock
 from rtproof.summary.summary_model import Doubt, Severity
 from rtproof.tail.forecast_model import ForecastHorizon
 
@@ -227,10 +227,13 @@ def _contradicted(run: Run) -> bool:
 
 
 def _with_doubt_about_limits(analysis: Analysis, run: Run) -> Analysis:
-    """What speaks against the limits of run.json: the record, or that the record of an older agent cannot tell."""
-    if run.info is None:
-        return analysis
+    """What speaks against the limits of run.json: the record, or that the record of an older agent cannot tell.
+
+    A guest's cell is kept for campaigns with other limits, so its run.json names none.
+    """
     record = _asked_record(run)
+    if run.info is None or (virtual_time_clock(record) and not run.info.requirements):
+        return analysis
     told, given = (
         "; ".join(map(_claim, asked)) or "none" for asked in (requirements_of(run.info), _limits_fixed_before(run))
     )

@@ -69,7 +69,7 @@ _ANALYSIS = re.compile(
     r"^ *(\S[^:\n]{0,60}(?::\d{1,9})?):? +(-?\d{1,9}\.\d{1,3} us(?: \(\d{1,3}(?:\.\d\d)? ?%\))?) *$", re.M
 )
 OTHER = (
-    r"# .*|.*\|.*|(?:ALL|CPU|IRQ|Index|RTLA|Thr|Usr)\b.*|ALL:.*| *Timer Latency *| *Operating System Noise *| +\S.*|"
+    r"# .*|.*\|.*|(?:CPU|IRQ|Index|RTLA|Thr|Usr)\b.*| *Timer Latency *| *Operating System Noise *| +\S.*|"
     r"rtla \w+ hit stop.*|## CPU .*|-+ *|The system has exit.*|Saving trace.*|duration: .*|"
     r"(?:over|count|min|avg|max): *"
 )
