@@ -1,15 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Article 3's pulses seen from outside: a loop drives "work active" and "sleep active", and a second agent times them.
 
-The chip of the module wires line 0 to line 1 and 2 to 3. The loop stands still for a while and drops those loops.
+The chip of the module wires line 0 to line 1 and 2 to 3. The loop stands still for a while and drops those loops. Two
+guests whose lines this host joins have a clock each.
 """
 
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import lab_kernels
 import probe_guest
 import pytest
 from probe_guest import Guest, account, values
+from test_vm_edges import PATIENCE_S, aarch64_agent
 
+from rtproof.core.errors import TargetError
 from rtproof.judge.analyse import analyse
+from rtproof.record.reading import open_record
 from rtproof.summary.recorded_facts import probe_accounts
+from rtproof.vm.gpio_edges import GpioLines, gpio_lines
+from rtproof.vm.guest import Job, started_guest, unpack_results, wait_until_over
+from rtproof.vm.machine import Machine, Mode
+from rtproof.vm.qemu_process import Guest as RunningGuest
 
 MS = 1_000_000
 PERIOD_NS, LOOPS, STOOD_MS = 5 * MS, 300, 83
@@ -61,3 +73,50 @@ def test_the_pulses_of_the_time_in_which_the_loop_stood_are_missing(guest: Guest
     assert (found.cycles.long, found.cycles.max_ns) == (1, longest_ns)
     (stood,) = found.cycles.stalls
     assert not stood.over
+
+
+LOOP = """\
+/agent run --period 50ms --threads 1 --priority 40 --warmup 0s --samples 160 --method shift -o /out/record \
+    --probe app:work=outputs+busy,busy_us=15000,chip=0,lines=1+2+3 & loop=$!
+usleep 4000000
+kill -STOP $loop; usleep 2000000; kill -CONT $loop
+wait
+"""
+WATCH = """\
+/agent run --period 50ms --threads 1 --priority 90 --warmup 0s --duration 25s --method watch -o /out/record \
+    --probe gpio:chip=0,in=0
+"""
+STOOD_NS, SLOW_NS = 2_000 * MS, 50 * MS
+
+
+@pytest.mark.slow
+@pytest.mark.serial
+def test_two_guests_joined_by_a_line_agree_on_a_loop_that_stood(tmp_path: Path) -> None:
+    """A busy host may merge edges, so only what was planted is counted on."""
+    machine = Machine(lab_kernels.kernel("debian-6.1-arm64"), mode=Mode.WALL_CLOCK)
+
+    def start(name: str, script: str) -> tuple[RunningGuest, GpioLines]:
+        job = Job(script, (("/agent", aarch64_agent()),))
+        running = stack.enter_context(started_guest(machine, job, tmp_path / f"{name}.log", PATIENCE_S))
+        return running, stack.enter_context(gpio_lines(running))
+
+    relayed = 0
+    with ExitStack() as stack:
+        (watch, theirs), (loop, ours) = start("watch", WATCH), start("loop", LOOP)
+        with suppress(TargetError):  # the one that ends first ends the connection
+            while loop.alive() and watch.alive():
+                if (change := ours.change(1)) and change.line == 1:
+                    theirs.drive(0, change.level)
+                    relayed += 1
+        for name, running in (("loop", loop), ("watch", watch)):
+            wait_until_over(running, PATIENCE_S)
+            (tmp_path / name).mkdir()
+            unpack_results(running.mailbox.letters.results.getvalue(), tmp_path / name)
+    seen, own = (open_record(tmp_path / name / "record") for name in ("watch", "loop"))
+    (counted,) = probe_accounts(own, "app").values()
+    assert 0 < int(account(seen)["pulses"]) <= relayed // 2 <= int(counted["pulses_work"])
+    found = analyse(seen)
+    assert found.cycles is not None
+    stood = [each.duration_ns for each in found.cycles.stalls if each.over]
+    assert max(stood) >= STOOD_NS
+    assert found.pooled.missed >= STOOD_NS // SLOW_NS - 1

@@ -431,13 +431,16 @@ static int take_edge(struct response *response, struct activation *activation)
 static int take_pulse(struct response *response, struct activation *activation)
 {
 	struct gpio_edge edge;
+	struct pulse pulse = { 0 };
 	int err;
 
 	do {
 		err = gpio_wait(&response->gpio, CALL_MS, &edge);
 		response->edges += !err;
 		response->lost += err ? 0 : edge.lost;
-	} while (!err && !pulses_take(&response->pulses, &edge, activation));
+	} while (!err && !pulses_take(&response->pulses, &edge, &pulse));
+	*activation = (struct activation){ .due_ns = pulse.start_ns, .values = { pulse.length_ns, pulse.period_ns },
+					   .lost = pulse.lost, .missed = pulse.missing };
 	return err == -ETIMEDOUT ? -EINTR : err;
 }
 

@@ -11,7 +11,7 @@ static uint32_t missing_in(const struct pulses *pulses, int64_t passed_ns)
 	return periods > 1 ? (uint32_t)(periods - 1) : 0;
 }
 
-bool pulses_take(struct pulses *pulses, const struct gpio_edge *edge, struct activation *activation)
+bool pulses_take(struct pulses *pulses, const struct gpio_edge *edge, struct pulse *pulse)
 {
 	if (edge->lost) { /* what was under way may have ended, and others may have come */
 		pulses->lost += 1 + edge->lost / 2;
@@ -24,12 +24,10 @@ bool pulses_take(struct pulses *pulses, const struct gpio_edge *edge, struct act
 	bool whole = pulses->start_ns && pulses->end_ns;
 
 	if (whole) {
-		activation->due_ns = pulses->start_ns;
-		activation->values[PULSE_LENGTH] = pulses->end_ns - pulses->start_ns;
-		activation->values[PULSE_PERIOD] = edge->edge_ns - pulses->start_ns;
-		activation->lost = pulses->lost;
-		activation->missed = missing_in(pulses, edge->edge_ns - pulses->start_ns);
-		pulses->missing += activation->missed;
+		*pulse = (struct pulse){ .start_ns = pulses->start_ns, .length_ns = pulses->end_ns - pulses->start_ns,
+					 .period_ns = edge->edge_ns - pulses->start_ns, .lost = pulses->lost };
+		pulse->missing = missing_in(pulses, pulse->period_ns);
+		pulses->missing += pulse->missing;
 		pulses->lost = 0;
 	}
 	pulses->seen++;

@@ -7,9 +7,13 @@
 #define RTPROOF_GPIO_PULSES_H
 
 #include "probes/gpio/lines.h"
-#include "probes/probe.h"
 
-enum { PULSE_LENGTH, PULSE_PERIOD, PULSE_FIELDS };
+struct pulse {
+	int64_t start_ns, length_ns;
+	int64_t period_ns; /* from its start to that of the next */
+	uint32_t lost;     /* pulses directly before it whose fate is unknown */
+	uint32_t missing;  /* periods behind it without a start */
+};
 
 struct pulses {
 	int64_t period_ns; /* that the loop should have */
@@ -19,10 +23,7 @@ struct pulses {
 	uint64_t seen, missing;
 };
 
-/*
- * Takes the next edge. Whether a pulse is whole with it, as it is once the next begins: the activation is due when it started,
- * and periods without a start behind it are missed. Pure.
- */
-bool pulses_take(struct pulses *pulses, const struct gpio_edge *edge, struct activation *activation);
+/* Takes the next edge. Whether a pulse is whole with it, as it is once the next begins. Pure. */
+bool pulses_take(struct pulses *pulses, const struct gpio_edge *edge, struct pulse *pulse);
 
 #endif
