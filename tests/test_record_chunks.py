@@ -52,7 +52,7 @@ from rtproof.record.reading import merge_seconds, merge_top
 from rtproof.record.writing import RecordWriter
 
 pytestmark = pytest.mark.usefixtures("_in_tmp")
-EMPTY = encoding.encode_array(())
+EMPTY, NO = encoding.encode_array(()), decoding.EMPTY
 SAMPLES = struct.pack("<HHQq", 3, 0, 100, -5)
 SUMMARY = struct.pack("<HBBqqQQqqqQQQQQQ", 3, 1, 0, -5, 7, 2, 1, -9, 9, 0, 162, 2, 1, 2**64 - 81, 2**64 - 1, 6)
 
@@ -84,11 +84,7 @@ HAND_MADE = [
         SAMPLES + encoding.encode_array([4, 5, 6]) + encoding.encode_array([0, 2]) + encoding.encode_array([1, 10]),
         SamplesHead(3, 100, -5, 3, 114),
     ),
-    (
-        ChunkType.COUNTER,
-        struct.pack("<HBB", 8, 1, 0) + text("t") + text("C"),
-        Counter(8, False, "t", "C", decoding.EMPTY, decoding.EMPTY),
-    ),
+    (ChunkType.COUNTER, struct.pack("<HBB", 8, 1, 0) + text("t") + text("C"), Counter(8, False, "t", "C", NO, NO)),
     (ChunkType.TICK, struct.pack("<qHHq", 9, 1, 8, -40), Tick(9, struct.pack("<Hq", 8, -40))),
     (ChunkType.EVENT, struct.pack("<qH", 9, 0xFFFF) + text("k") + text("t"), Event(9, 0xFFFF, "k", "t")),
     (

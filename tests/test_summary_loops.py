@@ -37,7 +37,6 @@ LOOP = replace(SERIES, probe="kernel", method="loop", field="task", period_ns=PE
 
 
 def cycles_of(lengths: list[int], terms: CycleTerms | None = None) -> Cycles:
-    """The cycles of one loop with these lengths."""
     wanted = terms or CycleTerms()
     meter = loops._Meter(PERIOD, 0, loops._ignored(len(lengths), wanted), wanted)
     meter.add(np.cumsum([0, *lengths], dtype=np.int64), follows=False)

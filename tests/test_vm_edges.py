@@ -70,11 +70,7 @@ def test_inputs_are_driven_and_outputs_are_seen(interface: Interface) -> None:
     lines = GpioLines(interface.ours, "/chip")
     lines.drive(6, True)
     assert interface.asked == ["irq_intercept_out /chip", "set_irq_in /chip unnamed-gpio-in 6 1"]
-    assert [lines.change(PATIENCE_S) for _ in range(3)] == [
-        (3, True),
-        (3, False),
-        (1, True),
-    ]
+    assert [lines.change(PATIENCE_S) for _ in range(3)] == [(3, True), (3, False), (1, True)]
     assert lines.change(0) is None
 
 

@@ -258,7 +258,7 @@ def test_the_runs_that_go_on_are_listed(
         assert eventually(lambda: running_records.writer_of(tmp_path / "a.rtrec") is not None)
         assert main(["watch"]) == 0
         assert f"{tmp_path / 'a.rtrec'}  (process {one.process.pid})\n" in capsys.readouterr().out
-    monkeypatch.setattr(running_records, "running_records", list)
+    monkeypatch.setattr(running_records, "running_records", dict)
     assert main(["watch"]) == 0
     assert capsys.readouterr() == ("", "no run on this machine\n")
 
