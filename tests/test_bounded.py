@@ -57,6 +57,8 @@ EXCEPTIONS = {
     "experiment/local_runner.py": "the agent",
     "experiment/mark_options.py": KERNEL,
     "experiment/program_keeper.py": KERNEL,
+    "cli/commands/cyclictest.py": KERNEL,
+    "experiment/cyclictest_output.py": KERNEL,
     "explain/advice.py": OWN,
     "explain/thread_modes.py": OWN,
     "lab/cell_explanation.py": LAB,

@@ -244,8 +244,8 @@ def test_what_run_refuses_is_refused_of_a_stored_run_too(tmp_path: Path, capsys:
 
 
 EDITED = "run.json names other limits than the record"
-NO_LIMITS = "the record of this version does not hold the limits: run.json alone says what was asked"
-NO_RATES = "the record of this version does not hold the rates of the limits: run.json alone says what was asked"
+NO_LIMITS = "only run.json names the limits"
+NO_RATES = "only run.json names the limits' rates"
 
 
 @pytest.mark.parametrize(

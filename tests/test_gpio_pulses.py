@@ -105,8 +105,9 @@ def test_two_guests_joined_by_a_line_agree_on_a_loop_that_stood(tmp_path: Path) 
         (watch, theirs), (loop, ours) = start("watch", WATCH), start("loop", LOOP)
         with suppress(TargetError):  # the one that ends first ends the connection
             while loop.alive() and watch.alive():
-                if (change := ours.change(1)) and change.line == 1:
-                    theirs.drive(0, change.level)
+                line, level = ours.change(1) or (0, False)
+                if line == 1:
+                    theirs.drive(0, level)
                     relayed += 1
         for name, running in (("loop", loop), ("watch", watch)):
             wait_until_over(running, PATIENCE_S)

@@ -244,12 +244,10 @@ def _with_doubt_about_limits(analysis: Analysis, run: Run) -> Analysis:
     elif record.fact("limits_ns") == "" or run_folder.claims_of_record(record) is not None:
         return analysis
     else:
-        lacks = "the limits" if record.fact("limits_ns") is None else "the rates of the limits"
-        what = f"the record of this version does not hold {lacks}: {INFO_NAME} alone says what was asked"
-        detail = f"{INFO_NAME}: {told}; its command: {shlex.join(run.info.command)}"
-        doubt = Doubt(
-            "limits-unrecorded", Severity.WARNING, what, "measure again if they may have been changed", detail
-        )
+        lacks = "the limits" if record.fact("limits_ns") is None else "the limits' rates"
+        what, remedy = f"only {INFO_NAME} names {lacks}", "measure again if in doubt"
+        detail = f"an older agent wrote the record; {INFO_NAME}: {told}; its command: {shlex.join(run.info.command)}"
+        doubt = Doubt("limits-unrecorded", Severity.WARNING, what, remedy, detail)
     return replace(analysis, doubts=worst_first((*analysis.doubts, doubt)))
 
 

@@ -8,14 +8,14 @@ from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim,
 
 ORDER = 72
 CODE = "conclusion"
-REMEDY = "draw the conclusion that the figures allow"
+REMEDY = "conclude what they allow"
 DOUBTS: tuple[str, ...] = ()
 
 
 def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
     for claim in claims:
         found = ((each, says) for each in claim.figures if (says := contradiction(each)))
-        yield from of_parts(CODE, claim, found, "its figures contradict what is concluded from it")
+        yield from of_parts(CODE, claim, found, "its figures contradict its conclusion")
 
 
 def contradiction(each: Figures) -> str:
