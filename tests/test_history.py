@@ -27,6 +27,7 @@ from rtproof.report.blocks import Text
 from rtproof.report.pages import comparison_page
 from rtproof.report.pages.comparison_page import ComparisonContext
 from rtproof.report.pages.history_page import history_title
+from rtproof.summary.counts import counts_of_values
 
 STARTS = [(20_000 + day) * DAY for day in range(80)]
 WEEKEND = np.array([weekday(start) >= 5 for start in STARTS], float)
@@ -97,6 +98,8 @@ def test_copies_of_a_run_are_one_run() -> None:
     found = analyse_history([first, *copies])
     assert found.runs == 1
     assert {one.why for one in found.left_out} == {"it has the same values as run 00, so it is no further run"}
+    one_value = counts_of_values(np.full(10, 5_000))
+    assert analyse_history([replace(each, counts=one_value) for each in copies]).runs == 40
 
 
 HOUR = DAY // 24

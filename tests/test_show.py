@@ -173,7 +173,7 @@ dies     UNDECIDED  10.000 us (n = 1,000)
 
 doubts    {doubt}
           refuses: there is no CPU 99 on this machine
-          and 5 more, by --all or cell by cell: rtproof show campaign/cells/good
+          and 6 more, by --all or cell by cell: rtproof show campaign/cells/good
 
 sections  result, faults, objections, overview, conditions
           rtproof show campaign --section NAME, or --all

@@ -11,6 +11,8 @@ from rtproof.core.phrases import percent
 
 COPY = "it has the same values as {0}, so it is no further run"
 NEAR_COPY = "{1} of its stretches of 8 s have the largest values of {0}, second for second, so it is no further run"
+FEWEST_VALUES = 2
+"""Independent runs may be alike if all their values are one."""
 STRETCH_S = 8
 FEWEST, DISTINCT = 20, 0.9
 """So many stretches of a run, and this share of them, must differ: few values are alike in independent runs, too."""
@@ -30,7 +32,7 @@ class SeenRuns:
 
     def copied_by(self, run: RunFigures) -> str:
         """Say which of them a run copies; "" if none, and then it is one of them."""
-        if sides_in_virtual_time([run]):
+        if sides_in_virtual_time([run]) or run.counts.n.size < FEWEST_VALUES:
             return ""
         values = _values(run)
         if values in self._whole:
