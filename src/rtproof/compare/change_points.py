@@ -147,6 +147,8 @@ def slow_drift(values: Sequence[float], margin: float = 0.0) -> float | None:
     None where no drift is sure, or where it is within ``margin``.
     """
     series = np.asarray(values, np.float64)
+    if not np.ptp(series):
+        return None
     sizes, t_squared = _Whitened.of([series - series.mean(), np.linspace(0, 1, series.size)]).jumps([1], [0], margin)
     freedom, size = series.size - 2, float(sizes[0, 0])
     sure = beta_tails(freedom / (freedom + float(t_squared[0, 0])), freedom / 2, 0.5)[0] < DRIFT
