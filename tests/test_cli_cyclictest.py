@@ -106,6 +106,7 @@ def test_what_makes_no_sense_is_refused(options: str, sentence: str, capsys: pyt
     said = capsys.readouterr().err
     assert sentence in said
     assert said.count("\n") == 1
+    assert main(["cyclictest", "--limit", "1ms", *options.split()]) == 2  # 1 would mean EXCEEDED
 
 
 def test_a_result_that_exists_is_not_written_over(

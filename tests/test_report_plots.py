@@ -23,6 +23,7 @@ from report_cases import (
 from rtproof.core.phrases import value
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
+from rtproof.record.activations import LARGEST_VALUE
 from rtproof.record.contents import Int64Array, Seconds
 from rtproof.report import cumulative_curves, plot_data, stage_tables
 from rtproof.report.blocks import Block, Curve, Marker, Plot, Section
@@ -221,6 +222,13 @@ def test_a_histogram_that_does_not_reach_far_enough_has_another_with_everything(
 def test_bins_of_any_width_count_what_lies_between_their_edges() -> None:
     counts = counts_of_values(np.array([-5, 1, 1, 9, 10, 10, 99, 100]))
     assert counts.bins_between(np.array([1, 10, 100])).tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("finest", [1, 1_000])
+def test_edges_of_growing_bins_reach_to_the_largest_number(finest: int) -> None:
+    edges = plot_data.log_edges(finest, LARGEST_VALUE, finest)
+    assert (np.diff(edges) > 0).all()
+    assert edges[-1] == LARGEST_VALUE
 
 
 @given(st.integers(1, 10**9), st.integers(0, 10**10), st.sampled_from([1, 1_000]))

@@ -16,6 +16,7 @@ from click.shell_completion import CompletionItem
 from rtproof import __version__
 from rtproof.cli import commands
 from rtproof.core import defects, plugins
+from rtproof.core.errors import RtproofError
 from rtproof.core.phrases import unknown_name
 from rtproof.core.printable import one_line
 
@@ -104,8 +105,7 @@ def _command_docstring(package: ModuleType, name: str) -> str:
 
 
 ERROR_CODE = defects.DEFECT_CODE
-ERROR_CODE_OF = {"cyclictest": 1}
-"""A command that stands for another program has that program's exit code for an error."""
+CYCLICTEST_ERROR_CODE = 1
 INTERRUPTED_CODE = 130
 COMPLETION_VARIABLE = "_RTPROOF_COMPLETE"
 MOST_ERROR_CHARACTERS = 1_000
@@ -177,6 +177,16 @@ def _answer_exit(ending: SystemExit) -> int:
     return _abandon_output()
 
 
+def _answer_error(error: Exception, arguments: Sequence[str]) -> int:
+    """Print its sentence; the exit code. The front of cyclictest has cyclictest's own, unless 1 would mean EXCEEDED."""
+    _print_error(_usage_sentence(error) if isinstance(error, click.ClickException) else defects.error_sentence(error))
+    if isinstance(error, OSError) and not error.filename:
+        return _abandon_output()
+    refused = isinstance(error, click.ClickException | OSError | RtproofError)
+    limited = any(each.startswith("--limit") for each in arguments)
+    return CYCLICTEST_ERROR_CODE if refused and [*arguments[:1]] == ["cyclictest"] and not limited else ERROR_CODE
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code of the process."""
     arguments = sys.argv[1:] if arguments is None else arguments
@@ -184,18 +194,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _run_click(arguments)
     except HelpForNoArguments as error:
         error.show()
-    except click.ClickException as error:
-        _print_error(_usage_sentence(error))
+        return ERROR_CODE
     except (click.Abort, KeyboardInterrupt):
         _print_error("interrupted")
         return INTERRUPTED_CODE
     except BrokenPipeError:
         return _abandon_output()
-    except OSError as error:
-        _print_error(defects.error_sentence(error))
-        return ERROR_CODE if error.filename else _abandon_output()
     except SystemExit as error:
         return _answer_exit(error)
     except Exception as error:
-        _print_error(defects.error_sentence(error))
-    return ERROR_CODE_OF.get(next(iter(arguments), ""), ERROR_CODE)
+        return _answer_error(error, arguments)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rtproof.core.phrases import instant, quantity
 from rtproof.core.printable import clean
 from rtproof.core.sparkline import LEVELS
+from rtproof.record.activations import LARGEST_VALUE
 from rtproof.record.contents import Int64Array
 from rtproof.report import number_format
 from rtproof.report.blocks import Curve, HeatMap, Plot, Table
@@ -175,9 +176,10 @@ BINS_PER_DECADE = 40
 def log_edges(low: int, high: int, finest_ns: int = 1) -> Int64Array:
     """Edges of bins in ns, increasing by equal factors from ``low`` > 0 to beyond ``high``, in steps of finest_ns."""
     decades = max(math.log10((high + finest_ns) / low), 0.1)
-    raw = np.geomspace(low, high + finest_ns, math.ceil(decades * BINS_PER_DECADE) + 1)
-    edges = np.unique(np.round(raw / finest_ns).astype(np.int64) * finest_ns)
-    return np.unique(np.concatenate((edges, [high // finest_ns * finest_ns + finest_ns])))
+    raw = np.geomspace(low, high + finest_ns, math.ceil(decades * BINS_PER_DECADE) + 1)[:-1]
+    edges = np.round(raw / finest_ns).astype(np.int64) * finest_ns
+    last = min(high // finest_ns * finest_ns + finest_ns, LARGEST_VALUE)
+    return np.unique(np.append(edges[edges < last], last))
 
 
 def survival_grid(counts: list[Counts]) -> Int64Array:

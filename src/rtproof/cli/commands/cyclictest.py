@@ -159,7 +159,7 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     there were, prints its result when the run has ended, and does not overwrite files.
 
     Without -D and -l it measures until Ctrl-C, 30 days at most. Exit codes: 0, and 1 for an error, as of cyclictest;
-    with --limit that of the verdict.
+    with --limit those of a verdict, and 2 for an error.
 
     \b
     rtproof cyclictest -m -S -p 80 -i 1000 -D 10m -q --json result.json
