@@ -146,7 +146,7 @@ def measure(item: str) -> dict[str, Any]:
 
 
 def row(name: str, one: Details) -> list[str]:
-    """The load's row of the table in docs/explain.md."""
+    """The load's row of the table in docs/explain-measured.md."""
     measured = [kind for kind in one["kinds"].values() if "made" in kind]
     reasons: Counter[str] = Counter()
     for kind in measured:

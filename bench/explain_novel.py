@@ -307,7 +307,7 @@ COLUMNS = ("events", "planted", "right", "among", "wrong", "unexplained")
 
 
 def rows(name: str, one: Details) -> list[str]:
-    """A row for each kind of the tables in docs/explain.md."""
+    """A row for each kind of the tables in docs/explain-measured.md."""
     return [
         f"| {name} | {kind} | {of.get('not_measured') or ' | '.join(str(of[key]) for key in COLUMNS)} |"
         for kind, of in one["kinds"].items()

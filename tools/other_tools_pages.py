@@ -27,7 +27,7 @@ USES = """
 ## Together
 
 rtproof [reads what these tools write, and lets them measure](formats.md). Its
-[explanations](explain.md#against-rtla) and [its audit](audit-peers.md) were measured against other tools.
+[explanations](explain-measured.md#against-rtla) and [its audit](audit-peers.md) were measured against other tools.
 """
 EVIDENCE_INTRODUCTION = """
 # Evidence on other tools
