@@ -30,7 +30,6 @@ NOT_COVERED = {
     "report format": dict.fromkeys(("svg", "png", "summary"), "needs matplotlib"),
     "section": {"What the tool told over time": "only a run of the probe exec has it, which will be cut"},
     "doubt": {
-        "edges-unpaired": "needs two boards whose lines are not wired",
         "limit-stated": "is printed without its code",
         "runs-differ": "only a cell of the lab has it, when no two of its runs are alike",
         "stated": "is printed without its code",

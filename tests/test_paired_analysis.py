@@ -13,18 +13,19 @@ from test_run_session import INFO
 from rtproof.core.errors import UserError
 from rtproof.experiment import stored_runs
 from rtproof.experiment.stored_runs import AnalysedRun
-from rtproof.judge.analysis_model import State
 from rtproof.judge.requirement import Requirement
 from rtproof.record import run_folder
 from rtproof.record.contents import EndReason, Record
 from rtproof.record.reading import open_record
 from rtproof.report.blocks import Plot
 from rtproof.report.pages.run_summary import summary_text
-from rtproof.summary.edge_pairs import given_edges
+from rtproof.summary.board_edges import edges_of_boards
 
 RECORDS = Path(__file__).parent / "data" / "two_boards"
 MS = 1_000_000
-PAIRS, EDGES, DROPPED_AT_S = 216, 217, 7.884
+ANSWERED, EDGES, DROPPED_AT_S = 216, 217, 7.884
+RESPONDED = 234
+"""Those of the generator's warm-up are among them."""
 DELAYED = range(81, 92)
 
 
@@ -44,13 +45,26 @@ def text(result: AnalysedRun, form: str = "text") -> str:
     return " ".join(result.report(form).decode().split())
 
 
-def test_the_edges_of_both_records_are_paired(folder: Path) -> None:
-    pairs = stored_runs.read_run(folder).analysis.edges
-    assert pairs is not None
-    assert (pairs.refused, pairs.edges, pairs.given.size, pairs.unseen) == ("", EDGES, PAIRS, 0)
-    assert [round(ns / 1e9, 3) for ns in pairs.never_answered_ns.tolist()] == [DROPPED_AT_S]
-    assert (pairs.rest_ns > 0).all()
-    assert set(pairs.given[pairs.latest].tolist()) < set(DELAYED)
+def test_both_series_stand_side_by_side_with_all_edges_of_their_board(folder: Path) -> None:
+    edges = stored_runs.read_run(folder).analysis.edges
+    assert edges is not None
+    assert (edges.given, edges.answered, edges.not_given) == (EDGES, ANSWERED, 83)
+    assert [(each.name, each.moments.count) for each in edges.times] == [
+        ("response", ANSWERED),
+        ("responder's own", RESPONDED),
+    ]
+    assert [round(ns / 1e9, 3) for ns in edges.never_answered_ns.tolist()] == [DROPPED_AT_S]
+
+
+@pytest.mark.parametrize("limits", [(), (20 * MS,), (4 * MS, 60 * MS)])
+def test_the_generators_record_alone_decides(folder: Path, limits: tuple[int, ...]) -> None:
+    """A responder's record with other times changes neither a verdict nor the forecast."""
+    asked = tuple(Requirement(limit, 60_000 * MS) for limit in limits)
+    found = stored_runs.read_run_with_stated_limits(folder, asked).analysis
+    shutil.copy(folder / run_folder.GENERATOR_NAME, folder / run_folder.RECORD_NAME)
+    other = stored_runs.read_run_with_stated_limits(folder, asked).analysis
+    assert other.pooled.observed.max > 100 * found.pooled.observed.max
+    assert (other.verdict, other.verdicts, other.forecast) == (found.verdict, found.verdicts, found.forecast)
 
 
 def test_the_verdict_is_of_the_generators_times(folder: Path) -> None:
@@ -94,7 +108,7 @@ def test_the_picture_and_the_table_are_of_the_times_that_the_verdict_is_of(folde
     result = stored_runs.read_run_with_stated_limits(folder, (Requirement(60 * MS),))
     plots = [block for part in result.sections() for block in part.blocks if isinstance(block, Plot)]
     first = next(plot for plot in plots if plot.foremost)
-    assert f"All {PAIRS} edges with an answer" in first.says
+    assert f"All {ANSWERED} edges with an answer" in first.says
     assert "the largest is 58.003 ms. 1 edge was never answered and is not in it." in first.says
     assert [marker.name for marker in first.markers] == ["limit 60 ms"]
     others = [plot for plot in plots if plot is not first]
@@ -140,14 +154,18 @@ def account_with(record: Record, line: str) -> Record:
     return replace(record, files=tuple(changed))
 
 
+def never_answered_at(record: Record) -> list[int]:
+    responder = stored_runs.read_run(RECORDS).analysis.pooled
+    return [int(ns) for ns in edges_of_boards(record, 0, responder).never_answered_ns]
+
+
 def test_the_last_edge_is_unanswered_only_if_the_agent_says_so(folder: Path) -> None:
     """An edge of the warm-up without an answer is counted too, and is not in the record."""
     record = open_record(folder / run_folder.GENERATOR_NAME)
-    assert int((~given_edges(record).answered).sum()) == 1
-    assert given_edges(account_with(record, "unanswered 2\n")).answered[-1]
-    cut_off = given_edges(account_with(record, "cut_off 1\n"))
-    assert not cut_off.answered[-1]
-    assert int((~cut_off.answered).sum()) == 2
+    (dropped,) = never_answered_at(record)
+    assert never_answered_at(account_with(record, "unanswered 2\n")) == [dropped]
+    assert never_answered_at(account_with(record, "cut_off 1\n"))[0] == dropped
+    assert len(never_answered_at(account_with(record, "cut_off 1\n"))) == 2
 
 
 def test_doubts_are_of_both_records_and_say_of_which(folder: Path) -> None:
@@ -161,32 +179,18 @@ def test_the_responder_is_not_doubted_for_ending_with_the_generator(folder: Path
     analysis = stored_runs.read_run(folder).analysis
     assert analysis.record.end is not None
     assert analysis.record.end.reason is EndReason.INTERRUPTED
-    assert not {"ended-early", "stalled", "edges-unpaired"} & {doubt.code for doubt in analysis.doubts}
+    assert not {"ended-early", "stalled"} & {doubt.code for doubt in analysis.doubts}
 
 
-def test_the_json_has_the_edges(folder: Path) -> None:
+def test_the_json_has_both_series(folder: Path) -> None:
     found = json.loads(stored_runs.read_run(folder).as_json())["edges"]
-    assert (found["refused"], found["edges_count"], found["paired_count"]) == ("", EDGES, PAIRS)
-    assert [each["name"] for each in found["times"]] == ["response", "responder's own", "the rest"]
-    assert [each["values_count"] for each in found["times"]] == [PAIRS] * 3
-    longest = found["latest"][0]
-    assert longest["response_ns"] == found["times"][0]["max_ns"]
-    assert longest["own_ns"] < longest["response_ns"]
+    assert list(found) == ["edges_count", "never_answered_ns", "times"]
+    assert found["edges_count"] == EDGES
+    assert [each["values_count"] for each in found["times"]] == [ANSWERED, RESPONDED]
 
 
-def test_records_that_do_not_belong_together_are_refused_and_still_judged(folder: Path) -> None:
-    """The responder's own record in the generator's place: it has edges, and gave none."""
-    shutil.copy(folder / "generator.rtrec", folder / "run.rtrec")
-    result = limited(folder, 1_000 * MS)
-    analysis = result.analysis
-    assert analysis.edges is not None
-    assert "has no edges of the method respond_pattern" in analysis.edges.refused
-    assert analysis.edges.given.size == 0
-    assert [doubt.code for doubt in analysis.doubts].count("edges-unpaired") == 1
-    assert "are not paired" in text(result)
-    assert json.loads(result.as_json())["edges"]["rate_ppm"] is None
-    assert analysis.verdict.exceedances_observed == 1
-    assert analysis.verdict.state is not State.NOT_ASKED
+def test_the_page_says_that_no_edge_is_paired(folder: Path) -> None:
+    assert "They are not paired edge by edge" in text(stored_runs.read_run(folder), "html")
 
 
 def test_what_is_wrong_with_the_generators_record_is_a_sentence(folder: Path) -> None:
@@ -213,4 +217,4 @@ def test_a_generators_record_that_was_cut_off_is_used_as_far_as_it_goes(folder: 
     analysis = stored_runs.read_run(folder).analysis
     assert any(doubt.code == "truncated" and doubt.what.startswith("generator: ") for doubt in analysis.doubts)
     assert analysis.edges is not None
-    assert 0 <= analysis.edges.given.size < PAIRS
+    assert 0 < analysis.edges.given < EDGES

@@ -8,7 +8,7 @@ from rtproof.core.errors import RtproofError
 from rtproof.core.notebook import Sentences, html_lines, printed_sentences, time_text
 from rtproof.judge.requirement import Requirement
 from rtproof.record.contents import Record
-from rtproof.summary.edge_pairs import EdgePairs
+from rtproof.summary.board_edges import BoardEdges
 from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.summary.quantiles import USUAL_SHARES
 from rtproof.summary.summary_model import Cycles, Doubt, Summary, Switch
@@ -310,7 +310,7 @@ class Analysis:
     forecast: Forecast | None = None
     verdicts: tuple[Verdict, ...] = ()
     imported: ImportedHistogram | None = None
-    edges: EdgePairs | None = None
+    edges: BoardEdges | None = None
     """Of a run on two boards: the edges of both records. Verdict and forecast are then of the generator's record."""
 
 

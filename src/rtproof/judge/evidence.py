@@ -18,7 +18,7 @@ from rtproof.judge.episodes import NO_LATE_TIMES, LateTimes, MeasuredWindow, epi
 from rtproof.judge.requirement import NO_LONGEST, Requirement
 from rtproof.record.contents import EndReason, Level, Record
 from rtproof.statistics import mean_upper
-from rtproof.summary.edge_pairs import GENERATED
+from rtproof.summary.board_edges import GENERATED
 from rtproof.summary.measured_kernel import core_beside
 from rtproof.summary.quantiles import quantile
 from rtproof.summary.recorded_facts import (

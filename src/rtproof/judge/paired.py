@@ -2,8 +2,8 @@
 """Make an ``Analysis`` of the records of two boards, one of which gave the edges that the other answered.
 
 The claim is about the response, which only the generator's clock can tell. So it is judged by the generator's record,
-and an edge that was never answered is late. All else is of the responder, because it is the system that is measured;
-what speaks against either record speaks against the verdict.
+and an edge that was never answered is late. The responder's record has no part in it but its doubts: what speaks
+against either record speaks against the verdict. All other figures are of the responder, the system that is measured.
 """
 
 from dataclasses import replace
@@ -15,19 +15,13 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.worst_first import OF_GENERATOR, worst_first
 from rtproof.record.contents import EndReason, Record
 from rtproof.record.run_folder import Run
-from rtproof.summary.edge_pairs import GENERATED, PATIENCE_NS, edges_of_records
-from rtproof.summary.summary_model import Doubt, Severity
+from rtproof.summary.board_edges import GENERATED, PATIENCE_NS, edges_of_boards
+from rtproof.summary.summary_model import Doubt
 from rtproof.tail.forecast_model import NOWHERE, ForecastHorizon
 
 WAITING = "stalled"
 """The event of a responder that waited for edges when it was told to finish: the generator had ended."""
 TOLD_TO_FINISH = "ended-early"
-UNPAIRED = Doubt(
-    "edges-unpaired",
-    Severity.WARNING,
-    "the edges of the two records are not paired",
-    "measure 300 edges or more",
-)
 
 
 def analyse_pair(
@@ -47,10 +41,7 @@ def analyse_pair(
     refuse_long_limits(requirement)
     responder = replace(run.record, events=tuple(event for event in run.record.events if event.kind != WAITING))
     answering = analyse(responder, None, workers, NOWHERE)
-    pairs = edges_of_records(responder, generator)
     more = [each for each in answering.doubts if not _finished_with_generator(each, responder)]
-    if pairs.refused:
-        more.append(replace(UNPAIRED, detail=f"{pairs.refused}; see that both boards use the lines that are wired"))
     giving = with_more_doubts(analyse(generator, None, workers, NOWHERE), more, requirement, horizon, limits)
     own = [each for each in giving.doubts if each not in more]
     doubts = [*(replace(each, what=f"{OF_GENERATOR}{each.what}") for each in own), *more]
@@ -60,7 +51,7 @@ def analyse_pair(
         verdict=giving.verdict,
         verdicts=giving.verdicts,
         forecast=giving.forecast,
-        edges=replace(pairs, not_given=giving.pooled.never_ran),
+        edges=edges_of_boards(generator, giving.pooled.never_ran, answering.pooled),
     )
 
 

@@ -21,7 +21,7 @@ FIGURE_CODES = (
     *("contradiction", "tool-ended", "nothing-measured", "activations-missing", "activations-surplus"),
     *("samples-missing", "samples-surplus", "sums", "distribution", "lengths", "backlog"),
     *("stage-order", "clock-changed", "clock-slewed", "granularity", "coarse-timer", "drift"),
-    *("beyond-scale", "overruns", "edges-unpaired", "conclusion"),
+    *("beyond-scale", "overruns", "conclusion"),
 )
 """Figures of this run are wrong or say something else than they seem to."""
 CONDITION_CODES = (

@@ -67,7 +67,7 @@ from rtproof.record.contents import Record, Series, View
 from rtproof.schema.encoder import ITSELF, Json, Key, Scope, Shape, document, encode, keys
 from rtproof.statistics import MIXING
 from rtproof.summary import moments
-from rtproof.summary.edge_pairs import EdgePairs, EdgeTimes, edge_times
+from rtproof.summary.board_edges import BoardEdges, EdgeTimes
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
 from rtproof.summary.kernel_trace import RecorderWindows, TraceSummary, has_trace, trace_summary
 from rtproof.summary.loops import (
@@ -103,7 +103,7 @@ from rtproof.tail.forecast_model import FORECAST_CONFIDENCE, Forecast, ForecastR
 from rtproof.tail.stationarity import Stationarity
 from rtproof.tail.thresholds import ThresholdFit, TopTest
 
-ANALYSIS_SCHEMA, ANALYSIS_VERSION = "rtproof.analysis", 5
+ANALYSIS_SCHEMA, ANALYSIS_VERSION = "rtproof.analysis", 6
 COMPARISON_SCHEMA, COMPARISON_VERSION = "rtproof.comparison", 2
 RUNS_SCHEMA = "rtproof.runs"
 HISTORY_SCHEMA, HISTORY_VERSION = "rtproof.history", 1
@@ -622,44 +622,18 @@ def _observer(analysis: Analysis) -> TracingEffects | None:
     return tracing_effects(analysis.record)
 
 
-def _pairs_count(pairs: EdgePairs) -> int:
-    return int(pairs.given.size)
+def _never_answered(edges: BoardEdges) -> list[int]:
+    return [int(ns) for ns in edges.never_answered_ns.tolist()]
 
 
-def _never_answered(pairs: EdgePairs) -> list[int]:
-    return [int(ns) for ns in pairs.never_answered_ns.tolist()]
-
-
-def _latest_pairs(pairs: EdgePairs) -> list[tuple[int, int, int, int, int]]:
-    columns = (pairs.given, pairs.seen, pairs.sent_ns, pairs.response_ns, pairs.own_ns)
-    return list(zip(*(column[pairs.latest].tolist() for column in columns), strict=True))
-
-
-def _rate_ppm(pairs: EdgePairs) -> float | None:
-    return None if pairs.refused else pairs.rate * 1e6
-
-
-LATEST_PAIR = Shape("late pair", tuple[int, int, int, int, int]) | {
-    "generator_index": Key("number of the edge in the generator's record", "0"),
-    "responder_index": Key("number of the edge in the responder's record", "1"),
-    "sent_ns": Key("when it was given, from the origin of the generator's record", "2"),
-    "response_ns": Key("until its answer was seen, by the generator's clock", "3"),
-    "own_ns": Key("the responder's part of it: from its interrupt handler to its output, by its own clock", "4"),
-}
 EDGE_TIMES = Shape("edge times", EdgeTimes, unit=lambda _: "ns") | {
-    "name": "the whole `response`, the `responder's own` part, or `the rest`",
+    "name": "`response`, by the generator's clock, or `responder's own`, by the responder's",
     "*values": Key("", "moments", shape=MOMENTS),
 }
-EDGES = Shape("edges", EdgePairs) | {
-    "refused": "why the two records could not be paired; empty if they could",
-    "edges_count": Key("edges that the generator gave", "edges"),
-    "paired_count": Key("edges that are known in both records", _pairs_count),
+EDGES = Shape("edges", BoardEdges) | {
+    "edges_count": Key("edges that the generator gave", "given"),
     "never_answered_ns": Key("when edges were given for whose answer the generator waited in vain", _never_answered),
-    "only_generator_count": Key("edges with an answer that are not in the responder's record", "unseen"),
-    "only_responder_count": Key("edges that are not in the generator's record, as those of its warm-up", "unknown"),
-    "rate_ppm": Key("how much faster the responder's clock runs than the generator's", _rate_ppm),
-    "times": Key("the response times, and of paired edges their parts", edge_times, each=EDGE_TIMES),
-    "latest": Key("the pairs with the longest responses, the longest first", _latest_pairs, each=LATEST_PAIR),
+    "times": Key("both series, which are not matched edge by edge", each=EDGE_TIMES),
 }
 
 

@@ -22,7 +22,7 @@ from rtproof.report.sections.edges import response_unit
 from rtproof.report.sections.explained import why_in_short
 from rtproof.report.sections.verdict import doubts_in_short, edges_answer, loop_answer
 from rtproof.report.text_table import SCREEN_WIDTH
-from rtproof.summary.edge_pairs import EdgePairs, edge_times
+from rtproof.summary.board_edges import BoardEdges
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart, scale_end_ns
 from rtproof.summary.quantiles import quantile, quantiles
 from rtproof.summary.summary_model import Summary
@@ -144,12 +144,12 @@ def _thread_lines(analysis: Analysis, width: int, most: int) -> list[str]:
     return [*lines, *([f"and {quantity(left_out, 'more thread')}, none later"] if left_out else [])]
 
 
-def _edge_lines(pairs: EdgePairs, unit: PrintedUnit) -> list[str]:
-    """The response times of a run on two boards, and their parts; and how many edges had an answer."""
-    never, digits = pairs.never_answered_ns.size, table_digits(unit)
-    found = f"{quantity(pairs.edges, 'edge')} given, {never:,} never answered, {pairs.given.size:,} paired"
+def _edge_lines(edges: BoardEdges, unit: PrintedUnit) -> list[str]:
+    """The response times of a run on two boards, those of the responder itself, and how many edges had no answer."""
+    never, digits = edges.never_answered_ns.size, table_digits(unit)
+    found = f"{quantity(edges.given, 'edge')} given, {never:,} never answered"
     rows = []
-    for each in edge_times(pairs):
+    for each in edges.times:
         shares = [quantile(each.counts, share, ends=each.moments).value for share in SHARES]
         figures = (each.moments.min, *shares, each.moments.max)
         shown = ("-" if ns is None else f"{ns / unit.ns:,.{digits}f}" for ns in figures)

@@ -23,7 +23,7 @@ from rtproof.report.number_format import US, PrintedUnit, latency_unit
 from rtproof.report.pages import campaign_conditions, campaign_page
 from rtproof.report.pages.campaign_outcomes import CellOutcome, outcomes_marked_in_band
 from rtproof.report.pages.run_summary import BREAKS, LABEL, MOST_LINES, WIDEST, fitting_cautions, labelled, table_digits
-from rtproof.summary.edge_pairs import EdgePairs, edge_times
+from rtproof.summary.board_edges import BoardEdges
 from rtproof.summary.quantiles import quantile, quantiles
 from rtproof.summary.summary_model import Doubt, Severity
 
@@ -131,14 +131,13 @@ def _run_figures(analysis: Analysis) -> Figures:
     return (summary.obtained, summary.never_ran), (*shares, summary.observed.max)
 
 
-def _edge_figures(pairs: EdgePairs, largest_ns: int | None) -> Figures:
+def _edge_figures(edges: BoardEdges, largest_ns: int | None) -> Figures:
     """The response times; an edge without an answer counts as missed."""
-    answered = [each for each in edge_times(pairs) if each.name == "response"]
-    shares = [quantile(each.counts, share, ends=each.moments).value for each in answered for share in SHARES]
-    return (
-        (pairs.answers_ns.size, pairs.never_answered_ns.size),
-        (*shares, largest_ns) if shares else (*NO_TIMES, None),
-    )
+    counts = (edges.answered, edges.never_answered_ns.size)
+    of = edges.response
+    if not edges.answered:
+        return counts, (*NO_TIMES, None)
+    return counts, (*(quantile(of.counts, share, ends=of.moments).value for share in SHARES), largest_ns)
 
 
 def _largest_ns(analysis: Analysis) -> int | None:

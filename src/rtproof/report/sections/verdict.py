@@ -82,14 +82,14 @@ def loop_answer(analysis: Analysis) -> str:
 
 def edges_answer(analysis: Analysis) -> str:
     """Sentences on the edges that have no response time; "" of a run on one board, or if all have one."""
-    pairs = analysis.edges
-    if pairs is None:
+    edges = analysis.edges
+    if edges is None:
         return ""
-    never, missing = pairs.never_answered_ns.size, pairs.not_given
+    never, missing = edges.never_answered_ns.size, edges.not_given
     whose = "it" if never == 1 else "one of them"
     unanswered = f"{quantity(never, 'edge')} {'was' if never == 1 else 'were'} never answered"
     waited = f"{unanswered}: the largest value is how long the generator waited for {whose}."
-    skipped = f"{missing:,} of {pairs.edges + missing:,} edges due were missed: the generator never gave them."
+    skipped = f"{missing:,} of {edges.given + missing:,} edges due were missed: the generator never gave them."
     return " ".join(text for text, count in ((waited, never), (skipped, missing)) if count)
 
 
