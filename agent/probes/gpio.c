@@ -46,7 +46,6 @@ struct role {
 	bool gives_edges, own_wire, watches;
 	bool by_protocol; /* of latmon: edges of one kind, answers that fall */
 	const struct role *by_sysfs;
-	const struct role *by_pattern; /* pattern=yes: every due time to the nanosecond, so that two records can be paired */
 };
 
 struct response {
@@ -79,18 +78,13 @@ static const struct role respond_by_sysfs = {
 		    .help = "respond without the edge's time: from the task's first instruction to the output",
 		    .external = true, .from_outside = true, .single = true, .no_timer = true, .fields = answer_fields },
 };
-static const struct role respond_by_pattern = {
-	.method = { .name = "respond_pattern",
-		    .help = "respond, with the time of every edge to the nanosecond",
-		    .external = true, .from_outside = true, .exact = true, .single = true, .no_timer = true, .fields = respond_fields },
-};
 static const struct role respond = {
 	.method = { .name = "respond",
 		    .help = "answer each edge on `in` by giving `out` its level (edge=rising, falling: by changing it); --period is "
 			    "the generator's; sysfs has no times of edges: with it only from the task to the output",
 		    .external = true, .from_outside = true, .single = true, .no_timer = true, .fields = respond_fields,
 		    .unsupported = unsupported },
-	.by_sysfs = &respond_by_sysfs, .by_pattern = &respond_by_pattern,
+	.by_sysfs = &respond_by_sysfs,
 };
 static const struct role generate_by_pattern = {
 	.method = { .name = "generate_pattern",
@@ -102,7 +96,7 @@ static const struct role generate = {
 	.method = { .name = "generate",
 		    .help = "for the second board: from an edge on `out` at each due time to the first board's answer (respond) on `in`",
 		    .on_grid = true, .single = true, .no_timer = true, .unsupported = unsupported },
-	.gives_edges = true, .by_pattern = &generate_by_pattern,
+	.gives_edges = true,
 };
 static const struct role wire_by_sysfs = {
 	.method = { .name = "wire_sysfs",
@@ -161,7 +155,7 @@ static const struct probe_option options[] = {
 	{ "edge", "which edges count: both, rising or falling (both; of latmon and latmus falling)" },
 	{ "listen", "latmon: this machine's IPv4 address to listen at, and maybe :PORT (127.0.0.1:2306)" },
 	{ "peer", "latmus: the other board's IPv4 address, and maybe :PORT (2306)" },
-	{ "pattern", "yes, on both boards: edges unevenly apart, and the record has the time of each, so the records can be paired (no)" },
+	{ "pattern", "yes, with generate: edges unevenly apart, and the record has the time of each (no)" },
 	{ NULL, NULL },
 };
 
@@ -263,8 +257,8 @@ static const char *read_pattern(const struct role *role, const char *const *valu
 		return NULL;
 	if (strcmp(text, "yes"))
 		return "pattern= of probe gpio is yes or no";
-	if (!role->by_pattern && role != &respond_by_pattern && role != &generate_by_pattern)
-		return "pattern=yes of probe gpio is for --method respond and generate";
+	if (role != &generate && role != &generate_by_pattern)
+		return "pattern=yes of probe gpio is for --method generate";
 	return values[CHIP] ? NULL : "pattern=yes of probe gpio needs the times of edges, which sysfs does not tell: say chip=";
 }
 
@@ -288,8 +282,8 @@ static const struct method *gpio_adapt(const struct method *method, const char *
 {
 	const struct role *role = role_of(method);
 
-	if (role->by_pattern && values[PATTERN] && !strcmp(values[PATTERN], "yes"))
-		return &role->by_pattern->method;
+	if (role == &generate && values[PATTERN] && !strcmp(values[PATTERN], "yes"))
+		return &generate_by_pattern.method;
 	return role->by_sysfs && !values[CHIP] ? &role->by_sysfs->method : method;
 }
 

@@ -13,6 +13,7 @@ from rtproof.experiment.run_request import GeneratorRequest, agent_arguments, re
 
 PROBE = "gpio"
 PATTERN = "pattern=yes"
+"""Of the generator: edges unevenly apart, so that they keep no step with a timer of the responder."""
 LONGER_NS = 600 * units.UNITS_NS["s"]
 """The responder is asked for so much more than the generator, and is told to finish when that has ended.
 
@@ -48,6 +49,8 @@ def refuse_others(values: Mapping[str, Any]) -> None:
         )
     if "pattern=" in options:
         raise click.UsageError("--generator chooses the pattern of edges itself: leave pattern= out")
+    if "chip=" not in options:
+        raise click.UsageError("--generator needs the times of edges, which sysfs does not tell: say chip=")
 
 
 def responder_values(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,7 +59,6 @@ def responder_values(values: Mapping[str, Any]) -> dict[str, Any]:
     length_ns = _longest_ns(values) + units.parse_duration(values["warmup"] or WARMUP_DEFAULT) + LONGER_NS
     return {
         **values,
-        "probe": f"{values['probe']},{PATTERN}",
         "method": "respond",
         "samples": None,
         "duration": units.format_duration(min(length_ns, units.LONGEST_NS)),
