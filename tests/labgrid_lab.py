@@ -14,7 +14,7 @@ import pytest
 from board_runs import wait_until
 from board_servers import Board
 
-from rtproof.boards.labgrid_coordinator import Coordinator
+from rtproof.boards.labgrid_session import LabgridSession
 
 PLACES = {"desk-a": {"board": "alpha", "shelf": "top"}, "desk-b": {"board": "beta", "shelf": "top"}}
 """The places and their tags."""
@@ -22,13 +22,14 @@ PLACES = {"desk-a": {"board": "alpha", "shelf": "top"}, "desk-b": {"board": "bet
 
 @dataclass(frozen=True)
 class Lab:
-    """What runs. options: of the target labgrid, without a place.
+    """What runs. options: of the target labgrid, without a place; switch: the log of desk-b's power switch.
 
     gRPC joins the connections of one process, and the coordinator wants one of each client, so there is only one here.
     """
 
-    coordinator: Coordinator
+    session: LabgridSession
     options: tuple[str, ...]
+    switch: Path
 
     def at(self, place: str, *more: str) -> tuple[str, ...]:
         """The words for a run on a place."""
@@ -36,7 +37,7 @@ class Lab:
 
     def place(self, name: str) -> Any:
         """The place as the coordinator tells it."""
-        return self.coordinator.places()[name]
+        return self.session.places()[name]
 
     def holder(self, name: str) -> str:
         """Who holds the place; "" for nobody."""
@@ -45,25 +46,22 @@ class Lab:
 
 @contextmanager
 def _started(folder: Path, name: str, *words: str) -> Iterator[Path]:
-    """A module of labgrid as a program, until the context ends; the file with what it prints."""
+    """A module as a program, until the context ends; the file with what it prints."""
     log = folder / f"{name}.log"
+    command = [sys.executable, "-u", "-m", name, *words]
     with log.open("wb") as writing:
-        process = subprocess.Popen(
-            [sys.executable, "-u", "-m", f"labgrid.remote.{name}", *words],
-            cwd=folder,
-            stdout=writing,
-            stderr=writing,
-            start_new_session=True,
-        )
+        process = subprocess.Popen(command, cwd=folder, stdout=writing, stderr=writing, start_new_session=True)
     try:
         yield log
     finally:
-        process.terminate()
-        try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        process.kill()
+        process.wait()
+
+
+def _printed(log: Path, pattern: str) -> str:
+    """The group of the pattern, once a program has printed that."""
+    wait_until(lambda: bool(re.search(pattern, log.read_text())), f"{log.name} says nothing of {pattern}")
+    return str(re.findall(pattern, log.read_text())[0])
 
 
 @contextmanager
@@ -73,28 +71,31 @@ def lab(folder: Path, machine: Board) -> Iterator[Lab]:
     text = "".join(
         f"{name}:\n  NetworkService:\n    address: {machine.cable.address}\n    username: root\n" for name in PLACES
     )
-    (folder / "resources.yaml").write_text(text)
-    with _started(folder, "coordinator", "-l", "127.0.0.1:0") as log:
-        wait_until(lambda: "listening on" in log.read_text(), "the coordinator does not start")
-        found = re.search(r"listening on (\S+)", log.read_text())
-        assert found
-        address = found[1]
+    (folder / "power-1").touch()
+    with (
+        _started(folder, "http.server", "0", "--bind", "127.0.0.1") as switch,
+        _started(folder, "labgrid.remote.coordinator", "-l", "127.0.0.1:0") as log,
+    ):
+        url = _printed(switch, r"\((http:.*)/\)")
+        power = f"{{model: simplerest, host: '{url}/power-{{value}}', index: 0}}"
+        (folder / "resources.yaml").write_text(f"{text}  NetworkPowerPort: {power}\n")
+        address = _printed(log, r"listening on (\S+)")
         words = ("-c", address, "-n", "bench", "--hostname", "127.0.0.1", "resources.yaml")
-        with _started(folder, "exporter", *words), closing(Coordinator(address)) as coordinator:
-            _add_places(coordinator)
+        with _started(folder, "labgrid.remote.exporter", *words), closing(LabgridSession(address)) as session:
+            _add_places(session)
             key = machine.options[-1].partition("=")[2].removesuffix("config") + "key"
             options = ("--target", "labgrid", "--target-option", f"coordinator={address}")
-            yield Lab(coordinator, (*options, "--target-option", f"key={key}"))
+            yield Lab(session, (*options, "--target-option", f"key={key}"), switch)
 
 
-def _add_places(coordinator: Coordinator) -> None:
+def _add_places(session: LabgridSession) -> None:
     for name, tags in PLACES.items():
-        coordinator._ask("AddPlace", name=name)
-        coordinator._ask("AddPlaceMatch", placename=name, pattern=f"bench/{name}/*")
-        coordinator._ask("SetPlaceTags", placename=name, tags=tags)
+        session.ask("AddPlace", name=name)
+        session.ask("AddPlaceMatch", placename=name, pattern=f"bench/{name}/*")
+        session.ask("SetPlaceTags", placename=name, tags=tags)
 
     def exported() -> bool:
-        coordinator.refresh()
-        return set(PLACES) <= set(coordinator.session.resources.get("bench", {}))
+        session.lend()
+        return set(PLACES) <= set(session.client.resources.get("bench", {}))
 
     wait_until(exported, "the exporter does not export")

@@ -15,8 +15,7 @@ from board_runs import ENDED_WELL, ended, rtproof, start, wait_until, wait_until
 from board_servers import Board, board, processes
 from labgrid_lab import Lab, lab
 
-from rtproof.boards import labgrid_coordinator
-from rtproof.boards.labgrid_coordinator import last_mark, new_mark
+from rtproof.boards.labgrid_session import OVER, last_mark, new_mark
 from rtproof.core.errors import TargetError
 from rtproof.record.reading import open_record
 from rtproof.targets import labgrid as target
@@ -66,7 +65,7 @@ def assert_one_sentence(done: "subprocess.CompletedProcess[str]", *words: str) -
 
 def as_alice(desk: Lab, *words: str) -> None:
     """What another user does with labgrid's own client."""
-    command = [sys.executable, "-m", "labgrid.remote.client", "-x", desk.coordinator.address, *words]
+    command = [sys.executable, "-m", "labgrid.remote.client", "-x", desk.session.address, *words]
     done = subprocess.run(command, env=ALICE, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -98,6 +97,7 @@ def test_two_runs_on_two_places_at_once(desk: Lab, machine: Board, tmp_path: Pat
     for name in ("a", "b"):
         assert end_reason(tmp_path / name) == "AS_ASKED"
         assert not (tmp_path / name / "unfinished.json").exists()
+    assert "GET /power-1 " in desk.switch.read_text(), "desk-b got no power"
     assert desk.holder("desk-a") == desk.holder("desk-b") == ""
     assert not [line for line in processes(machine.cable.namespace) if "rtproof-agent" in line]
 
@@ -107,7 +107,7 @@ def test_a_held_place_is_refused_and_a_signal_releases_it(desk: Lab, tmp_path: P
     with started("run", *desk.at("desk-a"), "--duration", "1h", *QUIET, "-o", str(tmp_path / "run")) as first:
         wait_until_measured(first, tmp_path / "run")
         holder = desk.holder("desk-a")
-        assert holder == desk.coordinator.owner
+        assert holder == desk.session.owner
         if number == signal.SIGINT:
             refused = rtproof("run", *desk.at("desk-a"), "--duration", "1s", *QUIET)
             assert_one_sentence(refused, "desk-a", f"held by {holder}", "another run of rtproof")
@@ -142,18 +142,18 @@ def test_a_run_that_is_left_keeps_its_reserved_place_until_it_is_fetched(
     words = desk.at("+", "reserve=board=beta shelf=top")
     left = rtproof("run", *words, "--duration", "1h", "--detach", "-o", str(tmp_path / "run"))
     assert left.returncode == 0, left.stderr
-    assert desk.holder("desk-b") == desk.coordinator.owner
+    assert desk.holder("desk-b") == desk.session.owner
     assert_one_sentence(
         rtproof("run", *words, "--duration", "1s", *QUIET),
         "board=beta shelf=top",
-        f"desk-b by {desk.coordinator.owner} for another run of rtproof",
+        f"desk-b by {desk.session.owner} for another run of rtproof",
     )
     with started("attach", str(tmp_path / "run"), "--no-report") as attached:
         space = machine.cable.namespace
         wait_until(lambda: any("background follow" in line for line in processes(space)), "nobody follows the run")
         refused = rtproof("attach", str(tmp_path / "run"))
         assert_one_sentence(refused, "follows this run")
-        assert desk.holder("desk-b") == desk.coordinator.owner, "the first one still needs the place"
+        assert desk.holder("desk-b") == desk.session.owner, "the first one still needs the place"
         ended(attached, interrupt=True)
     assert desk.holder("desk-b") == ""
     assert not desk.place("desk-b").reservation
@@ -179,11 +179,11 @@ def test_ctrl_c_while_waiting_cancels_the_reservation(desk: Lab) -> None:
         alice_holds(desk, "desk-a"),
         started("run", *desk.at("+", "reserve=board=alpha", "wait=1h"), "--duration", "1s") as waiting,
     ):
-        ours = desk.coordinator.owner
+        ours = desk.session.owner
 
         def reserved(least_s: float = 0) -> bool:
             """Each time that the client asks after its reservation, which it has got then, 60 s begin anew."""
-            found = desk.coordinator._ask("GetReservations").reservations
+            found = desk.session.ask("GetReservations").reservations
             return any(each.owner == ours and each.timeout - each.created > least_s for each in found)
 
         wait_until(lambda: reserved(60.5), "there is no reservation that anybody waits for")
@@ -273,4 +273,4 @@ def test_a_later_mark_takes_over_until_it_is_void() -> None:
     second = new_mark(["attic/alice", first])
     assert last_mark(["attic/alice"]) == ""
     assert last_mark([first, second]) == last_mark([second, first]) == second
-    assert last_mark([first, second, f"{second}{labgrid_coordinator.OVER}"]) == first
+    assert last_mark([first, second, f"{second}{OVER}"]) == first

@@ -37,7 +37,6 @@ EXCEPTIONS = {
     "audit/boot_words.py": OWN,
     "audit/check_file.py": OWN,
     "audit/kernel_bugs.py": OWN,
-    "boards/labgrid_keeper.py": PROCESS,
     "boards/upload.py": "the agent",
     "cli/commands/agent.py": "the agent",
     "cli/main.py": OWN,

@@ -2,116 +2,71 @@
 """Release a labgrid place whose rtproof was killed: the coordinator itself would leave it acquired for ever.
 
 The keeper is a process in a session of its own, started before the place is acquired. It reads a pipe whose other end
-only rtproof has. The line ``ALL_WELL`` ends it. If the pipe ends without that, the keeper waits the agreed time, in
-which ``rtproof attach`` may take the place over, and releases the place if it is still in the same hands.
+only rtproof has. When the pipe ends, it waits the agreed time, in which ``rtproof attach`` may take the place over, and
+releases the place if it is still in the same hands.
 """
 
-import json
 import subprocess
 import sys
 import time
-from contextlib import suppress
-from dataclasses import asdict, dataclass
-from typing import Any
+from contextlib import closing, suppress
 
-from rtproof.boards.labgrid_coordinator import ANSWER_S, last_mark
+from rtproof.boards.labgrid_session import LabgridSession, last_mark
+from rtproof.core.errors import TargetError
 
-ALL_WELL = b"all well\n"
 START = "import sys; sys.path[:] = {path!r}; from rtproof.boards.labgrid_keeper import main; main()"
 LOOK_AGAIN_S = 2
 ASK_AGAIN_S = 5
 GIVE_UP_S = 600
 """A coordinator that was started anew has forgotten who held what, so there is no need to wait for it for ever."""
+Keeper = subprocess.Popen[bytes]
 
 
-@dataclass(frozen=True)
-class Acquisition:
-    """What a keeper must know. address: of the coordinator; reservation: to cancel with it, or ""."""
+def start_keeper(address: str, place: str, mark: str, reservation: str, release_after_s: float) -> Keeper:
+    """A keeper of one acquisition. reservation: to cancel with it, or ""."""
+    return subprocess.Popen(
+        [sys.executable, "-c", START.format(path=sys.path), address, place, mark, reservation, str(release_after_s)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        start_new_session=True,
+    )
 
-    address: str
-    owner: str
-    place: str
-    mark: str
-    reservation: str
-    release_after_s: float
+
+def stop_keeper(keeper: Keeper) -> None:
+    """There is nothing left to release."""
+    keeper.terminate()
+    keeper.communicate()
 
 
-class Keeper:
-    """The keeper of one acquisition, from the side of rtproof."""
-
-    def __init__(self, acquisition: Acquisition) -> None:
-        self._popen = subprocess.Popen(
-            [sys.executable, "-c", START.format(path=sys.path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            start_new_session=True,
-            bufsize=0,
-        )
-        assert self._popen.stdin
-        self._popen.stdin.write(json.dumps(asdict(acquisition)).encode() + b"\n")
-
-    def all_well(self) -> None:
-        """There is nothing left to release."""
-        assert self._popen.stdin
-        with suppress(BrokenPipeError):
-            self._popen.stdin.write(ALL_WELL)
-        self._popen.stdin.close()
-        self._popen.wait()
-
-    def leave(self) -> None:
-        """Let it release the place, after its time."""
-        assert self._popen.stdin
-        self._popen.stdin.close()
+def leave_keeper(keeper: Keeper) -> None:
+    """Let it release the place, after its time."""
+    assert keeper.stdin
+    keeper.stdin.close()
 
 
 def main() -> None:
     """The keeper itself."""
-    told = sys.stdin.buffer.readline()
-    if not told.endswith(b"\n") or sys.stdin.buffer.readline() == ALL_WELL:
-        return
-    acquisition = Acquisition(**json.loads(told))
-    due = time.monotonic() + acquisition.release_after_s
-    done = False
-    while not done and time.monotonic() < due + GIVE_UP_S:
-        done = _is_settled(acquisition, due)
-        time.sleep(0 if done else ASK_AGAIN_S)
+    address, place, mark, reservation, release_after_s = sys.argv[1:]
+    sys.stdin.read()
+    due = time.monotonic() + float(release_after_s)
+    while time.monotonic() < due + GIVE_UP_S:
+        with suppress(TargetError), closing(LabgridSession(address)) as session:
+            _settle(session, place, mark, due)
+            session.cancel(reservation)
+            return
+        time.sleep(ASK_AGAIN_S)
 
 
-def _is_settled(acquisition: Acquisition, due: float) -> bool:
-    """Release the place at that time, if it is ours now and then; False if the coordinator does not answer.
+def _settle(session: LabgridSession, name: str, mark: str, due: float) -> None:
+    """Release the place at that time if it is in the same hands until then.
 
-    A place without a mark must not have changed meanwhile: its user may have released it, and acquired it by hand.
+    A place without a mark is released at once: rtproof was killed before anything ran there.
     """
-    import grpc
-    from labgrid.remote.generated import labgrid_coordinator_pb2 as messages
-    from labgrid.remote.generated.labgrid_coordinator_pb2_grpc import CoordinatorStub
-    from labgrid.util.proxy import proxymanager
-
-    def ours() -> Any:
-        places = stub.GetPlaces(messages.GetPlacesRequest(), timeout=ANSWER_S).places
-        return next((place for place in places if _is_ours(place, acquisition)), None)
-
-    address = proxymanager.get_grpc_address(acquisition.address, default_port=20408)
-    try:
-        with grpc.insecure_channel(address) as channel:
-            stub = CoordinatorStub(channel)
-            before = now = ours()
-            while now and (left_s := due - time.monotonic()) > 0:
-                time.sleep(min(left_s, LOOK_AGAIN_S))
-                now = ours()
-            if now and (now.allowed or now.changed == before.changed):
-                wanted = messages.ReleasePlaceRequest(placename=now.name, fromuser=acquisition.owner)
-                stub.ReleasePlace(wanted, timeout=ANSWER_S)
-                if token := acquisition.reservation:
-                    stub.CancelReservation(messages.CancelReservationRequest(token=token), timeout=ANSWER_S)
-    except grpc.RpcError:
-        return False
-    return True
-
-
-def _is_ours(place: Any, acquisition: Acquisition) -> bool:
-    """Whether it is still held by the acquisition. A place that rtproof had no time to mark has no mark at all."""
-    same = place.name == acquisition.place and place.acquired == acquisition.owner
-    return same and last_mark(place.allowed) in ("", acquisition.mark)
+    while place := session.held(name, mark):
+        left_s = due - time.monotonic()
+        if left_s <= 0 or not last_mark(place.allowed):
+            session.release(name)
+            return
+        time.sleep(min(left_s, LOOK_AGAIN_S))

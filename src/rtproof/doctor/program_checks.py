@@ -11,7 +11,7 @@ from pathlib import Path
 import rtproof
 from rtproof.agents import build
 from rtproof.agents.architectures import ARCHITECTURES, Architecture, host_architecture
-from rtproof.boards.labgrid_coordinator import require_labgrid
+from rtproof.boards.labgrid_session import require_labgrid
 from rtproof.core import plugins
 from rtproof.core.errors import RtproofError, UserError
 from rtproof.core.printable import one_line

@@ -13,7 +13,7 @@ from rtproof.boards.console import Console
 from rtproof.boards.console_line import ConsoleLine, SocketLine, TtyLine
 from rtproof.boards.console_login import Credentials
 from rtproof.boards.console_shell import ConsoleShell
-from rtproof.boards.labgrid_coordinator import labgrid_fails, without_log
+from rtproof.boards.labgrid_session import labgrid_fails, without_log
 from rtproof.boards.shell import Shell
 from rtproof.core.errors import LinkError, TargetError
 from rtproof.core.printable import one_line

@@ -10,12 +10,13 @@ is left there keeps the place acquired until somebody takes it up. Needs the pac
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rtproof.boards.board_target import BoardTarget, board_options
-from rtproof.boards.labgrid_coordinator import Coordinator, labgrid_fails, require_labgrid
-from rtproof.boards.labgrid_place import ANY, Held, Wish, holding
+from rtproof.boards.labgrid_place import ANY, Held, PlaceRequest, holding
+from rtproof.boards.labgrid_session import LabgridSession, labgrid_fails, require_labgrid
 from rtproof.core.errors import TargetError, UserError
 from rtproof.core.printable import one_line
 from rtproof.core.units import parse_duration
@@ -38,15 +39,6 @@ OPTIONS: dict[str, str] = {
     **board_options(),
 }
 DEFAULT_COORDINATOR = "127.0.0.1:20408"
-POWER_DRIVERS = {
-    "NetworkPowerPort": "NetworkPowerDriver",
-    "NetworkUSBPowerPort": "USBPowerDriver",
-    "NetworkSiSPMPowerPort": "SiSPMPowerDriver",
-    "NetworkYKUSHPowerPort": "YKUSHPowerDriver",
-    "PDUDaemonPort": "PDUDaemonDriver",
-    "TasmotaPowerPort": "TasmotaPowerDriver",
-}
-"""By the class of the place's resource; labgrid-client has the same table. An environment names its driver itself."""
 BOOT_S = 90
 """How long a board that was switched on may take until ssh reaches it."""
 
@@ -68,27 +60,27 @@ class LabgridBoard(BoardTarget):
 def open_target(options: dict[str, str]) -> Iterator[BoardTarget]:
     """The board, once its place is acquired and a shell is reached there."""
     require_labgrid()
-    wish = _wish(options)
+    request = _place_request(options)
     with ExitStack() as stack:
         environment = _environment(options)
         if environment:
-            wish = _with_place_of(environment, options, wish)
-        held = None
-        if wish.name:
+            request = replace(request, name=_place_of(environment, options))
+        session = held = None
+        if request.name:
             usual = os.environ.get("LG_COORDINATOR", DEFAULT_COORDINATOR)
             stored = environment.config.get_option("coordinator_address", usual) if environment else usual
-            coordinator = stack.enter_context(closing(Coordinator(options.get("coordinator", stored))))
-            held = stack.enter_context(holding(coordinator, wish))
-            _use_session(coordinator)
+            session = stack.enter_context(closing(LabgridSession(options.get("coordinator", stored))))
+            held = stack.enter_context(holding(session, request))
+            session.lend()
         with labgrid_fails("the board"):
             target = _target(environment, options, held)
         stack.callback(_clean_up, target)
-        switched = not wish.mark and _switch_on(target, options)
+        switched = not request.mark and _switch_on(target, options, session, held)
         board = stack.enter_context(_board(target, options, BOOT_S if switched else 0))
         board.found = _found(options, held)
         yield board
         if held:
-            held.left = board.kept
+            held.left = held.left or board.kept
 
 
 @contextmanager
@@ -108,7 +100,7 @@ def board_of(labgrid_target: Any, options: dict[str, str]) -> Iterator[BoardTarg
 # What is asked.
 
 
-def _wish(options: dict[str, str]) -> Wish:
+def _place_request(options: dict[str, str]) -> PlaceRequest:
     name = options.get("place", "")
     if bool(name) == bool(options.get("config")):
         raise UserError("the target labgrid needs either place=NAME or config=FILE: --target-option place=NAME")
@@ -119,7 +111,9 @@ def _wish(options: dict[str, str]) -> Wish:
     wait_s, release_after_s = (
         parse_duration(options.get(key, usual)) / 1e9 for key, usual in (("wait", "0s"), ("release-after", "60s"))
     )
-    return Wish(name, _tags(options.get("reserve", "")), wait_s, release_after_s, options.get("acquisition", ""))
+    return PlaceRequest(
+        name, _tags(options.get("reserve", "")), wait_s, release_after_s, options.get("acquisition", "")
+    )
 
 
 def _tags(text: str) -> dict[str, str]:
@@ -141,10 +135,8 @@ def _environment(options: dict[str, str]) -> Any:
         raise UserError(f"{options['config']} is no environment of labgrid: {one_line(str(error), 300)}") from None
 
 
-def _with_place_of(environment: Any, options: dict[str, str], wish: Wish) -> Wish:
-    """The wish with the place of the role. A role without one is a board of this machine: nothing is acquired."""
-    from dataclasses import replace
-
+def _place_of(environment: Any, options: dict[str, str]) -> str:
+    """The place of the role; "" for a board of this machine: nothing is acquired."""
     from labgrid.factory import target_factory
 
     role = options.get("role", "main")
@@ -156,7 +148,7 @@ def _with_place_of(environment: Any, options: dict[str, str], wish: Wish) -> Wis
     names = list(resources.get("RemotePlace", {}))
     if len(names) > 1:
         raise UserError(f"the target {role} has several places ({', '.join(names)}): rtproof measures on one")
-    return replace(wish, name=names[0] if names else "")
+    return names[0] if names else ""
 
 
 def _found(options: dict[str, str], held: Held | None) -> dict[str, str]:
@@ -168,15 +160,6 @@ def _found(options: dict[str, str], held: Held | None) -> dict[str, str]:
 
 
 # labgrid's objects.
-
-
-def _use_session(coordinator: Coordinator) -> None:
-    """Give labgrid's places our connection, as labgrid-client does."""
-    from labgrid.resource.remote import RemotePlaceManager
-
-    coordinator.refresh()
-    manager = RemotePlaceManager.get()
-    manager.session, manager.loop = coordinator.session, coordinator.loop
 
 
 def _target(environment: Any, options: dict[str, str], held: Held | None) -> Any:
@@ -198,32 +181,18 @@ def _clean_up(target: Any) -> None:
         target.cleanup()
 
 
-def _switch_on(target: Any, options: dict[str, str]) -> bool:
+def _switch_on(target: Any, options: dict[str, str], session: LabgridSession | None, held: Held | None) -> bool:
     """Bring the board into the wished state, or give it power. Whether it may have been off before."""
+    from labgrid.exceptions import NoDriverFoundError
+    from labgrid.protocol import PowerProtocol
+
     if "state" in options:
         with labgrid_fails(f"the strategy does not reach the state {options['state']}"):
             target.get_strategy().transition(options["state"])
         return True
     with labgrid_fails("the board's power"):
-        driver = _power_driver(target)
-        if driver:
-            driver.on()
-    return driver is not None
-
-
-def _power_driver(target: Any) -> Any:
-    """The target's own driver, or a new one for its resource; None if labgrid does not have the power."""
-    from labgrid.exceptions import NoDriverFoundError
-    from labgrid.factory import target_factory
-    from labgrid.protocol import PowerProtocol
-
-    try:
-        return target.get_driver(PowerProtocol)
-    except NoDriverFoundError:
-        names = (POWER_DRIVERS.get(type(resource).__name__) for resource in target.resources)
-        found = next((name for name in names if name), None)
-    if not found:
-        return None
-    driver = target_factory.class_from_string(found)(target, name=None)
-    target.activate(driver)
-    return driver
+        try:
+            target.get_driver(PowerProtocol).on()
+        except NoDriverFoundError:
+            return bool(session and held and session.power_on(held.name))
+    return True
