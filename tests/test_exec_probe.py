@@ -15,7 +15,7 @@ from analysis_records import BEGIN, SECOND, record
 
 from rtproof.cli.main import main
 from rtproof.core.errors import UserError
-from rtproof.experiment import foreign_tools
+from rtproof.experiment.foreign_tools import analyse_tool_record
 from rtproof.experiment.run_request import Measurement, measurement
 from rtproof.judge.analysis_model import Analysis, State
 from rtproof.judge.requirement import Requirement
@@ -46,17 +46,18 @@ def command(probe: str, **more: Any) -> str:
     ("probe", "more", "expected"),
     [
         (
-            "exec:tool=cyclictest,bins=500",
-            {"cpus": "0,2-3", "policy": "rr", "priority": 7, "period": "250us", "dma_latency": "off"},
-            "cyclictest -q -m -t 3 -a 0,2-3 -d 0 --policy=rr --priority=7 -i 250 -D 10 -h 500 --laptop",
+            "exec:tool=cyclictest",
+            {"cpus": "0,2-3", "policy": "rr", "priority": 7, "period": "250us"},
+            "cyclictest -q -m -t 3 -a 0,2-3 -d 0 -p 7 --policy=rr --laptop -i 250 -D 10 -h 10000",
         ),
-        ("exec:tool=cyclictest", {"policy": "other"}, "cyclictest -q -m -S --policy=other -i 1000 -D 10 -h 10000"),
         (
-            "exec:tool=rtla",
-            {"cpus": "1"},
-            "rtla timerlat hist -P f:80 -c 1 -p 1000 -d 10s -E 10000 -b 1 --dma-latency 0",
+            "exec:tool=cyclictest",
+            {"policy": "other"},
+            "cyclictest -q -m -S -p 0 --policy=other --laptop -i 1000 -D 10 -h 10000",
         ),
-        ("exec:tool=latmus,mode=irq", {"duration": "2min"}, "latmus -m -i -P80 -p1000 -T120 -H10000 -g"),
+        ("exec:tool=rtla", {"cpus": "1"}, "rtla timerlat hist -P f:80 -c 1 -p 1000 -d 10s -E 10000 -b 1"),
+        ("exec:tool=latmus", {"duration": "2min"}, "latmus -m -P80 -p1000 -T120 -H10000 -g"),
+        ("exec:run=oslat -D 10 -c '0,1'", {}, "oslat -D 10 -c 0,1"),
     ],
 )
 def test_what_decides_about_the_figures_is_chosen(probe: str, more: dict[str, Any], expected: str) -> None:
@@ -66,16 +67,20 @@ def test_what_decides_about_the_figures_is_chosen(probe: str, more: dict[str, An
 @pytest.mark.parametrize(
     ("probe", "more", "sentence"),
     [
-        ("exec", {}, "--probe exec needs a tool, such as exec:tool=cyclictest; there are: cyclictest, rtla, "),
+        (
+            "exec",
+            {},
+            "--probe exec needs a tool or a command: exec:tool=cyclictest or 'exec:run=oslat -D 60'; ",
+        ),
+        ("exec:bins=5", {}, "--probe exec needs a tool or a command"),
         ("exec:tool=cyclictst", {}, "there is no tool 'cyclictst' (did you mean 'cyclictest'?)"),
-        ("exec:tool=rtla,tool=latency", {}, "the option 'tool' of --probe exec is given twice"),
-        ("exec:tool=cyclictest,bins=0", {}, "bins takes a number from 1 to 100,000"),
-        ("exec:tool=latency,mode=irk", {}, "there is no mode of latency 'irk' (did you mean 'irq'?)"),
-        ("exec:tool=cyclictest,more='a+b'", {}, "the word 'a b' of the tool's command has a space"),
+        ("exec:run=oslat 'a b'", {}, "the word 'a b' of the tool's command has a space"),
+        ("exec:run=oslat 'a", {}, "the command of --probe exec has a quote that is not closed"),
+        ("exec:run=oslat", {"priority": 5}, "--priority does not go with --probe exec:run"),
         ("exec:tool=cyclictest", {"duration": "2500ms"}, "whole seconds, at least 2, not 2.5 s: give --duration 3s"),
         ("exec:tool=cyclictest", {"duration": None, "samples": 5}, "--samples does not go with --probe exec"),
         ("exec:tool=cyclictest", {"policy": "deadline"}, "--policy deadline does not go with --probe exec"),
-        ("exec:tool=latency", {"cpus": "0-1"}, "latency measures with one thread on one CPU"),
+        ("exec:tool=cyclictest", {"period": "1500ns"}, "a period of whole microseconds, not 1.5 us"),
     ],
 )
 def test_what_no_tool_can_be_asked_for_is_one_sentence(probe: str, more: dict[str, Any], sentence: str) -> None:
@@ -142,24 +147,22 @@ def whole_histogram(seconds: int) -> str:
 
 
 def judged(found: Record, limit_us: int = 100, at_most_s: int = 60) -> Analysis:
-    return foreign_tools.analyse_tool_record(found, (Requirement(limit_us * 1000, at_most_s * SECOND),))
+    output = tool_output(found)
+    assert output is not None
+    return analyse_tool_record(found, output, (Requirement(limit_us * 1000, at_most_s * SECOND),))
 
 
 def doubts(analysis: Analysis) -> dict[str, str]:
     return {doubt.code: doubt.whole for doubt in analysis.doubts}
 
 
-def test_lines_are_joined_from_their_pieces_and_keep_their_times() -> None:
+def test_lines_are_joined_from_their_pieces() -> None:
     printed = "1000 E T: 0 (\n1000 o other\n1001 e 71) P:80\n2000 o \n2500 O no end\n"
     found = tool_output(tool_record(printed))
     assert found is not None
-    assert [(line.time_ns // 1_000_000, line.error, line.text) for line in found.lines] == [
-        (1000, False, "other"),
-        (1001, True, "T: 0 (71) P:80"),
-        (2000, False, ""),
-        (20100, False, "no end"),
-    ]
-    assert (found.process, found.exit_code, found.command) == (70, 0, ("cyclictest", "-D", "20"))
+    assert found.text == "other\nT: 0 (71) P:80\n\nno end\n"
+    assert (found.process, found.exit_code, found.ran_ns) == (70, 0, 20_100_000_000)
+    assert found.command == ("cyclictest", "-D", "20")
     assert tool_output(record(())) is None
 
 
@@ -180,11 +183,11 @@ def test_an_exceedance_refutes() -> None:
         ("", "0 of 1 thread ran as fifo 80; none had a real-time policy"),
         (
             "70 71 FF 2 1 5 1 cyclictest\n",
-            "0 of 1 thread ran as fifo 80; seen were cyclictest (TID 71, fifo 2, allowed on 1)",
+            "0 of 1 thread ran as fifo 80; seen were cyclictest (TID 71, fifo 2)",
         ),
         (
             "70 71 RR 80 1 5 1 cyclictest\n",
-            "0 of 1 thread ran as fifo 80; seen were cyclictest (TID 71, rr 80, allowed on 1)",
+            "0 of 1 thread ran as fifo 80; seen were cyclictest (TID 71, rr 80)",
         ),
     ],
 )
@@ -213,6 +216,25 @@ def test_a_tool_that_did_not_measure_makes_the_run_invalid(
     assert analysis.verdict.state is State.INVALID
     assert sentence in doubts(analysis)[code]
     assert analysis.verdict.exceedances_observed in (None, 0)
+
+
+def test_the_priority_of_a_command_is_its_own() -> None:
+    options = "run=cyclictest+-D+20"
+    analysis = judged(tool_record(whole_histogram(20), threads="", probe_options=options, policy="other"))
+    assert "policy" not in doubts(analysis)
+    assert "does not tell the period" in " ".join(analysis.verdict.reasons)
+
+
+def test_a_rival_of_the_tool_is_told() -> None:
+    tool, rival = "70 71 FF 80 1 5 1 cyclictest\n", "90 91 FF 85 1 5000000 1 rival\n"
+    analysis = judged(tool_record(whole_histogram(20), threads=tool + rival))
+    assert "rival (fifo 85" in doubts(analysis)["rt-threads"]
+
+
+def test_counts_of_virtual_time_are_not_judged() -> None:
+    found = tool_record(whole_histogram(600), seconds=600)
+    virtual = Fact(0, WHOLE_RUN, Moment.START, "virtual_time", "instructions")
+    assert judged(replace(found, facts=(*found.facts, virtual))).verdict.state is State.INVALID
 
 
 # Real processes. Stand-ins print what the sources' printf print.

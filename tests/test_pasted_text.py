@@ -263,7 +263,7 @@ def test_oslats_bins_of_nanoseconds_and_left_out_rows(tmp_path: Path) -> None:
 
 
 def test_oslats_version_2_4_rounds_down() -> None:
-    found = importers.read_text(output("oslat.txt"), "oslat")
+    found = importers.read_text(output("oslat.txt"))
     assert found
     assert not found.rounded_up
     assert (found.parts[0].min_ns, found.min_ns) == (0, 0)

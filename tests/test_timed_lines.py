@@ -178,13 +178,13 @@ def test_a_line_that_was_cut_off_is_left_out(cut: int) -> None:
     """Wherever: a figure that lacks its last digits is none that was printed."""
     whole = text([5.0] * 20 + [130.0] + [5.0] * 20, end=False)
     last = len(whole.splitlines(keepends=True)[-1])
-    some = importers.read_text(whole[:-cut], "xenomai")
+    some = importers.read_text(whole[:-cut])
     assert some
     assert (some.max_ns, some.lines[0].most_ns.size) == (130_000, 40 if cut <= last else 39)
     assert not some.faults
     assert any("cut off in it" in doubt.what for doubt in some.doubts) is True
     of_rtai = output("rtai-latency.txt").rstrip("\n") + "\n"
     last = len(of_rtai.splitlines()[-1])
-    some = importers.read_text(of_rtai[: -min(cut, last - 4)], "rtai")
+    some = importers.read_text(of_rtai[: -min(cut, last - 4)])
     assert some
     assert (some.lines[0].most_ns.size, some.faults) == (2, ())

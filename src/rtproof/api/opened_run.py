@@ -32,7 +32,7 @@ from rtproof.compare.run_metrics import facts_of
 from rtproof.core.errors import RtproofError
 from rtproof.core.notebook import html_table
 from rtproof.core.phrases import quantity
-from rtproof.experiment import campaign_folder, explained_runs, foreign_tools, stored_runs
+from rtproof.experiment import campaign_folder, explained_runs, stored_runs
 from rtproof.experiment.foreign_traces import is_trace_file
 from rtproof.explain.coincidence import Coincidences
 from rtproof.judge.analysis_model import Analysis, Verdict
@@ -46,6 +46,7 @@ from rtproof.schema.published import analysis_dict, coincidences_dict, explanati
 from rtproof.summary.fields import judged_series
 from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.summary.summary_model import Doubt
+from rtproof.summary.tool_output import tool_output
 
 Kind: TypeAlias = Literal["run", "record", "samples", "trace", "histogram"]
 
@@ -168,7 +169,7 @@ class Run:
         if view not in ("observed", "schedule"):
             raise RtproofError(f"view: {view!r} is none of: observed, schedule")
         record = self._record
-        if record is None or foreign_tools.is_tool_run(record):
+        if record is None or tool_output(record):
             tool = self.tool or self.facts.get("probe", "another tool")
             raise RtproofError(f"{self.path} is a histogram that {tool} printed: it holds no single samples")
         series = judged_series(record)

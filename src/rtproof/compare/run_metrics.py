@@ -456,20 +456,18 @@ def _of_record(found: RunFigures, analysis: Analysis) -> RunFigures:
 
 
 def _facts_of_tool_run(record: Record, told: Mapping[str, str]) -> Facts:
-    """What the record tells without the agent's own thread, what the tool tells, and what was asked of it."""
-    known = {key: said for key, said in facts_of(record).items() if key not in TOOLS_OWN}
-    asked = {name: record.fact(key) or "" for key, name in TOOL_ASKED}
-    if output := tool_output(record):
-        asked |= {"field": "latency", "method": output.command[0], "tool's command": output.command_for_any_length}
-    return {**known, **told, **{key: said for key, said in asked.items() if said}}
+    """What the record tells without the agent's own thread, what the tool tells, and its command."""
+    known = {key: said for key, said in facts_of(record).items() if key not in AGENTS_OWN}
+    output = tool_output(record)
+    own = {"method": output.command[0], "tool's command": output.command_for_any_length} if output else {}
+    return {**known, **told, "field": "latency", **own}
 
 
-TOOLS_OWN = (
+AGENTS_OWN = (
     *("CPUs", "threads", "period", "policy", "priority", "timer slack", "probe", "method", "field", "memory locked"),
     *("option run", "option ask", "option tool"),
 )
 """Facts of the agent's own thread, which does not measure where another tool does."""
-TOOL_ASKED = (("policy", "policy"), ("priority", "priority"), ("cpus", "CPUs"))
 
 
 def _figures_of_import(name: str, imported: ImportedHistogram) -> RunFigures:

@@ -30,7 +30,7 @@ MOST_BUSY = 4
 """So many times as long they may take on a busy machine."""
 GRACE_S = 0.15
 """How long a check that takes too long may take to stop the programs that it has started."""
-SHARED = ("numpy", "rtproof.experiment.foreign_tools", "rtproof.audit.check_file")
+SHARED = ("numpy", "rtproof.audit.check_file")
 """What several checks import. It is imported once, before their processes begin."""
 PIPE_BYTES = 1 << 16
 """A pipe holds so much. A check that finds more does not end."""

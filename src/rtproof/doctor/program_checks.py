@@ -257,18 +257,14 @@ PEER_PACKAGES = {"cyclictest": "rt-tests", "rtla": "rtla"}
 
 
 def peer_tools(host: Host) -> Iterator[Finding]:
-    """Ask each tool for its version. The feature needs one of them."""
-    from rtproof.experiment.foreign_tools import TOOLS
-
-    answers = {name: host.ask(name, "--version") for name in TOOLS}
-    good = [name for name, answer in answers.items() if not answer.fault]
-    for name in good:
-        yield ok(f"{TOOLS[name].help} is here ({answers[name].path}).", name=name)
-    for name, answer in answers.items():
-        if answer.fault and (answer.path or name in PEER_PACKAGES):
-            verdict = limited if good or name != "cyclictest" else missing
-            command = "" if answer.path else packages(host, PEER_PACKAGES[name])
-            yield verdict(f"{name} {answer.fault}: --probe exec:tool={name} cannot measure here.", command, name=name)
+    """Ask each tool for its version."""
+    for name, package in PEER_PACKAGES.items():
+        answer = host.ask(name, "--version")
+        if not answer.fault:
+            yield ok(f"{name} is here ({answer.path}).", name=name)
+            continue
+        command = "" if answer.path else packages(host, package)
+        yield limited(f"{name} {answer.fault}: --probe exec:tool={name} cannot measure here.", command, name=name)
 
 
 def export_formats(host: Host) -> Iterator[Finding]:

@@ -46,6 +46,7 @@ from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.summary.imported_samples import record_of_samples
 from rtproof.summary.recorded_facts import ends_when_decided, requested_limits_ns, virtual_time_clock
 from rtproof.summary.summary_model import Doubt, Severity
+from rtproof.summary.tool_output import tool_output
 from rtproof.tail.forecast_model import ForecastHorizon
 
 ONLY_FACTS = "facts"
@@ -158,8 +159,8 @@ def _analyse(
     record = run.record
     if run.generator:
         return analyse_pair(run, asked, workers, horizon, limits)
-    if foreign_tools.is_tool_run(record):
-        return foreign_tools.analyse_tool_record(record, requirement_tuple(asked), limits)
+    if output := tool_output(record):
+        return foreign_tools.analyse_tool_record(record, output, requirement_tuple(asked), limits)
     return analyse(record, asked, workers, horizon, limits=limits)
 
 

@@ -51,14 +51,11 @@ def recognised(path: Path) -> ImportedHistogram | None:
         raise UserError(f"{path} looks like the output of {readers[0].TOOL}, but {problem}") from None
 
 
-def read_text(text: str, name: str) -> ImportedHistogram | None:
-    """The measurement in a text, read by the importer module of this name; None if the text does not look like its own.
-
-    UserError if it does, and makes no sense.
-    """
-    module = plugins.load_plugin(_here(), name)
+def read_text(text: str) -> ImportedHistogram | None:
+    """The measurement in a text of one tool; None if no importer knows it. UserError if it makes no sense."""
     plain = _pasted.plain_text(text.encode())
-    return _read_with(module, plain) if module.looks_like(plain.text) else None
+    module = next((each for each in plugins.load_plugins(_here()) if each.looks_like(plain.text)), None)
+    return _read_with(module, plain) if module else None
 
 
 def tools() -> list[str]:

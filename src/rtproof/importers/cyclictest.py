@@ -204,17 +204,6 @@ def _timed(number: int, lines: Sequence[Line]) -> TimedLines:
     )
 
 
-def line_at(time_ns: int, text: str) -> tuple[int, int, int, int] | None:
-    """Time, thread, cycles so far and largest value so far in ns, of a line of figures; None for any other line."""
-    match = _LIVE.search(text)
-    return (time_ns, int(match[1]), int(match[5]), int(match[8]) * BIN_NS) if match else None
-
-
-def thread_ids(text: str) -> dict[int, int]:
-    """The kernel's number of each thread, as its lines of figures tell."""
-    return {int(match[1]): int(match[2]) for match in _LIVE.finditer(text)}
-
-
 def _longer_than_intervals(lines: dict[int, Line]) -> list[str]:
     return [
         f"all values of thread {number} are longer than its interval of {line.period_us:,} us, so they are {HARDLY} "

@@ -85,15 +85,11 @@ def looks_like(text: str) -> bool:
     return bool(lines or _PERIOD.search(text) or _is_points(text))
 
 
-def read(text: str, *, width_known: bool = False) -> ImportedHistogram:
-    """The measurement in the text; UserError if the figures contradict each other or are missing.
-
-    width_known: whoever started latency knows that its bins are 1 us wide.
-    """
+def read(text: str) -> ImportedHistogram:
+    """The measurement in the text; UserError if the figures contradict each other or are missing."""
     found = _with_points(text) if _is_points(text) else _with_lines(text)
     _check(found)
-    notes = tuple(note for note in found.notes if note != WIDTH or not width_known)
-    found = replace(found, shortest_period_ns=found.period_ns, notes=notes)
+    found = replace(found, shortest_period_ns=found.period_ns)
     if found.histogram is None:
         return found
     true = with_true_bins(found, found.histogram)
@@ -291,15 +287,6 @@ def _too_many_lines(told: ImportedHistogram, duration_ns: int | None, lines: tup
     for each in lines:
         if duration_ns is not None and each.most_ns.size * line_ns > CLOCK_ERROR * duration_ns + CLOCK_STEP_NS:
             yield f"it has {each.most_ns.size:,} lines, and its end says that all took {duration(duration_ns)}"
-
-
-def line_at(text: str) -> tuple[int, int] | None:
-    """The largest value of a second and the largest so far, in ns, of a line RTD; None for any other line."""
-    match = _EACH.match(text)
-    if match is None:
-        return None
-    scale = 1 if _FRACTION.search(text) else 1_000
-    return _ns(microseconds(match[3]) / scale), _ns(microseconds(match[7]) / scale)
 
 
 def _told(text: str, figures: _Figures) -> ImportedHistogram:

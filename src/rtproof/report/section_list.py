@@ -66,7 +66,6 @@ SECTIONS = (
     ReportSection(
         "lines", "Over time, by the lines that the tool printed", PLOTS, timeline.lines_section, untimed=True
     ),
-    ReportSection("tool_time", "What the tool told over time", NUMBERS, numbers.tool_time_section, untimed=True),
     ReportSection("percentiles", "Percentiles", NUMBERS, numbers.percentiles_section, untimed=True),
     ReportSection("histogram", "Histogram", PLOTS, distribution.histogram_section, untimed=True),
     ReportSection("ccdf", "Tail", PLOTS, distribution.ccdf_section, untimed=True),

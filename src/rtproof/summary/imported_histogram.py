@@ -79,24 +79,6 @@ class TimedLines:
 
 
 @dataclass(frozen=True)
-class ImportedInterval:
-    """What a tool said while it measured, between two of its lines on one thread.
-
-    begin_ns, end_ns: when the lines came, of the record.
-    count: how many samples the thread took in between. None if the tool does not tell.
-    largest_ns: the largest of them. None if the tool tells only that no earlier one was smaller.
-    so_far_ns: the largest since the start.
-    """
-
-    thread: int
-    begin_ns: int
-    end_ns: int
-    count: int | None
-    largest_ns: int | None
-    so_far_ns: int
-
-
-@dataclass(frozen=True)
 class ImportedHistogram:
     """What a tool printed about one measurement; None where it does not say. Latencies may be negative (early).
 
@@ -121,7 +103,6 @@ class ImportedHistogram:
     doubts: further reasons not to believe its figures.
     stop: a sentence if a value could end the measurement, so its length depends on the data; "" if none could.
     recorded: whether rtproof ran the tool itself, so that a record tells the conditions.
-    intervals: what the tool said while it measured, in order of time.
     """
 
     tool: str
@@ -155,7 +136,6 @@ class ImportedHistogram:
     doubts: tuple[Doubt, ...] = ()
     stop: str = ""
     recorded: bool = False
-    intervals: tuple[ImportedInterval, ...] = ()
 
     def with_stated(self, duration_ns: int | None, period_ns: int | None) -> "ImportedHistogram":
         """The same with what the user states about the duration and the period. What the file says itself is kept."""

@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sections with numbers per thread: activations, latencies, percentiles with intervals, the largest latencies."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from rtproof.core.phrases import duration, instant, percent, quantity
 from rtproof.judge.analysis_model import Analysis, several_stages, shares_of
 from rtproof.record.contents import View
 from rtproof.report import number_format
-from rtproof.report.blocks import Block, Curve, Plot, Table, Text
+from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.number_format import ReportStream, latency_unit, left_out_at_the_end, report_streams
 from rtproof.summary import moments
 from rtproof.summary.imported_histogram import (
     DURATION_STATED,
     NEVER,
     ImportedHistogram,
-    ImportedInterval,
     scale_end_ns,
 )
 from rtproof.summary.quantiles import CONFIDENCE, OffsetAndSpread, offset_and_spread, quantiles
@@ -118,64 +117,6 @@ def tool_section(analysis: Analysis) -> list[Block]:
     told = Table("What the tool printed", ("what", "value"), (*rows, *imported.facts))
     unit = number_format.unit_for((imported.min_ns, imported.mean_ns, imported.max_ns))
     return [*([_as_printed(imported, unit)] if imported.parts else []), told]
-
-
-def tool_time_section(analysis: Analysis) -> list[Block]:
-    """The largest value so far, as a tool told it that tells no more; [] for any other and for a run."""
-    imported = analysis.imported
-    found = imported.intervals if imported and not imported.lines else ()
-    if len({each.end_ns for each in found}) < 2:
-        return []
-    unit = number_format.unit_for([max(each.so_far_ns for each in found)])
-    time = number_format.axis_unit(max(each.end_ns for each in found))
-    largest: dict[int, int] = {}
-    for each in found:
-        largest[each.thread] = max(largest.get(each.thread, 0), each.so_far_ns)
-    drawn = sorted(sorted(largest, key=lambda thread: -largest[thread])[:DRAWN_THREADS])
-    curves = [curve for thread in drawn for curve in _told_by_thread(thread, found, unit, time)]
-    more = len(largest) - len(drawn)
-    left_out = f" {quantity(more, 'thread')} with smaller ones are left out." if more else ""
-    says = f"The largest value since the start and, if the tool printed it, of each part.{left_out}"
-    axes = f"time since measuring began [{time.name}]", f"latency [{unit.name}]"
-    markers = number_format.limit_marker(analysis, "y", unit)
-    return [
-        Plot("Largest value so far", says, *axes, tuple(curves), markers, style="step"),
-        _counts_over_time(found),
-    ]
-
-
-DRAWN_THREADS = 8
-MOST_ROWS = 60
-
-
-def _told_by_thread(
-    thread: int, found: Sequence[ImportedInterval], unit: number_format.PrintedUnit, time: number_format.PrintedUnit
-) -> list[Curve]:
-    own = [each for each in found if each.thread == thread]
-    known = [each for each in own if each.largest_ns is not None]
-    x = [time.scale(each.end_ns) for each in own]
-    curves = [Curve(f"thread {thread}, so far", tuple(x), tuple(unit.scale(each.so_far_ns) for each in own))]
-    if len(known) == len(own):
-        y = tuple(unit.scale(each.largest_ns or 0) for each in own)
-        curves.append(Curve(f"thread {thread}, in each part", tuple(x), y, "other"))
-    return curves
-
-
-def _counts_over_time(found: Sequence[ImportedInterval]) -> Table:
-    """A row for each time at which lines came; of many only every so many, each with the sums of those before."""
-    times = sorted({each.end_ns for each in found})
-    step = -(-len(times) // MOST_ROWS)
-    rows, begin = [], -1
-    for at in [*range(step - 1, len(times) - 1, step), len(times) - 1]:
-        part = [each for each in found if begin < each.end_ns <= times[at]]
-        begin = times[at]
-        counts = [each.count for each in part]
-        n = None if None in counts else sum(each or 0 for each in counts)
-        rows.append(
-            (duration(begin), number_format.count_text(n), number_format.US(max(each.so_far_ns for each in part)))
-        )
-    header = ("until", "samples since the row before", "largest so far")
-    return Table("What the tool printed over time", header, tuple(rows), (1, 2), folded=True)
 
 
 def _told(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
