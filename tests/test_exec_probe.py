@@ -74,7 +74,7 @@ def test_what_decides_about_the_figures_is_chosen(probe: str, more: dict[str, An
         ),
         ("exec:bins=5", {}, "--probe exec needs a tool or a command"),
         ("exec:tool=cyclictst", {}, "there is no tool 'cyclictst' (did you mean 'cyclictest'?)"),
-        ("exec:run=oslat 'a b'", {}, "the word 'a b' of the tool's command has a space"),
+        ("exec:run=oslat 'a b'", {}, "the word 'a b' of the tool's command is empty or has a space"),
         ("exec:run=oslat 'a", {}, "the command of --probe exec has a quote that is not closed"),
         ("exec:run=oslat", {"priority": 5}, "--priority does not go with --probe exec:run"),
         ("exec:tool=cyclictest", {"duration": "2500ms"}, "whole seconds, at least 2, not 2.5 s: give --duration 3s"),
@@ -220,7 +220,7 @@ def test_a_tool_that_did_not_measure_makes_the_run_invalid(
 
 def test_the_priority_of_a_command_is_its_own() -> None:
     options = "run=cyclictest+-D+20"
-    analysis = judged(tool_record(whole_histogram(20), threads="", probe_options=options, policy="other"))
+    analysis = judged(tool_record(whole_histogram(20), probe_options=options, policy="other"))
     assert "policy" not in doubts(analysis)
     assert "does not tell the period" in " ".join(analysis.verdict.reasons)
 

@@ -18,14 +18,13 @@
 #include <string.h>
 #include <sys/wait.h>
 
-enum { RUN, ASK };
+enum { RUN };
 enum { STREAMS = 2, WORDS = 64, LOOK_MS = 200, GRACE_NS = 1500000000, KEPT_MOST = 15 << 20 };
 
 struct tool {
 	pid_t pid; /* 0: there is none any more */
 	int status;
 	size_t kept;
-	int64_t ask_ns;
 	struct pollfd streams[STREAMS];
 	char *text;                    /* holds the words */
 	char *words[WORDS], last[128]; /* last: the line that it printed last */
@@ -33,7 +32,6 @@ struct tool {
 
 static const struct probe_option options[] = {
 	{ "run", "the command: + stands for a space, ; for a comma" },
-	{ "ask", "1: send it SIGUSR1 each second, at which some tools print how they stand" },
 	{ "tool", "its name, for the desk" },
 	{ NULL, NULL },
 };
@@ -114,12 +112,11 @@ static void look(struct worker *worker)
 	keep_number(worker, 'x', WIFSIGNALED(tool->status) ? -WTERMSIG(tool->status) : WEXITSTATUS(tool->status));
 }
 
-/* Its signals are as for any new process, but for the one that asks: it is ignored until the tool wants it. */
+/* Its signals are as for any new process. */
 static void become(const struct tool *tool, const int *ends)
 {
 	setpgid(0, 0);
 	load_default_signals();
-	signal(SIGUSR1, SIG_IGN);
 	dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
 	dup2(ends[0], STDOUT_FILENO);
 	dup2(ends[1], STDERR_FILENO);
@@ -178,7 +175,6 @@ static int exec_open(struct worker *worker, const struct method *method, int64_t
 
 	if (err)
 		return err;
-	tool->ask_ns = clock_now_ns() + NS_PER_SECOND;
 	tool->pid = load_spawn();
 	if (tool->pid == 0)
 		become(tool, ends);
@@ -197,10 +193,6 @@ static int exec_take(struct worker *worker, struct activation *activation)
 	int status;
 
 	(void)activation;
-	if (worker->options[ASK] && clock_now_ns() >= tool->ask_ns) {
-		kill(tool->pid, SIGUSR1);
-		tool->ask_ns += NS_PER_SECOND;
-	}
 	look(worker);
 	worker->failed_at = "run the tool";
 	if (tool->kept > KEPT_MOST) {
@@ -252,7 +244,7 @@ static const struct method *const methods[] = { &tool, NULL };
 
 const struct probe probe_exec = {
 	.name = "exec",
-	.help = "another tool of the target measures: the desk knows cyclictest, rtla, latency and latmus",
+	.help = "another tool of the target measures, such as cyclictest or rtla",
 	.field = "latency",
 	.unit = "ns",
 	.methods = methods,

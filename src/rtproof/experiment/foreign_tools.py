@@ -68,7 +68,7 @@ def with_tool_command(values: Mapping[str, Any]) -> dict[str, Any]:
     settings = _settings(values)
     words = _command(text, settings) if kind == "tool" else _split(text)
     if bad := next((word for word in words if not word or set(word) & set("+; ")), None):
-        raise UserError(f"the word {bad!r} of the tool's command has a space, '+' or ';', which --probe cannot hold")
+        raise UserError(f"the word {bad!r} of the tool's command is empty or has a space, '+' or ';'")
     run = "run=" + "+".join(words).replace(",", ";")
     own = {"probe": f"{PROBE}:{run}", "policy": "other", "warmup": "0s", "record": "summary", "threads": 1}
     if kind == "tool":
