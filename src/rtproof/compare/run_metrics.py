@@ -443,24 +443,18 @@ def started_by_host(found: RunFigures, started: str) -> RunFigures:
 
 
 def _of_record(found: RunFigures, analysis: Analysis) -> RunFigures:
-    """The figures of another tool, with what the record tells of the run in which it measured."""
-    begin = analysis.record.begin
+    """The figures of another tool, with its command, and with what the record tells without the agent's own thread."""
+    record, begin, output = analysis.record, analysis.record.begin, tool_output(analysis.record)
+    known = {key: said for key, said in facts_of(record).items() if key not in AGENTS_OWN}
+    own = {"method": output.command[0], "tool's command": output.command_for_any_length} if output else {}
     return replace(
         found,
-        facts=_facts_of_tool_run(analysis.record, found.facts),
+        facts={**known, **found.facts, "field": "latency", **own},
         run_id=begin.run_id.hex() if any(begin.run_id) else "",
         booted_ns=begin.origin_realtime_ns - begin.origin_monotonic_ns if begin.origin_monotonic_ns else None,
         invalid=tuple(doubt.what for doubt in analysis.doubts if doubt.severity is Severity.INVALID),
-        setup=setup_of(analysis.record),
+        setup=setup_of(record),
     )
-
-
-def _facts_of_tool_run(record: Record, told: Mapping[str, str]) -> Facts:
-    """What the record tells without the agent's own thread, what the tool tells, and its command."""
-    known = {key: said for key, said in facts_of(record).items() if key not in AGENTS_OWN}
-    output = tool_output(record)
-    own = {"method": output.command[0], "tool's command": output.command_for_any_length} if output else {}
-    return {**known, **told, "field": "latency", **own}
 
 
 AGENTS_OWN = (

@@ -42,12 +42,9 @@ TOOLS = {
     "latmus": ("latmus -m -P{priority} {where} -p{period_us} -T{seconds} -H10000 -g", "-c {cpus}", ""),
 }
 """The command of each tool, and its words for chosen CPUs and for all. The agent holds the DMA latency."""
-DOES_NOT_TAKE = (
-    *("samples", "method", "period_step", "phase", "warmup", "threads", "allow_unprivileged", "until_decided"),
-)
-"""Options that no such tool has, or whose end nobody sees before the tool has ended."""
-IN_COMMAND = ("policy", "priority")
-"""Options that a command of the user sets itself."""
+OURS = ("samples", "method", "period_step", "phase", "warmup", "threads", "allow_unprivileged", "until_decided")
+NOT_TAKEN = {"tool": OURS, "run": (*OURS, "policy", "priority")}
+"""Options that nobody tells another tool, or whose end nobody sees before it has ended."""
 
 
 def with_tool_command(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,20 +58,18 @@ def with_tool_command(values: Mapping[str, Any]) -> dict[str, Any]:
         raise UserError(f"--probe exec needs a tool or a command: {forms}; the tools are: {', '.join(TOOLS)}")
     if kind == "tool" and text not in TOOLS:
         raise UserError(unknown_name("tool", text, TOOLS))
-    for name in DOES_NOT_TAKE if kind == "tool" else (*DOES_NOT_TAKE, *IN_COMMAND):
-        if values.get(name):
-            option = f"--{name.replace('_', '-')}"
-            raise UserError(f"{option} does not go with --probe exec:{kind}: rtproof cannot pass it to the tool")
+    if given := next((name.replace("_", "-") for name in NOT_TAKEN[kind] if values.get(name)), None):
+        raise UserError(f"--{given} does not go with --probe exec:{kind}: rtproof cannot pass it to the tool")
     settings = _settings(values)
+    if kind == "run":
+        settings |= {"policy": "other", "priority": 0}
     words = _command(text, settings) if kind == "tool" else _split(text)
     if bad := next((word for word in words if not word or set(word) & set("+; ")), None):
         raise UserError(f"the word {bad!r} of the tool's command is empty or has a space, '+' or ';'")
-    run = "run=" + "+".join(words).replace(",", ";")
-    own = {"probe": f"{PROBE}:{run}", "policy": "other", "warmup": "0s", "record": "summary", "threads": 1}
-    if kind == "tool":
-        priority = settings["priority"] or None
-        own |= {"probe": f"{PROBE}:tool={text},{run}", "policy": settings["policy"], "priority": priority}
-    return {**values, **own}
+    named = f"tool={text}," if kind == "tool" else ""
+    probe = f"{PROBE}:{named}run={'+'.join(words).replace(',', ';')}"
+    own = {"probe": probe, "policy": settings["policy"], "priority": settings["priority"] or None}
+    return {**values, **own, "warmup": "0s", "record": "summary", "threads": 1}
 
 
 def _split(text: str) -> list[str]:
@@ -118,15 +113,13 @@ def analyse_tool_record(
     record: Record, output: ToolOutput, requirements: tuple[Requirement, ...], limits: int = 0
 ) -> Analysis:
     """The analysis of a record in which another tool measured. Output that makes no sense makes the run INVALID."""
-    name, printed = output.command[0], output.text.strip()
-    said = f"is no measurement: {printed.splitlines()[0].strip()[:80]!r}" if printed else ""
-    fault = f"what {name} printed {said}" if printed else f"{name} printed nothing"
+    name, first = output.command[0], output.text.strip().partition("\n")[0].strip()[:80]
+    fault = f"what {name} printed is no measurement: {first!r}" if first else f"{name} printed nothing"
     try:
         found = importers.read_text(output.text)
     except UserError as problem:
         found, fault = None, f"what {name} printed cannot be read: {problem}"
-    if found is None:
-        found = ImportedHistogram(name, "", faults=(fault,))
+    found = found or ImportedHistogram(name, "", faults=(fault,))
     return analyse_tool_run(record, output, _with_request(found, record, output), requirements, limits)
 
 

@@ -102,11 +102,6 @@ TOLD_AT_THE_END = {
 """What is shown while a probe measures whose agent has no latencies of its own."""
 
 
-def is_tool(probe: object) -> bool:
-    """Whether a value of --probe asks for another tool."""
-    return probe_name(probe) == TOOL_PROBE
-
-
 def told_at_the_end(probe: object) -> str:
     """What is shown in place of latencies while this value of --probe measures; an empty text if it tells them."""
     return TOLD_AT_THE_END.get(probe_name(probe), "")
@@ -120,12 +115,13 @@ def probe_name(probe: object) -> str:
 def measurement(values: Mapping[str, Any]) -> Measurement:
     """The measurement that the values of a command's options ask for. UserError or UsageError if they make none."""
     length_ns = measured_length_ns(values)
+    warmup = "0s" if probe_name(values["probe"]) == TOOL_PROBE else values["warmup"] or WARMUP_DEFAULT
     return Measurement(
         arguments=agent_arguments(values),
         probe=values["probe"] or "",
         length=f"{values['samples']:,} activations" if values["samples"] else clock_text(length_ns),
         length_ns=length_ns,
-        warmup_ns=0 if is_tool(values["probe"]) else units.parse_duration(values["warmup"] or WARMUP_DEFAULT),
+        warmup_ns=units.parse_duration(warmup),
     )
 
 
@@ -189,7 +185,7 @@ def agent_arguments(values: Mapping[str, Any]) -> tuple[str, ...]:
     refuse_two_lengths(values)
     if not values["samples"]:
         values = {**values, "duration": values["duration"] or DURATION_DEFAULT}
-    if is_tool(values["probe"]):
+    if probe_name(values["probe"]) == TOOL_PROBE:
         from rtproof.experiment import foreign_tools
 
         values = foreign_tools.with_tool_command(values)

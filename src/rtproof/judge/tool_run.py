@@ -20,7 +20,7 @@ from rtproof.record.contents import EndReason, Record
 from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.summary.recorded_facts import requested_duration_ns, signed_number
 from rtproof.summary.summary_model import Doubt
-from rtproof.summary.target_threads import REAL_TIME_PATH, TargetThread, real_time_threads
+from rtproof.summary.target_threads import REAL_TIME_PATH, real_time_threads
 from rtproof.summary.tool_output import ToolOutput, threads_of_tool
 
 EARLY_NS = 1_000_000_000
@@ -69,7 +69,9 @@ def analyse_tool_run(
 
 def _bad_end(record: Record, output: ToolOutput) -> Iterator[Doubt]:
     """A tool that failed, that ended before its time, or whose end is not in the record."""
-    code, end, asked_ns = output.exit_code, record.end, requested_duration_ns(record) or 0
+    code, end = output.exit_code, record.end
+    interrupted = end is not None and end.reason is not EndReason.AS_ASKED
+    asked_ns = 0 if interrupted else requested_duration_ns(record) or 0
     detail = ": ".join((output.command[0], *(line[:200] for line in output.text.splitlines()[-1:])))
     if code is None and end is not None:
         yield Doubt("tool-ended", INVALID, "the record does not tell how the tool ended", "measure again", detail)
@@ -77,36 +79,26 @@ def _bad_end(record: Record, output: ToolOutput) -> Iterator[Doubt]:
         yield Doubt("tool-ended", INVALID, f"signal {-code} ended the tool", "find what sent it", detail)
     elif code:
         yield Doubt("tool-ended", INVALID, f"the tool ended with exit code {code}", "run it by itself", detail)
-    elif output.ran_ns is not None and output.ran_ns < asked_ns - EARLY_NS and _as_asked(record):
+    elif output.ran_ns is not None and output.ran_ns < asked_ns - EARLY_NS:
         what = f"the tool ran {duration(output.ran_ns)} of {duration(asked_ns)}"
         yield Doubt("tool-ended", INVALID, what, "find why it ended", detail)
 
 
-def _as_asked(record: Record) -> bool:
-    return record.end is None or record.end.reason is EndReason.AS_ASKED
-
-
 def _other_policy(record: Record, output: ToolOutput, wanted: int) -> Iterator[Doubt]:
-    """Threads of a tool of the table that had another policy or priority than asked."""
+    """Threads without the real-time policy and priority that were asked for. A command of the user sets its own."""
     policy, priority = record.fact("policy") or "", signed_number(record.fact("priority"))
     found = threads_of_tool(record, output)
     fitting = [each for each in found if POLICIES[each.policy] == policy and each.priority == priority]
-    if not output.tool or (not found and (output.ran_ns or 0) < EARLY_NS):
-        return  # A command of the user sets what it likes; and what ended at once was gone before anybody looked.
+    if policy not in REAL_TIME or (not found and (output.ran_ns or 0) < EARLY_NS):
+        return  # What ended at once was gone before anybody looked.
     if not any(file.path == REAL_TIME_PATH and not file.errno for file in record.files):
         what, detail = "the policy of the tool is unknown", "the target does not show its threads"
         yield Doubt("policy", WARNING, what, "run where /proc shows all threads", detail)
-    elif policy not in REAL_TIME and found:
-        what = f"{quantity(len(found), 'thread')} of the tool did not run as {policy}"
-        yield Doubt("policy", INVALID, what, "leave --policy out", _named_all(found))
-    elif policy in REAL_TIME and len(fitting) < wanted:
+    elif len(fitting) < wanted:
         what = f"{len(fitting)} of {quantity(wanted, 'thread')} ran as {policy} {priority}"
-        detail = f"seen were {_named_all(found)}" if found else "none had a real-time policy"
+        names = sentence_list(f"{each.name} (TID {each.id}, {POLICIES[each.policy]} {each.priority})" for each in found)
+        detail = f"seen were {names}" if found else "none had a real-time policy"
         yield Doubt("policy", INVALID, what, "give the tool real-time privilege", detail)
-
-
-def _named_all(threads: Sequence[TargetThread]) -> str:
-    return sentence_list(f"{each.name} (TID {each.id}, {POLICIES[each.policy]} {each.priority})" for each in threads)
 
 
 def _rivals(record: Record, output: ToolOutput) -> Iterator[Doubt]:
