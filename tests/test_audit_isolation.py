@@ -167,6 +167,7 @@ def test_interrupts_that_only_the_kernel_places() -> None:
     assert _outcome("iso.irq.managed", flagged) is Outcome.FINDING
     assert _outcome("iso.irq.eff", queue | shared) is Outcome.GOOD
     assert _outcome("iso.irq.managed", {"/proc/irq/*/smp_affinity_list": REFUSED}) is Outcome.UNKNOWN
+    assert _outcome("iso.irq.managed", _interrupt(40, "nvme0q3", "garbage", "garbage")) is Outcome.UNKNOWN
 
 
 def test_what_isolated_cpus_served_between_the_looks() -> None:

@@ -38,7 +38,7 @@ _OLD_TRACING = ("/sys/kernel/debug/tracing/*", "/sys/kernel/debug/tracing/instan
 _MASKS = ("/proc/irq/*/smp_affinity", "/proc/irq/*/smp_affinity_list", "/proc/irq/*/effective_affinity_list")
 ALSO_READ = {
     **dict.fromkeys(("kern.dbg.irqsoff", "kern.trace.avail", "trace.active"), _OLD_TRACING),
-    **dict.fromkeys(("iso.irq.eff",), _MASKS),
+    **dict.fromkeys(("iso.irq.eff", "iso.irq.managed"), _MASKS),
 }
 """What checks read in place of what they name, if that is not there."""
 EVIDENCE = ("kern.preempt.rt", "kern.preempt.mode")

@@ -229,7 +229,7 @@ def managed(facts: Facts, check: Check) -> Judgement:
         text = "No driver of this system is known to let the kernel place its interrupts."
         return not_applicable(text, found.readings[:1])
     wanted = _wanted(facts)
-    shared = [one for one in chosen if (one.wanted or frozenset()) - wanted]
+    shared = [one for one in chosen if one.wanted is None or one.wanted - wanted]
     return _judge_interrupts(facts, check, shared, found)
 
 
