@@ -97,6 +97,9 @@ def test_the_agent_is_asked_for_the_same(
         ("-D soon", "soon"),
         ("-X", "No such option"),
         ("-t many -D 1", "many"),
+        ("-t many --policy rr", "many"),
+        ("-u --json no/x", "its folder does not exist"),
+        ("-h 5 --json no-x --histfile ./no-x", "--json and --histfile name one file"),
         ("-p 100", "100"),
         ("-i 0", "0"),
     ],
@@ -107,6 +110,18 @@ def test_what_makes_no_sense_is_refused(options: str, sentence: str, capsys: pyt
     assert sentence in said
     assert said.count("\n") == 1
     assert main(["cyclictest", "--limit", "1ms", *options.split()]) == 2  # 1 would mean EXCEEDED
+
+
+@pytest.mark.parametrize(("options", "code"), [("", 1), ("--limit 1ms", 2)])
+def test_a_reader_that_has_gone_is_an_error_of_cyclictest(
+    options: str, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def lose_reader(*_: object) -> int:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(target_runs, "run_as_cyclictest", lose_reader)
+    assert main(["cyclictest", *options.split()]) == code
+    assert capsys.readouterr().err == ""
 
 
 def test_a_result_that_exists_is_not_written_over(

@@ -149,11 +149,10 @@ def _usage_sentence(error: click.ClickException) -> str:
     return f"{message}{'; there are: ' * bool(names)}{names} (see '{context.command_path} --help')"
 
 
-def _abandon_output() -> int:
+def _abandon_output() -> None:
     """Replace a standard output that takes no more by /dev/null, so that Python does not complain at exit."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return ERROR_CODE
 
 
 def _run_click(arguments: Sequence[str]) -> int:
@@ -164,27 +163,30 @@ def _run_click(arguments: Sequence[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-def _answer_exit(ending: SystemExit) -> int:
-    """The exit code where click or a library ends the process by itself.
+def _answer_exit(ending: SystemExit) -> None:
+    """Where click or a library ends the process by itself, which is an error.
 
-    Click does so after it answers a shell's completion, and with 1 when the reader of a pipe has gone. 1 would say
-    REFUTED, so the exit code is that of an error. Any other end of the process says why, in a string.
+    Click does so after it answers a shell's completion, and with 1 when the reader of a pipe has gone. Any other end of
+    the process says why, in a string.
     """
     if COMPLETION_VARIABLE in os.environ:
         raise ending
     if isinstance(ending.code, str):
         _print_error(ending.code)
-    return _abandon_output()
+    _abandon_output()
 
 
-def _answer_error(error: Exception, arguments: Sequence[str]) -> int:
-    """Print its sentence; the exit code. The front of cyclictest has cyclictest's own, unless 1 would mean EXCEEDED."""
+def _answer_error(error: Exception) -> None:
+    """Print its sentence."""
     _print_error(_usage_sentence(error) if isinstance(error, click.ClickException) else defects.error_sentence(error))
     if isinstance(error, OSError) and not error.filename:
-        return _abandon_output()
-    refused = isinstance(error, click.ClickException | OSError | RtproofError)
+        _abandon_output()
+
+
+def _error_code(arguments: Sequence[str]) -> int:
+    """The front of cyclictest has cyclictest's own, unless 1 would mean EXCEEDED."""
     limited = any(each.startswith("--limit") for each in arguments)
-    return CYCLICTEST_ERROR_CODE if refused and [*arguments[:1]] == ["cyclictest"] and not limited else ERROR_CODE
+    return CYCLICTEST_ERROR_CODE if [*arguments[:1]] == ["cyclictest"] and not limited else ERROR_CODE
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -199,8 +201,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _print_error("interrupted")
         return INTERRUPTED_CODE
     except BrokenPipeError:
-        return _abandon_output()
+        _abandon_output()
     except SystemExit as error:
-        return _answer_exit(error)
+        _answer_exit(error)
     except Exception as error:
-        return _answer_error(error, arguments)
+        _answer_error(error)
+        if not isinstance(error, click.ClickException | OSError | RtproofError):
+            return ERROR_CODE
+    return _error_code(arguments)

@@ -53,9 +53,12 @@ class CyclictestOutput:
     smi: bool = False
 
     def refuse_existing_files(self) -> None:
-        """UserError if a file exists, or cannot be made in its folder."""
-        for path in (self.json_file, self.histfile):
-            if path and path != STANDARD_OUTPUT:
+        """UserError if a file exists, cannot be made in its folder, or is asked for twice."""
+        paths = (None if self.json_file == STANDARD_OUTPUT else self.json_file, self.histfile)
+        if all(paths) and len({os.path.realpath(path) for path in paths if path}) == 1:
+            raise UserError(f"--json and --histfile name one file: {self.histfile}")
+        for path in paths:
+            if path:
                 files.refuse_existing(path)
                 if not path.absolute().parent.is_dir():
                     raise UserError(f"cannot write {path}: its folder does not exist")

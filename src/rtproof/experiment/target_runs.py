@@ -246,7 +246,6 @@ def _take_up(
 
 def run_as_cyclictest(asked: ExperimentRequest, wanted: Measurement, output: "CyclictestOutput") -> int:
     """Measure once, and print and write what cyclictest does; the exit code."""
-    output.refuse_existing_files()
     folder, outcome = _measure_once(asked, wanted, None, quiet=output.quiet)
     return output.print_run(asked, folder, outcome)
 

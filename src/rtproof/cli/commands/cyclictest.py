@@ -29,6 +29,13 @@ NEW_FILE = click.Path(path_type=Path)
 REAL_TIME = ("fifo", "rr")
 
 
+class ThreadCount(click.IntRange):
+    """A number of threads, or ``ALL``."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if value == ALL else super().convert(value, param, ctx)
+
+
 @dataclass(frozen=True)
 class Row:
     """An option of cyclictest 2.6 and what the front makes of it. What has neither ``idle`` nor ``refused`` is done.
@@ -127,7 +134,7 @@ ROWS = (
     Row("--spike", "US", "Print each latency above US with its time.", LENGTH_US),
     Row("--spike-nodes", "N", "Print at most N of them (default 1024).", click.IntRange(1, 10**9)),
     Row("--smi", "", "Print how often the firmware took each CPU."),
-    Row("-t --threads", "[N]", "Threads: N, or one on each CPU."),
+    Row("-t --threads", "[N]", "Threads: N, or one on each CPU.", ThreadCount(1)),
     Row(
         "--tracemark",
         "",
@@ -169,8 +176,6 @@ def command(ctx: click.Context, /, **values: Any) -> None:
 
     requirements = option_values.take_requirements(values)
     _refuse(values)
-    for sentence in _remarks(values):
-        click.echo(f"rtproof: {sentence}", err=True)
     measured = option_values.agent_values(_words(values))
     option_values.refuse_short_gaps(requirements, measured)
     asked = run_request.ExperimentRequest(
@@ -178,6 +183,9 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     )
     output = _output(values, _command_line(asked.command))
     measurement = run_request.with_words(run_request.measurement(measured), _more_words(values))
+    output.refuse_existing_files()
+    for sentence in _remarks(values):
+        click.echo(f"rtproof: {sentence}", err=True)
     ctx.exit(target_runs.run_as_cyclictest(asked, measurement, output))
 
 
@@ -279,15 +287,15 @@ def _behind(text: str) -> str:
 
 def _priority(values: dict[str, Any]) -> int:
     """That which is given, or the one that cyclictest chooses: one more than it has threads."""
-    threads = values["threads"] or "1"
-    count = len(os.sched_getaffinity(0)) if values["smp"] or threads == ALL else int(threads)
+    threads = values["threads"] or 1
+    count = len(os.sched_getaffinity(0)) if values["smp"] or threads == ALL else threads
     return values["priority"] or min(count + 1, 99)
 
 
 def _places(values: dict[str, Any]) -> list[str]:
     """How many threads, on which CPUs, and how far apart their intervals are."""
     on_each = values["smp"] or values["threads"] == ALL
-    words = [] if on_each else ["--threads", values["threads"] or "1"]
+    words = [] if on_each else ["--threads", str(values["threads"] or 1)]
     if values["affinity"] not in (None, ALL) and not values["smp"]:
         words += ["--cpus", _cpus(values["affinity"])]
     distance = DISTANCE_US if values["distance"] is None else values["distance"]
