@@ -292,3 +292,10 @@ def test_nothing_stays_if_the_agent_is_killed(place: Path) -> None:
         measuring.process.kill()
         measuring.process.wait()
         assert eventually(lambda: measuring.processes() == [])
+
+
+def test_a_process_in_a_session_of_its_own_ends_with_the_tool(place: Path) -> None:
+    escaped = place.parent / "escaped"
+    stand_in(place, "latency", f"#!/bin/sh\nsetsid sh -c 'echo $$ > {escaped}; exec sleep 600' &\nsleep 1\n")
+    main(["run", "--probe", "exec:run=latency", "--duration", "2s", "-o", "a"])
+    assert eventually(lambda: not Path("/proc", escaped.read_text().strip(), "stat").exists())

@@ -12,10 +12,12 @@
 #include "system/text.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 enum { RUN };
@@ -24,6 +26,7 @@ enum { STREAMS = 2, WORDS = 64, LOOK_MS = 200, GRACE_NS = 1500000000, KEPT_MOST 
 struct tool {
 	pid_t pid; /* 0: there is none any more */
 	int status;
+	int64_t started;
 	size_t kept;
 	struct pollfd streams[STREAMS];
 	char *text;                    /* holds the words */
@@ -156,6 +159,7 @@ static int exec_open(struct worker *worker, const struct method *method, int64_t
 {
 	struct tool *tool = calloc(1, sizeof(*tool));
 	int ends[STREAMS] = { -1, -1 };
+	struct process begun = { .started = INT64_MAX };
 
 	(void)method;
 	(void)first_due_ns;
@@ -175,6 +179,7 @@ static int exec_open(struct worker *worker, const struct method *method, int64_t
 
 	if (err)
 		return err;
+	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	tool->pid = load_spawn();
 	if (tool->pid == 0)
 		become(tool, ends);
@@ -183,6 +188,8 @@ static int exec_open(struct worker *worker, const struct method *method, int64_t
 	if (tool->pid < 0)
 		return tool->pid;
 	setpgid(tool->pid, tool->pid);
+	processes_look(tool->pid, &begun);
+	tool->started = begun.started;
 	keep_number(worker, 'p', tool->pid);
 	return 0;
 }
@@ -208,6 +215,25 @@ static int exec_take(struct worker *worker, struct activation *activation)
 	return status ? -ECHILD : -EINTR;
 }
 
+/* What it started in a session of its own became our child when it ended. Our own such children are older. */
+static void end_escaped(const struct tool *tool)
+{
+	struct processes found;
+	struct process self;
+
+	if (processes_self(&self) || processes_below(self.pid, INT_MAX, &found))
+		return;
+	for (int i = 0; i < found.count; i++) {
+		const struct process *each = &found.each[i];
+
+		if (each->parent != self.pid || each->session == self.session || each->started < tool->started)
+			continue;
+		processes_kill(each->pid);
+		kill(each->pid, SIGKILL);
+	}
+	free(found.each);
+}
+
 /* Asked to end, some put back what they changed, and print what they have. */
 static void exec_close(struct worker *worker)
 {
@@ -224,6 +250,7 @@ static void exec_close(struct worker *worker)
 			kill(-tool->pid, SIGKILL);
 		look(worker);
 	}
+	end_escaped(tool);
 	for (int i = 0; i < STREAMS; i++)
 		if (tool->streams[i].fd > 0)
 			close(tool->streams[i].fd);
