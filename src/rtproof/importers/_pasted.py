@@ -50,10 +50,10 @@ WRAPPED = (
 
 _DIFF = re.compile(
     r"^[> ]*@@ -(?!0,0 )[\d,]+ \+[\d,]+ @@|^[\d,]+[acd][\d,]+\n[<>] |^\*{3} \d+(?:,\d+)? \*{4}$"
-    r"|^-(?!-).*\n\+(?!\+)",
+    r"|^-[# ]*(?:\d.*\n\+[# ]*\d|([^-\s]\S*) .*\n\+[# ]*\1 )",
     re.M,
 )
-"""Of diff in its three forms, and lines that are taken out and put in again."""
+"""Of diff in its three forms, and rows or lines of one first word that are taken out and put in again."""
 _PREFIX_END = re.compile(r"\s+|[|:>\])#]")
 MOST_PREFIX_WORDS = 12
 _JSON_BEGIN = re.compile(r"^\{\s*\"", re.M)
