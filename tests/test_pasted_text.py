@@ -197,6 +197,32 @@ def test_a_diff_of_two_outputs_is_refused(name: str, form: str, tmp_path: Path) 
             read(tmp_path, re.sub(r"(?m)^(---|\+\+\+|@@).*\n", "", told).encode())
 
 
+HONEST = [
+    "Notes:\n- idle machine\n+ PREEMPT_RT\n\n",
+    "-bash: warning: setlocale: LC_ALL: cannot change locale (de)\n+ cyclictest -q -h 100 -D 10\n",
+]
+
+
+@pytest.mark.parametrize("before", HONEST)
+def test_lines_that_begin_as_those_of_a_diff_are_no_diff(before: str, tmp_path: Path) -> None:
+    """A list in notes, and a shell's complaint before the command that it shows, were refused."""
+    plain = read(tmp_path, CYCLICTEST.encode())
+    assert figures(read(tmp_path, (before + CYCLICTEST).encode())) == figures(plain)
+
+
+def test_a_diff_of_no_tool_is_passed_over_in_a_folder(tmp_path: Path) -> None:
+    """A patch of the kernel beside the results ended judge with 2."""
+    elsewhere = tmp_path / ".other"
+    elsewhere.mkdir()
+    (tmp_path / "ok.txt").write_text(CYCLICTEST)
+    patch = tmp_path / "patch.txt"
+    patch.write_text("--- a/x.c\n+++ b/x.c\n@@ -1,2 +1,2 @@\n-int a;\n+int b;\n return;\n")
+    assert main(["judge", str(tmp_path), "--limit", "10ms"]) == 0
+    for form in ("-u", ""):
+        patch.write_text(by_diff(form)(CYCLICTEST, elsewhere))
+        assert main(["judge", str(tmp_path), "--limit", "10ms"]) == 2
+
+
 def test_a_damaged_packed_file_of_a_folder_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It was passed over in silence."""
     packed = gzip.compress(CYCLICTEST.encode())

@@ -66,10 +66,19 @@ def tools() -> list[str]:
 def tool_of(path: Path) -> str | None:
     """The name of the tool whose output a file looks like, None if no importer knows it.
 
-    OSError if open fails; UserError for what cannot be unpacked and for a diff.
+    OSError if open fails; UserError for what cannot be unpacked and for a diff of such outputs.
     """
     with path.open("rb") as file:
-        text = _plain_text(file.read(LARGEST_BYTES), path).text
+        content = file.read(LARGEST_BYTES)
+    try:
+        return _tool_of_text(_plain_text(content, path).text)
+    except UserError as problem:
+        if isinstance(problem.__cause__, _pasted.DiffError) and not _tool_of_text(problem.__cause__.text):
+            return None
+        raise
+
+
+def _tool_of_text(text: str) -> str | None:
     return next((module.TOOL for module in plugins.load_plugins(_here()) if module.looks_like(text)), None)
 
 
@@ -101,7 +110,7 @@ def _plain_text(content: bytes, path: Path) -> PlainText:
     try:
         return _pasted.plain_text(content)
     except UserError as problem:
-        raise UserError(f"{path} cannot be read: {problem}") from None
+        raise UserError(f"{path} cannot be read: {problem}") from problem
 
 
 def _here() -> ModuleType:

@@ -49,11 +49,13 @@ WRAPPED = (
 """Lines whose end stands on the next line: whose doing it is, and both lines."""
 
 _DIFF = re.compile(
-    r"^[> ]*@@ -(?!0,0 )[\d,]+ \+[\d,]+ @@|^[\d,]+[acd][\d,]+\n[<>] |^\*{3} \d+(?:,\d+)? \*{4}$"
-    r"|^-[# ]*(?:\d.*\n\+[# ]*\d|([^-\s]\S*) .*\n\+[# ]*\1 )",
+    r"^[> ]*@@ -(?!0,0 )[\d,]+ \+[\d,]+ @@|^[\d,]+[acd][\d,]+\n[<>] |^\*{3} \d+(?:,\d+)? \*{4}$",
     re.M,
 )
-"""Of diff in its three forms, and rows or lines of one first word that are taken out and put in again."""
+"""Of diff in its three forms."""
+_EXCHANGED = re.compile(r"^-(?!-).*\n\+(?!\+)", re.M)
+_FIRST_WORD = re.compile(r"^([-+])[# ]*([^-+\s]\S*)", re.M)
+_DIFF_MARK = re.compile(r"^(?:> ?)*[-+<>! ] ?", re.M)
 _PREFIX_END = re.compile(r"\s+|[|:>\])#]")
 MOST_PREFIX_WORDS = 12
 _JSON_BEGIN = re.compile(r"^\{\s*\"", re.M)
@@ -103,13 +105,21 @@ def tool_lines(figures: str, read: Sequence[str | re.Pattern[str]], other: str |
     )
 
 
+class DiffError(UserError):
+    """A text is a diff. text: its lines without the marks of diff."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("it is a diff, which has lines of two outputs: give each output in a file of its own")
+        self.text = text
+
+
 def plain_text(content: bytes) -> PlainText:
     """The text in a file, without what mails, consoles and web pages put before its lines; UserError if too large."""
     text, notes = _decoded(content)
     if PlainText(text).is_document:
         return PlainText(text, tuple(notes))
-    if _DIFF.search(text):
-        raise UserError("it is a diff, which has lines of two outputs: give each output in a file of its own")
+    if _is_diff(text):
+        raise DiffError(_DIFF_MARK.sub("", text))
     if _SOFT_BREAK.search(text):
         text = quopri.decodestring(text.encode()).decode("utf-8", errors="replace")
         notes.append(QUOTED_PRINTABLE)
@@ -126,6 +136,18 @@ def plain_text(content: bytes) -> PlainText:
     if count:
         notes.append(f"the blanks before {quantity(count, 'line')} were taken off")
     return PlainText(without_lead(text), tuple(notes))
+
+
+def _is_diff(text: str) -> bool:
+    """Whether a text is a diff, or has lines of one first word that are taken out and put in again."""
+    if _DIFF.search(text):
+        return True
+    if not _EXCHANGED.search(text):
+        return False
+    words: dict[str, set[str]] = {"-": set(), "+": set()}
+    for sign, word in _FIRST_WORD.findall(text):
+        words[sign].add(word)
+    return not words["-"].isdisjoint(words["+"])
 
 
 def _decoded(content: bytes) -> tuple[str, list[str]]:
