@@ -218,3 +218,10 @@ def test_a_generators_record_that_was_cut_off_is_used_as_far_as_it_goes(folder: 
     assert any(doubt.code == "truncated" and doubt.what.startswith("generator: ") for doubt in analysis.doubts)
     assert analysis.edges is not None
     assert 0 < analysis.edges.given < EDGES
+
+
+def test_an_empty_record_of_the_generator_is_no_run_on_one_board(folder: Path) -> None:
+    """100 ms was HELD by the responder's own times, without run.json. The generator had waited 5 s for an edge."""
+    (folder / run_folder.GENERATOR_NAME).write_bytes(b"")
+    with pytest.raises(UserError, match="the record of the board that gave the edges is not in"):
+        limited(folder, 100 * MS)

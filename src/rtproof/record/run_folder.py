@@ -180,7 +180,7 @@ def open_run(path: str | os.PathLike[str]) -> Run:
     info = _read_info(place / INFO_NAME)
     giving = place / GENERATOR_NAME
     there = giving.exists() and giving.stat().st_size > 0
-    if info and info.generator and not there:
+    if not there and (giving.exists() or (info and info.generator)):
         raise UserError(
             f"the record of the board that gave the edges is not in {place}"
             f"{unfinished_run.way_back(place, GENERATOR_NAME)}; "
