@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rtproof.compare.compare import compare_sides
 from rtproof.compare.comparison_model import Comparison, ComparisonFinding
+from rtproof.compare.copies import SeenRuns
 from rtproof.compare.likeness import drawn_order, is_interleaved, repeated_part
 from rtproof.compare.run_metrics import RunFigures, figures_of_histogram
 from rtproof.record.contents import Seconds
@@ -152,3 +153,12 @@ def test_runs_without_any_scatter_are_not_judged() -> None:
     said = compare_sides(sides[0], sides[1])
     assert said.finding is ComparisonFinding.NOT_JUDGED
     assert "not judged: the runs of each side do not differ at all" in texts(said)
+
+
+@pytest.mark.filterwarnings("error")
+def test_runs_beyond_the_end_of_their_histogram_are_no_copies() -> None:
+    """They have no counts that could differ."""
+    none = counts_of_values(np.zeros(0, np.int64))
+    beyond = [replace(each, counts=none, overflow=100, largest=None, seconds=None) for each in side(1, 2)]
+    known = SeenRuns()
+    assert [known.copied_by(run) for run in beyond] == ["", ""]

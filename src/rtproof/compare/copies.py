@@ -62,7 +62,7 @@ def _surprise(run: RunFigures) -> float:
     Two Poisson counts of mean n are equal with 1 / sqrt(4 pi n); that the runs have equally many values is no surprise.
     """
     n = run.counts.n[run.counts.n > 0].astype(np.float64)
-    of_counts = float(np.log(4 * np.pi * n).sum() - np.log(4 * np.pi * n.sum())) / 2
+    of_counts = float(np.log(4 * np.pi * n).sum() - np.log(4 * np.pi * max(n.sum(), 1))) / 2
     return max(of_counts, run.seconds.max.size * _surprise_of_second(run) if run.seconds else 0.0)
 
 
