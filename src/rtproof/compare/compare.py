@@ -84,9 +84,12 @@ def compare_sides(
     Raises UserError, with one sentence, where the two sides may not be compared.
     """
     _no_run_twice((*a, *b))
-    seen = SeenRuns()
-    able_a, out_of_a = _sorted_out(a, names[0], seen)
-    able_b, out_of_b = _sorted_out(b, names[1], seen)
+    for every in (False, True):  # copies of wide runs alone would leave a side its narrow ones
+        seen = SeenRuns(every=every)
+        able_a, out_of_a = _sorted_out(a, names[0], seen)
+        able_b, out_of_b = _sorted_out(b, names[1], seen)
+        if not any(one.is_copy for one in (*out_of_a, *out_of_b)):
+            break
     sides = able_a, able_b
     refused = comparison_refusal(*sides, names, although)
     if refused:
