@@ -136,7 +136,6 @@ def test_a_foreign_record_is_kept_and_refused(capsys: pytest.CaptureFixture[str]
         (["--limit", "1ms", "--at-most", "2/h"], "is not a rate"),
         (["--limit", "1ms", "--confidence", "nan"], "is not a confidence"),
         (["--confidence", "0.9"], "need a --limit"),
-        (["--observer", "--profile", "akamina"], "--profile"),
         (["--explain=top"], "not 'top'"),
         (["--target", "moon"], f"there is no target 'moon'; there are: {', '.join(plugins.plugin_names(targets))}"),
         (["--target", "board"], "; a machine of yours is --target ssh --target-option host=board"),
@@ -229,9 +228,9 @@ def verdict(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
     return found
 
 
-def test_a_bare_record_has_no_requirement(run_read: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["show", str(run_read / "run.rtrec"), "--json"]) == 0
-    assert verdict(capsys)["state"] == "NOT ASKED"
+def test_a_bare_record_holds_what_was_asked(run_read: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", str(run_read / "run.rtrec"), "--json"]) == 1
+    assert verdict(capsys)["state"] == "EXCEEDED"
 
 
 @pytest.mark.parametrize(
