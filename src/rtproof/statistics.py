@@ -402,10 +402,14 @@ def log_e_refuted(episodes: int, tau: float) -> float:
     if tau >= max(shape + 1, 1):
         return math.log(MIXING / gamma_fraction(shape, tau))
     if not episodes:
-        # ln E- without episodes, by Gamma(-a, x) = (x^-a e^-x - Gamma(1 - a, x)) / a. It loses no digits for x < 1.
-        upper = math.gamma(1 - MIXING) * gamma_tails(1 - MIXING, tau)[1]
-        return math.log1p(-math.exp(tau) * tau**MIXING * upper)
+        return _log_e_refuted_without(tau)
     return math.log(MIXING * gamma_tails(shape, tau)[1]) - log_gamma_front(shape, tau)
+
+
+def _log_e_refuted_without(tau: float) -> float:
+    """ln E- without episodes, by Gamma(-a, x) = (x^-a e^-x - Gamma(1 - a, x)) / a. It loses no digits for x < 1."""
+    upper = math.gamma(1 - MIXING) * gamma_tails(1 - MIXING, tau)[1]
+    return math.log1p(-math.exp(tau) * tau**MIXING * upper)
 
 
 @lru_cache(maxsize=4096)

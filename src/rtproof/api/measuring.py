@@ -206,9 +206,7 @@ def _usual_folder() -> Path:
 def _measured(folder: Path, words: Sequence[str]) -> Run:
     with tempfile.TemporaryFile() as said:
         code, interrupted = _wait_for(_command(folder, words), said)
-        # The last line that the command said about itself, without its name; "" if there is none.
-        lines = list(_lines_at_end(said))
-        sentence = next((line.removeprefix(VOICE) for line in reversed(lines) if line.startswith(VOICE)), "")
+        sentence = _last_sentence(said)
     if interrupted:
         raise RunInterrupted(*_what_is_kept(folder))
     if code == ERROR_CODE or not folder.exists():
@@ -243,6 +241,12 @@ def _wait_for(command: Sequence[str], said: IO[bytes]) -> tuple[int, bool]:
                 with contextlib.suppress(ProcessLookupError):
                     process.send_signal(FIRMNESS[min(interrupts, len(FIRMNESS) - 1)])
                 interrupts += 1
+
+
+def _last_sentence(said: IO[bytes]) -> str:
+    """The last line that the command said about itself, without its name; "" if there is none."""
+    lines = list(_lines_at_end(said))
+    return next((line.removeprefix(VOICE) for line in reversed(lines) if line.startswith(VOICE)), "")
 
 
 def _lines_at_end(said: IO[bytes]) -> Iterator[str]:

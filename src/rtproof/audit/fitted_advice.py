@@ -52,14 +52,7 @@ def fitted(facts: Facts, result: CheckResult) -> CheckResult:
         for name, text in msgspec.structs.asdict(check.change).items()
     }
     ways["now"], ways["boot"] = _now(facts, check, ways["now"]), _boot(facts, ways["boot"])
-    # The options that are otherwise in this kernel.
-    lines = [(line[0], line[1], line[2]) for line in _BUILD.finditer(ways["build"])]
-    wrong = [
-        line
-        for line, off, on in lines
-        if not (facts.option(off).absent if off else line == f"CONFIG_{on}={facts.option(on).word}")
-    ]
-    ways["build"] = " ".join(wrong)
+    ways["build"] = _build(facts, ways["build"])
     fitting: Check = msgspec.structs.replace(check, change=Change(**ways))
     return CheckResult(fitting, result.outcome, result.severity, result.sentence, result.read, result.own_runs)
 
@@ -117,3 +110,14 @@ def _given(facts: Facts, word: str) -> bool:
     name, value = split_word(word)
     reading = facts.parameter(name)
     return reading.here and reading.word == value
+
+
+def _build(facts: Facts, text: str) -> str:
+    """The options that are otherwise in this kernel."""
+    lines = [(line[0], line[1], line[2]) for line in _BUILD.finditer(text)]
+    wrong = [
+        line
+        for line, off, on in lines
+        if not (facts.option(off).absent if off else line == f"CONFIG_{on}={facts.option(on).word}")
+    ]
+    return " ".join(wrong)

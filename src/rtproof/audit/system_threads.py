@@ -145,8 +145,7 @@ def _parse_thread(words: list[str], titles: list[str]) -> AuditedThread | None:
     pid, tid = whole_number(row["PID"]), whole_number(row["TID"])
     if pid is None or tid is None:
         return None
-    text = row.get("FLAGS", "")
-    name, flags = row.get("COMM", ""), int(text, 16) if re.fullmatch(r"(0x)?[0-9a-fA-F]{1,16}", text) else 0
+    name, flags = row.get("COMM", ""), _hexadecimal(row.get("FLAGS", ""))
     slack = next((row.get(title, "") for title in titles if title not in _KNOWN), "")
     brackets = name.startswith("[") and name.endswith("]")
     return AuditedThread(
@@ -162,6 +161,10 @@ def _parse_thread(words: list[str], titles: list[str]) -> AuditedThread | None:
         name[1:-1] if brackets else name,
         bool(flags & OF_KERNEL) or (brackets and not flags),
     )
+
+
+def _hexadecimal(text: str) -> int:
+    return int(text, 16) if re.fullmatch(r"(0x)?[0-9a-fA-F]{1,16}", text) else 0
 
 
 def _read(reading: Reading) -> ThreadsRead:

@@ -87,10 +87,7 @@ class TtyLine(FileLine):
         try:
             self._before = termios.tcgetattr(self._file)
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # The settings of cfmakeraw(3) at a speed, without flow control, and without a modem's lines.
-            *_, controls = self._before
-            flags = termios.CS8 | termios.CREAD | termios.CLOCAL
-            termios.tcsetattr(self._file, termios.TCSANOW, [0, 0, flags, 0, speed, speed, controls])
+            termios.tcsetattr(self._file, termios.TCSANOW, _raw(self._before, speed))
         except termios.error:
             os.close(self._file)
             raise UserError(f"{device} is no serial port") from None
@@ -105,6 +102,13 @@ class TtyLine(FileLine):
         with suppress(termios.error):
             termios.tcsetattr(self._file, termios.TCSANOW, self._before)
         os.close(self._file)
+
+
+def _raw(before: list[int | list[bytes | int]], speed: int) -> list[int | list[bytes | int]]:
+    """The settings of cfmakeraw(3) at a speed, without flow control, and without a modem's lines."""
+    *_, controls = before
+    flags = termios.CS8 | termios.CREAD | termios.CLOCAL
+    return [0, 0, flags, 0, speed, speed, controls]
 
 
 class SocketLine:

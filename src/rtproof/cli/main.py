@@ -137,16 +137,20 @@ def _usage_sentence(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
     if context is None:
         return message
-    # The names that an option takes, if the user gave it without one or left it out; a shell would offer them.
+    names = ", ".join(_names_to_give(error, context))
+    return f"{message}{'; there are: ' * bool(names)}{names} (see '{context.command_path} --help')"
+
+
+def _names_to_give(error: click.ClickException, context: click.Context) -> list[str]:
+    """The names that an option takes, if the user gave it without one or left it out; a shell would offer them."""
     if isinstance(error, click.MissingParameter):
         lacking = [error.param] if error.param else []
     elif isinstance(error, click.BadOptionUsage):
-        lacking = [each for each in context.command.params if error.option_name in each.opts]
+        lacking = [item for item in context.command.params if error.option_name in item.opts]
     else:
         lacking = []
     offered = [item for each in lacking for item in each.shell_complete(context, "")]
-    names = ", ".join(dict.fromkeys(item.value for item in offered if item.type == "plain"))
-    return f"{message}{'; there are: ' * bool(names)}{names} (see '{context.command_path} --help')"
+    return list(dict.fromkeys(item.value for item in offered if item.type == "plain"))
 
 
 def _abandon_output() -> None:

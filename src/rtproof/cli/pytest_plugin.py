@@ -152,10 +152,7 @@ def _tell(report: pytest.TestReport, results: list["RunResult"]) -> None:
     if others := [each for each in results if not (each.held or each.proven)]:
         _set_message(report, others[-1].sentence, only_if_empty=True)
     if results:
-        # Put text below the traceback.
-        add = getattr(report.longrepr, "addsection", None)
-        if add is not None:
-            add("rtproof", "\n".join(line for each in results for line in each.lines()), "-")
+        _add_section(report, "\n".join(line for each in results for line in each.lines()))
 
 
 def _set_message(report: pytest.TestReport, message: str, *, only_if_empty: bool = False) -> None:
@@ -165,3 +162,10 @@ def _set_message(report: pytest.TestReport, message: str, *, only_if_empty: bool
         return
     if not only_if_empty or _SAYS_NOTHING.fullmatch(place.message.partition("\n")[0]):
         place.message = message
+
+
+def _add_section(report: pytest.TestReport, text: str) -> None:
+    """Put text below the traceback."""
+    add = getattr(report.longrepr, "addsection", None)
+    if add is not None:
+        add("rtproof", text, "-")

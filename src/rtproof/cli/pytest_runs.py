@@ -266,14 +266,18 @@ def _words_of(name: str, value: object, option: click.Option) -> list[str]:
     if value is None:
         return []
     if isinstance(value, bool):
-        if not option.is_flag and not isinstance(option.flag_value, str):
-            raise UserError(f"rtproof.run({name}={value}): it takes a value, such as {name}={option.metavar or '...'}")
-        return ["--" + name.replace("_", "-")] if value else list(option.secondary_opts)
+        return _words_of_flag(name, option, value=value)
     if option.is_flag:
         raise UserError(f"rtproof.run({name}={value!r}): it takes True or False")
     if not isinstance(value, (str, int, float, Path)):
         raise UserError(f"rtproof.run({name}=...) takes text or a number, and no {type(value).__name__}")
     return [f"{word}={value}"]
+
+
+def _words_of_flag(name: str, option: click.Option, *, value: bool) -> list[str]:
+    if not option.is_flag and not isinstance(option.flag_value, str):
+        raise UserError(f"rtproof.run({name}={value}): it takes a value, such as {name}={option.metavar or '...'}")
+    return ["--" + name.replace("_", "-")] if value else list(option.secondary_opts)
 
 
 def _new_folder(output: Path, test: str) -> Path:

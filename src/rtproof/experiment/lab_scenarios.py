@@ -26,6 +26,7 @@ from rtproof.lab.kernel_comparison import (
     turns_sentences,
     with_in_band_marks,
 )
+from rtproof.lab.systems import NamedKernel
 from rtproof.profiles import Profile
 from rtproof.report.pages import cell_explanation_page
 from rtproof.report.text_table import fitted_to_terminal
@@ -56,9 +57,7 @@ def run_scenarios(kernels: ScenarioKernels, counted: int, asked: GuestCampaignRe
     plain, rt = (
         guest_runner.profile_kernels([name], kernels.modules, whole)[0] for name in (kernels.plain, kernels.rt)
     )
-    if systems.is_rt(plain.kernel) or not systems.is_rt(rt.kernel):
-        wrong = plain if systems.is_rt(plain.kernel) else rt
-        raise UserError(f"{wrong.name} is {'' if wrong is plain else 'not '}built with PREEMPT_RT: give another kernel")
+    _refuse_other_kernels(plain, rt)
     parts = [
         CampaignPart(_with_cells(whole, *PLAIN_CELLS), systems.systems([plain], [kernels.preempt])),
         CampaignPart(_with_cells(whole, *RT_CELLS), systems.systems([rt], [])),
@@ -76,6 +75,12 @@ def in_all(counted: int) -> int:
 
 def _with_cells(profile: Profile, *keys: str) -> Profile:
     return replace(profile, cells=tuple(map(profile.cell, keys)))
+
+
+def _refuse_other_kernels(plain: NamedKernel, rt: NamedKernel) -> None:
+    if systems.is_rt(plain.kernel) or not systems.is_rt(rt.kernel):
+        wrong = plain if systems.is_rt(plain.kernel) else rt
+        raise UserError(f"{wrong.name} is {'' if wrong is plain else 'not '}built with PREEMPT_RT: give another kernel")
 
 
 ABOVE = 1

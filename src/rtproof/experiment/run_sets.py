@@ -195,17 +195,21 @@ def read_series(
 
     names: of two sides; None: the words in which their options differ, or else A and B.
     """
-    # The options of each side from the command that measured it, or its name if no ``run.json`` says them.
-    command: Sequence[str] = ()
-    with suppress(UserError):
-        command = info.command if (info := read_run_info(next(iter(sides.values()))[0])) else ()
-    typed = command[command.index(ABBA) + 1 :] if ABBA in command else ()
-    options = {name: dict(zip(NO_NAMES, typed, strict=False)).get(name, name) for name in sides}
+    options = _options_of_sides(sides)
     read = read_sides([(name, options[name] or NO_OPTIONS, sides[name]) for name in sides], schedule=schedule)
     if len(read) == 1:
         return read
     names = names or names_of_options(list(options.values()))
     return [replace(side, name=name) for side, name in zip(read, names, strict=True)]
+
+
+def _options_of_sides(sides: Mapping[str, Sequence[Path]]) -> dict[str, str]:
+    """The options of each side from the command that measured it, or its name if no ``run.json`` says them."""
+    command: Sequence[str] = ()
+    with suppress(UserError):
+        command = info.command if (info := read_run_info(next(iter(sides.values()))[0])) else ()
+    typed = command[command.index(ABBA) + 1 :] if ABBA in command else ()
+    return {name: dict(zip(NO_NAMES, typed, strict=False)).get(name, name) for name in sides}
 
 
 def _failure_sentences(runs: Sequence[Path], failed: dict[Path, str]) -> tuple[str, ...]:

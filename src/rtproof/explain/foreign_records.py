@@ -222,12 +222,7 @@ def _measured(walk: ThreadWalk, source: TraceSource, wanted: WantedThreads) -> l
         wanted = WantedThreads(tids=_threads_of(wanted.process, walk, source.record))
     wanted = wanted.numbered(walk.threads)
     chosen = [thread for thread in walk.every() if thread.tid and wanted.has(thread)]
-    tids = {each.tid for each in chosen}
-    missing = [f"thread {name!r}" for name in wanted.names if not any(each.was_called(name) for each in chosen)]
-    missing += [f"thread {tid}" for tid in wanted.tids if tid not in tids]
-    if missing:
-        more = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
-        raise UserError(f"the trace has no {' and no '.join(missing[:MOST_NAMED])}{more}{_others(walk)}")
+    _refuse_missing(chosen, walk, wanted)
     found = [activations_of(thread, source.meaning.symbol) for thread in chosen]
     told = [each for each in found if each and (len(each.due_ns) >= FEWEST_WAKINGS or not wanted.all_real_time)]
     if not told:
@@ -237,6 +232,15 @@ def _measured(walk: ThreadWalk, source: TraceSource, wanted: WantedThreads) -> l
             f"the trace has {len(told):,} real-time threads: name up to {MOST_THREADS} with --thread or --pid"
         )
     return told
+
+
+def _refuse_missing(chosen: Sequence[WatchedThread], walk: ThreadWalk, wanted: WantedThreads) -> None:
+    tids = {each.tid for each in chosen}
+    missing = [f"thread {name!r}" for name in wanted.names if not any(each.was_called(name) for each in chosen)]
+    missing += [f"thread {tid}" for tid in wanted.tids if tid not in tids]
+    if missing:
+        more = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
+        raise UserError(f"the trace has no {' and no '.join(missing[:MOST_NAMED])}{more}{_others(walk)}")
 
 
 def _words(wanted: WantedThreads) -> str:

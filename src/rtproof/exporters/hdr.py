@@ -12,6 +12,7 @@ import zlib
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rtproof.core.errors import UserError
 from rtproof.exporters import _columns
@@ -72,25 +73,32 @@ def _line(name: str, summary: Summary, view: str, digits: int) -> str:
 
 def encode(values: Int64Array, counts: Int64Array, digits: int) -> bytes:
     """The bytes of a compressed V2 histogram. values: none below 0; counts: of equal length."""
-    # The power of two that is half of a bucket's slots. All slots together resolve 2 * 10^digits in single units.
-    half_bits = int(2 * 10**digits - 1).bit_length() - 1
+    half_bits = _half_bits(digits)
     slots = np.zeros(int(_slot(values, half_bits).max(initial=0)) + 1, np.int64)
     np.add.at(slots, _slot(values, half_bits), counts)
-    numbers = _run_lengths(slots)
-    payload = encoding.leb128_encode(((numbers << 1) ^ (numbers >> 63)).view(np.uint64))
+    payload = encoding.leb128_encode(_zigzag(_run_lengths(slots)))
     largest = max(int(values.max(initial=0)), 2 << half_bits)
     plain = HEADER.pack(COOKIE, len(payload), 0, digits, 1, largest, 1.0) + payload
     compressed = zlib.compress(plain)
     return struct.pack(">ii", COMPRESSED_COOKIE, len(compressed)) + compressed
 
 
+def _half_bits(digits: int) -> int:
+    """The power of two that is half of a bucket's slots. All slots together resolve 2 * 10^digits in single units."""
+    return int(2 * 10**digits - 1).bit_length() - 1
+
+
 def _slot(values: Int64Array, half_bits: int) -> Int64Array:
     """Index in the flat array of counts: each power of two above the first bucket has 2^half_bits slots."""
-    # ``int.bit_length`` of each value >= 0, in two halves because a double cannot hold 63 bits.
+    bucket = np.maximum(_bit_length(values) - (half_bits + 1), 0)
+    return (bucket << half_bits) + (values >> bucket)
+
+
+def _bit_length(values: Int64Array) -> Int64Array:
+    """``int.bit_length`` of each value >= 0, in two halves because a double cannot hold 63 bits."""
     high, low = values >> 31, values & 0x7FFFFFFF
     bits = np.where(high > 0, np.frexp(high)[1] + 31, np.frexp(low)[1])
-    bucket = np.maximum(np.asarray(bits, np.int64) - (half_bits + 1), 0)
-    return (bucket << half_bits) + (values >> bucket)
+    return np.asarray(bits, np.int64)
 
 
 def _run_lengths(slots: Int64Array) -> Int64Array:
@@ -99,3 +107,7 @@ def _run_lengths(slots: Int64Array) -> Int64Array:
     gaps = np.diff(used, prepend=-1) - 1
     pairs = np.stack((-gaps, slots[used]), axis=1)
     return np.asarray(pairs[np.stack((gaps > 0, np.ones(used.size, bool)), axis=1)])
+
+
+def _zigzag(numbers: Int64Array) -> NDArray[np.uint64]:
+    return ((numbers << 1) ^ (numbers >> 63)).view(np.uint64)

@@ -44,13 +44,7 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
         ):
             connection.execute("SET threads = 1")
             written = _write_parts(connection, analysis.record, folder)
-            # Join all parts in their order to one file. duckdb streams them, so this takes little memory.
-            record = analysis.record
-            run_id = record.begin.run_id.hex()
-            marks = "".join(f", {name}: {_quoted(words)}" for name, words in _columns.marks(record).items())
-            about = f"rtproof_run_id: '{run_id}', origin_realtime_ns: '{record.begin.origin_realtime_ns}'{marks}"
-            parts = _quoted(glob.escape(str(folder)) + "/*")
-            connection.execute(_copy(f"FROM read_parquet({parts})", part, f"{FORMAT}, KV_METADATA {{{about}}}"))
+            _join_parts(connection, analysis.record, folder, part)
     except duckdb.Error as error:
         raise _error_of(error, path) from error
     notes = _columns.sample_note(analysis, written) + _columns.mark_note(analysis)
@@ -91,6 +85,15 @@ def _query(record: Record) -> str:
     """The query that writes a part. With several fields it turns the number of a series into a field's name."""
     names = " ".join(f"WHEN {series.id} THEN {_quoted(_columns.plain(series.field))}" for series in record.series)
     return QUERY.format(FIELD.format(names) if _columns.has_fields(record) else "")
+
+
+def _join_parts(connection: Any, record: Record, folder: Path, path: Path) -> None:
+    """Join all parts in their order to one file. duckdb streams them, so this takes little memory."""
+    run_id = record.begin.run_id.hex()
+    marks = "".join(f", {name}: {_quoted(words)}" for name, words in _columns.marks(record).items())
+    about = f"rtproof_run_id: '{run_id}', origin_realtime_ns: '{record.begin.origin_realtime_ns}'{marks}"
+    parts = _quoted(glob.escape(str(folder)) + "/*")
+    connection.execute(_copy(f"FROM read_parquet({parts})", path, f"{FORMAT}, KV_METADATA {{{about}}}"))
 
 
 def _copy(query: str, path: Path, form: str) -> str:

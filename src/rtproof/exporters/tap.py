@@ -36,13 +36,17 @@ def _tests(verdicts: tuple[Verdict, ...], analysis: Analysis) -> Iterator[str]:
         return
     yield f"1..{len(verdicts)}" if verdicts else "1..0 # SKIP no limit was given"
     for number, verdict in enumerate(verdicts, 1):
-        claim = verdict_sentences.requested_limit_sentence(verdict.requirement) if verdict.requirement else ""
-        answer = _outcomes.answer(verdict)
-        failed = verdict.outcome in (Outcome.FAILED, Outcome.INVALID)
-        skipped = f" # SKIP {verdict.state.value}: {_plain(answer)}" if verdict.outcome is Outcome.SKIPPED else ""
-        yield f"{'not ok' if failed else 'ok'} {number} - {_plain(claim)}{skipped}"
-        # The block is YAML, of which JSON's strings are a part.
-        yield from ("  ---", f"  verdict: {verdict.state.value}", f"  message: {json.dumps(answer)}", "  ...")
+        yield from _test(number, verdict)
+
+
+def _test(number: int, verdict: Verdict) -> Iterator[str]:
+    claim = verdict_sentences.requested_limit_sentence(verdict.requirement) if verdict.requirement else ""
+    answer = _outcomes.answer(verdict)
+    failed = verdict.outcome in (Outcome.FAILED, Outcome.INVALID)
+    skipped = f" # SKIP {verdict.state.value}: {_plain(answer)}" if verdict.outcome is Outcome.SKIPPED else ""
+    yield f"{'not ok' if failed else 'ok'} {number} - {_plain(claim)}{skipped}"
+    # The block is YAML, of which JSON's strings are a part.
+    yield from ("  ---", f"  verdict: {verdict.state.value}", f"  message: {json.dumps(answer)}", "  ...")
 
 
 def _plain(text: str) -> str:

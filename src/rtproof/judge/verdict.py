@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from rtproof.core.notebook import Sentences
 from rtproof.core.phrases import duration, limit_value, percent, quantity
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import DECIDED, Analysis, Episode, State, Verdict
@@ -41,15 +42,11 @@ LEFT_OUT = ("UNSEEN", "FORECAST")
 def judge_in_virtual_time(requirement: Requirement | None, evidence: Evidence) -> Verdict:
     """The verdict on a run in virtual time."""
     state, reasons = _state_in_virtual_time(requirement, evidence)
-    kept, current = [], ""
-    for label, text in verdict_sentences.verdict_sentences(state, reasons, requirement, evidence, None):
-        current = label or current
-        kept += [] if current in LEFT_OUT else [(label, text)]
     return Verdict(
         state=state,
         requirement=requirement,
         reasons=reasons,
-        sentences=tuple(kept),
+        sentences=_without_other_runs(verdict_sentences.verdict_sentences(state, reasons, requirement, evidence, None)),
         episodes=evidence.episodes,
         measured_ns=evidence.measured_ns,
         exceedances_observed=evidence.exceedances_observed,
@@ -93,6 +90,14 @@ def _without_test_of_rate(requirement: Requirement | None, evidence: Evidence) -
 def _surely_ns(episode: Episode) -> int:
     """The shortest time that the episode can have lasted, by its first and last second."""
     return max(episode.last_second - episode.first_second - 1, 0) * SECOND_NS
+
+
+def _without_other_runs(lines: Sentences) -> Sentences:
+    kept, current = [], ""
+    for label, text in lines:
+        current = label or current
+        kept += [] if current in LEFT_OUT else [(label, text)]
+    return tuple(kept)
 
 
 STATE_ORDER = (
@@ -320,18 +325,11 @@ def _without_test(verdict: Verdict) -> Verdict:
     stands = verdict.state is State.INVALID or (verdict.untimed and verdict.state is State.UNDECIDED)
     seen_of_it = verdict.reasons if stands else verdict.reasons[:1]
     reasons = (*seen_of_it, AFTER_THE_DATA)
-    lines = verdict_sentences.verdict_lines(state, reasons)
-    if verdict.requirement:
-        lines.append(("LIMIT", f"{verdict_sentences.limit_sentence(verdict.requirement)}; {AFTER_THE_DATA_LABEL}"))
-    if verdict.requirement and verdict.rate_high_fixed_per_s:
-        lines.append(("RANK", _rank_sentence(verdict.requirement, verdict, verdict.rate_high_fixed_per_s)))
-    above = verdict_sentences.texts_under_labels(verdict.sentences, "ABOVE")
-    lines += [("" if number else "ABOVE", text) for number, text in enumerate(above)]
     return Verdict(
         state=state,
         requirement=verdict.requirement,
         reasons=reasons,
-        sentences=(*lines, *verdict_sentences.sentences_of_run(verdict.sentences)),
+        sentences=_sentences_without_test(state, reasons, verdict),
         episodes=verdict.episodes,
         measured_ns=verdict.measured_ns,
         exceedances_observed=verdict.exceedances_observed,
@@ -341,6 +339,17 @@ def _without_test(verdict: Verdict) -> Verdict:
         untimed=verdict.untimed,
         above=verdict.above,
     )
+
+
+def _sentences_without_test(state: State, reasons: tuple[str, ...], verdict: Verdict) -> Sentences:
+    lines = verdict_sentences.verdict_lines(state, reasons)
+    if verdict.requirement:
+        lines.append(("LIMIT", f"{verdict_sentences.limit_sentence(verdict.requirement)}; {AFTER_THE_DATA_LABEL}"))
+    if verdict.requirement and verdict.rate_high_fixed_per_s:
+        lines.append(("RANK", _rank_sentence(verdict.requirement, verdict, verdict.rate_high_fixed_per_s)))
+    above = verdict_sentences.texts_under_labels(verdict.sentences, "ABOVE")
+    lines += [("" if number else "ABOVE", text) for number, text in enumerate(above)]
+    return (*lines, *verdict_sentences.sentences_of_run(verdict.sentences))
 
 
 def _rank_sentence(requirement: Requirement, verdict: Verdict, rate_high: float) -> str:

@@ -180,14 +180,7 @@ def systems(
     for at, system in enumerate(found):
         if system.machine in [other.machine for other in found[:at]]:
             raise UserError(f"{system.name} is asked for twice")
-    # The systems with unique names. Images of the same name get their releases, or else numbers.
-    names = [system.name for system in found]
-    if len(set(names)) == len(names):
-        return tuple(found)
-    told = [f"{system.kernel} {system.machine.kernel.release}" for system in found]
-    if len(set(zip(told, (s.variant for s in found), strict=True))) < len(found):
-        told = [f"{system.kernel} ({at})" for at, system in enumerate(found, 1)]
-    return tuple(GuestSystem(name, system.variant, system.machine) for name, system in zip(told, found, strict=True))
+    return _with_unique_names(found)
 
 
 def _models_to_boot(kernel: Kernel, preempts: Sequence[str]) -> list[str]:
@@ -232,3 +225,14 @@ def _system(named: NamedKernel, model: str, boot: str, label: str, processors: G
         named.kernel, boot=arguments, memory_mib=MEMORY_MIB, modules=named.modules, **dataclasses.asdict(processors)
     )
     return GuestSystem(named.name, variant, machine)
+
+
+def _with_unique_names(found: list[GuestSystem]) -> tuple[GuestSystem, ...]:
+    """The systems with unique names. Images of the same name get their releases, or else numbers."""
+    names = [system.name for system in found]
+    if len(set(names)) == len(names):
+        return tuple(found)
+    told = [f"{system.kernel} {system.machine.kernel.release}" for system in found]
+    if len(set(zip(told, (s.variant for s in found), strict=True))) < len(found):
+        told = [f"{system.kernel} ({at})" for at, system in enumerate(found, 1)]
+    return tuple(GuestSystem(name, system.variant, system.machine) for name, system in zip(told, found, strict=True))

@@ -90,6 +90,11 @@ def read_load(path: Path) -> LoadFile:
     return file
 
 
+def placeholders(text: str) -> list[str]:
+    """The names of the parameters that a text has in braces."""
+    return _PLACEHOLDER.findall(text)
+
+
 def fill_placeholders(text: str, values: dict[str, str]) -> str:
     """The text with each name in braces replaced by the value of that name."""
     return _PLACEHOLDER.sub(lambda found: values[found[1]], text)
@@ -104,17 +109,20 @@ def _problems(file: LoadFile, stem: str) -> Iterator[str]:
         yield f"parts: there are {len(file.parts)}, and there must be 1 to {MOST_PARTS}"
     yield from _time_problems("restart", file.restart)
     for name, parameter in file.parameters.items():
-        key = f"parameters.{name}"
-        if name == RESTART or not name.isidentifier():
-            yield f"{key}: a parameter can't have this name"
-        if isinstance(parameter.default, int) and parameter.choices:
-            yield f"{key}.choices: they are for texts; a number has least and most"
-        if isinstance(parameter.default, str) and (parameter.least is not None or parameter.most is not None):
-            yield f"{key}: least and most are for numbers; a text has choices"
-        for problem in value_problems(str(parameter.default), parameter):
-            yield f"{key}.default: {problem}"
+        yield from _parameter_problems(f"parameters.{name}", name, parameter)
     for at, part in enumerate(file.parts):
         yield from _part_problems(f"parts[{at}]", part, set(file.parameters))
+
+
+def _parameter_problems(key: str, name: str, parameter: LoadParameter) -> Iterator[str]:
+    if name == RESTART or not name.isidentifier():
+        yield f"{key}: a parameter can't have this name"
+    if isinstance(parameter.default, int) and parameter.choices:
+        yield f"{key}.choices: they are for texts; a number has least and most"
+    if isinstance(parameter.default, str) and (parameter.least is not None or parameter.most is not None):
+        yield f"{key}: least and most are for numbers; a text has choices"
+    for problem in value_problems(str(parameter.default), parameter):
+        yield f"{key}.default: {problem}"
 
 
 def value_problems(text: str, parameter: LoadParameter) -> Iterator[str]:
@@ -146,9 +154,12 @@ def _part_problems(key: str, part: LoadPart, parameters: set[str]) -> Iterator[s
             yield f"{key}.{name}: it must be at least 1"
     yield from _time_problems(f"{key}.restart", part.restart)
     yield from _time_problems(f"{key}.rest", part.rest)
+    yield from _text_problems(key, part, parameters)
+
+
+def _text_problems(key: str, part: LoadPart, parameters: set[str]) -> Iterator[str]:
     texts = (part.load, part.needs, *part.program, *(str(value) for value in part.options.values()))
-    # The names of the parameters that a text has in braces.
-    unknown = [name for text in texts for name in _PLACEHOLDER.findall(text) if name not in parameters]
+    unknown = [name for text in texts for name in placeholders(text) if name not in parameters]
     if unknown:
         yield f"{key}: there is no parameter {unknown[0]!r}"
     for text in (part.load, part.needs, *part.options, *map(str, part.options.values())):

@@ -455,12 +455,16 @@ def bring_home(target: Target, remote: str, record: Path) -> None:
     """Fetch a record, and then forget that it was on a board."""
     target.pull(remote, record)
     if has_content(record):
-        try:
-            files.flush_file(record)
-        except OSError as error:
-            raise TargetError(f"cannot flush {record} to its medium: {error.strerror}") from error
+        _flush_record(record)
     if unfinished_run.is_there(record.parent, record.name):
         unfinished_run.remove(record.parent, record.name)
+
+
+def _flush_record(record: Path) -> None:
+    try:
+        files.flush_file(record)
+    except OSError as error:
+        raise TargetError(f"cannot flush {record} to its medium: {error.strerror}") from error
 
 
 def nothing_measured(outcome: AgentOutcome) -> RtproofError:

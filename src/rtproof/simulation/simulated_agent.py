@@ -105,13 +105,7 @@ NEVER = 1 << 62
 def main(words: Sequence[str]) -> int:
     """Run the command line ``run -o FILE ... --simulate key=value ...``, and return the agent's exit code for it."""
     try:
-        # The requested run and process. UserError if the arguments make no sense.
-        if not words or words[0] != "run":
-            raise UserError("a simulated agent can only run")
-        own, options = _split_arguments(words)
-        found = simulated_thread.parse_request(own[1:]), simulated_thread.parse_process(options)
-        simulated_thread.check_together(*found)
-        asked, process = found
+        asked, process = parse_arguments(words)
         _play(asked, process, words)
     except UserError as problem:
         sys.stderr.write(f"{VOICE}{problem}\n")
@@ -120,6 +114,16 @@ def main(words: Sequence[str]) -> int:
         sys.stderr.write(f"{VOICE}cannot write the record: {problem.strerror}\n")
         return 2
     return 0
+
+
+def parse_arguments(words: Sequence[str]) -> tuple[SimulationRequest, SimulatedProcess]:
+    """The requested run and process. UserError if the arguments make no sense."""
+    if not words or words[0] != "run":
+        raise UserError("a simulated agent can only run")
+    own, options = _split_arguments(words)
+    found = simulated_thread.parse_request(own[1:]), simulated_thread.parse_process(options)
+    simulated_thread.check_together(*found)
+    return found
 
 
 def _split_arguments(words: Sequence[str]) -> tuple[Sequence[str], Mapping[str, str]]:

@@ -120,12 +120,7 @@ def latency_density(
     sources = _sources(record, most_samples)
     slices = [part for source in sources for part in source.slices]
     slice_ns = _usual_length(slices)
-    # The edges of columns of 1, 2, 5, 10, 20, ... units that cover the seconds and the middles of the slices.
-    known = [int(second) * SECOND_NS for second in (*seconds.second[:1], *seconds.second[-1:])]
-    known += [_middle(part) for part in slices]
-    first, last = min(known, default=0), max(known, default=0)
-    width = next(width for width in _widths(max(SECOND_NS, slice_ns)) if last // width - first // width < columns)
-    edges = np.arange(first // width, last // width + 2, dtype=np.int64) * width
+    edges = _time_edges(seconds, slices, max(SECOND_NS, slice_ns), columns)
     grid = _Grid(edges)
     for source in sources:
         _add_samples(grid, record, source)
@@ -202,6 +197,15 @@ def _usual_length(slices: list[Slice]) -> int:
     """
     lengths = sorted(part.last_due_ns - part.first_due_ns for part in slices if part.count)
     return max(round(lengths[-1 - len(lengths) // 20] / SECOND_NS), 1) * SECOND_NS if lengths else 0
+
+
+def _time_edges(seconds: Seconds, slices: list[Slice], unit_ns: int, most: int) -> Int64Array:
+    """The edges of columns of 1, 2, 5, 10, 20, ... units that cover the seconds and the middles of the slices."""
+    known = [int(second) * SECOND_NS for second in (*seconds.second[:1], *seconds.second[-1:])]
+    known += [_middle(part) for part in slices]
+    first, last = min(known, default=0), max(known, default=0)
+    width = next(width for width in _widths(unit_ns) if last // width - first // width < most)
+    return np.arange(first // width, last // width + 2, dtype=np.int64) * width
 
 
 def _widths(unit_ns: int) -> Iterator[int]:

@@ -21,7 +21,7 @@ from rtproof.record.contents import Record, Snapshot, SnapshotReason, SystemFile
 from rtproof.summary.target_threads import every_real_time_thread, target_threads
 from rtproof.summary.trace_columns import Piece, page_of, pieces
 from rtproof.summary.trace_pages import PageLayout, page_events
-from rtproof.summary.trace_text import MARK, EventWriter, Functions, RawEvent, parse_layout, raw_events
+from rtproof.summary.trace_text import MARK, EventLayout, EventWriter, Functions, RawEvent, parse_layout, raw_events
 
 TRACE_PREFIX = "trace/"
 EVENT_LINE = re.compile(
@@ -179,9 +179,7 @@ def trace_events(record: Record) -> tuple[Iterable[RawEvent], EventWriter]:
         layout = page_layout(record)
     except UserError:
         layout = NO_PAGES
-    # How each kind of event is laid out and printed, by the number that its events have.
-    found = (parse_layout(trace_text(record, name)) for name in trace_names(record) if FORMAT.fullmatch(name))
-    kinds = {layout.id: layout for layout in found if layout}
+    kinds = event_layouts(record)
     of_cpus = [
         raw_events(content, cpu, layout, kinds)
         for cpu in trace_cpus(record)
@@ -257,6 +255,12 @@ def _columns(of: _SameFiles, big: bool) -> Mapping[int, tuple[Piece, ...]]:
         for piece in pieces(file.content, big) if file.path == TRACE_PREFIX + COLUMNS else ():
             found.setdefault(piece.cpu, []).append(piece)
     return {cpu: tuple(each) for cpu, each in found.items()}
+
+
+def event_layouts(record: Record) -> dict[int, EventLayout]:
+    """How each kind of event is laid out and printed, by the number that its events have."""
+    found = (parse_layout(trace_text(record, name)) for name in trace_names(record) if FORMAT.fullmatch(name))
+    return {layout.id: layout for layout in found if layout}
 
 
 def task_names(record: Record) -> dict[int, str]:

@@ -196,11 +196,7 @@ def seconds_of_block(series: Series, block: Block, told: PreviousDueTime | None 
     """The seconds in which an activation of the block was due. told: the due times that joined blocks stated."""
     if series.on_grid and 0 < series.period_ns <= SECOND_NS:
         return _on_grid(series.period_ns, block)
-    due = off_grid_due_times(series, block, told)
-    second, start = np.unique(due // SECOND_NS, return_index=True)
-    obtained = np.diff(np.append(start, block.values.size))
-    ran = Seconds(second, obtained, np.zeros_like(obtained), np.maximum.reduceat(block.values, start))
-    return merge_seconds((ran, _missed_off_grid(series.period_ns, block, due))) if block.gap_position.size else ran
+    return _off_grid(series.period_ns, block, off_grid_due_times(series, block, told))
 
 
 def merge_seconds(parts: Iterable[Seconds]) -> Seconds:
@@ -260,6 +256,13 @@ def _maxima(values: Int64Array, start: Int64Array, obtained: Int64Array) -> Int6
     ran = obtained > 0
     maxima[ran] = np.maximum.reduceat(values, start[ran])
     return maxima
+
+
+def _off_grid(period: int, block: Block, due: Int64Array) -> Seconds:
+    second, start = np.unique(due // SECOND_NS, return_index=True)
+    obtained = np.diff(np.append(start, block.values.size))
+    ran = Seconds(second, obtained, np.zeros_like(obtained), np.maximum.reduceat(block.values, start))
+    return merge_seconds((ran, _missed_off_grid(period, block, due))) if block.gap_position.size else ran
 
 
 def _missed_off_grid(period: int, block: Block, due: Int64Array) -> Seconds:

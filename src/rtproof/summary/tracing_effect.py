@@ -54,12 +54,17 @@ def _lowest_rank(pairs: int, confidence: float) -> int:
     if pairs > MOST_EXACT_PAIRS:
         deviation = sqrt(pairs * (pairs + 1) * (2 * pairs + 1) / 24)
         return int(pairs * (pairs + 1) / 4 - NormalDist().inv_cdf(1 - tail) * deviation)
+    below = np.cumsum(_rank_sums(pairs))
+    return int(np.searchsorted(below, tail, side="right"))
+
+
+def _rank_sums(pairs: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """The probability of each sum of ranks 1 to ``pairs``, if each rank is in the sum or not by chance."""
     chances = np.ones(1)
     for rank in range(1, pairs + 1):
         nothing = np.zeros(rank)
         chances = (np.concatenate((chances, nothing)) + np.concatenate((nothing, chances))) / 2
-    below = np.cumsum(chances)
-    return int(np.searchsorted(below, tail, side="right"))
+    return chances
 
 
 BLOCKS_OF_A_SET = 4
@@ -241,10 +246,14 @@ def _turns(record: Record, block_ns: int) -> dict[int, Turn]:
         turn = Turn(int(match[1]), event.kind == "trace_on", event.time_ns - int(match[1]) * block_ns)
         if turn.late_ns <= LATEST * block_ns and (turn.block + 1) * block_ns <= end_ns:
             found[turn.block] = turn
-    # The number of blocks whose samples fit into memory.
-    each = sum(block_ns // max(series.period_ns, 1) + 1 for series in record.series)
-    most = min(MOST_BLOCKS, MOST_SAMPLES // max(each, 1))
+    most = min(MOST_BLOCKS, _most_blocks(record, block_ns))
     return {block: found[block] for block in sorted(found) if block < most}
+
+
+def _most_blocks(record: Record, block_ns: int) -> int:
+    """The number of blocks whose samples fit into memory."""
+    each = sum(block_ns // max(series.period_ns, 1) + 1 for series in record.series)
+    return MOST_SAMPLES // max(each, 1)
 
 
 def _effects(

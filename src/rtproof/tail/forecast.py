@@ -182,7 +182,14 @@ def _coarse(found: TailLimit, units: TailUnits, largest: LargestUnits) -> Foreca
         return forecast_sentences.narrow_refusal(rung.bin_width, rung.fit.sigma)
     if rung:
         return forecast_sentences.alike_refusal(rung.bins, FEWEST_BINS, rung.k, units.count, units.step_ns)
-    # The refusal if no threshold leaves enough values above it and few enough.
+    return _without_threshold(units)
+
+
+def _without_threshold(units: TailUnits) -> ForecastRefusal:
+    """The refusal if no threshold leaves enough values above it and few enough.
+
+    One value is too frequent, or all others lie below it.
+    """
     values, n = units.counts.lo, units.counts.n
     above = n[::-1].cumsum()[::-1] - n
     at = int(np.flatnonzero(above < FEWEST_EXCESSES)[0])

@@ -321,8 +321,7 @@ def fit_tail(of: Excesses, shapes: tuple[float, float] = SHAPES) -> TailFit:
         finer = np.linspace(grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)], 9)
         t, at = best_scale(of, finer, np.interp(finer, grid, t))
         grid = finer
-    # The place on an evenly spaced grid at which the largest value lies.
-    xi = np.array([float(np.interp(_parabola(at.value)[0], np.arange(grid.size), grid))])
+    xi = np.array([_top_of(grid, at.value)])
     t, at = best_scale(of, xi, np.interp(xi, grid, t))
     return TailFit(float(xi[0]), float(np.exp(t[0])), float(at.value[0]))
 
@@ -356,6 +355,11 @@ def _end(of: Excesses, best: TailFit, goal: float, end: float) -> float:
         near, far = float(grid[first - 1]), float(grid[first])
     share = (at.value[first - 1] - goal) / (at.value[first - 1] - at.value[first])
     return near + (far - near) * float(np.clip(share, 0, 1))
+
+
+def _top_of(grid: Floats, values: Floats) -> float:
+    """The place on an evenly spaced grid at which the largest value lies."""
+    return float(np.interp(_parabola(values)[0], np.arange(grid.size), grid))
 
 
 def _peak(values: Floats) -> float:
@@ -430,14 +434,18 @@ def anderson_darling_p_value(a2: float, xi: float, coarseness: float) -> float:
     It is interpolated between the nodes of the table. Below the table's smallest probability, its logarithm is
     continued as a straight line, which it nearly is.
     """
-    # The quantiles of A^2 at the probabilities of the table. Outside the table they are those of its nearest cell.
-    cells = np.array(fit_test_table.TABLE_QUANTILES)
-    by_width = _between(cells, _place(xi, fit_test_table.TABLE_SHAPES))
-    quantiles = _between(by_width, _place(coarseness, fit_test_table.TABLE_WIDTHS))
+    quantiles = _interpolated(xi, coarseness)
     if a2 <= quantiles[-1]:
         return float(np.exp(np.interp(a2, quantiles, _LOGS)))
     decay = (_LOGS[-1] - _LOGS[-4]) / (quantiles[-1] - quantiles[-4])
     return float(np.exp(_LOGS[-1] + decay * (a2 - quantiles[-1])))
+
+
+def _interpolated(xi: float, coarseness: float) -> Floats:
+    """The quantiles of A^2 at the probabilities of the table. Outside the table they are those of its nearest cell."""
+    cells = np.array(fit_test_table.TABLE_QUANTILES)
+    by_width = _between(cells, _place(xi, fit_test_table.TABLE_SHAPES))
+    return _between(by_width, _place(coarseness, fit_test_table.TABLE_WIDTHS))
 
 
 def _place(value: float, nodes: tuple[float, ...]) -> float:

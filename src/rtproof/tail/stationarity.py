@@ -66,8 +66,7 @@ def slow_change(second: Int64Array, largest_ns: Int64Array, slot_s: int) -> Slow
     """
     if not second.size or largest_ns.min() == largest_ns.max():
         return None
-    slots = int(second[-1] - second[0]) // slot_s + 1
-    block = (second - second[0]) // (slot_s * max(MINUTE_SLOTS, math.ceil(slots / MOST_MINUTE_BLOCKS)))
+    block = (second - second[0]) // (slot_s * _slots(second, slot_s))
     place, seconds = np.unique(block, return_inverse=True, return_counts=True)[1:]
     whole = seconds >= _WHOLE_MINUTES * np.median(seconds)
     if np.count_nonzero(whole) < FEWEST_MINUTE_BLOCKS:
@@ -99,6 +98,11 @@ def slow_p(averages: Floats) -> Iterator[float]:
 def _f_above(ratio: float, above: int, below: int) -> float:
     """P(F >= ratio) with these degrees of freedom."""
     return beta_tails(below / (below + above * ratio), below / 2, above / 2)[0]
+
+
+def _slots(second: Int64Array, slot_s: int) -> int:
+    slots = int(second[-1] - second[0]) // slot_s + 1
+    return max(MINUTE_SLOTS, math.ceil(slots / MOST_MINUTE_BLOCKS))
 
 
 def _all_scores(largest_ns: Int64Array) -> Iterator[tuple[float, Floats]]:
@@ -165,8 +169,7 @@ def stationarity(second: Int64Array, largest_ns: Int64Array) -> Stationarity:
 
     second: increasing, without those in which nothing ran. largest_ns: the largest latency of each.
     """
-    # The length of a slot in seconds, long enough for an activation in most slots.
-    slot_s = max(SLOT_S, math.ceil(float(np.median(np.diff(second))))) if second.size > 1 else SLOT_S
+    slot_s = _slot_s(second)
     slow = slow_change(second, largest_ns, slot_s)
     found = [blocks for level in _levels(largest_ns) if (blocks := _blocks(second, largest_ns, level, slot_s))]
     if not found:
@@ -221,6 +224,11 @@ def _levels(largest_ns: Int64Array) -> list[int]:
     ordered = np.sort(largest_ns)
     found = {int(ordered[max(math.ceil((1 - share) * ordered.size) - 1, 0)]) for share in SHARES}
     return sorted(level for level in found if level < ordered[-1])
+
+
+def _slot_s(second: Int64Array) -> int:
+    """The length of a slot in seconds, long enough for an activation in most slots."""
+    return max(SLOT_S, math.ceil(float(np.median(np.diff(second))))) if second.size > 1 else SLOT_S
 
 
 def _blocks(second: Int64Array, largest_ns: Int64Array, level_ns: int, slot_s: int) -> BlockMaxima | None:

@@ -60,17 +60,21 @@ def top_test(of: Excesses) -> TopTest:
     above = of.n[::-1].cumsum()[::-1]
     at = int(np.argmin(np.abs(np.log(above / LARGEST))))
     number, split = int(above[at]), float(of.lo[at])
-    # The bins below number ``at``, and one bin without end for all other values.
-    body = coarsened_excesses(Excesses(of.threshold, of.lo[:at], of.width[:at], of.n[:at], of.units))
-    ends = (np.array([of.lo[at]]), np.array([np.inf]), np.array([of.n[at:].sum()]))
-    lo, width, n = (np.append(*pair) for pair in zip((body.lo, body.width, body.n), ends, strict=True))
-    rest = Excesses(of.threshold, lo, width, n, of.units)
+    rest = _censored(of, at)
     xi = np.linspace(*SHAPES, _NODES)
     t, score = best_scale(rest, xi)
     likely = np.exp(score.value - score.value.max())
     largest = Excesses(0.0, of.lo[at:], of.width[at:], of.n[at:], of.units)
     p = [_p(largest, split, TailFit(*pair, 0.0)) for pair in zip(xi, np.exp(t), strict=True)]
     return TopTest(number, of.threshold + split, float(np.average(p, weights=likely)))
+
+
+def _censored(of: Excesses, at: int) -> Excesses:
+    """The bins below number ``at``, and one bin without end for all other values."""
+    body = coarsened_excesses(Excesses(of.threshold, of.lo[:at], of.width[:at], of.n[:at], of.units))
+    ends = (np.array([of.lo[at]]), np.array([np.inf]), np.array([of.n[at:].sum()]))
+    lo, width, n = (np.append(*pair) for pair in zip((body.lo, body.width, body.n), ends, strict=True))
+    return Excesses(of.threshold, lo, width, n, of.units)
 
 
 def _p(largest: Excesses, split: float, fit: TailFit) -> float:
@@ -191,12 +195,7 @@ def threshold_ladder(counts: Counts, units: int, step: int | None = None) -> Thr
     if not tail.n.size:
         return ThresholdLadder((), None, -np.inf, units)
     rungs = tuple(_rung(excesses) for excesses in _admissible(tail))
-    best = None
-    for rung in rungs:
-        if rung.p < BROKEN and not rung.coarse:
-            break
-        best = rung if rung.holds else best
-    return ThresholdLadder(rungs, best, tail.largest, units)
+    return ThresholdLadder(rungs, _best(rungs), tail.largest, units)
 
 
 def _admissible(tail: TailExcesses) -> list[Excesses]:
@@ -215,6 +214,15 @@ def _rung(excesses: Excesses) -> ThresholdFit:
     a2 = anderson_darling_statistic(excesses, free)
     p = anderson_darling_p_value(a2, free.xi, excesses.bin_width / free.sigma)
     return ThresholdFit(excesses, free, fit_region(quick), a2, p, excesses.n.size)
+
+
+def _best(rungs: tuple[ThresholdFit, ...]) -> ThresholdFit | None:
+    best = None
+    for rung in rungs:
+        if rung.p < BROKEN and not rung.coarse:
+            break
+        best = rung if rung.holds else best
+    return best
 
 
 FARTHEST = 10

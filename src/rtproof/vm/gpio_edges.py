@@ -167,6 +167,10 @@ def _drive_edges(guest: Guest, lines: GpioLines) -> None:
             if not guest.alive():
                 return
             lines.answer(INPUT_LINE, number % 2 == 1, OUTPUT_LINE, ANSWER_TIMEOUT_S)
-            # Wait until no output has changed for ``PACE_S``. These changes are no answers and are discarded.
-            while lines.change(PACE_S):
-                pass
+            _discard_changes(lines)
+
+
+def _discard_changes(lines: GpioLines) -> None:
+    """Wait until no output has changed for ``PACE_S``. These changes are no answers and are discarded."""
+    while lines.change(PACE_S):
+        pass

@@ -99,10 +99,7 @@ def open_kernel(image: Path, modules: Path | None = None) -> Kernel:
         raise UserError(f"{image} is not a kernel image: neither bzImage, ELF vmlinux, arm64 Image nor ARM zImage")
     release = _release(data) or (modules.name if modules else "")
     if modules is not None:
-        if not modules.is_dir():
-            raise UserError(f"there is no folder of modules at {modules}")
-        if release and modules.name != release:
-            raise UserError(f"the modules in {modules} are not for this kernel, which is {release}")
+        _check_modules(modules, release)
     return Kernel(arch, image.resolve(), modules, release, hashlib.sha256(data).hexdigest())
 
 
@@ -132,6 +129,13 @@ def _release(data: bytes) -> str:
         return data[at : at + 200].split(b"\0")[0].split(b" ")[0].decode(errors="replace")
     found = _BANNER.search(data) or _BANNER.search(find_stream(data, lambda inner: bool(_BANNER.search(inner))) or b"")
     return found[1].decode(errors="replace") if found else ""
+
+
+def _check_modules(modules: Path, release: str) -> None:
+    if not modules.is_dir():
+        raise UserError(f"there is no folder of modules at {modules}")
+    if release and modules.name != release:
+        raise UserError(f"the modules in {modules} are not for this kernel, which is {release}")
 
 
 def vmlinux_of(bzimage: bytes) -> bytes | None:

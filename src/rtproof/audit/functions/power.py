@@ -278,9 +278,7 @@ def _idle_state(facts: Facts, latency: Reading) -> _IdleState:
     folder = _folder(latency)
     name, disable = facts.read(f"{folder}/name"), facts.read(f"{folder}/disable")
     us, number = latency.number(), disable.number()
-    # What a CPU's own limit allows: 0 in the file allows anything, and n/a allows nothing. None: anything.
-    reading = facts.read(f"{folder.split('/cpuidle/')[0]}/power/pm_qos_resume_latency_us")
-    limit = 0 if reading.word == "n/a" else reading.number() or None
+    limit = _own_limit_us(facts.read(f"{folder.split('/cpuidle/')[0]}/power/pm_qos_resume_latency_us"))
     enabled = True if disable.absent else None if number is None else number == 0
     return _IdleState(
         latency,
@@ -289,6 +287,11 @@ def _idle_state(facts: Facts, latency: Reading) -> _IdleState:
         enabled,
         limit is None or us is None or us <= limit,
     )
+
+
+def _own_limit_us(reading: Reading) -> int | None:
+    """What a CPU's own limit allows: 0 in the file allows anything, and n/a allows nothing. None: anything."""
+    return 0 if reading.word == "n/a" else reading.number() or None
 
 
 def idle_states_but_arm(facts: Facts, check: Check) -> Judgement:

@@ -96,10 +96,7 @@ def paused(case: CheckedRun) -> Iterator[Doubt]:
     One slow unit of work gives no doubt, because it takes only a small part of the run.
     """
     for counter in _loads(case):
-        # The readings from the first that shows work on. The check ``late`` looks at the earlier ones.
-        work = np.flatnonzero(np.diff(counter.value) > 0)
-        first = int(work[0]) + 1 if work.size else counter.value.size
-        begun = replace(counter, time_ns=counter.time_ns[first:], value=counter.value[first:])
+        begun = _from_first_work(counter)
         if _rest_ns(case, counter) or not LATE_NS <= _longest_standstill_ns(begun) < IDLE_WINDOW_NS:
             continue
         span_ns, still_ns = _span_ns(begun), int(np.diff(begun.time_ns)[np.diff(begun.value) == 0].sum())
@@ -327,6 +324,13 @@ def _span_ns(counter: Counter) -> int:
 
 def _work(counter: Counter) -> int:
     return int(counter.value[-1] - counter.value[0]) if counter.value.size else 0
+
+
+def _from_first_work(counter: Counter) -> Counter:
+    """The readings from the first that shows work on. The check ``late`` looks at the earlier ones."""
+    work = np.flatnonzero(np.diff(counter.value) > 0)
+    first = int(work[0]) + 1 if work.size else counter.value.size
+    return replace(counter, time_ns=counter.time_ns[first:], value=counter.value[first:])
 
 
 def _longest_standstill_ns(counter: Counter) -> int:

@@ -112,10 +112,7 @@ def draw(title: str, sections: list[Section]) -> bytes:
     groups = _groups(left, first)
     shown = [_section(section, first) for section in left if section.group not in groups]
     folded = [_group(name, some, first) for name, some in groups.items()]
-    links = [html_element("li", html_element("a", section.title, href=f"#{section.name}")) for section in left]
-    amount = html_element("summary", f"{quantity(len(links), 'section')} on this page")
-    listed = html_element("details", amount, html_element("ul", *links))
-    navigation = html_element("nav", listed, aria_label="Sections of the report")
+    navigation = _navigation(left)
     body = html_element(
         "body",
         html_element("a", "Skip to the report", href="#main", class_="skip"),
@@ -204,6 +201,13 @@ def _policy(styles: list[HtmlMarkup], scripts: list[HtmlMarkup]) -> str:
 
 def _hashes(texts: list[HtmlMarkup]) -> str:
     return " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts)
+
+
+def _navigation(sections: list[Section]) -> HtmlMarkup:
+    links = [html_element("li", html_element("a", section.title, href=f"#{section.name}")) for section in sections]
+    amount = html_element("summary", f"{quantity(len(links), 'section')} on this page")
+    listed = html_element("details", amount, html_element("ul", *links))
+    return html_element("nav", listed, aria_label="Sections of the report")
 
 
 def _footer() -> HtmlMarkup:

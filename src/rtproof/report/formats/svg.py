@@ -126,6 +126,10 @@ def _draw(axes: "Axes", plot: Plot | HeatMap) -> None:
     for row, marker in enumerate(plot.markers, 1 if below_a_limit else 0):
         _draw_marker(axes, marker, row)
     _label_axes(axes)
+    _add_legend(axes)
+
+
+def _add_legend(axes: "Axes") -> None:
     drawn, names = axes.get_legend_handles_labels()
     if len(names) > 1:
         axes.legend(drawn[:MOST_IN_LEGEND], names[:MOST_IN_LEGEND], fontsize="small", framealpha=0.85)
@@ -137,13 +141,16 @@ FEW_DECADES = 3
 def _label_axes(axes: "Axes") -> None:
     for axis in (axes.xaxis, axes.yaxis):
         if axis.get_scale() == "log":
-            # Plain numbers at each decade, and at 2 and 5 between few: matplotlib's labels need its mathematics, off
-            # here.
-            ticker: Any = importlib.import_module("matplotlib.ticker")
-            low, high = axis.get_view_interval()
-            axis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0) if high < 10**FEW_DECADES * low else (1.0,)))
-            axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,.6g}"))
-            axis.set_minor_formatter(ticker.NullFormatter())
+            _label_decades(axis)
+
+
+def _label_decades(axis: Any) -> None:
+    """Plain numbers at each decade, and at 2 and 5 between few: matplotlib's labels need its mathematics, off here."""
+    ticker: Any = importlib.import_module("matplotlib.ticker")
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0) if high < 10**FEW_DECADES * low else (1.0,)))
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,.6g}"))
+    axis.set_minor_formatter(ticker.NullFormatter())
 
 
 DAY_S = 86_400.0

@@ -74,17 +74,21 @@ def conditions_section(
     blocks += [Text(passed, headline="Why it was not measured the first way")] if passed else []
     if not short:
         blocks += [Text(profile.differs, headline="Never as in the article")] if profile.differs else []
-        ways = {cell.key: several[0].way for cell, several in outcomes_by_cell(outcomes)}
-        rows = [
-            row
-            for cell in profile.cells
-            for row in _conditions_row(cell, ways.get(cell.key), [*article_rows(cell, article)])
-        ]
-        header = ("cell", "where", "options of rtproof run, or the article's command", "length")
-        blocks.append(Table("What each cell ran, and how long", header, tuple(rows), (3,)))
+        blocks.append(_conditions_table(profile, outcomes, article))
         kept = tuple(name for each in outcomes for name in each.kept)
         blocks += [Text((f"Files as the article kept them: {', '.join(kept)}.",))] if kept else []
     return Section("conditions", "What was run", tuple(blocks))
+
+
+def _conditions_table(profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> Table:
+    ways = {cell.key: several[0].way for cell, several in outcomes_by_cell(outcomes)}
+    rows = [
+        row
+        for cell in profile.cells
+        for row in _conditions_row(cell, ways.get(cell.key), [*article_rows(cell, article)])
+    ]
+    header = ("cell", "where", "options of rtproof run, or the article's command", "length")
+    return Table("What each cell ran, and how long", header, tuple(rows), (3,))
 
 
 def _conditions_row(cell: CellPlan, way: Way | None, published: Sequence[ArticleRow]) -> Iterator[tuple[str, ...]]:

@@ -149,10 +149,7 @@ def objections_section(profile: Profile, outcomes: Sequence[CellOutcome], articl
     blocks = [_objection_block("Objections to the rows measured here", own, NO_OBJECTION_TO_RUN)]
     if article:
         blocks.append(_objection_block("Objections to the article's rows", published, NO_OBJECTION_TO_ARTICLE))
-        # What is known of the article's figures, and what the article itself says against them, if it does.
-        rows = tuple((row.label, each) for row in _grouped_objections(profile, article) for each in row.caveats)
-        table = [Table("What the article itself says against its rows", OBJECTION_HEADER, rows)] if rows else []
-        blocks += [*table, Text((" ".join(article.about.split()),), headline="The article's figures")]
+        blocks += _published_claim_rows(profile, article)
     return Section("objections", "Objections", tuple(blocks) if outcomes else ())
 
 
@@ -183,6 +180,13 @@ def _objections_to_article(profile: Profile, article: Article) -> list[ResultCla
     """Return the claims of the article's rows that the profile repeats, by their labels."""
     labels = {row.key: row.label for row in _grouped_objections(profile, article)}
     return [replace(claim, name=labels[claim.name]) for claim in articles.claims(article) if claim.name in labels]
+
+
+def _published_claim_rows(profile: Profile, article: Article) -> list[Block]:
+    """Return what is known of the article's figures, and what the article itself says against them, if it does."""
+    rows = tuple((row.label, each) for row in _grouped_objections(profile, article) for each in row.caveats)
+    table = [Table("What the article itself says against its rows", OBJECTION_HEADER, rows)] if rows else []
+    return [*table, Text((" ".join(article.about.split()),), headline="The article's figures")]
 
 
 def _grouped_objections(profile: Profile, article: Article) -> list[ArticleRow]:

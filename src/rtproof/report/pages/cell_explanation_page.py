@@ -157,11 +157,7 @@ def explanation_sections(found: CellExplanation) -> list[Section]:
     """The whole answer for one cell, the sentence first."""
     tables = [_phase_table(found)] if found.cpus_count == 1 else _tables_of_turns(found)
     blocks: list[Block] = [Text(tuple(_notes(found)), headline=first_sentence(found)), *tables]
-    phase = found.longest
-    rows = tuple((name, f"{ns:,}", f"{100 * ns / max(phase.own_ns, 1):.1f}") for name, ns in phase.functions)
-    whole = f" (CPU {phase.cpu}, shares of its {phase.own_ns:,} ns)" if phase.others_ns else ""
-    caption = f"Functions that ran longest {phase.name}, without what they called{whole}"
-    blocks.append(Table(caption, ("function", "time [ns]", "share [%]"), rows, (1, 2)))
+    blocks.append(_function_table(found.longest))
     return [Section("explanation", f"Why {found.cell} was late", tuple(blocks))]
 
 
@@ -277,6 +273,13 @@ def _from_interrupt(phase: ExecutedPhase) -> tuple[str, ...]:
     places = [place for place, name in enumerate(phase.path) if is_interrupt(name)]
     in_interrupt = phase.name in (IN_INTERRUPT, IN_SENT_INTERRUPT)
     return phase.path[places[-1] :] if places and in_interrupt else phase.path
+
+
+def _function_table(phase: ExecutedPhase) -> Table:
+    rows = tuple((name, f"{ns:,}", f"{100 * ns / max(phase.own_ns, 1):.1f}") for name, ns in phase.functions)
+    whole = f" (CPU {phase.cpu}, shares of its {phase.own_ns:,} ns)" if phase.others_ns else ""
+    caption = f"Functions that ran longest {phase.name}, without what they called{whole}"
+    return Table(caption, ("function", "time [ns]", "share [%]"), rows, (1, 2))
 
 
 def _path(path: Sequence[str]) -> str:

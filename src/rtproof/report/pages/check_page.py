@@ -84,15 +84,7 @@ def _rows(check: Check, subject: str) -> Iterator[tuple[str, str]]:
         text = getattr(check.change, key)
         if text:
             yield label, filled(text, {**ANY_MACHINE, "path": check.read[0]})
-    for measured in check.measured:
-        against = "contradicts the advice: " if measured.contradicts else ""
-        yield "measured", f"{against}{measured.text} ({measured.command})"
-    if check.told_by:
-        yield "no finding if", f"one of these is: {', '.join(check.told_by)}"
-    if check.explains:
-        yield "explains", ", ".join(check.explains)
-    for number, source in enumerate(check.source):
-        yield "source" if not number else "", source
+    yield from _rows_of_evidence(check)
 
 
 def _rows_of_reading(check: Check) -> Iterator[tuple[str, str]]:
@@ -109,6 +101,18 @@ def _rows_of_reading(check: Check) -> Iterator[tuple[str, str]]:
         yield f"for {purpose}", _good(good)
     if check.absent_means or check.if_absent is not IfAbsent.UNKNOWN:
         yield "if not there", f"{check.if_absent.value}. {check.absent_means}".strip()
+
+
+def _rows_of_evidence(check: Check) -> Iterator[tuple[str, str]]:
+    for measured in check.measured:
+        against = "contradicts the advice: " if measured.contradicts else ""
+        yield "measured", f"{against}{measured.text} ({measured.command})"
+    if check.told_by:
+        yield "no finding if", f"one of these is: {', '.join(check.told_by)}"
+    if check.explains:
+        yield "explains", ", ".join(check.explains)
+    for number, source in enumerate(check.source):
+        yield "source" if not number else "", source
 
 
 def _severity(check: Check) -> str:

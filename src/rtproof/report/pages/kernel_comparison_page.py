@@ -87,8 +87,7 @@ def ranking_blocks(comparison: KernelComparison) -> list[Block]:
     blocks += [Text(words, headline=f"On {compared}, {headline}" if compared else headline)]
     if len(places) > 1:
         blocks.append(_ranking_table(places, compared))
-    n = quantity(comparison.shifts, "shift")
-    return [*blocks, Text((f"{ONE_OBSERVATION} Here: {n} per cell." if comparison.shifts > 1 else ONE_OBSERVATION,))]
+    return [*blocks, Text((_observation_words(comparison),))]
 
 
 CLEARLY = "Clearly: its maxima are below those of every other system by more than the shifts differ."
@@ -134,6 +133,11 @@ def _ranking_words(comparison: KernelComparison, places: list[RankedSystem]) -> 
 
 def _load_count(comparison: KernelComparison) -> str:
     return quantity(len(comparison.loads), "load")
+
+
+def _observation_words(comparison: KernelComparison) -> str:
+    n = quantity(comparison.shifts, "shift")
+    return f"{ONE_OBSERVATION} Here: {n} per cell." if comparison.shifts > 1 else ONE_OBSERVATION
 
 
 def runs_sentence(cost: CellCost, cells: int) -> str:
@@ -311,12 +315,16 @@ def _loads_by_systems(
 ) -> Table:
     lines = [comparison.row(load) for load in comparison.loads]
     rows = tuple(
-        (load.name, *(show(spot) if spot.usable else NO_FIGURE_WORDS[bool(spot.failures)] for spot in line))
+        (load.name, *(_table_cell(spot, show) for spot in line))
         for load, line in zip(comparison.loads, lines, strict=True)
     )
     shades = tuple((None, *line) for line in heat_of(lines)) if heat else ()
     header = ("load", *(system.name for system in comparison.systems))
     return Table(caption, header, rows, tuple(range(1, len(header))), folded=folded, heat=shades)
+
+
+def _table_cell(spot: SystemUnderLoad, show: Callable[[SystemUnderLoad], str]) -> str:
+    return show(spot) if spot.usable else NO_FIGURE_WORDS[bool(spot.failures)]
 
 
 def heat_of(lines: list[list[SystemUnderLoad]]) -> list[list[float | None]]:
@@ -454,9 +462,8 @@ def making_section(command: str, tables: Sequence[Table], before: tuple[Block, .
 
 def _setting_rows(comparison: KernelComparison) -> list[tuple[str, str]]:
     setting = comparison.setting
-    names = {f"{r.probe}, {r.field}" for spot in comparison.spots for r in spot.readings}
     return [
-        ("probe", "; ".join(sorted(names)) or comparison.setting.probe),
+        ("probe", _probe_names(comparison)),
         ("period", duration(setting.period_ns)),
         ("measured in each cell", duration(setting.duration_ns)),
         ("warm-up", duration(setting.warmup_ns)),
@@ -494,6 +501,11 @@ def cost_rows(fresh: int, cached: int, host_s: float, cost: CellCost) -> list[tu
         *([("runs of these cells", runs)] if runs else []),
         ("time of this host", f"{duration(host_s * 1e9)} now; {cost.host_s:,.0f} s for all cells{rate}"),
     ]
+
+
+def _probe_names(comparison: KernelComparison) -> str:
+    names = {f"{r.probe}, {r.field}" for spot in comparison.spots for r in spot.readings}
+    return "; ".join(sorted(names)) or comparison.setting.probe
 
 
 def making_of_rounds(

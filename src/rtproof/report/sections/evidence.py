@@ -33,13 +33,7 @@ def evidence_section(analysis: Analysis) -> list[Block]:
     blocks: list[Block] = []
     if any(fact.thread != WHOLE_RUN for fact in record.facts):
         blocks += [_effective(record, threads), _inside(record, threads)]
-    keys = list(dict.fromkeys(fact.key for fact in record.facts if _belongs_here(fact.thread, fact.key)))
-    asked = tuple((_name(key), _shown(key, record.fact(key))) for key in keys if record.fact(key) is not None)
-    in_force = tuple(
-        (_name(key), _over_time(record, key, WHOLE_RUN)) for key in keys if _readings(record, key, WHOLE_RUN)
-    )
-    tables = (("Asked of the whole run", asked), ("In force during the run", in_force))
-    return [*blocks, *[Table(caption, ("fact", "value"), rows) for caption, rows in tables if rows], *_events(record)]
+    return [*blocks, *_run_facts(record), *_events(record)]
 
 
 def _effective(record: Record, threads: tuple[int, ...]) -> Table:
@@ -70,6 +64,16 @@ def _inside(record: Record, threads: tuple[int, ...]) -> Table:
     )
     numeric = tuple(range(1, len(INSIDE) + 1))
     return Table("What each thread did inside the measured loop", ("thread", *map(_name, INSIDE)), rows, numeric)
+
+
+def _run_facts(record: Record) -> list[Table]:
+    keys = list(dict.fromkeys(fact.key for fact in record.facts if _belongs_here(fact.thread, fact.key)))
+    asked = tuple((_name(key), _shown(key, record.fact(key))) for key in keys if record.fact(key) is not None)
+    in_force = tuple(
+        (_name(key), _over_time(record, key, WHOLE_RUN)) for key in keys if _readings(record, key, WHOLE_RUN)
+    )
+    tables = (("Asked of the whole run", asked), ("In force during the run", in_force))
+    return [Table(caption, ("fact", "value"), rows) for caption, rows in tables if rows]
 
 
 def _belongs_here(thread: int, key: str) -> bool:

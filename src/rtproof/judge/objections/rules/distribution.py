@@ -32,14 +32,7 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
 
 def _of_one(each: Figures) -> Iterator[str]:
     for points, name in ((each.percentiles, "percentile"), (each.curve, "point of the curve")):
-        for low, high in pairwise(sorted(points, key=lambda point: (point.share, point.value_ns))):
-            step = max(low.value_step_ns, high.value_step_ns)
-            apart = high.share - low.share > low.share_step + high.share_step
-            if apart and high.value_ns < low.value_ns - step:
-                yield (
-                    f"its {name} {percent(high.share)} is {_shown(high.value_ns)}, below that of {percent(low.share)}, "
-                    f"which is {_shown(low.value_ns)}"
-                )
+        yield from _rises(points, name)
         yield from _within(each, points, name)
         yield from _mean_of_shares(each, points, name)
         yield from _deviation_of_shares(each, points, name)
@@ -56,6 +49,17 @@ def _step(each: Figures, name: str) -> float:
 
 
 # Percentiles and points of a cumulative curve.
+
+
+def _rises(points: Sequence[ShareAtMost], name: str) -> Iterator[str]:
+    for low, high in pairwise(sorted(points, key=lambda point: (point.share, point.value_ns))):
+        step = max(low.value_step_ns, high.value_step_ns)
+        apart = high.share - low.share > low.share_step + high.share_step
+        if apart and high.value_ns < low.value_ns - step:
+            yield (
+                f"its {name} {percent(high.share)} is {_shown(high.value_ns)}, below that of {percent(low.share)}, "
+                f"which is {_shown(low.value_ns)}"
+            )
 
 
 def _too_few(each: Figures) -> Iterator[str]:
