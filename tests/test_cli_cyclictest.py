@@ -212,7 +212,7 @@ def test_every_option_of_the_help_of_2_6_has_a_row_and_is_handled(
 ) -> None:
     """It is done, told to change nothing, or refused in a sentence. Nothing is ignored silently."""
     monkeypatch.setattr(front_command, "_has_smi_counter", lambda: True)
-    known = {name: row for row in front_command.ROWS for name in row.names.split()}
+    known = {name: row for row in front_command.OPTIONS for name in row.names.split()}
     listed = [found.groups() for found in OF_HELP.finditer((DATA / "help-2.6.txt").read_text())]
     assert {long for _, long, _ in listed} >= {"--affinity", "--spike-nodes", "--posix_timers", "--default-system"}
     assert len(listed) == 40

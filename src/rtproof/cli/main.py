@@ -105,7 +105,6 @@ def _command_docstring(package: ModuleType, name: str) -> str:
 
 
 ERROR_CODE = defects.DEFECT_CODE
-CYCLICTEST_ERROR_CODE = 1
 INTERRUPTED_CODE = 130
 COMPLETION_VARIABLE = "_RTPROOF_COMPLETE"
 MOST_ERROR_CHARACTERS = 1_000
@@ -188,9 +187,11 @@ def _answer_error(error: Exception) -> None:
 
 
 def _error_code(arguments: Sequence[str]) -> int:
-    """The front of cyclictest has cyclictest's own, unless 1 would mean EXCEEDED."""
-    limited = any(each.startswith("--limit") for each in arguments)
-    return CYCLICTEST_ERROR_CODE if [*arguments[:1]] == ["cyclictest"] and not limited else ERROR_CODE
+    """The code of the program that a command stands for, if its module names one, unless 1 would mean EXCEEDED."""
+    name = next(iter(arguments), "")
+    if name not in plugins.plugin_names(commands) or any(each.startswith("--limit") for each in arguments):
+        return ERROR_CODE
+    return int(getattr(plugins.load_plugin(commands, name), "ERROR_CODE", ERROR_CODE))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

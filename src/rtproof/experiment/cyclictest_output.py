@@ -83,7 +83,6 @@ class CyclictestOutput:
             yield f"Max CPUs = {os.sysconf('SC_NPROCESSORS_CONF')}\nOnline CPUs = {os.cpu_count()}\n"
         if held := HELD.fullmatch(analysis.record.fact("dma_latency", Moment.START) or ""):
             yield f"# {held[1]} set to {held[2]}us\n"
-        lines = self._exported(analysis, "cyclictest-lines", self._smi)
         if self.values:
             yield from (
                 f"Thread {s.series.thread} Interval: {s.series.period_ns // 1_000}\n" for s in analysis.summaries
@@ -92,22 +91,19 @@ class CyclictestOutput:
         elif not self.quiet:
             policy = analysis.record.fact("policy") or ""
             both = policy if policy in ("fifo", "rr") else f"{policy}/other"
+            lines = self._exported(analysis, "cyclictest-lines", self._smi)
             yield f"policy: {both}: loadavg: {_load_averages()}\n\n{lines}"
         if self.json_file:
             yield self._json(analysis, self.json_file)
         if self.quiet and not self.bins:
-            yield lines
+            yield self._exported(analysis, "cyclictest-lines", self._smi)
+        unit_ns = _columns.TIME_UNITS_NS[self.unit]
         if self.spike:
-            yield _spikes(
-                analysis,
-                self.spike * _columns.TIME_UNITS_NS[self.unit],
-                self.most_spikes,
-                _columns.TIME_UNITS_NS[self.unit],
-            )
+            yield _spikes(analysis, self.spike * unit_ns, self.most_spikes, unit_ns)
         if self.bins:
             yield self._histogram(analysis)
         if self.broken:
-            yield from _break_lines(analysis, _columns.TIME_UNITS_NS[self.unit])
+            yield from _break_lines(analysis, unit_ns)
 
     @property
     def _smi(self) -> dict[str, str]:

@@ -17,6 +17,8 @@ from rtproof.cli.parameter_types import with_options
 from rtproof.core import units
 from rtproof.core.errors import UserError
 
+ERROR_CODE = 1
+"""That of cyclictest."""
 ALL = "all"
 """The value of an option that may have one and has none."""
 ENDLESS = "30d"
@@ -37,12 +39,12 @@ class ThreadCount(click.IntRange):
 
 
 @dataclass(frozen=True)
-class Row:
+class CyclictestOption:
     """An option of cyclictest 2.6 and what the front makes of it. What has neither ``idle`` nor ``refused`` is done.
 
     names: as cyclictest has them. value: of its help; "" for a flag, in brackets if it may be left out. kind: click's
-    type of the value. idle: why it
-    changes nothing here. refused: why it is refused; ``takes`` is the only value that is not.
+    type of the value. idle: why it changes nothing here. refused: why it is refused; ``takes`` is the only value that
+    is not.
     """
 
     names: str
@@ -54,12 +56,17 @@ class Row:
     takes: object = None
 
     @property
+    def typed(self) -> str:
+        """Its first name."""
+        return self.names.split()[0]
+
+    @property
     def key(self) -> str:
         """The name of its value: that of the first long option, or of the only one."""
         names = self.names.split()
         return next((name for name in names if name.startswith("--")), names[0]).lstrip("-").replace("-", "_")
 
-    def option(self) -> Callable[[Any], Any]:
+    def as_click(self) -> Callable[[Any], Any]:
         """The option for click."""
         if not self.value:
             return click.option(*self.names.split(), self.key, is_flag=True, help=self.help)
@@ -67,11 +74,11 @@ class Row:
         return click.option(*self.names.split(), self.key, type=self.kind, metavar=self.value, help=self.help, **given)
 
 
-ROWS = (
-    Row("-a --affinity", "[CPUS]", "Measure on these CPUs; !CPUS: on all others."),
-    Row("-A --aligned", "[US]", "Wake each thread US after the one before."),
-    Row("-b --breaktrace", "US", "End with the first latency above US.", LENGTH_US),
-    Row(
+OPTIONS = (
+    CyclictestOption("-a --affinity", "[CPUS]", "Measure on these CPUs; !CPUS: on all others."),
+    CyclictestOption("-A --aligned", "[US]", "Wake each thread US after the one before."),
+    CyclictestOption("-b --breaktrace", "US", "End with the first latency above US.", LENGTH_US),
+    CyclictestOption(
         "-c --clock",
         "CLOCK",
         "0, CLOCK_MONOTONIC, is the only one.",
@@ -79,77 +86,83 @@ ROWS = (
         refused="a step of another clock would count as latency; leave -c out",
         takes=0,
     ),
-    Row("--default-system", "", "Leave /dev/cpu_dma_latency alone."),
-    Row("-d --distance", "US", f"Distance of thread intervals (default {DISTANCE_US}).", LENGTH_US),
-    Row("-D --duration", "TIME", "How long to measure, such as 60, 5m, 2h or 1d."),
-    Row(
+    CyclictestOption("--default-system", "", "Leave /dev/cpu_dma_latency alone."),
+    CyclictestOption("-d --distance", "US", f"Distance of thread intervals (default {DISTANCE_US}).", LENGTH_US),
+    CyclictestOption("-D --duration", "TIME", "How long to measure, such as 60, 5m, 2h or 1d."),
+    CyclictestOption(
         "-F --fifo",
         "FILE",
         "Refused: 'rtproof watch' shows a run.",
         refused="'rtproof watch' shows a run from another terminal",
     ),
-    Row("-h --histogram", "US", "Print a histogram up to US.", click.IntRange(1, 10**6)),
-    Row("-H --histofall", "US", "The same with the sum of all threads.", click.IntRange(1, 10**6)),
-    Row("--histfile", "FILE", "New file for the histogram.", NEW_FILE),
-    Row("-i --interval", "US", "Interval of the first thread (default 1000).", click.IntRange(SHORTEST_US, 10**9)),
-    Row("--json", "FILE", "New file for the result; -: standard output.", NEW_FILE),
-    Row("--laptop", "", "Leave /dev/cpu_dma_latency alone."),
-    Row("--latency", "US", "Value for /dev/cpu_dma_latency (default 0).", click.IntRange(0, 2**31 - 1)),
-    Row("-l --loops", "N", "Number of cycles of the first thread.", COUNT),
-    Row(
+    CyclictestOption("-h --histogram", "US", "Print a histogram up to US.", click.IntRange(1, 10**6)),
+    CyclictestOption("-H --histofall", "US", "The same with the sum of all threads.", click.IntRange(1, 10**6)),
+    CyclictestOption("--histfile", "FILE", "New file for the histogram.", NEW_FILE),
+    CyclictestOption(
+        "-i --interval", "US", "Interval of the first thread (default 1000).", click.IntRange(SHORTEST_US, 10**9)
+    ),
+    CyclictestOption("--json", "FILE", "New file for the result; -: standard output.", NEW_FILE),
+    CyclictestOption("--laptop", "", "Leave /dev/cpu_dma_latency alone."),
+    CyclictestOption("--latency", "US", "Value for /dev/cpu_dma_latency (default 0).", click.IntRange(0, 2**31 - 1)),
+    CyclictestOption("-l --loops", "N", "Number of cycles of the first thread.", COUNT),
+    CyclictestOption(
         "--mainaffinity",
         "CPUS",
         "Changes nothing here.",
         idle="threads that do not measure leave the measured CPUs by themselves",
     ),
-    Row("-m --mlockall", "", "Memory is always locked."),
-    Row("-M --refresh_on_max", "", "Changes nothing here.", idle="the screen is drawn twice a second at most"),
-    Row("-n --nanosleep", "", "Sleep with clock_nanosleep, the default."),
-    Row("-N --nsecs", "", "Nanoseconds in place of microseconds."),
-    Row("-o --oscope", "N", "Of each N values print the largest.", click.IntRange(1, 10**9)),
-    Row("-p --priority --prio", "PRIO", "Without it: SCHED_OTHER.", click.IntRange(0, 99)),
-    Row(
+    CyclictestOption("-m --mlockall", "", "Memory is always locked."),
+    CyclictestOption(
+        "-M --refresh_on_max", "", "Changes nothing here.", idle="the screen is drawn twice a second at most"
+    ),
+    CyclictestOption("-n --nanosleep", "", "Sleep with clock_nanosleep, the default."),
+    CyclictestOption("-N --nsecs", "", "Nanoseconds in place of microseconds."),
+    CyclictestOption("-o --oscope", "N", "Of each N values print the largest.", click.IntRange(1, 10**9)),
+    CyclictestOption("-p --priority --prio", "PRIO", "Without it: SCHED_OTHER.", click.IntRange(0, 99)),
+    CyclictestOption(
         "--policy",
         "NAME",
         "Scheduling policy (default: fifo with -p, else other).",
         click.Choice(["other", "normal", "batch", "idle", *REAL_TIME], case_sensitive=False),
     ),
-    Row(
+    CyclictestOption(
         "--priospread",
         "",
         "Refused: all threads have one priority.",
         refused="all threads have one priority, so that none of them waits for another",
     ),
-    Row("-q --quiet", "", "Nothing while it measures."),
-    Row("-r --relative", "", "Sleep for an interval, not until a time."),
-    Row(
+    CyclictestOption("-q --quiet", "", "Nothing while it measures."),
+    CyclictestOption("-r --relative", "", "Sleep for an interval, not until a time."),
+    CyclictestOption(
         "-R --resolution",
         "",
         "Changes nothing here.",
         idle="each run measures the clock; 'rtproof show --all' tells it",
     ),
-    Row("--secaligned", "[US]", "Begin US after a full second, with all threads."),
-    Row("-s --system", "", "Sleep with nanosleep."),
-    Row("-S --smp", "", "The same as -a -t."),
-    Row("--spike", "US", "Print each latency above US with its time.", LENGTH_US),
-    Row("--spike-nodes", "N", "Print at most N of them (default 1024).", click.IntRange(1, 10**9)),
-    Row("--smi", "", "Print how often the firmware took each CPU."),
-    Row("-t --threads", "[N]", "Threads: N, or one on each CPU.", ThreadCount(1)),
-    Row(
+    CyclictestOption("--secaligned", "[US]", "Begin US after a full second, with all threads."),
+    CyclictestOption("-s --system", "", "Sleep with nanosleep."),
+    CyclictestOption("-S --smp", "", "The same as -a -t."),
+    CyclictestOption("--spike", "US", "Print each latency above US with its time.", LENGTH_US),
+    CyclictestOption("--spike-nodes", "N", "Print at most N of them (default 1024).", click.IntRange(1, 10**9)),
+    CyclictestOption("--smi", "", "Print how often the firmware took each CPU."),
+    CyclictestOption("-t --threads", "[N]", "Threads: N, or one on each CPU.", ThreadCount(1)),
+    CyclictestOption(
         "--tracemark",
         "",
         "Refused: 'rtproof run --explain' keeps the trace.",
         refused="the measuring thread writes no mark; 'rtproof run --explain' keeps the trace of late activations",
     ),
-    Row("-u --unbuffered", "", "Changes nothing here.", idle="the result is printed when the run has ended"),
-    Row("-v --verbose", "", "Print every value when the run has ended."),
-    Row("--dbg_cyclictest", "", "Changes nothing here.", idle="it is about the inside of cyclictest"),
-    Row("-x --posix_timers", "", "Wait for the signal of a POSIX timer."),
+    CyclictestOption(
+        "-u --unbuffered", "", "Changes nothing here.", idle="the result is printed when the run has ended"
+    ),
+    CyclictestOption("-v --verbose", "", "Print every value when the run has ended."),
+    CyclictestOption("--dbg_cyclictest", "", "Changes nothing here.", idle="it is about the inside of cyclictest"),
+    CyclictestOption("-x --posix_timers", "", "Wait for the signal of a POSIX timer."),
 )
 
 
 @click.command("cyclictest", cls=GroupedCommand, context_settings={"help_option_names": ["--help"]})
-@with_options(*(row.option() for row in ROWS), *LIMIT_OPTIONS)
+@with_options(*(option.as_click() for option in OPTIONS), *LIMIT_OPTIONS)
 @click.option(
     "--output",
     type=NEW_FILE,
@@ -191,9 +204,9 @@ def command(ctx: click.Context, /, **values: Any) -> None:
 
 def _refuse(values: dict[str, Any]) -> None:
     """UsageError for what is not done here, and for what cyclictest refuses."""
-    for row in ROWS:
-        if row.refused and values[row.key] not in (None, False, row.takes):
-            raise click.UsageError(f"{_typed(row)} is refused: {row.refused}")
+    for option in OPTIONS:
+        if option.refused and values[option.key] not in (None, False, option.takes):
+            raise click.UsageError(f"{option.typed} is refused: {option.refused}")
     if (values["oscope"] or 1) > 1 and not values["verbose"]:
         raise click.UsageError("-o reduces what -v prints: give -v, too")
     if values["aligned"] is not None and values["secaligned"] is not None:
@@ -202,10 +215,6 @@ def _refuse(values: dict[str, Any]) -> None:
         raise click.UsageError("--histfile needs -h or -H")
     if values["smi"] and not _has_smi_counter():
         raise click.UsageError("--smi is refused: this CPU has no counter of SMIs that can be read")
-
-
-def _typed(row: Row) -> str:
-    return row.names.split()[0]
 
 
 def _has_smi_counter(folder: Path = Path("/dev/cpu"), cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
@@ -218,9 +227,9 @@ def _has_smi_counter(folder: Path = Path("/dev/cpu"), cpuinfo: Path = Path("/pro
 
 def _remarks(values: dict[str, Any]) -> Iterator[str]:
     """What is told of options that change nothing, or that another one replaces."""
-    for row in ROWS:
-        if row.idle and values[row.key]:
-            yield f"{_typed(row)} changes nothing: {row.idle}"
+    for option in OPTIONS:
+        if option.idle and values[option.key]:
+            yield f"{option.typed} changes nothing: {option.idle}"
     for replaced, given, why in REPLACED:
         if values[replaced] not in (None, False) and values[given]:
             yield f"--{replaced.replace('_', '-')} changes nothing: {why}"
