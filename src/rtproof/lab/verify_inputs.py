@@ -15,7 +15,8 @@ from rtproof.core.bounded import decode_json, read_bounded
 from rtproof.core.errors import RtproofError, UserError
 from rtproof.core.phrases import quantity
 from rtproof.lab import kernel_catalogue
-from rtproof.lab.guest_cell import CellSetting, job_digest, machine_identity, parse_guest_load
+from rtproof.lab.compared_systems import ComparedSetting, ComparedSystem
+from rtproof.lab.guest_cell import job_digest, machine_identity, parse_guest_load
 from rtproof.vm.emulators import FETCHED, SYSTEM
 from rtproof.vm.initramfs import build_guest_agent, toolchain_name
 from rtproof.vm.kernel_files import Kernel
@@ -31,49 +32,6 @@ SHOWN_DIGITS = 16
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
-class _StoredModule(msgspec.Struct, frozen=True):
-    name: str
-    sha256: str
-
-
-class _StoredSystem(msgspec.Struct, frozen=True):
-    """A system of a result. What results of earlier versions lack is None."""
-
-    name: str
-    kernel: str
-    arch: str
-    boot: list[str]
-    cpus_count: int
-    kernel_sha256: str
-    machine_sha256: str
-    exact_kernel: str | None = None
-    image: str | None = None
-    modules_folder: str | None = None
-    memory_mib: int | None = None
-    modules_asked: list[str] | None = None
-    modules: list[_StoredModule] | None = None
-    qemu_arguments: list[str] | None = None
-    init_sha256: str | None = None
-    helper_sha256: str | None = None
-    busybox_sha256: str | None = None
-    qemu: str | None = None
-    qemu_asked: str | None = None
-    pace_us: int | None = None
-    soakers: bool | None = None
-    soaker_sha256: str | None = None
-    guard: str | None = None
-
-
-class _StoredSetting(msgspec.Struct, frozen=True):
-    probe: str
-    period_ns: int
-    duration_ns: int
-    warmup_ns: int
-    more_arguments: list[str]
-    shifts_count: int
-    setup: list[str] = []
-
-
 class _StoredCell(msgspec.Struct, frozen=True):
     system: str
     load: str
@@ -87,8 +45,8 @@ class StoredComparison(msgspec.Struct, frozen=True):
     version: int
     qemu: dict[str, str]
     agents_sha256: dict[str, str]
-    setting: _StoredSetting
-    systems: list[_StoredSystem]
+    setting: ComparedSetting
+    systems: list[ComparedSystem]
     cells: list[_StoredCell]
     toolchain: str | None = None
 
@@ -153,7 +111,7 @@ def compare_inputs(stored: StoredComparison, qemu: str = "") -> list[InputPair]:
     return list(dict.fromkeys(found))
 
 
-def _system_pairs(stored: StoredComparison, system: _StoredSystem, qemu: str) -> Iterator[InputPair]:
+def _system_pairs(stored: StoredComparison, system: ComparedSystem, qemu: str) -> Iterator[InputPair]:
     of = f" of {system.name}"
     kernel = _kernel_here(system)
     if kernel is None:
@@ -177,7 +135,7 @@ def _system_pairs(stored: StoredComparison, system: _StoredSystem, qemu: str) ->
     if machine.takes_turns:
         yield InputPair(f"soaker for {system.arch}", system.soaker_sha256 or NO_SOAKER, here.soaker_sha256 or NO_SOAKER)
     yield InputPair(f"BusyBox for {system.arch}", system.busybox_sha256 or NOT_TOLD, here.busybox_sha256)
-    theirs = {module.name: module.sha256 for module in system.modules or ()}
+    theirs = {module.name: module.sha256 for module in system.modules}
     ours = dict(here.modules)
     for name in dict.fromkeys([*theirs, *ours]):
         yield InputPair(f"module {name}{of}", theirs.get(name, NOT_TOLD), ours.get(name, ABSENT))
@@ -198,7 +156,7 @@ def _absent_emulator(machine: Machine, qemu: str) -> str:
     return ""
 
 
-def _option_pairs(system: _StoredSystem, here: MachineInputs, of: str) -> Iterator[InputPair]:
+def _option_pairs(system: ComparedSystem, here: MachineInputs, of: str) -> Iterator[InputPair]:
     """QEMU's options: one pair if they are the same, otherwise a pair for what each side has alone."""
     theirs, ours = _options(system.qemu_arguments or ()), _options(here.qemu_arguments)
     if system.qemu_arguments is None:
@@ -225,7 +183,7 @@ def _options(arguments: Sequence[str]) -> list[str]:
     return found
 
 
-def _kernel_here(system: _StoredSystem) -> Kernel | None:
+def _kernel_here(system: ComparedSystem) -> Kernel | None:
     """The kernel that the same --kernel would take, if that needs no network."""
     if not system.image:
         entry = kernel_catalogue.catalogue_entry(system.kernel)
@@ -244,27 +202,27 @@ def _is_there(path: str | Path, kind: int) -> bool:
         return False
 
 
-def _way_to_get(system: _StoredSystem) -> str:
+def _way_to_get(system: ComparedSystem) -> str:
     if system.image:
         return f"there is no {system.image}"
     return f"rtproof lab kernels fetch {system.exact_kernel or system.kernel}"
 
 
-def _machine_here(system: _StoredSystem, kernel: Kernel, qemu: str) -> Machine:
+def _machine_here(system: ComparedSystem, kernel: Kernel, qemu: str) -> Machine:
     default = Machine(kernel)
     return Machine(
         kernel,
         boot=tuple(system.boot),
         cpus=system.cpus_count,
         memory_mib=default.memory_mib if system.memory_mib is None else system.memory_mib,
-        modules=tuple(_module_here(system, asked) for asked in system.modules_asked or ()),
+        modules=tuple(_module_here(system, asked) for asked in system.modules_asked),
         pace_us=default.pace_us if system.pace_us is None else system.pace_us,
         soakers=default.soakers if system.soakers is None or system.pace_us is None else system.soakers,
         qemu=qemu or system.qemu_asked or "",
     )
 
 
-def _module_here(system: _StoredSystem, asked: str) -> str | Path:
+def _module_here(system: ComparedSystem, asked: str) -> str | Path:
     """The module as it would be loaded now. Our own is built again where its kernel is one of the catalogue."""
     if "/" not in asked and not asked.endswith(".ko"):
         return asked
@@ -278,16 +236,7 @@ def _module_here(system: _StoredSystem, asked: str) -> str | Path:
 
 def _job_pairs(stored: StoredComparison) -> Iterator[InputPair]:
     """What the guests' shells were told: the agent's options, and how the lab starts the agent."""
-    told = stored.setting
-    setting = CellSetting(
-        told.probe,
-        told.period_ns,
-        told.duration_ns,
-        told.warmup_ns,
-        more=tuple(told.more_arguments),
-        setup=tuple(told.setup),
-        setup_must_work=bool(told.setup),
-    )
+    setting = stored.setting.cell_setting()
     for cell in stored.cells:
         theirs = cell.jobs_sha256
         count = len(theirs) if theirs is not None else 1

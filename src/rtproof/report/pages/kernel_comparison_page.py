@@ -7,9 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
+
 from rtproof.core.phrases import duration, quantity, value
 from rtproof.core.units import format_cpus
 from rtproof.lab import kernel_catalogue
+from rtproof.lab.compared_systems import ComparedSetting, ComparedSystem
 from rtproof.lab.guest_cell import CellCost, GuestLoad, GuestSystem, job_digest, machine_identity
 from rtproof.lab.kernel_comparison import (
     LEAST_SHIFTS,
@@ -560,8 +563,8 @@ def comparison_dict(comparison: KernelComparison, making: Provenance) -> Json:
         "qemu": dict(making.qemu),
         "agents_sha256": dict(making.agents),
         "toolchain": making.toolchain,
-        "setting": _setting_dict(comparison),
-        "systems": [_system_dict(system) for system in comparison.systems],
+        "setting": msgspec.to_builtins(ComparedSetting.of(comparison.setting, comparison.shifts)),
+        "systems": [msgspec.to_builtins(ComparedSystem.of(system)) for system in comparison.systems],
         "ranking": [
             {"system": p.system.name, "load": p.spot.load.name, "max_ns": p.spot.max_ns}
             for p in rank_systems(comparison)
@@ -587,50 +590,6 @@ def comparison_dict(comparison: KernelComparison, making: Provenance) -> Json:
 def encode_comparison(comparison: KernelComparison, making: Provenance) -> bytes:
     """The comparison as JSON in UTF-8, indented by two."""
     return json.dumps(comparison_dict(comparison, making), indent=2, ensure_ascii=False).encode() + b"\n"
-
-
-def _setting_dict(comparison: KernelComparison) -> Json:
-    setting = comparison.setting
-    return {
-        "probe": setting.probe,
-        "period_ns": setting.period_ns,
-        "duration_ns": setting.duration_ns,
-        "warmup_ns": setting.warmup_ns,
-        "more_arguments": list(setting.more),
-        "shifts_count": comparison.shifts,
-        "setup": list(setting.setup),
-    }
-
-
-def _system_dict(system: GuestSystem) -> Json:
-    machine = system.machine
-    inputs, exact = machine.inputs(), kernel_catalogue.exact_name(system.kernel, machine.kernel)
-    return {
-        "name": system.name,
-        "kernel": system.kernel,
-        "exact_kernel": exact or None,
-        "image": None if exact else str(machine.kernel.image),
-        "modules_folder": None if exact or not machine.kernel.modules else str(machine.kernel.modules),
-        "release": machine.kernel.release,
-        "arch": machine.kernel.arch,
-        "boot": list(machine.boot),
-        "cpus_count": machine.cpus,
-        "pace_us": machine.pace_us if machine.takes_turns else None,
-        "soakers": machine.takes_turns and machine.soakers,
-        "memory_mib": machine.memory_mib,
-        "modules_asked": list(map(str, machine.modules)),
-        "qemu": inputs.qemu,
-        "qemu_asked": machine.qemu or None,
-        "qemu_arguments": list(inputs.qemu_arguments),
-        "kernel_sha256": inputs.kernel_sha256,
-        "init_sha256": inputs.init_sha256,
-        "helper_sha256": inputs.helper_sha256,
-        "busybox_sha256": inputs.busybox_sha256,
-        "soaker_sha256": inputs.soaker_sha256 or None,
-        "guard": inputs.guard,
-        "modules": [{"name": name, "sha256": digest} for name, digest in inputs.modules],
-        "machine_sha256": machine_identity(machine),
-    }
 
 
 def _job_digests(comparison: KernelComparison, spot: SystemUnderLoad) -> list[str]:
