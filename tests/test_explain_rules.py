@@ -530,6 +530,16 @@ def test_a_timer_that_is_set_for_later_than_the_due_time_is_no_late_machine() ->
     ]
 
 
+def test_the_entry_of_an_interrupt_that_no_event_begins_is_no_sleep() -> None:
+    """The timer's clock is that of the trace, and the first event of the interrupt comes 5 us after its reading."""
+    cpu = Cpu(0, VICTIM)
+    cpu.add(-600_000, "hrtimer_start", hrtimer=OWN_TIMER, softexpires=0, expires=0).switch(-500_000, 0, state=1)
+    cpu.add(5_000, "hrtimer_expire_entry", IRQS_OFF | HARDIRQ, hrtimer=OWN_TIMER, function=1, now=100)
+    cpu.waking(6_000, IRQS_OFF | HARDIRQ).add(7_000, "hrtimer_expire_exit", IRQS_OFF | HARDIRQ, hrtimer=OWN_TIMER)
+    found = budget_of(20_000, cpu.to_victim(12_000))
+    assert all(part.cause.cause is not Cause.SLEEP for part in found.parts)
+
+
 def test_a_timer_that_was_due_in_time_shows_no_sleep() -> None:
     for set_late_ns in (-100_000, 0, 900):
         assert all(part.cause.cause is not Cause.SLEEP for part in slept(0, 300_000, set_late_ns=set_late_ns).parts)

@@ -188,7 +188,10 @@ class TimerStart(NamedTuple):
 
 
 class Expiry(NamedTuple):
-    """A timer expires. now_ns: when, by the timer's own clock; read between entered_ns and time_ns."""
+    """A timer expires. now_ns: when, by the timer's own clock, read before time_ns.
+
+    entered_ns: the first event of the interrupt. That is time_ns itself where no event shows the interrupt's begin.
+    """
 
     timer: int
     time_ns: int
