@@ -22,7 +22,7 @@ from rtproof.record.contents import Record
 from rtproof.report import number_format
 from rtproof.report.blocks import BarPart, Bars, Block, Table, Text
 from rtproof.report.coincidence_blocks import coincidence_blocks, coincidence_in_short
-from rtproof.report.machine_gone_sentences import counted_in_short, counted_sentences
+from rtproof.report.machine_gone_sentences import counted_sentences
 from rtproof.summary import kernel_trace
 from rtproof.summary.kernel_trace import RecorderWindows, has_trace
 from rtproof.summary.tracing_effect import observer_line
@@ -49,9 +49,8 @@ def explained_section(analysis: Analysis) -> list[Block]:
         return [Text((f"{capitalised(str(problem))}.",), "doubt")]
     bars = [bars_of(found)] if found.budgets else []
     first, sentence = [_largest_causes(found)] if found.budgets else [], _why(found)
-    counted = (f"{capitalised(short)}." for short in _counts_on_screen(found))
     return [
-        Text((sentence, *counted), foremost=not first),
+        Text((sentence,), foremost=not first),
         *first,
         Text((" ".join((*_windows(found.recorder), f"{capitalised(observer_line(analysis.record))}.")),)),
         *_details(found, analysis.record),
@@ -124,13 +123,6 @@ def why_in_short(analysis: Analysis) -> tuple[str, ...]:
         return (_why(found),)
     first, *others = _kinds(found)
     return first.replace(" %: ", " % of the late time: ", 1), *others
-
-
-def _counts_on_screen(found: Explanation) -> tuple[str, ...]:
-    """What was counted of a machine that was gone, where that may be much of the late time."""
-    short = counted_in_short(found.machine)
-    much = found.share_of(Cause.IRQ_OFF_OR_GONE, Cause.IRQ_OFF_LIKELY, Cause.MACHINE) >= LEAST_FOR_ADVICE
-    return (short,) if short and much else ()
 
 
 def explained_blocks(found: Explanation, record: Record) -> list[Block]:
@@ -245,7 +237,9 @@ def _not_whole(windows: TraceWindows) -> list[str]:
         why.append(f"a turn without tracing ({windows.untraced:,})")
     if windows.lost:
         why.append(f"events were lost ({windows.lost:,})")
-    torn = f"The trace is incomplete for {windows.count - windows.whole:,} of {quantity(windows.count, 'moment')}"
+    torn = (
+        f"Events are missing in {windows.count - windows.whole:,} of {quantity(windows.count, 'window')} of the trace"
+    )
     return [f"{torn}: {', '.join(why)}."] if why else []
 
 
@@ -323,7 +317,7 @@ def _note(found: Explanation) -> str:
     usual = quantity(len(found.ordinary), "ordinary activation")
     typical = f"Typical: the median of the same kind of cause in {usual}. " if found.ordinary else ""
     return (
-        "Main cause of: the activations in which it took the most time. Median and largest: over the activations that "
+        "Main cause of N: in N activations it took the most time. Median and largest: over the activations that "
         f"have it. {typical}The shares add up to 100 %."
     )
 
@@ -376,7 +370,7 @@ def bars_of(found: Explanation) -> Bars:
     bars = tuple(zip((_label(each, found) for each in shown), parts, strict=True))
     end = max((each.activation.latency_ns for each in shown), default=0) / 1_000
     below = tuple(tuple(_waits(each)) for each in shown)
-    says = f"{quantity(len(shown), 'activation')} with the largest latencies; each colour is a cause of the table."
+    says = f"{quantity(len(shown), 'activation')} with the largest latencies; each colour or letter is a cause."
     if any(below):
         says += " The line below a bar names the thread for which the late one waited."
     kinds = (*names.values(), *rest)
