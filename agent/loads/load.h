@@ -44,7 +44,7 @@ struct load_order {
 	const char *lack;  /* what it does less than it should, for the record; prepare() may say it */
 	const struct folder *group; /* holds a program to its limits; NULL: there is none */
 	bool patient;      /* nothing is measured meanwhile, so it goes on when another host does not answer for a while */
-	bool last;         /* nobody of it gets a real-time priority: what measures has the lowest */
+	bool last;         /* none of its processes may have a real-time priority: the measuring threads have the lowest one */
 	int64_t rest_ns;   /* it may do no work for so long, on purpose; prepare() may say it */
 	char *const *words; /* the command of a program of the system's, ends with NULL; NULL: the load is one of ours */
 	char *why; /* of LOAD_WHY characters: what a load that fails writes here is told instead of its errno */

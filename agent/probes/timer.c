@@ -283,7 +283,7 @@ static void timer_close(struct worker *worker)
 
 const struct probe probe_timer = {
 	.name = "timer",
-	.help = "from a timer's due time to the first instruction of the thread it wakes",
+	.help = "from a timer's due time to the clock reading of the thread it wakes",
 	.field = "latency",
 	.unit = "ns",
 	.ends_with_sleep = true,

@@ -12,7 +12,7 @@
  */
 void clock_init(void);
 
-/* Nanoseconds since boot. The measured loop calls this and nothing else. */
+/* Nanoseconds since boot, without the time in which the system was suspended. The measured loop reads no other clock. */
 int64_t clock_now_ns(void);
 
 /* Name of the way chosen, and the smallest cost of one reading out of 1,000. */

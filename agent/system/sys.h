@@ -136,6 +136,7 @@ struct sys_sigevent {
 extern bool sys_time64_works;
 
 void sys_init(void);
+/* flags: as of clock_nanosleep(). 0 or -errno. */
 int sys_sleep(clockid_t clock, int flags, int64_t time_ns);
 int sys_timer_arm(int timer, int64_t first_ns, int64_t period_ns);
 int sys_timerfd_arm(int fd, int64_t first_ns, int64_t period_ns);

@@ -28,6 +28,8 @@ const char *tracer_unsupported(enum tracer_task task)
 	char tracers[TRACEFS_TEXT], path[TRACER_PATH];
 	int err = tracefs_find(&tracer.root);
 
+	if (err == -ENOENT && tracefs_reach(&tracer.root) == 0)
+		err = 0;
 	if (!err)
 		err = tracefs_read(tracer.root, "available_tracers", tracers);
 	if (err == -ENOENT)

@@ -258,6 +258,8 @@ def _tree_digest(program: ProgramSources) -> str:
 
 def _compile(program: ProgramSources, compiler: Compiler, file: Path) -> None:
     """Compile into a temporary folder and move the finished program into place."""
+    if sys.stderr.isatty():  # it may take a minute
+        print(f"rtproof: compiling {program.title}, once", file=sys.stderr)
     with scratch_folder(cache_dir()) as scratch:
         run = functools.partial(
             subprocess.run,
